@@ -1,4 +1,4 @@
-// One wire: the cards of cocotbext-pcie need a simulator to run in, which needs something to simulate.
+// One wire: cocotbext-pcie runs in a simulator, which needs a module to simulate.
 `timescale 1ns / 1ps
 module top (input wire clock);
 endmodule

@@ -1,11 +1,12 @@
-/* The least that a C program does to launch a kernel, or to copy to a device, and to wait: what `make bench` holds ours against.
+/* A minimal C program that launches a kernel, or copies to a device, and waits: the reference for `make bench`.
  *
  *     bare CPU launch PASSES           launches of a kernel that does nothing, each with clFinish
  *     bare CPU copy PASSES BYTES       copies to a buffer, each waited for
  *
- * On the first device of the first runtime, by a thread that is held on one core. It asks for lines: "finish N", or of copies "event N", takes N
- * samples of PASSES by that wait, and says the nanoseconds of one pass of each, in a line. Copies by "finish" are blocking calls, and one clFinish.
- * Types are those of the headers of the Khronos group, which need not be installed. */
+ * It uses the first device of the first runtime, from a thread that is pinned to one core. It reads lines from standard
+ * input: "finish N", or for copies also "event N". For each it takes N samples of PASSES iterations with that wait, and
+ * prints the nanoseconds of one iteration of each sample, in one line. Copies by "finish" are blocking calls and one
+ * clFinish. The declarations match the Khronos headers, which need not be installed. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdint.h>

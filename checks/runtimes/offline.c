@@ -1,8 +1,9 @@
-/* What compilers of vendors do for boards that have none, by a runtime that has one: kernels for a device, as a file.
+/* Builds kernels for a device into a file, as a vendor's compiler does for boards without one. It uses a runtime that has
+ * a compiler.
  *
- *     offline NUMBER SOURCE RESULT     device NUMBER of all, as `--on opencl:NUMBER` counts
+ *     offline NUMBER SOURCE RESULT     device NUMBER, as in `--on opencl:NUMBER`
  *
- * Types are those of the headers of the Khronos group, which need not be installed. */
+ * The declarations match the Khronos headers, which need not be installed. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

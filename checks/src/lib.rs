@@ -1,4 +1,4 @@
-//! Tests that cross rooms live in `tests/`; here is what several of them need.
+//! Shared code of the tests in `tests/`, which cross crates.
 
 pub mod conformance;
 pub mod page;
@@ -9,33 +9,33 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The repository's root.
+/// Root folder of the repository.
 #[must_use]
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_owned).unwrap_or_default()
 }
 
-/// The program `lanemark`, built in the profile the running test was built in.
+/// Path of the program `lanemark`, built in the profile of the running test.
 ///
 /// # Panics
-/// If it does not build.
+/// If the build fails.
 #[must_use]
 pub fn lanemark() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| built(&["--workspace", "--bin", "lanemark"]).join("lanemark"))
 }
 
-/// The folder with `liblanemark.so` and `liblanemark.a`, built likewise.
+/// Folder with `liblanemark.so` and `liblanemark.a`, built in the profile of the running test.
 ///
 /// # Panics
-/// If they do not build.
+/// If the build fails.
 #[must_use]
 pub fn library() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| built(&["--package", "lanemark-capi"]))
 }
 
-/// Builds `what` in the profile the running test was built in; says where it lies then.
+/// Builds `what` in the profile of the running test, and returns the output folder.
 fn built(what: &[&str]) -> PathBuf {
     // <target>/<profile>/deps/<test>-<hash>
     let this = std::env::current_exe().expect("a test knows where it is");
@@ -50,10 +50,10 @@ fn built(what: &[&str]) -> PathBuf {
     folder.to_owned()
 }
 
-/// Compiles the C example against the header and the library of this tree, with `link` for the linker.
+/// Compiles the C example with the header and the library of this tree, and linker arguments `link`.
 ///
 /// # Panics
-/// If it does not compile without a warning.
+/// If compilation fails or prints a warning.
 pub fn compile_c_example(program: &Path, link: &[&str]) {
     let capi = root().join("crates/capi");
     let mut cc = Command::new("cc");

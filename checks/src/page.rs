@@ -1,46 +1,46 @@
-//! A page of Markdown: its fenced blocks and its links.
+//! Markdown pages: fenced blocks and links.
 
 use crate::root;
 use std::path::{Path, PathBuf};
 
-/// One page.
+/// A Markdown page.
 pub struct Page {
-    /// Its path from the repository's root, with `/`.
+    /// Path relative to the repository's root, with `/`.
     pub path: String,
-    /// What stands in it.
+    /// Text of the page.
     pub text: String,
 }
 
-/// One fenced block.
+/// A fenced block.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Block {
-    /// The line of its opening fence, from 1.
+    /// Line of the opening fence, from 1.
     pub line: usize,
-    /// Its language.
+    /// Language of the block.
     pub language: String,
-    /// What stands behind the language: `exit=2`, `file=card.toml`, `varies`.
+    /// Notes after the language: `exit=2`, `file=card.toml`, `varies`.
     pub notes: Vec<String>,
-    /// Its lines.
+    /// Lines of the block.
     pub lines: Vec<String>,
 }
 
 impl Block {
-    /// The value of a note `name=value`.
+    /// Value of the note `name=value`.
     #[must_use]
     pub fn note(&self, name: &str) -> Option<&str> {
         self.notes.iter().find_map(|note| note.strip_prefix(name)?.strip_prefix('='))
     }
 
-    /// Whether a note without a value stands there.
+    /// Whether the note `name` is present.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.notes.iter().any(|note| note == name)
     }
 
-    /// Its commands, each with the output shown under it: in `console` behind `$ `, in `sh` every line.
+    /// Commands of the block, each with the output shown below it: after `$ ` in `console`, every line in `sh`.
     ///
     /// # Panics
-    /// If its first line goes on a command that never began.
+    /// If the first line continues a command that did not begin.
     #[must_use]
     pub fn commands(&self) -> Vec<(String, Vec<String>)> {
         let mut commands: Vec<(String, Vec<String>)> = Vec::new();
@@ -73,20 +73,20 @@ impl Block {
 }
 
 impl Page {
-    /// Reads a page by its path from the root.
+    /// Reads the page at a path relative to the root.
     ///
     /// # Panics
-    /// If it cannot be read.
+    /// If the page cannot be read.
     #[must_use]
     pub fn read(path: &str) -> Page {
         let text = std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"));
         Page { path: path.to_owned(), text }
     }
 
-    /// Every page of the tree that people read.
+    /// All Markdown pages of the tree for readers.
     ///
     /// # Panics
-    /// If one cannot be read.
+    /// If a page cannot be read.
     #[must_use]
     pub fn all() -> Vec<Page> {
         let mut paths = Vec::new();
@@ -100,10 +100,10 @@ impl Page {
         paths.iter().map(|path| Page::read(path)).collect()
     }
 
-    /// Its fenced blocks.
+    /// Fenced blocks of the page.
     ///
     /// # Panics
-    /// If one is not closed.
+    /// If a block is not closed.
     #[must_use]
     pub fn blocks(&self) -> Vec<Block> {
         let mut blocks = Vec::new();
@@ -127,7 +127,7 @@ impl Page {
         blocks
     }
 
-    /// The targets of its links to files of this tree, from the root, without `#...`.
+    /// Targets of links to files of this tree, relative to the root, without `#...`.
     ///
     /// # Panics
     /// If the page has no path.

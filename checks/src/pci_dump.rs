@@ -1,17 +1,18 @@
-//! A dump of config spaces as `lspci -D -xxxx` prints it, of a machine as large as one likes.
+//! Dumps of configuration spaces in the format of `lspci -D -xxxx`, for generated machines of any size.
 
 use std::fmt::Write;
 
-/// Config space of one made-up function.
+/// Configuration space of a generated function.
 pub struct MadeUp {
     /// Domain, bus, device, function.
     pub address: (u32, u8, u8, u8),
-    /// Its 4 KiB.
+    /// The 4 KiB of configuration space.
     pub bytes: Vec<u8>,
 }
 
-/// Functions of a made-up machine: domains with 24 root ports, below each an endpoint of eight functions. They are
-/// set differently: every fifth link of Gen4 x16 trained at Gen3 x8, some have ASPM on, some virtual functions.
+/// Functions of a generated machine: domains with 24 root ports, each with an endpoint of eight functions.
+///
+/// Settings vary: every fifth Gen4 x16 link is trained at Gen3 x8, some have ASPM enabled, some virtual functions.
 #[must_use]
 pub fn functions(count: usize) -> Vec<MadeUp> {
     let below_port = |domain, port: u8| {
@@ -30,13 +31,13 @@ pub fn functions(count: usize) -> Vec<MadeUp> {
         .collect()
 }
 
-/// As `lspci -D -xxxx` prints them.
+/// The functions in the format of `lspci -D -xxxx`.
 #[must_use]
 pub fn text(functions: &[MadeUp]) -> String {
     let mut text = String::new();
     for MadeUp { address: (domain, bus, device, function), bytes } in functions {
         let class = if bytes[0x0e] & 0x7f == 1 { "PCI bridge" } else { "Processing accelerators" };
-        // Writing to a String does not fail.
+        // Writing to a `String` cannot fail.
         let _ = writeln!(text, "{domain:04x}:{bus:02x}:{device:02x}.{function} {class}: Device 1234:5678");
         for (row, bytes) in bytes.chunks(16).enumerate() {
             let _ = write!(text, "{:02x}:", row * 16);
@@ -67,7 +68,7 @@ impl Space {
         space
     }
 
-    /// PCI Express at 0x40, advanced error reporting at 0x100, access control at 0x148. `variant` 0 is a good one.
+    /// PCI Express at 0x40, advanced error reporting at 0x100, access control at 0x148. `variant` 0 has no problems.
     fn express(&mut self, kind: u64, variant: usize) {
         let (speed, width) = if variant % 5 == 4 { (3, 8) } else { (4, 16) };
         let aspm = variant as u64 % 4;
@@ -111,8 +112,8 @@ fn root_port(bus: u8) -> Vec<u8> {
     let mut space = Space::new(0x06_04_00, 1);
     let bus = u64::from(bus);
     space.put(0x18, bus << 16 | bus << 8, 3);
-    space.put(0x1c, 0xf0, 2); // no window of ports
-    space.put(0x20, 0xfff0, 4); // nor of memory below 4 GiB
+    space.put(0x1c, 0xf0, 2); // no I/O window
+    space.put(0x20, 0xfff0, 4); // no memory window below 4 GiB
     space.put(0x24, 0x0001_0001 | 0xfff0 << 16, 4);
     space.put(0x28, bus << 4, 4);
     space.put(0x2c, bus << 4 | 0xf, 4);

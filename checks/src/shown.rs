@@ -1,7 +1,8 @@
-//! What a page shows under a command, held against what the command said.
+//! Comparison of the output shown in a page with the output of the command.
 
-/// The first line of `shown` that `output` does not have behind the one before; blanks count as one, and
-/// in paragraphs that say `varies` one figure is as good as another.
+/// The first line of `shown` that is absent from `output` after the previous one.
+///
+/// A run of blanks counts as one. In paragraphs that contain `varies`, any figure matches.
 #[must_use]
 pub fn missing<'a>(shown: &'a [String], output: &str, varies: Option<&str>) -> Option<&'a str> {
     let mut output = output.lines().map(plain);
@@ -20,7 +21,7 @@ fn plain(line: &str) -> String {
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Every run of digits and points with its sign as one `#`.
+/// The line with every number, including its sign, replaced by `#`.
 fn without_figures(line: &str) -> String {
     let mut out = String::new();
     for c in line.chars() {
@@ -36,7 +37,7 @@ fn without_figures(line: &str) -> String {
     out
 }
 
-/// Whether `said` is `line`, where `...` in `line` stands for anything.
+/// Whether `said` matches `line`, where `...` in `line` matches anything.
 fn is_like(said: &str, line: &str) -> bool {
     let mut parts = line.split("...").map(str::trim);
     let Some(mut rest) = parts.next().and_then(|first| said.strip_prefix(first)) else { return false };
@@ -49,7 +50,7 @@ fn is_like(said: &str, line: &str) -> bool {
     rest.is_empty() || last == Some("") || last.is_some_and(|last| rest.ends_with(last))
 }
 
-/// `shown` with the figures of `output`, line by line, where a line differs in its figures only.
+/// `shown` with the figures of `output` in lines that differ only in figures.
 #[must_use]
 pub fn renewed(shown: &[String], output: &str) -> Vec<String> {
     let shape = |line: &str| without_figures(&plain(line));
@@ -79,12 +80,12 @@ fn shown_output_is_compared() {
     let missing_line = |shown: &str, varies| missing(&lines(shown), output, varies).map(str::to_owned);
     let refused = |line: &str| Some(line.to_owned());
     assert_eq!(missing_line("way  64 B\n...\nWC ... GB/s", None), None);
-    assert_eq!(missing_line("WC 4 1.2 GB/s\nway 64 B", None), refused("way 64 B"), "the order counts");
+    assert_eq!(missing_line("WC 4 1.2 GB/s\nway 64 B", None), refused("way 64 B"), "order matters");
     assert_eq!(missing_line("UC 4 28.0 MB/s", None), refused("UC 4 28.0 MB/s"));
-    assert_eq!(missing_line("UC 4", None), refused("UC 4"), "a whole line is compared");
+    assert_eq!(missing_line("UC 4", None), refused("UC 4"), "whole lines are compared");
     assert_eq!(missing_line("UC ... GB/s", None), refused("UC ... GB/s"));
-    assert_eq!(missing_line("way 64 B\nUC 4 128 MB/s", Some("way")), None, "figures vary");
-    assert_eq!(missing_line("way 64 B\nUC 4 128 GB/s", Some("way")), refused("UC 4 128 GB/s"), "units do not");
+    assert_eq!(missing_line("way 64 B\nUC 4 128 MB/s", Some("way")), None, "figures may differ");
+    assert_eq!(missing_line("way 64 B\nUC 4 128 GB/s", Some("way")), refused("UC 4 128 GB/s"), "units may not differ");
     let old = lines("way  64 B\n...\nUC 4 2 MB/s\nWC 4 1.1 MB/s");
     assert_eq!(renewed(&old, output), lines("way   64 B\n...\nUC 4  27.0 MB/s\nWC 4 1.1 MB/s"));
     assert_eq!(missing_line("way 64 B\n\nUC 4 128 MB/s", Some("way")), refused("UC 4 128 MB/s"), "to the blank line");

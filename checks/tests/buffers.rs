@@ -1,4 +1,4 @@
-//! Does the question about buffers find those of a simulated core? Their number stands in its platform file.
+//! The question `wc_buffers` finds the number of buffers of a simulated core, which its platform file defines.
 
 use lanemark_bench::{Axes, Effort, ask, question};
 use lanemark_machine::Machine;
@@ -6,7 +6,7 @@ use lanemark_platform::{Origin, PRESETS, preset};
 use lanemark_record::{Buffers, Detail};
 use lanemark_sim::SimulatedMachine;
 
-/// What `platform` answers with `count` write-combining buffers.
+/// The answer of `platform` with `count` write-combining buffers.
 fn found(platform: &lanemark_platform::Platform, count: u32) -> Buffers {
     let platform = platform.with("core.wc_buffers", f64::from(count), Origin::Assumed("a test".to_owned())).unwrap();
     let mut machine = SimulatedMachine::new(&platform).unwrap();
@@ -20,7 +20,7 @@ fn found(platform: &lanemark_platform::Platform, count: u32) -> Buffers {
 }
 
 #[test]
-fn the_count_found_on_a_simulated_core_is_that_of_its_platform() {
+fn wc_buffers_finds_the_count_of_the_platform() {
     for row in PRESETS {
         let platform = preset(row.name).unwrap().unwrap();
         for count in [platform.core.wc_buffers.value, 4, 10, 24] {
@@ -32,7 +32,7 @@ fn the_count_found_on_a_simulated_core_is_that_of_its_platform() {
 }
 
 #[test]
-fn more_buffers_than_lines_were_asked_for_give_no_number() {
+fn more_buffers_than_tested_lines_give_no_number() {
     let platform = preset(PRESETS[0].name).unwrap().unwrap();
     let buffers = found(&platform, 64);
     assert_eq!((buffers.count, buffers.flush_ns), (None, None));

@@ -1,4 +1,4 @@
-//! Does a C program do what its source says, with the library and the header of this tree?
+//! A C program works with the library and the header of this tree.
 
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
@@ -44,7 +44,7 @@ fn a_c_program_writes_to_a_card_and_reads_it_back() {
 }
 
 #[test]
-fn a_c_program_is_told_in_words_what_it_may_not_do() {
+fn a_c_program_receives_messages_for_refused_accesses() {
     let folder = tempfile::tempdir().unwrap();
     let program = compiled(folder.path(), "refused", &["-llanemark"]);
     let card = FakeCard::new();
@@ -54,11 +54,11 @@ fn a_c_program_is_told_in_words_what_it_may_not_do() {
         assert_eq!(done.status.code(), Some(1), "{said}");
         assert!(said.contains(status) && said.contains(words), "{said}");
     };
-    refused("", ": 3: ", "nothing is touched that is not named");
+    refused("", ": 3: ", "no range named");
     refused("2:0..4K", ": 1: ", "2:0..4KiB");
     refused("1:0..64", ": 3: ", "no BAR1");
     refused("2:0..64:registers:write", ": 10: ", "UC only");
-    refused("2:0..64", ": 8: ", "outside 2:0..64B");
+    refused("2:0..64", ": 8: ", "outside the named range 2:0..64B");
     card.bind("nvme");
     refused("2:0..4KiB", ": 4: ", "'nvme'");
 }

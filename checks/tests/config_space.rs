@@ -1,11 +1,10 @@
-//! Do the readers of real machines find in the configuration space of a simulated platform what the platform says?
+//! The inventory reader and the doctor read the configuration space of simulated platforms correctly.
 
 use lanemark_advise::doctor::{Ask, as_platform, diagnose};
+use lanemark_config_space::{SimulatedFunction, functions, lspci_text, setpci};
 use lanemark_inventory::{Address, Inventory, Seen};
 use lanemark_platform::{Draft, PRESETS, Platform, preset};
 use lanemark_record::diagnosis::{Finding, Severity};
-use lanemark_sim::config_space::{SimulatedFunction, functions, lspci_text};
-use lanemark_sim::setpci;
 use std::path::Path;
 
 fn presets() -> impl Iterator<Item = Platform> {
@@ -23,7 +22,7 @@ fn findings(platform: &Platform) -> Vec<Finding> {
 }
 
 #[test]
-fn an_inventory_of_a_preset_is_its_tree() {
+fn the_inventory_of_a_preset_matches_its_tree() {
     for platform in presets() {
         let (made, inventory) = inventory(&platform);
         assert_eq!(inventory.notes, [], "{}", platform.name);
@@ -33,7 +32,7 @@ fn an_inventory_of_a_preset_is_its_tree() {
         for (at, function) in made.iter().enumerate() {
             assert_eq!(inventory.functions[at].address, Address { domain: 0, function: function.address });
             let Some(parent) = tree.parent(at) else { continue };
-            // The link above a switch or a card; what is above a port that looks down is inside its switch.
+            // The link above a switch or a card; above a downstream port is the inside of its switch.
             if function.port.contains('/') {
                 assert!(function.port.starts_with(&format!("{}/", made[parent].port)), "{}", function.port);
             } else {
@@ -49,7 +48,7 @@ fn an_inventory_of_a_preset_is_its_tree() {
 }
 
 #[test]
-fn bars_have_their_sizes_and_links_their_speeds() {
+fn bar_sizes_and_link_speeds_match_the_platform() {
     for platform in presets() {
         let (made, inventory) = inventory(&platform);
         for (function, of) in inventory.functions.iter().zip(&made) {
@@ -80,7 +79,7 @@ fn bars_have_their_sizes_and_links_their_speeds() {
 }
 
 #[test]
-fn the_doctor_finds_nothing_wrong_with_a_preset_but_what_its_tree_shares() {
+fn the_doctor_reports_only_shared_uplinks_of_presets() {
     for platform in presets() {
         for finding in findings(&platform) {
             assert_eq!((finding.check.as_str(), finding.severity), ("uplink", Severity::Hint), "{finding:?}");
@@ -90,7 +89,7 @@ fn the_doctor_finds_nothing_wrong_with_a_preset_but_what_its_tree_shares() {
 }
 
 #[test]
-fn the_doctor_warns_of_the_payloads_that_the_simulator_drops() {
+fn the_doctor_warns_of_payloads_that_the_simulator_drops() {
     let rosta = preset("rosta-virtex7").unwrap().unwrap();
     let written = setpci(&rosta, &["05:00.0+CAP_EXP+8.w=20:e0".parse().unwrap()]).unwrap();
     let broken: Vec<Finding> =

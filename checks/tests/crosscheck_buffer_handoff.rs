@@ -1,23 +1,23 @@
-//! Do the formulas and the simulation agree on what a core pays for a buffer that it shares with a device? On platforms of which
-//! every number of it is drawn, to the tick: no way is a bound only.
+//! Comparison of formulas and simulation for buffers shared by a core and a device, on platforms with random `[coherence]`
+//! numbers. Every discipline agrees to the tick; none has only a bound.
 
-mod drawn;
+mod random_platform;
 
-use drawn::{Random, set};
 use lanemark_machine::{BufferHandoff, Discipline, Machine, Op, Plan, Samples, Verb};
 use lanemark_model::{Bound, predict};
 use lanemark_platform::{Coherence, PRESETS, Platform};
 use lanemark_sim::SimulatedMachine;
 use lanemark_units::Ticks;
+use random_platform::{Random, set};
 
 fn platform(random: &mut Random) -> Platform {
     let preset = PRESETS.iter().find(|preset| preset.name == "soc-noncoherent").unwrap();
     let flush = random.pick(&["clflush", "clflushopt", "clwb"]);
-    let own = format!("[coherence]\nflush = {{ value = \"{flush}\", assumed = \"drawn\" }}\n");
+    let own = format!("[coherence]\nflush = {{ value = \"{flush}\", assumed = \"random\" }}\n");
     let text = preset.text.replacen("[coherence]\n", &own, 1);
     let mut platform = Platform::parse(preset.name, &text).unwrap_or_else(|error| panic!("{error}"));
     for key in ["read_ns", "write_ns", "flush_line_ns", "purge_line_ns"] {
-        // Now and then memory takes no time at all, or less than a store.
+        // Some platforms have memory that takes no time, or less than a store.
         let most = random.pick(&[0.0, 0.5, 5.0, 50.0, 500.0]);
         set(&mut platform, &format!("coherence.{key}"), (random.between(0.0, most) * 8.0).round() / 8.0);
     }
@@ -37,7 +37,7 @@ fn platform(random: &mut Random) -> Platform {
     platform
 }
 
-/// What was drawn of the section.
+/// The random numbers of the section, for messages.
 fn numbers(platform: &Platform) -> String {
     let keys = Coherence::KEYS.iter().map(|key| {
         let number = platform.number(&format!("coherence.{}", key.name));
@@ -51,13 +51,13 @@ fn plan(shared: BufferHandoff, passes: u64) -> Plan {
 }
 
 #[test]
-fn every_discipline_takes_to_the_tick_what_its_formula_says() {
+fn every_discipline_matches_its_formula_to_the_tick() {
     let mut random = Random(71);
     let (mut asked, mut bounds) = (0, Vec::new());
     for number in 0..400 {
         let platform = platform(&mut random);
         let mut machine = SimulatedMachine::new(&platform).unwrap();
-        // One after the other on the same machine: what one leaves is not the next one's affair.
+        // All on one machine: a run must not depend on the one before.
         for discipline in machine.facts().disciplines.clone() {
             for verb in [Verb::Store, Verb::Load] {
                 let bytes = 64 * random.pick(&[1, 2, 3, 7, 64, 65, 200]);
@@ -92,7 +92,7 @@ fn every_discipline_takes_to_the_tick_what_its_formula_says() {
 }
 
 #[test]
-fn a_pass_that_does_not_count_is_what_lets_the_formula_know_where_lines_are() {
+fn the_formula_needs_a_warmup_iteration_to_know_the_cache_state() {
     let platform = platform(&mut Random(73));
     for verb in [Verb::Store, Verb::Load] {
         let shared = BufferHandoff { verb, discipline: Discipline::Coherent, bytes: 4096 };
@@ -102,9 +102,9 @@ fn a_pass_that_does_not_count_is_what_lets_the_formula_know_where_lines_are() {
 }
 
 #[test]
-fn what_a_platform_does_not_say_or_flushes_otherwise_is_refused_by_machine_and_formula() {
+fn unsupported_disciplines_are_refused_by_machine_and_formula() {
     let mut random = Random(79);
-    let drawn = platform(&mut random);
+    let picked = platform(&mut random);
     let said = |platform: &Platform, shared: BufferHandoff| {
         let machine = SimulatedMachine::new(platform).unwrap();
         let refused = machine.supports(&plan(shared, 1)).err().map(|error| error.to_string());
@@ -113,9 +113,9 @@ fn what_a_platform_does_not_say_or_flushes_otherwise_is_refused_by_machine_and_f
     };
     for discipline in Discipline::ALL {
         let line = BufferHandoff { verb: Verb::Store, discipline, bytes: 64 };
-        said(&drawn, line);
-        assert!(said(&drawn, BufferHandoff { bytes: 63, ..line }).contains("whole lines"));
-        let unknown = Platform { coherence: None, ..drawn.clone() };
+        said(&picked, line);
+        assert!(said(&picked, BufferHandoff { bytes: 63, ..line }).contains("whole lines"));
+        let unknown = Platform { coherence: None, ..picked.clone() };
         assert!(said(&unknown, line).contains("no section [coherence]"));
     }
 }

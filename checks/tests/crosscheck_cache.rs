@@ -1,9 +1,8 @@
-//! Do the formulas and the simulation agree on what the last-level cache has, what lines hold that are not filled, and how far away
-//! the other socket is? As `crosscheck_transfers.rs`, on platforms of which that is drawn.
+//! Comparison of formulas and simulation for the last-level cache, partial-line writes and the remote socket, on random
+//! platforms. The criteria are those of `crosscheck_transfers.rs`.
 
-mod drawn;
+mod random_platform;
 
-use drawn::{Random, set};
 use lanemark_machine::{
     HostMemory, Machine, Op, Partner, Pattern, Plan, Samples, Socket, Transfer, Verb, Window, WriteRead, Writer,
 };
@@ -11,15 +10,16 @@ use lanemark_model::{Bound, Prediction, predict};
 use lanemark_platform::{Memory, Platform};
 use lanemark_sim::SimulatedMachine;
 use lanemark_units::Ticks;
+use random_platform::{Random, set};
 
 /// As in `crosscheck_transfers.rs`.
 const ROUNDING: f64 = 0.001;
 const CLEAR: f64 = 1.25;
 const AGREE: f64 = 0.02;
 
-/// A drawn platform without FLITs, where what one request takes is exact, with host memory of which every number is drawn.
+/// A random platform with random host memory; without FLITs, so that formulas of single requests are exact.
 fn platform(random: &mut Random) -> Platform {
-    let mut platform = drawn::platform(random);
+    let mut platform = random_platform::platform(random);
     platform.link.generation.value = platform.link.generation.value.min(5);
     let read_ns = platform.memory.as_ref().unwrap().read_ns.value.as_ns();
     let quarters = |ns: f64| (ns * 4.0).round() / 4.0;
@@ -41,7 +41,7 @@ fn memory(platform: &Platform) -> &Memory {
     platform.memory.as_ref().unwrap()
 }
 
-/// What the simulation took, and what the formula says.
+/// The times of the simulation and of the formula.
 fn ask(platform: &Platform, op: Op, found: HostMemory) -> Option<(f64, Prediction)> {
     let timeout = Ticks::whole_ns(1_000_000_000_000);
     let plan = Plan { timeout, memory: found, ..Plan::on_one_core(vec![op], 1) };
@@ -52,7 +52,7 @@ fn ask(platform: &Platform, op: Op, found: HostMemory) -> Option<(f64, Predictio
     Some((samples.taken[0].delivered.as_ns(), said))
 }
 
-/// A window around what the cache, or a device's share of it, has room for.
+/// A window of about the size of the cache, or of a device's share of it.
 fn window(random: &mut Random, platform: &Platform, bytes: u64) -> Window {
     let memory = memory(platform);
     let room = random.pick(&[memory.cached_lines(), memory.device_lines(), 64]).max(1) * Memory::LINE_BYTES;
@@ -86,19 +86,19 @@ fn transfer(random: &mut Random, platform: &Platform, verb: Verb) -> Transfer {
 }
 
 #[test]
-fn one_read_at_a_time_takes_as_long_as_the_formula_says_whoever_wrote_the_window_and_wherever_it_is() {
+fn single_reads_match_the_formula_for_every_cache_state_and_socket() {
     let mut random = Random(71);
     let (mut asked, mut split, mut far, mut behind) = (0, 0, 0, 0);
     for number in 0..800 {
         let platform = platform(&mut random);
-        let drawn = transfer(&mut random, &platform, Verb::Load);
-        // One request each.
-        let read = Transfer { bytes: drawn.bytes.min(16), outstanding: Some(1), ..drawn };
+        let picked = transfer(&mut random, &platform, Verb::Load);
+        // One request per transfer.
+        let read = Transfer { bytes: picked.bytes.min(16), outstanding: Some(1), ..picked };
         let found = found(&mut random, &platform);
         let Some((simulated, said)) = ask(&platform, Op::Transfer(read), found) else { continue };
         let few_ticks = 24.0 / Ticks::PER_NS as f64 * read.count as f64;
         let later = simulated - said.delivered_ns;
-        // An acknowledgment of a completion may be in the way of the next request, on each link.
+        // An acknowledgment of a completion may delay the next request, on each link.
         let is_behind_a_dllp = later > few_ticks && later <= 0.01 * said.delivered_ns;
         behind += u32::from(is_behind_a_dllp);
         assert!(
@@ -112,24 +112,24 @@ fn one_read_at_a_time_takes_as_long_as_the_formula_says_whoever_wrote_the_window
         let lines = memory(&platform).cached_lines() * Memory::LINE_BYTES;
         split += u32::from(found.written_by == Writer::Device && lines > 0 && read.window.len > lines / 2);
     }
-    assert!(asked > 600 && split > 50 && far > 100, "{asked}, {split} of them around the share, {far} far away");
-    assert!(20 * behind < asked, "{behind} of {asked} came behind an acknowledgment");
+    assert!(asked > 600 && split > 50 && far > 100, "{asked} cases, {split} of them around the share, {far} remote");
+    assert!(20 * behind < asked, "{behind} of {asked} were delayed by an acknowledgment");
 }
 
 #[test]
-fn a_write_and_a_read_of_the_same_bytes_take_as_long_as_the_formula_says() {
+fn a_write_followed_by_a_read_matches_the_formula() {
     let mut random = Random(73);
     let (mut asked, mut held) = (0, 0);
     for number in 0..800 {
         let platform = platform(&mut random);
-        let drawn = transfer(&mut random, &platform, Verb::Store);
-        let write = Transfer { bytes: drawn.bytes.min(16), count: 1, outstanding: Some(1), ..drawn };
+        let picked = transfer(&mut random, &platform, Verb::Store);
+        let write = Transfer { bytes: picked.bytes.min(16), count: 1, outstanding: Some(1), ..picked };
         let found = found(&mut random, &platform);
         let pairs = WriteRead { write, read: write.window, is_mixed: false };
         let Some((simulated, said)) = ask(&platform, Op::WriteRead(pairs), found) else { continue };
         let later = simulated - said.delivered_ns;
         let few_ticks = 48.0 / Ticks::PER_NS as f64;
-        // Which lines were there is not always known; then there is a bound only.
+        // If the cached lines are not known, the formula is only a bound.
         let is_known = said.lead > 1.0;
         assert!(
             later.abs() <= few_ticks || !is_known && later > 0.0,
@@ -140,11 +140,11 @@ fn a_write_and_a_read_of_the_same_bytes_take_as_long_as_the_formula_says() {
         asked += u32::from(is_known);
         held += u32::from(is_known && memory(&platform).partial_line_ns.value > Ticks::ZERO);
     }
-    assert!(asked > 150 && held > 100, "{asked}, {held} of them with lines that hold memory");
+    assert!(asked > 150 && held > 100, "{asked} cases, {held} of them with partial lines");
 }
 
 #[test]
-fn the_simulation_never_beats_a_bound_and_meets_it_where_one_bound_leads() {
+fn the_simulation_is_never_faster_than_a_bound_and_meets_a_leading_one() {
     let mut random = Random(79);
     let (mut clear, mut held, mut failures) = (0, 0, Vec::new());
     for number in 0..4000 {
@@ -168,5 +168,5 @@ fn the_simulation_never_beats_a_bound_and_meets_it_where_one_bound_leads() {
         }
     }
     assert!(failures.is_empty(), "{} of them:\n{}", failures.len(), failures[..failures.len().min(3)].join("\n"));
-    assert!(clear > 800 && held > 100, "{clear} led, {held} by lines that hold memory");
+    assert!(clear > 800 && held > 100, "{clear} with a leading bound, {held} of them partial lines");
 }

@@ -1,10 +1,9 @@
-//! Do the formula and the simulation agree on calls where the root complex, memory, credits or a replay buffer have not recovered
-//! from one request, or one call, when the next one comes? As `crosscheck_transfers.rs`, on platforms where these are as scarce
-//! as it gets.
+//! Comparison of formula and simulation for driver calls where the root complex, memory, credits or a replay buffer are still
+//! busy with the previous request or call. The criteria are those of `crosscheck_transfers.rs`; the platforms have as few
+//! of these resources as possible.
 
-mod drawn;
+mod random_platform;
 
-use drawn::{Random, platform_with_root_complex, set, transfer, with_few_credits};
 use lanemark_machine::{
     Access, Completion, Descriptors, DmaCall, Lane, Machine, Op, Partner, Plan, Samples, Share, Span, Stream, Transfer,
     Verb, Width, Window,
@@ -13,13 +12,14 @@ use lanemark_model::{Bound, Prediction, predict};
 use lanemark_platform::Platform;
 use lanemark_sim::SimulatedMachine;
 use lanemark_units::{BarOffset, MemoryType, Ticks};
+use random_platform::{Random, platform_with_root_complex, set, transfer, with_few_credits};
 
 /// As in `crosscheck_transfers.rs`.
 const ROUNDING: f64 = 0.001;
 const CLEAR: f64 = 1.25;
 const AGREE: f64 = 0.02;
 
-/// Links without FLITs; what is shared is slow or scarce, or neither.
+/// A random platform without FLITs; shared resources are slow, scarce or neither.
 fn platform(random: &mut Random) -> Platform {
     let mut platform = platform_with_root_complex(random);
     platform.link.generation.value = platform.link.generation.value.min(5);
@@ -34,11 +34,11 @@ fn platform(random: &mut Random) -> Platform {
 }
 
 fn call(random: &mut Random, cards: u32) -> DmaCall {
-    let (drawn, _) = transfer(random, cards);
+    let (picked, _) = transfer(random, cards);
     let verb = random.pick(&[Verb::Store, Verb::Load]);
-    let window = Window { offset: random.pick(&[0, 0, 4, 64, 4000]), ..drawn.window };
+    let window = Window { offset: random.pick(&[0, 0, 4, 64, 4000]), ..picked.window };
     let count = random.pick(&[1, 2, 4, 20]);
-    let transfer = Transfer { verb, partner: Partner::Host, outstanding: None, window, count, ..drawn };
+    let transfer = Transfer { verb, partner: Partner::Host, outstanding: None, window, count, ..picked };
     let share = random.pick(&[Share::Call, Share::List, Share::Doorbell]);
     let uc = Descriptors::Written(MemoryType::Uc);
     let descriptors = random.pick(&[uc, Descriptors::Written(MemoryType::Wc), Descriptors::Fetched]);
@@ -55,7 +55,7 @@ fn plan(op: Op) -> Plan {
 }
 
 fn said(platform: &Platform, call: DmaCall) -> Prediction {
-    predict(platform, &plan(Op::Dma(call))).expect("there is a formula for every call")
+    predict(platform, &plan(Op::Dma(call))).expect("every call has a formula")
 }
 
 fn simulated_ns(platform: &Platform, plan: &Plan) -> f64 {
@@ -64,7 +64,7 @@ fn simulated_ns(platform: &Platform, plan: &Plan) -> f64 {
     samples.taken[0].delivered.as_ns()
 }
 
-/// What a load of the status register takes, there and back.
+/// Round trip of a load of the status register, in ns.
 fn status_load_ns(platform: &Platform) -> f64 {
     let registers = platform.region("registers").unwrap();
     let at = BarOffset { bar: registers.bar.value as u8, offset: registers.offset_bytes.value };
@@ -87,61 +87,61 @@ fn scarce(platform: &Platform) -> String {
 }
 
 #[test]
-fn calls_never_take_less_than_the_formula_says_and_as_much_where_one_bound_leads() {
+fn calls_are_never_faster_than_the_formula_and_meet_a_leading_bound() {
     let mut random = Random(53);
     let (mut led, mut by_root, mut failures) = (0, 0, Vec::new());
     for number in 0..6000 {
         let platform = platform(&mut random);
-        let drawn = call(&mut random, platform.cards());
-        let (simulated, said) = (simulated_ns(&platform, &plan(Op::Dma(drawn))), said(&platform, drawn));
+        let picked = call(&mut random, platform.cards());
+        let (simulated, said) = (simulated_ns(&platform, &plan(Op::Dma(picked))), said(&platform, picked));
         let what = format!(
-            "case {number}: {drawn:?} on {}: {}: {simulated} and {said:?}, {:.1} %",
+            "case {number}: {picked:?} on {}: {}: {simulated} and {said:?}, {:.1} %",
             platform.name,
             scarce(&platform),
             100.0 * (simulated / said.delivered_ns - 1.0),
         );
-        // A load of the status finds the end one load earlier or later than the formula says.
-        let is_polled = drawn.completion == Completion::Register;
-        let loads = if is_polled { drawn.transfer.count as f64 * status_load_ns(&platform) } else { 0.0 };
+        // A load of the status register may see the end one load earlier or later than by the formula.
+        let is_polled = picked.completion == Completion::Register;
+        let loads = if is_polled { picked.transfer.count as f64 * status_load_ns(&platform) } else { 0.0 };
         let later = simulated - said.delivered_ns;
         if later < -ROUNDING * said.delivered_ns - loads {
-            failures.push(format!("the simulation beats the formula: {what}"));
+            failures.push(format!("the simulation is faster than the formula: {what}"));
         }
         let is_clear = said.lead >= CLEAR;
         led += u32::from(is_clear);
         by_root += u32::from(is_clear && said.bound == Bound::RootComplex);
-        let first = Transfer { bytes: drawn.transfer.bytes.min(4096), count: 1, ..drawn.transfer };
+        let first = Transfer { bytes: picked.transfer.bytes.min(4096), count: 1, ..picked.transfer };
         let latency = predict(&platform, &plan(Op::Transfer(first))).map_or(0.0, |said| said.delivered_ns);
-        // What comes one at a time leaves nothing open; what leaves gathered lists is no formula's.
+        // Single requests have no uncertainty; lists from write-combining buffers have no exact formula.
         let is_exact = matches!(said.bound, Bound::RootComplex | Bound::Memory)
-            && drawn.descriptors != Descriptors::Written(MemoryType::Wc);
-        let latency = if is_exact { 0.0 } else { latency * drawn.transfer.count as f64 };
+            && picked.descriptors != Descriptors::Written(MemoryType::Wc);
+        let latency = if is_exact { 0.0 } else { latency * picked.transfer.count as f64 };
         if is_clear && later > AGREE * said.delivered_ns + latency + loads {
             failures.push(format!("the simulation takes longer: {what}"));
         }
     }
     let shown = failures.iter().take(15).cloned().collect::<Vec<_>>().join("\n");
     assert!(failures.is_empty(), "{} failures:\n{shown}", failures.len());
-    assert!(led > 900 && by_root > 400, "{led} led, {by_root} by the root complex");
+    assert!(led > 900 && by_root > 400, "{led} with a leading bound, {by_root} of them the root complex");
 }
 
 #[test]
-fn threads_never_beat_the_bound_where_what_they_share_is_scarce_and_come_near_it_where_the_root_complex_leads() {
+fn threads_on_scarce_resources_are_never_faster_than_the_bound_and_approach_it_when_the_root_complex_leads() {
     let mut random = Random(59);
     let (mut asked, mut near, mut failures) = (0, 0, Vec::new());
     for number in 0..2000 {
         let mut platform = platform(&mut random);
         set(&mut platform, "core.cores", 4.0);
         set(&mut platform, "dma.channels", 4.0);
-        let drawn = call(&mut random, platform.cards());
+        let picked = call(&mut random, platform.cards());
         let completion = random.pick(&[Completion::Flag, Completion::Interrupt]);
         let part = 1 << 20;
         let of = |channel: u32| {
-            let window = Window { offset: u64::from(channel) * part, len: part, ..drawn.transfer.window };
-            DmaCall { transfer: Transfer { window, ..drawn.transfer }, channel, completion, ..drawn }
+            let window = Window { offset: u64::from(channel) * part, len: part, ..picked.transfer.window };
+            DmaCall { transfer: Transfer { window, ..picked.transfer }, channel, completion, ..picked }
         };
         let lanes = (0..2 + random.below(3) as u32).map(|core| Lane { core, body: vec![Op::Dma(of(core))] });
-        let plan = Plan { lanes: lanes.collect(), ..plan(Op::Dma(drawn)) };
+        let plan = Plan { lanes: lanes.collect(), ..plan(Op::Dma(picked)) };
         let Some(said) = predict(&platform, &plan) else { continue };
         asked += 1;
         let simulated = simulated_ns(&platform, &plan);
@@ -153,7 +153,7 @@ fn threads_never_beat_the_bound_where_what_they_share_is_scarce_and_come_near_it
             scarce(&platform)
         );
         if simulated < said.delivered_ns * (1.0 - ROUNDING) {
-            failures.push(format!("the simulation beats the formula: {what}"));
+            failures.push(format!("the simulation is faster than the formula: {what}"));
         }
         let one = self::said(&platform, of(0));
         if said.bound == Bound::RootComplex && said.delivered_ns > 2.0 * one.delivered_ns {
@@ -165,5 +165,5 @@ fn threads_never_beat_the_bound_where_what_they_share_is_scarce_and_come_near_it
     }
     let shown = failures.iter().take(10).cloned().collect::<Vec<_>>().join("\n");
     assert!(failures.is_empty(), "{} failures:\n{shown}", failures.len());
-    assert!(asked > 1900 && near > 100, "{asked}, {near} near");
+    assert!(asked > 1900 && near > 100, "{asked} cases, {near} near the bound");
 }

@@ -1,14 +1,13 @@
-//! Do the formulas and the simulation agree on what a core waits for a line that somebody else has, and do they say alike
-//! what they do not know?
+//! Comparison of formulas and simulation for loads of lines in memory or in another core's cache; both refuse the same cases.
 
-mod drawn;
+mod random_platform;
 
-use drawn::set;
 use lanemark_machine::{Cause, LineSource, Machine, Op, Plan, Samples};
 use lanemark_model::predict;
 use lanemark_platform::{Platform, preset};
 use lanemark_sim::SimulatedMachine;
 use lanemark_units::Ticks;
+use random_platform::set;
 
 const KEYS: [(LineSource, &str); 4] = [
     (LineSource::Memory, "core.memory_load_ns"),
@@ -16,7 +15,7 @@ const KEYS: [(LineSource, &str); 4] = [
     (LineSource::Core, "core.cache_to_cache_ns"),
     (LineSource::RemoteCore, "core.remote_core_load_ns"),
 ];
-/// The least that is not 0.
+/// Smallest value above 0.
 const TICK_NS: f64 = 1.0 / 4096.0;
 
 fn card() -> Platform {
@@ -27,7 +26,7 @@ fn plan(holder: LineSource, passes: u64) -> Plan {
     Plan::on_one_core(vec![Op::LoadFrom(holder)], passes)
 }
 
-/// What a load takes by both, each of so many.
+/// Time of `passes` loads, which simulation and formula must agree on.
 fn takes(platform: &Platform, holder: LineSource, passes: u64) -> Ticks {
     let (plan, mut samples) = (plan(holder, passes), Samples::wanted(1));
     SimulatedMachine::new(platform).unwrap().run(&plan, &mut samples).unwrap();
@@ -40,7 +39,7 @@ fn takes(platform: &Platform, holder: LineSource, passes: u64) -> Ticks {
 }
 
 #[test]
-fn a_load_takes_what_the_key_of_whoever_has_the_line_says_and_no_other_key_changes_it() {
+fn a_load_takes_the_time_of_the_key_for_its_source_only() {
     let mut platform = card();
     for ((_, key), ns) in KEYS.iter().zip([80.25, 140.5, 45.75, 120.0]) {
         set(&mut platform, key, ns);
@@ -53,7 +52,7 @@ fn a_load_takes_what_the_key_of_whoever_has_the_line_says_and_no_other_key_chang
 }
 
 #[test]
-fn what_is_not_known_is_refused_by_machine_and_formula_and_the_key_is_named() {
+fn unknown_latencies_are_refused_by_machine_and_formula_with_the_key() {
     for (holder, key) in KEYS {
         let mut platform = card();
         let machine = SimulatedMachine::new(&platform).unwrap();
@@ -70,7 +69,7 @@ fn what_is_not_known_is_refused_by_machine_and_formula_and_the_key_is_named() {
 }
 
 #[test]
-fn what_is_said_of_memory_that_is_shared_with_devices_stands_for_what_the_core_does_not_say() {
+fn memory_latency_of_the_coherence_section_is_the_fallback() {
     let mut soc = preset("soc-noncoherent").unwrap().unwrap();
     assert_eq!(takes(&soc, LineSource::Memory, 1), Ticks::whole_ns(130));
     set(&mut soc, "coherence.read_ns", 99.0);

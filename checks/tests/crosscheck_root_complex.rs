@@ -1,10 +1,8 @@
-//! Do the formulas and the simulation agree on what a root complex does for devices: how many requests it takes, which reads
-//! the last-level cache answers, and interrupts by MSI-X? As `crosscheck_transfers.rs`, on platforms of which that is drawn
-//! too.
+//! Comparison of formulas and simulation for the root complex: request rate, reads from the last-level cache, and interrupts
+//! by MSI-X, on random platforms. The criteria are those of `crosscheck_transfers.rs`.
 
-mod drawn;
+mod random_platform;
 
-use drawn::{Random, by_the_root, dllp_ns, pairs, platform_with_root_complex, set, transfer};
 use lanemark_machine::{
     Completion, Descriptors, DmaCall, Lane, Machine, Op, Partner, Pattern, Plan, Samples, Share, Transfer, Verb,
     Window, WriteRead,
@@ -13,6 +11,7 @@ use lanemark_model::{Bound, Prediction, predict};
 use lanemark_platform::{Memory, Platform};
 use lanemark_sim::SimulatedMachine;
 use lanemark_units::{MemoryType, Ticks};
+use random_platform::{Random, by_the_root, dllp_ns, pairs, platform_with_root_complex, set, transfer};
 
 /// As in `crosscheck_transfers.rs`.
 const ROUNDING: f64 = 0.001;
@@ -32,21 +31,21 @@ fn ask(platform: &Platform, op: Op) -> Option<(f64, Prediction)> {
     Some((samples.taken[0].delivered.as_ns(), said))
 }
 
-/// Links without FLITs, where what one request takes is exact.
+/// A random platform without FLITs, so that formulas of single requests are exact.
 fn platform(random: &mut Random) -> Platform {
     let mut platform = platform_with_root_complex(random);
     platform.link.generation.value = platform.link.generation.value.min(5);
     platform
 }
 
-/// Transfers in windows of all sizes, some of them at random.
+/// A random transfer in a window of random size, some with random offsets.
 fn in_a_window(random: &mut Random, cards: u32) -> Transfer {
-    let (mut drawn, _) = transfer(random, cards);
-    drawn.window.len = random.pick(&[4096, 16384, 65536, 70_000, 1 << 20]).max(drawn.bytes);
+    let (mut picked, _) = transfer(random, cards);
+    picked.window.len = random.pick(&[4096, 16384, 65536, 70_000, 1 << 20]).max(picked.bytes);
     if random.below(4) == 0 {
-        drawn.window.pattern = Pattern::Random;
+        picked.window.pattern = Pattern::Random;
     }
-    drawn
+    picked
 }
 
 fn call(random: &mut Random, transfer: Transfer) -> DmaCall {
@@ -58,7 +57,7 @@ fn call(random: &mut Random, transfer: Transfer) -> DmaCall {
     DmaCall { transfer, channel: 0, share, descriptors, completion }
 }
 
-/// A transfer, a call for one, or a write and a read, and whether it is with host memory.
+/// A transfer, a driver call, or a write and a read.
 fn op(random: &mut Random, platform: &Platform, transfer: Transfer) -> Op {
     match random.below(4) {
         0 => {
@@ -66,10 +65,10 @@ fn op(random: &mut Random, platform: &Platform, transfer: Transfer) -> Op {
             Op::Dma(call(random, Transfer { window, ..transfer }))
         }
         1 => {
-            let drawn = pairs(random, platform.cards());
+            let picked = pairs(random, platform.cards());
             Op::WriteRead(WriteRead {
-                write: Transfer { bytes: transfer.bytes, count: transfer.count.min(7), ..drawn.write },
-                ..drawn
+                write: Transfer { bytes: transfer.bytes, count: transfer.count.min(7), ..picked.write },
+                ..picked
             })
         }
         _ => Op::Transfer(transfer),
@@ -77,18 +76,18 @@ fn op(random: &mut Random, platform: &Platform, transfer: Transfer) -> Op {
 }
 
 #[test]
-fn one_request_alone_takes_as_long_as_the_formula_says() {
+fn a_single_request_matches_the_formula() {
     let mut random = Random(43);
     let (mut asked, mut cached) = (0, 0);
     for number in 0..800 {
         let platform = platform(&mut random);
-        let drawn = in_a_window(&mut random, platform.cards());
-        let alone = Transfer { bytes: 1 + random.below(16), count: 1, ..drawn };
+        let picked = in_a_window(&mut random, platform.cards());
+        let alone = Transfer { bytes: 1 + random.below(16), count: 1, ..picked };
         let op = op(&mut random, &platform, alone);
         let Some((simulated, said)) = ask(&platform, op.clone()) else { continue };
         let few_ticks = 24.0 / Ticks::PER_NS as f64;
         let later = simulated - said.delivered_ns;
-        // An acknowledgment of a completion may be in the way of what goes up behind it.
+        // An acknowledgment of a completion may delay the next upstream request.
         let is_behind_a_dllp = matches!(op, Op::Dma(_)) && (0.0..=dllp_ns(&platform)).contains(&later);
         assert!(
             later.abs() <= few_ticks || is_behind_a_dllp,
@@ -100,11 +99,11 @@ fn one_request_alone_takes_as_long_as_the_formula_says() {
         asked += 1;
         cached += u32::from(platform.memory.as_ref().map_or(0, Memory::cached_lines) > 0);
     }
-    assert!(asked > 600 && cached > 100, "{asked}, {cached} of them with a cache");
+    assert!(asked > 600 && cached > 100, "{asked} cases, {cached} of them with a cache");
 }
 
 #[test]
-fn the_simulation_never_beats_a_bound_and_meets_it_where_one_bound_leads() {
+fn the_simulation_is_never_faster_than_a_bound_and_meets_a_leading_one() {
     let mut random = Random(47);
     let (mut clear, mut led, mut partly, mut failures) = (0, 0, 0, Vec::new());
     for number in 0..4000 {
@@ -115,8 +114,8 @@ fn the_simulation_never_beats_a_bound_and_meets_it_where_one_bound_leads() {
         if random.below(2) == 0 {
             set(&mut platform, "root_complex.request_ns", random.between(20.0, 500.0));
         }
-        let drawn = in_a_window(&mut random, platform.cards());
-        let op = op(&mut random, &platform, drawn);
+        let picked = in_a_window(&mut random, platform.cards());
+        let op = op(&mut random, &platform, picked);
         let Some((simulated, said)) = ask(&platform, op.clone()) else { continue };
         let memory = platform.memory.as_ref().unwrap();
         let what = format!(
@@ -151,5 +150,8 @@ fn the_simulation_never_beats_a_bound_and_meets_it_where_one_bound_leads() {
     }
     let shown = failures.iter().take(10).cloned().collect::<Vec<_>>().join("\n");
     assert!(failures.is_empty(), "{} failures:\n{shown}", failures.len());
-    assert!(clear > 500 && led > 200 && partly > 20, "{clear} clear, {led} led by the root complex, {partly} cached");
+    assert!(
+        clear > 500 && led > 200 && partly > 20,
+        "{clear} with a leading bound, {led} of them the root complex, {partly} partly cached"
+    );
 }

@@ -1,14 +1,11 @@
-//! Do the formulas and the simulation agree on what devices move by themselves? As `crosscheck.rs`, which is about cores:
-//! the simulation never beats a bound or a ceiling, one request alone takes exactly as long as the formula says, and where
-//! one bound leads the next clearly, both agree; the same for cores that ask a driver for a transfer. What lies between stands in `docs/crosscheck-transfers.md`, which this
-//! test compares (write it anew with `LANEMARK_BLESS=1`).
+//! Comparison of formulas and simulation for DMA and driver calls; `crosscheck.rs` does the same for loads and stores.
+//!
+//! The simulation is never faster than a bound or a ceiling. A single request takes exactly as long as by the formula. Where
+//! one bound clearly exceeds the next, both agree. The gaps of the other cases are in `docs/crosscheck-transfers.md`, which
+//! this test compares; `LANEMARK_BLESS=1` rewrites it.
 
-mod drawn;
+mod random_platform;
 
-use drawn::{
-    Random, by_the_root, dllp_ns, on_channels, pairs, platform, platform_with_driver, platform_with_peers,
-    platform_with_ways, read_of_peer, relay, transfer, with_few_credits,
-};
 use lanemark_machine::{
     Access, Completion, Descriptors, DmaCall, Lane, Machine, Op, Partner, Pattern, Plan, Relay, Samples, Share, Span,
     Stream, Transfer, Verb, Width, Window, WriteRead,
@@ -18,27 +15,31 @@ use lanemark_platform::{Origin, PeerWay, Platform, preset};
 use lanemark_sim::SimulatedMachine;
 use lanemark_units::{BarOffset, MemoryType, Rate, Ticks};
 use lanemark_wire::{Lanes, flit::FlitLine};
+use random_platform::{
+    Random, by_the_root, dllp_ns, on_channels, pairs, platform, platform_with_driver, platform_with_peers,
+    platform_with_ways, read_of_peer, relay, transfer, with_few_credits,
+};
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// Half a tick here and there.
+/// Relative rounding error of the simulation.
 const ROUNDING: f64 = 0.001;
-/// One bound leads clearly where it is this many times the next.
+/// Ratio of the largest bound to the next one from which it clearly leads.
 const CLEAR: f64 = 1.25;
-/// And then the simulation takes no longer than this and the latency of one request.
+/// With a leading bound, the largest relative gap, plus the latency of one request.
 const AGREE: f64 = 0.02;
 
 fn peer_of(transfer: &Transfer) -> u32 {
     if let Partner::Peer { card, .. } = transfer.partner { card } else { transfer.card }
 }
 
-/// A call for such a transfer with host memory.
+/// A random driver call for a transfer with host memory, and its class.
 fn call(random: &mut Random, cards: u32) -> (DmaCall, &'static str) {
-    let (drawn, _) = transfer(random, cards);
+    let (picked, _) = transfer(random, cards);
     let verb = random.pick(&[Verb::Store, Verb::Load]);
-    let window = Window { offset: random.pick(&[0, 0, 4, 64, 4000]), ..drawn.window };
+    let window = Window { offset: random.pick(&[0, 0, 4, 64, 4000]), ..picked.window };
     let count = random.pick(&[1, 1, 3]);
-    let transfer = Transfer { verb, partner: Partner::Host, outstanding: None, window, count, ..drawn };
+    let transfer = Transfer { verb, partner: Partner::Host, outstanding: None, window, count, ..picked };
     let share = random.pick(&[Share::Call, Share::List, Share::Doorbell]);
     let descriptors = random.pick(&[
         Descriptors::Written(MemoryType::Uc),
@@ -67,7 +68,7 @@ fn plan_of(op: Op) -> Plan {
     }
 }
 
-/// What the simulation took, and what the formula says.
+/// The times of the simulation and of the formula.
 fn ask(platform: &Platform, transfer: &Transfer) -> (f64, Option<Prediction>) {
     ask_for(platform, &plan(transfer))
 }
@@ -75,12 +76,12 @@ fn ask(platform: &Platform, transfer: &Transfer) -> (f64, Option<Prediction>) {
 fn ask_for(platform: &Platform, plan: &Plan) -> (f64, Option<Prediction>) {
     let mut samples = Samples::wanted(1);
     SimulatedMachine::new(platform).unwrap().run(plan, &mut samples).unwrap_or_else(|error| panic!("{error}"));
-    let confirmed = samples.confirmed.expect("every byte can be looked at");
+    let confirmed = samples.confirmed.expect("the simulator confirms every byte");
     assert_eq!(confirmed.claimed_bytes, confirmed.confirmed_bytes, "{plan:?}");
     (samples.taken[0].delivered.as_ns(), predict(platform, plan))
 }
 
-/// What a load of the status register takes, there and back.
+/// Round trip of a load of the status register, in ns.
 fn status_load(platform: &Platform) -> f64 {
     let registers = platform.region("registers").unwrap();
     let at = BarOffset { bar: registers.bar.value as u8, offset: registers.offset_bytes.value };
@@ -89,13 +90,13 @@ fn status_load(platform: &Platform) -> f64 {
     predict(platform, &plan_of(load)).unwrap().delivered_ns
 }
 
-/// What takes many ways one after the other waits for a FLIT on each of them: one request alone is the test of that.
+/// The platform without FLITs: a path of several links waits for a FLIT on each; only the test of single requests uses FLITs.
 fn without_flits(mut platform: Platform) -> Platform {
     platform.link.generation.value = platform.link.generation.value.min(5);
     platform
 }
 
-/// Time of a FLIT on the links of the cards; 0 on links without.
+/// Time of a FLIT on the links of the cards; 0 on links without FLITs.
 fn flit_ns(platform: &Platform) -> f64 {
     let lanes = Lanes::new(platform.link.width_lanes.value as u8).unwrap();
     if platform.link.generation.value == 6 { FlitLine::new(lanes).flit().as_ns() } else { 0.0 }
@@ -111,20 +112,20 @@ struct Row {
 const LIMITS: [f64; 3] = [0.02, 0.05, 0.10];
 
 #[test]
-fn one_request_alone_takes_as_long_as_the_formula_says() {
+fn a_single_request_matches_the_formula() {
     let mut random = Random(11);
     let mut asked = 0;
     for _ in 0..400 {
         let platform = platform(&mut random);
-        let (drawn, what) = transfer(&mut random, platform.slots.len().max(1) as u32);
-        // So short that it is one request, and begins no page.
-        let alone = Transfer { bytes: 1 + random.below(16), count: 1, ..drawn };
+        let (picked, what) = transfer(&mut random, platform.slots.len().max(1) as u32);
+        // Short enough for one request within a page.
+        let alone = Transfer { bytes: 1 + random.below(16), count: 1, ..picked };
         let (simulated, said) = ask(&platform, &alone);
         let Some(said) = said else { continue };
         let few_ticks = 12.0 / Ticks::PER_NS as f64;
         let later = simulated - said.delivered_ns;
         let is_exact = later.abs() <= few_ticks;
-        // Where FLITs begin no formula knows: a packet waits for a place in one, and its receiver for its end.
+        // No formula predicts where FLITs begin: a packet waits for space in one, and its receiver for its end.
         let is_in_flits = (0.0..=2.2 * flit_ns(&platform)).contains(&later);
         assert!(is_exact || is_in_flits, "{what}: {alone:?} on {}: {simulated} and {said:?}", platform.name);
         asked += 1;
@@ -133,27 +134,27 @@ fn one_request_alone_takes_as_long_as_the_formula_says() {
 }
 
 #[test]
-fn what_an_engine_does_within_a_direction_and_a_users_clock_are_in_the_formulas() {
+fn formulas_include_engine_chunks_and_the_user_clock() {
     let mut random = Random(41);
     let (mut alone, mut led, mut failures) = (0, [0, 0], Vec::new());
     for number in 0..3200 {
         let platform = without_flits(platform_with_ways(&mut random));
-        let (drawn, what) = transfer(&mut random, platform.cards());
+        let (picked, what) = transfer(&mut random, platform.cards());
         let is_alone = number % 4 == 0;
-        let drawn = if is_alone { Transfer { bytes: 1 + random.below(16), count: 1, ..drawn } } else { drawn };
-        let (simulated, Some(said)) = ask(&platform, &drawn) else { continue };
+        let picked = if is_alone { Transfer { bytes: 1 + random.below(16), count: 1, ..picked } } else { picked };
+        let (simulated, Some(said)) = ask(&platform, &picked) else { continue };
         let later = simulated - said.delivered_ns;
-        let what = format!("case {number}: {what}, {drawn:?} on {}: {simulated} and {said:?}", platform.name);
+        let what = format!("case {number}: {what}, {picked:?} on {}: {simulated} and {said:?}", platform.name);
         if is_alone {
             alone += 1;
-            // The completion comes behind the Ack and the UpdateFC of its own request, where these take longer than memory.
-            let is_behind_its_dllps = drawn.verb == Verb::Load && (0.0..=2.0 * dllp_ns(&platform)).contains(&later);
+            // The completion waits for the Ack and the UpdateFC of its own request, if these take longer than memory.
+            let is_behind_its_dllps = picked.verb == Verb::Load && (0.0..=2.0 * dllp_ns(&platform)).contains(&later);
             if later.abs() > 12.0 / Ticks::PER_NS as f64 && !is_behind_its_dllps {
                 failures.push(what);
             }
             continue;
         }
-        let first = Transfer { bytes: drawn.bytes.min(4096), count: 1, ..drawn };
+        let first = Transfer { bytes: picked.bytes.min(4096), count: 1, ..picked };
         let latency = predict(&platform, &plan(&first)).map_or(0.0, |said| said.delivered_ns);
         let leads = said.lead >= CLEAR && matches!(said.bound, Bound::Engine | Bound::Queue);
         led[usize::from(said.bound == Bound::Queue)] += u32::from(leads);
@@ -164,21 +165,21 @@ fn what_an_engine_does_within_a_direction_and_a_users_clock_are_in_the_formulas(
     }
     let shown = failures.iter().take(8).cloned().collect::<Vec<_>>().join("\n");
     assert!(failures.is_empty(), "{} failures:\n{shown}", failures.len());
-    assert!(alone > 350 && led[0] > 60 && led[1] > 10, "{alone} alone, {led:?} led by engine and queue");
+    assert!(alone > 350 && led[0] > 60 && led[1] > 10, "{alone} single, {led:?} bound by engine and queue");
 }
 
 #[test]
-fn one_read_of_a_peer_takes_as_long_as_the_formula_says() {
+fn a_single_peer_read_matches_the_formula() {
     let mut random = Random(37);
     for number in 0..400 {
         let platform = without_flits(platform_with_peers(&mut random));
         let platform = if number < 200 { platform } else { by_the_root(platform, &mut random) };
-        let drawn = read_of_peer(&mut random, &platform);
-        let alone = Transfer { bytes: 1 + random.below(16), count: 1, ..drawn };
+        let picked = read_of_peer(&mut random, &platform);
+        let alone = Transfer { bytes: 1 + random.below(16), count: 1, ..picked };
         let (simulated, said) = ask(&platform, &alone);
-        let said = said.expect("there is a formula for every peer").delivered_ns;
+        let said = said.expect("every peer read has a formula").delivered_ns;
         let few_ticks = 16.0 / Ticks::PER_NS as f64;
-        // What goes up and down the same links meets what acknowledges it.
+        // Traffic in both directions of a link waits for its own acknowledgments.
         let turns = platform.ports.iter().any(|port| port.acs_redirect.value);
         let later = simulated - said;
         let is_behind_a_dllp = turns && (0.0..0.005 * simulated).contains(&later);
@@ -187,27 +188,27 @@ fn one_read_of_a_peer_takes_as_long_as_the_formula_says() {
 }
 
 #[test]
-fn a_call_for_one_request_takes_as_long_as_the_formula_says() {
+fn a_call_for_a_single_request_matches_the_formula() {
     let mut random = Random(29);
     let (mut asked, mut dllps, mut apart_by) = (0, 0, Vec::new());
     for _ in 0..600 {
         let platform = without_flits(platform_with_driver(&mut random));
-        let (drawn, what) = call(&mut random, platform.cards());
-        let transfer = Transfer { bytes: 1 + random.below(16), count: 1, ..drawn.transfer };
-        // Lists through WC memory and registers that are polled have tests of their own.
-        let (descriptors, completion) = match (drawn.descriptors, drawn.completion) {
+        let (picked, what) = call(&mut random, platform.cards());
+        let transfer = Transfer { bytes: 1 + random.below(16), count: 1, ..picked.transfer };
+        // Lists in WC memory and polled registers have separate tests.
+        let (descriptors, completion) = match (picked.descriptors, picked.completion) {
             (Descriptors::Written(_), completion) => (Descriptors::Written(MemoryType::Uc), completion),
             (fetched, completion) => (fetched, completion),
         };
         if completion == Completion::Register {
             continue;
         }
-        let alone = DmaCall { transfer, descriptors, ..drawn };
+        let alone = DmaCall { transfer, descriptors, ..picked };
         let (simulated, said) = ask_for(&platform, &plan_of(Op::Dma(alone)));
-        let said = said.expect("there is a formula for every call");
+        let said = said.expect("every call has a formula");
         let few_ticks = 24.0 / Ticks::PER_NS as f64;
         let apart = simulated - said.delivered_ns;
-        // Acknowledgments of the descriptor's completion may be in the way of what goes up.
+        // Acknowledgments of the descriptor's completion may delay upstream requests.
         let is_behind_a_dllp = descriptors == Descriptors::Fetched && (0.0..0.001 * simulated).contains(&apart);
         dllps += u32::from(is_behind_a_dllp && apart > few_ticks);
         if apart.abs() > few_ticks && !is_behind_a_dllp {
@@ -216,18 +217,18 @@ fn a_call_for_one_request_takes_as_long_as_the_formula_says() {
         asked += 1;
     }
     assert!(apart_by.is_empty(), "{} of {asked}:\n{}", apart_by.len(), apart_by[..apart_by.len().min(8)].join("\n"));
-    assert!(asked > 300 && dllps * 50 < asked, "{asked}, {dllps} of them behind a DLLP");
+    assert!(asked > 300 && dllps * 50 < asked, "{asked} cases, {dllps} of them delayed by a DLLP");
 }
 
 #[test]
-fn a_read_of_what_was_just_written_takes_as_long_as_the_formula_says() {
+fn a_read_after_a_write_matches_the_formula() {
     let mut random = Random(31);
     for _ in 0..300 {
         let platform = without_flits(platform(&mut random));
-        let drawn = pairs(&mut random, platform.cards());
-        let write = Transfer { bytes: 1 + random.below(16), count: 1, ..drawn.write };
-        let (simulated, said) = ask_for(&platform, &plan_of(Op::WriteRead(WriteRead { write, ..drawn })));
-        let said = said.expect("there is a formula for one pair");
+        let picked = pairs(&mut random, platform.cards());
+        let write = Transfer { bytes: 1 + random.below(16), count: 1, ..picked.write };
+        let (simulated, said) = ask_for(&platform, &plan_of(Op::WriteRead(WriteRead { write, ..picked })));
+        let said = said.expect("a pair has a formula");
         let few_ticks = 24.0 / Ticks::PER_NS as f64;
         let apart = (simulated - said.delivered_ns).abs();
         assert!(apart <= few_ticks, "{write:?} on {}: {simulated} and {said:?}", platform.name);
@@ -235,7 +236,7 @@ fn a_read_of_what_was_just_written_takes_as_long_as_the_formula_says() {
 }
 
 #[test]
-fn the_simulation_never_beats_a_bound_and_meets_it_where_one_bound_leads() {
+fn the_simulation_is_never_faster_than_a_bound_and_meets_a_leading_one() {
     let mut random = Random(3);
     let mut rows: Vec<(&str, Row)> = Vec::new();
     let (mut clear, mut failures) = (0, Vec::new());
@@ -260,12 +261,12 @@ fn the_simulation_never_beats_a_bound_and_meets_it_where_one_bound_leads() {
             }
         };
         if number >= 10_000 {
-            // Where FLITs begin no formula knows.
+            // No formula predicts where FLITs begin.
             platform = without_flits(platform);
         }
-        let (op, drawn, class) = if let Some(relay) = relayed {
-            let drawn = *relay.transfers().last().unwrap();
-            (Op::Relay(relay), drawn, "a relay")
+        let (op, picked, class) = if let Some(relay) = relayed {
+            let picked = *relay.transfers().last().unwrap();
+            (Op::Relay(relay), picked, "a relay")
         } else if number >= 14_000 {
             let pairs = pairs(&mut random, platform.cards());
             (Op::WriteRead(pairs), pairs.write, "a write, then a read of it, queues")
@@ -273,68 +274,68 @@ fn the_simulation_never_beats_a_bound_and_meets_it_where_one_bound_leads() {
             let dealt = on_channels(&mut random, &mut platform);
             (Op::OnChannels(dealt), dealt.transfer, "several channels")
         } else if number >= 11_000 {
-            let drawn = read_of_peer(&mut random, &platform);
+            let picked = read_of_peer(&mut random, &platform);
             let verb = random.pick(&[Verb::Load, Verb::Store]);
-            let outstanding = drawn.outstanding.filter(|_| verb == Verb::Load);
-            let drawn = Transfer { verb, outstanding, ..drawn };
+            let outstanding = picked.outstanding.filter(|_| verb == Verb::Load);
+            let picked = Transfer { verb, outstanding, ..picked };
             let class =
                 if verb == Verb::Load { "reads of a peer, few credits" } else { "writes to a peer, few credits" };
-            (Op::Transfer(drawn), drawn, class)
+            (Op::Transfer(picked), picked, class)
         } else if number >= 10_000 {
-            let (drawn, _) = transfer(&mut random, platform.cards());
-            (Op::Transfer(drawn), drawn, "other transfers, few credits")
+            let (picked, _) = transfer(&mut random, platform.cards());
+            (Op::Transfer(picked), picked, "other transfers, few credits")
         } else if number >= 8000 {
-            let drawn = read_of_peer(&mut random, &platform);
-            let way = platform.peer_way(drawn.card as usize, peer_of(&drawn) as usize);
+            let picked = read_of_peer(&mut random, &platform);
+            let way = platform.peer_way(picked.card as usize, peer_of(&picked) as usize);
             let is_by_root = way == Some(PeerWay::ByRoot);
             let class = if is_by_root { "reads of a peer by the root" } else { "reads of a peer" };
-            (Op::Transfer(drawn), drawn, class)
+            (Op::Transfer(picked), picked, class)
         } else if number < 5000 {
-            let (drawn, class) = transfer(&mut random, platform.cards());
-            (Op::Transfer(drawn), drawn, class)
+            let (picked, class) = transfer(&mut random, platform.cards());
+            (Op::Transfer(picked), picked, class)
         } else if number < 7000 {
-            let (drawn, class) = call(&mut random, platform.cards());
-            (Op::Dma(drawn), drawn.transfer, class)
+            let (picked, class) = call(&mut random, platform.cards());
+            (Op::Dma(picked), picked.transfer, class)
         } else {
             let pairs = pairs(&mut random, platform.cards());
             (Op::WriteRead(pairs), pairs.write, "a write, then a read of it")
         };
         let (simulated, Some(said)) = ask_for(&platform, &plan_of(op.clone())) else { continue };
         let gap = simulated / said.delivered_ns - 1.0;
-        let what = format!("{} B x {} from +{} on {}", drawn.bytes, drawn.count, drawn.window.offset, platform.name);
-        // Polling sees the end a load earlier or later when a load is in the way of what it looks for.
+        let what = format!("{} B x {} from +{} on {}", picked.bytes, picked.count, picked.window.offset, platform.name);
+        // Polling may see the end one load earlier or later, because a load delays the status word.
         let is_polled = matches!(op, Op::Dma(DmaCall { completion: Completion::Register, .. }));
         let mut fail = |why: String| {
             failures.push(format!("case {number}: {class}, {what}: {why}: {said:?}, simulated {simulated}"));
         };
         if gap < -ROUNDING && !is_polled {
-            fail(format!("the simulation beats the formula by {:.2} %", -100.0 * gap));
+            fail(format!("the simulation is faster than the formula by {:.2} %", -100.0 * gap));
         }
-        let rate = Rate::over(drawn.bytes * drawn.count, Ticks::from_ns(simulated).unwrap()).unwrap();
-        if let Some(most) = transfer_ceiling(&platform, &drawn)
+        let rate = Rate::over(picked.bytes * picked.count, Ticks::from_ns(simulated).unwrap()).unwrap();
+        if let Some(most) = transfer_ceiling(&platform, &picked)
             && rate.bytes_per_s() > most.rate.bytes_per_s() * (1.0 + ROUNDING)
         {
             fail(format!("{rate} is above the ceiling of {}", most.rate));
         }
-        let first = Transfer { bytes: drawn.bytes.min(4096), count: 1, ..drawn };
+        let first = Transfer { bytes: picked.bytes.min(4096), count: 1, ..picked };
         let first = match &op {
             Op::Relay(relay) => Op::Relay(Relay { count: 1, bytes: first.bytes, ..relay.clone() }),
             _ => Op::Transfer(first),
         };
         let latency = predict(&platform, &plan_of(first)).map_or(0.0, |said| said.delivered_ns);
-        let latency = latency * if matches!(op, Op::Dma(_) | Op::WriteRead(_)) { drawn.count as f64 } else { 1.0 };
+        let latency = latency * if matches!(op, Op::Dma(_) | Op::WriteRead(_)) { picked.count as f64 } else { 1.0 };
         if said.lead >= CLEAR && !is_polled {
             clear += 1;
             if simulated - said.delivered_ns * (1.0 + AGREE) > latency {
-                fail(format!("one bound leads and the simulation takes {:.1} % longer", 100.0 * gap));
+                fail(format!("one bound leads, but the simulation takes {:.1} % longer", 100.0 * gap));
             }
         }
         if said.lead >= CLEAR && is_polled {
-            let loads = drawn.count as f64 * status_load(&platform);
+            let loads = picked.count as f64 * status_load(&platform);
             let most = loads + AGREE * said.delivered_ns + latency;
             if (simulated - said.delivered_ns).abs() > most {
                 fail(format!(
-                    "one bound leads, and polling is {:.1} % off: more than a load of the status",
+                    "one bound leads, but polling differs by {:.1} %, more than a load of the status register",
                     100.0 * gap
                 ));
             }
@@ -360,14 +361,14 @@ fn the_simulation_never_beats_a_bound_and_meets_it_where_one_bound_leads() {
 }
 
 #[test]
-fn a_read_among_others_takes_as_long_as_the_formula_says_while_there_are_always_as_many() {
+fn loaded_latency_matches_the_formula_at_constant_queue_depth() {
     let mut random = Random(5);
     let mut asked = 0;
     for number in 0..300 {
-        // The engine of every other one is too slow for as many as it may have under way.
+        // Every other engine is too slow to keep the allowed number of requests outstanding.
         let mut platform = without_flits(preset("card-gen5-x16").unwrap().unwrap());
         if number % 2 == 1 {
-            drawn::set(&mut platform, "dma.read_request_ns", random.between(20.0, 1000.0));
+            random_platform::set(&mut platform, "dma.read_request_ns", random.between(20.0, 1000.0));
         }
         let most = 1 + random.below(256) as u32;
         let window = Window { offset: 0, len: 1 << 20, pattern: Pattern::Sequential };
@@ -392,13 +393,13 @@ fn a_read_among_others_takes_as_long_as_the_formula_says_while_there_are_always_
 }
 
 #[test]
-fn flows_at_once_are_no_faster_together_than_the_links_they_share() {
+fn concurrent_flows_are_not_faster_than_their_shared_links() {
     let mut random = Random(17);
     let mut asked = 0;
     for _ in 0..150 {
         let platform = preset("rosta-virtex7").unwrap().unwrap();
         let platform =
-            platform.with("dma.tags", 1.0 + random.below(8) as f64, Origin::Assumed("drawn".to_owned())).unwrap();
+            platform.with("dma.tags", 1.0 + random.below(8) as f64, Origin::Assumed("random".to_owned())).unwrap();
         let bytes = random.pick(&[63, 132, 500, 1000, 4096, 65536]);
         let flows: Vec<Transfer> = (0..8)
             .filter(|_| random.below(3) > 0)
@@ -430,12 +431,13 @@ fn flows_at_once_are_no_faster_together_than_the_links_they_share() {
 
 fn document(rows: &[(&str, Row)], clear: u32) -> String {
     let mut text = format!(
-        "# Formulas against the simulation: what devices move\n\n\
-         Random platforms with a DMA engine, and random transfers, by devices alone and in calls that a core makes;\n\
-         `checks/tests/crosscheck_transfers.rs` makes this page. The simulation is never faster than a formula; one request alone\n\
-         takes exactly as long; where one bound leads the next by 25 % ({clear} cases) it takes at most 2 % and one latency\n\
-         longer. Calls told by a register are the exception: a load may find the end one round trip earlier or later than the\n\
-         formula says. The rest of the gap stands here.\n\n\
+        "# Formulas against the simulation: DMA\n\n\
+         Random platforms with a DMA engine, and random transfers, by devices alone and in driver calls of a\n\
+         core; `checks/tests/crosscheck_transfers.rs` writes this page. The simulation is never faster than a\n\
+         formula. A single request takes exactly as long. Where one bound exceeds the next by 25 % ({clear} cases),\n\
+         the simulation takes at most 2 % and one latency longer. Calls that poll a register are an exception: a\n\
+         load may see the end one round trip earlier or later than by the formula. The table shows the\n\
+         remaining gaps.\n\n\
          | what | cases | within 2 % | within 5 % | within 10 % | worst | where |\n\
          | --- | --- | --- | --- | --- | --- | --- |\n"
     );

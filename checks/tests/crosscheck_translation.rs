@@ -1,9 +1,8 @@
-//! Do the formulas and the simulation agree on what an IOMMU takes? As `crosscheck_transfers.rs`, on platforms of which that is
-//! drawn.
+//! Comparison of formulas and simulation for an IOMMU and ATS, on random platforms. The criteria are those of
+//! `crosscheck_transfers.rs`.
 
-mod drawn;
+mod random_platform;
 
-use drawn::{Random, set};
 use lanemark_bench::{Axes, question};
 use lanemark_machine::{
     Completion, Descriptors, DmaCall, Lane, Machine, Op, Partner, Pattern, Plan, Samples, Share, Transfer, Verb,
@@ -14,15 +13,16 @@ use lanemark_platform::{Iommu, PRESETS, Platform};
 use lanemark_record::Reach;
 use lanemark_sim::SimulatedMachine;
 use lanemark_units::Ticks;
+use random_platform::{Random, set};
 
 /// As in `crosscheck_transfers.rs`.
 const ROUNDING: f64 = 0.001;
 const CLEAR: f64 = 1.25;
 const AGREE: f64 = 0.02;
-/// An acknowledgment on the slowest link here: 8 B on Gen2 x8.
+/// Time of an acknowledgment on the slowest link of these platforms: 8 B on Gen2 x8.
 const ACKNOWLEDGED_NS: f64 = 2.0;
 
-/// A preset with an IOMMU of which every number is drawn.
+/// A preset with a random IOMMU.
 fn platform(random: &mut Random) -> Platform {
     let name = random.pick(&["card-gen5-x16", "rosta-virtex7"]);
     let preset = PRESETS.iter().find(|preset| preset.name == name).unwrap();
@@ -38,16 +38,16 @@ fn platform(random: &mut Random) -> Platform {
     let section = format!(
         r#"
 [iommu]
-page_bytes = {{ value = {page}, assumed = "drawn" }}
-iotlb_entries = {{ value = {entries}, assumed = "drawn" }}
-iotlb_ways = {{ value = {ways}, assumed = "drawn" }}
-iotlb_index_bit = {{ value = {index_bit}, assumed = "drawn" }}
-lookup_ns = {{ value = {lookup}, assumed = "drawn" }}
-walk_reads = {{ value = {reads}, assumed = "drawn" }}
-walk_read_ns = {{ value = {read}, assumed = "drawn" }}
-walk_cache_entries = {{ value = {blocks}, assumed = "drawn" }}
-walkers = {{ value = {walkers}, assumed = "drawn" }}
-walk_interval_ns = {{ value = {interval}, assumed = "drawn" }}
+page_bytes = {{ value = {page}, assumed = "picked" }}
+iotlb_entries = {{ value = {entries}, assumed = "picked" }}
+iotlb_ways = {{ value = {ways}, assumed = "picked" }}
+iotlb_index_bit = {{ value = {index_bit}, assumed = "picked" }}
+lookup_ns = {{ value = {lookup}, assumed = "picked" }}
+walk_reads = {{ value = {reads}, assumed = "picked" }}
+walk_read_ns = {{ value = {read}, assumed = "picked" }}
+walk_cache_entries = {{ value = {blocks}, assumed = "picked" }}
+walkers = {{ value = {walkers}, assumed = "picked" }}
+walk_interval_ns = {{ value = {interval}, assumed = "picked" }}
 
 [link]"#
     );
@@ -55,14 +55,14 @@ walk_interval_ns = {{ value = {interval}, assumed = "drawn" }}
     let mut platform = Platform::parse(name, &text).unwrap_or_else(|error| panic!("{error}"));
     platform.link.skp.value = false;
     platform.fifos = None;
-    // Each request that waits has some of them.
+    // Waiting requests hold these credits.
     for key in ["root_complex.posted_header_credits", "root_complex.nonposted_header_credits"] {
         set(&mut platform, key, random.pick(&[4.0, 8.0, 127.0]));
     }
     platform
 }
 
-/// What was drawn.
+/// The random numbers, for messages.
 fn numbers(platform: &Platform) -> String {
     let keys = Iommu::KEYS.iter().map(|key| {
         let number = platform.number(&format!("iommu.{}", key.name));
@@ -71,7 +71,7 @@ fn numbers(platform: &Platform) -> String {
     keys.collect::<Vec<_>>().join(", ")
 }
 
-/// The last of three rounds over a window, and what the formula says of it.
+/// Simulated time of the last of three rounds over a window, and the formula.
 fn ask(platform: &Platform, transfer: Transfer) -> Option<(f64, Prediction)> {
     ask_for(platform, Op::Transfer(transfer))
 }
@@ -90,13 +90,13 @@ fn ask_for(platform: &Platform, op: Op) -> Option<(f64, Prediction)> {
     Some((samples.taken[0].delivered.as_ns(), said))
 }
 
-/// Once round a window of so many places.
+/// One round over a random window.
 fn round(random: &mut Random, platform: &Platform, verb: Verb, bytes: u64) -> Transfer {
     let page = platform.iommu.as_ref().unwrap().page_bytes.value;
     let entries = u64::from(platform.iommu.as_ref().unwrap().iotlb_entries.value);
     let stride = random.pick(&[page, page, 2 * page, page / 2, page / 8]);
     let room = platform.memory.as_ref().unwrap().size_bytes.value / 2;
-    // Around what it has room for, mostly.
+    // Mostly about as many pages as the IOTLB has entries.
     let places = match random.below(3) {
         0 => 1 + random.below(2 * entries),
         1 => entries * page / stride + random.below(3),
@@ -109,7 +109,7 @@ fn round(random: &mut Random, platform: &Platform, verb: Verb, bytes: u64) -> Tr
 }
 
 #[test]
-fn one_read_at_a_time_takes_as_long_as_the_formula_says_whether_its_page_is_known_or_walked_for() {
+fn single_reads_match_the_formula_for_hits_and_walks() {
     let mut random = Random(61);
     let (mut asked, mut missed, mut paced) = (0, 0, 0);
     for number in 0..600 {
@@ -122,7 +122,7 @@ fn one_read_at_a_time_takes_as_long_as_the_formula_says_whether_its_page_is_know
         let each = said.delivered_ns / transfer.count as f64 / known.delivered_ns;
         let few_ticks = 24.0 / Ticks::PER_NS as f64 * transfer.count as f64;
         let later = simulated - said.delivered_ns;
-        // Then a walk waits for the one before, and there is a bound only.
+        // A walk waits for the previous one, so the formula is only a bound.
         let is_paced = platform.number("iommu.walk_interval_ns").is_some_and(|(ns, _)| ns > known.delivered_ns);
         assert!(
             later.abs() <= few_ticks || is_paced && later > 0.0,
@@ -134,11 +134,11 @@ fn one_read_at_a_time_takes_as_long_as_the_formula_says_whether_its_page_is_know
         missed += u32::from(each > 1.01);
         paced += u32::from(is_paced);
     }
-    assert!(asked > 550 && missed > 150 && missed < asked - 150, "{asked}, {missed} of them missed");
+    assert!(asked > 550 && missed > 150 && missed < asked - 150, "{asked} cases, {missed} of them misses");
     assert!(paced < 60, "{paced} of {asked}");
 }
 
-/// The same platform, whose walks read through a cache that is drawn.
+/// Gives the platform a random last-level cache that its walks read through.
 fn through_cache(platform: &mut Platform, random: &mut Random) {
     let (walked, _) = platform.number("iommu.walk_read_ns").unwrap();
     let (read, _) = platform.number("memory.read_ns").unwrap();
@@ -149,7 +149,7 @@ fn through_cache(platform: &mut Platform, random: &mut Random) {
 }
 
 #[test]
-fn walks_through_the_cache_take_as_long_as_the_formula_says_where_it_keeps_the_table_and_no_less_elsewhere() {
+fn walks_through_the_cache_match_the_formula_if_the_table_is_cached_and_the_bound_otherwise() {
     let mut random = Random(73);
     let (mut kept, mut missed, mut pushed_out) = (0, 0, 0);
     for number in 0..600 {
@@ -162,7 +162,7 @@ fn walks_through_the_cache_take_as_long_as_the_formula_says_where_it_keeps_the_t
         let Some((simulated, said)) = ask(&platform, transfer) else { continue };
         let (window, few_ticks) = (transfer.window, 24.0 / Ticks::PER_NS as f64 * transfer.count as f64);
         let later = simulated - said.delivered_ns;
-        // All lines at once, wherever they lie: data, and eight levels of entries of 8 B.
+        // Enough lines for the data and eight levels of entries of 8 B, at any address.
         let pages = window.len / 4096 + 1;
         let lines = window.len / 64 + 8 * (pages / 8 + 3);
         let (cache, _) = platform.number("memory.cache_bytes").unwrap();
@@ -179,11 +179,14 @@ fn walks_through_the_cache_take_as_long_as_the_formula_says_where_it_keeps_the_t
         missed += u32::from(is_kept && said.delivered_ns > 1.01 * known.delivered_ns * transfer.count as f64);
         pushed_out += u32::from(later > few_ticks);
     }
-    assert!(kept > 100 && missed > 15 && pushed_out > 50, "{kept} kept, {missed} of them missed, {pushed_out} later");
+    assert!(
+        kept > 100 && missed > 15 && pushed_out > 50,
+        "{kept} cached, {missed} of them misses, {pushed_out} evicted"
+    );
 }
 
 #[test]
-fn the_simulation_never_beats_a_bound_and_meets_it_where_one_bound_leads() {
+fn the_simulation_is_never_faster_than_a_bound_and_meets_a_leading_one() {
     let mut random = Random(67);
     let (mut clear, mut walking, mut failures) = (0, 0, Vec::new());
     for number in 0..1500 {
@@ -194,7 +197,7 @@ fn the_simulation_never_beats_a_bound_and_meets_it_where_one_bound_leads() {
         let bytes = random.pick(&[64, 512, 4096, 10_000]);
         let verb = random.pick(&[Verb::Load, Verb::Store]);
         let whole = round(&mut random, &platform, verb, bytes);
-        // Once round, or less, or more.
+        // One round, or less, or more.
         let count = random.pick(&[whole.count, whole.count, whole.count.div_ceil(3), 2 * whole.count + 1]);
         let transfer = Transfer { count, ..whole };
         let Some((simulated, said)) = ask(&platform, transfer) else { continue };
@@ -213,11 +216,11 @@ fn the_simulation_never_beats_a_bound_and_meets_it_where_one_bound_leads() {
         }
     }
     assert!(failures.is_empty(), "{} of them:\n{}", failures.len(), failures[..failures.len().min(3)].join("\n"));
-    assert!(clear > 150 && walking > 50, "{clear} led, {walking} by walks");
+    assert!(clear > 150 && walking > 50, "{clear} with a leading bound, {walking} of them walks");
 }
 
 #[test]
-fn a_write_and_a_read_behind_it_are_looked_up_at_once_and_the_formula_knows() {
+fn a_write_and_a_following_read_are_translated_concurrently() {
     let mut random = Random(97);
     let mut asked = 0;
     for number in 0..200 {
@@ -238,7 +241,7 @@ fn a_write_and_a_read_behind_it_are_looked_up_at_once_and_the_formula_knows() {
     assert!(asked > 100, "{asked}");
 }
 
-/// The same platform with a device that keeps translations, more of them or fewer than a window has pages.
+/// A random platform with ATS, with more or fewer entries than a window has pages.
 fn with_ats(random: &mut Random) -> Platform {
     let mut platform = platform(random);
     let entries = random.pick(&[1, 2, 8, 16, 64, 512]);
@@ -256,7 +259,7 @@ fn with_ats(random: &mut Random) -> Platform {
     platform
 }
 
-/// A round over about as many pages as the device keeps.
+/// One round over about as many pages as the device has ATS entries.
 fn round_of_device(random: &mut Random, platform: &Platform, verb: Verb, bytes: u64) -> Transfer {
     let Transfer { window, .. } = round(random, platform, verb, bytes);
     let Pattern::Strided(stride) = window.pattern else { panic!("{window:?}") };
@@ -270,12 +273,12 @@ fn round_of_device(random: &mut Random, platform: &Platform, verb: Verb, bytes: 
 }
 
 #[test]
-fn one_read_at_a_time_of_a_device_that_keeps_translations_takes_as_long_as_the_formula_says() {
+fn single_reads_with_ats_match_the_formula() {
     let mut random = Random(103);
     let (mut asked, mut missed, mut bounds) = (0, 0, 0);
     for number in 0..400 {
         let mut platform = with_ats(&mut random);
-        // Where a walk waits for the one before there is a bound only.
+        // If a walk waits for the previous one, the formula is only a bound.
         set(&mut platform, "iommu.walk_interval_ns", 0.0);
         let bytes = random.pick(&[4, 64]);
         let transfer = Transfer { outstanding: Some(1), ..round_of_device(&mut random, &platform, Verb::Load, bytes) };
@@ -283,9 +286,9 @@ fn one_read_at_a_time_of_a_device_that_keeps_translations_takes_as_long_as_the_f
         let alone = Transfer { count: 1, window: Window { len: bytes, ..transfer.window }, ..transfer };
         let (_, known) = ask(&platform, alone).unwrap();
         let later = simulated - said.delivered_ns;
-        // A question is a request of its own.
+        // A translation request is a separate request.
         let few_ticks = 48.0 / Ticks::PER_NS as f64 * transfer.count as f64;
-        // Then the answer waits for the acknowledgment of its question, which takes no longer than that, and there is a bound only.
+        // The translation completion waits for the acknowledgment of its request, so the formula is only a bound.
         let is_bound = platform.number("iommu.lookup_ns").is_some_and(|(ns, _)| ns < ACKNOWLEDGED_NS);
         assert!(
             later.abs() <= few_ticks
@@ -299,12 +302,12 @@ fn one_read_at_a_time_of_a_device_that_keeps_translations_takes_as_long_as_the_f
         missed += u32::from(said.delivered_ns > 1.01 * known.delivered_ns * transfer.count as f64);
         bounds += u32::from(is_bound);
     }
-    assert!(asked > 350 && missed > 100 && missed < asked - 100, "{asked}, {missed} of them missed");
+    assert!(asked > 350 && missed > 100 && missed < asked - 100, "{asked} cases, {missed} of them misses");
     assert!(bounds < asked / 3, "{bounds} of {asked}");
 }
 
 #[test]
-fn a_device_that_keeps_translations_never_beats_a_bound_and_meets_it_where_one_bound_leads() {
+fn devices_with_ats_are_never_faster_than_a_bound_and_meet_a_leading_one() {
     let mut random = Random(107);
     let (mut clear, mut asking, mut failures) = (0, 0, Vec::new());
     for number in 0..600 {
@@ -331,11 +334,11 @@ fn a_device_that_keeps_translations_never_beats_a_bound_and_meets_it_where_one_b
         }
     }
     assert!(failures.is_empty(), "{} of them:\n{}", failures.len(), failures[..failures.len().min(3)].join("\n"));
-    assert!(clear > 50 && asking > 50, "{clear} led, {asking} by questions");
+    assert!(clear > 50 && asking > 50, "{clear} with a leading bound, {asking} of them translation requests");
 }
 
 #[test]
-fn a_first_round_that_finds_what_others_left_takes_no_less_than_the_bound() {
+fn a_first_round_with_leftover_translations_is_not_faster_than_the_bound() {
     let mut random = Random(109);
     let (mut asked, mut found) = (0, [0; 2]);
     for number in 0..300 {
@@ -381,11 +384,11 @@ fn a_first_round_that_finds_what_others_left_takes_no_less_than_the_bound() {
         asked += 1;
         found[usize::from(keeps)] += u32::from(simulated < warm.delivered_ns * (1.0 - ROUNDING));
     }
-    assert!(asked > 200 && found.iter().all(|found| *found > 5), "{asked}, {found:?} found what others left");
+    assert!(asked > 200 && found.iter().all(|found| *found > 5), "{asked} cases, {found:?} with leftover translations");
 }
 
 #[test]
-fn a_read_that_waits_for_the_credit_of_its_question_takes_no_less_than_the_bound() {
+fn a_read_that_waits_for_the_credit_of_its_translation_request_is_not_faster_than_the_bound() {
     let mut random = Random(113);
     let mut waited = 0;
     for number in 0..60 {
@@ -408,7 +411,7 @@ fn a_read_that_waits_for_the_credit_of_its_question_takes_no_less_than_the_bound
 }
 
 #[test]
-fn of_reads_that_several_are_under_way_of_the_formula_claims_no_more_than_one_round_trip() {
+fn with_several_outstanding_reads_the_formula_is_at_most_one_round_trip() {
     let mut random = Random(127);
     let mut asked = 0;
     for number in 0..100 {
@@ -430,7 +433,7 @@ fn of_reads_that_several_are_under_way_of_the_formula_claims_no_more_than_one_ro
         let mut formula = FormulaMachine::new(&platform, simulated.facts());
         formula.run(&plan, &mut samples).unwrap();
         let said = samples.latencies[0].as_ns();
-        // What it says, a read takes whose page is known.
+        // The formula is the time of a read that hits.
         assert!(
             said <= least * (1.0 + ROUNDING),
             "case {number}: {least} and {said}: {transfer:?} on {}: {}",
@@ -443,7 +446,7 @@ fn of_reads_that_several_are_under_way_of_the_formula_claims_no_more_than_one_ro
 }
 
 #[test]
-fn of_calls_of_a_device_that_keeps_translations_nothing_leads() {
+fn driver_calls_with_ats_have_no_leading_bound() {
     let preset = PRESETS.iter().find(|preset| preset.name == "card-gen5-x16-iommu").unwrap();
     let mut platform = Platform::parse("calls", preset.text).unwrap();
     set(&mut platform, "dma.ats_entries", 1.0);
@@ -455,7 +458,7 @@ fn of_calls_of_a_device_that_keeps_translations_nothing_leads() {
             let (share, descriptors) = (Share::Doorbell, Descriptors::Fetched);
             let call = Op::Dma(DmaCall { transfer, channel: 0, share, descriptors, completion });
             let timeout = Ticks::whole_ns(1_000_000_000);
-            // Words, descriptors and data are of pages that push each other out of the only place.
+            // Status words, descriptors and data are in pages that evict each other from the single entry.
             let plan = Plan { timeout, warmup_passes: 2, ..Plan::on_one_core(vec![call], 1) };
             let said = predict(&platform, &plan).unwrap();
             let mut samples = Samples::wanted(1);
@@ -466,16 +469,16 @@ fn of_calls_of_a_device_that_keeps_translations_nothing_leads() {
     }
 }
 
-/// What `iotlb_thrash` asks where somebody asks for a window and a distance, or neither.
+/// The cases of `iotlb_thrash` for a given or default window and stride.
 fn in_turn(platform: &Platform, window_bytes: Option<u64>, stride_bytes: Option<u64>) -> Vec<(String, Plan)> {
     let thrash = question("iotlb_thrash").unwrap();
     let axes = Axes { reach: Reach { window_bytes, stride_bytes, ..Reach::default() }, ..Axes::default() };
     let cases = (thrash.cases)(SimulatedMachine::new(platform).unwrap().facts(), &axes);
-    cases.iter().map(|case| (case.way().to_string(), (thrash.plan)(case, 1))).collect()
+    cases.iter().map(|case| (case.method.to_string(), (thrash.plan)(case, 1))).collect()
 }
 
 #[test]
-fn few_pages_in_turn_are_asked_far_apart_and_all_of_them_nearer_or_as_somebody_says() {
+fn iotlb_thrash_varies_pages_and_strides_or_uses_the_given_ones() {
     let preset = PRESETS.iter().find(|preset| preset.name == "card-gen5-x16-iommu").unwrap();
     let platform = Platform::parse(preset.name, preset.text).unwrap();
     let names = |window, stride| -> Vec<String> {
@@ -492,12 +495,12 @@ fn few_pages_in_turn_are_asked_far_apart_and_all_of_them_nearer_or_as_somebody_s
 }
 
 #[test]
-fn few_pages_in_turn_take_as_long_as_the_formula_says_in_every_iotlb() {
+fn iotlb_thrash_matches_the_formula_for_random_iotlbs() {
     let mut random = Random(71);
     let (mut asked, mut missed) = (0, 0);
     for number in 0..100 {
         let mut platform = platform(&mut random);
-        // Where a walk waits for the one before there is a bound only.
+        // If a walk waits for the previous one, the formula is only a bound.
         set(&mut platform, "iommu.walk_interval_ns", 0.0);
         let mut fastest = f64::INFINITY;
         for (way, plan) in in_turn(&platform, None, None) {
@@ -516,5 +519,5 @@ fn few_pages_in_turn_take_as_long_as_the_formula_says_in_every_iotlb() {
             missed += u32::from(each > 1.01 * fastest);
         }
     }
-    assert!(asked > 600 && missed > 150 && missed < asked - 150, "{asked}, {missed} of them missed");
+    assert!(asked > 600 && missed > 150 && missed < asked - 150, "{asked} cases, {missed} of them misses");
 }

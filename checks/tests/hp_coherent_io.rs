@@ -1,34 +1,31 @@
-//! Hardware cache coherent I/O of the HP 9000 J/K class, as it was published: its rules and its interface, held against the
-//! coherent board and the `dma` library on it. The comments name the rows of the paper: H1 to H8, but for H2, which
-//! is `sharing_a_buffer.rs`.
+//! Hardware cache coherent I/O of the HP 9000 J/K class as published: rules and interface, tested on the coherent board with
+//! the `dma` crate. Comments name the rows of the paper, H1 to H8; H2 is in `sharing_a_buffer.rs`.
 
+use lanemark_coherent::{
+    CoherentBoard, Fault, Forbidden, Indexed, LineState, NoAccess, PageEntry, Request, Spec, TlbCommand,
+    TransactionKind,
+};
 use lanemark_dma::{
     AccessOrder, Ask, Buffer, Device, DmaError, Domain, Hints, Invalidation, IovaAllocator, MapRequest, Mapping,
     Permission, Pool, Ranges, Sequential, Space, Trouble, Turn,
 };
-use lanemark_sim::CoherentBoard;
-use lanemark_sim::coherent_board::{NoAccess, Request, Spec};
-use lanemark_sim::part::adapter_tlb::{Command, PageEntry};
-use lanemark_sim::part::bus::Kind;
-use lanemark_sim::part::io_adapter::{Fault, Forbidden};
-use lanemark_sim::part::processor_cache::{Indexed, LineState};
 use lanemark_units::{HostPhys, HostVirt, Iova, Ticks};
 
 const NOW: Ticks = Ticks::ZERO;
 const PAGE: u64 = 4096;
-/// A buffer whose lines have places of their own in the caches.
+/// A buffer whose lines conflict with no other data in the caches.
 const AT: HostVirt = HostVirt(0x2_5000);
 const OLD: [u8; 32] = [0x0d; 32];
 const NEW: [u8; 32] = [0xe3; 32];
 
-/// A board, its page directory, and whoever lends.
+/// A board with its page directory, a DMA domain and a device.
 struct Machine {
     domain: Domain<Sequential, CoherentBoard>,
     device: Device,
 }
 
 impl Machine {
-    /// With 16 bits for a page's number, so that boards are built soon: 8 of chain ID, 8 of block ID.
+    /// A board with page numbers of 16 bits, which is fast to build: 8 bits of chain ID, 8 of block ID.
     fn new(mut spec: Spec) -> Machine {
         spec.adapter.tlb.block_bits = 8;
         let ranges = Ranges::new(Space::of_device(28).unwrap()).unwrap().over_entries(256).unwrap();
@@ -42,7 +39,7 @@ impl Machine {
         Machine::new(Spec::coherent())
     }
 
-    /// Memory at `AT` holds old bytes, and no cache has them.
+    /// A board with old bytes in memory at `AT`, which are in no cache.
     fn with_old_bytes(spec: Spec) -> Machine {
         let mut machine = Machine::new(spec);
         machine.board().store(0, AT, &[0x0d; 2 * PAGE as usize]).unwrap();
@@ -54,12 +51,12 @@ impl Machine {
         self.domain.backend_mut()
     }
 
-    fn lend(&self, hints: Hints) -> MapRequest {
+    fn request(&self, hints: Hints) -> MapRequest {
         MapRequest::new(self.device, Permission::ReadWrite).hints(hints)
     }
 
     fn map(&mut self, at: HostVirt, len_bytes: u64, hints: Hints) -> Mapping {
-        let lend = self.lend(hints);
+        let lend = self.request(hints);
         self.domain.map(&mut Buffer::new(at, len_bytes), lend, NOW).unwrap()
     }
 
@@ -91,7 +88,7 @@ impl Machine {
         self.board().directory_entry(mapping.iova()).unwrap()
     }
 
-    fn bus(&self, kind: Kind) -> u64 {
+    fn bus(&self, kind: TransactionKind) -> u64 {
         self.domain.backend().bus().count(kind)
     }
 
@@ -102,10 +99,10 @@ impl Machine {
     }
 }
 
-/// Lets happen what does until the adapter has a line that it changes.
+/// Runs the board until the adapter holds a line that it changes.
 fn until_held(board: &mut CoherentBoard) {
     while board.adapter().held().is_none() {
-        assert!(board.next_at() < Ticks::NEVER, "nothing happens any more");
+        assert!(board.next_at() < Ticks::NEVER, "the board is idle");
         board.run_until(board.next_at());
     }
 }
@@ -121,13 +118,13 @@ const fn iova(at: Iova, bytes: u64) -> Iova {
 // H1: private and dirty lines, snooping, cache-to-cache copies; the adapter's one-line cache; COH_OK and COH_CPY.
 
 #[test]
-fn a_dirty_line_that_another_processor_reads_is_copied_to_it_and_to_memory() {
+fn a_dirty_line_is_copied_to_the_reading_processor_and_to_memory() {
     let mut machine = Machine::with_old_bytes(Spec::coherent());
     machine.board().store(0, AT, &NEW).unwrap();
     assert_eq!(
         (machine.state(0, AT), machine.in_memory(AT)),
         (Some(LineState::Dirty), OLD),
-        "not written back at once"
+        "the line must not be written back yet"
     );
     let copies = machine.board().counts().copies;
     assert_eq!(machine.load(1, AT), NEW);
@@ -138,19 +135,19 @@ fn a_dirty_line_that_another_processor_reads_is_copied_to_it_and_to_memory() {
 }
 
 #[test]
-fn a_store_needs_the_line_privately_and_nobody_else_keeps_it() {
+fn a_store_takes_the_line_private_and_invalidates_other_copies() {
     let mut machine = Machine::with_old_bytes(Spec::coherent());
     assert_eq!((machine.load(0, AT), machine.load(1, AT)), (OLD, OLD));
-    let private = machine.bus(Kind::ReadPrivate(32));
+    let private = machine.bus(TransactionKind::ReadPrivate(32));
     machine.board().store(1, AT, &[0xe3]).unwrap();
-    assert_eq!(machine.bus(Kind::ReadPrivate(32)), private + 1);
+    assert_eq!(machine.bus(TransactionKind::ReadPrivate(32)), private + 1);
     assert_eq!((machine.state(0, AT), machine.state(1, AT)), (None, Some(LineState::Dirty)));
     machine.board().store(1, after(AT, 1), &[0xe3]).unwrap();
-    assert_eq!(machine.bus(Kind::ReadPrivate(32)), private + 1, "it has it");
+    assert_eq!(machine.bus(TransactionKind::ReadPrivate(32)), private + 1, "the processor already owns the line");
 }
 
 #[test]
-fn a_device_that_reads_gets_the_bytes_that_a_processor_has_not_written_back() {
+fn a_device_read_returns_dirty_bytes_of_a_processor() {
     let mut machine = Machine::with_old_bytes(Spec::coherent());
     let mapping = machine.map(AT, PAGE, Hints::NONE);
     machine.board().store(1, AT, &NEW).unwrap();
@@ -160,12 +157,12 @@ fn a_device_that_reads_gets_the_bytes_that_a_processor_has_not_written_back() {
 }
 
 #[test]
-fn the_adapter_finds_a_line_by_the_virtual_index_of_its_page_and_by_no_other() {
+fn the_adapter_finds_a_line_only_by_the_virtual_index_of_its_page() {
     for (indexed, elsewhere) in [(Indexed::Virtually, OLD), (Indexed::Physically, NEW)] {
         let mut spec = Spec::coherent();
         spec.processor.cache.indexed = indexed;
         let mut machine = Machine::with_old_bytes(spec);
-        // Programs see the page at two addresses that differ in their index.
+        // Programs map the page at two addresses with different indexes.
         let other = HostVirt(0x3_6000);
         machine.board().place(other, HostPhys(AT.0), 1).unwrap();
         machine.board().store(0, other, &NEW).unwrap();
@@ -178,13 +175,13 @@ fn the_adapter_finds_a_line_by_the_virtual_index_of_its_page_and_by_no_other() {
 }
 
 #[test]
-fn what_a_device_writes_is_seen_by_processors_that_have_the_line_and_keeps_what_they_changed_of_it() {
+fn a_device_write_reaches_caching_processors_and_keeps_their_changes_of_the_line() {
     let mut machine = Machine::with_old_bytes(Spec::coherent());
     let mapping = machine.map(AT, PAGE, Hints::NONE);
     assert_eq!((machine.load(0, AT), machine.load(1, AT)), (OLD, OLD));
     machine.board().device_write(0, mapping.iova(), &NEW).unwrap();
     assert_eq!((machine.load(0, AT), machine.load(1, AT)), (NEW, NEW));
-    // One word, in a line of which a processor has changed another.
+    // One word, in a line whose other word a processor has changed.
     machine.board().store(0, AT, &[1, 2, 3, 4]).unwrap();
     machine.board().device_write(0, iova(mapping.iova(), 4), &[5, 6, 7, 8]).unwrap();
     let mut meant = NEW;
@@ -193,7 +190,7 @@ fn what_a_device_writes_is_seen_by_processors_that_have_the_line_and_keeps_what_
 }
 
 #[test]
-fn a_processor_that_asks_for_the_line_of_the_adapter_waits_and_gets_it_merged() {
+fn a_processor_read_of_the_adapters_line_waits_and_returns_it_merged() {
     let mut machine = Machine::with_old_bytes(Spec::coherent());
     let mapping = machine.map(AT, PAGE, Hints::NONE);
     machine.board().store(1, AT, &[1, 2, 3, 4]).unwrap();
@@ -209,7 +206,7 @@ fn a_processor_that_asks_for_the_line_of_the_adapter_waits_and_gets_it_merged() 
 }
 
 #[test]
-fn a_store_past_the_caches_waits_for_the_line_of_the_adapter_and_without_coherence_is_written_over_by_it() {
+fn an_uncached_store_waits_for_the_adapters_line_and_without_coherence_is_overwritten() {
     for (spec, meant, waits) in [(Spec::coherent(), 7, 1), (Spec::not_coherent(false), 0x0d, 0)] {
         let mut machine = Machine::with_old_bytes(spec);
         let mapping = machine.map(AT, PAGE, Hints::NONE);
@@ -228,7 +225,7 @@ fn a_store_past_the_caches_waits_for_the_line_of_the_adapter_and_without_coheren
 }
 
 #[test]
-fn another_line_than_that_of_the_adapter_is_not_waited_for() {
+fn other_lines_do_not_wait_for_the_adapters_line() {
     let mut machine = Machine::with_old_bytes(Spec::coherent());
     let mapping = machine.map(AT, PAGE, Hints::NONE);
     let board = machine.board();
@@ -238,22 +235,25 @@ fn another_line_than_that_of_the_adapter_is_not_waited_for() {
     assert_eq!(board.counts().held_up, 0);
 }
 
-// H3: the entry of the I/O TLB is chosen by the chain ID, its tag is the block ID; a miss reads the page directory.
+// H3: the chain ID selects the entry of the I/O TLB, the block ID is its tag; a miss reads the page directory.
 
 #[test]
-fn a_page_of_a_device_is_128_transactions_of_32_bytes_and_one_miss_that_no_processor_serves() {
+fn a_page_takes_128_transactions_of_32_bytes_and_one_tlb_miss() {
     let mut machine = Machine::with_old_bytes(Spec::coherent());
     let mapping = machine.map(AT, PAGE, Hints::NO_PREFETCH);
-    let (reads, writes) = (machine.bus(Kind::Read(32)), machine.bus(Kind::ReadPrivate(32)));
+    let (reads, writes) = (machine.bus(TransactionKind::Read(32)), machine.bus(TransactionKind::ReadPrivate(32)));
     machine.board().device_read(0, mapping.iova(), &mut [0; PAGE as usize]).unwrap();
-    assert_eq!(machine.domain.backend().adapter().io_bus().count(Kind::Read(32)), 128);
+    assert_eq!(machine.domain.backend().adapter().io_bus().count(TransactionKind::Read(32)), 128);
     assert_eq!(machine.tlb(), (127, 1));
-    // The lines, and one of the page directory: no processor has asked for anything.
-    assert_eq!((machine.bus(Kind::Read(32)), machine.bus(Kind::ReadPrivate(32))), (reads + 129, writes));
+    // The lines, and one of the page directory; processors issued no transaction.
+    assert_eq!(
+        (machine.bus(TransactionKind::Read(32)), machine.bus(TransactionKind::ReadPrivate(32))),
+        (reads + 129, writes)
+    );
 }
 
 #[test]
-fn two_streams_on_one_chain_id_miss_with_each_access_and_on_two_once_a_page() {
+fn two_streams_miss_with_each_access_on_one_chain_id_and_once_per_page_on_two() {
     for (shared, meant) in [(true, (0, 256)), (false, (254, 2))] {
         let mut machine = Machine::coherent();
         let (one, other) = if shared {
@@ -278,19 +278,19 @@ fn two_streams_on_one_chain_id_miss_with_each_access_and_on_two_once_a_page() {
 }
 
 #[test]
-fn an_entry_that_is_not_valid_is_a_fault_that_is_written_down_and_nothing_is_written() {
+fn an_invalid_entry_is_a_recorded_fault_and_nothing_is_written() {
     let mut machine = Machine::with_old_bytes(Spec::coherent());
     let mapping = machine.map(AT, PAGE, Hints::NONE);
     let beside = iova(mapping.iova(), PAGE);
     let refused = machine.board().device_write(0, iova(beside, 64), &NEW).unwrap_err();
     let fault = Fault { device: 0, at: iova(beside, 64), is_write: true, why: Forbidden::NotValid };
     assert_eq!(refused, NoAccess::Fault(fault));
-    // A transfer that begins in a page that is lent goes no further than that.
+    // A transfer that begins in a mapped page ends at the page.
     let ends_outside = iova(mapping.iova(), PAGE - 32);
     let refused = machine.board().device_write(0, ends_outside, &[0xe3; 64]).unwrap_err();
     assert_eq!(refused, NoAccess::Fault(Fault { at: beside, ..fault }));
     assert_eq!((machine.load(0, after(AT, PAGE - 32)), machine.load(0, after(AT, PAGE))), (NEW, OLD));
-    // Above the directory, and against the permission.
+    // Beyond the directory, and without permission.
     let above = Iova(1 << 28);
     let refused = machine.board().device_read(0, above, &mut [0; 4]).unwrap_err();
     assert_eq!(refused, NoAccess::Fault(Fault { device: 0, at: above, is_write: false, why: Forbidden::NoEntry }));
@@ -300,13 +300,13 @@ fn an_entry_that_is_not_valid_is_a_fault_that_is_written_down_and_nothing_is_wri
     let not_permitted = Fault { device: 0, at: read_only, is_write: true, why: Forbidden::NotPermitted };
     assert_eq!((refused, machine.load(0, AT)), (NoAccess::Fault(not_permitted), OLD));
     assert_eq!(machine.board().faults().count(), 4);
-    assert_eq!(machine.device_read(read_only), OLD, "the machine runs on");
+    assert_eq!(machine.device_read(read_only), OLD, "the machine must continue");
 }
 
 // H4: page attributes: fast or safe half-line writes, prefetch, atomic.
 
 #[test]
-fn a_fast_half_line_write_destroys_the_other_half_that_a_processor_has_changed_and_a_safe_one_keeps_it() {
+fn a_fast_half_line_write_loses_the_dirty_other_half_and_a_safe_one_keeps_it() {
     for (hints, other_half, meant) in [(Hints::NONE, 0x0d, [1, 0, 0]), (Hints::SAFE, 0x77, [0, 1, 1])] {
         let mut spec = Spec::coherent();
         spec.adapter.devices[0] = 16;
@@ -314,7 +314,8 @@ fn a_fast_half_line_write_destroys_the_other_half_that_a_processor_has_changed_a
         let mapping = machine.map(AT, PAGE, hints);
         machine.board().store(1, AT, &[0x77; 32]).unwrap();
         let counted = |machine: &Machine| {
-            [Kind::WritePurge(16), Kind::ReadPrivate(32), Kind::Write(32)].map(|kind| machine.bus(kind))
+            [TransactionKind::WritePurge(16), TransactionKind::ReadPrivate(32), TransactionKind::Write(32)]
+                .map(|kind| machine.bus(kind))
         };
         let before = counted(&machine);
         machine.board().device_write(0, mapping.iova(), &[0xe3; 16]).unwrap();
@@ -337,9 +338,9 @@ fn a_fast_half_line_write_takes_less_time_than_a_safe_one() {
     assert!(took(Hints::NONE) < took(Hints::SAFE));
 }
 
-// H4, H7a: memory takes no less than half a line.
+// H4, H7a: memory accepts no write below half a line.
 #[test]
-fn what_is_shorter_than_half_a_line_is_read_changed_and_written_on_a_fast_page_too() {
+fn writes_below_half_a_line_are_read_modify_write_on_fast_pages_too() {
     for bytes in [4, 8] {
         let mut machine = Machine::with_old_bytes(Spec::coherent());
         let mapping = machine.map(AT, PAGE, Hints::NONE);
@@ -350,14 +351,19 @@ fn what_is_shorter_than_half_a_line_is_read_changed_and_written_on_a_fast_page_t
         meant[8..8 + bytes].fill(0xe3);
         assert_eq!((machine.load(1, AT), machine.in_memory(AT)), (meant, meant));
         assert_eq!(machine.board().adapter().counts().modified, modified + 1);
-        let short = [Kind::Write(4), Kind::Write(8), Kind::WritePurge(4), Kind::WritePurge(8)];
+        let short = [
+            TransactionKind::Write(4),
+            TransactionKind::Write(8),
+            TransactionKind::WritePurge(4),
+            TransactionKind::WritePurge(8),
+        ];
         assert_eq!(short.map(|kind| machine.bus(kind)), [0; 4]);
-        assert_eq!(machine.domain.backend().adapter().io_bus().count(Kind::Write(bytes as u64)), 1);
+        assert_eq!(machine.domain.backend().adapter().io_bus().count(TransactionKind::Write(bytes as u64)), 1);
     }
 }
 
 #[test]
-fn a_line_that_was_prefetched_is_stale_where_a_processor_writes_and_without_prefetch_is_not() {
+fn a_prefetched_line_is_stale_after_a_processor_write() {
     for (hints, meant) in [(Hints::NONE, OLD), (Hints::NO_PREFETCH, NEW)] {
         let mut machine = Machine::with_old_bytes(Spec::coherent());
         let mapping = machine.map(AT, PAGE, hints);
@@ -365,7 +371,7 @@ fn a_line_that_was_prefetched_is_stale_where_a_processor_writes_and_without_pref
         machine.board().run_until(Ticks::whole_ns(100_000_000));
         machine.board().store(1, after(AT, 32), &NEW).unwrap();
         assert_eq!(machine.device_read(iova(mapping.iova(), 32)), meant, "{hints:?}");
-        // What a device writes is never fetched ahead.
+        // Device writes are never prefetched.
         let fetched = machine.board().adapter().counts().prefetched;
         machine.board().device_write(0, mapping.iova(), &[0xe3; 256]).unwrap();
         assert_eq!(machine.board().adapter().counts().prefetched, fetched);
@@ -373,7 +379,7 @@ fn a_line_that_was_prefetched_is_stale_where_a_processor_writes_and_without_pref
 }
 
 #[test]
-fn while_an_atomic_transfer_lasts_no_processor_reaches_memory() {
+fn an_atomic_transfer_blocks_processor_accesses_to_memory() {
     for (hints, waits) in [(Hints::NO_PREFETCH, false), (Hints::NO_PREFETCH | Hints::ATOMIC, true)] {
         let mut machine = Machine::with_old_bytes(Spec::coherent());
         let mapping = machine.map(AT, 2 * PAGE, hints);
@@ -388,7 +394,7 @@ fn while_an_atomic_transfer_lasts_no_processor_reaches_memory() {
             let miss = board.wait(miss).unwrap();
             assert_eq!(miss.at > transfer.at, waits, "{hints:?}: {:?}, {:?}", miss.at, transfer.at);
         }
-        // What a cache has needs no memory.
+        // A cache hit needs no memory access.
         let transfer = board.ask(Request::DeviceRead { device: 0, at: mapping.iova(), len_bytes: 8192 }).unwrap();
         board.run_until(board.now() + Ticks::whole_ns(2000));
         let hit = board.ask(Request::Load { processor: 0, at: after(elsewhere, 1024) }).unwrap();
@@ -398,7 +404,7 @@ fn while_an_atomic_transfer_lasts_no_processor_reaches_memory() {
 }
 
 #[test]
-fn what_was_prefetched_goes_when_its_translation_is_purged_or_a_device_writes_it() {
+fn a_prefetched_line_is_dropped_by_a_purge_or_a_device_write() {
     for purges in [false, true] {
         let mut machine = Machine::with_old_bytes(Spec::coherent());
         let mapping = machine.map(AT, PAGE, Hints::NONE);
@@ -406,7 +412,7 @@ fn what_was_prefetched_goes_when_its_translation_is_purged_or_a_device_writes_it
         machine.board().run_until(Ticks::whole_ns(100_000_000));
         if purges {
             machine.board().store(1, after(AT, 32), &NEW).unwrap();
-            machine.board().command(0, Command::Purge { at: mapping.iova() }).unwrap();
+            machine.board().command(0, TlbCommand::Purge { at: mapping.iova() }).unwrap();
         } else {
             machine.board().device_write(1, iova(mapping.iova(), 32), &NEW).unwrap();
         }
@@ -415,7 +421,7 @@ fn what_was_prefetched_goes_when_its_translation_is_purged_or_a_device_writes_it
 }
 
 #[test]
-fn a_mapping_that_is_in_use_gets_other_attributes_for_the_same_page() {
+fn attributes_of_a_live_mapping_can_be_changed() {
     let mut machine = Machine::with_old_bytes(Spec::coherent());
     let mapping = machine.map(AT, PAGE, Hints::NONE);
     machine.board().device_write(0, mapping.iova(), &NEW).unwrap();
@@ -424,17 +430,17 @@ fn a_mapping_that_is_in_use_gets_other_attributes_for_the_same_page() {
     let entry = machine.entry(mapping);
     assert_eq!((entry.physical(), entry.index()), (before.physical(), before.index()));
     assert!(entry.is_safe() && !before.is_safe());
-    assert!(machine.board().device_write(0, mapping.iova(), &OLD).is_err(), "the TLB has what it was no longer");
+    assert!(machine.board().device_write(0, mapping.iova(), &OLD).is_err(), "the old translation must be invalidated");
     assert_eq!(machine.device_read(mapping.iova()), NEW);
 }
 
-// H5: map() maps piecewise in a loop and says how much is left; unmap() releases; hints; dma_sync().
+// H5: map() maps pieces in a loop and returns the rest; unmap() releases; hints; dma_sync().
 
 #[test]
-fn map_is_called_in_a_loop_until_it_says_that_nothing_is_left() {
+fn map_is_repeated_until_the_rest_is_empty() {
     let mut machine = Machine::coherent();
-    let lend = machine.lend(Hints::NONE);
-    // 70 KiB from the middle of a line on.
+    let lend = machine.request(Hints::NONE);
+    // 70 KiB from the middle of a line.
     let mut rest = Buffer::new(after(AT, 16), 70 << 10);
     let (mut left, mut lengths, mut safe) = (Vec::new(), Vec::new(), Vec::new());
     let mut pieces = Vec::new();
@@ -445,7 +451,7 @@ fn map_is_called_in_a_loop_until_it_says_that_nothing_is_left() {
         safe.push(machine.entry(piece).is_safe());
         pieces.push(piece);
     }
-    // The page of the line that is shared, two ranges, a page, and the page in which the end shares a line.
+    // The page with the shared first line, two ranges, a page, and the page with the shared last line.
     assert_eq!(lengths, [4080, 32 << 10, 32 << 10, 2048 + 16]);
     assert_eq!(left, [67600, 34832, 2064, 0]);
     assert_eq!(safe, [true, false, false, true]);
@@ -459,7 +465,7 @@ fn map_is_called_in_a_loop_until_it_says_that_nothing_is_left() {
 }
 
 #[test]
-fn an_entry_has_page_virtual_index_and_what_the_hints_say() {
+fn an_entry_contains_page_virtual_index_and_hints() {
     let mut machine = Machine::coherent();
     let virt = HostVirt(0x46_5000);
     machine.board().place(virt, HostPhys(0xab_cdef_1000), 1).unwrap();
@@ -477,7 +483,7 @@ fn an_entry_has_page_virtual_index_and_what_the_hints_say() {
 }
 
 #[test]
-fn what_is_not_aligned_or_shorter_than_a_line_is_safe_by_itself_unless_a_hint_says_otherwise() {
+fn unaligned_or_short_buffers_are_safe_unless_a_hint_overrides_it() {
     for (first, len, is_safe) in [(0, 32, false), (16, 32, true), (0, 16, true), (0, 4096, false), (4, 64, true)] {
         let mut machine = Machine::coherent();
         for (hints, meant) in
@@ -494,9 +500,9 @@ fn what_is_not_aligned_or_shorter_than_a_line_is_safe_by_itself_unless_a_hint_sa
 }
 
 #[test]
-fn a_buffer_that_is_to_be_one_piece_and_cannot_is_an_error_and_nothing_is_mapped() {
+fn a_too_long_one_piece_request_fails_without_mapping() {
     let mut machine = Machine::coherent();
-    let lend = machine.lend(Hints::ONE_PIECE);
+    let lend = machine.request(Hints::ONE_PIECE);
     let mut long = Buffer::new(AT, 8 * PAGE + 1);
     let error: DmaError = machine.domain.map(&mut long, lend, NOW).unwrap_err();
     assert!(matches!(error.trouble(), Trouble::NoIova { .. }), "{error}");
@@ -506,28 +512,28 @@ fn a_buffer_that_is_to_be_one_piece_and_cannot_is_an_error_and_nothing_is_mapped
 }
 
 #[test]
-fn an_error_on_the_way_releases_what_was_mapped() {
+fn a_failing_map_releases_its_pieces() {
     let mut machine = Machine::coherent();
-    let lend = machine.lend(Hints::NONE);
-    // The third range of it is beyond the end of memory.
+    let lend = machine.request(Hints::NONE);
+    // Its third range is beyond the end of memory.
     let error = machine.domain.map_all(Buffer::new(HostVirt((1 << 40) - 16 * PAGE), 24 * PAGE), lend, NOW).unwrap_err();
     assert!(error.to_string().contains("memory ends at 2^40 B"), "{error}");
     assert_eq!((machine.board().directory_entries(), machine.domain.live_mappings()), (0, 0));
 }
 
 #[test]
-fn sync_flushes_where_the_machine_is_not_coherent_and_only_there() {
+fn sync_flushes_on_non_coherent_machines_only() {
     for (spec, flushes) in [(Spec::coherent(), 0), (Spec::not_coherent(false), 128)] {
         let mut machine = Machine::new(spec);
         machine.domain.sync(Buffer::new(AT, PAGE), Permission::Read, Turn::Device).unwrap();
-        assert_eq!((machine.bus(Kind::Flush), machine.bus(Kind::Purge)), (flushes, 0));
+        assert_eq!((machine.bus(TransactionKind::Flush), machine.bus(TransactionKind::Purge)), (flushes, 0));
     }
 }
 
-// H6: ranges of 8 pages are handed out in order, so that no two share an entry of the TLB until 256 are out.
+// H6: ranges of 8 pages are allocated in order, so that up to 256 of them share no TLB entry.
 
 #[test]
-fn two_hundred_and_fifty_six_ranges_have_an_entry_each_and_the_next_shares_one() {
+fn up_to_256_ranges_share_no_tlb_entry() {
     for (count, shared) in [(256, 0), (257, 2)] {
         let mut machine = Machine::coherent();
         let at: Vec<Iova> = (0..count).map(|_| machine.map(AT, PAGE, Hints::NO_PREFETCH).iova()).collect();
@@ -536,14 +542,14 @@ fn two_hundred_and_fifty_six_ranges_have_an_entry_each_and_the_next_shares_one()
                 machine.device_read(*at);
             }
         }
-        // The first time each misses; the second time only those that have cast each other out.
+        // The first time each misses; the second time only those that evicted each other.
         assert_eq!(machine.tlb(), (count - shared, count + shared), "{count}");
         assert_eq!(machine.board().adapter().tlb().valid(), 256);
     }
 }
 
 #[test]
-fn a_range_is_eight_pages_and_the_lowest_that_is_free_is_the_next() {
+fn ranges_have_eight_pages_and_the_lowest_free_one_is_next() {
     let mut machine = Machine::coherent();
     let of = |machine: &Machine, at| machine.domain.backend().spec().adapter.tlb.chain_id(at);
     let mapped: Vec<Mapping> = (0..4).map(|_| machine.map(AT, 8 * PAGE, Hints::NONE)).collect();
@@ -553,13 +559,13 @@ fn a_range_is_eight_pages_and_the_lowest_that_is_free_is_the_next() {
     machine.domain.unmap(mapped[2], NOW).unwrap();
     let again = [machine.map(AT, PAGE, Hints::NONE), machine.map(AT, PAGE, Hints::NONE)];
     assert_eq!(again.map(|mapping| of(&machine, mapping.iova())), [1, 2]);
-    // One page has its whole range: the second one is not in it.
+    // A page occupies its whole range: the second page is in another.
     assert_ne!(again[0].iova().0 / (8 * PAGE), again[1].iova().0 / (8 * PAGE));
 }
 
-// H6, H7a: set_attributes() chooses the allocator of a device.
+// H6, H7a: set_attributes() selects the allocator of a device.
 #[test]
-fn a_sequential_device_keeps_its_ranges_and_manages_their_pages() {
+fn a_sequential_device_keeps_its_ranges_after_unmap() {
     let mut machine = Machine::coherent();
     let (net, disk) = (machine.device, machine.domain.attach("disk").unwrap());
     machine.domain.set_order(net, AccessOrder::Sequential).unwrap();
@@ -571,23 +577,23 @@ fn a_sequential_device_keeps_its_ranges_and_manages_their_pages() {
     for mapping in &mapped {
         machine.domain.unmap(*mapping, NOW).unwrap();
     }
-    assert_eq!(machine.domain.allocator().kept_by(net), 2, "they are never given back");
+    assert_eq!(machine.domain.allocator().kept_by(net), 2, "its ranges must not be released");
     let lend = MapRequest::new(disk, Permission::Read);
     let others = machine.domain.map(&mut Buffer::new(AT, PAGE), lend, NOW).unwrap();
     assert!(range(&others) != range(&mapped[0]) && range(&others) != range(&mapped[8]));
     assert!([range(&mapped[0]), range(&mapped[8])].contains(&range(&machine.map(AT, PAGE, Hints::NONE))));
 }
 
-// H7: remap() makes one range of scattered pages; one page is mapped twice, safe and fast.
+// H7: remap() joins scattered pages in one range; one page is mapped twice, safe and fast.
 
 #[test]
-fn scattered_pages_are_one_range_for_the_device() {
+fn remap_joins_scattered_pages_in_one_range() {
     let mut machine = Machine::coherent();
     let pages = [HostVirt(0x9_0000), HostVirt(0x6_2000), HostVirt(0x7_1000)];
     for (page, byte) in pages.iter().zip(1..) {
         machine.board().store(1, *page, &[byte; PAGE as usize]).unwrap();
     }
-    // The largest range there is, then a translation for each page.
+    // The largest range, then a translation per page.
     let mapping = machine.map(AT, 8 * PAGE, Hints::NONE);
     machine.device_read(mapping.iova());
     machine.domain.remap(mapping, 0, &pages, NOW).unwrap();
@@ -595,7 +601,7 @@ fn scattered_pages_are_one_range_for_the_device() {
     machine.board().device_read(0, mapping.iova(), &mut seen).unwrap();
     let of_page = |page: usize| &seen[page * PAGE as usize..][..PAGE as usize];
     assert!((0..3).all(|page| of_page(page) == [page as u8 + 1; PAGE as usize]));
-    let lend = machine.lend(Hints::NONE);
+    let lend = machine.request(Hints::NONE);
     let at_once = machine.domain.map_scattered(&pages, lend, NOW).unwrap();
     let mut again = vec![0; 3 * PAGE as usize];
     machine.board().device_read(0, at_once.iova(), &mut again).unwrap();
@@ -603,7 +609,7 @@ fn scattered_pages_are_one_range_for_the_device() {
 }
 
 #[test]
-fn one_page_that_is_mapped_twice_is_written_fast_by_one_address_and_safely_by_the_other() {
+fn a_page_mapped_twice_is_written_fast_and_safely() {
     let mut spec = Spec::coherent();
     spec.adapter.devices[0] = 16;
     let mut machine = Machine::with_old_bytes(spec);
@@ -624,12 +630,12 @@ fn one_page_that_is_mapped_twice_is_written_fast_by_one_address_and_safely_by_th
 // H7a: the rest of the interface.
 
 #[test]
-fn ranges_are_purged_by_writing_their_entry_and_sequential_pages_by_a_command_that_leaves_neighbours() {
+fn a_direct_write_purges_an_entry_and_a_purge_command_only_its_page() {
     for (order, meant) in [(AccessOrder::Any, (0, 1)), (AccessOrder::Sequential, (1, 0))] {
         let mut machine = Machine::coherent();
         machine.domain.set_order(machine.device, order).unwrap();
         let one = machine.map(AT, PAGE, Hints::NO_PREFETCH);
-        // Pages of one chain ID: of a sequential device's range, or of the range that shares the entry with the first.
+        // Pages of one chain ID: in a sequential device's range, or in the range that shares the entry with the first.
         let neighbour = match order {
             AccessOrder::Sequential => machine.map(AT, PAGE, Hints::NO_PREFETCH),
             AccessOrder::Any => (0..256).map(|_| machine.map(AT, PAGE, Hints::NO_PREFETCH)).last().unwrap(),
@@ -647,13 +653,13 @@ fn ranges_are_purged_by_writing_their_entry_and_sequential_pages_by_a_command_th
 }
 
 #[test]
-fn what_is_unmapped_and_not_purged_is_still_reached_and_after_either_purge_is_not() {
-    for command in [Command::Purge { at: Iova(0) }, Command::Invalidate { chain_id: 0 }] {
+fn an_unmapped_page_is_reachable_until_a_purge() {
+    for command in [TlbCommand::Purge { at: Iova(0) }, TlbCommand::Invalidate { chain_id: 0 }] {
         let mut machine = Machine::with_old_bytes(Spec::coherent());
         let mapping = machine.map(AT, PAGE, Hints::NONE);
         assert_eq!(mapping.iova(), Iova(0));
         machine.device_read(mapping.iova());
-        // The entry of the directory alone: by a processor that stores there.
+        // Clears only the directory entry, by a store of a processor.
         let directory = machine.board().spec().adapter.tlb.directory;
         machine.board().store(1, HostVirt(directory.0), &[0; 8]).unwrap();
         machine.board().device_write(0, mapping.iova(), &NEW).unwrap();
@@ -665,21 +671,21 @@ fn what_is_unmapped_and_not_purged_is_still_reached_and_after_either_purge_is_no
 }
 
 #[test]
-fn a_purge_is_done_when_the_transaction_that_uses_the_translation_is() {
+fn a_purge_waits_for_the_transaction_that_uses_the_translation() {
     let mut machine = Machine::with_old_bytes(Spec::coherent());
     let mapping = machine.map(AT, PAGE, Hints::NONE);
     let board = machine.board();
     let written = board.ask(Request::DeviceWrite { device: 0, at: mapping.iova(), data: vec![9; 4] }).unwrap();
     until_held(board);
-    let command = Command::Purge { at: mapping.iova() };
-    let purged = board.ask(Request::Command { processor: 0, command }).unwrap();
+    let command = TlbCommand::Purge { at: mapping.iova() };
+    let purged = board.ask(Request::TlbCommand { processor: 0, command }).unwrap();
     let (purged, written) = (board.wait(purged).unwrap(), board.wait(written).unwrap());
     assert!(purged.at > written.at, "{purged:?} before {written:?}");
     assert_eq!((board.counts().held_up, board.adapter().tlb().valid()), (1, 0));
 }
 
 #[test]
-fn the_page_directory_is_an_entry_for_each_page_of_k_bits() {
+fn the_page_directory_has_2_to_the_k_entries() {
     for (chain_bits, block_bits, bytes) in [(8, 12, 8 << 20), (8, 8, 512 << 10), (4, 6, 8 << 10)] {
         let mut spec = Spec::coherent();
         (spec.adapter.tlb.chain_bits, spec.adapter.tlb.block_bits) = (chain_bits, block_bits);
@@ -694,7 +700,7 @@ fn the_page_directory_is_an_entry_for_each_page_of_k_bits() {
 }
 
 #[test]
-fn a_structure_that_is_flushed_by_its_driver_survives_a_fast_half_line_write() {
+fn a_flushed_structure_is_preserved_by_a_fast_half_line_write() {
     for (flushes, other_half) in [(false, 0x0d), (true, 0x77)] {
         let mut spec = Spec::coherent();
         spec.adapter.devices[0] = 16;
@@ -705,7 +711,7 @@ fn a_structure_that_is_flushed_by_its_driver_survives_a_fast_half_line_write() {
             machine.domain.flush_lines(Buffer::new(AT, 32)).unwrap();
         }
         machine.board().device_write(0, mapping.iova(), &[0xe3; 16]).unwrap();
-        assert_eq!(machine.bus(Kind::WritePurge(16)), 1);
+        assert_eq!(machine.bus(TransactionKind::WritePurge(16)), 1);
         let seen = machine.load(1, AT);
         assert_eq!((&seen[..16], &seen[16..]), (&[0xe3; 16][..], &[other_half; 16][..]), "flushed: {flushes}");
     }
@@ -714,7 +720,7 @@ fn a_structure_that_is_flushed_by_its_driver_survives_a_fast_half_line_write() {
 // H8: 128 objects of 32 B, mapped one by one, or packed in one page.
 
 #[test]
-fn objects_mapped_one_by_one_take_128_entries_and_packed_in_one_page_one() {
+fn packed_objects_take_one_entry_instead_of_128() {
     let mut machine = Machine::coherent();
     for object in 0..128 {
         let mapping = machine.map(HostVirt(0x10_0000 + object * 8192), 32, Hints::NONE);
@@ -734,9 +740,9 @@ fn objects_mapped_one_by_one_take_128_entries_and_packed_in_one_page_one() {
     assert!((0..128).all(|object| machine.load(0, after(AT, 32 * u64::from(object))) == [object; 32]));
 }
 
-// H6 again, on the strategy alone: the order in which it hands out is by chain ID, whatever the size of the directory.
+// H6, for the strategy alone: allocation order is by chain ID for any size of the directory.
 #[test]
-fn ranges_are_handed_out_by_chain_id_for_a_directory_of_any_size() {
+fn ranges_are_allocated_by_chain_id_for_any_directory_size() {
     for address_bits in [24, 28, 32] {
         let mut ranges = Ranges::new(Space::of_device(address_bits).unwrap()).unwrap().over_entries(256).unwrap();
         let mut spec = Spec::coherent();

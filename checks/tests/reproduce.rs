@@ -1,18 +1,18 @@
-//! Do we still reproduce what was published? Every row, every bound, every fitted number.
+//! Published results are still reproduced: every row, every bound, every fitted number.
 
 use lanemark_experiment::{PAPERS, fittings, reproduce};
 use lanemark_record::{Class, Reproduction, Row, Verdict};
 use std::fmt::Write;
 use std::sync::OnceLock;
 
-/// Every paper, reproduced once for all tests here.
+/// Reproductions of all papers, computed once for all tests of this file.
 fn all() -> &'static [Reproduction] {
     static ALL: OnceLock<Vec<Reproduction>> = OnceLock::new();
     let one = |paper| reproduce(paper, &mut |_, _| true).unwrap_or_else(|error| panic!("{error}"));
     ALL.get_or_init(|| PAPERS.iter().map(one).collect())
 }
 
-/// Our figures as the committed table shows them.
+/// Our figures in the format of `expected.csv`.
 fn table(reproduction: &Reproduction) -> String {
     let mut text = "id,simulated,formula,class,verdict\n".to_owned();
     for row in &reproduction.rows {
@@ -37,7 +37,7 @@ fn every_row_agrees_or_is_explained_and_every_bound_is_met() {
 }
 
 #[test]
-fn our_figures_are_the_committed_ones() {
+fn figures_match_the_committed_ones() {
     for reproduction in all() {
         let path = format!("{}/../experiments/{}/expected.csv", env!("CARGO_MANIFEST_DIR"), reproduction.paper);
         let ours = table(reproduction);
@@ -45,16 +45,16 @@ fn our_figures_are_the_committed_ones() {
             std::fs::write(&path, &ours).unwrap();
         }
         let committed = std::fs::read_to_string(&path).unwrap_or_default();
-        let hint = "look at the difference; if it is meant, run the test again with LANEMARK_WRITE_EXPECTED=1";
+        let hint = "check the difference; if it is intended, run the test with LANEMARK_WRITE_EXPECTED=1";
         assert_eq!(ours, committed, "experiments/{}/expected.csv: {hint}", reproduction.paper);
     }
 }
 
 #[test]
-fn enough_of_what_is_compared_is_predicted() {
+fn enough_figures_are_predicted() {
     for reproduction in all() {
         let count = |class| {
-            // A rule that holds is compared too: it has no number.
+            // Rules count as compared, although they have no number.
             let is_compared = |row: &&Row| row.error_percent.is_some() || row.verdict == Verdict::Agrees;
             let compared = reproduction.rows.iter().filter(is_compared);
             compared.filter(|row| row.class == class).count()
@@ -65,7 +65,7 @@ fn enough_of_what_is_compared_is_predicted() {
 }
 
 #[test]
-fn no_figure_a_parameter_was_fitted_to_is_called_predicted() {
+fn figures_that_parameters_are_fitted_to_are_not_predicted() {
     for (paper, reproduction) in PAPERS.iter().zip(all()) {
         for fitting in fittings(paper).unwrap() {
             for id in fitting.data() {
@@ -77,7 +77,7 @@ fn no_figure_a_parameter_was_fitted_to_is_called_predicted() {
 }
 
 #[test]
-fn every_row_called_fitted_is_data_of_a_fit_or_derived_from_it() {
+fn fitted_rows_are_data_of_a_fit_or_derived_from_it() {
     for (paper, reproduction) in PAPERS.iter().zip(all()) {
         let data: Vec<String> = fittings(paper).unwrap().iter().flat_map(|fit| fit.data().to_vec()).collect();
         for row in reproduction.rows.iter().filter(|row| row.class == Class::Fitted) {
@@ -87,13 +87,13 @@ fn every_row_called_fitted_is_data_of_a_fit_or_derived_from_it() {
             });
             let chosen = cited(text_of(&reproduction.platform)).contains(&row.id);
             let known = data.contains(&row.id) || derived || chosen;
-            assert!(known, "{}: {} is called fitted, and no fit or source has it", paper.name, row.id);
+            assert!(known, "{}: {} has class fitted, but no fit or source contains it", paper.name, row.id);
         }
     }
 }
 
 #[test]
-fn every_fitted_number_of_a_platform_fits_better_than_its_neighbours() {
+fn fitted_numbers_are_local_optima() {
     for paper in PAPERS {
         for fitting in fittings(paper).unwrap() {
             let now: Vec<f64> = fitting.parameters().iter().map(|parameter| parameter.1).collect();
@@ -119,12 +119,12 @@ fn every_fitted_number_of_a_platform_fits_better_than_its_neighbours() {
     }
 }
 
-/// The text of a preset; nothing for a machine that is none.
+/// The text of a preset; empty for a machine without one.
 fn text_of(name: &str) -> &'static str {
     lanemark_platform::PRESETS.iter().find(|preset| preset.name == name).map_or("", |preset| preset.text)
 }
 
-/// The IDs that stand in the sources of a platform: letters, a number, perhaps a letter, perhaps a row of its figure.
+/// IDs of figures cited in the sources of a platform: a letter, a number, an optional letter, an optional row.
 fn cited(platform: &str) -> Vec<String> {
     let words = platform.split(|c: char| !c.is_ascii_alphanumeric() && c != ':').map(|word| word.trim_end_matches(':'));
     let is_id = |word: &&str| {
@@ -138,7 +138,7 @@ fn cited(platform: &str) -> Vec<String> {
 }
 
 #[test]
-fn no_figure_that_a_number_of_the_platform_comes_from_is_called_predicted() {
+fn figures_cited_as_source_of_a_number_are_not_predicted() {
     assert_eq!(cited("value = 2, source = \"T12: two\" } F6a, 0xF7D00000 Gen2; [\"R9:1\"]"), ["T12", "F6a", "R9:1"]);
     for reproduction in all() {
         for id in cited(text_of(&reproduction.platform)) {

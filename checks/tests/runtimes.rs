@@ -1,8 +1,8 @@
-//! Is what we say of OpenCL runtimes true of a real one?
+//! Measurements through real OpenCL and SYCL runtimes.
 //!
-//! `make test-runtimes` fetches PoCL, which runs kernels on the processor, and runs this. Where `make runtimes` has made more, an Intel
-//! processor's runtime, an emulated FPGA and SYCL above all three, every device is asked; where it has not, those tests say so and pass, and
-//! with `LANEMARK_REQUIRE_INTEL=1` they fail.
+//! `make test-runtimes` fetches PoCL, which runs kernels on the processor, and runs these tests. If `make runtimes` has
+//! installed Intel's runtime for processors, its FPGA emulation and SYCL, the tests run on every device. Otherwise these
+//! tests print a note and pass; with `LANEMARK_REQUIRE_INTEL=1` they fail.
 
 use lanemark_checks::page::Page;
 use lanemark_checks::shown::missing;
@@ -15,14 +15,14 @@ use lanemark_machine::{
     Samples, Verb,
 };
 use lanemark_units::Ticks;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Arc;
 
-/// Where PoCL was unpacked.
+/// Folder of the unpacked PoCL.
 fn pocl() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../.tools/pocl").canonicalize().expect("make test-runtimes fetches it")
 }
@@ -31,7 +31,7 @@ fn libraries() -> PathBuf {
     pocl().join("root/usr/lib/x86_64-linux-gnu")
 }
 
-/// The program where the loader finds runtimes in `vendors`, and the system finds libraries in `libraries`.
+/// Runs `lanemark` with runtimes from `vendors` and libraries from `libraries`.
 fn bench(vendors: &Path, libraries: &Path, arguments: &[&str]) -> Output {
     let folder = tempfile::tempdir().unwrap();
     Command::new(lanemark())
@@ -40,7 +40,7 @@ fn bench(vendors: &Path, libraries: &Path, arguments: &[&str]) -> Output {
         .current_dir(folder.path())
         .env("OCL_ICD_VENDORS", vendors)
         .env("LD_LIBRARY_PATH", libraries)
-        // Kernels that were built are kept, and not in somebody's home.
+        // A kernel cache outside of the home folder.
         .env("POCL_CACHE_DIR", pocl().join("cache"))
         .output()
         .unwrap()
@@ -50,19 +50,19 @@ fn on_pocl(arguments: &[&str]) -> Output {
     bench(&pocl().join("vendors"), &libraries(), arguments)
 }
 
-/// What `make runtimes` says to set, if it was made.
+/// The environment that `make runtimes` prints; `None` if it has not run.
 fn environment() -> Option<Vec<(String, String)>> {
     let Ok(text) = fs::read_to_string(root().join(".tools/runtimes/environment")) else {
         let is_wanted = std::env::var_os("LANEMARK_REQUIRE_INTEL").is_some_and(|value| !value.is_empty());
-        assert!(!is_wanted, "every runtime is wanted here (LANEMARK_REQUIRE_INTEL): make runtimes");
-        println!("skipped: there is PoCL alone; make runtimes makes more");
+        assert!(!is_wanted, "LANEMARK_REQUIRE_INTEL requires every runtime: run make runtimes");
+        println!("skipped: only PoCL is installed; make runtimes installs the others");
         return None;
     };
     let pair = |line: &str| line.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
     Some(text.lines().filter_map(pair).collect())
 }
 
-/// The program where the loader finds all of them.
+/// Runs `lanemark` with all runtimes.
 fn on_all(environment: &[(String, String)], arguments: &[&str]) -> Output {
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new(lanemark());
@@ -70,10 +70,10 @@ fn on_all(environment: &[(String, String)], arguments: &[&str]) -> Output {
     command.envs(environment.iter().map(|(name, value)| (name, value))).output().unwrap()
 }
 
-/// Three devices by two roads.
+/// Three devices, each by OpenCL and by SYCL.
 const EVERY: [&str; 6] = ["opencl:0", "opencl:1", "opencl:2", "sycl:0", "sycl:1", "sycl:2"];
 
-/// Answers of every device to one question.
+/// The record of one question on every device.
 fn of_every(environment: &[(String, String)], question: &[&str]) -> Value {
     let on = EVERY.iter().flat_map(|device| ["--on", device]);
     let arguments: Vec<&str> =
@@ -85,7 +85,7 @@ fn answers_of<'a>(record: &'a Value, device: &str) -> Vec<&'a Value> {
     record["answers"].as_array().unwrap().iter().filter(|answer| answer["target"] == device).collect()
 }
 
-/// The device of `record` that is of this road and of which this is said.
+/// Name of the target in `record` whose name begins with `road` and whose summary contains `words`.
 fn device<'a>(record: &'a Value, road: &str, words: &str) -> &'a str {
     let is_it = |target: &&Value| {
         target["name"].as_str().unwrap().starts_with(road) && target["summary"].as_str().unwrap().contains(words)
@@ -93,7 +93,7 @@ fn device<'a>(record: &'a Value, road: &str, words: &str) -> &'a str {
     record["targets"].as_array().unwrap().iter().find(is_it).unwrap()["name"].as_str().unwrap()
 }
 
-/// Of the spans of this name in all rounds of an answer.
+/// Median of the samples named `name` in an answer.
 fn median(answer: &Value, name: &str) -> f64 {
     let rounds = answer["raw"].as_array().unwrap().iter();
     let spans = rounds.flat_map(|round| round[name].as_array().unwrap());
@@ -112,7 +112,7 @@ fn record(output: &Output) -> Value {
 }
 
 #[test]
-fn a_runtime_is_asked_for_its_launches_by_every_wait_and_says_what_it_is() {
+fn launches_are_measured_by_every_wait_and_the_record_describes_the_runtime() {
     let record = record(&on_pocl(&["--on", "opencl:0", "--json"]));
     let target = &record["targets"][0];
     assert_eq!((&target["name"], &target["kind"]), (&"opencl:0".into(), &"real".into()));
@@ -122,18 +122,16 @@ fn a_runtime_is_asked_for_its_launches_by_every_wait_and_says_what_it_is() {
     }
     let answers = record["answers"].as_array().unwrap();
     let launches: Vec<&Value> = answers.iter().filter(|answer| answer["question"] == "launch_latency").collect();
-    for (told, through) in [("finish", "launch_1"), ("event", "launch_1"), ("finish", "launch_100")] {
-        let of = |through: &str| {
-            let is = |answer: &&&Value| answer["way"]["access"] == told && answer["way"]["through"] == through;
+    for (wait, kernels) in [("finish", 1), ("event", 1), ("finish", 100)] {
+        let of = |pinned: bool| {
+            let wanted = json!({"kind": "launch", "kernels": kernels, "wait": wait, "pinned": pinned});
+            let is = |answer: &&&Value| answer["method"] == wanted;
             launches.iter().filter(is).map(|answer| &answer["detail"]["caller"]).collect::<Vec<_>>()
         };
-        let pinned: Vec<u64> = of(through).iter().map(|caller| caller["core"].as_u64().unwrap()).collect();
+        let pinned: Vec<u64> = of(true).iter().map(|caller| caller["core"].as_u64().unwrap()).collect();
         assert!(pinned[0] == 0 && pinned.is_sorted() && pinned.len() <= 12, "{pinned:?}");
-        assert!(
-            of(through).iter().all(|caller| caller["cpus"].as_array().unwrap().len() == 1),
-            "each on one processor"
-        );
-        let free = of(&format!("{through}_unpinned"));
+        assert!(of(true).iter().all(|caller| caller["cpus"].as_array().unwrap().len() == 1), "each on one processor");
+        let free = of(false);
         assert!(free.len() == 1 && free[0]["core"].is_null() && !free[0]["cpus"].as_array().unwrap().is_empty());
     }
     for answer in &launches {
@@ -145,7 +143,7 @@ fn a_runtime_is_asked_for_its_launches_by_every_wait_and_says_what_it_is() {
     assert_eq!(runtime["software"]["platform_name"], "Portable Computing Language");
     assert!(runtime["software"]["driver_version"].as_str().unwrap().starts_with("3.1"), "{runtime}");
     assert!(runtime["software"]["loader_library"].as_str().unwrap().contains("libOpenCL.so"), "{runtime}");
-    for fact in ["processor", "sockets", "governors", "idle_states", "load_before", "load_after"] {
+    for fact in ["processor", "sockets", "governors", "idle_states", "load_before", "load_after", "stolen_percent"] {
         let fact = &record["host"][fact];
         assert!(fact.get("value").is_some() || fact["unseen"].is_string(), "{fact}");
     }
@@ -157,8 +155,8 @@ fn a_runtime_is_asked_for_its_launches_by_every_wait_and_says_what_it_is() {
         assert!(answer["ceiling"]["rate_bytes_per_s"].is_null(), "{answer}");
     }
     let of = |question: &str| answers.iter().filter(|answer| answer["question"] == question).count();
-    assert_eq!(of("accessor_overhead"), 7, "none, five numbers of buffers, and one more");
-    assert_eq!(of("runtime_copy"), 48, "six sizes, both ways, told by two, to buffers and mapped");
+    assert_eq!(of("accessor_overhead"), 7, "no buffer, five numbers of buffers, and the cost of one more");
+    assert_eq!(of("runtime_copy"), 48, "six sizes, both directions, two waits, buffers and mapped");
     assert_eq!(of("many_small_few_large"), 4, "small and large, to buffers and mapped");
     let skipped = record["skipped"].as_array().unwrap();
     assert!(
@@ -168,14 +166,14 @@ fn a_runtime_is_asked_for_its_launches_by_every_wait_and_says_what_it_is() {
 }
 
 #[test]
-fn a_core_that_is_named_is_called_from_and_no_other_and_one_that_is_not_there_is_left_out_with_the_reason() {
+fn only_the_named_cores_launch_and_absent_ones_are_skipped_with_a_reason() {
     let launches = ["--on", "opencl:0", "--question", "launch_latency", "--json", "--cores"];
     let asked = |cores| record(&on_pocl(&[&launches[..], &[cores]].concat()));
     let one = asked("0");
     let answers = one["answers"].as_array().unwrap();
-    assert_eq!(answers.len(), 6, "three ways from core 0, and from none");
+    assert_eq!(answers.len(), 6, "three waits from core 0, and unpinned");
     let far = asked("9999");
-    assert_eq!(far["answers"].as_array().unwrap().len(), 3, "from none");
+    assert_eq!(far["answers"].as_array().unwrap().len(), 3, "unpinned only");
     assert_eq!(far["skipped"][0]["what"], "core 9999");
     let output = on_pocl(&["--on", "opencl:0", "--question", "launch_latency", "--cores", "none"]);
     assert_eq!(output.status.code(), Some(2));
@@ -186,7 +184,7 @@ fn a_core_that_is_named_is_called_from_and_no_other_and_one_that_is_not_there_is
 }
 
 #[test]
-fn a_page_and_a_table_show_launches_by_core_and_say_that_it_is_no_card() {
+fn page_and_table_show_launches_by_core_and_label_the_device_as_no_card() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("r.html");
     let output = on_pocl(&["--on", "opencl:0", "--question", "launch_latency", "--html", page.to_str().unwrap()]);
@@ -206,7 +204,7 @@ fn a_page_and_a_table_show_launches_by_core_and_say_that_it_is_no_card() {
 }
 
 #[test]
-fn copies_of_every_length_arrive_both_ways_and_what_is_issued_is_no_later_than_what_is_delivered() {
+fn copies_of_every_length_are_correct_and_issued_before_delivered() {
     for size in ["1", "4097", "256MiB"] {
         let record = record(&on_pocl(&["--on", "opencl:0", "--question", "runtime_copy", "--sizes", size, "--json"]));
         let answers = record["answers"].as_array().unwrap();
@@ -229,7 +227,7 @@ fn copies_of_every_length_arrive_both_ways_and_what_is_issued_is_no_later_than_w
 }
 
 #[test]
-fn runs_of_copies_say_how_many_of_how_many_they_were_and_all_bytes_arrive() {
+fn runs_of_copies_report_their_share_and_all_bytes_arrive() {
     let record = record(&on_pocl(&["--on", "opencl:0", "--question", "many_small_few_large", "--json"]));
     for answer in record["answers"].as_array().unwrap() {
         let (runs, size) = (&answer["detail"]["runs"], answer["size_bytes"].as_u64().unwrap());
@@ -241,15 +239,15 @@ fn runs_of_copies_say_how_many_of_how_many_they_were_and_all_bytes_arrive() {
     assert_eq!(record["findings"].as_array().unwrap().len(), 2);
 }
 
-/// What tells a test that it is a process that finds PoCL.
+/// Environment variable of a process that finds PoCL.
 const INSIDE: &str = "LANEMARK_ON_POCL";
 
-/// Runs a test again where the system finds PoCL; libraries are loaded once a process.
+/// Runs a test in a new process that finds PoCL, because the library path is fixed at process start.
 fn again_on_pocl<F: FnOnce()>(body: F) {
     if std::env::var_os(INSIDE).is_some() {
         return body();
     }
-    // The test in which the closure stands: `runtimes::a_test::{{closure}}`.
+    // The name of the test that contains the closure: `runtimes::a_test::{{closure}}`.
     let test = std::any::type_name::<F>().split("::").nth(1).unwrap();
     let mut again = Command::new(std::env::current_exe().unwrap());
     again.args([test, "--exact"]).env(INSIDE, "1").env("OCL_ICD_VENDORS", pocl().join("vendors"));
@@ -269,7 +267,7 @@ fn computed(machine: &mut dyn Machine, work: Work, told: HostWait) -> Confirmed 
     samples.confirmed.unwrap()
 }
 
-/// Every kind of copy within ports is there, word by word.
+/// Checks every kind of copy within ports, word by word.
 fn words_arrive(machine: &mut dyn Machine) {
     let ports = machine.facts().runtime.as_ref().unwrap().memory_ports;
     let bytes = u64::from(ports) << 20;
@@ -278,14 +276,14 @@ fn words_arrive(machine: &mut dyn Machine) {
         for told in HostWait::ALL {
             let confirmed = computed(machine, Work::StreamCopy(copy), told);
             let counts = (confirmed.claimed_bytes, confirmed.confirmed_bytes);
-            assert_eq!(counts, (bytes, bytes), "a word every {stride_bytes} B, {vector_words} at once");
+            assert_eq!(counts, (bytes, bytes), "a word every {stride_bytes} B, vectors of {vector_words}");
         }
     }
 }
 
-/// Every row of a sparse matrix times a vector is within its bound.
+/// Checks that every row of a sparse product is within its error bound.
 fn rows_are_right(machine: &mut dyn Machine) {
-    // Rows of 0 to 6 entries, which are in no order.
+    // Rows of 0 to 6 entries in random order.
     let (mut starts, mut columns) = (vec![0], Vec::new());
     for row in 0..5000_u32 {
         columns.extend((0..row % 7).map(|entry| (row * 31 + entry * 977) % 3000));
@@ -304,16 +302,16 @@ fn rows_are_right(machine: &mut dyn Machine) {
 }
 
 #[test]
-fn words_are_copied_within_a_port_by_vectors_and_over_gaps_and_all_of_them_are_there() {
+fn stream_copies_by_vectors_and_strides_are_correct() {
     again_on_pocl(|| words_arrive(&mut OpenClMachine::open(0, Arc::default()).unwrap()));
 }
 
 #[test]
-fn a_sparse_matrix_is_multiplied_by_one_kernel_or_several_and_every_row_is_within_its_bound() {
+fn sparse_products_by_one_and_several_kernels_are_correct() {
     again_on_pocl(|| rows_are_right(&mut OpenClMachine::open(0, Arc::default()).unwrap()));
 }
 
-/// Has a runtime build what `lanemark kernels` prints, for the device of this number, in another process and before.
+/// Builds the output of `lanemark kernels` for a device, in a separate process beforehand.
 fn built_before(folder: &Path, environment: &[(String, String)], number: usize) -> PathBuf {
     let (offline, source) = (folder.join("offline"), folder.join("kernels.cl"));
     let built = folder.join(format!("kernels.{number}"));
@@ -331,7 +329,7 @@ fn built_before(folder: &Path, environment: &[(String, String)], number: usize) 
 }
 
 #[test]
-fn kernels_that_are_built_before_are_launched_and_compute_and_those_of_another_device_are_refused() {
+fn prebuilt_kernels_work_and_those_of_another_device_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let pair = |name: &str, value: PathBuf| (name.to_owned(), value.display().to_string());
     let on_one = vec![pair("OCL_ICD_VENDORS", pocl().join("vendors")), pair("LD_LIBRARY_PATH", libraries())];
@@ -345,7 +343,7 @@ fn kernels_that_are_built_before_are_launched_and_compute_and_those_of_another_d
             let arguments =
                 ["bench", "--on", &on, "--question", questions, "--budget", "1", "--json", "--kernels", &built];
             let record = record(&on_all(&environment, &arguments));
-            // Besides what no device of this kind has, such as ports and addresses.
+            // Except cases that no device of this kind supports, such as ports and addresses.
             for question in questions.split(',') {
                 let is_of = |answer: &&&Value| answer["question"] == question;
                 let computed = answers_of(&record, &on);
@@ -370,7 +368,7 @@ fn kernels_that_are_built_before_are_launched_and_compute_and_those_of_another_d
     let source = folder.path().join("kernels.cl").display().to_string();
     for kernels in [&source].into_iter().chain(&all[1..]) {
         let said = refused(kernels);
-        assert!(said.contains(&format!("does not take the kernels of {kernels}: ")), "{said}");
+        assert!(said.contains(&format!("rejects the kernels in {kernels}: ")), "{said}");
     }
     assert!(refused("nowhere.aocx").contains("reading nowhere.aocx: "));
     let output = on_all(&environment, &["bench", "--on", "card-gen5-x16", "--kernels", &source]);
@@ -379,10 +377,10 @@ fn kernels_that_are_built_before_are_launched_and_compute_and_those_of_another_d
 }
 
 #[test]
-fn a_number_that_no_device_has_is_refused_with_those_that_there_are() {
+fn an_unknown_device_number_is_refused_with_the_list_of_devices() {
     let output = on_pocl(&["--on", "opencl:7"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(said(&output).contains("there is no opencl:7; there are opencl:0: "), "{}", said(&output));
+    assert!(said(&output).contains("no device opencl:7; available: opencl:0: "), "{}", said(&output));
     for wrong in ["opencl:", "opencl:x", "opencl:-1"] {
         let output = on_pocl(&["--on", wrong]);
         assert_eq!(output.status.code(), Some(2));
@@ -391,7 +389,7 @@ fn a_number_that_no_device_has_is_refused_with_those_that_there_are() {
 }
 
 #[test]
-fn what_is_about_cards_is_no_question_to_a_runtime_and_nothing_of_it_is_changed() {
+fn questions_and_options_about_cards_are_refused_for_runtimes() {
     let output = on_pocl(&["--on", "opencl:0", "--question", "mmio_write_bandwidth"]);
     assert!(String::from_utf8_lossy(&output.stdout).contains("no function of PCIe"), "{}", said(&output));
     let output = on_pocl(&["--on", "opencl:0", "--with", "link.mps_bytes=256"]);
@@ -400,7 +398,7 @@ fn what_is_about_cards_is_no_question_to_a_runtime_and_nothing_of_it_is_changed(
 }
 
 #[test]
-fn a_runtime_that_lacks_a_library_is_named_with_the_one_that_is_missing() {
+fn a_runtime_with_a_missing_library_is_named() {
     let alone = tempfile::tempdir().unwrap();
     for library in ["libOpenCL.so.1", "libpocl.so.2"] {
         fs::copy(libraries().join(library), alone.path().join(library)).unwrap();
@@ -418,7 +416,7 @@ fn a_runtime_that_lacks_a_library_is_named_with_the_one_that_is_missing() {
 }
 
 #[test]
-fn a_machine_without_runtimes_says_so_and_the_others_answer() {
+fn without_runtimes_the_other_targets_answer() {
     let none = tempfile::tempdir().unwrap();
     let output = bench(none.path(), &libraries(), &["--on", "opencl:0"]);
     assert_eq!(output.status.code(), Some(77));
@@ -432,11 +430,11 @@ fn a_machine_without_runtimes_says_so_and_the_others_answer() {
 }
 
 #[test]
-fn every_device_of_every_runtime_answers_both_roads_and_an_emulation_is_said_to_be_one() {
+fn every_device_answers_by_opencl_and_sycl_and_emulations_are_labelled() {
     let Some(environment) = environment() else { return };
     let record = of_every(&environment, &["--question", "launch_latency"]);
     for (number, device) in EVERY.iter().enumerate() {
-        // By three ways, from some cores and from none.
+        // Three waits, from some cores and unpinned.
         let launches = answers_of(&record, device).len();
         assert!(launches >= 6 && launches.is_multiple_of(3), "{device}: {launches}");
         let summary = record["targets"][number]["summary"].as_str().unwrap();
@@ -451,7 +449,7 @@ fn every_device_of_every_runtime_answers_both_roads_and_an_emulation_is_said_to_
 }
 
 #[test]
-fn copies_of_every_device_arrive_as_all_kinds_of_memory_that_it_has() {
+fn copies_by_every_kind_of_memory_are_correct_on_every_device() {
     let Some(environment) = environment() else { return };
     for size in ["1", "4097", "8MiB"] {
         let record = of_every(&environment, &["--question", "runtime_copy", "--sizes", size]);
@@ -466,27 +464,28 @@ fn copies_of_every_device_arrive_as_all_kinds_of_memory_that_it_has() {
             let because = answer["ceiling"]["because"].as_str().unwrap();
             assert_eq!(because.contains("nothing about a real one"), is_emulated, "{answer}");
         }
-        // PoCL 3.1 has no unified memory, and the others have.
+        // PoCL 3.1 has no unified memory; the others do.
         let ways = |words| answers_of(&record, device(&record, "sycl:", words)).len();
         assert_eq!((ways("PoCL"), ways("Intel(R) OpenCL,"), ways("FPGA Emulation")), (4, 12, 12));
     }
 }
 
 #[test]
-fn a_driver_that_returns_before_its_copy_is_over_has_two_times() {
+fn a_driver_that_returns_before_its_copy_completes_has_two_times() {
     let Some(environment) = environment() else { return };
     let record = of_every(&environment, &["--question", "runtime_copy", "--sizes", "80000"]);
     let spans = |road: &str, told: &str| {
         let device = device(&record, road, "FPGA Emulation");
         let is_it = |answer: &&&Value| {
-            (&answer["way"]["through"], &answer["way"]["access"]) == (&"runtime_to_device".into(), &told.into())
+            answer["method"]
+                == json!({"kind": "runtime_copy", "direction": "to_device", "wait": told, "allocation": "buffer"})
         };
         let answers = answers_of(&record, device);
         let answer = answers.iter().find(is_it).unwrap();
         (median(answer, "issue_ns"), median(answer, "delivered_ns"))
     };
     let (issued, delivered) = spans("opencl:", "finish");
-    assert!(issued < 0.7 * delivered, "its blocking write comes back early: {issued} {delivered}");
+    assert!(issued < 0.7 * delivered, "its blocking write must return early: {issued} {delivered}");
     for (road, told) in [("opencl:", "event"), ("sycl:", "finish"), ("sycl:", "event")] {
         let (issued, delivered) = spans(road, told);
         assert!(issued > 0.7 * delivered, "{road} {told}: {issued} {delivered}");
@@ -494,7 +493,7 @@ fn a_driver_that_returns_before_its_copy_is_over_has_two_times() {
 }
 
 #[test]
-fn a_runtime_that_lacks_a_library_is_named_beside_those_that_answer() {
+fn a_runtime_with_a_missing_library_is_listed_with_the_working_ones() {
     let Some(environment) = environment() else { return };
     let (alone, vendors) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     for file in fs::read_dir(root().join(".tools/intel/lib")).unwrap() {
@@ -519,7 +518,7 @@ fn a_runtime_that_lacks_a_library_is_named_beside_those_that_answer() {
 }
 
 #[test]
-fn a_machine_without_sycl_says_what_makes_it_and_the_others_answer() {
+fn without_sycl_the_message_names_make_runtimes_and_other_targets_answer() {
     let environment = |shim: &str| {
         let libraries = libraries().display().to_string();
         [("LANEMARK_SYCL", shim), ("LD_LIBRARY_PATH", &libraries)]
@@ -528,20 +527,21 @@ fn a_machine_without_sycl_says_what_makes_it_and_the_others_answer() {
     let output = on_all(&environment("/nowhere/shim.so"), &["bench", "--on", "sycl:0"]);
     assert_eq!(output.status.code(), Some(77));
     let message = said(&output);
-    assert!(message.contains("there is no SYCL on this machine: /nowhere/shim.so: cannot open"), "{message}");
+    assert!(message.contains("no SYCL on this machine: /nowhere/shim.so: cannot open"), "{message}");
     assert!(message.contains("make runtimes"), "{message}");
     let output = on_all(&environment("libc.so.6"), &["bench", "--on", "sycl:0"]);
-    assert!(said(&output).contains("the shim to SYCL at libc.so.6 is none"), "{}", said(&output));
+    assert!(said(&output).contains("the SYCL shim libc.so.6 is not a shim"), "{}", said(&output));
     let both = ["bench", "--on", "sycl:0", "--on", "card-gen5-x16", "--question", "mmio_read_latency", "--json"];
     let record = record(&on_all(&environment("/nowhere/shim.so"), &both));
     assert_eq!(record["skipped"][0]["target"], "sycl:0");
     assert!(!answers_of(&record, "card-gen5-x16").is_empty());
 }
 
-/// What shims are counted up to.
+/// Version of the shim interface.
 const SHIM: u32 = 2;
 
-/// A shim in C above an OpenCL that does nothing: its one device copies by event or computes some times, and then does `then`.
+/// A fake shim in C above an OpenCL that does nothing: its device copies by event or computes several times, and then
+/// executes `then`.
 fn false_shim(folder: &Path, number: u32, then: &str) -> Vec<(String, String)> {
     let (source, library) = (folder.join("shim.c"), folder.join("shim.so"));
     let text = r#"
@@ -615,13 +615,13 @@ fn false_shim(folder: &Path, number: u32, then: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_device_of_sycl_that_fails_or_hangs_amid_copies_or_kernels_ends_with_its_own_words_and_in_time() {
+fn a_sycl_device_that_fails_or_hangs_ends_with_its_error_in_time() {
     let copies: &[_] = &["bench", "--on", "sycl:0", "--question", "runtime_copy", "--sizes", "64"];
     let kernels: &[_] = &["bench", "--on", "sycl:0", "--question", "spmv", "--matrix", "poisson:16"];
     let (fails, hangs) = (r#"strcpy(said, "the card is gone"); return 1;"#, "for (;;) pause();");
     for (asked, then, because) in [
-        (copies, fails, "a copy of 64 B as buffer: asking for it: the card is gone"),
-        (copies, hangs, "waiting for the runtime, in a call that has not come back for "),
+        (copies, fails, "a copy of 64 B as buffer: copying between host and device: the card is gone"),
+        (copies, hangs, "waiting for the runtime: a call has not returned for "),
         (kernels, fails, "kernels that compute: computing: the card is gone"),
     ] {
         let folder = tempfile::tempdir().unwrap();
@@ -632,13 +632,13 @@ fn a_device_of_sycl_that_fails_or_hangs_amid_copies_or_kernels_ends_with_its_own
     let folder = tempfile::tempdir().unwrap();
     let output = on_all(&false_shim(folder.path(), SHIM + 1, ""), copies);
     assert_eq!(output.status.code(), Some(77));
-    assert!(said(&output).contains("is number 3, and number 2 is wanted; make runtimes"), "{}", said(&output));
+    assert!(said(&output).contains("has interface version 3 instead of 2; 'make runtimes'"), "{}", said(&output));
     let too_much = ["bench", "--on", "sycl:0", "--question", "runtime_copy", "--sizes", "1MiB,1048577"];
     let output = on_all(&false_shim(folder.path(), SHIM, ""), &too_much);
     assert!(output.status.success(), "{}", said(&output));
     let shown = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(shown.contains("a piece of its memory has at most 1048576 B"), "{shown}");
-    // A device without numbers of 64 bits is asked for no sums of them.
+    assert!(shown.contains("the largest allocation on the device is 1048576 B"), "{shown}");
+    // A device without 64-bit floating point skips sums in it.
     let mut single = false_shim(folder.path(), SHIM, "");
     single.last_mut().unwrap().1.clear();
     let output = on_all(&single, kernels);
@@ -647,7 +647,7 @@ fn a_device_of_sycl_that_fails_or_hangs_amid_copies_or_kernels_ends_with_its_own
 }
 
 #[test]
-fn what_is_about_platforms_is_refused_of_sycl_as_of_opencl() {
+fn platform_options_are_refused_for_sycl_as_for_opencl() {
     for (arguments, because) in [
         (&["bench", "--on", "sycl:x"][..], "they are numbered, sycl:0"),
         (&["bench", "--on", "sycl:0", "--with", "link.mps_bytes=256"], "'sycl:0' is real"),
@@ -662,24 +662,24 @@ fn what_is_about_platforms_is_refused_of_sycl_as_of_opencl() {
     let Some(environment) = environment() else { return };
     let output = on_all(&environment, &["bench", "--on", "sycl:3"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(said(&output).contains("there is no sycl:3; there are sycl:0: "), "{}", said(&output));
+    assert!(said(&output).contains("no device sycl:3; available: sycl:0: "), "{}", said(&output));
     let output = on_all(&environment, &["bench", "--on", "sycl:0", "--question", "mmio_write_bandwidth"]);
     assert!(String::from_utf8_lossy(&output.stdout).contains("no function of PCIe"), "{}", said(&output));
 }
 
-/// Runs the test below in a process of its own, for libraries are looked for where that was said when a process began.
+/// Runs the test below in a new process, because the library path is fixed at process start.
 #[test]
-fn kernels_of_sycl_are_given_buffers_and_addresses_and_other_plans_are_refused_by_name() {
+fn sycl_kernels_take_buffers_and_addresses_and_other_plans_are_refused_by_name() {
     let Some(environment) = environment() else { return };
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--ignored", "--exact", "kernels_of_sycl_in_a_process_of_its_own"]);
+    command.args(["--ignored", "--exact", "sycl_kernels_in_a_separate_process"]);
     let output = command.envs(environment).env("POCL_CACHE_DIR", pocl().join("cache")).output().unwrap();
     assert!(output.status.success(), "{}{}", String::from_utf8_lossy(&output.stdout), said(&output));
 }
 
 #[test]
-#[ignore = "run by the one above, where libraries are found"]
-fn kernels_of_sycl_in_a_process_of_its_own() {
+#[ignore = "run by the test above, with the library path"]
+fn sycl_kernels_in_a_separate_process() {
     let plan = |op| Plan { warmup_passes: 1, ..Plan::on_one_core(vec![op], 10) };
     let launch = |count, allocation, kernels| {
         let arguments = Arguments { count, allocation };
@@ -707,13 +707,13 @@ fn kernels_of_sycl_in_a_process_of_its_own() {
         }
         for (refused, because) in [
             (launch(17, Allocation::Buffer, 1), "at most 16"),
-            (launch(1, Allocation::Host, 1), "what a kernel is given is a buffer or usm"),
-            (launch(0, Allocation::Buffer, 0), "launches between two waits are 1 to 10000"),
-            (launch(0, Allocation::Buffer, Launch::MOST_KERNELS + 1), "launches between two waits are 1 to 10000"),
-            (copy(64, Allocation::Mapped), "its memory is buffer"),
-            (copy(0, Allocation::Buffer), "a copy is of 1 B to 256MiB"),
-            (copy(MovedByRuntime::MOST_BYTES + 1, Allocation::Buffer), "a copy is of 1 B to 256MiB"),
-            (Plan { passes: 0, ..copy(64, Allocation::Buffer) }, "no pass"),
+            (launch(1, Allocation::Host, 1), "kernel arguments are buffers or USM"),
+            (launch(0, Allocation::Buffer, 0), "one iteration launches 1 to 10000 kernels"),
+            (launch(0, Allocation::Buffer, Launch::MOST_KERNELS + 1), "one iteration launches 1 to 10000 kernels"),
+            (copy(64, Allocation::Mapped), "it supports buffer"),
+            (copy(0, Allocation::Buffer), "a copy has 1 B to 256MiB"),
+            (copy(MovedByRuntime::MOST_BYTES + 1, Allocation::Buffer), "a copy has 1 B to 256MiB"),
+            (Plan { passes: 0, ..copy(64, Allocation::Buffer) }, "no iterations"),
         ] {
             let said = device.run(&refused, &mut samples).unwrap_err().to_string();
             assert!(said.contains(because) && said.contains(&facts.name), "{said}");
@@ -729,7 +729,7 @@ fn kernels_of_sycl_in_a_process_of_its_own() {
 }
 
 #[test]
-fn every_command_of_the_guide_that_wants_a_runtime_says_what_is_shown() {
+fn runtime_commands_of_the_guide_print_the_shown_output() {
     let (mut wrong, mut commands, environment) = (Vec::new(), 0, environment());
     for page in Page::all() {
         for block in page.blocks().iter().filter(|block| block.has("runtime")) {

@@ -1,68 +1,66 @@
-//! Four ways to share a buffer with a device, on bytes: nothing (a coherent machine sees to it), flushes and purges, accesses
-//! past the caches, and a bounce buffer. With all of its steps each is right on every board; with any one of them left out
-//! there are cases in which somebody sees older bytes, and these are exactly the cases that are said here.
+//! Four methods to share a buffer with a device, tested by bytes: none (hardware coherence), flushes and purges, uncached
+//! accesses, and a bounce buffer. With all of its steps each method is correct on every board. Without any one of them there
+//! are cases with stale bytes, and these are exactly the cases stated here.
 //!
-//! It is what the question `coherence_cost` asks the price of, and H2 of the HP 9000 J/K class: without coherence software
-//! flushes before what goes out and purges before what comes in, and after it, too, where processors prefetch.
+//! The question `coherence_cost` measures the cost of these methods. It is also H2 of the HP 9000 J/K class: without coherence,
+//! software flushes before outbound transfers and purges before inbound ones, and again after those if processors prefetch.
 
+use lanemark_coherent::{CoherentBoard, Spec, TransactionKind};
 use lanemark_dma::{Buffer, Domain, Hints, Invalidation, MapRequest, Mapping, Permission, Ranges, Space, Turn};
-use lanemark_sim::CoherentBoard;
-use lanemark_sim::coherent_board::Spec;
-use lanemark_sim::part::bus::Kind;
 use lanemark_units::{HostVirt, Ticks};
 
 const LINE: usize = 32;
 const CACHE_BYTES: u64 = 8 << 10;
-/// Some lines, and before them one that is the processor's own.
+/// Lines of the buffer; the line before them belongs to the processor.
 const BUFFER: HostVirt = HostVirt(0x2_5020);
 const BEFORE: HostVirt = HostVirt(0x2_5000);
 const LEN: usize = 5 * LINE;
-/// A program's own buffer, which no device sees.
+/// A private buffer of the program, not mapped for devices.
 const OWN: HostVirt = HostVirt(0x4_0400);
-/// The processor whose turn it is, and another one.
+/// The processor that shares the buffer, and another one.
 const CPU: usize = 1;
 const OTHER: usize = 0;
-/// So often the buffer goes over: what a turn leaves behind is the next one's beginning.
+/// Number of handoffs: the cache state after one is the start of the next.
 const ROUNDS: u8 = 2;
 
 type Bytes = [u8; LEN];
 
-/// Bytes that no two lines have, and no two writings.
+/// Unique bytes for each line and each write.
 fn written(nth: u8) -> Bytes {
     std::array::from_fn(|place| nth * 40 + (place / LINE * 8 + place % 8) as u8)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Way {
-    /// Nothing is done.
+    /// No software action.
     Coherent,
-    /// The library is told whose turn it is.
+    /// Calls of `sync` for each handoff.
     Flushed,
-    /// The processor goes past the caches.
+    /// Uncached accesses of the processor.
     Uncached,
-    /// It uses a buffer of its own, and copies past the caches.
+    /// A private buffer of the processor, with uncached copies.
     Bounced,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Step {
-    /// The machine's: caches look at what devices do.
+    /// Hardware coherence: caches snoop devices.
     Coherence,
-    /// `sync` for the device's turn: a flush of what goes out, a purge of what comes in.
+    /// `sync` for the device: a flush of outbound data, a purge of inbound data.
     ForDevice,
-    /// `sync` for the processor's turn: a purge of what was prefetched.
+    /// `sync` for the processor: a purge of prefetched lines.
     ForCpu,
-    /// Before a buffer is used past the caches, what they have of it is flushed.
+    /// A flush of the cached lines of a buffer before uncached use.
     Emptied,
-    /// Accesses go past the caches.
+    /// Uncached accesses.
     PastCaches,
-    /// What is in the program's own buffer is copied to the one the device reads.
+    /// A copy of the private buffer to the device's buffer.
     CopyOut,
-    /// What the device wrote is copied to the program's own.
+    /// A copy of the device's buffer to the private buffer.
     CopyIn,
 }
 
-/// What the processor had of the buffer's lines when it was lent.
+/// Cache state of the buffer's lines when it is mapped.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Held {
     Nothing,
@@ -70,20 +68,20 @@ enum Held {
     Dirty,
 }
 
-/// What else happens while it is the device's turn: outbound before the device reads, inbound where it says.
+/// Other activity while the device owns the buffer: outbound before the device reads, inbound as stated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Meanwhile {
     Nothing,
-    /// The processor uses so much else that no line of the buffer stays; inbound when the device has written.
+    /// The processor evicts all lines of the buffer by other accesses; inbound after the device has written.
     CrowdsOut,
-    /// The processor reads the line before the buffer, which is its own; inbound before the device writes.
+    /// The processor reads its own line before the buffer; inbound before the device writes.
     ReadsBeside,
     /// Another processor reads the buffer.
     OtherReads,
 }
 
 const OUT: [Meanwhile; 4] = [Meanwhile::Nothing, Meanwhile::CrowdsOut, Meanwhile::ReadsBeside, Meanwhile::OtherReads];
-/// Nobody may read a buffer before the device has written it.
+/// A buffer may not be read before the device has written it.
 const IN: [Meanwhile; 3] = [Meanwhile::Nothing, Meanwhile::CrowdsOut, Meanwhile::ReadsBeside];
 
 #[derive(Clone, Copy, Debug)]
@@ -103,29 +101,25 @@ fn cases(meanwhile: &'static [Meanwhile]) -> impl Iterator<Item = Case> {
     })
 }
 
-/// Whose bytes each line is: those of this round, or older ones, by how they were written; a line that nobody wrote like
-/// that is an error.
+/// Whether every line contains the bytes of this round; a line with bytes that were never written is an error.
 fn is_right(seen: &Bytes, round: u8) -> bool {
     let known: Vec<Bytes> = (0..=FIRST_ROUND + round).map(written).collect();
     for (line, place) in seen.chunks(LINE).zip((0..).step_by(LINE)) {
-        assert!(
-            known.iter().any(|bytes| bytes[place..place + LINE] == *line),
-            "nobody has written {line:?} at {place}"
-        );
+        assert!(known.iter().any(|bytes| bytes[place..place + LINE] == *line), "{line:?} at {place} was never written");
     }
     *seen == written(FIRST_ROUND + round)
 }
 
-/// What memory holds at first.
+/// Initial content of memory.
 const OLD: u8 = 0;
-/// What the processor had changed before the buffer was lent.
+/// Changes of the processor before the buffer was mapped.
 const SCRIBBLE: u8 = 1;
-/// What a program's own buffer holds at first.
+/// Initial content of the private buffer.
 const OWN_OLD: u8 = 2;
-/// What is written in the first round.
+/// Content written in the first round.
 const FIRST_ROUND: u8 = 3;
 
-/// A board, whoever lends, and the buffer lent.
+/// A board with a DMA domain and a mapped buffer.
 struct Machine {
     domain: Domain<Ranges, CoherentBoard>,
     mapping: Mapping,
@@ -138,7 +132,7 @@ impl Machine {
     fn new(case: Case, way: Way, left_out: Option<Step>) -> Machine {
         let mut spec = Spec::not_coherent(case.prefetches);
         spec.adapter.coherent = case.coherent;
-        // So that boards are built soon.
+        // A small directory is fast to build.
         (spec.adapter.tlb.chain_bits, spec.adapter.tlb.block_bits) = (4, 6);
         spec.processor.cache.size_bytes = CACHE_BYTES;
         let mut board = CoherentBoard::new(spec).unwrap();
@@ -180,7 +174,7 @@ impl Machine {
         matches!(self.way, Way::Uncached | Way::Bounced) && self.takes(Step::PastCaches)
     }
 
-    /// The processor writes what the device sees.
+    /// The processor writes the data for the device.
     fn write(&mut self, bytes: &Bytes) {
         if self.goes_past() {
             self.board().store_uncached(CPU, BUFFER, bytes).unwrap();
@@ -189,7 +183,7 @@ impl Machine {
         }
     }
 
-    /// The processor reads what the device sees.
+    /// The processor reads the data of the device.
     fn read(&mut self) -> Bytes {
         let mut seen = [0; LEN];
         if self.goes_past() {
@@ -210,19 +204,19 @@ impl Machine {
         let board = self.domain.backend_mut();
         match self.case.meanwhile {
             Meanwhile::Nothing => {}
-            // Other lines with the same places in the cache.
+            // Other lines that conflict in the cache.
             Meanwhile::CrowdsOut => {
                 board.load(CPU, HostVirt(BUFFER.0 + 2 * CACHE_BYTES), &mut [0; LEN]).map(drop).unwrap();
             }
             Meanwhile::ReadsBeside => board.load(CPU, BEFORE, &mut [0; LINE]).map(drop).unwrap(),
             Meanwhile::OtherReads => board.load(OTHER, BUFFER, &mut [0; LEN]).map(drop).unwrap(),
         }
-        // What is fetched unasked comes, too.
+        // Prefetches complete too.
         let later = board.now() + Ticks::whole_ns(100_000);
         board.run_until(later);
     }
 
-    /// The processor writes, then the device reads, some times: does the device see it?
+    /// The processor writes, then the device reads, repeatedly; returns whether the device sees the new bytes.
     fn outward(&mut self) -> bool {
         (0..ROUNDS).all(|round| {
             let bytes = written(FIRST_ROUND + round);
@@ -244,7 +238,7 @@ impl Machine {
         })
     }
 
-    /// The device writes, then the processor reads, some times: does the processor see it, and does memory have it?
+    /// The device writes, then the processor reads, repeatedly; returns whether processor and memory have the new bytes.
     fn inward(&mut self) -> bool {
         (0..ROUNDS).all(|round| {
             self.sync(Step::ForDevice, Permission::Write, Turn::Device);
@@ -270,7 +264,7 @@ impl Machine {
     }
 }
 
-/// Of a way that leaves one step out: in each case somebody sees older bytes if, and only if, that is said.
+/// Checks that a method without one step gives stale bytes exactly in the cases of `is_stale`.
 fn outward_without(way: Way, step: Step, is_stale: impl Fn(Case) -> bool) {
     let mut stale = 0;
     for case in cases(&OUT) {
@@ -278,7 +272,7 @@ fn outward_without(way: Way, step: Step, is_stale: impl Fn(Case) -> bool) {
         assert_eq!(!sees, is_stale(case), "{way:?} without {step:?}: {case:?}");
         stale += u32::from(!sees);
     }
-    assert!(stale > 0, "{way:?} without {step:?} is never seen");
+    assert!(stale > 0, "{way:?} without {step:?} is never stale");
 }
 
 fn inward_without(way: Way, step: Step, is_stale: impl Fn(Case) -> bool) {
@@ -288,11 +282,11 @@ fn inward_without(way: Way, step: Step, is_stale: impl Fn(Case) -> bool) {
         assert_eq!(!sees, is_stale(case), "{way:?} without {step:?}: {case:?}");
         stale += u32::from(!sees);
     }
-    assert!(stale > 0, "{way:?} without {step:?} is never seen");
+    assert!(stale > 0, "{way:?} without {step:?} is never stale");
 }
 
 #[test]
-fn with_every_step_of_its_way_both_sides_see_the_same_bytes_on_every_board() {
+fn complete_methods_are_correct_on_every_board() {
     for way in [Way::Coherent, Way::Flushed, Way::Uncached, Way::Bounced] {
         let has_all = |case: &Case| way != Way::Coherent || case.coherent;
         for case in cases(&OUT).filter(has_all) {
@@ -304,17 +298,17 @@ fn with_every_step_of_its_way_both_sides_see_the_same_bytes_on_every_board() {
     }
 }
 
-// Nothing is done.
+// No software action.
 
 #[test]
-fn without_coherence_a_device_reads_what_was_there_before_unless_the_lines_left_the_cache() {
+fn without_coherence_a_device_reads_stale_bytes_unless_lines_were_evicted() {
     outward_without(Way::Coherent, Step::Coherence, |case| {
         !case.coherent && matches!(case.meanwhile, Meanwhile::Nothing | Meanwhile::ReadsBeside)
     });
 }
 
 #[test]
-fn without_coherence_a_processor_reads_what_it_had_and_what_it_had_changed_is_written_over_what_the_device_wrote() {
+fn without_coherence_a_processor_reads_stale_bytes_and_dirty_lines_overwrite_device_data() {
     inward_without(Way::Coherent, Step::Coherence, |case| {
         !case.coherent && (case.held == Held::Dirty || case.meanwhile != Meanwhile::CrowdsOut)
     });
@@ -323,17 +317,17 @@ fn without_coherence_a_processor_reads_what_it_had_and_what_it_had_changed_is_wr
 // Flushes and purges.
 
 #[test]
-fn what_goes_out_is_flushed_or_the_device_reads_what_was_there_before() {
+fn outbound_data_must_be_flushed() {
     outward_without(Way::Flushed, Step::ForDevice, |case| {
         !case.coherent && matches!(case.meanwhile, Meanwhile::Nothing | Meanwhile::ReadsBeside)
     });
 }
 
 #[test]
-fn what_comes_in_is_purged_before_even_if_it_is_purged_after_too() {
+fn inbound_buffers_must_be_purged_before_the_transfer() {
     inward_without(Way::Flushed, Step::ForDevice, |case| {
         let is_crowded_out = case.meanwhile == Meanwhile::CrowdsOut;
-        // A purge after it helps against what is clean, and comes too late for what was changed and written back.
+        // A purge afterwards removes clean lines, but is too late for dirty lines that were written back.
         let purged_after = (case.held == Held::Dirty) && is_crowded_out;
         let never_purged = (case.held == Held::Dirty) || !is_crowded_out;
         !case.coherent && if case.prefetches { purged_after } else { never_purged }
@@ -341,25 +335,26 @@ fn what_comes_in_is_purged_before_even_if_it_is_purged_after_too() {
 }
 
 #[test]
-fn what_comes_in_is_purged_after_too_where_processors_prefetch_what_lies_beside_what_they_read() {
+fn inbound_buffers_must_be_purged_after_the_transfer_if_processors_prefetch() {
     inward_without(Way::Flushed, Step::ForCpu, |case| {
         !case.coherent && case.prefetches && case.meanwhile == Meanwhile::ReadsBeside
     });
 }
 
 #[test]
-fn what_went_out_needs_nothing_after_it() {
+fn outbound_data_needs_no_sync_afterwards() {
     for case in cases(&OUT) {
         assert!(Machine::new(case, Way::Flushed, Some(Step::ForCpu)).outward(), "{case:?}");
     }
 }
 
 #[test]
-fn a_coherent_machine_flushes_and_purges_nothing_and_another_each_line_that_is_due() {
+fn only_non_coherent_machines_flush_and_purge_lines() {
     let cared = |coherent, prefetches| {
         let case = Case { coherent, prefetches, held: Held::Dirty, meanwhile: Meanwhile::Nothing };
-        let count =
-            |machine: &Machine| [Kind::Flush, Kind::Purge].map(|kind| machine.domain.backend().bus().count(kind));
+        let count = |machine: &Machine| {
+            [TransactionKind::Flush, TransactionKind::Purge].map(|kind| machine.domain.backend().bus().count(kind))
+        };
         let mut machine = Machine::new(case, Way::Flushed, None);
         let first = count(&machine);
         assert!(machine.outward());
@@ -376,7 +371,7 @@ fn a_coherent_machine_flushes_and_purges_nothing_and_another_each_line_that_is_d
 }
 
 #[test]
-fn what_shares_a_line_with_the_buffer_is_kept_by_the_library_and_lost_by_a_purge_of_its_lines() {
+fn the_library_preserves_data_that_shares_a_line_with_the_buffer() {
     for by_library in [true, false] {
         let case = Case { coherent: false, prefetches: false, held: Held::Nothing, meanwhile: Meanwhile::Nothing };
         let mut machine = Machine::new(case, Way::Flushed, None);
@@ -395,10 +390,10 @@ fn what_shares_a_line_with_the_buffer_is_kept_by_the_library_and_lost_by_a_purge
     }
 }
 
-// Past the caches.
+// Uncached accesses.
 
 #[test]
-fn what_is_written_into_caches_a_device_does_not_read_and_what_goes_past_them_it_does() {
+fn devices_see_uncached_stores_and_not_cached_ones() {
     for way in [Way::Uncached, Way::Bounced] {
         outward_without(way, Step::PastCaches, |case| {
             !case.coherent && matches!(case.meanwhile, Meanwhile::Nothing | Meanwhile::ReadsBeside)
@@ -407,20 +402,20 @@ fn what_is_written_into_caches_a_device_does_not_read_and_what_goes_past_them_it
 }
 
 #[test]
-fn what_a_processor_has_read_into_its_cache_it_reads_again_when_the_device_has_written() {
+fn cached_loads_return_stale_bytes_after_a_device_write() {
     for way in [Way::Uncached, Way::Bounced] {
         inward_without(way, Step::PastCaches, |case| !case.coherent && case.meanwhile != Meanwhile::CrowdsOut);
     }
 }
 
 #[test]
-fn what_caches_have_changed_of_a_buffer_is_written_over_what_went_past_them_and_given_to_a_device_that_asks_them() {
+fn dirty_lines_overwrite_uncached_stores_and_are_returned_to_snooping_devices() {
     for way in [Way::Uncached, Way::Bounced] {
         outward_without(way, Step::Emptied, |case| {
             let leaves = matches!(case.meanwhile, Meanwhile::CrowdsOut | Meanwhile::OtherReads);
             case.held == Held::Dirty && (case.coherent || leaves)
         });
-        // A coherent machine takes a line from the caches when a device writes it.
+        // A coherent machine invalidates cached lines on a device write.
         inward_without(way, Step::Emptied, |case| {
             !case.coherent && case.held == Held::Dirty && case.meanwhile == Meanwhile::CrowdsOut
         });
@@ -430,7 +425,7 @@ fn what_caches_have_changed_of_a_buffer_is_written_over_what_went_past_them_and_
 // A bounce buffer.
 
 #[test]
-fn a_bounce_buffer_that_is_not_copied_is_stale_on_every_board() {
+fn a_bounce_buffer_without_copies_is_stale_on_every_board() {
     outward_without(Way::Bounced, Step::CopyOut, |_| true);
     inward_without(Way::Bounced, Step::CopyIn, |_| true);
 }

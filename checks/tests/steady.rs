@@ -1,24 +1,24 @@
-//! A run that skips steady states gives what one gives that simulates every transfer: the same times, waits, traffic, bytes and
-//! errors, on random platforms; and what comes after it is the same too.
+//! A run with steady-state fast-forward equals one that simulates every transfer: times, waits, traffic, bytes and errors, on
+//! random platforms; and so does the run after it.
 
-mod drawn;
+mod random_platform;
 
-use drawn::{Random, by_the_root, pairs, platform, platform_with_ways, read_of_peer, set, transfer};
 use lanemark_machine::{
     Lane, Machine, Op, Partner, Pattern, Plan, Samples, Steady, Transfer, Unsteady, Verb, Window, WriteRead,
 };
 use lanemark_platform::{OrderingChoice, PeerWay, Platform};
 use lanemark_sim::SimulatedMachine;
 use lanemark_units::Ticks;
+use random_platform::{Random, by_the_root, pairs, platform, platform_with_ways, read_of_peer, set, transfer};
 
-/// Bytes of a plan, roughly: a thousand of the smallest transfers and more.
+/// Approximate bytes of a plan: at least a thousand of the smallest transfers.
 const BYTES: u64 = 1 << 20;
-/// Transfers of it at the most.
+/// Most transfers of a plan.
 const MOST: u64 = 4000;
 
-/// A random platform, with what the formulas do not know too.
+/// A random platform, including features without formulas.
 fn any_platform(random: &mut Random) -> Platform {
-    // With what an engine does within a direction and the queues of cards that have some, or without.
+    // With or without engine chunks and the queues of cards.
     let mut platform = if random.below(2) == 0 { platform_with_ways(random) } else { platform(random) };
     platform.link.skp.value = random.below(12) == 0;
     platform.link.ordering.value =
@@ -35,20 +35,20 @@ fn any_platform(random: &mut Random) -> Platform {
     platform
 }
 
-/// One with several cards; of some, what these send each other comes to the root complex.
+/// A random platform with several cards; in some, peer traffic passes the root complex.
 fn any_platform_with_peers(random: &mut Random) -> Platform {
     let platform = loop {
-        let drawn = any_platform(random);
-        if drawn.cards() > 1 {
-            break drawn;
+        let picked = any_platform(random);
+        if picked.cards() > 1 {
+            break picked;
         }
     };
     if random.below(2) == 0 { by_the_root(platform, random) } else { platform }
 }
 
-/// So many that a steady state is worth looking for, in a window of some places.
+/// Enough transfers for a steady state, in a small window.
 fn long(random: &mut Random, short: Transfer) -> Transfer {
-    // Odd lengths lie in every way across pages before they come again.
+    // Odd lengths have a long period relative to pages.
     let bytes = if random.below(4) == 0 { short.bytes } else { random.pick(&[16, 64, 128, 256, 512, 1024, 4096]) };
     let len = random.pick(&[bytes, 3 * bytes, 4096, 64 << 10, 1 << 20]).clamp(bytes, 1 << 20);
     let offset = if random.below(4) == 0 { short.window.offset } else { short.window.offset & !4095 };
@@ -57,7 +57,7 @@ fn long(random: &mut Random, short: Transfer) -> Transfer {
     Transfer { bytes, count, window: Window { len, offset, ..short.window }, outstanding, ..short }
 }
 
-/// Operations of lanes that go at once.
+/// Operations of concurrent lanes.
 fn operations(random: &mut Random) -> (Platform, Vec<Op>) {
     match random.below(8) {
         0 => {
@@ -67,8 +67,8 @@ fn operations(random: &mut Random) -> (Platform, Vec<Op>) {
         }
         1 => {
             let platform = any_platform(random);
-            let drawn = pairs(random, platform.cards());
-            let write = long(random, drawn.write);
+            let picked = pairs(random, platform.cards());
+            let write = long(random, picked.write);
             let read = Window { offset: write.window.offset + (2 << 20), ..write.window };
             (platform, vec![Op::WriteRead(WriteRead { write, read, is_mixed: random.below(2) == 0 })])
         }
@@ -82,7 +82,7 @@ fn operations(random: &mut Random) -> (Platform, Vec<Op>) {
     }
 }
 
-/// Transfers of several cards, each with a window of its own.
+/// Transfers of several cards, each with its own window.
 fn several(random: &mut Random) -> (Platform, Vec<Op>) {
     let platform = any_platform_with_peers(random);
     let flows = 2 + random.below(3) as u32;
@@ -100,7 +100,7 @@ fn several(random: &mut Random) -> (Platform, Vec<Op>) {
             ..host
         };
         let one = if random.below(2) == 0 { host } else { to_peer };
-        // The same of all, most often: otherwise nobody keeps step with another.
+        // Mostly the same transfer for all cards: otherwise there is no common period.
         let one = long(random, one);
         let is_another = random.below(6) == 0;
         Op::Transfer(if is_another { one } else { Transfer { bytes, count: BYTES / bytes / 4, ..one } })
@@ -114,7 +114,7 @@ fn plan(all: &[Op], passes: u64, timeout: Ticks) -> Plan {
     Plan { lanes: lanes.collect(), timeout, ..Plan::on_one_core(Vec::new(), passes) }
 }
 
-/// The transfers of an operation.
+/// Transfers of an operation.
 fn transfers(op: &Op) -> Vec<Transfer> {
     match op {
         Op::Transfer(transfer) => vec![*transfer],
@@ -123,28 +123,28 @@ fn transfers(op: &Op) -> Vec<Transfer> {
     }
 }
 
-/// The bytes at both ends of a transfer, as far as its window goes.
+/// The bytes of the window at both ends of a transfer.
 fn bytes(machine: &mut SimulatedMachine, platform: &Platform, transfer: &Transfer) -> Vec<Vec<u8>> {
     let Transfer { window, .. } = transfer;
-    let read = |memory: &mut lanemark_sim::part::memory::Memory, offset: u64| {
+    let read = |memory: &mut lanemark_engine::Memory, offset: u64| {
         let mut all = vec![0; window.len.max(transfer.bytes) as usize + 64];
         memory.read(offset, &mut all);
         all
     };
     let board = machine.board_mut();
-    let sink = read(&mut board.engine_mut(transfer.card as usize).unwrap().sink, window.offset);
+    let sink = read(&mut board.engine_mut(transfer.card.into()).unwrap().sink, window.offset);
     let far = match transfer.partner {
         Partner::Host => read(board.memory_mut(), window.offset),
         Partner::Peer { card, bar } => {
             let region = platform.region_at(bar, window.offset, transfer.bytes).unwrap();
             let within = window.offset - region.offset_bytes.value;
-            read(&mut board.region_of_mut(card as usize, &region.name).unwrap().memory, within)
+            read(&mut board.region_of_mut(card.into(), &region.name).unwrap().memory, within)
         }
     };
     vec![sink, far]
 }
 
-/// Everything that a run leaves behind, and the one after it.
+/// Complete result of a run and of the run after it.
 #[derive(Debug, PartialEq)]
 struct Left {
     result: Result<(), String>,
@@ -160,9 +160,9 @@ fn run(machine: SimulatedMachine, platform: &Platform, all: &[Op], plan: &Plan) 
     let result = machine.run(plan, &mut samples).map_err(|error| error.to_string());
     let now = machine.board_mut().now();
     let board = machine.board_mut();
-    let cards: Vec<_> = (0..board.cards()).map(|card| board.crossed(card)).collect();
+    let cards: Vec<_> = board.each_card().map(|card| board.crossed(card)).collect();
     let traffic = format!("{cards:?} {:?} {} {:?}", board.carried(), board.lost, board.errors);
-    // What came to a card of a run that ended too early is nobody's.
+    // After a run that ended early, the bytes in a card's memory are undefined.
     let looked_at: Vec<Transfer> = all.iter().flat_map(transfers).filter(|_| result.is_ok()).collect();
     let bytes = looked_at.iter().flat_map(|transfer| bytes(&mut machine, platform, transfer)).collect();
     let steady = samples.steady.take().unwrap_or_default();
@@ -175,10 +175,10 @@ fn run(machine: SimulatedMachine, platform: &Platform, all: &[Op], plan: &Plan) 
 }
 
 #[test]
-fn a_run_that_skips_is_the_same_to_the_bit_as_one_that_does_not() {
+fn fast_forward_is_bit_identical_to_full_simulation() {
     let mut random = Random(41);
     let (mut skipped, mut asked, mut split, mut late, mut reasons) = (0, 0, 0, 0, Vec::new());
-    // Of those skipped, how many on platforms with queues, with ways of their own, and by the root.
+    // Skipped runs on platforms with queues, with engine chunks, and through the root complex.
     let mut special = [0; 3];
     for case in 0..300 {
         let (platform, all) = operations(&mut random);
@@ -205,7 +205,7 @@ fn a_run_that_skips_is_the_same_to_the_bit_as_one_that_does_not() {
         }
         skipped += u32::from(steady.skipped > 0);
         reasons.push(format!("{:?} {}", steady.because, u32::from(steady.skipped * 2 > steady.transfers)));
-        // A timeout in the midst of it is one at the same time.
+        // A timeout in the middle of the run occurs at the same time.
         if let (Ok(()), Some(sample), 0) = (&detailed.result, detailed.samples.taken.first(), case % 8) {
             let timeout = Ticks(sample.delivered.0 / 4 * (1 + random.below(3)) + random.below(1000));
             let early = plan(&all, passes, timeout);
@@ -220,9 +220,9 @@ fn a_run_that_skips_is_the_same_to_the_bit_as_one_that_does_not() {
     let counts = counts.collect::<Vec<_>>().join(", ");
     assert!(
         special[0] > 50 && special[1] > 80 && special[2] > 5 && split > 5,
-        "queues, ways, by the root: {special:?}, {counts}"
+        "queues, chunks, through the root: {special:?}, {counts}"
     );
-    assert!(skipped * 4 > asked * 3 && late > 20, "{skipped} of {asked} skipped, {late} came to a timeout: {counts}");
+    assert!(skipped * 4 > asked * 3 && late > 20, "{skipped} of {asked} skipped, {late} with a timeout: {counts}");
 }
 
 fn assert_same(quick: &Left, detailed: &Left, what: &str) {
@@ -233,6 +233,6 @@ fn assert_same(quick: &Left, detailed: &Left, what: &str) {
         let differs = quick.iter().zip(detailed).position(|(one, other)| one != other);
         assert_eq!(differs, None, "{what}: byte of memory {place}");
     }
-    assert_eq!(quick.after, detailed.after, "{what}: what came next");
+    assert_eq!(quick.after, detailed.after, "{what}: the following run");
     assert!(quick == detailed, "{what}");
 }

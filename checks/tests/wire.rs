@@ -1,5 +1,5 @@
-//! Does the wire format agree with what the simulated link charges? Every memory request that crosses it is
-//! written as bytes, read back, and compared: header, byte enables, bytes on the wire, credits.
+//! The wire format agrees with the costs of the simulated link. Every memory request that crosses it is encoded, decoded and
+//! compared: header, byte enables, bytes on the wire, credits.
 
 use lanemark_machine::{Access, Facts, Fence, Lane, Machine, Op, Span, Stream, Verb, Width};
 use lanemark_platform::preset;
@@ -7,7 +7,7 @@ use lanemark_sim::{Board, SimulatedMachine, Tlp, TlpKind};
 use lanemark_units::{BarOffset, MemoryType, Ticks};
 use lanemark_wire::{Credits, FunctionId, Generation, Header, MemoryRequest, tlp_wire_bytes};
 
-/// The request as the wire knows it.
+/// The request in the wire format.
 fn header(tlp: &Tlp) -> MemoryRequest {
     let bytes = u32::from(tlp.length_dw) * 4;
     let requester = FunctionId(tlp.requester);
@@ -54,7 +54,7 @@ fn bodies(facts: &Facts, at: BarOffset) -> Vec<Op> {
 }
 
 #[test]
-fn every_request_that_crosses_a_link_is_a_legal_tlp_of_the_size_and_credits_it_was_charged() {
+fn requests_on_a_link_are_legal_tlps_of_the_charged_size_and_credits() {
     let mut checked = 0;
     for name in ["card-gen5-x16", "tacc-stratix4", "aws-f1"] {
         let platform = preset(name).unwrap().unwrap();
@@ -64,7 +64,7 @@ fn every_request_that_crosses_a_link_is_a_legal_tlp_of_the_size_and_credits_it_w
         board.crossings = Some(Vec::new());
         board.start(&Lane { core: 0, body: bodies(machine.facts(), storage) }, 1, 0);
         board.run_until(Ticks::whole_ns(1_000_000_000));
-        assert!(board.core(0).is_done(), "{name}: the plan is not done");
+        assert!(board.core(0).is_done(), "{name}: the plan has not finished");
         let generation = Generation::from_number(platform.link.generation.value as u8).unwrap();
         for crossing in board.crossings.iter().flatten() {
             check(&crossing.tlp, generation);

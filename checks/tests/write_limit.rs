@@ -1,15 +1,16 @@
-//! Do stores of any instruction, memory type and odd size stay below their limit, and do all of their bytes leave in their pass?
+//! Stores with any instruction, memory type and odd size stay below their limit, and all their bytes leave in their
+//! iteration.
 
 use lanemark_bench::{Axes, BenchError, Effort, ask, question};
 use lanemark_machine::{Machine, MachineError};
 use lanemark_platform::preset;
 use lanemark_sim::SimulatedMachine;
 
-/// None is a multiple of a line, and 100 B are what non-temporal stores to WT memory went too fast with.
+/// Sizes that are no multiple of a line; non-temporal stores of 100 B to WT memory once exceeded the limit.
 const SIZES: [u64; 5] = [1, 65, 96, 100, 130];
 
 #[test]
-fn no_store_of_an_odd_size_is_delivered_above_its_limit() {
+fn stores_of_odd_sizes_stay_below_their_limit() {
     let question = question("mmio_write_bandwidth").unwrap();
     let mut asked = 0;
     for name in ["tacc-stratix4", "card-gen5-x16"] {
@@ -24,8 +25,8 @@ fn no_store_of_an_odd_size_is_delivered_above_its_limit() {
                 Err(BenchError::Machine(MachineError::Unsupported(_))) => continue,
                 Err(error) => panic!("{error}"),
             };
-            let about = format!("{name}, {}, {} B", answer.way, case.size);
-            let limit = lanemark_model::ceiling(&platform, &region, case.verb, case.size).unwrap().rate.bytes_per_s();
+            let about = format!("{name}, {}, {} B", answer.method, case.size);
+            let limit = lanemark_model::ceiling(&platform, &region, case.verb(), case.size).unwrap().rate.bytes_per_s();
             let rate = answer.delivered_rate_bytes_per_s.unwrap().median;
             assert!(rate <= limit * (1.0 + 1e-9), "{about}: {rate} of {limit}");
             let carried = answer.tlps.unwrap().payload_bytes;

@@ -1,20 +1,20 @@
 #!/bin/sh
-# Puts what `lanemark doctor --from` reads of a machine into one file:
+# Copies what `lanemark doctor --from` reads of a machine into one file:
 #
 #     sudo sh capture.sh machine.tar.gz
 #
-# It reads and changes nothing. Devices that sleep in D3cold are left asleep. Without root it works too,
-# and has 64 bytes of each config space. It needs GNU cp and tar.
+# It only reads, and does not wake devices in D3cold. Without root, it copies only 64 bytes of each
+# configuration space. It needs GNU cp and tar.
 
 out=${1:-machine.tar.gz}
 case $out in /*) ;; *) out=$PWD/$out ;; esac
 copy=$(mktemp -d) || exit 1
-# Folders of /proc are copied with their modes, which a user without root cannot write.
+# Folders of /proc are copied with their modes, without write permission for the user.
 trap 'chmod -R u+w "$copy"; rm -rf "$copy"' EXIT
 cd / || exit 1
 
-# tar believes the sizes that sysfs gives, which are a page for most files and 0 for those of /proc; cp reads
-# to the end. What cannot be read is left out, and is told as unseen.
+# tar trusts the reported file sizes, a page for most files of sysfs and 0 in /proc; cp reads to the end.
+# Unreadable files are left out, and lanemark reports their facts as unseen.
 keep() { cp -P --parents -t "$copy" -- "$@" 2>/dev/null; }
 
 for folder in sys/bus/pci/devices sys/class/iommu sys/kernel/iommu_groups sys/devices/system/cpu/cpu0/cpuidle; do
@@ -25,7 +25,7 @@ for link in sys/bus/pci/devices/*; do
     keep "$link"
     function=$(cd "$link" 2>/dev/null && pwd -P) || continue
     function=${function#/}
-    # Reading config space would wake a device that is switched off, and so would reading its link.
+    # Reading configuration space or link registers would wake a device in D3cold.
     if [ "$(cat "$function/power_state" 2>/dev/null)" != D3cold ]; then
         keep "$function"/config "$function"/max_link_width "$function"/current_link_*
     fi
@@ -34,7 +34,7 @@ for link in sys/bus/pci/devices/*; do
         "$function"/local_cpulist "$function"/driver "$function"/iommu_group "$function"/aer_dev_* \
         "$function"/max_link_speed "$function"/power_state "$function"/enable \
         "$function"/d3cold_allowed "$function"/sriov_totalvfs "$function"/sriov_numvfs "$function"/resource?_resize
-    # Of these only whether they are there: reading one could touch the device.
+    # Only the existence of these files: reading one could access the device.
     for file in "$function"/resource[0-5] "$function"/resource[0-5]_wc; do
         if [ -e "$file" ]; then : >"$copy/$file"; fi
     done

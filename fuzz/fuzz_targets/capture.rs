@@ -1,4 +1,4 @@
-//! Bytes as a capture: what is read is written and read back the same.
+//! Fuzzes the capture reader: complete frames are written and read back unchanged.
 #![no_main]
 
 use lanemark_record::{Capture, Passed, Unread};
@@ -11,7 +11,7 @@ fuzz_target!(|bytes: &[u8]| {
         Err(error) => return assert!(error.to_string().starts_with("fuzz.pcapng: ")),
     };
     let held: usize = capture.frames.iter().map(|passed| passed.tlp.len()).sum();
-    assert!(held <= bytes.len(), "frames are no longer than the file");
+    assert!(held <= bytes.len(), "frames are longer than the file");
     let Unread { malformed, first_malformed, .. } = &capture.unread;
     assert_eq!(*malformed > 0, first_malformed.is_some());
     let exchanges = capture.exchanges();
@@ -19,7 +19,7 @@ fuzz_target!(|bytes: &[u8]| {
     for row in capture.latencies(&exchanges) {
         assert!(row.first_ns.min >= 0.0 && row.last_ns.min >= 0.0);
     }
-    // What is whole is written and read back, but for its sequence numbers, which are those of the new file.
+    // Complete frames round-trip, except that they get the sequence numbers of the new file.
     let whole = capture.frames.into_iter().filter(|passed| !passed.is_cut).zip(0_u16..);
     let frames: Vec<Passed> = whole.map(|(passed, sequence)| Passed { sequence, ..passed }).take(1 << 16).collect();
     let short = Capture { place: "a".to_owned(), about: "b".to_owned(), frames, unread: Unread::default() };

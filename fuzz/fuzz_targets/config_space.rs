@@ -1,4 +1,4 @@
-//! Bytes as a configuration space: the walk ends, nothing outside is read, and a part says nothing else than the whole.
+//! Fuzzes configuration space decoding: the walk terminates, no byte outside is read, a prefix agrees with the whole.
 #![no_main]
 
 use lanemark_wire::config::{CapabilityId, ConfigSpace, LinkSpeed, Reading, Unknown};
@@ -7,8 +7,8 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|bytes: &[u8]| {
     let space = ConfigSpace::new(bytes);
     let visible = space.bytes().len();
-    // Each of the 48 + 960 places where a capability can begin is met once, with at most two faults; and each list ends
-    // with at most two more.
+    // Each of the 48 + 960 possible offsets is visited once, with at most two faults, and each list ends with at most
+    // two more.
     let met = space.walk().count();
     assert!(met <= 3 * (48 + 960) + 4, "{met} capabilities and faults");
     for fault in space.chain_faults() {
@@ -42,7 +42,7 @@ fuzz_target!(|bytes: &[u8]| {
         let _ = space.equalization(speed);
     }
     let _ = (space.error_reporting(), space.virtual_functions(), space.tag_bits(), space.subsystem(), space.serial_number());
-    // What 256 bytes say, the whole says too.
+    // Values read from the first 256 bytes equal those of the whole.
     let part = ConfigSpace::new(&bytes[..visible.min(256)]);
     let speed = |space: ConfigSpace<'_>| space.pcie().and_then(|pcie| pcie.link_speed());
     match speed(part) {

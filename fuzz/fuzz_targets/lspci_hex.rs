@@ -1,4 +1,4 @@
-//! A dump of `lspci -xxxx`.
+//! Fuzzes the parser of `lspci -xxxx` dumps.
 #![no_main]
 
 use lanemark_inventory::{Inventory, InventoryError};

@@ -1,4 +1,4 @@
-//! A listing of `lspci -vvv`.
+//! Fuzzes the parser of `lspci -vvv` listings.
 #![no_main]
 
 use lanemark_inventory::{Inventory, InventoryError};

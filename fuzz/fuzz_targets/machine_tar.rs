@@ -1,4 +1,4 @@
-//! A tar of a machine's `/sys`, or any other file.
+//! Fuzzes the reader of tar archives of a machine's `/sys`, with arbitrary bytes.
 #![no_main]
 
 use lanemark_inventory::Inventory;

@@ -1,4 +1,4 @@
-//! Bytes as a matrix: what is read has no more than was there.
+//! Fuzzes the Matrix Market parser: a matrix has no more entries than its text can hold.
 #![no_main]
 
 use lanemark_compute::matrix_market;
@@ -12,7 +12,7 @@ fuzz_target!(|bytes: &[u8]| {
             return assert!(wrong.line >= 1 && wrong.line <= lines, "{wrong}");
         }
     };
-    // Two bytes of text at the least for an entry, and each is there twice at the most.
+    // An entry has at least two bytes of text and is stored at most twice.
     assert!(u64::from(matrix.entries()) <= bytes.len() as u64);
     let y = matrix.times(&vec![1.0; matrix.columns() as usize]);
     assert_eq!(y.len(), matrix.rows() as usize);

@@ -1,4 +1,4 @@
-//! A mistake that only a fuzzer that sees what is compared finds: it must break this target, or the others prove nothing.
+//! A planted bug that only a fuzzer with comparison tracing finds. If it is not found, the other targets prove nothing.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -6,6 +6,6 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|bytes: &[u8]| {
     let Some((start, rest)) = bytes.split_first_chunk() else { return };
     if u32::from_le_bytes(*start) == 0x6b72_6d6c && rest.first() == Some(&7) {
-        panic!("found what was planted");
+        panic!("the planted bug was found");
     }
 });

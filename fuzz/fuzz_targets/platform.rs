@@ -1,4 +1,4 @@
-//! Bytes as a platform file.
+//! Fuzzes the platform file reader.
 #![no_main]
 
 use lanemark_platform::Platform;

@@ -1,4 +1,4 @@
-//! Bytes as a record.
+//! Fuzzes the record reader: a record is written and read back unchanged.
 #![no_main]
 
 use lanemark_record::{RecordError, file};

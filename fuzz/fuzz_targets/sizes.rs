@@ -1,4 +1,4 @@
-//! Text as a size and as a list of sizes.
+//! Fuzzes the parsers of a size and of a list of sizes.
 #![no_main]
 
 use lanemark_units::{SizeRange, format_size, parse_size};

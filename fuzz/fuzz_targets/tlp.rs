@@ -1,4 +1,4 @@
-//! Bytes as a packet: what is parsed is written back bit for bit.
+//! Fuzzes the TLP parser: a parsed header encodes to the same bytes.
 #![no_main]
 
 use lanemark_wire::{Generation, Header};

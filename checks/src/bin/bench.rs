@@ -1,8 +1,8 @@
-//! How fast are simulator, formulas, copies and program? Each beside a baseline, in the same run.
+//! Performance of simulator, formulas, copies and program, each with a baseline in the same run.
 //!
 //! These machines are noisy: every figure is the median of several rounds, rounds of the compared things
-//! alternate, and the ratio is taken round by round. Nothing here fails; `docs/performance.md` keeps a
-//! table with date and machine.
+//! alternate, and the ratio is taken round by round. The program never fails; `docs/performance.md`
+//! has a table with date and machine.
 
 #[path = "bench/cocotb.rs"]
 mod cocotb;
@@ -39,11 +39,11 @@ use std::time::Instant;
 const ROUNDS: usize = 5;
 /// 4 MiB.
 const PASS_BYTES: u64 = 4 << 20;
-/// Passes that make 1 GiB.
+/// Iterations of 4 MiB for 1 GiB.
 const PASSES: u64 = 256;
 
 fn main() {
-    // A process that valgrind counts.
+    // The process whose instructions valgrind counts.
     let args: Vec<String> = std::env::args().collect();
     if let [_, map_unmap::PAIRS, kind, count] = args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         if let Err(error) = map_unmap::pairs(kind, count.parse().unwrap_or(0)) {
@@ -61,11 +61,11 @@ fn main() {
         return eprintln!("the built-in card cannot be read");
     };
     println!("{:<66} {:>14} {:>10} {:>10}", "what (median of the rounds)", "figure", "min", "max");
-    // `make bench` takes all of them; a name as an argument, one.
+    // Without an argument all benchmarks run; with a name, only that one.
     let only = std::env::args().nth(1);
     let is_asked = |name: &str| only.as_deref().is_none_or(|only| only == name);
     let all: [(&str, &dyn Fn()); 14] = [
-        // First: its peak of memory is that of the program so far.
+        // First, because it reports the peak memory of the process so far.
         ("steady", &steady::steady),
         ("simulator", &|| simulator(&card)),
         ("fabric", &fabric::fabric),
@@ -75,7 +75,7 @@ fn main() {
         ("inventory", &inventory),
         ("doctor", &doctor),
         ("iotlb", &iotlb::iotlb),
-        ("lend", &map_unmap::lend),
+        ("map", &map_unmap::map_unmap),
         ("kernels", &kernels::kernels),
         ("host", &host::host),
         ("runtime", &runtime::runtime),
@@ -84,7 +84,7 @@ fn main() {
     all.iter().filter(|(name, _)| is_asked(name)).for_each(|(_, take)| take());
 }
 
-/// 1 GiB of 64 B write-combining stores through one link, beside plain arithmetic for the same packets.
+/// 1 GiB of 64 B write-combining stores through one link, compared with plain arithmetic for the same packets.
 fn simulator(card: &Platform) {
     let Ok(mut machine) = SimulatedMachine::new(card) else { return };
     let Some(region) = machine.facts().storage().cloned() else { return };
@@ -106,17 +106,17 @@ fn simulator(card: &Platform) {
         let start = Instant::now();
         black_box(busy_until(tlps as u64));
         let arithmetic = tlps / start.elapsed().as_secs_f64();
-        // Each TLP crosses one link: one hop. Its way from the core to the root complex is not counted.
+        // Each TLP crosses one link: one hop. The path from core to root complex is not counted.
         hops.push(simulated / 1e6);
         baseline.push(arithmetic / 1e6);
         ratios.push(arithmetic / simulated);
     }
-    row("simulator: 1 GiB of 64 B WC writes, million TLP-hops a second", hops);
+    row("simulator: 1 GiB of 64 B WC writes, million TLP-hops per second", hops);
     row("  baseline: busy-until arithmetic with credits, no bytes, no causes", baseline);
     row("  baseline over simulator, times", ratios);
 }
 
-/// The least that could be done for each packet: two servers and a credit loop.
+/// The minimal work per packet: two servers and a credit loop.
 fn busy_until(tlps: u64) -> u64 {
     let (mut link, mut device, mut returned) = (0_u64, 0_u64, [0_u64; 127]);
     for tlp in 0..tlps {
@@ -128,7 +128,7 @@ fn busy_until(tlps: u64) -> u64 {
     device
 }
 
-/// Formulas a second, beside building the same plans without asking.
+/// Formulas per second, compared with only building the same plans.
 fn predictions(card: &Platform) {
     const COUNT: u64 = 200_000;
     let Some(region) = card.region("memory") else { return };
@@ -150,11 +150,11 @@ fn predictions(card: &Platform) {
         }
         built.push(COUNT as f64 / start.elapsed().as_secs_f64() / 1e6);
     }
-    row("formulas: million predictions a second, plan included", asked);
-    row("  baseline: million plans built a second", built);
+    row("formulas: million predictions per second, plan included", asked);
+    row("  baseline: million plans built per second", built);
 }
 
-/// What `lspci -D -xxxx` prints of a machine with 500 functions, beside looking at each of its bytes once.
+/// Reading the output of `lspci -D -xxxx` of a machine with 500 functions, compared with reading each byte once.
 fn inventory() {
     let text = pci_dump::text(&pci_dump::functions(500));
     let (mut read, mut looked_at) = (Vec::new(), Vec::new());
@@ -172,7 +172,7 @@ fn inventory() {
     row("  baseline: its lines counted, ms", looked_at);
 }
 
-/// The same machine examined: read, every check, and the text a terminal gets.
+/// Doctor on the same machine: reading, every check, and the text for a terminal.
 fn doctor() {
     let text = pci_dump::text(&pci_dump::functions(500));
     let mut whole = Vec::new();
@@ -185,17 +185,17 @@ fn doctor() {
         black_box(lanemark_report::diagnosis(&diagnosis, Some(120)));
         whole.push(start.elapsed().as_secs_f64() * 1e3);
     }
-    row("doctor: hex dump of 500 functions, read, checked and printed, ms (wanted: 100)", whole);
+    row("doctor: hex dump of 500 functions, read, checked and printed, ms (target: 100)", whole);
 }
 
-/// Whole processes: `--help` and the default `bench`, beside `true`.
+/// Whole processes: `--help` and the default `bench`, compared with `true`.
 fn program() {
     let Some(lanemark) = beside_this_program() else {
         return println!("lanemark is not built: cargo build --release");
     };
     let folder = std::env::temp_dir().join(format!("lanemark-bench-{}", std::process::id()));
     if std::fs::create_dir_all(&folder).is_err() {
-        return eprintln!("{} cannot be made", folder.display());
+        return eprintln!("cannot create {}", folder.display());
     }
     let run = |program: &PathBuf, args: &[&str]| {
         let start = Instant::now();
@@ -207,10 +207,10 @@ fn program() {
     let of = |program: &PathBuf, args: &[&str], rounds| (0..rounds).filter_map(|_| run(program, args)).collect();
     row("lanemark --help, ms", of(&lanemark, &["--help"], 21));
     row("  baseline: true, ms", of(&nothing, &[], 21));
-    row("lanemark bench, as a newcomer runs it, ms", of(&lanemark, &["bench"], 3));
+    row("lanemark bench, defaults, ms", of(&lanemark, &["bench"], 3));
     row("lanemark reproduce, ms", of(&lanemark, &["reproduce"], 3));
     if std::fs::remove_dir_all(&folder).is_err() {
-        eprintln!("{} is left behind", folder.display());
+        eprintln!("cannot remove {}", folder.display());
     }
 }
 

@@ -1,6 +1,7 @@
-//! Holds one machine against every promise of `Machine`: `promises host`, `promises sim NAME`, `promises card ADDRESS RANGE`.
+//! Runs the conformance tests of the `Machine` trait on one machine: `promises host`, `promises sim NAME`,
+//! `promises card ADDRESS RANGE`.
 //!
-//! The test guest runs it on what only the guest has.
+//! The test guest runs it on its emulated card.
 
 use lanemark_checks::conformance::{Host, Simulation, Storage, Subject, held_against};
 use lanemark_platform::PRESETS;

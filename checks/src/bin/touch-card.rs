@@ -1,10 +1,10 @@
-//! Does with a card what its arguments say, by the library face: `touch-card ADDRESS RANGE uc|wc STEP...`.
+//! Performs accesses to a card through the library, by its arguments: `touch-card ADDRESS RANGE uc|wc STEP...`.
 //!
 //! Steps: `poke:OFFSET:WIDTH:VALUE`, `peek:OFFSET:WIDTH`, `burst:OFFSET:WORD,WORD...`, `copy-to:OFFSET:TEXT`,
-//! `copy-from:OFFSET:LENGTH`, `fence`. Numbers may be hexadecimal, `0x10`. What was loaded is printed, a line a step; an
-//! error ends it with status 1.
+//! `copy-from:OFFSET:LENGTH`, `fence`. Numbers may be hexadecimal, `0x10`. Loaded data are
+//! printed, one line per step; an error ends the program with status 1.
 //!
-//! The test guest runs it, and the test looks from the outside at what arrived.
+//! The test guest runs it, and the test checks the written bytes from outside.
 
 use lanemark_hw::linux_sysfs::{BarMapping, Card, Consent};
 use lanemark_machine::Width;
@@ -37,7 +37,7 @@ fn touch(words: &[String]) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Takes one step; gives what was loaded.
+/// Performs one step, and returns the loaded data.
 fn take(mapping: &mut BarMapping, step: &str) -> Result<String, Box<dyn Error>> {
     let parts: Vec<&str> = step.splitn(4, ':').collect();
     match parts.as_slice() {
@@ -54,7 +54,7 @@ fn take(mapping: &mut BarMapping, step: &str) -> Result<String, Box<dyn Error>> 
             return Ok(String::from_utf8_lossy(&bytes).into_owned());
         }
         ["fence"] => mapping.fence(),
-        _ => return Err(format!("'{step}' is no step").into()),
+        _ => return Err(format!("'{step}' is not a step: use poke, peek, burst, copy-to, copy-from or fence").into()),
     }
     Ok(String::new())
 }

@@ -1,4 +1,4 @@
-//! One body per promise.
+//! Test bodies of the conformance tests, one per promise.
 
 use super::{Opened, Subject, plans};
 use lanemark_machine::{Facts, Machine, MachineError, Op, Plan, RegionKind, Samples, TimeBase};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 type Kept = Result<(), String>;
 
-/// Says what is wrong unless it holds.
+/// Returns the message as an error unless the condition holds.
 macro_rules! hold {
     ($holds:expr, $($why:tt)+) => {
         if !$holds {
@@ -18,7 +18,7 @@ macro_rules! hold {
     };
 }
 
-/// A machine nobody interrupts.
+/// Opens the machine without interruption.
 fn opened(subject: &dyn Subject) -> Box<dyn Opened> {
     subject.open(Arc::default())
 }
@@ -27,28 +27,28 @@ fn facts_of(opened: &mut dyn Opened) -> Facts {
     opened.machine().facts().clone()
 }
 
-/// What a run that must succeed gave.
+/// Samples of a run that must succeed.
 fn run(machine: &mut dyn Machine, plan: &Plan, wanted: usize) -> Result<Samples, String> {
     let mut samples = Samples::wanted(wanted);
-    machine.run(plan, &mut samples).map_err(|error| format!("{plan:?} was to run: {error}"))?;
+    machine.run(plan, &mut samples).map_err(|error| format!("{plan:?} must run, but failed: {error}"))?;
     Ok(samples)
 }
 
-/// Plans that the machine says it runs; it must run some.
+/// Plans that the machine reports as supported; it must support some.
 fn supported(machine: &dyn Machine) -> Result<Vec<Plan>, String> {
     let facts = machine.facts();
     let plans: Vec<Plan> = [plans::all_accesses(facts), plans::all_steps(facts)].concat();
     let supported: Vec<Plan> = plans.into_iter().filter(|plan| machine.supports(plan).is_ok()).collect();
-    hold!(supported.len() >= 10, "it runs only {} of the plans made for it", supported.len());
+    hold!(supported.len() >= 10, "only {} of the plans made for the machine are supported", supported.len());
     Ok(supported)
 }
 
 pub(super) fn facts(subject: &dyn Subject) -> Kept {
     let mut opened = opened(subject);
     let facts = facts_of(&mut *opened);
-    hold!(!facts.name.is_empty() && !facts.summary.is_empty(), "it has no name or summary: {facts:?}");
-    hold!(facts.cores > 0 && !facts.memory_types.is_empty(), "it has no core or no memory type: {facts:?}");
-    hold!(!facts.loads.is_empty() && !facts.regions.is_empty(), "there is nothing it can do: {facts:?}");
+    hold!(!facts.name.is_empty() && !facts.summary.is_empty(), "the facts have no name or summary: {facts:?}");
+    hold!(facts.cores > 0 && !facts.memory_types.is_empty(), "the facts have no core or no memory type: {facts:?}");
+    hold!(!facts.loads.is_empty() && !facts.regions.is_empty(), "the facts have no load or no region: {facts:?}");
     for (place, region) in facts.regions.iter().enumerate() {
         hold!(region.len > 0, "{region} is empty");
         for other in &facts.regions[..place] {
@@ -63,7 +63,7 @@ pub(super) fn facts(subject: &dyn Subject) -> Kept {
     let runs = supported(machine)?;
     for plan in runs.iter().step_by(runs.len().div_ceil(20)).chain(plans::outside(&facts).iter()) {
         let ended = machine.run(plan, &mut Samples::wanted(1));
-        hold!(*machine.facts() == facts, "after {plan:?} ({ended:?}) its facts are {:?}", machine.facts());
+        hold!(*machine.facts() == facts, "after {plan:?} ({ended:?}) the facts changed to {:?}", machine.facts());
     }
     Ok(())
 }
@@ -77,37 +77,40 @@ pub(super) fn agreement(subject: &dyn Subject) -> Kept {
     supported(machine)?;
     for plan in plans {
         let told = machine.supports(&plan);
-        hold!(machine.supports(&plan) == told, "asked twice about {plan:?} it first said {told:?}");
+        hold!(
+            machine.supports(&plan) == told,
+            "supports() of {plan:?} returned {told:?} first and another result then"
+        );
         let ended = machine.run(&plan, &mut Samples::wanted(1));
         let agrees = match (&told, &ended) {
             (Ok(()), Ok(())) | (Err(_), Err(MachineError::OutOfRange { .. })) => true,
             (Err(told), Err(MachineError::Unsupported(ended))) => told == ended,
             _ => false,
         };
-        hold!(agrees, "of {plan:?} it said {told:?}, and then {ended:?}");
+        hold!(agrees, "supports() of {plan:?} returned {told:?}, but run() {ended:?}");
     }
     for (what, plan) in plans::refused(&facts) {
         let told = machine.supports(&plan);
-        hold!(told.is_err(), "{what} is taken: {plan:?}");
+        hold!(told.is_err(), "{what} is accepted: {plan:?}");
         let reasons = told.is_err_and(|told| !told.what.is_empty() && !told.because.is_empty());
         hold!(reasons, "{what} is refused without a reason");
     }
     Ok(())
 }
 
-/// Runs what must be refused; samples and bytes must be as before.
+/// Runs plans that must be refused; samples and bytes must be unchanged.
 fn untouched(opened: &mut dyn Opened, plans: &[Plan]) -> Kept {
     let facts = facts_of(opened);
     let mut samples = Samples::wanted(2);
     if let Some(plan) = plans::plain_store(&facts).filter(|plan| opened.machine().supports(plan).is_ok()) {
-        opened.machine().run(&plan, &mut samples).map_err(|error| format!("{plan:?} was to run: {error}"))?;
+        opened.machine().run(&plan, &mut samples).map_err(|error| format!("{plan:?} must run, but failed: {error}"))?;
     }
     let before = (samples.clone(), opened.bytes());
     for plan in plans {
         let ended = opened.machine().run(plan, &mut samples);
-        hold!(ended.is_err(), "{plan:?} is taken");
-        hold!(samples == before.0, "{plan:?} was refused, and the samples of the run before are gone");
-        hold!(opened.bytes() == before.1, "{plan:?} was refused, and bytes changed");
+        hold!(ended.is_err(), "{plan:?} is accepted");
+        hold!(samples == before.0, "{plan:?} was refused, but changed the samples of the previous run");
+        hold!(opened.bytes() == before.1, "{plan:?} was refused, but changed bytes");
     }
     Ok(())
 }
@@ -118,7 +121,7 @@ pub(super) fn refusal(subject: &dyn Subject) -> Kept {
     let mut refused: Vec<Plan> = plans::refused(&facts).into_iter().map(|(_, plan)| plan).collect();
     let unsure = [plans::all_accesses(&facts), plans::all_steps(&facts)].concat();
     refused.extend(unsure.into_iter().filter(|plan| opened.machine().supports(plan).is_err()));
-    hold!(refused.len() >= 10, "it refuses only {} of the plans made to be refused", refused.len());
+    hold!(refused.len() >= 10, "only {} of the plans made to be refused are refused", refused.len());
     untouched(&mut *opened, &refused)
 }
 
@@ -128,14 +131,14 @@ pub(super) fn outside(subject: &dyn Subject) -> Kept {
     let outside = plans::outside(&facts);
     let machine = opened.machine();
     for plan in &outside {
-        hold!(machine.supports(plan).is_err(), "it says that it runs {plan:?}");
+        hold!(machine.supports(plan).is_err(), "supports() accepts {plan:?}");
         let error = machine.run(plan, &mut Samples::wanted(1)).err();
         let Some(MachineError::OutOfRange { regions, .. }) = &error else {
             return Err(format!("{plan:?} gave {error:?}"));
         };
-        hold!(facts.regions.iter().all(|region| regions.contains(&region.name)), "only '{regions}' are named");
+        hold!(facts.regions.iter().all(|region| regions.contains(&region.name)), "the error names only '{regions}'");
     }
-    // What still fits is no error, or all of the above would mean little.
+    // The last byte inside a region must be accepted; otherwise the checks above prove little.
     for region in &facts.regions {
         let last = plans::last_byte(region, &facts);
         hold!(machine.supports(&last).is_ok(), "the last byte of {region} is refused: {:?}", machine.supports(&last));
@@ -146,9 +149,9 @@ pub(super) fn outside(subject: &dyn Subject) -> Kept {
     untouched(&mut *opened, &outside)
 }
 
-/// A plan that takes samples and can be checked.
+/// A plan with samples that can be checked.
 fn ordinary(facts: &Facts) -> Result<Plan, String> {
-    plans::plain_store(facts).or_else(|| plans::plain_load(facts)).ok_or_else(|| "it has no region".to_owned())
+    plans::plain_store(facts).or_else(|| plans::plain_load(facts)).ok_or_else(|| "the machine has no region".to_owned())
 }
 
 pub(super) fn count(subject: &dyn Subject) -> Kept {
@@ -172,8 +175,8 @@ pub(super) fn count(subject: &dyn Subject) -> Kept {
     Ok(())
 }
 
-/// Whether the last instruction of a pass moves bytes, so that a sample is issued before it is delivered. What was
-/// stored before a fence may have arrived long before the fence is done.
+/// Whether the last instruction of an iteration moves bytes, so that a sample is issued before it is delivered. Stores
+/// before a fence may be delivered long before the fence completes.
 fn ends_with_an_access(plan: &Plan) -> bool {
     let last = plan.lanes.first().and_then(|lane| lane.body.last());
     matches!(last, Some(Op::Stream(stream)) if stream.fence_each.is_none())
@@ -184,7 +187,7 @@ pub(super) fn order(subject: &dyn Subject) -> Kept {
     let machine = opened.machine();
     let is_virtual = machine.facts().time_base == TimeBase::Simulated;
     for plan in supported(machine)? {
-        // A few instructions may take less real time than the timer's cost, which is subtracted, differs by.
+        // A few instructions may take less real time than the variation of the subtracted timer cost.
         let is_seen = if is_virtual { plan.bytes_per_sample() > 0 } else { plan.bytes_per_sample() >= 1024 };
         for sample in run(machine, &plan, 2)?.taken {
             let in_order = sample.issue <= sample.delivered || !ends_with_an_access(&plan);
@@ -200,29 +203,29 @@ pub(super) fn bytes(subject: &dyn Subject) -> Kept {
     let facts = facts_of(&mut *opened);
     let stores = plans::checkable_stores(&facts);
     let stores: Vec<_> = stores.into_iter().filter(|store| opened.machine().supports(&store.plan).is_ok()).collect();
-    hold!(facts.storage().is_none() || stores.len() >= 10, "it runs only {} stores to its storage", stores.len());
+    hold!(facts.storage().is_none() || stores.len() >= 10, "only {} stores to its storage are supported", stores.len());
     for plans::Store { plan, range } in stores {
         let before = opened.bytes();
         let samples = run(opened.machine(), &plan, 2)?;
         let len = range.len() as u64;
-        let Some(confirmed) = samples.confirmed else { return Err(format!("nothing was confirmed of {plan:?}")) };
+        let Some(confirmed) = samples.confirmed else { return Err(format!("{plan:?} confirmed no bytes")) };
         let all = confirmed.claimed_bytes == len && confirmed.confirmed_bytes == len;
         hold!(all, "{plan:?} gave {confirmed:?}");
         if let (Some(before), Some(after)) = (before, opened.bytes()) {
             hold!(before[..range.start] == after[..range.start], "{plan:?} changed bytes before its span");
-            hold!(before[range.end..] == after[range.end..], "{plan:?} changed bytes behind its span");
-            hold!(before[range.clone()] != after[range], "{plan:?} left its span as it was");
+            hold!(before[range.end..] == after[range.end..], "{plan:?} changed bytes after its span");
+            hold!(before[range.clone()] != after[range], "{plan:?} did not change its span");
         }
     }
     Ok(())
 }
 
-/// After a run that was ended early the next must be like any other.
+/// Checks that the next run after an ended one is complete.
 fn works(machine: &mut dyn Machine, plan: &Plan) -> Kept {
     let samples = run(machine, plan, 3)?;
-    hold!(!samples.wants_more(), "after a run that was ended the next took {} of 3 samples", samples.taken.len());
+    hold!(!samples.wants_more(), "the run after an ended one took {} of 3 samples", samples.taken.len());
     let whole = samples.confirmed.is_none_or(|confirmed| confirmed.claimed_bytes == confirmed.confirmed_bytes);
-    hold!(whole, "after a run that was ended the next gave {:?}", samples.confirmed);
+    hold!(whole, "the run after an ended one confirmed {:?}", samples.confirmed);
     Ok(())
 }
 
@@ -237,13 +240,16 @@ pub(super) fn timeout(subject: &dyn Subject) -> Kept {
         let Some(MachineError::Timeout { after, waiting_for, .. }) = &error else {
             return Err(format!("{endless:?} gave {error:?}"));
         };
-        hold!(*after >= timeout && !waiting_for.is_empty(), "it ended after {after:?}, waiting for '{waiting_for}'");
+        hold!(
+            *after >= timeout && !waiting_for.is_empty(),
+            "the run ended after {after:?}, waiting for '{waiting_for}'"
+        );
         works(opened.machine(), &plan)?;
     }
-    // One tick is too short for anything.
+    // One tick is too short for any plan.
     let late = Plan { timeout: Ticks(1), ..plan.clone() };
     let error = opened.machine().run(&late, &mut Samples::wanted(1)).err();
-    hold!(matches!(error, Some(MachineError::Timeout { .. })), "a plan with one tick of time gave {error:?}");
+    hold!(matches!(error, Some(MachineError::Timeout { .. })), "a plan with a timeout of one tick gave {error:?}");
     works(opened.machine(), &plan)
 }
 
@@ -251,7 +257,7 @@ pub(super) fn interruption(subject: &dyn Subject) -> Kept {
     let flag = Arc::new(AtomicBool::new(true));
     let mut opened = subject.open(Arc::clone(&flag));
     let plan = ordinary(&facts_of(&mut *opened))?;
-    // Long enough that only the flag ends it, and not so long that a machine that does not look never comes back.
+    // Long enough to be ended by the flag only, and short enough to end on a machine that ignores the flag.
     let long = Plan { passes: u64::MAX, timeout: Ticks::whole_ns(10_000_000_000), ..plan.clone() };
     for when in ["before it began", "while it ran"] {
         let error = std::thread::scope(|scope| {
@@ -261,7 +267,7 @@ pub(super) fn interruption(subject: &dyn Subject) -> Kept {
             });
             opened.machine().run(&long, &mut Samples::wanted(2)).err()
         });
-        hold!(matches!(error, Some(MachineError::Interrupted { .. })), "interrupted {when}, a run gave {error:?}");
+        hold!(matches!(error, Some(MachineError::Interrupted { .. })), "a run interrupted {when} gave {error:?}");
         flag.store(false, Ordering::Relaxed);
     }
     works(opened.machine(), &plan)
@@ -278,7 +284,7 @@ pub(super) fn independence(subject: &dyn Subject) -> Kept {
     for other in runs.iter().step_by(runs.len().div_ceil(20)) {
         run(second.machine(), other, 2)?;
         let again = run(second.machine(), &plan, 3)?;
-        // Where time is real, only its course may differ.
+        // On real time, only times may differ.
         let same = if facts.time_base == TimeBase::Simulated {
             again == alone
         } else {

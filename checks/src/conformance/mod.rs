@@ -1,14 +1,14 @@
-//! What every [`Machine`] promises, as one body per promise that any machine can be held against.
+//! Conformance tests of the [`Machine`] trait, one body per promise, for any machine.
 //!
 //! | file | holds |
 //! | --- | --- |
-//! | `promise` | the list, [`PROMISES`], and how a machine is held against it |
-//! | `bodies` | a body each |
-//! | `plans` | plans made from what a machine says of itself |
-//! | `subjects` | machines to hold against them: simulation, formulas, memory of this machine |
+//! | `promise` | the list, [`PROMISES`], and running it on a machine |
+//! | `bodies` | a test body per promise |
+//! | `plans` | plans built from a machine's facts |
+//! | `subjects` | machines under test: simulation, formulas, memory of this machine |
 //!
-//! `checks/tests/conformance` runs them here and shows that each catches a machine that breaks it; the program
-//! `promises` runs them in the test guest too.
+//! `checks/tests/conformance` runs them, and shows that each detects a machine that breaks its promise. The program `promises`
+//! runs them in the test guest.
 
 mod bodies;
 mod plans;
@@ -22,29 +22,28 @@ use lanemark_machine::Machine;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Bytes at the start of a storage region that are looked at from beside.
+/// Bytes at the start of a storage region that are read through a separate path.
 pub const WATCHED_BYTES: usize = 16 << 10;
 
-/// A machine that can be opened again and again.
+/// A machine under test, which can be opened repeatedly.
 pub trait Subject {
-    /// How it is called in messages.
+    /// Name in messages.
     fn name(&self) -> String;
 
-    /// Opens it; `interrupted` ends its runs.
+    /// Opens the machine; `interrupted` ends its runs.
     fn open(&self, interrupted: Arc<AtomicBool>) -> Box<dyn Opened>;
 
-    /// Whether it takes samples at all; formulas give one figure however many are wanted.
+    /// Whether the machine takes samples; formulas give one figure for any number.
     fn takes_samples(&self) -> bool {
         true
     }
 }
 
-/// A machine, and what can be seen of it from beside.
+/// An opened machine, with a separate path to its bytes.
 pub trait Opened {
     /// The machine.
     fn machine(&mut self) -> &mut dyn Machine;
 
-    /// The first [`WATCHED_BYTES`] of its largest storage region, read in another way than by a plan; `None` if there is
-    /// no other way.
+    /// The first [`WATCHED_BYTES`] of its largest storage region, read without a plan; `None` if that is impossible.
     fn bytes(&mut self) -> Option<Vec<u8>>;
 }

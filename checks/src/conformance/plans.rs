@@ -1,4 +1,4 @@
-//! Plans made from what a machine says of itself: some it must run, some it must refuse, some it may do either with.
+//! Plans built from a machine's facts: some must run, some must be refused, some may be either.
 
 use lanemark_machine::{
     Access, BlockCopy, BufferHandoff, Channel, Clock, Discipline, DriverCall, Facts, Fence, KernelCall, Lane,
@@ -7,12 +7,12 @@ use lanemark_machine::{
 use lanemark_units::{BarOffset, MemoryType, Ticks};
 use std::ops::Range;
 
-/// Where bandwidth is asked for, or whatever there is.
+/// The storage region, or any region.
 pub fn ground(facts: &Facts) -> Option<&Region> {
     facts.storage().or_else(|| facts.regions.first())
 }
 
-/// `len` bytes from `offset` of the region on.
+/// `len` bytes from `offset` in the region.
 pub fn span(region: &Region, offset: u64, len: u64, memory_type: MemoryType) -> Span {
     let at = BarOffset { bar: region.at.bar, offset: region.at.offset.saturating_add(offset) };
     Span { at, len, memory_type }
@@ -36,9 +36,9 @@ pub fn plain_load(facts: &Facts) -> Option<Plan> {
     Some(stream(Verb::Load, Access::Plain(Width::B4), span(ground(facts)?, 0, 4, memory_type)))
 }
 
-/// Every access in both directions over every memory type there is in the world, lined up and not, short and long.
+/// Every access in both directions over every memory type, aligned and unaligned, short and long.
 ///
-/// Whether a machine runs one is its own affair; that it says so beforehand is not.
+/// A machine may refuse any of them, but `supports` must agree with `run`.
 pub fn all_accesses(facts: &Facts) -> Vec<Plan> {
     let Some(region) = ground(facts) else { return Vec::new() };
     let places = [(0, 64), (0, 4096), (4, 4), (64, 7), (1, 64), (8, 130)];
@@ -55,7 +55,7 @@ pub fn all_accesses(facts: &Facts) -> Vec<Plan> {
     plans
 }
 
-/// Steps other than one stream; again each machine to its taste.
+/// Steps other than one stream, which a machine may refuse.
 pub fn all_steps(facts: &Facts) -> Vec<Plan> {
     let (Some(region), Some(memory_type)) = (facts.storage(), facts.memory_types.first()) else { return Vec::new() };
     let span = span(region, 0, 256, *memory_type);
@@ -83,11 +83,11 @@ pub fn all_steps(facts: &Facts) -> Vec<Plan> {
     bodies.extend(Clock::ALL.map(|clock| vec![Op::Clock(clock)]));
     bodies.extend(KernelCall::ALL.map(|call| vec![Op::Kernel(call)]));
     bodies.extend(LineSource::ALL.map(|holder| vec![Op::LoadFrom(holder)]));
-    // An odd size is no object of a pool, and nothing can be lent of nothing.
+    // An odd size is not an object of a pool, and zero bytes cannot be mapped.
     for bytes in [0, 4096, 100_000] {
         bodies.extend(Means::all().map(|means| vec![Op::MapUnmap(MapUnmap { means, bytes, pairs: 2 })]));
     }
-    // An odd size is no whole lines; what a device has written is found by one pass only where time is real.
+    // An odd size is not whole lines; on real time, data of a device are read by one iteration per sample.
     for bytes in [0, 100, 4096] {
         for discipline in Discipline::ALL {
             let shared = |verb| vec![Op::BufferHandoff(BufferHandoff { verb, discipline, bytes })];
@@ -112,7 +112,7 @@ pub fn all_steps(facts: &Facts) -> Vec<Plan> {
     plans
 }
 
-/// What no machine runs, with what is wrong with it.
+/// Plans that every machine must refuse, with the reason.
 pub fn refused(facts: &Facts) -> Vec<(&'static str, Plan)> {
     let Some(store) = plain_store(facts) else { return Vec::new() };
     let with = |change: fn(&mut Plan)| {
@@ -126,7 +126,7 @@ pub fn refused(facts: &Facts) -> Vec<(&'static str, Plan)> {
         ("no lane", with(|plan| plan.lanes.clear())),
         ("no pass", with(|plan| plan.passes = 0)),
         ("a core too many", no_such_core),
-        ("a thread that nobody holds", with(|plan| plan.placement = Placement::Unpinned)),
+        ("an unpinned thread", with(|plan| plan.placement = Placement::Unpinned)),
         ("two lanes on one core", with(|plan| plan.lanes.push(plan.lanes[0].clone()))),
     ];
     let Some(region) = facts.storage() else { return plans };
@@ -137,12 +137,12 @@ pub fn refused(facts: &Facts) -> Vec<(&'static str, Plan)> {
     }
     for access in Access::ALL.into_iter().filter(|access| !facts.stores.contains(access)) {
         let span = span(region, 0, 64, facts.memory_types[0]);
-        plans.push(("an instruction it has not", stream(Verb::Store, access, span)));
+        plans.push(("an unsupported instruction", stream(Verb::Store, access, span)));
     }
     plans
 }
 
-/// Spans that leave every region, by as little as a byte.
+/// Plans whose span exceeds every region, by one byte or more.
 pub fn outside(facts: &Facts) -> Vec<Plan> {
     let Some(memory_type) = facts.memory_types.first() else { return Vec::new() };
     let mut plans = Vec::new();
@@ -155,7 +155,7 @@ pub fn outside(facts: &Facts) -> Vec<Plan> {
         };
         let mut places = vec![(region.len - 4, 5), (region.len, 1), (region.len + (1 << 40), 4), (u64::MAX, 1)];
         places.extend([(0, region.len + 1), (4, u64::MAX - 3)]);
-        // Where another region follows, a span that ends in it crosses from one into the other, which is no better.
+        // If another region follows, the span crosses into it, which is also invalid.
         places.retain(|(at, len)| *at < region.len || *len == 0 || free(*at));
         for (at, len) in places {
             let span = span(region, at, len, *memory_type);
@@ -175,15 +175,15 @@ pub fn last_byte(region: &Region, facts: &Facts) -> Plan {
     stream(Verb::Load, Access::Plain(Width::B1), span(region, region.len - 1, 1, memory_type))
 }
 
-/// A store whose bytes can be looked at afterwards.
+/// A store whose bytes can be checked afterwards.
 pub struct Store {
-    /// What is run.
+    /// The plan.
     pub plan: Plan,
-    /// The bytes of the storage region that it stores to.
+    /// Range of bytes in the storage region that the plan stores to.
     pub range: Range<usize>,
 }
 
-/// Every instruction, every memory type, several places and lengths.
+/// Stores with every instruction and memory type, at several offsets and lengths.
 pub fn checkable_stores(facts: &Facts) -> Vec<Store> {
     let Some(region) = facts.storage() else { return Vec::new() };
     let mut stores = Vec::new();

@@ -1,40 +1,44 @@
-//! The promises by name.
+//! The list of promises.
 
 use super::{Subject, bodies};
 
-/// One promise.
+/// A promise of the `Machine` trait.
 pub struct Promise {
-    /// What holds, as a sentence.
+    /// The promise, as a sentence.
     pub name: &'static str,
-    /// Whether it speaks of samples, which formulas do not take.
+    /// Whether it is about samples, which formulas do not take.
     pub of_samples: bool,
-    /// Holds a machine against it; an error says what was done and what came of it.
+    /// Tests a machine; an error contains the action and its result.
     pub body: fn(&dyn Subject) -> Result<(), String>,
 }
 
 /// Every promise.
 pub const PROMISES: &[Promise] = &[
     Promise { name: "facts are sound and never change", of_samples: false, body: bodies::facts },
-    Promise { name: "supports says what run does", of_samples: false, body: bodies::agreement },
-    Promise { name: "what is refused touches nothing", of_samples: false, body: bodies::refusal },
-    Promise { name: "a span outside every region is refused by its name", of_samples: true, body: bodies::outside },
+    Promise { name: "supports agrees with run", of_samples: false, body: bodies::agreement },
+    Promise { name: "a refused plan has no effect", of_samples: false, body: bodies::refusal },
+    Promise { name: "a span outside every region is refused by name", of_samples: true, body: bodies::outside },
     Promise { name: "as many samples are taken as are wanted", of_samples: true, body: bodies::count },
     Promise { name: "nothing is delivered before it is issued", of_samples: true, body: bodies::order },
-    Promise { name: "bytes claimed are there, and no others", of_samples: true, body: bodies::bytes },
-    Promise { name: "a timeout ends a run and not the machine", of_samples: true, body: bodies::timeout },
-    Promise { name: "a flag ends a run and not the machine", of_samples: true, body: bodies::interruption },
+    Promise { name: "claimed bytes are changed, and no others", of_samples: true, body: bodies::bytes },
+    Promise { name: "a timeout ends a run and leaves the machine usable", of_samples: true, body: bodies::timeout },
+    Promise {
+        name: "an interrupt ends a run and leaves the machine usable",
+        of_samples: true,
+        body: bodies::interruption,
+    },
     Promise { name: "runs do not influence each other", of_samples: false, body: bodies::independence },
 ];
 
-/// What became of one promise.
+/// Result of a promise on a machine.
 pub struct Verdict {
-    /// Its name.
+    /// Name of the promise.
     pub promise: &'static str,
-    /// Why it is broken; `None` if it is kept.
+    /// Reason why it is broken; `None` if it is kept.
     pub broken: Option<String>,
 }
 
-/// Holds a machine against every promise that speaks of it.
+/// Tests a machine against every applicable promise.
 pub fn held_against(subject: &dyn Subject) -> Vec<Verdict> {
     let concern = |promise: &&Promise| subject.takes_samples() || !promise.of_samples;
     let verdict = |promise: &Promise| {

@@ -1,4 +1,4 @@
-//! Machines to hold against the promises.
+//! Machines under test.
 
 use super::{Opened, Subject, WATCHED_BYTES};
 use lanemark_hw::HostMemory;
@@ -20,16 +20,16 @@ pub struct Formulas(pub &'static str);
 /// The memory of this machine.
 pub struct Host;
 
-/// A range of storage in a BAR of a device, at least [`WATCHED_BYTES`] long from the BAR's start on.
+/// A storage range at the start of a BAR of a device, at least [`WATCHED_BYTES`] long.
 pub struct Storage {
-    /// Which device.
+    /// Address of the device.
     pub address: Address,
-    /// Which bytes.
+    /// Range in the BAR.
     pub range: Range,
 }
 
 /// # Panics
-/// If there is no such preset, or none that can be read: other tests say so too.
+/// If the preset does not exist or is invalid, which other tests report too.
 fn platform(name: &str) -> Platform {
     preset(name).unwrap_or_else(|| panic!("no platform {name}")).unwrap_or_else(|error| panic!("{error}"))
 }
@@ -105,7 +105,7 @@ impl Opened for HostMemory {
     }
 }
 
-/// A card whose bytes a mapping of its own shows.
+/// A card, with a separate mapping to read its bytes.
 struct AttachedStorage {
     machine: CardMachine,
     address: Address,
@@ -119,7 +119,7 @@ impl Subject for Storage {
 
     fn open(&self, interrupted: Arc<AtomicBool>) -> Box<dyn Opened> {
         let attachment = Attachment::new(&System::this(), self.address, &[self.range], Consent::default());
-        // Only a guest has a card that may be stored to, and a guest is emulated.
+        // Only the test guest has a card for stores, and the guest is emulated.
         let machine = attachment.and_then(|attachment| CardMachine::open(attachment, true));
         let machine = machine.unwrap_or_else(|error| panic!("{error}")).interrupted_by(interrupted);
         Box::new(AttachedStorage { machine, address: self.address, range: self.range })

@@ -46,8 +46,12 @@ fn wrong_targets_are_refused() {
 #[test]
 fn wrong_choices_are_refused_and_the_right_ones_told() {
     let folder = Folder::new();
-    let choices: [(&str, &str, &[&str]); 15] = [
-        ("--question", "mmio_write", &["'mmio_write' is no question", "mmio_write_bandwidth"]),
+    let choices: [(&str, &str, &[&str]); 19] = [
+        ("--question", "mmio_write", &["'mmio_write' is not a question", "mmio_write_bandwidth"]),
+        ("--question", "dma_read", &["did you mean dma_read_latency, dma_read_bandwidth or dma_read_write_mix?"]),
+        ("--question", "zz", &["'zz' is not a question: use one of mmio_write_bandwidth"]),
+        ("--with", "link.mps=256", &["link.mps", "did you mean link.mps_bytes?"]),
+        ("--with", "lnik.mps_bytes=256", &["did you mean link.mps_bytes"]),
         ("--access", "nt3", &["'nt3'", "nt8", "memcpy"]),
         ("--access", "8,", &["''", "memcpy"]),
         ("--fence", "wall", &["'wall'", "sfence", "none"]),
@@ -60,8 +64,8 @@ fn wrong_choices_are_refused_and_the_right_ones_told() {
         ("--outstanding", "0", &["1..=65536"]),
         ("--channels", "65", &["1..=64"]),
         ("--align", "x", &["'x' is not a size"]),
-        ("--interval", "0", &["no interval of measured times is 0 wide"]),
-        ("--interval", "0%", &["name one above 0, such as 2"]),
+        ("--interval", "0", &["an interval of 0 % is never reached"]),
+        ("--interval", "0%", &["a width above 0, such as 2"]),
     ];
     for (option, value, hints) in choices {
         refused(&folder, &["bench", "--on", "card-gen5-x16", option, value], hints);
@@ -91,7 +95,9 @@ fn a_write_that_would_do_nothing_is_refused_with_what_there_is() {
     refused(&folder, &real, &["'host' is real", "use setpci"]);
     let rehearsed = ["bench", "--on", "0000:01:00.0", "--bar", "0:0..4KiB", "--dry-run", "--setpci", real[4]];
     refused(&folder, &rehearsed, &["--setpci"]);
-    refused(&folder, &["lspci", "--on", "host"], &["'host' is no built-in platform"]);
+    refused(&folder, &["lspci", "--on", "host"], &["'host' is not a target"]);
+    refused(&folder, &["bench", "--on", "card-gen5-x61"], &["did you mean card-gen5-x16?"]);
+    refused(&folder, &["bench", "--on", "cuda:0"], &["'cuda:0' is not a target", "card-gen5-x16", "opencl:0"]);
 }
 
 #[test]
@@ -121,16 +127,16 @@ fn a_changed_number_is_checked_as_in_a_file_and_real_machines_have_none() {
 fn a_fault_is_one_of_its_kinds_at_a_port_that_is_there_and_simulated() {
     let folder = Folder::new();
     let faults: [(&str, &[&str]); 7] = [
-        ("link_down@card:3+0ns", &["'+0ns' is no time at all: leave it out for a link that stays down"]),
-        ("poisoned", &["'poisoned' is no fault", "it names no port behind an @", "poisoned@card:3"]),
+        ("link_down@card:3+0ns", &["'+0ns' is not allowed: omit it for a link that stays down"]),
+        ("poisoned", &["'poisoned' is not a valid fault", "it does not name a port after @", "poisoned@card:3"]),
         ("broken@card", &["kinds are unsupported_request, abort,"]),
-        ("completer_abort@card:x", &["'x' is no number of a TLP and no time in ns"]),
+        ("completer_abort@card:x", &["'x' is neither a TLP number nor a time in ns"]),
         (
             "completer_abort@crad",
-            &["fault.completer_abort@crad.port: is \"crad\", no port of this platform; its ports: root/card, card"],
+            &["fault.completer_abort@crad.port: is \"crad\", not a port of this platform; its ports: root/card, card"],
         ),
         ("completer_abort@card:0", &["its tlp must be a whole number from 1"]),
-        ("no_completion@card:1+5ns", &["down_ns: is of link_down only, and this is stuck"]),
+        ("no_completion@card:1+5ns", &["down_ns: applies to link_down only, but this is stuck"]),
     ];
     for (fault, hints) in faults {
         refused(&folder, &["bench", "--on", "card-gen5-x16", "--fault", fault], hints);
@@ -157,7 +163,7 @@ fn a_window_may_be_all_that_is_lent_and_no_more() {
     refused(
         &folder,
         &[&asked[..], &["1056964609"]].concat(),
-        &["reach beyond the memory that is lent", "at most 1056964608"],
+        &["reach beyond the memory that is mapped for devices", "at most 1056964608"],
     );
     refused(&folder, &[&asked[..], &["2KiB"]].concat(), &["--sizes: 4096 B reach beyond the window", "at most 2048"]);
 }
@@ -171,14 +177,14 @@ fn wrong_sizes_are_refused() {
         (",", &["is not a size"]),
         ("..", &["is not a size"]),
         ("64..", &["is not a size"]),
-        ("4KiB..64", &["run backwards"]),
-        ("64,32", &["run backwards"]),
-        ("64,64", &["run backwards"]),
-        ("0", &["a size of 0 bytes moves nothing"]),
+        ("4KiB..64", &["not in ascending order"]),
+        ("64,32", &["not in ascending order"]),
+        ("64,64", &["not in ascending order"]),
+        ("0", &["a size of 0 bytes is not allowed"]),
         ("64..1KiB*1", &["is not a size"]),
-        ("4K", &["'4K' is not a size", "4KiB"]),
+        ("4Q", &["'4Q' is not a size", "4KiB"]),
         ("99999999999999999999", &["larger than any address space"]),
-        ("18446744073709551615", &["beyond the memory that is lent", "at most 1056964608"]),
+        ("18446744073709551615", &["beyond the memory that is mapped for devices", "at most 1056964608"]),
     ];
     for (list, hints) in sizes {
         refused(&folder, &["bench", "--on", "card-gen5-x16", "--sizes", list], hints);
@@ -234,7 +240,7 @@ fn every_problem_of_a_platform_file_is_told_at_once() {
         ("ingress_ns =", "ingress ="),
         ("size_bytes = { value = \"256MiB\"", "size_bytes = { value = 0"),
         (
-            "mps_bytes = { value = 512, assumed = \"what server root ports of that generation allow\" }",
+            "mps_bytes = { value = 512, assumed = \"the maximum of server root ports of that generation\" }",
             "mps_bytes = 512",
         ),
     ]);
@@ -301,11 +307,17 @@ fn what_never_ends_is_not_read() {
 fn what_is_no_record_is_refused() {
     let folder = Folder::new();
     let record = folder.good(&small("predict", "card-gen5-x16", &["--json"]));
-    let newer = record.replacen("\"schema\": 2", "\"schema\": 3", 1);
+    let newer = record.replacen("\"schema\": 3", "\"schema\": 4", 1);
+    let older = record.replacen("\"schema\": 3", "\"schema\": 2", 1);
     let alien = record.replacen("\"interrupted\"", "\"interupted\"", 1);
-    let files: [(&str, &[u8], &[&str]); 6] = [
+    let files: [(&str, &[u8], &[&str]); 7] = [
         ("half.json", &record.as_bytes()[..record.len() / 2], &["half.json: line", "EOF"]),
-        ("newer.json", newer.as_bytes(), &["newer.json: key 'schema', line 2", "schema 3", "reads up to 2"]),
+        ("newer.json", newer.as_bytes(), &["newer.json: key 'schema', line 2", "schema 4", "reads 3"]),
+        (
+            "older.json",
+            older.as_bytes(),
+            &["older.json: key 'schema', line 2", "schema 2", "run `lanemark bench` again"],
+        ),
         ("alien.json", alien.as_bytes(), &["alien.json: line", "interupted"]),
         ("empty.json", b"", &["empty.json: line 1"]),
         ("latin.json", b"{\n\"\xe9\"", &["latin.json: line 2", "not UTF-8"]),

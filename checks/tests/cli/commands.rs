@@ -80,7 +80,7 @@ fn whatever_goes_wrong_ends_with_1_and_says_who_where_and_what_to_do() {
     };
     let down = ask("dma_write_bandwidth", "mine.toml", &[]);
     assert_eq!(down.code, Some(1));
-    assert!(down.out.contains("- mine: link_down@card:2000ns went wrong by fault.loose of its file"), "{}", down.out);
+    assert!(down.out.contains("- mine: link_down@card:2000ns injected by fault.loose of its file"), "{}", down.out);
     for said in ["mine: 00:01.0 (root/card): PCIe Bus Error:", "[5] SDES", "the link to card went down", "look at slot"]
     {
         assert!(down.err.contains(said), "{said}: {}", down.err);
@@ -93,12 +93,12 @@ fn whatever_goes_wrong_ends_with_1_and_says_who_where_and_what_to_do() {
         ("ecrc@card:5", read, "[19] ECRC"),
         ("no_completion@root/card:5", read, "[14] CmpltTO"),
         ("surprise_removal@card", read, "[5] SDES"),
-        ("credit_starvation@root/card:5", "dma_write_bandwidth", "no error that a bus reports"),
+        ("credit_starvation@root/card:5", "dma_write_bandwidth", "not a PCIe error"),
     ] {
         let outcome = ask(question, "card-gen5-x16", &["--fault", fault]);
         assert_eq!(outcome.code, Some(1), "{fault}: {}", outcome.err);
         assert!(outcome.err.contains(bit) && outcome.err.contains("arrived: "), "{fault}: {}", outcome.err);
-        assert!(outcome.out.contains(&format!("card-gen5-x16: {fault} went wrong by --fault")), "{}", outcome.out);
+        assert!(outcome.out.contains(&format!("card-gen5-x16: {fault} injected by --fault")), "{}", outcome.out);
     }
     let traced = ["trace", "--on", "card-gen5-x16", "--question", "mmio_read_latency", "--fault", "no_completion@card"];
     let traced = folder.run(&traced);
@@ -113,8 +113,7 @@ fn a_fault_that_has_no_effect_is_said_to_have_none_and_formulas_know_of_none() {
     let asked = ["--question", "dma_read_bandwidth", "--sizes", "4KiB"];
     let fault = ["bench", "--on", "card-gen5-x16", "--fault", "poisoned@card:3000"];
     let text = folder.good(&[&fault[..], &asked].concat());
-    let said =
-        "- card-gen5-x16: poisoned@card:3000 by --fault had no effect: only 2048 TLPs with data came to card until all";
+    let said = "- card-gen5-x16: poisoned@card:3000 (from --fault) did not trigger: only 2048 TLPs with data came to card until all";
     assert!(text.contains(said) && !text.contains("went wrong"), "{text}");
     let text = folder.good(&[&["predict", "--on", "mine.toml"][..], &asked].concat());
     assert!(text.contains("- mine: link_down@card:2000ns by fault.loose of its file is in no formula"), "{text}");
@@ -122,7 +121,7 @@ fn a_fault_that_has_no_effect_is_said_to_have_none_and_formulas_know_of_none() {
     let outcome = folder.run(&[&traced[..], &asked].concat());
     assert_eq!(outcome.code, Some(0), "{}", outcome.err);
     assert!(
-        outcome.err.contains("no_completion@root/card:7 by --fault had no effect: only 1 read came to root/card"),
+        outcome.err.contains("no_completion@root/card:7 (from --fault) did not trigger: only 1 read came to root/card"),
         "{}",
         outcome.err
     );
@@ -267,9 +266,9 @@ fn a_record_has_the_number_that_was_changed_and_how_far_devices_went() {
     assert_eq!(mps_bytes["assumed"], "given for this run; 512 otherwise");
     assert_eq!(record["warnings"][0], "card-gen5-x16: link.mps_bytes is 128 in this run, and 512 in its file");
     let reach = serde_json::json!({"window_bytes": 65536, "is_random": true, "outstanding": 2, "channels": 1});
-    assert_eq!(record["answers"][0]["way"]["reach"], reach);
+    assert_eq!(record["answers"][0]["method"]["reach"], reach);
     let usual: serde_json::Value = serde_json::from_str(&folder.good(&asked)).unwrap();
-    assert!(usual["answers"][0]["way"].get("reach").is_none() && usual["warnings"].as_array().unwrap().is_empty());
+    assert!(usual["answers"][0]["method"].get("reach").is_none() && usual["warnings"].as_array().unwrap().is_empty());
 }
 
 #[test]

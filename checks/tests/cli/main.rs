@@ -7,6 +7,7 @@ mod bad_input;
 mod bound;
 mod commands;
 mod compare;
+mod csv;
 mod doctor;
 mod ending;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]

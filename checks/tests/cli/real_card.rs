@@ -26,7 +26,7 @@ fn refused(card: &FakeCard, code: i32, arguments: &[&str], hints: &[&str]) {
 fn a_card_without_a_range_is_refused_and_its_bars_are_told() {
     let card = FakeCard::new();
     refused(&card, 2, &[], &["--bar 2:0..4KiB", "BAR0 4KiB", "BAR2 1MiB 64-bit memory, prefetchable"]);
-    refused(&card, 2, &["--bar", "2:0..2MiB"], &["2:0..2MiB ends behind BAR2"]);
+    refused(&card, 2, &["--bar", "2:0..2MiB"], &["2:0..2MiB ends beyond BAR2"]);
     refused(&card, 2, &["--bar", "2:0..4K"], &["'4K'", "2:0..4KiB"]);
     refused(&card, 2, &["--bar", "2:0..64", "--region", "memory"], &["no such region", "bar2"]);
 }
@@ -43,7 +43,7 @@ fn a_card_in_use_off_or_gone_is_refused() {
     refused(&card, 1, &["--bar", "2:0..64"], &["is gone", "rescan"]);
     let card = FakeCard::new();
     std::fs::remove_file(card.path("resource2")).unwrap();
-    refused(&card, 77, &["--bar", "2:0..64"], &["there is no", "resource2"]);
+    refused(&card, 77, &["--bar", "2:0..64"], &["0000:01:00.0: no ", "resource2"]);
 }
 
 #[test]
@@ -74,10 +74,10 @@ fn a_dry_run_tells_everything_and_leaves_everything() {
     let outcome = bench(&folder, &card, &[&["--bar", "2:0..4KiB", "--dry-run"], &STORES[..]].concat());
     assert_eq!((outcome.code, outcome.err.as_str()), (Some(0), ""));
     for line in [
-        "would be refused as things are: 0000:01:00.0 is driven by 'ivshmem'",
+        "would be refused as things are: 0000:01:00.0 is bound to the driver 'ivshmem'",
         "range 2:0..4KiB: storage, as its BAR is and nobody said otherwise; BAR2 1MiB 64-bit memory, prefetchable",
         "mapped as WC for each run: ",
-        "  WC 8: 512 x store of 8 B a pass, BAR2+0x0 to BAR2+0xfff; one load from its end",
+        "  WC 8: 512 x store of 8 B per iteration, BAR2+0x0 to BAR2+0xfff; one load at its end",
         "nothing was touched",
     ] {
         assert!(outcome.out.contains(line), "'{line}' is not in:\n{}", outcome.out);

@@ -80,9 +80,9 @@ fn what_is_no_card_is_refused() {
         assert_eq!((outcome.code, outcome.out.as_str()), (Some(2), ""), "{arguments:?}");
         outcome.err
     };
-    assert!(says(&["09:00.0", "--from", "slot.txt"]).contains("there is no function 0000:09:00.0"));
-    assert!(says(&["00:01.0", "--from", "slot.txt"]).contains("is a bridge and no card; below it: 0000:01:00.0"));
-    assert!(says(&["nonsense", "--from", "slot.txt"]).contains("is no PCI address"));
+    assert!(says(&["09:00.0", "--from", "slot.txt"]).contains("no function 0000:09:00.0"));
+    assert!(says(&["00:01.0", "--from", "slot.txt"]).contains("is a bridge, not a card; below it: 0000:01:00.0"));
+    assert!(says(&["nonsense", "--from", "slot.txt"]).contains("is not a PCI address"));
     assert!(says(&["nonsense", "--on", "card-gen5-x16"]).contains("is no port of the platform (root/card, card)"));
     assert!(says(&["root/card", "--on", "card-gen5-x16"]).contains("is a bridge"));
     assert!(says(&["card", "--on", "card-gen5-x16", "--times", "0"]).contains("1..=10"));
@@ -115,9 +115,9 @@ fn a_step_that_is_left_out_is_missed_for_its_reason() {
     let (_, programmed) = unmasked.out.split_once("3. program").unwrap();
     assert!(programmed.contains("[5] SDES (Surprise Down Error)\n"), "{}", unmasked.out);
     for (step, fault, why) in [
-        ("rescan", "no_completion@card", "not as it was: 0000:01:00.0 is not there"),
-        ("program", "surprise_removal@card", "not as it was: 0000:01:00.0 is not there"),
-        ("remove", "no_completion@card", "not as it was: 0000:01:00.0: no BAR and not BAR0 at"),
+        ("rescan", "no_completion@card", "not as it was: 0000:01:00.0 is missing"),
+        ("program", "surprise_removal@card", "not as it was: 0000:01:00.0 is missing"),
+        ("remove", "no_completion@card", "not as it was: 0000:01:00.0: no BAR instead of BAR0 at"),
         ("clear", "no_completion@card", "not as it was: 0000:00:01.0: SDES, CmpltTO is set"),
         ("restore", "no_completion@card", "not as it was: 0000:00:01.0: UEMsk "),
     ] {
@@ -130,7 +130,7 @@ fn a_step_that_is_left_out_is_missed_for_its_reason() {
     let dead = without("program", "no_completion@card");
     assert_eq!(dead.code, Some(1));
     let (_, end) = dead.out.split_once("at the end").unwrap();
-    assert!(end.contains("all ones and no data") && !end.contains("is not there"), "{}", dead.out);
+    assert!(end.contains("all ones and no data") && !end.contains("is missing"), "{}", dead.out);
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! Raw samples as a Parquet file, read back by another library than the one that wrote them.
 
 use crate::folder::{Folder, small};
+use lanemark_method::{Fence, Method};
 use lanemark_record::{Answer, Record};
+use lanemark_units::MemoryType;
 use parquet2::deserialize::{BinaryPageState, DefLevelsDecoder, NativePageState, native_cast};
 use parquet2::metadata::ColumnChunkMetaData;
 use parquet2::page::{DataPage, DictPage, Page};
@@ -122,10 +124,11 @@ fn wanted(record: &Record) -> BTreeMap<String, Vec<Value>> {
                 let row = [
                     ("question", text(&answer.question)),
                     ("target", text(&answer.target)),
-                    ("memory_type", text(&answer.way.memory_type)),
-                    ("access", text(&answer.way.access)),
-                    ("fence", text(answer.way.fence.as_deref().unwrap_or_default())),
-                    ("through", text(&answer.way.through)),
+                    ("method", text(&answer.method.to_string())),
+                    ("kind", text(answer.method.kind().name())),
+                    ("memory_type", text(answer.method.memory_type().map_or("", MemoryType::name))),
+                    ("access", text(&answer.method.access().map(|access| access.to_string()).unwrap_or_default())),
+                    ("fence", text(fence_of(&answer.method))),
                     ("size_bytes", whole(answer.size_bytes)),
                     ("alignment_bytes", whole(answer.alignment_bytes)),
                     ("plan", text(&raw.plan)),
@@ -191,5 +194,13 @@ fn a_table_is_written_whole_or_not_at_all_and_never_over_another_file_of_the_com
         assert_eq!(outcome.code, Some(2), "{}", outcome.err);
         assert!(outcome.err.contains(reason), "{}", outcome.err);
         assert!(folder.content().is_empty(), "nothing was asked");
+    }
+}
+
+fn fence_of(method: &Method) -> &'static str {
+    match method {
+        Method::Core(core) => core.fence.map_or("", Fence::name),
+        Method::Fence { fence } => fence.name(),
+        _ => "",
     }
 }

@@ -169,7 +169,11 @@ fn wrong_choices_are_refused_and_the_right_ones_told() {
         let arguments = ["trace", "--on", real, "--question", "mmio_read_latency"];
         refused(&folder, &arguments, &[real, "name a platform"]);
     }
-    refused(&folder, &["trace", "--on", "aws-f1", "--question", "why"], &["'why' is no question", "dma_read_latency"]);
+    refused(
+        &folder,
+        &["trace", "--on", "aws-f1", "--question", "why"],
+        &["'why' is not a question", "dma_read_latency"],
+    );
     refused(&folder, &with(&READS, &["--link", "attic"]), &["--link attic", "it has card"]);
     refused(&folder, &with(&READS, &["--dllps", "-o", "x.pcapng"]), &["--dllps", "TLPs only", ".json"]);
     refused(&folder, &with(&READS, &["--iterations", "0"]), &["--iterations", "1..="]);

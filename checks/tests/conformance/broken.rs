@@ -1,4 +1,4 @@
-//! Machines that break a promise each, to show that its body notices.
+//! Machines that each break a promise, to show that its test body detects it.
 
 use lanemark_checks::conformance::{Opened, PROMISES, Subject};
 use lanemark_machine::{
@@ -12,91 +12,91 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// A way to break a promise.
+/// Fault that breaks a promise.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fault {
-    /// None: the wrapper itself breaks nothing.
+    /// No fault.
     None,
-    /// A name that tells how often it was run.
+    /// The name contains the number of runs.
     NewFacts,
     /// Two regions share a byte.
     OverlappingRegions,
-    /// Supports every plan, and refuses it afterwards all the same.
+    /// Reports every plan as supported, but refuses some.
     PromisesAll,
-    /// Supports no driver call, and runs it all the same.
+    /// Reports driver calls as unsupported, but runs them.
     PromisesLess,
-    /// Takes a plan of no pass for one of one pass.
+    /// Runs a plan of zero iterations as one of one iteration.
     TakesNothing,
-    /// Forgets what the samples held before it looks whether it can run the plan.
+    /// Clears the samples before it checks whether it supports the plan.
     ClearsFirst,
-    /// Stores first and refuses then.
+    /// Stores bytes before it refuses a plan.
     StoresFirst,
-    /// Calls a span outside every region unsupported.
+    /// Reports a span outside every region as unsupported.
     OutsideIsUnsupported,
-    /// Lets a span reach one byte beyond its region.
+    /// Accepts a span that exceeds its region by one byte.
     OneByteFurther,
     /// Refuses the last byte of a region.
     OneByteShort,
-    /// Takes a sample less than wanted, where more than two are.
+    /// Takes one sample too few if more than two are requested.
     OneLess,
-    /// Takes a sample more.
+    /// Takes one sample too many.
     OneMore,
-    /// Adds its samples to those of the run before.
+    /// Appends its samples to those of the previous run.
     KeepsOldSamples,
-    /// Delivers when half was issued.
+    /// Reports delivery at half of the issue time.
     DeliversTooEarly,
-    /// Claims every byte and stores none.
+    /// Claims every byte but stores none.
     StoresNothing,
-    /// Says nothing of what arrived.
+    /// Reports no confirmed bytes.
     ConfirmsNothing,
-    /// Finds one byte less than it claims.
+    /// Confirms one byte less than it claims.
     LosesAByte,
-    /// Counts a byte twice: claims and finds one more.
+    /// Claims and confirms one byte too many.
     ClaimsMore,
-    /// Stores a byte behind the span.
+    /// Stores a byte after the span.
     StoresFurther,
-    /// Gives what it has when the time is over, as if the plan were done.
+    /// Returns success at the timeout.
     HidesTimeout,
-    /// Ends at a tenth of the time.
+    /// Times out at a tenth of the timeout.
     EndsEarly,
-    /// Is of no use after a timeout.
+    /// Fails every run after a timeout.
     BrokenByTimeout,
-    /// Takes the flag for a timeout.
+    /// Reports an interrupt as a timeout.
     HidesInterruption,
-    /// Is of no use after an interruption.
+    /// Fails every run after an interrupt.
     BrokenByInterruption,
     /// Gets slower with every run.
     Tires,
-    /// What it waited for in one run is added to the next.
+    /// Adds the stall times of one run to the next.
     KeepsWaits,
 }
 
-/// Each fault, and the promise it breaks.
+/// Each fault with the promise that it breaks.
 const FAULTS: &[(Fault, &str)] = &[
     (Fault::NewFacts, "facts are sound and never change"),
     (Fault::OverlappingRegions, "facts are sound and never change"),
-    (Fault::PromisesAll, "supports says what run does"),
-    (Fault::PromisesLess, "supports says what run does"),
-    (Fault::TakesNothing, "supports says what run does"),
-    (Fault::ClearsFirst, "what is refused touches nothing"),
-    (Fault::StoresFirst, "what is refused touches nothing"),
-    (Fault::OutsideIsUnsupported, "a span outside every region is refused by its name"),
-    (Fault::OneByteFurther, "a span outside every region is refused by its name"),
-    (Fault::OneByteShort, "a span outside every region is refused by its name"),
+    (Fault::PromisesAll, "supports agrees with run"),
+    (Fault::PromisesLess, "supports agrees with run"),
+    (Fault::TakesNothing, "supports agrees with run"),
+    (Fault::ClearsFirst, "a refused plan has no effect"),
+    (Fault::StoresFirst, "a refused plan has no effect"),
+    (Fault::OutsideIsUnsupported, "a span outside every region is refused by name"),
+    (Fault::OneByteFurther, "a span outside every region is refused by name"),
+    (Fault::OneByteShort, "a span outside every region is refused by name"),
     (Fault::OneLess, "as many samples are taken as are wanted"),
     (Fault::OneMore, "as many samples are taken as are wanted"),
     (Fault::KeepsOldSamples, "as many samples are taken as are wanted"),
     (Fault::DeliversTooEarly, "nothing is delivered before it is issued"),
-    (Fault::StoresNothing, "bytes claimed are there, and no others"),
-    (Fault::ConfirmsNothing, "bytes claimed are there, and no others"),
-    (Fault::LosesAByte, "bytes claimed are there, and no others"),
-    (Fault::ClaimsMore, "bytes claimed are there, and no others"),
-    (Fault::StoresFurther, "bytes claimed are there, and no others"),
-    (Fault::HidesTimeout, "a timeout ends a run and not the machine"),
-    (Fault::EndsEarly, "a timeout ends a run and not the machine"),
-    (Fault::BrokenByTimeout, "a timeout ends a run and not the machine"),
-    (Fault::HidesInterruption, "a flag ends a run and not the machine"),
-    (Fault::BrokenByInterruption, "a flag ends a run and not the machine"),
+    (Fault::StoresNothing, "claimed bytes are changed, and no others"),
+    (Fault::ConfirmsNothing, "claimed bytes are changed, and no others"),
+    (Fault::LosesAByte, "claimed bytes are changed, and no others"),
+    (Fault::ClaimsMore, "claimed bytes are changed, and no others"),
+    (Fault::StoresFurther, "claimed bytes are changed, and no others"),
+    (Fault::HidesTimeout, "a timeout ends a run and leaves the machine usable"),
+    (Fault::EndsEarly, "a timeout ends a run and leaves the machine usable"),
+    (Fault::BrokenByTimeout, "a timeout ends a run and leaves the machine usable"),
+    (Fault::HidesInterruption, "an interrupt ends a run and leaves the machine usable"),
+    (Fault::BrokenByInterruption, "an interrupt ends a run and leaves the machine usable"),
     (Fault::Tires, "runs do not influence each other"),
     (Fault::KeepsWaits, "runs do not influence each other"),
 ];
@@ -142,7 +142,7 @@ impl Opened for BrokenMachine {
 }
 
 impl BrokenMachine {
-    /// The spans of a plan, to change them.
+    /// Mutable spans of a plan.
     fn spans(plan: &mut Plan) -> impl Iterator<Item = &mut Span> {
         plan.lanes.iter_mut().flat_map(|lane| &mut lane.body).filter_map(|op| match op {
             Op::Stream(stream) => Some(&mut stream.span),
@@ -152,7 +152,7 @@ impl BrokenMachine {
         })
     }
 
-    /// The plan that is run in place of the one that was asked for.
+    /// The plan that is run instead of the given one.
     fn instead_of(&self, plan: &Plan) -> Plan {
         let mut plan = plan.clone();
         match self.fault {
@@ -186,7 +186,7 @@ impl BrokenMachine {
         self.inner.run(&Plan::on_one_core(vec![store], 1), &mut Samples::wanted(1)).unwrap();
     }
 
-    /// What becomes of a run that ended.
+    /// Modifies the result of a finished run.
     fn spoil(&mut self, plan: &Plan, samples: &mut Samples, old: &[Sample]) {
         match self.fault {
             Fault::NewFacts => self.facts.summary = format!("run {} times", self.runs),
@@ -290,7 +290,7 @@ impl Machine for BrokenMachine {
 }
 
 #[test]
-fn every_body_catches_the_machines_that_break_its_promise() {
+fn every_body_detects_machines_that_break_its_promise() {
     for (fault, promise) in FAULTS {
         let promise = PROMISES.iter().find(|known| known.name == *promise).expect(promise);
         let kept = (promise.body)(&Broken(*fault));
@@ -299,14 +299,14 @@ fn every_body_catches_the_machines_that_break_its_promise() {
 }
 
 #[test]
-fn without_a_fault_the_same_machine_keeps_every_promise() {
+fn the_wrapper_without_a_fault_keeps_every_promise() {
     for promise in PROMISES {
         assert_eq!((promise.body)(&Broken(Fault::None)), Ok(()), "{}", promise.name);
     }
 }
 
 #[test]
-fn every_promise_is_broken_by_some_machine() {
+fn every_promise_has_a_machine_that_breaks_it() {
     let broken: BTreeSet<&str> = FAULTS.iter().map(|(_, promise)| *promise).collect();
     let promises: BTreeSet<&str> = PROMISES.iter().map(|promise| promise.name).collect();
     assert_eq!(broken, promises, "left: promises with a machine that breaks them; right: all");

@@ -1,7 +1,7 @@
-//! Does every machine keep what `Machine` promises?
+//! Conformance of all machines to the `Machine` trait.
 //!
-//! The bodies stand in `checks/src/conformance`, so that the test guest can run them on a card; here they are held
-//! against simulations, formulas and the memory of this machine, and against machines that break each of them.
+//! The test bodies are in `checks/src/conformance`, so that the test guest can run them on a card. Here they run on
+//! simulations, formulas and the memory of this machine, and on machines that break each promise.
 
 mod broken;
 
@@ -25,7 +25,7 @@ fn every_simulated_platform_keeps_every_promise() {
 }
 
 #[test]
-fn formulas_keep_every_promise_that_does_not_speak_of_samples() {
+fn formulas_keep_every_promise_without_samples() {
     for preset in PRESETS {
         keeps_every_promise(&Formulas(preset.name));
     }

@@ -12,6 +12,8 @@
 //! so are the key tables of the guide.
 
 mod command;
+mod picture;
+mod readme;
 
 use lanemark_checks::page::{Block, Page};
 use lanemark_checks::root;

@@ -1,4 +1,4 @@
-//! `lanemark bench` on a card, as the guide tells it.
+//! `lanemark bench` on a card, as described in the guide.
 
 use crate::guest::Guest;
 use crate::storage::{self, CARD, bound_to, with_decoding_off};
@@ -6,7 +6,7 @@ use crate::{BEFORE, shared};
 use serde_json::Value;
 use std::fs;
 
-/// A run that must succeed, as its record.
+/// Record of a run that must succeed.
 fn record(guest: &mut Guest, arguments: &str) -> Value {
     guest.expect(&format!("lanemark bench {arguments} --html page.html --record card.json >/dev/null"));
     serde_json::from_str(&guest.expect("cat card.json")).unwrap()
@@ -16,7 +16,7 @@ fn record(guest: &mut Guest, arguments: &str) -> Value {
 const SHORT: &str = "--on 0000:01:00.0 --bar 2:0..4KiB --question mmio_write_bandwidth --sizes 4KiB --access 8";
 
 #[test]
-fn a_dry_run_tells_everything_and_touches_nothing() {
+fn a_dry_run_prints_all_accesses_and_performs_none() {
     let mut guest = shared();
     storage::fresh(&guest);
     let state = format!("cat {CARD}/enable; xxd {CARD}/config");
@@ -36,7 +36,7 @@ fn a_dry_run_tells_everything_and_touches_nothing() {
 }
 
 #[test]
-fn a_run_stores_where_it_was_told_and_its_record_is_marked() {
+fn a_run_stores_in_the_named_range_and_its_record_is_marked_emulated() {
     let mut guest = shared();
     storage::fresh(&guest);
     let record = record(&mut guest, "--on 0000:01:00.0 --bar 2:0..4KiB");
@@ -63,7 +63,7 @@ fn a_run_stores_where_it_was_told_and_its_record_is_marked() {
             answer["question"] != "mmio_write_bandwidth" || bytes["claimed_bytes"] == answer["size_bytes"],
             "{answer}"
         );
-        // An emulator says nothing about speed, so there is no limit to hold anything against.
+        // Speeds of an emulator mean nothing, so there is no limit to compare with.
         assert_eq!(
             (&answer["ceiling"]["kind"], &answer["share_of_ceiling_percent"]),
             (&"unknown".into(), &Value::Null)
@@ -72,7 +72,7 @@ fn a_run_stores_where_it_was_told_and_its_record_is_marked() {
 }
 
 #[test]
-fn the_slowest_link_on_the_way_is_in_the_record() {
+fn the_record_contains_the_slowest_link_on_the_path() {
     let mut guest = shared();
     let record = record(&mut guest, "--on 0000:04:00.0 --bar 0:0..4KiB --question mmio_read_latency");
     let card = &record["targets"][0]["card"];
@@ -82,37 +82,37 @@ fn the_slowest_link_on_the_way_is_in_the_record() {
 }
 
 #[test]
-fn nothing_is_touched_that_nobody_named() {
+fn only_named_ranges_are_accessed() {
     let mut guest = shared();
     let refused = guest.run("lanemark bench --on 0000:01:00.0");
     assert!(refused.status == 2 && refused.stderr.contains("--bar 2:0..4KiB"), "{refused:?}");
     let refused = guest.run("lanemark bench --on 0000:01:00.0 --bar 2:0..8MiB");
-    assert!(refused.status == 2 && refused.stderr.contains("ends behind BAR2"), "{refused:?}");
+    assert!(refused.status == 2 && refused.stderr.contains("ends beyond BAR2"), "{refused:?}");
 }
 
 #[test]
-fn a_bound_driver_is_passed_by_only_where_the_user_says_so() {
+fn a_bound_driver_is_bypassed_only_with_the_option() {
     let mut guest = shared();
     bound_to(&mut guest, "uio_pci_generic", |guest| {
         let refused = guest.run(&format!("lanemark bench {SHORT}"));
-        assert!(refused.status == 2 && refused.stderr.contains("driven by 'uio_pci_generic'"), "{refused:?}");
+        assert!(refused.status == 2 && refused.stderr.contains("bound to the driver 'uio_pci_generic'"), "{refused:?}");
         let owned = record(guest, &format!("{SHORT} --i-own-this-device"));
         assert_eq!(owned["targets"][0]["card"]["driver"], "uio_pci_generic");
     });
 }
 
 #[test]
-fn a_bar_that_the_kernel_has_claimed_is_not_mapped_and_the_kernels_rule_is_named() {
+fn a_bar_claimed_by_the_kernel_is_refused_with_the_kernels_rule() {
     let mut guest = shared();
     let ask = "lanemark bench --on 0000:00:07.0 --bar 0:0..4KiB --question mmio_read_latency";
     let refused = guest.run(ask);
-    assert!(refused.status == 2 && refused.stderr.contains("driven by 'nvme'"), "{refused:?}");
+    assert!(refused.status == 2 && refused.stderr.contains("bound to the driver 'nvme'"), "{refused:?}");
     let refused = guest.run(&format!("{ask} --i-own-this-device"));
     assert!(refused.status == 77 && refused.stderr.contains("IO_STRICT_DEVMEM"), "{refused:?}");
 }
 
 #[test]
-fn decoding_is_turned_on_where_the_user_says_so_and_the_record_tells() {
+fn memory_decoding_is_enabled_only_with_the_option_and_recorded() {
     let mut guest = shared();
     with_decoding_off(&mut guest, |guest| {
         let refused = guest.run(&format!("lanemark bench {SHORT}"));

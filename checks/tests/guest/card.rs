@@ -1,4 +1,4 @@
-//! Does a card do what is asked of it, and arrive what was stored?
+//! Accesses to a card, checked by the bytes outside of the guest.
 
 use crate::{BEFORE, LARGE_BYTES, STORAGE_BYTES, shared, storage};
 use lanemark_checks::conformance::PROMISES;
@@ -17,7 +17,7 @@ fn a_card_keeps_every_promise() {
 }
 
 #[test]
-fn what_is_stored_is_outside_to_the_byte_and_nothing_else_is() {
+fn stores_change_exactly_their_bytes() {
     let mut guest = shared();
     for memory_type in ["uc", "wc"] {
         storage::fresh(&guest);
@@ -43,7 +43,7 @@ fn what_is_stored_is_outside_to_the_byte_and_nothing_else_is() {
 }
 
 #[test]
-fn a_c_program_writes_to_a_card_and_the_bytes_are_outside() {
+fn a_c_program_writes_to_a_card() {
     let mut guest = shared();
     storage::fresh(&guest);
     let said = guest.expect("hello 0000:01:00.0 2:0..4KiB:storage");
@@ -57,7 +57,7 @@ fn a_c_program_writes_to_a_card_and_the_bytes_are_outside() {
 }
 
 #[test]
-fn what_is_put_there_outside_is_loaded() {
+fn loads_return_bytes_written_outside() {
     let mut guest = shared();
     storage::fresh(&guest);
     let storage = File::options().write(true).open(guest.file("storage")).unwrap();
@@ -71,7 +71,7 @@ fn what_is_put_there_outside_is_loaded() {
 }
 
 #[test]
-fn the_last_bytes_of_a_bar_of_8_gib_are_reached() {
+fn the_last_bytes_of_an_8_gib_bar_are_accessible() {
     let mut guest = shared();
     guest.expect(
         "touch-card 0000:05:00.0 2:0x1fffff000..8GiB uc poke:0x1fffffff8:8:0x8877665544332211 peek:0x1fffffff8:8",
@@ -83,9 +83,9 @@ fn the_last_bytes_of_a_bar_of_8_gib_are_reached() {
 }
 
 #[test]
-fn registers_answer_and_are_not_stored_to_unasked() {
+fn registers_are_loaded_and_not_stored_to_by_default() {
     let mut guest = shared();
-    // edu: the first register is its identification, the second gives back what was stored, inverted.
+    // edu: the first register is its identification, the second returns the stored value inverted.
     let said =
         guest.expect("touch-card 0000:04:00.0 0:0..128:registers:write uc peek:0:4 poke:4:4:0x12345678 peek:4:4");
     assert_eq!(said, "0x10000ed\n0xedcba987\n");
@@ -97,7 +97,7 @@ fn registers_answer_and_are_not_stored_to_unasked() {
 }
 
 #[test]
-fn a_bar_that_is_not_prefetchable_has_no_write_combining_mapping() {
+fn a_non_prefetchable_bar_has_no_write_combining_mapping() {
     let refused = shared().run("touch-card 0000:00:06.0 0:0..4KiB:storage wc peek:0:4");
     assert!(refused.status == 1 && refused.stderr.contains("cannot be mapped write-combining"), "{refused:?}");
 }

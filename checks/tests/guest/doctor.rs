@@ -1,4 +1,4 @@
-//! What `lanemark doctor` says of a real kernel's tree, and that it changes nothing in it.
+//! `lanemark doctor` on a real kernel's device tree, which it must not change.
 
 use crate::guest::Guest;
 use crate::{LARGE_BYTES, shared};
@@ -10,7 +10,7 @@ fn state(guest: &mut Guest) -> String {
 }
 
 #[test]
-fn the_tree_is_drawn_with_the_slow_switch_in_its_fast_slot_and_nothing_is_changed() {
+fn the_tree_shows_the_slow_switch_and_nothing_is_changed() {
     let mut guest = shared();
     let before = state(&mut guest);
     let said = guest.expect("lanemark doctor");
@@ -26,7 +26,7 @@ fn the_tree_is_drawn_with_the_slow_switch_in_its_fast_slot_and_nothing_is_change
 }
 
 #[test]
-fn the_document_says_what_the_kernel_says_of_bars_drivers_and_groups() {
+fn the_json_document_matches_the_kernels_bars_drivers_and_groups() {
     let mut guest = shared();
     let document: Value = serde_json::from_str(&guest.expect("lanemark doctor --json")).unwrap();
     let functions = document["functions"].as_array().unwrap();
@@ -50,7 +50,7 @@ fn the_document_says_what_the_kernel_says_of_bars_drivers_and_groups() {
 }
 
 #[test]
-fn without_root_it_says_what_it_could_not_see() {
+fn without_root_it_reports_unseen_facts() {
     let said = shared().run_as_somebody("lanemark", "doctor");
     assert_eq!(said.status, 0, "{said:?}");
     assert!(said.stdout.contains("could not see") && said.stdout.contains("root"), "{}", said.stdout);

@@ -1,4 +1,4 @@
-//! A booted guest: commands in, what they wrote out.
+//! A booted guest that runs commands and returns their output.
 
 use crate::initramfs::Initramfs;
 use lanemark_checks::root;
@@ -10,18 +10,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The longest a boot may take; it takes three seconds on an idle machine.
+/// Time limit of a boot, which takes three seconds on an idle machine.
 const BOOT: Duration = Duration::from_secs(90);
-/// The longest a command may take.
+/// Time limit of a command.
 const COMMAND: Duration = Duration::from_secs(240);
-/// The longest a guest may live, whatever happens to the test.
+/// Time limit of a guest, independent of the test.
 const LIFE_S: &str = "900";
-/// The number of a user who is not root.
+/// User ID without root rights.
 const SOMEBODY: u32 = 1000;
-/// Boots that may fail before the guest is ready: an emulated timer on a busy machine is late now and then.
+/// Boots that may fail before the guest is ready, because an emulated timer is sometimes late on a busy machine.
 const BOOTS: u32 = 3;
 
-/// Runs its arguments, and ends them as soon as our end of its standard input is closed, however we end.
+/// Shell script that runs its arguments, and ends them when its standard input closes, in any kind of exit of the test.
 const KEEPER: &str = r#"
 exec 3<&0
 "$@" </dev/null 3<&- &
@@ -30,26 +30,26 @@ emulator=$!
 wait $emulator
 "#;
 
-/// What a guest is made of.
+/// Configuration of a guest.
 pub struct Hardware<'a> {
-    /// Arguments of the emulator: `-device`, `-object`. `{folder}` is a folder for backing files.
+    /// Arguments of the emulator, such as `-device` and `-object`; `{folder}` is the folder of backing files.
     pub devices: &'a [&'a str],
-    /// More words on the kernel's command line.
+    /// Additional kernel command line.
     pub kernel: &'a str,
 }
 
-/// What a command did.
+/// Result of a command.
 #[derive(Debug)]
 pub struct Output {
-    /// Its exit status.
+    /// Exit status.
     pub status: i32,
-    /// What it wrote to standard output.
+    /// Standard output.
     pub stdout: String,
-    /// What it wrote to standard error.
+    /// Standard error.
     pub stderr: String,
 }
 
-/// A machine that runs. Commands run as root, one after the other.
+/// A running guest. Commands run as root, one at a time.
 pub struct Guest {
     emulator: Child,
     agent: BufReader<UnixStream>,
@@ -58,7 +58,7 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// Boots a machine with `programs` in its `/bin`.
+    /// Boots a guest with `programs` in its `/bin`.
     ///
     /// `prepared` is called with the folder for backing files before the emulator starts.
     pub fn boot(hardware: &Hardware, programs: &[&Path], prepared: impl Fn(&Path)) -> Guest {
@@ -78,7 +78,7 @@ impl Guest {
         let here = folder.path().to_str().unwrap().to_owned();
         initramfs(programs).write(&folder.path().join("initramfs")).unwrap();
         let kernel_line = format!(
-            // no_timer_check: the kernel's test of the timer fails now and then where the emulator is not alone.
+            // no_timer_check: the kernel's timer test sometimes fails on a busy machine.
             "console=ttyS0 quiet panic=-1 no_timer_check intel_iommu=on {}",
             hardware.kernel
         );
@@ -92,7 +92,7 @@ impl Guest {
         arguments.extend(["-initrd".to_owned(), format!("{here}/initramfs")]);
         arguments.extend(["-append".to_owned(), kernel_line]);
         arguments.extend(["-serial".to_owned(), format!("file:{here}/console")]);
-        // The emulator waits here until we are connected, so that nothing is lost.
+        // The emulator waits until we are connected, so that no output is lost.
         arguments.extend(["-chardev".to_owned(), format!("socket,id=agent,path={here}/agent,server=on,wait=on")]);
         arguments.extend(["-serial", "chardev:agent"].map(str::to_owned));
         arguments.extend(["-qmp".to_owned(), format!("unix:{here}/monitor,server=on,wait=off")]);
@@ -151,7 +151,7 @@ impl Guest {
                 Ok(String::from_utf8_lossy(&bytes).into_owned())
             };
             let (stdout, stderr) = (written(stdout)?, written(stderr)?);
-            // What an earlier command said too late is not this one's.
+            // Late output of an earlier command is discarded.
             if answered == id {
                 let status = status.parse().map_err(|error| format!("'{line}': {error}"))?;
                 return Ok(Output { status, stdout, stderr });
@@ -159,19 +159,19 @@ impl Guest {
         }
     }
 
-    /// Runs a script that must succeed, and gives what it wrote to standard output.
+    /// Runs a script that must succeed, and returns its standard output.
     pub fn expect(&mut self, script: &str) -> String {
         let output = self.run(script);
         assert_eq!(output.status, 0, "{script}\n{}\n{}", output.stdout, output.stderr);
         output.stdout
     }
 
-    /// Runs one of our programs as somebody who is not root.
+    /// Runs one of our programs without root rights.
     pub fn run_as_somebody(&mut self, program: &str, arguments: &str) -> Output {
         self.run(&format!("start-stop-daemon -S -c {SOMEBODY}:{SOMEBODY} -x /bin/{program} -- {arguments}"))
     }
 
-    /// One command to the emulator's monitor, as it wants them: `{"execute": "...", "arguments": {...}}`.
+    /// Sends a command to the emulator's monitor (QMP): `{"execute": "...", "arguments": {...}}`.
     pub fn monitor(&mut self, command: &serde_json::Value) {
         let stream = UnixStream::connect(self.folder.path().join("monitor")).unwrap();
         stream.set_read_timeout(Some(COMMAND)).unwrap();
@@ -191,7 +191,7 @@ impl Guest {
         self.folder.path().join(name)
     }
 
-    /// The next line the guest says.
+    /// Next line of the guest's serial output.
     fn line(&mut self, deadline: Instant) -> Result<String, String> {
         let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
         self.agent.get_ref().set_read_timeout(Some(left)).map_err(|error| error.to_string())?;
@@ -211,7 +211,7 @@ impl Drop for Guest {
     }
 }
 
-/// What the emulator and the guest's kernel said.
+/// Output of the emulator and of the guest's kernel.
 fn logs(folder: &Path) -> String {
     let read = |name: &str| fs::read(folder.join(name)).unwrap_or_default();
     let said = |name: &str| String::from_utf8_lossy(&read(name)).into_owned();
@@ -245,14 +245,13 @@ fn kernel() -> PathBuf {
     kernels.find(|path| path.file_name().unwrap().to_string_lossy().starts_with("vmlinuz-")).unwrap()
 }
 
-/// Drivers that a card may be bound to.
+/// Drivers to which a card can be bound.
 const DRIVERS: [&str; 4] = ["vfio_iommu_type1", "vfio-pci", "uio_pci_generic", "nvme"];
 
-/// The files of these drivers and of all they need, in the order in which they can be loaded; what the kernel has built
-/// in has no file.
+/// Module files of these drivers and their dependencies, in loading order; built-in drivers have no file.
 fn modules(folder: &Path) -> Vec<PathBuf> {
     fn add(folder: &Path, name: &str, modules: &mut Vec<PathBuf>) {
-        // A name has `-` or `_` as it likes.
+        // Module names use `-` and `_` interchangeably.
         let spellings = [name.replace('_', "-"), name.replace('-', "_"), name.to_owned()];
         let file = spellings.iter().find_map(|name| found(folder, &format!("{name}.ko")));
         let Some(file) = file.filter(|file| !modules.contains(file)) else { return };
@@ -267,7 +266,7 @@ fn modules(folder: &Path) -> Vec<PathBuf> {
     modules
 }
 
-/// busybox, the modules, `programs` without what only a debugger reads, and the libraries they are linked to.
+/// The initramfs: busybox, modules, stripped `programs`, and their shared libraries.
 fn initramfs(programs: &[&Path]) -> Initramfs {
     let mut archive = Initramfs::default();
     for folder in ["proc", "sys", "dev", "tmp", "bin"] {
@@ -279,7 +278,7 @@ fn initramfs(programs: &[&Path]) -> Initramfs {
     archive.program("bin/busybox", &fs::read(kernel.join("bin/busybox")).unwrap());
     for (place, module) in modules(&kernel.join("lib/modules")).iter().enumerate() {
         let name = module.file_name().unwrap().to_str().unwrap();
-        // The guest loads them by name, in the order of their names.
+        // The guest loads them in alphabetical order.
         archive.program(&format!("modules/{place:02}-{name}"), &fs::read(module).unwrap());
     }
     let mut libraries = BTreeSet::new();
@@ -309,7 +308,7 @@ fn stripped(program: &Path) -> Vec<u8> {
     fs::read(to.path()).unwrap()
 }
 
-/// The libraries of a program, the loader first of all, by the paths under which it looks for them.
+/// Shared libraries of a program by their search paths, the loader first.
 fn linked(program: &Path) -> Vec<PathBuf> {
     let output = Command::new("ldd").arg(program).output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();

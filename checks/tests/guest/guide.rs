@@ -1,4 +1,4 @@
-//! Does every command of the documents that wants a card work, and say what is shown?
+//! Commands of the documents that need a card print the shown output.
 
 use crate::shared;
 use crate::storage::with_decoding_off;
@@ -6,13 +6,13 @@ use lanemark_checks::page::{Block, Page};
 use lanemark_checks::shown::missing;
 
 #[test]
-fn every_command_that_wants_a_card_says_what_is_shown() {
+fn card_commands_print_the_shown_output() {
     let mut guest = shared();
     let mut wrong = Vec::new();
     let mut commands = 0;
     let wants_a_card = |block: &Block| block.has("guest");
     for page in Page::all().into_iter().filter(|page| page.blocks().iter().any(wants_a_card)) {
-        // A card that nobody has used, as a reader has it.
+        // An unused card, like a reader's.
         with_decoding_off(&mut guest, |guest| {
             guest.expect("rm -rf page; mkdir page");
             for block in page.blocks().iter().filter(|block| wants_a_card(block)) {

@@ -1,9 +1,9 @@
-//! Does the program run on another kernel and processor, with nothing of this machine but its libraries?
+//! The program runs on another kernel and processor, with only this machine's libraries.
 
 use crate::shared;
 
 #[test]
-fn the_program_asks_the_guests_own_memory_and_says_that_it_is_emulated() {
+fn bench_of_the_guests_memory_is_marked_as_emulated() {
     let mut guest = shared();
     let ask = "lanemark bench --on host --question mmio_read_latency,mmio_write_bandwidth --sizes 64 --access 8,memcpy \
                --record host.json >/dev/null && cat host.json";

@@ -1,9 +1,9 @@
-//! The guest's file system: a cpio archive in the `newc` form that the kernel unpacks into memory.
+//! The guest's file system: a cpio archive in the `newc` format, which the kernel unpacks into memory.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// An archive that grows.
+/// An archive under construction.
 #[derive(Default)]
 pub struct Initramfs {
     bytes: Vec<u8>,
@@ -15,19 +15,19 @@ const PROGRAM: u32 = 0o100_755;
 const LINK: u32 = 0o120_777;
 
 impl Initramfs {
-    /// A file that may be run; folders above it are made.
+    /// Adds an executable file and its parent folders.
     pub fn program(&mut self, path: &str, content: &[u8]) {
         self.entry(path, PROGRAM, content);
     }
 
-    /// An empty folder.
+    /// Adds an empty folder.
     pub fn folder(&mut self, path: &str) {
         if !path.is_empty() && self.folders.insert(path.to_owned()) {
             self.entry(path, FOLDER, &[]);
         }
     }
 
-    /// A symbolic link at `path` to `target`.
+    /// Adds a symbolic link from `path` to `target`.
     pub fn link(&mut self, path: &str, target: &str) {
         self.entry(path, LINK, target.as_bytes());
     }
@@ -49,7 +49,7 @@ impl Initramfs {
         self.pad();
     }
 
-    /// Names and contents start at multiples of four.
+    /// Pads to a multiple of four, where names and contents start.
     fn pad(&mut self) {
         self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
     }

@@ -1,14 +1,14 @@
-//! What is left when the kernel is locked down, as secure boot does it?
+//! Behaviour under kernel lockdown, as with secure boot.
 
 use crate::boot;
 
 #[test]
-fn a_kernel_that_is_locked_down_is_named_as_the_reason() {
+fn kernel_lockdown_is_named_as_the_reason() {
     let mut guest = boot("lockdown=integrity");
     let state = guest.expect("mount -t securityfs s /sys/kernel/security; cat /sys/kernel/security/lockdown");
     assert!(state.contains("[integrity]"), "{state}");
     let refused = guest.run("touch-card 0000:01:00.0 2:0..4KiB uc peek:0:4");
-    assert!(refused.status == 1 && refused.stderr.contains("locked down"), "{refused:?}");
-    // What needs no mapping works as ever.
+    assert!(refused.status == 1 && refused.stderr.contains("kernel lockdown"), "{refused:?}");
+    // Commands without a mapping still work.
     guest.expect("lanemark bench --on aws-f1 --question mmio_read_latency --sizes 64 --json >/dev/null");
 }

@@ -1,7 +1,7 @@
-//! Is everything that touches a card true of a real kernel and its PCI devices?
+//! Accesses to cards on a real kernel with PCI devices.
 //!
-//! `make test-qemu` runs this: a Debian kernel in an emulator, with emulated devices. Nothing here says how fast
-//! anything is: an emulator has no caches, no write combining and no link.
+//! `make test-qemu` runs these tests: a Debian kernel in an emulator, with emulated devices. No test measures speed, because
+//! an emulator has no caches, write combining or links.
 
 mod bench;
 mod card;
@@ -22,14 +22,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Bytes of the storage card, seen from outside the guest, before anybody in it wrote any.
+/// Initial byte of the storage card.
 const BEFORE: u8 = 0xa7;
-/// Bytes of the storage card.
+/// Size of the storage card in bytes.
 const STORAGE_BYTES: usize = 4 << 20;
-/// Bytes of the large one.
+/// Size of the large card in bytes.
 const LARGE_BYTES: u64 = 8 << 30;
 
-/// What most tests look at:
+/// Devices of the guest that most tests share:
 ///
 /// | address | device |
 /// | --- | --- |
@@ -55,11 +55,11 @@ const DEVICES: &[&str] = &[
     "-device nvme,addr=0x7,serial=none",
 ];
 
-/// The guest that most tests share, one at a time.
+/// The guest shared by most tests, one test at a time.
 fn shared() -> MutexGuard<'static, Guest> {
     static GUEST: OnceLock<Mutex<Guest>> = OnceLock::new();
     let guest = GUEST.get_or_init(|| Mutex::new(boot("")));
-    // A test that failed leaves the guest as usable as a script that failed.
+    // A failed test leaves the guest usable.
     guest.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -67,14 +67,14 @@ fn boot(kernel: &str) -> Guest {
     let mut guest = Guest::boot(&Hardware { devices: DEVICES, kernel }, &programs(), |folder| {
         fs::write(folder.join("storage"), vec![BEFORE; STORAGE_BYTES]).unwrap();
     });
-    // Nobody drives these, so nobody has turned on that they answer to their BARs.
+    // Without a driver, memory decoding of these devices is off.
     for card in ["01:00.0", "04:00.0", "05:00.0", "00:06.0"] {
         guest.expect(&format!("echo 1 >/sys/bus/pci/devices/0000:{card}/enable"));
     }
     guest
 }
 
-/// What the guest has besides busybox.
+/// Programs of the guest besides busybox.
 fn programs() -> [&'static Path; 4] {
     static HELLO: OnceLock<PathBuf> = OnceLock::new();
     let hello = HELLO.get_or_init(|| {

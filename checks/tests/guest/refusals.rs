@@ -1,10 +1,10 @@
-//! Is everything that stands in the way named, with what to do about it?
+//! Refusals name the obstacle and the remedy.
 
 use crate::guest::Guest;
 use crate::shared;
 use crate::storage::{bound_to, with_decoding_off};
 
-/// What a step that must be refused says.
+/// Message of a step that must be refused.
 fn refused(guest: &mut Guest, arguments: &str) -> String {
     let output = guest.run(&format!("touch-card {arguments}"));
     assert_eq!(output.status, 1, "{arguments}: {output:?}");
@@ -12,37 +12,40 @@ fn refused(guest: &mut Guest, arguments: &str) -> String {
 }
 
 #[test]
-fn a_device_that_is_not_there_a_bar_that_is_not_and_a_range_beyond_it_are_named() {
+fn missing_devices_missing_bars_and_ranges_beyond_a_bar_are_named() {
     let mut guest = shared();
     for (arguments, words) in [
-        ("0000:1f:00.0 2:0..4KiB uc", ["0000:1f:00.0 is not there", "lspci -D"]),
+        ("0000:1f:00.0 2:0..4KiB uc", ["0000:1f:00.0 does not exist", "lspci -D"]),
         ("0000:01:00.0 3:0..4KiB uc", ["has no BAR3", "BAR2"]),
-        ("0000:01:00.0 2:0..0x400001 uc", ["ends behind BAR2", "0x400000 B long"]),
-        ("0000:01:00.0 2:0..4KiB uc poke:4096:1:0", ["1 B at BAR2+0x1000", "outside 2:0..4KiB"]),
-        ("0000:01:00.0 2:0..4KiB uc poke:4093:4:0", ["4 B at BAR2+0xffd", "multiple of its width"]),
+        ("0000:01:00.0 2:0..0x400001 uc", ["ends beyond BAR2", "0x400000 B long"]),
+        ("0000:01:00.0 2:0..4KiB uc poke:4096:1:0", ["1 B at BAR2+0x1000", "outside the named range 2:0..4KiB"]),
+        ("0000:01:00.0 2:0..4KiB uc poke:4093:4:0", ["4 B at BAR2+0xffd", "a multiple of it"]),
         ("0000:01:00.0 2:0..4KiB wt", ["UC or WC", "WT"]),
     ] {
         let said = refused(&mut guest, arguments);
         assert!(words.iter().all(|word| said.contains(word)), "{arguments}: {said}");
     }
-    // The last byte is not beyond it.
+    // The last byte is inside.
     guest.expect("touch-card 0000:01:00.0 2:0x3fffff..0x400000 uc peek:0x3fffff:1");
 }
 
 #[test]
-fn a_device_with_a_driver_is_refused_by_the_drivers_name() {
+fn a_device_with_a_driver_is_refused_with_the_name_of_the_driver() {
     let mut guest = shared();
     for driver in ["uio_pci_generic", "vfio-pci"] {
         bound_to(&mut guest, driver, |guest| {
             let said = refused(guest, "0000:01:00.0 2:0..4KiB uc peek:0:4");
-            assert!(said.contains(&format!("driven by '{driver}'")) && said.contains("--i-own-this-device"), "{said}");
+            assert!(
+                said.contains(&format!("bound to the driver '{driver}'")) && said.contains("--i-own-this-device"),
+                "{said}"
+            );
         });
     }
     guest.expect("touch-card 0000:01:00.0 2:0..4KiB uc peek:0:4");
 }
 
 #[test]
-fn a_device_whose_decoding_is_off_is_not_asked_anything() {
+fn a_device_without_memory_decoding_is_not_accessed() {
     let mut guest = shared();
     with_decoding_off(&mut guest, |guest| {
         let said = refused(guest, "0000:01:00.0 2:0..4KiB uc peek:0:4");
@@ -52,7 +55,7 @@ fn a_device_whose_decoding_is_off_is_not_asked_anything() {
 }
 
 #[test]
-fn somebody_who_is_not_root_may_not_open_a_bar() {
+fn opening_a_bar_needs_root() {
     let said = shared().run_as_somebody("touch-card", "0000:01:00.0 2:0..4KiB uc peek:0:4");
     assert!(said.status == 1 && said.stderr.contains("run as root"), "{said:?}");
 }

@@ -1,10 +1,10 @@
-//! What happens to a program whose card is taken away?
+//! Removal of a card while a program uses it.
 
 use crate::guest::{Guest, Hardware};
 use crate::programs;
 use std::fs;
 
-/// One card in a slot from which it can be pulled.
+/// A card in a hot-plug slot.
 const DEVICES: &[&str] = &[
     "-device pcie-root-port,id=rp1,chassis=1,slot=1,addr=0x2",
     "-object memory-backend-file,id=storage,share=on,mem-path={folder}/storage,size=4M",
@@ -12,12 +12,12 @@ const DEVICES: &[&str] = &[
 ];
 
 #[test]
-fn a_card_that_is_pulled_while_it_is_asked_ends_the_run_with_its_name() {
+fn removing_a_card_ends_the_run_with_its_name() {
     let hardware = Hardware { devices: DEVICES, kernel: "" };
     let mut guest = Guest::boot(&hardware, &programs(), |folder| {
         fs::write(folder.join("storage"), vec![0; 4 << 20]).unwrap();
     });
-    // It takes twenty seconds where nobody pulls it; once bytes have arrived outside, it has begun.
+    // The run takes twenty seconds without removal; it has begun when bytes arrive outside.
     guest.expect(
         "(lanemark bench --on 0000:01:00.0 --bar 2:0..4KiB --enable >said 2>&1; echo $? >status) >/dev/null 2>&1 &",
     );
@@ -34,7 +34,7 @@ fn a_card_that_is_pulled_while_it_is_asked_ends_the_run_with_its_name() {
     println!("{said}");
     assert!(said.starts_with("1\n"), "{said}");
     assert!(said.contains("0000:01:00.0 is gone") || said.contains("0000:01:00.0: bus error"), "{said}");
-    // And nobody is misled afterwards.
+    // A later run reports the missing card.
     let after = guest.run("touch-card 0000:01:00.0 2:0..4KiB uc peek:0:4");
-    assert!(after.status == 1 && after.stderr.contains("is not there"), "{after:?}");
+    assert!(after.status == 1 && after.stderr.contains("does not exist"), "{after:?}");
 }

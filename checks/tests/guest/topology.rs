@@ -1,10 +1,10 @@
-//! Is the guest what the other tests take it for? If not, they are not to be believed.
+//! The guest has the devices that the other tests assume.
 
 use crate::{BEFORE, STORAGE_BYTES, shared};
 use std::fs;
 
 #[test]
-fn devices_stand_where_the_other_tests_look_for_them() {
+fn devices_have_the_expected_addresses() {
     let mut guest = shared();
     for (address, vendor_and_device) in [
         ("0000:01:00.0", "0x1af4 0x1110"),
@@ -27,7 +27,7 @@ fn the_switch_is_a_degraded_link_of_its_root_port() {
 }
 
 #[test]
-fn the_large_bar_lies_above_4_gib_and_the_iommu_is_on() {
+fn the_large_bar_is_above_4_gib_and_the_iommu_is_on() {
     let mut guest = shared();
     let resource = guest.expect("sed -n 3p /sys/bus/pci/devices/0000:05:00.0/resource");
     let numbers: Vec<u64> =
@@ -37,18 +37,18 @@ fn the_large_bar_lies_above_4_gib_and_the_iommu_is_on() {
 }
 
 #[test]
-fn a_byte_stored_outside_is_read_inside_through_the_bar_file_of_the_kernel() {
+fn bytes_written_outside_are_visible_through_the_bar() {
     let mut guest = shared();
     let storage = guest.file("storage");
     assert_eq!(fs::metadata(&storage).unwrap().len(), STORAGE_BYTES as u64);
-    // busybox has no mmap of a file of one's choice; devmem takes the bus address, which the kernel allows here.
+    // busybox cannot mmap an arbitrary file; devmem takes the bus address, which the kernel allows here.
     let read = "address=$(sed -n '3s/ .*//p' /sys/bus/pci/devices/0000:01:00.0/resource); \
                 echo 1 >/sys/bus/pci/devices/0000:01:00.0/enable; devmem $((address + 0x3ffff0)) 32";
     assert_eq!(guest.expect(read).trim(), format!("0x{0:X}{0:X}{0:X}{0:X}", BEFORE));
 }
 
 #[test]
-fn a_command_that_fails_says_so_with_both_its_outputs() {
+fn a_failing_command_reports_status_and_both_outputs() {
     let said = shared().run("echo one; echo two >&2; exit 3");
     assert_eq!((said.status, said.stdout.as_str(), said.stderr.as_str()), (3, "one\n", "two\n"));
 }

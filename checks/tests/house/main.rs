@@ -3,10 +3,13 @@
 //! `rules.rs` has the rules that look at one file, each with a text that breaks it, so that a dead rule
 //! is noticed; the tests below also look at the tree as a whole. A breach names file, line and rule.
 
+mod cycles;
+mod long_files;
+mod pages;
 mod rules;
 mod source;
 
-use rules::{FLOORS, RULES};
+use rules::{LAYERS, RULES};
 use source::SourceFile;
 use std::collections::BTreeSet;
 
@@ -35,26 +38,28 @@ fn every_rule_rejects_something_and_not_everything() {
 }
 
 #[test]
-fn an_unknown_room_or_one_on_the_same_floor_is_refused() {
+fn an_unknown_crate_or_one_of_the_same_layer_is_refused() {
     let arrows = RULES[0].breaches;
-    let breach = |room: &str, used: &str| {
+    let breach = |name: &str, used: &str| {
         let text =
-            format!("[package]\nname = \"lanemark-{room}\"\n\n[dependencies]\nlanemark-{used}.workspace = true\n");
-        arrows(&SourceFile::new(&format!("crates/{room}/Cargo.toml"), &text))
+            format!("[package]\nname = \"lanemark-{name}\"\n\n[dependencies]\nlanemark-{used}.workspace = true\n");
+        arrows(&SourceFile::new(&format!("crates/{name}/Cargo.toml"), &text))
     };
     assert_eq!(
-        breach("cellar", "units"),
-        [(1, "nobody has given cellar a floor: FLOORS in checks/tests/house/rules.rs".to_owned())]
+        breach("other", "units"),
+        [(1, "other has no layer: add it to LAYERS in checks/tests/house/rules.rs".to_owned())]
     );
-    assert_eq!(breach("sim", "cellar"), [(5, "cellar has no floor".to_owned())]);
-    assert_eq!(breach("sim", "model"), [(5, "sim (floor 3) uses model (floor 3)".to_owned())]);
-    assert_eq!(breach("sim", "report"), [(5, "sim (floor 3) uses report (floor 5)".to_owned())]);
+    assert_eq!(breach("sim", "other"), [(5, "other has no layer".to_owned())]);
+    assert_eq!(breach("sim", "model"), [(5, "sim (layer 4) uses model (layer 4)".to_owned())]);
+    assert_eq!(breach("sim", "report"), [(5, "sim (layer 4) uses report (layer 6)".to_owned())]);
+    assert_eq!(breach("engine", "wire"), [(5, "engine (layer 1) uses wire (layer 1)".to_owned())]);
+    assert_eq!(breach("sim", "config-space"), []);
     assert_eq!(breach("sim", "platform"), []);
     let renamed = "[target.'cfg(unix)'.dependencies]\nother = { package = \"lanemark-hw\", path = \"../hw\" }\n";
     assert_eq!(arrows(&SourceFile::new("crates/bench/Cargo.toml", renamed)).len(), 1);
 }
 
-fn rooms() -> BTreeSet<String> {
+fn crates() -> BTreeSet<String> {
     let folders = std::fs::read_dir(source::root().join("crates")).unwrap();
     folders.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
@@ -63,47 +68,52 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(source::root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Every `crates/<room>` a text names.
-fn named_rooms(text: &str) -> BTreeSet<String> {
+/// Every `crates/<crate>` in a text.
+fn named_crates(text: &str) -> BTreeSet<String> {
     text.split("crates/")
         .skip(1)
         .map(|rest| rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("").to_owned())
-        .filter(|room| !room.is_empty())
+        .filter(|name| !name.is_empty())
         .collect()
 }
 
 #[test]
-fn readme_and_architecture_list_exactly_the_rooms_there_are() {
+fn readme_and_architecture_list_exactly_the_crates_there_are() {
     for page in ["README.md", "ARCHITECTURE.md"] {
-        assert_eq!(named_rooms(&read(page)), rooms(), "left: crates/<room> in {page}; right: the folders in crates/");
+        assert_eq!(
+            named_crates(&read(page)),
+            crates(),
+            "left: crates/<crate> in {page}; right: the folders in crates/"
+        );
     }
-    assert_eq!(named_rooms("see crates/sim/src/lib.rs and crates/*"), BTreeSet::from(["sim".to_owned()]));
+    assert_eq!(named_crates("see crates/sim/src/lib.rs and crates/*"), BTreeSet::from(["sim".to_owned()]));
 }
 
-/// The lines `floor N  room room ...` of a drawing.
-fn drawn_floors(text: &str) -> Vec<(u32, Vec<String>)> {
+/// The lines `layer N  crate crate ...` of a drawing.
+fn drawn_layers(text: &str) -> Vec<(u32, Vec<String>)> {
     text.lines()
         .filter_map(|line| {
-            let (number, rest) = line.trim().strip_prefix("floor ")?.split_once(' ')?;
+            let (number, rest) = line.trim().strip_prefix("layer ")?.split_once(' ')?;
             let names = rest.split("  ").map(str::trim).filter(|name| !name.is_empty());
-            let is_room = |name: &&str| !name.contains(' ');
-            Some((number.parse().ok()?, names.take_while(is_room).map(str::to_owned).collect()))
+            let is_crate = |name: &&str| !name.contains(' ');
+            Some((number.parse().ok()?, names.take_while(is_crate).map(str::to_owned).collect()))
         })
         .collect()
 }
 
 #[test]
-fn the_drawing_in_architecture_has_every_room_on_its_floor() {
-    let sorted = |mut rooms: Vec<String>| {
-        rooms.sort();
-        rooms
+fn the_drawing_in_architecture_has_every_crate_in_its_layer() {
+    let sorted = |mut crates: Vec<String>| {
+        crates.sort();
+        crates
     };
     let drawn: Vec<(u32, Vec<String>)> =
-        drawn_floors(&read("ARCHITECTURE.md")).into_iter().map(|(floor, rooms)| (floor, sorted(rooms))).collect();
-    let here = rooms();
-    let there = FLOORS.iter().map(|(floor, rooms)| {
-        (*floor, sorted(rooms.iter().filter(|room| here.contains(**room)).map(|room| (*room).to_owned()).collect()))
+        drawn_layers(&read("ARCHITECTURE.md")).into_iter().map(|(layer, crates)| (layer, sorted(crates))).collect();
+    let here = crates();
+    let there = LAYERS.iter().map(|(layer, crates)| {
+        (*layer, sorted(crates.iter().filter(|name| here.contains(**name)).map(|name| (*name).to_owned()).collect()))
     });
-    assert_eq!(drawn, there.collect::<Vec<_>>(), "left: the drawing in ARCHITECTURE.md; right: FLOORS and crates/");
-    assert_eq!(drawn_floors("floor 1   a   b      what it is"), [(1, vec!["a".to_owned(), "b".to_owned()])]);
+    let there: Vec<(u32, Vec<String>)> = there.filter(|(_, crates)| !crates.is_empty()).collect();
+    assert_eq!(drawn, there, "left: the drawing in ARCHITECTURE.md; right: LAYERS and crates/");
+    assert_eq!(drawn_layers("layer 1   a   b      what it is"), [(1, vec!["a".to_owned(), "b".to_owned()])]);
 }

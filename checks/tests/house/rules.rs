@@ -2,55 +2,29 @@
 
 use crate::source::SourceFile;
 
-/// The floor of every room, those to come included. A room uses rooms on lower floors only.
-pub const FLOORS: &[(u32, &[&str])] = &[
-    (6, &["cli", "capi", "py"]),
-    (5, &["advise", "fit", "experiment", "report"]),
-    (4, &["runner"]),
-    (3, &["model", "sim", "hw", "bench"]),
+/// The layer of every crate, including planned ones. A crate uses crates of lower layers only.
+pub const LAYERS: &[(u32, &[&str])] = &[
+    (7, &["cli", "capi", "py"]),
+    (6, &["advise", "fit", "experiment", "report"]),
+    (5, &["runner"]),
+    (4, &["model", "sim", "hw", "bench"]),
+    (3, &["config_space", "device_kernels", "coherent"]),
     (2, &["platform", "machine", "dma", "record", "inventory"]),
-    (1, &["wire", "compute"]),
+    (1, &["wire", "compute", "method", "engine"]),
     (0, &["units"]),
 ];
 
-/// Rooms that no clock, file or thread may enter: they are to compile to WebAssembly.
-const PURE: &[&str] = &["units", "wire", "compute", "platform", "model"];
+/// Crates without clocks, files and threads: they are to compile to WebAssembly.
+const PURE: &[&str] = &["units", "wire", "compute", "engine", "platform", "model"];
 
-/// Rooms with unsafe code of their own: the one that touches hardware, and the one whose callers are C programs.
+/// Crates whose results depend on their input only, to the byte.
+const DETERMINISTIC: &[&str] = &["engine", "config_space", "device_kernels", "coherent", "sim"];
+
+/// Crates with unsafe code of their own: the one that touches hardware, and the one whose callers are C programs.
 const WITH_UNSAFE: &[&str] = &["hw", "capi"];
 
-/// Rooms that may print.
-const FACES: &[&str] = &["cli"];
-
-/// Words of the specification that the engine does not know.
-const PCIE_WORDS: &[&str] = &[
-    "bar",
-    "bars",
-    "bdf",
-    "completer",
-    "completion",
-    "credit",
-    "credits",
-    "dllp",
-    "doorbell",
-    "downstream",
-    "endpoint",
-    "iova",
-    "mmio",
-    "mps",
-    "mrrs",
-    "pci",
-    "pcie",
-    "posted",
-    "rcb",
-    "requester",
-    "tlp",
-    "tlps",
-    "upstream",
-];
-
-/// Lines of a source file after which a second noun is likely.
-const MOST_LINES: usize = 800;
+/// Crates that may print.
+const PRINTING: &[&str] = &["cli"];
 
 /// One rule of the house.
 pub struct Rule {
@@ -67,7 +41,7 @@ pub struct Rule {
 /// Every rule.
 pub const RULES: &[Rule] = &[
     Rule {
-        name: "arrows run to lower floors only",
+        name: "a crate uses crates of lower layers only",
         breaches: arrows,
         broken_by: ("crates/model/Cargo.toml", "[dev-dependencies]\nlanemark-sim.workspace = true\n"),
         kept_by: ("crates/model/Cargo.toml", "[dependencies]\nlanemark-wire.workspace = true\nserde = \"1\"\n"),
@@ -79,25 +53,19 @@ pub const RULES: &[Rule] = &[
         kept_by: ("crates/record/src/lib.rs", "//! Records.\n\n#![forbid(unsafe_code)]\n"),
     },
     Rule {
-        name: "units, wire, compute, platform and model have no clock, file or thread",
+        name: "units, wire, compute, engine, platform and model have no clock, file or thread",
         breaches: purity,
         broken_by: ("crates/wire/src/tlp.rs", "use std::{fmt, time::Duration};\n"),
         kept_by: ("crates/wire/src/tlp.rs", "// no std::time here\nuse std::fmt;\n"),
     },
     Rule {
-        name: "sim has no hash maps, statics, clocks or threads",
+        name: "simulation crates have no hash maps, statics, clocks or threads",
         breaches: determinism,
         broken_by: ("crates/sim/src/board.rs", "use std::collections::HashMap;\n"),
         kept_by: ("crates/sim/src/board.rs", "use std::collections::BTreeMap;\nfn name() -> &'static str { NAME }\n"),
     },
     Rule {
-        name: "the engine knows no PCIe word",
-        breaches: engine_words,
-        broken_by: ("crates/sim/src/engine/wire.rs", "fn send_tlp() {}\n"),
-        kept_by: ("crates/sim/src/engine/wire.rs", "//! No PCIe word.\nfn barrier(embarked: Mpsc) {}\n"),
-    },
-    Rule {
-        name: "only the faces print",
+        name: "only cli prints",
         breaches: printing,
         broken_by: ("crates/bench/src/case.rs", "fn f() {\n    eprintln!(\"x\");\n}\n"),
         kept_by: ("crates/cli/src/main.rs", "fn f() {\n    println!(\"x\");\n}\n"),
@@ -117,45 +85,30 @@ pub const RULES: &[Rule] = &[
         broken_by: ("docs/guide/platform.md", concat!("see `/", "home/me/card.toml`\n")),
         kept_by: ("docs/guide/platform.md", "see docs/home/card.toml and https://example.org/home/\n"),
     },
-    Rule {
-        name: "a source file has at most 800 lines",
-        breaches: length,
-        broken_by: ("crates/sim/src/board.rs", LONG),
-        kept_by: ("crates/sim/tests/board.rs", LONG),
-    },
 ];
 
-/// 1024 lines.
-const LONG: &str = {
-    const LINES: [u8; 1024] = [b'\n'; 1024];
-    match std::str::from_utf8(&LINES) {
-        Ok(text) => text,
-        Err(_) => "",
-    }
-};
-
-fn floor(room: &str) -> Option<u32> {
-    FLOORS.iter().find(|(_, rooms)| rooms.contains(&room)).map(|(floor, _)| *floor)
+fn layer(name: &str) -> Option<u32> {
+    LAYERS.iter().find(|(_, crates)| crates.contains(&name)).map(|(layer, _)| *layer)
 }
 
 fn arrows(file: &SourceFile) -> Vec<(usize, String)> {
-    let Some(room) = file.path.strip_prefix("crates/").and_then(|rest| rest.strip_suffix("/Cargo.toml")) else {
+    let Some(name) = file.path.strip_prefix("crates/").and_then(|rest| rest.strip_suffix("/Cargo.toml")) else {
         return Vec::new();
     };
-    let Some(own) = floor(room) else {
-        return vec![(1, format!("nobody has given {room} a floor: FLOORS in checks/tests/house/rules.rs"))];
+    let Some(own) = layer(name) else {
+        return vec![(1, format!("{name} has no layer: add it to LAYERS in checks/tests/house/rules.rs"))];
     };
     let manifest: toml::Table = match file.text.parse() {
         Ok(manifest) => manifest,
         Err(error) => return vec![(1, error.to_string())],
     };
-    let used = used_rooms(&manifest);
+    let used = used_crates(&manifest);
     let line = |used: &str| file.text.lines().position(|line| line.contains(used)).map_or(1, |line| line + 1);
     used.iter()
         .filter_map(|used| {
-            let breach = match floor(used) {
-                None => format!("{used} has no floor"),
-                Some(other) if other >= own => format!("{room} (floor {own}) uses {used} (floor {other})"),
+            let breach = match layer(used) {
+                None => format!("{used} has no layer"),
+                Some(other) if other >= own => format!("{name} (layer {own}) uses {used} (layer {other})"),
                 Some(_) => return None,
             };
             Some((line(used), breach))
@@ -163,26 +116,28 @@ fn arrows(file: &SourceFile) -> Vec<(usize, String)> {
         .collect()
 }
 
-/// The rooms in every table of dependencies: of the crate, of its tests and build, of one target.
-fn used_rooms(manifest: &toml::Table) -> Vec<String> {
-    let mut rooms = Vec::new();
+/// The crates of this workspace in every table of dependencies: of the crate, of its tests and build, of one target.
+///
+/// Their folders: a package's name has hyphens where its folder has underscores.
+fn used_crates(manifest: &toml::Table) -> Vec<String> {
+    let mut crates = Vec::new();
     for (key, value) in manifest {
         let Some(table) = value.as_table() else { continue };
         if matches!(key.as_str(), "dependencies" | "dev-dependencies" | "build-dependencies") {
             for (name, dependency) in table {
                 let name = dependency.get("package").and_then(toml::Value::as_str).unwrap_or(name);
-                rooms.extend(name.strip_prefix("lanemark-").map(str::to_owned));
+                crates.extend(name.strip_prefix("lanemark-").map(|name| name.replace('-', "_")));
             }
         } else if key != "package" {
-            rooms.extend(used_rooms(table));
+            crates.extend(used_crates(table));
         }
     }
-    rooms
+    crates
 }
 
 fn forbids_unsafe(file: &SourceFile) -> Vec<(usize, String)> {
     let is_root = file.path.ends_with("/src/lib.rs") || file.path.ends_with("/src/main.rs");
-    if file.room().is_none_or(|room| WITH_UNSAFE.contains(&room)) || !is_root {
+    if file.crate_name().is_none_or(|name| WITH_UNSAFE.contains(&name)) || !is_root {
         return Vec::new();
     }
     if file.code().iter().any(|line| line.trim() == "#![forbid(unsafe_code)]") {
@@ -192,7 +147,7 @@ fn forbids_unsafe(file: &SourceFile) -> Vec<(usize, String)> {
 }
 
 fn purity(file: &SourceFile) -> Vec<(usize, String)> {
-    if !file.room().is_some_and(|room| PURE.contains(&room)) {
+    if !file.crate_name().is_some_and(|name| PURE.contains(&name)) {
         return Vec::new();
     }
     let mut found = standard_library(file, &["time", "fs", "thread", "net", "env", "process"]);
@@ -201,7 +156,7 @@ fn purity(file: &SourceFile) -> Vec<(usize, String)> {
 }
 
 fn determinism(file: &SourceFile) -> Vec<(usize, String)> {
-    if file.room() != Some("sim") {
+    if !file.crate_name().is_some_and(|name| DETERMINISTIC.contains(&name)) {
         return Vec::new();
     }
     let mut found = words(file, &["HashMap", "HashSet", "RandomState", "SystemTime", "Instant", "thread_local"]);
@@ -215,29 +170,15 @@ fn determinism(file: &SourceFile) -> Vec<(usize, String)> {
     found
 }
 
-fn engine_words(file: &SourceFile) -> Vec<(usize, String)> {
-    if !file.path.starts_with("crates/sim/src/engine") {
-        return Vec::new();
-    }
-    numbered(file)
-        .flat_map(|(number, line)| {
-            parts(&line)
-                .filter(|part| PCIE_WORDS.contains(&part.as_str()))
-                .map(move |part| (number, format!("the engine says '{part}'")))
-                .collect::<Vec<_>>()
-        })
-        .collect()
-}
-
 fn printing(file: &SourceFile) -> Vec<(usize, String)> {
-    if file.room().is_none_or(|room| FACES.contains(&room)) {
+    if file.crate_name().is_none_or(|name| PRINTING.contains(&name)) {
         return Vec::new();
     }
     contains(file, &["println!", "eprintln!", "print!", "eprint!", "dbg!"])
 }
 
 fn giving_up(file: &SourceFile) -> Vec<(usize, String)> {
-    if file.room().is_none() {
+    if file.crate_name().is_none() {
         return Vec::new();
     }
     contains(file, &[".unwrap()", ".expect(", "todo!", "unimplemented!"])
@@ -257,14 +198,6 @@ fn absolute_paths(file: &SourceFile) -> Vec<(usize, String)> {
         }
     }
     found
-}
-
-fn length(file: &SourceFile) -> Vec<(usize, String)> {
-    let lines = file.text.lines().count();
-    if file.room().is_none() || lines <= MOST_LINES {
-        return Vec::new();
-    }
-    vec![(MOST_LINES, format!("{lines} lines: a second noun wants a file of its own"))]
 }
 
 fn numbered(file: &SourceFile) -> impl Iterator<Item = (usize, String)> {
@@ -317,20 +250,4 @@ fn standard_library(file: &SourceFile, modules: &[&str]) -> Vec<(usize, String)>
 
 fn first_word(text: &str) -> &str {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("")
-}
-
-/// The words identifiers are made of, in lower case: `send_tlp`, `BarOffset`, `MPS`.
-fn parts(line: &str) -> impl Iterator<Item = String> {
-    let mut spaced = String::new();
-    let mut before = ' ';
-    for c in line.chars() {
-        if c.is_uppercase() && before.is_lowercase() || !c.is_alphanumeric() {
-            spaced.push(' ');
-        }
-        if c.is_alphanumeric() {
-            spaced.push(c);
-        }
-        before = c;
-    }
-    spaced.to_lowercase().split_whitespace().map(str::to_owned).collect::<Vec<_>>().into_iter()
 }

@@ -16,10 +16,10 @@ impl SourceFile {
         SourceFile { path: path.to_owned(), text: text.to_owned() }
     }
 
-    /// The crate it belongs to, if it lies in `crates/<room>/src`.
-    pub fn room(&self) -> Option<&str> {
-        let (room, rest) = self.path.strip_prefix("crates/")?.split_once('/')?;
-        (rest.starts_with("src/") && Path::new(rest).extension().is_some_and(|kind| kind == "rs")).then_some(room)
+    /// The crate it belongs to, if it is a Rust file below `crates/<crate>/src`.
+    pub fn crate_name(&self) -> Option<&str> {
+        let (name, rest) = self.path.strip_prefix("crates/")?.split_once('/')?;
+        (rest.starts_with("src/") && Path::new(rest).extension().is_some_and(|kind| kind == "rs")).then_some(name)
     }
 
     /// The lines of its code: comments, literals and what is compiled for tests only are blank.

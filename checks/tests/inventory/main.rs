@@ -1,4 +1,4 @@
-//! Do the readers of a machine agree with one another, and can what they give be used by other rooms?
+//! The inventory readers agree with each other, and other crates can use their results.
 
 use lanemark_checks::pci_dump;
 use lanemark_inventory::{Function, Inventory, Seen};
@@ -6,14 +6,14 @@ use lanemark_units::HostPhys;
 use lanemark_wire::config::LinkSpeed;
 use std::path::Path;
 
-/// What `lspci -D -nn -vvv -F` (3.15.0 of pciutils) prints for the first nine functions of `pci_dump`.
+/// Output of `lspci -D -nn -vvv -F` (pciutils 3.15.0) for the first nine functions of `pci_dump`.
 const LISTING: &str = include_str!("lspci-vvv.txt");
 
 fn read(text: &str) -> Inventory {
     Inventory::from_lspci(text, Path::new("here.txt")).unwrap()
 }
 
-/// A function without what only bytes tell, or only a listing.
+/// A function without the facts that only one of bytes and listing contains.
 fn comparable(function: &Function) -> Function {
     let mut function = function.clone();
     function.config = Seen::Known(Vec::new());
@@ -38,7 +38,7 @@ fn comparable(function: &Function) -> Function {
     function
 }
 
-/// Facts and absences, with every reason alike: a listing and bytes have their own reasons not to know.
+/// Facts as text, without the reasons of unseen ones, which differ between a listing and bytes.
 fn facts(function: &Function) -> String {
     let mut text = format!("{:#?}", comparable(function));
     while let Some(at) = text.find("Unseen(") {
@@ -57,7 +57,7 @@ fn facts(function: &Function) -> String {
 }
 
 #[test]
-fn bytes_and_what_the_real_lspci_prints_for_them_tell_the_same() {
+fn bytes_and_their_lspci_listing_give_the_same_facts() {
     let bytes = read(&pci_dump::text(&pci_dump::functions(9)));
     let listing = read(LISTING);
     assert_eq!(bytes.functions.len(), 9);
@@ -68,7 +68,7 @@ fn bytes_and_what_the_real_lspci_prints_for_them_tell_the_same() {
 }
 
 #[test]
-fn five_hundred_functions_make_the_tree_they_were_made_from() {
+fn five_hundred_functions_form_the_generated_tree() {
     let made = pci_dump::functions(500);
     let inventory = read(&pci_dump::text(&made));
     assert_eq!((inventory.functions.len(), inventory.notes.len()), (500, 0));
@@ -82,11 +82,11 @@ fn five_hundred_functions_make_the_tree_they_were_made_from() {
 }
 
 #[test]
-fn page_attributes_of_an_inventory_are_those_that_platform_knows() {
+fn page_attributes_of_an_inventory_are_valid_for_platform() {
     use lanemark_inventory::PatRange;
     use lanemark_platform::memory_type::{Effective, Manual, Pat, effective};
     use lanemark_units::MemoryType;
-    // What an `Inventory` says of a range that a driver mapped write-combining.
+    // Encodings in an `Inventory` for a range that a driver mapped write-combining.
     let range = PatRange { base: HostPhys(0x5c0_0000_0000), bytes: 128 << 30, encoding: 1 };
     let pat = Pat::from_encoding(range.encoding).unwrap();
     assert_eq!(effective(Manual::Intel, MemoryType::Uc, pat), Effective::Type(MemoryType::Wc));

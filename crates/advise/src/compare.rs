@@ -62,7 +62,7 @@ pub enum Incomparable {
     },
     /// No answer of one has a partner in the other.
     #[error(
-        "no answer of one has a partner in the other: question, way, size and alignment must be the same, and the target's name where a record has several; the targets are {first} and {second}"
+        "no answer of one has a partner in the other: question, method, size and alignment must be the same, and the target's name where a record has several; the targets are {first} and {second}"
     )]
     NoPair {
         /// Targets of the first.
@@ -72,7 +72,7 @@ pub enum Incomparable {
     },
 }
 
-/// Pairs the answers of two records by question, way, size, alignment and cores, and by the target's name unless each record
+/// Pairs the answers of two records by question, method, size, alignment and cores, and by the target's name unless each record
 /// has one target only; what was asked twice is paired in order.
 ///
 /// The ratio of a pair is that of the median times of a pass, second over first, with its bootstrap interval.
@@ -204,7 +204,7 @@ fn same_kind(first: (&Record, &str), second: (&Record, &str)) -> Result<(), Inco
 
 fn is_same(before: &Answer, after: &Answer) -> bool {
     before.question == after.question
-        && before.way == after.way
+        && before.method == after.method
         && before.size_bytes == after.size_bytes
         && before.alignment_bytes == after.alignment_bytes
         && before.quantity == after.quantity
@@ -236,7 +236,7 @@ fn pair(before: &Answer, after: &Answer, is_simulated: bool) -> Pair {
         question: before.question.clone(),
         target: before.target.clone(),
         target_after: (after.target != before.target).then(|| after.target.clone()),
-        way: before.way.clone(),
+        method: before.method.clone(),
         cores: before.cores(),
         size_bytes: before.size_bytes,
         alignment_bytes: before.alignment_bytes,
@@ -255,7 +255,7 @@ fn alone(answer: &Answer, record: &str) -> Alone {
         record: record.to_owned(),
         question: answer.question.clone(),
         target: answer.target.clone(),
-        way: answer.way.clone(),
+        method: answer.method.clone(),
         cores: answer.cores(),
         size_bytes: answer.size_bytes,
         alignment_bytes: answer.alignment_bytes,
@@ -346,9 +346,9 @@ mod tests {
             record(TargetKind::Real, vec![answer("8", &[5.0; 9]), answer("8", &[5.0; 9]), answer("2", &[5.0; 9])]);
         let comparison = compare(&first, &second).unwrap();
         assert_eq!(comparison.pairs.len(), 1);
-        let alone: Vec<(&str, &str)> =
-            comparison.alone.iter().map(|alone| (alone.record.as_str(), alone.way.access.as_str())).collect();
-        assert_eq!(alone, [("first", "4"), ("second", "8"), ("second", "2")]);
+        let alone: Vec<String> =
+            comparison.alone.iter().map(|alone| format!("{}: {}", alone.record, alone.method)).collect();
+        assert_eq!(alone, ["first: WC 4", "second: WC 8", "second: WC 2"]);
     }
 
     #[test]
@@ -387,7 +387,7 @@ mod tests {
         }
         let emulated = of(TargetKind::Emulated);
         assert!(compare(&emulated, &emulated).is_ok());
-        assert!(refused(&real, &Record { schema: 1, ..real.clone() }).contains("schema 2 and the second 1"));
+        assert!(refused(&real, &Record { schema: 1, ..real.clone() }).contains("schema 3 and the second 1"));
         assert!(refused(&real, &Record { answers: vec![], ..real.clone() }).contains("second record has no answers"));
         let mut asked = real.clone();
         asked.answers[0].question = "mmio_read_latency".to_owned();

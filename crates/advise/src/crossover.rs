@@ -1,9 +1,10 @@
 //! From which size on it is worth asking a device to move bytes.
 
+use lanemark_method::{AccessPath, CoreAccess, Method};
 use lanemark_record::{Answer, Finding, Quantity, Record, TargetKind};
 use lanemark_units::format_size;
 
-/// For each target and question that has both ways: up to which size a core that loads bytes itself has them first, and from
+/// For each target and question that has both methods: up to which size a core that loads bytes itself has them first, and from
 /// which on a device that is asked to write them to memory. Of an emulated target nothing is said.
 pub(crate) fn crossovers(record: &Record) -> Vec<Finding> {
     let is_emulated =
@@ -24,7 +25,12 @@ pub(crate) fn crossovers(record: &Record) -> Vec<Finding> {
 }
 
 fn is_loaded(answer: &Answer) -> bool {
-    answer.way.through == "loads" && answer.quantity == Quantity::RoundTripLatency
+    let is_of_loads = matches!(answer.method, Method::Core(CoreAccess { path: AccessPath::Loads, .. }));
+    is_of_loads && answer.quantity == Quantity::RoundTripLatency
+}
+
+fn is_called(answer: &Answer) -> bool {
+    matches!(answer.method, Method::DmaCall { .. })
 }
 
 fn crossover(answers: &[&Answer]) -> Option<String> {
@@ -32,7 +38,7 @@ fn crossover(answers: &[&Answer]) -> Option<String> {
     sizes.sort_unstable();
     sizes.dedup();
     let fastest = |size: u64, loaded: bool| {
-        let is_kind = |answer: &Answer| if loaded { is_loaded(answer) } else { answer.way.through.starts_with("dma_") };
+        let is_kind = |answer: &Answer| if loaded { is_loaded(answer) } else { is_called(answer) };
         let of_kind = answers.iter().filter(|answer| answer.size_bytes == size && is_kind(answer));
         let with_time = of_kind.filter_map(|answer| Some((*answer, answer.latency_ns?.median)));
         with_time.min_by(|one, other| one.1.total_cmp(&other.1))
@@ -46,24 +52,24 @@ fn crossover(answers: &[&Answer]) -> Option<String> {
         return None;
     }
     let (before, after) = (wins.checked_sub(1).and_then(|last| compared.get(last)), compared.get(wins));
-    let way = |one: &(&Answer, f64)| format!("{} ({:.0} ns)", one.0.way, one.1);
+    let method = |one: &(&Answer, f64)| format!("{} ({:.0} ns)", one.0.method, one.1);
     match (before, after) {
         (Some((small, loads, _)), Some((large, _, dma))) => Some(format!(
             "up to {} a core has bytes first that loads them, by {}; from {} on a device that is asked, by {}",
             format_size(*small),
-            way(loads),
+            method(loads),
             format_size(*large),
-            way(dma)
+            method(dma)
         )),
         (None, Some((large, _, dma))) => Some(format!(
             "from {} on, the smallest size asked, a device that is asked is faster than loads, by {}",
             format_size(*large),
-            way(dma)
+            method(dma)
         )),
         (Some((small, loads, _)), None) => Some(format!(
             "up to {}, the largest size asked, loads are faster than a device that is asked, by {}",
             format_size(*small),
-            way(loads)
+            method(loads)
         )),
         (None, None) => None,
     }
@@ -73,18 +79,32 @@ fn crossover(answers: &[&Answer]) -> Option<String> {
 mod tests {
     use super::*;
     use crate::fixture::{answer, record};
+    use lanemark_method::{Access, Completion, Descriptors, Flow, Peer, Reach, Share, Verb, Width};
     use lanemark_record::Summary;
+    use lanemark_units::MemoryType;
 
-    fn timed(size: u64, through: &str, ns: f64) -> Answer {
-        let mut answer = answer("8", size, None);
-        through.clone_into(&mut answer.way.through);
-        (answer.quantity, answer.latency_ns) = (Quantity::RoundTripLatency, Summary::of(&[ns]));
-        answer
+    fn timed(size: u64, method: Method, ns: f64) -> Answer {
+        let (quantity, latency_ns) = (Quantity::RoundTripLatency, Summary::of(&[ns]));
+        Answer { method, quantity, latency_ns, ..answer("8", size, None) }
     }
 
     fn texts(times: &[(u64, f64, f64)]) -> Vec<String> {
-        let both = |(size, loads, dma): &(u64, f64, f64)| {
-            [timed(*size, "loads", *loads), timed(*size, "dma_uc_list_flag", *dma)]
+        let loads = Method::Core(CoreAccess {
+            path: AccessPath::Loads,
+            verb: Verb::Load,
+            memory_type: MemoryType::Uc,
+            access: Access::Plain(Width::B8),
+            fence: None,
+        });
+        let call = Method::DmaCall {
+            flows: vec![Flow { card: 0, verb: Verb::Store, peer: Peer::Host }],
+            share: Share::List,
+            descriptors: Descriptors::Written(MemoryType::Uc),
+            completion: Completion::Flag,
+            reach: Reach::default(),
+        };
+        let both = |(size, loads_ns, dma_ns): &(u64, f64, f64)| {
+            [timed(*size, loads.clone(), *loads_ns), timed(*size, call.clone(), *dma_ns)]
         };
         crossovers(&record(times.iter().flat_map(both).collect())).into_iter().map(|finding| finding.text).collect()
     }
@@ -97,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn where_one_way_always_wins_the_sizes_asked_are_named() {
+    fn where_one_method_always_wins_the_sizes_asked_are_named() {
         assert!(texts(&[(64, 9.0, 7.0)])[0].contains("the smallest size asked"));
         assert!(texts(&[(64, 5.0, 7.0)])[0].contains("the largest size asked"));
     }

@@ -2,9 +2,9 @@
 
 use crate::crossover::crossovers;
 use crate::launches::launches;
+use crate::methods::{best_methods, buffers, cliffs};
 use crate::reach::reaches;
 use crate::runtime::{accessors, runs};
-use crate::ways::{best_ways, buffers, cliffs};
 use lanemark_record::gate::{Judged, judge};
 use lanemark_record::{Finding, Record};
 
@@ -16,7 +16,7 @@ const FAMILIES: [fn(&Record) -> Vec<Finding>; 7] = [cliffs, buffers, crossovers,
 ///
 /// Returns the judgements, which are warnings of the record from then on.
 pub fn interpret(record: &mut Record) -> Judged {
-    record.advice = best_ways(record);
+    record.advice = best_methods(record);
     record.findings = FAMILIES.iter().flat_map(|family| family(record)).collect();
     let judged = judge(record);
     record.warnings.extend(judged.impossible.iter().chain(&judged.others).cloned());

@@ -1,5 +1,6 @@
 //! What the processor may have had to do with the time of a launch.
 
+use lanemark_method::Method;
 use lanemark_record::{Answer, Detail, Finding, Host, Record, TargetKind};
 use std::collections::BTreeSet;
 
@@ -38,8 +39,7 @@ fn powersave(host: &Host, answers: &[&Answer]) -> Option<String> {
 }
 
 fn sleep(host: &Host, answers: &[&Answer]) -> Option<String> {
-    let alone =
-        answers.iter().filter(|answer| answer.way.through.starts_with("launch_1_") || answer.way.through == "launch_1");
+    let alone = answers.iter().filter(|answer| matches!(answer.method, Method::Launch { kernels: 1, .. }));
     let fastest_ns = alone.filter_map(|answer| Some(answer.latency_ns?.median)).min_by(f64::total_cmp)?;
     let states = host.idle_states.value()?.iter().filter(|state| state.is_disabled.value() != Some(&true));
     let latency = |name: &str, ns: u64| (ns as f64 >= fastest_ns).then(|| (name.to_owned(), ns));
@@ -56,6 +56,7 @@ fn sleep(host: &Host, answers: &[&Answer]) -> Option<String> {
 mod tests {
     use super::*;
     use crate::fixture;
+    use lanemark_method::HostWait;
     use lanemark_record::diagnosis::Fact;
     use lanemark_record::{CallerCores, CpuSamples, Governor, IdleState, Summary};
 
@@ -69,9 +70,9 @@ mod tests {
 
     /// A launch of 40 us from processor 3.
     fn record(governor: &str, exit_latency_ns: u64, is_disabled: bool) -> Record {
-        let mut answer = fixture::answer("finish", 0, None);
+        let mut answer = fixture::answer("8", 0, None);
         QUESTION.clone_into(&mut answer.question);
-        "launch_1".clone_into(&mut answer.way.through);
+        answer.method = Method::Launch { kernels: 1, wait: HostWait::Finish, arguments: None, pinned: true };
         answer.latency_ns = Summary::of(&[40e3]);
         let cpus = vec![CpuSamples { cpu: 3, samples: 1 }];
         answer.detail = Some(Detail::Caller(CallerCores { core: Some(3), cpus }));
@@ -84,6 +85,7 @@ mod tests {
             idle_states: seen(vec![IdleState { name: "C6".to_owned(), exit_latency_ns, is_disabled }]),
             load_before: unseen(),
             load_after: unseen(),
+            stolen_percent: Fact::Unseen { unseen: "a test".to_owned() },
         };
         Record { host: Some(host), targets: vec![fixture::target(TargetKind::Real)], ..fixture::record(vec![answer]) }
     }

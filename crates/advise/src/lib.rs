@@ -2,6 +2,10 @@
 //! with a machine ([`doctor`]); how a card is brought back ([`recover`]).
 //!
 //! Reads what others measured or saw; it measures nothing and touches no machine.
+//!
+//! `doctor/` has one file per family of checks and a table of all checks. A finding has a reason, the gain that the model
+//! computes, and a command that is never run. `recover/` has the steps that recover a card: each is a command with its
+//! reason, and an act that a simulated machine performs.
 
 #![forbid(unsafe_code)]
 
@@ -12,10 +16,10 @@ pub mod doctor;
 mod fixture;
 mod interpret;
 mod launches;
+mod methods;
 mod reach;
 pub mod recover;
 mod runtime;
-mod ways;
 
 pub use compare::{Incomparable, compare};
 pub use interpret::interpret;

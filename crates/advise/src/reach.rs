@@ -1,5 +1,6 @@
 //! How many pages an IOTLB reaches, and what is behind its reach.
 
+use lanemark_method::Method;
 use lanemark_record::{Answer, Finding, Record, Summary, Target, TargetKind};
 use lanemark_units::format_size;
 use std::fmt::Write as _;
@@ -17,13 +18,11 @@ pub(crate) fn reaches(record: &Record) -> Vec<Finding> {
     let is_emulated =
         |name: &str| record.targets.iter().any(|target| target.name == name && target.kind == TargetKind::Emulated);
     let asked = |answer: &&Answer| {
-        answer.question == QUESTION && !is_emulated(&answer.target) && answer.way.reach.stride_bytes.is_some()
+        answer.question == QUESTION && !is_emulated(&answer.target) && answer.method.reach().stride_bytes.is_some()
     };
     // What differs by the window alone, as it was asked.
     let alike = |one: &Answer, other: &Answer| {
-        let (mut one_way, mut other_way) = (one.way.clone(), other.way.clone());
-        (one_way.reach.window_bytes, other_way.reach.window_bytes) = (None, None);
-        one_way == other_way
+        anywhere(one) == anywhere(other)
             && (&one.target, one.size_bytes, one.alignment_bytes)
                 == (&other.target, other.size_bytes, other.alignment_bytes)
     };
@@ -37,15 +36,24 @@ pub(crate) fn reaches(record: &Record) -> Vec<Finding> {
     let found = groups.iter().filter_map(|group| {
         let first = group.first()?;
         let mut windows: Vec<(u64, Summary)> =
-            group.iter().filter_map(|answer| Some((answer.way.reach.window_bytes?, answer.latency_ns?))).collect();
+            group.iter().filter_map(|answer| Some((answer.method.reach().window_bytes?, answer.latency_ns?))).collect();
         windows.sort_by_key(|window| window.0);
         let target = record.targets.iter().find(|target| target.name == first.target);
-        let stride = first.way.reach.stride_bytes?;
+        let stride = first.method.reach().stride_bytes?;
         let kept_bytes = target.and_then(|target| kept_bytes(target, stride));
         let text = in_words(&windows, first.size_bytes, stride, kept_bytes)?;
         Some(Finding { question: QUESTION.to_owned(), target: first.target.clone(), text })
     });
     found.collect()
+}
+
+/// The method of an answer without its window.
+fn anywhere(answer: &Answer) -> Method {
+    let mut method = answer.method.clone();
+    if let Some(reach) = method.reach_mut() {
+        reach.window_bytes = None;
+    }
+    method
 }
 
 /// Where latency leaves one level, where it has reached the next, and how much higher that is.
@@ -133,7 +141,7 @@ fn in_words(windows: &[(u64, Summary)], bytes: u64, stride: u64, kept_bytes: Opt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixture::{answer, record, target};
+    use crate::fixture::{answer, dma, record, target};
     use lanemark_platform::Origin;
     use lanemark_record::{Quantity, Reach};
 
@@ -144,10 +152,10 @@ mod tests {
     /// Answers over 1, 2, 4, ... pages.
     fn of_levels(levels: &[&[f64]]) -> Record {
         let answers = levels.iter().enumerate().map(|(place, samples)| {
-            let mut answer = answer("", 64, None);
+            let mut answer = answer("8", 64, None);
             QUESTION.clone_into(&mut answer.question);
             let window_bytes = Some(4096 << place);
-            answer.way.reach = Reach { window_bytes, stride_bytes: Some(4096), ..Reach::default() };
+            answer.method = dma(Reach { window_bytes, stride_bytes: Some(4096), ..Reach::default() });
             (answer.quantity, answer.latency_ns) = (Quantity::RoundTripLatency, Summary::of(samples));
             answer
         });
@@ -199,7 +207,7 @@ mod tests {
     #[test]
     fn where_the_device_keeps_fewer_than_the_smallest_window_has_only_the_iommu_is_named() {
         let mut record = of_levels(&[&[600.0], &[600.0], &[680.0], &[680.0]]);
-        record.answers.retain(|answer| answer.way.reach.window_bytes != Some(4096));
+        record.answers.retain(|answer| answer.method.reach().window_bytes != Some(4096));
         let preset = lanemark_platform::preset("card-gen5-x16-iommu").unwrap().unwrap();
         for (entries, is_shown) in [("1", false), ("2", true)] {
             let origin = Origin::Assumed("a test".to_owned());
@@ -224,9 +232,9 @@ mod tests {
     #[test]
     fn reads_of_another_length_are_another_finding() {
         let of = |bytes: u64, window: u64, ns: f64| {
-            let mut answer = answer("", bytes, None);
+            let mut answer = answer("8", bytes, None);
             QUESTION.clone_into(&mut answer.question);
-            answer.way.reach = Reach { window_bytes: Some(window), stride_bytes: Some(4096), ..Reach::default() };
+            answer.method = dma(Reach { window_bytes: Some(window), stride_bytes: Some(4096), ..Reach::default() });
             answer.latency_ns = Summary::of(&[ns]);
             answer
         };
@@ -241,9 +249,9 @@ mod tests {
         assert!(texts(&[&[600.0]]).is_empty());
         let mut answers = Vec::new();
         for window in [4096, 8192] {
-            let mut answer = answer("", 64, None);
+            let mut answer = answer("8", 64, None);
             QUESTION.clone_into(&mut answer.question);
-            answer.way.reach = Reach { window_bytes: Some(window), stride_bytes: Some(4096), ..Reach::default() };
+            answer.method = dma(Reach { window_bytes: Some(window), stride_bytes: Some(4096), ..Reach::default() });
             answer.latency_ns = Summary::of(&[600.0 + window as f64]);
             answers.push(answer);
         }

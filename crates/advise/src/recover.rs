@@ -1,8 +1,8 @@
-//! How a card that no longer works is brought back while the machine runs, from an inventory alone.
+//! Recovery of a card that no longer works, while the machine runs, planned from an inventory alone.
 //!
-//! A card that is programmed through another cable drops its link. The port above notices: Surprise Down is fatal, a message goes
-//! to the root port, and the system acts on it, in the worst way by a panic, and a port with downstream port containment keeps
-//! the link down. So card and ports are told to report nothing first, and what their masks held is put back at the end. No
+//! Programming a card through a separate cable drops its link. The port above reports Surprise Down, a fatal error: a
+//! message goes to the root port, and the system reacts, at worst by a panic; a port with Downstream Port Containment keeps
+//! the link disabled. The plan therefore masks all errors of card and ports first, and restores the masks at the end. No
 //! command is run here.
 //!
 //! Source: PCI Express Base Specification 6.0, sections 3.2.1 and 6.2.3.2.2; Linux, `Documentation/ABI/testing/sysfs-bus-pci` (`remove`,
@@ -18,71 +18,71 @@ pub use steps::{Programming, recovery};
 use lanemark_inventory::{Address, Function, Inventory};
 use lanemark_wire::config::PortType;
 
-/// Why there is nothing to be done for a card.
+/// Reason why a card cannot be recovered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoRecovery {
-    /// Nothing is there.
-    #[error("there is no function {address} in {source_name}; it has {known}")]
+    /// No function has this address.
+    #[error("no function {address} in {source_name}; it has {known}")]
     NoFunction {
-        /// Which was asked for.
+        /// Requested address.
         address: Address,
-        /// Where.
+        /// Source of the inventory.
         source_name: String,
-        /// Which are there.
+        /// Available functions.
         known: String,
     },
-    /// It is no card.
-    #[error("{address} is a bridge and no card; {below}")]
+    /// The function is a bridge.
+    #[error("{address} is a bridge, not a card; {below}")]
     Bridge {
-        /// Which.
+        /// Address of the bridge.
         address: Address,
-        /// What is below it, in words.
+        /// Functions below it, in words.
         below: String,
     },
-    /// It is a virtual function.
+    /// The function is a virtual function.
     #[error(
-        "{address} is a virtual function, which goes and comes with its physical one: ask about that, mostly .0 of the same device"
+        "{address} is a virtual function, which is created by its physical function: recover that one, usually .0 of the same device"
     )]
     Virtual {
-        /// Which.
+        /// Address of the function.
         address: Address,
     },
-    /// It has no link.
+    /// The function has no link.
     #[error(
-        "{address} is integrated into the root complex: no port is above it and no link leads to it, so it cannot be taken out and found again; reset it through its driver, or restart the machine"
+        "{address} is integrated into the root complex: there is no port above it and no link to it, so it cannot be removed and found by a rescan; reset it through its driver, or reboot"
     )]
     Integrated {
-        /// Which.
+        /// Address of the function.
         address: Address,
     },
-    /// It is no PCI Express.
+    /// The function is not PCI Express.
     #[error(
-        "{address} is conventional PCI: it has no link that comes up again, and no advanced error reporting; restart the machine"
+        "{address} is conventional PCI: it has no link that can be retrained, and no Advanced Error Reporting; reboot the machine"
     )]
     Conventional {
-        /// Which.
+        /// Address of the function.
         address: Address,
     },
-    /// The port above it was not seen.
+    /// The port above the card was not seen.
     #[error(
-        "no port above {address} is in {source_name}: whose errors to mask and which bus to scan is not known; bring all functions of the machine (lspci -xxxx without -s, or the tar that the guide says how to make)"
+        "{source_name} contains no port above {address}, so the errors to mask and the bus to rescan are unknown; include all functions of the machine (lspci -xxxx without -s, or a tar made as in the guide)"
     )]
     NoPort {
-        /// Which.
+        /// Address of the function.
         address: Address,
-        /// Where.
+        /// Source of the inventory.
         source_name: String,
     },
 }
 
-/// A card: its functions, and the ports between it and the processors, the nearest first.
+/// Functions of a card, and the ports between it and the root complex, the nearest first.
 pub(crate) struct Card<'a> {
     functions: Vec<&'a Function>,
     ports: Vec<&'a Function>,
 }
 
-/// Addresses that are shown where there are more.
+/// Maximum number of addresses in a message.
 const MOST_SHOWN: usize = 8;
 
 fn listed(addresses: &[Address]) -> String {
@@ -106,7 +106,7 @@ impl<'a> Card<'a> {
         if function.is_bridge() || function.class.known().is_some_and(|class| class.base() == BRIDGES) {
             let below: Vec<Address> = tree.children(place).iter().map(|child| all[*child].address).collect();
             let below = match below.len() {
-                0 => "nothing is below it".to_owned(),
+                0 => "no function is below it".to_owned(),
                 _ => format!("below it: {}", listed(&below)),
             };
             return Err(NoRecovery::Bridge { address, below });
@@ -125,7 +125,7 @@ impl<'a> Card<'a> {
         Ok(Card { functions: functions.collect(), ports: tree.path_up(above).map(|port| &all[port]).collect() })
     }
 
-    /// The port right above it.
+    /// Port directly above the card.
     fn port(&self) -> Address {
         self.ports[0].address
     }

@@ -1,5 +1,6 @@
 //! What a runtime asks for memory that kernels are given, and what runs of copies took.
 
+use lanemark_method::Method;
 use lanemark_record::{Answer, Detail, Finding, Record, Runs, TargetKind};
 use lanemark_units::format_size;
 
@@ -7,7 +8,8 @@ use lanemark_units::format_size;
 /// said.
 pub(crate) fn accessors(record: &Record) -> Vec<Finding> {
     let found = record.answers.iter().filter_map(|answer| {
-        let memory = answer.way.through.strip_prefix("argument_")?.replace('_', " ");
+        let Method::Argument { allocation, .. } = answer.method else { return None };
+        let memory = allocation.name().replace('_', " ");
         let (fit, slope) = (answer.fit?, answer.latency_ns?);
         let kind = record.targets.iter().find(|target| target.name == answer.target).map(|target| target.kind);
         let added = format!("{} on top of {}", time(slope.median), time(fit.fixed_ns));
@@ -53,8 +55,11 @@ pub(crate) fn runs(record: &Record) -> Vec<Finding> {
             times => format!(" (a whole run has {}, {times} times as many)", runs.whole_copies),
         };
         let each = group.iter().map(|(answer, runs)| {
-            let memory = answer.way.through.trim_start_matches("runtime_").trim_end_matches("to_device");
-            let memory = if memory.is_empty() { "buffer" } else { memory.trim_end_matches('_') }.replace('_', " ");
+            let memory = if let Method::RuntimeCopy { allocation, .. } = answer.method {
+                allocation.name().replace('_', " ")
+            } else {
+                answer.method.to_string()
+            };
             let (median, shortest, longest) =
                 (seconds(runs.median_s), seconds(runs.shortest_s), seconds(runs.longest_s));
             if runs.runs == 1 {
@@ -83,19 +88,22 @@ fn time(ns: f64) -> String {
 mod tests {
     use super::*;
     use crate::fixture;
+    use lanemark_method::{Allocation, CopyDirection, HostWait};
     use lanemark_record::{LineFit, Summary};
 
-    fn slope(through: &str, slopes: &[f64]) -> Answer {
-        let mut answer = fixture::answer("event", 0, None);
-        through.clone_into(&mut answer.way.through);
-        answer.latency_ns = Summary::of(slopes);
-        answer.fit = Some(LineFit { per_call_ns: 1.0, fixed_ns: 5000.0, r_squared: 1.0 });
-        answer
+    fn slope(allocation: Allocation, slopes: &[f64]) -> Answer {
+        Answer {
+            method: Method::Argument { wait: HostWait::Event, allocation },
+            latency_ns: Summary::of(slopes),
+            fit: Some(LineFit { per_call_ns: 1.0, fixed_ns: 5000.0, r_squared: 1.0 }),
+            ..fixture::answer("8", 0, None)
+        }
     }
 
     #[test]
     fn an_argument_costs_something_only_if_all_of_its_interval_is_above_nothing() {
-        let text = |slopes: &[f64]| accessors(&fixture::record(vec![slope("argument_buffer", slopes)]))[0].text.clone();
+        let text =
+            |slopes: &[f64]| accessors(&fixture::record(vec![slope(Allocation::Buffer, slopes)]))[0].text.clone();
         let above = text(&[300.0; 9]);
         assert!(
             above.starts_with("each buffer argument makes a launch longer")
@@ -106,28 +114,31 @@ mod tests {
         assert!(text(&[0.0]).starts_with("a launch takes no longer"));
         let on = |kind| {
             let targets = vec![fixture::target(kind)];
-            accessors(&Record { targets, ..fixture::record(vec![slope("argument_usm", &[300.0])]) })
+            accessors(&Record { targets, ..fixture::record(vec![slope(Allocation::Device, &[300.0])]) })
         };
         assert!(on(TargetKind::Simulated)[0].text.starts_with("each usm argument"));
         assert!(on(TargetKind::Real)[0].text.contains("too seldom to tell"));
         assert!(on(TargetKind::Emulated).is_empty());
-        assert!(accessors(&fixture::record(vec![slope("launch_1", &[1.0])])).is_empty());
+        let launch = Method::Launch { kernels: 1, wait: HostWait::Event, arguments: None, pinned: true };
+        let launched = Answer { method: launch, ..slope(Allocation::Buffer, &[1.0]) };
+        assert!(accessors(&fixture::record(vec![launched])).is_empty());
     }
 
     #[test]
     fn runs_of_one_size_stand_side_by_side_with_their_spread_and_how_much_of_a_whole_run_they_are() {
-        let run = |through: &str, size, copies, median_s| {
-            let mut answer = fixture::answer("event", size, None);
-            through.clone_into(&mut answer.way.through);
+        let run = |allocation, size, copies, median_s| {
+            let mut answer = fixture::answer("8", size, None);
+            let (direction, wait) = (CopyDirection::ToDevice, HostWait::Event);
+            answer.method = Method::RuntimeCopy { direction, wait, allocation };
             let (shortest_s, longest_s) = (median_s / 2.0, median_s * 4.0);
             let runs = Runs { copies, whole_copies: 100_000, runs: 8, shortest_s, median_s, longest_s };
             answer.detail = Some(Detail::Runs(runs));
             answer
         };
         let answers = vec![
-            run("runtime_to_device", 80_000, 1000, 0.25),
-            run("runtime_host_usm_to_device", 80_000, 1000, 0.5),
-            run("runtime_to_device", 4096, 100_000, 30.0),
+            run(Allocation::Buffer, 80_000, 1000, 0.25),
+            run(Allocation::Host, 80_000, 1000, 0.5),
+            run(Allocation::Buffer, 4096, 100_000, 30.0),
         ];
         let found: Vec<String> = runs(&fixture::record(answers)).into_iter().map(|finding| finding.text).collect();
         assert_eq!(

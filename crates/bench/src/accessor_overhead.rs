@@ -8,7 +8,7 @@
 //! accessor for each launch.
 //! Spoiled by: what spoils [`launch_latency`](crate::launch_latency); a launch that takes longer at times than all arguments together.
 
-use crate::case::{Axes, Case, Through};
+use crate::case::{Axes, Case};
 use crate::effort::Effort;
 use crate::error::BenchError;
 use crate::line_fit::line_of_plans;
@@ -17,7 +17,8 @@ use crate::needs;
 use crate::question::{Question, Watch};
 use crate::rounds::Wanted;
 use crate::sampling::{answer, measure, measure_together, plan_for};
-use lanemark_machine::{Allocation, Arguments, Facts, HostWait, Launch, Machine, Op, Plan, Verb};
+use lanemark_machine::{Allocation, Arguments, Facts, HostWait, Launch, Machine, Op, Plan};
+use lanemark_method::Method;
 use lanemark_record::{Answer, LEAST_SAMPLES, Quantity};
 use lanemark_units::Ticks;
 
@@ -51,21 +52,20 @@ fn cases(facts: &Facts, _: &Axes) -> Vec<Case> {
     let mut cases = vec![launch(Arguments::NONE)];
     for allocation in ALLOCATIONS.into_iter().filter(|one| runtime.allocations.contains(one)) {
         cases.extend(COUNTS.map(|count| launch(Arguments { count, allocation })));
-        cases.push(Case::of_runtime(Verb::Store, 0, Through::Argument { told: TOLD, allocation }));
+        cases.push(Case::of_runtime(0, Method::Argument { wait: TOLD, allocation }));
     }
     cases
 }
 
 fn launch(arguments: Arguments) -> Case {
-    Case::of_runtime(Verb::Store, 0, Through::Launch(Launch { kernels: 1, told: TOLD, arguments }))
+    let arguments = Some(arguments).filter(|arguments| *arguments != Arguments::NONE);
+    Case::of_runtime(0, Method::Launch { kernels: 1, wait: TOLD, arguments, pinned: true })
 }
 
 /// Of one more argument: the plan of the launch with none, which others are held against.
 fn plan(case: &Case, passes: u64) -> Plan {
-    let launch = match case.through {
-        Through::Launch(launch) => launch,
-        _ => Launch { kernels: 1, told: TOLD, arguments: Arguments::NONE },
-    };
+    let arguments = if let Method::Launch { arguments, .. } = case.method { arguments } else { None };
+    let launch = Launch { kernels: 1, told: TOLD, arguments: arguments.unwrap_or(Arguments::NONE) };
     // The first launches of a kernel build what no later one needs.
     Plan { warmup_passes: 1, ..Plan::on_one_core(vec![Op::Launch(launch)], passes) }
 }
@@ -78,7 +78,7 @@ fn ask(
     _: Watch<'_>,
 ) -> Result<Answer, BenchError> {
     let time_base = machine.facts().time_base;
-    if let Through::Argument { allocation, .. } = case.through {
+    if let Method::Argument { allocation, .. } = case.method {
         return by_line(question, machine, case, allocation, effort);
     }
     let plan = plan_for(question, case, time_base, effort);
@@ -132,23 +132,27 @@ mod tests {
     use crate::runtime_fixture::{Runtime, facts};
 
     fn ways(allocations: &[Allocation]) -> Vec<String> {
-        cases(&facts(allocations), &Axes::default()).iter().map(|case| case.way().through).collect()
+        cases(&facts(allocations), &Axes::default()).iter().map(|case| case.method.to_string()).collect()
     }
 
     #[test]
     fn buffers_and_usm_are_asked_for_as_far_as_there_are_any() {
-        let buffers = ["launch_1", "launch_1_with_1_buffer", "launch_1_with_2_buffer", "launch_1_with_4_buffer"];
+        let buffers = ["launch", "launch with 1 buffer", "launch with 2 buffer", "launch with 4 buffer"]
+            .map(|launch| format!("{launch}, wait by event"));
         let all = ways(&[Allocation::Buffer, Allocation::Mapped]);
-        assert_eq!((all.len(), &all[..4]), (7, &buffers.map(str::to_owned)[..]));
+        assert_eq!((all.len(), &all[..4]), (7, &buffers[..]));
         let all = ways(&Allocation::ALL);
-        assert_eq!((all.len(), &*all[6], &*all[12]), (13, "argument_buffer", "argument_usm"));
+        assert_eq!(
+            (all.len(), &*all[6], &*all[12]),
+            (13, "one more buffer argument, wait by event", "one more usm argument, wait by event")
+        );
     }
 
     #[test]
     fn one_more_argument_costs_the_slope_whatever_a_launch_without_any_takes() {
         let mut runtime = Runtime::new(&Allocation::ALL);
         let mut answered = |allocation| {
-            let case = Case::of_runtime(Verb::Store, 0, Through::Argument { told: TOLD, allocation });
+            let case = Case::of_runtime(0, Method::Argument { wait: TOLD, allocation });
             let answer = ask(&QUESTION, &mut runtime, &case, &Effort::default(), &mut |_| true).unwrap();
             (answer.fit.unwrap(), answer.latency_ns.unwrap().median, answer.raw.len())
         };

@@ -8,7 +8,7 @@
 //! lines may take of the cache, and as the whole of it, half and twice as long. What a device wrote is found as far as its share
 //! reaches.
 
-use crate::case::{Axes, Case, Through};
+use crate::case::{Axes, Case};
 use crate::dma;
 use crate::needs;
 use crate::question::Question;
@@ -66,9 +66,8 @@ fn windows(cache: &CacheFacts) -> Vec<u64> {
 }
 
 fn places(case: &Case) -> u64 {
-    let Through::Dma { window, .. } = case.through else { return 1 };
-    let stride = case.reach.stride_bytes.map_or(case.size, |stride| stride.max(case.size));
-    (window.saturating_sub(case.alignment) / stride.max(1)).max(1)
+    let stride = case.reach().stride_bytes.map_or(case.size, |stride| stride.max(case.size));
+    (case.window.saturating_sub(case.alignment) / stride.max(1)).max(1)
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
-//! Where the thread runs that calls a runtime.
+//! The cores that threads run on.
 
 use crate::measured::Measured;
 use lanemark_machine::{Facts, Lane, Placement, Plan, TimeBase};
-use lanemark_record::{CallerCores, CpuSamples};
+use lanemark_record::{CallerCores, CorePair, CpuSamples};
 use std::collections::BTreeMap;
 
-/// Where the thread runs that asks.
+/// The cores that a case runs on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Caller {
     /// On the cores that the question's plan names.
@@ -15,6 +15,8 @@ pub enum Caller {
     Core(u32),
     /// Wherever the system puts it.
     Unpinned,
+    /// On two cores, one of which answers the other.
+    Between(CorePair),
 }
 
 /// Cores that a thread is to call from.
@@ -44,7 +46,7 @@ impl Caller {
     /// The plan of one lane, called from here.
     pub(crate) fn calling(self, plan: Plan) -> Plan {
         match self {
-            Caller::AsPlanned => plan,
+            Caller::AsPlanned | Caller::Between(_) => plan,
             Caller::Core(core) => {
                 let lanes = plan.lanes.into_iter().map(|lane| Lane { core, ..lane }).collect();
                 Plan { lanes, ..plan }
@@ -53,10 +55,18 @@ impl Caller {
         }
     }
 
+    /// The two cores of an exchange; `None` where there are not two.
+    pub(crate) const fn pair(self) -> Option<CorePair> {
+        match self {
+            Caller::Between(pair) => Some(pair),
+            Caller::AsPlanned | Caller::Core(_) | Caller::Unpinned => None,
+        }
+    }
+
     /// As records show it: what was asked for, and where the samples that count were taken.
     pub(crate) fn cores(self, measured: &Measured) -> Option<CallerCores> {
         let core = match self {
-            Caller::AsPlanned => return None,
+            Caller::AsPlanned | Caller::Between(_) => return None,
             Caller::Core(core) => Some(core),
             Caller::Unpinned => None,
         };

@@ -10,10 +10,11 @@
 //! go when it reads them is not seen, and what a device has written is in no cache, which a coherent device may do better.
 //! Where time is real, the last of these is made so before each sample, whose only pass it is: a small one is as exact as the timer.
 
-use crate::case::{Axes, Case, Through};
+use crate::case::{Axes, Case};
 use crate::needs;
 use crate::question::Question;
 use lanemark_machine::{BufferHandoff, Facts, Op, Plan, Verb};
+use lanemark_method::{CopyDirection, Method};
 use lanemark_record::Quantity;
 use lanemark_units::Ticks;
 
@@ -47,16 +48,17 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
             if (BufferHandoff { verb, discipline, bytes: BufferHandoff::LINE_BYTES }).nonsense().is_some() {
                 continue;
             }
-            let of_nothing = Case::of_nothing(facts, Through::Shared(discipline));
-            cases.extend(sizes.iter().filter_map(|size| Some(Case { verb, size: *size, ..of_nothing.clone()? })));
+            let of_nothing =
+                Case::of_nothing(facts, Method::SharedBuffer { direction: CopyDirection::of(verb), discipline });
+            cases.extend(sizes.iter().filter_map(|size| Some(Case { size: *size, ..of_nothing.clone()? })));
         }
     }
     cases
 }
 
 fn handover(case: &Case) -> Option<BufferHandoff> {
-    let Through::Shared(discipline) = case.through else { return None };
-    Some(BufferHandoff { verb: case.verb, discipline, bytes: case.size })
+    let Method::SharedBuffer { direction, discipline } = case.method else { return None };
+    Some(BufferHandoff { verb: direction.verb(), discipline, bytes: case.size })
 }
 
 fn plan(case: &Case, passes: u64) -> Plan {
@@ -109,10 +111,15 @@ mod tests {
     #[test]
     fn what_a_device_wrote_is_found_by_the_only_pass_of_a_sample_and_all_else_after_a_pass_that_does_not_count() {
         for case in cases(&facts(&Discipline::ALL), &Axes::default()) {
-            let is_written = case.way().through == "shared_from_device"
-                && matches!(case.through, Through::Shared(Discipline::Coherent | Discipline::Bounced));
-            assert_eq!((QUESTION.most_passes)(&case) == 1, is_written, "{}", case.way());
-            assert_eq!(plan(&case, 3).warmup_passes, u64::from(!is_written), "{}", case.way());
+            let is_written = matches!(
+                case.method,
+                Method::SharedBuffer {
+                    direction: CopyDirection::FromDevice,
+                    discipline: Discipline::Coherent | Discipline::Bounced
+                }
+            );
+            assert_eq!((QUESTION.most_passes)(&case) == 1, is_written, "{}", case.method);
+            assert_eq!(plan(&case, 3).warmup_passes, u64::from(!is_written), "{}", case.method);
         }
     }
 

@@ -1,8 +1,9 @@
-//! What kernels are asked to do, and its name in records.
+//! What kernels compute, and its parameters in records.
 
-use crate::case::{Case, Through};
+use crate::case::Case;
 use lanemark_compute::{Csr, Work};
-use lanemark_machine::{Compute, HostWait, Op, Plan, Verb};
+use lanemark_machine::{Compute, HostWait, Op, Plan};
+use lanemark_method::{ComputeWork, Method};
 use std::sync::Arc;
 
 /// A matrix and what people call it.
@@ -24,41 +25,31 @@ pub struct Computation {
 }
 
 impl Computation {
-    /// As records name it.
-    pub(crate) fn through(&self) -> String {
-        let several = |count: u32, one: &str| if count == 1 { format!("1_{one}") } else { format!("{count}_{one}s") };
+    /// Its parameters, as a method has them.
+    fn parameters(&self) -> ComputeWork {
         match &self.work {
-            Work::StreamCopy(copy) => {
-                let loop_of = match copy.vector_words {
-                    1 => "plain".to_owned(),
-                    words => format!("vectors_of_{words}"),
-                };
-                let apart = match copy.stride_bytes {
-                    8 => String::new(),
-                    bytes => format!("_every_{bytes}_B"),
-                };
-                let ports = match copy.first_port {
-                    0 => several(copy.ports, "port"),
-                    first => format!("{}_from_{first}_on", several(copy.ports, "port")),
-                };
-                format!("compute_stream_copy_{ports}_{loop_of}{apart}")
-            }
+            Work::StreamCopy(copy) => ComputeWork::StreamCopy {
+                ports: copy.ports,
+                first_port: copy.first_port,
+                vector_words: copy.vector_words,
+                stride_bytes: copy.stride_bytes,
+            },
             Work::Spmv(spmv) => {
-                let (kernels, ports) = (several(spmv.kernels, "kernel"), several(spmv.ports_each, "port"));
-                format!("compute_spmv_{}_{kernels}_{ports}_each", self.matrix)
+                ComputeWork::Spmv { matrix: self.matrix.clone(), kernels: spmv.kernels, ports_each: spmv.ports_each }
             }
         }
     }
 
     /// The case that asks for it, of so many bytes.
     pub(crate) fn case(self, size: u64) -> Case {
-        Case { computation: Some(self), ..Case::of_runtime(Verb::Load, size, Through::Compute(HostWait::Finish)) }
+        let method = Method::Compute { work: self.parameters(), wait: HostWait::Finish };
+        Case { computation: Some(self), ..Case::of_runtime(size, method) }
     }
 }
 
 /// What a case of kernels becomes.
 pub(crate) fn plan(case: &Case, passes: u64) -> Plan {
-    let told = if let Through::Compute(told) = case.through { told } else { HostWait::Finish };
+    let told = if let Method::Compute { wait, .. } = case.method { wait } else { HostWait::Finish };
     let compute = case.computation.iter().map(|asked| Op::Compute(Compute { work: asked.work.clone(), told }));
     Plan::on_one_core(compute.collect(), passes)
 }

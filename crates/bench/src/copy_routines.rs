@@ -12,11 +12,11 @@
 //! Method: gdrcopy has seven such routines and picks by CPUID, which on the processor this was written on is 6 to 13 %
 //! slower than its own best.
 
-use crate::caller::Caller;
-use crate::case::{Axes, Case, Through};
+use crate::case::{Axes, Case};
 use crate::question::Question;
 use lanemark_machine::{Access, BlockCopy, Facts, Op, Plan, Span, Verb, Width};
-use lanemark_record::{Quantity, Reach};
+use lanemark_method::{AccessPath, CoreAccess};
+use lanemark_record::Quantity;
 use lanemark_units::MemoryType;
 
 /// The catalogue row.
@@ -28,7 +28,7 @@ pub const QUESTION: Question = Question {
     plan,
     simulated_passes: |_| 1,
     // A second pass would find what the first left in the cache.
-    most_passes: |case| if case.through == (Through::Copy { is_cold: true }) { 1 } else { 4096 },
+    most_passes: |case| if is_cold(case) { 1 } else { 4096 },
     accesses_per_pass: copies,
     ask: None,
     is_usual: false,
@@ -60,27 +60,16 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     let alignments = axes.alignments.clone().unwrap_or_else(|| vec![0]);
     let mut cases = Vec::new();
     for memory_type in memory_types {
-        let ways: &[Through] = match memory_type {
-            MemoryType::Wb => &[Through::Copy { is_cold: false }, Through::Copy { is_cold: true }],
-            _ => &[Through::User],
+        let paths: &[AccessPath] = match memory_type {
+            MemoryType::Wb => &[AccessPath::HotCopy, AccessPath::ColdCopy],
+            _ => &[AccessPath::Pointer],
         };
-        for &through in ways {
+        for &path in paths {
             for &access in &accesses {
+                let core = CoreAccess { path, verb: Verb::Store, memory_type, access, fence: None };
                 for &alignment in &alignments {
-                    cases.extend(axes.sizes_in(region).into_iter().map(|size| Case {
-                        verb: Verb::Store,
-                        access,
-                        memory_type,
-                        fence: None,
-                        size,
-                        alignment,
-                        region: region.at,
-                        flows: Vec::new(),
-                        through,
-                        reach: Reach::default(),
-                        computation: None,
-                        caller: Caller::AsPlanned,
-                    }));
+                    let of_size = |size| Case { alignment, ..Case::of_core(core, region.at, size) };
+                    cases.extend(axes.sizes_in(region).into_iter().map(of_size));
                 }
             }
         }
@@ -88,22 +77,20 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     cases
 }
 
+fn is_cold(case: &Case) -> bool {
+    case.path() == Some(AccessPath::ColdCopy)
+}
+
 /// Copies in one pass.
 fn copies(case: &Case) -> u64 {
-    match case.through {
-        Through::Copy { is_cold: true } => (ZONE / case.size.max(1)).max(1),
-        _ => 1,
-    }
+    if is_cold(case) { (ZONE / case.size.max(1)).max(1) } else { 1 }
 }
 
 fn plan(case: &Case, passes: u64) -> Plan {
     let zone = Span { len: case.size * copies(case), ..case.span() };
-    let copy = Op::Copy(BlockCopy { access: case.access, zone, block_bytes: case.size });
-    let before = match case.through {
-        Through::Copy { is_cold: true } => vec![Op::FlushLines(zone)],
-        _ => Vec::new(),
-    };
+    let copy = Op::Copy(BlockCopy { access: case.access(), zone, block_bytes: case.size });
+    let before = if is_cold(case) { vec![Op::FlushLines(zone)] } else { Vec::new() };
     // What somebody else left in the caches is not this copy's affair.
-    let warmup_passes = u64::from(case.through != Through::Copy { is_cold: true });
+    let warmup_passes = u64::from(!is_cold(case));
     Plan { before, warmup_passes, ..Plan::on_one_core(vec![copy], passes) }
 }

@@ -18,13 +18,14 @@
 //! Method: core-to-core-latency, whose matrix anybody understands, with a median over many samples and its spread.
 
 use crate::caller::Caller;
-use crate::case::{Axes, Case, Through};
+use crate::case::{Axes, Case};
 use crate::needs;
 use crate::question::{LeftOut, Question};
 use lanemark_machine::{
     Access, Channel, Facts, Fence, Lane, LineSource, Op, Plan, Span, Stream, TimeBase, Verb, Width,
 };
-use lanemark_record::{CorePair, Quantity, Reach};
+use lanemark_method::{Lines, Method};
+use lanemark_record::{CorePair, Quantity};
 use lanemark_units::{BarOffset, MemoryType};
 
 /// The catalogue row.
@@ -36,9 +37,9 @@ pub const QUESTION: Question = Question {
     plan,
     simulated_passes: |_| 8,
     // A line of memory is dropped before a sample: a second pass would find it in a cache.
-    most_passes: |case| if case.through == Through::Memory { 1 } else { MESSAGES },
+    most_passes: |case| if is_flushed(case) { 1 } else { MESSAGES },
     // Of messages one there, one back.
-    accesses_per_pass: |case| if matches!(case.through, Through::Lines { .. }) { 2 } else { 1 },
+    accesses_per_pass: |case| if matches!(case.method, Method::CacheLines { .. }) { 2 } else { 1 },
     ask: None,
     is_usual: false,
     left_out,
@@ -50,6 +51,8 @@ const MOST_CORES: u32 = 12;
 /// first sample that waits for the other thread's turn takes milliseconds. As long as both threads have their turn,
 /// hundreds of samples this short are taken undisturbed.
 const MESSAGES: u64 = 32;
+/// Bytes of a line.
+const LINE: u64 = 64;
 /// Bytes between two lines, so that no prefetcher takes one for the other's neighbour.
 const APART: u64 = 4096;
 
@@ -82,57 +85,60 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
         cores[place + 1..].iter().map(|to_core| CorePair { from_core: *from_core, to_core: *to_core })
     });
     let eight = Access::Plain(Width::B8);
-    let ways = [(eight, false), (eight, true), (Access::NonTemporal(Width::B8), false), (Access::Movdir64b, false)];
+    let nt8 = Access::NonTemporal(Width::B8);
+    let ways = [(eight, Lines::One), (eight, Lines::Two), (nt8, Lines::One), (Access::Movdir64b, Lines::One)];
     let wanted = |access: &Access| match &axes.accesses {
         Some(named) => named.contains(access),
         None => facts.stores.contains(access),
     };
-    let case = |verb, access: Access, size, through| Case {
-        verb,
-        access,
-        memory_type: *memory_type,
-        fence: None,
-        size,
-        alignment: 0,
+    let load = |source, window| Case {
         region: region.at,
-        flows: Vec::new(),
-        through,
-        reach: Reach::default(),
-        computation: None,
-        caller: Caller::AsPlanned,
+        window,
+        ..Case::of_runtime(LineSource::LOAD_BYTES, Method::LineLoad { source })
     };
     let memory = wanted(&eight) && cores.len() > 1 && *memory_type == MemoryType::Wb;
-    let memory = memory.then(|| case(Verb::Load, eight, 8, Through::Memory));
+    let memory = memory.then(|| load(LineSource::Memory, LINE));
     let line_sources = facts.line_sources.iter().filter(|_| wanted(&eight) && cores.len() > 1);
-    let loads = line_sources.map(|holder| Case {
-        memory_type: MemoryType::Wb,
-        ..case(Verb::Load, eight, LineSource::LOAD_BYTES, Through::LoadFrom(*holder))
-    });
+    let loads = line_sources.map(|source| load(*source, 0));
     pairs
         .flat_map(|pair| ways.into_iter().filter(|way| wanted(&way.0)).map(move |way| (pair, way)))
-        .map(|(pair, (access, is_two))| {
+        .map(|(pair, (access, lines))| {
             let size = access.width().map_or(8, Width::bytes);
-            case(Verb::Store, access, size, Through::Lines { pair, is_two })
+            let method = Method::CacheLines { memory_type: *memory_type, access, lines };
+            Case { region: region.at, caller: Caller::Between(pair), ..Case::of_runtime(size, method) }
         })
         .chain(memory)
         .chain(loads)
         .collect()
 }
 
+/// Whether the line is flushed from all caches before it is loaded, instead of being where a simulation puts it.
+fn is_flushed(case: &Case) -> bool {
+    matches!(case.method, Method::LineLoad { .. }) && case.window > 0
+}
+
 fn plan(case: &Case, passes: u64) -> Plan {
-    if let Through::LoadFrom(holder) = case.through {
-        return Plan::on_one_core(vec![Op::LoadFrom(holder)], passes);
-    }
-    let Through::Lines { pair, is_two } = case.through else {
-        let load = Stream { fence_each: Some(Fence::Lfence), ..Stream::over(case.verb, case.access, case.span()) };
-        let before = vec![Op::FlushLines(case.span())];
-        return Plan { before, ..Plan::on_one_core(vec![Op::Stream(load)], passes) };
+    let (lines, pair) = match (&case.method, case.caller) {
+        (Method::CacheLines { lines, .. }, Caller::Between(pair)) => (*lines, pair),
+        (Method::LineLoad { source }, _) if !is_flushed(case) => {
+            return Plan::on_one_core(vec![Op::LoadFrom(*source)], passes);
+        }
+        _ => {
+            let stream = Stream::over(Verb::Load, case.access(), case.span());
+            let load = Stream { fence_each: Some(Fence::Lfence), ..stream };
+            let before = vec![Op::FlushLines(case.span())];
+            return Plan { before, ..Plan::on_one_core(vec![Op::Stream(load)], passes) };
+        }
     };
     let line = |offset| {
         let at = BarOffset { offset: case.region.offset + offset, ..case.region };
-        Channel::Line { access: case.access, span: Span { at, len: 64, memory_type: case.memory_type } }
+        Channel::Line { access: case.access(), span: Span { at, len: LINE, memory_type: case.memory_type() } }
     };
-    exchange(pair, line(0), line(if is_two { APART } else { 0 }), passes.max(MESSAGES))
+    let back = match lines {
+        Lines::One => 0,
+        Lines::Two => APART,
+    };
+    exchange(pair, line(0), line(back), passes.max(MESSAGES))
 }
 
 /// Two lanes that tell each other, one message each way a pass.
@@ -185,9 +191,9 @@ mod tests {
 
     #[test]
     fn two_lines_are_a_page_apart_and_one_is_the_same_for_both_ways() {
-        let spans = |is_two| {
+        let spans = |lines| {
             let mut cases = cases(&facts(2), &Axes::default());
-            cases.retain(|case| matches!(case.through, Through::Lines { is_two: two, .. } if two == is_two));
+            cases.retain(|case| matches!(case.method, Method::CacheLines { lines: of, .. } if of == lines));
             let plan = plan(&cases[0], 7);
             assert_eq!(plan.passes, MESSAGES);
             let offset = |op: &Op| match op {
@@ -196,8 +202,8 @@ mod tests {
             };
             plan.lanes.iter().map(|lane| lane.body.iter().map(offset).collect::<Vec<_>>()).collect::<Vec<_>>()
         };
-        assert_eq!(spans(false), [[0, 0], [0, 0]]);
-        assert_eq!(spans(true), [[0, 4096], [0, 4096]]);
+        assert_eq!(spans(Lines::One), [[0, 0], [0, 0]]);
+        assert_eq!(spans(Lines::Two), [[0, 4096], [0, 4096]]);
     }
 
     #[test]
@@ -205,7 +211,7 @@ mod tests {
         let known = |line_sources: &[LineSource], cores| {
             let facts = Facts { time_base: TimeBase::Simulated, line_sources: line_sources.to_vec(), ..facts(cores) };
             let all = cases(&Facts { memory_types: vec![MemoryType::Uc], ..facts }, &Axes::default());
-            all.iter().filter(|case| case.verb == Verb::Load).map(|case| case.way().to_string()).collect::<Vec<_>>()
+            all.iter().filter(|case| case.verb() == Verb::Load).map(|case| case.method.to_string()).collect::<Vec<_>>()
         };
         assert_eq!(
             known(&LineSource::ALL, 2),

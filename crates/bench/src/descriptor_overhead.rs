@@ -8,7 +8,7 @@
 //! Method: a whole call, minus the same transfer timed by the device itself; of several threads, each on a channel of its own, until
 //! the last of them knows, minus as many transfers on as many channels.
 
-use crate::case::{Case, Through};
+use crate::case::Case;
 use crate::dma;
 use crate::dma_call::{self, Asked, WRITTEN};
 use crate::effort::Effort;
@@ -18,6 +18,7 @@ use crate::question::{Question, Watch};
 use crate::rounds::Wanted;
 use crate::sampling::{answer, measure_together};
 use lanemark_machine::{Completion, Descriptors, Machine, Share, Verb};
+use lanemark_method::Method;
 use lanemark_record::{Answer, Quantity};
 use lanemark_units::MemoryType;
 
@@ -52,10 +53,10 @@ fn ask(
     effort: &Effort,
     _: Watch<'_>,
 ) -> Result<Answer, BenchError> {
-    let Through::DmaCall { window, .. } = case.through else {
+    let Method::DmaCall { flows, reach, .. } = case.method.clone() else {
         return Err(BenchError::TooFewPoints { question: question.name });
     };
-    let alone = Case { through: Through::Dma { window, outstanding: None }, ..case.clone() };
+    let alone = Case { method: Method::Dma { flows, outstanding: None, reach }, ..case.clone() };
     let wanted = [("call", dma_call::plan(case, 1)), ("device alone", dma::plan(&alone, u64::from(case.threads()), 1))]
         .map(|(name, plan)| Wanted { name: name.to_owned(), plan, most_passes: (question.most_passes)(case) });
     let mut measured = measure_together(machine, wanted.into(), effort)?;

@@ -1,11 +1,12 @@
 //! What the questions about a device's own transfers have in common.
 
 use crate::caller::Caller;
-use crate::case::{Axes, Case, Through};
+use crate::case::{Axes, Case};
 use crate::question::{LeftOut, Question};
-use lanemark_machine::{Access, Facts, Flow, Lane, OnChannels, Op, Peer, Plan, Transfer, Verb, Width, WriteRead};
-use lanemark_record::{Quantity, Reach, Socket};
-use lanemark_units::{BarOffset, MemoryType};
+use lanemark_machine::{Facts, Flow, Lane, OnChannels, Op, Peer, Plan, Transfer, Verb, WriteRead};
+use lanemark_method::{Method, Reach, Socket};
+use lanemark_record::Quantity;
+use lanemark_units::BarOffset;
 
 /// Bytes gone over at the most, where the size allows it: more than a second-level cache, less than a third-level one.
 pub(crate) const WINDOW: u64 = 4 << 20;
@@ -50,17 +51,13 @@ pub(crate) fn cases(facts: &Facts, axes: &Axes, flows: &[Flow], outstanding: Opt
             if axes.sizes.is_none() && reach > room {
                 continue;
             }
+            let method = Method::Dma { flows: flows.to_vec(), outstanding, reach: axes.reach };
             cases.push(Case {
-                verb: first.verb,
-                access: Access::Plain(Width::B64),
-                memory_type: MemoryType::Wb,
-                fence: None,
+                method,
                 size,
                 alignment,
                 region,
-                flows: flows.to_vec(),
-                through: Through::Dma { window: reach.max(usual_window), outstanding },
-                reach: axes.reach,
+                window: reach.max(usual_window),
                 computation: None,
                 caller: Caller::AsPlanned,
             });
@@ -139,7 +136,7 @@ pub(crate) fn plan(case: &Case, count: u64, passes: u64) -> Plan {
 
 /// A transfer, on as many channels as somebody asked for.
 fn step(case: &Case, transfer: Transfer) -> Op {
-    match case.reach.channels {
+    match case.reach().channels {
         Some(channels) => Op::OnChannels(OnChannels { transfer, channels }),
         None => Op::Transfer(transfer),
     }
@@ -168,7 +165,7 @@ pub(crate) fn write_read_plan(case: &Case, count: u64, is_same: bool, passes: u6
 
 /// Transfers of a sample: enough for a steady state, few enough to be quick; about 1 MiB, and one of each channel at the least.
 pub(crate) fn transfers(case: &Case) -> u64 {
-    let least = case.reach.channels.map_or(1, u64::from);
+    let least = case.reach().channels.map_or(1, u64::from);
     ((1 << 20) / case.size.max(1)).clamp(1, 1024).max(least)
 }
 

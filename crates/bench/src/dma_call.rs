@@ -1,9 +1,9 @@
 //! What the questions have in common in which a core asks a device to move bytes, and is told of the end.
 
-use crate::case::{Axes, Case, Through};
+use crate::case::{Axes, Case};
 use crate::dma;
 use lanemark_machine::{Completion, Descriptors, Facts, Lane, Op, Plan, Share, Verb};
-use lanemark_record::Reach;
+use lanemark_method::{Method, Reach};
 use lanemark_units::MemoryType;
 
 /// Who asks how, and is told how.
@@ -28,11 +28,12 @@ pub(crate) fn cases(facts: &Facts, axes: &Axes, verb: Verb, ways: &[Asked], usua
     let asked = |(share, descriptors, completion): &Asked| {
         let (share, descriptors, completion) = (*share, *descriptors, *completion);
         let with = move |case: &Case| {
-            let Through::Dma { window, .. } = case.through else { return case.clone() };
+            let Method::Dma { flows, reach, .. } = case.method.clone() else { return case.clone() };
             // Each begins at a page, where there is room for that.
             let mine = if most >= PAGE { most / PAGE * PAGE } else { most };
-            let window = window.min(mine.max(case.size.saturating_add(case.alignment)));
-            Case { through: Through::DmaCall { window, share, descriptors, completion }, ..case.clone() }
+            let window = case.window.min(mine.max(case.size.saturating_add(case.alignment)));
+            let method = Method::DmaCall { flows, share, descriptors, completion, reach };
+            Case { method, window, ..case.clone() }
         };
         moved.iter().map(with).collect::<Vec<Case>>()
     };

@@ -11,10 +11,11 @@
 //! commands, an operating system that of its call (`syscall_latency`). The B-trees of the baseline and of the table allocate
 //! nodes while they are timed, as they do in a program.
 
-use crate::case::{Axes, Case, Through};
+use crate::case::{Axes, Case};
 use crate::needs;
 use crate::question::Question;
 use lanemark_machine::{Facts, Invalidation, MapUnmap, Means, Op, Plan, TimeBase};
+use lanemark_method::Method;
 use lanemark_record::Quantity;
 use lanemark_units::Ticks;
 
@@ -45,7 +46,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     }
     let sizes = axes.sizes.clone().unwrap_or_else(|| SIZES.to_vec());
     let with_sizes = |means| {
-        let of_nothing = Case::of_nothing(facts, Through::MapUnmap(means));
+        let of_nothing = Case::of_nothing(facts, Method::MapUnmap { means });
         sizes.iter().filter_map(move |size| Some(Case { size: *size, ..of_nothing.clone()? }))
     };
     Means::all().flat_map(with_sizes).collect()
@@ -54,14 +55,13 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
 /// Pairs of one pass: where pieces wait for their invalidation, so many that the queue is empty when they are over, and
 /// every sample has its share of that.
 fn pairs(case: &Case) -> u64 {
-    match case.through {
-        Through::MapUnmap(Means::Map { invalidation: Invalidation::Deferred, .. }) => Invalidation::QUEUE,
-        _ => 1,
-    }
+    let is_deferred =
+        matches!(case.method, Method::MapUnmap { means: Means::Map { invalidation: Invalidation::Deferred, .. } });
+    if is_deferred { Invalidation::QUEUE } else { 1 }
 }
 
 fn plan(case: &Case, passes: u64) -> Plan {
-    let Through::MapUnmap(means) = case.through else { return Plan::on_one_core(Vec::new(), passes) };
+    let Method::MapUnmap { means } = case.method else { return Plan::on_one_core(Vec::new(), passes) };
     let lend = Op::MapUnmap(MapUnmap { means, bytes: case.size, pairs: pairs(case) });
     Plan { timeout: TIMEOUT, ..Plan::on_one_core(vec![lend], passes) }
 }
@@ -117,23 +117,22 @@ mod tests {
         for case in cases_of(TimeBase::Real) {
             let plan = plan(&case, 3);
             let [Op::MapUnmap(lend)] = plan.lanes[0].body[..] else { panic!("{plan:?}") };
-            let pairs = if case.way().access.ends_with("deferred") { 256 } else { 1 };
-            assert_eq!((lend.pairs, (QUESTION.accesses_per_pass)(&case)), (pairs, pairs), "{}", case.way());
+            let pairs = if case.method.to_string().ends_with("deferred") { 256 } else { 1 };
+            assert_eq!((lend.pairs, (QUESTION.accesses_per_pass)(&case)), (pairs, pairs), "{}", case.method);
             assert_eq!((lend.bytes, plan.passes), (case.size, 3));
             assert_eq!(lend.nonsense(), None);
         }
     }
 
     #[test]
-    fn a_way_names_strategy_table_and_invalidation_and_the_longest_buffer_bounds_sizes() {
+    fn a_method_names_strategy_table_and_invalidation_and_the_longest_buffer_bounds_sizes() {
         let asked = cases_of(TimeBase::Real);
-        let ways: Vec<String> = asked.iter().step_by(4).map(|case| case.way().to_string()).collect();
+        let ways: Vec<String> = asked.iter().step_by(4).map(|case| case.method.to_string()).collect();
         assert_eq!(ways[..2], ["ranges, strict", "ranges, deferred"]);
         assert_eq!(
             ways[14..],
             ["baseline free list, page table strict", "baseline free list, page table deferred", "pool, take"]
         );
-        assert_eq!(asked[0].way().through, "lend_ranges");
         assert_eq!(asked[0].room(&facts(TimeBase::Real)), MapUnmap::MOST_BYTES);
     }
 }

@@ -9,13 +9,13 @@
 //! Spoiled by: bytes that are read again, which only memory has in a cache then.
 //! Method: the model in section 5.1 of TACC TR-14-10, asked of whatever there is: one transfer, and nothing else.
 
-use crate::caller::Caller;
-use crate::case::{Axes, Case, Through};
+use crate::case::{Axes, Case};
 use crate::dma_call::{self, Asked, WRITTEN};
 use crate::needs;
 use crate::question::Question;
 use lanemark_machine::{Access, Completion, Descriptors, Facts, Fence, Op, Plan, Share, Stream, Verb, Width};
-use lanemark_record::{Quantity, Reach};
+use lanemark_method::{AccessPath, CoreAccess};
+use lanemark_record::Quantity;
 use lanemark_units::MemoryType;
 
 /// The catalogue row.
@@ -63,27 +63,15 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     let case = |(memory_type, access): (MemoryType, Access)| {
         let fits = |size: &u64| axes.sizes.is_some() || *size <= region.len;
         let sizes = sizes.clone().into_iter().filter(fits);
-        sizes.map(move |size| Case {
-            verb: Verb::Load,
-            access,
-            memory_type,
-            fence: None,
-            size,
-            alignment: 0,
-            region: region.at,
-            flows: Vec::new(),
-            through: Through::Loads,
-            reach: Reach::default(),
-            computation: None,
-            caller: Caller::AsPlanned,
-        })
+        let core = CoreAccess { path: AccessPath::Loads, verb: Verb::Load, memory_type, access, fence: None };
+        sizes.map(move |size| Case::of_core(core, region.at, size))
     };
     loads.filter(is_named).flat_map(case).chain(asked).collect()
 }
 
 fn plan(case: &Case, passes: u64) -> Plan {
-    if case.through == Through::Loads {
-        let mut body = vec![Op::Stream(Stream::over(Verb::Load, case.access, case.span()))];
+    if case.path() == Some(AccessPath::Loads) {
+        let mut body = vec![Op::Stream(Stream::over(Verb::Load, case.access(), case.span()))];
         if passes > 1 {
             // A second pass would find the lines in a buffer.
             body.push(Op::Fence(Fence::Mfence));

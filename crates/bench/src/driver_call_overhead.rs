@@ -14,8 +14,7 @@
 //! Spoiled by: a driver that copies asynchronously; a first call after idling.
 //! On ordinary memory the kernel's `pread` and `pwrite` on a memory file stand in for a driver.
 
-use crate::caller::Caller;
-use crate::case::{Axes, Case, Through};
+use crate::case::{Axes, Case};
 use crate::effort::Effort;
 use crate::error::BenchError;
 use crate::line_fit::line_of_plans;
@@ -25,7 +24,8 @@ use crate::question::{Question, Watch};
 use crate::rounds::Wanted;
 use crate::sampling::{answer, measure, measure_together};
 use lanemark_machine::{Access, DriverCall, Facts, Machine, Op, Plan, Stream, Verb, Width};
-use lanemark_record::{Answer, LEAST_SAMPLES, Quantity, Reach};
+use lanemark_method::{AccessPath, CoreAccess};
+use lanemark_record::{Answer, LEAST_SAMPLES, Quantity};
 use lanemark_units::MemoryType;
 
 /// The catalogue row.
@@ -61,30 +61,20 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     });
     let mut cases = Vec::new();
     for memory_type in memory_types {
-        let case = |verb, size, through| Case {
-            verb,
-            access: Access::Plain(width),
-            memory_type,
-            fence: None,
-            size,
-            alignment: 0,
-            region: region.at,
-            flows: Vec::new(),
-            through,
-            reach: Reach::default(),
-            computation: None,
-            caller: Caller::AsPlanned,
+        let case = |path, verb, size| {
+            let core = CoreAccess { path, verb, memory_type, access: Access::Plain(width), fence: None };
+            Case::of_core(core, region.at, size)
         };
         if let Some(sizes) = &axes.sizes {
-            cases.extend(sizes.iter().map(|size| case(Verb::Load, *size, Through::Driver)));
+            cases.extend(sizes.iter().map(|size| case(AccessPath::Driver, Verb::Load, *size)));
             continue;
         }
         let usual = [
-            case(Verb::Load, 8, Through::Driver),
-            case(Verb::Load, 64, Through::Driver),
-            case(Verb::Load, FLAG_AND_VALUE, Through::Poll),
-            case(Verb::Load, PAGE, Through::Mmap),
-            case(Verb::Store, WRITTEN, Through::Driver),
+            case(AccessPath::Driver, Verb::Load, 8),
+            case(AccessPath::Driver, Verb::Load, 64),
+            case(AccessPath::DriverPoll, Verb::Load, FLAG_AND_VALUE),
+            case(AccessPath::Mmap, Verb::Load, PAGE),
+            case(AccessPath::Driver, Verb::Store, WRITTEN),
         ];
         cases.extend(usual.into_iter().filter(|case| case.size <= region.len));
     }
@@ -96,16 +86,13 @@ fn plan(case: &Case, passes: u64) -> Plan {
     Plan::on_one_core(vec![Op::Driver(call(case, case.size / calls(case)))], passes)
 }
 
-const fn calls(case: &Case) -> u64 {
-    match case.through {
-        Through::Poll => 2,
-        _ => 1,
-    }
+fn calls(case: &Case) -> u64 {
+    if case.path() == Some(AccessPath::DriverPoll) { 2 } else { 1 }
 }
 
 fn call(case: &Case, call_bytes: u64) -> DriverCall {
-    let width = case.access.width().unwrap_or(Width::B8);
-    DriverCall { verb: case.verb, span: case.span(), call_bytes, width }
+    let width = case.access().width().unwrap_or(Width::B8);
+    DriverCall { verb: case.verb(), span: case.span(), call_bytes, width }
 }
 
 fn ask(
@@ -115,8 +102,8 @@ fn ask(
     effort: &Effort,
     _: Watch<'_>,
 ) -> Result<Answer, BenchError> {
-    match case.verb {
-        _ if case.through == Through::Mmap => by_itself(question, machine, case, effort),
+    match case.verb() {
+        _ if case.path() == Some(AccessPath::Mmap) => by_itself(question, machine, case, effort),
         Verb::Store => by_line(question, machine, case, effort),
         Verb::Load => by_difference(question, machine, case, effort),
     }
@@ -169,7 +156,7 @@ fn by_difference(
     effort: &Effort,
 ) -> Result<Answer, BenchError> {
     // The driver's loads are not fenced one by one either; the closing time stamp waits for all.
-    let stream = Stream::over(case.verb, case.access, case.span());
+    let stream = Stream::over(case.verb(), case.access(), case.span());
     let pointer_plan = Plan::on_one_core(vec![Op::Stream(stream)], 8);
     let wanted = [("driver", plan(case, 8)), ("pointer", pointer_plan)].map(|(name, plan)| Wanted {
         name: name.to_owned(),

@@ -9,15 +9,15 @@
 //! Beside them `locked`, an instruction with a `LOCK` prefix on a line of its own, which compilers use instead of
 //! `MFENCE`.
 
-use crate::caller::Caller;
-use crate::case::{Axes, Case, Through};
+use crate::case::{Axes, Case};
 use crate::effort::Effort;
 use crate::error::BenchError;
 use crate::question::{Question, Watch};
 use crate::rounds::Wanted;
 use crate::sampling::{answer, measure_together};
 use lanemark_machine::{Access, Facts, Fence, Machine, Op, Plan, Stream, Verb, Width};
-use lanemark_record::{Answer, Quantity, Reach};
+use lanemark_method::{AccessPath, CoreAccess, Method};
+use lanemark_record::{Answer, Quantity};
 use lanemark_units::MemoryType;
 
 /// The catalogue row.
@@ -45,28 +45,19 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     let usual = |kind: &MemoryType| matches!(kind, MemoryType::Wb | MemoryType::Wc | MemoryType::Uc);
     let memory_types =
         axes.memory_types.clone().unwrap_or_else(|| facts.memory_types.iter().copied().filter(usual).collect());
-    let case = |fence, memory_type, access: Access, size, through| Case {
-        verb: Verb::Store,
-        access,
-        memory_type,
-        fence: Some(fence),
-        size,
-        alignment: 0,
-        region: region.at,
-        flows: Vec::new(),
-        through,
-        reach: Reach::default(),
-        computation: None,
-        caller: Caller::AsPlanned,
+    let stored = |fence, memory_type, access, size| {
+        let (path, verb) = (AccessPath::Pointer, Verb::Store);
+        Case::of_core(CoreAccess { path, verb, memory_type, access, fence: Some(fence) }, region.at, size)
     };
+    let alone = |fence| Case { region: region.at, ..Case::of_runtime(0, Method::Fence { fence }) };
     let mut cases = Vec::new();
     for fence in fences {
         let eight = Access::Plain(Width::B8);
-        cases.extend(facts.memory_types.first().map(|kind| case(fence, *kind, eight, 0, Through::Alone)));
+        cases.extend(facts.memory_types.first().map(|_| alone(fence)));
         for kind in &memory_types {
-            cases.push(case(fence, *kind, eight, 8, Through::User));
+            cases.push(stored(fence, *kind, eight, 8));
             let line = whole_line(facts).filter(|_| *kind != MemoryType::Uc);
-            cases.extend(line.map(|access| case(fence, *kind, access, 64, Through::User)));
+            cases.extend(line.map(|access| stored(fence, *kind, access, 64)));
         }
     }
     cases
@@ -82,16 +73,16 @@ fn whole_line(facts: &Facts) -> Option<Access> {
 
 fn plan(case: &Case, passes: u64) -> Plan {
     let mut body = without(case);
-    body.extend(case.fence.map(Op::Fence));
+    body.extend(case.fence().map(Op::Fence));
     Plan::on_one_core(body, passes)
 }
 
 /// What stands before the fence.
 fn without(case: &Case) -> Vec<Op> {
-    if case.through == Through::Alone {
+    if matches!(case.method, Method::Fence { .. }) {
         return Vec::new();
     }
-    vec![Op::Stream(Stream::over(Verb::Store, case.access, case.span()))]
+    vec![Op::Stream(Stream::over(Verb::Store, case.access(), case.span()))]
 }
 
 /// The pass with the fence minus the pass without it, sample by sample of the same round.

@@ -5,7 +5,7 @@
 //! Spoiled by: a core that sleeps deeply; interrupts that the device gathers; a thread that the scheduler puts elsewhere.
 //! Method: the same transfer, once told by a message and once by a word: the difference.
 
-use crate::case::{Case, Through};
+use crate::case::Case;
 use crate::dma_call::{self, Asked, WRITTEN};
 use crate::effort::Effort;
 use crate::error::BenchError;
@@ -14,6 +14,7 @@ use crate::question::{Question, Watch};
 use crate::rounds::Wanted;
 use crate::sampling::{answer, measure_together};
 use lanemark_machine::{Completion, Machine, Share, Verb};
+use lanemark_method::Method;
 use lanemark_record::{Answer, Quantity};
 
 /// The catalogue row.
@@ -40,11 +41,12 @@ fn ask(
     effort: &Effort,
     _: Watch<'_>,
 ) -> Result<Answer, BenchError> {
-    let told = |completion| match case.through {
-        Through::DmaCall { window, share, descriptors, .. } => {
-            Case { through: Through::DmaCall { window, share, descriptors, completion }, ..case.clone() }
+    let told = |notified| {
+        let mut told = case.clone();
+        if let Method::DmaCall { completion, .. } = &mut told.method {
+            *completion = notified;
         }
-        _ => case.clone(),
+        told
     };
     let wanted = [Completion::Interrupt, Completion::Flag].map(|completion| Wanted {
         name: completion.name().to_owned(),

@@ -6,7 +6,7 @@
 //! Method: every page is read twice before, which does not count; then every page is read once more. An IOTLB that has
 //! room for all of them has them all, and one that gives up what was used longest ago has none once there is one too many.
 
-use crate::case::{Axes, Case, Through};
+use crate::case::{Axes, Case};
 use crate::dma;
 use crate::needs;
 use crate::question::Question;
@@ -56,7 +56,6 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
 }
 
 fn pages(case: &Case) -> u64 {
-    let Through::Dma { window, .. } = case.through else { return 1 };
-    let stride = case.reach.stride_bytes.map_or(case.size, |stride| stride.max(case.size));
-    (window.saturating_sub(case.alignment) / stride.max(1)).max(1)
+    let stride = case.reach().stride_bytes.map_or(case.size, |stride| stride.max(case.size));
+    (case.window.saturating_sub(case.alignment) / stride.max(1)).max(1)
 }

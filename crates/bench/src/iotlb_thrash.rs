@@ -8,12 +8,13 @@
 //! without a step. The same number at every distance falls to fewer sets the farther they are apart, from where the bits begin
 //! that tell the set.
 
-use crate::case::{Axes, Case, Through};
+use crate::case::{Axes, Case};
 use crate::dma;
 use crate::needs;
 use crate::question::Question;
 use lanemark_machine::{Facts, Plan, Verb};
-use lanemark_record::{Quantity, Reach};
+use lanemark_method::{Method, Reach};
+use lanemark_record::Quantity;
 
 /// The catalogue row.
 pub const QUESTION: Question = Question {
@@ -66,11 +67,17 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
         let cases = dma::with_host(facts, &Axes { reach, ..axes.clone() }, Verb::Load, Some(1), &[BYTES]);
         // How many pages there are says where the window ends.
         let shown = Reach { window_bytes: axes.reach.window_bytes, ..reach };
-        cases.into_iter().map(move |case| Case { through: Through::Pages { window }, reach: shown, ..case })
+        cases.into_iter().map(move |mut case| {
+            if let Method::Dma { flows, .. } = case.method {
+                let pages = (window / distance.max(1)).max(1);
+                case.method = Method::DmaPages { flows, pages, reach: shown };
+            }
+            Case { window, ..case }
+        })
     };
     turns.into_iter().flat_map(of).collect()
 }
 
 fn pages(case: &Case) -> u64 {
-    case.pages().unwrap_or(1)
+    if let Method::DmaPages { pages, .. } = case.method { pages } else { 1 }
 }

@@ -10,10 +10,11 @@
 //! Nearly all of it is the runtime, and not the device. Which wait it is can make a factor of five, so the three are never one figure.
 
 use crate::caller::{Caller, MOST_CORES, spread};
-use crate::case::{Axes, Case, Through};
+use crate::case::{Axes, Case};
 use crate::needs;
 use crate::question::{LeftOut, Question};
-use lanemark_machine::{Arguments, Facts, HostWait, Launch, Op, Plan, Verb};
+use lanemark_machine::{Arguments, Facts, HostWait, Launch, Op, Plan};
+use lanemark_method::Method;
 use lanemark_record::Quantity;
 
 /// The catalogue row.
@@ -35,7 +36,8 @@ pub const QUESTION: Question = Question {
 const MANY: u32 = 100;
 
 fn launch(case: &Case) -> Option<Launch> {
-    if let Through::Launch(launch) = case.through { Some(launch) } else { None }
+    let Method::Launch { kernels, wait, arguments, pinned: _ } = case.method else { return None };
+    Some(Launch { kernels, told: wait, arguments: arguments.unwrap_or(Arguments::NONE) })
 }
 
 fn left_out(facts: &Facts) -> Option<LeftOut> {
@@ -57,11 +59,17 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     let many = Launch { kernels: MANY, told: HostWait::Finish, arguments: Arguments::NONE };
     let callers = Caller::all(facts, axes.cores.as_ref());
     let launches = alone.into_iter().chain([many]);
-    launches.flat_map(|launch| callers.iter().map(move |caller| Case { caller: *caller, ..case(launch) })).collect()
+    launches.flat_map(|launch| callers.iter().map(move |caller| case(launch, *caller))).collect()
 }
 
-fn case(launch: Launch) -> Case {
-    Case::of_runtime(Verb::Store, 0, Through::Launch(launch))
+fn case(launch: Launch, caller: Caller) -> Case {
+    let method = Method::Launch {
+        kernels: launch.kernels,
+        wait: launch.told,
+        arguments: None,
+        pinned: caller != Caller::Unpinned,
+    };
+    Case { caller, ..Case::of_runtime(0, method) }
 }
 
 fn plan(case: &Case, passes: u64) -> Plan {
@@ -79,17 +87,18 @@ mod tests {
 
     #[test]
     fn each_wait_and_many_launches_are_cases_of_their_own() {
-        let words = |launch| case(launch).way().to_string();
+        let case = |launch| case(launch, Caller::Core(0));
+        let words = |launch| case(launch).method.to_string();
         assert_eq!(
             words(Launch { kernels: 1, told: HostWait::Finish, arguments: Arguments::NONE }),
-            "launch, told by finish"
+            "launch, wait by finish"
         );
         assert_eq!(
             words(Launch { kernels: 1, told: HostWait::Event, arguments: Arguments::NONE }),
-            "launch, told by event"
+            "launch, wait by event"
         );
         let many = Launch { kernels: 100, told: HostWait::Finish, arguments: Arguments::NONE };
-        assert_eq!(words(many), "100 launches, told by finish");
+        assert_eq!(words(many), "100 launches, wait by finish");
         assert_eq!((QUESTION.accesses_per_pass)(&case(many)), 100);
         assert_eq!((QUESTION.plan)(&case(many), 7).lanes[0].body, [Op::Launch(many)]);
     }
@@ -123,7 +132,7 @@ mod tests {
     fn every_launch_is_called_from_each_core_and_where_a_system_would_move_it_from_none() {
         let callers = |time_base, cores, axes: &Axes| {
             let all = cases(&facts(time_base, cores), axes);
-            let finish = all.into_iter().filter(|case| case.way().to_string().starts_with("launch, told by finish"));
+            let finish = all.into_iter().filter(|case| case.method.to_string().starts_with("launch, wait by finish"));
             finish.map(|case| case.caller).collect::<Vec<_>>()
         };
         let usual = Axes::default();
@@ -142,7 +151,7 @@ mod tests {
     fn a_case_says_in_its_way_that_nobody_holds_its_thread_and_its_plan_holds_none() {
         let all = cases(&facts(TimeBase::Real, 1), &Axes::default());
         let free = all.iter().find(|case| case.caller == Caller::Unpinned).unwrap();
-        assert_eq!(free.way().to_string(), "launch, told by finish, unpinned");
+        assert_eq!(free.method.to_string(), "launch, wait by finish, unpinned");
         assert_eq!((QUESTION.plan)(free, 1).placement, Placement::Unpinned);
         assert_eq!((QUESTION.plan)(&all[0], 1).placement, Placement::Pinned);
     }

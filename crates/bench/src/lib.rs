@@ -69,7 +69,7 @@ mod traced;
 mod wc_buffers;
 
 pub use caller::{Caller, Cores};
-pub use case::{Axes, Case, Through};
+pub use case::{Axes, Case};
 pub use catalogue::{CATALOGUE, question};
 pub use ceiling::measured_ceiling;
 pub use computation::{Computation, Matrix};

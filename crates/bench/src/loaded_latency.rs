@@ -8,7 +8,7 @@
 //! Method: the devices keep the time of each read; what ends after another flow did is left out. Where a device tells the
 //! time of all of them only, the latency is their number under way over the rate at which they end (Little), a mean.
 
-use crate::case::{Axes, Case, Through};
+use crate::case::{Axes, Case};
 use crate::dma;
 use crate::effort::Effort;
 use crate::error::BenchError;
@@ -16,7 +16,8 @@ use crate::needs;
 use crate::question::{Question, Watch};
 use crate::sampling::{answer, measure, plan_for};
 use lanemark_machine::{Facts, Flow, Lane, Machine, Op, Peer, Plan, Samples, Transfer, Verb};
-use lanemark_record::{Answer, Quantity, Reach, Summary};
+use lanemark_method::{Method, Reach};
+use lanemark_record::{Answer, Quantity, Summary};
 
 /// The catalogue row.
 pub const QUESTION: Question = Question {
@@ -57,13 +58,13 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     loads.extend(doubling(most).filter(|count| *count > 1).map(|count| (others, count as u32)));
     let of_load = |(count, outstanding): (usize, u32)| {
         let cases = dma::cases(facts, axes, &flows[..=count], None, &[usual]).into_iter();
-        cases.map(move |case| match case.through {
-            // How many are under way is what is asked here.
-            Through::Dma { window, .. } => {
-                let reach = Reach { outstanding: None, channels: None, ..case.reach };
-                Case { through: Through::Loaded { window, outstanding }, reach, ..case }
+        cases.map(move |mut case| {
+            if let Method::Dma { flows, reach, .. } = case.method {
+                // The number of outstanding transfers is this question's own parameter.
+                let reach = Reach { outstanding: None, channels: None, ..reach };
+                case.method = Method::DmaUnderLoad { flows, outstanding, reach };
             }
-            _ => case,
+            case
         })
     };
     loads.into_iter().flat_map(of_load).collect()
@@ -76,12 +77,12 @@ fn doubling(most: u64) -> impl Iterator<Item = u64> {
 }
 
 const fn outstanding(case: &Case) -> u32 {
-    if let Through::Loaded { outstanding, .. } = case.through { outstanding } else { 1 }
+    if let Method::DmaUnderLoad { outstanding, .. } = &case.method { *outstanding } else { 1 }
 }
 
 /// Reads of the flow that is timed: enough that those at the beginning and at the end are few among them.
 fn reads(case: &Case) -> u64 {
-    let own = if case.flows.len() == 1 { u64::from(outstanding(case)) } else { 1 };
+    let own = if case.flows().len() == 1 { u64::from(outstanding(case)) } else { 1 };
     (32 * own).clamp(128, Samples::MOST_LATENCIES as u64)
 }
 
@@ -117,7 +118,7 @@ fn ask(
     let mut latencies: Vec<f64> = samples.latencies.iter().take(while_all).map(|time| time.as_ns()).collect();
     let all_reads = (reads(case) * measured.passes()) as f64;
     if latencies.is_empty() {
-        let own = if case.flows.len() == 1 { f64::from(outstanding(case)) } else { 1.0 };
+        let own = if case.flows().len() == 1 { f64::from(outstanding(case)) } else { 1.0 };
         latencies = measured.delivered_ns().iter().map(|ns| ns * own / all_reads).collect();
     }
     let rates = match together {

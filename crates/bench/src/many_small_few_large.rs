@@ -11,7 +11,7 @@
 //! Source of the numbers: measurements of an FPGA card under a SYCL runtime, where 80 kB took up to four times longer in some runs than
 //! in others.
 
-use crate::case::{Axes, Case, Through};
+use crate::case::{Axes, Case};
 use crate::effort::Effort;
 use crate::error::BenchError;
 use crate::measured::Measured;
@@ -20,8 +20,8 @@ use crate::question::{Question, Watch};
 use crate::sampling::{answer, interrupted};
 use lanemark_machine::{
     Allocation, Confirmed, Facts, HostWait, Machine, MachineError, MovedByRuntime, Op, Plan, Sample, Samples, TimeBase,
-    Verb,
 };
+use lanemark_method::{CopyDirection, Method};
 use lanemark_record::{Answer, Detail, LEAST_SAMPLES, Quantity, Runs, Summary};
 use lanemark_units::Ticks;
 
@@ -59,8 +59,9 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     let Some(runtime) = facts.runtime.as_ref().filter(|_| needs::has_queue(facts)) else { return Vec::new() };
     let sizes = axes.sizes.clone().unwrap_or_else(|| SIZES.to_vec());
     let of = |allocation: &Allocation| {
-        let through = Through::Runtime { told: HostWait::Event, allocation: *allocation };
-        sizes.clone().into_iter().map(move |size| Case::of_runtime(Verb::Store, size, through))
+        let (direction, allocation) = (CopyDirection::ToDevice, *allocation);
+        let method = Method::RuntimeCopy { direction, wait: HostWait::Event, allocation };
+        sizes.clone().into_iter().map(move |size| Case::of_runtime(size, method.clone()))
     };
     runtime.allocations.iter().flat_map(of).collect()
 }
@@ -73,8 +74,10 @@ fn copies(bytes: u64, is_whole: bool) -> u64 {
 
 /// A pass is a copy, and a sample a run or a part of one.
 fn plan(case: &Case, passes: u64) -> Plan {
-    let Through::Runtime { told, allocation } = case.through else { return Plan::on_one_core(Vec::new(), passes) };
-    let moved = MovedByRuntime { verb: case.verb, bytes: case.size, told, allocation };
+    let Method::RuntimeCopy { direction, wait, allocation } = case.method else {
+        return Plan::on_one_core(Vec::new(), passes);
+    };
+    let moved = MovedByRuntime { verb: direction.verb(), bytes: case.size, told: wait, allocation };
     // The first copy of a buffer may make it on the device.
     let bytes = case.size.saturating_mul(passes).min(RUN_BYTES);
     let timeout = Ticks::whole_ns((bytes * TIMEOUT_NS_PER_BYTE).max(LEAST_TIMEOUT_NS));
@@ -207,9 +210,9 @@ mod tests {
     fn every_kind_of_memory_is_asked_for_by_both_sizes() {
         let ways = |allocations: &[Allocation]| -> Vec<(String, u64)> {
             let cases = cases(&facts(allocations), &Axes::default());
-            cases.iter().map(|case| (case.way().through, case.size)).collect()
+            cases.iter().map(|case| (case.method.to_string(), case.size)).collect()
         };
-        let usm = "runtime_usm_to_device".to_owned();
+        let usm = "usm to device by runtime, wait by event".to_owned();
         assert_eq!(ways(&[Allocation::Device]), [(usm.clone(), 80_000), (usm, 8_000_000)]);
         assert_eq!(ways(&Allocation::ALL).len(), 8);
     }

@@ -42,9 +42,9 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
 }
 
 pub(crate) fn plan(case: &Case, passes: u64) -> Plan {
-    let stream = Stream { fence_each: case.fence, ..Stream::over(Verb::Load, case.access, case.span()) };
+    let stream = Stream { fence_each: case.fence(), ..Stream::over(Verb::Load, case.access(), case.span()) };
     let mut body = vec![Op::Stream(stream)];
-    if matches!(case.memory_type, MemoryType::Wt | MemoryType::Wp) {
+    if matches!(case.memory_type(), MemoryType::Wt | MemoryType::Wp) {
         body.push(Op::FlushLines(case.span()));
     }
     Plan::on_one_core(body, passes)

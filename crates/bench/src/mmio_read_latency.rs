@@ -22,7 +22,7 @@ pub const QUESTION: Question = Question {
     plan,
     simulated_passes: |_| 8,
     most_passes: |_| 4096,
-    accesses_per_pass: |case| case.access.width().map_or(1, |width| case.size.div_ceil(width.bytes())),
+    accesses_per_pass: |case| case.access().width().map_or(1, |width| case.size.div_ceil(width.bytes())),
     ask: None,
     is_usual: true,
     left_out: |_| None,
@@ -40,9 +40,9 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
 }
 
 fn plan(case: &Case, passes: u64) -> Plan {
-    let stream = Stream { fence_each: case.fence, ..Stream::over(Verb::Load, case.access, case.span()) };
+    let stream = Stream { fence_each: case.fence(), ..Stream::over(Verb::Load, case.access(), case.span()) };
     let mut body = vec![Op::Stream(stream)];
-    if matches!(case.memory_type, MemoryType::Wt | MemoryType::Wp) {
+    if matches!(case.memory_type(), MemoryType::Wt | MemoryType::Wp) {
         body.push(Op::FlushLines(case.span()));
     }
     Plan::on_one_core(body, passes)

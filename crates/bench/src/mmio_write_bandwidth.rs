@@ -11,6 +11,7 @@
 use crate::case::{Axes, Case, Wanted};
 use crate::question::Question;
 use lanemark_machine::{Access, Facts, Fence, Op, Plan, Stream, Verb};
+use lanemark_method::Method;
 use lanemark_record::Quantity;
 use lanemark_units::MemoryType;
 
@@ -44,8 +45,11 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     };
     let mut cases = axes.cases(facts, Verb::Store, region, &wanted);
     for case in &mut cases {
-        if is_gathered(case) && (case.size % 64 + case.alignment) % 64 != 0 {
-            case.fence = case.fence.or(Some(Fence::Sfence));
+        if is_gathered(case)
+            && (case.size % 64 + case.alignment) % 64 != 0
+            && let Method::Core(core) = &mut case.method
+        {
+            core.fence = core.fence.or(Some(Fence::Sfence));
         }
     }
     cases
@@ -55,8 +59,8 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
 ///
 /// Source: Intel SDM volume 1, 10.4.6.2: a non-temporal hint makes WT and WB memory combine writes; UC and WP override it.
 fn is_gathered(case: &Case) -> bool {
-    let is_non_temporal = matches!(case.access, Access::NonTemporal(_));
-    match case.memory_type {
+    let is_non_temporal = matches!(case.access(), Access::NonTemporal(_));
+    match case.memory_type() {
         MemoryType::Wc => true,
         MemoryType::Wt | MemoryType::Wb => is_non_temporal,
         _ => false,
@@ -64,8 +68,8 @@ fn is_gathered(case: &Case) -> bool {
 }
 
 fn plan(case: &Case, passes: u64) -> Plan {
-    let mut body = vec![Op::Stream(Stream::over(Verb::Store, case.access, case.span()))];
-    body.extend(case.fence.map(Op::Fence));
+    let mut body = vec![Op::Stream(Stream::over(Verb::Store, case.access(), case.span()))];
+    body.extend(case.fence().map(Op::Fence));
     Plan::on_one_core(body, passes)
 }
 

@@ -34,7 +34,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
 }
 
 fn plan(case: &Case, passes: u64) -> Plan {
-    let mut body = vec![Op::Stream(Stream::over(Verb::Store, case.access, case.span()))];
-    body.extend(case.fence.map(Op::Fence));
+    let mut body = vec![Op::Stream(Stream::over(Verb::Store, case.access(), case.span()))];
+    body.extend(case.fence().map(Op::Fence));
     Plan::on_one_core(body, passes)
 }

@@ -5,14 +5,13 @@
 //! Spoiled by: queues too small for the way, a clock of the user's circuit that is slower than the links.
 //! Method: transfers of one size, one behind the other; every card sends what came to it.
 
-use crate::caller::Caller;
-use crate::case::{Axes, Case, Through};
+use crate::case::{Axes, Case};
 use crate::dma;
 use crate::needs;
 use crate::question::Question;
-use lanemark_machine::{Access, Facts, Flow, Op, Peer, Plan, Verb, Width};
-use lanemark_record::{Quantity, Reach};
-use lanemark_units::MemoryType;
+use lanemark_machine::{Facts, Flow, Op, Peer, Plan, Verb};
+use lanemark_method::{Method, Reach};
+use lanemark_record::Quantity;
 
 /// The catalogue row.
 pub const QUESTION: Question = Question {
@@ -45,34 +44,21 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
         return Vec::new();
     }
     let usual = || {
-        let mut chains = vec![through(0..1), through(0..dma.cards)];
+        let mut chains = vec![vec![0], (0..dma.cards).collect()];
         chains.dedup();
         chains
     };
-    let chains = axes.flows.as_ref().map_or_else(usual, |flows| vec![flows.clone()]);
+    let chains = axes.flows.as_ref().map_or_else(usual, |flows| chain(flows).into_iter().collect());
     let mut cases = Vec::new();
-    for flows in chains {
+    for cards in chains {
         for alignment in axes.alignments.clone().unwrap_or_else(|| vec![0]) {
             for size in axes.sizes.clone().unwrap_or_else(|| SIZES.to_vec()) {
-                let case = Case {
-                    verb: Verb::Store,
-                    access: Access::Plain(Width::B64),
-                    memory_type: MemoryType::Wb,
-                    fence: None,
-                    size,
-                    alignment,
-                    region: at,
-                    flows: flows.clone(),
-                    through: Through::Relay { window: 0 },
-                    reach: axes.reach,
-                    computation: None,
-                    caller: Caller::AsPlanned,
-                };
+                let method = Method::Relay { cards: cards.clone(), reach: axes.reach };
+                let case = Case { alignment, region: at, ..Case::of_runtime(size, method) };
                 let (room, reach) = (case.room(facts), size.saturating_add(alignment));
                 let window = reach.max(axes.reach.window_bytes.unwrap_or(dma::WINDOW).min(room));
-                let case = Case { through: Through::Relay { window }, ..case };
-                if case.relay(1).is_some() && (axes.sizes.is_some() || size <= room) {
-                    cases.push(case);
+                if axes.sizes.is_some() || size <= room {
+                    cases.push(Case { window, ..case });
                 }
             }
         }
@@ -80,13 +66,20 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     cases
 }
 
-/// From host memory through these cards and back.
-fn through(cards: std::ops::Range<u32>) -> Vec<Flow> {
-    let (first, last) = (cards.start, cards.end.saturating_sub(1));
-    let store = |card, peer| Flow { card, verb: Verb::Store, peer };
-    let hops = (first..last).map(|card| store(card, Peer::Card(card + 1)));
-    let read = Flow { card: first, verb: Verb::Load, peer: Peer::Host };
-    std::iter::once(read).chain(hops).chain([store(last, Peer::Host)]).collect()
+/// The cards of flows that are a chain from host memory through each of them once and back; `None` for other flows.
+fn chain(flows: &[Flow]) -> Option<Vec<u32>> {
+    let ([first, hops @ ..], Some(last)) = (flows, flows.last()) else { return None };
+    let mut cards = vec![first.card];
+    for hop in hops.split_last()?.1 {
+        let (Verb::Store, Peer::Card(next)) = (hop.verb, hop.peer) else { return None };
+        if cards.last() != Some(&hop.card) || cards.contains(&next) {
+            return None;
+        }
+        cards.push(next);
+    }
+    let is_end = |flow: &Flow, verb: Verb| flow.peer == Peer::Host && flow.verb == verb;
+    let is_chain = is_end(first, Verb::Load) && is_end(last, Verb::Store) && cards.last() == Some(&last.card);
+    is_chain.then_some(cards)
 }
 
 #[cfg(test)]
@@ -95,8 +88,19 @@ mod tests {
 
     #[test]
     fn a_chain_begins_and_ends_in_host_memory_and_misses_no_card() {
-        let words = |cards| through(cards).iter().map(Flow::to_string).collect::<Vec<_>>();
-        assert_eq!(words(0..1), ["host:0", "0:host"]);
-        assert_eq!(words(0..3), ["host:0", "0:1", "1:2", "2:host"]);
+        let cards = |words: &[&str]| chain(&words.iter().map(|word| word.parse().unwrap()).collect::<Vec<Flow>>());
+        assert_eq!(cards(&["host:0", "0:host"]), Some(vec![0]));
+        assert_eq!(cards(&["host:0", "0:1", "1:2", "2:host"]), Some(vec![0, 1, 2]));
+        for broken in [
+            &["host:0"][..],
+            &["0:1", "1:host"],
+            &["host:0", "0:1"],
+            &["host:0", "1:2", "2:host"],
+            &["host:0", "0:1", "1:0", "0:host"],
+            &["host:0", "0:1:read", "1:host"],
+            &["host:0", "1:host"],
+        ] {
+            assert_eq!(cards(broken), None, "{broken:?}");
+        }
     }
 }

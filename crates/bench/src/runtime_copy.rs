@@ -6,10 +6,11 @@
 //! second. By `event` the program asks and waits once.
 //! Spoiled by: other programs; a runtime that copies with several threads where the processor has few.
 
-use crate::case::{Axes, Case, Through};
+use crate::case::{Axes, Case};
 use crate::needs;
 use crate::question::Question;
 use lanemark_machine::{Allocation, Facts, HostWait, MovedByRuntime, Op, Plan, Verb};
+use lanemark_method::{CopyDirection, Method};
 use lanemark_record::Quantity;
 
 /// The catalogue row.
@@ -40,12 +41,14 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
 }
 
 fn case(verb: Verb, told: HostWait, allocation: Allocation, size: u64) -> Case {
-    Case::of_runtime(verb, size, Through::Runtime { told, allocation })
+    Case::of_runtime(size, Method::RuntimeCopy { direction: CopyDirection::of(verb), wait: told, allocation })
 }
 
 fn plan(case: &Case, passes: u64) -> Plan {
-    let Through::Runtime { told, allocation } = case.through else { return Plan::on_one_core(Vec::new(), passes) };
-    let moved = MovedByRuntime { verb: case.verb, bytes: case.size, told, allocation };
+    let Method::RuntimeCopy { direction, wait, allocation } = case.method else {
+        return Plan::on_one_core(Vec::new(), passes);
+    };
+    let moved = MovedByRuntime { verb: direction.verb(), bytes: case.size, told: wait, allocation };
     // The first copy of a buffer may make it on the device.
     Plan { warmup_passes: 1, ..Plan::on_one_core(vec![Op::MovedByRuntime(moved)], passes) }
 }
@@ -56,9 +59,9 @@ mod tests {
 
     #[test]
     fn each_direction_and_each_wait_are_ways_of_their_own() {
-        let words = |verb, told| case(verb, told, Allocation::Buffer, 64).way().to_string();
-        assert_eq!(words(Verb::Store, HostWait::Finish), "to device by runtime, told by finish");
-        assert_eq!(words(Verb::Load, HostWait::Event), "from device by runtime, told by event");
+        let words = |verb, told| case(verb, told, Allocation::Buffer, 64).method.to_string();
+        assert_eq!(words(Verb::Store, HostWait::Finish), "to device by runtime, wait by finish");
+        assert_eq!(words(Verb::Load, HostWait::Event), "from device by runtime, wait by event");
         let Op::MovedByRuntime(moved) =
             (QUESTION.plan)(&case(Verb::Load, HostWait::Event, Allocation::Buffer, 80_000), 1).lanes[0].body[0]
         else {

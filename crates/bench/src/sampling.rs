@@ -1,6 +1,6 @@
 //! From a plan to an answer: how often, and what the samples say.
 
-use crate::case::{Case, Through};
+use crate::case::Case;
 use crate::delivery;
 use crate::effort::Effort;
 use crate::error::BenchError;
@@ -8,11 +8,13 @@ use crate::measured::Measured;
 use crate::question::{Question, Watch};
 use crate::rounds::{Wanted, in_rounds};
 use lanemark_machine::{Cause, Facts, Machine, MachineError, Plan, Samples, TimeBase};
+use lanemark_method::Method;
 use lanemark_record::{
     Answer, Bytes, Ceiling, CeilingKind, CorrectedErrors, Detail, Direction, Dropped, LinkUse, Quantity, Steady,
     Summary, Tlps, WaitShare, doubts,
 };
 use lanemark_units::Ticks;
+use std::collections::BTreeMap;
 
 /// The plan that [`ask`] runs for a case on a machine with this time base.
 #[must_use]
@@ -132,7 +134,8 @@ pub(crate) fn answer(question: &Question, case: &Case, facts: &Facts, measured: 
     let mut answer = Answer {
         question: question.name.to_owned(),
         target: facts.name.clone(),
-        way: case.way(),
+        method: case.method.clone(),
+        varied: BTreeMap::new(),
         size_bytes: case.size,
         alignment_bytes: case.alignment,
         quantity,
@@ -147,7 +150,7 @@ pub(crate) fn answer(question: &Question, case: &Case, facts: &Facts, measured: 
         share_of_ceiling_percent: None,
         // An overhead is a difference of two runs, and so are some costs: what one of them waited for says nothing.
         waits: match quantity {
-            Quantity::Overhead | Quantity::Cost if !matches!(case.through, Through::Shared(_)) => Vec::new(),
+            Quantity::Overhead | Quantity::Cost if !matches!(case.method, Method::SharedBuffer { .. }) => Vec::new(),
             _ => wait_shares(samples),
         },
         formula: None,
@@ -173,7 +176,7 @@ pub(crate) fn answer(question: &Question, case: &Case, facts: &Facts, measured: 
         steady: effort.simulated_passes.and(samples.steady).map(steady),
         delivery: None,
         fit: None,
-        detail: case.pair().map(Detail::Pair).or_else(|| case.caller.cores(measured).map(Detail::Caller)),
+        detail: case.caller.pair().map(Detail::Pair).or_else(|| case.caller.cores(measured).map(Detail::Caller)),
     };
     delivery::tell(&mut answer, samples.delivery);
     answer

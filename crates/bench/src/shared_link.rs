@@ -85,6 +85,6 @@ fn rates(case: &Case, together: &Concurrent) -> Flows {
         common_rate_bytes_per_s: per_s(sum(|moved| moved.common_bytes), together.common),
         all_ns: all.as_ns(),
         all_rate_bytes_per_s: per_s(sum(|moved| moved.bytes), all),
-        each: case.flows.iter().zip(&together.each).map(rate).collect(),
+        each: case.flows().iter().zip(&together.each).map(rate).collect(),
     }
 }

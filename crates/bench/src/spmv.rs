@@ -62,6 +62,6 @@ mod tests {
         let matrix = Arc::new(Generated::Poisson(2).matrix());
         let spmv = Spmv { matrix, kernels: 8, ports_each: 1 };
         let case = Computation { work: Work::Spmv(spmv), matrix: "poisson:2".to_owned() }.case(1);
-        assert_eq!(case.way().to_string(), "spmv poisson:2 8 kernels 1 port each, told by finish");
+        assert_eq!(case.method.to_string(), "spmv poisson:2 8 kernels 1 port each, wait by finish");
     }
 }

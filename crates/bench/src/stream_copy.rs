@@ -80,11 +80,11 @@ mod tests {
             let copy = StreamCopy { first_port: 0, ports, bytes_per_port: 4096, stride_bytes, vector_words };
             Computation { work: Work::StreamCopy(copy), matrix: String::new() }.case(4096)
         };
-        assert_eq!(case(1, 1, 8).way().to_string(), "stream copy 1 port plain, told by finish");
-        assert_eq!(case(32, 4, 64).way().to_string(), "stream copy 32 ports vectors of 4 every 64 B, told by finish");
+        assert_eq!(case(1, 1, 8).method.to_string(), "stream copy 1 port plain, wait by finish");
+        assert_eq!(case(32, 4, 64).method.to_string(), "stream copy 32 ports vectors of 4 every 64 B, wait by finish");
         let alone = StreamCopy { first_port: 7, ports: 1, bytes_per_port: 4096, stride_bytes: 8, vector_words: 4 };
         let alone = Computation { work: Work::StreamCopy(alone), matrix: String::new() }.case(4096);
-        assert_eq!(alone.way().to_string(), "stream copy 1 port from 7 on vectors of 4, told by finish");
+        assert_eq!(alone.method.to_string(), "stream copy 1 port from 7 on vectors of 4, wait by finish");
         assert_eq!((QUESTION.accesses_per_pass)(&case(32, 4, 8)) * 4096, copy(&case(32, 4, 8)).unwrap().bytes());
     }
 
@@ -98,7 +98,7 @@ mod tests {
             assert_eq!(cases.len(), 47);
             for case in &cases {
                 assert_eq!((case.size, copy(case).unwrap().bytes_per_port), (wanted, wanted));
-                assert!(case.room(&facts) >= wanted, "{}", case.way());
+                assert!(case.room(&facts) >= wanted, "{}", case.method);
             }
             // What a real device copies within a port is filled by a copy of its runtime.
             for (time_base, most) in [(TimeBase::Simulated, 512 << 20), (TimeBase::Real, 256 << 20)] {

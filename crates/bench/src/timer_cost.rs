@@ -9,9 +9,10 @@
 //! always leaves the guest.
 //! Method: TACC TR-14-10 asks what its inline time stamps cost.
 
-use crate::case::{Axes, Case, Through};
+use crate::case::{Axes, Case};
 use crate::question::Question;
 use lanemark_machine::{Clock, Facts, Op, Plan};
+use lanemark_method::Method;
 use lanemark_record::Quantity;
 
 /// The catalogue row.
@@ -30,10 +31,10 @@ pub const QUESTION: Question = Question {
 };
 
 fn cases(facts: &Facts, _: &Axes) -> Vec<Case> {
-    Clock::ALL.into_iter().filter_map(|clock| Case::of_nothing(facts, Through::Clock(clock))).collect()
+    Clock::ALL.into_iter().filter_map(|clock| Case::of_nothing(facts, Method::Clock { clock })).collect()
 }
 
 fn plan(case: &Case, passes: u64) -> Plan {
-    let Through::Clock(clock) = case.through else { return Plan::on_one_core(Vec::new(), passes) };
+    let Method::Clock { clock } = case.method else { return Plan::on_one_core(Vec::new(), passes) };
     Plan::on_one_core(vec![Op::Clock(clock)], passes)
 }

@@ -12,8 +12,7 @@
 //! several, the answer says so and has no count (`step.rs` has the rule).
 //! Method: first done by hand on a Xeon (16 buffers, 46 ns).
 
-use crate::caller::Caller;
-use crate::case::{Axes, Case, Through};
+use crate::case::{Axes, Case};
 use crate::effort::Effort;
 use crate::error::BenchError;
 use crate::measured::Measured;
@@ -22,8 +21,9 @@ use crate::rounds::Wanted;
 use crate::sampling::{answer, measure_together};
 use crate::step::{Height, NoStep, steps};
 use lanemark_machine::{Access, Facts, Machine, Op, Order, Plan, Span, Stream, TimeBase, Verb, Width};
-use lanemark_record::{Answer, Buffers, CurvePoint, Detail, Quantity, Reach, Summary};
-use lanemark_units::{MemoryType, Ticks};
+use lanemark_method::{AccessPath, CoreAccess};
+use lanemark_record::{Answer, Buffers, CurvePoint, Detail, Quantity, Summary};
+use lanemark_units::{BarOffset, MemoryType, Ticks};
 
 /// The catalogue row.
 pub const QUESTION: Question = Question {
@@ -71,30 +71,22 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
         };
         let here = || usual.iter().copied().filter(|access| facts.stores.contains(access)).collect();
         for access in axes.accesses.clone().unwrap_or_else(here) {
-            cases.push(Case {
-                verb: Verb::Store,
-                access,
-                memory_type,
-                fence: None,
-                size: LINE,
-                alignment: 0,
-                region: region.at,
-                flows: Vec::new(),
-                through: Through::User,
-                reach: Reach::default(),
-                computation: None,
-                caller: Caller::AsPlanned,
-            });
+            cases.push(case(memory_type, access, region.at));
         }
     }
     cases
+}
+
+fn case(memory_type: MemoryType, access: Access, region: BarOffset) -> Case {
+    let core = CoreAccess { path: AccessPath::Pointer, verb: Verb::Store, memory_type, access, fence: None };
+    Case::of_core(core, region, LINE)
 }
 
 /// Every store of a pass goes to the next of `lines` lines.
 fn plan(case: &Case, lines: u64, passes: u64) -> Plan {
     let span = Span { len: lines * LINE * PASS_LINES.div_ceil(lines), ..case.span() };
     let order = Order::Interleaved { lines };
-    let stores = Stream { order, ..Stream::over(case.verb, case.access, span) };
+    let stores = Stream { order, ..Stream::over(case.verb(), case.access(), span) };
     Plan::on_one_core(vec![Op::Stream(stores)], passes)
 }
 
@@ -149,7 +141,7 @@ fn ask(
             Some(CurvePoint { lines: *lines, line_ns_p5: height.low, line_ns_median: summary.median })
         })
         .collect();
-    let buffers = buffers(curve, LINE / case.access.width().map_or(LINE, Width::bytes), found);
+    let buffers = buffers(curve, LINE / case.access().width().map_or(LINE, Width::bytes), found);
     let flushes = match buffers.count {
         Some(count) => beyond(&buffers, count).collect(),
         None => Vec::new(),
@@ -243,20 +235,7 @@ mod tests {
         for access in [Access::Plain(Width::B8), Access::NonTemporal(Width::B32)] {
             for lines in 1..=MOST_LINES {
                 let at = lanemark_units::BarOffset { bar: 0, offset: 0 };
-                let case = Case {
-                    verb: Verb::Store,
-                    access,
-                    memory_type: MemoryType::Wc,
-                    fence: None,
-                    size: LINE,
-                    alignment: 0,
-                    region: at,
-                    flows: Vec::new(),
-                    through: Through::User,
-                    reach: Reach::default(),
-                    computation: None,
-                    caller: Caller::AsPlanned,
-                };
+                let case = case(MemoryType::Wc, access, at);
                 let plan = plan(&case, lines, 1);
                 let [Op::Stream(stream)] = &*plan.lanes[0].body else { panic!("{plan:?}") };
                 assert_eq!(stream.order.nonsense(access, &stream.span), None);

@@ -5,7 +5,7 @@
  *     cc -I crates/capi/include crates/capi/examples/hello.c -L target/release -llanemark -o hello
  *     sudo LD_LIBRARY_PATH=target/release ./hello 0000:01:00.0 2:0..4KiB:storage
  *
- * A third argument names a folder that stands for the root of the file system, to try it without a card.
+ * An optional third argument is a folder that replaces the root of the file system, to try it without a card.
  */
 
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 
 #include "lanemark.h"
 
-/* Ends the program with the library's own words if a call did not do what it was asked for. */
+/* Ends the program with the library's message if a call fails. */
 #define DO(call)                                                                     \
     do {                                                                             \
         lanemark_status status = (call);                                             \

@@ -1,10 +1,10 @@
 /*
- * lanemark.h: loads and stores to the BARs of a PCI device, in ranges named beforehand and nowhere else.
+ * lanemark.h: loads and stores to named ranges of the BARs of a PCI device.
  *
- * Every function returns a lanemark_status; lanemark_message() says the rest in words. A handle is used by one thread at a
- * time. On x86-64 Linux; elsewhere lanemark_attach refuses.
+ * Every function returns a lanemark_status; lanemark_message() returns the details. A handle may be used by one thread at
+ * a time. Runs on x86-64 Linux; on other systems lanemark_attach fails.
  *
- * Made from crates/capi/src; renewed by: LANEMARK_BLESS=1 cargo test -p lanemark-capi --test header
+ * Generated from crates/capi/src; to renew it: LANEMARK_BLESS=1 cargo test -p lanemark-capi --test header
  */
 
 #ifndef LANEMARK_H
@@ -17,43 +17,43 @@
 #include <stdlib.h>
 
 /**
- * For `lanemark_map`: uncached, through `resourceN`.
+ * Memory type for `lanemark_map`: uncached, through `resourceN`.
  */
 #define LANEMARK_UC 0
 
 /**
- * For `lanemark_map`: write-combining, through `resourceN_wc`; storage only.
+ * Memory type for `lanemark_map`: write-combining, through `resourceN_wc`; storage only.
  */
 #define LANEMARK_WC 1
 
 /**
- * For `lanemark_attach`: go on although a driver is bound to the device.
+ * Flag for `lanemark_attach`: continue although a driver is bound to the device.
  */
 #define LANEMARK_OWNS_DEVICE 1
 
 /**
- * For `lanemark_attach`: turn memory decoding on where it is off; it stays on.
+ * Flag for `lanemark_attach`: enable memory decoding if it is off; it stays enabled.
  */
 #define LANEMARK_ENABLE 2
 
 /**
- * How a call ended; `lanemark_message` says it in words.
+ * Outcome of a call; `lanemark_message` returns the details.
  */
 typedef enum lanemark_status {
   /**
-   * It was done.
+   * Success.
    */
   LANEMARK_STATUS_OK = 0,
   /**
-   * A null pointer, or a text or number that means nothing.
+   * Null pointer, or invalid text or number.
    */
   LANEMARK_STATUS_BAD_ARGUMENT = 1,
   /**
-   * The device is not there.
+   * The device does not exist.
    */
   LANEMARK_STATUS_NOT_THERE = 2,
   /**
-   * A range that is not in a memory BAR of the device, or none was named.
+   * The range is not within a memory BAR of the device, or no range was named.
    */
   LANEMARK_STATUS_BAD_RANGE = 3,
   /**
@@ -61,43 +61,43 @@ typedef enum lanemark_status {
    */
   LANEMARK_STATUS_DRIVER_BOUND = 4,
   /**
-   * The device sleeps, or its memory decoding is off.
+   * The device is in a low-power state, or its memory decoding is off.
    */
   LANEMARK_STATUS_NOT_READY = 5,
   /**
-   * The system forbids it: permissions, lockdown, a claimed BAR, no resource file.
+   * The system denies access: permissions, lockdown, a claimed BAR, no resource file.
    */
   LANEMARK_STATUS_FORBIDDEN = 6,
   /**
-   * The memory type is not to be had, or another one came of it, or the BAR is mapped with another.
+   * The memory type is unavailable, the mapping has another one, or the BAR is already mapped with another one.
    */
   LANEMARK_STATUS_MEMORY_TYPE = 7,
   /**
-   * An access outside the range.
+   * The access is outside the range.
    */
   LANEMARK_STATUS_OUT_OF_RANGE = 8,
   /**
-   * An access at no multiple of its width.
+   * The access is not aligned to its width.
    */
   LANEMARK_STATUS_UNALIGNED = 9,
   /**
-   * What stands behind the range forbids the access.
+   * The kind of the range forbids the access.
    */
   LANEMARK_STATUS_NOT_ALLOWED = 10,
   /**
-   * The device is gone, or its BAR is.
+   * The device or its BAR is gone.
    */
   LANEMARK_STATUS_GONE = 11,
   /**
-   * A card that is still mapped cannot be detached.
+   * The card still has mappings and cannot be detached.
    */
   LANEMARK_STATUS_STILL_MAPPED = 12,
   /**
-   * The operating system refused, or said something that is not understood.
+   * A system call failed, or a system file has unexpected contents.
    */
   LANEMARK_STATUS_SYSTEM = 13,
   /**
-   * A defect of this library.
+   * Internal error of this library.
    */
   LANEMARK_STATUS_INTERNAL = 14,
 } lanemark_status;
@@ -117,12 +117,12 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * Attaches to the device at `address`, such as "0000:01:00.0". `ranges` names what may be touched, separated by commas:
- * "2:0..4KiB:storage,0:0..64:registers:write". `flags` is 0 or LANEMARK_OWNS_DEVICE, LANEMARK_ENABLE or both. Fills
- * `card`, to be given to `lanemark_detach`; with null if it fails.
+ * Attaches to the device at `address`, such as "0000:01:00.0". `ranges` lists the accessible ranges, separated by commas:
+ * "2:0..4KiB:storage,0:0..64:registers:write". `flags` is 0 or a combination of LANEMARK_OWNS_DEVICE and
+ * LANEMARK_ENABLE. Sets `card` to a handle for `lanemark_detach`, or to null on failure.
  *
  * # Safety
- * `address` and `ranges` end in zero; `card` can be written.
+ * `address` and `ranges` must be NUL-terminated; `card` must be writable.
  */
 enum lanemark_status lanemark_attach(const char *address,
                                      const char *ranges,
@@ -130,11 +130,11 @@ enum lanemark_status lanemark_attach(const char *address,
                                      struct lanemark_card **card);
 
 /**
- * As `lanemark_attach`, with the folder `root` in place of "/": for tests of programs, whose BARs are then plain files
+ * Like `lanemark_attach`, with the folder `root` instead of "/". For tests of programs: BARs are then plain files
  * `root/sys/bus/pci/devices/ADDRESS/resourceN`.
  *
  * # Safety
- * As for `lanemark_attach`; `root` ends in zero.
+ * Same as for `lanemark_attach`; `root` must be NUL-terminated.
  */
 enum lanemark_status lanemark_attach_in(const char *root,
                                         const char *address,
@@ -143,11 +143,11 @@ enum lanemark_status lanemark_attach_in(const char *root,
                                         struct lanemark_card **card);
 
 /**
- * Maps the range of this number, counted from 0 in the order they were named, as LANEMARK_UC or LANEMARK_WC. Fills
- * `mapping`, to be given to `lanemark_unmap`; with null if it fails. One BAR has one memory type at a time.
+ * Maps a range as LANEMARK_UC or LANEMARK_WC; `range` is its index in the order of naming. Sets `mapping` to a handle for
+ * `lanemark_unmap`, or to null on failure. A BAR has one memory type at a time.
  *
  * # Safety
- * `card` comes from `lanemark_attach` and is not detached; `mapping` can be written.
+ * `card` must come from `lanemark_attach` and not be detached; `mapping` must be writable.
  */
 enum lanemark_status lanemark_map(const struct lanemark_card *card,
                                   size_t range,
@@ -155,10 +155,10 @@ enum lanemark_status lanemark_map(const struct lanemark_card *card,
                                   struct lanemark_mapping **mapping);
 
 /**
- * Loads `width` bytes, 1, 2, 4 or 8, at `offset` of the BAR, a multiple of the width, into `value`.
+ * Loads `width` bytes (1, 2, 4 or 8) at `offset` of the BAR, a multiple of the width, into `value`.
  *
  * # Safety
- * `mapping` comes from `lanemark_map` and is not unmapped; `value` can be written.
+ * `mapping` must come from `lanemark_map` and not be unmapped; `value` must be writable.
  */
 enum lanemark_status lanemark_peek(const struct lanemark_mapping *mapping,
                                    uint64_t offset,
@@ -166,11 +166,11 @@ enum lanemark_status lanemark_peek(const struct lanemark_mapping *mapping,
                                    uint64_t *value);
 
 /**
- * Stores the low `width` bytes of `value`, 1, 2, 4 or 8, at `offset` of the BAR, a multiple of the width. A store is
- * posted: an error of the device's does not come back.
+ * Stores the low `width` bytes (1, 2, 4 or 8) of `value` at `offset` of the BAR, a multiple of the width. Stores are
+ * posted: an error on the device is not reported.
  *
  * # Safety
- * `mapping` comes from `lanemark_map` and is not unmapped; no other thread uses it meanwhile.
+ * `mapping` must come from `lanemark_map` and not be unmapped; no other thread may use it meanwhile.
  */
 enum lanemark_status lanemark_poke(struct lanemark_mapping *mapping,
                                    uint64_t offset,
@@ -178,11 +178,11 @@ enum lanemark_status lanemark_poke(struct lanemark_mapping *mapping,
                                    uint64_t value);
 
 /**
- * Stores `count` words of 4 B from `offset` of the BAR on, a multiple of 4, in ascending order; in storage two at a time,
- * so that lines of 64 B leave write-combining buffers whole.
+ * Stores `count` words of 4 B in ascending order from `offset` of the BAR, a multiple of 4. In storage, words are stored
+ * in pairs, so that write-combining buffers are flushed as whole 64 B lines.
  *
  * # Safety
- * As for `lanemark_poke`; `words` holds `count` of them.
+ * Same as for `lanemark_poke`; `words` must hold `count` words.
  */
 enum lanemark_status lanemark_write_burst(struct lanemark_mapping *mapping,
                                           uint64_t offset,
@@ -190,20 +190,20 @@ enum lanemark_status lanemark_write_burst(struct lanemark_mapping *mapping,
                                           size_t count);
 
 /**
- * Measures, for about `limit_ms` milliseconds, which copy is the fastest for each length to this very mapping; from then on
- * `lanemark_copy_to` uses it. Overwrites the range, up to 4 MiB of it.
+ * Measures for about `limit_ms` milliseconds which copy routine is fastest for each length to this mapping;
+ * `lanemark_copy_to` then uses it. Overwrites up to 4 MiB of the range.
  *
  * # Safety
- * As for `lanemark_poke`.
+ * Same as for `lanemark_poke`.
  */
 enum lanemark_status lanemark_calibrate(struct lanemark_mapping *mapping,
                                         uint32_t limit_ms);
 
 /**
- * Copies `len` bytes to storage from `offset` of the BAR on. In which order and how wide is the copy's own affair.
+ * Copies `len` bytes to storage at `offset` of the BAR. Order and width of the stores are unspecified.
  *
  * # Safety
- * As for `lanemark_poke`; `bytes` holds `len` of them.
+ * Same as for `lanemark_poke`; `bytes` must hold `len` bytes.
  */
 enum lanemark_status lanemark_copy_to(struct lanemark_mapping *mapping,
                                       uint64_t offset,
@@ -211,10 +211,10 @@ enum lanemark_status lanemark_copy_to(struct lanemark_mapping *mapping,
                                       size_t len);
 
 /**
- * Copies `len` bytes from storage, from `offset` of the BAR on.
+ * Copies `len` bytes from storage at `offset` of the BAR.
  *
  * # Safety
- * `mapping` comes from `lanemark_map` and is not unmapped; `bytes` has room for `len` and nobody else uses it.
+ * `mapping` must come from `lanemark_map` and not be unmapped; `bytes` must hold `len` bytes without other users.
  */
 enum lanemark_status lanemark_copy_from(const struct lanemark_mapping *mapping,
                                         uint64_t offset,
@@ -222,33 +222,33 @@ enum lanemark_status lanemark_copy_from(const struct lanemark_mapping *mapping,
                                         size_t len);
 
 /**
- * Sends all earlier stores on their way, those in write-combining buffers too. They have arrived once a later peek has
- * come back.
+ * Executes `SFENCE`: flushes write-combining buffers and orders all earlier stores. They have arrived when a later peek
+ * returns.
  *
  * # Safety
- * As for `lanemark_poke`.
+ * Same as for `lanemark_poke`.
  */
 enum lanemark_status lanemark_fence(struct lanemark_mapping *mapping);
 
 /**
- * Gives a mapping back; null is nothing to give back.
+ * Unmaps a mapping; null is ignored.
  *
  * # Safety
- * `mapping` comes from `lanemark_map`, is not unmapped yet, and is used by nobody any more.
+ * `mapping` must come from `lanemark_map`, not be unmapped, and have no other users.
  */
 enum lanemark_status lanemark_unmap(struct lanemark_mapping *mapping);
 
 /**
- * Leaves the device; null is nothing to leave. Refused while a mapping of it is there.
+ * Detaches from the device; null is ignored. Fails while one of its mappings exists.
  *
  * # Safety
- * `card` comes from `lanemark_attach`, is not detached yet, and is used by nobody any more.
+ * `card` must come from `lanemark_attach`, not be detached, and have no other users.
  */
 enum lanemark_status lanemark_detach(struct lanemark_card *card);
 
 /**
- * What the last call on this thread said, in English and UTF-8; empty after one that did what it was asked for. Never
- * null; stays until the next call on this thread.
+ * Returns the message of the last call on this thread, in English and UTF-8; empty if it succeeded. Never null; valid
+ * until the next call on this thread.
  */
 const char *lanemark_message(void);
 

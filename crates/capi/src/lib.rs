@@ -1,14 +1,14 @@
-//! The C face: a card's registers and memory for C programs, by the rules of
-//! [`lanemark_hw::linux_sysfs::Card`]. `include/lanemark.h` is made from this file.
+//! C interface: registers and memory of a card for C programs, with the checks of
+//! [`lanemark_hw::linux_sysfs::Card`]. `include/lanemark.h` is generated from this file.
 //!
-//! Every function returns a [`lanemark_status`]; [`lanemark_message`] says the rest. No panic crosses: one is caught and
-//! becomes [`lanemark_status::Internal`]. Handles are freed by [`lanemark_unmap`] and [`lanemark_detach`].
+//! Every function returns a [`lanemark_status`]; [`lanemark_message`] returns the details. Panics are caught and returned as
+//! [`lanemark_status::Internal`]. Handles are freed by [`lanemark_unmap`] and [`lanemark_detach`].
 //!
-//! The second room with `unsafe` of its own, because pointers come from C
-//! ([0011](../../../docs/decisions/0011-a-c-face-with-unsafe.md)).
+//! This crate has `unsafe` of its own because pointers come from C
+//! ([0011](../../../docs/decisions/0011-a-c-library-with-unsafe.md)).
 
 #![allow(unsafe_code)]
-#![allow(non_camel_case_types)] // The names are those C programs write.
+#![allow(non_camel_case_types)] // Names follow C conventions.
 #![allow(clippy::doc_markdown)] // Doc comments become those of the header.
 
 mod message;
@@ -18,21 +18,21 @@ use lanemark_hw::linux_sysfs::{BarMapping, Card, CardError, Consent, NotARange, 
 use lanemark_machine::Width;
 use lanemark_units::MemoryType;
 pub use message::lanemark_message;
-use message::{Failure, answered, failed};
+use message::{Failure, failed, guarded};
 pub use status::lanemark_status;
 use std::ffi::{CStr, c_char, c_void};
 use std::path::Path;
 use std::slice;
 use std::time::Duration;
 
-/// For `lanemark_map`: uncached, through `resourceN`.
+/// Memory type for `lanemark_map`: uncached, through `resourceN`.
 pub const LANEMARK_UC: u32 = 0;
-/// For `lanemark_map`: write-combining, through `resourceN_wc`; storage only.
+/// Memory type for `lanemark_map`: write-combining, through `resourceN_wc`; storage only.
 pub const LANEMARK_WC: u32 = 1;
 
-/// For `lanemark_attach`: go on although a driver is bound to the device.
+/// Flag for `lanemark_attach`: continue although a driver is bound to the device.
 pub const LANEMARK_OWNS_DEVICE: u32 = 1;
-/// For `lanemark_attach`: turn memory decoding on where it is off; it stays on.
+/// Flag for `lanemark_attach`: enable memory decoding if it is off; it stays enabled.
 pub const LANEMARK_ENABLE: u32 = 2;
 
 /// An attached device.
@@ -43,12 +43,12 @@ pub struct lanemark_card(Card);
 #[derive(Debug)]
 pub struct lanemark_mapping(BarMapping);
 
-/// Attaches to the device at `address`, such as "0000:01:00.0". `ranges` names what may be touched, separated by commas:
-/// "2:0..4KiB:storage,0:0..64:registers:write". `flags` is 0 or LANEMARK_OWNS_DEVICE, LANEMARK_ENABLE or both. Fills
-/// `card`, to be given to `lanemark_detach`; with null if it fails.
+/// Attaches to the device at `address`, such as "0000:01:00.0". `ranges` lists the accessible ranges, separated by commas:
+/// "2:0..4KiB:storage,0:0..64:registers:write". `flags` is 0 or a combination of LANEMARK_OWNS_DEVICE and
+/// LANEMARK_ENABLE. Sets `card` to a handle for `lanemark_detach`, or to null on failure.
 ///
 /// # Safety
-/// `address` and `ranges` end in zero; `card` can be written.
+/// `address` and `ranges` must be NUL-terminated; `card` must be writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lanemark_attach(
     address: *const c_char,
@@ -56,15 +56,15 @@ pub unsafe extern "C" fn lanemark_attach(
     flags: u32,
     card: *mut *mut lanemark_card,
 ) -> lanemark_status {
-    // SAFETY: handed on to the caller.
-    answered(|| unsafe { attach(&System::this(), address, ranges, flags, card) })
+    // SAFETY: guaranteed by the caller.
+    guarded(|| unsafe { attach(&System::this(), address, ranges, flags, card) })
 }
 
-/// As `lanemark_attach`, with the folder `root` in place of "/": for tests of programs, whose BARs are then plain files
+/// Like `lanemark_attach`, with the folder `root` instead of "/". For tests of programs: BARs are then plain files
 /// `root/sys/bus/pci/devices/ADDRESS/resourceN`.
 ///
 /// # Safety
-/// As for `lanemark_attach`; `root` ends in zero.
+/// Same as for `lanemark_attach`; `root` must be NUL-terminated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lanemark_attach_in(
     root: *const c_char,
@@ -73,15 +73,15 @@ pub unsafe extern "C" fn lanemark_attach_in(
     flags: u32,
     card: *mut *mut lanemark_card,
 ) -> lanemark_status {
-    // SAFETY: handed on to the caller.
-    answered(|| unsafe { attach(&System::at(Path::new(text(root, "root")?)), address, ranges, flags, card) })
+    // SAFETY: guaranteed by the caller.
+    guarded(|| unsafe { attach(&System::at(Path::new(text(root, "root")?)), address, ranges, flags, card) })
 }
 
-/// Maps the range of this number, counted from 0 in the order they were named, as LANEMARK_UC or LANEMARK_WC. Fills
-/// `mapping`, to be given to `lanemark_unmap`; with null if it fails. One BAR has one memory type at a time.
+/// Maps a range as LANEMARK_UC or LANEMARK_WC; `range` is its index in the order of naming. Sets `mapping` to a handle for
+/// `lanemark_unmap`, or to null on failure. A BAR has one memory type at a time.
 ///
 /// # Safety
-/// `card` comes from `lanemark_attach` and is not detached; `mapping` can be written.
+/// `card` must come from `lanemark_attach` and not be detached; `mapping` must be writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lanemark_map(
     card: *const lanemark_card,
@@ -89,28 +89,28 @@ pub unsafe extern "C" fn lanemark_map(
     memory_type: u32,
     mapping: *mut *mut lanemark_mapping,
 ) -> lanemark_status {
-    answered(|| {
-        // SAFETY: handed on to the caller.
+    guarded(|| {
+        // SAFETY: guaranteed by the caller.
         let card = unsafe {
-            emptied(mapping, "mapping")?;
+            set_null(mapping, "mapping")?;
             card.as_ref().ok_or(null("card"))?
         };
         let memory_type = match memory_type {
             LANEMARK_UC => MemoryType::Uc,
             LANEMARK_WC => MemoryType::Wc,
-            other => return Err(argument(format!("memory type {other}: use LANEMARK_UC or LANEMARK_WC"))),
+            other => return Err(argument(format!("invalid memory type {other}: use LANEMARK_UC or LANEMARK_WC"))),
         };
         let mapped = Box::into_raw(Box::new(lanemark_mapping(card.0.map(range, memory_type)?)));
-        // SAFETY: it was written to above.
+        // SAFETY: it was written above.
         unsafe { mapping.write(mapped) };
         Ok(())
     })
 }
 
-/// Loads `width` bytes, 1, 2, 4 or 8, at `offset` of the BAR, a multiple of the width, into `value`.
+/// Loads `width` bytes (1, 2, 4 or 8) at `offset` of the BAR, a multiple of the width, into `value`.
 ///
 /// # Safety
-/// `mapping` comes from `lanemark_map` and is not unmapped; `value` can be written.
+/// `mapping` must come from `lanemark_map` and not be unmapped; `value` must be writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lanemark_peek(
     mapping: *const lanemark_mapping,
@@ -118,24 +118,24 @@ pub unsafe extern "C" fn lanemark_peek(
     width: u32,
     value: *mut u64,
 ) -> lanemark_status {
-    answered(|| {
-        // SAFETY: handed on to the caller.
+    guarded(|| {
+        // SAFETY: guaranteed by the caller.
         let mapping = unsafe { mapping.as_ref() }.ok_or(null("mapping"))?;
         if value.is_null() {
             return Err(null("value"));
         }
         let read = mapping.0.peek(offset, width_of(width)?)?;
-        // SAFETY: likewise; it may hold anything before.
+        // SAFETY: guaranteed by the caller; the old value is not read.
         unsafe { value.write(read) };
         Ok(())
     })
 }
 
-/// Stores the low `width` bytes of `value`, 1, 2, 4 or 8, at `offset` of the BAR, a multiple of the width. A store is
-/// posted: an error of the device's does not come back.
+/// Stores the low `width` bytes (1, 2, 4 or 8) of `value` at `offset` of the BAR, a multiple of the width. Stores are
+/// posted: an error on the device is not reported.
 ///
 /// # Safety
-/// `mapping` comes from `lanemark_map` and is not unmapped; no other thread uses it meanwhile.
+/// `mapping` must come from `lanemark_map` and not be unmapped; no other thread may use it meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lanemark_poke(
     mapping: *mut lanemark_mapping,
@@ -143,15 +143,15 @@ pub unsafe extern "C" fn lanemark_poke(
     width: u32,
     value: u64,
 ) -> lanemark_status {
-    // SAFETY: handed on to the caller.
-    answered(|| Ok(unsafe { mapped(mapping) }?.poke(offset, width_of(width)?, value)?))
+    // SAFETY: guaranteed by the caller.
+    guarded(|| Ok(unsafe { mapped(mapping) }?.poke(offset, width_of(width)?, value)?))
 }
 
-/// Stores `count` words of 4 B from `offset` of the BAR on, a multiple of 4, in ascending order; in storage two at a time,
-/// so that lines of 64 B leave write-combining buffers whole.
+/// Stores `count` words of 4 B in ascending order from `offset` of the BAR, a multiple of 4. In storage, words are stored
+/// in pairs, so that write-combining buffers are flushed as whole 64 B lines.
 ///
 /// # Safety
-/// As for `lanemark_poke`; `words` holds `count` of them.
+/// Same as for `lanemark_poke`; `words` must hold `count` words.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lanemark_write_burst(
     mapping: *mut lanemark_mapping,
@@ -159,25 +159,25 @@ pub unsafe extern "C" fn lanemark_write_burst(
     words: *const u32,
     count: usize,
 ) -> lanemark_status {
-    // SAFETY: handed on to the caller.
-    answered(|| Ok(unsafe { mapped(mapping) }?.write_burst(offset, unsafe { slice_of(words, count, "words") }?)?))
+    // SAFETY: guaranteed by the caller.
+    guarded(|| Ok(unsafe { mapped(mapping) }?.write_burst(offset, unsafe { slice_of(words, count, "words") }?)?))
 }
 
-/// Measures, for about `limit_ms` milliseconds, which copy is the fastest for each length to this very mapping; from then on
-/// `lanemark_copy_to` uses it. Overwrites the range, up to 4 MiB of it.
+/// Measures for about `limit_ms` milliseconds which copy routine is fastest for each length to this mapping;
+/// `lanemark_copy_to` then uses it. Overwrites up to 4 MiB of the range.
 ///
 /// # Safety
-/// As for `lanemark_poke`.
+/// Same as for `lanemark_poke`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lanemark_calibrate(mapping: *mut lanemark_mapping, limit_ms: u32) -> lanemark_status {
-    // SAFETY: handed on to the caller.
-    answered(|| Ok(unsafe { mapped(mapping) }?.calibrate(Duration::from_millis(u64::from(limit_ms)))?))
+    // SAFETY: guaranteed by the caller.
+    guarded(|| Ok(unsafe { mapped(mapping) }?.calibrate(Duration::from_millis(u64::from(limit_ms)))?))
 }
 
-/// Copies `len` bytes to storage from `offset` of the BAR on. In which order and how wide is the copy's own affair.
+/// Copies `len` bytes to storage at `offset` of the BAR. Order and width of the stores are unspecified.
 ///
 /// # Safety
-/// As for `lanemark_poke`; `bytes` holds `len` of them.
+/// Same as for `lanemark_poke`; `bytes` must hold `len` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lanemark_copy_to(
     mapping: *mut lanemark_mapping,
@@ -185,14 +185,14 @@ pub unsafe extern "C" fn lanemark_copy_to(
     bytes: *const c_void,
     len: usize,
 ) -> lanemark_status {
-    // SAFETY: handed on to the caller.
-    answered(|| Ok(unsafe { mapped(mapping) }?.copy_to(offset, unsafe { slice_of(bytes.cast(), len, "bytes") }?)?))
+    // SAFETY: guaranteed by the caller.
+    guarded(|| Ok(unsafe { mapped(mapping) }?.copy_to(offset, unsafe { slice_of(bytes.cast(), len, "bytes") }?)?))
 }
 
-/// Copies `len` bytes from storage, from `offset` of the BAR on.
+/// Copies `len` bytes from storage at `offset` of the BAR.
 ///
 /// # Safety
-/// `mapping` comes from `lanemark_map` and is not unmapped; `bytes` has room for `len` and nobody else uses it.
+/// `mapping` must come from `lanemark_map` and not be unmapped; `bytes` must hold `len` bytes without other users.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lanemark_copy_from(
     mapping: *const lanemark_mapping,
@@ -200,10 +200,10 @@ pub unsafe extern "C" fn lanemark_copy_from(
     bytes: *mut c_void,
     len: usize,
 ) -> lanemark_status {
-    answered(|| {
-        // SAFETY: handed on to the caller.
+    guarded(|| {
+        // SAFETY: guaranteed by the caller.
         let mapping = unsafe { mapping.as_ref() }.ok_or(null("mapping"))?;
-        // SAFETY: likewise; nothing of no length is written to.
+        // SAFETY: guaranteed by the caller; with length 0 nothing is written.
         let bytes = match len {
             0 => &mut [][..],
             _ if bytes.is_null() => return Err(null("bytes")),
@@ -213,46 +213,48 @@ pub unsafe extern "C" fn lanemark_copy_from(
     })
 }
 
-/// Sends all earlier stores on their way, those in write-combining buffers too. They have arrived once a later peek has
-/// come back.
+/// Executes `SFENCE`: flushes write-combining buffers and orders all earlier stores. They have arrived when a later peek
+/// returns.
 ///
 /// # Safety
-/// As for `lanemark_poke`.
+/// Same as for `lanemark_poke`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lanemark_fence(mapping: *mut lanemark_mapping) -> lanemark_status {
-    // SAFETY: handed on to the caller.
-    answered(|| unsafe { mapped(mapping) }.map(BarMapping::fence))
+    // SAFETY: guaranteed by the caller.
+    guarded(|| unsafe { mapped(mapping) }.map(BarMapping::fence))
 }
 
-/// Gives a mapping back; null is nothing to give back.
+/// Unmaps a mapping; null is ignored.
 ///
 /// # Safety
-/// `mapping` comes from `lanemark_map`, is not unmapped yet, and is used by nobody any more.
+/// `mapping` must come from `lanemark_map`, not be unmapped, and have no other users.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lanemark_unmap(mapping: *mut lanemark_mapping) -> lanemark_status {
-    answered(|| {
+    guarded(|| {
         if !mapping.is_null() {
-            // SAFETY: it was made by `Box::into_raw`, and the caller vouches that it is given back once.
+            // SAFETY: it was made by `Box::into_raw`, and the caller guarantees that it is freed once.
             drop(unsafe { Box::from_raw(mapping) });
         }
         Ok(())
     })
 }
 
-/// Leaves the device; null is nothing to leave. Refused while a mapping of it is there.
+/// Detaches from the device; null is ignored. Fails while one of its mappings exists.
 ///
 /// # Safety
-/// `card` comes from `lanemark_attach`, is not detached yet, and is used by nobody any more.
+/// `card` must come from `lanemark_attach`, not be detached, and have no other users.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lanemark_detach(card: *mut lanemark_card) -> lanemark_status {
-    answered(|| {
-        // SAFETY: handed on to the caller.
+    guarded(|| {
+        // SAFETY: guaranteed by the caller.
         match unsafe { card.as_ref() }.map_or(0, |card| card.0.mappings()) {
             0 => {}
-            left => return Err(failed(lanemark_status::StillMapped, format!("{left} mappings are still there"))),
+            left => {
+                return Err(failed(lanemark_status::StillMapped, format!("{left} mappings exist: unmap them first")));
+            }
         }
         if !card.is_null() {
-            // SAFETY: it was made by `Box::into_raw`, and the caller vouches that it is given back once.
+            // SAFETY: it was made by `Box::into_raw`, and the caller guarantees that it is freed once.
             drop(unsafe { Box::from_raw(card) });
         }
         Ok(())
@@ -260,7 +262,7 @@ pub unsafe extern "C" fn lanemark_detach(card: *mut lanemark_card) -> lanemark_s
 }
 
 /// # Safety
-/// As for [`lanemark_attach`].
+/// Same as for [`lanemark_attach`].
 unsafe fn attach(
     system: &System,
     address: *const c_char,
@@ -268,9 +270,9 @@ unsafe fn attach(
     flags: u32,
     card: *mut *mut lanemark_card,
 ) -> Result<(), Failure> {
-    // SAFETY: handed on to the caller.
+    // SAFETY: guaranteed by the caller.
     let (address, ranges) = unsafe {
-        emptied(card, "card")?;
+        set_null(card, "card")?;
         (text(address, "address")?, text(ranges, "ranges")?)
     };
     let address = address.parse().map_err(|error: NotAnAddress| argument(error.to_string()))?;
@@ -279,59 +281,59 @@ unsafe fn attach(
     let ranges = ranges.map_err(|error| argument(error.to_string()))?;
     let known = LANEMARK_OWNS_DEVICE | LANEMARK_ENABLE;
     if flags & !known != 0 {
-        return Err(argument(format!("flags {flags:#x}: use LANEMARK_OWNS_DEVICE and LANEMARK_ENABLE")));
+        return Err(argument(format!("invalid flags {flags:#x}: use LANEMARK_OWNS_DEVICE and LANEMARK_ENABLE")));
     }
     let consent = Consent { owns_device: flags & LANEMARK_OWNS_DEVICE != 0, enable: flags & LANEMARK_ENABLE != 0 };
     let attached = Box::into_raw(Box::new(lanemark_card(Card::attach_in(system, address, &ranges, consent)?)));
-    // SAFETY: it was written to above.
+    // SAFETY: it was written above.
     unsafe { card.write(attached) };
     Ok(())
 }
 
-/// Writes null, which programs may give back, so that after a failure there is nothing else in it.
+/// Writes null to a handle, which programs may free, so that it is valid after a failure.
 ///
 /// # Safety
-/// `handle` is null or can be written.
-unsafe fn emptied<T>(handle: *mut *mut T, what: &str) -> Result<(), Failure> {
+/// `handle` must be null or writable.
+unsafe fn set_null<T>(handle: *mut *mut T, what: &str) -> Result<(), Failure> {
     if handle.is_null() {
         return Err(null(what));
     }
-    // SAFETY: handed on to the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe { handle.write(std::ptr::null_mut()) };
     Ok(())
 }
 
 /// # Safety
-/// `text` is null or ends in zero, and stays as long as it is used.
+/// `text` must be null or NUL-terminated, and valid as long as the result is used.
 unsafe fn text<'a>(text: *const c_char, what: &str) -> Result<&'a str, Failure> {
     if text.is_null() {
         return Err(null(what));
     }
-    // SAFETY: handed on to the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe { CStr::from_ptr(text) }.to_str().map_err(|_| argument(format!("{what} is not UTF-8")))
 }
 
 /// # Safety
-/// `mapping` is null or comes from [`lanemark_map`], is not unmapped, and is used by nobody else meanwhile.
+/// `mapping` must be null, or come from [`lanemark_map`], not be unmapped and have no other users meanwhile.
 unsafe fn mapped<'a>(mapping: *mut lanemark_mapping) -> Result<&'a mut BarMapping, Failure> {
-    // SAFETY: handed on to the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe { mapping.as_mut() }.map(|mapping| &mut mapping.0).ok_or(null("mapping"))
 }
 
 /// # Safety
-/// `start` is null or holds `count` values that nobody changes meanwhile.
+/// `start` must be null or hold `count` values that do not change meanwhile.
 unsafe fn slice_of<'a, T>(start: *const T, count: usize, what: &str) -> Result<&'a [T], Failure> {
     match count {
         0 => Ok(&[]),
         _ if start.is_null() => Err(null(what)),
-        // SAFETY: handed on to the caller.
+        // SAFETY: guaranteed by the caller.
         _ => Ok(unsafe { slice::from_raw_parts(start, count) }),
     }
 }
 
 fn width_of(bytes: u32) -> Result<Width, Failure> {
     let width = Width::ALL.into_iter().find(|width| width.bytes() == u64::from(bytes) && bytes <= 8);
-    width.ok_or_else(|| argument(format!("a width of {bytes} B: use 1, 2, 4 or 8")))
+    width.ok_or_else(|| argument(format!("invalid width {bytes} B: use 1, 2, 4 or 8")))
 }
 
 fn null(what: &str) -> Failure {

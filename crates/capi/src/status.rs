@@ -1,40 +1,40 @@
-//! What a C function returns.
+//! Return values of the C functions.
 
 use lanemark_hw::linux_sysfs::CardError;
 
-/// How a call ended; `lanemark_message` says it in words.
+/// Outcome of a call; `lanemark_message` returns the details.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub enum lanemark_status {
-    /// It was done.
+    /// Success.
     Ok = 0,
-    /// A null pointer, or a text or number that means nothing.
+    /// Null pointer, or invalid text or number.
     BadArgument = 1,
-    /// The device is not there.
+    /// The device does not exist.
     NotThere = 2,
-    /// A range that is not in a memory BAR of the device, or none was named.
+    /// The range is not within a memory BAR of the device, or no range was named.
     BadRange = 3,
     /// A driver is bound to the device.
     DriverBound = 4,
-    /// The device sleeps, or its memory decoding is off.
+    /// The device is in a low-power state, or its memory decoding is off.
     NotReady = 5,
-    /// The system forbids it: permissions, lockdown, a claimed BAR, no resource file.
+    /// The system denies access: permissions, lockdown, a claimed BAR, no resource file.
     Forbidden = 6,
-    /// The memory type is not to be had, or another one came of it, or the BAR is mapped with another.
+    /// The memory type is unavailable, the mapping has another one, or the BAR is already mapped with another one.
     MemoryType = 7,
-    /// An access outside the range.
+    /// The access is outside the range.
     OutOfRange = 8,
-    /// An access at no multiple of its width.
+    /// The access is not aligned to its width.
     Unaligned = 9,
-    /// What stands behind the range forbids the access.
+    /// The kind of the range forbids the access.
     NotAllowed = 10,
-    /// The device is gone, or its BAR is.
+    /// The device or its BAR is gone.
     Gone = 11,
-    /// A card that is still mapped cannot be detached.
+    /// The card still has mappings and cannot be detached.
     StillMapped = 12,
-    /// The operating system refused, or said something that is not understood.
+    /// A system call failed, or a system file has unexpected contents.
     System = 13,
-    /// A defect of this library.
+    /// Internal error of this library.
     Internal = 14,
 }
 

@@ -1,9 +1,9 @@
-//! Is `include/lanemark.h` what the exported functions are?
+//! Comparison of `include/lanemark.h` with the exported functions.
 
 use cbindgen::{Builder, Config, EnumConfig, Language, RenameRule};
 use std::path::Path;
 
-/// The header, made from the source.
+/// Generates the header from the source.
 fn made() -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let config = Config {
@@ -23,16 +23,16 @@ fn made() -> String {
 
 const HEAD: &str = "\
 /*
- * lanemark.h: loads and stores to the BARs of a PCI device, in ranges named beforehand and nowhere else.
+ * lanemark.h: loads and stores to named ranges of the BARs of a PCI device.
  *
- * Every function returns a lanemark_status; lanemark_message() says the rest in words. A handle is used by one thread at a
- * time. On x86-64 Linux; elsewhere lanemark_attach refuses.
+ * Every function returns a lanemark_status; lanemark_message() returns the details. A handle may be used by one thread at
+ * a time. Runs on x86-64 Linux; on other systems lanemark_attach fails.
  *
- * Made from crates/capi/src; renewed by: LANEMARK_BLESS=1 cargo test -p lanemark-capi --test header
+ * Generated from crates/capi/src; to renew it: LANEMARK_BLESS=1 cargo test -p lanemark-capi --test header
  */";
 
 #[test]
-fn the_header_is_that_of_the_exports() {
+fn the_header_matches_the_exports() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("include/lanemark.h");
     let made = made();
     if std::env::var_os("LANEMARK_BLESS").is_some() {
@@ -40,7 +40,7 @@ fn the_header_is_that_of_the_exports() {
     }
     let there = std::fs::read_to_string(&path).unwrap_or_default();
     let renew = "LANEMARK_BLESS=1 cargo test -p lanemark-capi --test header";
-    assert!(there == made, "include/lanemark.h is not what the code says; renew it by: {renew}");
+    assert!(there == made, "include/lanemark.h does not match the code; renew it: {renew}");
 }
 
 #[test]
@@ -56,5 +56,5 @@ fn every_exported_function_is_in_the_header() {
             exports += 1;
         }
     }
-    assert_eq!(exports, 13, "the source is read as it was written");
+    assert_eq!(exports, 13, "the number of exported functions");
 }

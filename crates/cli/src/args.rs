@@ -1,25 +1,28 @@
-//! The command line, as others script it.
+//! The command line: every command, option and help text.
 
 // Doc comments here are help texts, and those are printed with every backtick.
 #![allow(clippy::doc_markdown)]
 
 use clap::{Args as Arguments, Parser, Subcommand, ValueEnum};
 use lanemark_bench::Cores;
+use lanemark_config_space::ConfigWrite;
 use lanemark_hw::linux_sysfs::Range;
 use lanemark_inventory::{Address, CpuSet};
 use lanemark_machine::{Access, Fence, Flow};
 use lanemark_platform::Fault;
 use lanemark_record::recovery::StepKind;
 use lanemark_record::{CacheState, Socket};
-use lanemark_sim::ConfigWrite;
 use lanemark_units::{MemoryType, SizeRange, Ticks, parse_size};
 use std::path::PathBuf;
 
-/// How fast does a CPU talk to this card, how far is that from the limit, what did it wait for?
+/// Measures, models and simulates how a CPU talks to an accelerator over PCIe.
+///
+/// A question such as "what does a 512 B write to this BAR cost?" is answered by a simulated card, by this machine and by a formula, beside
+/// the physical limit and what bounds it. Start with `lanemark bench`.
 #[derive(Debug, Parser)]
 #[command(
     name = "lanemark",
-    version,
+    version = env!("LANEMARK_VERSION"),
     after_help = "Exit codes: 0 done, 1 a check failed, 2 usage or bad input, 77 skipped because something is absent, 130 interrupted."
 )]
 pub struct Args {
@@ -29,191 +32,224 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Ask questions of simulated platforms and of this machine
+    /// Measure this machine, a card in it or simulated platforms
     Bench(BenchArgs),
-    /// Ask the same questions of the formulas only
+    /// Answer the same questions by closed formulas only
     Predict(BenchArgs),
-    /// Ask published results again and compare
+    /// Reproduce published figures by simulation and formula, and compare
     Reproduce(ReproduceArgs),
-    /// Fit parameters of a platform to published figures, a record or a table of figures
+    /// Fit parameters of a platform to a record, a table of measured figures or published figures
     Fit(FitArgs),
-    /// What is plugged in, what is wrong with it, and what would mend it; changes nothing
+    /// List the PCIe devices of this machine, what is wrong with them and how to mend it; changes nothing
     Doctor(DoctorArgs),
-    /// How to bring back a card that no longer works while the machine runs; carries it out on simulated platforms only
+    /// Print the steps that bring back a hung card without a reboot; runs them on simulated platforms only
     Recover(RecoverArgs),
-    /// Show each TLP and each wait of one case on a simulated platform, or read a capture of TLPs
+    /// Show each TLP and each stall of one transfer on a simulated platform, or read a capture of TLPs
     Trace(TraceArgs),
-    /// The configuration space of a simulated platform, as lspci -xxxx prints that of a machine
+    /// Print the configuration space of a simulated platform in the format of lspci -xxxx
     Lspci(LspciArgs),
-    /// Render a record
+    /// Write a record as an HTML report
     Report(ReportArgs),
-    /// Say what became faster or slower from one record to another
+    /// Compare two records: what became faster or slower
     Compare(CompareArgs),
     /// List the built-in platforms
-    Platforms,
+    Platforms(ListArgs),
     /// List the questions
-    Questions,
-    /// Print the kernels that devices behind runtimes are given to launch, in OpenCL C, for boards that have no compiler
+    Questions(ListArgs),
+    /// Print the source of every device kernel in OpenCL C, to be compiled for boards that have no run-time compiler
     Kernels,
     /// Print the JSON Schema of a file format
     Schema(SchemaArgs),
+    /// Print a completion script for a shell
+    Completions(CompletionsArgs),
+    /// Print a manual page (roff), for `man -l`
+    Man(ManArgs),
+}
+
+#[derive(Debug, Arguments)]
+pub struct ListArgs {
+    /// Print one JSON document instead of a list
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Arguments)]
+pub struct ManArgs {
+    /// Command to describe, such as bench [default: lanemark itself]
+    #[arg(value_name = "COMMAND")]
+    pub command: Option<String>,
+}
+
+#[derive(Debug, Arguments)]
+pub struct CompletionsArgs {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    pub shell: clap_complete::Shell,
 }
 
 #[derive(Debug, Arguments)]
 pub struct BenchArgs {
-    /// Whom to ask: a built-in platform, a platform file, 'host', the address of a card, such as 0000:01:00.0, or a device behind a runtime,
-    /// such as opencl:0 or sycl:0 [default: card-gen5-x16 and host]
+    /// Target: a built-in platform, a platform file, 'host' (memory of this machine), the PCI address of a card (0000:01:00.0), or a device
+    /// of a runtime (opencl:0, sycl:0); repeatable [default: host and card-gen5-x16]
     #[arg(long = "on", value_name = "TARGET")]
     pub on: Vec<String>,
-    /// What to ask; may be given several times [default: what 'lanemark questions' does not mark]
+    /// Question by name, as 'lanemark questions' lists them; repeatable [default: all that are not marked there]
     #[arg(long = "question", value_name = "NAME", value_delimiter = ',')]
     pub questions: Vec<String>,
     #[command(flatten)]
     pub axes: AxisArgs,
-    /// Change a key of the simulated platforms for this run, such as link.mps_bytes=256 or link.skp=true; may be given several times
+    /// Override a key of the simulated platforms for this run, such as link.mps_bytes=256; repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting, value_delimiter = ',')]
     pub with: Vec<(String, String)>,
-    /// Let something go wrong on the simulated platforms: KIND@PORT, KIND@PORT:N (at the Nth TLP), KIND@PORT:TIMEns; kinds are
-    /// unsupported_request, completer_abort, poisoned, ecrc, no_completion, credit_starvation, link_down (:TIMEns+TIMEns comes back), surprise_removal, unpinnable, and at ports of the root,
-    /// behind which an IOMMU is, unmapped, read_only and stuck_invalidation; may be given several times
+    /// Inject a fault into simulated targets: KIND@PORT, KIND@PORT:N (at the Nth TLP) or KIND@PORT:TIMEns; repeatable
+    ///
+    /// Kinds: unsupported_request, completer_abort, poisoned, ecrc, no_completion, credit_starvation, link_down (:TIMEns+TIMEns to
+    /// come back up), surprise_removal, unpinnable; at root ports with an IOMMU also unmapped, read_only, stuck_invalidation.
     #[arg(long, value_name = "FAULT", value_delimiter = ',')]
     pub fault: Vec<Fault>,
-    /// Write to a register of a simulated port first: BDF+CAP_EXP+8.w=VALUE:MASK or BDF+ECAP_ACS+6.w=VALUE:MASK, hexadecimal;
-    /// 'lanemark lspci' lists the
-    /// ports; may be given several times
+    /// Write to a configuration register of a simulated port first: BDF+CAP_EXP+8.w=VALUE:MASK or BDF+ECAP_ACS+6.w=VALUE:MASK,
+    /// hexadecimal; 'lanemark lspci' lists the ports; repeatable
     #[arg(long, value_name = "WRITE", value_delimiter = ',')]
     pub setpci: Vec<ConfigWrite>,
-    /// Passes of a sample of a simulated platform [default: the question's own]; the answer says what of it was skipped as a
-    /// steady state
+    /// Iterations per sample on simulated platforms; a steady state is fast-forwarded, and the answer says how much
+    /// [default: chosen by the question]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub iterations: Option<u64>,
-    /// Simulate every transfer, and skip no steady state: the same answers, later
+    /// Simulate every transfer; disable steady-state fast-forward (same results, slower)
     #[arg(long)]
     pub no_fast_forward: bool,
-    /// Kernels for devices behind runtimes whose boards have no compiler: what their vendor's compiler made of what 'lanemark kernels' prints
+    /// Compiled device kernels for a board without a run-time compiler: the output of the vendor's compiler for 'lanemark kernels'
     #[arg(long, value_name = "FILE")]
     pub kernels: Option<PathBuf>,
     /// Print one JSON document instead of tables
     #[arg(long)]
     pub json: bool,
-    /// Write the record to a file
+    /// Write the record (JSON) to this file
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
-    /// Write the report to this file [default: report.html, unless --json is given]
+    /// Write the answers to this CSV file: one row per answer, every parameter and figure a column
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Write an HTML report to this file
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Write a plot of all bandwidths against size to this SVG file
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Ask every question and print every table; without it, and without --on and --question, one screen is printed
+    #[arg(long)]
+    pub full: bool,
     #[command(flatten)]
     pub sampling: SamplingArgs,
     #[command(flatten)]
     pub card: CardArgs,
 }
 
-/// Which cases of a question.
+/// The axes along which a question is varied.
 #[derive(Debug, Arguments)]
 pub struct AxisArgs {
-    /// Sizes of one transfer: 64..4MiB (doubling), 64..4MiB*4, or 64,4KiB
+    /// Bytes of one transfer: a list (64,4K), a range that doubles (64..4M) or one with a factor (64..4M*4); K is 1024
     #[arg(long, value_name = "SIZES")]
     pub sizes: Option<SizeRange>,
-    /// Memory types: uc,wc,wt,wp,wb
+    /// Memory types of the mapping: uc, wc, wt, wp, wb
     #[arg(long, value_name = "TYPES", value_delimiter = ',')]
     pub memory_type: Vec<MemoryType>,
-    /// Instructions: 4, 64, memcpy, rep_movsb, nt16, movdiri8, movdir64b, ...
+    /// Instructions: access width in bytes (1 to 64), memcpy, rep_movsb, non-temporal (nt16), movdiri8, movdir64b
     #[arg(long, value_name = "ACCESSES", value_delimiter = ',')]
     pub access: Vec<Access>,
-    /// Fences: none,sfence,lfence,mfence,locked,interrupt
+    /// Fences: none, sfence, lfence, mfence, locked, interrupt
     #[arg(long, value_name = "FENCES", value_delimiter = ',', value_parser = fence)]
     pub fence: Vec<MaybeFence>,
-    /// Distances of the first byte from a 64 B boundary; for what devices move, from a page
+    /// Offsets of the first byte from a 64 B boundary; for DMA, from a page boundary
     #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = alignment)]
     pub align: Vec<u64>,
-    /// The region to touch, by its name in the platform
+    /// Region of the card to access, by its name in the platform
     #[arg(long, value_name = "NAME")]
     pub region: Option<String>,
-    /// Who moves bytes where, all at once: 0:host,host:1,0:1 (card 0 to card 1), ...
+    /// DMA flows that run concurrently, from:to: 0:host (card 0 writes host memory), host:1 (card 1 reads it), 0:1 (card to card)
     #[arg(long, value_name = "FLOWS", value_delimiter = ',')]
     pub flows: Vec<Flow>,
-    /// Bytes at the other end that each flow of devices goes over [default: 4MiB, or one transfer if that is more]
+    /// Working set of each DMA flow in bytes [default: 4M, or one transfer if that is larger]
     #[arg(long, value_name = "SIZE", value_parser = window)]
     pub window: Option<u64>,
-    /// Transfers of devices begin anywhere in the window, the same places in every run, and not one behind the other
+    /// DMA transfers start at random offsets in the window (fixed seed) instead of back to back
     #[arg(long, conflicts_with = "stride")]
     pub random: bool,
-    /// Transfers of devices begin so far apart in the window, if they are shorter, and not at the end of the one before
+    /// Distance in bytes between the starts of successive DMA transfers [default: the size of one]
     #[arg(long, value_name = "SIZE", value_parser = window)]
     pub stride: Option<u64>,
-    /// Transfers of a device under way at once, at the most, on each of its channels; one may be several reads [default: as many as
-    /// its tags allow]
+    /// Outstanding DMA transfers per channel, at most; a transfer may be several read requests [default: as many as tags allow]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub outstanding: Option<u32>,
-    /// Who wrote the host memory last that transfers of devices find: nobody since it left all caches (cold), a core (host-warm) or a
-    /// device (device-warm) [default: a core]
+    /// Initial cache state of the host buffer: cold, host-warm (written by a core) or device-warm (written by DMA) [default: host-warm]
     #[arg(long, value_name = "STATE", value_parser = cache_state)]
     pub cache_state: Option<CacheState>,
-    /// Which socket's memory transfers of devices are about: their own (local), or the other one (remote) [default: local]
+    /// Socket of the host memory that DMA accesses: the card's own (local) or the other one (remote) [default: local]
     #[arg(long, value_name = "SOCKET", value_parser = socket)]
     pub socket: Option<Socket>,
-    /// Channels of each card that its transfers are dealt to, one after the other, or that as many threads call its driver on [default: 1]
+    /// DMA channels per card; transfers are distributed round-robin, driver calls come from one thread per channel [default: 1]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub channels: Option<u32>,
-    /// The sparse matrix that kernels multiply: a file in Matrix Market format, or poisson:SIDE, random:ROWSxEACH or powerlaw:ROWSxEACH;
-    /// may be given several times [default: poisson:256]
+    /// Sparse matrix for spmv: a Matrix Market file, or poisson:SIDE, random:ROWSxEACH, powerlaw:ROWSxEACH; repeatable
+    /// [default: poisson:256]
     #[arg(long, value_name = "MATRIX", value_delimiter = ',')]
     pub matrix: Vec<String>,
-    /// Cores from which kernels are launched, one after the other: 0-3,8 or all [default: twelve, spread evenly]
+    /// Cores from which kernels are launched, in turn: 0-3,8 or all [default: twelve, spread evenly]
     #[arg(long, value_name = "CORES", value_parser = cores)]
     pub cores: Option<Cores>,
 }
 
 #[derive(Debug, Arguments)]
 pub struct TraceArgs {
-    /// Whom to trace: a built-in platform or a platform file
+    /// Target: a built-in platform or a platform file
     #[arg(long, value_name = "PLATFORM", required_unless_present = "read")]
     pub on: Option<String>,
-    /// What to ask; of several cases the first is traced
+    /// Question by name; its first supported case is traced
     #[arg(long, value_name = "NAME", required_unless_present = "read")]
     pub question: Option<String>,
     #[command(flatten)]
     pub axes: AxisArgs,
-    /// Change a key of the platform for this run, such as link.mps_bytes=256 or link.skp=true; may be given several times
+    /// Override a key of the platform for this run, such as link.mps_bytes=256; repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting, value_delimiter = ',')]
     pub with: Vec<(String, String)>,
-    /// Let something go wrong on the simulated platforms: KIND@PORT, KIND@PORT:N (at the Nth TLP), KIND@PORT:TIMEns; kinds are
-    /// unsupported_request, completer_abort, poisoned, ecrc, no_completion, credit_starvation, link_down (:TIMEns+TIMEns comes back), surprise_removal, unpinnable, and at ports of the root,
-    /// behind which an IOMMU is, unmapped, read_only and stuck_invalidation; may be given several times
+    /// Inject a fault into simulated targets: KIND@PORT, KIND@PORT:N (at the Nth TLP) or KIND@PORT:TIMEns; repeatable
+    ///
+    /// Kinds: unsupported_request, completer_abort, poisoned, ecrc, no_completion, credit_starvation, link_down (:TIMEns+TIMEns to
+    /// come back up), surprise_removal, unpinnable; at root ports with an IOMMU also unmapped, read_only, stuck_invalidation.
     #[arg(long, value_name = "FAULT", value_delimiter = ',')]
     pub fault: Vec<Fault>,
-    /// Passes of the case; of devices' transfers, how many transfers [default: as many as move 4KiB, 8 at most]
+    /// Iterations; for DMA, transfers [default: as many as move 4K, at most 8]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub iterations: Option<u64>,
-    /// The link whose TLPs to show, by the slot or switch below it [default: all; for .pcapng that of the card asked]
+    /// Link whose TLPs are shown, by the slot or switch below it [default: all; for .pcapng the link of the card]
     #[arg(long, value_name = "NAME")]
     pub link: Option<String>,
-    /// Show DLLPs too: acknowledgments and credits, when each goes; not for .pcapng
+    /// Show DLLPs too (Ack, Nak, flow-control updates); not for .pcapng
     #[arg(long)]
     pub dllps: bool,
-    /// Write to this file: .pcapng (TLPs of one link), .json (for Perfetto and Chrome), .txt
+    /// Write to this file: .pcapng (TLPs of one link), .json (Perfetto, Chrome) or .txt
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Print this capture, and how long its requests took, and trace nothing
+    /// Print this capture and the latency of its requests instead of tracing
     #[arg(long, value_name = "FILE.pcapng",
         conflicts_with_all = ["on", "question", "iterations", "link", "output", "sizes", "memory_type", "access", "fence", "align",
             "region", "flows", "window", "random", "stride", "outstanding", "cache_state", "socket", "channels", "with", "fault", "dllps"])]
     pub read: Option<PathBuf>,
 }
 
-/// How real targets are sampled.
+/// The sampling of real targets.
 #[derive(Debug, Arguments)]
 #[command(next_help_heading = "Samples of real targets")]
 pub struct SamplingArgs {
-    /// The longest that one question should take of one target; every variant gets one round at the least [default: 1]
+    /// Time budget per question and target, in seconds; every case gets at least one round [default: 1]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub budget: Option<Ticks>,
-    /// How wide the 95 % interval of a median should be at most, in percent of the median [default: 2]
+    /// Target width of the 95 % interval of a median, in percent of the median, above 0 [default: 2]
     #[arg(long, value_name = "PERCENT", value_parser = interval)]
     pub interval: Option<f64>,
-    /// Ask `many_small_few_large` for all of its copies, 8 GB a run, instead of a hundredth of them
+    /// Run all copies of many_small_few_large (8 GB per run) instead of a hundredth of them
     #[arg(long)]
-    pub full: bool,
+    pub all_copies: bool,
     /// Write every raw sample to a Parquet file
     #[arg(long, value_name = "FILE.parquet")]
     pub samples: Option<PathBuf>,
@@ -235,17 +271,17 @@ fn percent(text: &str) -> Result<f64, String> {
 
 fn interval(text: &str) -> Result<f64, String> {
     match percent(text)? {
-        0.0 => Err("no interval of measured times is 0 wide: name one above 0, such as 2".to_owned()),
+        0.0 => Err("an interval of 0 % is never reached: give a width above 0, such as 2".to_owned()),
         percent => Ok(percent),
     }
 }
 
 #[derive(Debug, Arguments)]
 pub struct CompareArgs {
-    /// The record from before
+    /// Baseline record
     #[arg(value_name = "RECORD")]
     pub first: PathBuf,
-    /// The record from after
+    /// New record
     #[arg(value_name = "RECORD")]
     pub second: PathBuf,
     /// Exit with 1 if the 95 % interval of any answer lies above this increase in time, or if an answer is missing
@@ -263,28 +299,28 @@ pub struct CompareArgs {
 #[command(next_help_heading = "Options for a card")]
 #[allow(clippy::struct_excessive_bools)] // Each is an option of its own.
 pub struct CardArgs {
-    /// What may be touched: BAR:FROM..TO, or with :storage, :registers, :registers:write, :registers:write-only; may be
-    /// given several times [default kind: storage in a prefetchable BAR, else registers, which are loaded only]
+    /// Range of a BAR that may be accessed: BAR:FROM..TO, with :storage, :registers, :registers:write or :registers:write-only;
+    /// repeatable [default kind: storage in a prefetchable BAR, else read-only registers]
     #[arg(long = "bar", value_name = "RANGE")]
     pub bars: Vec<Range>,
-    /// Print every range, mapping and access that would happen, and touch nothing
-    #[arg(long, conflicts_with_all = ["json", "record", "html"])]
+    /// Print every range, mapping and access that would happen, without accessing the card
+    #[arg(long, conflicts_with_all = ["json", "record", "html", "csv", "svg"])]
     pub dry_run: bool,
-    /// Go on although a driver is bound to the device
+    /// Proceed although a driver is bound to the device
     #[arg(long)]
     pub i_own_this_device: bool,
-    /// Turn memory decoding on where it is off; it stays on
+    /// Enable memory decoding (Command register) if it is off; it stays on
     #[arg(long)]
     pub enable: bool,
-    /// Mark the record as made in an emulator, which is also found out
+    /// Mark the record as made on an emulated device (detected for common emulators)
     #[arg(long)]
     pub emulated: bool,
-    /// A folder that stands for the root of the file system, for tests
+    /// Folder used as the root of the file system, for tests
     #[arg(long, value_name = "FOLDER", hide = true)]
     pub system_root: Option<PathBuf>,
 }
 
-/// `none` or a fence.
+/// A fence, or `none`.
 #[derive(Clone, Copy, Debug)]
 pub struct MaybeFence(pub Option<Fence>);
 
@@ -297,33 +333,33 @@ fn fence(text: &str) -> Result<MaybeFence, String> {
         .map_err(|error: lanemark_machine::UnknownName| format!("{error}, or none"))
 }
 
-/// Bytes of a page, as devices' requests are cut at.
+/// Bytes of a page, at which DMA requests are split.
 const PAGE: u64 = 4096;
 
 fn window(text: &str) -> Result<u64, String> {
     match parse_size(text) {
-        Ok(0) => Err("a window of 0 bytes has no place for a transfer".to_owned()),
+        Ok(0) => Err("a window of 0 bytes has no room for a transfer".to_owned()),
         Ok(bytes) => Ok(bytes),
         Err(error) => Err(error.to_string()),
     }
 }
 
 fn cache_state(text: &str) -> Result<CacheState, String> {
-    let known = || format!("it is one of {}", CacheState::ALL.map(CacheState::name).join(", "));
+    let known = || format!("use one of {}", CacheState::ALL.map(CacheState::name).join(", "));
     CacheState::ALL.into_iter().find(|found| found.name() == text).ok_or_else(known)
 }
 
-/// Cores as the system writes them, or all.
+/// A core list in the format of Linux, such as `0-3,8`, or `all`.
 fn cores(text: &str) -> Result<Cores, String> {
     if text == "all" {
         return Ok(Cores::All);
     }
-    let set: CpuSet = text.parse().map_err(|error| format!("{error}; or say all"))?;
-    if set.is_empty() { Err("no core is named".to_owned()) } else { Ok(Cores::These(set.iter().collect())) }
+    let set: CpuSet = text.parse().map_err(|error| format!("{error}; or use all"))?;
+    if set.is_empty() { Err("the core list is empty".to_owned()) } else { Ok(Cores::These(set.iter().collect())) }
 }
 
 fn socket(text: &str) -> Result<Socket, String> {
-    let known = || format!("it is one of {}", Socket::ALL.map(Socket::name).join(", "));
+    let known = || format!("use one of {}", Socket::ALL.map(Socket::name).join(", "));
     Socket::ALL.into_iter().find(|socket| socket.name() == text).ok_or_else(known)
 }
 
@@ -331,7 +367,7 @@ fn alignment(text: &str) -> Result<u64, String> {
     match parse_size(text) {
         Ok(bytes) if bytes < PAGE => Ok(bytes),
         Ok(bytes) => {
-            Err(format!("{bytes} is not below {PAGE}: it is the distance from a boundary, of a page at the most"))
+            Err(format!("{bytes} is not below {PAGE}: an offset from a page boundary is at most {}", PAGE - 1))
         }
         Err(error) => Err(error.to_string()),
     }
@@ -339,41 +375,41 @@ fn alignment(text: &str) -> Result<u64, String> {
 
 #[derive(Debug, Arguments)]
 pub struct ReproduceArgs {
-    /// Which papers [default: all]
+    /// Papers to reproduce, by folder name [default: all]
     #[arg(value_name = "PAPER")]
     pub papers: Vec<String>,
-    /// Ask this machine too, where it can say something to a figure; that counts as no agreement
+    /// Measure this machine beside the published figures where it can; such figures count neither for nor against agreement
     #[arg(long)]
     pub host: bool,
     /// Print one JSON document instead of tables
     #[arg(long)]
     pub json: bool,
-    /// Write tables and pictures to this file too
+    /// Write tables and plots to this HTML file too
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 }
 
 #[derive(Debug, Arguments)]
 pub struct FitArgs {
-    /// Papers whose parameters to fit again, or records, or tables (.csv) of DMA figures, to fit a platform's parameters to
+    /// Data to fit to: a paper (by folder name), a record, or a table of DMA figures (.csv)
     #[arg(value_name = "PAPER|RECORD|TABLE", required = true)]
     pub papers: Vec<String>,
-    /// For records: the platform whose parameters to fit
+    /// For records and tables: the platform whose parameters are fitted
     #[arg(long, value_name = "PLATFORM")]
     pub on: Option<String>,
-    /// For records: a number of the platform, such as root_complex.core_round_trip_ns; may be given several times
+    /// For records: a parameter to fit, such as root_complex.core_round_trip_ns; repeatable
     #[arg(long = "parameter", value_name = "KEY")]
     pub parameters: Vec<String>,
-    /// For records of several targets: whose answers to fit to
+    /// For records of several targets: the target whose answers are fitted
     #[arg(long, value_name = "TARGET")]
     pub of: Option<String>,
-    /// For unknown numbers of a platform file: take this value and do not fit it; may be given several times
+    /// For a platform file with unknown numbers: a value to assume instead of fitting it; repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = assumption, conflicts_with = "parameters")]
     pub assume: Vec<(String, f64)>,
-    /// For unknown numbers: assume as many of those that the record leaves open as it takes to fit the others
+    /// For a platform file with unknown numbers: assume defaults for those the data cannot determine
     #[arg(long, conflicts_with = "parameters")]
     pub assume_rest: bool,
-    /// For unknown numbers: write the platform file, filled in
+    /// For a platform file with unknown numbers: write the completed file here
     #[arg(long, value_name = "FILE", conflicts_with = "parameters")]
     pub write: Option<PathBuf>,
     /// Print one JSON document instead of tables
@@ -396,29 +432,29 @@ fn assumption(text: &str) -> Result<(String, f64), String> {
 
 #[derive(Debug, Arguments)]
 pub struct DoctorArgs {
-    /// Look at a file or folder instead of this machine: lspci -xxxx or -vvv, a tar or copy of /sys
+    /// Read a file or folder instead of this machine: output of lspci -xxxx or -vvv, or a tar or copy of /sys
     #[arg(long, value_name = "FILE|DIR")]
     pub from: Option<PathBuf>,
-    /// Print one JSON document with every field of every capability
+    /// Print one JSON document with every field of every capability instead of text
     #[arg(long)]
     pub json: bool,
-    /// Print a platform file for the card at this address, its latencies unknown
+    /// Print a platform file for the card at this address, with unknown latencies
     #[arg(long, value_name = "BDF",
         conflicts_with_all = ["json", "fail_on_finding", "round_trip", "cpus", "earlier"])]
     pub as_platform: Option<Address>,
     /// Write the platform file here instead of printing it
     #[arg(long, value_name = "FILE", requires = "as_platform")]
     pub output: Option<PathBuf>,
-    /// How long a device's read of host memory takes [default: 1000, assumed]
+    /// Round trip of a DMA read of host memory in ns [default: 1000, assumed]
     #[arg(long, value_name = "NS", value_parser = round_trip)]
     pub round_trip: Option<f64>,
-    /// The processors that will talk to cards, such as 0-3,8: are the cards on their socket?
+    /// Cores that will access the cards, such as 0-3,8; checks that the cards are on their socket
     #[arg(long, value_name = "LIST")]
     pub cpus: Option<CpuSet>,
-    /// The same machine some time before: errors that have grown since are told from old ones
+    /// An earlier state of the same machine; error counters that grew since then are reported apart from old errors
     #[arg(long, value_name = "FILE|DIR")]
     pub earlier: Option<PathBuf>,
-    /// Exit with 1 if there is a finding of this severity or worse [default if given: costly]
+    /// Exit with 1 on a finding of this severity or worse [default if given: costly]
     #[arg(long, value_name = "SEVERITY", num_args = 0..=1, require_equals = true, default_missing_value = "costly")]
     pub fail_on_finding: Option<AtLeast>,
 }
@@ -430,46 +466,46 @@ fn round_trip(text: &str) -> Result<f64, String> {
     }
 }
 
-/// How bad a finding must be to count.
+/// The least severity of a finding that fails the command.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum AtLeast {
-    /// Something fails or is lost
+    /// A device fails or data is lost
     Broken,
     /// Bandwidth or latency is lost
     Costly,
-    /// It may cost something under some loads
+    /// May cost something under some loads
     Minor,
-    /// Anything
+    /// Any finding
     Hint,
 }
 
 #[derive(Debug, Arguments)]
 pub struct RecoverArgs {
-    /// The card, by the address of one of its functions, such as 0000:01:00.0; with --on also by its name
+    /// The card: PCI address of one of its functions, such as 0000:01:00.0; with --on also its name
     #[arg(value_name = "BDF")]
     pub card: String,
-    /// Print the steps and their commands, and run none
+    /// Print the steps and their commands without running any
     #[arg(long)]
     pub dry_run: bool,
-    /// Look at a file or folder instead of this machine: lspci -xxxx or -vvv, a tar or copy of /sys
+    /// Read a file or folder instead of this machine: output of lspci -xxxx or -vvv, or a tar or copy of /sys
     #[arg(long, value_name = "FILE|DIR", conflicts_with_all = ["on", "without", "with", "fault"])]
     pub from: Option<PathBuf>,
-    /// Carry the steps out on a simulated card: a built-in platform or a platform file
+    /// Run the steps on a simulated card: a built-in platform or a platform file
     #[arg(long, value_name = "PLATFORM")]
     pub on: Option<String>,
-    /// The command of the vendor's tool that programs the card; Lanemark does not run it
+    /// Command of the vendor's tool that programs the card; printed, never run
     #[arg(long, value_name = "COMMAND")]
     pub program: Option<String>,
-    /// How often the card is programmed
+    /// Number of times the card is programmed
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10))]
     pub times: u32,
-    /// Leave a step out, to see what it is for; may be given several times
+    /// Skip a step, to see what it is for; repeatable
     #[arg(long, value_name = "STEP", value_delimiter = ',', requires = "on", conflicts_with = "dry_run")]
     pub without: Vec<LeftOut>,
-    /// Change a key of the simulated platform, such as link.mps_bytes=256; may be given several times
+    /// Override a key of the simulated platform, such as link.mps_bytes=256; repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting, value_delimiter = ',', requires = "on")]
     pub with: Vec<(String, String)>,
-    /// What is wrong with the simulated card, such as no_completion@card or surprise_removal@card; may be given several times
+    /// Fault to inject into the simulated card, such as no_completion@card or surprise_removal@card; repeatable
     #[arg(long, value_name = "FAULT", value_delimiter = ',', requires = "on")]
     pub fault: Vec<Fault>,
     /// Print one JSON document instead of text
@@ -477,25 +513,25 @@ pub struct RecoverArgs {
     pub json: bool,
 }
 
-/// A step of a recovery that may be left out.
+/// A step of a recovery that `--without` skips.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum LeftOut {
-    /// Card and ports report errors as ever
+    /// Do not mask error reporting of the card and its ports
     Mask,
-    /// The system does not forget the card
+    /// Do not remove the card from the PCI tree of the system
     Remove,
-    /// The card is not programmed
+    /// Do not program the card
     Program,
-    /// The system does not look for the card
+    /// Do not rescan the bus
     Rescan,
-    /// What was set in status registers stays
+    /// Do not clear the error status registers
     Clear,
-    /// Masks stay
+    /// Do not restore the error masks
     Restore,
 }
 
 impl LeftOut {
-    /// Which it is.
+    /// The kind of step that records use for it.
     pub const fn kind(self) -> StepKind {
         match self {
             LeftOut::Mask => StepKind::Mask,
@@ -513,10 +549,10 @@ pub struct LspciArgs {
     /// A built-in platform or a platform file
     #[arg(long = "on", value_name = "PLATFORM", default_value = "card-gen5-x16")]
     pub on: String,
-    /// Write to a register first: BDF+CAP_EXP+8.w=VALUE:MASK or BDF+ECAP_ACS+6.w=VALUE:MASK, hexadecimal; may be given several times
+    /// Write to a register first: BDF+CAP_EXP+8.w=VALUE:MASK or BDF+ECAP_ACS+6.w=VALUE:MASK, hexadecimal; repeatable
     #[arg(long, value_name = "WRITE", value_delimiter = ',')]
     pub setpci: Vec<ConfigWrite>,
-    /// Write it to this file instead of printing it; 'lspci -F' and 'lanemark doctor --from' read such files
+    /// Write to this file instead of standard output; 'lspci -F' and 'lanemark doctor --from' read it
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
@@ -529,11 +565,14 @@ pub struct ReportArgs {
     /// Write the report to this file
     #[arg(long, value_name = "FILE", default_value = "report.html")]
     pub html: PathBuf,
+    /// Write a plot of all bandwidths against size to this SVG file too
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
 }
 
 #[derive(Debug, Arguments)]
 pub struct SchemaArgs {
-    /// Which format
+    /// The file format
     #[arg(value_name = "platform|record|doctor")]
     pub format: Format,
 }
@@ -544,6 +583,6 @@ pub enum Format {
     Platform,
     /// Records
     Record,
-    /// What `doctor --json` prints
+    /// Output of `doctor --json`
     Doctor,
 }

@@ -3,10 +3,10 @@
 use crate::args::BenchArgs;
 use crate::failure::{Failure, say};
 use crate::interrupt;
-use crate::output::{self, terminal_width, write_html};
+use crate::output::{self, terminal_width, write_html, write_svg};
 use crate::progress::Cases;
 use crate::request::request;
-use lanemark_record::{Record, file};
+use lanemark_record::{Record, RecordError, file};
 use lanemark_runner::{Answerer, Cancel, DryRun, Outcome, RangeCheck, Request, RunError, dry_run, run};
 use std::io::Write;
 use std::path::Path;
@@ -41,8 +41,7 @@ pub fn predict(args: &BenchArgs) -> Result<(), Failure> {
 /// Runs the request, adds what the record means, and writes it.
 fn ask(args: &BenchArgs, request: &Request, cancel: &Cancel) -> Result<(), Failure> {
     let inputs: Vec<&Path> = args.on.iter().map(Path::new).collect();
-    let outputs = [args.record.as_deref(), page(args), args.sampling.samples.as_deref()];
-    output::check(&outputs.into_iter().flatten().collect::<Vec<_>>(), &inputs)?;
+    output::check(&outputs(args).collect::<Vec<_>>(), &inputs)?;
     let bar = Cases::new();
     let outcome = run(request, &mut |event| bar.show(event), cancel);
     bar.end();
@@ -57,7 +56,8 @@ fn ask(args: &BenchArgs, request: &Request, cancel: &Cancel) -> Result<(), Failu
         let shown = on_screen(&record, problem.as_ref());
         out.write_all(lanemark_report::tables(&shown, terminal_width()).as_bytes())?;
     }
-    for path in written? {
+    written?;
+    for path in outputs(args) {
         say(&format!("wrote {}", path.display()));
     }
     if !judged.impossible.is_empty() {
@@ -88,27 +88,34 @@ fn on_screen(record: &Record, problem: Option<&RunError>) -> Record {
     shown
 }
 
-/// Writes the files that were asked for, and returns which; a page that nobody named needs something to show.
-fn write<'a>(record: &Record, args: &'a BenchArgs) -> Result<Vec<&'a Path>, Failure> {
-    let html = page(args).filter(|_| args.html.is_some() || !record.answers.is_empty());
-    if let Some(path) = &args.record {
-        file::write(record, path).map_err(|error| Failure::Usage(error.to_string()))?;
-    }
-    if let Some(path) = html {
-        write_html(record, &[], path)?;
-    }
-    if let Some(path) = &args.sampling.samples {
-        let table = lanemark_record::samples_table(record)
-            .map_err(|error| Failure::Check(format!("{}: {error}", path.display())))?;
-        file::write_whole(path, &table).map_err(|error| Failure::Usage(error.to_string()))?;
-    }
-    let samples = args.sampling.samples.as_deref();
-    Ok([args.record.as_deref(), html, samples].into_iter().flatten().collect())
+/// The files that the command line names, in the order in which they are written.
+fn outputs(args: &BenchArgs) -> impl Iterator<Item = &Path> {
+    let BenchArgs { record, html, csv, svg, sampling, .. } = args;
+    [record, html, csv, svg, &sampling.samples].into_iter().filter_map(|path| path.as_deref())
 }
 
-/// Where the page goes, if there is one.
-fn page(args: &BenchArgs) -> Option<&Path> {
-    args.html.as_deref().or_else(|| (!args.json).then_some(Path::new("report.html")))
+/// Writes the files that the command line names.
+fn write(record: &Record, args: &BenchArgs) -> Result<(), Failure> {
+    let refused = |error: RecordError| Failure::Usage(error.to_string());
+    let no_table = |path: &Path, error: &dyn std::fmt::Display| Failure::Check(format!("{}: {error}", path.display()));
+    if let Some(path) = &args.record {
+        file::write(record, path).map_err(refused)?;
+    }
+    if let Some(path) = &args.html {
+        write_html(record, &[], path)?;
+    }
+    if let Some(path) = &args.csv {
+        let table = lanemark_record::answers_table(record).map_err(|error| no_table(path, &error))?;
+        file::write_whole(path, table.as_bytes()).map_err(refused)?;
+    }
+    if let Some(path) = &args.svg {
+        write_svg(record, path)?;
+    }
+    if let Some(path) = &args.sampling.samples {
+        let table = lanemark_record::samples_table(record).map_err(|error| no_table(path, &error))?;
+        file::write_whole(path, &table).map_err(refused)?;
+    }
+    Ok(())
 }
 
 fn print_dry_run(found: &DryRun) -> Result<(), Failure> {

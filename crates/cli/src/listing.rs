@@ -1,14 +1,30 @@
-//! Lists and schemas.
+//! `platforms`, `questions`, `kernels`, `schema`, `completions`, `man`: what the program itself knows, as text or JSON.
 
-use crate::args::{Format, SchemaArgs};
+use crate::args::{Args, CompletionsArgs, Format, ListArgs, ManArgs, SchemaArgs};
 use crate::failure::Failure;
+use clap::CommandFactory as _;
 use lanemark_bench::CATALOGUE;
 use lanemark_platform::{PRESETS, preset};
+use lanemark_record::file;
+use lanemark_units::did_you_mean;
+use serde_json::json;
 use std::io::Write;
 
 /// `lanemark platforms`
-pub fn platforms() -> Result<(), Failure> {
+pub fn platforms(args: &ListArgs) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
+    if args.json {
+        let presets = PRESETS.iter().filter_map(|row| preset(row.name)?.ok()).map(|platform| {
+            let [given, assumed, fitted] = platform.origins();
+            json!({
+                "name": platform.name,
+                "summary": platform.summary,
+                "numbers": {"given": given, "assumed": assumed, "fitted": fitted},
+            })
+        });
+        writeln!(out, "{}", file::to_json(&json!({"platforms": presets.collect::<Vec<_>>()})))?;
+        return Ok(());
+    }
     for row in PRESETS {
         if let Some(Ok(platform)) = preset(row.name) {
             let [given, assumed, fitted] = platform.origins();
@@ -23,8 +39,20 @@ pub fn platforms() -> Result<(), Failure> {
 }
 
 /// `lanemark questions`
-pub fn questions() -> Result<(), Failure> {
+pub fn questions(args: &ListArgs) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
+    if args.json {
+        let rows = CATALOGUE.iter().map(|question| {
+            json!({
+                "name": question.name,
+                "summary": question.summary,
+                "quantity": question.quantity,
+                "is_usual": question.is_usual,
+            })
+        });
+        writeln!(out, "{}", file::to_json(&json!({"questions": rows.collect::<Vec<_>>()})))?;
+        return Ok(());
+    }
     for question in CATALOGUE {
         let named = if question.is_usual { "" } else { " (asked when named)" };
         writeln!(out, "{:<26} {}{named}", question.name, question.summary)?;
@@ -45,4 +73,29 @@ pub fn schema(args: &SchemaArgs) -> Result<(), Failure> {
         Format::Doctor => lanemark_record::diagnosis::schema(),
     };
     Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
+}
+
+/// `lanemark completions`
+pub fn completions(args: &CompletionsArgs) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Args::command(), "lanemark", &mut script);
+    Ok(std::io::stdout().lock().write_all(&script)?)
+}
+
+/// `lanemark man`
+pub fn man(args: &ManArgs) -> Result<(), Failure> {
+    let mut whole = Args::command();
+    whole.build();
+    let command = match &args.command {
+        None => whole,
+        Some(name) => {
+            let known: Vec<&str> = whole.get_subcommands().map(clap::Command::get_name).collect();
+            let hint = did_you_mean(name, known).map(|hint| format!("; {hint}")).unwrap_or_default();
+            let found = whole.find_subcommand(name).cloned();
+            found.ok_or_else(|| Failure::Usage(format!("'{name}' is not a command: see lanemark --help{hint}")))?
+        }
+    };
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command).render(&mut page)?;
+    Ok(std::io::stdout().lock().write_all(&page)?)
 }

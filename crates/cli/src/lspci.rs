@@ -3,8 +3,8 @@
 use crate::args::LspciArgs;
 use crate::failure::Failure;
 use crate::output;
+use lanemark_config_space::{functions, lspci_text};
 use lanemark_runner::{Changes, platform};
-use lanemark_sim::config_space::{functions, lspci_text};
 use std::path::Path;
 
 /// `lanemark lspci`

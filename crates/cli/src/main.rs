@@ -38,10 +38,12 @@ fn main() -> ExitCode {
         Command::Lspci(args) => lspci::lspci(&args),
         Command::Report(args) => report::report(&args),
         Command::Compare(args) => compare::compare(&args),
-        Command::Platforms => listing::platforms(),
-        Command::Questions => listing::questions(),
+        Command::Platforms(args) => listing::platforms(&args),
+        Command::Questions(args) => listing::questions(&args),
         Command::Kernels => listing::kernels(),
         Command::Schema(args) => listing::schema(&args),
+        Command::Completions(args) => listing::completions(&args),
+        Command::Man(args) => listing::man(&args),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -60,6 +60,16 @@ pub fn write_html(record: &Record, reproductions: &[Reproduction], path: &Path) 
     file::write_whole(path, page.as_bytes()).map_err(|error| Failure::Usage(error.to_string()))
 }
 
+/// The plot of a record's bandwidths.
+pub fn write_svg(record: &Record, path: &Path) -> Result<(), Failure> {
+    let no_plot = || {
+        let needs = "a plot needs bandwidths of at least two sizes: add --question dma_read_bandwidth";
+        Failure::Check(format!("{}: {needs}", path.display()))
+    };
+    let plot = lanemark_report::bandwidth_plot(record).ok_or_else(no_plot)?;
+    file::write_whole(path, plot.as_bytes()).map_err(|error| Failure::Usage(error.to_string()))
+}
+
 /// Columns of the terminal; none where the output is no terminal.
 pub fn terminal_width() -> Option<u16> {
     let out = std::io::stdout();

@@ -3,20 +3,25 @@
 use crate::args::ReportArgs;
 use crate::failure::{Failure, say};
 use crate::input;
-use crate::output::{self, write_html};
+use crate::output::{self, write_html, write_svg};
 use lanemark_record::gate::judge;
+use std::path::{Path, PathBuf};
 
 /// `lanemark report`
 pub fn report(args: &ReportArgs) -> Result<(), Failure> {
     let record = input::record(&args.record)?;
-    output::check(&[&args.html], &[&args.record])?;
+    let outputs: Vec<&Path> = std::iter::once(&args.html).chain(&args.svg).map(PathBuf::as_path).collect();
+    output::check(&outputs, &[&args.record])?;
     let judged = judge(&record);
     let news = judged.impossible.iter().chain(&judged.others).filter(|text| !record.warnings.contains(text));
     let news: Vec<String> = news.cloned().collect();
     let mut shown = record.clone();
     shown.warnings.extend(news);
     write_html(&shown, &[], &args.html)?;
-    say(&format!("wrote {}", args.html.display()));
+    if let Some(path) = &args.svg {
+        write_svg(&record, path)?;
+    }
+    outputs.iter().for_each(|path| say(&format!("wrote {}", path.display())));
     judged.others.iter().for_each(|text| say(text));
     if judged.impossible.is_empty() { Ok(()) } else { Err(Failure::impossible(&judged.impossible)) }
 }

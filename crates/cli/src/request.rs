@@ -50,7 +50,7 @@ fn effort(args: &BenchArgs) -> Effort {
         budget: args.sampling.budget.unwrap_or(usual.budget),
         interval_percent: args.sampling.interval.unwrap_or(usual.interval_percent),
         simulated_passes: args.iterations,
-        is_whole: args.sampling.full,
+        is_whole: args.sampling.all_copies,
         ..usual
     }
 }

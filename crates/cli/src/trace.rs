@@ -78,7 +78,7 @@ fn record(args: &TraceArgs) -> Result<(), Failure> {
     let traced = Traced {
         target: &target,
         question: request.question.name,
-        way: &case.way(),
+        method: &case.method,
         size_bytes: case.size,
         passes,
         case: (1, cases),

@@ -1,60 +1,60 @@
-//! Sparse matrices, row by row.
+//! Sparse matrices in compressed sparse row (CSR) format.
 
 use thiserror::Error;
 
-/// A sparse matrix in compressed rows: for each row where its entries begin, for each entry its column and its value.
+/// A sparse matrix in CSR format: the first entry of each row, and the column and value of each entry.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Csr {
     columns: u32,
-    /// Columns that have entries.
+    /// Number of columns with entries.
     used_columns: u32,
     row_starts: Vec<u32>,
     column_of: Vec<u32>,
     values: Vec<f64>,
 }
 
-/// Why three arrays are no matrix.
+/// Reasons why arrays do not form a CSR matrix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum NotCsr {
-    /// The starts of rows do not begin at 0, fall, or do not end at the number of entries.
+    /// Row starts that do not begin at 0, decrease, or do not end at the number of entries.
     #[error(
-        "rows must begin at 0, never before the one above, and end with the last of {entries} entries: look at row {row}"
+        "row starts must begin at 0, must not decrease, and must end at the number of entries, {entries}: see row {row}"
     )]
     Starts {
         /// The row, counted from 0.
         row: usize,
-        /// How many entries there are.
+        /// Number of entries.
         entries: usize,
     },
-    /// There are not as many columns as values.
-    #[error("{columns} columns for {values} values")]
+    /// Different numbers of columns and values.
+    #[error("{columns} column indices but {values} values; every entry needs both")]
     Lengths {
-        /// Columns of entries.
+        /// Number of column indices.
         columns: usize,
-        /// Values of entries.
+        /// Number of values.
         values: usize,
     },
-    /// An entry is beyond the last column.
-    #[error("entry {entry} is in column {column}, and the matrix has {columns}")]
+    /// A column index out of range.
+    #[error("entry {entry} is in column {column}, but the matrix has {columns} columns")]
     Column {
         /// The entry, counted from 0.
         entry: usize,
         /// Its column.
         column: u32,
-        /// How many there are.
+        /// Number of columns.
         columns: u32,
     },
-    /// More rows or entries than are counted with 32 bits.
+    /// More rows or entries than 32 bits can count.
     #[error("more than 4294967295 rows or entries")]
     TooLarge,
 }
 
 impl Csr {
-    /// From its arrays: `row_starts` has one more than there are rows.
+    /// A matrix from its arrays; `row_starts` has one element more than there are rows.
     ///
     /// # Errors
-    /// [`NotCsr`], with the first place that is wrong.
+    /// [`NotCsr`] for the first violation.
     pub fn new(columns: u32, row_starts: Vec<u32>, column_of: Vec<u32>, values: Vec<f64>) -> Result<Csr, NotCsr> {
         if column_of.len() != values.len() {
             return Err(NotCsr::Lengths { columns: column_of.len(), values: values.len() });
@@ -78,44 +78,44 @@ impl Csr {
         Ok(Csr { columns, used_columns, row_starts, column_of, values })
     }
 
-    /// How many rows.
+    /// Number of rows.
     #[must_use]
     pub fn rows(&self) -> u32 {
         (self.row_starts.len() - 1) as u32
     }
 
-    /// How many columns.
+    /// Number of columns.
     #[must_use]
     pub fn columns(&self) -> u32 {
         self.columns
     }
 
-    /// How many entries are stored.
+    /// Number of stored entries.
     #[must_use]
     pub fn entries(&self) -> u32 {
         self.values.len() as u32
     }
 
-    /// Where the entries of each row begin, and behind the last of them.
+    /// Index of the first entry of each row, and the number of entries as the last element.
     #[must_use]
     pub fn row_starts(&self) -> &[u32] {
         &self.row_starts
     }
 
-    /// The column of each entry.
+    /// Column of each entry.
     #[must_use]
     pub fn column_of(&self) -> &[u32] {
         &self.column_of
     }
 
-    /// The value of each entry.
+    /// Value of each entry.
     #[must_use]
     pub fn values(&self) -> &[f64] {
         &self.values
     }
 
-    /// Bytes of what `y = A x` has to load and store, each once: values, columns and starts of rows, `y`, and of `x` what an entry is multiplied
-    /// with.
+    /// Minimum traffic of `y = A x` in bytes: values, columns, row starts and `y` once each, and the elements of `x`
+    /// that occur in a product.
     ///
     /// ```
     /// use lanemark_compute::Csr;
@@ -130,7 +130,7 @@ impl Csr {
         12 * entries + 4 * (rows + 1) + 8 * u64::from(self.used_columns) + 8 * rows
     }
 
-    /// `A x`, each row summed from its first entry to its last; columns beyond `x` count as 0.
+    /// The product `A x`, with each row summed from first to last entry; columns beyond `x` count as 0.
     ///
     /// ```
     /// use lanemark_compute::Csr;
@@ -143,15 +143,15 @@ impl Csr {
         (0..self.rows()).map(|row| self.row_times(row, x)).collect()
     }
 
-    /// A row of [`Csr::times`].
+    /// One element of [`Csr::times`].
     #[inline]
     #[must_use]
     pub fn row_times(&self, row: u32, x: &[f64]) -> f64 {
         self.row(row).fold(0.0, |sum, (column, value)| sum + value * x.get(column as usize).copied().unwrap_or(0.0))
     }
 
-    /// How far each row of `A x` may be off when it is summed in another order or with fused additions: for `n` entries, `n` times
-    /// 2^-52 times the sum of the magnitudes (Higham, Accuracy and Stability of Numerical Algorithms, 3.5, rounded up).
+    /// Error bound of each element of `A x` for other summation orders and fused multiply-add: with `n` entries, `n` ×
+    /// 2^-52 × the sum of magnitudes (Higham, Accuracy and Stability of Numerical Algorithms, 3.5, rounded up).
     #[must_use]
     pub fn error_bounds(&self, x: &[f64]) -> Vec<f64> {
         let magnitude = |(column, value): (u32, f64)| (value * x.get(column as usize).copied().unwrap_or(0.0)).abs();
@@ -159,13 +159,13 @@ impl Csr {
         (0..self.rows()).map(bound).collect()
     }
 
-    /// The first row whose entries may add up to more than a number of 64 bits holds, multiplied with numbers up to 2.
+    /// The first row whose product with elements of magnitude up to 2 may overflow an `f64`.
     #[must_use]
     pub fn overflowing_row(&self) -> Option<u32> {
         (0..self.rows()).find(|row| !self.row(*row).map(|(_, value)| (2.0 * value).abs()).sum::<f64>().is_finite())
     }
 
-    /// The entries of a row.
+    /// Columns and values of a row.
     #[inline]
     fn row(&self, row: u32) -> impl ExactSizeIterator<Item = (u32, f64)> {
         let entries = self.row_starts[row as usize] as usize..self.row_starts[row as usize + 1] as usize;
@@ -173,7 +173,7 @@ impl Csr {
     }
 }
 
-/// How many of so many columns are named; in as much memory at the most as their names take.
+/// Number of distinct columns in `named`, with at most as much extra memory as `named` takes.
 fn distinct(columns: u32, named: &[u32]) -> u32 {
     if columns as usize <= named.len() {
         let mut is_named = vec![false; columns as usize];
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arrays_that_are_no_matrix_are_refused_with_the_place() {
+    fn invalid_arrays_are_refused_with_the_position() {
         let made = |starts: &[u32], columns: &[u32]| {
             Csr::new(3, starts.to_vec(), columns.to_vec(), vec![1.0; columns.len()]).map(|matrix| matrix.rows())
         };
@@ -208,20 +208,20 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_row_is_zero_and_the_bound_of_a_row_of_one_entry_is_its_last_bit() {
+    fn an_empty_row_gives_zero_and_a_row_with_one_entry_has_a_one_bit_error_bound() {
         let matrix = Csr::new(2, vec![0, 0, 1], vec![1], vec![3.0]).unwrap();
         assert_eq!(matrix.times(&[5.0, 7.0]), [0.0, 21.0]);
         assert_eq!(matrix.error_bounds(&[5.0, -7.0]), [0.0, 21.0 * f64::EPSILON]);
     }
 
     #[test]
-    fn of_columns_those_count_that_are_named_be_they_many_or_few() {
+    fn distinct_columns_are_counted_for_few_and_many_columns() {
         assert_eq!((distinct(3, &[2, 0, 2]), distinct(2, &[1, 1, 1]), distinct(u32::MAX, &[9, 7, 9])), (2, 1, 2));
         assert_eq!((distinct(0, &[]), distinct(4, &[])), (0, 0));
     }
 
     #[test]
-    fn a_row_whose_sum_is_too_large_is_named_and_one_that_just_fits_is_not() {
+    fn the_first_row_that_may_overflow_is_found() {
         let of = |values: [f64; 2]| Csr::new(1, vec![0, 0, 2], vec![0, 0], values.to_vec()).unwrap().overflowing_row();
         assert_eq!((of([f64::MAX / 4.0, f64::MAX / 4.0]), of([f64::MAX / 2.0, -f64::MAX / 4.0])), (None, Some(1)));
     }

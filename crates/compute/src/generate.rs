@@ -1,66 +1,66 @@
-//! Matrices by name and numbers, the same every time.
+//! Generated matrices: deterministic, specified by a name and numbers.
 
 use crate::Csr;
 use std::fmt;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// A matrix that is made and not read.
+/// Specification of a generated matrix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Generated {
-    /// The 5-point stencil of Poisson's equation on a square grid of this many points each way: neighbours near each other.
+    /// 5-point stencil of Poisson's equation on a square grid with this many points per side: local accesses.
     Poisson(u32),
-    /// Rows of equally many entries, anywhere.
+    /// Rows of equal length with random columns.
     Random {
-        /// Rows, and columns.
+        /// Number of rows and columns.
         rows: u32,
-        /// Entries of each row.
+        /// Entries per row.
         each: u32,
     },
-    /// Rows whose lengths fall by a power law, as those of links between people and pages do: the n-th longest of all has 1/√n of the longest;
-    /// long and short ones are mixed.
+    /// Random columns and power-law row lengths, as in graphs of people or web pages: the n-th longest row has 1/√n of
+    /// the length of the longest; long and short rows are mixed.
     PowerLaw {
-        /// Rows, and columns.
+        /// Number of rows and columns.
         rows: u32,
-        /// Entries of a row on average, about.
+        /// Approximate mean number of entries per row.
         each: u32,
     },
 }
 
-/// Why a name is no matrix.
+/// Reasons why a text does not specify a matrix.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum NotGenerated {
-    /// Nothing of this name.
+    /// Unknown name or invalid numbers.
     #[error(
-        "'{0}' is no matrix that can be made: use poisson:256, random:100000x20 or powerlaw:100000x20, with other numbers if you like"
+        "'{0}' is not a matrix that can be generated: write poisson:256, random:100000x20 or powerlaw:100000x20, with other numbers if needed"
     )]
     Name(String),
-    /// More entries than are kept.
-    #[error("'{name}' would have about {entries} entries: ask for at most {most}", most = Generated::MOST_ENTRIES)]
+    /// Too many entries.
+    #[error("'{name}' would have about {entries} entries: the maximum is {most}", most = Generated::MOST_ENTRIES)]
     TooLarge {
-        /// The name.
+        /// The text.
         name: String,
-        /// How many.
+        /// Number of entries.
         entries: u64,
     },
 }
 
 impl Generated {
-    /// The most entries.
+    /// Maximum number of entries.
     pub const MOST_ENTRIES: u64 = 1 << 26;
 
-    /// The matrix.
+    /// Generates the matrix.
     #[must_use]
     pub fn matrix(&self) -> Csr {
         match *self {
             Generated::Poisson(side) => poisson(side),
             Generated::Random { rows, each } => by_lengths(rows, |_| each),
             Generated::PowerLaw { rows, each } => {
-                // The mean of 1/sqrt(n) over n up to rows is near 2/sqrt(rows).
+                // The mean of 1/sqrt(n) for n up to `rows` is about 2/sqrt(rows).
                 let longest = f64::from(each) * f64::from(rows).sqrt() / 2.0;
                 let length = |row: u32| {
-                    let rank = 1 + mixed(u64::from(row)) % u64::from(rows);
+                    let rank = 1 + hash(u64::from(row)) % u64::from(rows);
                     ((longest / (rank as f64).sqrt()).round() as u32).clamp(1, rows)
                 };
                 by_lengths(rows, length)
@@ -135,10 +135,10 @@ fn poisson(side: u32) -> Csr {
         }
         starts.push(columns.len() as u32);
     }
-    made(side * side, starts, columns, values)
+    csr(side * side, starts, columns, values)
 }
 
-/// Rows of these lengths, each with columns anywhere, in order; a column that is met twice is there twice.
+/// A matrix with these row lengths and random columns in order; a column may occur twice in a row.
 fn by_lengths(rows: u32, length: impl Fn(u32) -> u32) -> Csr {
     let (mut starts, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
     let mut turn = u64::from(rows);
@@ -146,21 +146,22 @@ fn by_lengths(rows: u32, length: impl Fn(u32) -> u32) -> Csr {
         let begin = columns.len();
         for _ in 0..length(row) {
             turn += 1;
-            columns.push((mixed(turn) % u64::from(rows)) as u32);
+            columns.push((hash(turn) % u64::from(rows)) as u32);
         }
         columns[begin..].sort_unstable();
         values.extend(columns[begin..].iter().map(|column| 1.0 + f64::from(column % 8) / 8.0));
         starts.push(columns.len() as u32);
     }
-    made(rows, starts, columns, values)
+    csr(rows, starts, columns, values)
 }
 
-fn made(columns: u32, starts: Vec<u32>, column_of: Vec<u32>, values: Vec<f64>) -> Csr {
-    Csr::new(columns, starts, column_of, values).unwrap_or_else(|wrong| unreachable!("made by this file: {wrong}"))
+fn csr(columns: u32, starts: Vec<u32>, column_of: Vec<u32>, values: Vec<f64>) -> Csr {
+    Csr::new(columns, starts, column_of, values)
+        .unwrap_or_else(|wrong| unreachable!("generated arrays are valid: {wrong}"))
 }
 
-/// A number that looks like any other, the same for the same place (`SplitMix64`, Steele, Lea and Flood, OOPSLA 2014).
-fn mixed(place: u64) -> u64 {
+/// Hash of `place`, used as a random number (`SplitMix64`; Steele, Lea and Flood, OOPSLA 2014).
+fn hash(place: u64) -> u64 {
     let mut bits = place.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -176,14 +177,14 @@ mod tests {
     }
 
     #[test]
-    fn a_name_says_what_it_was_made_from() {
+    fn a_specification_prints_as_it_was_written() {
         for name in ["poisson:256", "random:1000x20", "powerlaw:1000x20"] {
             assert_eq!(read(name).map(|generated| generated.to_string()), Ok(name.to_owned()));
         }
     }
 
     #[test]
-    fn names_of_nothing_and_of_too_much_are_refused() {
+    fn unknown_names_and_too_large_matrices_are_refused() {
         for name in ["poisson", "poisson:0", "poisson:-1", "poisson:4294967296", "random:5", "random:5x6", "dense:4"] {
             assert_eq!(read(name), Err(NotGenerated::Name(name.to_owned())));
         }
@@ -193,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn each_is_the_same_every_time_and_as_long_as_said() {
+    fn generated_matrices_are_deterministic_and_have_the_requested_size() {
         let matrix = |name: &str| read(name).unwrap().matrix();
         assert_eq!(matrix("random:500x7"), matrix("random:500x7"));
         assert_eq!(matrix("random:500x7").entries(), 3500);
@@ -201,7 +202,7 @@ mod tests {
         let lengths: Vec<u32> = law.row_starts().windows(2).map(|pair| pair[1] - pair[0]).collect();
         assert!((150_000..250_000).contains(&law.entries()), "{}", law.entries());
         assert!(*lengths.iter().max().unwrap() > 30 * lengths[lengths.len() / 2]);
-        // Inside, what flows in flows out.
+        // At an inner grid point, the coefficients cancel.
         let poisson = matrix("poisson:4");
         assert_eq!(poisson.times(&[1.0; 16])[5], 0.0);
         assert_eq!(poisson.times(&[1.0; 16])[0], 2.0);

@@ -1,7 +1,8 @@
-//! What devices compute, as data.
+//! Computations for devices, as data.
 //!
-//! A [`Work`] says what kernels load, store and compute, and over which ports of a device's memory; who runs one, a runtime or a
-//! simulated card, really computes it, and what must come out is said here too. Nothing is timed and nothing is read from a file.
+//! A [`Work`] describes what kernels load, store and compute, and over which ports of a device's memory. A runtime or a
+//! simulated card executes it for real, and this crate computes the expected result. It measures no time and reads no
+//! files.
 
 #![forbid(unsafe_code)]
 
@@ -19,7 +20,7 @@ pub use port_words::PortWords;
 pub use spmv::{Array, Spmv};
 pub use stream_copy::StreamCopy;
 
-/// What kernels are to do.
+/// A computation for kernels.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Work {
     /// Copies words within each port of a memory.
@@ -29,7 +30,7 @@ pub enum Work {
 }
 
 impl Work {
-    /// Bytes that it is there to load and store, each once: what a bandwidth is computed from.
+    /// Bytes that must be loaded and stored, each once: the numerator of a bandwidth.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         match self {

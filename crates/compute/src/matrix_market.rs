@@ -1,104 +1,102 @@
-//! Matrices as text, as collections of them are published (NIST, Boisvert, Pozo and Remington, The Matrix Market Exchange Formats,
-//! NISTIR 5935).
+//! Parses sparse matrices in Matrix Market format (Boisvert, Pozo and Remington, The Matrix Market Exchange Formats,
+//! NISTIR 5935), as published in matrix collections.
 //!
-//! What is read is `coordinate`, `real`, `integer` or `pattern`, `general`, `symmetric` or `skew-symmetric`. Nothing is kept for an
-//! entry that the text only promises: a text costs memory by its own length.
+//! Supported are `coordinate` matrices that are `real`, `integer` or `pattern`, and `general`, `symmetric` or
+//! `skew-symmetric`. Memory use is proportional to the length of the text, not to the sizes it declares.
 
 use crate::{Csr, NotCsr};
 use thiserror::Error;
 
-/// Why a text is no matrix, with its line.
+/// A parse error with its line.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[error("line {line}: {what}")]
 pub struct NotMatrixMarket {
-    /// The line, counted from 1.
+    /// Line number, counted from 1.
     pub line: usize,
-    /// What is wrong there, and what to try.
+    /// The error.
     pub what: Wrong,
 }
 
-/// What is wrong with a line.
+/// Errors of a line.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum Wrong {
-    /// It is no text.
-    #[error("is no text in ASCII or UTF-8: unpack the file first (gunzip, tar)")]
+    /// Not text.
+    #[error("not text in ASCII or UTF-8: unpack the file first (gunzip, tar)")]
     Text,
-    /// The first line is another one.
+    /// A wrong first line.
     #[error(
         "must be '%%MatrixMarket matrix coordinate <real|integer|pattern> <general|symmetric|skew-symmetric>'; is it a Matrix Market file?"
     )]
     Banner,
-    /// A kind of matrix that is not read.
+    /// An unsupported kind of matrix.
     #[error(
-        "'{0}' is not read here: use coordinate, real, integer or pattern, and general, symmetric or skew-symmetric"
+        "'{0}' is not supported: use coordinate, real, integer or pattern, and general, symmetric or skew-symmetric"
     )]
     Kind(String),
-    /// The line of sizes is another one, or there is none.
-    #[error("must have three whole numbers below 4294967296, rows, columns and entries; is the file complete?")]
+    /// A wrong or missing size line.
+    #[error("must have three whole numbers below 4294967296: rows, columns and entries; is the file complete?")]
     Sizes,
-    /// A matrix that is the same across its diagonal has as many rows as columns.
-    #[error("a symmetric matrix has as many rows as columns, and this has {rows} and {columns}")]
+    /// A symmetric matrix that is not square.
+    #[error("a symmetric matrix must be square, but this one has {rows} rows and {columns} columns")]
     Square {
-        /// Rows.
+        /// Number of rows.
         rows: u32,
-        /// Columns.
+        /// Number of columns.
         columns: u32,
     },
-    /// More rows than a text of this length can mean.
-    #[error("{rows} rows or columns for {entries} entries: more than {most} for each entry are not kept; is the line of sizes right?", most = MOST_EMPTY)]
+    /// Implausibly many rows or columns for the number of entries.
+    #[error("{rows} rows or columns for {entries} entries: the maximum is {most} per entry; is the size line right?", most = MOST_EMPTY)]
     Empty {
-        /// Rows, or columns, whatever is more.
+        /// The larger of the numbers of rows and columns.
         rows: u32,
-        /// Entries that the text has.
+        /// Number of entries in the text.
         entries: usize,
     },
-    /// A line of an entry is another one.
-    #[error("must have {0}, with blanks between them")]
+    /// A malformed entry line.
+    #[error("must have {0}, separated by blanks")]
     Entry(&'static str),
-    /// An entry is outside.
+    /// An entry out of range.
     #[error(
-        "row {row} and column {column} are not in a matrix of {rows} rows and {columns} columns, which are counted from 1"
+        "row {row}, column {column} is outside the matrix of {rows} rows and {columns} columns, which are counted from 1"
     )]
     Outside {
-        /// Its row.
+        /// Row of the entry.
         row: u32,
-        /// Its column.
+        /// Column of the entry.
         column: u32,
-        /// How many there are.
+        /// Number of rows.
         rows: u32,
-        /// How many there are.
+        /// Number of columns.
         columns: u32,
     },
-    /// An entry on the side of the diagonal that a symmetric matrix leaves out.
+    /// An entry in the triangle that a symmetric matrix omits.
     #[error("row {row}, column {column}: a symmetric matrix has its entries below the diagonal{also}", also = if *.is_skew { ", and a skew-symmetric one has none on it" } else { " or on it" })]
     Side {
-        /// Its row.
+        /// Row of the entry.
         row: u32,
-        /// Its column.
+        /// Column of the entry.
         column: u32,
-        /// Whether it changes its sign across.
+        /// Whether the matrix is skew-symmetric.
         is_skew: bool,
     },
-    /// Fewer entries than promised.
-    #[error("the text ends after {found} of {promised} entries: it was cut off, or the line of sizes is wrong")]
+    /// Fewer entries than declared.
+    #[error("the text ends after {found} of {promised} entries: the file is truncated, or the size line is wrong")]
     Fewer {
-        /// Entries there are.
+        /// Number of entries in the text.
         found: usize,
-        /// Entries that were promised.
+        /// Declared number of entries.
         promised: u32,
     },
-    /// More entries than promised.
-    #[error(
-        "there is more than the {0} entries promised: the line of sizes is wrong, or two files are one behind the other"
-    )]
+    /// More entries than declared.
+    #[error("more entries than the {0} declared: the size line is wrong, or two files are concatenated")]
     More(u32),
-    /// More than is counted here.
-    #[error("has more entries than are counted here, 4294967295")]
+    /// More entries than 32 bits can count.
+    #[error("more than 4294967295 entries")]
     TooLarge,
 }
 
-/// Empty rows and columns for each entry that are still believed: real matrices have next to none.
+/// Maximum number of rows or columns per entry: real matrices have almost no empty ones.
 const MOST_EMPTY: u64 = 1 << 10;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -115,7 +113,7 @@ enum Symmetry {
     Skew,
 }
 
-/// Reads a matrix; entries of a row come in order of columns, and the value of a pattern is 1.
+/// Parses a matrix. Entries of a row are sorted by column; values of a pattern are 1.
 ///
 /// ```
 /// let text = "%%MatrixMarket matrix coordinate real symmetric\n% a spring\n2 2 2\n1 1 2.5\n2 1 -1\n";
@@ -126,20 +124,20 @@ enum Symmetry {
 /// ```
 ///
 /// # Errors
-/// [`NotMatrixMarket`], with the first line that is wrong.
+/// [`NotMatrixMarket`] for the first wrong line.
 pub fn matrix_market(bytes: &[u8]) -> Result<Csr, NotMatrixMarket> {
     let wrong = |line: usize, what: Wrong| NotMatrixMarket { line, what };
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let before = &bytes[..error.valid_up_to()];
         wrong(1 + String::from_utf8_lossy(before).matches('\n').count(), Wrong::Text)
     })?;
-    // Editors of Windows put a mark before all text.
+    // Windows editors prepend a byte order mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = (1..).zip(text.lines());
     let (field, symmetry) = banner(lines.next().map_or("", |(_, line)| line)).map_err(|what| wrong(1, what))?;
-    let said = |line: &str| !line.trim_start().starts_with('%') && !line.trim().is_empty();
+    let is_content = |line: &str| !line.trim_start().starts_with('%') && !line.trim().is_empty();
     let end = text.lines().count().max(1);
-    let mut lines = lines.filter(|(_, line)| said(line));
+    let mut lines = lines.filter(|(_, line)| is_content(line));
     let (sizes_line, sizes) = lines.next().ok_or_else(|| wrong(end, Wrong::Sizes))?;
     let [rows, columns, promised] = whole_numbers(sizes).ok_or_else(|| wrong(sizes_line, Wrong::Sizes))?;
     if symmetry != Symmetry::General && rows != columns {
@@ -176,7 +174,7 @@ pub fn matrix_market(bytes: &[u8]) -> Result<Csr, NotMatrixMarket> {
 }
 
 fn by_rows(rows: u32, columns: u32, mut entries: Vec<(u32, u32, f64)>) -> Result<Csr, NotCsr> {
-    // Equal places keep their order: what is there twice is added in the order of the text.
+    // A stable sort: duplicates are added in the order of the text.
     entries.sort_by_key(|(row, column, _)| (*row, *column));
     let mut starts = vec![0_u32; rows as usize + 1];
     for (row, _, _) in &entries {
@@ -241,7 +239,7 @@ fn entry(line: &str, field: Field) -> Result<(u32, u32, f64), Wrong> {
     }
 }
 
-/// A number as C or as Fortran writes it, whose exponent may begin with a `D`.
+/// Parses a number in C or Fortran notation, where the exponent may start with `D`.
 fn real(word: &str) -> Option<f64> {
     let is_digit = |before: char| before.is_ascii_digit() || before == '.';
     match word.split_once(['d', 'D']) {
@@ -266,7 +264,7 @@ mod tests {
     const GENERAL: &str = "%%MatrixMarket matrix coordinate real general\n";
 
     #[test]
-    fn each_kind_means_what_its_definition_says() {
+    fn each_kind_of_matrix_is_parsed_as_specified() {
         let general = read(&format!("{GENERAL}% a word\n\n2 3 3\n2 3 1e2\n1 1 -0.5\n2 1 7\n")).unwrap();
         assert_eq!(
             (general.row_starts(), general.column_of(), general.values()),
@@ -280,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_as_fortran_writes_them_and_a_mark_before_the_text_are_read() {
+    fn fortran_numbers_and_a_byte_order_mark_are_accepted() {
         let values = |text: &str| read(text).map(|matrix| matrix.times(&[1.0]));
         let general = "%%MatrixMarket matrix coordinate real general\n3 1 3\n";
         assert_eq!(values(&format!("{general}1 1 1.5D+2\n2 1 -2d0\n3 1 .5D-1")), Ok(vec![150.0, -2.0, 0.05]));
@@ -292,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_with_an_entry_less_or_more_than_it_promises_is_refused() {
+    fn a_wrong_number_of_entries_is_refused() {
         let of = |promised: u32| read(&format!("{GENERAL}2 2 {promised}\n1 1 1\n2 2 1\n"));
         assert!(of(2).is_ok());
         assert_eq!(of(3).unwrap_err(), NotMatrixMarket { line: 4, what: Wrong::Fewer { found: 2, promised: 3 } });
@@ -300,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_outside_is_refused_with_its_line() {
+    fn an_entry_out_of_range_is_refused_with_its_line() {
         let at = |row: u32, column: u32| read(&format!("{GENERAL}2 3 1\n{row} {column} 1\n"));
         assert!(at(2, 3).is_ok() && at(1, 1).is_ok());
         for (row, column) in [(0, 1), (1, 0), (3, 1), (1, 4)] {
@@ -314,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_would_exhaust_memory_are_refused_before_anything_is_kept_for_them() {
+    fn sizes_that_would_exhaust_memory_are_refused_before_allocation() {
         let rows = |rows: u64| wrong(&format!("{GENERAL}{rows} 1 1\n1 1 1\n"));
         assert_eq!(rows(4_294_967_295), (2, Wrong::Empty { rows: u32::MAX, entries: 1 }));
         assert_eq!(rows(4_294_967_296), (2, Wrong::Sizes));
@@ -324,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn other_files_are_refused_in_words_that_say_what_to_try() {
+    fn other_files_are_refused_with_the_reason() {
         assert_eq!(wrong(""), (1, Wrong::Banner));
         assert_eq!(wrong("1 1 1\n"), (1, Wrong::Banner));
         assert_eq!(wrong("%%MatrixMarket matrix array real general\n"), (1, Wrong::Kind("array".to_owned())));

@@ -1,22 +1,22 @@
-//! What of a memory's words a kernel has to move.
+//! Memory words that a kernel moves through a port.
 
-/// How a kernel uses the words of a port: what moves at a time, and whether all of it is used.
+/// How a kernel uses the words of a memory port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortWords {
-    /// Bytes of a word: what a port moves at a time; a power of two, at least 8.
+    /// Word size in bytes, the unit of a transfer on a port: a power of two, at least 8.
     pub port_bytes: u32,
-    /// Whether a unit that goes over an array in order uses all of a word; if not, each access moves a word of its own.
+    /// Whether a unit with sequential accesses uses all elements of a word; if not, each access transfers its own word.
     pub keeps: bool,
 }
 
 impl PortWords {
-    /// How many elements of so many bytes come with one word of a unit that goes over them in order: a power of two.
+    /// Elements of `bytes` B per word with sequential accesses: a power of two.
     #[must_use]
     pub const fn elements(&self, bytes: u32) -> u32 {
         if self.keeps && bytes < self.port_bytes { self.port_bytes / bytes } else { 1 }
     }
 
-    /// Words for so many elements in order.
+    /// Words for `count` elements accessed sequentially.
     #[must_use]
     pub const fn of(&self, count: u64, bytes: u32) -> u64 {
         count.div_ceil(self.elements(bytes) as u64)
@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_serves_as_many_elements_as_fit_where_it_is_kept_and_one_where_it_is_not() {
+    fn a_kept_word_serves_all_its_elements_and_a_discarded_word_one() {
         let kept = PortWords { port_bytes: 32, keeps: true };
         assert_eq!([4, 8, 32].map(|bytes| kept.elements(bytes)), [8, 4, 1]);
         assert_eq!([0, 1, 4, 5].map(|count| kept.of(count, 8)), [0, 1, 1, 2]);

@@ -1,49 +1,50 @@
-//! A sparse matrix times a vector, by several kernels.
+//! Sparse matrix-vector product (`SpMV`) by several kernels.
 //!
-//! For each entry a kernel loads its value (8 B), its column (4 B) and the element of `x` there (8 B); for each row it loads where the
-//! row ends (4 B) and stores `y` (8 B). Values, columns and row starts come in order; `x` where the columns say.
+//! For each entry, a kernel loads its value (8 B), its column (4 B) and the element of `x` in that column (8 B). For
+//! each row, it loads the end of the row (4 B) and stores `y` (8 B). Values, columns and row starts are accessed
+//! sequentially, `x` at random.
 
 use crate::{Csr, PortWords};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// `y = A x`: rows are dealt to kernels, and each kernel has arrays in ports of its own.
+/// `y = A x`, with rows distributed over kernels, and the arrays of each kernel in its own ports.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Spmv {
     /// The matrix.
     pub matrix: Arc<Csr>,
-    /// How many kernels; at least 1. Each has a block of neighbouring rows.
+    /// Number of kernels, at least 1. Each has a block of adjacent rows.
     pub kernels: u32,
-    /// How many ports of memory each of them has; at least 1.
+    /// Memory ports per kernel, at least 1.
     pub ports_each: u32,
 }
 
-/// What a kernel loads or stores.
+/// An array that a kernel loads or stores.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Array {
-    /// Where each row begins, and the last one ends.
+    /// First entry of each row, and the end of the last one.
     RowStarts,
-    /// The column of each entry.
+    /// Column of each entry.
     Columns,
-    /// The value of each entry.
+    /// Value of each entry.
     Values,
-    /// What is multiplied, as columns say.
+    /// The input vector `x`.
     X,
-    /// What comes out.
+    /// The output vector `y`.
     Y,
 }
 
 impl Array {
-    /// All, in the order of [`Array::index`].
+    /// All arrays, in the order of [`Array::index`].
     pub const ALL: [Array; 5] = [Array::RowStarts, Array::Columns, Array::Values, Array::X, Array::Y];
 
-    /// Its place in [`Array::ALL`].
+    /// Index in [`Array::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// Bytes of an element.
+    /// Size of an element in bytes.
     #[must_use]
     pub const fn bytes(self) -> u32 {
         match self {
@@ -54,13 +55,13 @@ impl Array {
 }
 
 impl Spmv {
-    /// What is multiplied: numbers between 1 and 2 that a binary fraction of few digits holds.
+    /// The input vector: values from 1 to below 2 that are exact binary fractions of few digits.
     #[must_use]
     pub fn x(&self) -> Vec<f64> {
         (0..self.matrix.columns()).map(|column| 1.0 + f64::from(column % 16) / 16.0).collect()
     }
 
-    /// The rows of each kernel: neighbours, with as equal numbers of entries as whole rows allow.
+    /// The rows of each kernel: adjacent, with numbers of entries as equal as whole rows allow.
     ///
     /// ```
     /// use lanemark_compute::{Csr, Spmv};
@@ -78,21 +79,21 @@ impl Spmv {
             }
             let wanted = (entries * kernel).div_ceil(kernels.max(1));
             let row = starts.partition_point(|start| u64::from(*start) < wanted);
-            // The row boundary below may be nearer.
+            // The row boundary before it may be nearer.
             let over = |row: usize| u64::from(starts[row]).abs_diff(wanted);
             (if row > 0 && (row == starts.len() || over(row - 1) < over(row)) { row - 1 } else { row }) as u32
         };
         (0..kernels).map(|kernel| end(kernel)..end(kernel + 1)).collect()
     }
 
-    /// How many rows, and how many entries, a block of rows has.
+    /// Number of rows and of entries in a block of rows.
     fn rows_and_entries(&self, rows: &Range<u32>) -> (u64, u64) {
         let starts = self.matrix.row_starts();
         let entries = starts[rows.end as usize] - starts[rows.start as usize];
         ((rows.end - rows.start).into(), entries.into())
     }
 
-    /// Words that each array of a block of rows takes to load or store, in the order of [`Array::ALL`].
+    /// Words transferred for each array of a block of rows, in the order of [`Array::ALL`].
     #[must_use]
     pub fn words(&self, rows: &Range<u32>, words: PortWords) -> [u64; 5] {
         let (count, entries) = self.rows_and_entries(rows);
@@ -105,13 +106,14 @@ impl Spmv {
         })
     }
 
-    /// In which of a kernel's ports each array is, in the order of [`Array::ALL`]: the largest first, each where the least is so far.
+    /// The port of each array of a kernel, in the order of [`Array::ALL`]: largest array first, each to the least
+    /// loaded port.
     ///
     /// ```
     /// use lanemark_compute::{Csr, Spmv};
     /// let matrix = Csr::new(1, vec![0], vec![], vec![])?.into();
     /// let spmv = Spmv { matrix, kernels: 1, ports_each: 4 };
-    /// // Row starts and y share the port that columns, values and x leave.
+    /// // Row starts and y share the port that columns, values and x leave free.
     /// assert_eq!(spmv.ports([11, 50, 50, 50, 10]), [3, 0, 1, 2, 3]);
     /// # Ok::<(), lanemark_compute::NotCsr>(())
     /// ```
@@ -129,14 +131,15 @@ impl Spmv {
         ports
     }
 
-    /// Bytes that each port of a memory holds that has so many: blocks of rows, and for every kernel all of `x` and its part of `y`.
+    /// Bytes stored in each of `memory_ports` ports: blocks of rows, and for every kernel all of `x` and its part of
+    /// `y`.
     ///
     /// ```
     /// use lanemark_compute::{Csr, PortWords, Spmv};
     /// let matrix = Csr::new(100, vec![0, 1, 2], vec![7, 7], vec![1.0; 2])?.into();
     /// let spmv = Spmv { matrix, kernels: 2, ports_each: 1 };
     /// let words = PortWords { port_bytes: 32, keeps: false };
-    /// // Two starts, a column, a value, x and one element of y.
+    /// // Two row starts, a column, a value, x and one element of y.
     /// assert_eq!(spmv.held_bytes(words, 4), [2 * 4 + 4 + 8 + 100 * 8 + 8, 828, 0, 0]);
     /// # Ok::<(), lanemark_compute::NotCsr>(())
     /// ```
@@ -159,7 +162,7 @@ impl Spmv {
         held
     }
 
-    /// The same for a kernel of all of them, by ports of a memory that has so many; kernels share where there are not enough.
+    /// As [`Spmv::ports`], numbered over all kernels modulo `memory_ports`: kernels share ports if there are too few.
     #[must_use]
     pub fn ports_of(&self, kernel: u32, words: [u64; 5], memory_ports: u32) -> [u32; 5] {
         let first = u64::from(kernel) * u64::from(self.ports_each);
@@ -184,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_all_rows_and_no_block_is_off_by_more_than_half_a_row_at_either_end() {
+    fn blocks_cover_all_rows_and_are_balanced_within_one_row() {
         for kernels in 1..9 {
             let lengths: Vec<u32> = (0..40).map(|row| row * 7 % 13).collect();
             let dealt = spmv(&lengths, kernels, 1);
@@ -207,28 +210,28 @@ mod tests {
     }
 
     #[test]
-    fn kernels_beyond_the_rows_have_none_and_one_dense_row_is_not_cut() {
+    fn kernels_beyond_the_number_of_rows_are_idle_and_a_dense_row_is_not_split() {
         let blocks = spmv(&[5], 3, 1).blocks();
         assert_eq!(blocks.iter().map(|block| block.end - block.start).sum::<u32>(), 1);
         assert_eq!(spmv(&[], 2, 1).blocks(), [0..0, 0..0]);
     }
 
     #[test]
-    fn arrays_that_move_most_are_apart_and_one_port_has_all() {
+    fn the_largest_arrays_get_separate_ports_and_a_single_port_holds_all() {
         let discarded = PortWords { port_bytes: 32, keeps: false };
         let one = spmv(&[10, 10], 1, 1);
         let words = one.words(&(0..2), discarded);
         assert_eq!(words, [3, 20, 20, 20, 2]);
         assert_eq!(one.ports(words), [0; 5]);
         assert_eq!(spmv(&[], 1, 3).ports(words), [0, 0, 1, 2, 1]);
-        // Words that are kept make columns and values small, and x is alone.
+        // With kept words, columns and values are small, and x has its own port.
         let kept = one.words(&(0..2), PortWords { keeps: true, ..discarded });
         assert_eq!(kept, [1, 3, 5, 20, 1]);
         assert_eq!(spmv(&[], 1, 2).ports(kept), [1, 1, 1, 0, 1]);
     }
 
     #[test]
-    fn kernels_have_ports_of_their_own_until_there_are_no_more() {
+    fn kernels_have_their_own_ports_until_none_are_left() {
         let all = spmv(&[4; 8], 8, 4);
         let of = |kernel, ports| all.ports_of(kernel, [1, 8, 8, 8, 1], ports)[Array::Columns.index()];
         assert_eq!([of(0, 32), of(7, 32), of(7, 28)], [0, 28, 0]);

@@ -2,32 +2,32 @@
 
 use crate::PortWords;
 
-/// Copies 8 B words, `to[i] = from[i]`, where both arrays are in the same port of a memory; a kernel for each port, all at once.
+/// Copies 8 B words, `to[i] = from[i]`, with both arrays in the same memory port; one kernel per port, all concurrent.
 ///
-/// It moves twice as many bytes as an array has, one load and one store for each word, as STREAM counts them.
+/// Traffic is twice the size of an array: one load and one store per word, as STREAM counts.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct StreamCopy {
-    /// The first port, counted from 0.
+    /// First port, counted from 0.
     pub first_port: u32,
-    /// How many ports, from that one on; at least 1.
+    /// Number of ports, at least 1.
     pub ports: u32,
-    /// Bytes of words that are copied within each port; a multiple of 8.
+    /// Bytes copied within each port; a multiple of 8.
     pub bytes_per_port: u64,
-    /// From one word to the next, in bytes; a multiple of 8, at least 8, which is one behind the other.
+    /// Distance between words in bytes; a multiple of 8. The minimum of 8 means contiguous.
     pub stride_bytes: u64,
-    /// Words that a kernel loads at once, and stores at once; 1 is a plain loop.
+    /// Words that a kernel loads and stores per step; 1 is a plain loop.
     pub vector_words: u32,
 }
 
 impl StreamCopy {
-    /// Bytes of a word.
+    /// Size of a word in bytes.
     pub const WORD_BYTES: u64 = 8;
-    /// The most that is copied, over all ports.
+    /// Maximum number of bytes copied over all ports.
     pub const MOST_BYTES: u64 = 4 << 30;
-    /// The most that is copied within one of them.
+    /// Maximum number of bytes copied within one port.
     pub const MOST_PORT_BYTES: u64 = 512 << 20;
 
-    /// Bytes loaded and stored, over all ports.
+    /// Bytes loaded and stored over all ports.
     ///
     /// ```
     /// use lanemark_compute::StreamCopy;
@@ -39,7 +39,7 @@ impl StreamCopy {
         self.bytes_per_port.saturating_mul(2).saturating_mul(self.ports as u64)
     }
 
-    /// The most that may be copied within each of so many ports.
+    /// Maximum number of bytes copied within each of `ports` ports.
     ///
     /// ```
     /// use lanemark_compute::StreamCopy;
@@ -50,42 +50,42 @@ impl StreamCopy {
         Self::MOST_PORT_BYTES.min(Self::MOST_BYTES / u64::from(ports.max(1)))
     }
 
-    /// Why it is no copy; `None` if it is one.
+    /// The violated rule if the parameters are invalid.
     #[must_use]
     pub const fn nonsense(&self) -> Option<&'static str> {
         if self.ports == 0 || self.bytes_per_port == 0 || self.vector_words == 0 {
-            return Some("it copies nothing: it takes a port, a word of 8 B and a word at once at the least");
+            return Some("it copies nothing: it needs at least one port, one word of 8 B and one word per step");
         }
         if !self.bytes_per_port.is_multiple_of(Self::WORD_BYTES) || !self.stride_bytes.is_multiple_of(Self::WORD_BYTES)
         {
-            return Some("its words have 8 B: their bytes and the stride must be multiples of that");
+            return Some("words have 8 B: the bytes per port and the stride must be multiples of 8");
         }
         if self.stride_bytes == 0 {
-            return Some("all its words are in one place: the stride must be 8 B at the least");
+            return Some("stride 0 puts all words in one place: it must be at least 8 B");
         }
         None
     }
 
-    /// Words of 8 B that are copied within each port.
+    /// Number of 8 B words copied within each port.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.bytes_per_port / Self::WORD_BYTES
     }
 
-    /// Steps of each kernel's loop.
+    /// Number of steps of each kernel's loop.
     #[must_use]
     pub const fn steps(&self) -> u64 {
         self.count().div_ceil(self.vector_words as u64)
     }
 
-    /// Bytes from the first word of an array to behind the last.
+    /// Bytes from the start of the first word of an array to the end of the last.
     #[must_use]
     pub const fn span_bytes(&self) -> u64 {
         self.count().saturating_sub(1).saturating_mul(self.stride_bytes).saturating_add(Self::WORD_BYTES)
     }
 
-    /// Words of a port that the loads of this step take, and its stores: each once, and where they are kept, not the one that the step
-    /// before has left.
+    /// Port words loaded in step `step`, which equals those stored. A word kept from the previous step is not counted
+    /// again.
     #[must_use]
     pub fn step_words(&self, step: u64, words: PortWords) -> u64 {
         let (bytes, vector) = (u64::from(words.port_bytes), u64::from(self.vector_words));
@@ -100,7 +100,7 @@ impl StreamCopy {
         touched - u64::from(has)
     }
 
-    /// The same of all steps of one kernel.
+    /// Port words loaded in all steps of a kernel.
     #[must_use]
     pub fn words(&self, words: PortWords) -> u64 {
         (0..self.steps()).map(|step| self.step_words(step, words)).sum()
@@ -116,7 +116,7 @@ mod tests {
     const DISCARDED: PortWords = PortWords { port_bytes: 32, keeps: false };
 
     #[test]
-    fn a_plain_loop_takes_four_times_the_words_of_vectors_unless_words_are_kept() {
+    fn a_plain_loop_moves_four_times_the_words_of_vectors_unless_words_are_kept() {
         assert_eq!(COPY.words(DISCARDED), 128);
         assert_eq!(StreamCopy { vector_words: 4, ..COPY }.words(DISCARDED), 32);
         assert_eq!(COPY.words(PortWords { keeps: true, ..DISCARDED }), 32);
@@ -124,28 +124,28 @@ mod tests {
     }
 
     #[test]
-    fn words_farther_apart_than_a_port_is_wide_are_each_one_of_it() {
+    fn words_at_least_a_port_width_apart_take_one_port_word_each() {
         let strided = |stride_bytes, keeps| {
             let copy = StreamCopy { stride_bytes, vector_words: 4, ..COPY };
             copy.words(PortWords { keeps, ..DISCARDED })
         };
         assert_eq!([32, 64, 4096].map(|stride| strided(stride, true)), [128; 3]);
         assert_eq!(strided(16, true), 64);
-        // Steps of 72 B begin inside a word of a port that the step before may have left.
+        // Steps of 72 B may start inside a port word of the previous step.
         let uneven = StreamCopy { stride_bytes: 24, vector_words: 3, ..COPY };
         assert_eq!(uneven.words(PortWords { keeps: true, ..DISCARDED }), 96);
         assert!(uneven.words(DISCARDED) > 96);
     }
 
     #[test]
-    fn the_last_step_is_as_long_as_what_is_left() {
+    fn the_last_step_has_the_remaining_words() {
         let copy = StreamCopy { bytes_per_port: 8 * 9, vector_words: 8, ..COPY };
         assert_eq!((copy.steps(), copy.step_words(0, DISCARDED), copy.step_words(1, DISCARDED)), (2, 2, 1));
         assert_eq!(copy.span_bytes(), 72);
     }
 
     #[test]
-    fn a_copy_of_nothing_or_of_parts_of_words_is_refused() {
+    fn an_empty_copy_and_partial_words_are_refused() {
         assert_eq!(COPY.nonsense(), None);
         assert!(StreamCopy { bytes_per_port: 12, ..COPY }.nonsense().is_some());
         assert!(StreamCopy { stride_bytes: 0, ..COPY }.nonsense().is_some());

@@ -1,4 +1,4 @@
-//! Who makes a mapping true: a table in memory, a simulated IOMMU, the operating system.
+//! Backends, which program translations: a table in memory, a simulated IOMMU, an operating system.
 
 use crate::allocator::{IovaRange, Purge};
 use crate::attributes::{ATOMIC, Attributes, PREFETCH, SAFE};
@@ -8,28 +8,28 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::BitOr;
 
-/// Something that not every backend can promise.
+/// An optional capability of a backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ability {
-    /// Nobody reads ahead of the device ([`Hints::NO_PREFETCH`](crate::Hints::NO_PREFETCH)).
+    /// Disabling prefetch ([`Hints::NO_PREFETCH`](crate::Hints::NO_PREFETCH)).
     NoPrefetch = PREFETCH as isize,
-    /// Transfers that own all of memory ([`Hints::ATOMIC`](crate::Hints::ATOMIC)).
+    /// Transfers that lock all of memory ([`Hints::ATOMIC`](crate::Hints::ATOMIC)).
     Atomic = ATOMIC as isize,
-    /// A choice between safe and fast half-line writes ([`Hints::SAFE`](crate::Hints::SAFE)). Where there is none, `map`
-    /// makes no ends of buffers safe by itself.
+    /// A choice between safe and fast half-line writes ([`Hints::SAFE`](crate::Hints::SAFE)). Without it, `map` does
+    /// not make the ends of buffers safe.
     HalfLine = SAFE as isize,
-    /// Other attributes for a mapping that is in use.
+    /// Changing the attributes of a live mapping.
     SetAttributes = 1 << 5,
-    /// Other memory for a mapping that is in use: the device sees the old or the new, and never neither.
+    /// Changing the memory of a live mapping: at any time, the device accesses either the old or the new memory.
     Remap = 1 << 6,
-    /// A part of a mapping is taken back.
+    /// Unmapping a part of a mapping.
     PartialUnmap = 1 << 7,
-    /// Lines of memory are flushed from the CPU's caches, or purged.
+    /// Flushing and purging lines of the CPU's caches.
     CacheCare = 1 << 8,
 }
 
 impl Ability {
-    /// All of them.
+    /// All abilities.
     pub const ALL: [Ability; 7] = [
         Ability::NoPrefetch,
         Ability::Atomic,
@@ -44,15 +44,15 @@ impl Ability {
         self as u16
     }
 
-    /// What to do without it.
+    /// An alternative for a backend without this ability.
     #[must_use]
     pub const fn way_out(self) -> &'static str {
         match self {
-            Ability::NoPrefetch | Ability::Atomic => "leave the hint out",
-            Ability::HalfLine => "leave the hint out, and lend whole lines",
-            Ability::SetAttributes | Ability::Remap => "unmap it while the device is quiet, and map it anew",
-            Ability::PartialUnmap => "unmap all of it, or map it in pieces",
-            Ability::CacheCare => "take memory that the CPU does not cache",
+            Ability::NoPrefetch | Ability::Atomic => "omit the hint",
+            Ability::HalfLine => "omit the hint, and map whole cache lines",
+            Ability::SetAttributes | Ability::Remap => "stop the device, then unmap and map again",
+            Ability::PartialUnmap => "unmap the whole mapping, or map in pieces",
+            Ability::CacheCare => "use memory that the CPU does not cache",
         }
     }
 }
@@ -60,18 +60,18 @@ impl Ability {
 impl fmt::Display for Ability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Ability::NoPrefetch => "keeping prefetch off",
+            Ability::NoPrefetch => "disabling prefetch",
             Ability::Atomic => "atomic transfers",
             Ability::HalfLine => "a choice of safe or fast half-line writes",
             Ability::SetAttributes => "changing the attributes of a live mapping",
             Ability::Remap => "changing the memory of a live mapping",
-            Ability::PartialUnmap => "unmapping a part of a mapping",
+            Ability::PartialUnmap => "unmapping part of a mapping",
             Ability::CacheCare => "flushing and purging the CPU's caches",
         })
     }
 }
 
-/// What a backend can promise.
+/// The set of abilities of a backend.
 ///
 /// ```
 /// use lanemark_dma::{Ability, Abilities};
@@ -82,23 +82,23 @@ impl fmt::Display for Ability {
 pub struct Abilities(u16);
 
 impl Abilities {
-    /// None: mapping and unmapping with permissions only, as VFIO type 1 has them.
+    /// No ability: map and unmap with permissions only, as VFIO type 1.
     pub const NONE: Abilities = Abilities(0);
-    /// All of them.
+    /// All abilities.
     pub const ALL: Abilities = Abilities(0b1_1111_1100);
 
-    /// Is this one among them?
+    /// Whether `ability` is in the set.
     #[must_use]
     pub const fn has(self, ability: Ability) -> bool {
         self.0 & ability.bit() != 0
     }
 
-    /// The first ability of those in `bits` that is not among these.
+    /// The first ability of `bits` that is not in the set.
     pub(crate) fn lacks(self, bits: u16) -> Option<Ability> {
         Ability::ALL.into_iter().find(|ability| bits & !self.0 & ability.bit() != 0)
     }
 
-    /// Has it all of these bits?
+    /// Whether all of `bits` are in the set.
     #[inline]
     pub(crate) const fn covers(self, bits: u16) -> bool {
         bits & !self.0 == 0
@@ -112,162 +112,162 @@ impl BitOr<Ability> for Abilities {
     }
 }
 
-/// Whether a CPU's caches and a device see the same bytes.
+/// Whether the CPU's caches are coherent with device accesses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Coherence {
-    /// Hardware sees to it.
+    /// By hardware.
     Coherent,
-    /// Software flushes and purges.
+    /// By flushes and purges of software.
     BySoftware {
-        /// Does the CPU fetch lines that nobody asked for? Then a purge before the transfer is not enough: it may
+        /// Whether the CPU prefetches lines speculatively. A purge before the transfer is not enough then: the CPU may
         /// have fetched the old bytes meanwhile.
         cpu_prefetches: bool,
     },
 }
 
-/// What is done to the lines of a CPU's caches.
+/// A maintenance operation on lines of the CPU's caches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CacheCare {
-    /// What was changed is written to memory; the lines leave the caches.
+    /// Writes modified lines to memory and removes all lines from the caches.
     Flush,
-    /// The lines leave the caches, and what was changed in them is lost.
+    /// Removes the lines from the caches; modifications are lost.
     Purge,
 }
 
-/// Which translations are no longer to be used.
+/// Translations to be invalidated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stale {
-    /// Those of these pages.
+    /// Those of a range of pages.
     Range {
         /// The pages.
         range: IovaRange,
-        /// How, where there are two ways.
+        /// The method, where hardware has two.
         by: Purge,
     },
-    /// All of the domain.
+    /// All translations of the domain.
     All,
 }
 
-/// Why a backend did not do what it was asked. It has then done nothing, unless its function says otherwise.
+/// Errors of a backend. Nothing has changed then, unless the function says otherwise.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackendError {
-    /// It cannot, and nothing is emulated.
-    #[error("it cannot do that ({0})")]
+    /// The operation is not supported; nothing is emulated.
+    #[error("not supported: {0}")]
     Unsupported(Ability),
     /// The operating system refused.
     #[error("{doing}: {source}")]
     Os {
-        /// What was being done.
+        /// The operation.
         doing: &'static str,
-        /// What it said, with its number.
+        /// Error of the operating system, with its number.
         source: std::io::Error,
     },
-    /// Memory that cannot be kept in place.
+    /// A page that cannot be pinned.
     #[error("the page at {at:#x} cannot be pinned: {because}")]
     Pin {
         /// The page, in the address space of the backend.
         at: u64,
-        /// Why not.
+        /// The reason.
         because: String,
     },
-    /// A page is mapped already.
-    #[error("{at} translates already")]
+    /// A page that is mapped already.
+    #[error("{at} is mapped already")]
     Overlap {
         /// The first such page.
         at: Iova,
     },
-    /// A page is not mapped.
-    #[error("{at} does not translate")]
+    /// A page that is not mapped.
+    #[error("{at} is not mapped")]
     NotThere {
         /// The first such page.
         at: Iova,
     },
-    /// No answer.
-    #[error("no answer after {after}")]
+    /// No completion in time.
+    #[error("no completion after {after}")]
     Timeout {
-        /// How long it was waited for.
+        /// Time waited.
         after: Ticks,
     },
 }
 
-/// Who makes mappings true. Addresses and lengths it gets are whole pages, unless a function says otherwise.
+/// A backend, which programs translations. Addresses and lengths are whole pages unless a function says otherwise.
 ///
-/// What it cannot do answers [`BackendError::Unsupported`]; it emulates nothing.
+/// An operation that it does not support returns [`BackendError::Unsupported`]; it emulates nothing.
 pub trait Backend {
-    /// By which addresses it is told where memory is.
+    /// Kind of host address that it uses.
     type Memory: HostAddress;
 
-    /// Its name, for messages.
+    /// Name, for messages.
     fn name(&self) -> &str;
 
-    /// What it can promise, always the same.
+    /// Its abilities, which never change.
     fn abilities(&self) -> Abilities;
 
-    /// Whether lent memory needs care, always the same.
+    /// Coherence of the platform, which never changes.
     fn coherence(&self) -> Coherence {
         Coherence::Coherent
     }
 
-    /// Bytes of a line of the caches: a power of two, up to a page. Always the same.
+    /// Cache line size in bytes: a power of two, at most a page. Never changes.
     fn line_bytes(&self) -> u64 {
         64
     }
 
-    /// From now on `range` translates to as many bytes from `memory`.
+    /// Maps `range` to the same number of bytes from `memory`.
     ///
     /// # Errors
-    /// [`BackendError`], with nothing of it mapped.
+    /// [`BackendError`], with nothing mapped.
     fn map(&mut self, range: IovaRange, memory: Self::Memory, attributes: Attributes) -> Result<(), BackendError>;
 
-    /// From now on `range` translates to nothing, but where an IOTLB still has it. It is what one `map` or several with
-    /// nothing between have mapped; with [`Ability::PartialUnmap`], any part of that.
+    /// Unmaps `range`; an IOTLB may still hold its translations. The range covers one or several adjacent `map` calls
+    /// as a whole; with [`Ability::PartialUnmap`], any part of them.
     ///
     /// # Errors
     /// [`BackendError`], with all of it still mapped.
     fn unmap(&mut self, range: IovaRange) -> Result<(), BackendError>;
 
-    /// Other attributes for pages that are mapped.
+    /// Changes the attributes of mapped pages.
     ///
     /// # Errors
-    /// [`BackendError`], with all of them as before.
+    /// [`BackendError`], with nothing changed.
     fn set_attributes(&mut self, range: IovaRange, attributes: Attributes) -> Result<(), BackendError> {
         let _ = (range, attributes);
         Err(BackendError::Unsupported(Ability::SetAttributes))
     }
 
-    /// Other memory for pages that are mapped.
+    /// Changes the memory of mapped pages.
     ///
     /// # Errors
-    /// [`BackendError`], with all of them as before.
+    /// [`BackendError`], with nothing changed.
     fn remap(&mut self, range: IovaRange, memory: Self::Memory, attributes: Attributes) -> Result<(), BackendError> {
         let _ = (range, memory, attributes);
         Err(BackendError::Unsupported(Ability::Remap))
     }
 
-    /// No device uses these translations any more when it returns. How long that took, by the clock of whoever calls
-    /// the domain; zero where it cannot be known.
+    /// Invalidates translations: no device uses them when this returns. Returns the duration by the clock of the
+    /// domain's caller; zero if it is unknown.
     ///
     /// # Errors
-    /// [`BackendError::Timeout`] and others: devices may still use them.
+    /// [`BackendError::Timeout`] and others: devices may still use the translations.
     fn invalidate(&mut self, stale: Stale) -> Result<Ticks, BackendError>;
 
-    /// The lines that any byte of `buffer` is in are flushed or purged.
+    /// Flushes or purges all cache lines that overlap `buffer`.
     ///
     /// # Errors
-    /// [`BackendError`]; some lines may have been cared for.
+    /// [`BackendError`]; some lines may have been flushed or purged.
     fn care(&mut self, care: CacheCare, buffer: Buffer<Self::Memory>) -> Result<(), BackendError> {
         let _ = (care, buffer);
         Err(BackendError::Unsupported(Ability::CacheCare))
     }
 }
 
-/// Programs nothing: for measuring what a strategy and the ledger cost by themselves.
+/// A backend that programs nothing: measures the cost of the strategy and the ledger alone.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Nothing<M>(PhantomData<M>);
 
 impl<M> Nothing<M> {
-    /// One of these.
+    /// An instance.
     #[must_use]
     pub const fn new() -> Nothing<M> {
         Nothing(PhantomData)

@@ -1,16 +1,16 @@
-//! What is lent: bytes of the host, in the address space that a backend speaks.
+//! Host memory to be mapped, in the address space of a backend.
 
 use lanemark_units::{HostPhys, HostVirt};
 use std::fmt;
 
-/// An address of the host by which a backend is told where memory is.
+/// A host address, of the kind that a backend uses.
 ///
-/// Which one is the backend's affair: an IOMMU's table holds [`HostPhys`], VFIO type 1 takes [`HostVirt`] and
-/// pins what is there. A domain takes the kind of its backend and no other.
+/// The kind depends on the backend: an IOMMU's table holds [`HostPhys`]; VFIO type 1 takes [`HostVirt`] and pins the
+/// pages. A domain accepts only the kind of its backend.
 pub trait HostAddress: Copy + Eq + Ord + fmt::Debug + fmt::Display {
     /// The address as a number.
     fn value(self) -> u64;
-    /// A number as such an address.
+    /// The address with this number.
     fn from_value(value: u64) -> Self;
 }
 
@@ -32,13 +32,13 @@ impl HostAddress for HostVirt {
     }
 }
 
-/// Bytes of the host, one after the other. [`Domain::map`](crate::Domain::map) shortens one from the front as it
-/// goes, so what is left in it is what is not lent yet.
+/// A contiguous range of host memory. [`Domain::map`](crate::Domain::map) advances its start, so that it holds the part
+/// that is not mapped yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Buffer<M> {
-    /// Where it starts.
+    /// First address.
     pub at: M,
-    /// How long it is, in bytes.
+    /// Length in bytes.
     pub len_bytes: u64,
 }
 
@@ -48,13 +48,13 @@ impl<M: HostAddress> Buffer<M> {
         Buffer { at, len_bytes }
     }
 
-    /// Is nothing left?
+    /// Whether its length is 0.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len_bytes == 0
     }
 
-    /// The address `offset` bytes into it, which may be one past its end.
+    /// The address at `offset` bytes; `offset` may equal the length. `None` beyond that.
     #[must_use]
     pub fn address(&self, offset: u64) -> Option<M> {
         if offset > self.len_bytes { None } else { self.at.value().checked_add(offset).map(M::from_value) }

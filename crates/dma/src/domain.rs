@@ -1,4 +1,4 @@
-//! An address space of one or more devices: what of the host's memory they see, and where.
+//! The DMA address space of one or more devices.
 
 mod changes;
 mod ending;
@@ -8,7 +8,7 @@ use crate::attributes::Attributes;
 use crate::backend::{Abilities, Ability, Backend, BackendError, Stale};
 use crate::buffer::{Buffer, HostAddress};
 use crate::error::{DmaError, Trouble};
-use crate::hints::{Hints, MapRequest, ragged};
+use crate::hints::{Hints, MapRequest, piece_with_shared_lines};
 use crate::invalidation::{Invalidation, Unmapped, Waiting, Windows};
 use crate::ledger::{Entry, Ledger, NotLive};
 use crate::mapping::{CallSite, Mapping, Ticket};
@@ -16,14 +16,14 @@ use lanemark_units::{Iova, Ticks};
 use std::panic::Location;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// So that a receipt of one domain is not taken by another; it is never shown.
+/// Source of domain numbers, which tell the handles of domains apart.
 static DOMAINS: AtomicU32 = AtomicU32::new(0);
 
-/// Memory lent to devices that share an address space.
+/// An address space shared by devices, and the memory mapped in it.
 ///
-/// It owns a strategy, which knows which IOVAs are free, a backend, which makes translations true, and a ledger of who
-/// was lent what. Times are told by its caller, as `now`, and only measured with: whoever does not want to know for
-/// how long devices can reach what was unmapped passes [`Ticks::ZERO`].
+/// A domain owns a strategy, which allocates IOVAs; a backend, which programs translations; and a ledger of live
+/// mappings. Times are passed by the caller as `now` and used only to measure how long devices can access unmapped
+/// memory. A caller without need of that passes [`Ticks::ZERO`].
 ///
 /// See the [crate's page](crate) for examples.
 #[derive(Debug)]
@@ -32,33 +32,33 @@ pub struct Domain<A, B> {
     number: u32,
     page_bits: u32,
     page_mask: u64,
-    /// Of one mapping, in whole pages.
+    /// Longest mapping, in whole pages.
     longest_bytes: u64,
     line_bytes: u64,
-    /// Bits of an address that are 0 where no line is shared; none, where nothing can be done about it.
+    /// Address bits below the line size if half-line writes can be made safe, else 0.
     guarded_mask: u64,
     abilities: Abilities,
     policy: Invalidation,
     allocator: A,
     backend: B,
     devices: Vec<Box<str>>,
-    is_here: Vec<bool>,
+    is_attached: Vec<bool>,
     ledger: Ledger,
     waiting: Waiting,
     windows: Windows,
 }
 
 impl<A: IovaAllocator, B: Backend> Domain<A, B> {
-    /// The most mappings at a time, unless said otherwise.
+    /// Default for the maximum number of live mappings.
     pub const MOST_MAPPINGS: u32 = 1 << 22;
-    /// The most devices, those that were detached included.
+    /// Maximum number of devices, detached ones included.
     pub const MOST_DEVICES: usize = 1 << 16;
 
-    /// A domain with nothing lent. `name` stands in messages.
+    /// A domain without mappings. `name` appears in messages.
     ///
     /// # Errors
-    /// [`Trouble::Setting`] where the pages of the strategy's space are shorter than 4 KiB, lines no power of two up to
-    /// a page, or the queue of deferred invalidations holds none or too many.
+    /// [`Trouble::Setting`] if the page size of the space is below 4 KiB, the line size is no power of two up to a
+    /// page, or the length of the invalidation queue is out of range.
     pub fn new(name: &str, allocator: A, backend: B, policy: Invalidation) -> Result<Domain<A, B>, DmaError> {
         let (page_bytes, line_bytes) = (allocator.space().page_bytes(), backend.line_bytes());
         let setting = |what, wanted, least, most| {
@@ -67,10 +67,10 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
             }
             Err(DmaError::from(Trouble::Setting { domain: name.into(), what, wanted, least, most }))
         };
-        setting("pages of bytes", page_bytes, 4096, 1 << 31)?;
-        setting("lines of bytes", line_bytes.next_power_of_two(), 1, line_bytes.min(page_bytes))?;
+        setting("page size in bytes", page_bytes, 4096, 1 << 31)?;
+        setting("line size in bytes", line_bytes.next_power_of_two(), 1, line_bytes.min(page_bytes))?;
         if let Invalidation::Deferred { entries, .. } = policy {
-            setting("a queue of invalidations", entries.into(), 1, Invalidation::MOST_ENTRIES.into())?;
+            setting("length of the invalidation queue", entries.into(), 1, Invalidation::MOST_ENTRIES.into())?;
         }
         let page_bits = allocator.space().page_bits();
         Ok(Domain {
@@ -86,20 +86,20 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
             allocator,
             backend,
             devices: Vec::new(),
-            is_here: Vec::new(),
+            is_attached: Vec::new(),
             ledger: Ledger::new(Self::MOST_MAPPINGS),
             waiting: Waiting::new(policy),
             windows: Windows::default(),
         })
     }
 
-    /// The same with room for `most` mappings at a time, up to 2^32 - 2. Nothing is reserved for them.
+    /// Sets the maximum number of live mappings, up to 2^32 - 2. No memory is reserved for them.
     #[must_use]
     pub fn most_mappings(self, most: u32) -> Domain<A, B> {
         Domain { ledger: Ledger::new(most), ..self }
     }
 
-    /// A device sees this address space from now on. `name` stands in messages.
+    /// Attaches a device to this address space. `name` appears in messages.
     ///
     /// # Errors
     /// [`Trouble::Setting`] beyond [`Domain::MOST_DEVICES`].
@@ -116,133 +116,138 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
             }));
         }
         self.devices.push(name.into());
-        self.is_here.push(true);
+        self.is_attached.push(true);
         Ok(Device(self.devices.len() as u32 - 1))
     }
 
-    /// In which order a device will use what it is lent: what is mapped from now on is placed by that.
+    /// Sets the order in which a device uses its buffers; applies to later mappings.
     ///
     /// # Errors
-    /// [`Trouble::NoDevice`]; [`Trouble::NoIova`] where the strategy makes no difference.
+    /// [`Trouble::NoDevice`]; [`Trouble::NoIova`] if the strategy treats all devices alike.
     pub fn set_order(&mut self, device: Device, order: AccessOrder) -> Result<(), DmaError> {
         self.attached(device)?;
         self.allocator.set_order(device, order).map_err(|why| self.no_iova(device, why))
     }
 
-    /// Maps as much from the front of `rest` as one call does, and takes that off it.
+    /// Maps as much of the front of `rest` as one call can, and removes that part from `rest`.
     ///
-    /// It is called until nothing is left: `rest.len_bytes` says how far it has come, 0 when all is mapped. One call goes
-    /// up to the end of the buffer, but no further than the strategy gives in a row; and the first and the last page
-    /// of a buffer are pieces of their own, made safe, where the buffer does not fill its first or its last line (or is
-    /// shorter than one), on platforms where half-line writes can be made safe. [`Hints::ANY_ALIGNMENT`] leaves the ends
-    /// as they are, and [`Hints::ONE_PIECE`] wants all of it by one call.
+    /// Call it until `rest` is empty. One call maps up to the end of the buffer, but no more than the longest range of
+    /// the strategy. If the first or last cache line of the buffer holds other data too and the backend has
+    /// [`Ability::HalfLine`], the first or last page becomes a separate piece with safe half-line writes.
+    /// [`Hints::ANY_ALIGNMENT`] disables that, and [`Hints::ONE_PIECE`] maps the whole buffer by one call or fails.
     ///
-    /// A device reaches whole pages: what else is in the first and the last one, too.
+    /// A device can access whole pages, including other data in the first and the last page.
     ///
     /// # Errors
-    /// [`DmaError`], and nothing of this call is mapped and `rest` is as it was. Earlier pieces stay;
-    /// [`Domain::map_all`] takes them back.
+    /// [`DmaError`]; nothing of this call is mapped then, and `rest` is unchanged. Earlier pieces stay mapped;
+    /// [`Domain::map_all`] unmaps them.
     #[track_caller]
     #[inline]
-    pub fn map(&mut self, rest: &mut Buffer<B::Memory>, lend: MapRequest, now: Ticks) -> Result<Mapping, DmaError> {
+    pub fn map(&mut self, rest: &mut Buffer<B::Memory>, request: MapRequest, now: Ticks) -> Result<Mapping, DmaError> {
         let site = Location::caller();
         let (at, len_bytes) = (rest.at.value(), rest.len_bytes);
         let offset = at & self.page_mask;
-        let (reach_bytes, attributes) = self.piece(at, len_bytes, lend)?;
+        let (reach_bytes, attributes) = self.piece(at, len_bytes, request)?;
         let memory = B::Memory::from_value(at - offset);
-        let (pages, ticket) = self.lend(reach_bytes, lend, attributes, now, site, |backend, range| {
+        let (pages, ticket) = self.map_pages(reach_bytes, request, attributes, now, site, |backend, range| {
             backend.map(range, memory, attributes).map_err(|source| Unfinished { done_bytes: 0, attributes, source })
         })?;
         let range = IovaRange { at: Iova(pages.at.0 + offset), len_bytes: reach_bytes - offset };
-        // One past the last address of all there is nothing left to lend.
+        // The start may wrap to 0 after the last address; the length is 0 then.
         *rest = Buffer::new(B::Memory::from_value(at.wrapping_add(range.len_bytes)), len_bytes - range.len_bytes);
         Ok(Mapping { range, ticket, domain: self.number, attributes, mapped_at: site })
     }
 
-    /// How far one call goes, in bytes from the start of the buffer's first page, and the attributes of that.
+    /// The length of the next piece, in bytes from the start of the buffer's first page, and its attributes.
     #[inline]
-    fn piece(&self, at: u64, len_bytes: u64, lend: MapRequest) -> Result<(u64, Attributes), DmaError> {
+    fn piece(&self, at: u64, len_bytes: u64, request: MapRequest) -> Result<(u64, Attributes), DmaError> {
         let less = len_bytes.wrapping_sub(1);
         if less > !at {
             return Err(self.no_buffer(at, len_bytes));
         }
-        self.check(lend)?;
-        // The last byte, from the start of the first page; its end may be one more than a number can be.
+        self.check(request)?;
+        // Offset of the last byte from the start of the first page; the offset of the end may overflow.
         let last = (at & self.page_mask) + less;
         let shares_a_line = (at | at.wrapping_add(len_bytes)) & self.guarded_mask != 0;
         if shares_a_line || last >= self.longest_bytes {
-            return self.piece_of(at & self.page_mask, last, shares_a_line, lend);
+            return self.piece_of(at & self.page_mask, last, shares_a_line, request);
         }
-        Ok((last + 1, lend.attributes()))
+        Ok((last + 1, request.attributes()))
     }
 
-    /// The same where the ends of the buffer may need care, or it is long.
+    /// [`Self::piece`] for a buffer that is long or whose ends may need safe writes.
     #[inline(never)]
     fn piece_of(
         &self,
         offset: u64,
         last: u64,
         shares_a_line: bool,
-        lend: MapRequest,
+        request: MapRequest,
     ) -> Result<(u64, Attributes), DmaError> {
-        let (whole_bytes, attributes) = (last.saturating_add(1), lend.attributes());
-        if shares_a_line && !lend.hints.intersects(Hints::SAFE | Hints::ANY_ALIGNMENT | Hints::ONE_PIECE) {
-            let piece = ragged(offset, whole_bytes, self.longest_bytes, self.page_bytes(), self.guarded_mask + 1);
+        let (whole_bytes, attributes) = (last.saturating_add(1), request.attributes());
+        if shares_a_line && !request.hints.intersects(Hints::SAFE | Hints::ANY_ALIGNMENT | Hints::ONE_PIECE) {
+            let piece = piece_with_shared_lines(
+                offset,
+                whole_bytes,
+                self.longest_bytes,
+                self.page_bytes(),
+                self.guarded_mask + 1,
+            );
             return Ok((piece.reach_bytes, if piece.is_safe { attributes.and_safe() } else { attributes }));
         }
-        if whole_bytes > self.longest_bytes && lend.hints.contains(Hints::ONE_PIECE) {
+        if whole_bytes > self.longest_bytes && request.hints.contains(Hints::ONE_PIECE) {
             let why = AllocError::TooLong { len_bytes: whole_bytes, longest_bytes: self.longest_bytes };
-            return Err(self.no_iova(lend.device, why));
+            return Err(self.no_iova(request.device, why));
         }
         Ok((whole_bytes.min(self.longest_bytes), attributes))
     }
 
-    /// Is there such a device, and can the backend promise all that is asked for?
+    /// Checks that the device is attached and that the backend supports the hints.
     #[inline]
-    fn check(&self, lend: MapRequest) -> Result<(), DmaError> {
-        self.attached(lend.device)?;
-        if !self.abilities.covers(lend.hints.promises()) {
-            return Err(self.unsupported(lend.hints.promises()));
+    fn check(&self, request: MapRequest) -> Result<(), DmaError> {
+        self.attached(request.device)?;
+        if !self.abilities.covers(request.hints.promises()) {
+            return Err(self.unsupported(request.hints.promises()));
         }
         Ok(())
     }
 
-    /// IOVAs for so many bytes, made true by `program`, and written down. Gives the pages that are mapped.
+    /// Allocates IOVAs, programs them by `program` and records the mapping. Returns the mapped pages.
     #[inline]
-    fn lend(
+    fn map_pages(
         &mut self,
         len_bytes: u64,
-        lend: MapRequest,
+        request: MapRequest,
         attributes: Attributes,
         now: Ticks,
         site: CallSite,
         program: impl FnOnce(&mut B, IovaRange) -> Result<(), Unfinished>,
     ) -> Result<(IovaRange, Ticket), DmaError> {
-        let MapRequest { device, align, .. } = lend;
+        let MapRequest { device, align, .. } = request;
         let ask = Ask { device, len_bytes, align };
         let granted = match self.allocator.alloc(ask) {
             Ok(granted) => granted,
             Err(why) => self.alloc_again(device, len_bytes, align, why, now)?,
         };
         let range = IovaRange { at: granted.at, len_bytes: (len_bytes + self.page_mask) & !self.page_mask };
-        // Held before anything is programmed, so that nothing has to be undone for want of it.
-        let Some(vacant) = self.ledger.vacant() else { return Err(self.no_place(device, granted)) };
+        // Reserved before anything is programmed, so that a full ledger needs no rollback.
+        let Some(vacant) = self.ledger.vacant() else { return Err(self.ledger_full(device, granted)) };
         if let Err(unfinished) = program(&mut self.backend, range) {
             return Err(self.not_mapped(device, granted, range, unfinished, now, site));
         }
         Ok((range, vacant.insert(granted.at, range.len_bytes, granted.len_bytes, (device, attributes), site)))
     }
 
-    /// There is no room in the ledger: the IOVAs go back.
+    /// The error for a full ledger, after the IOVAs are freed.
     #[cold]
-    fn no_place(&mut self, device: Device, granted: IovaRange) -> DmaError {
+    fn ledger_full(&mut self, device: Device, granted: IovaRange) -> DmaError {
         match self.allocator.take_back(device, granted) {
             Ok(()) => Trouble::TooManyMappings { domain: self.name.clone(), most: self.ledger.most() }.into(),
             Err(why) => self.no_iova(device, why),
         }
     }
 
-    /// What waits for its invalidation may be what is missing.
+    /// Retries an allocation after a flush: pending invalidations may hold the missing IOVAs.
     #[cold]
     fn alloc_again(
         &mut self,
@@ -259,7 +264,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
         Err(self.no_iova(device, why))
     }
 
-    /// The backend did not map: what it did is undone, and the IOVAs go back. What cannot be undone stays in the ledger.
+    /// Rolls back after a failure of the backend and frees the IOVAs. Pages that cannot be unmapped stay in the ledger.
     #[cold]
     fn not_mapped(
         &mut self,
@@ -281,7 +286,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
             }
             if let Err(source) = self.backend.invalidate(Stale::Range { range: done, by: self.allocator.purge(device) })
             {
-                return self.keep_back(Unmapped { granted, device, at: now }, source);
+                return self.queue_failed(Unmapped { granted, device, at: now }, source);
             }
         }
         match self.allocator.take_back(device, granted) {
@@ -290,20 +295,20 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
         }
     }
 
-    /// Maps all of `buffer`, in as many pieces as it takes.
+    /// Maps all of `buffer`, in as many pieces as needed.
     ///
     /// # Errors
-    /// As [`Domain::map`], and nothing of it stays mapped; where a piece cannot be unmapped, that is the error.
+    /// As [`Domain::map`], with nothing left mapped; if a piece cannot be unmapped, the error of that unmap.
     #[track_caller]
     pub fn map_all(
         &mut self,
         buffer: Buffer<B::Memory>,
-        lend: MapRequest,
+        request: MapRequest,
         now: Ticks,
     ) -> Result<Vec<Mapping>, DmaError> {
         let (mut rest, mut pieces) = (buffer, Vec::new());
         loop {
-            match self.map(&mut rest, lend, now) {
+            match self.map(&mut rest, request, now) {
                 Ok(piece) => pieces.push(piece),
                 Err(error) => {
                     for piece in pieces {
@@ -318,23 +323,23 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
         }
     }
 
-    /// Maps scattered pages as one range: the device sees them next to each other, in this order.
+    /// Maps scattered pages as one contiguous IOVA range, in this order.
     ///
     /// # Errors
-    /// As [`Domain::map`]; and [`Trouble::Buffer`] for a page that does not start at a page. Where pages that were mapped
-    /// before the error cannot be unmapped, that is the error, and they are live until the domain is closed.
+    /// As [`Domain::map`]; [`Trouble::Buffer`] for an address that is not page-aligned. If pages mapped before the error
+    /// cannot be unmapped, that is the error, and they stay live until the domain is closed.
     #[track_caller]
-    pub fn map_scattered(&mut self, pages: &[B::Memory], lend: MapRequest, now: Ticks) -> Result<Mapping, DmaError> {
+    pub fn map_scattered(&mut self, pages: &[B::Memory], request: MapRequest, now: Ticks) -> Result<Mapping, DmaError> {
         let site = Location::caller();
         let len_bytes = self.scattered_bytes(pages)?;
-        self.check(lend)?;
+        self.check(request)?;
         if len_bytes > self.longest_bytes {
             let why = AllocError::TooLong { len_bytes, longest_bytes: self.longest_bytes };
-            return Err(self.no_iova(lend.device, why));
+            return Err(self.no_iova(request.device, why));
         }
-        self.make_room(now)?;
-        let (attributes, page_bytes) = (lend.attributes(), self.page_bytes());
-        let (range, ticket) = self.lend(len_bytes, lend, attributes, now, site, |backend, range| {
+        self.flush_if_full(now)?;
+        let (attributes, page_bytes) = (request.attributes(), self.page_bytes());
+        let (range, ticket) = self.map_pages(len_bytes, request, attributes, now, site, |backend, range| {
             let mut done_bytes = 0;
             for (memory, run_bytes) in runs(pages, page_bytes) {
                 let part = IovaRange { at: Iova(range.at.0 + done_bytes), len_bytes: run_bytes };
@@ -350,7 +355,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
         Ok(Mapping { range, ticket, domain: self.number, attributes, mapped_at: site })
     }
 
-    /// How many bytes so many pages are, each of which must start at a page.
+    /// Total length of `pages`, each of which must be page-aligned.
     fn scattered_bytes(&self, pages: &[B::Memory]) -> Result<u64, DmaError> {
         let is_page = |page: &&B::Memory| page.value() & (self.page_bytes() - 1) == 0;
         let buffer = |at, because| {
@@ -358,32 +363,35 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
             DmaError::from(Trouble::Buffer { domain, at, len_bytes, because })
         };
         if let Some(page) = pages.iter().find(|page| !is_page(page)) {
-            return Err(buffer(page.value(), "it does not start at a page; scattered memory is whole pages"));
+            return Err(buffer(
+                page.value(),
+                "the address is not page-aligned; scattered memory consists of whole pages",
+            ));
         }
         if pages.is_empty() {
-            return Err(buffer(0, "there is no page"));
+            return Err(buffer(0, "the list of pages is empty"));
         }
         (pages.len() as u64)
             .checked_mul(self.page_bytes())
-            .ok_or_else(|| buffer(0, "there are more pages than addresses"))
+            .ok_or_else(|| buffer(0, "the pages exceed the address space"))
     }
 
-    /// Takes back what was lent. The device must be done with it.
+    /// Unmaps a mapping. The device must have finished with it.
     ///
     /// # Errors
-    /// [`Trouble::UnmappedBefore`] and [`Trouble::NotMappedHere`], with both places of the program;
-    /// [`Trouble::Backend`] where the backend did not unmap it, and it is still mapped; [`Trouble::NotInvalidated`]
-    /// where it did, but an IOTLB may still have it.
+    /// [`Trouble::UnmappedBefore`] and [`Trouble::NotMappedHere`], with both call sites; [`Trouble::Backend`] if the
+    /// backend did not unmap it, and it stays mapped; [`Trouble::NotInvalidated`] if it is unmapped but may still be in
+    /// an IOTLB.
     #[track_caller]
     #[inline]
     pub fn unmap(&mut self, mapping: Mapping, now: Ticks) -> Result<(), DmaError> {
         let site = Location::caller();
-        self.make_room(now)?;
+        self.flush_if_full(now)?;
         let entry = *self.live(&mapping, site)?;
         self.unmap_entry(mapping.ticket, entry, now, site)
     }
 
-    /// Unmaps what an entry says, all of it.
+    /// Unmaps all pages of a ledger entry.
     #[inline]
     fn unmap_entry(&mut self, ticket: Ticket, entry: Entry, now: Ticks, site: CallSite) -> Result<(), DmaError> {
         let range = IovaRange { at: entry.first, len_bytes: entry.len_bytes };
@@ -394,11 +402,11 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
         }
         self.ledger.remove(ticket, site);
         if self.policy != Invalidation::Strict {
-            return self.wait(Unmapped { granted, device, at: now });
+            return self.queue(Unmapped { granted, device, at: now });
         }
         match self.backend.invalidate(Stale::Range { range, by: self.allocator.purge(device) }) {
             Ok(took) => self.windows.add(took),
-            Err(source) => return Err(self.keep_back(Unmapped { granted, device, at: now }, source)),
+            Err(source) => return Err(self.queue_failed(Unmapped { granted, device, at: now }, source)),
         }
         match self.allocator.take_back(device, granted) {
             Ok(()) => Ok(()),
@@ -406,7 +414,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
         }
     }
 
-    /// The live mapping of a receipt.
+    /// The live mapping of a handle.
     #[inline]
     fn live(&self, mapping: &Mapping, site: CallSite) -> Result<&Entry, DmaError> {
         if mapping.domain == self.number
@@ -417,76 +425,76 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
         Err(self.not_live(mapping, site))
     }
 
-    /// Before anything is unmapped: room among what waits for its invalidation. With strict invalidation that is only
-    /// what could not be invalidated, which is tried again first.
+    /// Flushes a full queue of invalidations before an unmap. With strict invalidation the queue holds only a failed
+    /// invalidation, which is retried.
     #[inline]
-    fn make_room(&mut self, now: Ticks) -> Result<(), DmaError> {
+    fn flush_if_full(&mut self, now: Ticks) -> Result<(), DmaError> {
         if self.waiting.is_full() { self.flush(now) } else { Ok(()) }
     }
 
-    /// Deferred: it waits, and goes with the others when it is time.
+    /// Queues an invalidation, and flushes the queue if it is due.
     #[inline(never)]
-    fn wait(&mut self, unmapped: Unmapped) -> Result<(), DmaError> {
+    fn queue(&mut self, unmapped: Unmapped) -> Result<(), DmaError> {
         self.waiting.push(unmapped);
         if self.waiting.is_due(unmapped.at) { self.flush(unmapped.at) } else { Ok(()) }
     }
 
-    /// What could not be invalidated waits until it is.
+    /// Queues a failed invalidation and returns its error.
     #[cold]
-    fn keep_back(&mut self, unmapped: Unmapped, source: BackendError) -> DmaError {
+    fn queue_failed(&mut self, unmapped: Unmapped, source: BackendError) -> DmaError {
         self.waiting.push(unmapped);
         self.not_invalidated(unmapped.granted, source)
     }
 
-    /// What a domain is called in messages.
+    /// Name of the domain in messages.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The strategy, to look into.
+    /// The strategy, for inspection.
     #[must_use]
     pub fn allocator(&self) -> &A {
         &self.allocator
     }
 
-    /// The backend, to look into.
+    /// The backend, for inspection.
     #[must_use]
     pub fn backend(&self) -> &B {
         &self.backend
     }
 
-    /// The backend, for what a platform does by itself. Whoever maps or unmaps there behind the domain's back is
-    /// told of it by the backend's errors, if at all.
+    /// The backend, for operations of the platform itself. Mapping or unmapping through it bypasses the ledger, and
+    /// is noticed only by errors of the backend.
     pub fn backend_mut(&mut self) -> &mut B {
         &mut self.backend
     }
 
-    /// How many mappings are live. They are counted, which takes as long as there ever were at once.
+    /// Number of live mappings, by counting: takes time proportional to the largest number ever live.
     #[must_use]
     pub fn live_mappings(&self) -> usize {
         self.ledger.live()
     }
 
-    /// How many IOVA ranges wait for their invalidation.
+    /// Number of IOVA ranges with a pending invalidation.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.waiting.entries().len()
     }
 
-    /// For how long devices could reach what was unmapped.
+    /// How long devices could access unmapped memory.
     #[must_use]
     pub fn windows(&self) -> &Windows {
         &self.windows
     }
 
-    /// Bytes that the ledger takes, however many mappings are live.
+    /// Size of the ledger in bytes, which depends on the largest number of mappings ever live.
     #[must_use]
     pub fn ledger_bytes(&self) -> usize {
         self.ledger.size_bytes()
     }
 
-    /// Bytes of a page.
+    /// Page size in bytes.
     #[inline]
     const fn page_bytes(&self) -> u64 {
         1 << self.page_bits
@@ -494,7 +502,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
 
     #[inline]
     fn attached(&self, device: Device) -> Result<(), DmaError> {
-        if self.is_here.get(device.0 as usize) == Some(&true) { Ok(()) } else { Err(self.no_device(device)) }
+        if self.is_attached.get(device.0 as usize) == Some(&true) { Ok(()) } else { Err(self.no_device(device)) }
     }
 
     #[cold]
@@ -504,17 +512,17 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
 
     #[cold]
     fn no_buffer(&self, at: u64, len_bytes: u64) -> DmaError {
-        let because = if len_bytes == 0 { "there is nothing in it" } else { "it ends beyond the last address" };
+        let because = if len_bytes == 0 { "it is empty" } else { "it ends beyond the last address" };
         DmaError::from(Trouble::Buffer { domain: self.name.clone(), at, len_bytes, because })
     }
 
     #[cold]
     fn no_iova(&self, device: Device, why: AllocError) -> DmaError {
-        let device = self.devices.get(device.0 as usize).map_or_else(|| "nobody".into(), Clone::clone);
+        let device = self.devices.get(device.0 as usize).map_or_else(|| "an unknown device".into(), Clone::clone);
         DmaError::from(Trouble::NoIova { domain: self.name.clone(), device, strategy: self.allocator.name(), why })
     }
 
-    /// The first of these abilities that the backend has not.
+    /// The error for the first of these abilities that the backend lacks.
     #[cold]
     fn unsupported(&self, bits: u16) -> DmaError {
         let ability = self.abilities.lacks(bits).unwrap_or(Ability::SetAttributes);
@@ -541,7 +549,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
     fn not_live(&self, mapping: &Mapping, again_at: CallSite) -> DmaError {
         let (domain, range, mapped_at) = (self.name.clone(), mapping.range, mapping.mapped_at);
         DmaError::from(match self.ledger.why_not(mapping.ticket) {
-            NotLive::Before(before_at) if mapping.domain == self.number => {
+            NotLive::Unmapped(before_at) if mapping.domain == self.number => {
                 Trouble::UnmappedBefore { domain, range, mapped_at, before_at, again_at }
             }
             _ => Trouble::NotMappedHere { domain, range, mapped_at, again_at },
@@ -549,14 +557,14 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
     }
 }
 
-/// The backend mapped so much of what it was to map, and then failed.
+/// A mapping that the backend programmed only in part, with the error.
 struct Unfinished {
     done_bytes: u64,
     attributes: Attributes,
     source: BackendError,
 }
 
-/// Pages that lie next to each other, as memory and bytes.
+/// Runs of adjacent pages: address and length in bytes.
 fn runs<M: HostAddress>(pages: &[M], page_bytes: u64) -> impl Iterator<Item = (M, u64)> {
     pages
         .chunk_by(move |before, after| before.value().checked_add(page_bytes) == Some(after.value()))

@@ -1,17 +1,17 @@
-//! What can go wrong: who, at which address, and what to try.
+//! Errors of a domain: which domain, at which address, and what to try.
 
 use crate::allocator::{AllocError, IovaRange};
 use crate::backend::{Ability, BackendError};
 use crate::mapping::CallSite;
 use std::fmt;
 
-/// Why a domain did not do what it was asked: a pointer to [`Trouble`], so that a call that succeeds pays nothing for it.
+/// Error of a domain: a boxed [`Trouble`], so that the success path stays small.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct DmaError(#[from] Box<Trouble>);
 
 impl DmaError {
-    /// What it was.
+    /// The reason.
     #[must_use]
     pub fn trouble(&self) -> &Trouble {
         &self.0
@@ -25,182 +25,183 @@ impl From<Trouble> for DmaError {
     }
 }
 
-/// What can be wrong. Unless a variant says otherwise, nothing has changed: what was mapped or taken on the way has
-/// been given back.
+/// Reasons for an error. Unless a variant says otherwise, nothing has changed: partial work is rolled back.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Trouble {
-    /// No bytes, or bytes beyond the last address.
-    #[error("{domain}: {len_bytes} B at {at:#x} cannot be lent: {because}")]
+    /// An empty buffer, or one beyond the last address.
+    #[error("{domain}: {len_bytes} B at {at:#x} cannot be mapped: {because}")]
     Buffer {
-        /// Of whom.
+        /// Name of the domain.
         domain: Box<str>,
-        /// Where the buffer starts.
+        /// Address of the buffer.
         at: u64,
-        /// How long it is.
+        /// Length of the buffer.
         len_bytes: u64,
-        /// Why not.
+        /// The violated rule.
         because: &'static str,
     },
-    /// The backend cannot promise it, and nothing is emulated.
-    #[error("{domain}: {backend} is not capable of {ability}; {}", ability.way_out())]
+    /// An operation that the backend does not support. Nothing is emulated.
+    #[error("{domain}: {backend} does not support {ability}; {}", ability.way_out())]
     Unsupported {
-        /// Of whom.
+        /// Name of the domain.
         domain: Box<str>,
-        /// Which backend.
+        /// Name of the backend.
         backend: Box<str>,
-        /// What it cannot do.
+        /// The missing ability.
         ability: Ability,
     },
-    /// The strategy has no IOVA for it.
+    /// No IOVA can be allocated.
     #[error("{domain}: {strategy} has no IOVA for {device}: {why}")]
     NoIova {
-        /// Of whom.
+        /// Name of the domain.
         domain: Box<str>,
-        /// For whom.
+        /// Name of the device.
         device: Box<str>,
-        /// Which strategy.
+        /// Name of the strategy.
         strategy: &'static str,
-        /// Why not.
+        /// Error of the strategy.
         why: AllocError,
     },
-    /// More mappings than the domain keeps track of.
+    /// The maximum number of mappings is live.
     #[error(
-        "{domain}: {most} mappings are live, and no more are kept track of; unmap some, or allow more (most_mappings)"
+        "{domain}: {most} mappings are live, which is the maximum; unmap some, or raise the maximum (most_mappings)"
     )]
     TooManyMappings {
-        /// Of whom.
+        /// Name of the domain.
         domain: Box<str>,
-        /// How many it may be.
+        /// Maximum number of live mappings.
         most: u32,
     },
-    /// The backend failed.
+    /// An error of the backend.
     #[error("{domain}: {backend}, {doing} {range}: {source}")]
     Backend {
-        /// Of whom.
+        /// Name of the domain.
         domain: Box<str>,
-        /// Which backend.
+        /// Name of the backend.
         backend: Box<str>,
-        /// What it was to do.
+        /// The operation.
         doing: &'static str,
-        /// With which IOVAs, or with which memory.
+        /// The IOVAs or the memory of the operation.
         range: IovaRange,
-        /// Why not.
+        /// Error of the backend.
         source: BackendError,
     },
-    /// What was asked for is done in the table, but devices may still reach what was there before: the IOVA is kept back
-    /// until an invalidation is complete. The next call that unmaps tries again, and so does `flush`.
+    /// The page table is changed, but devices may still use old translations. The IOVAs stay allocated until an
+    /// invalidation is complete. The next call that unmaps retries, and so does `flush`.
     #[error(
-        "{domain}: {backend} has not invalidated {range}: {source}; devices may still reach what was there, so it is kept back: flush again, or reset the device"
+        "{domain}: {backend} has not invalidated {range}: {source}; devices may still access the old memory, so the IOVAs stay allocated: flush again, or reset the device"
     )]
     NotInvalidated {
-        /// Of whom.
+        /// Name of the domain.
         domain: Box<str>,
-        /// Which backend.
+        /// Name of the backend.
         backend: Box<str>,
-        /// Which IOVAs; the first, where there are several.
+        /// The IOVAs; the first range, where there are several.
         range: IovaRange,
-        /// Why not.
+        /// Error of the backend.
         source: BackendError,
     },
-    /// It was unmapped before.
-    #[error("{domain}: {range}, mapped at {mapped_at}, is unmapped again at {again_at}; it was unmapped before{}", Before(*before_at))]
+    /// A mapping that was unmapped before.
+    #[error("{domain}: {range}, mapped at {mapped_at}, is used at {again_at}, but it was unmapped before{}", UnmapSite(*before_at))]
     UnmappedBefore {
-        /// Of whom.
+        /// Name of the domain.
         domain: Box<str>,
-        /// Which mapping.
+        /// IOVAs of the mapping.
         range: IovaRange,
-        /// Where it was mapped.
+        /// Call site that mapped it.
         mapped_at: CallSite,
-        /// Where it was unmapped; `None` where its place in the ledger has been used again since.
+        /// Call site that unmapped it; `None` if its slot in the ledger was reused since.
         before_at: Option<CallSite>,
-        /// Where it was to be unmapped, or changed, now.
+        /// Call site of the failed call.
         again_at: CallSite,
     },
-    /// It was mapped by another domain.
+    /// A mapping of another domain.
     #[error(
-        "{domain}: {range} is given back at {again_at}, but another domain mapped it, at {mapped_at}; give it to that one"
+        "{domain}: {range} is used at {again_at}, but another domain mapped it, at {mapped_at}; pass it to that domain"
     )]
     NotMappedHere {
-        /// Of whom.
+        /// Name of the domain that was called.
         domain: Box<str>,
-        /// Which mapping.
+        /// IOVAs of the mapping.
         range: IovaRange,
-        /// Where it was mapped.
+        /// Call site that mapped it.
         mapped_at: CallSite,
-        /// Where it was given here.
+        /// Call site of the failed call.
         again_at: CallSite,
     },
-    /// Something outside a mapping.
+    /// A range outside a mapping.
     #[error("{domain}: {range}, mapped at {mapped_at}: {because}")]
     Outside {
-        /// Of whom.
+        /// Name of the domain.
         domain: Box<str>,
-        /// Which mapping.
+        /// IOVAs of the mapping.
         range: IovaRange,
-        /// Where it was mapped.
+        /// Call site that mapped it.
         mapped_at: CallSite,
-        /// What lies outside.
+        /// The violated rule.
         because: &'static str,
     },
-    /// Mappings of a device that is gone: they have been unmapped now.
-    #[error("{domain}: {leaks}; they are unmapped now, but somebody forgot to")]
+    /// Mappings left at detach or close; they are unmapped now.
+    #[error("{domain}: {leaks}; they are unmapped now; unmap them before detach or close")]
     StillMapped {
-        /// Of whom.
+        /// Name of the domain.
         domain: Box<str>,
-        /// Who mapped them.
+        /// The mappings, grouped by call site.
         leaks: Leaks,
     },
-    /// No such device, or no more.
-    #[error("{domain}: there is no device {device} (it was detached, or is another domain's); attach it first")]
+    /// A device that is not attached.
+    #[error(
+        "{domain}: device {device} is not attached: it was detached, or belongs to another domain; attach it first"
+    )]
     NoDevice {
-        /// Of whom.
+        /// Name of the domain.
         domain: Box<str>,
-        /// Its number.
+        /// Number of the device.
         device: u32,
     },
-    /// A domain that cannot be.
-    #[error("{domain}: {what} of {wanted}: it must be {least} to {most}")]
+    /// A setting out of range.
+    #[error("{domain}: {what}: {wanted}; it must be {least} to {most}")]
     Setting {
-        /// Of whom.
+        /// Name of the domain.
         domain: Box<str>,
-        /// Of what.
+        /// Name of the setting.
         what: &'static str,
-        /// How much.
+        /// Requested value.
         wanted: u64,
-        /// How much it may be at least.
+        /// Minimum.
         least: u64,
-        /// And at most.
+        /// Maximum.
         most: u64,
     },
 }
 
-/// Where it was unmapped before, if that is known.
-struct Before(Option<CallSite>);
+/// The call site of an earlier unmap as the end of a sentence.
+struct UnmapSite(Option<CallSite>);
 
-impl fmt::Display for Before {
+impl fmt::Display for UnmapSite {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             Some(site) => write!(f, " at {site}"),
-            None => f.write_str(", by whom is no longer known"),
+            None => f.write_str(", at a call site no longer recorded"),
         }
     }
 }
 
-/// Mappings that nobody unmapped, by who mapped them.
+/// Mappings that were never unmapped, grouped by device and call site.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leaks(pub Vec<Leak>);
 
-/// What one line of a program mapped for one device and nobody unmapped.
+/// The mappings of one device from one call site that were never unmapped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leak {
-    /// The device.
+    /// Name of the device.
     pub device: Box<str>,
-    /// The line.
+    /// Call site that mapped them.
     pub mapped_at: CallSite,
-    /// How many mappings.
+    /// Number of mappings.
     pub mappings: u32,
-    /// How many pages in all of them.
+    /// Total number of pages.
     pub pages: u64,
 }
 
@@ -210,11 +211,11 @@ impl fmt::Display for Leaks {
         for (at, leak) in self.0.iter().take(SHOWN).enumerate() {
             let Leak { device, mapped_at, mappings, pages } = leak;
             let comma = if at == 0 { "" } else { ", " };
-            write!(f, "{comma}{mappings} mappings ({pages} pages) of {device} from {mapped_at} are alive")?;
+            write!(f, "{comma}{mappings} mappings ({pages} pages) of {device} from {mapped_at} are still mapped")?;
         }
         match self.0.len().checked_sub(SHOWN) {
             None | Some(0) => Ok(()),
-            Some(more) => write!(f, ", and those of {more} more lines"),
+            Some(more) => write!(f, ", and those of {more} more call sites"),
         }
     }
 }

@@ -1,10 +1,10 @@
-//! What a caller may ask of [`Domain::map`](crate::Domain::map), and how far one call of it goes.
+//! Parameters of [`Domain::map`](crate::Domain::map), and how much of a buffer one call maps.
 
 use crate::allocator::{Align, Device};
 use crate::attributes::{ATOMIC, Attributes, PREFETCH, Permission, SAFE};
 use std::ops::BitOr;
 
-/// How a buffer is to be mapped, beyond who may do what. They are combined by `|`.
+/// Options of a mapping beyond the permission. Combined by `|`.
 ///
 /// ```
 /// use lanemark_dma::Hints;
@@ -15,33 +15,33 @@ use std::ops::BitOr;
 pub struct Hints(u8);
 
 impl Hints {
-    /// Nothing: prefetch, fast half-line writes where whole lines are lent, as many pieces as it takes.
+    /// No option: prefetch, fast half-line writes where whole lines are mapped, as many pieces as needed.
     pub const NONE: Hints = Hints(0);
-    /// A device's write of half a line keeps the other half. `map` does that by itself at the ends of a buffer that
-    /// does not fill its lines.
+    /// Safe half-line writes: a device's write of half a line preserves the other half. `map` applies it by itself at
+    /// the ends of a buffer that does not fill its cache lines.
     pub const SAFE: Hints = Hints(SAFE);
-    /// A transfer owns all of memory (a locked bus).
+    /// Atomic transfers: a transfer locks all of memory (a locked bus).
     pub const ATOMIC: Hints = Hints(ATOMIC);
-    /// Nobody reads ahead of the device: for memory that it does not read in order, or that the CPU writes meanwhile.
+    /// No prefetch: for memory that the device reads out of order, or that the CPU writes meanwhile.
     pub const NO_PREFETCH: Hints = Hints(PREFETCH);
-    /// The ends of the buffer share no line with anything that matters: they are not made safe.
+    /// The ends of the buffer share no cache line with other data, so they need no safe writes.
     pub const ANY_ALIGNMENT: Hints = Hints(1 << 5);
-    /// The whole buffer by one call, or an error. Implies [`Hints::ANY_ALIGNMENT`], for the ends of one mapping
-    /// cannot be other than its middle.
+    /// Maps the whole buffer by one call, or fails. Implies [`Hints::ANY_ALIGNMENT`], because one mapping has the same
+    /// attributes at its ends and in its middle.
     pub const ONE_PIECE: Hints = Hints(1 << 6);
 
-    /// Those that a backend must be able to promise; the bits are those of [`Ability`](crate::Ability).
+    /// The hints that need an [`Ability`](crate::Ability) of the backend; the bits are the same.
     pub(crate) const fn promises(self) -> u16 {
         (self.0 & (SAFE | ATOMIC | PREFETCH)) as u16
     }
 
-    /// Are all of `others` among these?
+    /// Whether all of `others` are set.
     #[must_use]
     pub const fn contains(self, others: Hints) -> bool {
         self.0 & others.0 == others.0
     }
 
-    /// Is any of `others` among these?
+    /// Whether any of `others` is set.
     #[must_use]
     pub const fn intersects(self, others: Hints) -> bool {
         self.0 & others.0 != 0
@@ -55,65 +55,73 @@ impl BitOr for Hints {
     }
 }
 
-/// To whom memory is lent, and how.
+/// Request to map memory: for which device, with which permission, options and alignment.
 ///
 /// ```
 /// # use lanemark_dma::{Align, Device, Hints, MapRequest, Permission};
 /// # let disk = Device::default();
-/// let lend = MapRequest::new(disk, Permission::Read).hints(Hints::ONE_PIECE).aligned(Align::MIB_2);
-/// assert_eq!(lend.align.bytes(), 2 << 20);
+/// let request = MapRequest::new(disk, Permission::Read).hints(Hints::ONE_PIECE).aligned(Align::MIB_2);
+/// assert_eq!(request.align.bytes(), 2 << 20);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MapRequest {
-    /// To whom.
+    /// The device that gets access.
     pub device: Device,
-    /// What it may do.
+    /// Whether the device reads, writes or both.
     pub permission: Permission,
-    /// How.
+    /// Options.
     pub hints: Hints,
-    /// What the IOVA of each piece's first page is a multiple of.
+    /// Alignment of the first IOVA of each piece.
     pub align: Align,
 }
 
 impl MapRequest {
-    /// To `device`, which may do what `permission` says.
+    /// A request for `device` with `permission`, no hints and page alignment.
     #[must_use]
     pub const fn new(device: Device, permission: Permission) -> MapRequest {
         MapRequest { device, permission, hints: Hints::NONE, align: Align::PAGE }
     }
 
-    /// The same with these hints, in place of those before.
+    /// Replaces the hints.
     #[must_use]
     pub const fn hints(self, hints: Hints) -> MapRequest {
         MapRequest { hints, ..self }
     }
 
-    /// The same at multiples of `align`.
+    /// Replaces the alignment.
     #[must_use]
     pub const fn aligned(self, align: Align) -> MapRequest {
         MapRequest { align, ..self }
     }
 
-    /// The attributes of a page whose lines are all lent.
+    /// The attributes of a page whose cache lines all belong to the buffer.
     #[must_use]
     pub const fn attributes(self) -> Attributes {
         Attributes::from_bits(self.permission as u8 | (self.hints.0 ^ PREFETCH) & (SAFE | ATOMIC | PREFETCH))
     }
 }
 
-/// What one call of `map` takes of a buffer.
+/// The part of a buffer that one call of `map` maps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Piece {
-    /// From the start of its first page to its end: not whole pages, where the buffer ends in one.
+    /// Bytes from the start of the first page to the end of the piece; no multiple of a page where the buffer ends.
     pub reach_bytes: u64,
-    /// Does an end of the buffer share a line with something else there?
+    /// Whether an end of the buffer in this piece shares a cache line with other data.
     pub is_safe: bool,
 }
 
-/// How far one call goes whose buffer begins `offset` bytes into a page, has its end `whole_bytes` after the start of
-/// that page, and does not fill its first or last line: its first page alone where the first line is shared, else
-/// up to its last page, else that. So what is safe is one page at each end, and the middle is fast.
-pub(crate) fn ragged(offset: u64, whole_bytes: u64, longest_bytes: u64, page_bytes: u64, line_bytes: u64) -> Piece {
+/// The piece that one call maps of a buffer whose first or last cache line holds other data too.
+///
+/// The buffer starts `offset` bytes into a page and ends `whole_bytes` after the start of that page. If its first line
+/// is shared, the piece is its first page; else all up to its last page; else the last page. So at most one page at
+/// each end is safe, and the middle is fast.
+pub(crate) fn piece_with_shared_lines(
+    offset: u64,
+    whole_bytes: u64,
+    longest_bytes: u64,
+    page_bytes: u64,
+    line_bytes: u64,
+) -> Piece {
     if offset & (line_bytes - 1) != 0 {
         return Piece { reach_bytes: whole_bytes.min(page_bytes), is_safe: true };
     }
@@ -132,18 +140,18 @@ mod tests {
     const LONGEST: u64 = 8 * PAGE;
 
     fn piece(offset: u64, len: u64) -> (u64, bool) {
-        let piece = ragged(offset, offset + len, LONGEST, PAGE, 32);
+        let piece = piece_with_shared_lines(offset, offset + len, LONGEST, PAGE, 32);
         (piece.reach_bytes, piece.is_safe)
     }
 
     #[test]
-    fn a_first_line_that_is_shared_makes_its_page_safe_and_ends_the_piece() {
+    fn a_shared_first_line_makes_its_page_safe_and_ends_the_piece() {
         assert_eq!(piece(31, 3 * PAGE), (PAGE, true));
-        assert_eq!(piece(31, 1), (32, true), "the buffer ends in that page");
+        assert_eq!(piece(31, 1), (32, true), "the buffer ends in its first page");
     }
 
     #[test]
-    fn a_last_line_that_is_shared_makes_its_page_safe_and_a_piece_of_its_own() {
+    fn a_shared_last_line_makes_its_page_safe_and_a_separate_piece() {
         assert_eq!(piece(32, 2 * PAGE), (2 * PAGE, false));
         assert_eq!(piece(0, 33), (33, true));
         assert_eq!(piece(0, PAGE - 1), (PAGE - 1, true));
@@ -153,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_attributes_are_licences_that_hints_take_back() {
+    fn hints_remove_or_add_attributes() {
         let plain = MapRequest::new(Device::default(), Permission::Read);
         let bits = |hints| {
             let attributes = plain.hints(hints).attributes();
@@ -171,7 +179,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pieces_cover_a_buffer_and_only_pages_with_shared_lines_are_safe(
+        fn pieces_cover_the_buffer_and_only_pages_with_shared_lines_are_safe(
             offset in 0..PAGE, len in 1..20 * PAGE, line in prop::sample::select(vec![32_u64, 64, 128]),
         ) {
             let end = offset + len;
@@ -179,7 +187,7 @@ mod tests {
             while at < end {
                 let start = at & !(PAGE - 1);
                 prop_assume!((at | end) & (line - 1) != 0);
-                let piece = ragged(at - start, end - start, LONGEST, PAGE, line);
+                let piece = piece_with_shared_lines(at - start, end - start, LONGEST, PAGE, line);
                 let reach = start + piece.reach_bytes;
                 prop_assert!(reach > at && reach <= end && piece.reach_bytes <= LONGEST);
                 prop_assert!(reach == end || reach.is_multiple_of(PAGE));

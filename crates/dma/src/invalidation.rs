@@ -1,45 +1,45 @@
-//! When an unmapped page is out of reach: at once, or together with others, and how long it was reachable meanwhile.
+//! Invalidation policy of unmapped pages, and how long devices could access them.
 
 use crate::allocator::{Device, IovaRange};
 use lanemark_units::Ticks;
 
 /// When translations of unmapped pages are invalidated.
 ///
-/// Until then a device can still reach the memory behind them, whoever has it by now. No IOVA is handed out before
+/// Until then a device can access the memory behind them, even if it is in other use by now. No IOVA is reused before
 /// its invalidation is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Invalidation {
     /// Before `unmap` returns.
     Strict,
-    /// All that wait at once, when `entries` of them wait or one has waited for `longest`: cheaper, and the device has
-    /// a window.
+    /// In batches: all queued ranges, as soon as `entries` are queued or the oldest is queued for `longest`. Cheaper,
+    /// but devices have a window of access.
     Deferred {
-        /// How many wait at most; 1 to [`Invalidation::MOST_ENTRIES`].
+        /// Maximum length of the queue; 1 to [`Invalidation::MOST_ENTRIES`].
         entries: u32,
-        /// How long one waits. It is looked at when the domain is called: [`Domain::flush_due`](crate::Domain::flush_due)
-        /// is for a timer.
+        /// Maximum time in the queue. Checked when the domain is called; call
+        /// [`Domain::flush_due`](crate::Domain::flush_due) from a timer.
         longest: Ticks,
     },
 }
 
 impl Invalidation {
-    /// The longest queue.
+    /// Maximum length of the queue.
     pub const MOST_ENTRIES: u32 = 1 << 20;
-    /// As kernels do: 256 at a time, none for more than 10 ms.
+    /// The policy of common kernels: batches of 256, at most 10 ms in the queue.
     pub const DEFERRED: Invalidation = Invalidation::Deferred { entries: 256, longest: Ticks::whole_ns(10_000_000) };
 }
 
-/// For how long devices could reach pages after they were unmapped.
+/// Distribution of access windows: how long devices could access pages after `unmap`.
 ///
-/// A window begins with the `now` of the `unmap` and ends with that of the call that invalidates, plus what the
-/// backend says the invalidation took.
+/// A window starts at the `now` of the `unmap` and ends at the `now` of the call that invalidates, plus the duration
+/// of the invalidation that the backend reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Windows {
-    /// The longest.
+    /// Longest window.
     pub longest: Ticks,
-    /// All together, in ticks.
+    /// Sum of all windows, in ticks.
     pub sum_ticks: u128,
-    /// By length: the first has those of no ticks, the one with index `i` those of 2^(i-1) to 2^i - 1 ticks.
+    /// Histogram: index 0 counts windows of 0 ticks, index `i` windows of 2^(i-1) to 2^i - 1 ticks.
     pub by_length: [u64; 65],
 }
 
@@ -59,21 +59,21 @@ impl Windows {
         }
     }
 
-    /// How many there were: one for each `unmap` whose invalidation is complete.
+    /// Number of windows: one per `unmap` whose invalidation is complete.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.by_length.iter().sum()
     }
 
-    /// Their mean; `None` where there were none.
+    /// Mean window; `None` if there were none.
     #[must_use]
     pub fn mean(&self) -> Option<Ticks> {
         let mean = self.sum_ticks.checked_div(u128::from(self.count()))?;
         u64::try_from(mean).ok().map(Ticks)
     }
 
-    /// What `share` (0 to 1) of the windows were no longer than, from above: a power of two less one, in ticks, or the
-    /// longest. `None` where there were none.
+    /// Upper bound of the quantile `share` (0 to 1): a power of two less one, in ticks, or the longest window. `None`
+    /// if there were none.
     #[must_use]
     pub fn within(&self, share: f64) -> Option<Ticks> {
         let wanted = (share.clamp(0.0, 1.0) * self.count() as f64).ceil() as u64;
@@ -87,7 +87,7 @@ impl Windows {
     }
 }
 
-/// An IOVA range that was unmapped and is not invalidated.
+/// An unmapped IOVA range whose invalidation is pending.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Unmapped {
     pub granted: IovaRange,
@@ -95,7 +95,7 @@ pub(crate) struct Unmapped {
     pub at: Ticks,
 }
 
-/// Those that wait, the oldest first.
+/// Queue of pending invalidations, oldest first.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     entries: Vec<Unmapped>,
@@ -106,7 +106,7 @@ pub(crate) struct Waiting {
 impl Waiting {
     pub fn new(policy: Invalidation) -> Waiting {
         let (most, longest) = match policy {
-            // What could not be invalidated waits, and is tried again before anything else is unmapped.
+            // Only a failed invalidation is queued; it is retried before anything else is unmapped.
             Invalidation::Strict => (1, Ticks::NEVER),
             Invalidation::Deferred { entries, longest } => (entries as usize, longest),
         };
@@ -122,7 +122,7 @@ impl Waiting {
         self.entries.len() >= self.most
     }
 
-    /// Must all of them go now?
+    /// Whether the queue must be flushed now.
     pub fn is_due(&self, now: Ticks) -> bool {
         self.is_full() || self.entries.first().is_some_and(|oldest| now.since(oldest.at) >= self.longest)
     }
@@ -132,7 +132,7 @@ impl Waiting {
         self.entries.push(unmapped);
     }
 
-    /// The last one, which has just been handed back.
+    /// Removes the newest entry.
     pub fn pop(&mut self) -> Option<Unmapped> {
         self.entries.pop()
     }
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_queue_is_due_when_it_is_full_or_its_oldest_is_old() {
+    fn the_queue_is_due_when_it_is_full_or_its_oldest_entry_is_too_old() {
         let mut waiting = Waiting::new(Invalidation::Deferred { entries: 2, longest: Ticks(10) });
         let granted = IovaRange { at: lanemark_units::Iova(0), len_bytes: 4096 };
         assert!(!waiting.is_due(Ticks::NEVER));

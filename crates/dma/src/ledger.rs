@@ -1,4 +1,4 @@
-//! What is lent to whom, since which line of the program.
+//! The ledger of a domain: live mappings, and the call sites that mapped and unmapped them.
 
 use crate::allocator::Device;
 use crate::attributes::Attributes;
@@ -6,23 +6,23 @@ use crate::mapping::{CallSite, Ticket};
 use lanemark_units::Iova;
 use std::panic::Location;
 
-/// A place of the ledger: a live mapping, or what is left of the last one.
+/// A slot of the ledger: a live mapping, or the remains of the last one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entry {
-    /// Its first page.
+    /// First page of the mapping.
     pub first: Iova,
     pub mapped_at: CallSite,
-    /// Who unmapped what was here before.
+    /// Call site of the unmap that ended the previous mapping of this slot.
     unmapped_at: Option<CallSite>,
-    /// Whole pages that are mapped, in bytes; while it is free, the next free place.
+    /// Length of the mapped pages, in bytes; in a free slot, the index of the next free slot.
     pub len_bytes: u64,
-    /// What the strategy granted, in bytes; 0 while it is free.
+    /// Bytes that the strategy granted; 0 in a free slot.
     pub granted_bytes: u64,
-    /// One more each time a mapping ends, so an old receipt is known.
+    /// Incremented each time a mapping ends, so that outdated handles are detected.
     generation: u32,
-    /// Its number; there are no more than 2^16.
+    /// Number of the device, below 2^16.
     device: u16,
-    /// As they are by now: a receipt may be older.
+    /// Current attributes; an older handle may hold older ones.
     pub attributes: Attributes,
 }
 
@@ -33,23 +33,23 @@ impl Entry {
     }
 }
 
-/// Mappings in an array of places; a mapping comes and goes without a look-up.
+/// An array of slots with a free list: insertion and removal need no search.
 #[derive(Debug)]
 pub(crate) struct Ledger {
-    places: Vec<Entry>,
-    /// The place that was freed last.
+    slots: Vec<Entry>,
+    /// The slot freed last: head of the free list.
     free: u32,
     most: u32,
 }
 
-/// A place for a mapping that is about to begin: nothing happens before it does.
+/// A free slot, reserved before the mapping is programmed and filled afterwards.
 pub(crate) struct Vacant<'a> {
     entry: &'a mut Entry,
     free: &'a mut u32,
 }
 
 impl Vacant<'_> {
-    /// A mapping begins.
+    /// Starts a mapping in this slot.
     #[inline]
     pub fn insert(
         self,
@@ -62,7 +62,7 @@ impl Vacant<'_> {
         let Vacant { entry, free } = self;
         let ticket = Ticket { slot: *free, generation: entry.generation };
         *free = entry.len_bytes as u32;
-        // Field by field: who unmapped the last one stays known.
+        // Field by field, to keep `unmapped_at` of the previous mapping.
         entry.first = first;
         entry.mapped_at = site;
         entry.len_bytes = len_bytes;
@@ -73,24 +73,24 @@ impl Vacant<'_> {
     }
 }
 
-/// Why a receipt is no good.
+/// The reason why a handle has no live mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NotLive {
-    /// It was unmapped, here if that is known still.
-    Before(Option<CallSite>),
-    /// It is not of this ledger.
-    Never,
+    /// Unmapped before, at this call site if it is still recorded.
+    Unmapped(Option<CallSite>),
+    /// Never mapped by this ledger.
+    Unknown,
 }
 
 const NONE: u32 = u32::MAX;
 
 impl Ledger {
-    /// For at most `most` mappings at a time.
+    /// An empty ledger for at most `most` live mappings.
     pub fn new(most: u32) -> Ledger {
-        Ledger { places: Vec::new(), free: NONE, most: most.min(NONE - 1) }
+        Ledger { slots: Vec::new(), free: NONE, most: most.min(NONE - 1) }
     }
 
-    /// How many are live, counted.
+    /// Number of live mappings, by counting.
     pub fn live(&self) -> usize {
         self.iter().count()
     }
@@ -99,30 +99,30 @@ impl Ledger {
         self.most
     }
 
-    /// Bytes that it takes of the host.
+    /// Memory used by the ledger, in bytes.
     pub fn size_bytes(&self) -> usize {
-        self.places.capacity() * size_of::<Entry>()
+        self.slots.capacity() * size_of::<Entry>()
     }
 
-    /// The place of the next mapping; `None` where there are as many as may be.
+    /// A slot for the next mapping; `None` if the maximum number of mappings is live.
     #[inline]
     pub fn vacant(&mut self) -> Option<Vacant<'_>> {
-        if self.free as usize >= self.places.len() {
+        if self.free as usize >= self.slots.len() {
             self.grow()?;
         }
-        let entry = self.places.get_mut(self.free as usize)?;
+        let entry = self.slots.get_mut(self.free as usize)?;
         Some(Vacant { entry, free: &mut self.free })
     }
 
-    /// One more place, which is free.
+    /// Appends a free slot.
     #[cold]
     fn grow(&mut self) -> Option<()> {
-        // None is free: all of them are live, but for those that are used up.
-        if self.places.len() >= self.most as usize {
+        // No slot is free: all are live or have exhausted their generations.
+        if self.slots.len() >= self.most as usize {
             return None;
         }
-        self.free = self.places.len() as u32;
-        self.places.push(Entry {
+        self.free = self.slots.len() as u32;
+        self.slots.push(Entry {
             first: Iova(0),
             mapped_at: Location::caller(),
             unmapped_at: None,
@@ -135,18 +135,18 @@ impl Ledger {
         Some(())
     }
 
-    /// The live mapping of a receipt.
+    /// The live mapping of a handle.
     #[inline]
     pub fn get(&self, ticket: Ticket) -> Option<&Entry> {
-        // Nobody has a receipt with the generation of a place that is free.
-        self.places.get(ticket.slot as usize).filter(|entry| entry.generation == ticket.generation)
+        // No handle has the generation of a free slot.
+        self.slots.get(ticket.slot as usize).filter(|entry| entry.generation == ticket.generation)
     }
 
     pub fn get_mut(&mut self, ticket: Ticket) -> Option<&mut Entry> {
-        self.places.get_mut(ticket.slot as usize).filter(|entry| entry.generation == ticket.generation)
+        self.slots.get_mut(ticket.slot as usize).filter(|entry| entry.generation == ticket.generation)
     }
 
-    /// A mapping ends; its place is free.
+    /// Ends a mapping and frees its slot.
     #[inline]
     pub fn remove(&mut self, ticket: Ticket, site: CallSite) {
         let free = self.free;
@@ -154,28 +154,28 @@ impl Ledger {
         entry.unmapped_at = Some(site);
         entry.granted_bytes = 0;
         entry.generation = entry.generation.wrapping_add(1);
-        // A place whose generations are used up is not used again: no receipt is mistaken for another.
+        // A slot with exhausted generations is not reused, so that no two handles are equal.
         if entry.generation != u32::MAX {
             entry.len_bytes = free.into();
             self.free = ticket.slot;
         }
     }
 
-    /// What is wrong with a receipt that has no live mapping.
+    /// Why a handle has no live mapping.
     pub fn why_not(&self, ticket: Ticket) -> NotLive {
-        match self.places.get(ticket.slot as usize) {
+        match self.slots.get(ticket.slot as usize) {
             Some(entry) if ticket.generation < entry.generation => {
                 let is_last = ticket.generation + 1 == entry.generation;
-                NotLive::Before(entry.unmapped_at.filter(|_| is_last))
+                NotLive::Unmapped(entry.unmapped_at.filter(|_| is_last))
             }
-            _ => NotLive::Never,
+            _ => NotLive::Unknown,
         }
     }
 
-    /// Live mappings, by place.
+    /// Live mappings in order of slots.
     pub fn iter(&self) -> impl Iterator<Item = (Ticket, &Entry)> {
         let of = |(slot, entry): (usize, &Entry)| Ticket { slot: slot as u32, generation: entry.generation };
-        self.places
+        self.slots
             .iter()
             .enumerate()
             .filter(|(_, entry)| entry.granted_bytes > 0)
@@ -196,32 +196,32 @@ mod tests {
     }
 
     #[test]
-    fn a_receipt_is_good_once_and_its_end_is_known_until_the_next_of_its_place_ends() {
+    fn a_handle_is_valid_once_and_its_unmap_site_is_kept_until_the_slot_is_freed_again() {
         let mut ledger = Ledger::new(2);
         let site = Location::caller();
-        let lend = |ledger: &mut Ledger| ledger.vacant().unwrap().insert(Iova(0x1000), 4096, 32768, TO, site);
-        let first = lend(&mut ledger);
+        let insert = |ledger: &mut Ledger| ledger.vacant().unwrap().insert(Iova(0x1000), 4096, 32768, TO, site);
+        let first = insert(&mut ledger);
         assert!(ledger.get(first).is_some() && ledger.vacant().is_some());
-        let other = lend(&mut ledger);
+        let other = insert(&mut ledger);
         assert!(ledger.vacant().is_none());
         ledger.remove(first, site);
         assert!(ledger.get(first).is_none() && ledger.get(other).is_some());
-        assert_eq!(ledger.why_not(first), NotLive::Before(Some(site)));
-        let second = lend(&mut ledger);
+        assert_eq!(ledger.why_not(first), NotLive::Unmapped(Some(site)));
+        let second = insert(&mut ledger);
         assert_eq!((second.slot, ledger.live()), (first.slot, 2));
-        assert_eq!(ledger.why_not(first), NotLive::Before(Some(site)), "its place is in use again");
+        assert_eq!(ledger.why_not(first), NotLive::Unmapped(Some(site)), "the slot is in use again");
         ledger.remove(second, site);
-        assert_eq!(ledger.why_not(first), NotLive::Before(None), "the last end is another's");
-        assert_eq!(ledger.why_not(Ticket { slot: 7, generation: 0 }), NotLive::Never);
+        assert_eq!(ledger.why_not(first), NotLive::Unmapped(None), "the recorded unmap is of another mapping");
+        assert_eq!(ledger.why_not(Ticket { slot: 7, generation: 0 }), NotLive::Unknown);
         assert_eq!(ledger.iter().map(|(ticket, _)| ticket).collect::<Vec<_>>(), [other]);
     }
 
     #[test]
-    fn a_place_is_used_until_its_generations_are() {
+    fn a_slot_is_reused_until_its_generations_are_exhausted() {
         let mut ledger = Ledger::new(2);
         let site = Location::caller();
         let ticket = ledger.vacant().unwrap().insert(Iova(0), 4096, 4096, TO, site);
-        ledger.places[0].generation = u32::MAX - 2;
+        ledger.slots[0].generation = u32::MAX - 2;
         ledger.remove(Ticket { generation: u32::MAX - 2, ..ticket }, site);
         let last = ledger.vacant().unwrap().insert(Iova(0), 4096, 4096, TO, site);
         assert_eq!(last, Ticket { slot: 0, generation: u32::MAX - 1 });

@@ -1,8 +1,8 @@
-//! How memory is lent to a device.
+//! DMA mapping: IOVA allocation, map, unmap, remap, sync, and a ledger of live mappings.
 //!
-//! A device names memory by IOVAs. Whoever gives it a buffer *maps* it: finds free IOVAs, has somebody translate them,
-//! and remembers that it did. Whoever takes the buffer back *unmaps* it. This crate is what stands between a driver
-//! and whoever translates: real operating systems and simulated IOMMUs are [`Backend`]s of the same [`Domain`].
+//! A device addresses memory by IOVAs. To *map* a buffer is to allocate IOVAs, to program their translations, and to
+//! record both; to *unmap* it undoes that. This crate is the layer between a driver and the hardware that translates:
+//! operating systems and simulated IOMMUs are [`Backend`]s of the same [`Domain`].
 //!
 //! ```
 //! use lanemark_dma::*;
@@ -17,7 +17,7 @@
 //! domain.sync(buffer, Permission::Read, Turn::Device)?;
 //! let mapping = domain.map(&mut buffer.clone(), MapRequest::new(disk, Permission::Read), now)?;
 //! let for_the_device = (mapping.iova(), mapping.len_bytes());
-//! // ... the device reads it, and says that it is done ...
+//! // ... the device reads the buffer, and signals completion ...
 //! domain.unmap(mapping, now)?;
 //! domain.close(now)?;
 //! # assert_eq!(for_the_device, (lanemark_units::Iova(0), 8192));
@@ -25,11 +25,11 @@
 //! # }
 //! ```
 //!
-//! # In a loop
+//! # Mapping in pieces
 //!
-//! One call of [`Domain::map`] maps what it can from the front of a buffer and leaves the rest. A buffer that shares its
-//! first or last line of the CPU's caches with something else gets pieces of its own there, whose half-line writes are
-//! *safe*: they keep what is not the device's. [`Domain::map_all`] is this loop, and takes pieces back on an error.
+//! One call of [`Domain::map`] maps as much as it can from the front of a buffer and leaves the rest. Where the first
+//! or last cache line of a buffer holds other data too, its page becomes a separate piece with *safe* half-line writes:
+//! they preserve the other half of the line. [`Domain::map_all`] runs this loop, and unmaps all pieces on an error.
 //!
 //! ```
 //! # use lanemark_dma::*;
@@ -49,10 +49,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Many small things
+//! # Many small objects
 //!
-//! What is smaller than a page is mapped with its page. [`Pool`] maps once and hands out objects: 128 of 32 B take one
-//! entry of the IOMMU's table, not 128.
+//! An object smaller than a page is mapped with its whole page. [`Pool`] maps a page once and hands out objects in it:
+//! 128 objects of 32 B take one entry of the IOMMU's table, not 128.
 //!
 //! ```
 //! # use lanemark_dma::*;
@@ -71,10 +71,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # One page, two faces
+//! # One page mapped twice
 //!
-//! The same memory may be mapped twice. A ring's control words, which the device changes by half lines, and its data
-//! in the same page are then reached by two addresses:
+//! The same memory may be mapped twice, with different attributes. The control words of a ring, which the device
+//! updates by half lines, and the data in the same page then have two addresses:
 //!
 //! ```
 //! # use lanemark_dma::*;
@@ -84,20 +84,21 @@
 //! # let mut domain = Domain::new("nets", ranges, PageTable::new(4096), Invalidation::Strict)?;
 //! # let net = domain.attach("net 0")?;
 //! let page = Buffer::new(HostPhys(0x7000), 4096);
-//! let lend = MapRequest::new(net, Permission::ReadWrite);
-//! let fast = domain.map(&mut page.clone(), lend, now)?;
-//! let safe = domain.map(&mut page.clone(), lend.hints(Hints::SAFE), now)?;
+//! let request = MapRequest::new(net, Permission::ReadWrite);
+//! let fast = domain.map(&mut page.clone(), request, now)?;
+//! let safe = domain.map(&mut page.clone(), request.hints(Hints::SAFE), now)?;
 //! let leads_to = |mapping: Mapping| domain.backend().translate(mapping.iova()).map(|page| page.memory);
 //! assert_eq!(leads_to(fast), leads_to(safe));
 //! assert!(safe.attributes().is_safe() && !fast.attributes().is_safe());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # What is unmapped and still in reach
+//! # Access after unmap
 //!
-//! An IOMMU keeps translations in an IOTLB. Until they are invalidated, a device can still reach what was unmapped.
-//! [`Invalidation::Strict`] leaves no such window and pays for it with every `unmap`; [`Invalidation::Deferred`]
-//! collects, and [`Domain::windows`] says for how long devices were trusted. No IOVA is handed out twice before.
+//! An IOMMU caches translations in an IOTLB. Until they are invalidated, a device can still access unmapped memory.
+//! [`Invalidation::Strict`] leaves no such window, at the cost of an invalidation per `unmap`.
+//! [`Invalidation::Deferred`] batches invalidations; [`Domain::windows`] reports how long the windows were. No IOVA is
+//! reused before its invalidation is complete.
 //!
 //! ```
 //! # use lanemark_dma::*;
@@ -108,22 +109,22 @@
 //! # let mut page = Buffer::new(HostPhys(0x7000), 4096);
 //! let mapping = domain.map(&mut page, MapRequest::new(net, Permission::Write), Ticks::ZERO)?;
 //! domain.unmap(mapping, Ticks::whole_ns(100))?;
-//! assert!(domain.backend().reach(mapping.iova()).is_some(), "an IOTLB may have it");
+//! assert!(domain.backend().reach(mapping.iova()).is_some(), "the IOTLB may still hold it");
 //! domain.flush(Ticks::whole_ns(5100))?;
 //! assert_eq!(domain.windows().longest, Ticks::whole_ns(5000));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Who forgot it
+//! # Double unmaps and leaks
 //!
-//! A [`Mapping`] is a receipt that may be copied. Unmapping it twice is an error that names who mapped it, who unmapped
-//! it and who tried again; [`Domain::close`] and [`Domain::detach`] name who mapped what nobody unmapped.
+//! A [`Mapping`] is a handle that can be copied. A second unmap is an error that names three call sites: map, first
+//! unmap and second unmap. [`Domain::close`] and [`Domain::detach`] report the call sites of mappings never unmapped.
 //!
-//! # What is not here
+//! # Limits
 //!
-//! No hardware, no clock, no thread: times are the caller's `now`. What a backend cannot do is refused by name
-//! ([`Ability`]) and never emulated. A domain has one thread at a time; several cores take a domain each, over the
-//! same [`Magazine`], and a mapping goes back to the domain that made it.
+//! The crate has no hardware access, clock or thread: times are the caller's `now`. An operation that a backend does
+//! not support is refused with the name of the [`Ability`], and never emulated. A domain is used by one thread at a
+//! time; several cores use a domain each, over the same [`Magazine`]. A mapping is unmapped by the domain that made it.
 #![forbid(unsafe_code)]
 
 pub mod allocator;

@@ -1,19 +1,19 @@
-//! The receipt for what is lent.
+//! The handle of a mapping.
 
 use crate::allocator::IovaRange;
 use crate::attributes::Attributes;
 use lanemark_units::Iova;
 use std::panic::Location;
 
-/// Where in a program something was asked for.
+/// A source location of the calling program.
 pub type CallSite = &'static Location<'static>;
 
-/// Memory that is lent, as the device sees it. It may be copied, kept in a ring and handed on; whoever takes the
-/// memory back gives it to [`Domain::unmap`](crate::Domain::unmap), once.
+/// Handle of a DMA mapping: its IOVA range and attributes. It may be copied, stored in a ring and passed on; it is
+/// given to [`Domain::unmap`](crate::Domain::unmap) once.
 ///
-/// It is a receipt, not the loan: dropping it takes nothing back, and the domain reports what nobody took back.
+/// Dropping a handle unmaps nothing; the domain reports mappings that were never unmapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[must_use = "what is mapped stays lent until this is unmapped"]
+#[must_use = "the memory stays mapped until this is unmapped"]
 pub struct Mapping {
     pub(crate) range: IovaRange,
     pub(crate) ticket: Ticket,
@@ -22,7 +22,7 @@ pub struct Mapping {
     pub(crate) mapped_at: CallSite,
 }
 
-/// Where the ledger keeps a mapping. A place is used again with the next generation.
+/// Slot and generation in the ledger. A reused slot has the next generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ticket {
     pub slot: u32,
@@ -30,31 +30,31 @@ pub(crate) struct Ticket {
 }
 
 impl Mapping {
-    /// The first byte, for the device.
+    /// First IOVA.
     #[must_use]
     pub const fn iova(&self) -> Iova {
         self.range.at
     }
 
-    /// How long it is, in bytes.
+    /// Length in bytes.
     #[must_use]
     pub const fn len_bytes(&self) -> u64 {
         self.range.len_bytes
     }
 
-    /// Both.
+    /// First IOVA and length.
     #[must_use]
     pub const fn range(&self) -> IovaRange {
         self.range
     }
 
-    /// What its pages had when it was mapped.
+    /// The attributes at the time of mapping.
     #[must_use]
     pub const fn attributes(&self) -> Attributes {
         self.attributes
     }
 
-    /// Who mapped it.
+    /// Call site that mapped it.
     #[must_use]
     pub const fn mapped_at(&self) -> CallSite {
         self.mapped_at

@@ -1,4 +1,4 @@
-//! The reference backend: a table of pages in memory, with an IOTLB that forgets nothing until it is told to.
+//! The reference backend: a page table in memory, with an IOTLB that keeps every translation until it is invalidated.
 
 use crate::allocator::{IovaRange, Purge};
 use crate::attributes::Attributes;
@@ -7,11 +7,10 @@ use crate::buffer::{Buffer, HostAddress};
 use lanemark_units::{Iova, Ticks};
 use std::collections::BTreeMap;
 
-/// Translations, page by page, that a test or a simulator can look into.
+/// A page table that tests and simulators can inspect.
 ///
-/// It has every ability unless some are taken away, and two answers for an address: [`PageTable::translate`] by the
-/// table, and [`PageTable::reach`] by the worst IOTLB there can be, which holds everything that was ever mapped until
-/// it is invalidated.
+/// It has every ability unless some are removed. [`PageTable::translate`] looks an address up in the table;
+/// [`PageTable::reach`] models the worst IOTLB, which keeps every translation until it is invalidated.
 ///
 /// ```
 /// use lanemark_dma::*;
@@ -21,7 +20,7 @@ use std::collections::BTreeMap;
 /// table.map(page, HostPhys(0x7000), MapRequest::new(Device(0), Permission::Read).attributes())?;
 /// table.unmap(page)?;
 /// assert_eq!(table.translate(Iova(0x1010)), None);
-/// assert_eq!(table.reach(Iova(0x1010)).map(|page| page.memory), Some(HostPhys(0x7010)), "an IOTLB may have it");
+/// assert_eq!(table.reach(Iova(0x1010)).map(|page| page.memory), Some(HostPhys(0x7010)), "still in the IOTLB");
 /// table.invalidate(Stale::All)?;
 /// assert_eq!(table.reach(Iova(0x1010)), None);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -33,36 +32,36 @@ pub struct PageTable<M> {
     coherence: Coherence,
     line_bytes: u64,
     pages: BTreeMap<u64, Translation<M>>,
-    /// What an IOTLB may still hold of pages that have changed.
+    /// Old translations of changed pages that an IOTLB may still hold.
     stale: BTreeMap<u64, Translation<M>>,
-    /// How long an invalidation takes.
+    /// Duration of an invalidation.
     invalidation: Ticks,
     counts: Counts,
     cared: Vec<(CacheCare, Buffer<M>)>,
 }
 
-/// Where an address leads.
+/// Translation of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Translation<M> {
-    /// To this byte of the host.
+    /// The host address.
     pub memory: M,
-    /// With these attributes.
+    /// The attributes of the page.
     pub attributes: Attributes,
 }
 
-/// What a table was told.
+/// Number of invalidation requests of each kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Invalidations that overwrote the entries of a range.
+    /// Requests to overwrite the entries of a range.
     pub entries: u64,
-    /// Invalidations of what matches a range.
+    /// Requests to remove the translations of a range.
     pub matching: u64,
-    /// Invalidations of everything.
+    /// Requests to remove all translations.
     pub all: u64,
 }
 
 impl<M: HostAddress> PageTable<M> {
-    /// An empty one, with pages of `page_bytes`: a power of two, rounded up to one.
+    /// An empty table with pages of `page_bytes`, rounded up to a power of two.
     #[must_use]
     pub fn new(page_bytes: u64) -> PageTable<M> {
         PageTable {
@@ -78,49 +77,49 @@ impl<M: HostAddress> PageTable<M> {
         }
     }
 
-    /// The same with these abilities only.
+    /// Restricts the abilities.
     #[must_use]
     pub fn with_abilities(self, abilities: Abilities) -> PageTable<M> {
         PageTable { abilities, ..self }
     }
 
-    /// The same on a platform of this kind, with lines of `line_bytes`.
+    /// Sets the coherence and the line size of the platform.
     #[must_use]
     pub fn on_platform(self, coherence: Coherence, line_bytes: u64) -> PageTable<M> {
         PageTable { coherence, line_bytes, ..self }
     }
 
-    /// The same, with invalidations that take so long.
+    /// Sets the duration of an invalidation.
     #[must_use]
     pub fn with_invalidation(self, took: Ticks) -> PageTable<M> {
         PageTable { invalidation: took, ..self }
     }
 
-    /// Where `at` leads by the table.
+    /// Translation of `at` by the table.
     #[must_use]
     pub fn translate(&self, at: Iova) -> Option<Translation<M>> {
         self.look(&self.pages, at)
     }
 
-    /// Where a device may come with `at`: by what is stale, if an IOTLB can still hold that, else by the table.
+    /// Translation of `at` by the worst IOTLB: the oldest stale translation, else the one in the table.
     #[must_use]
     pub fn reach(&self, at: Iova) -> Option<Translation<M>> {
         self.look(&self.stale, at).or_else(|| self.translate(at))
     }
 
-    /// How many pages translate: entries of an IOMMU's table.
+    /// Number of mapped pages: entries of an IOMMU's table.
     #[must_use]
     pub fn entries(&self) -> usize {
         self.pages.len()
     }
 
-    /// How often it was told to invalidate.
+    /// Number of invalidation requests so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Which lines were flushed or purged, in order; the list is empty afterwards.
+    /// Takes the list of flushed and purged lines, in order.
     pub fn take_cared(&mut self) -> Vec<(CacheCare, Buffer<M>)> {
         std::mem::take(&mut self.cared)
     }
@@ -136,8 +135,8 @@ impl<M: HostAddress> PageTable<M> {
         first..first + (range.len_bytes >> self.page_bits)
     }
 
-    /// The first page of `range` that is mapped, or is not, as an error.
-    fn all_are(&self, range: IovaRange, mapped: bool) -> Result<(), BackendError> {
+    /// Checks that all pages of `range` are mapped, or that none is; the error names the first exception.
+    fn check_mapped(&self, range: IovaRange, mapped: bool) -> Result<(), BackendError> {
         let other = self.page_numbers(range).find(|page| self.pages.contains_key(page) != mapped);
         let at = |page: u64| Iova(page << self.page_bits);
         match other {
@@ -155,7 +154,7 @@ impl<M: HostAddress> PageTable<M> {
         for (offset, page) in self.page_numbers(range).enumerate() {
             let memory = M::from_value(memory.value() + ((offset as u64) << self.page_bits));
             if let Some(old) = self.pages.insert(page, Translation { memory, attributes }) {
-                // The oldest that an IOTLB can hold counts.
+                // The oldest translation that the IOTLB can hold counts.
                 self.stale.entry(page).or_insert(old);
             }
         }
@@ -182,13 +181,13 @@ impl<M: HostAddress> Backend for PageTable<M> {
     }
 
     fn map(&mut self, range: IovaRange, memory: M, attributes: Attributes) -> Result<(), BackendError> {
-        self.all_are(range, false)?;
+        self.check_mapped(range, false)?;
         self.write(range, memory, attributes);
         Ok(())
     }
 
     fn unmap(&mut self, range: IovaRange) -> Result<(), BackendError> {
-        self.all_are(range, true)?;
+        self.check_mapped(range, true)?;
         for page in self.page_numbers(range) {
             if let Some(old) = self.pages.remove(&page) {
                 self.stale.entry(page).or_insert(old);
@@ -199,7 +198,7 @@ impl<M: HostAddress> Backend for PageTable<M> {
 
     fn set_attributes(&mut self, range: IovaRange, attributes: Attributes) -> Result<(), BackendError> {
         self.need(Ability::SetAttributes)?;
-        self.all_are(range, true)?;
+        self.check_mapped(range, true)?;
         for page in self.page_numbers(range) {
             if let Some(translation) = self.pages.get_mut(&page) {
                 self.stale.entry(page).or_insert(*translation);
@@ -211,7 +210,7 @@ impl<M: HostAddress> Backend for PageTable<M> {
 
     fn remap(&mut self, range: IovaRange, memory: M, attributes: Attributes) -> Result<(), BackendError> {
         self.need(Ability::Remap)?;
-        self.all_are(range, true)?;
+        self.check_mapped(range, true)?;
         self.write(range, memory, attributes);
         Ok(())
     }

@@ -1,59 +1,58 @@
-//! Where IOVAs may lie: what a device can address, less what somebody else has taken.
+//! IOVA spaces: what a device can address, without reserved regions.
 
 use lanemark_units::Iova;
 
-/// Bytes of a device's address space that are nobody's to hand out, such as the window of message-signalled
-/// interrupts.
+/// A reserved part of a device's address space, such as the window of message-signalled interrupts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Region {
-    /// What it is, for messages.
+    /// Name, for messages.
     pub name: &'static str,
-    /// Its first byte.
+    /// First byte.
     pub first: Iova,
-    /// Its last byte.
+    /// Last byte.
     pub last: Iova,
 }
 
-/// The window in which x86 root complexes take writes as interrupts: they never reach memory.
+/// The window in which x86 root complexes take writes as interrupts: such writes never reach memory.
 ///
 /// Source: Intel 64 and IA-32 Architectures Software Developer's Manual, vol. 3A, "Message Address Register Format".
 pub const MSI_WINDOW: Region = Region { name: "MSI window", first: Iova(0xfee0_0000), last: Iova(0xfeef_ffff) };
 
-/// The first page, for devices that take address 0 for "no buffer".
+/// The first page, for devices that treat address 0 as "no buffer".
 pub const PAGE_ZERO: Region = Region { name: "page zero", first: Iova(0), last: Iova(0xfff) };
 
-/// What was wrong with a description of a space.
+/// Invalid descriptions of a space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SpaceError {
-    /// A device with this many address bits.
+    /// An unsupported number of address bits.
     #[error("a device with {0} address bits: PCIe devices have 12 to 64 (most 32 or 64)")]
     Bits(u32),
-    /// Pages of this many bytes.
-    #[error("pages of {0} B: the size of a page is a power of two, up to 2^31")]
+    /// An unsupported page size, in bytes.
+    #[error("pages of {0} B: the page size must be a power of two, at most 2^31")]
     Page(u64),
-    /// Nothing is left to hand out.
-    #[error("no whole page of {page_bytes} B is free between {first} and {last}: reserve less, or take a longer space")]
+    /// No whole page is free.
+    #[error("no whole page of {page_bytes} B is free between {first} and {last}: reserve less, or use a larger space")]
     Nothing {
-        /// The first byte of the space.
+        /// First byte of the space.
         first: Iova,
-        /// Its last byte.
+        /// Last byte of the space.
         last: Iova,
-        /// Its pages.
+        /// Page size in bytes.
         page_bytes: u64,
     },
-    /// A region that ends before it begins.
+    /// A region that ends before its start.
     #[error("{name} ends at {last}, before its first byte {first}")]
     Backwards {
-        /// Its name.
+        /// Name of the region.
         name: &'static str,
-        /// Its first byte.
+        /// First byte.
         first: Iova,
-        /// Its last byte.
+        /// Last byte.
         last: Iova,
     },
 }
 
-/// The IOVAs that one domain may hand out.
+/// The IOVAs that one domain may allocate.
 ///
 /// ```
 /// use lanemark_dma::{MSI_WINDOW, PAGE_ZERO, Space};
@@ -67,11 +66,11 @@ pub struct Space {
     first: u64,
     last: u64,
     page_bits: u32,
-    /// Sorted, whole pages, not next to each other: first and last page of each.
+    /// First page and length of each free span: sorted, whole pages, not adjacent.
     free: Vec<PageSpan>,
 }
 
-/// Pages in a row, by number.
+/// Contiguous pages, by page number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct PageSpan {
     pub first: u64,
@@ -79,10 +78,10 @@ pub(crate) struct PageSpan {
 }
 
 impl Space {
-    /// Pages of most platforms, in bytes.
+    /// Page size of most platforms, in bytes.
     pub const PAGE_BYTES: u64 = 4096;
 
-    /// All that a device with `bits` address bits reaches, in pages of 4 KiB.
+    /// All addresses that a device with `bits` address bits reaches, in pages of 4 KiB.
     ///
     /// # Errors
     /// [`SpaceError::Bits`] outside 12 to 64.
@@ -96,15 +95,15 @@ impl Space {
     /// The whole pages of `page_bytes` from `first` to `last`, both included.
     ///
     /// # Errors
-    /// [`SpaceError::Page`] where `page_bytes` is no power of two or above 2^31, [`SpaceError::Nothing`] where there
-    /// is no whole page.
+    /// [`SpaceError::Page`] if `page_bytes` is no power of two or above 2^31; [`SpaceError::Nothing`] if there is no
+    /// whole page.
     pub fn between(first: Iova, last: Iova, page_bytes: u64) -> Result<Space, SpaceError> {
         if !page_bytes.is_power_of_two() || page_bytes > 1 << 31 {
             return Err(SpaceError::Page(page_bytes));
         }
         let bits = page_bytes.trailing_zeros();
         let first_page = (first.0 >> bits) + u64::from(first.0 & (page_bytes - 1) != 0);
-        // One past the last whole page; in 128 bits, for the last byte of all.
+        // One past the last whole page; 128 bits wide, because the last address may be 2^64 - 1.
         let end_page = u64::try_from((u128::from(last.0) + 1) >> bits).unwrap_or(u64::MAX);
         if end_page <= first_page {
             return Err(SpaceError::Nothing { first, last, page_bytes });
@@ -113,10 +112,10 @@ impl Space {
         Ok(Space { first: first.0, last: last.0, page_bits: bits, free })
     }
 
-    /// The same without the pages that `region` touches.
+    /// Removes the pages that `region` touches.
     ///
     /// # Errors
-    /// [`SpaceError::Backwards`] for a region that ends before it begins, [`SpaceError::Nothing`] where nothing is left.
+    /// [`SpaceError::Backwards`] for a region that ends before its start; [`SpaceError::Nothing`] if no page is left.
     pub fn without(mut self, region: Region) -> Result<Space, SpaceError> {
         let Region { name, first, last } = region;
         if last < first {
@@ -140,29 +139,29 @@ impl Space {
         Ok(self)
     }
 
-    /// Bytes of a page.
+    /// Page size in bytes.
     #[must_use]
     pub const fn page_bytes(&self) -> u64 {
         1 << self.page_bits
     }
 
-    /// How far an address is shifted to give its page.
+    /// log2 of the page size.
     pub(crate) const fn page_bits(&self) -> u32 {
         self.page_bits
     }
 
-    /// How many pages can be handed out.
+    /// Number of pages that can be allocated.
     #[must_use]
     pub fn free_pages(&self) -> u64 {
         self.free.iter().map(|span| span.pages).sum()
     }
 
-    /// Pages that can be handed out, in order.
+    /// Page spans that can be allocated, in order.
     pub(crate) fn free_spans(&self) -> &[PageSpan] {
         &self.free
     }
 
-    /// Can all of these bytes be handed out?
+    /// Whether all of these bytes can be allocated.
     #[must_use]
     pub fn contains(&self, at: Iova, len_bytes: u64) -> bool {
         let Some(last) = len_bytes.checked_sub(1).and_then(|more| at.0.checked_add(more)) else { return false };
@@ -176,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_device_reaches_what_its_address_bits_say() {
+    fn a_device_reaches_as_much_as_its_address_bits_allow() {
         assert_eq!(Space::of_device(32).unwrap().free_pages(), 1 << 20);
         assert_eq!(Space::of_device(64).unwrap().free_pages(), 1 << 52);
         assert_eq!(Space::of_device(12).unwrap().free_pages(), 1);
@@ -187,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn only_whole_pages_are_handed_out() {
+    fn only_whole_pages_are_allocated() {
         let pages = |first, last| Space::between(Iova(first), Iova(last), 4096).map(|space| space.free_pages());
         assert_eq!(pages(0, 4095), Ok(1));
         assert_eq!(pages(0, 8190), Ok(1));
@@ -199,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_a_region_touches_is_not_handed_out_and_its_neighbours_are() {
+    fn a_page_that_a_region_touches_is_reserved_and_its_neighbours_are_not() {
         let space = Space::of_device(32).unwrap().without(MSI_WINDOW).unwrap();
         assert!(space.contains(Iova(0xfedf_f000), 0x1000) && !space.contains(Iova(0xfedf_f000), 0x1001));
         assert!(space.contains(Iova(0xfef0_0000), 0x1000) && !space.contains(Iova(0xfeef_ffff), 1));

@@ -1,27 +1,28 @@
-//! Whose turn it is with lent memory, and what the CPU's caches need then.
+//! Ownership of mapped memory, and the cache maintenance at each handover.
 
 use crate::attributes::Permission;
 use crate::backend::{CacheCare, Coherence};
 use crate::buffer::{Buffer, HostAddress};
 
-/// Who has lent memory next, and what [`Domain::sync`](crate::Domain::sync) does then where caches need care:
+/// The next owner of mapped memory. [`Domain::sync`](crate::Domain::sync) does this maintenance where caches are not
+/// coherent:
 ///
-/// | | device reads | device writes | both |
+/// | next owner | device reads | device writes | both |
 /// | --- | --- | --- | --- |
-/// | the device's turn | flush | purge | flush |
-/// | the CPU's turn | | purge, if the CPU prefetches | purge, if the CPU prefetches |
+/// | device | flush | purge | flush |
+/// | CPU | | purge, if the CPU prefetches | purge, if the CPU prefetches |
 ///
-/// A line that the buffer has a part of is flushed where others are purged: what else is in it is not lost.
+/// A line that is only partly in the buffer is flushed in place of a purge, so that other data in it is not lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
-    /// The device: the CPU has written what it is to read, and does not touch it until its own turn.
+    /// The device: the CPU has written the data, and does not touch the buffer until its own turn.
     Device,
-    /// The CPU: the device is done.
+    /// The CPU: the device has finished.
     Cpu,
 }
 
-/// What a platform's caches need, in order.
-pub(crate) fn cares<M: HostAddress>(
+/// Cache maintenance operations for `buffer`, in order.
+pub(crate) fn maintenance_ops<M: HostAddress>(
     coherence: Coherence,
     line_bytes: u64,
     buffer: Buffer<M>,
@@ -39,7 +40,7 @@ pub(crate) fn cares<M: HostAddress>(
     let start = buffer.at.value();
     let end = start.saturating_add(buffer.len_bytes);
     let mask = line_bytes - 1;
-    // Whole lines, if there are any, and what is before and after them.
+    // The whole lines, if any, and the partial lines before and after them.
     let middle = start.checked_add(mask).map_or(end, |up| up & !mask).min(end);
     let last = (end & !mask).max(middle);
     let parts = match care {
@@ -74,13 +75,13 @@ mod tests {
         permission: Permission,
         turn: Turn,
     ) -> Vec<(CacheCare, u64, u64)> {
-        cares(coherence, 32, Buffer::new(HostPhys(start), end - start), permission, turn)
+        maintenance_ops(coherence, 32, Buffer::new(HostPhys(start), end - start), permission, turn)
             .map(|(care, part)| (care, part.at.0, part.at.0 + part.len_bytes))
             .collect()
     }
 
     #[test]
-    fn a_coherent_platform_needs_nothing() {
+    fn a_coherent_platform_needs_no_maintenance() {
         for permission in [Permission::Read, Permission::Write, Permission::ReadWrite] {
             for turn in [Turn::Device, Turn::Cpu] {
                 assert_eq!(at(0, 64, Coherence::Coherent, permission, turn), []);
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_device_reads_is_flushed_before_and_what_it_writes_is_purged() {
+    fn memory_that_a_device_reads_is_flushed_and_memory_that_it_writes_is_purged() {
         let whole = |coherence, permission, turn| at(32, 96, coherence, permission, turn);
         for coherence in [PLAIN, PREFETCHING] {
             assert_eq!(whole(coherence, Permission::Read, Turn::Device), [(CacheCare::Flush, 32, 96)]);
@@ -108,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_shared_with_something_else_is_never_purged() {
+    fn a_line_shared_with_other_data_is_never_purged() {
         use CacheCare::{Flush, Purge};
         let written = |start, end| at(start, end, PLAIN, Permission::Write, Turn::Device);
         assert_eq!(written(31, 97), [(Flush, 31, 32), (Purge, 32, 96), (Flush, 96, 97)]);

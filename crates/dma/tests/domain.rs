@@ -1,4 +1,4 @@
-//! What a domain promises: who reaches what and when, what an error leaves behind, and who forgot what.
+//! Behaviour of a domain: access of devices, state after errors, double unmaps and leaks.
 
 use lanemark_dma::*;
 use lanemark_units::{HostPhys, HostVirt, Iova, Ticks};
@@ -13,7 +13,7 @@ fn ranges() -> Ranges {
     Ranges::new(Space::of_device(32).unwrap()).unwrap()
 }
 
-/// On a platform with lines of 32 B.
+/// A table on a platform with cache lines of 32 B.
 fn table() -> Table {
     PageTable::new(PAGE).on_platform(Coherence::Coherent, 32)
 }
@@ -28,7 +28,7 @@ fn buffer(at: u64, len_bytes: u64) -> Buffer<HostPhys> {
     Buffer::new(HostPhys(at), len_bytes)
 }
 
-/// Length of each piece and whether it is safe.
+/// Length of each piece of `len_of`, and whether it is safe.
 fn pieces(len_of: Buffer<HostPhys>, hints: Hints) -> Vec<(u64, bool)> {
     let (mut domain, disk) = domain(table());
     let pieces = domain.map_all(len_of, MapRequest::new(disk, Permission::Write).hints(hints), NOW).unwrap();
@@ -47,7 +47,7 @@ fn pieces(len_of: Buffer<HostPhys>, hints: Hints) -> Vec<(u64, bool)> {
 }
 
 #[test]
-fn a_call_of_map_says_how_far_it_came() {
+fn each_map_call_advances_the_buffer_by_what_it_mapped() {
     let (mut domain, disk) = domain(table());
     let mut rest = buffer(0x10_0000, 9 * PAGE);
     let first = domain.map(&mut rest, MapRequest::new(disk, Permission::Read), NOW).unwrap();
@@ -59,18 +59,18 @@ fn a_call_of_map_says_how_far_it_came() {
 }
 
 #[test]
-fn pages_with_lines_that_are_shared_are_safe_and_no_others() {
+fn only_pages_with_shared_lines_are_safe() {
     assert_eq!(pieces(buffer(0x1000, 3 * PAGE), Hints::NONE), [(3 * PAGE, false)]);
-    assert_eq!(pieces(buffer(0x1020, 3 * PAGE), Hints::NONE), [(3 * PAGE, false)], "from a line to a line");
+    assert_eq!(pieces(buffer(0x1020, 3 * PAGE), Hints::NONE), [(3 * PAGE, false)], "line-aligned at both ends");
     assert_eq!(pieces(buffer(0x1010, 2 * PAGE), Hints::NONE), [(0xff0, true), (PAGE, false), (0x10, true)]);
     assert_eq!(pieces(buffer(0x1000, 2 * PAGE + 16), Hints::NONE), [(2 * PAGE, false), (16, true)]);
     assert_eq!(pieces(buffer(0x1000, 31), Hints::NONE), [(31, true)], "shorter than a line");
-    assert_eq!(pieces(buffer(0x1000, 32), Hints::NONE), [(32, false)], "a line");
+    assert_eq!(pieces(buffer(0x1000, 32), Hints::NONE), [(32, false)], "one line");
     assert_eq!(pieces(buffer(0x1001, 32), Hints::NONE), [(32, true)], "parts of two lines");
 }
 
 #[test]
-fn hints_change_what_map_does_by_itself() {
+fn hints_override_the_treatment_of_shared_lines() {
     let ragged = buffer(0x1010, 2 * PAGE);
     assert_eq!(pieces(ragged, Hints::ANY_ALIGNMENT), [(2 * PAGE, false)]);
     assert_eq!(pieces(ragged, Hints::ONE_PIECE), [(2 * PAGE, false)]);
@@ -78,68 +78,68 @@ fn hints_change_what_map_does_by_itself() {
 }
 
 #[test]
-fn one_piece_is_a_range_or_an_error() {
+fn one_piece_maps_the_whole_buffer_or_fails() {
     let (mut domain, disk) = domain(table());
-    let lend = MapRequest::new(disk, Permission::Read).hints(Hints::ONE_PIECE);
-    assert!(domain.map(&mut buffer(0x1000, 8 * PAGE), lend, NOW).is_ok());
-    assert!(domain.map(&mut buffer(0x1010, 8 * PAGE - 0x10), lend, NOW).is_ok());
+    let request = MapRequest::new(disk, Permission::Read).hints(Hints::ONE_PIECE);
+    assert!(domain.map(&mut buffer(0x1000, 8 * PAGE), request, NOW).is_ok());
+    assert!(domain.map(&mut buffer(0x1010, 8 * PAGE - 0x10), request, NOW).is_ok());
     let mut rest = buffer(0x1010, 8 * PAGE);
-    let error = domain.map(&mut rest, lend, NOW).unwrap_err();
+    let error = domain.map(&mut rest, request, NOW).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "disks: ranges has no IOVA for disk 0: 32784 B in a row are more than the 32768 B this strategy gives; map in pieces"
+        "disks: ranges has no IOVA for disk 0: 32784 contiguous bytes requested; this strategy grants at most 32768 B; map in pieces"
     );
     assert_eq!((rest, domain.backend().entries()), (buffer(0x1010, 8 * PAGE), 16));
 }
 
 #[test]
-fn the_last_page_of_all_can_be_lent_and_nothing_beyond() {
+fn the_last_page_of_the_address_space_can_be_mapped_and_nothing_beyond() {
     let (mut domain, disk) = domain(table());
-    let lend = MapRequest::new(disk, Permission::Read);
+    let request = MapRequest::new(disk, Permission::Read);
     let mut rest = buffer(u64::MAX - 4095, 4096);
-    assert_eq!(domain.map(&mut rest, lend, NOW).map(|piece| piece.len_bytes()).unwrap(), 4096);
+    assert_eq!(domain.map(&mut rest, request, NOW).map(|piece| piece.len_bytes()).unwrap(), 4096);
     assert!(rest.is_empty());
-    let error = domain.map(&mut buffer(u64::MAX - 4095, 4097), lend, NOW).unwrap_err();
+    let error = domain.map(&mut buffer(u64::MAX - 4095, 4097), request, NOW).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "disks: 4097 B at 0xfffffffffffff000 cannot be lent: it ends beyond the last address"
+        "disks: 4097 B at 0xfffffffffffff000 cannot be mapped: it ends beyond the last address"
     );
 }
 
 #[test]
-fn small_objects_take_an_entry_each_or_one_together() {
+fn small_objects_take_one_entry_each_or_one_entry_in_a_pool() {
     let (mut domain, disk) = domain(table());
-    let lend = MapRequest::new(disk, Permission::ReadWrite);
+    let request = MapRequest::new(disk, Permission::ReadWrite);
     for object in 0..128 {
-        let _ = domain.map(&mut buffer(0x7000 + 32 * object, 32), lend, NOW).unwrap();
+        let _ = domain.map(&mut buffer(0x7000 + 32 * object, 32), request, NOW).unwrap();
     }
     assert_eq!(domain.backend().entries(), 128);
     let before = domain.backend().entries();
-    let page = domain.map(&mut buffer(0x7000, PAGE), lend, NOW).unwrap();
+    let page = domain.map(&mut buffer(0x7000, PAGE), request, NOW).unwrap();
     let mut pool = Pool::over(page.range(), 32).unwrap();
     assert_eq!((0..128).filter(|_| pool.take().is_ok()).count(), 128);
     assert_eq!(domain.backend().entries() - before, 1);
 }
 
 #[test]
-fn what_a_backend_cannot_do_is_refused_by_name_and_nothing_is_lent() {
+fn an_unsupported_operation_is_refused_by_name_and_maps_nothing() {
     let bare = || domain(table().with_abilities(Abilities::NONE));
     for (hint, said) in [
-        (Hints::SAFE, "a choice of safe or fast half-line writes; leave the hint out, and lend whole lines"),
-        (Hints::ATOMIC, "atomic transfers; leave the hint out"),
-        (Hints::NO_PREFETCH, "keeping prefetch off; leave the hint out"),
+        (Hints::SAFE, "a choice of safe or fast half-line writes; omit the hint, and map whole cache lines"),
+        (Hints::ATOMIC, "atomic transfers; omit the hint"),
+        (Hints::NO_PREFETCH, "disabling prefetch; omit the hint"),
     ] {
         let (mut domain, disk) = bare();
-        let lend = MapRequest::new(disk, Permission::Read).hints(hint);
-        let error = domain.map(&mut buffer(0x1000, PAGE), lend, NOW).unwrap_err();
-        assert_eq!(error.to_string(), format!("disks: page table is not capable of {said}"));
-        assert!(domain.map_scattered(&[HostPhys(0x1000)], lend, NOW).is_err());
+        let request = MapRequest::new(disk, Permission::Read).hints(hint);
+        let error = domain.map(&mut buffer(0x1000, PAGE), request, NOW).unwrap_err();
+        assert_eq!(error.to_string(), format!("disks: page table does not support {said}"));
+        assert!(domain.map_scattered(&[HostPhys(0x1000)], request, NOW).is_err());
         assert_eq!((domain.backend().entries(), domain.allocator().free_ranges()), (0, 1 << 17));
     }
     let (mut domain, disk) = bare();
-    let lend = MapRequest::new(disk, Permission::Read);
-    let pieces = domain.map_all(buffer(0x1010, 2 * PAGE), lend, NOW).unwrap();
-    assert_eq!(pieces.len(), 1, "where there is no choice, ends are not treated apart");
+    let request = MapRequest::new(disk, Permission::Read);
+    let pieces = domain.map_all(buffer(0x1010, 2 * PAGE), request, NOW).unwrap();
+    assert_eq!(pieces.len(), 1, "without the ability, ends are not separate pieces");
     let refused = |result: Result<(), DmaError>, wanted| match result.unwrap_err().trouble() {
         Trouble::Unsupported { ability, .. } => assert_eq!(*ability, wanted),
         trouble => panic!("{trouble}"),
@@ -166,7 +166,7 @@ fn scattered_pages_are_one_range_for_the_device() {
     domain.remap(mapping, 2, &[HostPhys(0x2_0000), HostPhys(0x3_0000)], NOW).unwrap();
     assert_eq!([1, 2, 3].map(|page| memory(&domain, page)), [0x3000, 0x2_0000, 0x3_0000].map(|at| Some(HostPhys(at))));
     let reach = domain.backend().reach(Iova(mapping.iova().0 + 2 * PAGE));
-    assert_eq!(reach.map(|there| there.memory), Some(HostPhys(0x2_0000)), "no IOTLB has the old page");
+    assert_eq!(reach.map(|there| there.memory), Some(HostPhys(0x2_0000)), "the old page is invalidated");
     let error = domain.remap(mapping, 3, &[HostPhys(0x2_0000), HostPhys(0x3_0000)], NOW).unwrap_err();
     assert!(matches!(error.trouble(), Trouble::Outside { .. }), "{error}");
     assert!(domain.remap(mapping, u64::MAX, &[HostPhys(0x2_0000)], NOW).is_err());
@@ -181,7 +181,7 @@ fn scattered_pages_are_one_range_for_the_device() {
 }
 
 #[test]
-fn what_is_taken_back_of_a_live_mapping_is_out_of_reach_at_once() {
+fn removed_permissions_and_pages_of_a_live_mapping_are_invalidated_at_once() {
     let mut domain = Domain::new("disks", ranges(), table(), Invalidation::DEFERRED).unwrap();
     let disk = domain.attach("disk 0").unwrap();
     let mapping = domain.map(&mut buffer(0x1020, 3 * PAGE), MapRequest::new(disk, Permission::ReadWrite), NOW).unwrap();
@@ -190,14 +190,14 @@ fn what_is_taken_back_of_a_live_mapping_is_out_of_reach_at_once() {
     let read_only = domain.set_attributes(mapping, Permission::Read, Hints::NO_PREFETCH, NOW).unwrap();
     assert_eq!(format!("{:?}", read_only.attributes()), "Read fast");
     assert!((0..3).all(|page| reach(&domain, page).is_some_and(|there| there.attributes == read_only.attributes())));
-    // The older receipt gives nothing back that was taken.
+    // An older handle does not restore what was removed.
     domain.remap(mapping, 1, &[HostPhys(0x5000)], NOW).unwrap();
     let changed = reach(&domain, 1).map(|there| (there.memory, there.attributes));
     assert_eq!(changed, Some((HostPhys(0x5020), read_only.attributes())));
     let shorter = domain.unmap_tail(mapping, PAGE - 0x20, NOW).unwrap();
     assert_eq!((shorter.len_bytes(), domain.backend().entries()), (PAGE - 0x20, 1));
     assert!(reach(&domain, 0).is_some() && reach(&domain, 1).is_none() && reach(&domain, 3).is_none());
-    assert_eq!(domain.unmap_tail(mapping, 1, NOW).unwrap().len_bytes(), 1, "its first page stays");
+    assert_eq!(domain.unmap_tail(mapping, 1, NOW).unwrap().len_bytes(), 1, "the first page stays");
     for keep_bytes in [0, 3 * PAGE + 1] {
         let error = domain.unmap_tail(mapping, keep_bytes, NOW).unwrap_err();
         assert!(matches!(error.trouble(), Trouble::Outside { .. }), "{error}");
@@ -208,10 +208,10 @@ fn what_is_taken_back_of_a_live_mapping_is_out_of_reach_at_once() {
 }
 
 #[test]
-fn a_second_unmap_names_all_three_lines() {
+fn a_second_unmap_reports_three_call_sites() {
     let (mut domain, disk) = domain(table());
-    let lend = MapRequest::new(disk, Permission::Read);
-    let (mapping, mapped) = (domain.map(&mut buffer(0x1000, PAGE), lend, NOW).unwrap(), Location::caller());
+    let request = MapRequest::new(disk, Permission::Read);
+    let (mapping, mapped) = (domain.map(&mut buffer(0x1000, PAGE), request, NOW).unwrap(), Location::caller());
     let before = Location::caller().line() + 1;
     domain.unmap(mapping, NOW).unwrap();
     let again = Location::caller().line() + 1;
@@ -224,8 +224,8 @@ fn a_second_unmap_names_all_three_lines() {
         }
         trouble => panic!("{trouble}"),
     }
-    // Its place in the ledger is another's by now, and that one is not touched.
-    let other = domain.map(&mut buffer(0x2000, PAGE), lend, NOW).unwrap();
+    // The slot in the ledger is reused by another mapping, which is not affected.
+    let other = domain.map(&mut buffer(0x2000, PAGE), request, NOW).unwrap();
     assert!(matches!(domain.unmap(mapping, NOW).unwrap_err().trouble(), Trouble::UnmappedBefore { .. }));
     assert!(domain.set_attributes(mapping, Permission::Read, Hints::NONE, NOW).is_err());
     assert!(domain.remap(mapping, 0, &[HostPhys(0)], NOW).is_err() && domain.unmap_tail(mapping, 1, NOW).is_err());
@@ -234,7 +234,7 @@ fn a_second_unmap_names_all_three_lines() {
 }
 
 #[test]
-fn a_mapping_of_another_domain_is_refused_however_alike() {
+fn a_mapping_of_another_domain_is_refused() {
     let ((mut here, disk), (mut there, other)) = (domain(table()), domain(table()));
     assert_eq!(disk, other);
     let mapping = here.map(&mut buffer(0x1000, PAGE), MapRequest::new(disk, Permission::Read), NOW).unwrap();
@@ -246,7 +246,7 @@ fn a_mapping_of_another_domain_is_refused_however_alike() {
 }
 
 #[test]
-fn what_nobody_unmapped_is_named_and_taken_back() {
+fn detach_and_close_report_and_unmap_leaked_mappings() {
     let (mut domain, disk) = domain(table());
     let net = domain.attach("net 0").unwrap();
     let line = Location::caller().line() + 2;
@@ -258,28 +258,28 @@ fn what_nobody_unmapped_is_named_and_taken_back() {
     let Trouble::StillMapped { leaks, .. } = error.trouble() else { panic!("{error}") };
     assert_eq!((leaks.0.len(), leaks.0[0].mappings, leaks.0[0].pages, leaks.0[0].mapped_at.line()), (1, 3, 3, line));
     assert!(error.to_string().starts_with("disks: 3 mappings (3 pages) of disk 0 from "), "{error}");
-    assert_eq!(domain.backend().entries(), 2, "the other device has its own");
+    assert_eq!(domain.backend().entries(), 2, "mappings of the other device stay");
     let gone = domain.map(&mut buffer(0, PAGE), MapRequest::new(disk, Permission::Read), NOW).unwrap_err();
     assert!(matches!(gone.trouble(), Trouble::NoDevice { device: 0, .. }), "{gone}");
     assert!(domain.detach(disk, NOW).is_err() && domain.detach(Device(2), NOW).is_err());
     assert!(domain.close(NOW).is_err());
     assert_eq!((domain.backend().entries(), domain.backend().reach(kept.iova())), (0, None));
-    assert!(domain.close(NOW).is_ok(), "nothing is left");
+    assert!(domain.close(NOW).is_ok(), "no mapping is left");
 }
 
 #[test]
-fn the_ledger_has_room_for_as_many_as_were_allowed() {
+fn the_number_of_live_mappings_is_limited_as_configured() {
     let (domain, _) = domain(table());
     let mut domain = domain.most_mappings(2);
-    let lend = MapRequest::new(Device(0), Permission::Read);
-    let first = domain.map(&mut buffer(0, PAGE), lend, NOW).unwrap();
-    let _ = domain.map(&mut buffer(0, PAGE), lend, NOW).unwrap();
+    let request = MapRequest::new(Device(0), Permission::Read);
+    let first = domain.map(&mut buffer(0, PAGE), request, NOW).unwrap();
+    let _ = domain.map(&mut buffer(0, PAGE), request, NOW).unwrap();
     let mut rest = buffer(0, PAGE);
-    let error = domain.map(&mut rest, lend, NOW).unwrap_err();
+    let error = domain.map(&mut rest, request, NOW).unwrap_err();
     assert!(matches!(error.trouble(), Trouble::TooManyMappings { most: 2, .. }), "{error}");
     assert_eq!((rest.len_bytes, domain.allocator().free_ranges()), (PAGE, (1 << 17) - 2));
     domain.unmap(first, NOW).unwrap();
-    assert!(domain.map(&mut rest, lend, NOW).is_ok());
+    assert!(domain.map(&mut rest, request, NOW).is_ok());
 }
 
 #[test]
@@ -298,7 +298,7 @@ fn a_million_mappings_take_less_than_100_mb() {
 }
 
 #[test]
-fn settings_that_cannot_be_are_refused() {
+fn invalid_settings_are_refused() {
     let with =
         |lines, policy| Domain::new("d", ranges(), table().on_platform(Coherence::Coherent, lines), policy).is_ok();
     assert!(with(1, Invalidation::Strict) && with(PAGE, Invalidation::Strict));
@@ -310,7 +310,7 @@ fn settings_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn a_device_that_is_sequential_shares_ranges_with_itself_only() {
+fn a_sequential_device_shares_ranges_only_among_its_own_mappings() {
     let strategy = Sequential::new(ranges()).unwrap();
     let mut domain = Domain::new("nets", strategy, table(), Invalidation::Strict).unwrap();
     let (net, disk) = (domain.attach("net").unwrap(), domain.attach("disk").unwrap());
@@ -330,7 +330,7 @@ fn a_device_that_is_sequential_shares_ranges_with_itself_only() {
 }
 
 #[test]
-fn a_platform_whose_caches_need_care_gets_it_in_both_turns() {
+fn sync_flushes_and_purges_on_a_platform_without_coherence() {
     use CacheCare::{Flush, Purge};
     let by_software = table().on_platform(Coherence::BySoftware { cpu_prefetches: true }, 32);
     let (mut domain, _) = domain(by_software);

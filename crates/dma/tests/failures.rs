@@ -1,4 +1,4 @@
-//! Backends that fail at some call, invalidations that are late or never complete, and what is left then.
+//! Backends that fail at some call, invalidations that are late or never complete, and the state afterwards.
 
 use lanemark_dma::*;
 use lanemark_units::{HostPhys, Iova, Ticks};
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 const PAGE: u64 = 4096;
 const NOW: Ticks = Ticks::ZERO;
 
-/// A table whose call number `fails_at` fails, once or from then on.
+/// A page table whose call number `fails_at` fails, once or from then on.
 struct Failing {
     table: PageTable<HostPhys>,
     calls: u32,
@@ -70,11 +70,11 @@ fn buffer(at: u64, len_bytes: u64) -> Buffer<HostPhys> {
 }
 
 #[test]
-fn whichever_call_fails_nothing_of_a_buffer_stays_lent() {
+fn no_piece_of_a_buffer_stays_mapped_whichever_call_fails() {
     for fails_at in 1..=4 {
         let (mut domain, disk) = domain(Failing::at(fails_at, false), Invalidation::Strict);
-        let lend = MapRequest::new(disk, Permission::Read);
-        let error = domain.map_all(buffer(0, 32 * PAGE), lend, NOW).unwrap_err();
+        let request = MapRequest::new(disk, Permission::Read);
+        let error = domain.map_all(buffer(0, 32 * PAGE), request, NOW).unwrap_err();
         assert_eq!(
             error.to_string(),
             format!(
@@ -91,7 +91,7 @@ fn whichever_call_fails_nothing_of_a_buffer_stays_lent() {
 }
 
 #[test]
-fn whichever_run_of_scattered_pages_fails_none_stays() {
+fn no_scattered_page_stays_mapped_whichever_call_fails() {
     let pages = [0x9000, 0x1000, 0x2000, 0x5000].map(HostPhys);
     for fails_at in 1..=3 {
         let (mut domain, disk) = domain(Failing::at(fails_at, false), Invalidation::Strict);
@@ -104,7 +104,7 @@ fn whichever_run_of_scattered_pages_fails_none_stays() {
     let (mut domain, disk) = domain(Failing::at(2, true), Invalidation::Strict);
     let error = domain.map_scattered(&pages, MapRequest::new(disk, Permission::Read), NOW).unwrap_err();
     assert!(matches!(error.trouble(), Trouble::Backend { doing: "unmapping", .. }), "{error}");
-    assert_eq!((domain.live_mappings(), domain.backend().table.entries()), (1, 1), "it can still be reached");
+    assert_eq!((domain.live_mappings(), domain.backend().table.entries()), (1, 1), "the page can still be accessed");
     domain.backend_mut().fails_at = u32::MAX;
     assert!(domain.close(NOW).is_err());
     assert_eq!((domain.allocator().free_ranges(), domain.backend().table.entries()), (1 << 17, 0));
@@ -117,7 +117,7 @@ fn whichever_run_of_scattered_pages_fails_none_stays() {
 }
 
 #[test]
-fn what_the_backend_does_not_unmap_stays_mapped_and_can_be_unmapped_later() {
+fn a_mapping_that_the_backend_fails_to_unmap_stays_mapped_and_can_be_unmapped_later() {
     let (mut domain, disk) = domain(Failing::at(2, false), Invalidation::Strict);
     let mapping = domain.map(&mut buffer(0, PAGE), MapRequest::new(disk, Permission::Read), NOW).unwrap();
     let error = domain.unmap(mapping, NOW).unwrap_err();
@@ -128,16 +128,16 @@ fn what_the_backend_does_not_unmap_stays_mapped_and_can_be_unmapped_later() {
 }
 
 #[test]
-fn an_invalidation_that_fails_keeps_its_addresses_back_until_one_is_complete() {
+fn iovas_of_a_failed_invalidation_stay_allocated_until_one_completes() {
     for policy in [Invalidation::Strict, Invalidation::Deferred { entries: 1, longest: NOW }] {
         let (mut domain, disk) = domain(Failing::at(4, false), policy);
-        let lend = MapRequest::new(disk, Permission::Read);
-        let first = domain.map(&mut buffer(0, PAGE), lend, NOW).unwrap();
-        let second = domain.map(&mut buffer(0x9000, PAGE), lend, NOW).unwrap();
+        let request = MapRequest::new(disk, Permission::Read);
+        let first = domain.map(&mut buffer(0, PAGE), request, NOW).unwrap();
+        let second = domain.map(&mut buffer(0x9000, PAGE), request, NOW).unwrap();
         let error = domain.unmap(first, NOW).unwrap_err();
         assert!(matches!(error.trouble(), Trouble::NotInvalidated { .. }), "{error}");
         assert!(domain.unmap(first, NOW).is_err(), "it is unmapped");
-        // That call has tried again, and the fifth call of the backend is no failure.
+        // That call retried the invalidation; the fifth call of the backend succeeds.
         assert_eq!((domain.waiting(), domain.allocator().free_ranges()), (0, (1 << 17) - 1), "{policy:?}");
         domain.unmap(second, NOW).unwrap();
         assert_eq!(domain.windows().count(), 2);
@@ -145,23 +145,23 @@ fn an_invalidation_that_fails_keeps_its_addresses_back_until_one_is_complete() {
 }
 
 #[test]
-fn invalidations_that_never_complete_stop_unmapping_and_nothing_is_handed_out_twice() {
+fn failing_invalidations_block_unmap_and_no_iova_is_reused() {
     for policy in [Invalidation::Strict, Invalidation::Deferred { entries: 2, longest: Ticks::NEVER }] {
-        // The calls before: three that map, one that unmaps, and another where two may wait.
+        // Calls before the failure: three maps, one unmap, and another unmap where two ranges may be queued.
         let fails_at = if policy == Invalidation::Strict { 5 } else { 6 };
         let (mut domain, disk) = domain(Failing::at(fails_at, true), policy);
-        let lend = MapRequest::new(disk, Permission::Read);
-        let mappings: Vec<_> = (0..3).map(|n| domain.map(&mut buffer(n * PAGE, PAGE), lend, NOW).unwrap()).collect();
+        let request = MapRequest::new(disk, Permission::Read);
+        let mappings: Vec<_> = (0..3).map(|n| domain.map(&mut buffer(n * PAGE, PAGE), request, NOW).unwrap()).collect();
         let results: Vec<_> = mappings.iter().map(|mapping| domain.unmap(*mapping, NOW).is_ok()).collect();
         let waiting = domain.waiting();
         assert!(!results[2] && waiting > 0, "{results:?}");
-        assert_eq!(domain.live_mappings(), 3 - waiting, "what could not be unmapped is still mapped");
+        assert_eq!(domain.live_mappings(), 3 - waiting, "mappings that could not be unmapped stay live");
         for mapping in &mappings[..waiting] {
             assert!(domain.backend().table.reach(mapping.iova()).is_some());
         }
-        // A map still works where the backend does, and gets none of them.
+        // Mapping still works, and gets none of their IOVAs.
         domain.backend_mut().fails_at = u32::MAX;
-        let fresh = domain.map(&mut buffer(0x2_0000, PAGE), lend, NOW).unwrap();
+        let fresh = domain.map(&mut buffer(0x2_0000, PAGE), request, NOW).unwrap();
         assert!(mappings.iter().all(|mapping| mapping.iova() != fresh.iova()));
         domain.flush(NOW).unwrap();
         assert_eq!(domain.waiting(), 0);
@@ -172,10 +172,10 @@ fn invalidations_that_never_complete_stop_unmapping_and_nothing_is_handed_out_tw
 }
 
 #[test]
-fn a_change_that_is_not_invalidated_is_tried_again_before_the_next_unmap() {
+fn a_failed_invalidation_of_a_change_is_retried_before_the_next_unmap() {
     let (mut domain, disk) = domain(Failing::at(3, false), Invalidation::Strict);
-    let lend = MapRequest::new(disk, Permission::ReadWrite);
-    let mapping = domain.map(&mut buffer(0, PAGE), lend, NOW).unwrap();
+    let request = MapRequest::new(disk, Permission::ReadWrite);
+    let mapping = domain.map(&mut buffer(0, PAGE), request, NOW).unwrap();
     let error = domain.set_attributes(mapping, Permission::Read, Hints::NONE, NOW).unwrap_err();
     assert!(matches!(error.trouble(), Trouble::NotInvalidated { .. }), "{error}");
     let reach = |domain: &Domain<Ranges, Failing>| domain.backend().table.reach(mapping.iova());
@@ -189,7 +189,7 @@ fn a_change_that_is_not_invalidated_is_tried_again_before_the_next_unmap() {
 }
 
 #[test]
-fn a_remap_that_fails_in_the_middle_leaves_no_old_page_in_reach() {
+fn a_remap_that_fails_halfway_leaves_no_stale_translation() {
     let (mut domain, disk) = domain(Failing::at(3, false), Invalidation::Strict);
     let mapping = domain.map(&mut buffer(0, 2 * PAGE), MapRequest::new(disk, Permission::Read), NOW).unwrap();
     let error = domain.remap(mapping, 0, &[HostPhys(0x9000), HostPhys(0x7000)], NOW).unwrap_err();
@@ -205,19 +205,19 @@ fn windows_last_from_the_unmap_to_the_end_of_the_invalidation() {
     let policy = Invalidation::Deferred { entries: 3, longest: Ticks(100) };
     let mut domain = Domain::new("nets", ranges(), table(), policy).unwrap();
     let net = domain.attach("net").unwrap();
-    let lend = MapRequest::new(net, Permission::Write);
+    let request = MapRequest::new(net, Permission::Write);
     let unmap_at = |domain: &mut Domain<_, _>, now| {
-        let mapping = domain.map(&mut buffer(0, PAGE), lend, Ticks(now)).unwrap();
+        let mapping = domain.map(&mut buffer(0, PAGE), request, Ticks(now)).unwrap();
         domain.unmap(mapping, Ticks(now)).unwrap();
         domain.waiting()
     };
     assert_eq!([10, 20].map(|now| unmap_at(&mut domain, now)), [1, 2]);
-    assert_eq!(unmap_at(&mut domain, 30), 0, "three may not wait");
+    assert_eq!(unmap_at(&mut domain, 30), 0, "the third entry fills the queue");
     assert_eq!((domain.windows().count(), domain.windows().longest), (3, Ticks(27)));
     assert_eq!(domain.windows().sum_ticks, 27 + 17 + 7);
     assert_eq!(unmap_at(&mut domain, 40), 1);
     domain.flush_due(Ticks(139)).unwrap();
-    assert_eq!(domain.waiting(), 1, "99 ticks are not too long");
+    assert_eq!(domain.waiting(), 1, "99 ticks are below the maximum");
     domain.flush_due(Ticks(140)).unwrap();
     assert_eq!((domain.waiting(), domain.windows().longest), (0, Ticks(107)));
     assert_eq!(domain.backend().counts().all, 2);
@@ -226,22 +226,22 @@ fn windows_last_from_the_unmap_to_the_end_of_the_invalidation() {
     let net = strict.attach("net").unwrap();
     let mapping = strict.map(&mut buffer(0, PAGE), MapRequest::new(net, Permission::Write), Ticks(5)).unwrap();
     strict.unmap(mapping, Ticks(50)).unwrap();
-    assert_eq!((strict.windows().count(), strict.windows().longest), (1, Ticks(7)), "what the invalidation took");
+    assert_eq!((strict.windows().count(), strict.windows().longest), (1, Ticks(7)), "the duration of the invalidation");
 }
 
 #[test]
-fn addresses_that_wait_are_invalidated_before_an_ask_is_refused() {
+fn pending_iovas_are_invalidated_before_a_request_is_refused() {
     let space = Space::between(Iova(0), Iova(16 * PAGE - 1), PAGE).unwrap();
     let policy = Invalidation::Deferred { entries: 100, longest: Ticks::NEVER };
     let mut domain = Domain::new("small", Ranges::new(space).unwrap(), PageTable::new(PAGE), policy).unwrap();
     let card = domain.attach("card").unwrap();
-    let lend = MapRequest::new(card, Permission::Read);
-    let map = |domain: &mut Domain<_, _>| domain.map(&mut buffer(0, PAGE), lend, Ticks(9));
+    let request = MapRequest::new(card, Permission::Read);
+    let map = |domain: &mut Domain<_, _>| domain.map(&mut buffer(0, PAGE), request, Ticks(9));
     let (first, _second) = (map(&mut domain).unwrap(), map(&mut domain).unwrap());
     let error = map(&mut domain).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "small: ranges has no IOVA for card: 4096 B in a row are wanted, 0 B are free, and the longest piece of them has 0 B; unmap something, or take a longer space"
+        "small: ranges has no IOVA for card: 4096 contiguous bytes requested; 0 B are free, the longest run is 0 B; unmap something, or use a larger space"
     );
     domain.unmap(first, Ticks(4)).unwrap();
     assert_eq!((domain.waiting(), domain.allocator().free_ranges()), (1, 0));
@@ -275,26 +275,26 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// A device reaches what is lent, where it is lent and as it is lent; what was unmapped only until it is
-    /// invalidated, and never by an address that is lent anew.
+    /// A device accesses exactly the mapped memory, at its IOVAs and with its attributes. It accesses unmapped memory
+    /// only until the invalidation, and never through an IOVA that is mapped anew.
     #[test]
-    fn a_device_reaches_what_is_lent_and_nothing_else(acts in acts(), deferred in any::<bool>()) {
+    fn a_device_accesses_exactly_the_mapped_memory(acts in acts(), deferred in any::<bool>()) {
         let policy = if deferred { Invalidation::Deferred { entries: 5, longest: Ticks(40) } } else { Invalidation::Strict };
         let space = Space::between(Iova(0), Iova(512 * PAGE - 1), PAGE).unwrap();
         let table = PageTable::<HostPhys>::new(PAGE);
         let mut domain = Domain::new("any", Ranges::new(space).unwrap(), table, policy).unwrap();
         let card = domain.attach("card").unwrap();
-        // Each with the memory of each of its pages.
+        // Each live mapping with the memory of each of its pages.
         let (mut live, mut ended): (Vec<(Mapping, Vec<u64>)>, Vec<Mapping>) = (Vec::new(), Vec::new());
         let mut now = 0;
         for act in acts {
             match act {
                 Act::Map { at, len_bytes, safe } => {
-                    let lend = MapRequest::new(card, Permission::Write).hints(if safe { Hints::SAFE } else { Hints::NONE });
+                    let request = MapRequest::new(card, Permission::Write).hints(if safe { Hints::SAFE } else { Hints::NONE });
                     let mut rest = buffer(at, len_bytes);
                     while !rest.is_empty() {
                         let before = rest;
-                        match domain.map(&mut rest, lend, Ticks(now)) {
+                        match domain.map(&mut rest, request, Ticks(now)) {
                             Ok(mapping) => {
                                 prop_assert_eq!(mapping.len_bytes(), before.len_bytes - rest.len_bytes);
                                 prop_assert!(!safe || mapping.attributes().is_safe());
@@ -348,7 +348,7 @@ proptest! {
                     let at = Iova((mapping.iova().0 & !(PAGE - 1)) + page * PAGE);
                     let there = domain.backend().translate(at);
                     prop_assert_eq!(there.map(|to| (to.memory, to.attributes)), Some((HostPhys(*memory), mapping.attributes())));
-                    prop_assert_eq!(domain.backend().reach(at), there, "an IOTLB has something else");
+                    prop_assert_eq!(domain.backend().reach(at), there, "the IOTLB holds another translation");
                     pages += 1;
                 }
             }
@@ -356,7 +356,7 @@ proptest! {
             prop_assert_eq!(domain.live_mappings(), live.len());
         }
         prop_assert_eq!(domain.close(Ticks(now)).is_err(), !live.is_empty());
-        prop_assert!(domain.windows().longest < Ticks(90), "no entry waits longer than it may and one call");
+        prop_assert!(domain.windows().longest < Ticks(90), "an entry is queued for at most the maximum plus one call");
         prop_assert_eq!((domain.backend().entries(), domain.allocator().free_ranges()), (0, 64));
         prop_assert!((0..512).all(|page| domain.backend().reach(Iova(page * PAGE)).is_none()));
     }

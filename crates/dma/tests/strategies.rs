@@ -1,4 +1,4 @@
-//! Every strategy against a map of its pages that anybody can read: what is out, what is free, what would fit.
+//! Every strategy against a simple model of its pages: which are allocated, which are free, and what would fit.
 
 use lanemark_dma::{
     AccessOrder, Align, AllocError, Ask, Buddy, Device, FreeList, IovaAllocator, IovaRange, MSI_WINDOW, Magazine, Pool,
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 const PAGE: u64 = 4096;
 
-/// Which pages of a space are out.
+/// The allocated pages of a space.
 struct Model {
     space: Space,
     first: u64,
@@ -30,7 +30,7 @@ impl Model {
         at == Some(&false) && self.space.contains(Iova(page * PAGE), PAGE)
     }
 
-    /// The lowest place where so many pages are free in a row, at a multiple of `align` pages.
+    /// The lowest run of `pages` free pages at a multiple of `align` pages.
     fn lowest(&self, pages: u64, align: u64) -> Option<u64> {
         let end = self.first + self.is_out.len() as u64;
         (self.first.next_multiple_of(align)..end)
@@ -44,7 +44,7 @@ impl Model {
 
     fn take(&mut self, range: IovaRange) {
         for page in range.at.0 / PAGE..=(range.at.0 + (range.len_bytes - 1)) / PAGE {
-            assert!(self.is_free(page), "{range}: page {page:#x} is out, reserved, or not in the space");
+            assert!(self.is_free(page), "{range}: page {page:#x} is allocated, reserved, or not in the space");
             self.is_out[(page - self.first) as usize] = true;
         }
     }
@@ -56,12 +56,12 @@ impl Model {
     }
 }
 
-/// What a strategy says is the longest piece it has can be had, and nothing longer.
+/// Checks that a request of `longest_bytes` succeeds and a longer one fails.
 fn is_longest(strategy: &mut dyn IovaAllocator, longest_bytes: u64) {
     let longer = strategy.alloc(Ask::bytes(Device(0), longest_bytes + 1));
     assert!(matches!(longer, Err(AllocError::Exhausted { .. } | AllocError::TooLong { .. })), "{longer:?}");
     if longest_bytes > 0 {
-        let longest = strategy.alloc(Ask::bytes(Device(0), longest_bytes)).expect("it is said to be free");
+        let longest = strategy.alloc(Ask::bytes(Device(0), longest_bytes)).expect("it is reported as free");
         strategy.free(Device(0), longest).unwrap();
     }
 }
@@ -79,22 +79,21 @@ fn acts(most_pages: u64, most_align_bits: u32) -> impl Strategy<Value = Vec<Act>
     prop::collection::vec(prop_oneof![3 => alloc, 2 => free], 1..200)
 }
 
-/// First and last byte of three spaces: around the window of interrupts, the end of all addresses, and one that begins
-/// and ends in the middle of whatever is aligned.
+/// First and last byte of three spaces: around the MSI window, up to the last address, and one with unaligned ends.
 const SPACES: [(u64, u64); 3] =
     [(0xfee0_0000 - 0x8_0000, 0xfef0_0000 + 0x8_0000), (u64::MAX - 0xf_ffff, u64::MAX), (0x10_3000, 0x1b_4fff)];
 
 fn space(which: usize) -> (Space, u64, u64) {
     let (first, last) = SPACES[which];
     let space = Space::between(Iova(first), Iova(last), PAGE).unwrap();
-    // Where the window is not in it, it takes nothing away; one page in the middle is always reserved.
+    // The MSI window is in the first space only; one page in the middle is always reserved.
     let middle = Iova(first + (last - first) / 3);
     let space = space.without(MSI_WINDOW).unwrap();
     (space.without(Region { name: "one byte", first: middle, last: middle }).unwrap(), first, last)
 }
 
-/// Plays `acts`: what is granted is free, in the space, long enough and aligned, and it is granted if and only if
-/// `shape` (pages and their alignment, for an ask of so many) fits somewhere.
+/// Plays `acts` and checks each grant: free, in the space, long enough and aligned. A request is granted if and only if
+/// `shape` (pages and their alignment for a request) fits somewhere.
 fn play(
     strategy: &mut dyn IovaAllocator,
     (which, lowest_first): (usize, bool),
@@ -111,14 +110,14 @@ fn play(
                 let fits = model.lowest(pages, align_pages);
                 match strategy.alloc(Ask { device: Device(0), len_bytes, align }) {
                     Ok(range) => {
-                        assert!(fits.is_some(), "{range} was granted, and nothing fits");
+                        assert!(fits.is_some(), "{range} was granted, but nothing fits");
                         assert!(range.len_bytes >= len_bytes && range.at.0 % align.bytes().max(PAGE) == 0, "{range}");
                         assert!(!lowest_first || fits == Some(range.at.0 / PAGE), "{range} is not the lowest");
                         model.take(range);
                         out.push(range);
                     }
                     Err(AllocError::Exhausted { free_bytes, longest_bytes, .. }) => {
-                        assert_eq!(fits, None, "refused, and it fits");
+                        assert_eq!(fits, None, "refused, but it fits");
                         assert!(free_bytes <= model.free_pages() * PAGE && longest_bytes <= free_bytes);
                         is_longest(strategy, longest_bytes);
                     }
@@ -144,7 +143,7 @@ fn play(
         count += 1;
     }
     let all: Vec<_> =
-        (0..count).map(|_| strategy.alloc(Ask::bytes(Device(0), 1)).expect("all has come back")).collect();
+        (0..count).map(|_| strategy.alloc(Ask::bytes(Device(0), 1)).expect("everything is free")).collect();
     assert!(matches!(strategy.alloc(Ask::bytes(Device(0), 1)), Err(AllocError::Exhausted { len_bytes: 1, .. })));
     for range in all {
         strategy.free(Device(0), range).unwrap();
@@ -155,29 +154,29 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn the_twin_grants_the_lowest_place_that_fits(which in 0..3_usize, acts in acts(40, 18)) {
+    fn the_free_list_grants_the_lowest_place_that_fits(which in 0..3_usize, acts in acts(40, 18)) {
         play(&mut FreeList::new(space(which).0), (which, true), acts, |pages, align| (pages, align));
     }
 
     #[test]
-    fn buddies_grant_a_power_of_two_wherever_one_is_free(which in 0..3_usize, acts in acts(40, 18)) {
+    fn the_buddy_allocator_grants_a_power_of_two_wherever_one_is_free(which in 0..3_usize, acts in acts(40, 18)) {
         let shape = |pages: u64, align: u64| (pages.next_power_of_two().max(align), pages.next_power_of_two().max(align));
         play(&mut Buddy::new(space(which).0), (which, false), acts, shape);
     }
 
     #[test]
-    fn magazines_lose_nothing_that_buddies_would_grant(
+    fn magazines_grant_whatever_the_buddy_allocator_would_grant(
         which in 0..3_usize, half in 1..4_usize, acts in acts(40, 18), other in acts(4, 12),
     ) {
         let shape = |pages: u64, align: u64| (pages.next_power_of_two().max(align), pages.next_power_of_two().max(align));
         let magazine = Magazine::of_halves(space(which).0, 2, half).unwrap();
-        // What the other core leaves in its magazines is found when it is needed.
+        // Pages in the other core's magazines are found when they are needed.
         play(&mut magazine.core(1).unwrap(), (which, false), other, shape);
         play(&mut magazine.core(0).unwrap(), (which, false), acts, shape);
     }
 
     #[test]
-    fn ranges_grant_the_lowest_range_that_is_free(which in 0..3_usize, bits in 0..5_u32, acts in acts(1, 18)) {
+    fn ranges_grant_the_lowest_free_range(which in 0..3_usize, bits in 0..5_u32, acts in acts(1, 18)) {
         let pages = 1_u64 << bits;
         let mut ranges = match Ranges::of_pages(space(which).0, pages) {
             Ok(ranges) => ranges,
@@ -194,10 +193,10 @@ proptest! {
     }
 
     #[test]
-    fn a_sequential_device_gets_pages_wherever_they_fit_in_ranges_of_its_own(acts in acts(8, 14)) {
+    fn a_sequential_device_gets_pages_wherever_they_fit_in_its_ranges(acts in acts(8, 14)) {
         let mut strategy = Sequential::new(Ranges::new(space(0).0).unwrap()).unwrap();
         strategy.set_order(Device(0), AccessOrder::Sequential).unwrap();
-        // Alone, it may have every range, so what fits in one is granted.
+        // It is the only device and may get every range, so whatever fits in a range is granted.
         let (space, first, last) = space(0);
         let mut model = Model::new(&space, first, last);
         let mut out: Vec<IovaRange> = Vec::new();
@@ -217,7 +216,7 @@ proptest! {
                             model.take(range);
                             out.push(range);
                         }
-                        Err(error) => prop_assert!(!fits, "refused, and it fits: {}", error),
+                        Err(error) => prop_assert!(!fits, "refused, but it fits: {}", error),
                     }
                 }
                 Act::Free(which) if !out.is_empty() => {
@@ -232,7 +231,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_not_out_is_refused_and_changes_nothing(at in 0..64_u64, pages in 1..10_u64, odd in 0..2_u64) {
+    fn freeing_what_is_not_allocated_is_refused_and_changes_nothing(at in 0..64_u64, pages in 1..10_u64, odd in 0..2_u64) {
         let space = || Space::between(Iova(0), Iova(64 * PAGE - 1), PAGE).unwrap();
         let gap = Region { name: "gap", first: Iova(16 * PAGE), last: Iova(24 * PAGE - 1) };
         let mut sequential = Sequential::new(Ranges::new(space().without(gap).unwrap()).unwrap()).unwrap();
@@ -268,7 +267,7 @@ fn wide() -> Space {
 }
 
 #[test]
-fn large_pages_come_aligned_from_every_strategy_that_has_them() {
+fn every_strategy_with_large_pages_aligns_them() {
     let mut strategies: [Box<dyn IovaAllocator>; 4] = [
         Box::new(FreeList::new(wide())),
         Box::new(Buddy::new(wide())),
@@ -287,7 +286,7 @@ fn large_pages_come_aligned_from_every_strategy_that_has_them() {
 }
 
 #[test]
-fn a_range_is_the_most_that_ranges_grant() {
+fn a_request_longer_than_a_range_is_refused_by_ranges() {
     let mut ranges = Ranges::new(wide()).unwrap();
     assert_eq!(ranges.alloc(ask(8 * PAGE)).unwrap().len_bytes, 8 * PAGE);
     let refused = ranges.alloc(ask(8 * PAGE + 1));
@@ -300,7 +299,7 @@ fn a_range_is_the_most_that_ranges_grant() {
 }
 
 #[test]
-fn as_long_as_256_ranges_are_out_no_two_share_an_entry_whatever_came_and_went() {
+fn up_to_256_allocated_ranges_never_share_an_iotlb_entry() {
     let mut ranges = Ranges::new(Space::of_device(32).unwrap()).unwrap().over_entries(256).unwrap();
     let entry = |range: IovaRange| range.at.0 >> 24;
     let mut out: Vec<_> = (0..256).map(|_| ranges.alloc(ask(1)).unwrap()).collect();
@@ -318,7 +317,7 @@ fn as_long_as_256_ranges_are_out_no_two_share_an_entry_whatever_came_and_went() 
 }
 
 #[test]
-fn a_ring_of_104_buffers_keeps_13_ranges_and_uses_their_pages_in_turn() {
+fn a_ring_of_104_buffers_keeps_13_ranges_and_reuses_their_pages_in_turn() {
     let mut strategy = Sequential::new(Ranges::new(wide()).unwrap()).unwrap();
     strategy.set_order(Device(1), AccessOrder::Sequential).unwrap();
     let of = |device| Ask::bytes(Device(device), PAGE);
@@ -329,25 +328,25 @@ fn a_ring_of_104_buffers_keeps_13_ranges_and_uses_their_pages_in_turn() {
         let slot = turn % 104;
         strategy.free(Device(1), ring[slot]).unwrap();
         let next = strategy.alloc(of(1)).unwrap();
-        assert_eq!(next.at, ring[slot].at, "the only page that is free");
+        assert_eq!(next.at, ring[slot].at, "the only free page");
         ring[slot] = next;
     }
     assert_eq!((strategy.purge(Device(1)), strategy.purge(Device(0))), (Purge::Matching, Purge::Entries));
-    // Another device's range is not the ring's, and a page of the ring is nobody else's.
+    // A range of another device is separate, and no other device may free a page of the ring.
     let other = strategy.alloc(of(0)).unwrap();
     assert_eq!(other.len_bytes, 8 * PAGE);
     assert!(strategy.free(Device(0), ring[0]).is_err());
     for page in ring {
         strategy.free(Device(1), page).unwrap();
     }
-    assert_eq!(strategy.kept_by(Device(1)), 13, "they stay the device's");
+    assert_eq!(strategy.kept_by(Device(1)), 13, "the device keeps its ranges");
     strategy.invalidate(Device(1));
     assert_eq!(strategy.kept_by(Device(1)), 0);
-    assert_eq!(strategy.alloc(of(0)).unwrap().at, Iova(0x8000), "until it is gone");
+    assert_eq!(strategy.alloc(of(0)).unwrap().at, Iova(0x8000), "free after the device is detached");
 }
 
 #[test]
-fn devices_beyond_the_last_and_ranges_of_more_than_64_pages_are_refused() {
+fn limits_on_devices_cores_and_pages_per_range_are_enforced() {
     let ranges = |pages| Ranges::of_pages(wide(), pages).unwrap();
     assert!(Sequential::new(ranges(64)).is_ok() && Sequential::new(ranges(128)).is_err());
     let mut strategy = Sequential::new(ranges(8)).unwrap();
@@ -362,7 +361,7 @@ fn devices_beyond_the_last_and_ranges_of_more_than_64_pages_are_refused() {
 }
 
 #[test]
-fn a_page_has_128_objects_of_32_bytes_and_not_one_more() {
+fn a_page_holds_exactly_128_objects_of_32_bytes() {
     let page = IovaRange { at: Iova(0x7000), len_bytes: PAGE };
     let mut pool = Pool::over(page, 32).unwrap();
     let objects: Vec<_> = (0..128).map(|_| pool.take().unwrap()).collect();
@@ -379,12 +378,12 @@ fn a_page_has_128_objects_of_32_bytes_and_not_one_more() {
     assert_eq!(
         Pool::over(IovaRange { at: Iova(0x7001), len_bytes: 64 }, 32).unwrap().free_objects(),
         1,
-        "whole objects"
+        "whole objects only"
     );
 }
 
 #[test]
-fn cores_that_run_at_once_never_hold_the_same_pages() {
+fn cores_that_run_concurrently_never_hold_the_same_page() {
     use std::sync::atomic::{AtomicBool, Ordering};
     const CORES: usize = 4;
     let (space, pages) = (Space::between(Iova(0), Iova(4096 * PAGE - 1), PAGE).unwrap(), 4096);
@@ -420,5 +419,5 @@ fn cores_that_run_at_once_never_hold_the_same_pages() {
         }
     });
     let mut core = magazine.core(0).unwrap();
-    assert_eq!(core.alloc(ask(pages * PAGE)).unwrap().len_bytes, pages * PAGE, "all of it is one block again");
+    assert_eq!(core.alloc(ask(pages * PAGE)).unwrap().len_bytes, pages * PAGE, "all blocks are merged again");
 }

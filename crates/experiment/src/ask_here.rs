@@ -1,6 +1,7 @@
 //! What of an experiment the machine this runs on is asked, as its file says it.
 
 use crate::figure::Wanted;
+use lanemark_method::Method;
 use serde::Deserialize;
 
 /// A question to the machine this runs on, which is another than the paper's.
@@ -38,8 +39,8 @@ pub enum How {
 pub struct Asking {
     /// By catalogue name.
     pub question: String,
-    /// The way, as records show it.
-    pub way: String,
+    /// The method, as records have it.
+    pub method: Method,
     /// Of how many bytes; of all that the question asks for if it is not said.
     pub size: Option<u64>,
     /// Which figure of the answer; a latency in ns if it is not said.
@@ -69,7 +70,7 @@ struct Written {
     name: Option<String>,
     published: Option<f64>,
     question: Option<String>,
-    way: Option<String>,
+    method: Option<Method>,
     size: Option<u64>,
     figure: Option<Wanted>,
     derive: Option<String>,
@@ -80,16 +81,16 @@ impl TryFrom<Written> for AskHere {
     type Error = String;
 
     fn try_from(written: Written) -> Result<AskHere, String> {
-        let Written { what, of, name, published, question, way, size, figure, derive, unit } = written;
-        let is_asked = way.is_some() || size.is_some() || figure.is_some();
-        let how = match (question, way, derive, unit) {
-            (Some(question), Some(way), None, None) => {
-                How::Ask(Asking { question, way, size, figure: figure.unwrap_or_default() })
+        let Written { what, of, name, published, question, method, size, figure, derive, unit } = written;
+        let is_asked = method.is_some() || size.is_some() || figure.is_some();
+        let how = match (question, method, derive, unit) {
+            (Some(question), Some(method), None, None) => {
+                How::Ask(Asking { question, method, size, figure: figure.unwrap_or_default() })
             }
             (None, _, Some(expression), unit) if !is_asked => How::Derive { expression, unit },
             _ => {
                 return Err(format!(
-                    "'{what}': needs question and way, with size and figure where they are wanted, or derive, with its unit"
+                    "'{what}': needs question and method, with size and figure where they are wanted, or derive, with its unit"
                 ));
             }
         };
@@ -106,22 +107,25 @@ mod tests {
     }
 
     #[test]
-    fn a_question_has_a_way_and_what_is_derived_has_neither() {
-        let How::Ask(asking) = read("question = \"q\"\nway = \"a\"").unwrap().how else { panic!() };
+    fn a_question_has_a_method_and_what_is_derived_has_neither() {
+        let How::Ask(asking) = read("question = \"q\"\nmethod = { kind = \"wake\", by = \"eventfd\" }").unwrap().how
+        else {
+            panic!()
+        };
         assert_eq!((asking.figure, asking.size), (Wanted::LatencyNs, None));
         let derived = read("derive = \"A/B\"\nunit = \"%\"").unwrap().how;
         assert_eq!(derived, How::Derive { expression: "A/B".to_owned(), unit: Some("%".to_owned()) });
         for wrong in [
             "",
             "question = \"q\"",
-            "way = \"a\"",
-            "question = \"q\"\nway = \"a\"\nunit = \"%\"",
-            "question = \"q\"\nway = \"a\"\nderive = \"A\"",
+            "method = { kind = \"wake\", by = \"eventfd\" }",
+            "question = \"q\"\nmethod = { kind = \"wake\", by = \"eventfd\" }\nunit = \"%\"",
+            "question = \"q\"\nmethod = { kind = \"wake\", by = \"eventfd\" }\nderive = \"A\"",
             "derive = \"A\"\nfigure = \"whole_run_s\"",
             "derive = \"A\"\nsize = 4",
         ] {
             let error = read(wrong).unwrap_err();
-            assert!(error.contains("'w': needs question and way"), "{wrong}: {error}");
+            assert!(error.contains("'w': needs question and method"), "{wrong}: {error}");
         }
         assert!(read("derive = \"A\"\nother = 1").unwrap_err().contains("unknown field"));
     }

@@ -1,12 +1,12 @@
 //! A figure's question, asked of the simulation and of the formula.
 
 use crate::figure::{Ask, Wanted};
-use lanemark_bench::{Axes, BenchError, Case, Cores, Effort, Question, Through};
-use lanemark_machine::LineSource;
+use lanemark_bench::{Axes, BenchError, Case, Cores, Effort, Question};
+use lanemark_config_space::{ConfigWrite, NoConfigWrite};
+use lanemark_method::{AccessPath, CoreAccess, Method};
 use lanemark_platform::{Origin, Platform};
 use lanemark_record::{Answer, Detail, Reach, Runs, Summary};
 use lanemark_runner::{Changes, OpenTarget, question};
-use lanemark_sim::{ConfigWrite, NoConfigWrite};
 
 /// What came out, in the figure's unit.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -51,6 +51,19 @@ fn with_numbers(platform: &Platform, wanted: &Ask) -> Result<Platform, String> {
     })
 }
 
+/// Which methods are asked: one, those of a kind, or those by which a core reaches memory.
+fn method_of(wanted: &Ask) -> Result<Box<dyn Fn(&Method) -> bool>, String> {
+    match (wanted.method.clone(), wanted.kind, wanted.path) {
+        (Some(method), None, None) => Ok(Box::new(move |other| *other == method)),
+        (None, Some(kind), None) => Ok(Box::new(move |other| other.kind() == kind)),
+        (None, None, path) => {
+            let wanted = path.unwrap_or(AccessPath::Pointer);
+            Ok(Box::new(move |other| matches!(other, Method::Core(CoreAccess { path, .. }) if *path == wanted)))
+        }
+        _ => Err(format!("{}: give one of method, kind and path", wanted.question)),
+    }
+}
+
 fn case(target: &OpenTarget, wanted: &Ask, size: Option<u64>) -> Result<(&'static Question, Case, Effort), String> {
     let question = question(&wanted.question).map_err(|error| error.to_string())?;
     let fence = match wanted.fence.as_deref() {
@@ -58,39 +71,14 @@ fn case(target: &OpenTarget, wanted: &Ask, size: Option<u64>) -> Result<(&'stati
         Some("none") => Some(vec![None]),
         Some(name) => Some(vec![Some(name.parse().map_err(|error: lanemark_machine::UnknownName| error.to_string())?)]),
     };
-    let one = |text: Option<String>| text.map(|text| vec![text]);
-    let through = match wanted.through.as_deref() {
-        None | Some("user") => Through::User,
-        Some("driver") => Through::Driver,
-        Some("poll") => Through::Poll,
-        Some("mmap") => Through::Mmap,
-        Some("dma") => Through::Dma { window: 0, outstanding: None },
-        Some("loads") => Through::Loads,
-        // Who asks a device and is told of the end is named as records name it.
-        Some(other) if other.starts_with("dma_") => Through::Dma { window: 0, outstanding: None },
-        // A core's load, by who has the line.
-        Some(other) => Through::LoadFrom(LineSource::named(other).ok_or_else(|| {
-            let line_sources = LineSource::ALL.map(LineSource::name).join(", ");
-            format!("'{other}' is no way through: user, driver, poll, mmap, loads, dma, dma_..., {line_sources}")
-        })?),
-    };
-    let is_dma = |through: Through| matches!(through, Through::Dma { .. });
+    let is_wanted = method_of(wanted)?;
     let size = size.or(wanted.size);
+    let is_by_driver = matches!(wanted.path, Some(AccessPath::Driver | AccessPath::DriverPoll | AccessPath::Mmap));
     let axes = Axes {
         // The usual cases of a driver question include the sizes that figures are given for.
-        sizes: if wanted.way.is_some() || matches!(through, Through::User | Through::Loads) || is_dma(through) {
-            size.map(|size| vec![size])
-        } else {
-            None
-        },
-        memory_types: one(wanted.memory_type.clone())
-            .map(|names| names.iter().map(|name| name.parse()).collect::<Result<_, _>>())
-            .transpose()
-            .map_err(|error: lanemark_units::UnknownMemoryType| error.to_string())?,
-        accesses: one(wanted.access.clone())
-            .map(|names| names.iter().map(|name| name.parse()).collect::<Result<_, _>>())
-            .transpose()
-            .map_err(|error: lanemark_machine::UnknownName| error.to_string())?,
+        sizes: if is_by_driver { None } else { size.map(|size| vec![size]) },
+        memory_types: wanted.memory_type.map(|memory_type| vec![memory_type]),
+        accesses: wanted.access.map(|access| vec![access]),
         fences: fence,
         alignments: None,
         region: wanted.region.clone(),
@@ -105,12 +93,7 @@ fn case(target: &OpenTarget, wanted: &Ask, size: Option<u64>) -> Result<(&'stati
         // Virtual cores are alike.
         cores: Some(Cores::These(vec![0])),
     };
-    let is_asked = |case: &Case| wanted.through.as_deref().is_some_and(|named| case.way().through == named);
-    let is_wanted = |case: &Case| match &wanted.way {
-        Some(way) => case.way().to_string() == *way,
-        None => case.through == through || is_asked(case),
-    };
-    let fits = |case: &Case| is_wanted(case) && size.is_none_or(|size| case.size == size);
+    let fits = |case: &Case| is_wanted(&case.method) && size.is_none_or(|size| case.size == size);
     let case = target.one_case(question, &axes, fits).map_err(|error| error.to_string())?;
     let passes = wanted.passes.map(|passes| match wanted.at_most_bytes {
         Some(most) => passes.min((most / case.size.max(1)).max(1)),

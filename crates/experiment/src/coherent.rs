@@ -1,7 +1,7 @@
-//! What a paper says of a machine whose caches see what devices do: rules, counts, and pictures.
+//! Rules, counts and pictures of a paper about coherent I/O.
 //!
-//! [`rules`] and [`counts`] look at bytes, entries and transactions of the coherent board, which lends memory by the
-//! library; [`streams`] and [`server`] are what the pictures are drawn from.
+//! [`rules`] and [`counts`] check bytes, entries and bus transactions of the coherent board, with memory mapped by
+//! `lanemark-dma`. [`streams`] and [`server`] compute the data of the [`pictures`].
 
 mod counts;
 mod mapped_board;
@@ -15,7 +15,7 @@ pub(crate) use pictures::picture;
 
 use std::fmt::Display;
 
-/// An error of another room, in its own words.
-fn told(error: impl Display) -> String {
+/// An error of another crate, as text.
+fn as_text(error: impl Display) -> String {
     error.to_string()
 }

@@ -1,18 +1,17 @@
-//! Arithmetic over figures: `0.5*(T5 + 3)`, `T7/T16:remote`.
+//! Arithmetic expressions over figures: `0.5*(T5 + 3)`, `T7/T16:remote`.
 
-/// The value of `text`, with IDs looked up by `value`.
+/// Evaluates `text`, with the values of IDs from `value`.
 ///
-/// Numbers, IDs (a letter, then letters, digits, `:` or `-` within the ID when no space stands before it),
-/// `+ - * /`, parentheses.
+/// An expression consists of numbers, IDs (a letter, then letters, digits and `:`), `+ - * /` and parentheses.
 ///
 /// # Errors
-/// What is wrong and where, or which ID has no value.
+/// The position of a syntax error, the ID without a value, or a division by zero.
 pub(crate) fn evaluate(text: &str, value: &dyn Fn(&str) -> Option<f64>) -> Result<f64, String> {
     let mut parser = Parser { text, at: 0, value };
     let result = parser.sum()?;
     parser.skip_spaces();
     if parser.at < text.len() {
-        return Err(format!("'{}' is not understood in '{text}'", &text[parser.at..]));
+        return Err(format!("syntax error at '{}' in '{text}'", &text[parser.at..]));
     }
     if result.is_finite() { Ok(result) } else { Err(format!("'{text}' divides by zero")) }
 }
@@ -99,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn products_bind_closer_than_sums_and_parentheses_closest() {
+    fn operators_have_the_usual_precedence() {
         for (text, result) in [("1+2*3", 7.0), ("(1+2)*3", 9.0), ("8/4/2", 1.0), ("5-2-1", 2.0), ("3 * T5", 1323.0)] {
             assert_eq!(evaluate(text, &value), Ok(result), "{text}");
         }
@@ -107,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_refused() {
+    fn invalid_expressions_are_rejected() {
         for text in ["", "1+", "(1", "T6", "1 2", "1/0", "2)"] {
             assert!(evaluate(text, &value).is_err(), "{text}");
         }

@@ -1,42 +1,44 @@
-//! The files of an experiment, read and checked.
+//! Reading and checking the files of an experiment.
 
 use crate::ask_here::AskHere;
+use lanemark_method::{Access, AccessPath, Method, MethodKind};
 use lanemark_record::Class;
+use lanemark_units::MemoryType;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// Why an experiment cannot be run.
+/// Reasons why an experiment cannot be run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExperimentError {
-    /// A file of it is wrong.
+    /// A file of the experiment is invalid.
     #[error("experiments/{paper}/{file}: {message}")]
     File {
-        /// Which experiment.
+        /// Name of the experiment.
         paper: String,
-        /// Which file.
+        /// Name of the file.
         file: &'static str,
-        /// What is wrong.
+        /// The problem.
         message: String,
     },
-    /// A figure could not be asked for.
+    /// A figure could not be computed.
     #[error("experiments/{paper}: {id}: {message}")]
     Figure {
-        /// Which experiment.
+        /// Name of the experiment.
         paper: String,
-        /// Which figure.
+        /// ID of the figure.
         id: String,
-        /// What went wrong.
+        /// The problem.
         message: String,
     },
-    /// Whoever watched it had enough.
+    /// The run was interrupted.
     #[error("experiments/{paper}: stopped after {done} of {of} figures")]
     Stopped {
-        /// Which experiment.
+        /// Name of the experiment.
         paper: String,
-        /// Figures that were asked for.
+        /// Number of finished figures.
         done: usize,
-        /// All of them.
+        /// Number of all figures.
         of: usize,
     },
 }
@@ -45,155 +47,157 @@ pub enum ExperimentError {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
-    /// What the paper is.
+    /// Title of the paper.
     pub title: String,
-    /// The platform its figures are asked of; absent where none has a question, and its machine is a board of its own.
+    /// The platform of its figures; absent if the machine is not a platform file and no figure has a question.
     pub platform: Option<String>,
-    /// Which machine that is, in words.
+    /// The machine in words, where there is no platform.
     pub machine: Option<String>,
-    /// Its figures, in the order of the paper.
+    /// The figures, in the order of the paper.
     #[serde(rename = "figure")]
     pub figures: Vec<Figure>,
-    /// Tables of many figures that differ by size only.
+    /// Columns of tables, whose figures differ in size only.
     #[serde(default, rename = "column")]
     pub columns: Vec<Column>,
-    /// Wanted agreement over sets of figures.
+    /// Required agreement over sets of figures.
     #[serde(default, rename = "bound")]
     pub bounds: Vec<WantedBound>,
-    /// Parameters that were fitted, and to what.
+    /// Fitted parameters, with the figures that they are fitted to.
     #[serde(default, rename = "fit")]
     pub fits: Vec<FitSpec>,
-    /// What the paper argues in words, as pictures, by name.
+    /// Names of pictures for arguments that the paper makes in words.
     #[serde(default)]
     pub pictures: Vec<String>,
-    /// What was published, by ID.
+    /// Published values, by ID.
     #[serde(skip)]
     pub published: BTreeMap<String, Published>,
 }
 
-/// One figure and how it is asked for; exactly one of `ask`, `measure`, `derive`, `rules`, `later` and `given` says how.
+/// A figure and its source: exactly one of `ask`, `measure`, `derive`, `rules`, `later` and `given`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
-    /// Its ID.
+    /// ID of the figure.
     pub id: String,
-    /// Whether it counts.
+    /// Class: given, fitted or predicted.
     pub class: Class,
-    /// How far ours may be from theirs; absent if it is only listed.
+    /// Largest difference from the published value, in percent; absent for a figure that is only listed.
     pub tolerance_percent: Option<f64>,
-    /// The text contradicts itself or carries an error: listed with what is known, not judged.
+    /// The published text contradicts itself or contains an error: the figure is listed and not judged.
     #[serde(default)]
     pub sic: bool,
-    /// Outside its tolerance, and `DEVIATIONS.md` says why.
+    /// The figure is outside its tolerance, and `DEVIATIONS.md` gives the reason.
     #[serde(default)]
     pub known_gap: bool,
-    /// What a reader should know.
+    /// Remark for readers.
     #[serde(default)]
     pub note: String,
-    /// A question.
+    /// A question to run.
     pub ask: Option<Ask>,
-    /// A number that is counted on a board, by name.
+    /// Name of a number that is counted on a board.
     pub measure: Option<String>,
     /// Arithmetic over other figures.
     pub derive: Option<String>,
-    /// Rules that must hold, by name.
+    /// Names of rules that must hold.
     #[serde(default)]
     pub rules: Vec<String>,
-    /// What is missing before it can be asked.
+    /// Reason why the figure cannot be computed yet.
     pub later: Option<String>,
-    /// It is an input, and stands in the platform or in what is derived from it.
+    /// The figure is an input, part of the platform or of derived figures.
     #[serde(default)]
     pub given: bool,
-    /// What the machine this runs on can be asked about the same thing.
+    /// Equivalent questions for this machine.
     #[serde(default)]
     pub here: Vec<AskHere>,
 }
 
-/// One column of a table: the same way at every size, figures called `ID:column:size`.
+/// A column of a table: the same question at every size, with figures named `ID:column:size`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Column {
-    /// The ID up to the size: `F1:burst`.
+    /// The ID without the size: `F1:burst`.
     pub id: String,
-    /// The question, asked at the size of each row.
+    /// The question, run at the size of each row.
     pub ask: Ask,
-    /// How far ours may be from theirs.
+    /// Largest difference from the published value, in percent.
     pub tolerance_percent: Option<f64>,
-    /// Sizes whose cell a parameter was fitted to.
+    /// Sizes of the cells that a parameter is fitted to.
     #[serde(default)]
     pub fitted_sizes: Vec<u64>,
-    /// Sizes that lie outside the tolerance, and `DEVIATIONS.md` says why.
+    /// Sizes outside the tolerance, explained in `DEVIATIONS.md`.
     #[serde(default)]
     pub known_gap_sizes: Vec<u64>,
 }
 
-/// A question with its variant and the figure that is wanted of its answer.
+/// A question, its case, and the figure to take from its answer.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ask {
-    /// By catalogue name.
+    /// Name in the catalogue of questions.
     pub question: String,
-    /// The way as records show it in words, where there is one instead of what follows.
-    pub way: Option<String>,
-    /// Load or store is the question's; this is the instruction.
-    pub access: Option<String>,
+    /// The whole method, as records have it.
+    pub method: Option<Method>,
+    /// Kind of the method, instead of the whole method.
+    pub kind: Option<MethodKind>,
+    /// Path of a core's accesses, instead of both; a pointer by default.
+    pub path: Option<AccessPath>,
+    /// The instruction; the question decides between load and store.
+    pub access: Option<Access>,
     /// The memory type.
-    pub memory_type: Option<String>,
+    pub memory_type: Option<MemoryType>,
     /// The fence, or `none`.
     pub fence: Option<String>,
-    /// `user`, `driver`, `poll`, `mmap`, `loads` or `dma`; or, where a core asks a device, what records call it: `dma_uc_call_flag`.
-    pub through: Option<String>,
-    /// The region, by name.
+    /// Name of the region.
     pub region: Option<String>,
-    /// Who moves bytes where: `["0:host", "1:host"]`.
+    /// Sources and destinations of DMA: `["0:host", "1:host"]`.
     pub flows: Option<Vec<String>>,
-    /// Numbers of the platform that are others for this figure, by their paths.
+    /// Platform keys that are changed for this figure, with their values.
     #[serde(default)]
     pub with: BTreeMap<String, f64>,
-    /// Writes to registers of its ports before, as `--setpci` takes them.
+    /// Writes to registers of ports before the run, in the format of `--setpci`.
     #[serde(default)]
     pub setpci: Vec<String>,
-    /// Bytes; for columns the row's size.
+    /// Size in bytes; for columns the size of the row.
     pub size: Option<u64>,
-    /// Passes between two time stamps.
+    /// Iterations between two time stamps.
     pub passes: Option<u64>,
-    /// Fewer passes where all together would move more than this.
+    /// Most bytes of all iterations together; larger sizes run fewer iterations.
     pub at_most_bytes: Option<u64>,
-    /// Which figure of the answer.
+    /// The figure of the answer to use.
     pub figure: Wanted,
 }
 
-/// Which figure of an answer.
+/// Selection of a figure of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wanted {
     /// Median latency, cost or overhead in ns.
     #[default]
     LatencyNs,
-    /// The same in us.
+    /// Median latency, cost or overhead in us.
     LatencyUs,
-    /// The same in ms.
+    /// Median latency, cost or overhead in ms.
     LatencyMs,
-    /// The same in s.
+    /// Median latency, cost or overhead in s.
     LatencyS,
-    /// From p1 to p99 of the latency in ns: how far samples lie apart.
+    /// Spread of the latency from p1 to p99, in ns.
     SpreadNs,
-    /// What a whole run of copies takes in s, by those that were made.
+    /// Time of a whole run of copies in s, extrapolated from the copies that were made.
     WholeRunS,
-    /// The same of the run that took longest.
+    /// Time of the longest run of copies in s, extrapolated in the same way.
     WorstRunS,
     /// Median issue rate in GB/s.
     IssueGbPerS,
     /// Median delivered rate in GB/s.
     DeliveredGbPerS,
-    /// The same in MiB/s.
+    /// Median delivered rate in MiB/s.
     DeliveredMibPerS,
-    /// Of several flows at once, the mean rate of one while all go, in MiB/s.
+    /// Mean rate of one of several concurrent flows, in MiB/s.
     FlowMibPerS,
 }
 
 impl Wanted {
-    /// Its unit, as `published.csv` writes it.
+    /// Unit of the figure, as in `published.csv`.
     #[must_use]
     pub const fn unit(self) -> &'static str {
         match self {
@@ -206,7 +210,7 @@ impl Wanted {
         }
     }
 
-    /// Whether of two answers the first is the better one: the less time, the more bytes a second.
+    /// Whether `one` is better than `than`: a shorter time, or a higher rate.
     pub(crate) fn is_better(self, one: f64, than: f64) -> bool {
         match self {
             Wanted::IssueGbPerS | Wanted::DeliveredGbPerS | Wanted::DeliveredMibPerS | Wanted::FlowMibPerS => {
@@ -223,49 +227,49 @@ impl Wanted {
     }
 }
 
-/// Wanted agreement over a set of figures.
+/// Required agreement over a set of figures.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WantedBound {
-    /// What it is about.
+    /// Name of the set, for people.
     pub name: String,
-    /// IDs; a trailing `*` stands for any ending.
+    /// IDs; a trailing `*` matches any ending.
     pub rows: Vec<String>,
-    /// `median` or `worst`.
+    /// Statistic of the errors: `median` or `worst`.
     pub statistic: Statistic,
-    /// At most this, in percent.
+    /// Largest allowed value of the statistic, in percent.
     pub wanted_percent: f64,
 }
 
-/// Which statistic of absolute errors.
+/// Statistic of absolute errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Statistic {
-    /// The middle one.
+    /// Median.
     Median,
-    /// The largest.
+    /// Largest.
     Worst,
 }
 
-/// Parameters fitted together.
+/// Parameters that are fitted together.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FitSpec {
     /// Keys of the platform, such as `root_complex.core_round_trip_ns`, with bounds.
     pub parameters: Vec<FitParameter>,
-    /// IDs of the figures they are fitted to.
+    /// IDs of the figures that they are fitted to.
     pub to: Vec<String>,
 }
 
-/// One of them.
+/// A fitted parameter.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FitParameter {
-    /// The key.
+    /// Key of the platform.
     pub key: String,
-    /// The least it may be.
+    /// Lower bound.
     pub low: f64,
-    /// The most it may be.
+    /// Upper bound.
     pub high: f64,
 }
 
@@ -273,21 +277,21 @@ pub struct FitParameter {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// The figure's ID.
+    /// ID of the figure.
     pub id: String,
-    /// What it says.
+    /// Description of the figure.
     pub what: String,
     /// The value as printed; empty for rules.
     #[serde(rename = "published")]
     pub printed: Option<f64>,
-    /// The value to compare with where the printed one is known to be wrong.
+    /// The value to compare with, where the printed one is known to be wrong.
     pub corrected: Option<f64>,
-    /// Of both.
+    /// Unit of both values.
     pub unit: String,
 }
 
 impl Published {
-    /// What ours is held against.
+    /// The value to compare with.
     #[must_use]
     pub fn target(&self) -> Option<f64> {
         self.corrected.or(self.printed)
@@ -298,7 +302,7 @@ impl Experiment {
     /// Reads an experiment from its two files.
     ///
     /// # Errors
-    /// [`ExperimentError::File`] for what is malformed, unknown, missing or twice there.
+    /// [`ExperimentError::File`] for malformed, unknown, missing or duplicate entries.
     pub fn read(paper: &str, experiment: &str, published: &str) -> Result<Experiment, ExperimentError> {
         let wrong = |file, message: String| ExperimentError::File { paper: paper.to_owned(), file, message };
         let toml = |message| wrong("experiment.toml", message);
@@ -307,41 +311,41 @@ impl Experiment {
         for row in csv::Reader::from_reader(published.as_bytes()).deserialize() {
             let row: Published = row.map_err(|error: csv::Error| csv(error.to_string()))?;
             if let Some(twice) = read.published.insert(row.id.clone(), row) {
-                return Err(csv(format!("{} stands twice", twice.id)));
+                return Err(csv(format!("{} is listed twice", twice.id)));
             }
         }
         for figure in &read.figures {
             if !read.published.contains_key(&figure.id) {
-                return Err(csv(format!("{} is in experiment.toml and not here", figure.id)));
+                return Err(csv(format!("{} is in experiment.toml but has no row here", figure.id)));
             }
-            let ways = usize::from(figure.ask.is_some())
+            let sources = usize::from(figure.ask.is_some())
                 + usize::from(figure.measure.is_some())
                 + usize::from(figure.derive.is_some())
                 + usize::from(!figure.rules.is_empty())
                 + usize::from(figure.later.is_some())
                 + usize::from(figure.given);
-            if ways != 1 {
+            if sources != 1 {
                 let message = format!(
-                    "{}: needs exactly one of ask, measure, derive, rules, later, given; has {ways}",
+                    "{}: needs exactly one of ask, measure, derive, rules, later, given, but has {sources}",
                     figure.id
                 );
                 return Err(toml(message));
             }
         }
         if read.platform.is_some() == read.machine.is_some() {
-            return Err(toml("needs exactly one of platform and machine".to_owned()));
+            return Err(toml("needs exactly one of the keys platform and machine".to_owned()));
         }
         for id in read.published.keys() {
             let in_column = read.columns.iter().any(|column| size_of(&column.id, id).is_some());
             if !in_column && !read.figures.iter().any(|figure| figure.id == *id) {
-                return Err(toml(format!("{id} is published and nobody asks for it")));
+                return Err(toml(format!("{id} is in published.csv but has no [[figure]] or [[column]]")));
             }
         }
         Ok(read)
     }
 }
 
-/// The size of a cell `ID:column:size` of this column.
+/// The size of the cell `id` (`ID:column:size`) of `column`; `None` if it is in another column.
 pub(crate) fn size_of(column: &str, id: &str) -> Option<u64> {
     id.strip_prefix(column)?.strip_prefix(':')?.parse().ok()
 }
@@ -352,7 +356,7 @@ mod tests {
     use crate::paper::PAPERS;
 
     #[test]
-    fn every_experiment_is_read() {
+    fn every_experiment_is_valid() {
         for paper in PAPERS {
             Experiment::read(paper.name, paper.experiment, paper.published).unwrap_or_else(|error| panic!("{error}"));
         }
@@ -363,17 +367,17 @@ mod tests {
     const PUBLISHED: &str = "id,what,published,corrected,unit\nA,a,1,,ns\n";
 
     #[test]
-    fn a_figure_without_a_published_row_and_a_row_without_a_figure_are_refused() {
+    fn figures_and_published_rows_must_match() {
         assert!(Experiment::read("x", EXPERIMENT, PUBLISHED).is_ok());
         let error =
             |experiment: &str, published: &str| Experiment::read("x", experiment, published).unwrap_err().to_string();
         assert!(error(EXPERIMENT, "id,what,published,corrected,unit\n").contains("published.csv: A"));
-        assert!(error(EXPERIMENT, &format!("{PUBLISHED}B,b,1,,ns\n")).contains("B is published and nobody asks"));
-        assert!(error(EXPERIMENT, &format!("{PUBLISHED}A,b,1,,ns\n")).contains("A stands twice"));
+        assert!(error(EXPERIMENT, &format!("{PUBLISHED}B,b,1,,ns\n")).contains("B is in published.csv but has no"));
+        assert!(error(EXPERIMENT, &format!("{PUBLISHED}A,b,1,,ns\n")).contains("A is listed twice"));
     }
 
     #[test]
-    fn a_figure_with_two_ways_or_none_is_refused() {
+    fn a_figure_needs_exactly_one_source() {
         let two = EXPERIMENT.replace("given = true", "given = true\nderive = \"1\"");
         let none = EXPERIMENT.replace("given = true", "");
         for text in [two, none] {

@@ -1,11 +1,11 @@
-//! Which parameters of a platform were fitted to which figures, as problems that somebody can solve.
+//! The fits of a paper, as least-squares problems.
 
 use crate::asked::simulated;
 use crate::figure::{Ask, Experiment, ExperimentError, FitSpec, size_of};
 use crate::paper::Paper;
 use lanemark_platform::{Origin, Platform, preset};
 
-/// One set of parameters that are fitted together.
+/// A set of parameters that are fitted together, with the figures that they are fitted to.
 #[derive(Clone, Debug)]
 pub struct Fitting {
     platform: Platform,
@@ -16,7 +16,7 @@ pub struct Fitting {
 /// The fits of a paper.
 ///
 /// # Errors
-/// [`ExperimentError`] if its files are wrong or a fit names a figure that cannot be asked for.
+/// [`ExperimentError`] if a file is invalid, or a fit names a figure without a question or a value.
 pub fn fittings(paper: &Paper) -> Result<Vec<Fitting>, ExperimentError> {
     let experiment = Experiment::read(paper.name, paper.experiment, paper.published)?;
     let Some(platform) = platform_of(paper.name, &experiment)? else { return Ok(Vec::new()) };
@@ -27,7 +27,7 @@ pub fn fittings(paper: &Paper) -> Result<Vec<Fitting>, ExperimentError> {
     fits.collect()
 }
 
-/// The platform of an experiment that has one.
+/// The platform of an experiment; `None` if it has none.
 pub(crate) fn platform_of(paper: &str, experiment: &Experiment) -> Result<Option<Platform>, ExperimentError> {
     let wrong = |message: String| ExperimentError::File { paper: paper.to_owned(), file: "experiment.toml", message };
     let Some(name) = &experiment.platform else { return Ok(None) };
@@ -50,13 +50,13 @@ fn datum(paper: &str, experiment: &Experiment, id: &str) -> Result<(Ask, Option<
         _ => Err(ExperimentError::Figure {
             paper: paper.to_owned(),
             id: id.to_owned(),
-            message: "a fit needs a figure with a value and a question".to_owned(),
+            message: "a fit needs a figure with a published value and a question".to_owned(),
         }),
     }
 }
 
 impl Fitting {
-    /// Key, value in the platform now, least and most of each parameter.
+    /// Key, present value in the platform, lower and upper bound of each parameter.
     #[must_use]
     pub fn parameters(&self) -> Vec<(String, f64, f64, f64)> {
         self.spec
@@ -69,23 +69,24 @@ impl Fitting {
             .collect()
     }
 
-    /// IDs of the figures they are fitted to.
+    /// IDs of the figures that the parameters are fitted to.
     #[must_use]
     pub fn data(&self) -> &[String] {
         &self.spec.to
     }
 
-    /// The platform they belong to.
+    /// The platform of the parameters.
     #[must_use]
     pub fn platform(&self) -> &Platform {
         &self.platform
     }
 
-    /// The natural logarithm of simulated over published, for each figure, with these values: twice too
-    /// much weighs as heavily as half of it, which the plain relative error does not do.
+    /// The natural logarithm of simulated over published value of each figure, for parameter values `values`.
+    ///
+    /// A factor of two too high then has the same weight as a factor of two too low, unlike a relative error.
     ///
     /// # Errors
-    /// What the platform or the simulation says against the values.
+    /// The error of the platform or the simulation for these values.
     pub fn residuals(&self, values: &[f64]) -> Result<Vec<f64>, String> {
         let mut platform = self.platform.clone();
         for (parameter, value) in self.spec.parameters.iter().zip(values) {

@@ -113,7 +113,7 @@ fn asked(facts: &Facts) -> String {
 
 /// What there is to say to one figure.
 struct Found {
-    way: String,
+    method: String,
     value: Option<f64>,
     ends: Option<[f64; 2]>,
     unit: String,
@@ -128,7 +128,7 @@ impl Found {
             id: id.to_owned(),
             what: wanted.what.clone(),
             asked,
-            way: self.way,
+            method: self.method,
             published: wanted.published.or(published),
             here: self.value,
             from,
@@ -148,7 +148,7 @@ fn derived(expression: &str, unit: String, said: &Said, before: &Before) -> Foun
         None => said.values.get(name).copied(),
     };
     let result = evaluate(expression, &value);
-    let way = match other {
+    let method = match other {
         Some(other) => format!("{expression}, the other being {}", other.machine),
         None => expression.to_owned(),
     };
@@ -156,7 +156,7 @@ fn derived(expression: &str, unit: String, said: &Said, before: &Before) -> Foun
         Ok(value) => (Some(value), String::new()),
         Err(because) => (None, because),
     };
-    Found { way, value, ends: None, unit, because }
+    Found { method, value, ends: None, unit, because }
 }
 
 /// What was said from one core, or without one, or why nothing was.
@@ -169,10 +169,10 @@ struct Answers<'a> {
 }
 
 impl Answers<'_> {
-    /// The best of the cases that are of this way.
+    /// The best of the cases that are of this method.
     fn found(&mut self, asking: &Asking) -> Result<Found, String> {
         let mut found = Found {
-            way: format!("{}: {}", asking.question, asking.way),
+            method: format!("{}: {}", asking.question, asking.method),
             value: None,
             ends: None,
             unit: asking.figure.unit().to_owned(),
@@ -197,7 +197,7 @@ impl Answers<'_> {
             }
         }
         if let Some(Caller::Core(core)) = best {
-            found.way = format!("{}, core {core}", found.way);
+            found.method = format!("{}, core {core}", found.method);
         }
         if found.value.is_some() {
             found.because.clear();
@@ -209,7 +209,7 @@ impl Answers<'_> {
 
     fn to(&mut self, asking: &Asking) -> Result<&[Answered], String> {
         let is_same =
-            |one: &Asking| (&one.question, &one.way, one.size) == (&asking.question, &asking.way, asking.size);
+            |one: &Asking| (&one.question, &one.method, one.size) == (&asking.question, &asking.method, asking.size);
         let known = self.all.iter().position(|(one, _)| is_same(one));
         let place = if let Some(place) = known {
             place
@@ -222,11 +222,11 @@ impl Answers<'_> {
     }
 
     fn ask(&mut self, asking: &Asking) -> Result<Vec<Answered>, String> {
-        let Asking { question: name, way, size, .. } = asking;
+        let Asking { question: name, method, size, .. } = asking;
         let question = question(name).map_err(|error| error.to_string())?;
         let axes = Axes { sizes: size.map(|size| vec![size]), ..Axes::default() };
         let cases = (question.cases)(self.machine.facts(), &axes);
-        let cases: Vec<Case> = cases.into_iter().filter(|case| case.way().to_string() == *way).collect();
+        let cases: Vec<Case> = cases.into_iter().filter(|case| case.method == *method).collect();
         let answers = ask_together(question, self.machine, &cases, &Effort::default(), &mut |_| true);
         let answered = |(case, answer): (&Case, Result<Answer, BenchError>)| {
             let answer = answer.map_err(|error| error.to_string());
@@ -368,8 +368,8 @@ mod tests {
         }
     }
 
-    const LAUNCH: &str = "of = \"runtimes\", question = \"launch_latency\", way = \"launch, told by finish\"";
-    const COPIES: &str = "of = \"runtimes\", question = \"many_small_few_large\", way = \"to device by runtime, told by event\", size = 80000";
+    const LAUNCH: &str = "of = \"runtimes\", question = \"launch_latency\", method = { kind = \"launch\", kernels = 1, wait = \"finish\" }";
+    const COPIES: &str = "of = \"runtimes\", question = \"many_small_few_large\", method = { kind = \"runtime_copy\", direction = \"to_device\", wait = \"event\", allocation = \"buffer\" }, size = 80000";
 
     /// What the last machine says to these rows of a figure, the others having been asked before.
     fn said(lines: &[String], machines: &mut [Runtime]) -> Vec<Here> {
@@ -394,8 +394,8 @@ mod tests {
         let plans = std::mem::take(&mut machines[0].plans);
         let rows = said(&[LAUNCH.to_owned(), format!("{LAUNCH}, figure = \"spread_ns\"")], &mut machines);
         assert_eq!(machines[0].plans, plans);
-        assert_eq!((&*rows[0].way, rows[0].here), ("launch_latency: launch, told by finish, core 1", alone[0].here));
-        assert_eq!((&*rows[1].way, rows[1].here), ("launch_latency: launch, told by finish, core 0", Some(0.0)));
+        assert_eq!((&*rows[0].method, rows[0].here), ("launch_latency: launch, wait by finish, core 1", alone[0].here));
+        assert_eq!((&*rows[1].method, rows[1].here), ("launch_latency: launch, wait by finish, core 0", Some(0.0)));
         assert_eq!((rows[0].published, &*rows[0].asked), (None, "opencl:0 (CPU)"));
     }
 
@@ -413,13 +413,13 @@ mod tests {
         let lines = [
             format!("{COPIES}, figure = \"whole_run_s\", name = \"B\""),
             format!("{COPIES}, figure = \"worst_run_s\", name = \"C\""),
-            "of = \"runtimes\", question = \"stream_copy\", way = \"none\", name = \"D\"".to_owned(),
+            "of = \"runtimes\", question = \"stream_copy\", method = { kind = \"wake\", by = \"eventfd\" }, name = \"D\"".to_owned(),
             "of = \"runtimes\", derive = \"C/B\"".to_owned(),
             "of = \"runtimes\", derive = \"D/B\", unit = \"%\"".to_owned(),
         ];
         let rows = said(&lines, &mut [runtime("opencl:0", "")]);
         assert!((rows[3].here.unwrap() - 8.0 / 4.5).abs() < 1e-9 && rows[3].because.is_empty());
-        assert_eq!((rows[3].published, &*rows[3].unit, &*rows[3].way), (Some(31.6), "-", "C/B"));
+        assert_eq!((rows[3].published, &*rows[3].unit, &*rows[3].method), (Some(31.6), "-", "C/B"));
         assert_eq!((rows[4].here, rows[4].published, &*rows[4].because), (None, None, "D has no value in 'D/B'"));
         assert_eq!((rows[2].here, &*rows[2].because), (None, "this machine has nothing to ask it of"));
     }
@@ -448,7 +448,7 @@ mod tests {
         let mut machines = all().map(|(name, summary)| runtime(name, summary));
         machines[1].samples = 8;
         let rows = said(&lines, &mut machines);
-        assert_eq!((rows[1].here, &*rows[1].way), (Some(2.0), "opencl:A/A, the other being opencl:1"));
+        assert_eq!((rows[1].here, &*rows[1].method), (Some(2.0), "opencl:A/A, the other being opencl:1"));
         let mut strangers = [runtime("opencl:0", "a (CPU), x"), runtime("sycl:0", "b (CPU), S on x")];
         let rows = said(&lines, &mut strangers);
         assert_eq!((rows[1].here, &*rows[1].because), (None, "opencl:A has no value in 'opencl:A/A'"));

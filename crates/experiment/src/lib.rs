@@ -1,10 +1,13 @@
-//! A published result asked again: platform, questions and published figures, compared.
+//! Reproductions of published results: a platform, questions, and a comparison with published figures.
 //!
-//! An experiment is a folder under `experiments/`: `experiment.toml` says which question each figure is
-//! the answer to and what of it was given or fitted, `published.csv` holds what was published. This room
-//! runs them on the common road, simulated and by formula; it knows no paper, only their folders.
+//! An experiment is a folder under `experiments/`. `experiment.toml` maps each figure to a question, and states whether it
+//! is given, fitted or predicted. `published.csv` contains the published values. This crate runs the questions on the
+//! simulator and by formula, as for any other target. It names no paper; papers are data.
 //!
-//! Start with [`reproduce`]; the form of the files is in [`Experiment`].
+//! Entry point: [`reproduce`]. The format of the files is documented at [`Experiment`].
+//!
+//! Claims about machines without PCIe run on boards of their own in `coherent/`: `streams.rs` moves buffers through an I/O
+//! TLB, and `server.rs` is a closed network of queues.
 
 #![forbid(unsafe_code)]
 

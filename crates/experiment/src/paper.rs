@@ -1,19 +1,19 @@
-//! The experiments that come with the program.
+//! The built-in experiments.
 
-/// An experiment's files.
+/// The files of an experiment.
 #[derive(Clone, Copy, Debug)]
 pub struct Paper {
-    /// The folder's name.
+    /// Name of the folder.
     pub name: &'static str,
-    /// `experiment.toml`.
+    /// Content of `experiment.toml`.
     pub experiment: &'static str,
-    /// `published.csv`.
+    /// Content of `published.csv`.
     pub published: &'static str,
 }
 
 macro_rules! papers {
     ($($name:literal),* $(,)?) => {
-        /// Every experiment, in the order they are reproduced.
+        /// Every experiment, in the order of reproduction.
         pub const PAPERS: &[Paper] = &[$(Paper {
             name: $name,
             experiment: include_str!(concat!("../../../experiments/", $name, "/experiment.toml")),
@@ -30,7 +30,7 @@ papers!(
     "sandia-oneapi-fpga"
 );
 
-/// The experiment of this name.
+/// The experiment named `name`.
 #[must_use]
 pub fn paper(name: &str) -> Option<&'static Paper> {
     PAPERS.iter().find(|paper| paper.name == name)

@@ -1,23 +1,25 @@
-//! The rule that peers may exchange larger payloads than the root complex takes, once every port between them is told.
+//! Rule: peers may exchange larger payloads than the root complex accepts, if every port between them is configured.
 
+use lanemark_config_space::{ConfigWrite, WrittenCapability, functions, setpci};
 use lanemark_machine::{Machine, Op, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
 use lanemark_platform::{LinkEnds, Platform};
-use lanemark_sim::config_space::functions;
-use lanemark_sim::{Board, ConfigWrite, SimulatedMachine, WrittenCapability, setpci};
+use lanemark_sim::{Board, SimulatedMachine};
 use lanemark_units::Ticks;
 use lanemark_wire::config::{Reading, Spot, pcie::PCI_EXPRESS};
 
 /// `Max_Payload_Size` in Device Control.
 const MAX_PAYLOAD: Spot = Spot::of(&PCI_EXPRESS, "DevCtl", "MaxPayload");
 
-/// Tries it with the first two cards: Device Control of the cards alone is too little; of every port that supports as
-/// much, enough for what they send each other, and nothing that the root port takes.
+/// Tests the rule with the first two cards.
+///
+/// Device Control of the cards alone is not sufficient. Device Control of every port that supports the size is sufficient
+/// between the cards, and the root port refuses their writes.
 pub(crate) fn check(platform: &Platform) -> Result<String, String> {
     let (one, other) = (platform.way_up(0), platform.way_up(1));
     let ends = |link: &LinkEnds<'_>| [link.upper_port(), link.below.to_owned()];
     let between = one.iter().chain(&other).filter(|link| !(one.contains(link) && other.contains(link)));
     let most = between.flat_map(ends).map(|port| platform.mps_supported_bytes_of(&port)).min().unwrap_or(0);
-    let root = one.last().map(LinkEnds::upper_port).filter(|_| !other.is_empty()).ok_or("it needs two cards")?;
+    let root = one.last().map(LinkEnds::upper_port).filter(|_| !other.is_empty()).ok_or("the rule needs two cards")?;
     let root_takes = platform.mps_supported_bytes_of(&root);
     if most <= root_takes {
         return Err(format!("ports between two cards support {most} B, the root port {root_takes} B"));
@@ -28,32 +30,35 @@ pub(crate) fn check(platform: &Platform) -> Result<String, String> {
         [platform.card_name(0), platform.card_name(1)].into_iter().flatten().map(str::to_owned).collect();
     let (to_peer, to_host) = (to_peer(platform)?, write_to(Partner::Host, 0));
     let Some(alone) = malformed_at(&written(platform, &cards, most)?, &to_peer)? else {
-        return Err(format!("{most} B pass ports that were left as they were"));
+        return Err(format!("TLPs of {most} B pass ports that were not configured"));
     };
     let all = written(platform, &ports, most)?;
     let samples = moved(&all, to_peer)?;
     let arrived = samples.confirmed.as_ref().map_or(0, |bytes| bytes.confirmed_bytes);
     let writes = samples.traffic.as_ref().map_or(0, |traffic| traffic.write_tlps);
     if arrived != BYTES || writes != BYTES / u64::from(most) {
-        return Err(format!("{arrived} of {BYTES} B arrived as they were sent, in {writes} TLPs"));
+        return Err(format!("{arrived} of {BYTES} B arrived unchanged, in {writes} TLPs"));
     }
     let Some(refused) = malformed_at(&all, &to_host)?.filter(|port| *port == root) else {
-        return Err(format!("{most} B reach memory through a root port that takes {root_takes} B"));
+        return Err(format!("TLPs of {most} B reach memory through a root port that accepts {root_takes} B"));
     };
     Ok(format!(
-        "{BYTES} B pass between cards in {writes} TLPs of {most} B, and are equal, once Device Control of every card and \
-         switch port says {most}. With that of the cards alone they are Malformed TLPs at {alone}; what the cards then \
-         write to host memory is malformed at {refused}"
+        "{BYTES} B pass between cards in {writes} TLPs of {most} B, unchanged, when Device Control of every card and switch \
+         port is set to {most}. With the cards alone, they are Malformed TLPs at {alone}; writes of the cards to host \
+         memory are Malformed TLPs at {refused}"
     ))
 }
 
-/// What is moved.
+/// Bytes of the transfer.
 const BYTES: u64 = 1 << 16;
 
-/// Writes Device Control of these ports.
+/// The platform with Device Control of `ports` set to `bytes`.
 fn written(platform: &Platform, ports: &[String], bytes: u32) -> Result<Platform, String> {
     let functions = functions(platform).map_err(|error| error.to_string())?;
-    let code = MAX_PAYLOAD.field.raw_of(Reading::Quantity(bytes.into(), "bytes")).ok_or("no code for it")?;
+    let code = MAX_PAYLOAD
+        .field
+        .raw_of(Reading::Quantity(bytes.into(), "bytes"))
+        .ok_or("Max_Payload_Size has no code for this size")?;
     let all = (1 << MAX_PAYLOAD.field.width()) - 1;
     let of = |value: u64| MAX_PAYLOAD.field.put(0, value) as u16;
     let writes: Vec<ConfigWrite> = functions
@@ -75,14 +80,15 @@ fn write_to(partner: Partner, offset: u64) -> Transfer {
     Transfer { card: 0, verb: Verb::Store, partner, bytes: BYTES, count: 1, window, outstanding: None }
 }
 
-/// From card 0 to the largest region of card 1.
+/// A transfer from card 0 to the largest region of card 1.
 fn to_peer(platform: &Platform) -> Result<Transfer, String> {
-    let region = platform.regions.iter().max_by_key(|region| region.size_bytes.value).ok_or("it has no region")?;
+    let region =
+        platform.regions.iter().max_by_key(|region| region.size_bytes.value).ok_or("the platform has no region")?;
     let bar = u8::try_from(region.bar.value).map_err(|error| error.to_string())?;
     Ok(write_to(Partner::Peer { card: 1, bar }, region.offset_bytes.value))
 }
 
-/// What a machine says to one transfer.
+/// Samples of one transfer.
 fn moved(platform: &Platform, transfer: Transfer) -> Result<Samples, String> {
     let mut machine = SimulatedMachine::new(platform).map_err(|error| error.to_string())?;
     let mut samples = Samples::wanted(1);
@@ -91,7 +97,7 @@ fn moved(platform: &Platform, transfer: Transfer) -> Result<Samples, String> {
     Ok(samples)
 }
 
-/// The port that drops the first packet of a transfer as malformed, if one does.
+/// The port that drops the first TLP of a transfer as malformed; `None` if none does.
 fn malformed_at(platform: &Platform, transfer: &Transfer) -> Result<Option<String>, String> {
     let mut board = Board::new(platform).map_err(|error| error.to_string())?;
     board.start_transfer(transfer, 1, 0)?;

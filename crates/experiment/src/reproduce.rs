@@ -1,4 +1,4 @@
-//! Every figure of a paper beside ours.
+//! Comparison of every figure of a paper with simulation and formula.
 
 use crate::asked::asked;
 use crate::coherent::{measured, picture};
@@ -12,11 +12,13 @@ use lanemark_platform::Platform;
 use lanemark_record::{Bound, Class, Reproduction, Row, Verdict};
 use lanemark_wire::{Generation, tlp_wire_bytes};
 
-/// Asks every figure of `paper` and compares; `watch` is told how many of how many are done, and says whether to go on.
+/// Computes every figure of `paper` and compares it with the published one.
+///
+/// `watch` is called with the numbers of finished and of all figures after each figure; the run stops if it returns `false`.
 ///
 /// # Errors
-/// [`ExperimentError`] if a file of the experiment is wrong or a figure cannot be asked for; a figure that
-/// disagrees is no error but a row that says so. [`ExperimentError::Stopped`] where `watch` said so.
+/// [`ExperimentError`] if a file of the experiment is invalid or a figure cannot be computed. A figure that disagrees is not
+/// an error; its row has that verdict. [`ExperimentError::Stopped`] if `watch` returned `false`.
 pub fn reproduce(paper: &Paper, watch: &mut dyn FnMut(usize, usize) -> bool) -> Result<Reproduction, ExperimentError> {
     let experiment = Experiment::read(paper.name, paper.experiment, paper.published)?;
     let platform = platform_of(paper.name, &experiment)?;
@@ -60,7 +62,7 @@ pub fn reproduce(paper: &Paper, watch: &mut dyn FnMut(usize, usize) -> bool) -> 
         .map(|bound| {
             let errors = covered(&rows, &bound.rows);
             let found = statistic(bound.statistic, &errors)
-                .ok_or_else(|| failed(&bound.name, "covers no row with an error".to_owned()))?;
+                .ok_or_else(|| failed(&bound.name, "no predicted row with an error matches it".to_owned()))?;
             Ok(Bound {
                 name: bound.name.clone(),
                 statistic: match bound.statistic {
@@ -115,9 +117,9 @@ fn row(published: &Published, class: Class, tolerance_percent: Option<f64>, note
     }
 }
 
-/// Most figures are asked of a platform.
+/// The platform, or an error if the experiment has none.
 fn needed(platform: Option<&Platform>) -> Result<&Platform, String> {
-    platform.ok_or_else(|| "the experiment names no platform to ask".to_owned())
+    platform.ok_or_else(|| "the experiment has no platform, which this figure needs".to_owned())
 }
 
 fn figure_row(
@@ -141,7 +143,7 @@ fn figure_row(
         };
         row.class = weakest(figure.class, expression, rows);
         row.formula = Some(of(|row| row.formula.or(row.simulated).or(input(row)))?);
-        // Arithmetic on inputs alone is no simulation.
+        // An expression of inputs only is not a simulated result.
         if rows.iter().any(|row| row.simulated.is_some() && names(expression, &row.id)) && !expression.contains("wire:")
         {
             row.simulated = Some(of(|row| row.simulated.or(input(row)))?);
@@ -157,17 +159,17 @@ fn figure_row(
     Ok(row)
 }
 
-/// What the paper says, where that is an input.
+/// The published value of a row that is an input.
 fn input(row: &Row) -> Option<f64> {
     row.corrected.or(row.published).filter(|_| row.class == Class::Given)
 }
 
-/// Whether an expression has this ID in it.
+/// Whether `expression` contains `id`.
 fn names(expression: &str, id: &str) -> bool {
     expression.split(|c: char| !(c.is_ascii_alphanumeric() || c == ':')).any(|part| part == id)
 }
 
-/// What is calculated from figures is no better than the weakest of them, and numbers alone are given.
+/// The class of a derived figure: the weakest of the figures in its expression; numbers alone are given.
 fn weakest(declared: Class, expression: &str, rows: &[Row]) -> Class {
     let used: Vec<Class> = rows.iter().filter(|row| names(expression, &row.id)).map(|row| row.class).collect();
     let from_wire = expression.contains("wire:");
@@ -180,7 +182,7 @@ fn weakest(declared: Class, expression: &str, rows: &[Row]) -> Class {
     }
 }
 
-/// `wire:3:64`: the payload's share of a TLP with 3 DW of header and 64 B, in percent.
+/// Share of the payload in a TLP on the wire, in percent; `wire:3:64` is a TLP with 3 DW of header and 64 B.
 fn wire_share(platform: &Platform, id: &str) -> Option<f64> {
     let (header_dw, payload) = id.strip_prefix("wire:")?.split_once(':')?;
     let (header_dw, payload): (u8, u32) = (header_dw.parse().ok()?, payload.parse().ok()?);
@@ -192,7 +194,8 @@ fn apply_rules(platform: Option<&Platform>, figure: &Figure, mut row: Row) -> Re
     let mut seen = Vec::new();
     row.verdict = Verdict::Agrees;
     for name in &figure.rules {
-        let rule = RULES.iter().find(|rule| rule.name == name).ok_or_else(|| format!("there is no rule '{name}'"))?;
+        let rule =
+            RULES.iter().find(|rule| rule.name == name).ok_or_else(|| format!("there is no rule named '{name}'"))?;
         let found = match rule.check {
             Check::Platform(check) => check(needed(platform)?),
             Check::Board(check) => check(),
@@ -205,7 +208,7 @@ fn apply_rules(platform: Option<&Platform>, figure: &Figure, mut row: Row) -> Re
             }
             Err(what) => {
                 row.verdict = Verdict::Disagrees;
-                seen.push(format!("BROKEN {name}: {what}"));
+                seen.push(format!("VIOLATED {name}: {what}"));
             }
         }
     }
@@ -218,8 +221,8 @@ fn apply_rules(platform: Option<&Platform>, figure: &Figure, mut row: Row) -> Re
     Ok(row)
 }
 
-/// A gap that has closed is news: the experiment must say so.
-const CLOSED: &str = "listed as a known gap, but it has closed: take it off the list";
+/// Note of a figure that is listed as a known gap but agrees; the list in the experiment must be updated.
+const CLOSED: &str = "listed as a known gap, but within its tolerance now: remove known_gap";
 
 fn judge(row: &mut Row, sic: bool, known_gap: bool) {
     let theirs = row.corrected.or(row.published);
@@ -249,7 +252,7 @@ fn judge(row: &mut Row, sic: bool, known_gap: bool) {
     };
 }
 
-/// Absolute errors of the predicted rows that `patterns` name.
+/// Absolute errors of the predicted rows that match `patterns`.
 fn covered(rows: &[Row], patterns: &[String]) -> Vec<f64> {
     let matches = |id: &str| {
         patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
@@ -287,14 +290,14 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_agrees_at_its_tolerance_and_not_beyond() {
+    fn a_figure_agrees_up_to_its_tolerance() {
         assert_eq!(judged(100.0, 105.0, Some(5.0), false, false).verdict, Verdict::Agrees);
         assert_eq!(judged(100.0, 95.0, Some(5.0), false, false).verdict, Verdict::Agrees);
         assert_eq!(judged(100.0, 105.1, Some(5.0), false, false).verdict, Verdict::Disagrees);
     }
 
     #[test]
-    fn a_known_gap_must_still_be_one() {
+    fn a_closed_gap_is_reported_as_disagreement() {
         assert_eq!(judged(100.0, 130.0, Some(5.0), false, true).verdict, Verdict::KnownGap);
         assert_eq!(judged(100.0, 101.0, Some(5.0), false, true).verdict, Verdict::Disagrees);
     }
@@ -306,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn a_derived_figure_is_no_better_than_what_it_is_derived_from() {
+    fn a_derived_figure_has_the_weakest_class_of_its_inputs() {
         let mut fitted = judged(100.0, 100.0, None, false, false);
         fitted.class = Class::Fitted;
         let mut predicted = judged(100.0, 100.0, None, false, false);
@@ -320,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_cover_rows_by_name_or_by_beginning() {
+    fn bounds_match_rows_by_name_or_prefix() {
         let rows = [judged(100.0, 110.0, None, false, false)];
         assert_eq!(covered(&rows, &["A".to_owned()]).len(), 1);
         assert_eq!(covered(&rows, &["A*".to_owned()]).len(), 1);

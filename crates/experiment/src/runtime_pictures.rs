@@ -1,4 +1,4 @@
-//! What a paper about a runtime and its card has between its figures, as lines.
+//! Pictures of a paper about a runtime and its card: curves between its figures.
 
 use lanemark_compute::{Generated, Spmv, Work};
 use lanemark_machine::{Allocation, Compute, HostWait, Machine, MovedByRuntime, Op, Plan, Samples, Verb};
@@ -9,7 +9,7 @@ use lanemark_sim::SimulatedMachine;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The picture of this name, of a platform; `None` if it is none of these.
+/// The picture named `name` for `platform`; `None` if the name is unknown here.
 pub(crate) fn picture(name: &str, platform: &Platform) -> Option<Result<Picture, String>> {
     match name {
         "copies_by_size" => Some(copies_by_size(platform)),
@@ -23,10 +23,10 @@ fn ns(platform: &Platform, op: Op) -> Result<f64, String> {
     let mut samples = Samples::wanted(1);
     let plan = Plan { warmup_passes: 1, ..Plan::on_one_core(vec![op], 1) };
     machine.run(&plan, &mut samples).map_err(|error| error.to_string())?;
-    samples.taken.first().map(|sample| sample.delivered.as_ns()).ok_or_else(|| "no sample came".to_owned())
+    samples.taken.first().map(|sample| sample.delivered.as_ns()).ok_or_else(|| "no sample was taken".to_owned())
 }
 
-/// Bytes of a copy: from a line to what was published, and twice that.
+/// Sizes of a copy in bytes: from one line to twice the largest published size.
 const SIZES: [u64; 11] =
     [64, 1000, 4096, 20_000, 80_000, 250_000, 1_000_000, 2_000_000, 4_000_000, 8_000_000, 16_000_000];
 
@@ -40,7 +40,7 @@ fn copies_by_size(platform: &Platform) -> Result<Picture, String> {
         Ok(PictureLine { name: name.to_owned(), values })
     };
     Ok(Picture {
-        title: "One copy to the card, waited for".to_owned(),
+        title: "One blocking copy to the card".to_owned(),
         along: "bytes".to_owned(),
         shows: "us".to_owned(),
         at: SIZES.map(|bytes| bytes as f64).to_vec(),
@@ -53,13 +53,13 @@ fn copies_by_size(platform: &Platform) -> Result<Picture, String> {
         .into_iter()
         .map(|(allocation, name)| line(allocation, name))
         .collect::<Result<_, String>>()?,
-        note: "Simulated. Two sizes of two of the lines were fitted, 80 kB and 8 MB; what is between them, and the other two lines, follows. \
+        note: "Simulated. Two lines were fitted at two sizes, 80 kB and 8 MB; the rest of them and the other two lines are predicted. \
                Copies below a page are staged by the core, longer ones are pinned and moved in place."
             .to_owned(),
     })
 }
 
-/// Kernels and ports of each, as far as was published.
+/// Largest published number of kernels and of ports per kernel.
 const KERNELS: u32 = 8;
 const PORTS: u32 = 4;
 const MATRIX: Generated = Generated::Poisson(256);
@@ -71,7 +71,7 @@ fn kernels_and_ports(platform: &Platform) -> Result<Picture, String> {
         Op::Compute(Compute { work, told: HostWait::Finish })
     };
     let one = ns(platform, op(1, 1))?;
-    // Which bound leads, and where.
+    // The binding limit of each cell.
     let mut bounds: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let (mut lines, mut cells) = (Vec::new(), Vec::new());
     for ports in 1..=PORTS {
@@ -91,35 +91,35 @@ fn kernels_and_ports(platform: &Platform) -> Result<Picture, String> {
         bounds.into_iter().map(|(bound, places)| format!("{bound}: {}", places.join(" "))).collect();
     let places: Vec<String> = PUBLISHED.iter().map(|times| between(&cells, *times)).collect();
     Ok(Picture {
-        title: format!("SpMV by kernels and ports of each, {MATRIX}"),
+        title: format!("SpMV by kernels and ports per kernel, {MATRIX}"),
         along: "kernels".to_owned(),
-        shows: "times as fast as 1 kernel with 1 port".to_owned(),
+        shows: "speed relative to 1 kernel with 1 port".to_owned(),
         at: (1..=KERNELS).map(f64::from).collect(),
         lines,
         note: format!(
-            "Simulated; published are 2.24 for 1 kernel with 4 ports, 4.7 for 8 with 1, 7.5 for 8 with 4. Matrix, loops and clocks are not \
-             published: ours is a grid of 256 x 256 points, each load takes a word of its own, and a clock that does not fall with the number \
-             of kernels. Here, kernels x ports: {}. What binds by formula: {}.",
+            "Simulated. Published: 2.24 for 1 kernel with 4 ports, 4.7 for 8 with 1, 7.5 for 8 with 4. Matrix, loops and clocks are not \
+             published: ours are a grid of 256 x 256 points, a word for each load, and a clock that does not fall with the number of \
+             kernels. Here, kernels x ports: {}. Bound by, according to the formula: {}.",
             places.join("; "),
             bounds.join("; ")
         ),
     })
 }
 
-/// Times as fast as one, by S11, S12 and S13.
+/// Published speeds relative to one kernel with one port: S11, S12 and S13.
 const PUBLISHED: [f64; 3] = [2.24, 4.7, 7.5];
 
-/// Which cells are next to so many times.
+/// The cells with the next lower and the next higher value than `times`, as text.
 fn between(cells: &[(f64, String)], times: f64) -> String {
     let show = |cell: Option<&(f64, String)>| cell.map(|(value, place)| format!("{place} with {value:.2}"));
     let by_value = |one: &&(f64, String), other: &&(f64, String)| one.0.total_cmp(&other.0);
     let below = show(cells.iter().filter(|cell| cell.0 <= times).max_by(by_value));
     let above = show(cells.iter().filter(|cell| cell.0 > times).min_by(by_value));
     match (below, above) {
-        (Some(below), Some(above)) => format!("{times} lies between {below} and {above}"),
-        (Some(below), None) => format!("{times} is more than any, {below}"),
-        (None, Some(above)) => format!("{times} is less than any, {above}"),
-        (None, None) => format!("{times} has no place"),
+        (Some(below), Some(above)) => format!("{times} is between {below} and {above}"),
+        (Some(below), None) => format!("{times} is above all, the highest is {below}"),
+        (None, Some(above)) => format!("{times} is below all, the lowest is {above}"),
+        (None, None) => format!("{times} cannot be placed"),
     }
 }
 
@@ -128,10 +128,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_published_figure_stands_between_the_cells_next_to_it() {
+    fn a_published_figure_is_placed_between_its_neighbours() {
         let cells = [(1.0, "1x1".to_owned()), (2.0, "2x1".to_owned()), (1.75, "1x2".to_owned())];
-        assert_eq!(between(&cells, 1.9), "1.9 lies between 1x2 with 1.75 and 2x1 with 2.00");
-        assert_eq!(between(&cells, 2.0), "2 is more than any, 2x1 with 2.00");
-        assert_eq!(between(&cells, 0.5), "0.5 is less than any, 1x1 with 1.00");
+        assert_eq!(between(&cells, 1.9), "1.9 is between 1x2 with 1.75 and 2x1 with 2.00");
+        assert_eq!(between(&cells, 2.0), "2 is above all, the highest is 2x1 with 2.00");
+        assert_eq!(between(&cells, 0.5), "0.5 is below all, the lowest is 1x1 with 1.00");
     }
 }

@@ -1,4 +1,4 @@
-//! The rule that small payloads fall short of what the link would carry: a picture of a write rate against the payload.
+//! Rule: writes with small payloads are far below the rate of the link (a picture of write rate by payload).
 
 use lanemark_machine::{Machine, Op, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
 use lanemark_model::transfer_ceiling;
@@ -7,15 +7,15 @@ use lanemark_sim::SimulatedMachine;
 
 /// Payloads of the picture, in bytes.
 const PAYLOADS: [u64; 5] = [8, 16, 32, 64, 128];
-/// From this payload on the picture is near what the link carries.
+/// Smallest payload for which the picture is close to the rate of the link.
 const LARGE: u64 = 64;
-/// Far below: three quarters of it. The picture has no numbers; this one is ours.
+/// Share of the link's rate below which a rate counts as far below. The picture has no numbers; this one is ours.
 const FAR: f64 = 0.75;
-/// What is moved.
+/// Bytes of a transfer.
 const BYTES: u64 = 1 << 18;
 
-/// Tries it with writes of card 0 to host memory: the rate rises with the payload, and lies far below the link's for all
-/// payloads under 64 B, and only for those.
+/// Tests the rule with writes of card 0 to host memory: the rate rises with the payload, and is far below the link's for
+/// payloads under 64 B only.
 pub(crate) fn check(platform: &Platform) -> Result<String, String> {
     let mut seen = Vec::new();
     let (mut rises, mut before, mut not_far) = (true, 0.0, Vec::new());
@@ -29,9 +29,9 @@ pub(crate) fn check(platform: &Platform) -> Result<String, String> {
         let mut samples = Samples::wanted(1);
         let plan = Plan::on_one_core(vec![Op::Transfer(transfer)], 1);
         machine.run(&plan, &mut samples).map_err(|error| error.to_string())?;
-        let taken = samples.taken.first().ok_or("there is no sample")?;
+        let taken = samples.taken.first().ok_or("no sample was taken")?;
         let rate = BYTES as f64 * 1e9 / taken.delivered.as_ns();
-        let most = transfer_ceiling(&platform, &transfer).ok_or("there is no ceiling")?.rate.bytes_per_s();
+        let most = transfer_ceiling(&platform, &transfer).ok_or("the transfer has no ceiling")?.rate.bytes_per_s();
         let share = rate / most;
         rises &= rate > before;
         before = rate;
@@ -43,8 +43,8 @@ pub(crate) fn check(platform: &Platform) -> Result<String, String> {
     let seen = seen.join("; ");
     match (rises, not_far.first()) {
         (true, None) => Ok(seen),
-        (true, Some(payload)) => Err(format!("{seen}: {payload} B is not where the picture has it")),
-        (false, _) => Err(format!("{seen}: it does not rise with the payload")),
+        (true, Some(payload)) => Err(format!("{seen}: {payload} B disagrees with the picture")),
+        (false, _) => Err(format!("{seen}: the rate does not rise with the payload")),
     }
 }
 

@@ -1,38 +1,36 @@
-//! Which measurement tells a number that the data at hand leave open.
+//! Measurements that determine a number which the present data leave open.
 
-/// By key: what would tell it.
-const TELLS: &[(&str, &str)] = &[
-    ("link.latency_ns", "mmio_read_latency of the same card: the link is in it, and host memory is not"),
-    ("endpoint.ingress_ns", "mmio_write_latency of the same card, which ends behind it; a data sheet"),
-    ("endpoint.egress_ns", "mmio_read_latency less mmio_write_latency of the same card; a data sheet"),
-    ("memory.read_ns", "whatever tells the others of its sum; reads alone tell only the way there, in memory and back"),
+/// Platform keys, each with a measurement that determines it.
+const DETERMINED_BY: &[(&str, &str)] = &[
+    ("link.latency_ns", "mmio_read_latency of the same card, which contains the link but not host memory"),
+    ("endpoint.ingress_ns", "mmio_write_latency of the same card, which includes it; a data sheet"),
+    ("endpoint.egress_ns", "mmio_read_latency minus mmio_write_latency of the same card; a data sheet"),
+    (
+        "memory.read_ns",
+        "measurements of the other terms of its sum; reads alone give only the round trip including memory",
+    ),
     (
         "memory.read_request_ns",
-        "dma_read_bandwidth of several cards at once (shared_link), more than one of them asks for",
+        "dma_read_bandwidth of several cards concurrently (shared_link), beyond the rate of one card",
     ),
-    ("memory.write_ns", "the time until a core sees what a card has written; bandwidths hardly have it in them"),
-    ("memory.write_tlp_ns", "dma_write_bandwidth of several cards at once (shared_link), more than one of them sends"),
+    ("memory.write_ns", "the time until a core sees a card's write; bandwidths hardly depend on it"),
     (
-        "dma.tags",
-        "dma_read_bandwidth where reads under way are the limit: smaller sizes, a smaller MRRS, farther memory",
+        "memory.write_tlp_ns",
+        "dma_write_bandwidth of several cards concurrently (shared_link), beyond the rate of one card",
     ),
-    (
-        "dma.beat_bytes",
-        "sizes of one DW more and less than a beat; the width of the engine's data path is in its manual",
-    ),
-    ("dma.beat_ns", "bandwidths where the engine is the limit and not the link; its clock is in its manual"),
-    ("dma.read_request_ns", "dma_read_bandwidth with a smaller MRRS: more requests for each descriptor"),
-    (
-        "dma.write_request_ns",
-        "dma_write_bandwidth of sizes around MPS, and with a smaller one: more requests for each byte",
-    ),
-    ("dma.descriptor_ns", "bandwidths of sizes below one request, and of those beside many in one descriptor"),
-    ("dma.start_ns", "one transfer alone: in a table it is shared by many in a row"),
-    ("dma.send_buffers", "bandwidths where what waits for the link is the limit"),
+    ("dma.tags", "dma_read_bandwidth bound by outstanding reads: smaller sizes, a smaller MRRS, farther memory"),
+    ("dma.beat_bytes", "sizes one DW above and below a beat; the width of the engine's data path in its manual"),
+    ("dma.beat_ns", "bandwidths bound by the engine and not by the link; its clock in its manual"),
+    ("dma.read_request_ns", "dma_read_bandwidth with a smaller MRRS: more requests per descriptor"),
+    ("dma.write_request_ns", "dma_write_bandwidth of sizes around MPS, and with a smaller MPS: more requests per byte"),
+    ("dma.descriptor_ns", "bandwidths of sizes below one request, compared with many requests per descriptor"),
+    ("dma.start_ns", "a single transfer: in a table many back-to-back transfers share it"),
+    ("dma.send_buffers", "bandwidths bound by requests that wait for the link"),
 ];
 
-/// What would tell the number of this key, in a clause; `None` of keys that bandwidths and latencies of a card's own
-/// transfers are not about.
+/// The measurement that determines the number at `key`, as a noun phrase.
+///
+/// `None` for keys that do not affect bandwidths and latencies of DMA.
 ///
 /// ```
 /// assert!(lanemark_fit::what_tells("dma.tags").unwrap().contains("MRRS"));
@@ -40,7 +38,7 @@ const TELLS: &[(&str, &str)] = &[
 /// ```
 #[must_use]
 pub fn what_tells(key: &str) -> Option<&'static str> {
-    TELLS.iter().find(|(name, _)| *name == key).map(|(_, what)| *what)
+    DETERMINED_BY.iter().find(|(name, _)| *name == key).map(|(_, what)| *what)
 }
 
 #[cfg(test)]
@@ -48,9 +46,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_key_is_a_number_of_a_platform() {
+    fn every_key_is_a_platform_number() {
         let platform = lanemark_platform::preset("card-gen5-x16").unwrap().unwrap();
-        for (key, _) in TELLS {
+        for (key, _) in DETERMINED_BY {
             assert!(platform.number(key).is_some(), "{key}");
         }
     }

@@ -1,20 +1,20 @@
-//! The search for the unknown numbers of a platform: by formulas from many places, by simulation from the best.
+//! Search for the unknown numbers of a platform: by formulas from many starting points, then by simulation from the best.
 
 use crate::least_squares::{judge, scout, sum_of_squares};
 use crate::whole::neighbours;
 use crate::{Fit, FitError, OfRecord, Parameter, fit_many};
 
-/// Places that formulas are asked at.
+/// Starting points at which formulas are evaluated.
 const PLACES: u32 = 64;
 
-/// The best of these, where a search by formulas begins.
+/// Number of the best starting points from which a search by formulas begins.
 const STARTS: usize = 12;
 
-/// How strongly a parameter is pulled to the middle of its bounds: ten times too much weighs as an error of 0.5 % in one
+/// Strength of the pull towards the middle of a parameter's bounds: a factor of ten weighs as an error of 0.5 % in one
 /// datum.
 const PULL: f64 = 2e-3;
 
-/// Finds the values with the least sum of squares, whole where they must be, and what the data say about them.
+/// Finds the values with the least sum of squares, integers where the key requires them, and their confidence.
 ///
 /// # Errors
 /// [`FitError`].
@@ -29,7 +29,7 @@ pub(crate) fn calibrate(problem: &OfRecord) -> Result<Fit, FitError> {
     let searched =
         fit_many(&parameters, |values| problem.residuals(values).map(|left| pulled(left, &parameters, values)))?;
     let mut values: Vec<f64> = searched.found.iter().map(|found| found.value).collect();
-    // One whole number after the other is set to the nearest, and the rest is searched again.
+    // Integers are rounded one by one; after each, the remaining parameters are searched again.
     let mut is_set = vec![false; values.len()];
     for (place, grid) in problem.grids().iter().enumerate() {
         let Some(grid) = grid else { continue };
@@ -44,15 +44,17 @@ pub(crate) fn calibrate(problem: &OfRecord) -> Result<Fit, FitError> {
     judge(&parameters, &values, |values| problem.residuals(values))
 }
 
-/// The residuals, and after them how far each parameter is from the middle of its bounds, weakly: what the data leave open
-/// stays in the middle, where it is seen to be open, and does not drift to an end that looks like a finding.
+/// The residuals, followed by a weak pull of each parameter to the middle of its bounds.
+///
+/// A parameter that the data leave open then stays in the middle instead of drifting to a bound, which would look like a
+/// result.
 fn pulled(mut left: Vec<f64>, parameters: &[Parameter], values: &[f64]) -> Vec<f64> {
     let middle = |parameter: &Parameter| (parameter.low * parameter.high).sqrt();
     left.extend(parameters.iter().zip(values).map(|(parameter, value)| PULL * (value / middle(parameter)).ln()));
     left
 }
 
-/// All values, those that are not set searched again.
+/// Searches the parameters that are not set, and returns the values of all.
 fn with_some_set(
     problem: &OfRecord,
     parameters: &[Parameter],
@@ -73,7 +75,7 @@ fn with_some_set(
     Ok(all(&found))
 }
 
-/// Where searches by formulas end best; `None` if there are no formulas for all of the data.
+/// The best end point of the searches by formulas; `None` if a datum has no formula.
 fn by_formulas(problem: &OfRecord, parameters: &[Parameter]) -> Option<Vec<f64>> {
     let facts = problem.facts().ok()?;
     let mut ask =
@@ -89,8 +91,8 @@ fn by_formulas(problem: &OfRecord, parameters: &[Parameter]) -> Option<Vec<f64>>
     ends.min_by(|one, other| one.1.total_cmp(&other.1)).map(|(values, _)| values)
 }
 
-/// The parameters with another start: the first is the middle of the bounds, and the others fill the space between them
-/// evenly, in steps of logarithms.
+/// The parameters with the `nth` starting point: number 0 is the middle of the bounds, the others fill the space evenly on a
+/// logarithmic scale.
 ///
 /// Source: additive recurrence with powers of the root of x^(d+1) = x + 1, Roberts, "The unreasonable effectiveness of
 /// quasirandom sequences", 2018.
@@ -113,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn starts_lie_between_the_bounds_and_fill_each_quarter_of_them() {
+    fn starting_points_cover_every_quarter_of_the_bounds() {
         let parameters: Vec<Parameter> = ["a", "b", "c"]
             .map(|name| Parameter { name: name.to_owned(), start: 10.0, low: 1.0, high: 100.0, step_share: 1e-4 })
             .to_vec();

@@ -1,4 +1,4 @@
-//! A platform file with unknown numbers, filled in from measurements.
+//! Filling in the unknown numbers of a platform file from measurements.
 
 use crate::apart::what_tells;
 use crate::calibrate::calibrate;
@@ -6,75 +6,72 @@ use crate::{Errors, Fit, FitError, OfRecord, OfRecordError, Table, Verdict};
 use lanemark_platform::{Draft, Origin, PlatformError};
 use lanemark_record::{Record, Residual};
 
-/// What was measured.
+/// Source of measurements.
 #[derive(Clone, Copy, Debug)]
 pub enum Measured<'a> {
-    /// A record, and whose answers of it; of the only target where no name is given.
+    /// A record, and the name of a target in it; without a name, the record must have a single target.
     Record(&'a Record, Option<&'a str>),
-    /// A table of any tool's figures.
+    /// A table with figures of any tool.
     Table(&'a Table),
 }
 
 /// A platform file after a fit.
 #[derive(Clone, Debug)]
 pub struct Filled {
-    /// The file, with what the data tell; what they do not is unknown still.
+    /// The file with the numbers that the data determine; the others are still unknown.
     pub draft: Draft,
-    /// What was found for each unknown number, told or not.
+    /// The result for each unknown number, determined or not.
     pub fit: Fit,
-    /// The questions whose answers were fitted to, with how many of each.
+    /// The questions that were fitted to, each with its number of answers.
     pub questions: Vec<(&'static str, usize)>,
-    /// Each of those answers beside what simulation and formula give.
+    /// Each of those answers, with the results of simulation and formula.
     pub residuals: Vec<Residual>,
-    /// The same of answers that the fit did not see.
+    /// The same for the answers that were held out from the fit.
     pub held_out: Vec<Residual>,
-    /// Numbers that were assumed where the search ended, because the data leave them open and somebody asked
-    /// for that.
+    /// Keys of numbers that the data leave open, set to the end point of the search because `assume_rest` was given.
     pub assumed: Vec<String>,
-    /// Numbers that the data want beyond where they are sought.
+    /// Keys of numbers whose best value lies outside their search range.
     pub beyond: Vec<String>,
 }
 
 impl Filled {
-    /// How large the errors are of the answers that were fitted to and of those held out, and what that says; `None` if
-    /// none are held out.
+    /// Errors of the fitted answers, errors of the held-out answers, and the verdict; `None` if none are held out.
     #[must_use]
     pub fn halves(&self) -> Option<(Errors, Errors, Verdict)> {
         let (fitted, held_out) = (Errors::of(&self.residuals)?, Errors::of(&self.held_out)?);
         Some((fitted, held_out, Verdict::of(&fitted, &held_out)))
     }
 
-    /// Which measurement would tell the number of this key, where the data are about a card's own transfers.
+    /// The measurement that would determine the number at `key`, if the data are about DMA.
     #[must_use]
     pub fn told_by(&self, key: &str) -> Option<&'static str> {
         what_tells(key).filter(|_| self.questions.iter().any(|(name, _)| name.starts_with("dma_")))
     }
 }
 
-/// Why a platform file cannot be filled in.
+/// Reasons why a platform file cannot be filled in.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FillError {
-    /// The data cannot be fitted to.
+    /// The data are not usable for a fit.
     #[error(transparent)]
     Record(#[from] OfRecordError),
-    /// There is no fit.
+    /// The fit failed.
     #[error(transparent)]
     Fit(#[from] FitError),
-    /// A number does not fit the platform.
+    /// A fitted number is not valid in the platform.
     #[error(transparent)]
     Platform(#[from] PlatformError),
-    /// The platform that was found cannot be simulated.
+    /// The filled-in platform cannot be simulated.
     #[error("{0}")]
     Simulation(String),
 }
 
-/// Fills in the unknown numbers of `draft` from what was `measured`, which is called `name` where a number says what it
-/// was fitted to.
+/// Fills in the unknown numbers of `draft` from `measured`; `name` is the name of that source in `fitted_to`.
 ///
-/// Numbers that the data leave open (see [`Loose`](crate::Loose)), or want beyond where they are sought, stay
-/// unknown. With `assume_rest` they are assumed where the search ended: the sums that the data do tell are
-/// right then, and how they are split is a guess that says so.
+/// Numbers that the data leave open (see [`Loose`](crate::Loose)), or whose best value lies outside their search range,
+/// stay unknown. With `assume_rest` they are set to the end point of the search and marked as assumed: the sums that the
+/// data determine are then right, and their split is a guess.
 ///
 /// # Errors
 /// [`FillError`].
@@ -99,13 +96,18 @@ pub fn fill_in(name: &str, measured: &Measured<'_>, draft: &Draft, assume_rest: 
     for found in &filled.fit.found {
         let loose = filled.fit.loose.iter().find(|set| set.names.contains(&found.name));
         let guess = match loose {
-            Some(set) if set.free == set.names.len() => "where the search ended: no answer tells it".to_owned(),
+            Some(set) if set.free == set.names.len() => {
+                "the end point of the search: no answer depends on it".to_owned()
+            }
             Some(set) => {
                 let others: Vec<&str> =
                     set.names.iter().map(String::as_str).filter(|other| *other != found.name).collect();
-                format!("one of many values that fit: the answers tell it only together with {}", others.join(", "))
+                format!(
+                    "one of many values that fit: the answers determine only its combination with {}",
+                    others.join(", ")
+                )
             }
-            None if found.at_bound => "the end of where it is sought: the answers want it beyond".to_owned(),
+            None if found.at_bound => "the end of its search range: the best value lies outside".to_owned(),
             None => {
                 filled.draft = filled.draft.fill(&found.name, found.value, &Origin::FittedTo(ids.clone()))?;
                 continue;

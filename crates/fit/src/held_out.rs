@@ -1,15 +1,17 @@
-//! Sizes that a fit does not see, to tell how good it is.
+//! Sizes that are held out from a fit, to judge it.
 
 use lanemark_record::Residual;
 
-/// With fewer sizes than these, nothing is held out: a curve of three points is no curve.
+/// Fewest sizes of a curve of which some are held out: the remaining half needs at least three points.
 const LEAST_SIZES: usize = 6;
 
-/// An error that is still called small, in percent.
+/// Largest error that counts as small, in percent.
 const SMALL_PERCENT: f64 = 10.0;
 
-/// Which of these are held out, by place: of each curve, which is those of one name, every second size, the first and
-/// the last not among them where their number is odd.
+/// Whether each of these (name, size) pairs is held out.
+///
+/// The pairs of one name are a curve. Every second size of a curve is held out; of an odd number of sizes, the first and the
+/// last are kept.
 pub(crate) fn held_out<'a>(curves: impl Iterator<Item = (&'a str, u64)>) -> Vec<bool> {
     let all: Vec<(&str, u64)> = curves.collect();
     let is_held_out = |(name, size): &(&str, u64)| {
@@ -21,19 +23,19 @@ pub(crate) fn held_out<'a>(curves: impl Iterator<Item = (&'a str, u64)>) -> Vec<
     all.iter().map(is_held_out).collect()
 }
 
-/// How large some errors are.
+/// Summary of a set of errors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Errors {
-    /// How many there are.
+    /// Number of errors.
     pub count: usize,
-    /// The middle one without its sign, in percent.
+    /// Median absolute error, in percent.
     pub median_percent: f64,
-    /// The largest without its sign, in percent.
+    /// Largest absolute error, in percent.
     pub worst_percent: f64,
 }
 
 impl Errors {
-    /// Of these; `None` of none.
+    /// Summarises the errors of `residuals`; `None` if it is empty.
     #[must_use]
     pub fn of(residuals: &[Residual]) -> Option<Errors> {
         let mut sizes: Vec<f64> = residuals.iter().map(|residual| residual.error_percent.abs()).collect();
@@ -44,19 +46,19 @@ impl Errors {
     }
 }
 
-/// What sizes that were held out say about a fit.
+/// Verdict about a fit from its held-out sizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// They come out as they were measured.
+    /// The held-out sizes are predicted correctly.
     Predicts,
-    /// They do not, though those that were fitted to do.
+    /// The fitted sizes are reproduced, the held-out ones are not.
     FollowsTheDataOnly,
-    /// Those that were fitted to do not come out either.
+    /// Not even the fitted sizes are reproduced.
     LacksSomething,
 }
 
 impl Verdict {
-    /// From the errors of both halves: 10 % of the worst is where it turns.
+    /// Verdict from the errors of both halves; the threshold is a largest error of 10 %.
     #[must_use]
     pub fn of(fitted: &Errors, held_out: &Errors) -> Verdict {
         match (fitted.worst_percent <= SMALL_PERCENT, held_out.worst_percent <= SMALL_PERCENT) {
@@ -66,23 +68,23 @@ impl Verdict {
         }
     }
 
-    /// In a sentence.
+    /// The verdict as a sentence for people.
     #[must_use]
     pub const fn sentence(self) -> &'static str {
         match self {
-            Verdict::Predicts => "good: sizes that the fit has not seen come out within 10 %",
+            Verdict::Predicts => "good: held-out sizes are predicted within 10 %",
             Verdict::FollowsTheDataOnly => {
-                "doubtful: it follows the sizes it was fitted to and not those between: measure more sizes, or let fewer \
-                 numbers be unknown"
+                "doubtful: it follows the fitted sizes and not the held-out ones between them: measure more sizes, or make \
+                 fewer numbers unknown"
             }
             Verdict::LacksSomething => {
-                "wrong: no values of these numbers follow the data: something that is taken as known is otherwise, or \
-                 the card does what the platform cannot say"
+                "wrong: no values of these numbers follow the data: a number taken as known is wrong, or the platform \
+                 cannot describe the card"
             }
         }
     }
 
-    /// In a word, for programs.
+    /// The verdict as an identifier, for programs.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -126,14 +128,14 @@ mod tests {
     }
 
     #[test]
-    fn errors_are_summed_up_without_their_signs() {
+    fn errors_are_summarised_without_their_signs() {
         let found = errors(&[1.0, -4.0, 2.0, -3.0]);
         assert_eq!((found.count, found.median_percent, found.worst_percent), (4, 2.5, 4.0));
         assert_eq!(Errors::of(&[]), None);
     }
 
     #[test]
-    fn ten_percent_is_where_a_verdict_turns() {
+    fn the_verdict_changes_at_ten_percent() {
         let verdict = |fitted, held_out| Verdict::of(&errors(&[fitted]), &errors(&[held_out]));
         assert_eq!(verdict(10.0, 10.0), Verdict::Predicts);
         assert_eq!(verdict(10.0, 10.1), Verdict::FollowsTheDataOnly);

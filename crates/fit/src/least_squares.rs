@@ -1,45 +1,45 @@
-//! Least squares within bounds: Levenberg-Marquardt, and what the data say about the result.
+//! Least squares within bounds by Levenberg-Marquardt, with confidence and sensitivity of the result.
 
-use crate::loose::{Loose, told};
+use crate::loose::{Loose, sensitivity};
 
-/// One number to be found.
+/// A parameter of a fit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// Its name, for messages.
+    /// Name, for messages.
     pub name: String,
-    /// Where the search starts.
+    /// Start value of the search.
     pub start: f64,
-    /// The least it may be.
+    /// Lower bound.
     pub low: f64,
-    /// The most it may be.
+    /// Upper bound.
     pub high: f64,
-    /// The step of derivatives, as a share of the value, or of the bounds' distance where that is 0: large enough for what
-    /// is fitted to notice, and to stand out from how it jumps.
+    /// Step of derivatives, as a share of the value, or of the distance between the bounds where the value is 0. It must
+    /// be large enough to change the residuals by more than their discontinuities.
     pub step_share: f64,
 }
 
-/// What was found for one parameter.
+/// Result for one parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// Its name.
+    /// Name of the parameter.
     pub name: String,
     /// The best value.
     pub value: f64,
-    /// Whether it lies at one of its bounds, where the data want it beyond.
+    /// Whether the value is at a bound, so that the best value lies outside.
     pub at_bound: bool,
-    /// The least and the most it is when any one datum is left out.
+    /// Smallest and largest value when any one datum is left out.
     pub leave_one_out: (f64, f64),
-    /// Between which values it lies with 95 % confidence, if errors of the data are independent and alike; `None`
-    /// where the data do not tell it, or none are to spare.
+    /// The 95 % confidence interval, if the errors of the data are independent and equally distributed; `None` if the data
+    /// leave the parameter open, or if there are no spare data.
     pub within_95: Option<(f64, f64)>,
 }
 
 /// The result of a fit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fit {
-    /// The parameters, in the order they were given.
+    /// Results, in the order of the parameters.
     pub found: Vec<Found>,
-    /// The residuals that are left, in the order of the data.
+    /// Remaining residuals, in the order of the data.
     pub residuals: Vec<f64>,
     /// Pairs of parameters that the data cannot tell apart.
     pub inseparable: Vec<(String, String)>,
@@ -49,47 +49,47 @@ pub struct Fit {
     pub loose: Vec<Loose>,
 }
 
-/// Why there is no fit.
+/// Reasons why a fit fails.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FitError {
     /// Fewer data than parameters.
-    #[error("{data} data cannot fix {parameters} parameters: give at least as many data")]
+    #[error("{data} data cannot determine {parameters} parameters: give at least as many data")]
     TooFewData {
-        /// Residuals.
+        /// Number of residuals.
         data: usize,
-        /// Parameters.
+        /// Number of parameters.
         parameters: usize,
     },
     /// Bounds that exclude each other or the start.
-    #[error("{name}: the start {start} must lie between the bounds {low} and {high}")]
+    #[error("{name}: the start value {start} must be between the bounds {low} and {high}")]
     Bounds {
-        /// Which parameter.
+        /// Name of the parameter.
         name: String,
-        /// Its start.
+        /// Its start value.
         start: f64,
         /// Its lower bound.
         low: f64,
         /// Its upper bound.
         high: f64,
     },
-    /// The residuals cannot be had for these values.
+    /// The residuals cannot be evaluated at these values.
     #[error("at {at}: {because}")]
     Evaluation {
         /// The values.
         at: String,
-        /// What the evaluation said.
+        /// Error of the evaluation.
         because: String,
     },
 }
 
-/// The search ends when a step gains less than this share of the sum of squares.
+/// Relative gain of the sum of squares below which a search ends.
 const GAIN: f64 = 1e-6;
 
-/// The search of many data ends, too, where their errors are this small on average, as a share: no measurement is better.
+/// Average relative error below which a search over many data ends too: no measurement is better.
 const SMALL: f64 = 1e-4;
 
-/// A first search ends when a step gains less than this share of the sum of squares.
+/// As [`GAIN`], for a first search.
 const FIRST_GAIN: f64 = 0.02;
 
 /// Cosine between two columns of sensitivities above which the data cannot tell the parameters apart.
@@ -97,9 +97,9 @@ const INSEPARABLE: f64 = 0.999;
 
 /// Finds the values with the least sum of squared residuals.
 ///
-/// Levenberg-Marquardt with derivatives from differences, steps cut at the bounds. `residuals` are best
-/// logarithms of ours over theirs, so that large and small data, and too much and too little, weigh the
-/// same.
+/// Levenberg-Marquardt with derivatives from differences; steps are clamped to the bounds. The best choice for `residuals`
+/// are logarithms of calculated over measured values: large and small data, and too large and too small values, then have
+/// the same weight.
 ///
 /// ```
 /// use lanemark_fit::{Parameter, fit};
@@ -110,7 +110,7 @@ const INSEPARABLE: f64 = 0.999;
 /// ```
 ///
 /// # Errors
-/// [`FitError`]; evaluation errors are passed on with the values they happened at.
+/// [`FitError`]; an evaluation error is returned with the values at which it occurred.
 pub fn fit(
     parameters: &[Parameter],
     residuals: impl FnMut(&[f64]) -> Result<Vec<f64>, String>,
@@ -118,7 +118,8 @@ pub fn fit(
     fit_told(parameters, residuals, &mut |_, _| {})
 }
 
-/// As [`fit`], and `told` hears how many searches are over and of how many, when that is known and whenever one is.
+/// As [`fit`], with progress: `told` is called with the numbers of finished and of all searches, at the start and after each
+/// search.
 ///
 /// # Errors
 /// As [`fit`].
@@ -130,8 +131,7 @@ pub fn fit_told(
     solve_within(parameters, residuals, LeaveOneOut::Searched, told)
 }
 
-/// As [`fit`], for many data: without each datum in turn, one step is taken from the best values instead of a
-/// new search.
+/// As [`fit`], for many data: leaving out a datum takes one step from the best values instead of a new search.
 ///
 /// # Errors
 /// As [`fit`].
@@ -142,7 +142,7 @@ pub fn fit_many(
     solve_within(parameters, residuals, LeaveOneOut::OneStep, &mut |_, _| {})
 }
 
-/// How the values without one datum are found.
+/// Method to find the values without one datum.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum LeaveOneOut {
     Searched,
@@ -169,7 +169,7 @@ fn solve_within(
     if data < parameters.len() {
         return Err(FitError::TooFewData { data, parameters: parameters.len() });
     }
-    // One for the values, and one without each datum.
+    // One search for the values, and one without each datum.
     let searches = if data > parameters.len() { data + 1 } else { 1 };
     told(0, searches);
     let least = if leave_one_out == LeaveOneOut::OneStep { data as f64 * SMALL * SMALL } else { 0.0 };
@@ -187,7 +187,7 @@ fn solve_within(
     Ok(judged(parameters, &values, left, &jacobian, ranges))
 }
 
-/// About where a search ends, and the sum of squares there.
+/// Approximate end point of a search, and its sum of squares.
 ///
 /// # Errors
 /// As [`fit`].
@@ -204,7 +204,7 @@ pub(crate) fn scout(
     Ok((values, left))
 }
 
-/// As [`fit_many`], with `values` that are found already.
+/// As [`fit_many`], for given `values`.
 ///
 /// # Errors
 /// As [`fit`].
@@ -226,7 +226,7 @@ pub(crate) fn judge(
     Ok(judged(parameters, values, left, &jacobian, ranges))
 }
 
-/// The least and the most of each parameter when any one of so many data is left out.
+/// Smallest and largest value of each parameter when any one of `data` data is left out.
 fn ranges(
     values: &[f64],
     data: usize,
@@ -243,12 +243,12 @@ fn ranges(
     Ok(ranges)
 }
 
-/// One step on from the best values, without a datum.
+/// The values after one step from the best values, without the datum `skipped`.
 fn one_step(parameters: &[Parameter], values: &[f64], left: &[f64], jacobian: &Rows, skipped: usize) -> Vec<f64> {
     moved(parameters, values, &solve(jacobian, left, Some(skipped), 1e-6))
 }
 
-/// What the derivatives say about the values.
+/// Builds the result from the values and their derivatives.
 fn judged(
     parameters: &[Parameter],
     values: &[f64],
@@ -257,12 +257,12 @@ fn judged(
     ranges: Vec<(f64, f64)>,
 ) -> Fit {
     let (inseparable, unseen) = separability(parameters, values, jacobian);
-    let told = told(parameters, values, jacobian, &residuals);
+    let sensitivity = sensitivity(parameters, values, jacobian, &residuals);
     let found = parameters
         .iter()
         .zip(values)
         .zip(ranges)
-        .zip(&told.within)
+        .zip(&sensitivity.within)
         .map(|(((parameter, value), leave_one_out), within)| Found {
             name: parameter.name.clone(),
             value: *value,
@@ -271,12 +271,12 @@ fn judged(
             within_95: within.map(|within| (value - within, value + within)),
         })
         .collect();
-    Fit { found, residuals, inseparable, unseen, loose: told.loose }
+    Fit { found, residuals, inseparable, unseen, loose: sensitivity.loose }
 }
 
 type Rows = Vec<Vec<f64>>;
 
-/// Of the residuals, but one.
+/// Sum of squares of the residuals without the one at `skipped`.
 pub(crate) fn sum_of_squares(residuals: &[f64], skipped: Option<usize>) -> f64 {
     residuals.iter().enumerate().filter(|(place, _)| Some(*place) != skipped).map(|(_, r)| r * r).sum()
 }
@@ -315,14 +315,14 @@ fn search(
     Ok((values, left, jacobian))
 }
 
-/// One step on, cut at the bounds.
+/// The values after a step, clamped to the bounds.
 fn moved(parameters: &[Parameter], values: &[f64], step: &[f64]) -> Vec<f64> {
     let of =
         |((value, step), parameter): ((&f64, &f64), &Parameter)| (value + step).clamp(parameter.low, parameter.high);
     values.iter().zip(step).zip(parameters).map(of).collect()
 }
 
-/// Rows by datum, columns by parameter.
+/// Jacobian: a row per datum, a column per parameter.
 fn derivatives(
     parameters: &[Parameter],
     values: &[f64],
@@ -345,7 +345,7 @@ fn derivatives(
     Ok(rows)
 }
 
-/// The step that the damped normal equations give.
+/// Step from the damped normal equations.
 fn solve(jacobian: &Rows, left: &[f64], skipped: Option<usize>, damping: f64) -> Vec<f64> {
     let count = jacobian.first().map_or(0, Vec::len);
     let mut matrix = vec![vec![0.0; count + 1]; count];
@@ -363,7 +363,7 @@ fn solve(jacobian: &Rows, left: &[f64], skipped: Option<usize>, damping: f64) ->
     eliminate(matrix)
 }
 
-/// Gauss elimination with the largest pivot; a column without one gets 0.
+/// Gaussian elimination with partial pivoting; a column without a pivot gives 0.
 fn eliminate(mut matrix: Rows) -> Vec<f64> {
     let count = matrix.len();
     for column in 0..count {
@@ -383,7 +383,7 @@ fn eliminate(mut matrix: Rows) -> Vec<f64> {
 
 fn separability(parameters: &[Parameter], values: &[f64], jacobian: &Rows) -> (Vec<(String, String)>, Vec<String>) {
     let column = |place: usize| -> Vec<f64> {
-        // Relative sensitivities, so that parameters of different size compare.
+        // Relative sensitivities make parameters of different magnitude comparable.
         jacobian.iter().map(|row| row[place] * values[place].abs().max(1e-300)).collect()
     };
     let norm = |column: &[f64]| column.iter().map(|value| value * value).sum::<f64>().sqrt();
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_is_told_of_each_search_that_is_over() {
+    fn progress_is_reported_after_each_search() {
         let data = &[(1.0, 13.0), (2.0, 16.0), (5.0, 25.0), (9.0, 37.0)];
         let told_of = |start: &[Parameter], data| {
             let mut told = Vec::new();
@@ -439,11 +439,15 @@ mod tests {
         };
         let two = [parameter("fixed", 1.0, 0.0, 100.0), parameter("slope", 1.0, 0.0, 100.0)];
         assert_eq!(told_of(&two, data), [(0, 5), (1, 5), (2, 5), (3, 5), (4, 5)]);
-        assert_eq!(told_of(&two, &data[..2]), [(0, 1)], "without either of them there is nothing to search for");
+        assert_eq!(
+            told_of(&two, &data[..2]),
+            [(0, 1)],
+            "two data determine two parameters exactly, so none can be left out"
+        );
     }
 
     #[test]
-    fn a_parameter_wanted_beyond_its_bound_stays_there_and_says_so() {
+    fn a_parameter_beyond_its_bound_is_clamped_and_flagged() {
         let data = &[(1.0, 13.0), (2.0, 16.0), (5.0, 25.0)];
         let start = [parameter("fixed", 1.0, 0.0, 5.0), parameter("slope", 1.0, 0.0, 100.0)];
         let fit = fit(&start, line(data)).unwrap();
@@ -452,21 +456,21 @@ mod tests {
     }
 
     #[test]
-    fn parameters_that_only_appear_as_a_sum_are_called_inseparable() {
+    fn parameters_that_only_occur_as_a_sum_are_inseparable() {
         let start = [parameter("a", 1.0, 0.0, 10.0), parameter("b", 1.0, 0.0, 10.0)];
         let fit = fit(&start, |p| Ok(vec![(p[0] + p[1]) / 7.0 - 1.0, 2.0 * (p[0] + p[1]) / 14.0 - 1.0])).unwrap();
         assert_eq!(fit.inseparable, [("a".to_owned(), "b".to_owned())]);
     }
 
     #[test]
-    fn a_parameter_without_effect_is_called_unseen() {
+    fn a_parameter_without_effect_is_unseen() {
         let start = [parameter("a", 1.0, 0.0, 10.0), parameter("idle", 1.0, 0.0, 10.0)];
         let fit = fit(&start, |p| Ok(vec![p[0] / 2.0 - 1.0, p[0] / 2.0 - 1.0])).unwrap();
         assert_eq!(fit.unseen, ["idle"]);
     }
 
     #[test]
-    fn leaving_one_out_shows_how_much_one_datum_pulls() {
+    fn leave_one_out_shows_the_influence_of_a_datum() {
         let fit =
             fit(&[parameter("a", 1.0, 0.0, 10.0)], |p| Ok(vec![p[0] / 2.0 - 1.0, p[0] / 2.0 - 1.0, p[0] / 3.0 - 1.0]))
                 .unwrap();
@@ -475,7 +479,7 @@ mod tests {
     }
 
     #[test]
-    fn one_step_without_a_datum_moves_as_far_as_a_search_where_the_problem_is_linear() {
+    fn one_step_equals_a_search_for_linear_problems() {
         let data = &[(1.0, 13.1), (2.0, 16.0), (5.0, 24.8), (9.0, 37.0)];
         let start = [parameter("fixed", 1.0, 0.0, 100.0), parameter("slope", 1.0, 0.0, 100.0)];
         let (searched, stepped) = (fit(&start, line(data)).unwrap(), fit_many(&start, line(data)).unwrap());
@@ -487,14 +491,14 @@ mod tests {
     }
 
     #[test]
-    fn as_many_data_as_parameters_are_enough_and_one_fewer_is_refused() {
+    fn fewer_data_than_parameters_are_rejected() {
         let start = [parameter("a", 1.0, 0.0, 10.0), parameter("b", 1.0, 0.0, 10.0)];
         assert!(fit(&start, |p| Ok(vec![p[0] - 1.0, p[1] - 2.0])).is_ok());
         assert_eq!(fit(&start, |p| Ok(vec![p[0] + p[1]])), Err(FitError::TooFewData { data: 1, parameters: 2 }));
     }
 
     #[test]
-    fn a_start_outside_its_bounds_is_refused_and_one_on_them_is_not() {
+    fn a_start_outside_the_bounds_is_rejected() {
         assert!(matches!(fit(&[parameter("a", 11.0, 0.0, 10.0)], |_| Ok(vec![0.0])), Err(FitError::Bounds { .. })));
         assert!(fit(&[parameter("a", 10.0, 0.0, 10.0)], |p| Ok(vec![p[0] - 10.0])).is_ok());
     }

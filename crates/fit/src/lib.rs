@@ -1,11 +1,10 @@
-//! Platform parameters from measurements.
+//! Calibration: platform parameters from measurements.
 //!
-//! The only place where a parameter is fitted. It knows no paper: [`fit`] sees parameters with bounds and a
-//! function from their values to residuals, and [`OfRecord`] makes such a function from a record or a
-//! [`Table`] and a platform. Besides the best values it says how well the data tell each parameter from the others, and
-//! how far it moves when one datum is left out.
+//! All fitting happens in this crate. [`fit`] takes parameters with bounds and a function from their values to residuals.
+//! [`OfRecord`] builds such a function from a platform and a record or a [`Table`]. Besides the best values, the result
+//! states which parameters the data determine separately, and the range of each when one datum is left out.
 //!
-//! Start with [`fit`].
+//! Entry points: [`fit`] for any function, [`fill_in`] for a platform file with unknown numbers.
 
 #![forbid(unsafe_code)]
 

@@ -1,44 +1,49 @@
-//! What the data leave open: sets of parameters of which only a combination is known.
+//! Parameters that the data leave open: sets of which only a combination is determined.
 
 use crate::Parameter;
 
-/// Parameters of which the data fix fewer combinations than there are.
+/// A set of parameters that the data determine only in combination.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loose {
-    /// Their names, in the order they were given.
+    /// Names of the parameters, in the order they were given.
     pub names: Vec<String>,
-    /// How many of them must be known from elsewhere before the data fix the rest; all of them, if no datum
+    /// Number of them that must be known from another source before the data determine the rest; all of them if no datum
     /// depends on any.
     pub free: usize,
 }
 
-/// Standard deviation of a parameter, as a share of it, above which the data do not tell it.
-const TOLD: f64 = 0.25;
+/// Relative standard deviation above which a parameter counts as open.
+const OPEN_ABOVE: f64 = 0.25;
 
-/// Error of a datum that is expected even where the residuals are smaller, as a share.
+/// Relative error of a datum that is assumed even if the residuals are smaller.
 const NOISE: f64 = 0.01;
 
-/// Share of a parameter's own direction that must lie open for the parameter to be open.
+/// Share of a parameter's direction that must lie in open directions for the parameter to be open.
 const SHARE: f64 = 0.01;
 
-/// What the data say about the best values.
+/// Sensitivity analysis at the best values.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct HostWait {
-    /// The sets that they leave open.
+pub(crate) struct Sensitivity {
+    /// The sets of parameters that the data leave open.
     pub(crate) loose: Vec<Loose>,
-    /// Half of the interval that has each parameter with 95 % confidence; `None` for one that is open, and where
-    /// there are no more data than combinations.
+    /// Half the width of each parameter's 95 % interval; `None` for an open parameter, and where there are no more data
+    /// than combinations.
     pub(crate) within: Vec<Option<f64>>,
 }
 
-/// What the data tell, from the derivatives at the best values. Steps are relative to a parameter's value, so that
-/// large and small ones compare.
+/// Analyses the derivatives at the best values. Steps are relative to a parameter's value, so that large and small
+/// parameters are comparable.
 ///
-/// With relative sensitivities J and an error s of each datum, a direction v of the parameters has the
-/// standard deviation s / |J v|; the directions of eigenvalues of J^T J below (s / 0.25)^2 are open. The interval of a
-/// parameter is Student's t times the root of the sum of `v_i^2 s^2 / eigenvalue`, in open directions 1 at most. Source:
-/// linear least squares, any textbook.
-pub(crate) fn told(parameters: &[Parameter], values: &[f64], jacobian: &[Vec<f64>], residuals: &[f64]) -> HostWait {
+/// With relative sensitivities J and an error s of each datum, a direction v of the parameters has the standard deviation
+/// s / |J v|. Directions with eigenvalues of J^T J below (s / 0.25)^2 are open. The interval of a parameter is Student's t
+/// times the root of the sum of `v_i^2 s^2 / eigenvalue`, at most 1 in open directions. Source: linear least squares, any
+/// textbook.
+pub(crate) fn sensitivity(
+    parameters: &[Parameter],
+    values: &[f64],
+    jacobian: &[Vec<f64>],
+    residuals: &[f64],
+) -> Sensitivity {
     let count = parameters.len();
     let mut matrix = vec![vec![0.0; count]; count];
     for row in jacobian {
@@ -51,10 +56,10 @@ pub(crate) fn told(parameters: &[Parameter], values: &[f64], jacobian: &[Vec<f64
     let left_over =
         |spare: usize| (residuals.iter().map(|residual| residual * residual).sum::<f64>() / spare.max(1) as f64).sqrt();
     let left = left_over(residuals.len().saturating_sub(count));
-    let least = (left.max(NOISE) / TOLD).powi(2);
+    let least = (left.max(NOISE) / OPEN_ABOVE).powi(2);
     let (eigenvalues, vectors) = eigen(matrix);
     let open: Vec<usize> = (0..count).filter(|k| eigenvalues[*k] < least).collect();
-    // How much of each pair of parameters lies in the open directions, whichever way those are turned.
+    // The share of each pair of parameters in the open directions; independent of the choice of their basis.
     let shared = |i: usize, j: usize| open.iter().map(|k| vectors[i][*k] * vectors[j][*k]).sum::<f64>();
     let mut sets: Vec<Vec<usize>> = Vec::new();
     for i in (0..count).filter(|i| shared(*i, *i) > SHARE) {
@@ -72,25 +77,24 @@ pub(crate) fn told(parameters: &[Parameter], values: &[f64], jacobian: &[Vec<f64
         free: (set.iter().map(|i| shared(*i, *i)).sum::<f64>().round() as usize).clamp(1, set.len()),
     };
     let spare = residuals.len().saturating_sub(count - open.len());
-    let is_told = |i: usize| spare > 0 && sets.iter().all(|set| !set.contains(&i));
+    let is_determined = |i: usize| spare > 0 && sets.iter().all(|set| !set.contains(&i));
     let error = left_over(spare);
     let variance = |i: usize| {
         let of = |k: usize| {
             let along = error * error / eigenvalues[k].max(f64::MIN_POSITIVE);
-            // What is open is not off by more than itself, and pulls with it what it is not quite apart from.
+            // An open direction is limited to a relative error of 1; it widens the intervals of parameters correlated with it.
             vectors[i][k].powi(2) * if open.contains(&k) { along.min(1.0) } else { along }
         };
         (0..count).map(of).sum::<f64>()
     };
     let within = |i: usize| student_95(spare) * variance(i).sqrt() * values[i].abs();
-    HostWait {
+    Sensitivity {
         loose: sets.iter().map(named).collect(),
-        within: (0..count).map(|i| is_told(i).then(|| within(i))).collect(),
+        within: (0..count).map(|i| is_determined(i).then(|| within(i))).collect(),
     }
 }
 
-/// How many standard deviations to both sides hold 95 % of Student's distribution with so many data to spare, within
-/// 0.6 %. Source: Abramowitz and Stegun, 26.7.5, around the normal distribution's 1.95996, and table 26.10 for the first
+/// Two-sided 95 % quantile of Student's distribution with `spare` degrees of freedom, within 0.6 %. Source: Abramowitz and Stegun, 26.7.5, around the normal distribution's 1.95996, and table 26.10 for the first
 /// five.
 fn student_95(spare: usize) -> f64 {
     const FIRST: [f64; 5] = [12.706, 4.303, 3.182, 2.776, 2.571];
@@ -102,7 +106,7 @@ fn student_95(spare: usize) -> f64 {
     NORMAL + (power(3) + NORMAL) / (4.0 * v) + (5.0 * power(5) + 16.0 * power(3) + 3.0 * NORMAL) / (96.0 * v * v)
 }
 
-/// Eigenvalues of a symmetric matrix, and the eigenvectors as columns: Jacobi's rotations.
+/// Eigenvalues of a symmetric matrix, and the eigenvectors as columns, by Jacobi rotations.
 fn eigen(mut matrix: Vec<Vec<f64>>) -> (Vec<f64>, Vec<Vec<f64>>) {
     let count = matrix.len();
     let mut vectors: Vec<Vec<f64>> =
@@ -122,7 +126,7 @@ fn eigen(mut matrix: Vec<Vec<f64>>) -> (Vec<f64>, Vec<Vec<f64>>) {
     ((0..count).map(|i| matrix[i][i]).collect(), vectors)
 }
 
-/// Turns axes `p` and `q`, which is the later one, so that the matrix has 0 where they meet.
+/// Rotates axes `p` and `q` (`p < q`) so that the matrix elements (p, q) and (q, p) become 0.
 fn rotate(matrix: &mut [Vec<f64>], vectors: &mut [Vec<f64>], p: usize, q: usize) {
     if matrix[p][q] == 0.0 {
         return;
@@ -153,7 +157,7 @@ mod tests {
     fn open(names: &[&str], rows: &[&[f64]]) -> Vec<(Vec<String>, usize)> {
         let jacobian: Vec<Vec<f64>> = rows.iter().map(|row| row.to_vec()).collect();
         let values = vec![1.0; names.len()];
-        let found = told(&parameters(names), &values, &jacobian, &vec![0.0; rows.len()]).loose;
+        let found = sensitivity(&parameters(names), &values, &jacobian, &vec![0.0; rows.len()]).loose;
         found.into_iter().map(|set| (set.names, set.free)).collect()
     }
 
@@ -167,32 +171,32 @@ mod tests {
     }
 
     #[test]
-    fn data_that_tell_every_parameter_leave_nothing_open() {
+    fn data_that_determine_every_parameter_leave_none_open() {
         assert_eq!(open(&["a", "b"], &[&[1.0, 0.0], &[0.0, 1.0]]), []);
     }
 
     #[test]
-    fn a_sum_leaves_one_of_its_terms_open_and_the_rest_of_the_parameters_alone() {
+    fn a_sum_of_three_parameters_leaves_two_free_and_others_determined() {
         let found = open(&["a", "x", "b", "c"], &[&[1.0, 0.0, 1.0, 1.0], &[0.0, 1.0, 0.0, 0.0], &[2.0, 0.0, 2.0, 2.0]]);
         assert_eq!(found, [(vec!["a".to_owned(), "b".to_owned(), "c".to_owned()], 2)]);
     }
 
     #[test]
-    fn two_sets_stay_two_however_their_directions_are_turned() {
+    fn two_independent_sets_are_not_merged() {
         let found = open(&["a", "b", "c", "d"], &[&[1.0, 0.0, 1.0, 0.0], &[0.0, 1.0, 0.0, 1.0]]);
         let names = |one: &str, other: &str| (vec![one.to_owned(), other.to_owned()], 1);
         assert_eq!(found, [names("a", "c"), names("b", "d")]);
     }
 
     #[test]
-    fn a_parameter_is_told_from_a_quarter_of_it_on() {
+    fn a_parameter_is_open_above_a_relative_deviation_of_a_quarter() {
         // One datum, an error of 1 %: a sensitivity of 0.04 gives a deviation of 25 %.
         assert_eq!(open(&["a"], &[&[0.0401]]), []);
         assert_eq!(open(&["a"], &[&[0.0399]]), [(vec!["a".to_owned()], 1)]);
     }
 
     #[test]
-    fn students_distribution_is_that_of_the_tables() {
+    fn student_quantiles_match_the_tables() {
         for (spare, wanted) in
             [(1, 12.706), (2, 4.303), (3, 3.182), (5, 2.571), (6, 2.447), (10, 2.228), (30, 2.042), (1000, 1.962)]
         {
@@ -201,19 +205,19 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_of_a_mean_is_the_one_of_the_textbook() {
+    fn the_interval_of_a_mean_matches_the_textbook() {
         // Four data about one value, errors of +-1 %: 3.182 x sqrt(4e-4 / 3) / sqrt(4).
         let rows = vec![vec![0.5]; 4];
-        let found = told(&parameters(&["a"]), &[2.0], &rows, &[0.01, -0.01, 0.01, -0.01]).within[0].unwrap();
+        let found = sensitivity(&parameters(&["a"]), &[2.0], &rows, &[0.01, -0.01, 0.01, -0.01]).within[0].unwrap();
         let wanted = 3.182 * (4e-4_f64 / 3.0).sqrt() / 2.0 * 2.0;
         assert!((found / wanted - 1.0).abs() < 0.005, "{found} {wanted}");
     }
 
     #[test]
-    fn what_is_open_and_what_has_no_data_to_spare_has_no_interval() {
+    fn open_parameters_and_fits_without_spare_data_have_no_interval() {
         let rows = vec![vec![1.0, 1.0, 0.0], vec![1.0, 1.0, 0.0], vec![0.0, 0.0, 1.0]];
-        let found = told(&parameters(&["a", "b", "c"]), &[1.0; 3], &rows, &[0.01; 3]).within;
+        let found = sensitivity(&parameters(&["a", "b", "c"]), &[1.0; 3], &rows, &[0.01; 3]).within;
         assert!(found[0].is_none() && found[1].is_none() && found[2].is_some(), "{found:?}");
-        assert_eq!(told(&parameters(&["a"]), &[1.0], &[vec![1.0]], &[0.0]).within, [None]);
+        assert_eq!(sensitivity(&parameters(&["a"]), &[1.0], &[vec![1.0]], &[0.0]).within, [None]);
     }
 }

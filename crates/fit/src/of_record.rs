@@ -4,12 +4,14 @@ use crate::held_out::held_out;
 use crate::table::Row;
 use crate::whole::{Grid, between};
 use crate::{Parameter, Table};
-use lanemark_bench::{Axes, BenchError, Case, Effort, Question, Through, question};
+use lanemark_bench::{Axes, BenchError, Case, Effort, Question, question};
 use lanemark_machine::Facts;
+use lanemark_method::{Access, AccessPath, Method, Width};
 use lanemark_model::FormulaMachine;
 use lanemark_platform::{Draft, Origin, Platform};
 use lanemark_record::{Answer, Quantity, Record, Residual};
 use lanemark_runner::OpenTarget;
+use lanemark_units::MemoryType;
 
 /// Answers of one target of a record, or figures of a table, asked again of a platform while some of its numbers are
 /// varied.
@@ -239,7 +241,7 @@ impl OfRecord {
     /// Whether devices move the bytes themselves. What limits such a transfer is one of several bounds, and a search that
     /// begins under the wrong one may stay there.
     pub(crate) fn is_about_transfers(&self) -> bool {
-        self.data.iter().any(|datum| matches!(datum.case.through, Through::Dma { .. }))
+        self.data.iter().any(|datum| matches!(datum.case.method, Method::Dma { .. }))
     }
 
     /// How many answers are held out.
@@ -359,9 +361,9 @@ fn grid(platform: &Platform, key: &str, (low, high): (f64, f64)) -> Vec<f64> {
 }
 
 impl Datum {
-    /// What it is a point of: its question and way.
+    /// What it is a point of: its question and method.
     fn curve(&self) -> String {
-        format!("{} {} {}", self.question.name, self.case.way(), self.case.alignment)
+        format!("{} {} {}", self.question.name, self.case.method, self.case.alignment)
     }
 
     /// The simulated figure of the same case; `None` where the answer has none.
@@ -392,7 +394,7 @@ const LARGEST_BYTES: u64 = 4096;
 /// Of the answers about cores a few of each question, evenly spread over all of them; those about devices' transfers all.
 fn few<'a>(answers: &[&'a Answer]) -> Vec<&'a Answer> {
     let (mut chosen, mut left): (Vec<&Answer>, Vec<&Answer>) =
-        answers.iter().copied().partition(|answer| answer.way.through == "dma");
+        answers.iter().copied().partition(|answer| matches!(answer.method, Method::Dma { .. }));
     left.retain(|answer| answer.size_bytes <= LARGEST_BYTES);
     while let Some(question) = left.first().map(|answer| answer.question.clone()) {
         let (of_it, others): (Vec<_>, Vec<_>) = left.into_iter().partition(|answer| answer.question == question);
@@ -419,7 +421,7 @@ fn point(target: &OpenTarget, row: &Row) -> Option<Datum> {
     let question = question(row.question)?;
     let axes = Axes { sizes: Some(vec![row.size_bytes]), ..Axes::default() };
     let case = target.cases(question, &axes).into_iter().next()?;
-    let name = format!("{} {} {} B", row.question, case.way(), row.size_bytes);
+    let name = format!("{} {} {} B", row.question, case.method, row.size_bytes);
     let fits = row.size_bytes <= case.room(target.facts());
     fits.then_some(Datum { question, case, passes: 1, measured: row.figure, name })
 }
@@ -438,30 +440,53 @@ fn headline(answer: &Answer) -> Option<f64> {
 /// The most passes that are simulated again; a real sample has as many as its timer needs.
 const MOST_PASSES: u64 = 64;
 
+/// The axes of a core's accesses without a fence.
+fn of_core(memory_type: MemoryType, access: Access, alignments: Option<Vec<u64>>) -> Axes {
+    Axes {
+        memory_types: Some(vec![memory_type]),
+        accesses: Some(vec![access]),
+        fences: Some(vec![None]),
+        alignments,
+        ..Axes::default()
+    }
+}
+
 fn datum(target: &OpenTarget, answer: &Answer) -> Option<Datum> {
     let question = question(&answer.question)?;
     let (sizes, alignments) = (Some(vec![answer.size_bytes]), Some(vec![answer.alignment_bytes]));
-    let axes = if answer.way.through == "dma" {
-        Axes { sizes, alignments, reach: answer.way.reach, ..Axes::default() }
-    } else {
-        Axes {
-            sizes: sizes.filter(|_| answer.way.through == "user"),
-            memory_types: Some(vec![answer.way.memory_type.parse().ok()?]),
-            accesses: Some(vec![answer.way.access.parse().ok()?]),
-            fences: Some(vec![answer.way.fence.as_ref().map(|name| name.parse()).transpose().ok()?]),
-            alignments,
-            reach: answer.way.reach,
-            ..Axes::default()
-        }
+    let axes = match &answer.method {
+        Method::Dma { reach, .. } => Axes { sizes, alignments, reach: *reach, ..Axes::default() },
+        Method::Core(core) => Axes {
+            sizes: sizes.filter(|_| core.path == AccessPath::Pointer),
+            fences: Some(vec![core.fence]),
+            ..of_core(core.memory_type, core.access, alignments)
+        },
+        Method::CacheLines { memory_type, access, .. } => of_core(*memory_type, *access, alignments),
+        Method::LineLoad { .. } => of_core(MemoryType::Wb, Access::Plain(Width::B8), alignments),
+        // Fits use loads, stores and plain DMA only.
+        Method::Fence { .. }
+        | Method::Clock { .. }
+        | Method::KernelCall { .. }
+        | Method::Wake { .. }
+        | Method::DmaPages { .. }
+        | Method::DmaUnderLoad { .. }
+        | Method::DmaCall { .. }
+        | Method::Relay { .. }
+        | Method::RuntimeCopy { .. }
+        | Method::Launch { .. }
+        | Method::Argument { .. }
+        | Method::Compute { .. }
+        | Method::MapUnmap { .. }
+        | Method::SharedBuffer { .. } => return None,
     };
     let mut cases = target.cases(question, &axes).into_iter();
-    let case = cases.find(|case| case.way() == answer.way && case.size == answer.size_bytes)?;
+    let case = cases.find(|case| case.method == answer.method && case.size == answer.size_bytes)?;
     Some(Datum {
         question,
         case,
         passes: answer.passes.clamp(1, MOST_PASSES),
         measured: headline(answer)?,
-        name: format!("{} {} {} B", answer.question, answer.way, answer.size_bytes),
+        name: format!("{} {} {} B", answer.question, answer.method, answer.size_bytes),
     })
 }
 

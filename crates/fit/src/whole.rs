@@ -1,22 +1,22 @@
-//! Whole numbers among the parameters: searched as if there were values between them.
+//! Integer parameters, made continuous for the search by interpolation.
 
-/// The values that each parameter may have; `None` where that is every one.
+/// Allowed values of a parameter; `None` if it is continuous.
 pub(crate) type Grid = Option<Vec<f64>>;
 
-/// What `ask` gives at `values`, where it can only be asked at whole numbers: between them, it is interpolated
-/// along the edges of a simplex, so that a search sees a slope. It is the same as asking where all are whole.
+/// Evaluates `ask` at `values` by interpolation between allowed values, so that a search sees a slope.
 ///
-/// Source: Kuhn's triangulation, one more corner than there are numbers between two whole ones.
+/// The interpolation runs along the edges of a simplex. At allowed values it equals `ask`. Source: Kuhn's triangulation,
+/// with one more corner than there are parameters between two allowed values.
 ///
 /// # Errors
-/// The first one of `ask`.
+/// The first error of `ask`.
 pub(crate) fn between(
     grids: &[Grid],
     values: &[f64],
     mut ask: impl FnMut(&[f64]) -> Result<Vec<f64>, String>,
 ) -> Result<Vec<f64>, String> {
     let mut corner = values.to_vec();
-    // Place, the next value above, and how far towards it.
+    // Index of the parameter, the allowed value above, and the fraction of the way towards it.
     let mut parts: Vec<(usize, f64, f64)> = Vec::new();
     for (place, grid) in grids.iter().enumerate() {
         let Some(grid) = grid else { continue };
@@ -38,7 +38,7 @@ pub(crate) fn between(
     Ok(sum)
 }
 
-/// The values of a grid around one; the same twice beyond its ends. A grid is sorted and not empty.
+/// The neighbours of `value` in a grid; twice the end value outside of it. A grid is sorted and not empty.
 pub(crate) fn neighbours(grid: &[f64], value: f64) -> (f64, f64) {
     let after = grid.partition_point(|one| *one <= value);
     let below = grid[after.saturating_sub(1)];
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn a_straight_function_is_met_everywhere_and_asked_at_whole_numbers_only() {
+    fn linear_functions_are_exact_and_evaluated_at_allowed_values_only() {
         let plane = |at: &[f64]| {
             assert!([1.0, 2.0, 3.0].contains(&at[0]) && [4.0, 8.0, 16.0].contains(&at[2]), "{at:?}");
             Ok(vec![2.0 * at[0] - at[1] + 0.5 * at[2]])
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn where_all_are_whole_it_is_asked_once() {
+    fn allowed_values_need_one_evaluation() {
         let mut asked = 0;
         between(&grids(), &[2.0, 0.1, 8.0], |_| {
             asked += 1;
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_the_ends_are_the_ends() {
+    fn neighbours_outside_a_grid_are_its_ends() {
         assert_eq!(neighbours(&[4.0, 8.0], 3.0), (4.0, 4.0));
         assert_eq!(neighbours(&[4.0, 8.0], 4.0), (4.0, 8.0));
         assert_eq!(neighbours(&[4.0, 8.0], 9.0), (8.0, 8.0));

@@ -1,4 +1,4 @@
-//! Are the numbers of a card's DMA engine found again from about ten sizes a direction, by somebody who was told none?
+//! Recovery of the numbers of a card's DMA engine from about ten sizes per direction.
 
 use lanemark_bench::{Axes, Effort, ask, question};
 use lanemark_fit::{Filled, HEADER, Measured, Table, Verdict, fill_in};
@@ -9,17 +9,17 @@ use std::fmt::Write;
 
 const PRESET: &str = include_str!("../../../platforms/card-gen5-x16.toml");
 
-/// Sizes of bandwidths: eleven, of which five are held out.
+/// Sizes of the bandwidth curves: eleven, of which five are held out.
 const SIZES: [u64; 11] = [64, 128, 192, 256, 384, 512, 1 << 10, 1 << 11, 1 << 13, 1 << 15, 1 << 17];
 
 /// Sizes of the latency curve.
 const LATENCY_SIZES: [u64; 7] = [8, 64, 128, 256, 512, 1024, 4096];
 
-/// Numbers that look drawn and are the same every time: xorshift.
+/// Pseudo-random numbers from a fixed seed: xorshift.
 struct Draw(u64);
 
 impl Draw {
-    /// Evenly from 0 to 1.
+    /// Uniform from 0 to 1.
     fn share(&mut self) -> f64 {
         for shift in [13, -7, 17] {
             self.0 ^= if shift > 0 { self.0 << shift } else { self.0 >> -shift };
@@ -38,8 +38,8 @@ impl Draw {
     }
 }
 
-/// What is drawn, within which bounds, in the units of the keys.
-const DRAWN: [(&str, f64, f64); 6] = [
+/// Randomly chosen keys with their bounds, in the units of the keys.
+const RANDOM_KEYS: [(&str, f64, f64); 6] = [
     ("memory.read_ns", 200.0, 900.0),
     ("dma.tags", 12.0, 40.0),
     ("dma.beat_ns", 2.0, 6.0),
@@ -48,27 +48,27 @@ const DRAWN: [(&str, f64, f64); 6] = [
     ("dma.descriptor_ns", 5.0, 40.0),
 ];
 
-/// A card that nobody has seen.
+/// A card with random numbers.
 fn card(draw: &mut Draw) -> Platform {
     let platform = Platform::parse("truth", &text(&|_| String::new())).unwrap();
-    DRAWN.iter().fold(platform, |platform, (key, low, high)| {
+    RANDOM_KEYS.iter().fold(platform, |platform, (key, low, high)| {
         let value = draw.between(*low, *high);
         let value = if *key == "dma.tags" { value.round() } else { value };
-        platform.with(key, value, Origin::Given("drawn".to_owned())).unwrap()
+        platform.with(key, value, Origin::Given("random".to_owned())).unwrap()
     })
 }
 
-/// The preset's file with an engine of 32 B a beat, requests of 512 B, and these numbers as `value` writes them.
+/// The preset's file with an engine of 32 B per beat, requests of 512 B, and the random keys as written by `value`.
 fn text(value: &dyn Fn(&str) -> String) -> String {
     let mut text = PRESET.replace("beat_bytes = { value = 128,", "beat_bytes = { value = 32,");
     text = text.replace("mrrs_bytes = { value = 4096,", "mrrs_bytes = { value = 512,");
-    for (key, low, _) in DRAWN {
+    for (key, low, _) in RANDOM_KEYS {
         let (section, name) = key.split_once('.').unwrap();
         let from = text.find(&format!("[{section}]")).unwrap();
         let end = text[from + 1..].find("\n[").map_or(text.len(), |at| from + 1 + at);
         let line = text[from..end].find(&format!("\n{name} =")).map(|at| from + at + 1);
         let entry = match value(key) {
-            entry if entry.is_empty() => format!("{name} = {{ value = {low}, assumed = \"drawn later\" }}\n"),
+            entry if entry.is_empty() => format!("{name} = {{ value = {low}, assumed = \"replaced later\" }}\n"),
             entry => format!("{name} = {entry}\n"),
         };
         match line {
@@ -82,12 +82,12 @@ fn text(value: &dyn Fn(&str) -> String) -> String {
     text
 }
 
-/// The draft that its owner has.
+/// The draft with the random keys unknown.
 fn draft() -> Draft {
     Draft::parse("card.toml", &text(&|_| "{ unknown = \"fitted\" }".to_owned())).unwrap()
 }
 
-/// What the card is measured at, with errors of `deviation` each.
+/// A table of measurements of the card, with a relative error of `deviation` each.
 fn measured(card: &Platform, draw: &mut Draw, deviation: f64) -> String {
     let mut machine = SimulatedMachine::new(card).unwrap();
     let mut text = format!("{HEADER}\n");
@@ -112,14 +112,14 @@ fn filled(table: &str, draft: &Draft) -> Filled {
     fill_in("card.csv", &Measured::Table(&table), draft, false).unwrap()
 }
 
-/// Of each drawn number: its name, what it is, what was found.
+/// For each random key: its name, the true value, the fitted value.
 fn pairs<'a>(card: &Platform, filled: &'a Filled) -> Vec<(&'a str, f64, f64)> {
     let pair = |found: &'a lanemark_fit::Found| (found.name.as_str(), card.number(&found.name).unwrap().0, found.value);
     filled.fit.found.iter().map(pair).collect()
 }
 
 #[test]
-fn the_numbers_of_drawn_cards_are_found_again_or_said_to_be_open() {
+fn numbers_of_random_cards_are_recovered_or_reported_as_open() {
     let mut draw = Draw(0x9E37_79B9_7F4A_7C15);
     for _ in 0..2 {
         let card = card(&mut draw);
@@ -127,8 +127,8 @@ fn the_numbers_of_drawn_cards_are_found_again_or_said_to_be_open() {
         let open: Vec<&str> = filled.draft.unknowns().iter().map(|unknown| unknown.key.as_str()).collect();
         assert!(open.len() <= 2, "{open:?}");
         for (name, wanted, value) in pairs(&card, &filled).into_iter().filter(|pair| !open.contains(&pair.0)) {
-            assert!((value / wanted - 1.0).abs() < 0.01, "{name}: {value}, in truth {wanted}");
-            assert!(name != "dma.tags" || value == wanted, "{value} tags, in truth {wanted}");
+            assert!((value / wanted - 1.0).abs() < 0.01, "{name}: {value}, expected {wanted}");
+            assert!(name != "dma.tags" || value == wanted, "{value} tags, expected {wanted}");
         }
         let (fitted, held_out, verdict) = filled.halves().unwrap();
         assert_eq!((fitted.count, held_out.count, verdict), (16, 13, Verdict::Predicts));
@@ -137,7 +137,7 @@ fn the_numbers_of_drawn_cards_are_found_again_or_said_to_be_open() {
 }
 
 #[test]
-fn with_errors_of_two_percent_intervals_hold_the_truth_and_sizes_between_come_out() {
+fn with_errors_of_two_percent_intervals_contain_the_true_values() {
     let mut draw = Draw(0x2545_F491_4F6C_DD1D);
     let (mut told, mut within) = (0, 0);
     for _ in 0..3 {
@@ -154,12 +154,12 @@ fn with_errors_of_two_percent_intervals_hold_the_truth_and_sizes_between_come_ou
         assert_eq!(verdict, Verdict::Predicts, "{held_out:?}");
         assert!(held_out.median_percent < 3.0, "{held_out:?}");
     }
-    assert!(told >= 10, "{told} numbers of 18 are told");
-    assert!(within * 4 >= told * 3, "{within} of {told} intervals hold the truth");
+    assert!(told >= 10, "{told} numbers of 18 are determined");
+    assert!(within * 4 >= told * 3, "{within} of {told} intervals contain the true value");
 }
 
 #[test]
-fn of_the_way_to_memory_and_back_only_the_sum_is_told_and_what_would_tell_more() {
+fn reads_determine_only_the_sum_of_link_and_memory_latency() {
     let card = card(&mut Draw(1));
     let text = text(&|key| match key {
         "memory.read_ns" => "{ unknown = \"fitted\" }".to_owned(),
@@ -175,16 +175,16 @@ fn of_the_way_to_memory_and_back_only_the_sum_is_told_and_what_would_tell_more()
     let value = |name: &str| filled.fit.found.iter().find(|found| found.name == name).unwrap().value;
     let wanted = card.number("memory.read_ns").unwrap().0 + 2.0 * 120.0;
     let sum = value("memory.read_ns") + 2.0 * value("link.latency_ns");
-    assert!((sum / wanted - 1.0).abs() < 0.01, "{sum}, in truth {wanted}");
+    assert!((sum / wanted - 1.0).abs() < 0.01, "{sum}, expected {wanted}");
     assert!(filled.fit.found.iter().all(|found| found.within_95.is_none()), "{:?}", filled.fit.found);
     assert_eq!(filled.draft.unknowns().len(), 2);
 }
 
 #[test]
-fn a_card_that_does_what_the_draft_excludes_is_called_wrong() {
+fn a_card_outside_the_model_is_reported_as_wrong() {
     let card = card(&mut Draw(1));
     let mut lines: Vec<String> = measured(&card, &mut Draw(1), 0.0).lines().map(str::to_owned).collect();
-    // Every other size of writes at a third of the speed, as no engine here does.
+    // Two sizes at a third of the speed, which no modelled engine does.
     for line in lines
         .iter_mut()
         .filter(|line| line.starts_with("dma_write_bandwidth,192") || line.starts_with("dma_write_bandwidth,1024"))
@@ -197,7 +197,7 @@ fn a_card_that_does_what_the_draft_excludes_is_called_wrong() {
 }
 
 #[test]
-fn a_platform_without_an_engine_is_not_fitted_to_a_table() {
+fn a_platform_without_a_dma_engine_cannot_be_fitted_to_a_table() {
     let table = Table::parse("card.csv", &format!("{HEADER}\n\ndma_read_latency,64,1 us\n")).unwrap();
     let (before, after) = PRESET.split_once("[dma]").unwrap();
     let text = format!("{before}{}", &after[after.find("[[bar]]").unwrap()..]);

@@ -1,4 +1,4 @@
-//! Are the numbers of a card found again from what it answered, by somebody who was told none of them?
+//! Recovery of the numbers of a card from its answers.
 
 use lanemark_bench::{Axes, Effort, ask, question};
 use lanemark_fit::{Fit, Measured, OfRecord, OfRecordError, fill_in, fit_many};
@@ -9,7 +9,7 @@ use lanemark_sim::SimulatedMachine;
 
 const TRUTH: &str = include_str!("../../../platforms/card-gen5-x16.toml");
 
-/// What the card answers to a few questions.
+/// Answers of the card to four questions.
 fn record(truth: &Platform) -> Record {
     let mut machine = SimulatedMachine::new(truth).unwrap();
     let mut answers = Vec::new();
@@ -23,7 +23,7 @@ fn record(truth: &Platform) -> Record {
     Record { answers, ..Record::new(vec![]) }
 }
 
-/// The card's file with these numbers taken out of their sections.
+/// The card's file with the numbers at `keys` unknown.
 fn blanked(keys: &[&str]) -> Draft {
     let mut text = TRUTH.to_owned();
     for key in keys {
@@ -46,7 +46,7 @@ fn found(draft: &Draft, record: &Record) -> Fit {
 }
 
 #[test]
-fn blanked_latencies_are_found_within_one_percent() {
+fn unknown_latencies_are_recovered_within_one_percent() {
     let truth = Platform::parse("truth", TRUTH).unwrap();
     let record = record(&truth);
     let keys = ["root_complex.core_round_trip_ns", "link.latency_ns", "region.registers.read_ns", "driver.call_ns"];
@@ -54,13 +54,13 @@ fn blanked_latencies_are_found_within_one_percent() {
     assert_eq!(fit.loose, [], "{fit:?}");
     for one in &fit.found {
         let wanted = truth.number(&one.name).unwrap().0;
-        assert!((one.value / wanted - 1.0).abs() < 0.01, "{one:?}, in truth {wanted}");
+        assert!((one.value / wanted - 1.0).abs() < 0.01, "{one:?}, expected {wanted}");
         assert!(!one.at_bound, "{one:?}");
     }
 }
 
 #[test]
-fn what_only_appears_as_a_sum_stays_open_until_enough_of_it_is_known() {
+fn terms_of_a_sum_stay_open_until_enough_are_known() {
     let record = record(&Platform::parse("truth", TRUTH).unwrap());
     let keys = ["root_complex.core_round_trip_ns", "link.latency_ns", "endpoint.ingress_ns", "endpoint.egress_ns"];
     let draft = blanked(&keys);
@@ -85,7 +85,7 @@ fn a_number_that_no_answer_depends_on_stays_open() {
 }
 
 #[test]
-fn a_whole_number_is_sought_and_nothing_unknown_is_said() {
+fn integers_are_fitted_and_a_draft_without_unknowns_is_rejected() {
     let record = record(&Platform::parse("truth", TRUTH).unwrap());
     let refused = |keys: &[&str]| OfRecord::of_draft(&record, None, &blanked(keys)).err();
     assert!(matches!(refused(&[]), Some(OfRecordError::NothingUnknown { .. })));
@@ -93,7 +93,7 @@ fn a_whole_number_is_sought_and_nothing_unknown_is_said() {
 }
 
 #[test]
-fn each_answer_stands_beside_simulation_and_formula() {
+fn each_answer_is_compared_with_simulation_and_formula() {
     let truth = Platform::parse("truth", TRUTH).unwrap();
     let record = record(&truth);
     let problem = OfRecord::of_draft(&record, None, &blanked(&["link.latency_ns"])).unwrap();
@@ -105,7 +105,7 @@ fn each_answer_stands_beside_simulation_and_formula() {
 }
 
 #[test]
-fn what_the_record_tells_is_filled_in_and_the_rest_stays_unknown() {
+fn determined_numbers_are_filled_in_and_the_others_stay_unknown() {
     let record = record(&Platform::parse("truth", TRUTH).unwrap());
     let keys = ["root_complex.core_round_trip_ns", "link.latency_ns", "endpoint.ingress_ns", "endpoint.egress_ns"];
     let filled = fill_in("card.json", &Measured::Record(&record, None), &blanked(&keys), false).unwrap();
@@ -116,7 +116,7 @@ fn what_the_record_tells_is_filled_in_and_the_rest_stays_unknown() {
 }
 
 #[test]
-fn with_the_rest_assumed_the_twin_answers_as_the_card_did() {
+fn with_assumed_numbers_the_platform_answers_like_the_card() {
     let truth = Platform::parse("truth", TRUTH).unwrap();
     let record = record(&truth);
     let keys = ["root_complex.core_round_trip_ns", "link.latency_ns", "endpoint.ingress_ns", "endpoint.egress_ns"];
@@ -126,5 +126,5 @@ fn with_the_rest_assumed_the_twin_answers_as_the_card_did() {
     let twin = filled.draft.complete().unwrap();
     let of = |platform: &Platform, key: &str| platform.number(key).unwrap().0;
     let sum = |platform: &Platform| of(platform, "link.latency_ns") + of(platform, "endpoint.ingress_ns");
-    assert!((sum(&twin) / sum(&truth) - 1.0).abs() < 0.01, "what is told is right, however it is split");
+    assert!((sum(&twin) / sum(&truth) - 1.0).abs() < 0.01, "the determined sum must be right for any split");
 }

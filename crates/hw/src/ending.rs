@@ -1,9 +1,10 @@
-//! The end of a process in which threads of runtimes may be at work.
+//! Process exit that skips the exit handlers of loaded runtimes.
 
 #![allow(unsafe_code)]
 
-/// Ends the process with this status, at once: nothing is done that libraries do at the end of one. They take down what their own threads may still
-/// be using, and the process ends with a fault instead.
+/// Ends the process immediately with `status`, without exit handlers.
+///
+/// Exit handlers of runtime libraries free memory that their own threads may still use, which crashes the process.
 ///
 /// ```
 /// lanemark_hw::end_at_once(0)
@@ -11,7 +12,7 @@
 pub fn end_at_once(status: u8) -> ! {
     #[cfg(unix)]
     {
-        // SAFETY: every C library has it with this type, and nothing has to hold before it is called.
+        // SAFETY: `_exit` has this type in every C library and has no precondition.
         unsafe extern "C" {
             safe fn _exit(status: i32) -> !;
         }

@@ -1,13 +1,15 @@
-//! Whether a program interprets every instruction of this machine: then its times say nothing about any processor.
+//! Detection of instruction-set emulators, under which timings are not meaningful.
 
-/// Who interprets, and what that means for times; `None` on a processor, in a virtual machine too.
+/// Name of the emulator that interprets this machine's instructions, and why its timings are not meaningful.
+///
+/// Returns `None` on a processor, also inside a virtual machine.
 #[must_use]
 pub fn interpreter() -> Option<&'static str> {
     let tcg = hypervisor().is_some_and(|name| name == *b"TCGTCGTCGTCG");
-    tcg.then_some("QEMU interprets every instruction (TCG) and knows no memory types")
+    tcg.then_some("QEMU interprets every instruction (TCG) and does not model memory types")
 }
 
-/// What a hypervisor calls itself. Source: CPUID leaf 40000000H, as KVM's `Documentation/virt/kvm/x86/cpuid.rst` has it.
+/// Hypervisor signature. Source: CPUID leaf 40000000H, see KVM's `Documentation/virt/kvm/x86/cpuid.rst`.
 #[cfg(target_arch = "x86_64")]
 fn hypervisor() -> Option<[u8; 12]> {
     use std::arch::x86_64::__cpuid;

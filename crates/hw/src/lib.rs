@@ -1,18 +1,28 @@
-//! Real ways in: what runs a plan on hardware instead of in a simulator.
+//! Backends that run plans on hardware instead of in a simulator.
 //!
-//! One folder a way in, each a [`Machine`](lanemark_machine::Machine):
+//! Each backend is a folder and implements [`Machine`](lanemark_machine::Machine):
 //!
-//! - [`host_memory`]: the ordinary memory of this machine, which everybody has and which no plan can break. Start with
+//! - [`host_memory`]: ordinary memory of this machine; always available, and no plan can damage anything. Start with
 //!   [`HostMemory::open`].
-//! - [`linux_sysfs`]: the BARs of a PCI device through the files that Linux offers for them. It is also a small library:
-//!   start with `linux_sysfs::Card::attach`.
+//! - [`linux_sysfs`]: BARs of a PCI device, mapped through Linux sysfs. Also a small library for programs: start with
+//!   `linux_sysfs::Card::attach`.
+//! - [`opencl`]: devices of an OpenCL runtime. Start with `opencl::OpenClMachine::open`.
+//! - [`sycl`]: devices of a SYCL runtime. Start with `sycl::SyclMachine::open`.
 //!
-//! - [`opencl`]: devices behind an OpenCL runtime. Start with `opencl::OpenClMachine::open`.
-//! - [`sycl`]: the same behind a SYCL one. Start with `sycl::SyclMachine::open`.
+//! [`DeviceCopy`] is a memory copy for programs that chooses its instruction by measurement.
 //!
-//! Beside them [`DeviceCopy`], a copy for programs, which picks its instruction by measurement.
+//! Apart from the C interface, this is the only crate with hand-written `unsafe`. Nothing here prints.
 //!
-//! This is the only room with hand-written `unsafe`. Nothing here prints.
+//! | path | contents |
+//! | --- | --- |
+//! | `x86/` | the instructions between two time stamps, and the sampling, for all backends |
+//! | `copy_to_device.rs` | the copy for programs, made of the same routines |
+//! | `host_memory/map_unmap.rs` | timing of the library `lanemark-dma` |
+//! | `runtime_common/` | what OpenCL and SYCL share: supported plans, kernel arguments, verification of results |
+//! | `kernel_source.rs` | the source of every kernel |
+//! | `watchdog.rs` | threads that wait for calls of a runtime, which cannot be cancelled |
+//!
+//! Libraries of runtimes are loaded at run time; nothing is linked.
 
 pub mod copy_to_device;
 mod ending;

@@ -1,13 +1,13 @@
-//! Why a program has no memory for what it copies.
+//! Error for a failed allocation of host memory.
 
 use lanemark_units::format_size;
 
-/// The machine has not so much memory for the program.
+/// The system did not provide host memory for the program's end of a copy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("this machine has no memory for {} of the program: {because}; ask for less, or allow more (ulimit -v)", format_size(*.bytes))]
+#[error("cannot allocate {} of host memory: {because}; use a smaller size, or raise the limit (ulimit -v)", format_size(*.bytes))]
 pub struct NoHostMemory {
-    /// What was asked for.
+    /// Requested size in bytes.
     pub bytes: u64,
-    /// What the system said.
+    /// Error of the system call.
     pub because: String,
 }

@@ -1,6 +1,7 @@
-//! How long a call into a runtime is waited for, which cannot be called back.
+//! Timeouts for calls into a runtime, which cannot be cancelled.
 //!
-//! Calls are made on a thread of their own. If that does not come back, it is left to itself, and whoever waited goes on.
+//! Each call runs on a thread of its own. If it does not return in time, the thread is abandoned and the caller
+//! continues.
 
 use lanemark_machine::{MachineError, Samples};
 use lanemark_units::Ticks;
@@ -9,68 +10,72 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
-/// How long opening may take; between two looks at the flag lies a twentieth of a second.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
-const LOOK: Duration = Duration::from_millis(50);
-/// How much longer than its timeout a sample may keep the thread that takes it.
+/// Time limit for opening a device or preparing a plan.
+pub(crate) const OPEN_LIMIT: Duration = Duration::from_mins(2);
+/// Interval at which the interrupt flag is polled.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Time beyond a sample's timeout before its thread is abandoned.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Why nobody waits for opening any more.
+/// Reason why opening a device was abandoned.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum GivenUp {
-    /// It has taken so long.
+pub(crate) enum OpenFailure {
+    /// The call did not return within `seconds`.
     Late { seconds: u64 },
-    /// Somebody asked for an end.
+    /// The user interrupted the program.
     Interrupted,
-    /// There is no such thread.
+    /// The thread could not be started, or ended without a result.
     NoThread(String),
 }
 
-/// What `open` gives, on a thread of its own, which is left to itself if it takes longer than `watchdog`.
+/// Runs `open` on a thread of its own and abandons the thread if it takes longer than `watchdog`.
 ///
 /// # Errors
-/// Those of `open`, and [`GivenUp`].
-pub(crate) fn within<T: Send + 'static, E: From<GivenUp> + Send + 'static>(
+/// Errors of `open`, and [`OpenFailure`].
+pub(crate) fn within<T: Send + 'static, E: From<OpenFailure> + Send + 'static>(
     watchdog: Duration,
     interrupted: &AtomicBool,
     open: impl FnOnce() -> Result<T, E> + Send + 'static,
 ) -> Result<T, E> {
-    let (tell, hear) = sync_channel(1);
+    let (sender, receiver) = sync_channel(1);
     let body = move || {
-        // If nobody listens any more, nobody wants it.
-        let _ = tell.send(open());
+        // Sending fails only if the caller has given up.
+        let _ = sender.send(open());
     };
-    let spawned = std::thread::Builder::new().name("opens a runtime".to_owned()).spawn(body);
-    spawned.map_err(|error| GivenUp::NoThread(format!("starting the thread that opens it: {error}")))?;
+    let spawned = std::thread::Builder::new().name("runtime open".to_owned()).spawn(body);
+    spawned.map_err(|error| OpenFailure::NoThread(format!("starting the thread that opens the device: {error}")))?;
     let begun = Instant::now();
     loop {
-        match hear.recv_timeout(LOOK) {
+        match receiver.recv_timeout(POLL_INTERVAL) {
             Ok(opened) => return opened,
-            Err(_) if interrupted.load(Ordering::Relaxed) => return Err(GivenUp::Interrupted.into()),
+            Err(_) if interrupted.load(Ordering::Relaxed) => return Err(OpenFailure::Interrupted.into()),
             Err(RecvTimeoutError::Timeout) if begun.elapsed() < watchdog => {}
-            Err(RecvTimeoutError::Timeout) => return Err(GivenUp::Late { seconds: watchdog.as_secs() }.into()),
+            Err(RecvTimeoutError::Timeout) => return Err(OpenFailure::Late { seconds: watchdog.as_secs() }.into()),
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(GivenUp::NoThread("the thread that opens it ended without a word".to_owned()).into());
+                return Err(OpenFailure::NoThread(
+                    "the thread that opens the device ended without a result".to_owned(),
+                )
+                .into());
             }
         }
     }
 }
 
-/// What the thread that takes samples has got done.
+/// Progress of the thread that takes samples.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     steps: AtomicU64,
-    /// Whether it makes what a plan needs, which may take longer than a sample.
+    /// Whether the thread is preparing or verifying a plan, which may take longer than a sample.
     is_preparing: AtomicBool,
 }
 
 impl Progress {
-    /// One thing more.
+    /// Records one completed step.
     pub(crate) fn step(&self) {
         self.steps.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Does what a plan needs before its first sample, or after its last.
+    /// Runs `job`, work that precedes the first sample or follows the last one.
     pub(crate) fn preparing<T>(&self, job: impl FnOnce() -> T) -> T {
         self.is_preparing.store(true, Ordering::Relaxed);
         self.step();
@@ -81,19 +86,21 @@ impl Progress {
     }
 }
 
-/// Takes samples on threads of their own, until one of them does not come back.
+/// Takes samples on threads of their own, until one of them does not return.
 #[derive(Debug, Default)]
-pub(crate) struct Attendant {
-    /// Since a thread did not come back.
-    is_lost: bool,
+pub(crate) struct SampleThread {
+    /// Whether an earlier thread did not return.
+    is_abandoned: bool,
 }
 
-impl Attendant {
-    /// The samples that `take` takes on a thread of its own, which says how far it is. If it gets no further for `timeout` and a second, or
-    /// where it prepares for two minutes, the thread is left to itself, and every further call is refused.
+impl SampleThread {
+    /// Runs `take` on a thread of its own and returns its samples.
+    ///
+    /// If `take` makes no progress for `timeout` and one second, or for two minutes while it prepares, the thread is
+    /// abandoned and every further call fails.
     ///
     /// # Errors
-    /// Those of `take`, and [`MachineError::Timeout`]; afterwards [`MachineError::Device`].
+    /// Errors of `take`, and [`MachineError::Timeout`]; afterwards always [`MachineError::Device`].
     pub(crate) fn samples(
         &mut self,
         machine: &str,
@@ -104,45 +111,45 @@ impl Attendant {
             let what = format!("{machine}: {what}");
             MachineError::Device { machine: machine.to_owned(), what }
         };
-        if self.is_lost {
-            return Err(broken("its runtime has not come back from a call before; start the program again"));
+        if self.is_abandoned {
+            return Err(broken("an earlier call into its runtime did not return; restart the program"));
         }
         let progress = Arc::new(Progress::default());
-        let told = Arc::clone(&progress);
-        let (tell, hear) = sync_channel(1);
+        let shared = Arc::clone(&progress);
+        let (sender, receiver) = sync_channel(1);
         let body = move || {
-            // If nobody listens any more, nobody wants to know.
-            let _ = tell.send(take(&told));
+            // Sending fails only if the caller has given up.
+            let _ = sender.send(take(&shared));
         };
-        let spawned = std::thread::Builder::new().name("asks a runtime".to_owned()).spawn(body);
+        let spawned = std::thread::Builder::new().name("runtime calls".to_owned()).spawn(body);
         let thread = spawned.map_err(|source| MachineError::Os {
             machine: machine.to_owned(),
-            doing: "starting the thread that asks its runtime",
+            doing: "starting the thread that calls its runtime",
             source,
         })?;
         let watchdog = Duration::from_secs_f64(timeout.as_ns() / 1e9) + GRACE;
         let (mut seen, mut since) = (0, Instant::now());
         loop {
-            match hear.recv_timeout(watchdog) {
+            match receiver.recv_timeout(watchdog) {
                 Ok(samples) => {
-                    // It has told all it had to tell.
+                    // The thread has sent its result and is ending.
                     let _ = thread.join();
                     return samples;
                 }
                 Err(RecvTimeoutError::Timeout) if progress.steps.load(Ordering::Relaxed) != seen => {
                     (seen, since) = (progress.steps.load(Ordering::Relaxed), Instant::now());
                 }
-                // What prepares a plan may build kernels, and fill much memory.
+                // Preparation may compile kernels and fill large arrays.
                 Err(RecvTimeoutError::Timeout)
-                    if progress.is_preparing.load(Ordering::Relaxed) && since.elapsed() < PATIENCE => {}
+                    if progress.is_preparing.load(Ordering::Relaxed) && since.elapsed() < OPEN_LIMIT => {}
                 Err(RecvTimeoutError::Timeout) => {
-                    self.is_lost = true;
+                    self.is_abandoned = true;
                     let waiting_for =
-                        format!("the runtime, in a call that has not come back for {} s", since.elapsed().as_secs());
+                        format!("the runtime: a call has not returned for {} s", since.elapsed().as_secs());
                     return Err(MachineError::Timeout { machine: machine.to_owned(), after: timeout, waiting_for });
                 }
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Err(broken("the thread that asks its runtime ended without a word"));
+                    return Err(broken("the thread that calls its runtime ended without a result"));
                 }
             }
         }
@@ -154,39 +161,39 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_runtime_that_does_not_come_back_is_waited_for_so_long_and_no_longer_or_until_somebody_interrupts() {
-        // It ends with the test.
+    fn opening_stops_at_its_time_limit_or_at_an_interrupt() {
+        // This thread ends with the test process.
         let hangs = || {
             std::thread::park();
-            Ok::<(), GivenUp>(())
+            Ok::<(), OpenFailure>(())
         };
         let flag = AtomicBool::new(false);
         let late = within(Duration::from_millis(1), &flag, hangs).unwrap_err();
-        assert_eq!(late, GivenUp::Late { seconds: 0 });
+        assert_eq!(late, OpenFailure::Late { seconds: 0 });
         flag.store(true, Ordering::Relaxed);
-        assert_eq!(within(PATIENCE, &flag, hangs).unwrap_err(), GivenUp::Interrupted);
+        assert_eq!(within(OPEN_LIMIT, &flag, hangs).unwrap_err(), OpenFailure::Interrupted);
         flag.store(false, Ordering::Relaxed);
-        assert_eq!(within(PATIENCE, &flag, || Ok::<u8, GivenUp>(7)), Ok(7));
+        assert_eq!(within(OPEN_LIMIT, &flag, || Ok::<u8, OpenFailure>(7)), Ok(7));
     }
 
     #[test]
-    fn samples_that_get_no_further_end_with_a_timeout_and_the_next_are_refused() {
-        let mut attendant = Attendant::default();
+    fn samples_without_progress_time_out_and_later_calls_fail() {
+        let mut sample_thread = SampleThread::default();
         let short = Ticks::whole_ns(1000);
-        assert!(attendant.samples("x", short, |_| Ok(Samples::wanted(3))).is_ok());
-        let slow = attendant.samples("x", short, |told| {
-            told.preparing(|| std::thread::sleep(GRACE + GRACE / 4));
+        assert!(sample_thread.samples("x", short, |_| Ok(Samples::wanted(3))).is_ok());
+        let slow = sample_thread.samples("x", short, |progress| {
+            progress.preparing(|| std::thread::sleep(GRACE + GRACE / 4));
             Ok(Samples::wanted(3))
         });
-        assert!(slow.is_ok(), "what is prepared has more time");
-        let late = attendant.samples("x", short, |told| {
-            told.step();
+        assert!(slow.is_ok(), "preparation has a longer time limit");
+        let late = sample_thread.samples("x", short, |progress| {
+            progress.step();
             std::thread::park();
             Ok(Samples::wanted(3))
         });
         let late = late.unwrap_err().to_string();
-        assert!(late.contains("in a call that has not come back for "), "{late}");
-        let refused = attendant.samples("x", short, |_| Ok(Samples::wanted(3))).unwrap_err().to_string();
-        assert_eq!(refused, "x: its runtime has not come back from a call before; start the program again");
+        assert!(late.contains("a call has not returned for "), "{late}");
+        let refused = sample_thread.samples("x", short, |_| Ok(Samples::wanted(3))).unwrap_err().to_string();
+        assert_eq!(refused, "x: an earlier call into its runtime did not return; restart the program");
     }
 }

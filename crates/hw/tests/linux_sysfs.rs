@@ -1,4 +1,4 @@
-//! A card that is a folder of files: what is refused, what is touched, what arrives, and what happens when it vanishes.
+//! Card backend against a fake card: refusals, accesses, verification, and removal during a run.
 
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
@@ -47,14 +47,14 @@ fn run(machine: &mut CardMachine, plan: &Plan) -> Samples {
     samples
 }
 
-/// Why a plan is refused, by both `supports` and `run`, before anything is touched.
+/// Refusal of a plan, returned by both `supports` and `run` before any access.
 fn refused(machine: &mut CardMachine, plan: &Plan) -> String {
-    let told = machine.supports(plan).unwrap_err().to_string();
+    let refusal = machine.supports(plan).unwrap_err().to_string();
     machine.run(plan, &mut Samples::wanted(1)).unwrap_err();
-    told
+    refusal
 }
 
-/// What opening says, of an attachment that can be made.
+/// Error of opening a machine on a valid attachment.
 fn not_opened(card: &FakeCard, texts: &[&str]) -> String {
     CardMachine::open(attach(card, texts, Consent::default()).unwrap(), true).unwrap_err().to_string()
 }
@@ -66,7 +66,7 @@ fn says(error: &str, words: &[&str]) {
 }
 
 #[test]
-fn what_cannot_be_attached_is_refused_with_what_to_do() {
+fn attaching_fails_with_a_remedy_for_invalid_ranges_and_addresses() {
     let card = FakeCard::new();
     let refused = |texts: &[&str], words: &[&str]| {
         says(&attach(&card, texts, Consent::default()).unwrap_err().to_string(), words);
@@ -79,11 +79,11 @@ fn what_cannot_be_attached_is_refused_with_what_to_do() {
     refused(&["2:0..64", "2:63..128"], &["2:0..64B", "2:63B..128B", "overlap"]);
     attach(&card, &["2:0..1MiB", "0:0..4KiB"], Consent::default()).unwrap();
     let nowhere = Attachment::new(&System::at(card.root()), "02:00.0".parse().unwrap(), &[], Consent::default());
-    says(&nowhere.unwrap_err().to_string(), &["0000:02:00.0 is not there", "lspci"]);
+    says(&nowhere.unwrap_err().to_string(), &["0000:02:00.0 does not exist", "lspci"]);
 }
 
 #[test]
-fn a_device_with_a_driver_is_refused_unless_the_user_owns_it() {
+fn a_device_with_a_driver_is_rejected_unless_the_user_owns_it() {
     let card = FakeCard::new();
     card.bind("nvme");
     let refusal = attach(&card, &["2:0..64"], Consent::default()).unwrap_err().to_string();
@@ -93,13 +93,13 @@ fn a_device_with_a_driver_is_refused_unless_the_user_owns_it() {
 }
 
 #[test]
-fn memory_decoding_is_turned_on_only_when_told_and_the_command_is_named() {
+fn memory_decoding_is_enabled_only_on_request_and_the_command_is_named() {
     let card = FakeCard::new();
     card.set_config(0x1af4, 0x0004);
     let refusal = attach(&card, &["2:0..64"], Consent::default()).unwrap_err().to_string();
     says(&refusal, &["memory decoding is off", "--enable", "echo 1 >", "enable"]);
     assert_eq!(card.bytes("enable"), b"1\n");
-    // Here nobody turns it on by writing to the file, so it stays off: that is seen too.
+    // The fake file does not enable anything, so decoding stays off, which is detected.
     card.write("enable", "0\n");
     let consent = Consent { owns_device: false, enable: true };
     assert!(matches!(attach(&card, &["2:0..64"], consent), Err(CardError::DecodingOff { .. })));
@@ -107,11 +107,11 @@ fn memory_decoding_is_turned_on_only_when_told_and_the_command_is_named() {
     card.set_config(0x1af4, 0x0002);
     card.write("enable", "0\n");
     assert!(!attach(&card, &["2:0..64"], consent).unwrap().was_enabled);
-    assert_eq!(card.bytes("enable"), b"0\n", "what is on is not turned on");
+    assert_eq!(card.bytes("enable"), b"0\n", "decoding that is on is not enabled again");
 }
 
 #[test]
-fn a_sleeping_or_gone_device_is_refused() {
+fn a_sleeping_or_removed_device_is_rejected() {
     let card = FakeCard::new();
     card.write("power_state", "D3hot\n");
     let refusal = attach(&card, &["2:0..64"], Consent::default()).unwrap_err().to_string();
@@ -125,7 +125,7 @@ fn a_sleeping_or_gone_device_is_refused() {
 }
 
 #[test]
-fn files_that_cannot_be_mapped_are_told_apart() {
+fn mapping_errors_are_distinguished() {
     use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
     use std::os::fd::AsRawFd;
 
@@ -134,9 +134,9 @@ fn files_that_cannot_be_mapped_are_told_apart() {
         let _ = fs::remove_file(card.path("resource2"));
         std::os::unix::fs::symlink(target, card.path("resource2")).unwrap();
     };
-    // A kernel's constant may not be opened for writing even by root.
+    // Not even root may open a kernel constant for writing.
     instead("/proc/sys/kernel/osrelease");
-    says(&not_opened(&card, &["2:0..64"]), &["resource2 may not be opened", "root"]);
+    says(&not_opened(&card, &["2:0..64"]), &["no permission to open", "resource2", "root"]);
 
     let sealed = memfd_create("sealed", MemfdFlags::ALLOW_SEALING).unwrap();
     ftruncate(&sealed, 4096).unwrap();
@@ -144,17 +144,17 @@ fn files_that_cannot_be_mapped_are_told_apart() {
     instead(&format!("/proc/self/fd/{}", sealed.as_raw_fd()));
     says(&not_opened(&card, &["2:0..64"]), &["EPERM", "lockdown"]);
 
-    // Huge pages are mapped from multiples of their size only.
-    let huge = memfd_create("huge", MemfdFlags::HUGETLB).expect("a kernel with hugetlbfs, to have a mapping refused");
+    // Huge pages can only be mapped at multiples of their size.
+    let huge = memfd_create("huge", MemfdFlags::HUGETLB).expect("this test needs a kernel with hugetlbfs");
     instead(&format!("/proc/self/fd/{}", huge.as_raw_fd()));
     says(&not_opened(&card, &["2:4KiB..8KiB"]), &["EINVAL", "IO_STRICT_DEVMEM", "iomem=relaxed", "2:4KiB..8KiB"]);
 
     fs::remove_file(card.path("resource2")).unwrap();
-    says(&not_opened(&card, &["2:0..64"]), &["there is no", "resource2"]);
+    says(&not_opened(&card, &["2:0..64"]), &[": no ", "resource2"]);
 }
 
 #[test]
-fn memory_types_are_those_that_come_of_mapping() {
+fn memory_types_are_those_of_successful_mappings() {
     let card = FakeCard::new();
     let types = |machine: &CardMachine| machine.facts().memory_types.clone();
     let both = open(&card, &["2:0..4KiB"]);
@@ -162,20 +162,20 @@ fn memory_types_are_those_that_come_of_mapping() {
     let because = both.mappings()[0].outcome.as_ref().unwrap().because.clone();
     says(&because, &["not read back", "pat_memtype_list", "debugfs"]);
 
-    // The kernel gives a second mapping the type of the first: here somebody holds WC.
+    // The kernel gives a second mapping the type of the first: here another program holds WC.
     card.set_memory_types(&format!("PAT: [mem {BAR2_START:#x}-{:#x}] write-combining\n", BAR2_START + 4096));
     let mut held = open(&card, &["2:0..4KiB"]);
     assert_eq!(types(&held), [MemoryType::Wc]);
     let uc = held.mappings().iter().find(|mapping| mapping.memory_type == MemoryType::Uc).unwrap();
-    says(uc.outcome.as_ref().unwrap_err(), &["asked for as UC is WC", "another mapping"]);
+    says(uc.outcome.as_ref().unwrap_err(), &["requested as UC but is WC", "another mapping"]);
     assert_eq!(held.mappings()[1].outcome.as_ref().unwrap().found, Some(MemoryType::Wc));
     let store = stream(Verb::Store, Access::Plain(Width::B8), span(2, 0, 64, MemoryType::Wc));
     run(&mut held, &store);
 
-    // And while it was open, somebody else mapped it otherwise.
+    // While the card was open, another program mapped it with another type.
     card.set_memory_types(&format!("PAT: [mem {BAR2_START:#x}-{:#x}] uncached-minus\n", BAR2_START + 4096));
     let error = held.run(&store, &mut Samples::wanted(1)).unwrap_err().to_string();
-    says(&error, &["asked for as WC is UC"]);
+    says(&error, &["requested as WC but is UC"]);
     assert!(card.bytes("resource2")[64..].iter().all(|byte| *byte == 0));
 
     fs::remove_file(card.path("resource2_wc")).unwrap();
@@ -185,7 +185,7 @@ fn memory_types_are_those_that_come_of_mapping() {
 }
 
 #[test]
-fn what_is_stored_arrives_in_the_named_range_and_nowhere_else() {
+fn stores_reach_the_named_range_and_nothing_else() {
     let card = FakeCard::new();
     let mut machine = open(&card, &["2:4200..64KiB"]);
     for access in machine.facts().stores.clone() {
@@ -210,7 +210,7 @@ fn what_is_stored_arrives_in_the_named_range_and_nowhere_else() {
 }
 
 #[test]
-fn loads_leave_everything_as_it_was_and_copies_are_compared() {
+fn loads_change_nothing_and_copies_are_verified() {
     let card = FakeCard::new();
     let noise: Vec<u8> = (0..BAR2_BYTES).map(|n| (n * 7 + n / 256) as u8).collect();
     fs::write(card.path("resource2"), &noise).unwrap();
@@ -225,7 +225,7 @@ fn loads_leave_everything_as_it_was_and_copies_are_compared() {
 }
 
 #[test]
-fn a_plan_outside_the_named_ranges_is_refused_one_byte_off() {
+fn a_plan_one_byte_outside_the_named_ranges_is_rejected() {
     let card = FakeCard::new();
     let mut machine = open(&card, &["2:4KiB..8KiB", "2:12KiB..16KiB"]);
     assert_eq!(machine.facts().regions[1].name, "bar2+0x3000");
@@ -240,25 +240,25 @@ fn a_plan_outside_the_named_ranges_is_refused_one_byte_off() {
 }
 
 #[test]
-fn registers_are_loaded_only_by_4_b_and_stored_to_only_when_told() {
+fn registers_take_4_b_accesses_only_and_stores_only_on_request() {
     let card = FakeCard::new();
     let at = |verb, access, offset, len| stream(verb, access, span(0, offset, len, MemoryType::Uc));
     let (b4, b8) = (Access::Plain(Width::B4), Access::Plain(Width::B8));
 
-    let mut told_nothing = open(&card, &["0:0..64"]);
-    assert!(told_nothing.facts().storage().is_none());
-    run(&mut told_nothing, &at(Verb::Load, b4, 4, 8));
-    says(&refused(&mut told_nothing, &at(Verb::Store, b4, 0, 4)), &["registers", "name it"]);
-    says(&refused(&mut told_nothing, &at(Verb::Load, b8, 0, 8)), &["4 B"]);
-    says(&refused(&mut told_nothing, &at(Verb::Load, b4, 2, 4)), &["multiple of 4"]);
-    says(&refused(&mut told_nothing, &at(Verb::Load, b4, 0, 6)), &["multiple of 4"]);
+    let mut read_only = open(&card, &["0:0..64"]);
+    assert!(read_only.facts().storage().is_none());
+    run(&mut read_only, &at(Verb::Load, b4, 4, 8));
+    says(&refused(&mut read_only, &at(Verb::Store, b4, 0, 4)), &["registers", "use the kind"]);
+    says(&refused(&mut read_only, &at(Verb::Load, b8, 0, 8)), &["4 B"]);
+    says(&refused(&mut read_only, &at(Verb::Load, b4, 2, 4)), &["multiple of 4"]);
+    says(&refused(&mut read_only, &at(Verb::Load, b4, 0, 6)), &["multiple of 4"]);
     let wc = stream(Verb::Load, b4, span(0, 0, 4, MemoryType::Wc));
-    says(&refused(&mut told_nothing, &wc), &["WC"]);
-    drop(told_nothing);
+    says(&refused(&mut read_only, &wc), &["WC"]);
+    drop(read_only);
 
     let mut writable = open(&card, &["0:0..64:registers:write"]);
     let samples = run(&mut writable, &at(Verb::Store, b4, 0, 8));
-    assert_eq!(samples.confirmed, None, "registers keep nothing for certain");
+    assert_eq!(samples.confirmed, None, "registers need not keep what is stored");
     assert!(matches!(samples.delivery, Delivery::ReadBack { .. }));
     drop(writable);
 
@@ -272,7 +272,7 @@ fn registers_are_loaded_only_by_4_b_and_stored_to_only_when_told() {
 }
 
 #[test]
-fn storage_that_reads_all_ones_is_an_error_and_a_device_gone_with_it_another() {
+fn a_device_that_reads_as_all_ones_is_reported_as_gone() {
     let card = FakeCard::new();
     let mut machine = open(&card, &["2:0..4KiB"]);
     let store = stream(Verb::Store, Access::Plain(Width::B4), span(2, 0, 64, MemoryType::Uc));
@@ -283,7 +283,7 @@ fn storage_that_reads_all_ones_is_an_error_and_a_device_gone_with_it_another() {
 }
 
 #[test]
-fn a_bar_that_vanishes_in_the_middle_of_a_run_is_an_error_that_names_the_place() {
+fn a_bar_that_vanishes_during_a_run_is_an_error_with_the_address() {
     let card = Arc::new(FakeCard::new());
     let mut machine = open(&card, &["2:0..64KiB"]);
     let mut plan = stream(Verb::Store, Access::Plain(Width::B8), span(2, 4096, 8192, MemoryType::Uc));
@@ -293,7 +293,7 @@ fn a_bar_that_vanishes_in_the_middle_of_a_run_is_an_error_that_names_the_place()
         std::thread::sleep(std::time::Duration::from_millis(30));
         cutter.truncate("resource2", 8192);
     });
-    // A sample in which the BAR vanished goes on in other memory until somebody looks: end it by a flag.
+    // The running sample continues on replacement memory until it is checked: the flag ends it.
     let flag = Arc::new(AtomicBool::new(false));
     let mut machine_with_flag = {
         machine = machine.interrupted_by(Arc::clone(&flag));
@@ -311,14 +311,14 @@ fn a_bar_that_vanishes_in_the_middle_of_a_run_is_an_error_that_names_the_place()
 }
 
 #[test]
-fn a_truncated_bar_is_an_error_for_every_access_and_never_the_end_of_the_process() {
+fn a_truncated_bar_is_an_error_for_every_access_and_does_not_crash() {
     let card = FakeCard::new();
     let mut machine = open(&card, &["2:0..64KiB"]);
     card.truncate("resource2", 4096);
     for access in machine.facts().stores.clone() {
         let plan = stream(Verb::Store, access, span(2, 0, 16 << 10, MemoryType::Wc));
         let error = machine.run(&plan, &mut Samples::wanted(2)).unwrap_err().to_string();
-        // Instructions go upwards in their order. A copy promises none: some C libraries store the last vector first.
+        // Instructions access ascending addresses. A copy need not: some C libraries store the last vector first.
         match access {
             Access::Memcpy | Access::RepMovsb | Access::CopyToDevice => {
                 let offset = bus_error(&error);
@@ -329,7 +329,7 @@ fn a_truncated_bar_is_an_error_for_every_access_and_never_the_end_of_the_process
     }
 }
 
-/// The offset that a bus error names.
+/// Offset in the message of a bus error.
 fn bus_error(error: &str) -> u64 {
     let digits = error.split("bus error at BAR2+0x").nth(1).and_then(|rest| rest.split(':').next());
     let digits = digits.unwrap_or_else(|| panic!("no bus error in BAR2: {error}"));
@@ -337,7 +337,7 @@ fn bus_error(error: &str) -> u64 {
 }
 
 #[test]
-fn a_flag_and_a_timeout_end_a_run() {
+fn the_interrupt_flag_and_the_timeout_end_a_run() {
     let card = FakeCard::new();
     let flag = Arc::new(AtomicBool::new(true));
     let mut machine = open(&card, &["2:0..4KiB"]).interrupted_by(Arc::clone(&flag));
@@ -349,10 +349,10 @@ fn a_flag_and_a_timeout_end_a_run() {
 }
 
 #[test]
-fn a_rehearsal_tells_every_access_and_touches_nothing() {
+fn a_dry_run_lists_every_access_and_makes_none() {
     let card = FakeCard::new();
     card.bind("ivshmem");
-    // Neither configuration space nor a BAR can be read, and nobody notices.
+    // Neither configuration space nor a BAR can be read, which must not matter.
     fs::remove_file(card.path("config")).unwrap();
     card.truncate("resource2", 0);
     let named = ranges(&["2:0..4KiB", "0:0..64"]);
@@ -370,9 +370,9 @@ fn a_rehearsal_tells_every_access_and_touches_nothing() {
     assert_eq!(
         shown,
         [
-            "WC 8: 12 x store of 8 B a pass and 4 B by narrower ones, BAR2+0x40 to BAR2+0xa3; \
-             one load from its end after each sample and 31 after the last; all of it loaded once at the end",
-            "UC 4: 1 x load of 4 B a pass, BAR0+0x4 to BAR0+0x7",
+            "WC 8: 12 x store of 8 B per iteration and 4 B by narrower accesses, BAR2+0x40 to BAR2+0xa3; \
+             one load at its end after each sample and 31 after the last sample; the whole span loaded once at the end",
+            "UC 4: 1 x load of 4 B per iteration, BAR0+0x4 to BAR0+0x7",
         ]
     );
     assert!(touched[0].file.ends_with("resource2_wc") && touched[1].file.ends_with("resource0"));
@@ -382,7 +382,7 @@ fn a_rehearsal_tells_every_access_and_touches_nothing() {
 }
 
 #[test]
-fn a_library_user_peeks_pokes_bursts_and_copies_within_the_range() {
+fn library_calls_peek_poke_burst_and_copy_within_the_range() {
     let card = FakeCard::new();
     let attached = library(&card, &["2:4KiB..8KiB"]);
     let mut memory = attached.map(0, MemoryType::Wc).unwrap();
@@ -434,7 +434,7 @@ fn a_library_user_peeks_pokes_bursts_and_copies_within_the_range() {
 }
 
 #[test]
-fn a_library_user_is_held_to_what_the_range_allows() {
+fn library_calls_respect_the_kind_of_the_range() {
     let card = FakeCard::new();
     let attached = library(&card, &["0:0..64", "0:64..128:registers:write-only", "0:128..192:registers:write"]);
     attached.map(0, MemoryType::Wc).unwrap_err();
@@ -457,22 +457,22 @@ fn a_library_user_is_held_to_what_the_range_allows() {
 }
 
 #[test]
-fn a_library_user_learns_that_a_card_is_gone() {
+fn library_calls_report_a_removed_card() {
     let card = FakeCard::new();
     let attached = library(&card, &["2:0..8KiB"]);
     let mut memory = attached.map(0, MemoryType::Uc).unwrap();
     memory.poke(0, Width::B4, u64::MAX).unwrap();
-    assert_eq!(memory.peek(0, Width::B4).unwrap(), 0xffff_ffff, "all ones may be what stands there");
+    assert_eq!(memory.peek(0, Width::B4).unwrap(), 0xffff_ffff, "all ones may be the stored value");
     card.set_config(0xffff, 0xffff);
     assert!(matches!(memory.peek(0, Width::B4), Err(CardError::Gone { .. })));
     card.truncate("resource2", 4096);
     let error = memory.poke(4100, Width::B4, 1).unwrap_err();
     says(&error.to_string(), &["bus error at BAR2+0x1004"]);
-    assert!(matches!(memory.peek(0, Width::B1), Err(CardError::BusError { .. })), "nothing is believed after that");
+    assert!(matches!(memory.peek(0, Width::B1), Err(CardError::BusError { .. })), "later accesses must fail too");
 }
 
 #[test]
-fn one_access_to_one_address_is_read_back_from_where_it_was_stored() {
+fn repeated_stores_to_one_address_are_read_back_from_there() {
     let card = FakeCard::new();
     let mut machine = open(&card, &["2:0..4KiB"]);
     let order = Order::SameAddress { times: 9 };

@@ -1,7 +1,7 @@
-//! What is done about a runtime that fails, and what one that works is asked for: against a library that stands in for OpenCL.
+//! OpenCL backend against a fake OpenCL library: failing calls, and the requests that reach a working runtime.
 //!
-//! The library is loaded once a process, so every test runs itself again in a process of its own, which finds the library that was
-//! compiled for it and what that is to do.
+//! A process loads the library only once. Every test therefore runs itself again in a child process that finds the fake
+//! library, with the failures selected by environment variables.
 
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
@@ -15,19 +15,19 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
-/// What tells a test that it is the process that finds the library.
+/// Environment variable that marks the child process of a test.
 const INSIDE: &str = "LANEMARK_FAKE_OPENCL";
 const EVERYTHING: &str = "cl_khr_fp64 cl_intel_unified_shared_memory";
 
-/// How many lines its compiler says: more than 64 KiB.
+/// Number of lines in the log of the fake compiler: more than 64 KiB.
 const LOG_LINES: &str = "5000";
 
-/// Runs `body` where OpenCL is the library, in which calls fail as `fails` says, on a device with these extensions.
+/// Runs `body` with the fake library, in which calls fail as `fails` says, on a device with these extensions.
 fn with_fake<F: FnOnce()>(fails: &str, extensions: &str, body: F) {
     if env::var_os(INSIDE).is_some() {
         return body();
     }
-    // The test in which the closure stands: `opencl::a_test::{{closure}}`.
+    // The name of the test that contains the closure: `opencl::a_test::{{closure}}`.
     let test = std::any::type_name::<F>().split("::").nth(1).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake_opencl/opencl.c");
@@ -73,7 +73,7 @@ fn spmv() -> Op {
 }
 
 #[test]
-fn every_kind_of_memory_is_copied_to_and_from_by_every_wait_and_all_bytes_are_there() {
+fn all_bytes_arrive_for_every_allocation_direction_and_wait() {
     with_fake("", EVERYTHING, || {
         let mut machine = opened();
         assert_eq!(machine.facts().runtime.as_ref().unwrap().allocations, Allocation::ALL);
@@ -91,7 +91,7 @@ fn every_kind_of_memory_is_copied_to_and_from_by_every_wait_and_all_bytes_are_th
 }
 
 #[test]
-fn a_device_without_the_extension_has_no_memory_with_addresses_and_says_which_is_missing() {
+fn a_device_without_an_extension_rejects_its_plans_and_names_the_extension() {
     with_fake("", "cl_intel_unified_shared_memory_of_another_kind", || {
         let mut machine = opened();
         let runtime = machine.facts().runtime.clone().unwrap();
@@ -108,33 +108,30 @@ fn a_device_without_the_extension_has_no_memory_with_addresses_and_says_which_is
 }
 
 #[test]
-fn results_that_no_kernel_computed_are_not_confirmed() {
+fn wrong_results_are_not_confirmed() {
     with_fake("", EVERYTHING, || {
         let mut machine = opened();
         let confirmed = run(&mut machine, spmv()).unwrap().confirmed.unwrap();
         assert_eq!((confirmed.claimed_bytes, confirmed.confirmed_bytes), (16, 0));
         let confirmed = run(&mut machine, stream_copy()).unwrap().confirmed.unwrap();
-        // By chance one byte of 256 is what it was to become.
+        // One byte of 256 is right by chance.
         assert!(confirmed.claimed_bytes == 4096 && confirmed.confirmed_bytes < 64, "{confirmed:?}");
     });
 }
 
 #[test]
-fn a_kernel_that_does_not_build_shows_how_the_words_of_the_compiler_end() {
+fn a_kernel_that_does_not_compile_shows_the_end_of_the_log() {
     with_fake("clBuildProgram 1 -11", "", || {
         let error = OpenClMachine::open(0, Arc::default()).unwrap_err();
         assert!(matches!(error, OpenClError::NotBuilt { .. }));
         let said = error.to_string();
-        assert!(
-            said.contains("opencl:0: fake") && said.contains("CL_BUILD_PROGRAM_FAILURE (-11)\n(the first "),
-            "{said}"
-        );
-        assert!(said.contains(" B are left out)\nline 4961: ") && said.ends_with("\nline 5000: nor this"), "{said}");
+        assert!(said.contains("opencl:0: fake") && said.contains("CL_BUILD_PROGRAM_FAILURE (-11)\n(first "), "{said}");
+        assert!(said.contains(" B omitted)\nline 4961: ") && said.ends_with("\nline 5000: nor this"), "{said}");
     });
 }
 
 #[test]
-fn a_kernel_that_does_not_build_later_ends_its_own_plan_and_no_other() {
+fn a_kernel_that_does_not_compile_affects_its_own_plan_only() {
     with_fake("clBuildProgram 2 -11", EVERYTHING, || {
         let mut machine = opened();
         for op in [launch(1, Allocation::Buffer), stream_copy()] {
@@ -148,13 +145,16 @@ fn a_kernel_that_does_not_build_later_ends_its_own_plan_and_no_other() {
 }
 
 #[test]
-fn memory_that_turns_out_short_when_it_is_used_ends_its_plan_and_is_no_lost_device() {
+fn memory_that_runs_short_at_first_use_ends_its_plan_without_reporting_a_lost_device() {
     with_fake("clEnqueueMapBuffer 1 -6", EVERYTHING, || {
         let mut machine = opened();
         let refused = run(&mut machine, copy(Verb::Store, Allocation::Mapped, HostWait::Event, 64));
         let Err(MachineError::Unsupported(refused)) = refused else { panic!("{refused:?}") };
         let because = refused.because;
-        assert!(because.contains("CL_OUT_OF_HOST_MEMORY (-6); ask for less") && !because.contains("gone"), "{because}");
+        assert!(
+            because.contains("CL_OUT_OF_HOST_MEMORY (-6); use a smaller size") && !because.contains("lost"),
+            "{because}"
+        );
         assert!(run(&mut machine, copy(Verb::Store, Allocation::Buffer, HostWait::Event, 64)).is_ok());
     });
 }
@@ -165,7 +165,7 @@ fn a_device_that_cannot_be_opened_is_named_with_its_runtime() {
         let error = OpenClMachine::open(0, Arc::default()).unwrap_err();
         let said = error.to_string();
         for word in
-            ["opencl:0: fake (", "Fake Platform", "cannot be opened: making a context", "CL_DEVICE_NOT_AVAILABLE (-2)"]
+            ["cannot open opencl:0: fake (", "Fake Platform", "creating a context", "CL_DEVICE_NOT_AVAILABLE (-2)"]
         {
             assert!(said.contains(word), "{said}");
         }
@@ -173,19 +173,19 @@ fn a_device_that_cannot_be_opened_is_named_with_its_runtime() {
 }
 
 #[test]
-fn memory_that_there_is_not_is_named_with_what_there_is_and_less_is_had_afterwards() {
+fn an_allocation_that_is_too_large_reports_the_limits_and_a_smaller_one_succeeds() {
     with_fake("", EVERYTHING, || {
         let mut machine = opened();
         let refused = run(&mut machine, copy(Verb::Store, Allocation::Buffer, HostWait::Event, (1 << 20) + 1));
         let Err(MachineError::Unsupported(refused)) = refused else { panic!("{refused:?}") };
-        let wanted = "no memory for 1048577B: CL_INVALID_BUFFER_SIZE (-61); the device says that it has 4MiB, and at most 1MiB in one piece";
+        let wanted = "cannot allocate 1048577B on the device: CL_INVALID_BUFFER_SIZE (-61); it has 4MiB in total and allows at most 1MiB per allocation";
         assert!(refused.because.contains(wanted), "{refused}");
         assert!(run(&mut machine, copy(Verb::Store, Allocation::Buffer, HostWait::Event, 1 << 20)).is_ok());
     });
 }
 
 #[test]
-fn addresses_that_a_runtime_does_not_give_are_short_memory_too() {
+fn a_failed_usm_allocation_is_a_lack_of_memory() {
     with_fake("clDeviceMemAllocINTEL 2 -4", EVERYTHING, || {
         let mut machine = opened();
         assert!(run(&mut machine, copy(Verb::Store, Allocation::Device, HostWait::Event, 64)).is_ok());
@@ -196,38 +196,43 @@ fn addresses_that_a_runtime_does_not_give_are_short_memory_too() {
 }
 
 #[test]
-fn a_device_that_is_lost_in_the_middle_ends_its_run_with_one_message_and_what_to_try() {
+fn a_device_lost_during_a_run_is_one_message_with_a_remedy() {
     with_fake("clWaitForEvents 20 -5", EVERYTHING, || {
         let mut machine = opened();
         assert!(run(&mut machine, copy(Verb::Store, Allocation::Buffer, HostWait::Event, 64)).is_ok());
         let lost = run(&mut machine, copy(Verb::Store, Allocation::Buffer, HostWait::Event, 64)).unwrap_err();
         assert!(matches!(lost, MachineError::Device { .. }));
         let said = lost.to_string();
-        for word in ["opencl:0: in a sample: copying", "CL_OUT_OF_RESOURCES (-5)", "the device may be gone", "reset"] {
+        for word in [
+            "opencl:0: a copy of 64 B as buffer: copying",
+            "CL_OUT_OF_RESOURCES (-5)",
+            "the device may be lost",
+            "reset",
+        ] {
             assert!(said.contains(word), "{said}");
         }
         let said = run(&mut machine, launch(0, Allocation::Buffer)).unwrap_err().to_string();
-        assert!(said.contains("launching a kernel, told by event: CL_OUT_OF_RESOURCES (-5)"), "{said}");
+        assert!(said.contains("launching a kernel and waiting for its event: CL_OUT_OF_RESOURCES (-5)"), "{said}");
     });
 }
 
 #[test]
-fn a_kernel_that_cannot_be_launched_or_given_its_memory_ends_the_run_with_what_was_said() {
+fn a_kernel_whose_arguments_cannot_be_set_fails_with_the_status() {
     with_fake("clSetKernelArgMemPointerINTEL 1 -51", EVERYTHING, || {
         let mut machine = opened();
         let said = run(&mut machine, launch(1, Allocation::Device)).unwrap_err().to_string();
-        assert!(said.contains("for the first time: status -51") && !said.contains("gone"), "{said}");
+        assert!(said.contains("for the first time: status -51") && !said.contains("lost"), "{said}");
         assert!(run(&mut machine, launch(4, Allocation::Buffer)).is_ok());
     });
 }
 
-/// Kernels that are built, of a file that is called `board.aocx`.
+/// Prebuilt kernels in a file named `board.aocx`.
 fn given(names: &str) -> FinishedKernels {
     FinishedKernels { file: "board.aocx".to_owned(), bytes: names.as_bytes().to_vec() }
 }
 
 #[test]
-fn a_board_that_has_no_compiler_says_what_it_wants_and_launches_kernels_that_are_built() {
+fn a_board_without_a_compiler_needs_prebuilt_kernels_and_launches_them() {
     with_fake("", "cl_khr_fp64 fake_no_compiler", || {
         let error = OpenClMachine::open(0, Arc::default()).unwrap_err().to_string();
         assert!(error.contains("CL_COMPILER_NOT_AVAILABLE") && error.contains("'lanemark kernels'"), "{error}");
@@ -235,13 +240,13 @@ fn a_board_that_has_no_compiler_says_what_it_wants_and_launches_kernels_that_are
         let mut board = OpenClMachine::open_with(0, Some(kernels), Arc::default()).unwrap();
         run(&mut board, launch(0, Allocation::Buffer)).unwrap();
         run(&mut board, stream_copy()).unwrap();
-        // What there is no kernel for is this plan's trouble only.
+        // A missing kernel affects its own plan only.
         for (op, name) in [(launch(3, Allocation::Buffer), "nothing_3"), (spmv(), "spmv")] {
             let MachineError::Unsupported(refused) = run(&mut board, op).unwrap_err() else { panic!("{name}") };
             assert!(refused.because.contains(&format!("board.aocx has no kernel {name}:")), "{}", refused.because);
         }
         run(&mut board, launch(0, Allocation::Buffer)).unwrap();
-        // No kernel has to be there that is not asked for.
+        // Kernels that no plan uses may be missing.
         let mut board = OpenClMachine::open_with(0, Some(given("FAKE\nspmv\n")), Arc::default()).unwrap();
         run(&mut board, spmv()).unwrap();
         let MachineError::Unsupported(refused) = run(&mut board, launch(0, Allocation::Buffer)).unwrap_err() else {
@@ -252,17 +257,17 @@ fn a_board_that_has_no_compiler_says_what_it_wants_and_launches_kernels_that_are
 }
 
 #[test]
-fn a_board_that_cannot_take_kernels_now_does_not_speak_against_their_file() {
+fn a_board_that_is_unavailable_does_not_mean_that_the_file_is_wrong() {
     with_fake("clCreateProgramWithBinary 1 -2", EVERYTHING, || {
         let error = OpenClMachine::open_with(0, Some(given("FAKE\nspmv\n")), Arc::default()).unwrap_err();
         assert!(matches!(error, OpenClError::NotOpened { .. }), "{error:?}");
         let error = error.to_string();
-        assert!(error.contains("giving it kernels that are built: CL_DEVICE_NOT_AVAILABLE (-2)"), "{error}");
+        assert!(error.contains("loading prebuilt kernels: CL_DEVICE_NOT_AVAILABLE (-2)"), "{error}");
     });
 }
 
 #[test]
-fn kernels_that_a_device_does_not_take_are_refused_with_what_it_said_of_them() {
+fn prebuilt_kernels_that_a_device_rejects_are_reported_with_its_log() {
     with_fake("clBuildProgram 1 -11", EVERYTHING, || {
         let error = OpenClMachine::open_with(0, Some(given("FAKE\nspmv\n")), Arc::default()).unwrap_err();
         let (is_it, error) = (matches!(error, OpenClError::NotTaken { .. }), error.to_string());
@@ -272,13 +277,13 @@ fn kernels_that_a_device_does_not_take_are_refused_with_what_it_said_of_them() {
 }
 
 #[test]
-fn what_is_no_kernel_of_this_device_is_refused_with_the_file() {
+fn a_file_that_is_not_for_this_device_is_rejected_by_name() {
     with_fake("", EVERYTHING, || {
         for bytes in ["", "FAKE", "MZ\nnothing_0\n"] {
             let error = OpenClMachine::open_with(0, Some(given(bytes)), Arc::default()).unwrap_err();
             assert!(matches!(error, OpenClError::NotTaken { .. }), "{error:?}");
             let error = error.to_string();
-            assert!(error.contains("the kernels of board.aocx: CL_INVALID_BINARY (-42)"), "{error}");
+            assert!(error.contains("the kernels in board.aocx: CL_INVALID_BINARY (-42)"), "{error}");
         }
     });
 }

@@ -1,12 +1,12 @@
-//! Access control services: may peers talk below the root?
+//! Access Control Services (ACS).
 
 use lanemark_wire::config::AccessControl;
 
-/// The access control services of a port.
+/// Access Control Services of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Acs {
-    /// What it can.
+    /// Services the port supports (ACS Capability register).
     pub supported: AccessControl,
-    /// What is on.
+    /// Services that are enabled (ACS Control register).
     pub enabled: AccessControl,
 }

@@ -1,4 +1,4 @@
-//! Where a function sits.
+//! PCI addresses of functions.
 
 use lanemark_wire::FunctionId;
 use std::fmt;
@@ -6,26 +6,26 @@ use std::str::FromStr;
 
 /// Domain, bus, device and function: `0000:3b:00.0`.
 ///
-/// The domain (a segment of the firmware's tables) has 16 bits, but Linux numbers made-up ones from
-/// `0x10000` on, so five digits and more occur.
+/// The domain (a PCI segment group) has 16 bits; Linux numbers synthetic domains from `0x10000` on, so five and more
+/// digits occur.
 ///
 /// ```
 /// use lanemark_inventory::Address;
 /// let address: Address = "3b:00.0".parse().unwrap();
 /// assert_eq!(address.to_string(), "0000:3b:00.0");
 /// assert_eq!("10000:e1:00.0".parse::<Address>().unwrap().domain, 0x10000);
-/// assert!("3b:20.0".parse::<Address>().is_err()); // devices end at 1f
+/// assert!("3b:20.0".parse::<Address>().is_err()); // the highest device number is 1f
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Address {
-    /// The domain.
+    /// The domain (segment group).
     pub domain: u32,
-    /// Bus, device and function.
+    /// Bus, device and function number.
     pub function: FunctionId,
 }
 
 impl Address {
-    /// The function `bus:device.function` of `domain`, if `device` is below 32 and `function` below 8.
+    /// The function `bus:device.function` of `domain`; `None` if `device` is above 31 or `function` above 7.
     #[must_use]
     pub const fn new(domain: u32, bus: u8, device: u8, function: u8) -> Option<Address> {
         match FunctionId::new(bus, device, function) {
@@ -34,7 +34,7 @@ impl Address {
         }
     }
 
-    /// The bus.
+    /// The bus number.
     #[must_use]
     pub const fn bus(self) -> u8 {
         self.function.bus()
@@ -47,10 +47,10 @@ impl fmt::Display for Address {
     }
 }
 
-/// A text that is no address.
+/// A text that is not a PCI address.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
-    "'{0}' is no PCI address; one looks like 0000:3b:00.0 or 3b:00.0, in hexadecimal, device up to 1f, function up to 7"
+    "'{0}' is not a PCI address; write it as 0000:3b:00.0 or 3b:00.0, in hexadecimal, device up to 1f, function up to 7"
 )]
 pub struct NoAddress(pub String);
 
@@ -62,7 +62,7 @@ impl FromStr for Address {
     }
 }
 
-/// As [`str::parse`], for who asks it of every line and needs no message.
+/// As [`str::parse`], without the cost of a message: it is called for every line of a listing.
 pub(crate) fn parse(text: &str) -> Option<Address> {
     let (rest, function) = text.rsplit_once('.')?;
     let (rest, device) = rest.rsplit_once(':')?;
@@ -74,7 +74,7 @@ pub(crate) fn parse(text: &str) -> Option<Address> {
     Address::new(domain, bus as u8, device as u8, function as u8)
 }
 
-/// A hexadecimal number of `least` to `most` digits and nothing else.
+/// A hexadecimal number of `least` to `most` digits.
 fn digits(text: &str, least: usize, most: usize) -> Option<u32> {
     let only_digits = text.bytes().all(|byte| byte.is_ascii_hexdigit());
     if only_digits && (least..=most).contains(&text.len()) { u32::from_str_radix(text, 16).ok() } else { None }
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_printed_and_read_back() {
+    fn an_address_is_printed_and_parsed_back() {
         for text in ["0000:00:00.0", "ffff:ff:1f.7", "10000:e1:00.0", "ffffffff:01:02.3"] {
             assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
         }
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn one_digit_more_or_less_is_no_address() {
+    fn a_digit_too_many_or_too_few_is_refused() {
         for text in [
             "",
             "0",
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn domains_sort_before_buses() {
+    fn addresses_sort_by_domain_before_bus() {
         let of = |text: &str| text.parse::<Address>().unwrap();
         assert!(of("0000:ff:1f.7") < of("0001:00:00.0") && of("0000:00:1f.7") < of("0000:01:00.0"));
     }

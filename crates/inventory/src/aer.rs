@@ -1,24 +1,24 @@
-//! Advanced error reporting: what has gone wrong at a function.
+//! Advanced Error Reporting (AER).
 
 use crate::{Seen, Why};
 
-/// Advanced error reporting of a function: the kernel's counters and the device's status bits.
+/// Advanced Error Reporting of a function: counters of the kernel and status bits of the device.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Aer {
-    /// Errors the hardware has mended, since the kernel saw the function (`aer_dev_correctable`).
+    /// Correctable errors since boot or hot plug, by the kernel (`aer_dev_correctable`).
     pub correctable: Seen<Vec<ErrorCount>>,
-    /// Errors that lost a transaction (`aer_dev_nonfatal`).
+    /// Non-fatal errors: a transaction was lost (`aer_dev_nonfatal`).
     pub nonfatal: Seen<Vec<ErrorCount>>,
-    /// Errors that lost the link (`aer_dev_fatal`).
+    /// Fatal errors: the link is unreliable (`aer_dev_fatal`).
     pub fatal: Seen<Vec<ErrorCount>>,
-    /// Correctable Error Status: bits that nobody has cleared.
+    /// Correctable Error Status register: bits that were not cleared.
     pub correctable_status: Seen<u32>,
-    /// Uncorrectable Error Status: bits that nobody has cleared.
+    /// Uncorrectable Error Status register: bits that were not cleared.
     pub uncorrectable_status: Seen<u32>,
 }
 
 impl Aer {
-    /// One of which nothing is seen yet.
+    /// A value with every field unseen, for `why`.
     #[must_use]
     pub fn unseen(why: &Why) -> Aer {
         Aer {
@@ -31,11 +31,11 @@ impl Aer {
     }
 }
 
-/// How often one kind of error occurred.
+/// Counter of one kind of error.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ErrorCount {
-    /// Its name as the kernel writes it, such as `BadTLP`; the sum is `TOTAL_ERR_COR` and the like.
+    /// Name by the kernel, such as `BadTLP`; the total is `TOTAL_ERR_COR`, `TOTAL_ERR_NONFATAL` or `TOTAL_ERR_FATAL`.
     pub name: String,
-    /// How often.
+    /// Number of errors.
     pub count: u64,
 }

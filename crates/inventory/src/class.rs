@@ -1,8 +1,8 @@
-//! What a function is for: its class code.
+//! Class codes of functions.
 
 use std::fmt;
 
-/// Class, subclass and programming interface.
+/// Base class, subclass and programming interface of a function.
 ///
 /// ```
 /// use lanemark_inventory::Class;
@@ -42,7 +42,7 @@ impl fmt::Display for Class {
     }
 }
 
-/// The class whose name `lspci` prints, with interface 0; `None` for a name that is not in the table.
+/// The class with this `lspci` name and interface 0; `None` for a name that is not in the table.
 #[must_use]
 pub fn class_named(name: &str) -> Option<Class> {
     if let Some(code) = name.strip_prefix("Class ") {
@@ -56,7 +56,7 @@ fn name_of(class_and_sub: u32) -> Option<&'static str> {
     Some(NAMES[at].1)
 }
 
-/// Class and subclass, and the name that `lspci` prints for them, by code.
+/// Base class and subclass with the name that `lspci` prints, by code.
 ///
 /// Source of the codes: PCI Code and ID Assignment Specification 1.16, chapter 1.
 #[rustfmt::skip]
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_leads_to_its_code_and_back() {
+    fn every_class_name_maps_to_its_code_and_back() {
         assert!(NAMES.is_sorted_by(|a, b| a.0 < b.0));
         for (code, name) in NAMES {
             assert_eq!(class_named(name), Some(Class(code << 8)));
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_class_without_a_name_has_its_code() {
+    fn a_class_without_a_name_prints_its_code() {
         assert_eq!(Class(0xab_cd_00).to_string(), "Class abcd");
         assert_eq!(class_named("Class abcd"), Some(Class(0xab_cd_00)));
         assert_eq!((class_named("Class 1ffff"), class_named("Class x"), class_named("Teapot")), (None, None, None));

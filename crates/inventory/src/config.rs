@@ -1,4 +1,4 @@
-//! What the bytes of config space say about a function.
+//! Decodes the configuration space of a function.
 
 use crate::{
     Acs, Address, Aer, Class, Express, Feature, Function, Link, Note, Region, RegionKind, Seen, Sriov, Why, Width,
@@ -9,7 +9,7 @@ use lanemark_wire::config::{BarKind, BreakKind, ConfigSpace, Pcie, PortType, Spo
 use lanemark_wire::{Mps, Mrrs};
 use std::ops::RangeInclusive;
 
-/// The function whose config space begins with `bytes`, and what is strange about its capability lists.
+/// The function with configuration space `bytes`, and notes on faults of its capability lists.
 ///
 /// ```
 /// use lanemark_inventory::config;
@@ -51,28 +51,28 @@ pub fn function(address: Address, bytes: Vec<u8>) -> (Function, Vec<Note>) {
     function.sriov = seen.optional(space.virtual_functions()).map(|functions| {
         functions.map(|functions| Sriov {
             total: Seen::Known(functions.total),
-            // The number says nothing while they are off.
+            // `NumVFs` is meaningless while VFs are disabled.
             enabled: Seen::Known(if functions.enabled { functions.number } else { 0 }),
         })
     });
     let resizable = space.resizable_bars().and_then(Iterator::collect);
     function.resizable_bars = seen.optional(resizable).map(Option::unwrap_or_default);
     let faults = space.chain_faults().filter(|fault| {
-        // What was cut off by who read it is said where it is missed.
+        // A truncated dump is reported per missing fact, not as a fault of the list.
         !matches!(fault.what, BreakKind::NotVisible { .. } | BreakKind::BodyCut { .. })
     });
     let notes = faults.map(|fault| Note { at: address.to_string(), what: fault.to_string() }).collect();
     function.config = Seen::Known(bytes);
-    leave_to_physical(&mut function);
+    clear_physical_settings(&mut function);
     (function, notes)
 }
 
-/// Takes from a virtual function what its registers do not hold: its ids read as all ones, and what its physical
-/// function decides for both reads as zero, whoever read it.
+/// Clears facts of a virtual function that its registers do not hold: its IDs read as all ones, and settings of the
+/// physical function that apply to both read as zero.
 ///
 /// Source: PCI Express Base Specification 6.0, sections 9.3.4.1 and 9.3.5.
-pub(crate) fn leave_to_physical(function: &mut Function) {
-    fn leave<T>(fact: &mut Seen<T>) {
+pub(crate) fn clear_physical_settings(function: &mut Function) {
+    fn clear<T>(fact: &mut Seen<T>) {
         *fact = Seen::Unseen(Why::OfPhysicalFunction);
     }
 
@@ -81,26 +81,26 @@ pub(crate) fn leave_to_physical(function: &mut Function) {
     }
     for id in [&mut function.vendor, &mut function.device] {
         if id.known().is_none_or(|id| *id == 0xffff) {
-            leave(id);
+            clear(id);
         }
     }
     let Seen::Known(Some(express)) = &mut function.express else { return };
-    leave(&mut express.mps);
-    leave(&mut express.mrrs);
+    clear(&mut express.mps);
+    clear(&mut express.mrrs);
     for feature in [&mut express.extended_tags, &mut express.ten_bit_tags, &mut express.latency_tolerance_reporting] {
-        leave(&mut feature.enabled);
+        clear(&mut feature.enabled);
     }
-    leave(&mut express.relaxed_ordering_enabled);
-    leave(&mut express.no_snoop_enabled);
+    clear(&mut express.relaxed_ordering_enabled);
+    clear(&mut express.no_snoop_enabled);
     if let Seen::Known(Some(link)) = &mut express.link {
-        leave(&mut link.speed);
-        leave(&mut link.width);
-        leave(&mut link.target);
-        leave(&mut link.aspm_enabled);
+        clear(&mut link.speed);
+        clear(&mut link.width);
+        clear(&mut link.target);
+        clear(&mut link.aspm_enabled);
     }
 }
 
-/// A function whose config space tells nothing, for `why`; what other places tell is open.
+/// A function whose configuration space is not available for `why`; other facts are open.
 pub(crate) fn unread(address: Address, why: &Why) -> Function {
     Function {
         config: Seen::Unseen(why.clone()),
@@ -151,7 +151,7 @@ impl<'a> Bytes<'a> {
         answer.map_or_else(|unknown| Seen::Unseen(self.why(unknown)), Seen::Known)
     }
 
-    /// What is not there is known not to be there.
+    /// An absent capability or register is `Known(None)`.
     fn optional<T>(self, answer: Result<T, Unknown>) -> Seen<Option<T>> {
         match answer {
             Err(Unknown::NoCapability { .. } | Unknown::NotThere { .. }) => Seen::Known(None),
@@ -159,12 +159,12 @@ impl<'a> Bytes<'a> {
         }
     }
 
-    /// A function without the register cannot do what a bit of it would say.
+    /// A missing register means that the feature is not supported.
     fn flag(self, answer: Result<bool, Unknown>) -> Seen<bool> {
         self.optional(answer).map(|flag| flag.unwrap_or(false))
     }
 
-    /// A size that the decoder has read, as a type that has only the sizes of the standard.
+    /// A decoded size as a type that holds only the sizes of the specification.
     fn size<T>(self, answer: Result<u32, Unknown>, make: fn(u32) -> Option<T>) -> Seen<T> {
         let garbled = |bytes: u32| Seen::Unseen(Why::Garbled { at: "DevCtl".into(), text: bytes.to_string().into() });
         match self.fact(answer) {
@@ -238,7 +238,7 @@ impl<'a> Bytes<'a> {
     }
 
     fn link(self, pcie: &Pcie<'a>) -> Link {
-        // A link that is down has width 0, which no `Lanes` is.
+        // A link that is down has width 0, which `Lanes` does not represent.
         let width = |spot| self.fact(pcie.region().bits(spot)).map(|bits| Width(bits as u8));
         Link {
             fastest: self.fact(pcie.max_link_speed()),

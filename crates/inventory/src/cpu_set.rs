@@ -1,9 +1,9 @@
-//! A set of processors.
+//! Sets of CPUs.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A set of processors, as the kernel writes it: `0-3,8,10-11`.
+/// A set of CPUs in the kernel's list format: `0-3,8,10-11`.
 ///
 /// ```
 /// use lanemark_inventory::CpuSet;
@@ -11,45 +11,45 @@ use std::str::FromStr;
 /// assert_eq!(set.count(), 7);
 /// assert!(set.contains(10) && !set.contains(9));
 /// assert_eq!(set.to_string(), "0-3,8,10-11");
-/// assert_eq!("".parse(), Ok(CpuSet::default())); // a node without processors
+/// assert_eq!("".parse(), Ok(CpuSet::default())); // a node without CPUs
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct CpuSet(Vec<(u32, u32)>);
 
-/// Processors that Linux can have, with much to spare.
+/// Upper bound of CPU numbers, far above that of Linux.
 const MOST_CPUS: u32 = 1 << 20;
 
 impl CpuSet {
-    /// How many processors.
+    /// Number of CPUs.
     #[must_use]
     pub fn count(&self) -> u32 {
         self.0.iter().map(|(first, last)| last - first + 1).sum()
     }
 
-    /// Whether this one is among them.
+    /// Whether `cpu` is in the set.
     #[must_use]
     pub fn contains(&self, cpu: u32) -> bool {
         self.0.iter().any(|(first, last)| (*first..=*last).contains(&cpu))
     }
 
-    /// Every processor, in order.
+    /// All CPUs in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.0.iter().flat_map(|(first, last)| *first..=*last)
     }
 
-    /// The first one.
+    /// The lowest CPU.
     #[must_use]
     pub fn first(&self) -> Option<u32> {
         self.0.first().map(|(first, _)| *first)
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Ranges in any order, made disjoint and sorted.
+    /// Sorts ranges and merges overlapping and adjacent ones.
     fn from_ranges(mut ranges: Vec<(u32, u32)>) -> CpuSet {
         ranges.sort_unstable();
         let mut joined: Vec<(u32, u32)> = Vec::with_capacity(ranges.len());
@@ -79,9 +79,9 @@ impl fmt::Display for CpuSet {
     }
 }
 
-/// A text that is no set of processors.
+/// A text that is not a CPU list.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("'{0}' is no list of processors; one looks like 0-3,8")]
+#[error("'{0}' is not a CPU list; write it as 0-3,8")]
 pub struct NoCpuSet(pub String);
 
 impl FromStr for CpuSet {
@@ -107,14 +107,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn overlapping_and_neighbouring_ranges_become_one() {
+    fn overlapping_and_adjacent_ranges_are_merged() {
         let set: CpuSet = "4,0-2,3,2-3,9".parse().unwrap();
         assert_eq!((set.to_string().as_str(), set.count(), set.first()), ("0-4,9", 6, Some(0)));
         assert_eq!(set.iter().collect::<CpuSet>(), set);
     }
 
     #[test]
-    fn what_the_kernel_never_writes_is_refused() {
+    fn malformed_cpu_lists_are_refused() {
         for text in ["-", "1-", "-1", "3-2", "1,", "a", "0-1048576", "0x1", "1 2"] {
             assert_eq!(text.parse::<CpuSet>(), Err(NoCpuSet(text.to_owned())), "{text}");
         }

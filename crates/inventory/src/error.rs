@@ -1,47 +1,47 @@
-//! What can keep an inventory from being read.
+//! Errors of reading an inventory.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why no inventory could be read.
+/// Reasons why no inventory could be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InventoryError {
     /// The file or folder could not be read.
     #[error("{}: {error}", path.display())]
     Io {
-        /// Which.
+        /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         #[source]
         error: io::Error,
     },
-    /// It is none of the things that can be read.
-    #[error("{}: this is nothing that holds a PCI tree: {}", path.display(), tried.join("; "))]
+    /// The file has none of the supported formats.
+    #[error("{}: no PCI tree found: {}", path.display(), tried.join("; "))]
     Unrecognised {
-        /// Which.
+        /// The file or folder.
         path: PathBuf,
-        /// What was tried, and what was missing.
+        /// The formats tried, and what each lacked.
         tried: Vec<String>,
     },
-    /// A line or an entry is wrong.
+    /// A malformed line or entry.
     #[error("{place}:{line}: {problem}")]
     Malformed {
-        /// Which file.
+        /// The file.
         place: String,
-        /// Which line, from 1; of a tar, which entry.
+        /// Line number, from 1; in a tar, the entry number.
         line: usize,
-        /// What is wrong, and what to try.
+        /// The violated rule and the fix.
         problem: String,
     },
-    /// It is larger than anything sensible.
-    #[error("{place}: {what} is more than {most}; this is no PCI tree of one machine")]
+    /// Larger than any plausible machine.
+    #[error("{place}: {what} exceeds {most}; this is not the PCI tree of one machine")]
     TooLarge {
-        /// Which file.
+        /// The file.
         place: String,
-        /// What is too much, with its figure.
+        /// The quantity, with its value if known.
         what: String,
-        /// The most that is read.
+        /// Limit.
         most: u64,
     },
 }

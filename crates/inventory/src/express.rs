@@ -1,43 +1,43 @@
-//! What a function's PCI Express capability says.
+//! The PCI Express capability of a function.
 
 use crate::{Link, Seen, Why};
 use lanemark_wire::config::PortType;
 use lanemark_wire::{Mps, Mrrs};
 
-/// The PCI Express capability, from its bytes, from a listing, or what sysfs says without root.
+/// The PCI Express capability, from configuration space, a listing, or the sysfs files readable without root.
 ///
 /// Source of the fields: PCI Express Base Specification 6.0, section 7.5.3.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Express {
-    /// What stands here in the hierarchy.
+    /// Device/Port Type.
     pub kind: Seen<PortType>,
-    /// The link at this port: of an endpoint or upstream port the one above it, of a root or downstream
-    /// port the one below it. `Known(None)` for what is integrated into the root complex.
+    /// The link of this port: of an endpoint or upstream port, the link above it; of a root or downstream port, the
+    /// link below it. `Known(None)` for a function integrated into the root complex.
     pub link: Seen<Option<Link>>,
-    /// The largest payload the function could take.
+    /// `Max_Payload_Size` Supported.
     pub mps_supported: Seen<Mps>,
-    /// The largest payload it is set to.
+    /// `Max_Payload_Size`, as configured.
     pub mps: Seen<Mps>,
-    /// The largest read request it is set to.
+    /// `Max_Read_Request_Size`, as configured.
     pub mrrs: Seen<Mrrs>,
-    /// Tags of 8 bits instead of 5.
+    /// Extended tags: 8 bits instead of 5.
     pub extended_tags: Feature,
-    /// Tags of 10 bits as a requester.
+    /// 10-bit tags as a requester.
     pub ten_bit_tags: Feature,
-    /// Whether, as a completer, it takes tags of 10 bits.
+    /// Whether it supports 10-bit tags as a completer.
     pub ten_bit_tag_completer: Seen<bool>,
-    /// Whether it may set the relaxed ordering attribute.
+    /// Whether Relaxed Ordering is enabled.
     pub relaxed_ordering_enabled: Seen<bool>,
-    /// Whether it may set the no snoop attribute.
+    /// Whether No Snoop is enabled.
     pub no_snoop_enabled: Seen<bool>,
-    /// Latency tolerance reporting.
+    /// Latency Tolerance Reporting (LTR).
     pub latency_tolerance_reporting: Feature,
-    /// The number of the slot, of a port that has one.
+    /// Physical slot number of a port with a slot.
     pub slot: Seen<Option<u32>>,
 }
 
 impl Express {
-    /// One of which nothing is seen yet.
+    /// A value with every field unseen, for `why`.
     #[must_use]
     pub fn unseen(why: &Why) -> Express {
         Express {
@@ -57,17 +57,17 @@ impl Express {
     }
 }
 
-/// Something that hardware may be able to do and software may have switched on.
+/// An optional feature: supported by hardware, enabled by software.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Feature {
-    /// The capability register says it can.
+    /// Bit of the capability register.
     pub supported: Seen<bool>,
-    /// The control register says it does.
+    /// Bit of the control register.
     pub enabled: Seen<bool>,
 }
 
 impl Feature {
-    /// One of which nothing is seen yet.
+    /// A value with both fields unseen, for `why`.
     #[must_use]
     pub fn unseen(why: &Why) -> Feature {
         Feature { supported: Seen::Unseen(why.clone()), enabled: Seen::Unseen(why.clone()) }

@@ -1,8 +1,8 @@
-//! Files below a root: of this machine, of a folder, of a tar. All are read by the same code.
+//! Files below a root: of this machine, of a folder, of a tar. The same code reads all three.
 //!
-//! Paths are relative to the root, with `/`. A link is followed inside the root only: one that points
-//! above it ends there, an absolute one begins there, and a circle of links is refused. Only regular files
-//! are opened, and only for reading.
+//! Paths are relative to the root, with `/`. Symbolic links are resolved inside the root: `..` above the root is the
+//! root, and an absolute target starts at the root. A cycle of links is refused. Only regular files are opened, and
+//! only for reading.
 
 mod archive;
 mod folder;
@@ -15,49 +15,49 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-/// Links that are followed on the way to one file, as in Linux.
+/// Maximum number of links in the resolution of one path, as in Linux.
 const MOST_LINKS: u32 = 40;
-/// Names in one path.
+/// Maximum number of components in a path.
 const MOST_NAMES: usize = 64;
-/// What one file of text may hold; the kernel's largest here is `/proc/cpuinfo` of a large machine.
+/// Maximum size of a text file; the largest is `/proc/cpuinfo` of a large machine.
 const MOST_TEXT_BYTES: usize = 16 << 20;
 
-/// What stands at a path, the links on the way resolved but not the last.
+/// Type of the entry at a path; links before the last component are resolved.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// A regular file.
     File,
     /// A folder.
     Folder,
-    /// A link, with where it points.
+    /// A symbolic link, with its target.
     Link(String),
-    /// A device, a pipe, a socket: never opened.
+    /// A device, pipe or socket, which is never opened.
     Special,
 }
 
-/// Why a file could not be read.
+/// Reasons why a file could not be read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Trouble {
-    /// It is not there.
+    /// It does not exist.
     Missing,
-    /// It is there and cannot be read.
+    /// It exists but cannot be read.
     Refused(String),
 }
 
-/// Where the files are. Paths given here have no link in them.
+/// A source of files. Paths contain no links.
 pub(crate) trait Store {
-    /// What stands at `path`; the root is the empty path.
+    /// Type of the entry at `path`; the root is the empty path.
     fn kind(&self, path: &str) -> Result<Kind, Trouble>;
     /// The first `most` bytes of a regular file.
     fn read(&self, path: &str, most: usize) -> Result<Vec<u8>, Trouble>;
-    /// The names in a folder, sorted.
+    /// Sorted names in a folder.
     fn list(&self, path: &str) -> Result<Vec<String>, Trouble>;
 }
 
-/// A root and what is below it.
+/// A root and the files below it.
 pub(crate) struct Files<'a> {
     store: &'a dyn Store,
-    /// Every folder that a path was resolved through, so that each is looked at once.
+    /// Resolved path of every folder looked up so far.
     folders: RefCell<HashMap<String, Result<String, Trouble>>>,
 }
 
@@ -66,48 +66,48 @@ impl<'a> Files<'a> {
         Files { store, folders: RefCell::default() }
     }
 
-    /// `path` with every link on the way and at its end resolved.
+    /// `path` with all links resolved.
     pub(crate) fn real(&self, path: &str) -> Result<String, Trouble> {
         self.resolve(path, MOST_LINKS).map(|(path, _)| path)
     }
 
-    /// Whether something stands at `path`, be it a link that leads nowhere.
+    /// Whether an entry exists at `path`, including a dangling link.
     pub(crate) fn exists(&self, path: &str) -> bool {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
         self.folder(folder, MOST_LINKS).is_ok_and(|folder| self.store.kind(&join(&folder, name)).is_ok())
     }
 
-    /// The first `most` bytes.
+    /// The first `most` bytes of a file.
     pub(crate) fn bytes(&self, path: &str, most: usize) -> Result<Vec<u8>, Trouble> {
         match self.resolve(path, MOST_LINKS)? {
             (path, Kind::File) => self.store.read(&path, most),
-            _ => Err(Trouble::Refused("it is no regular file".to_owned())),
+            _ => Err(Trouble::Refused("it is not a regular file".to_owned())),
         }
     }
 
-    /// The text of a file, without what pads or ends it: blanks, line ends, NULs of a tar that believed a size.
+    /// The text of a file, without surrounding blanks, line ends and NUL padding (a tar may pad to the reported size).
     pub(crate) fn text(&self, path: &str) -> Result<String, Trouble> {
         let bytes = self.bytes(path, MOST_TEXT_BYTES)?;
         let text = String::from_utf8_lossy(&bytes);
         Ok(text.trim_end_matches(['\0', '\n', ' ', '\t']).trim_start().to_owned())
     }
 
-    /// The names in a folder, sorted.
+    /// Sorted names in a folder.
     pub(crate) fn names(&self, path: &str) -> Result<Vec<String>, Trouble> {
         self.store.list(&self.folder(path, MOST_LINKS)?)
     }
 
-    /// The last part of where the link `path` points: `../../bus/pci/drivers/nvme` is `nvme`.
+    /// Last component of the target of link `path`: `../../bus/pci/drivers/nvme` is `nvme`.
     pub(crate) fn link_name(&self, path: &str) -> Result<String, Trouble> {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
         let folder = self.folder(folder, MOST_LINKS)?;
         match self.store.kind(&join(&folder, name))? {
             Kind::Link(target) => Ok(target.rsplit('/').next().unwrap_or("").to_owned()),
-            _ => Err(Trouble::Refused("it is no link".to_owned())),
+            _ => Err(Trouble::Refused("it is not a symbolic link".to_owned())),
         }
     }
 
-    /// A fact from the text of the file `name` in `folder`.
+    /// A fact parsed from the text of file `name` in `folder`.
     pub(crate) fn fact<T>(&self, folder: &str, name: &'static str, parse: impl FnOnce(&str) -> Option<T>) -> Seen<T> {
         let text = match self.text(&join(folder, name)) {
             Ok(text) => text,
@@ -128,13 +128,13 @@ impl<'a> Files<'a> {
         let folder = self.folder(folder, links)?;
         match name {
             "" | "." => return Ok((folder, Kind::Folder)),
-            // Above the root is the root.
+            // `..` of the root is the root.
             ".." => return Ok((folder.rsplit_once('/').unwrap_or(("", "")).0.to_owned(), Kind::Folder)),
             _ => {}
         }
         let path = join(&folder, name);
         match self.store.kind(&path)? {
-            Kind::Link(_) if links == 0 => Err(Trouble::Refused("too many links on the way".to_owned())),
+            Kind::Link(_) if links == 0 => Err(Trouble::Refused("too many symbolic links in the path".to_owned())),
             Kind::Link(target) if target.starts_with('/') => self.resolve(&target, links - 1),
             Kind::Link(target) => self.resolve(&join(&folder, &target), links - 1),
             kind => Ok((path, kind)),
@@ -159,7 +159,7 @@ impl<'a> Files<'a> {
 }
 
 impl Trouble {
-    /// As a reason, of the file `name`.
+    /// As the reason of an unseen fact in file `name`.
     pub(crate) fn why(self, name: impl Into<Cow<'static, str>>) -> Why {
         match self {
             Trouble::Missing => Why::NoFile(name.into()),
@@ -168,7 +168,7 @@ impl Trouble {
     }
 }
 
-/// As a reason: the file or line `at` says `text`.
+/// The reason of a fact whose file or line `at` has unexpected contents.
 pub(crate) fn garbled(at: impl Into<Cow<'static, str>>, text: &str) -> Why {
     Why::Garbled { at: at.into(), text: crate::shortened(text).into() }
 }
@@ -181,7 +181,7 @@ pub(crate) fn join(folder: &str, name: &str) -> String {
 mod tests {
     use super::*;
 
-    /// The same tree as a folder and as a tar: what one gives, the other must.
+    /// Runs `check` on the same tree as a folder and as a tar.
     fn both(check: impl Fn(&Files<'_>)) {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().join("root");
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn links_lead_to_what_is_inside_the_root() {
+    fn links_inside_the_root_are_resolved() {
         both(|files| {
             for path in
                 ["sys/devices/a/value", "sys/bus/a/value", "/sys/bus/absolute/value", "sys/bus/../bus/./a/value"]
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn links_to_the_outside_and_in_circles_lead_nowhere() {
+    fn links_that_leave_the_root_or_form_a_cycle_are_not_followed() {
         both(|files| {
             assert_eq!(files.text("sys/bus/out"), Err(Trouble::Missing));
             assert_eq!(files.text("../secret"), Err(Trouble::Missing));
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_no_file_and_a_file_no_folder() {
+    fn a_folder_cannot_be_read_as_a_file_nor_a_file_as_a_folder() {
         both(|files| {
             assert!(matches!(files.bytes("sys/devices", 1), Err(Trouble::Refused(_))));
             assert_eq!(files.text("sys/devices/a/value/more"), Err(Trouble::Missing));
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_is_not_opened() {
+    fn a_pipe_is_never_opened() {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("config");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());

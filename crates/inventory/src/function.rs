@@ -1,68 +1,68 @@
-//! One function of a device, as data.
+//! Facts about one function of a device.
 
 use crate::{Acs, Address, Aer, Class, CpuSet, Express, Region, Seen, Why};
 use lanemark_wire::config::{BusNumbers, ResizableBar};
 
-/// One function of a device: what the source says about it.
+/// One function of a device, with the facts that the source provides.
 ///
-/// Facts that config space, a listing and sysfs all may tell stand here once, whoever told them; where
-/// config space was seen, its bytes decide and the others fill what bytes do not say.
+/// A fact that configuration space, a listing and sysfs can all provide is stored once. Configuration space takes
+/// precedence; the other sources fill the gaps.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Function {
-    /// Where it sits.
+    /// PCI address.
     pub address: Address,
     /// Vendor ID.
     pub vendor: Seen<u16>,
     /// Device ID.
     pub device: Seen<u16>,
-    /// Subsystem vendor ID and subsystem ID; `Known(None)` for a bridge without such a capability.
+    /// Subsystem Vendor ID and Subsystem ID; `Known(None)` for a bridge without the capability.
     pub subsystem: Seen<Option<(u16, u16)>>,
     /// Revision ID.
     pub revision: Seen<u8>,
-    /// Class, subclass and programming interface.
+    /// Class code: base class, subclass and programming interface.
     pub class: Seen<Class>,
-    /// Vendor and device in words, from the listing or the system's `pci.ids`. Nothing depends on it.
+    /// Vendor and device name, from the listing or the system's `pci.ids`. For display only.
     pub name: Seen<String>,
-    /// Config space as far as it was seen: 64, 256 or 4096 B, or what a cut dump has.
+    /// Configuration space as far as it was read: 64, 256 or 4096 B, or less in a truncated dump.
     pub config: Seen<Vec<u8>>,
-    /// The command register; bit 1 decodes memory, bit 2 is bus master.
+    /// Command register; bit 1 is Memory Space Enable, bit 2 Bus Master Enable.
     pub command: Seen<u16>,
-    /// Bus numbers, of a bridge.
+    /// Bus numbers of a bridge.
     pub buses: Seen<Option<BusNumbers>>,
-    /// BARs, ROM, windows; only those that are there.
+    /// Implemented BARs, expansion ROM and bridge windows.
     pub regions: Seen<Vec<Region>>,
-    /// Resizable BARs; `Known` and empty where there are none.
+    /// Resizable BARs; `Known` and empty without the capability.
     pub resizable_bars: Seen<Vec<ResizableBar>>,
-    /// The PCI Express capability; `Known(None)` for conventional PCI.
+    /// PCI Express capability; `Known(None)` for conventional PCI.
     pub express: Seen<Option<Express>>,
-    /// Access control services.
+    /// Access Control Services.
     pub acs: Seen<Option<Acs>>,
-    /// Advanced error reporting.
+    /// Advanced Error Reporting.
     pub aer: Seen<Option<Aer>>,
-    /// Virtual functions.
+    /// Single Root I/O Virtualization.
     pub sriov: Seen<Option<Sriov>>,
-    /// The driver that is bound.
+    /// Name of the bound driver.
     pub driver: Seen<Option<String>>,
-    /// The NUMA node it hangs on; `Known(None)` where the firmware names none.
+    /// NUMA node; `Known(None)` if the firmware does not report one.
     pub numa_node: Seen<Option<u32>>,
-    /// The processors near it.
+    /// CPUs local to the function.
     pub local_cpus: Seen<CpuSet>,
-    /// The IOMMU group.
+    /// IOMMU group.
     pub iommu_group: Seen<Option<u32>>,
-    /// How the group's addresses are translated, as the kernel says it: `identity`, `DMA`, `DMA-FQ`, ...
+    /// Domain type of the IOMMU group, by the kernel: `identity`, `DMA`, `DMA-FQ`, ...
     pub iommu_domain: Seen<Option<String>>,
-    /// The power state as the kernel says it: `D0`, `D3hot`, `D3cold`, ...
+    /// Power state, by the kernel: `D0`, `D3hot`, `D3cold`, ...
     pub power_state: Seen<String>,
-    /// Whether the kernel may switch it off wholly.
+    /// Whether the kernel may put the function into D3cold.
     pub d3cold_allowed: Seen<bool>,
-    /// How many have enabled it (`enable` of sysfs).
+    /// Enable count (`enable` in sysfs).
     pub enable_count: Seen<u32>,
-    /// The bridge above it; `Known(None)` on a root bus.
+    /// Bridge above the function; `Known(None)` on a root bus.
     pub parent: Seen<Option<Address>>,
 }
 
 impl Function {
-    /// A function of which nothing is seen yet, for `why`.
+    /// A function with every fact unseen, for `why`.
     #[must_use]
     pub fn unseen(address: Address, why: &Why) -> Function {
         Function {
@@ -94,25 +94,25 @@ impl Function {
         }
     }
 
-    /// Its PCI Express capability, if it is known to have one.
+    /// The PCI Express capability, if it is known to exist.
     #[must_use]
     pub const fn pcie(&self) -> Option<&Express> {
         self.express.present()
     }
 
-    /// The link at this port, if it is known to have one.
+    /// The link of this port, if it is known to exist.
     #[must_use]
     pub fn link(&self) -> Option<&crate::Link> {
         self.pcie()?.link.present()
     }
 
-    /// BAR `number`, if it is known to be there.
+    /// BAR `number`, if it is known to be implemented.
     #[must_use]
     pub fn bar(&self, number: u8) -> Option<&Region> {
         self.regions.known()?.iter().find(|region| region.bar() == Some(number))
     }
 
-    /// Whether it is known to be a virtual function: its Vendor ID and Device ID read as all ones.
+    /// Whether it is known to be a virtual function: Vendor ID and Device ID read as all ones.
     ///
     /// Source: PCI Express Base Specification 6.0, section 9.3.4.1.
     #[must_use]
@@ -127,11 +127,11 @@ impl Function {
     }
 }
 
-/// Single root I/O virtualisation.
+/// Single Root I/O Virtualization.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Sriov {
-    /// How many virtual functions there could be.
+    /// `TotalVFs`: number of supported virtual functions.
     pub total: Seen<u16>,
-    /// How many are on.
+    /// Number of enabled virtual functions.
     pub enabled: Seen<u16>,
 }

@@ -1,4 +1,4 @@
-//! Everything that was seen of a machine.
+//! The inventory of a machine.
 
 use crate::files::{Files, Folder};
 use crate::{
@@ -8,32 +8,32 @@ use crate::{
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Everything that was seen of a machine, and what was not.
+/// All facts read of a machine, and a list of the facts that could not be read.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Inventory {
-    /// Where it comes from.
+    /// Source of the inventory.
     pub source: Source,
-    /// The functions, sorted by address, no address twice.
+    /// Functions, sorted by address, without duplicates.
     pub functions: Vec<Function>,
-    /// The processors.
+    /// CPUs.
     pub processors: Processors,
-    /// The memory type ranges of `/proc/mtrr`. The default type of what none covers is in no file of Linux.
+    /// Variable MTRRs of `/proc/mtrr`. Linux does not export the default memory type.
     pub mtrrs: Seen<Vec<Mtrr>>,
-    /// The page attribute table.
+    /// Page Attribute Table.
     pub pat: Pat,
-    /// The IOMMU.
+    /// IOMMU.
     pub iommu: Iommu,
-    /// The kernel.
+    /// Kernel.
     pub kernel: Kernel,
-    /// What was not seen, each thing and reason once, with the functions it is unseen of: the reasons in the
-    /// facts above, gathered for a reader.
+    /// Unseen facts for display: each fact and reason once, with the functions concerned. Gathered from the reasons in
+    /// the other fields.
     pub unseen: Vec<Unseen>,
-    /// What is strange about the source: lines that were passed over, bus numbers that fit no tree.
+    /// Anomalies of the source: skipped lines, inconsistent bus numbers.
     pub notes: Vec<Note>,
 }
 
 impl Inventory {
-    /// One without functions, of which nothing is seen for `why`.
+    /// An inventory without functions and with every fact unseen, for `why`.
     #[must_use]
     pub fn unseen(source: Source, why: &Why) -> Inventory {
         Inventory {
@@ -56,19 +56,19 @@ impl Inventory {
         Some(&self.functions[at])
     }
 
-    /// Which function is below which.
+    /// The tree of functions.
     #[must_use]
     pub fn tree(&self) -> Tree {
         Tree::of(&self.functions)
     }
 
-    /// This machine, from `/sys` and `/proc`.
+    /// Reads this machine from `/sys` and `/proc`.
     ///
-    /// Nothing is written, and of a function only config space is read, by way of the kernel; one that sleeps
-    /// in `D3cold` is left asleep.
+    /// Writes nothing. Of a function only configuration space is read, through the kernel; a function in `D3cold` is
+    /// not woken.
     ///
     /// # Errors
-    /// If there is no `/sys/bus/pci/devices`.
+    /// If `/sys/bus/pci/devices` does not exist.
     ///
     /// ```no_run
     /// use lanemark_inventory::Inventory;
@@ -82,10 +82,10 @@ impl Inventory {
         sysfs::read(&Files::new(&Folder::new(Path::new("/"))), Source::ThisMachine, true)
     }
 
-    /// What `lspci` printed, from memory; `path` is its name in messages.
+    /// Parses output of `lspci`; `path` is its name in messages.
     ///
     /// # Errors
-    /// If there is no function in it, or a line of a dump is wrong.
+    /// If it contains no function, or a row of a dump is malformed.
     ///
     /// ```
     /// use lanemark_inventory::Inventory;
@@ -93,22 +93,22 @@ impl Inventory {
     /// let text = "01:00.0 Memory controller: Device 1d0f:f001\n00: 0f 1d 01 f0 06 00 00 00 00 00 80 05 00 00 00 00\n";
     /// let inventory = Inventory::from_lspci(text, Path::new("dump.txt"))?;
     /// assert_eq!(inventory.functions[0].device.get(), Some(0xf001));
-    /// assert!(inventory.functions[0].express.why().is_some()); // 16 B do not tell
+    /// assert!(inventory.functions[0].express.why().is_some()); // 16 B do not reach the capability
     /// # Ok::<(), lanemark_inventory::InventoryError>(())
     /// ```
     pub fn from_lspci(text: &str, path: &Path) -> Result<Inventory, InventoryError> {
         lspci::read(text, path)
     }
 
-    /// Another machine, from a file or a folder; which kind it is is found out.
+    /// Reads another machine from a file or folder, with detection of the format.
     ///
     /// # Errors
-    /// If it cannot be read, or is nothing that holds a PCI tree; the message says what was tried.
+    /// If it cannot be read, or has no supported format; the message lists the formats tried.
     pub fn from_path(path: &Path) -> Result<Inventory, InventoryError> {
         crate::recognise::path(path)
     }
 
-    /// As [`Inventory::from_path`] of a file with these bytes.
+    /// As [`Inventory::from_path`], for a file with contents `bytes`.
     ///
     /// # Errors
     /// As [`Inventory::from_path`].
@@ -116,34 +116,34 @@ impl Inventory {
         crate::recognise::bytes(bytes, path)
     }
 
-    /// Fills [`Inventory::unseen`] from the reasons in the facts. Readers do; who changes facts by hand may.
+    /// Fills [`Inventory::unseen`] from the reasons in the facts. Readers call it; call it again after changing facts.
     pub fn gather_unseen(&mut self) {
         self.unseen = unseen::gather(self);
     }
 }
 
-/// Where an inventory comes from.
+/// Source of an inventory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Source {
     /// The machine this runs on.
     ThisMachine,
-    /// A folder that holds a copy of another machine's `/sys` and `/proc`.
+    /// A folder with a copy of another machine's `/sys` and `/proc`.
     Folder(PathBuf),
     /// A tar of such a folder.
     Archive(PathBuf),
-    /// What `lspci` printed.
+    /// Output of `lspci`.
     Lspci {
         /// The file.
         path: PathBuf,
-        /// Whether it has hexadecimal dumps (`-x`, `-xxx`, `-xxxx`).
+        /// Whether it contains hexadecimal dumps (`-x`, `-xxx`, `-xxxx`).
         hex: bool,
-        /// Whether it has decoded text (`-v`, `-vv`, `-vvv`).
+        /// Whether it contains decoded text (`-v`, `-vv`, `-vvv`).
         text: bool,
     },
 }
 
 impl Source {
-    /// Whether it is the machine this runs on.
+    /// Whether it is the machine this program runs on.
     #[must_use]
     pub const fn is_this_machine(&self) -> bool {
         matches!(self, Source::ThisMachine)
@@ -158,9 +158,9 @@ impl fmt::Display for Source {
             Source::Archive(path) => write!(f, "the archive {}", path.display()),
             Source::Lspci { path, hex, text } => {
                 let what = match (hex, text) {
-                    (true, false) => "hex dump of lspci",
-                    (false, true) => "listing of lspci",
-                    _ => "output of lspci",
+                    (true, false) => "lspci hex dump",
+                    (false, true) => "lspci listing",
+                    _ => "lspci output",
                 };
                 write!(f, "the {what} {}", path.display())
             }
@@ -168,11 +168,11 @@ impl fmt::Display for Source {
     }
 }
 
-/// Something strange about the source, which was passed over.
+/// An anomaly of the source that was skipped or worked around.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Note {
-    /// Where: a file, a file and line, an address.
+    /// Place: a file, a file and line, or a PCI address.
     pub at: String,
-    /// What, and what was done about it.
+    /// The anomaly, and how it was treated.
     pub what: String,
 }

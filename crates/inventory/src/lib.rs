@@ -1,19 +1,18 @@
-//! A machine's PCI tree and processor side as data.
+//! PCI tree, CPUs and kernel settings of a machine as data.
 //!
-//! [`Inventory`] is what can be seen of a machine without writing to anything: its functions with their
-//! config space, regions, links, drivers and counters; the tree they make; processors, memory type
-//! ranges, IOMMU, kernel. It comes from this machine, from files of another one's `/sys`, or from what
-//! `lspci` printed there. A fact that the source does not tell is [`Seen::Unseen`] with the reason, never
-//! a default. Nothing here judges what is good or bad.
+//! [`Inventory`] holds what can be read of a machine without writing: its functions with configuration space, regions,
+//! links, drivers and error counters; the tree they form; CPUs, MTRRs, IOMMU, kernel. It is read from this machine,
+//! from a copy of another machine's `/sys`, or from output of `lspci`. A fact that the source does not provide is
+//! [`Seen::Unseen`] with the reason, never a default. This crate does not judge the facts.
 //!
-//! | module | question |
+//! | module | contents |
 //! | --- | --- |
-//! | [`function`] | what is one function? |
-//! | [`express`], [`link`], [`region`], [`acs`], [`aer`] | what do its capabilities say? |
-//! | [`config`] | what do the bytes of config space say? |
-//! | [`machine`] | what lies between a core and the first bus? |
-//! | [`tree`] | which function is below which? |
-//! | [`seen`] | is it a fact, and if not, why? |
+//! | [`function`] | one function |
+//! | [`express`], [`link`], [`region`], [`acs`], [`aer`] | its capabilities |
+//! | [`config`] | decoding of configuration space |
+//! | [`machine`] | CPUs, NUMA nodes, MTRR and PAT, IOMMU, kernel |
+//! | [`tree`] | the tree of functions |
+//! | [`seen`] | known and unseen facts |
 
 #![forbid(unsafe_code)]
 
@@ -51,23 +50,23 @@ pub use express::{Express, Feature};
 pub use function::{Function, Sriov};
 pub use inventory::{Inventory, Note, Source};
 pub use link::{Link, Width};
-pub use load::Load;
+pub use load::{CpuTime, Load};
 pub use machine::{Governor, IdleState, Iommu, Kernel, Mtrr, NumaNode, Package, Pat, PatRange, Processors};
 pub use region::{Region, RegionKind};
 pub use seen::{Seen, Unseen, Why};
 pub use tree::{Root, Tree};
 
-/// A shell script that puts what is read of a machine into one file: `sudo sh capture.sh machine.tar.gz`.
+/// A shell script that copies what this crate reads of a machine into one file: `sudo sh capture.sh machine.tar.gz`.
 ///
-/// A plain `tar` of `/sys` does not do: tar believes the sizes that sysfs gives, a page for most files and 0 for
-/// those of `/proc`, and would read files that touch a device. The script is `crates/inventory/capture.sh`.
+/// A plain `tar` of `/sys` does not work: tar trusts the file sizes that sysfs reports, a page for most files and 0 in
+/// `/proc`, and it reads files that access a device. The script is `crates/inventory/capture.sh`.
 ///
 /// ```
 /// assert!(lanemark_inventory::CAPTURE_SCRIPT.starts_with("#!/bin/sh"));
 /// ```
 pub const CAPTURE_SCRIPT: &str = include_str!("../capture.sh");
 
-/// A text of somebody else for a message: without control characters, and not longer than a message can be.
+/// External text for a message: truncated, with control characters replaced.
 fn shortened(text: &str) -> String {
     const MOST: usize = 60;
     let mut short: String = text.chars().take(MOST).map(|c| if c.is_control() { '?' } else { c }).collect();

@@ -1,35 +1,35 @@
-//! A link as one of its two ports sees it.
+//! A link, by the registers of one of its ports.
 
 use crate::{Seen, Why};
 use lanemark_wire::Lanes;
 use lanemark_wire::config::{Aspm, L1Substates, LinkSpeed};
 use std::fmt;
 
-/// A link as one of its two ports sees it: what the port could do, and what was trained.
+/// A link, by the registers of one of its ports: what the port supports, and what was negotiated.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Link {
-    /// The fastest this port can.
+    /// Max Link Speed of this port.
     pub fastest: Seen<LinkSpeed>,
-    /// The widest this port can, in lanes.
+    /// Maximum Link Width of this port, in lanes.
     pub widest: Seen<Width>,
-    /// What it runs at.
+    /// Current Link Speed.
     pub speed: Seen<LinkSpeed>,
-    /// How wide it was trained.
+    /// Negotiated Link Width.
     pub width: Seen<Width>,
-    /// The speed that software allows, Target Link Speed.
+    /// Target Link Speed, set by software.
     pub target: Seen<LinkSpeed>,
-    /// Active state power management that this port can.
+    /// ASPM Support.
     pub aspm_supported: Seen<Aspm>,
-    /// Active state power management that is on.
+    /// ASPM Control: the enabled states.
     pub aspm_enabled: Seen<Aspm>,
-    /// L1 substates that are on: `Known(None)` if the function has no such capability.
+    /// Enabled L1 PM Substates: `Known(None)` without the capability.
     pub l1_substates: Seen<Option<L1Substates>>,
-    /// Whether the data link layer is up, where the port can tell: `Known(None)` where it cannot.
+    /// Data Link Layer Link Active; `Known(None)` if the port does not report it.
     pub data_link_active: Seen<Option<bool>>,
 }
 
 impl Link {
-    /// One of which nothing is seen yet.
+    /// A link with every field unseen, for `why`.
     #[must_use]
     pub fn unseen(why: &Why) -> Link {
         Link {
@@ -46,13 +46,13 @@ impl Link {
     }
 }
 
-/// A number of lanes as a register or sysfs gives it: 0 is a link that is down, others than those of
-/// [`Lanes`] occur in broken devices.
+/// A link width as a register or sysfs reports it. 0 means that the link is down; values other than those of [`Lanes`]
+/// occur in broken devices.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Width(pub u8);
 
 impl Width {
-    /// The width of `wire`, if the standard has it; none for a link that is down.
+    /// The width as [`Lanes`], if the specification defines it; `None` for a link that is down.
     #[must_use]
     pub const fn lanes(self) -> Option<Lanes> {
         Lanes::new(self.0)
@@ -65,7 +65,7 @@ impl fmt::Display for Width {
     }
 }
 
-/// The speed in what sysfs (`8.0 GT/s PCIe`) and lspci (`8GT/s`) write.
+/// Parses a link speed in the formats of sysfs (`8.0 GT/s PCIe`) and lspci (`8GT/s`).
 pub(crate) fn speed_in(text: &str) -> Option<LinkSpeed> {
     let number: f64 = text.split_once("GT/s")?.0.trim().parse().ok()?;
     LinkSpeed::ALL.into_iter().find(|speed| number * 1e3 == f64::from(speed.megatransfers_per_s()))
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn speeds_are_read_as_sysfs_and_lspci_write_them_and_no_other() {
+    fn link_speeds_are_parsed_in_the_formats_of_sysfs_and_lspci() {
         for (text, code) in [("2.5 GT/s PCIe", 1), ("5.0 GT/s PCIe", 2), ("8GT/s", 3), ("64.0 GT/s PCIe", 6)] {
             assert_eq!(speed_in(text), LinkSpeed::from_code(code), "{text}");
         }

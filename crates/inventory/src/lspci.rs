@@ -1,7 +1,7 @@
-//! What `lspci` printed: hexadecimal dumps, decoded text, or both.
+//! Parses output of `lspci`: hexadecimal dumps, decoded text, or both.
 //!
-//! A function begins with a line at the left margin that begins with its address. Rows of a dump
-//! (`10: 0c 00 ...`) stand at the left margin too; text is indented. Where both are there, bytes decide.
+//! The first line of a function is not indented and starts with its address. Rows of a dump (`10: 0c 00 ...`) are not
+//! indented either; decoded text is. Where both are present, the dump takes precedence.
 
 mod heading;
 mod listing;
@@ -12,13 +12,13 @@ use listing::{Kinds, Listing};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// What is read at most: ten thousand functions with 4 KiB each.
+/// Maximum size of the text: ten thousand functions with 4 KiB each.
 const MOST_BYTES: usize = 256 << 20;
-/// Functions that are read; the largest machines have a few thousand.
+/// Maximum number of functions; the largest machines have a few thousand.
 const MOST_FUNCTIONS: usize = 65_536;
-/// Config space of a function.
+/// Size of the configuration space of a function.
 const MOST_CONFIG_BYTES: usize = 4096;
-/// Lines passed over of which a note is made.
+/// Maximum number of skipped lines that are noted one by one.
 const MOST_NOTES: usize = 20;
 
 /// The lines of one function.
@@ -29,10 +29,10 @@ struct Block<'a> {
     config: Vec<u8>,
 }
 
-/// Reads the whole text; `path` is its name in messages.
+/// Parses the whole text; `path` is its name in messages.
 ///
 /// # Errors
-/// If there is no function in it, or a row of a dump is wrong.
+/// If it contains no function, or a row of a dump is malformed.
 pub(crate) fn read(text: &str, path: &Path) -> Result<Inventory, InventoryError> {
     let place = path.display().to_string();
     let too_large = |what: &str, most: usize| InventoryError::TooLarge {
@@ -43,13 +43,13 @@ pub(crate) fn read(text: &str, path: &Path) -> Result<Inventory, InventoryError>
     if text.len() > MOST_BYTES {
         return Err(too_large("its size in bytes", MOST_BYTES));
     }
-    let mut passed_over = PassedOver { place: &place, notes: Vec::new(), more: 0 };
-    let blocks = blocks(text, &place, &mut passed_over)?;
+    let mut skipped = SkippedLines { place: &place, notes: Vec::new(), more: 0 };
+    let blocks = blocks(text, &place, &mut skipped)?;
     if blocks.len() > MOST_FUNCTIONS {
         return Err(too_large("the number of functions", MOST_FUNCTIONS));
     }
     if blocks.is_empty() {
-        let tried = vec!["as text of lspci no line begins with an address such as 0000:3b:00.0".to_owned()];
+        let tried = vec!["as lspci output: no line begins with an address such as 0000:3b:00.0".to_owned()];
         return Err(InventoryError::Unrecognised { path: path.to_owned(), tried });
     }
     let hex = blocks.iter().any(|block| !block.config.is_empty());
@@ -57,7 +57,7 @@ pub(crate) fn read(text: &str, path: &Path) -> Result<Inventory, InventoryError>
     let kinds = Kinds::of(blocks.iter().map(|block| &block.listing));
     let source = Source::Lspci { path: path.to_owned(), hex, text };
     let mut inventory = Inventory::unseen(source, &Why::NotInDump);
-    inventory.notes = passed_over.finish();
+    inventory.notes = skipped.finish();
     for block in blocks {
         let function = function(block, &kinds, &mut inventory.notes);
         inventory.functions.push(function);
@@ -76,17 +76,17 @@ fn function(block: Block<'_>, kinds: &Kinds, notes: &mut Vec<Note>) -> Function 
     }
     let (from_bytes, faults) = config::function(block.address, block.config);
     notes.extend(faults);
-    // Bytes do not tell sizes; the listing does.
+    // A dump has no region sizes; the listing has them.
     let regions = function.regions.clone().or_else(|| from_bytes.regions.clone());
     Function { regions, ..merge::functions(from_bytes, function) }
 }
 
-/// The blocks of the text, in its order, the first of two of the same address.
-fn blocks<'a>(text: &'a str, place: &str, passed_over: &mut PassedOver<'_>) -> Result<Vec<Block<'a>>, InventoryError> {
+/// Splits the text into one block per function; of two blocks with the same address, the first is kept.
+fn blocks<'a>(text: &'a str, place: &str, skipped: &mut SkippedLines<'_>) -> Result<Vec<Block<'a>>, InventoryError> {
     let mut blocks: Vec<Block<'a>> = Vec::new();
     let mut first_line: HashMap<Address, usize> = HashMap::new();
-    // Whether the lines belong to a function that was there before.
-    let mut again = false;
+    // Whether the current lines belong to a duplicate function.
+    let mut is_duplicate = false;
     for (at, line) in text.lines().enumerate() {
         let number = at + 1;
         let malformed = |problem| InventoryError::Malformed { place: place.to_owned(), line: number, problem };
@@ -94,7 +94,7 @@ fn blocks<'a>(text: &'a str, place: &str, passed_over: &mut PassedOver<'_>) -> R
             continue;
         }
         if line.starts_with([' ', '\t']) {
-            if !again && let Some(block) = blocks.last_mut() {
+            if !is_duplicate && let Some(block) = blocks.last_mut() {
                 block.listing.push(line);
             }
             continue;
@@ -102,14 +102,14 @@ fn blocks<'a>(text: &'a str, place: &str, passed_over: &mut PassedOver<'_>) -> R
         if let Some((address, heading)) = heading::split(line) {
             if heading.starts_with('"') {
                 return Err(malformed(
-                    "this was printed by lspci -m; make it again without -m and with -xxxx".to_owned(),
+                    "this is output of lspci -m, which is not supported; run lspci again without -m and with -xxxx"
+                        .to_owned(),
                 ));
             }
-            again = first_line.contains_key(&address);
-            if again {
+            is_duplicate = first_line.contains_key(&address);
+            if is_duplicate {
                 let first = first_line[&address];
-                passed_over
-                    .note(number, format!("{address} was there before, in line {first}; the first one is taken"));
+                skipped.note(number, format!("duplicate of {address} in line {first}; the first one is kept"));
                 continue;
             }
             first_line.insert(address, number);
@@ -118,7 +118,7 @@ fn blocks<'a>(text: &'a str, place: &str, passed_over: &mut PassedOver<'_>) -> R
         }
         let row = match row::read(line) {
             row::Row::Not => {
-                passed_over.note(number, format!("'{}' is no line of lspci", crate::shortened(line)));
+                skipped.note(number, format!("'{}' is not a line of lspci; skipped", crate::shortened(line)));
                 continue;
             }
             row::Row::Wrong(problem) => return Err(malformed(problem)),
@@ -126,10 +126,11 @@ fn blocks<'a>(text: &'a str, place: &str, passed_over: &mut PassedOver<'_>) -> R
         };
         let Some(block) = blocks.last_mut() else {
             return Err(malformed(
-                "a row of a dump before the first function; the first line is to begin with an address".to_owned(),
+                "a row of a dump before the first function; start the text with a line that begins with an address"
+                    .to_owned(),
             ));
         };
-        if again {
+        if is_duplicate {
             continue;
         }
         let (offset, bytes, count) = row;
@@ -138,14 +139,14 @@ fn blocks<'a>(text: &'a str, place: &str, passed_over: &mut PassedOver<'_>) -> R
     Ok(blocks)
 }
 
-/// Lines that were passed over: the first ones are named, the others counted.
-struct PassedOver<'a> {
+/// Notes on skipped lines: the first ones in detail, the others counted.
+struct SkippedLines<'a> {
     place: &'a str,
     notes: Vec<Note>,
     more: usize,
 }
 
-impl PassedOver<'_> {
+impl SkippedLines<'_> {
     fn note(&mut self, line: usize, what: String) {
         if self.notes.len() < MOST_NOTES {
             self.notes.push(Note { at: format!("{}:{line}", self.place), what });
@@ -156,7 +157,7 @@ impl PassedOver<'_> {
 
     fn finish(mut self) -> Vec<Note> {
         if self.more > 0 {
-            let what = format!("{} lines more were passed over", self.more);
+            let what = format!("{} more lines were skipped", self.more);
             self.notes.push(Note { at: self.place.to_owned(), what });
         }
         self.notes

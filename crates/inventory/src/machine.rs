@@ -1,139 +1,139 @@
-//! The side of the processors: what lies between a core and the first bus.
+//! CPUs, memory types, IOMMU and kernel of a machine.
 
 use crate::{CpuSet, Seen, Why};
 use lanemark_units::{HostPhys, MemoryType};
 
-/// The processors of the machine.
+/// The CPUs of the machine.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Processors {
-    /// `GenuineIntel`, `AuthenticAMD`, ...
+    /// CPUID vendor: `GenuineIntel`, `AuthenticAMD`, ...
     pub vendor: Seen<String>,
-    /// The name the processor gives itself.
+    /// CPUID brand string.
     pub model: Seen<String>,
-    /// Family, model and stepping.
+    /// CPUID family, model and stepping.
     pub signature: Seen<(u32, u32, u32)>,
-    /// The revision of its microcode.
+    /// Microcode revision.
     pub microcode: Seen<u64>,
-    /// Features as the kernel names them, sorted.
+    /// Feature flags as named by the kernel, sorted.
     pub flags: Seen<Vec<String>>,
-    /// Processors that are on.
+    /// Online CPUs.
     pub online: Seen<CpuSet>,
-    /// How many sockets they are in.
+    /// Number of sockets.
     pub sockets: Seen<u32>,
-    /// The same, each with its processors, by number.
+    /// Sockets with their CPUs, by number.
     pub packages: Seen<Vec<Package>>,
     /// NUMA nodes, by number.
     pub nodes: Seen<Vec<NumaNode>>,
-    /// Governors of the frequency, each with the processors it governs; empty where there are none.
+    /// Cpufreq governors with their CPUs; empty without cpufreq.
     pub governors: Seen<Vec<Governor>>,
-    /// Idle states of the first processor that is on.
+    /// Idle states of the first online CPU.
     pub idle_states: Seen<Vec<IdleState>>,
 }
 
-/// A socket with processors that are on.
+/// A socket with its online CPUs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Package {
-    /// Its number.
+    /// Physical package ID.
     pub number: u32,
-    /// Its processors.
+    /// Its CPUs.
     pub cpus: CpuSet,
-    /// Those of them that are the first thread of their core; empty where the system does not tell which share one.
+    /// The first SMT thread of each core; empty if the topology is unknown.
     pub first_threads: CpuSet,
 }
 
 /// A NUMA node.
 #[derive(Clone, PartialEq, Debug)]
 pub struct NumaNode {
-    /// Its number.
+    /// Node number.
     pub number: u32,
-    /// Its processors.
+    /// Its CPUs.
     pub cpus: Seen<CpuSet>,
-    /// Its memory.
+    /// Size of its memory.
     pub memory_bytes: Seen<u64>,
-    /// Distances to the nodes that are on, in their order and without gaps, 10 to itself.
+    /// SLIT distances to the online nodes, in ascending order of nodes; 10 to itself.
     pub distances: Seen<Vec<u32>>,
 }
 
-/// A governor of the frequency.
+/// A cpufreq governor.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Governor {
-    /// Its name: `performance`, `powersave`, `schedutil`, ...
+    /// Name: `performance`, `powersave`, `schedutil`, ...
     pub name: String,
-    /// The driver below it, such as `intel_pstate`.
+    /// Cpufreq driver, such as `intel_pstate`.
     pub driver: Seen<String>,
-    /// The processors it governs.
+    /// CPUs with this governor.
     pub cpus: CpuSet,
 }
 
-/// An idle state of a processor.
+/// A CPU idle state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct IdleState {
-    /// Its name: `POLL`, `C1E`, `C6`, ...
+    /// Name: `POLL`, `C1E`, `C6`, ...
     pub name: String,
-    /// The time to wake from it.
+    /// Exit latency.
     pub exit_latency_us: Seen<u64>,
-    /// Whether it is switched off.
+    /// Whether it is disabled.
     pub disabled: Seen<bool>,
 }
 
-/// A variable memory type range register, as `/proc/mtrr` shows it.
+/// A variable-range MTRR, from `/proc/mtrr`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mtrr {
-    /// Its number.
+    /// Register number.
     pub number: u32,
-    /// Where the range begins.
+    /// Start of the range.
     pub base: HostPhys,
-    /// How long it is.
+    /// Length of the range.
     pub bytes: u64,
-    /// Its memory type.
+    /// Memory type.
     pub memory_type: MemoryType,
 }
 
-/// What the kernel chose through the page attribute table.
+/// The Page Attribute Table as configured by the kernel.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Pat {
-    /// The encodings of the eight entries (0 UC, 1 WC, 4 WT, 5 WP, 6 WB, 7 UC-), as
-    /// `lanemark_platform::memory_type::Pat::from_encoding` takes them.
+    /// Encodings of the eight entries (0 UC, 1 WC, 4 WT, 5 WP, 6 WB, 7 UC-), in the form that
+    /// `lanemark_platform::memory_type::Pat::from_encoding` takes.
     pub entries: Seen<[u8; 8]>,
-    /// Ranges that are mapped now, sorted by begin (`/sys/kernel/debug/x86/pat_memtype_list`).
+    /// Mapped ranges, sorted by start (`/sys/kernel/debug/x86/pat_memtype_list`).
     pub mapped: Seen<Vec<PatRange>>,
 }
 
-/// A range that is mapped with one encoding of the page attribute table.
+/// A range mapped with one PAT memory type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PatRange {
-    /// Where it begins.
+    /// Start of the range.
     pub base: HostPhys,
-    /// How long it is.
+    /// Length of the range.
     pub bytes: u64,
-    /// 0 UC, 1 WC, 4 WT, 5 WP, 6 WB, 7 UC-.
+    /// Memory type: 0 UC, 1 WC, 4 WT, 5 WP, 6 WB, 7 UC-.
     pub encoding: u8,
 }
 
 /// The IOMMU of the machine.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Iommu {
-    /// Units as the kernel names them: `dmar0`, `ivhd0`, ...; empty where there are none.
+    /// IOMMU units as named by the kernel: `dmar0`, `ivhd0`, ...; empty without an IOMMU.
     pub units: Seen<Vec<String>>,
-    /// How many groups there are.
+    /// Number of IOMMU groups.
     pub groups: Seen<u32>,
 }
 
 /// The kernel.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Kernel {
-    /// Its release, such as `6.12.4-amd64`.
+    /// Release, such as `6.12.4-amd64`.
     pub release: Seen<String>,
-    /// Its command line.
+    /// Command line.
     pub command_line: Seen<String>,
-    /// `none`, `integrity` or `confidentiality`; `Known(None)` where the kernel has no lockdown.
+    /// Lockdown mode: `none`, `integrity` or `confidentiality`; `Known(None)` if the kernel has no lockdown.
     pub lockdown: Seen<Option<String>>,
-    /// Policy for active state power management: `default`, `performance`, `powersave`, ...
+    /// ASPM policy: `default`, `performance`, `powersave`, ...
     pub aspm_policy: Seen<String>,
 }
 
 impl Processors {
-    /// Those of a machine of which nothing is seen.
+    /// A value with every fact unseen, for `why`.
     #[must_use]
     pub fn unseen(why: &Why) -> Processors {
         Processors {
@@ -153,7 +153,7 @@ impl Processors {
 }
 
 impl Pat {
-    /// That of a machine of which nothing is seen.
+    /// A value with every fact unseen, for `why`.
     #[must_use]
     pub fn unseen(why: &Why) -> Pat {
         Pat { entries: Seen::Unseen(why.clone()), mapped: Seen::Unseen(why.clone()) }
@@ -161,7 +161,7 @@ impl Pat {
 }
 
 impl Iommu {
-    /// That of a machine of which nothing is seen.
+    /// A value with every fact unseen, for `why`.
     #[must_use]
     pub fn unseen(why: &Why) -> Iommu {
         Iommu { units: Seen::Unseen(why.clone()), groups: Seen::Unseen(why.clone()) }
@@ -169,7 +169,7 @@ impl Iommu {
 }
 
 impl Kernel {
-    /// That of a machine of which nothing is seen.
+    /// A value with every fact unseen, for `why`.
     #[must_use]
     pub fn unseen(why: &Why) -> Kernel {
         Kernel {

@@ -1,8 +1,8 @@
-//! One function of what two places say.
+//! Merges the facts of two sources about one function.
 
 use crate::{Aer, Express, Feature, Function, Link, Seen, Why, config};
 
-/// `first`, and where it is silent, `second`. Of a capability both have, fact by fact.
+/// Merges two functions: facts of `first` take precedence, `second` fills the gaps, also inside capabilities.
 pub(crate) fn functions(first: Function, second: Function) -> Function {
     let mut function = Function {
         address: first.address,
@@ -31,11 +31,11 @@ pub(crate) fn functions(first: Function, second: Function) -> Function {
         enable_count: or(first.enable_count, second.enable_count),
         parent: or(first.parent, second.parent),
     };
-    config::leave_to_physical(&mut function);
+    config::clear_physical_settings(&mut function);
     function
 }
 
-/// Where neither knows, the first one's reason stands, unless it is that config space does not say such things.
+/// The known fact, `first` before `second`. If neither is known, the reason of `first` unless it is `NotInDump`.
 fn or<T>(first: Seen<T>, second: Seen<T>) -> Seen<T> {
     match (first, second) {
         (Seen::Unseen(why), Seen::Unseen(other)) => Seen::Unseen(if why == Why::NotInDump { other } else { why }),

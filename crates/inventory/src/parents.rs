@@ -1,55 +1,55 @@
-//! Bridges and their bus numbers: who is above whom, and which numbers fit no tree.
+//! The parent bridge of each function, from bus numbers; notes on inconsistent numbers.
 
 use crate::{Address, Function, Note, Seen, Why};
 use lanemark_wire::config::BusNumbers;
 use std::collections::BTreeMap;
 
-/// Functions from a root bus down to the lowest one: each is on a bus of its own, of which a domain has 256.
+/// Maximum depth of the tree: each level has a bus of its own, and a domain has 256 buses.
 const MOST_DEPTH: usize = 256;
 
-/// Gives every function without a known parent the bridge that leads to its bus, and notes bus numbers and
-/// parents that fit no tree.
+/// Sets the parent bridge of every function without a known parent, and notes bus numbers and parents that are
+/// inconsistent.
 pub(crate) fn place(functions: &mut [Function], notes: &mut Vec<Note>) {
     by_buses(functions, notes);
     cut(functions, notes);
 }
 
-/// Takes away parents that lead in a circle, or deeper than buses go. Folders of a copy may say both.
+/// Removes parents that form a cycle or exceed the maximum depth, which a manipulated copy may contain.
 fn cut(functions: &mut [Function], notes: &mut Vec<Note>) {
     let index = |address: Address| functions.binary_search_by_key(&address, |function| function.address).ok();
     let parents: Vec<Option<usize>> =
         functions.iter().map(|function| function.parent.present().and_then(|parent| index(*parent))).collect();
-    let mut take_away = |at: usize, what: &str| {
+    let mut remove_parent = |at: usize, what: &str| {
         let function = &mut functions[at];
         notes.push(Note { at: function.address.to_string(), what: what.to_owned() });
-        function.parent = Seen::Unseen(Why::NotShown("the one that is named cannot be it"));
+        function.parent = Seen::Unseen(Why::NotShown("the parent in the source is impossible"));
     };
-    // How many functions there are down to each, itself included; 0 where it is not known yet.
+    // Depth of each function, itself included; 0 while unknown.
     let mut depths = vec![0; parents.len()];
-    let mut walk_of = vec![0; parents.len()];
+    let mut visited_by = vec![0; parents.len()];
     for start in 0..parents.len() {
-        let mut way = Vec::new();
+        let mut chain = Vec::new();
         let mut next = Some(start);
         while let Some(at) = next.filter(|at| depths[*at] == 0) {
-            if walk_of[at] == start + 1 {
+            if visited_by[at] == start + 1 {
                 break;
             }
-            walk_of[at] = start + 1;
-            way.push(at);
+            visited_by[at] = start + 1;
+            chain.push(at);
             next = parents[at];
         }
-        // Known from here on up; or the walk came back to itself.
+        // The depth above is known, or the walk has reached itself.
         let mut depth = next.map_or(0, |above| depths[above]);
         if next.is_some()
             && depth == 0
-            && let Some(last) = way.last()
+            && let Some(last) = chain.last()
         {
-            take_away(*last, "it is below itself; it is taken as below nothing");
+            remove_parent(*last, "the function is below itself; it is placed on a root bus");
         }
-        for at in way.into_iter().rev() {
+        for at in chain.into_iter().rev() {
             depth += 1;
             if depth > MOST_DEPTH {
-                take_away(at, "more than 256 functions are above one another; it is taken as below nothing");
+                remove_parent(at, "the tree is deeper than 256 functions; the function is placed on a root bus");
                 depth = 1;
             }
             depths[at] = depth;
@@ -57,15 +57,15 @@ fn cut(functions: &mut [Function], notes: &mut Vec<Note>) {
     }
 }
 
-/// Gives every function without a known parent the bridge that leads to its bus. A bridge leads to higher buses
-/// than its own only, so that nothing is followed in a circle.
+/// Sets the parent of every function without a known parent to the bridge with its bus as secondary bus. Only bridges
+/// to a higher bus number count, which excludes cycles.
 fn by_buses(functions: &mut [Function], notes: &mut Vec<Note>) {
     let mut bridges: BTreeMap<u32, Vec<(Address, BusNumbers)>> = BTreeMap::new();
     let mut note = |at: Address, what: String| notes.push(Note { at: at.to_string(), what });
     for function in functions.iter() {
         let Some(buses) = function.buses.present() else { continue };
         let at = function.address;
-        // A bridge that nobody has configured.
+        // An unconfigured bridge.
         if buses.secondary == 0 && buses.subordinate == 0 {
             continue;
         }
@@ -73,7 +73,7 @@ fn by_buses(functions: &mut [Function], notes: &mut Vec<Note>) {
             note(
                 at,
                 format!(
-                    "the bridge leads to bus {:02x}, which is not below its own; it is taken to lead nowhere",
+                    "secondary bus {:02x} is not above the bridge's own bus; the bridge is ignored",
                     buses.secondary
                 ),
             );
@@ -83,7 +83,7 @@ fn by_buses(functions: &mut [Function], notes: &mut Vec<Note>) {
             note(
                 at,
                 format!(
-                    "subordinate bus {:02x} lies below secondary bus {:02x}; it is not believed",
+                    "subordinate bus {:02x} is below secondary bus {:02x}; it is ignored",
                     buses.subordinate, buses.secondary
                 ),
             );
@@ -92,7 +92,7 @@ fn by_buses(functions: &mut [Function], notes: &mut Vec<Note>) {
             note(
                 at,
                 format!(
-                    "primary bus is {:02x}, but the bridge stands on bus {:02x}; it is not believed",
+                    "primary bus is {:02x}, but the bridge is on bus {:02x}; it is ignored",
                     buses.primary,
                     at.bus()
                 ),
@@ -110,7 +110,7 @@ fn by_buses(functions: &mut [Function], notes: &mut Vec<Note>) {
                 note(
                     *at,
                     format!(
-                        "{first} leads to bus {:02x} too; what is there is taken as below {first}",
+                        "{first} has secondary bus {:02x} too; functions there are placed below {first}",
                         buses.secondary
                     ),
                 );
@@ -127,7 +127,7 @@ fn by_buses(functions: &mut [Function], notes: &mut Vec<Note>) {
                 note(
                     function.address,
                     format!(
-                        "no bridge leads right to bus {:02x}; it is taken as below {around}, which passes it on",
+                        "no bridge has secondary bus {:02x}; its functions are placed below {around}, whose range contains it",
                         bus.1
                     ),
                 );
@@ -138,13 +138,13 @@ fn by_buses(functions: &mut [Function], notes: &mut Vec<Note>) {
     }
 }
 
-/// The bridge with the narrowest range of buses that holds this one.
+/// The bridge with the narrowest bus range that contains `bus`.
 fn innermost(bridges: &[(Address, BusNumbers)], bus: u8) -> Option<Address> {
     let around = bridges.iter().filter(|(_, buses)| (buses.secondary..=buses.subordinate).contains(&bus));
     around.min_by_key(|(_, buses)| buses.subordinate - buses.secondary).map(|(at, _)| *at)
 }
 
-/// Notes where a bridge, sorted by secondary bus, begins inside another's range and ends outside.
+/// Notes bridges, sorted by secondary bus, whose bus range partly overlaps that of another.
 fn overlaps(bridges: &[(Address, BusNumbers)], note: &mut impl FnMut(Address, String)) {
     let mut open: Vec<(Address, BusNumbers)> = Vec::new();
     for (at, buses) in bridges {
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
     use crate::Tree;
 
-    /// A chain of so many functions, the first one below `top`.
+    /// A chain of `count` functions, the first one below `top`.
     fn chain(count: u32, top: Option<Address>) -> Vec<Function> {
         let address = |at: u32| Address::new(at, 0, 0, 0).unwrap();
         let of = |at: u32| {
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_as_there_are_buses_may_be_above_one_another_and_one_more_is_cut_off() {
+    fn a_chain_of_256_functions_is_accepted_and_a_longer_one_is_cut() {
         for (count, depths) in [(256, vec![256]), (257, vec![256, 1]), (65_536, vec![256; 256])] {
             let mut functions = chain(count, None);
             let mut notes = Vec::new();
@@ -192,12 +192,12 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_is_cut_once_and_noted() {
+    fn a_cycle_of_parents_is_cut_once_and_noted() {
         let mut functions = chain(3, Some(Address::new(2, 0, 0, 0).unwrap()));
         let mut notes = Vec::new();
         place(&mut functions, &mut notes);
         assert_eq!(notes.len(), 1);
-        assert!(notes[0].what.starts_with("it is below itself"), "{notes:?}");
+        assert!(notes[0].what.starts_with("the function is below itself"), "{notes:?}");
         assert_eq!(functions.iter().filter(|function| function.parent.why().is_some()).count(), 1);
         let tree = Tree::of(&functions);
         assert_eq!(tree.path_up(0).count() + tree.path_up(1).count() + tree.path_up(2).count(), 6);

@@ -1,11 +1,11 @@
-//! What is this file?
+//! Detects the format of a file or folder.
 
 use crate::files::{Archive, Files, Folder, Store};
 use crate::{Inventory, InventoryError, Source, lspci, sysfs};
 use std::io::Read;
 use std::path::Path;
 
-/// What a file may hold, packed or not: a dump of ten thousand functions has 128 MiB.
+/// Maximum size of a file, packed or unpacked: a dump of ten thousand functions has 128 MiB.
 const MOST_BYTES: u64 = 256 << 20;
 
 /// Reads a folder or a file.
@@ -29,7 +29,7 @@ fn has_functions(store: &dyn Store) -> bool {
     Files::new(store).names(sysfs::FUNCTIONS).is_ok()
 }
 
-/// Folders at the top of a root, in one of which the tree may lie.
+/// Top-level folders of a root, one of which may contain the tree.
 fn tops(store: &dyn Store) -> Vec<String> {
     store.list("").unwrap_or_default()
 }
@@ -41,7 +41,7 @@ fn folder(path: &Path) -> Result<Inventory, InventoryError> {
         return sysfs::read(&Files::new(&whole), source(), false);
     }
     for top in tops(&whole) {
-        // Not by a link: it may lead anywhere.
+        // A symbolic link could leave the folder.
         let top = path.join(top);
         let part = Folder::new(&top);
         if std::fs::symlink_metadata(&top).is_ok_and(|kind| kind.is_dir()) && has_functions(&part) {
@@ -52,7 +52,7 @@ fn folder(path: &Path) -> Result<Inventory, InventoryError> {
     Err(InventoryError::Unrecognised { path: path.to_owned(), tried })
 }
 
-/// Reads what a file holds.
+/// Reads the contents of a file.
 pub(crate) fn bytes(bytes: &[u8], path: &Path) -> Result<Inventory, InventoryError> {
     let place = path.display().to_string();
     let too_large =
@@ -69,7 +69,7 @@ pub(crate) fn bytes(bytes: &[u8], path: &Path) -> Result<Inventory, InventoryErr
     ] {
         if bytes.starts_with(magic) {
             return Err(unrecognised(vec![format!(
-                "it is packed with {name}, of which only gzip is read: {unpack} {place}"
+                "it is compressed with {name}; only gzip is supported: run {unpack} {place}"
             )]));
         }
     }
@@ -78,7 +78,7 @@ pub(crate) fn bytes(bytes: &[u8], path: &Path) -> Result<Inventory, InventoryErr
         let gzip = flate2::read::MultiGzDecoder::new(bytes);
         gzip.take(MOST_BYTES + 1)
             .read_to_end(&mut unpacked)
-            .map_err(|error| unrecognised(vec![format!("as gzip it is broken: {error}")]))?;
+            .map_err(|error| unrecognised(vec![format!("as gzip it is corrupt: {error}")]))?;
         if unpacked.len() as u64 > MOST_BYTES {
             return Err(too_large("its unpacked size in bytes"));
         }
@@ -86,15 +86,15 @@ pub(crate) fn bytes(bytes: &[u8], path: &Path) -> Result<Inventory, InventoryErr
     } else {
         bytes
     };
-    // Every tar since POSIX.1-1988 says so in its first header.
+    // Every tar since POSIX.1-1988 has this magic in its first header.
     if bytes.get(257..262) == Some(&b"ustar"[..]) {
         return archive(Archive::read(bytes, &place)?, path);
     }
     if bytes.iter().take(1 << 16).any(|byte| *byte == 0) {
-        let tried = vec!["as a tar it has no header".to_owned(), "as text of lspci it has bytes of zero".to_owned()];
+        let tried = vec!["as a tar it has no header".to_owned(), "as lspci output it contains NUL bytes".to_owned()];
         return Err(unrecognised(tried));
     }
-    // The lossy way is for the few bytes of a name in some other encoding.
+    // Names in another encoding may make a few bytes invalid.
     match std::str::from_utf8(bytes) {
         Ok(text) => lspci::read(text, path),
         Err(_) => lspci::read(&String::from_utf8_lossy(bytes), path),

@@ -1,28 +1,28 @@
-//! A range of addresses that a function answers to.
+//! Address regions of a function.
 
 use crate::Seen;
 use lanemark_units::HostPhys;
 use lanemark_wire::config::BarKind;
 
-/// A base address register's range, the expansion ROM, a window of a bridge, or a virtual function's.
+/// A BAR, the expansion ROM, a bridge window, or a BAR of virtual functions.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Region {
-    /// Which.
+    /// Kind of region.
     pub kind: RegionKind,
-    /// What is decoded: ports or memory, and how wide its register is.
+    /// I/O or memory space, and the width of the register.
     pub space: BarKind,
-    /// Where it begins; `Known(None)` where no address was assigned.
+    /// Base address; `Known(None)` if none is assigned.
     pub base: Seen<Option<HostPhys>>,
-    /// How long it is. A hex dump does not say: only a write to the register could tell.
+    /// Length in bytes. A dump does not contain it, because sizing a BAR needs a write.
     pub bytes: Seen<u64>,
-    /// Whether reads have no side effects and writes may be merged.
+    /// Prefetchable: reads have no side effects, and writes may be merged.
     pub prefetchable: bool,
-    /// Whether there is a `resourceN_wc`, so that a program may map it write-combining.
+    /// Whether `resourceN_wc` exists, through which a program can map the region write-combining.
     pub write_combining_file: Seen<bool>,
 }
 
 impl Region {
-    /// The BAR's number, if it is a BAR.
+    /// The BAR number, if it is a BAR.
     #[must_use]
     pub const fn bar(&self) -> Option<u8> {
         match self.kind {
@@ -32,15 +32,15 @@ impl Region {
     }
 }
 
-/// Which of a function's ranges.
+/// Kind of an address region.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum RegionKind {
-    /// Base address register 0 to 5; a BAR of 64 bits has the number of its lower half.
+    /// BAR 0 to 5; a 64-bit BAR has the number of its lower half.
     Bar(u8),
     /// The expansion ROM.
     Rom,
-    /// Base address register 0 to 5 of the virtual functions: the range of all of them together.
+    /// BAR 0 to 5 of the virtual functions: the range for all of them.
     VirtualFunctionBar(u8),
-    /// What a bridge passes on: 0 I/O, 1 memory, 2 prefetchable memory, 3 a second one of `CardBus`.
+    /// Bridge window: 0 I/O, 1 memory, 2 prefetchable memory, 3 a second `CardBus` window.
     Window(u8),
 }

@@ -1,13 +1,13 @@
-//! A fact, or why it is not one.
+//! Facts that were read, or the reason why they were not.
 
 use lanemark_wire::config::Unknown;
 use std::borrow::Cow;
 use std::fmt;
 
-/// A fact that was read, or the reason why it could not be. Never a default.
+/// A fact that was read, or the reason why it could not be read. Never a default.
 ///
-/// A fact whose answer may be "there is none" is a `Seen<Option<T>>`: a function without a driver is
-/// `Known(None)`, one whose driver the source does not tell is `Unseen`.
+/// A fact that may be absent is a `Seen<Option<T>>`: a function without a driver is `Known(None)`; one whose driver
+/// is not in the source is `Unseen`.
 ///
 /// ```
 /// use lanemark_inventory::{Seen, Why};
@@ -15,18 +15,18 @@ use std::fmt;
 /// assert_eq!(node.known(), Some(&1));
 /// let node: Seen<u32> = Seen::Unseen(Why::NotInDump);
 /// assert_eq!(node.known(), None);
-/// assert_eq!(node.why().unwrap().because(), "config space does not say it");
+/// assert_eq!(node.why().unwrap().because(), "config space does not contain it");
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Seen<T> {
-    /// The source says so.
+    /// The source provides the fact.
     Known(T),
-    /// The source does not say.
+    /// The source does not provide it.
     Unseen(Why),
 }
 
 impl<T> Seen<T> {
-    /// The fact, if it is one.
+    /// The fact, if it is known.
     pub const fn known(&self) -> Option<&T> {
         match self {
             Seen::Known(fact) => Some(fact),
@@ -34,7 +34,7 @@ impl<T> Seen<T> {
         }
     }
 
-    /// Why it is none, if it is none.
+    /// The reason, if it is unseen.
     pub const fn why(&self) -> Option<&Why> {
         match self {
             Seen::Known(_) => None,
@@ -42,7 +42,7 @@ impl<T> Seen<T> {
         }
     }
 
-    /// The fact made into another one.
+    /// Converts a known fact.
     pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Seen<U> {
         match self {
             Seen::Known(fact) => Seen::Known(make(fact)),
@@ -50,7 +50,7 @@ impl<T> Seen<T> {
         }
     }
 
-    /// This, or what another place says where this does not. Where neither does, the other's reason.
+    /// This fact if it is known, else `other`, including its reason.
     #[must_use]
     pub fn or_else(self, other: impl FnOnce() -> Seen<T>) -> Seen<T> {
         match self {
@@ -59,7 +59,7 @@ impl<T> Seen<T> {
         }
     }
 
-    /// As a reference.
+    /// Borrows the fact.
     pub fn as_ref(&self) -> Seen<&T> {
         match self {
             Seen::Known(fact) => Seen::Known(fact),
@@ -69,14 +69,14 @@ impl<T> Seen<T> {
 }
 
 impl<T: Copy> Seen<T> {
-    /// The fact by value, if it is one.
+    /// A copy of the fact, if it is known.
     pub fn get(&self) -> Option<T> {
         self.known().copied()
     }
 }
 
 impl<T> Seen<Option<T>> {
-    /// What is there, if it is known to be there.
+    /// The value, if it is known to be present.
     pub const fn present(&self) -> Option<&T> {
         match self {
             Seen::Known(Some(fact)) => Some(fact),
@@ -84,64 +84,64 @@ impl<T> Seen<Option<T>> {
         }
     }
 
-    /// Whether it is known that there is none.
+    /// Whether it is known to be absent.
     pub const fn is_absent(&self) -> bool {
         matches!(self, Seen::Known(None))
     }
 }
 
-/// Why a fact could not be read.
+/// Reasons why a fact could not be read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Why {
-    /// The source is config space, whose bytes do not tell it.
+    /// The source is configuration space, which does not contain the fact.
     NotInDump,
-    /// `lspci` did not print the line; its name, such as `LnkCap`.
+    /// The listing lacks this line, such as `LnkCap`.
     NotListed(&'static str),
-    /// No `lspci` prints it.
+    /// `lspci` never prints it.
     NotPrinted,
     /// `lspci` printed `<access denied>`.
     ListingDenied,
-    /// There is no such file under the root; its name, or its path where the name does not tell.
+    /// The file does not exist under the root: its name, or its path if the name is ambiguous.
     NoFile(Cow<'static, str>),
-    /// The file is there and the system does not let us read it.
+    /// The file exists, but the operating system refused to read it.
     Refused {
-        /// Which file.
+        /// The file.
         file: Cow<'static, str>,
-        /// What the system said.
+        /// Error of the operating system.
         error: Box<str>,
     },
-    /// The file, or the line of a listing, says something that is no such fact.
+    /// The file, or the line of a listing, has unexpected contents.
     Garbled {
-        /// Which file or line.
+        /// The file or line.
         at: Cow<'static, str>,
-        /// What it says, shortened.
+        /// The contents, shortened.
         text: Box<str>,
     },
-    /// Config space was read up to here only, and what is asked for lies beyond.
+    /// The fact lies beyond the part of configuration space that was read.
     BeyondConfig {
-        /// Bytes that were read.
+        /// Number of bytes read.
         bytes: u16,
     },
-    /// The register is there and does not say it: a reserved code, mostly.
+    /// The register exists but does not determine the fact, for example by a reserved value.
     Config(Unknown),
-    /// The function is in `D3cold`: reading its config space would wake it.
+    /// The function is in `D3cold`; reading its configuration space would wake it.
     Asleep,
-    /// Config space reads as all ones: the function does not answer.
+    /// Configuration space reads as all ones: the function does not answer.
     AllOnes,
-    /// The function is a virtual one, and the register that says it is its physical function's.
+    /// The function is a virtual function, and the register is implemented by its physical function.
     OfPhysicalFunction,
-    /// The capability list is broken before it, or the capability is cut off.
+    /// The capability list is broken before the capability, or the capability is truncated.
     BrokenCapability,
-    /// Nothing that the system shows says it, to nobody.
+    /// The operating system does not expose it.
     NotShown(&'static str),
 }
 
 impl Why {
-    /// The reason, as half a sentence.
+    /// The reason as a clause.
     #[must_use]
     pub fn because(&self) -> String {
         match self {
-            Why::NotInDump => "config space does not say it".to_owned(),
+            Why::NotInDump => "config space does not contain it".to_owned(),
             Why::NotListed(line) => format!("the listing has no line {line}"),
             Why::NotPrinted => "lspci does not print it".to_owned(),
             Why::ListingDenied => "lspci was denied access to the capabilities".to_owned(),
@@ -152,32 +152,34 @@ impl Why {
             Why::Config(unknown) => unknown.to_string(),
             Why::Asleep => "the function is in D3cold, and reading its config space would wake it".to_owned(),
             Why::AllOnes => "config space reads as all ones: the function does not answer".to_owned(),
-            Why::OfPhysicalFunction => "it is a virtual function, whose physical function holds it".to_owned(),
+            Why::OfPhysicalFunction => "it is a virtual function; its physical function has this register".to_owned(),
             Why::BrokenCapability => "the capability list is broken before it".to_owned(),
             Why::NotShown(reason) => (*reason).to_owned(),
         }
     }
 
-    /// What would show the fact.
+    /// The action that would make the fact visible.
     #[must_use]
     pub fn enable(&self) -> String {
         match self {
             Why::NotInDump => {
-                "read the machine itself, or a tar of its /sys (the guide says how); lspci -vvv -xxxx has more too"
+                "read the machine itself, or a tar of its /sys (see the guide); lspci -vvv -xxxx shows more too"
             }
-            Why::NotListed(_) => "make the listing as root with lspci -D -nn -vvv -xxxx",
-            Why::NotPrinted => "run lanemark doctor there, or bring what its capture.sh makes (the guide says how)",
-            Why::ListingDenied => "make the listing as root: sudo lspci -D -nn -vvv -xxxx",
-            Why::NoFile(_) => "a kernel with this feature, or a tar that has the file",
+            Why::NotListed(_) => "create the listing as root with lspci -D -nn -vvv -xxxx",
+            Why::NotPrinted => {
+                "run lanemark doctor on that machine, or read the output of its capture.sh (see the guide)"
+            }
+            Why::ListingDenied => "create the listing as root: sudo lspci -D -nn -vvv -xxxx",
+            Why::NoFile(_) => "use a kernel with this feature, or a tar that contains the file",
             Why::Refused { .. } => "run as root",
-            Why::Garbled { .. } => "look at it; a kernel or lspci that writes so is worth an issue",
-            Why::BeyondConfig { bytes: ..256 } => "run as root, or make the dump with sudo lspci -xxxx",
-            Why::BeyondConfig { .. } => "make the dump with sudo lspci -xxxx; or the function has no more",
-            Why::Asleep => "ask again while the device is in use",
-            Why::AllOnes => "see dmesg; a rescan of the bus or a power cycle may bring it back",
-            Why::OfPhysicalFunction => "ask about the physical function, mostly .0 of the same device",
-            Why::BrokenCapability | Why::Config(_) => "look at the raw bytes: the device or its emulation is at fault",
-            Why::NotShown(_) => "nothing that Lanemark does",
+            Why::Garbled { .. } => "check the file; if a kernel or lspci writes this, please report it as an issue",
+            Why::BeyondConfig { bytes: ..256 } => "run as root, or create the dump with sudo lspci -xxxx",
+            Why::BeyondConfig { .. } => "create the dump with sudo lspci -xxxx, unless the function has no more",
+            Why::Asleep => "run again while the device is in use",
+            Why::AllOnes => "see dmesg; a rescan of the bus or a power cycle may restore it",
+            Why::OfPhysicalFunction => "look at the physical function, usually .0 of the same device",
+            Why::BrokenCapability | Why::Config(_) => "look at the raw bytes: the device or its emulation is faulty",
+            Why::NotShown(_) => "not available through Lanemark",
         }
         .to_owned()
     }
@@ -189,16 +191,16 @@ impl fmt::Display for Why {
     }
 }
 
-/// Something that was not seen, of the machine or of some of its functions: for a reader, not for code.
+/// An unseen fact of the machine or of some functions, as text for display.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unseen {
-    /// What, such as `link state`.
+    /// The fact, such as `link state`.
     pub what: String,
-    /// Why, as half a sentence.
+    /// The reason, as a clause.
     pub because: String,
-    /// What would show it.
+    /// The action that would make it visible.
     pub enable: String,
-    /// Of which functions, in order; none if it is a fact of the machine.
+    /// The functions concerned, in order; empty for a fact of the machine.
     pub functions: Vec<crate::Address>,
 }
 
@@ -207,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_absent_is_known_and_what_is_unseen_is_not_absent() {
+    fn an_absent_fact_is_known_and_an_unseen_fact_is_not_absent() {
         let absent: Seen<Option<u8>> = Seen::Known(None);
         assert!(absent.is_absent() && absent.known().is_some() && absent.present().is_none());
         let unseen: Seen<Option<u8>> = Seen::Unseen(Why::NotInDump);
@@ -215,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn the_second_place_is_asked_only_where_the_first_is_silent() {
+    fn the_second_source_is_used_only_if_the_first_has_no_fact() {
         assert_eq!(Seen::Known(1).or_else(|| unreachable!()), Seen::Known(1));
         assert_eq!(Seen::Unseen(Why::NotInDump).or_else(|| Seen::Known(2)), Seen::Known(2));
         let neither: Seen<u8> = Seen::Unseen(Why::NotInDump).or_else(|| Seen::Unseen(Why::Asleep));

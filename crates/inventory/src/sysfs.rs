@@ -1,4 +1,4 @@
-//! A machine from its `/sys` and `/proc`, or from a copy of them.
+//! Reads a machine from its `/sys` and `/proc`, or from a copy of them.
 
 mod function;
 mod machine;
@@ -8,15 +8,15 @@ pub(crate) use machine::processors as processors_of;
 use crate::files::{Files, join};
 use crate::{Address, Function, Inventory, InventoryError, Note, Source, Why, parents};
 
-/// Where Linux lists the functions.
+/// The folder in which Linux lists PCI functions.
 pub(crate) const FUNCTIONS: &str = "sys/bus/pci/devices";
-/// Functions that are read; the largest machines have a few thousand.
+/// Maximum number of functions; the largest machines have a few thousand.
 const MOST_FUNCTIONS: usize = 65_536;
 
-/// Reads everything below a root. Of a running machine (`live`), a function in `D3cold` is left asleep.
+/// Reads everything below a root. On a running machine (`live`), a function in `D3cold` is not woken.
 ///
 /// # Errors
-/// If there is no folder of functions, or it has more than any machine.
+/// If the folder of functions is missing, or has too many entries.
 pub(crate) fn read(files: &Files<'_>, source: Source, live: bool) -> Result<Inventory, InventoryError> {
     let names = files.names(FUNCTIONS).map_err(|trouble| InventoryError::Malformed {
         place: source.to_string(),
@@ -24,7 +24,7 @@ pub(crate) fn read(files: &Files<'_>, source: Source, live: bool) -> Result<Inve
         problem: trouble.why(FUNCTIONS).because(),
     })?;
     if names.len() > MOST_FUNCTIONS {
-        let what = format!("the number of functions, {},", names.len());
+        let what = format!("the number of functions ({})", names.len());
         return Err(InventoryError::TooLarge { place: source.to_string(), what, most: MOST_FUNCTIONS as u64 });
     }
     let names_of_ids = function::IdNames::read(files);
@@ -34,7 +34,7 @@ pub(crate) fn read(files: &Files<'_>, source: Source, live: bool) -> Result<Inve
         files,
         live,
         names: names_of_ids,
-        told: function::HostWait {
+        present: function::FilesPresent {
             links: some_has("max_link_speed"),
             drivers: live || some_has("driver"),
             groups: live || some_has("iommu_group"),
@@ -50,15 +50,15 @@ pub(crate) fn read(files: &Files<'_>, source: Source, live: bool) -> Result<Inve
     Ok(inventory)
 }
 
-/// What every reader does at its end: order, parents, and what was not seen.
+/// Final steps of every reader: sort, remove duplicates, set parents, gather unseen facts.
 pub(crate) fn finish(inventory: &mut Inventory) {
     inventory.functions.sort_by_key(|function| function.address);
-    // Names such as 00:00.0 and 0000:00:00.0 beside each other are nobody's but a forger's.
+    // Names such as 00:00.0 beside 0000:00:00.0 do not come from a kernel.
     let notes = &mut inventory.notes;
     inventory.functions.dedup_by(|again, first| {
         let same = again.address == first.address;
         if same {
-            let what = "the function is there twice; the first one is taken".to_owned();
+            let what = "duplicate function; the first one is kept".to_owned();
             notes.push(Note { at: first.address.to_string(), what });
         }
         same
@@ -67,7 +67,7 @@ pub(crate) fn finish(inventory: &mut Inventory) {
     inventory.gather_unseen();
 }
 
-/// A function of which only the place is known.
+/// A function with a known address only.
 pub(crate) fn unread(address: Address) -> Function {
     Function::unseen(address, &Why::NoFile("config".into()))
 }

@@ -1,31 +1,31 @@
-//! Which function is below which?
+//! The tree of functions.
 
 use crate::{Address, Function};
 use std::collections::BTreeMap;
 
-/// The functions of an inventory as a tree, by their places in [`crate::Inventory::functions`].
+/// The functions of an inventory as a tree, by index in [`crate::Inventory::functions`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tree {
-    /// The root buses, by domain and bus.
+    /// Root buses, by domain and bus.
     pub roots: Vec<Root>,
     parents: Vec<Option<usize>>,
     children: Vec<Vec<usize>>,
 }
 
-/// A bus that no known bridge leads to.
+/// A bus without a known bridge above it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Root {
-    /// Its domain.
+    /// Domain.
     pub domain: u32,
-    /// Its number.
+    /// Bus number.
     pub bus: u8,
-    /// What stands on it, by address.
+    /// Functions on it, by address.
     pub functions: Vec<usize>,
 }
 
 impl Tree {
-    /// The tree of functions sorted by address, by their `parent`. A parent that is not there, or that is
-    /// below the function itself, is taken for none.
+    /// The tree given by the `parent` of functions sorted by address. A missing parent, and one parent of each cycle,
+    /// is ignored.
     #[must_use]
     pub fn of(functions: &[Function]) -> Tree {
         let place = |address: Address| functions.binary_search_by_key(&address, |function| function.address).ok();
@@ -44,31 +44,31 @@ impl Tree {
         Tree { roots, parents, children }
     }
 
-    /// The function above.
+    /// The parent of a function.
     ///
     /// # Panics
-    /// If there is no such function.
+    /// If `function` is out of range.
     #[must_use]
     pub fn parent(&self, function: usize) -> Option<usize> {
         self.parents[function]
     }
 
-    /// The functions right below, by address.
+    /// The children of a function, by address.
     ///
     /// # Panics
-    /// If there is no such function.
+    /// If `function` is out of range.
     #[must_use]
     pub fn children(&self, function: usize) -> &[usize] {
         &self.children[function]
     }
 
-    /// The function itself, the one above, and so on up to the root bus.
+    /// The function and its ancestors up to the root bus.
     pub fn path_up(&self, function: usize) -> impl Iterator<Item = usize> + '_ {
         std::iter::successors(Some(function), |at| self.parents[*at])
     }
 }
 
-/// Takes away one parent of every loop, in one pass: each function is walked over once.
+/// Removes one parent of every cycle; visits each function once.
 fn cut_loops(parents: &mut [Option<usize>]) {
     let mut walk_of = vec![0; parents.len()];
     for start in 0..parents.len() {
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn children_hang_below_their_bridge_and_the_rest_on_root_buses() {
+    fn children_are_below_their_bridge_and_the_rest_on_root_buses() {
         let functions = functions(&[
             ("0000:00:00.0", None),
             ("0000:00:01.0", None),
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_is_cut_and_nobody_is_lost() {
+    fn a_cycle_is_cut_and_no_function_is_lost() {
         let functions = functions(&[
             ("0000:00:01.0", Some("0000:02:00.0")),
             ("0000:01:00.0", Some("0000:00:01.0")),
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parent_that_is_not_there_is_none() {
+    fn a_missing_parent_is_ignored() {
         let tree = Tree::of(&functions(&[("0000:05:00.0", Some("0000:00:01.0"))]));
         assert_eq!(tree.roots[0].bus, 5);
     }

@@ -1,11 +1,11 @@
-//! What was not seen, gathered for a reader.
+//! Gathers unseen facts for display.
 
 use crate::{Address, Aer, Express, Feature, Function, Inventory, Link, Region, Seen, Unseen, Why};
 
-/// Different reasons for one thing; a file made to annoy could give every function its own.
+/// Maximum number of reasons for one fact; a manipulated source could give every function its own.
 const MOST_REASONS: usize = 32;
 
-/// Reasons by the thing that is not seen, in the order of a walk over every function.
+/// Reasons by fact, in the order of the walk over every function.
 struct Gathered<'a> {
     things: Vec<(&'static str, Vec<Reason<'a>>)>,
     at: usize,
@@ -17,7 +17,7 @@ struct Reason<'a> {
 }
 
 impl<'a> Gathered<'a> {
-    /// The next thing of a walk; every walk asks for the same things in the same order.
+    /// Adds the next fact of a walk; every walk visits the same facts in the same order.
     fn thing<T>(&mut self, what: &'static str, fact: Option<&'a Seen<T>>, of: Option<Address>) {
         if self.at == self.things.len() {
             self.things.push((what, Vec::new()));
@@ -35,7 +35,7 @@ impl<'a> Gathered<'a> {
     }
 }
 
-/// Every thing and reason once.
+/// All unseen facts, each with each reason once.
 pub(crate) fn gather(inventory: &Inventory) -> Vec<Unseen> {
     let mut machine = Gathered { things: Vec::new(), at: 0 };
     of_machine(inventory, &mut machine);
@@ -61,9 +61,9 @@ fn of_machine<'a>(inventory: &'a Inventory, gathered: &mut Gathered<'a>) {
     gathered.thing("processor family, model and stepping", Some(&processors.signature), None);
     gathered.thing("microcode revision", Some(&processors.microcode), None);
     gathered.thing("processor features", Some(&processors.flags), None);
-    gathered.thing("processors that are on", Some(&processors.online), None);
+    gathered.thing("online CPUs", Some(&processors.online), None);
     gathered.thing("sockets", Some(&processors.sockets), None);
-    gathered.thing("processors of each socket", Some(&processors.packages), None);
+    gathered.thing("CPUs of each socket", Some(&processors.packages), None);
     gathered.thing("NUMA nodes", Some(&processors.nodes), None);
     gathered.thing("frequency governors", Some(&processors.governors), None);
     gathered.thing("idle states", Some(&processors.idle_states), None);
@@ -90,10 +90,14 @@ fn of_function<'a>(function: &'a Function, gathered: &mut Gathered<'a>) {
     gathered.thing("bus numbers", Some(&function.buses), of);
     gathered.thing("regions", Some(&function.regions), of);
     let regions = function.regions.known().map_or(&[][..], Vec::as_slice);
-    // One of a function speaks for all.
-    let silent = |is: fn(&Region) -> bool| regions.iter().find(|region| is(region));
-    gathered.thing("size of regions", silent(|region| region.bytes.why().is_some()).map(|region| &region.bytes), of);
-    let wc = silent(|region| region.prefetchable && region.write_combining_file.why().is_some());
+    // The first region with an unseen size represents all of them.
+    let first_unseen = |is: fn(&Region) -> bool| regions.iter().find(|region| is(region));
+    gathered.thing(
+        "size of regions",
+        first_unseen(|region| region.bytes.why().is_some()).map(|region| &region.bytes),
+        of,
+    );
+    let wc = first_unseen(|region| region.prefetchable && region.write_combining_file.why().is_some());
     gathered.thing("write-combining files of regions", wc.map(|region| &region.write_combining_file), of);
     gathered.thing("resizable BARs", Some(&function.resizable_bars), of);
     gathered.thing("PCI Express capability", Some(&function.express), of);
@@ -105,7 +109,7 @@ fn of_function<'a>(function: &'a Function, gathered: &mut Gathered<'a>) {
     gathered.thing("virtual functions", Some(&function.sriov), of);
     gathered.thing("driver", Some(&function.driver), of);
     gathered.thing("NUMA node", Some(&function.numa_node), of);
-    gathered.thing("processors nearby", Some(&function.local_cpus), of);
+    gathered.thing("local CPUs", Some(&function.local_cpus), of);
     gathered.thing("IOMMU group", Some(&function.iommu_group), of);
     gathered.thing("IOMMU domain", Some(&function.iommu_domain), of);
     gathered.thing("power state", Some(&function.power_state), of);
@@ -140,8 +144,8 @@ fn of_express<'a>(express: Option<&'a Express>, of: Option<Address>, gathered: &
 }
 
 fn of_link<'a>(link: Option<&'a Link>, of: Option<Address>, gathered: &mut Gathered<'a>) {
-    gathered.thing("fastest link speed", link.map(|link| &link.fastest), of);
-    gathered.thing("widest link", link.map(|link| &link.widest), of);
+    gathered.thing("maximum link speed", link.map(|link| &link.fastest), of);
+    gathered.thing("maximum link width", link.map(|link| &link.widest), of);
     gathered.thing("link speed", link.map(|link| &link.speed), of);
     gathered.thing("link width", link.map(|link| &link.width), of);
     gathered.thing("target link speed", link.map(|link| &link.target), of);
@@ -152,9 +156,9 @@ fn of_link<'a>(link: Option<&'a Link>, of: Option<Address>, gathered: &mut Gathe
 }
 
 fn of_aer<'a>(aer: Option<&'a Aer>, of: Option<Address>, gathered: &mut Gathered<'a>) {
-    gathered.thing("corrected errors counted", aer.map(|aer| &aer.correctable), of);
-    gathered.thing("nonfatal errors counted", aer.map(|aer| &aer.nonfatal), of);
-    gathered.thing("fatal errors counted", aer.map(|aer| &aer.fatal), of);
+    gathered.thing("correctable error counters", aer.map(|aer| &aer.correctable), of);
+    gathered.thing("non-fatal error counters", aer.map(|aer| &aer.nonfatal), of);
+    gathered.thing("fatal error counters", aer.map(|aer| &aer.fatal), of);
     gathered.thing("correctable error status", aer.map(|aer| &aer.correctable_status), of);
     gathered.thing("uncorrectable error status", aer.map(|aer| &aer.uncorrectable_status), of);
 }

@@ -1,10 +1,10 @@
-//! Trees from bus numbers, sound and broken.
+//! Trees from consistent and inconsistent bus numbers.
 
 use lanemark_inventory::Inventory;
 use std::fmt::Write;
 use std::path::Path;
 
-/// A listing of bridges (address, primary, secondary, subordinate) and of other functions.
+/// An inventory of bridges (address, primary, secondary, subordinate) and of other functions.
 fn read(bridges: &[(&str, u8, u8, u8)], others: &[&str]) -> Inventory {
     let mut text = String::new();
     for (address, primary, secondary, subordinate) in bridges {
@@ -31,7 +31,7 @@ fn notes(inventory: &Inventory) -> Vec<(&str, &str)> {
 }
 
 #[test]
-fn a_switch_stands_between_the_root_port_and_its_cards() {
+fn a_switch_is_between_the_root_port_and_its_cards() {
     let bridges = [("00:01.0", 0, 1, 4), ("01:00.0", 1, 2, 4), ("02:00.0", 2, 3, 3), ("02:01.0", 2, 4, 4)];
     let inventory = read(&bridges, &["03:00.0", "04:00.0", "80:00.0"]);
     let parents = ["00:01.0", "01:00.0", "02:01.0", "04:00.0", "80:00.0"].map(|address| parent(&inventory, address));
@@ -44,21 +44,21 @@ fn a_switch_stands_between_the_root_port_and_its_cards() {
 }
 
 #[test]
-fn domains_do_not_mix() {
+fn domains_are_separate_trees() {
     let inventory = read(&[("0000:00:01.0", 0, 1, 1), ("10000:00:01.0", 0, 1, 1)], &["0000:01:00.0", "10000:01:00.0"]);
     assert_eq!(parent(&inventory, "10000:01:00.0").as_deref(), Some("10000:00:01.0"));
     assert_eq!(notes(&inventory), []);
 }
 
 #[test]
-fn a_virtual_function_on_a_further_bus_is_below_the_bridge_that_passes_it_on() {
+fn a_virtual_function_on_a_further_bus_is_below_the_bridge_whose_range_contains_it() {
     let inventory = read(&[("00:01.0", 0, 1, 2)], &["01:00.0", "02:00.1"]);
     assert_eq!(parent(&inventory, "02:00.1").as_deref(), Some("0000:00:01.0"));
-    assert!(notes(&inventory)[0].1.contains("no bridge leads right to bus 02"));
+    assert!(notes(&inventory)[0].1.contains("no bridge has secondary bus 02"));
 }
 
 #[test]
-fn a_bridge_that_leads_up_is_not_followed() {
+fn a_bridge_to_a_lower_bus_number_is_ignored() {
     let inventory = read(&[("01:00.0", 1, 2, 2), ("02:00.0", 2, 1, 1), ("03:00.0", 3, 3, 3)], &[]);
     let said: Vec<_> = notes(&inventory).into_iter().map(|(at, _)| at).collect();
     assert_eq!(said, ["0000:02:00.0", "0000:03:00.0"]);
@@ -74,7 +74,7 @@ fn a_bus_that_two_bridges_claim_belongs_to_the_first() {
 }
 
 #[test]
-fn ranges_that_overlap_are_noted_and_ranges_that_nest_or_touch_are_not() {
+fn overlapping_bus_ranges_are_noted_and_nested_or_adjacent_ranges_are_not() {
     let touching = read(&[("00:01.0", 0, 1, 3), ("00:02.0", 0, 4, 6)], &[]);
     assert_eq!(notes(&touching), []);
     let overlapping = read(&[("00:01.0", 0, 1, 4), ("00:02.0", 0, 4, 6)], &[]);
@@ -84,22 +84,22 @@ fn ranges_that_overlap_are_noted_and_ranges_that_nest_or_touch_are_not() {
 }
 
 #[test]
-fn numbers_that_contradict_themselves_are_noted() {
+fn inconsistent_bus_numbers_are_noted() {
     let inventory = read(&[("00:01.0", 5, 1, 1), ("00:02.0", 0, 3, 2)], &["03:00.0"]);
-    assert!(notes(&inventory)[0].1.contains("primary bus is 05, but the bridge stands on bus 00"));
-    assert!(notes(&inventory)[1].1.contains("subordinate bus 02 lies below secondary bus 03"));
+    assert!(notes(&inventory)[0].1.contains("primary bus is 05, but the bridge is on bus 00"));
+    assert!(notes(&inventory)[1].1.contains("subordinate bus 02 is below secondary bus 03"));
     assert_eq!(parent(&inventory, "03:00.0").as_deref(), Some("0000:00:02.0"));
 }
 
 #[test]
-fn a_bridge_that_nobody_has_set_up_leads_nowhere_and_that_is_fine() {
+fn an_unconfigured_bridge_has_no_children_and_no_note() {
     let inventory = read(&[("00:01.0", 0, 0, 0)], &["01:00.0"]);
     assert_eq!((parent(&inventory, "01:00.0"), notes(&inventory)), (None, vec![]));
 }
 
 #[test]
-fn every_bridge_of_a_hostile_machine_is_placed_and_nobody_is_lost() {
-    // Bus numbers of a wild sequence; each bridge says something else.
+fn no_function_is_lost_with_random_bus_numbers() {
+    // Pseudo-random bus numbers, inconsistent at every bridge.
     let bridges: Vec<(String, u8, u8, u8)> = (0..=255_u8)
         .map(|n| (format!("{n:02x}:00.0"), n.wrapping_mul(7), n.wrapping_mul(91).wrapping_add(3), n.wrapping_mul(53)))
         .collect();

@@ -1,4 +1,4 @@
-//! What `lspci` printed, whole or broken.
+//! Output of `lspci`, complete or malformed.
 
 use lanemark_inventory::{Inventory, InventoryError, RegionKind, Seen, Source, Why};
 use lanemark_units::HostPhys;
@@ -7,14 +7,14 @@ use proptest::prelude::*;
 use std::fmt::Write;
 use std::path::Path;
 
-/// The two listings of the application note "How to Use Write Combining to Improve PCIe Bus Performance" of 2017.
+/// Two listings of the application note "How to Use Write Combining to Improve PCIe Bus Performance" of 2017.
 const F1: [&str; 2] = [include_str!("vectors/f1-16xlarge.txt"), include_str!("vectors/f1-2xlarge.txt")];
 
 fn read(text: &str) -> Result<Inventory, InventoryError> {
     Inventory::from_lspci(text, Path::new("here.txt"))
 }
 
-/// A dump of these bytes.
+/// A dump of `bytes`.
 fn rows(bytes: &[u8]) -> String {
     let mut text = String::new();
     for (at, row) in bytes.chunks(16).enumerate() {
@@ -72,7 +72,7 @@ fn the_cards_of_the_application_note_have_their_four_bars() {
 }
 
 #[test]
-fn the_cards_of_the_application_note_have_ids_as_far_as_they_are_printed() {
+fn the_cards_of_the_application_note_have_the_printed_ids() {
     let cards = F1.map(|text| read(text).unwrap().functions.remove(0));
     assert_eq!((cards[0].vendor.get(), cards[1].vendor.get()), (Some(0x1d0f), None));
     for (card, address) in cards.iter().zip(["0000:00:0f.0", "0000:00:1d.0"]) {
@@ -84,11 +84,11 @@ fn the_cards_of_the_application_note_have_ids_as_far_as_they_are_printed() {
 }
 
 #[test]
-fn what_the_application_note_does_not_list_is_unseen_and_not_absent() {
+fn facts_that_the_application_note_does_not_list_are_unseen_and_not_absent() {
     for text in F1 {
         let inventory = read(text).unwrap();
         let card = &inventory.functions[0];
-        // Status says that there are capabilities; the listing ends before them.
+        // The status register reports capabilities, but the listing ends before them.
         assert!(card.express.why().is_some() && card.aer.why().is_some() && card.resizable_bars.why().is_some());
         assert!(card.driver.why().is_some() && card.numa_node.why().is_some());
         assert!(card.bar(4).unwrap().write_combining_file.why().is_some());
@@ -137,7 +137,7 @@ const FULL: &str = "\
 ";
 
 #[test]
-fn a_full_listing_tells_a_link_that_trained_low() {
+fn a_full_listing_shows_a_link_trained_below_its_maximum() {
     let inventory = read(FULL).unwrap();
     let ssd = &inventory.functions[0];
     let link = ssd.link().unwrap();
@@ -160,7 +160,7 @@ fn a_full_listing_tells_a_link_that_trained_low() {
 }
 
 #[test]
-fn every_error_that_lspci_names_is_read() {
+fn every_error_name_of_lspci_is_parsed() {
     let listing = "3b:00.0 Memory controller: Device 1d0f:f001\n\tCapabilities: [100 v2] Advanced Error Reporting\n\
                    \t\tUESta: DLP- SDES- TLP- FCP- CmpltTO- CmpltAbrt- UnxCmplt- RxOF- MalfTLP-\n\
                    \t\t\t ECRC- UnsupReq- ACSViol- UncorrIntErr- BlockedTLP- AtomicOpBlocked- TLPBlockedErr-\n\
@@ -203,7 +203,7 @@ fn every_error_that_lspci_names_is_read() {
 }
 
 #[test]
-fn what_no_lspci_prints_sends_to_the_machine_and_not_to_another_listing() {
+fn facts_that_lspci_never_prints_suggest_capture_sh_and_not_another_listing() {
     let inventory = read(FULL).unwrap();
     let ssd = &inventory.functions[0];
     let whys = [ssd.local_cpus.why(), ssd.iommu_domain.why(), ssd.d3cold_allowed.why(), ssd.enable_count.why()];
@@ -214,7 +214,7 @@ fn what_no_lspci_prints_sends_to_the_machine_and_not_to_another_listing() {
 }
 
 #[test]
-fn regions_of_virtual_functions_are_not_those_of_the_function() {
+fn regions_of_virtual_functions_are_separate_from_those_of_the_function() {
     let inventory = read(FULL).unwrap();
     let regions = inventory.functions[0].regions.known().unwrap();
     let rows: Vec<_> =
@@ -231,7 +231,7 @@ fn regions_of_virtual_functions_are_not_those_of_the_function() {
 }
 
 #[test]
-fn a_line_that_others_have_is_absent_and_one_that_nobody_has_is_unseen() {
+fn a_line_that_only_other_functions_have_is_absent_and_one_that_none_has_is_unseen() {
     let inventory = read(FULL).unwrap();
     let bridge = &inventory.functions[1];
     assert!(bridge.driver.is_absent() && bridge.numa_node.is_absent() && bridge.iommu_group.is_absent());
@@ -241,7 +241,7 @@ fn a_line_that_others_have_is_absent_and_one_that_nobody_has_is_unseen() {
 }
 
 #[test]
-fn a_capability_that_lspci_names_and_does_not_decode_is_unseen() {
+fn a_capability_that_lspci_does_not_decode_is_unseen() {
     let decoded = "Physical Resizable BAR\n\t\tBAR 0: current size: 256MB, supported: 256MB 512MB 1GB\n";
     let resizable = |title: &str| read(&FULL.replace(decoded, title)).unwrap().functions.remove(0).resizable_bars;
     assert_eq!(resizable(decoded).known().map(Vec::len), Some(1));
@@ -254,24 +254,24 @@ fn a_capability_that_lspci_names_and_does_not_decode_is_unseen() {
 }
 
 #[test]
-fn a_user_without_root_is_told_so() {
+fn a_listing_without_root_suggests_sudo() {
     let text = "3b:00.0 Memory controller: Device 1d0f:f001\n\tFlags: fast devsel\n\
                 \tMemory at 82000000 (32-bit, non-prefetchable) [size=32M]\n\tCapabilities: <access denied>\n";
     let inventory = read(text).unwrap();
     let card = &inventory.functions[0];
     assert!(card.express.why().unwrap().enable().contains("sudo"));
-    assert!(card.regions.why().unwrap().because().contains("-vv"), "-v does not number BARs");
+    assert!(card.regions.why().unwrap().because().contains("-vv"), "lspci -v prints no BAR numbers");
 }
 
 #[test]
-fn a_virtual_function_has_the_ids_of_its_heading() {
+fn a_virtual_function_gets_its_ids_from_the_heading() {
     let dump = |heading: &str| {
         let text = format!("3b:00.1 {heading}\n00: ff ff ff ff 06 04 00 00 00 00 80 05 00 00 00 00\n");
         read(&text).unwrap().functions.remove(0)
     };
     let card = dump("Memory controller: Device 1d0f:f001");
     assert_eq!((card.vendor.get(), card.device.get()), (Some(0x1d0f), Some(0xf001)));
-    // lspci -F has the ids of the bytes only.
+    // lspci -F prints only the IDs in the dump.
     let card = dump("Memory controller: Device ffff:ffff");
     assert_eq!(
         (card.vendor.why(), card.device.why()),
@@ -280,7 +280,7 @@ fn a_virtual_function_has_the_ids_of_its_heading() {
 }
 
 #[test]
-fn a_dump_and_a_listing_in_one_file_complete_each_other() {
+fn a_dump_and_a_listing_in_one_file_complement_each_other() {
     let text = "3b:00.0 Memory controller: Device 1d0f:f001\n\
                 \tRegion 0: Memory at 82000000 (32-bit, non-prefetchable) [size=32M]\n\
                 \tKernel driver in use: xdma\n\
@@ -288,7 +288,7 @@ fn a_dump_and_a_listing_in_one_file_complete_each_other() {
                 10: 00 00 00 82 00 00 00 00 00 00 00 00 00 00 00 00\n";
     let inventory = read(text).unwrap();
     let card = &inventory.functions[0];
-    assert_eq!(card.device.get(), Some(0xf002), "bytes decide");
+    assert_eq!(card.device.get(), Some(0xf002), "the dump takes precedence");
     assert_eq!(card.bar(0).unwrap().bytes.get(), Some(32 << 20));
     assert_eq!(card.driver, Seen::Known(Some("xdma".to_owned())));
     assert!(matches!(inventory.source, Source::Lspci { hex: true, text: true, .. }));
@@ -298,14 +298,14 @@ const HEAD: &str = "00:00.0 Host bridge: Device 8086:0d57\n";
 const ROW: &str = "00: 86 80 57 0d 06 00 00 00 00 00 00 06 00 00 00 00\n";
 
 #[test]
-fn a_dump_with_a_wrong_row_is_refused_with_its_line() {
+fn a_malformed_row_is_refused_with_its_line_number() {
     for (text, line, what) in [
         (format!("{ROW}{HEAD}"), 1, "before the first function"),
-        (format!("{HEAD}{ROW}{ROW}"), 3, "the row of 0x0 stands where that of 0x10 should"),
+        (format!("{HEAD}{ROW}{ROW}"), 3, "row 0x0 where row 0x10 is expected"),
         (format!("{HEAD}{ROW}20: 00\n"), 3, "is a line missing?"),
-        (format!("{HEAD}{ROW}10: 0g\n"), 3, "'0g' is no byte"),
-        (format!("{HEAD}{ROW}10: 000\n"), 3, "'000' is no byte"),
-        (format!("{HEAD}00:{}\n", " 00".repeat(17)), 2, "16 bytes, this one 17"),
+        (format!("{HEAD}{ROW}10: 0g\n"), 3, "'0g' is not a byte"),
+        (format!("{HEAD}{ROW}10: 000\n"), 3, "'000' is not a byte"),
+        (format!("{HEAD}00:{}\n", " 00".repeat(17)), 2, "1 to 16 bytes; this one has 17"),
         ("00:00.0 \"Host bridge\" \"Intel\" \"Device\"\n".to_owned(), 1, "without -m"),
     ] {
         let message = refusal(&text);
@@ -322,7 +322,7 @@ fn config_space_ends_at_4096_bytes() {
 }
 
 #[test]
-fn an_address_that_is_there_twice_is_taken_once_and_noted() {
+fn a_duplicate_address_is_dropped_and_noted() {
     let inventory = read(&format!("{HEAD}{ROW}\n{HEAD}00: ff ff\n\tNUMA node: 7\n")).unwrap();
     assert_eq!(inventory.functions.len(), 1);
     assert_eq!(inventory.functions[0].vendor.get(), Some(0x8086));
@@ -331,22 +331,22 @@ fn an_address_that_is_there_twice_is_taken_once_and_noted() {
 }
 
 #[test]
-fn lines_of_something_else_are_noted_and_not_one_by_one_for_ever() {
+fn foreign_lines_are_noted_up_to_a_limit() {
     let inventory = read(&format!("$ sudo lspci -x\n{HEAD}{ROW}{}", "no line\n".repeat(1000))).unwrap();
     assert_eq!(inventory.notes[0].at, "here.txt:1");
     assert_eq!(inventory.notes.len(), 21);
-    assert!(inventory.notes[20].what.starts_with("981 lines more"), "{:?}", inventory.notes[20]);
+    assert!(inventory.notes[20].what.starts_with("981 more lines"), "{:?}", inventory.notes[20]);
 }
 
 #[test]
-fn a_text_without_a_function_is_nothing_and_says_what_was_looked_for() {
+fn a_text_without_a_function_is_refused() {
     for text in ["", "\n\n", "Lorem ipsum\n", "00:20.0 Device\n", "\tControl: I/O-\n"] {
         assert!(refusal(text).contains("no line begins with an address"), "{text}");
     }
 }
 
 #[test]
-fn a_dead_function_is_known_to_be_there_and_nothing_else() {
+fn a_function_that_reads_all_ones_has_no_other_facts() {
     let inventory = read(&format!("{HEAD}{}", rows(&[0xff; 256]))).unwrap();
     let dead = &inventory.functions[0];
     assert!(dead.express.why().unwrap().because().contains("all ones") && dead.config.known().is_some());
@@ -354,8 +354,8 @@ fn a_dead_function_is_known_to_be_there_and_nothing_else() {
 }
 
 #[test]
-fn bytes_that_were_not_read_are_not_guessed() {
-    // A list of capabilities that begins behind the 64 bytes of `lspci -x` without root.
+fn facts_beyond_the_bytes_read_are_unseen() {
+    // The capability list starts beyond the 64 bytes that `lspci -x` reads without root.
     let mut bytes = [0; 64];
     bytes[..8].copy_from_slice(&[0x86, 0x80, 0x57, 0x0d, 6, 0, 0x10, 0]);
     bytes[0x34] = 0x40;
@@ -367,11 +367,11 @@ fn bytes_that_were_not_read_are_not_guessed() {
 }
 
 #[test]
-fn a_broken_list_is_noted_and_what_lies_behind_it_is_unseen() {
+fn a_broken_capability_list_is_noted_and_later_capabilities_are_unseen() {
     let mut bytes = [0; 256];
     bytes[..8].copy_from_slice(&[0x86, 0x80, 0x57, 0x0d, 6, 0, 0x10, 0]);
     bytes[0x34] = 0x40;
-    bytes[0x40..0x42].copy_from_slice(&[0x01, 0x40]); // power management that leads to itself
+    bytes[0x40..0x42].copy_from_slice(&[0x01, 0x40]); // Power Management, with itself as the next capability
     let inventory = read(&format!("{HEAD}{}", rows(&bytes))).unwrap();
     assert!(inventory.notes[0].what.contains("leads back to 0x040"), "{:?}", inventory.notes);
     assert_eq!(inventory.functions[0].express.why().unwrap().because(), "the capability list is broken before it");
@@ -379,19 +379,19 @@ fn a_broken_list_is_noted_and_what_lies_behind_it_is_unseen() {
 
 proptest! {
     #[test]
-    fn no_text_makes_the_reader_panic(text in "(\\PC|\n|\t){0,400}") {
+    fn arbitrary_text_does_not_make_the_parser_panic(text in "(\\PC|\n|\t){0,400}") {
         let _ = read(&text);
     }
 
     #[test]
-    fn no_pieces_of_lspci_in_any_order_make_the_reader_panic(
+    fn shuffled_and_truncated_lines_do_not_make_the_parser_panic(
         pieces in prop::collection::vec((0..FULL.lines().count() + 4, 0_usize..60), 0..80),
     ) {
         let lines: Vec<&str> = FULL.lines().chain([HEAD.trim(), ROW.trim(), "10: 00 00", "01:00.0 PCI bridge"]).collect();
         let mut text = String::new();
         for (line, cut) in pieces {
             let line = lines[line];
-            // A third of the lines is cut off somewhere.
+            // A third of the lines is truncated.
             let end = if cut % 3 == 0 { line.floor_char_boundary(cut) } else { line.len() };
             text += &line[..end];
             text.push('\n');

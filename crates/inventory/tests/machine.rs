@@ -1,4 +1,4 @@
-//! A made-up machine as a folder, as a tar, packed; and the one this runs on.
+//! A synthetic machine as a folder, a tar and a compressed tar; and the machine that runs the test.
 
 use lanemark_inventory::{Inventory, InventoryError, Seen, Source, Why};
 use lanemark_units::{HostPhys, MemoryType};
@@ -13,7 +13,7 @@ use std::process::Command;
 const PORT: &str = "sys/devices/pci0000:3a/0000:3a:00.0";
 const CARD: &str = "sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0";
 
-/// Config space of a Gen4 x16 card that trained at Gen3 x8: 64 bytes of header, PCI Express at 0x40.
+/// Configuration space of a Gen4 x16 card trained at Gen3 x8: a 64-byte header, and PCI Express at 0x40.
 fn config() -> Vec<u8> {
     let mut bytes = vec![0; 256];
     bytes[..12].copy_from_slice(&[0x0f, 0x1d, 0x01, 0xf0, 6, 0, 0x10, 0, 2, 0, 0x80, 0x05]);
@@ -36,7 +36,7 @@ fn link(root: &Path, path: &str, target: &str) {
     symlink(target, path).unwrap();
 }
 
-/// A root port and a card with a BAR of 128 GiB, two sockets, write-combining MTRR.
+/// A root port, a card with a BAR of 128 GiB, two sockets, and a write-combining MTRR.
 fn machine(root: &Path) {
     for (folder, address, ids) in
         [(PORT, "0000:3a:00.0", ["0x8086", "0x2030"]), (CARD, "0000:3b:00.0", ["0x1d0f", "0xf001"])]
@@ -107,7 +107,7 @@ fn without_source(mut inventory: Inventory) -> Inventory {
 }
 
 #[test]
-fn a_folder_tells_what_the_kernel_says() {
+fn a_folder_provides_the_facts_of_sysfs() {
     let folder = tempfile::tempdir().unwrap();
     machine(folder.path());
     let inventory = Inventory::from_path(folder.path()).unwrap();
@@ -139,7 +139,7 @@ fn a_folder_tells_what_the_kernel_says() {
 }
 
 #[test]
-fn a_folder_tells_the_side_of_the_processors() {
+fn a_folder_provides_the_facts_about_cpus() {
     let folder = tempfile::tempdir().unwrap();
     machine(folder.path());
     let inventory = Inventory::from_path(folder.path()).unwrap();
@@ -163,7 +163,7 @@ fn a_folder_tells_the_side_of_the_processors() {
 }
 
 #[test]
-fn folder_and_tar_packed_or_not_are_the_same_machine() {
+fn a_folder_a_tar_and_a_compressed_tar_give_the_same_inventory() {
     let folder = tempfile::tempdir().unwrap();
     machine(folder.path());
     let of_folder = without_source(Inventory::from_path(folder.path()).unwrap());
@@ -173,7 +173,7 @@ fn folder_and_tar_packed_or_not_are_the_same_machine() {
         gzip.write_all(&tar).unwrap();
         let packed = gzip.finish().unwrap();
         if top == "some/machine" {
-            // One folder deep is looked for, not two.
+            // The tree is searched one folder deep, not two.
             assert!(matches!(read(&tar), Err(InventoryError::Unrecognised { .. })));
             continue;
         }
@@ -184,7 +184,7 @@ fn folder_and_tar_packed_or_not_are_the_same_machine() {
 }
 
 #[test]
-fn a_virtual_function_has_the_ids_of_the_kernel_and_leaves_to_its_physical_function_what_that_one_holds() {
+fn a_virtual_function_has_the_ids_of_sysfs_and_no_settings_of_its_physical_function() {
     let folder = tempfile::tempdir().unwrap();
     machine(folder.path());
     let mut bytes = config();
@@ -205,9 +205,9 @@ fn a_virtual_function_has_the_ids_of_the_kernel_and_leaves_to_its_physical_funct
     let why = Some(&Why::OfPhysicalFunction);
     assert_eq!((express.mps.why(), express.mrrs.why(), express.extended_tags.enabled.why()), (why, why, why));
     assert_eq!((link.speed.why(), link.width.why(), link.aspm_enabled.why()), (why, why, why));
-    // What it can, it says itself.
+    // Its capability registers are its own.
     assert_eq!((express.mps_supported.get().unwrap().bytes(), link.fastest.get().map(LinkSpeed::code)), (128, Some(4)));
-    // One id that is no all ones is somebody's.
+    // An ID other than all ones is used.
     bytes[0] = 0xfe;
     write(folder.path(), &format!("{CARD}/config"), &bytes);
     let inventory = Inventory::from_path(folder.path()).unwrap();
@@ -216,7 +216,7 @@ fn a_virtual_function_has_the_ids_of_the_kernel_and_leaves_to_its_physical_funct
 }
 
 #[test]
-fn a_copy_that_padded_64_bytes_with_zeros_is_not_believed_behind_them() {
+fn zeros_that_pad_64_bytes_of_config_space_are_ignored() {
     let folder = tempfile::tempdir().unwrap();
     machine(folder.path());
     let mut padded = config();
@@ -230,7 +230,7 @@ fn a_copy_that_padded_64_bytes_with_zeros_is_not_believed_behind_them() {
 }
 
 #[test]
-fn without_root_the_kernel_still_tells_the_link() {
+fn the_link_is_known_without_root() {
     let folder = tempfile::tempdir().unwrap();
     machine(folder.path());
     write(folder.path(), &format!("{CARD}/config"), &config()[..64]);
@@ -255,12 +255,12 @@ fn without_root_the_kernel_still_tells_the_link() {
     write(folder.path(), &format!("{CARD}/current_link_speed"), "fast");
     let inventory = Inventory::from_path(folder.path()).unwrap();
     let link = inventory.function("3b:00.0".parse().unwrap()).unwrap().link().unwrap();
-    assert!(link.speed.why().unwrap().enable().contains("worth an issue"));
+    assert!(link.speed.why().unwrap().enable().contains("report it as an issue"));
     assert_eq!(card.pcie().unwrap().mps.why(), Some(&Why::BeyondConfig { bytes: 64 }));
 }
 
 #[test]
-fn a_copy_without_stand_ins_cannot_tell_about_write_combining() {
+fn a_copy_without_resource_files_does_not_show_write_combining_support() {
     let folder = tempfile::tempdir().unwrap();
     machine(folder.path());
     for file in ["resource0", "resource4_wc", "resource4"] {
@@ -272,7 +272,7 @@ fn a_copy_without_stand_ins_cannot_tell_about_write_combining() {
 }
 
 #[test]
-fn garbage_in_a_file_is_a_reason_and_not_a_fact() {
+fn unexpected_contents_of_a_file_are_a_reason_and_not_a_fact() {
     let folder = tempfile::tempdir().unwrap();
     machine(folder.path());
     for (file, text) in [("numa_node", "-7\n"), ("vendor", "1d0f"), ("resource", "0x0 0x0"), ("local_cpulist", "5-3")] {
@@ -289,7 +289,7 @@ fn garbage_in_a_file_is_a_reason_and_not_a_fact() {
 }
 
 #[test]
-fn what_is_no_machine_is_refused_and_says_what_was_tried() {
+fn an_unsupported_file_is_refused_with_the_formats_tried() {
     let folder = tempfile::tempdir().unwrap();
     let refusal = |path: &Path| Inventory::from_path(path).unwrap_err().to_string();
     assert!(refusal(folder.path()).contains("it lacks sys/bus/pci/devices"));
@@ -299,8 +299,8 @@ fn what_is_no_machine_is_refused_and_says_what_was_tried() {
         (&b"Lorem ipsum"[..], "no line begins with an address"),
         (&b"\x28\xb5\x2f\xfd...."[..], "zstd -d"),
         (&b"\xfd7zXZ\0"[..], "xz -d"),
-        (&b"\x1f\x8b\x08\x00garbage"[..], "as gzip it is broken"),
-        (&b"MZ\0\0\0"[..], "bytes of zero"),
+        (&b"\x1f\x8b\x08\x00garbage"[..], "as gzip it is corrupt"),
+        (&b"MZ\0\0\0"[..], "NUL bytes"),
         (&b""[..], "no line begins with an address"),
     ] {
         fs::write(&file, contents).unwrap();
@@ -311,11 +311,11 @@ fn what_is_no_machine_is_refused_and_says_what_was_tried() {
 }
 
 #[test]
-fn a_cut_tar_is_refused_with_its_entry() {
+fn a_truncated_tar_is_refused_with_its_entry() {
     let folder = tempfile::tempdir().unwrap();
     machine(folder.path());
     let tar = tar_of(folder.path(), "./");
-    // In the middle of the header of some entry.
+    // Inside the header of some entry.
     let error = read(&tar[..10 * 512 + 100]).unwrap_err();
     assert!(matches!(error, InventoryError::Malformed { line: 1.., .. }), "{error}");
 }
@@ -333,16 +333,16 @@ fn tar_with(entries: &[(&str, u64, &[u8])]) -> Vec<u8> {
 }
 
 #[test]
-fn a_tar_that_claims_more_than_a_machine_has_is_refused_before_it_is_read() {
+fn an_oversized_tar_entry_is_refused_before_it_is_read() {
     let error = read(&tar_with(&[("sys/huge", (16 << 20) + 1, b"")])).unwrap_err();
     assert!(matches!(error, InventoryError::TooLarge { most: 0x100_0000, .. }), "{error}");
-    // The largest entry that is taken is cut off here, which is another matter.
+    // The largest accepted entry is truncated here, which is another error.
     let error = read(&tar_with(&[("sys/large", 16 << 20, b"")])).unwrap_err();
     assert!(!matches!(error, InventoryError::TooLarge { .. }), "{error}");
 }
 
 #[test]
-fn a_tar_that_leads_out_of_itself_is_refused() {
+fn a_tar_entry_outside_the_archive_is_refused() {
     let error = read(&tar_with(&[("sys/../../etc/passwd", 0, b"")])).unwrap_err();
     assert!(error.to_string().starts_with("here.tar:1: the entry 'sys/../../etc/passwd' leads out"), "{error}");
 }
@@ -358,7 +358,7 @@ fn tar_of_names(names: impl Iterator<Item = String>) -> Vec<u8> {
 }
 
 #[test]
-fn a_name_as_long_as_linux_has_is_taken_and_one_byte_more_is_refused() {
+fn a_path_of_4096_bytes_is_accepted_and_a_longer_one_is_refused() {
     let refusal = |bytes: usize| {
         let name = format!("sys/{}", "a/".repeat(8));
         let name = format!("{name}{}", "b".repeat(bytes - name.len()));
@@ -366,12 +366,12 @@ fn a_name_as_long_as_linux_has_is_taken_and_one_byte_more_is_refused() {
     };
     assert!(matches!(refusal(4096), InventoryError::Unrecognised { .. }));
     assert!(refusal(4097).to_string().starts_with("here.tar:1: the name 'sys/a/"), "{}", refusal(4097));
-    assert!(refusal(4097).to_string().contains("has 4097 B; Linux has 4096 at most"));
+    assert!(refusal(4097).to_string().contains("has 4097 B, more than the 4096 B of Linux"));
 }
 
 #[test]
-fn folders_that_only_long_names_imply_count_as_what_an_archive_holds() {
-    // Each name implies folders with names of 96 KB together: as many as fit, and one more.
+fn folders_implied_by_long_names_count_towards_the_size_of_an_archive() {
+    // Each name implies folders whose names have 96 KB in total: as many as fit, and one more.
     let folders = |top: usize| format!("{top:084}/{}", format!("{}/", "a".repeat(84)).repeat(46));
     let implied: u64 = (1..=47).map(|depth| 85 * depth - 1).sum();
     let most = usize::try_from((256 << 20) / implied).unwrap();
@@ -381,7 +381,7 @@ fn folders_that_only_long_names_imply_count_as_what_an_archive_holds() {
 }
 
 #[test]
-fn a_packed_bomb_is_refused_at_its_limit() {
+fn a_decompression_bomb_is_refused_at_the_size_limit() {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     let zeros = vec![0; 1 << 20];
     for _ in 0..257 {
@@ -395,12 +395,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn no_bytes_make_the_recogniser_panic(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
+    fn arbitrary_bytes_do_not_make_the_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
         let _ = read(&bytes);
     }
 
     #[test]
-    fn no_file_of_a_machine_can_make_the_reader_panic(which in 0_usize..40, text in "(\\PC|\n){0,60}") {
+    fn arbitrary_file_contents_do_not_make_the_reader_panic(which in 0_usize..40, text in "(\\PC|\n){0,60}") {
         let folder = tempfile::tempdir().unwrap();
         machine(folder.path());
         let files = files_below(folder.path());
@@ -426,9 +426,9 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The capture script, of the made-up machine: its `cd /` is led elsewhere.
+/// Runs the capture script on the synthetic machine, with its `cd /` replaced.
 #[test]
-fn the_capture_script_keeps_what_is_read_and_leaves_sleepers_asleep() {
+fn the_capture_script_copies_what_is_read_and_does_not_wake_devices() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("root");
     machine(&root);
@@ -450,7 +450,7 @@ fn the_capture_script_keeps_what_is_read_and_leaves_sleepers_asleep() {
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     let captured = without_source(Inventory::from_path(&tar).unwrap());
     let mut wanted = without_source(Inventory::from_path(&root).unwrap());
-    // Of the sleeper, config space and what is read from its registers are missing.
+    // Configuration space and the files that read registers are missing for the function in D3cold.
     let (asleep, awake) = (captured.functions[1].clone(), wanted.functions[1].clone());
     assert_eq!(asleep.config.why(), Some(&Why::NoFile("config".into())));
     let link = asleep.link().unwrap();
@@ -462,12 +462,12 @@ fn the_capture_script_keeps_what_is_read_and_leaves_sleepers_asleep() {
     assert_eq!(captured, wanted);
 }
 
-/// The machine this runs on, whatever it is: live and captured must agree.
+/// The machine that runs the test: a live inventory and a captured one must agree.
 #[test]
-fn this_machine_live_is_this_machine_captured() {
+fn a_live_inventory_equals_a_captured_one() {
     let functions = Path::new("/sys/bus/pci/devices");
     if !functions.exists() {
-        eprintln!("skipped: {} is not there; a Linux with PCI has it", functions.display());
+        eprintln!("skipped: {} does not exist; run on Linux with PCI", functions.display());
         return;
     }
     let folder = tempfile::tempdir().unwrap();

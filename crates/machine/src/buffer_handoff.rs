@@ -1,50 +1,53 @@
-//! A buffer that a core and a device share, as the core pays for it.
+//! A buffer shared by a core and a device, and its cost to the core.
 
-use crate::Verb;
-use std::fmt;
+use crate::{Discipline, Flush, Verb};
 
-/// A core hands a buffer to a device, or takes one over that a device has written.
+/// A core hands a buffer over to a device, or takes over a buffer that a device has written.
 ///
-/// No device has a part in it: what is asked about is what the core does so that the device sees what it wrote, or that it
-/// sees what the device wrote. All bytes go by [`BufferHandoff::WIDTH_BYTES`], and an `MFENCE` ends each pass.
+/// The device itself is not part of the measurement. The plan contains what the core does to make its writes visible
+/// to the device, or the device's writes visible to itself. Accesses are [`BufferHandoff::WIDTH_BYTES`] wide, and an
+/// `MFENCE` ends each iteration.
 ///
-/// To a device ([`Verb::Store`]) the core writes the buffer, finding its lines where the pass before left them: in its
-/// cache, written, unless that pass flushed them out. From a device ([`Verb::Load`]) it reads the buffer, and no cache has a
-/// line of what the device wrote: a coherent machine saw to that when the device wrote it, and [`Discipline::Flushed`] does
-/// it by itself, once before the transfer, so that nothing old is written over it, and once behind it, because a processor
-/// may have prefetched meanwhile.
+/// To the device ([`Verb::Store`]), the core writes the buffer. The lines are in the state that the previous
+/// iteration left: modified in the core's cache, unless that iteration flushed them.
+///
+/// From the device ([`Verb::Load`]), the core reads the buffer, and no cache holds a line that the device wrote. On a
+/// coherent machine the device's write invalidated them. [`Discipline::Flushed`] invalidates them by software, twice:
+/// before the transfer, so that no dirty line is written back over the new data, and after it, because the core may
+/// have prefetched meanwhile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BufferHandoff {
-    /// To the device ([`Verb::Store`]) or from it.
+    /// To the device ([`Verb::Store`]) or from it ([`Verb::Load`]).
     pub verb: Verb,
-    /// What the core does for it.
+    /// Method that keeps the buffer coherent.
     pub discipline: Discipline,
-    /// Bytes of the buffer, which starts with a line: whole lines, up to [`BufferHandoff::MOST_BYTES`].
+    /// Bytes of the buffer: whole lines, line-aligned, at most [`BufferHandoff::MOST_BYTES`].
     pub bytes: u64,
 }
 
 impl BufferHandoff {
-    /// Bytes of one load or store: as many as code of a kernel moves that saves no vector registers.
+    /// Bytes of one load or store, as in kernel code, which does not save vector registers.
     pub const WIDTH_BYTES: u64 = 8;
-    /// Bytes of a line.
+    /// Bytes of a cache line.
     pub const LINE_BYTES: u64 = 64;
-    /// The longest buffer: 16 MiB.
+    /// Maximum buffer length: 16 MiB.
     pub const MOST_BYTES: u64 = 16 << 20;
 
-    /// Lines of the buffer.
+    /// Number of lines of the buffer.
     #[must_use]
     pub const fn lines(&self) -> u64 {
         self.bytes / BufferHandoff::LINE_BYTES
     }
 
-    /// Whether no cache has the lines at the beginning of a pass, because a device that caches listen to has written them.
-    /// Where nobody can let a device do that within a sample, such a pass is a sample's only one.
+    /// Whether no cache holds the lines at the start of an iteration, because a coherent device has written them.
+    ///
+    /// On a machine where no device can do so within a sample, a sample has only one such iteration.
     #[must_use]
     pub const fn finds_written_lines(&self) -> bool {
         matches!(self.verb, Verb::Load) && matches!(self.discipline, Discipline::Coherent | Discipline::Bounced)
     }
 
-    /// Why nobody can share a buffer like that; `None` if it makes sense.
+    /// The reason why this handoff is impossible; `None` if it is valid.
     ///
     /// ```
     /// use lanemark_machine::{Discipline, BufferHandoff, Verb};
@@ -59,95 +62,18 @@ impl BufferHandoff {
             return Some("nothing would be shared");
         }
         if !self.bytes.is_multiple_of(BufferHandoff::LINE_BYTES) {
-            return Some(
-                "a buffer that is flushed is whole lines of 64 B: what else lies in its last line would go with it",
-            );
+            return Some("the buffer must be whole 64 B lines, because flushes affect whole lines");
         }
         if self.bytes > BufferHandoff::MOST_BYTES {
-            return Some("one pass could not be ended when the time is over; ask for at most 16 MiB");
+            return Some("one iteration could exceed the timeout; the maximum is 16 MiB");
         }
         match (self.verb, self.discipline) {
-            (Verb::Load, Discipline::Streaming) => Some("streaming loads of ordinary memory are loads like any other"),
+            (Verb::Load, Discipline::Streaming) => Some("streaming loads from WB memory are ordinary loads"),
             (Verb::Load, Discipline::Flushed(Flush::Clwb)) => {
-                Some("CLWB leaves the line in the cache, and reads would find what was there before")
+                Some("CLWB keeps the line valid, so that reads would return stale data")
             }
             _ => None,
         }
-    }
-}
-
-/// What a core does so that a device and itself see the same bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Discipline {
-    /// Nothing: the device's accesses are looked up in caches.
-    Coherent,
-    /// It flushes every line of the buffer.
-    Flushed(Flush),
-    /// It writes or reads the buffer through an uncached mapping (UC).
-    Uncached,
-    /// It does so through a write-combining one (WC).
-    Combining,
-    /// It writes ordinary memory by non-temporal stores, which go past the caches. The mapping stays what it was.
-    Streaming,
-    /// It uses a buffer of its own, and copies to or from another one that the device sees, and that is coherent.
-    Bounced,
-    /// The same with one that is mapped write-combining.
-    BouncedCombining,
-}
-
-impl Discipline {
-    /// Every one of them, in the order they are listed to users.
-    pub const ALL: [Discipline; 9] = [
-        Discipline::Coherent,
-        Discipline::Flushed(Flush::Clflush),
-        Discipline::Flushed(Flush::Clflushopt),
-        Discipline::Flushed(Flush::Clwb),
-        Discipline::Uncached,
-        Discipline::Combining,
-        Discipline::Streaming,
-        Discipline::Bounced,
-        Discipline::BouncedCombining,
-    ];
-
-    /// The name in records.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Discipline::Coherent => "coherent",
-            Discipline::Flushed(Flush::Clflush) => "flushed_by_clflush",
-            Discipline::Flushed(Flush::Clflushopt) => "flushed_by_clflushopt",
-            Discipline::Flushed(Flush::Clwb) => "flushed_by_clwb",
-            Discipline::Uncached => "uncached",
-            Discipline::Combining => "write_combining",
-            Discipline::Streaming => "streaming_stores",
-            Discipline::Bounced => "bounced",
-            Discipline::BouncedCombining => "bounced_write_combining",
-        }
-    }
-}
-
-impl fmt::Display for Discipline {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.name().replace('_', " "))
-    }
-}
-
-/// By which instruction a line is flushed. Source: Intel SDM volume 2.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Flush {
-    /// `CLFLUSH`: written to memory and dropped from every cache, one after the other.
-    Clflush,
-    /// `CLFLUSHOPT`: the same, several at once; as `DC CIVAC` of Arm.
-    Clflushopt,
-    /// `CLWB`: written to memory, several at once, and kept; as `DC CVAC` of Arm.
-    Clwb,
-}
-
-impl Flush {
-    /// Whether the line stays in the cache.
-    #[must_use]
-    pub const fn keeps(self) -> bool {
-        matches!(self, Flush::Clwb)
     }
 }
 
@@ -156,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_buffer_is_whole_lines_and_not_too_many() {
+    fn a_buffer_is_whole_lines_up_to_the_maximum() {
         for discipline in Discipline::ALL {
             let most = BufferHandoff { verb: Verb::Store, discipline, bytes: BufferHandoff::MOST_BYTES };
             assert_eq!(most.nonsense(), None);
@@ -167,18 +93,11 @@ mod tests {
     }
 
     #[test]
-    fn only_what_takes_lines_out_of_the_cache_lets_a_core_see_what_a_device_wrote() {
+    fn reading_what_a_device_wrote_needs_a_flush_that_invalidates() {
         let makes_sense = |discipline: &Discipline| {
             BufferHandoff { verb: Verb::Load, discipline: *discipline, bytes: 64 }.nonsense().is_none()
         };
         let refused: Vec<&str> = Discipline::ALL.iter().filter(|way| !makes_sense(way)).map(|way| way.name()).collect();
         assert_eq!(refused, ["flushed_by_clwb", "streaming_stores"]);
-    }
-
-    #[test]
-    fn disciplines_are_told_apart_by_their_names() {
-        for (place, discipline) in Discipline::ALL.into_iter().enumerate() {
-            assert!(Discipline::ALL[..place].iter().all(|other| other.name() != discipline.name()));
-        }
     }
 }

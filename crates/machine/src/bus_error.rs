@@ -1,12 +1,12 @@
-//! What went wrong between a requester and a completer, as advanced error reporting tells it, and what had arrived by then.
+//! PCIe errors as reported by Advanced Error Reporting, with the data that had arrived before.
 
 use lanemark_units::Ticks;
 use lanemark_wire::config::AerError;
 use std::fmt;
 
-/// A transfer that failed on its way: who noticed, what it was about, what had arrived.
+/// A PCIe transaction that failed: the reporting port, the TLP, and the data that had arrived.
 ///
-/// What is printed begins as Linux prints such an error, and ends with what to do.
+/// The displayed text begins like a Linux AER message and ends with the action to take.
 ///
 /// ```
 /// use lanemark_machine::BusError;
@@ -34,38 +34,38 @@ use std::fmt;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BusError {
-    /// Of whom.
+    /// Name of the machine.
     pub machine: String,
-    /// Which port noticed, by its bus address and its name.
+    /// Reporting port, by bus address and name.
     pub noticed_by: String,
-    /// The bit in its status register; `None` if nobody on a bus notices such a thing.
+    /// Bit in its AER status register; `None` if no PCIe error corresponds.
     pub error: Option<AerError>,
-    /// The first four DWs of the TLP that it is about, where the port logs them.
+    /// First four DWs of the TLP, if the port logs headers.
     pub header_log: Option<[u32; 4]>,
-    /// The first byte that the TLP is about, as a bus address; `None` if it is about none.
+    /// Bus address of the first byte of the TLP; `None` if it has none.
     pub address: Option<u64>,
-    /// What happened to whose TLP.
+    /// The TLP and what happened to it.
     pub what: String,
-    /// When, in the machine's time since it was switched on.
+    /// Time since the machine was powered on.
     pub at: Ticks,
-    /// What had arrived in this sample.
+    /// Data that had arrived in this sample.
     pub arrived: Vec<Arrived>,
-    /// The other errors that came of it, and who noticed them, in their order.
+    /// Subsequent errors in order, each with the reporting port.
     pub followed_by: Vec<(AerError, String)>,
-    /// What to do.
+    /// Action to take.
     pub to_do: String,
-    /// Whether no device knows of it: this plan is over, and the next one works.
+    /// Whether the error aborts this plan only: the device is unaffected, and the next plan works.
     pub ends_plan_only: bool,
 }
 
-/// Bytes of one flow that had come to their end when nothing was under way any more.
+/// Bytes of one flow that had arrived when no transaction was outstanding any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Arrived {
-    /// Who moved them, and where: `0:host`, `stores by cores`.
+    /// The flow, such as `0:host` or `stores by cores`.
     pub flow: String,
-    /// How many are there, each where it belongs.
+    /// Bytes that arrived at their destination.
     pub bytes: u64,
-    /// How many there would have been; `None` where the plan does not say.
+    /// Bytes of the whole plan; `None` if unknown.
     pub wanted_bytes: Option<u64>,
 }
 
@@ -90,7 +90,7 @@ impl fmt::Display for BusError {
                     row.bit, row.name, row.full_name
                 )?;
             }
-            None => f.write_str("no error that a bus reports")?,
+            None => f.write_str("not a PCIe error")?,
         }
         if let Some([a, b, c, d]) = self.header_log {
             write!(f, ", TLP Header: {a:08x} {b:08x} {c:08x} {d:08x}")?;

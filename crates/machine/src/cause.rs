@@ -1,61 +1,61 @@
-//! What a core, or a device that moves bytes by itself, waited for.
+//! Causes of stalls: what a core or a DMA engine waited for.
 
-/// The constraint that became ready last when it could go on.
+/// The constraint that was satisfied last before a core or a DMA engine could continue.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[non_exhaustive]
 pub enum Cause {
-    /// Instructions issue at the core's own pace.
+    /// Instruction issue: the core runs at its own speed.
     Issue,
-    /// The next uncached (or write-through) access may not start before the last one is acknowledged.
+    /// An uncached (or write-through) access waits until the previous one is acknowledged.
     StrongOrdering,
-    /// The store hits a line whose write-combining buffer is still being emptied.
+    /// A store hits a line whose write-combining buffer is being evicted.
     SameLine,
-    /// All write-combining or fill buffers are on their way to the root complex and back.
+    /// All write-combining or fill buffers are in use, for a round trip to the root complex.
     WcBuffers,
-    /// The root complex takes requests no faster.
+    /// The root complex accepts requests at a limited rate.
     RootComplex,
-    /// The link was sending something else.
+    /// The link is transmitting other packets.
     LinkBusy,
-    /// Flow-control credits were on their way back from a receiver that was not busy.
+    /// Flow-control credits are in flight from a receiver that is not busy.
     Credit,
-    /// The receiver had returned no flow-control credit, because the device accepts no faster.
+    /// The receiver has returned no flow-control credits, because the device drains its buffers at a limited rate.
     Device,
-    /// A read went to the device and its completion came back.
+    /// A read waits for its completion.
     ReadRoundTrip,
-    /// A fence waited for earlier accesses.
+    /// A fence waits for earlier accesses.
     Fence,
-    /// All instructions were issued; the last bytes are on their way to the device.
+    /// All instructions have been issued; the last bytes are in flight to the device.
     Transit,
-    /// The kernel: entering, leaving, and what the driver does besides copying.
+    /// The kernel: entry, exit, and driver code other than copying.
     Driver,
-    /// The device's DMA engine makes requests no faster.
+    /// The DMA engine issues requests at a limited rate.
     Engine,
-    /// As many reads as it has tags are under way.
+    /// All tags are in use by outstanding reads.
     Tag,
-    /// A link sent a packet again that had come damaged, or its replay buffer was full of packets not acknowledged.
+    /// A link replays a corrupted TLP, or its replay buffer is full of unacknowledged TLPs.
     Replay,
-    /// The device moves bytes that the core waits for.
+    /// The core waits for a DMA transfer by the device.
     Transfer,
-    /// The device has no descriptor: it is on its way from host memory.
+    /// The device waits for a descriptor from host memory.
     Descriptor,
-    /// The device said that it is done: the message is at the root complex and the handler has not run.
+    /// The interrupt message has reached the root complex, but its handler has not run yet.
     Interrupt,
-    /// A queue of the device was empty, or too full for what came.
+    /// A FIFO of the device is empty or too full.
     Fifo,
-    /// The IOMMU looked up where an address leads, in its tables if need be.
+    /// The IOMMU translates an address, including page walks.
     Translation,
-    /// As many cached lines as can be are on their way to memory.
+    /// The maximum number of cache-line flushes is in flight.
     Flush,
-    /// The runtime works: a library between the program and the driver.
+    /// The runtime library between program and driver.
     Runtime,
-    /// The core comes out of an idle state.
+    /// The core leaves an idle state.
     Idle,
-    /// The device runs what was launched.
+    /// The device runs the launched kernels.
     Compute,
 }
 
 impl Cause {
-    /// Every cause; a cause's place in this list is its index in [`Cause::index`].
+    /// All causes; the position of a cause is its [`Cause::index`].
     pub const ALL: [Cause; 24] = [
         Cause::Issue,
         Cause::StrongOrdering,
@@ -83,13 +83,13 @@ impl Cause {
         Cause::Compute,
     ];
 
-    /// Its place in [`Cause::ALL`].
+    /// Position in [`Cause::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
     }
 
-    /// The name in records.
+    /// Name in records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -120,69 +120,71 @@ impl Cause {
         }
     }
 
-    /// One clause a person understands: "it waited because ...".
+    /// Explanation in one clause: "it waited because ...".
     #[must_use]
     pub const fn explanation(self) -> &'static str {
         match self {
-            Cause::Issue => "the core issues instructions no faster",
-            Cause::StrongOrdering => "each access must be acknowledged before the next may start",
-            Cause::SameLine => "the line written before is still on its way to the root complex",
+            Cause::Issue => "the core issues instructions at a limited rate",
+            Cause::StrongOrdering => "each access must be acknowledged before the next one starts",
+            Cause::SameLine => "the previous write of the same line is in flight to the root complex",
             Cause::WcBuffers => "every write-combining or fill buffer is in use",
-            Cause::RootComplex => "the root complex takes requests no faster",
+            Cause::RootComplex => "the root complex accepts requests at a limited rate",
             Cause::LinkBusy => "the link is busy",
-            Cause::Credit => "flow-control credits are on their way back",
-            Cause::Device => "the device accepts data no faster",
-            Cause::ReadRoundTrip => "the completion of a read is on its way",
+            Cause::Credit => "flow-control credits have not been returned yet",
+            Cause::Device => "the device accepts data at a limited rate",
+            Cause::ReadRoundTrip => "a read waits for its completion",
             Cause::Fence => "a fence waits for earlier accesses",
-            Cause::Transit => "the last bytes are on their way to the device",
-            Cause::Driver => "the operating system is working",
-            Cause::Engine => "the device's DMA engine makes requests no faster",
-            Cause::Tag => "every tag has a read under way",
-            Cause::Replay => "a link sends a packet again, or keeps too many that are not acknowledged",
-            Cause::Transfer => "the device is moving the bytes",
+            Cause::Transit => "the last bytes are in flight to the device",
+            Cause::Driver => "the kernel or driver is executing",
+            Cause::Engine => "the device's DMA engine issues requests at a limited rate",
+            Cause::Tag => "all tags are in use by outstanding reads",
+            Cause::Replay => "a link replays a TLP, or its replay buffer is full",
+            Cause::Transfer => "the device is transferring the data",
             Cause::Descriptor => "the device has no descriptor yet",
             Cause::Interrupt => "the interrupt has not reached its handler",
-            Cause::Fifo => "a queue inside the device is empty, or full",
-            Cause::Translation => "the IOMMU looks up where addresses lead",
-            Cause::Flush => "cached lines are on their way to memory",
-            Cause::Runtime => "the runtime is working",
-            Cause::Idle => "the core comes out of an idle state",
-            Cause::Compute => "the device runs what was launched",
+            Cause::Fifo => "a FIFO inside the device is empty or full",
+            Cause::Translation => "the IOMMU is translating addresses",
+            Cause::Flush => "cache lines are being flushed to memory",
+            Cause::Runtime => "the runtime library is executing",
+            Cause::Idle => "the core is leaving an idle state",
+            Cause::Compute => "the device is running the launched kernels",
         }
     }
 
-    /// What can be done about it.
+    /// What to change to reduce the stall.
     #[must_use]
     pub const fn remedy(self) -> &'static str {
         match self {
-            Cause::Issue => "nothing; wider accesses, if the core is what limits",
-            Cause::StrongOrdering => "map the BAR write-combining, or move more with each access",
-            Cause::SameLine => "fill lines whole and in order; do not come back to one",
-            Cause::WcBuffers => "use more cores, or let the device fetch",
-            Cause::RootComplex => "make fewer and larger requests",
-            Cause::LinkBusy => "it is the limit, unless small payloads fill it: raise MPS; widen or speed up the link",
-            Cause::Credit => "more credits at the receiver, or a shorter way",
+            Cause::Issue => "wider accesses, if the core is the limit; otherwise nothing",
+            Cause::StrongOrdering => "map the BAR write-combining, or move more bytes per access",
+            Cause::SameLine => "fill whole lines in order; do not return to an earlier line",
+            Cause::WcBuffers => "use more cores, or let the device read by DMA",
+            Cause::RootComplex => "issue fewer and larger requests",
+            Cause::LinkBusy => "small payloads: raise MPS; otherwise a wider or faster link",
+            Cause::Credit => "more credits at the receiver, or a lower round-trip latency",
             Cause::Device => "a faster data path behind the BAR",
-            Cause::ReadRoundTrip => "more loads or transfers at once, larger ones, or let the other side write",
-            Cause::Fence => "fence less often: once a message, not once a store",
-            Cause::Transit => "move more at once; for one message it is the latency",
-            Cause::Driver => "move more per call, or map the BAR",
-            Cause::Engine => "larger requests, larger pages behind a descriptor",
+            Cause::ReadRoundTrip => "more outstanding reads, larger reads, or writes by the other side",
+            Cause::Fence => "fence less often: once per message, not once per store",
+            Cause::Transit => "move more bytes at a time; for a single message this is the latency",
+            Cause::Driver => "move more bytes per call, or map the BAR",
+            Cause::Engine => "larger requests, or larger blocks per descriptor",
             Cause::Tag => "more tags, or larger reads (MRRS)",
-            Cause::Transfer => "it is the transfer: see what the engine waits for",
-            Cause::Descriptor => "prefetch more, or let the core write them",
-            Cause::Interrupt => "poll, where the wait is short",
-            Cause::Translation => "larger pages, fewer of them in turns, or memory that stays mapped",
-            Cause::Flush => "smaller buffers, a write-combining mapping, or a device that caches listen to",
-            Cause::Runtime => "fewer and larger calls: more bytes a copy, more launches a wait, fewer buffers a kernel",
-            Cause::Compute => "launch several before one wait, or more work at once",
-            Cause::Idle => "forbid deep idle states (cpupower idle-set), or poll, where the wait is short",
-            Cause::Fifo => "a faster clock or wider beats of what feeds and empties it, or a larger queue",
-            Cause::Replay => "the slot, the cable, the lanes; a replay buffer that holds a round trip",
+            Cause::Transfer => "look at the stall causes of the DMA engine",
+            Cause::Descriptor => "prefetch more descriptors, or let the core write them to the device",
+            Cause::Interrupt => "poll if the wait is short",
+            Cause::Translation => "larger pages, a smaller working set, or permanent mappings",
+            Cause::Flush => "smaller buffers, a write-combining mapping, or a coherent device",
+            Cause::Runtime => {
+                "fewer and larger calls: more bytes per copy, more launches per wait, fewer buffers per kernel"
+            }
+            Cause::Compute => "several launches per wait, or more work per launch",
+            Cause::Idle => "forbid deep idle states (cpupower idle-set), or poll if the wait is short",
+            Cause::Fifo => "a faster clock or wider data path of the user logic, or a larger FIFO",
+            Cause::Replay => "check slot, cable and lanes; a replay buffer sized for a round trip",
         }
     }
 
-    /// The cause of this name; `None` for one that this program does not know.
+    /// The cause of this name; `None` if unknown.
     ///
     /// ```
     /// use lanemark_machine::Cause;
@@ -200,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_index_of_a_cause_is_its_place_in_the_list() {
+    fn the_index_of_a_cause_is_its_position_in_all() {
         for (place, cause) in Cause::ALL.into_iter().enumerate() {
             assert_eq!(cause.index(), place);
         }

@@ -1,30 +1,30 @@
-//! How one core tells another.
+//! Messages between cores.
 
 use crate::{Access, Span};
 
-/// A way for a message from one lane to another.
+/// Mechanism by which one lane sends messages to another.
 ///
-/// Messages are numbered by pass and place in the body, so that both lanes know which is meant; what was
-/// sent before is never taken for it.
+/// A message carries a number, computed from its iteration and its place in the body, so that a stale message is
+/// never mistaken for a new one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Channel {
-    /// The sender stores the number into a line; the receiver loads it again and again until it is there.
+    /// The sender stores the number into a cache line; the receiver polls the line.
     Line {
-        /// The storing instruction. A non-temporal one is followed by `SFENCE`, for its buffer would keep the
-        /// message otherwise.
+        /// Storing instruction. A non-temporal store is followed by `SFENCE`, which empties its write-combining
+        /// buffer.
         access: Access,
-        /// The line: 64 B at a boundary of 64 B.
+        /// The line: 64 B, 64 B aligned.
         span: Span,
     },
-    /// The receiver sleeps in the kernel until the sender wakes it (on Linux by an `eventfd`).
+    /// The receiver sleeps in the kernel until the sender wakes it (on Linux through an `eventfd`).
     Event {
-        /// Which of several.
+        /// Index of the event.
         number: u32,
     },
 }
 
 impl Channel {
-    /// The bytes it touches, if any.
+    /// Memory that the channel uses; `None` for an event.
     #[must_use]
     pub const fn span(&self) -> Option<&Span> {
         match self {

@@ -1,16 +1,16 @@
-//! Kernels that a runtime is given to compute something.
+//! Compute kernels launched through a runtime.
 
 use crate::HostWait;
 use lanemark_compute::Work;
 
-/// Launches all kernels of a work at once, and waits until the last of them is over.
+/// Launches all kernels of a workload concurrently, and waits until the last of them has completed.
 ///
-/// Its inputs are on the device before the first timestamp, and what came out is looked at after the second: the bytes of a sample are those
-/// of [`Work::bytes`], of memory of the device, and none of them crosses a link.
+/// The inputs are on the device before the first timestamp, and the results are checked after the second. The bytes
+/// of a sample are [`Work::bytes`], accesses to memory of the device; none of them crosses a link.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Compute {
-    /// What they do.
+    /// The workload.
     pub work: Work,
-    /// By what it is known that the last of them is over.
+    /// How the program waits for the last kernel.
     pub told: HostWait,
 }

@@ -1,14 +1,14 @@
-//! Errors that links repair themselves.
+//! Correctable link errors.
 
 use lanemark_wire::config::AerError;
 
-/// Correctable errors of one kind that one port counted.
+/// Correctable errors of one kind, counted at one port.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Corrected {
-    /// Which port, by its name in the platform.
+    /// Name of the port in the platform.
     pub port: String,
-    /// Which error.
+    /// Kind of error.
     pub error: AerError,
-    /// How many.
+    /// Number of errors.
     pub count: u64,
 }

@@ -1,13 +1,11 @@
-//! A transfer by a device that a core asks for and waits for.
+//! DMA transfers that a core requests through a driver and waits for.
 
-use crate::{Transfer, UnknownName};
-use lanemark_units::MemoryType;
-use std::fmt;
-use std::str::FromStr;
+use crate::{Completion, Descriptors, Share, Transfer};
 
-/// Calls of a driver, one after the other: each lets a card make one transfer with host memory, and waits for its end.
+/// Driver calls, back to back. Each makes a card do one transfer with host memory, and waits for its completion.
 ///
-/// Time is the core's: a sample begins with the first call and ends when the core knows that the last one is done.
+/// Time is measured by the core: a sample begins with the first call and ends when the core has observed the last
+/// completion.
 ///
 /// ```
 /// use lanemark_machine::{Completion, Descriptors, DmaCall, Partner, Pattern, Share, Transfer, Verb, Window};
@@ -21,91 +19,15 @@ use std::str::FromStr;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DmaCall {
-    /// What the card moves: `count` calls of one transfer each. Its partner is the host.
+    /// The transfers: `count` calls of one transfer each. The partner must be the host.
     pub transfer: Transfer,
-    /// On which of the card's channels, counted from 0: each has a doorbell, a list and a completion of its own, so that one
-    /// core calls on one while another does on the next.
+    /// DMA channel of the card, counted from 0. Each channel has its own doorbell, descriptor ring and completion, so
+    /// that several cores can use several channels concurrently.
     pub channel: u32,
-    /// How much of a call there is.
+    /// The steps of a driver call that are included.
     pub share: Share,
-    /// How the card comes to know where the bytes are.
+    /// How the device obtains the descriptors.
     pub descriptors: Descriptors,
-    /// How the core comes to know that they have been moved.
+    /// How the core is notified of the completion.
     pub completion: Completion,
-}
-
-/// How much of a driver call a plan makes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Share {
-    /// All of it: enter the kernel, pin the pages, build the list, ring, wait, unpin, return.
-    Call,
-    /// What a program does whose pages stay pinned and whose registers are mapped: build the list, ring, wait.
-    List,
-    /// The list is there already: ring and wait.
-    Doorbell,
-}
-
-/// How a device comes to know where the bytes are.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Descriptors {
-    /// The core writes the descriptors to the device, through a mapping of this memory type: UC or WC.
-    Written(MemoryType),
-    /// The device fetches them from host memory, where the core left them.
-    Fetched,
-}
-
-/// How a core comes to know that a device is done.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Completion {
-    /// The device writes a word to host memory, which the core loads until it is there.
-    Flag,
-    /// The core loads a register of the device until it says so.
-    Register,
-    /// The device sends a message (MSI, MSI-X); its handler wakes the thread that waits.
-    Interrupt,
-}
-
-impl Completion {
-    /// Every way, in the order they are listed to users.
-    pub const ALL: [Completion; 3] = [Completion::Flag, Completion::Register, Completion::Interrupt];
-
-    /// The name in options and records.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Completion::Flag => "flag",
-            Completion::Register => "register",
-            Completion::Interrupt => "interrupt",
-        }
-    }
-}
-
-impl fmt::Display for Completion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Completion {
-    type Err = UnknownName;
-
-    fn from_str(text: &str) -> Result<Completion, UnknownName> {
-        let known = || Completion::ALL.map(Completion::name).join(", ");
-        let found = Completion::ALL.into_iter().find(|completion| completion.name() == text);
-        found.ok_or_else(|| UnknownName { name: text.to_owned(), what: "a way to tell of an end", known: known() })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_way_to_tell_of_an_end_is_read_by_its_name() {
-        for completion in Completion::ALL {
-            assert_eq!(completion.to_string().parse::<Completion>().unwrap(), completion);
-        }
-        let error = "bell".parse::<Completion>().unwrap_err().to_string();
-        assert!(error.contains("flag, register, interrupt"), "{error}");
-    }
 }

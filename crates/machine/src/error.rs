@@ -1,86 +1,84 @@
-//! What can go wrong between a question and a machine.
+//! Errors of machines.
 
 use crate::BusError;
 use lanemark_units::{BarOffset, Ticks};
 
-/// The machine will not run this plan, because.
+/// The machine does not support this plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} is unsupported on {machine}, because {because}")]
 pub struct Unsupported {
-    /// What was asked for.
+    /// The requested operation.
     pub what: String,
-    /// Of whom.
+    /// Name of the machine.
     pub machine: String,
-    /// Why not.
+    /// The reason.
     pub because: String,
 }
 
-/// Why a plan did not give samples.
+/// The reason why a plan returned no samples.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MachineError {
-    /// The machine has not got it; nothing was sent.
+    /// The machine does not support the plan; nothing was sent.
     #[error(transparent)]
     Unsupported(#[from] Unsupported),
-    /// An access outside every window; nothing was sent.
-    #[error("{machine}: {len} B at {at} lie outside every region; the regions are {regions}")]
+    /// An access is outside every region; nothing was sent.
+    #[error("{machine}: {len} B at {at} are outside every region; regions: {regions}")]
     OutOfRange {
-        /// Of whom.
+        /// Name of the machine.
         machine: String,
-        /// Where it starts.
+        /// Start of the access.
         at: BarOffset,
-        /// How long it is.
+        /// Length of the access in bytes.
         len: u64,
-        /// What there is.
+        /// Existing regions.
         regions: String,
     },
-    /// The plan's time is over.
-    #[error(
-        "{machine}: the plan was not done after {after}, waiting for {waiting_for}; make it shorter or raise its timeout"
-    )]
+    /// The timeout of the plan expired.
+    #[error("{machine}: the plan timed out after {after}, waiting for {waiting_for}; shorten it or raise its timeout")]
     Timeout {
-        /// Of whom.
+        /// Name of the machine.
         machine: String,
-        /// How long it ran, in the machine's time.
+        /// Time for which the plan ran, on the machine's clock.
         after: Ticks,
-        /// What it waited for.
+        /// What the plan waited for.
         waiting_for: String,
     },
-    /// Nothing will ever happen again and the plan is not done: a defect of the machine's description.
-    #[error("{machine}: at {at} nothing is left to happen, but the plan waits for {waiting_for}")]
+    /// Deadlock of a simulation: no event is pending and the plan is not complete. This is a defect of the platform.
+    #[error("{machine}: deadlock at {at}: no event is pending, and the plan waits for {waiting_for}")]
     Stuck {
-        /// Of whom.
+        /// Name of the machine.
         machine: String,
-        /// When.
+        /// Time of the deadlock.
         at: Ticks,
-        /// What it waited for.
+        /// What the plan waited for.
         waiting_for: String,
     },
-    /// The operating system refused.
+    /// A system call failed.
     #[error("{machine}: {doing}: {source}")]
     Os {
-        /// Of whom.
+        /// Name of the machine.
         machine: String,
-        /// What was being done.
+        /// The operation that failed.
         doing: &'static str,
-        /// What it said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// The device does not answer as it must: it is gone, or its memory is. Asking again is of no use.
+    /// The device does not respond as required: the device or its memory is gone. A retry does not help.
     #[error("{what}")]
     Device {
-        /// Of whom.
+        /// Name of the machine.
         machine: String,
-        /// Which device, what happened and what to do.
+        /// The device, the failure, and the action to take.
         what: String,
     },
-    /// A TLP was lost, refused or never answered.
+    /// A TLP was lost, rejected or never completed.
     #[error("{0}")]
     Bus(Box<BusError>),
-    /// Somebody asked for an end (Ctrl-C).
+    /// The run was interrupted (Ctrl-C).
     #[error("{machine}: interrupted")]
     Interrupted {
-        /// Of whom.
+        /// Name of the machine.
         machine: String,
     },
 }

@@ -1,67 +1,66 @@
-//! What a machine is.
+//! Properties of a machine.
 
 use crate::{Access, Allocation, Discipline, LineSource, Verb, Width};
 use lanemark_units::{BarOffset, MemoryType, format_size};
 
-/// What was found when a machine was opened.
+/// Properties of a machine, found when it was opened.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Facts {
-    /// How the user named it: a preset, a file, `host`.
+    /// Name as given by the user: a preset, a file, or `host`.
     pub name: String,
     /// One line: processor and card, or processor and memory.
     pub summary: String,
-    /// Whose time the samples are in.
+    /// Clock of the samples.
     pub time_base: TimeBase,
-    /// Cores a plan may name.
+    /// Number of cores that a plan may use.
     pub cores: u32,
-    /// Where a plan may load and store.
+    /// Regions that a plan may access.
     pub regions: Vec<Region>,
-    /// Memory types a span may have.
+    /// Memory types that a span may have.
     pub memory_types: Vec<MemoryType>,
-    /// Instructions the core has for stores.
+    /// Store instructions that the core supports.
     pub stores: Vec<Access>,
-    /// Instructions the core has for loads.
+    /// Load instructions that the core supports.
     pub loads: Vec<Access>,
-    /// Which `memcpy` stands behind [`Access::Memcpy`].
+    /// Implementation of `memcpy` behind [`Access::Memcpy`].
     pub memcpy: String,
-    /// What its cards can move by themselves; `None` if they cannot, or nobody can tell them to.
+    /// DMA capabilities of the cards; `None` if they have no DMA engine or it cannot be controlled.
     pub dma: Option<DmaFacts>,
-    /// The kernel's copy width behind a driver call; `None` if there is no driver to call.
+    /// Copy width of the kernel driver; `None` without a driver.
     pub driver_width: Option<Width>,
-    /// How its cores can share buffers of ordinary memory with devices; none where nobody knows what that takes.
+    /// Methods of sharing buffers with devices; empty if their cost is unknown.
     pub disciplines: Vec<Discipline>,
-    /// From whom its cores can be told to load a line of ordinary memory; none where nobody knows what that takes, or can say
-    /// who has one.
+    /// Line sources whose load latency can be measured; empty if unknown or not controllable.
     pub line_sources: Vec<LineSource>,
-    /// What is behind the runtime that it is; `None` for a machine that can be loaded from and stored to.
+    /// Properties of the runtime; `None` for a machine that is accessed by loads and stores.
     pub runtime: Option<RuntimeFacts>,
 }
 
-/// A device that takes work from the queue of a runtime.
+/// A device behind a runtime.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RuntimeFacts {
-    /// What the runtime says that it is.
+    /// Kind of device, as reported by the runtime.
     pub kind: DeviceKind,
-    /// Whether the runtime says that it only behaves like one: what work takes there says nothing about a real one.
+    /// Whether the runtime reports an emulated device. Its timings are not meaningful for a real one.
     pub is_emulated: bool,
-    /// What memory of it can be.
+    /// Supported kinds of memory.
     pub allocations: Vec<Allocation>,
-    /// Ports of its memory that a program chooses among; 1 where it cannot.
+    /// Memory ports among which a program can choose; 1 if it cannot.
     pub memory_ports: u32,
-    /// Whether it runs kernels that [compute](crate::Op::Compute).
+    /// Whether the device runs [compute](crate::Op::Compute) kernels.
     pub computes: bool,
 }
 
-/// What a device of a runtime is.
+/// Kind of a runtime's device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DeviceKind {
-    /// The processor of this machine.
+    /// The host processor.
     Cpu,
-    /// A graphics processor.
+    /// A GPU.
     Gpu,
-    /// Something else that computes, an FPGA for instance.
+    /// Another compute device, such as an FPGA.
     Accelerator,
-    /// What the runtime has no word for.
+    /// A kind that the runtime does not name.
     Other,
 }
 
@@ -77,7 +76,7 @@ impl std::fmt::Display for DeviceKind {
 }
 
 impl Facts {
-    /// The instructions for this verb.
+    /// Supported instructions for this direction.
     #[must_use]
     pub fn accesses(&self, verb: Verb) -> &[Access] {
         match verb {
@@ -86,13 +85,13 @@ impl Facts {
         }
     }
 
-    /// The largest region that is plain storage, where bandwidth is asked for.
+    /// The largest storage region, used for bandwidth.
     #[must_use]
     pub fn storage(&self) -> Option<&Region> {
         self.regions.iter().filter(|region| region.kind == RegionKind::Storage).max_by_key(|region| region.len)
     }
 
-    /// The region of registers, where the latency of one read is asked for.
+    /// The register region, used for the latency of single reads.
     #[must_use]
     pub fn registers(&self) -> Option<&Region> {
         self.regions.iter().find(|region| region.kind == RegionKind::Registers)
@@ -105,48 +104,49 @@ impl Facts {
     }
 }
 
-/// What the cards of a machine can move by themselves; they are all of one kind.
+/// DMA capabilities of the cards of a machine, which are all alike.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DmaFacts {
-    /// How many cards.
+    /// Number of cards.
     pub cards: u32,
-    /// Bytes of host memory that are lent to them.
+    /// Bytes of host memory that are mapped for them.
     pub mapped_bytes: u64,
-    /// The pages by which something translates what devices ask for; `None` if they name memory as it is.
+    /// Page size of the IOMMU; `None` without one: devices use physical addresses.
     pub page_bytes: Option<u64>,
-    /// What of the last-level cache holds lines that devices read; `None` if no read of theirs is any sooner for it.
+    /// Last-level cache as used by devices; `None` if it speeds up no read.
     pub cache: Option<CacheFacts>,
-    /// Whether a write that does not fill its lines costs host memory more than one that does.
+    /// Whether partial-line writes to host memory cost more than full-line writes.
     pub is_partial_dearer: bool,
-    /// Whether there is memory of another socket, farther away.
+    /// Whether there is memory of another socket with a higher latency.
     pub has_remote: bool,
-    /// Reads that one card may have under way.
+    /// Maximum number of outstanding reads of a card.
     pub tags: u32,
-    /// Jobs that one card may have at once.
+    /// Number of DMA channels of a card.
     pub channels: u32,
-    /// Where in a card's BARs others write what it hands on ([`Op::Relay`](crate::Op::Relay)); `None` if they cannot.
+    /// Address in the BARs of a card to which other cards write data for a relay ([`Op::Relay`](crate::Op::Relay));
+    /// `None` if unsupported.
     pub relays_at: Option<BarOffset>,
-    /// Whether there is a driver that lets them make transfers and waits ([`Op::Dma`](crate::Op::Dma)).
+    /// Whether a driver can start transfers and wait for them ([`Op::Dma`](crate::Op::Dma)).
     pub has_driver: bool,
 }
 
-/// A last-level cache as devices meet it.
+/// Last-level cache as used by devices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CacheFacts {
-    /// Bytes of all of it.
+    /// Size in bytes.
     pub bytes: u64,
-    /// Bytes of what lines that devices write may take of it.
+    /// Bytes that writes of devices can allocate (DDIO).
     pub device_bytes: u64,
 }
 
-/// Whose time it is.
+/// Clock in which samples are measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimeBase {
-    /// Virtual time; every run of the same plan is the same.
+    /// Virtual time; every run of a plan gives the same samples.
     Simulated,
-    /// The time-stamp counter of a real core.
+    /// Time-stamp counter of a real core.
     Real,
-    /// The counter of an emulated core: it says nothing about how long anything takes on a machine.
+    /// Counter of an emulated core; its timings are not meaningful.
     Emulated,
 }
 

@@ -1,32 +1,24 @@
-//! What devices find of the host memory that is lent to them.
+//! Initial state of the host memory that devices access.
 
-/// Whose caches have it, and where it is, when a sample begins.
+use crate::Socket;
+
+/// Cache state and placement of the host memory that is mapped for devices, at the start of a sample.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct HostMemory {
-    /// Who wrote each window of a transfer last, all of it from its start to its end.
+    /// Last writer of each window; it wrote the whole window, from start to end.
     pub written_by: Writer,
-    /// Which socket it belongs to.
+    /// Socket that the memory belongs to.
     pub socket: Socket,
 }
 
-/// Who wrote a window last.
+/// Last writer of a window, which determines the initial cache state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Writer {
-    /// Nobody since its lines left every cache.
+    /// No writer since the lines left all caches: the window is cold.
     Nobody,
-    /// A core: the usual case of what a device reads.
+    /// A core, as is usual for data that a device reads.
     #[default]
     Core,
-    /// A device, after its lines had left every cache.
+    /// A device, after the lines had left all caches.
     Device,
-}
-
-/// A socket, as seen from the devices.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Socket {
-    /// The one whose root ports they hang on.
-    #[default]
-    Local,
-    /// The other one.
-    Remote,
 }

@@ -1,24 +1,24 @@
-//! What was told to go wrong with a machine.
+//! Faults injected into a simulated machine.
 
 use std::fmt;
 
-/// Something that was told to go wrong, and whether it has.
+/// An injected fault, and whether it has triggered.
 ///
 /// ```
 /// use lanemark_machine::InjectedFault;
 /// let [what, told_by] = ["poisoned@card:3", "--fault"].map(str::to_owned);
 /// let done = InjectedFault { what, told_by, because_not: None };
-/// assert_eq!(done.to_string(), "poisoned@card:3 went wrong by --fault");
-/// let missed = InjectedFault { because_not: Some("only 2 TLPs with data came to card".to_owned()), ..done };
-/// assert_eq!(missed.to_string(), "poisoned@card:3 by --fault had no effect: only 2 TLPs with data came to card");
+/// assert_eq!(done.to_string(), "poisoned@card:3 injected by --fault");
+/// let missed = InjectedFault { because_not: Some("only 2 TLPs with data reached card".to_owned()), ..done };
+/// assert_eq!(missed.to_string(), "poisoned@card:3 (from --fault) did not trigger: only 2 TLPs with data reached card");
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InjectedFault {
-    /// What, where and when, as a command line says it: `poisoned@card:3`.
+    /// Kind, port and trigger, as on the command line: `poisoned@card:3`.
     pub what: String,
-    /// Who said so: `--fault`, or a section of a platform file.
+    /// Origin: `--fault`, or a section of a platform file.
     pub told_by: String,
-    /// Why nothing came of it; `None` if it has happened.
+    /// The reason why it has not triggered; `None` if it has.
     pub because_not: Option<String>,
 }
 
@@ -26,8 +26,8 @@ impl fmt::Display for InjectedFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let InjectedFault { what, told_by, because_not } = self;
         match because_not {
-            None => write!(f, "{what} went wrong by {told_by}"),
-            Some(because) => write!(f, "{what} by {told_by} had no effect: {because}"),
+            None => write!(f, "{what} injected by {told_by}"),
+            Some(because) => write!(f, "{what} (from {told_by}) did not trigger: {because}"),
         }
     }
 }

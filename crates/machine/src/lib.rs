@@ -1,31 +1,26 @@
-//! The promise: plans in, samples out.
+//! The `Machine` trait: runs a plan and returns samples.
 //!
-//! A question is asked as a [`Plan`], which is data: lanes of loads, stores, copies, fences, driver calls,
-//! transfers by a device, memory lent to one or shared with it, and messages to other lanes. Whoever can run one is a [`Machine`]: the simulator interprets it, a real way in runs it from
-//! a closed set of loops. Time belongs to the machine; the asker never reads a clock.
+//! A measurement is described by a [`Plan`], which is data: per core, the loads, stores, copies, fences and driver
+//! calls; DMA transfers; DMA mappings; and messages between cores. A [`Machine`] runs it: the simulator interprets
+//! the plan, a backend for real hardware runs it with a fixed set of loops. The machine takes the timestamps; callers
+//! never read a clock.
 //!
 //! Start with [`Machine`], then [`Plan`], then [`Samples`].
 
 #![forbid(unsafe_code)]
 
-mod access;
-mod allocation;
 mod buffer_handoff;
 mod bus_error;
 mod cause;
 mod channel;
-mod clock;
 mod compute;
 mod corrected;
 mod dma_call;
 mod error;
 mod facts;
-mod flow;
 mod host_memory;
 mod injected_fault;
-mod kernel_call;
 mod launch;
-mod line_source;
 mod link_use;
 mod map_unmap;
 mod moved_by_runtime;
@@ -38,66 +33,64 @@ mod steady;
 mod trace;
 mod transfer;
 
-pub use access::{Access, Fence, UnknownName, Width};
-pub use allocation::Allocation;
-pub use buffer_handoff::{BufferHandoff, Discipline, Flush};
+pub use buffer_handoff::BufferHandoff;
 pub use bus_error::{Arrived, BusError};
 pub use cause::Cause;
 pub use channel::Channel;
-pub use clock::Clock;
 pub use compute::Compute;
 pub use corrected::Corrected;
-pub use dma_call::{Completion, Descriptors, DmaCall, Share};
+pub use dma_call::DmaCall;
 pub use error::{MachineError, Unsupported};
 pub use facts::{CacheFacts, DeviceKind, DmaFacts, Facts, Region, RegionKind, RuntimeFacts, TimeBase};
-pub use flow::{Flow, Peer};
-pub use host_memory::{HostMemory, Socket, Writer};
+pub use host_memory::{HostMemory, Writer};
 pub use injected_fault::InjectedFault;
-pub use kernel_call::KernelCall;
-pub use launch::{Arguments, HostWait, Launch};
-pub use line_source::LineSource;
+pub use lanemark_method::{
+    Access, Allocation, Arguments, Clock, Completion, Descriptors, Discipline, Fence, Flow, Flush, HostWait,
+    Invalidation, KernelCall, LineSource, Means, Peer, Share, Socket, Strategy, Table, UnknownName, Verb, Width,
+};
+pub use launch::Launch;
 pub use link_use::LinkUse;
-pub use map_unmap::{Invalidation, MapUnmap, Means, Strategy, Table};
+pub use map_unmap::MapUnmap;
 pub use moved_by_runtime::MovedByRuntime;
 pub use on_channels::OnChannels;
 pub use placement::Placement;
-pub use plan::{BlockCopy, DriverCall, Lane, Op, Order, Plan, Span, Stream, Verb};
+pub use plan::{BlockCopy, DriverCall, Lane, Op, Order, Plan, Span, Stream};
 pub use relay::Relay;
 pub use samples::{BytesMoved, Concurrent, Confirmed, Delivery, Disturbance, Dropped, Sample, Samples, Traffic, Wait};
 pub use steady::{Steady, Unsteady};
 pub use trace::{Direction, Dllp, DllpKind, Frame, StallSite, Trace, TraceGap, Waited};
 pub use transfer::{Partner, Pattern, Transfer, Window, WriteRead};
 
-/// Something a question can be asked of: a simulated card, a real one, the memory of this machine.
+/// A simulated or real machine that runs plans: a card, a runtime's device, or the memory of this computer.
 ///
 /// # For implementers
-/// `run` must fill the samples from start to end or return an error; a wait must end at the plan's
-/// timeout; nothing may be allocated, printed or dispatched dynamically between the two timestamps of
+/// `run` fills all samples or returns an error. Every wait ends at the plan's timeout. Between the two timestamps of
+/// a sample, nothing is allocated, printed or dispatched dynamically.
 /// one sample.
 pub trait Machine {
-    /// What was found when the machine was opened; never changes afterwards.
+    /// Properties of the machine, found when it was opened; they never change.
     fn facts(&self) -> &Facts;
 
-    /// Whether [`run`](Machine::run) would try this plan, without touching anything.
+    /// Checks whether [`run`](Machine::run) accepts this plan, without touching the hardware.
     ///
     /// # Errors
-    /// [`Unsupported`], with the reason, if it would not; a span outside every region too, for which `run`
-    /// gives [`MachineError::OutOfRange`].
+    /// [`Unsupported`] with the reason, also for a span outside every region, for which `run` returns
+    /// [`MachineError::OutOfRange`].
     fn supports(&self, plan: &Plan) -> Result<(), Unsupported>;
 
-    /// Runs the plan once per wanted sample and fills `samples`.
+    /// Runs the plan once per requested sample and fills `samples`.
     ///
-    /// A machine whose time is real drops a sample that something else than the plan had a part in and counts it in
-    /// [`Samples::dropped`]: the core was taken away, or two clocks disagree on how long it took. It replaces them while
-    /// [`Samples::wants_more`] and then returns what it has, so that `taken` may hold fewer than were wanted, or none.
-    /// Where time is virtual nothing is dropped.
+    /// A machine with a real clock drops samples that were disturbed and counts them in [`Samples::dropped`]: the
+    /// core was preempted, or two clocks disagree on the duration. It takes more samples while
+    /// [`Samples::wants_more`], then returns. `taken` may therefore hold fewer samples than requested, or none. In
+    /// virtual time no sample is dropped.
     ///
     /// # Errors
-    /// [`MachineError::Unsupported`] before anything is sent; [`MachineError::Timeout`] when the plan's
-    /// time is over; others name what broke and where.
+    /// [`MachineError::Unsupported`] before anything is sent; [`MachineError::Timeout`] when the plan's timeout
+    /// expires. Other errors name what failed and where.
     fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError>;
 
-    /// What it was told to go wrong, and whether that has happened until now. Real machines are told nothing of the kind.
+    /// The injected faults, and which of them have triggered. Real machines have none.
     fn injected_faults(&self) -> Vec<InjectedFault> {
         Vec::new()
     }

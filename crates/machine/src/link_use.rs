@@ -1,38 +1,38 @@
-//! What a link carried.
+//! Link utilization.
 
 use crate::Direction;
 use lanemark_units::Ticks;
 
-/// What one direction of one link carried while samples were taken (warm-up not counted).
+/// Traffic in one direction of one link while samples were taken, without warm-up.
 ///
-/// The time looked at is that of the samples' delivery; where several devices move bytes at once, the time that all have
-/// in common.
+/// The observed time is that of the samples until delivery. If several devices transfer concurrently, it is the time
+/// during which all of them are active.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LinkUse {
-    /// The link, by the name of what hangs below it.
+    /// Name of the device below the link.
     pub link: String,
-    /// Which way.
+    /// Direction.
     pub direction: Direction,
-    /// The time looked at, of all samples together.
+    /// Observed time, over all samples.
     pub span: Ticks,
-    /// Of it, the time in which the line carried TLPs with their framing; what is left free up to the place where the next
-    /// one can start does not count.
+    /// Part of it in which TLPs with their framing were transmitted, without padding before the start of the next
+    /// TLP.
     pub tlps: Ticks,
-    /// Of it, the time of DLLPs that a TLP could have waited for.
+    /// Part of it in which DLLPs were transmitted that could delay a TLP.
     pub dllps: Ticks,
-    /// Bytes of payload in the TLPs.
+    /// Payload bytes of the TLPs.
     pub payload_bytes: u64,
 }
 
 impl LinkUse {
-    /// A direction that nothing has crossed yet.
+    /// An idle direction.
     #[must_use]
     pub fn idle(link: &str, direction: Direction) -> LinkUse {
         let (span, tlps, dllps) = (Ticks::ZERO, Ticks::ZERO, Ticks::ZERO);
         LinkUse { link: link.to_owned(), direction, span, tlps, dllps, payload_bytes: 0 }
     }
 
-    /// The share of the time in which the line carried TLPs, 0 to 1; 0 where there was no time.
+    /// Fraction of the time in which TLPs were transmitted, 0 to 1; 0 without any observed time.
     ///
     /// ```
     /// use lanemark_machine::{Direction, LinkUse};
@@ -53,13 +53,13 @@ impl LinkUse {
         self.share(self.tlps)
     }
 
-    /// The same of DLLPs.
+    /// Fraction of the time in which DLLPs were transmitted, 0 to 1; 0 without any observed time.
     #[must_use]
     pub fn dllp_share(&self) -> f64 {
         self.share(self.dllps)
     }
 
-    /// Bytes of payload a second; 0 where there was no time.
+    /// Payload bytes per second; 0 without any observed time.
     #[must_use]
     pub fn payload_rate_bytes_per_s(&self) -> f64 {
         if self.span > Ticks::ZERO { self.payload_bytes as f64 * 1e9 / self.span.as_ns() } else { 0.0 }

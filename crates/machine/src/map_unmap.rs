@@ -1,26 +1,27 @@
-//! Memory that a program lends to a device and takes back, with nobody at the other end.
+//! DMA mapping and unmapping of memory, without a transfer.
 
-use std::fmt;
+use crate::Means;
 
-/// A buffer is lent and taken back, some times in a row.
+/// A buffer is mapped for DMA and unmapped, several times in a row.
 ///
-/// No device is told of it and no byte is touched: what is asked about is what the program does for it, which is to
-/// find addresses for the device, to have somebody translate them, and to remember that it did.
+/// No device is involved and no byte is touched. The time is that of the software: allocating IOVAs, writing
+/// page-table entries, invalidating them, and bookkeeping.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MapUnmap {
-    /// By which means.
+    /// Mapping method.
     pub means: Means,
-    /// Bytes of the buffer, which starts with a page; up to [`MapUnmap::MOST_BYTES`], and for a pool a power of two.
+    /// Bytes of the buffer, page-aligned, at most [`MapUnmap::MOST_BYTES`]. A pool object is a power of two.
     pub bytes: u64,
-    /// How often in one pass; at least 1.
+    /// Map and unmap pairs in one iteration; at least 1.
     pub pairs: u64,
 }
 
 impl MapUnmap {
-    /// The longest buffer: 32 MiB. With it, as many pairs as a queue of deferred invalidations holds end in time.
+    /// Maximum buffer length: 32 MiB. A full queue of deferred invalidations of that size completes within the
+    /// timeout.
     pub const MOST_BYTES: u64 = 32 << 20;
 
-    /// Why nobody can lend that; `None` if it makes sense.
+    /// The reason why this is impossible; `None` if it is valid.
     ///
     /// ```
     /// use lanemark_machine::{MapUnmap, Means};
@@ -31,128 +32,15 @@ impl MapUnmap {
     #[must_use]
     pub const fn nonsense(&self) -> Option<&'static str> {
         if self.bytes == 0 || self.pairs == 0 {
-            return Some("nothing would be lent");
+            return Some("nothing would be mapped");
         }
         if self.bytes > MapUnmap::MOST_BYTES {
-            return Some("one pass could not be ended when the time is over; ask for at most 32 MiB");
+            return Some("one iteration could exceed the timeout; the maximum is 32 MiB");
         }
         match self.means {
-            Means::Pool if !self.bytes.is_power_of_two() => Some("an object of a pool is a power of two of bytes"),
+            Means::Pool if !self.bytes.is_power_of_two() => Some("the size of a pool object must be a power of two"),
             _ => None,
         }
-    }
-}
-
-/// By which means memory is lent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Means {
-    /// It is mapped, in as many pieces as that takes, and each is unmapped.
-    Map {
-        /// Who hands out the addresses.
-        strategy: Strategy,
-        /// Who is told what they lead to.
-        table: Table,
-        /// When what was unmapped is invalidated.
-        invalidation: Invalidation,
-    },
-    /// It is an object of memory that was mapped before and stays so: taken, and given back.
-    Pool,
-}
-
-impl Means {
-    /// Every one of them, in the order they are listed to users.
-    pub fn all() -> impl Iterator<Item = Means> {
-        let maps = Strategy::ALL.into_iter().flat_map(|strategy| {
-            Table::ALL.into_iter().flat_map(move |table| {
-                Invalidation::ALL.into_iter().map(move |invalidation| Means::Map { strategy, table, invalidation })
-            })
-        });
-        maps.chain([Means::Pool])
-    }
-
-    /// Who hands out the addresses, as records name it.
-    #[must_use]
-    pub const fn strategy_name(self) -> &'static str {
-        match self {
-            Means::Map { strategy, .. } => strategy.name(),
-            Means::Pool => "pool",
-        }
-    }
-
-    /// What else is done, as records name it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Means::Map { table: Table::Nothing, invalidation: Invalidation::Strict, .. } => "strict",
-            Means::Map { table: Table::Nothing, invalidation: Invalidation::Deferred, .. } => "deferred",
-            Means::Map { table: Table::InMemory, invalidation: Invalidation::Strict, .. } => "page_table_strict",
-            Means::Map { table: Table::InMemory, invalidation: Invalidation::Deferred, .. } => "page_table_deferred",
-            Means::Pool => "take",
-        }
-    }
-}
-
-/// Who hands out addresses for a device.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Strategy {
-    /// Ranges of 8 pages, the lowest that is free.
-    Ranges,
-    /// Pages of ranges that the device keeps, in turn.
-    Sequential,
-    /// What its core gave back last.
-    Magazine,
-    /// The lowest hole of a B-tree that is long enough: what the others are held against.
-    FreeList,
-}
-
-impl Strategy {
-    /// Every one, the baseline last.
-    pub const ALL: [Strategy; 4] = [Strategy::Ranges, Strategy::Sequential, Strategy::Magazine, Strategy::FreeList];
-
-    /// The name in records.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Strategy::Ranges => "ranges",
-            Strategy::Sequential => "sequential",
-            Strategy::Magazine => "magazine",
-            Strategy::FreeList => "baseline_free_list",
-        }
-    }
-}
-
-/// Who is told what a device's addresses lead to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Table {
-    /// Nobody.
-    Nothing,
-    /// A table of pages in memory, and what an IOTLB may still hold of it.
-    InMemory,
-}
-
-impl Table {
-    const ALL: [Table; 2] = [Table::Nothing, Table::InMemory];
-}
-
-/// When what was unmapped is invalidated.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Invalidation {
-    /// At once.
-    Strict,
-    /// When [`Invalidation::QUEUE`] pieces wait for it, all of them.
-    Deferred,
-}
-
-impl Invalidation {
-    /// Pieces that wait at most.
-    pub const QUEUE: u64 = 256;
-
-    const ALL: [Invalidation; 2] = [Invalidation::Strict, Invalidation::Deferred];
-}
-
-impl fmt::Display for Means {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.strategy_name(), self.name())
     }
 }
 
@@ -161,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_and_too_much_are_nonsense_and_objects_of_a_pool_are_powers_of_two() {
+    fn empty_and_oversized_buffers_are_rejected_and_pool_objects_are_powers_of_two() {
         for means in Means::all() {
             let lend = MapUnmap { means, bytes: MapUnmap::MOST_BYTES, pairs: 1 };
             assert_eq!(lend.nonsense(), None);
@@ -175,12 +63,5 @@ mod tests {
             }
             assert_eq!(MapUnmap { bytes: 12_288, ..lend }.nonsense().is_some(), means == Means::Pool, "{means}");
         }
-    }
-
-    #[test]
-    fn every_means_has_a_name_of_its_own() {
-        let names: Vec<String> = Means::all().map(|means| means.to_string()).collect();
-        assert_eq!(names.len(), 17);
-        assert!(names.iter().enumerate().all(|(place, name)| !names[..place].contains(name)), "{names:?}");
     }
 }

@@ -1,25 +1,25 @@
-//! Bytes that a runtime moves between a program and a device.
+//! Copies between host and device by a runtime.
 
 use crate::{Allocation, HostWait, Verb};
 
-/// A buffer of the program's copied to one of the device's, or back, by the queue of a runtime.
+/// A buffer copied between program and device through the queue of a runtime.
 ///
-/// By [`HostWait::Finish`] the copy is asked for by a call that returns when the program may use its own buffer again: that is the *issue*
-/// time of a sample. It need not have come to an end by then; a second call that returns when the queue is empty ends the *delivered* time.
-/// By [`HostWait::Event`] the program asks, and waits for the event of the copy.
+/// With [`HostWait::Finish`], the copy call returns when the program may reuse its buffer; that ends the *issue* time
+/// of a sample. The copy may still be in progress. A second call, which returns when the queue is empty, ends the
+/// *delivered* time. With [`HostWait::Event`], the program starts the copy and waits for its event.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct MovedByRuntime {
-    /// As the program sees it: a store goes to the device, a load comes from there.
+    /// Direction as seen by the program: `Store` copies to the device, `Load` from it.
     pub verb: Verb,
     /// Bytes of one copy; at least 1.
     pub bytes: u64,
-    /// By what it is known that it is over.
+    /// How the program waits for the copy.
     pub told: HostWait,
-    /// What the memory is, at either end.
+    /// Kind of memory on both sides.
     pub allocation: Allocation,
 }
 
 impl MovedByRuntime {
-    /// The longest copy.
+    /// Maximum length of a copy.
     pub const MOST_BYTES: u64 = 256 << 20;
 }

@@ -1,16 +1,14 @@
-//! A device's transfers on several of its channels.
+//! DMA transfers distributed over several channels.
 
 use crate::Transfer;
 
-/// Transfers by a device's own DMA engine that are dealt to several of its channels: the first to the first, the next to the
-/// next, and round again.
+/// Transfers by a device's DMA engine, distributed round-robin over several of its channels.
 ///
-/// Each channel makes its own one after the other; what a transfer says of those [under way](Transfer::outstanding) is about each
-/// channel.
+/// Each channel processes its transfers in order. [`Transfer::outstanding`] applies to each channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OnChannels {
-    /// All of them.
+    /// All transfers.
     pub transfer: Transfer,
-    /// How many channels.
+    /// Number of channels.
     pub channels: u32,
 }

@@ -1,11 +1,11 @@
-//! Where the thread of a lane runs.
+//! Placement of threads on cores.
 
-/// Where the threads of a plan run.
+/// Placement of the threads of a plan.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Placement {
-    /// Each is held on the core of its lane.
+    /// Each thread is pinned to the core of its lane.
     #[default]
     Pinned,
-    /// The system puts them where it likes and moves them when it likes, as those of most programs; the cores of lanes are not looked at.
+    /// The scheduler places and migrates threads; the cores of the lanes are ignored.
     Unpinned,
 }

@@ -1,37 +1,36 @@
-//! What is to be done, as data.
+//! Plans: the work of one measurement, as data.
 
 use crate::{
     Access, BufferHandoff, Channel, Clock, Compute, DmaCall, Fence, HostMemory, KernelCall, Launch, LineSource,
-    MapUnmap, MovedByRuntime, OnChannels, Placement, Relay, Transfer, Width, WriteRead,
+    MapUnmap, MovedByRuntime, OnChannels, Placement, Relay, Transfer, Verb, Width, WriteRead,
 };
 use lanemark_units::{BarOffset, MemoryType, Ticks};
 
-/// What to run and how often between two timestamps.
+/// The work between two timestamps, and how often it is repeated.
 ///
-/// One sample is: timestamp, `passes` times the body of every lane, timestamp. A machine adds, after the
-/// second timestamp, the wait until everything stored was accepted where it was meant to go, so that a
-/// sample has an *issue* time and a *delivered* time.
+/// One sample is: timestamp, `passes` iterations of the body of every lane, timestamp. After the second timestamp,
+/// the machine waits until all stored data has been accepted at its destination. A sample therefore has an *issue*
+/// time and a *delivered* time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Plan {
-    /// What each core does. Lane 0 is the one whose timestamps count.
+    /// Work of each core. Lane 0 takes the timestamps.
     pub lanes: Vec<Lane>,
-    /// Whether they are held on their cores.
+    /// Whether threads are pinned to their cores.
     pub placement: Placement,
-    /// What lane 0 does before the first timestamp of each sample and before its warm-up; not timed. A
-    /// destination is made cold here.
+    /// Untimed operations of lane 0 before the warm-up of each sample, for example to make the destination cold.
     pub before: Vec<Op>,
-    /// Times the body runs within one sample; at least 1.
+    /// Iterations of the body within one sample; at least 1.
     pub passes: u64,
-    /// Passes before the first timestamp of each sample, not counted.
+    /// Untimed iterations before the first timestamp of each sample.
     pub warmup_passes: u64,
-    /// What transfers that devices make by themselves find of host memory; every run of passes begins with it.
+    /// Initial state of the host memory that DMA transfers access, restored at the start of each sample.
     pub memory: HostMemory,
-    /// The longest one sample may take, in the machine's own time.
+    /// Maximum duration of one sample, on the machine's clock.
     pub timeout: Ticks,
 }
 
 impl Plan {
-    /// One lane on core 0 that runs `body` `passes` times a sample, and may take a second.
+    /// A plan with one lane on core 0, `passes` iterations of `body` per sample, and a timeout of one second.
     #[must_use]
     pub fn on_one_core(body: Vec<Op>, passes: u64) -> Plan {
         Plan {
@@ -45,7 +44,7 @@ impl Plan {
         }
     }
 
-    /// Bytes that all lanes move in one sample.
+    /// Bytes moved by all lanes in one sample.
     #[must_use]
     pub fn bytes_per_sample(&self) -> u64 {
         let a_pass = self.lanes.iter().flat_map(|lane| &lane.body).map(Op::bytes).fold(0, u64::saturating_add);
@@ -53,67 +52,67 @@ impl Plan {
     }
 }
 
-/// What one core does.
+/// Work of one core.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Lane {
-    /// Which core, counted from 0.
+    /// Core, counted from 0.
     pub core: u32,
-    /// What it does in one pass.
+    /// Operations of one iteration.
     pub body: Vec<Op>,
 }
 
-/// One step of a lane.
+/// One operation of a lane.
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Op {
-    /// Loads or stores, one after the other, over a span.
+    /// Loads or stores over a span, in sequence.
     Stream(Stream),
-    /// An ordering instruction.
+    /// Fence.
     Fence(Fence),
-    /// Calls into a driver that copies for us.
+    /// Driver calls that copy to or from the device.
     Driver(DriverCall),
-    /// Maps the span into the process anew and gives the mapping back (`mmap`, `munmap`).
+    /// Maps the span into the process and unmaps it (`mmap`, `munmap`).
     Map(Span),
-    /// Drops the cached lines of the span (`CLFLUSH`), without writing anything.
+    /// Flushes the cache lines of the span (`CLFLUSH`), without writing new data.
     FlushLines(Span),
-    /// Does nothing for a while.
+    /// Pauses for this time.
     Pause(Ticks),
     /// Copies ordinary memory to a span, block by block.
     Copy(BlockCopy),
-    /// Reads a clock and does nothing with the time.
+    /// Reads a clock and discards the time.
     Clock(Clock),
-    /// Enters the kernel, which has nothing to do.
+    /// Makes a system call that does almost nothing.
     Kernel(KernelCall),
-    /// Lends memory to a device, and takes it back.
+    /// Maps memory for DMA and unmaps it.
     MapUnmap(MapUnmap),
-    /// Launches kernels that do nothing through a runtime, and waits.
+    /// Launches empty kernels through a runtime, and waits.
     Launch(Launch),
-    /// Lets a runtime copy between a buffer of the program and one of its device.
+    /// Copies between host and device through a runtime.
     MovedByRuntime(MovedByRuntime),
-    /// Lets a runtime launch kernels that compute, and waits.
+    /// Launches compute kernels through a runtime, and waits.
     Compute(Compute),
-    /// Hands a buffer of ordinary memory to a device, or takes one over.
+    /// Hands a buffer of ordinary memory over to a device, or takes one over.
     BufferHandoff(BufferHandoff),
-    /// Loads from a line of ordinary memory that somebody else has, and waits for the bytes.
+    /// Loads from a line of ordinary memory held elsewhere, and waits for the data.
     LoadFrom(LineSource),
     /// Sends a message to the lane that receives on this channel.
     Send(Channel),
-    /// Waits for the message of the same place in the sender's body and pass.
+    /// Waits for the message with the same position in the sender's body and the same iteration.
     Receive(Channel),
-    /// Lets a device move bytes by itself.
+    /// DMA transfers by a device.
     Transfer(Transfer),
-    /// Lets a device write and read by itself.
+    /// DMA writes by a device, each followed by a DMA read.
     WriteRead(WriteRead),
-    /// Lets a device move bytes by itself, on several of its channels.
+    /// DMA transfers by a device, distributed over several channels.
     OnChannels(OnChannels),
-    /// Lets cards hand on what the first of them reads.
+    /// Data read by one card and passed from card to card.
     Relay(Relay),
-    /// Asks a driver for a device's transfers, and waits for the end of each.
+    /// DMA transfers requested through a driver, each followed by a wait for its completion.
     Dma(DmaCall),
 }
 
 impl Op {
-    /// Bytes this step moves.
+    /// Bytes moved by this operation.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         match self {
@@ -143,38 +142,29 @@ impl Op {
     }
 }
 
-/// Which way the bytes go, as the core sees it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Verb {
-    /// From the device (or memory) into a register or ordinary memory.
-    Load,
-    /// To the device (or memory).
-    Store,
-}
-
 /// Loads or stores over a span.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Stream {
     /// Load or store.
     pub verb: Verb,
-    /// By which instruction.
+    /// Instruction.
     pub access: Access,
-    /// Where.
+    /// Memory range.
     pub span: Span,
-    /// In which order.
+    /// Order of the accesses.
     pub order: Order,
-    /// A fence after every single access, as those who time reads put it there.
+    /// Fence after every access, as used to time single reads.
     pub fence_each: Option<Fence>,
 }
 
 impl Stream {
-    /// Ascending accesses over `span`, nothing between them.
+    /// Ascending accesses over `span`, without fences.
     #[must_use]
     pub const fn over(verb: Verb, access: Access, span: Span) -> Stream {
         Stream { verb, access, span, order: Order::Ascending, fence_each: None }
     }
 
-    /// Bytes moved: the span's, times how often it is gone over.
+    /// Bytes moved, counting repeated accesses.
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         match self.order {
@@ -184,19 +174,20 @@ impl Stream {
     }
 }
 
-/// In which order the accesses of a stream touch its span.
+/// Order in which the accesses of a stream touch its span.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
-    /// From the first byte to the last; a rest shorter than the width is moved with narrower accesses.
+    /// From the first byte to the last. A remainder shorter than the width is moved with narrower accesses.
     Ascending,
-    /// The whole span by one access, this often at the same address.
+    /// One access covers the whole span and is repeated at the same address.
     SameAddress {
-        /// How often.
+        /// Number of accesses.
         times: u64,
     },
-    /// In blocks of this many 64 B lines: the first access of each line of a block, then the second of each,
-    /// and so on. So many lines are being written at once. The span starts with a line and is whole blocks
-    /// long; the access is narrower than a line.
+    /// In blocks of `lines` 64 B lines: the first access of each line of a block, then the second of each, and so on.
+    ///
+    /// `lines` lines are therefore partially written at the same time. The span is line-aligned and a whole number of
+    /// blocks; the access is narrower than a line.
     ///
     /// ```
     /// use lanemark_machine::{Order, Width};
@@ -211,7 +202,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// Where in the span access number `nth` of this width lies, in bytes.
+    /// Offset in the span of access number `nth` of this width, in bytes.
     #[must_use]
     pub const fn place(self, nth: u64, width: Width) -> u64 {
         let width = width.bytes();
@@ -227,12 +218,12 @@ impl Order {
         }
     }
 
-    /// Why no machine can go over `span` by `access` in this order; `None` if it makes sense.
+    /// The reason why `access` cannot cover `span` in this order; `None` if it can.
     #[must_use]
     pub const fn nonsense(self, access: Access, span: &Span) -> Option<&'static str> {
         let Order::Interleaved { lines } = self else { return None };
         match access.width() {
-            None | Some(Width::B64) => return Some("only accesses narrower than a line leave lines open"),
+            None | Some(Width::B64) => return Some("the access must be narrower than a line"),
             Some(_) => {}
         }
         if lines == 0 || !span.len.is_multiple_of(lines.saturating_mul(LINE_BYTES)) {
@@ -245,19 +236,19 @@ impl Order {
 /// Bytes of a cache line and of a write-combining buffer.
 const LINE_BYTES: u64 = 64;
 
-/// Bytes of a device (or of the stand-in memory) under one mapping.
+/// A range of device memory (or of host memory instead) under one mapping.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
-    /// Where it starts.
+    /// Start.
     pub at: BarOffset,
     /// Length in bytes.
     pub len: u64,
-    /// The effective memory type of the mapping.
+    /// Effective memory type of the mapping.
     pub memory_type: MemoryType,
 }
 
 impl Span {
-    /// The offset just behind the last byte.
+    /// Offset of the first byte after the span.
     #[must_use]
     pub const fn end(&self) -> u64 {
         self.at.offset.saturating_add(self.len)
@@ -269,22 +260,22 @@ impl Span {
 pub struct DriverCall {
     /// Read from the device or write to it.
     pub verb: Verb,
-    /// The range that is moved in all; `memory_type` is the kernel mapping's.
+    /// The whole range; `memory_type` is that of the kernel's mapping.
     pub span: Span,
-    /// Bytes moved by one call; the span is covered by as many calls as that takes.
+    /// Bytes moved by one call; the span takes as many calls as needed.
     pub call_bytes: u64,
-    /// By which instruction width the driver copies.
+    /// Width of the driver's loads and stores.
     pub width: Width,
 }
 
-/// Copies of one block of ordinary memory to place after place of a zone, until the zone is full.
+/// Copies of one block of ordinary memory to consecutive places of a zone, until the zone is full.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BlockCopy {
-    /// By which instruction the bytes are stored.
+    /// Instruction that stores the bytes.
     pub access: Access,
-    /// Where they go; whole blocks long.
+    /// Destination: a whole number of blocks.
     pub zone: Span,
-    /// Bytes of one copy; the source is one block and stays where the copies before left it, in a cache.
+    /// Bytes of one copy. The source is one block, which previous copies have left in a cache.
     pub block_bytes: u64,
 }
 
@@ -297,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn interleaved_accesses_touch_every_place_of_the_span_once() {
+    fn interleaved_accesses_cover_the_span_exactly_once() {
         for (lines, width) in [(1, Width::B8), (3, Width::B16), (40, Width::B4), (7, Width::B32)] {
             let order = Order::Interleaved { lines };
             let count = 2 * lines * 64 / width.bytes();
@@ -309,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_interleaved_in_whole_blocks_from_a_line_on_and_by_narrow_accesses() {
+    fn interleaving_needs_aligned_whole_blocks_and_narrow_accesses() {
         let order = Order::Interleaved { lines: 3 };
         let eight = Access::NonTemporal(Width::B8);
         assert_eq!(order.nonsense(eight, &span(64, 384)), None);

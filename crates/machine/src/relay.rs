@@ -1,39 +1,40 @@
-//! What cards hand on to each other, from host memory and back.
+//! Data passed from card to card, from host memory and back.
 
 use crate::{Partner, Transfer, Verb, Window};
 
-/// Bytes that the first card reads from host memory, each card writes to the next, and the last one writes back to host memory.
+/// The first card reads data from host memory, each card writes it to the next, and the last card writes it back to
+/// host memory.
 ///
-/// What a card sends is what came to it, through its queues: no card makes bytes of its own. One card alone sends back what it
-/// read. A sample ends when the last byte is in host memory.
+/// Data passes through the FIFOs of the cards; a card sends only data that it has received. A single card writes back
+/// what it read. A sample ends when the last byte is in host memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Relay {
-    /// The cards, in the order in which the bytes pass them; each once.
+    /// The cards in the order of the data flow, each once.
     pub cards: Vec<u32>,
-    /// Which BAR of a card takes what the one before writes, and where in it.
+    /// BAR of a card that receives the data of the previous card.
     pub bar: u8,
-    /// The window that is written to in that BAR.
+    /// Window in that BAR.
     pub at_peers: Window,
     /// Bytes of one transfer.
     pub bytes: u64,
-    /// Transfers of one pass.
+    /// Transfers of one iteration.
     pub count: u64,
-    /// Where in host memory is read.
+    /// Source window in host memory.
     pub from: Window,
-    /// Where in host memory is written.
+    /// Destination window in host memory.
     pub to: Window,
-    /// Whether the last card begins to write a transfer back only when all of it has come to it.
+    /// Store-and-forward: whether the last card starts to write a transfer back only after it has received all of it.
     pub is_stored: bool,
 }
 
 impl Relay {
-    /// Bytes moved from end to end in one pass.
+    /// Bytes moved from end to end in one iteration.
     #[must_use]
     pub const fn bytes_of_pass(&self) -> u64 {
         self.bytes.saturating_mul(self.count)
     }
 
-    /// What the first card reads, then what each card writes, as transfers of their own; empty without cards.
+    /// The read of the first card, then the writes of each card, as single transfers; empty without cards.
     ///
     /// ```
     /// use lanemark_machine::{Partner, Pattern, Relay, Verb, Window};

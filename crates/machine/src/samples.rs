@@ -1,27 +1,27 @@
-//! What came out.
+//! Samples: the results of a plan.
 
 use crate::{Cause, Corrected, LinkUse, Steady};
 use lanemark_units::Ticks;
 
-/// One repetition of a plan, timed.
+/// One timed repetition of a plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Sample {
-    /// From the first timestamp to the second: all instructions were issued, stores may still be buffered.
+    /// From the first timestamp to the second: all instructions have been issued, but stores may still be buffered.
     pub issue: Ticks,
-    /// From the first timestamp until the last byte was accepted where it was meant to go.
+    /// From the first timestamp until the last byte was accepted at its destination.
     pub delivered: Ticks,
 }
 
-/// Time lane 0 spent waiting, by what it waited for.
+/// Stall time of lane 0, by cause.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wait {
-    /// What for.
+    /// The cause.
     pub cause: Cause,
-    /// How long in all samples together.
+    /// Total stall time over all samples.
     pub span: Ticks,
 }
 
-/// What crossed the link of the card, either way, while samples were taken (warm-up not counted).
+/// Traffic on the link of the card, in both directions, while samples were taken (without warm-up).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Traffic {
     /// Memory writes.
@@ -34,68 +34,69 @@ pub struct Traffic {
     pub payload_bytes: u64,
 }
 
-/// What several devices moved in one sample that began together.
+/// Data moved concurrently by several devices in one sample.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Concurrent {
-    /// From their beginning until the first of them was done: the time that all have in common.
+    /// From the common start until the first device finished: the time during which all are active.
     pub common: Ticks,
-    /// Each, in the order of the plan's lanes.
+    /// Each device, in the order of the plan's lanes.
     pub each: Vec<BytesMoved>,
 }
 
-/// What one of several devices moved.
+/// Data moved by one of several devices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct BytesMoved {
-    /// Until its last byte was at its end.
+    /// Time until its last byte arrived.
     pub delivered: Ticks,
-    /// Bytes in all.
+    /// Total bytes.
     pub bytes: u64,
-    /// Those of them in the common time.
+    /// Bytes moved while all devices were active.
     pub common_bytes: u64,
 }
 
-/// Bytes that were to arrive, and those found to have arrived.
+/// Verification of the data: bytes expected, and bytes that arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Confirmed {
-    /// Distinct bytes that one pass of the plan stores.
+    /// Distinct bytes that one iteration of the plan stores.
     pub claimed_bytes: u64,
-    /// Those of them found at the far end with the values stored last.
+    /// Those found at the destination with the value stored last.
     pub confirmed_bytes: u64,
 }
 
-/// How it is known that what a sample stored had arrived at its end.
+/// How the arrival of stored data is detected.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Delivery {
-    /// The machine sees the arrival itself, or nothing was stored.
+    /// The machine observes the arrival, or nothing was stored.
     #[default]
     Seen,
-    /// A load from where was stored came back: `delivered` has one round trip of a read inside, so that it is an upper
-    /// bound. It is not subtracted, because a part of it runs beside the last stores.
+    /// A load from the destination returned. `delivered` contains one read round trip and is therefore an upper
+    /// bound. The round trip is not subtracted, because it partly overlaps the last stores.
     ReadBack {
-        /// The median of the same load with no store before it; zero where it was not taken.
+        /// Median time of the same load without a store before it; zero if not measured.
         round_trip: Ticks,
     },
-    /// It is not known: nothing there may be loaded. `delivered` is that of `issue` and means nothing.
+    /// The arrival cannot be detected, because the destination must not be read. `delivered` equals `issue` and is
+    /// not meaningful.
     Unknown,
 }
 
-/// Samples that were taken and thrown away, because they tell of something else than the plan, by reason.
+/// Discarded samples, which were disturbed by something other than the plan, by reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Dropped {
-    /// The core was given to somebody else, or the thread to another core, while the sample ran.
+    /// The core was preempted, or the thread migrated, during the sample.
     pub context_switches: u64,
-    /// Two clocks disagree on how long the sample took: one was stepped, or a virtual machine was paused.
+    /// Two clocks disagree on the duration of the sample: one was stepped, or a virtual machine was paused.
     pub clock_steps: u64,
 }
 
 impl Dropped {
-    /// All of them.
+    /// Total of all reasons.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.context_switches.saturating_add(self.clock_steps)
     }
 
-    /// Counts one more.
+    /// Counts one discarded sample.
     pub fn add(&mut self, disturbance: Disturbance) {
         let count = match disturbance {
             Disturbance::ContextSwitch => &mut self.context_switches,
@@ -105,7 +106,7 @@ impl Dropped {
     }
 }
 
-/// Why a sample does not count.
+/// The reason for discarding a sample.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Disturbance {
     /// See [`Dropped::context_switches`].
@@ -115,7 +116,7 @@ pub enum Disturbance {
 }
 
 impl Disturbance {
-    /// The name in files.
+    /// Name in files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -125,48 +126,48 @@ impl Disturbance {
     }
 }
 
-/// What a machine fills: first made for a number of samples, then handed to
-/// [`Machine::run`](crate::Machine::run).
+/// The results of a run: created for a number of samples, filled by [`Machine::run`](crate::Machine::run).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Samples {
     wanted: usize,
-    /// The samples, in the order they were taken.
+    /// The samples in the order in which they were taken.
     pub taken: Vec<Sample>,
-    /// How many more there were that do not count; zero where time is virtual.
+    /// Number of discarded samples; zero in virtual time.
     pub dropped: Dropped,
-    /// Those, in the order they were taken, each with how many of `taken` came before it.
+    /// The discarded samples in order, each with the number of `taken` samples before it.
     pub disturbed: Vec<(usize, Sample, Disturbance)>,
-    /// The system's number of the processor on which each of both ended, in the order they were taken; empty where the machine
-    /// does not tell.
+    /// Operating system's number of the CPU on which each sample ended, kept and discarded ones in order; empty if
+    /// unknown.
     pub cpus: Vec<u32>,
-    /// What lane 0 waited for; empty where the machine cannot see it.
+    /// Stalls of lane 0; empty if not observable.
     pub waits: Vec<Wait>,
-    /// What crossed the link; `None` where the machine cannot see it.
+    /// Traffic on the link of the card; `None` if not observable.
     pub traffic: Option<Traffic>,
-    /// What each direction of each link carried that carried anything; empty where the machine cannot see it.
+    /// Utilization of each direction of each link that carried traffic; empty if not observable.
     pub links: Vec<LinkUse>,
-    /// Errors that links repaired in the samples; empty if there were none, or the machine cannot see them.
+    /// Errors corrected by links during the samples; empty if none, or not observable.
     pub corrected: Vec<Corrected>,
-    /// How long single reads of a device took, those of lane 0's transfer in the order in which they ended and at most
-    /// [`Samples::MOST_LATENCIES`] of a sample, if the transfer says how many may be under way; empty where it is not known.
+    /// Latencies of single DMA reads of lane 0's transfer, in the order of completion. At most
+    /// [`Samples::MOST_LATENCIES`] per sample. Recorded if the transfer limits its outstanding reads; empty if not
+    /// observable.
     pub latencies: Vec<Ticks>,
-    /// Whether the bytes arrived; `None` where nothing was moved that could be checked.
+    /// Whether the data arrived; `None` if nothing that can be verified was moved.
     pub confirmed: Option<Confirmed>,
-    /// What each of several devices moved in the last sample; `None` unless the plan lets several move bytes.
+    /// Data moved by each of several devices in the last sample; `None` unless several devices transfer concurrently.
     pub together: Option<Concurrent>,
-    /// What was not simulated step by step; `None` where nothing could be left out, as on a real machine.
+    /// Fast-forwarded transfers; `None` if the machine cannot fast-forward, as on real hardware.
     pub steady: Option<Steady>,
-    /// How the ends of the samples are known.
+    /// How the arrival of data is detected.
     pub delivery: Delivery,
-    /// What an empty sample takes; already subtracted from `taken`.
+    /// Duration of an empty sample, already subtracted from `taken`.
     pub timer_cost: Ticks,
-    /// What the whole run took in the machine's own time: preparing, warm-up, dropped samples and the check of the
-    /// bytes too. Zero where the machine does not tell.
+    /// Duration of the whole run on the machine's clock, including setup, warm-up, discarded samples and
+    /// verification. Zero if unknown.
     pub spent: Ticks,
 }
 
 impl Samples {
-    /// Room for `wanted` samples; at least one is taken.
+    /// An empty result with capacity for `wanted` samples; at least one is taken.
     #[must_use]
     pub fn wanted(wanted: usize) -> Samples {
         let wanted = wanted.max(1);
@@ -190,20 +191,20 @@ impl Samples {
         }
     }
 
-    /// How many samples the asker wants.
+    /// Number of requested samples.
     #[must_use]
     pub fn count_wanted(&self) -> usize {
         self.wanted
     }
 
-    /// Single latencies that a machine keeps of one sample.
+    /// Maximum number of latencies kept per sample.
     pub const MOST_LATENCIES: usize = 1 << 13;
 
-    /// Dropped samples are replaced, but no more of them than were wanted, or than this where few were.
+    /// Minimum limit of replaced samples. The limit is the number of requested samples, if that is larger.
     const LEAST_REPLACED: usize = 4;
 
-    /// Whether a machine goes on: fewer samples than wanted are taken, and not so many dropped that there would be no
-    /// end of it. Then a run returns what it has.
+    /// Whether a machine takes another sample: fewer than requested are kept, and the limit of discarded samples is
+    /// not reached. When it is reached, the run returns the samples it has.
     ///
     /// ```
     /// use lanemark_machine::{Disturbance, Sample, Samples};
@@ -219,7 +220,7 @@ impl Samples {
         self.taken.len() < self.wanted && self.taken.len() + self.disturbed.len() < most_tries
     }
 
-    /// Takes a sample, or drops and counts it if something disturbed it.
+    /// Keeps a sample, or discards and counts it if it was disturbed.
     pub fn keep(&mut self, sample: Sample, disturbance: Option<Disturbance>) {
         match disturbance {
             None => self.taken.push(sample),
@@ -230,7 +231,7 @@ impl Samples {
         }
     }
 
-    /// Forgets what was taken and keeps the room.
+    /// Clears all results but keeps the allocations.
     pub fn clear(&mut self) {
         self.taken.clear();
         self.dropped = Dropped::default();
@@ -257,7 +258,7 @@ mod tests {
     const QUIET: Option<Disturbance> = None;
     const SWITCHED: Option<Disturbance> = Some(Disturbance::ContextSwitch);
 
-    /// How many are taken if only every `n`th sample is undisturbed.
+    /// Numbers of kept and discarded samples if only every `n`th sample is undisturbed.
     fn taken(wanted: usize, n: usize) -> (usize, u64) {
         let mut samples = Samples::wanted(wanted);
         for place in 1.. {

@@ -1,61 +1,61 @@
-//! What a machine that computes did not compute step by step.
+//! Steady-state fast-forward of simulations.
 
-/// Transfers that a simulation left out, because it was where it had been before.
+/// Transfers that a simulation skipped because its state repeated.
 ///
-/// Nothing else differs: times, waits, traffic and bytes are those of a run that leaves out none.
+/// All results are identical to those of a run without fast-forward: times, stalls, traffic and bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Steady {
     /// Transfers of all devices in all samples.
     pub transfers: u64,
-    /// Those of them that were not simulated one by one.
+    /// Transfers among them that were skipped.
     pub skipped: u64,
-    /// Transfers of the first device from one state to the next equal one, the last time; 0 if none was found.
+    /// Period of the last repetition, in transfers of the first device; 0 if none was found.
     pub period: u64,
-    /// Why none was looked for or found, if that was so in any sample.
+    /// The reason why no period was searched or found, if that happened in any sample.
     pub because: Option<Unsteady>,
 }
 
-/// Why every transfer was simulated.
+/// Reason for simulating every transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unsteady {
-    /// Nobody wanted any to be left out.
+    /// Fast-forward is disabled.
     Unwanted,
-    /// There are so few that it would not pay.
+    /// Too few transfers.
     Few,
-    /// They go to places at random, or with room between them.
+    /// Random or strided addresses.
     RandomPlaces,
-    /// Links damage TLPs at random.
+    /// Random link errors.
     Errors,
-    /// Ports let TLPs pass each other at random.
+    /// Random reordering by ports.
     RandomOrdering,
-    /// Somebody watches TLPs.
+    /// TLPs are being traced.
     Watched,
-    /// What is read is written at the same time, or what is written is written by two.
+    /// Bytes are read while they are written, or written by two devices.
     SharedBytes,
-    /// Writes that may pass each other go to few places.
+    /// Reorderable writes that go to few places.
     ReorderedWrites,
-    /// They read a queue, or what changes when it is touched.
+    /// The transfers access a FIFO or registers with side effects.
     Registers,
-    /// There is nothing at the other end, or not all of it is of one piece.
+    /// The destination is not one region of storage.
     NoStorage,
-    /// The root complex splits what one card reads of another.
+    /// The root complex splits reads between cards.
     SplitReads,
-    /// A job is dealt to several channels of an engine.
+    /// A job is distributed over several channels.
     Channels,
-    /// Cards hand on what comes to them.
+    /// Cards relay data.
     Relayed,
-    /// Something is to go wrong.
+    /// Faults are injected.
     Faults,
-    /// The last-level cache answers some reads sooner than others.
+    /// Read latency depends on the last-level cache.
     Cached,
-    /// An IOMMU translates what devices ask for.
+    /// An IOMMU translates the requests.
     Translated,
-    /// No state came again as long as it was looked for.
+    /// No state repeated within the search limit.
     Irregular,
 }
 
 impl Unsteady {
-    /// Every reason.
+    /// All reasons.
     pub const ALL: [Unsteady; 17] = [
         Unsteady::Unwanted,
         Unsteady::Few,
@@ -76,33 +76,33 @@ impl Unsteady {
         Unsteady::Irregular,
     ];
 
-    /// In words, behind "because".
+    /// Explanation, to follow "because".
     #[must_use]
     pub const fn explanation(self) -> &'static str {
         match self {
-            Unsteady::Unwanted => "all were asked for",
-            Unsteady::Few => "they are few",
-            Unsteady::RandomPlaces => "they go to places at random, or with room between them",
-            Unsteady::Errors => "links damage TLPs at random",
-            Unsteady::RandomOrdering => "ports let TLPs pass each other at random",
-            Unsteady::Watched => "somebody watches TLPs",
-            Unsteady::SharedBytes => "bytes are read or written by one device while another writes them",
-            Unsteady::ReorderedWrites => "writes that may pass each other go to few places",
-            Unsteady::Registers => "they read a queue or what changes when it is touched",
-            Unsteady::NoStorage => "not all of it goes to one piece of memory",
-            Unsteady::SplitReads => "the root complex splits what one card reads of another",
-            Unsteady::Channels => "they are dealt to several channels of an engine",
-            Unsteady::Relayed => "cards hand on what comes to them",
-            Unsteady::Faults => "something is to go wrong",
-            Unsteady::Cached => "the last-level cache answers some reads sooner than others",
-            Unsteady::Translated => "an IOMMU translates what they ask for",
-            Unsteady::Irregular => "no state came again while it was looked for",
+            Unsteady::Unwanted => "fast-forward is disabled",
+            Unsteady::Few => "there are few of them",
+            Unsteady::RandomPlaces => "their addresses are random or strided",
+            Unsteady::Errors => "links corrupt TLPs at random",
+            Unsteady::RandomOrdering => "ports reorder TLPs at random",
+            Unsteady::Watched => "TLPs are being traced",
+            Unsteady::SharedBytes => "a device accesses bytes that another one writes",
+            Unsteady::ReorderedWrites => "reorderable writes go to few places",
+            Unsteady::Registers => "they access a FIFO or registers with side effects",
+            Unsteady::NoStorage => "their destination is not one region of storage",
+            Unsteady::SplitReads => "the root complex splits reads between cards",
+            Unsteady::Channels => "they are distributed over several channels",
+            Unsteady::Relayed => "cards relay data",
+            Unsteady::Faults => "faults are injected",
+            Unsteady::Cached => "read latency depends on the last-level cache",
+            Unsteady::Translated => "an IOMMU translates their addresses",
+            Unsteady::Irregular => "no state repeated within the search limit",
         }
     }
 }
 
 impl Steady {
-    /// The same of another run: what both left out, and why either left out nothing.
+    /// Adds the counts of another run. Keeps its period and reason, where it has them.
     pub fn add(&mut self, other: Steady) {
         self.transfers = self.transfers.saturating_add(other.transfers);
         self.skipped = self.skipped.saturating_add(other.skipped);

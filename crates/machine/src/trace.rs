@@ -1,33 +1,33 @@
-//! What a machine did while it ran a plan: packet by packet, wait by wait.
+//! Traces: every packet and every stall of a sample.
 
 use crate::Cause;
 use lanemark_units::Ticks;
 
-/// Everything that crossed a link, and what was waited for, in one sample.
+/// All packets on all links, and all stalls, of one sample.
 ///
-/// All times count from the first timestamp of the sample. Both lists have the order in which things happened; of a long
-/// sample they have the end, and `dropped` says how much went before.
+/// Times are relative to the first timestamp of the sample. All lists are in chronological order. Of a long sample, a
+/// trace keeps the last part; `dropped` counts the rest.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Trace {
-    /// The links, each by the name of what hangs below it.
+    /// The links, by the name of the device below each.
     pub links: Vec<String>,
-    /// TLPs by the time at which they went.
+    /// TLPs, by the time of transmission.
     pub frames: Vec<Frame>,
-    /// DLLPs by the time at which they went; none where nobody asked for them.
+    /// DLLPs, by the time of transmission; empty unless requested.
     pub dllps: Vec<Dllp>,
-    /// Waits by the time at which they were over.
+    /// Stalls, by the time at which they ended.
     pub waits: Vec<Waited>,
-    /// What there was no room for.
+    /// Counts of entries that exceeded the capacity.
     pub dropped: TraceGap,
 }
 
 impl Trace {
-    /// The most frames, and the most waits, that one has: what a viewer still shows.
+    /// Maximum number of frames, and of stalls, which viewers can still display.
     pub const MOST: usize = 1 << 16;
-    /// The most bytes of all frames together.
+    /// Maximum total bytes of all frames.
     pub const MOST_BYTES: usize = 64 << 20;
 
-    /// The same with the frames and DLLPs of one link only, and the waits.
+    /// The trace reduced to the frames and DLLPs of one link, with all stalls.
     #[must_use]
     pub fn of_link(mut self, link: usize) -> Trace {
         self.frames.retain(|frame| frame.link == link);
@@ -36,20 +36,20 @@ impl Trace {
     }
 }
 
-/// What happened and is not in a [`Trace`].
+/// Events that are missing in a [`Trace`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TraceGap {
-    /// Frames older than those it has.
+    /// Frames older than the recorded ones.
     pub frames: u64,
-    /// DLLPs older than those it has.
+    /// DLLPs older than the recorded ones.
     pub dllps: u64,
-    /// Waits older than those it has.
+    /// Stalls older than the recorded ones.
     pub waits: u64,
-    /// Frames that no legal TLP stands for: a mistake of the machine.
+    /// Frames that do not form a legal TLP, which is a defect of the machine.
     pub illegal: u64,
 }
 
-/// Which way on a link.
+/// Direction on a link.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Direction {
     /// Away from the root.
@@ -59,7 +59,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// One word, as people say it.
+    /// Short name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -69,67 +69,67 @@ impl Direction {
     }
 }
 
-/// One TLP on one link. What crosses three links is three frames.
+/// One TLP on one link. A TLP that crosses three links gives three frames.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Frame {
-    /// Which of [`Trace::links`].
+    /// Index into [`Trace::links`].
     pub link: usize,
-    /// Which way.
+    /// Direction.
     pub direction: Direction,
-    /// The number of the request that it is, or that it answers; the same on every link.
+    /// Number of the request, shared by its completions, the same on every link.
     pub request: u64,
-    /// When it was ready to go; what it waited for until it went is in `because`.
+    /// Time at which it was ready for transmission; `because` explains a later start.
     pub ready: Ticks,
-    /// When its first symbol went.
+    /// Start of transmission of its first symbol.
     pub starts: Ticks,
-    /// When its last symbol had gone.
+    /// End of transmission of its last symbol.
     pub ends: Ticks,
-    /// When all of it was checked at the other end.
+    /// Time at which the receiver has checked it.
     pub arrives: Ticks,
-    /// What it had waited for last, if it had.
+    /// The last stall before its transmission, if any.
     pub because: Option<Cause>,
-    /// Whether it came damaged: the receiver dropped it, and it goes again.
+    /// Whether it was corrupted: the receiver dropped it, and it is replayed.
     pub is_damaged: bool,
-    /// Header and payload as on the link, without framing, sequence number and LCRC. Bytes that are not enabled are 0.
+    /// Header and payload without framing, sequence number and LCRC. Bytes that are not enabled are 0.
     pub tlp: Vec<u8>,
 }
 
 /// One DLLP on one link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Dllp {
-    /// Which of [`Trace::links`].
+    /// Index into [`Trace::links`].
     pub link: usize,
-    /// Which way; what it answers went the other way.
+    /// Direction, opposite to that of the TLPs it acknowledges or grants credits for.
     pub direction: Direction,
-    /// What it is.
+    /// Kind.
     pub kind: DllpKind,
-    /// When its first symbol went.
+    /// Start of transmission of its first symbol.
     pub starts: Ticks,
-    /// When its last symbol had gone.
+    /// End of transmission of its last symbol.
     pub ends: Ticks,
-    /// When it does something at the other end.
+    /// Time at which it takes effect at the receiver.
     pub arrives: Ticks,
 }
 
-/// What a DLLP is.
+/// Kind of a DLLP.
 ///
 /// Source: PCI Express Base Specification, "Data Link Layer Packet Rules".
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum DllpKind {
-    /// TLPs up to some number came well.
+    /// Acknowledges TLPs up to a sequence number.
     Ack,
-    /// One came damaged.
+    /// Requests a replay of a corrupted TLP.
     Nak,
-    /// Credits of posted requests.
+    /// Returns credits of posted requests.
     UpdateFcPosted,
-    /// Credits of non-posted requests.
+    /// Returns credits of non-posted requests.
     UpdateFcNonPosted,
-    /// Credits of completions.
+    /// Returns credits of completions.
     UpdateFcCompletion,
 }
 
 impl DllpKind {
-    /// The specification's name.
+    /// Name in the specification.
     ///
     /// ```
     /// assert_eq!(lanemark_machine::DllpKind::UpdateFcCompletion.name(), "UpdateFC-Cpl");
@@ -146,20 +146,20 @@ impl DllpKind {
     }
 }
 
-/// Somebody waited.
+/// One stall.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Waited {
-    /// Who.
+    /// The stalled core or engine.
     pub who: StallSite,
-    /// Since when.
+    /// Start.
     pub from: Ticks,
-    /// Until when.
+    /// End.
     pub until: Ticks,
-    /// What became ready last.
+    /// The constraint that was satisfied last.
     pub cause: Cause,
 }
 
-/// Who can wait.
+/// A core or engine that can stall.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum StallSite {
     /// A core, counted from 0.

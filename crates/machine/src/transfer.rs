@@ -1,105 +1,116 @@
-//! What a device moves by itself.
+//! DMA transfers that a device makes without a driver.
 
-use crate::Verb;
+use crate::{Flow, Peer, Verb};
 
-/// Transfers by a device's own DMA engine, one after the other or several at once.
+/// Transfers by a device's DMA engine, in sequence or several concurrently.
 ///
-/// The device is told once what to do and keeps the time itself: a sample begins when its engine does, its *issue*
-/// time ends with the last request, its *delivered* time with the last byte at its end.
+/// The engine is started once, and the device takes the times. A sample begins when the engine starts. Its *issue*
+/// time ends with the last request, its *delivered* time with the arrival of the last byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transfer {
-    /// Which card, counted from 0.
+    /// Card, counted from 0.
     pub card: u32,
-    /// As the card sees it: a load reads what is at the other end, a store writes it.
+    /// Direction as seen by the card: `Load` reads from the partner, `Store` writes to it.
     pub verb: Verb,
-    /// What is at the other end.
+    /// The other end.
     pub partner: Partner,
     /// Bytes of one transfer.
     pub bytes: u64,
-    /// Transfers of one pass.
+    /// Transfers of one iteration.
     pub count: u64,
-    /// Where they go, one after the other.
+    /// Addresses of the transfers.
     pub window: Window,
-    /// Transfers that may be under way at once; reads only, for a write is done when it has left, unless a read
-    /// [follows](WriteRead) it.
+    /// Maximum number of outstanding transfers. Applies to reads, and to writes followed by a read ([`WriteRead`]); a
+    /// plain write is complete when it has been sent.
     pub outstanding: Option<u32>,
 }
 
 impl Transfer {
-    /// Bytes moved in one pass.
+    /// Bytes moved in one iteration.
     #[must_use]
     pub const fn bytes_of_pass(&self) -> u64 {
         self.bytes.saturating_mul(self.count)
     }
 }
 
-/// Writes by a device's own DMA engine, each followed by a read of as many bytes.
+/// Writes by a device's DMA engine, each followed by a read of the same length.
 ///
-/// Nothing passes a posted write, so what is read from where was written is what was written. As many pairs are under way as
-/// the write's [`outstanding`](Transfer::outstanding) says.
+/// A read does not pass an earlier posted write, so that it returns the data written if it goes to the same address.
+/// [`Transfer::outstanding`] of `write` limits the number of outstanding pairs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WriteRead {
     /// The writes, to host memory.
     pub write: Transfer,
-    /// Where is read.
+    /// Window of the reads.
     pub read: Window,
-    /// Whether requests of a write and of its read take turns, as many bytes each way, instead of the read's following all of
-    /// the write's.
+    /// Whether the requests of a write and of its read alternate. If not, the requests of the read follow those of
+    /// the write.
     pub is_mixed: bool,
 }
 
 impl WriteRead {
-    /// The reads, as transfers of their own.
+    /// The reads as transfers.
     #[must_use]
     pub const fn read(&self) -> Transfer {
         Transfer { verb: Verb::Load, window: self.read, ..self.write }
     }
 
-    /// Bytes moved in one pass, both ways.
+    /// Bytes moved in one iteration, in both directions.
     #[must_use]
     pub const fn bytes_of_pass(&self) -> u64 {
         self.write.bytes_of_pass().saturating_mul(2)
     }
 }
 
-/// The other end of a device's transfers.
+/// The other end of DMA transfers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Partner {
-    /// Host memory that was lent to it.
+    /// Host memory mapped for the device.
     Host,
-    /// The BAR of this index of another card.
+    /// A BAR of another card.
     Peer {
-        /// Which card, counted from 0.
+        /// Card, counted from 0.
         card: u32,
-        /// Which BAR.
+        /// Index of the BAR.
         bar: u8,
     },
 }
 
-/// Bytes at the other end, and in which order they are touched.
+impl Partner {
+    /// The other end of a flow; a card by the BAR its storage is in.
+    #[must_use]
+    pub const fn of(flow: Flow, bar: u8) -> Partner {
+        match flow.peer {
+            Peer::Host => Partner::Host,
+            Peer::Card(card) => Partner::Peer { card, bar },
+        }
+    }
+}
+
+/// Address range at the other end, and the order of accesses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Window {
-    /// From its start on.
+    /// Start offset.
     pub offset: u64,
-    /// Its length: transfers that do not fit behind the last one begin at its start again.
+    /// Length; after the last transfer that fits, addresses start over.
     pub len: u64,
-    /// In which order.
+    /// Order of the accesses.
     pub pattern: Pattern,
 }
 
-/// In which order places of a window are touched.
+/// Order in which places of a window are accessed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pattern {
-    /// One behind the other.
+    /// Ascending, without gaps.
     Sequential,
-    /// Anywhere, as far apart as one transfer is long: the same places in every run.
+    /// Random multiples of the transfer length (fixed seed, the same in every run).
     Random,
-    /// One behind the other, so many bytes from the start of one to that of the next; no fewer than it is long.
+    /// Ascending, with this many bytes from the start of one transfer to the next; at least the transfer length.
     Strided(u64),
 }
 
 impl Window {
-    /// Where in the window transfer number `nth` of `bytes` bytes begins, from `offset` on.
+    /// Offset of transfer number `nth` of `bytes` bytes.
     ///
     /// ```
     /// use lanemark_machine::{Pattern, Window};
@@ -117,7 +128,7 @@ impl Window {
         self.offset + place * self.step(bytes)
     }
 
-    /// How many transfers of `bytes` bytes it has places for; one at the least.
+    /// Number of transfers of `bytes` bytes that fit; at least one.
     ///
     /// ```
     /// use lanemark_machine::{Pattern, Window};
@@ -132,7 +143,7 @@ impl Window {
         }
     }
 
-    /// From the start of one place to that of the next.
+    /// Distance between the starts of two places.
     #[must_use]
     pub const fn step(&self, bytes: u64) -> u64 {
         match self.pattern {
@@ -142,7 +153,7 @@ impl Window {
     }
 }
 
-/// `SplitMix64`: neighbours in, strangers out.
+/// `SplitMix64`: maps consecutive numbers to pseudo-random ones.
 const fn mixed(nth: u64) -> u64 {
     let a = nth.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let b = (a ^ (a >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -155,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn random_places_are_whole_transfers_inside_the_window_and_all_of_them_are_met() {
+    fn random_offsets_are_aligned_within_the_window_and_cover_it() {
         let window = Window { offset: 4096, len: 640, pattern: Pattern::Random };
         let mut met = [false; 10];
         for nth in 0..200 {
@@ -164,11 +175,11 @@ mod tests {
             met[(place / 64) as usize] = true;
         }
         assert!(met.iter().all(|met| *met));
-        assert_ne!(window.place(0, 64) + 64, window.place(1, 64), "neighbours do not follow each other");
+        assert_ne!(window.place(0, 64) + 64, window.place(1, 64), "consecutive transfers are not adjacent");
     }
 
     #[test]
-    fn a_window_too_small_for_a_transfer_has_one_place() {
+    fn a_window_smaller_than_a_transfer_has_one_place() {
         let window = Window { offset: 7, len: 10, pattern: Pattern::Sequential };
         assert_eq!((window.places(11), window.place(5, 11), window.places(0)), (1, 7, 1));
     }

@@ -1,8 +1,8 @@
-//! Several lower bounds of one time: the largest is the answer, the next says how clear it is.
+//! The largest of several lower bounds of a time, and its lead over the next one.
 
 use crate::predict::Bound;
 
-/// The largest of some terms and the runner-up.
+/// The largest of several terms, and the second largest.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Largest {
     pub(crate) bound: Bound,
@@ -11,12 +11,12 @@ pub(crate) struct Largest {
 }
 
 impl Largest {
-    /// Of terms in nanoseconds; the first wins a tie.
+    /// The largest of these terms, in nanoseconds; the first wins a tie.
     pub(crate) fn of(terms: impl IntoIterator<Item = (Bound, f64)>) -> Largest {
         let none = Largest { bound: Bound::Issue, ns: 0.0, next_ns: 0.0 };
         terms.into_iter().fold(none, |most, (bound, ns)| {
             if ns > most.ns {
-                // Two terms of one bound do not compete.
+                // Two terms of the same bound do not compete.
                 let next_ns = if bound == most.bound { most.next_ns } else { most.ns };
                 Largest { bound, ns, next_ns }
             } else {
@@ -26,28 +26,28 @@ impl Largest {
         })
     }
 
-    /// One time with a known lead.
+    /// A time with a known lead.
     pub(crate) fn leading(bound: Bound, ns: f64, lead: f64) -> Largest {
         Largest { bound, ns, next_ns: if lead.is_finite() { ns / lead } else { 0.0 } }
     }
 
-    /// With no larger a lead than `part`, of which this is made.
+    /// Limits the lead to that of `part`, which is a part of this time.
     pub(crate) fn no_clearer_than(self, part: &Largest) -> Largest {
         let share = if part.lead().is_finite() { self.ns / part.lead() } else { 0.0 };
         Largest { next_ns: self.next_ns.max(share), ..self }
     }
 
-    /// With no larger a lead than over `ns`, which something may take.
+    /// Limits the lead to that over `ns`, the time of another possible bound.
     pub(crate) fn beside(self, ns: f64) -> Largest {
         Largest { next_ns: self.next_ns.max(ns.min(self.ns)), ..self }
     }
 
-    /// Without a lead: something that no term tells of may be as large.
+    /// Removes the lead, because an effect without a term may be as large.
     pub(crate) fn blurred(self) -> Largest {
         Largest { next_ns: self.ns, ..self }
     }
 
-    /// With the lead that is left without `ns` of it.
+    /// The lead that remains when `ns` is excluded from the time.
     pub(crate) fn without(self, ns: f64) -> Largest {
         let left = self.ns - ns;
         if left > 0.0 {
@@ -57,31 +57,31 @@ impl Largest {
         }
     }
 
-    /// The larger of both, and the other as its runner-up.
+    /// The larger of both, with the other as the second largest.
     pub(crate) fn or(self, other: Largest) -> Largest {
         let (most, less) = if other.ns > self.ns { (other, self) } else { (self, other) };
         Largest { next_ns: most.next_ns.max(less.ns), ..most }
     }
 
-    /// The same of what is in some other terms too: two of one bound do not compete.
+    /// As [`or`](Largest::or), if terms of both have common parts: two of the same bound do not compete.
     pub(crate) fn or_again(self, other: Largest) -> Largest {
         let (most, less) = if other.ns > self.ns { (other, self) } else { (self, other) };
         let next_ns = if most.bound == less.bound { less.next_ns } else { less.ns };
         Largest { next_ns: most.next_ns.max(next_ns), ..most }
     }
 
-    /// One behind the other: the bound of the longer of both.
+    /// The sum of two consecutive times, with the bound of the longer one.
     pub(crate) fn then(self, other: &Largest) -> Largest {
         let bound = if other.ns > self.ns { other.bound } else { self.bound };
         Largest { bound, ns: self.ns + other.ns, next_ns: self.next_ns + other.next_ns }
     }
 
-    /// The same `times` over, with `more` each time.
+    /// `times` repetitions, with `more` added to each.
     pub(crate) fn times(&self, times: f64, more: f64) -> Largest {
         Largest { ns: times * (self.ns + more), next_ns: times * (self.next_ns + more), ..*self }
     }
 
-    /// How many times the runner-up the largest is: 1 where two bounds are equal.
+    /// Ratio of the largest term to the second largest; 1 if both are equal.
     pub(crate) fn lead(&self) -> f64 {
         if self.next_ns > 0.0 { self.ns / self.next_ns } else { f64::INFINITY }
     }
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lead_is_over_the_largest_other_bound() {
+    fn the_lead_is_relative_to_the_largest_term_of_another_bound() {
         let largest =
             Largest::of([(Bound::Link, 10.0), (Bound::Device, 20.0), (Bound::Device, 15.0), (Bound::Issue, 5.0)]);
         assert_eq!((largest.bound, largest.ns, largest.lead()), (Bound::Device, 20.0, 2.0));

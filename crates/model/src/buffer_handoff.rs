@@ -1,29 +1,30 @@
-//! What a core pays for a buffer that it shares with a device.
+//! Cost for a core of a buffer shared with a device.
 //!
-//! Each way is a few sweeps over the buffer, one behind the other. In a sweep, lines start every so often and hold one of so
-//! many buffers each for as long; see [`Sweep`]. So what comes out is exact, for a buffer that was shared before.
+//! Each method is a sequence of sweeps over the buffer. In a sweep, lines start at a fixed interval, and each
+//! occupies one of a few buffers for a fixed time; see [`Sweep`]. The result is exact for a buffer that was shared
+//! before.
 
 use crate::costs::whole_ticks;
 use crate::predict::{Bound, Prediction};
 use lanemark_machine::{BufferHandoff, Discipline, Flush, Verb};
 use lanemark_platform::{FlushLine, Platform};
 
-/// Loads or stores of a line.
+/// Loads or stores per line.
 const A_LINE: f64 = (BufferHandoff::LINE_BYTES / BufferHandoff::WIDTH_BYTES) as f64;
 
-/// Some things done one after the other, each of which holds one of a few buffers.
+/// Steps in sequence, each of which occupies one of a few buffers.
 struct Sweep {
     count: u64,
     buffers: u64,
-    /// From the start of one to that of the next, at the least.
+    /// Minimum time between the starts of two steps.
     step: f64,
-    /// How long each holds its buffer.
+    /// Time for which a step occupies its buffer.
     hold: f64,
 }
 
 impl Sweep {
-    /// When the last one starts: all buffers are taken by steps, and then come free by turns as they were taken, unless
-    /// the first is free again before the last is taken.
+    /// Start of the last step. Steps take all buffers first, which then become free in the same order, unless the
+    /// first is free again before the last is taken.
     fn last(&self) -> f64 {
         let before = self.count.saturating_sub(1);
         if self.hold <= self.buffers as f64 * self.step {
@@ -32,13 +33,13 @@ impl Sweep {
         (before / self.buffers) as f64 * self.hold + (before % self.buffers) as f64 * self.step
     }
 
-    /// When the last one has let go of its buffer, and the core has gone on.
+    /// Time at which the last buffer is free and the core has continued.
     fn end(&self) -> f64 {
         self.last() + self.step.max(self.hold)
     }
 }
 
-/// What the sweeps take, and which of them binds most.
+/// Total time of the sweeps, and the largest bound.
 struct Sum {
     ns: f64,
     largest: (Bound, f64),
@@ -53,8 +54,8 @@ impl Sum {
     }
 }
 
-/// Of one pass after the other. `None` where a platform knows nothing of it or flushes otherwise, or where the first pass would
-/// find other lines than the next.
+/// Predicts successive iterations. `None` if the platform has no data for this method or another flush instruction,
+/// or if the first iteration would find other cache states than the next.
 pub(crate) fn predict(
     platform: &Platform,
     handover: &BufferHandoff,
@@ -77,11 +78,11 @@ pub(crate) fn predict(
     }
     let sum = Terms::new(platform)?.of(handover);
     let ns = sum.ns * passes as f64;
-    let holds_for = "a core whose caches hold the buffer, shared before, memory to itself";
+    let holds_for = "one core, a buffer already shared and cached, idle memory";
     Some(Prediction { issue_ns: ns, delivered_ns: ns, bound: sum.largest.0, lead: f64::INFINITY, holds_for })
 }
 
-/// A platform's numbers, in nanoseconds.
+/// Parameters of a platform, in nanoseconds.
 struct Terms {
     cycle: f64,
     store: f64,
@@ -117,7 +118,7 @@ impl Terms {
         })
     }
 
-    /// One pass.
+    /// Time of one iteration.
     fn of(&self, handover: &BufferHandoff) -> Sum {
         let mut sum = Sum { ns: 0.0, largest: (Bound::Issue, 0.0) };
         match handover.verb {
@@ -128,7 +129,7 @@ impl Terms {
         sum
     }
 
-    /// To a device.
+    /// Time of an iteration to the device.
     fn out(&self, handover: &BufferHandoff, sum: &mut Sum) {
         let count = handover.lines();
         let lines = count as f64;
@@ -139,7 +140,7 @@ impl Terms {
                 if flush.keeps() {
                     sum.add(Bound::Issue, written);
                 } else {
-                    // What the flush before took away comes back first.
+                    // Lines that were invalidated by the previous flush are fetched first.
                     let step = A_LINE * self.store;
                     let fills = Sweep { count, buffers: self.fills, step, hold: self.read };
                     sum.add(if fills.end() > written { Bound::Buffers } else { Bound::Issue }, fills.end());
@@ -148,7 +149,7 @@ impl Terms {
             }
             Discipline::Uncached => sum.add(Bound::StrongOrder, A_LINE * lines * self.write.max(self.cycle)),
             Discipline::Combining | Discipline::Streaming => {
-                // A buffer leaves with its last store.
+                // A buffer is evicted by its last store.
                 let hold = (A_LINE - 1.0) * self.store + self.write;
                 let left = Sweep { count, buffers: self.combining, step: A_LINE * self.store, hold };
                 sum.add(if left.end() > written { Bound::Buffers } else { Bound::Issue }, left.end());
@@ -161,7 +162,7 @@ impl Terms {
             Discipline::BouncedCombining => {
                 sum.add(Bound::Issue, written);
                 let pair = 2.0 * self.cycle;
-                // From the first store of a line to its last, which waits for what it copies.
+                // From the first store of a line to its last, which waits for the data it copies.
                 let open = (A_LINE - 1.0) * pair + (self.cached_load - self.cycle).max(0.0);
                 let copied = Sweep { count, buffers: self.combining, step: A_LINE * pair, hold: open + self.write };
                 let end = self.cycle + copied.last() + copied.hold.max(copied.step - self.cycle);
@@ -170,14 +171,14 @@ impl Terms {
         }
     }
 
-    /// From a device.
+    /// Time of an iteration from the device.
     fn into(&self, handover: &BufferHandoff, sum: &mut Sum) {
         let count = handover.lines();
         let lines = count as f64;
         match handover.discipline {
             Discipline::Coherent => self.missed(count, sum),
             Discipline::Flushed(_) => {
-                // Before the transfer, and behind it.
+                // Once before the transfer and once after it.
                 for _ in 0..2 {
                     sum.add(Bound::Flush, self.flushed(count, self.purge));
                     sum.add(Bound::Fence, self.fence);
@@ -193,7 +194,7 @@ impl Terms {
             Discipline::Bounced => {
                 let pair = 2.0 * self.cycle;
                 let fills = Sweep { count, buffers: self.fills, step: A_LINE * pair, hold: self.read };
-                // What the last load finds in the cache may come later than its line did.
+                // Data that the last load finds in the cache may arrive after its line.
                 let last_hit = (A_LINE - 1.0) * pair + self.cached_load;
                 sum.add(Bound::Buffers, fills.last() + fills.hold.max(fills.step).max(last_hit));
                 self.hit(lines, sum);
@@ -207,19 +208,19 @@ impl Terms {
         }
     }
 
-    /// So many lines flushed.
+    /// A sweep that flushes `count` lines.
     fn flushed(&self, count: u64, each: f64) -> f64 {
         Sweep { count, buffers: self.flushes, step: self.cycle, hold: each }.end()
     }
 
-    /// So many lines read that no cache has.
+    /// A sweep that reads `count` uncached lines.
     fn missed(&self, count: u64, sum: &mut Sum) {
         let fills = Sweep { count, buffers: self.fills, step: A_LINE * self.cycle, hold: self.read };
         let last_hit = (A_LINE - 1.0) * self.cycle + self.cached_load;
         sum.add(Bound::Buffers, fills.last() + fills.hold.max(fills.step).max(last_hit));
     }
 
-    /// So many lines read that a cache has.
+    /// A sweep that reads `count` cached lines.
     fn hit(&self, lines: f64, sum: &mut Sum) {
         sum.add(Bound::Issue, (A_LINE * lines - 1.0) * self.cycle + self.cycle.max(self.cached_load));
     }
@@ -229,7 +230,7 @@ impl Terms {
 mod tests {
     use super::*;
 
-    /// One after the other, each when a buffer is free and the step is over.
+    /// Reference for the test: steps in sequence, each when a buffer is free and the interval has passed.
     fn walked(sweep: &Sweep) -> f64 {
         let mut starts: Vec<f64> = Vec::new();
         for nth in 0..sweep.count as usize {
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_a_sweep_starts_when_it_would_if_all_were_walked_through() {
+    fn the_closed_form_of_a_sweep_matches_stepping_through_it() {
         for count in [1, 2, 3, 7, 8, 9, 64, 65] {
             for buffers in [1, 2, 3, 8, 100] {
                 for (step, hold) in [(1.0, 0.0), (1.0, 8.0), (1.0, 8.5), (2.0, 50.0), (3.0, 1.0)] {

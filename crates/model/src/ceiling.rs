@@ -1,4 +1,4 @@
-//! The ceiling of a transfer: what the link allows, whatever the core does.
+//! Ceilings of transfers: limits that no transfer exceeds.
 
 use crate::costs::Costs;
 use lanemark_machine::{Partner, Pattern, Relay, Transfer, Verb, Window};
@@ -6,12 +6,12 @@ use lanemark_platform::Platform;
 use lanemark_units::Rate;
 use lanemark_wire::{Generation, Lanes, tlp_ticks, tlp_wire_bytes};
 
-/// A computed limit and how it was computed.
+/// A computed limit and its derivation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ceiling {
     /// Payload bytes per second that no transfer of this size exceeds.
     pub rate: Rate,
-    /// Which numbers it was computed from.
+    /// The parameters that determine it.
     pub because: String,
 }
 

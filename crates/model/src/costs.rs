@@ -1,4 +1,4 @@
-//! What one step costs on a platform: the terms all formulas are made of, in nanoseconds.
+//! Costs of single steps on a platform, in nanoseconds: the terms of all formulas.
 
 use crate::bounds::Largest;
 use crate::path::Path;
@@ -9,7 +9,7 @@ use lanemark_platform::{Platform, Region};
 use lanemark_units::{MemoryType, Ticks};
 use lanemark_wire::{Generation, Lanes, Mps, ack_latency_limit, tlp_ticks, tlp_wire_bytes};
 
-/// The terms for one region of one platform.
+/// Cost terms for one region of a platform.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Costs<'a> {
     pub(crate) platform: &'a Platform,
@@ -17,9 +17,9 @@ pub(crate) struct Costs<'a> {
     generation: Generation,
     lanes: Lanes,
     request_header_dw: u8,
-    /// One cycle of the core, in whole ticks as time is everywhere.
+    /// One core cycle, in whole ticks as in the simulator.
     pub(crate) cycle: f64,
-    /// From a core to the root complex and back.
+    /// Round trip between a core and the root complex.
     pub(crate) round_trip: f64,
     one_way: f64,
     ingress: f64,
@@ -48,11 +48,11 @@ impl<'a> Costs<'a> {
         })
     }
 
-    /// Time of a TLP with this payload on the link; requests from 4 GiB on have 4 DW headers.
+    /// Time of a TLP with this payload on the link; requests to addresses from 4 GiB have 4 DW headers.
     pub(crate) fn serialise(&self, verb: Verb, payload_bytes: u64) -> f64 {
         let header = match verb {
             Verb::Store => self.request_header_dw,
-            // A completion: 3 DW.
+            // Completions have 3 DW headers.
             Verb::Load => 3,
         };
         let wire = tlp_wire_bytes(self.generation, header, payload_bytes as u32, false);
@@ -65,7 +65,7 @@ impl<'a> Costs<'a> {
         tlp_ticks(self.generation, self.lanes, wire).as_ns()
     }
 
-    /// What links and switches between the root and the card's own link add to a packet, when nothing else is on them.
+    /// Extra latency of a packet on the links and switches between root and the card's own link, when idle.
     fn switches(&self, path: fn(&Platform, u32) -> Option<Path>, header_dw: u8, payload_bytes: u64) -> f64 {
         if self.platform.switches.is_empty() {
             return 0.0;
@@ -76,12 +76,12 @@ impl<'a> Costs<'a> {
         (all - own_link).max(0.0)
     }
 
-    /// Time the region needs for an aligned access of this many bytes; what travels are whole DWs.
+    /// Time for an aligned access of this many bytes at the region, in whole DWs.
     pub(crate) fn beats(&self, bytes: u64) -> f64 {
         bytes.next_multiple_of(4).div_ceil(u64::from(self.region.beat_bytes.value)) as f64 * self.beat
     }
 
-    /// From a read leaving a core to its data being there.
+    /// From a read leaving a core until its data has arrived.
     pub(crate) fn read_round_trip(&self, bytes: u64) -> f64 {
         self.round_trip
             + self.serialise_read()
@@ -96,7 +96,7 @@ impl<'a> Costs<'a> {
             + self.switches(Path::up, 3, bytes)
     }
 
-    /// Reads of these sizes, as those of their mean, the core sending them `step` apart.
+    /// Reads of these sizes, approximated by their mean, issued by the core every `step`.
     pub(crate) fn reads(&self, step: f64, sizes: impl Iterator<Item = u64>) -> Reads {
         let (mut count, mut one, mut completion, mut device) = (0.0, 0.0, 0.0, 0.0);
         for bytes in sizes {
@@ -126,12 +126,12 @@ impl<'a> Costs<'a> {
         tlp_ticks(self.generation, self.lanes, u32::from(self.generation.rate().dllp_bytes)).as_ns()
     }
 
-    /// What a fence costs with nothing to wait for.
+    /// Cost of a fence with nothing to wait for.
     pub(crate) fn fence(&self, fence: Fence) -> f64 {
         fence_alone(self.platform, fence)
     }
 
-    /// Time from one store instruction to the next at the front end.
+    /// Time between two store instructions at the front end.
     pub(crate) fn pace(&self, access: Access) -> f64 {
         match access {
             Access::Plain(Width::B1 | Width::B2 | Width::B4 | Width::B8) => {
@@ -141,10 +141,10 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// The instructions that one pass over `len` bytes takes.
+    /// Number of instructions of one iteration over `len` bytes.
     pub(crate) fn instructions(&self, access: Access, kind: MemoryType, len: u64) -> Pieces {
         let core = &self.platform.core;
-        // Fast strings move whole vectors to WC memory only. Source: as in the platform's `memcpy`.
+        // Fast-string operation moves whole vectors to WC memory only. Source: as in `memcpy.rs` of the platform.
         let string = || match kind {
             MemoryType::Wc | MemoryType::Wb => Pieces::of(len, u64::from(core.vector_bytes.value)),
             _ => Pieces::of(len, 1),
@@ -159,7 +159,7 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// The way of writes of these sizes from the root complex to the region, as that of their mean.
+    /// Path of writes of these sizes, approximated by their mean, from the root complex to the region.
     pub(crate) fn writes(&self, sizes: impl Iterator<Item = u64>) -> Writes {
         let link = &self.platform.link;
         let (mut count, mut serialise, mut device, mut data, mut switches) = (0.0, 0.0, 0.0, 0.0, 0.0);
@@ -185,7 +185,7 @@ impl<'a> Costs<'a> {
     }
 }
 
-/// What a fence costs with nothing to wait for.
+/// Cost of a fence with nothing to wait for.
 pub(crate) fn fence_alone(platform: &Platform, fence: Fence) -> f64 {
     let core = &platform.core;
     let cost = match fence {
@@ -202,35 +202,34 @@ pub(crate) fn whole_ticks(ns: f64) -> f64 {
     Ticks::from_ns(ns).map_or(ns, Ticks::as_ns)
 }
 
-/// Reads of equal size, one behind the other.
+/// Reads of equal size, in sequence.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reads {
-    /// From one to the next as the core sends them.
+    /// Interval at which the core issues them.
     step: f64,
-    /// There and back, of one by itself.
+    /// Round trip of a single read.
     pub(crate) one: f64,
     request: f64,
     completion: f64,
     device: f64,
     credits: u64,
     credit_loop: f64,
-    /// Time on the link of what acknowledges one and returns its credits.
+    /// Link time of the DLLPs that acknowledge one packet and return its credits.
     dllps: f64,
-    /// How long those are gathered at the most while completions leave no gap.
+    /// Maximum time for which those DLLPs are delayed while completions leave no gap.
     gathered: f64,
 }
 
 impl Reads {
-    /// Time from the first to the one `behind` places behind it, where something on the way takes them one by
-    /// one: the core, the link (one way or the other), credits (once round the loop for each full set), the
-    /// region.
+    /// Time between a read and the one `behind` positions later, limited by the slowest stage: the core, the link (in
+    /// either direction), credits (one round trip per full set), or the region.
     fn apart(&self, behind: u64, together: u64) -> [(Bound, f64); 4] {
         let (rounds, rest) = (behind / self.credits, behind % self.credits);
         let each = self.request.max(self.step).max(self.completion).max(self.device);
         let by_credits = rounds as f64 * self.credit_loop + rest as f64 * each;
-        // Where completions leave no gap, those DLLPs go between them that can wait no longer: after what they are
-        // gathered for, the end of a completion, and the coming of the next request. With the last requests there is
-        // nothing more to tell of.
+        // If completions leave no gap, the DLLPs whose delay expires are sent between them. That time includes the
+        // delay limit, the end of a completion, and the arrival of the next request. After the last requests there
+        // are no more DLLPs.
         let told_of = behind.saturating_sub(together) as f64 * self.completion;
         let gaps = (told_of / (self.gathered + 2.0 * self.completion + self.dllps)).floor();
         let behind = behind as f64;
@@ -243,7 +242,7 @@ impl Reads {
         ]
     }
 
-    /// Until the last of `reads` is back, if at most `together` are under way.
+    /// Time until the last of `reads` has returned, with at most `together` outstanding.
     pub(crate) fn back(&self, reads: u64, together: u64) -> Largest {
         let (rounds, rest) = ((reads - 1) / together, (reads - 1) % together);
         let first_round = self.apart(rest, together).iter().fold(0.0_f64, |most, term| most.max(term.1));
@@ -251,13 +250,13 @@ impl Reads {
         let trips = (Bound::ReadRoundTrip, trips);
         let terms = [trips].into_iter().chain(self.apart(reads - 1, together));
         let largest = Largest::of(terms.map(|(bound, ns)| (bound, ns + self.one)));
-        // DLLPs that go while the link is free may be in the way of a completion, and nothing here tells of which.
+        // A DLLP sent on an idle link may delay a completion; no term models that.
         let in_the_way = if together > 1 { (reads - 1) as f64 * self.dllps } else { 0.0 };
         if largest.ns > 100.0 * in_the_way { largest } else { largest.blurred() }
     }
 }
 
-/// Writes of equal size on their way from the root complex to the region, one behind the other.
+/// Writes of equal size in sequence, from the root complex to the region.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Writes {
     pub(crate) half_round_trip: f64,
@@ -265,26 +264,26 @@ pub(crate) struct Writes {
     serialise: f64,
     device: f64,
     credits: u64,
-    /// From the last byte accepted to its credits at the sender.
+    /// From the acceptance of the last byte until its credits have returned to the sender.
     credit_back: f64,
-    /// From the first bit sent on the card's own link to the last byte accepted, of one by itself.
+    /// From the first bit on the card's own link until the last byte is accepted, for a single write.
     one: f64,
-    /// What links and switches before that add.
+    /// Extra latency of the links and switches before that.
     switches: f64,
 }
 
 impl Writes {
-    /// From leaving a core to accepted, of one by itself.
+    /// From leaving a core until accepted, for a single write.
     pub(crate) fn unloaded(&self) -> f64 {
         self.half_round_trip + self.switches + self.one
     }
 
-    /// From the first of them leaving the root complex until the one `behind` places behind it can leave:
+    /// Time between the first write and the one `behind` positions later, at the exit of the root complex:
     ///
     /// - link: `behind` times the time on the link;
-    /// - credits: once round the loop (there, the region's time, and back) for each full set of credits, and
-    ///   for the others as long as it takes them to come (`core`, which says when the core sends each);
-    /// - device: one loop, then one region's time for each write beyond the credits.
+    /// - credits: one round trip (there, the region's time, and back) per full set of credits; the remainder as
+    ///   issued (`core` is the issue time of each);
+    /// - device: one round trip, then the region's time for each write beyond the credits.
     fn leaves(&self, behind: u64, core: impl Fn(u64) -> f64) -> [(Bound, f64); 3] {
         let round = self.one + self.credit_back;
         let (rounds, rest) = (behind / self.credits, behind % self.credits);
@@ -297,15 +296,15 @@ impl Writes {
         ]
     }
 
-    /// From the first of them leaving a core until the one `behind` places behind it is acknowledged to the
-    /// core: that is when the root complex has room for it.
+    /// From the first write leaving a core until the one `behind` positions later is acknowledged to the core, which
+    /// happens when the root complex has queued it.
     pub(crate) fn acknowledged(&self, behind: u64, core: impl Fn(u64) -> f64) -> [(Bound, f64); 3] {
         let room = behind.checked_sub(self.queue);
         let leaves = room.map_or([(Bound::Link, 0.0); 3], |place| self.leaves(place, core));
         leaves.map(|(bound, ns)| (bound, if room.is_some() { 2.0 * self.half_round_trip + ns } else { 0.0 }))
     }
 
-    /// From the first of them leaving a core until the one `behind` places behind it is accepted.
+    /// From the first write leaving a core until the one `behind` positions later is accepted.
     pub(crate) fn accepted(&self, behind: u64, core: impl Fn(u64) -> f64) -> [(Bound, f64); 3] {
         let [link, credits, _] = self.leaves(behind, core);
         let device = (Bound::Device, behind as f64 * self.device);

@@ -1,13 +1,13 @@
-//! The ceiling of a device's own transfers: what the link and the requests under way allow.
+//! Ceilings of DMA transfers from link parameters and the number of outstanding reads.
 
 use lanemark_units::Rate;
 use lanemark_wire::{Generation, Lanes, Mps, Mrrs, tlp_ticks, tlp_wire_bytes};
 
-/// Payload bytes per second of back-to-back memory writes of `payload` bytes with 4 DW headers, as a device
-/// sends them to host memory above 4 GiB.
+/// Payload bytes per second of back-to-back memory writes of `payload` bytes with 4 DW headers, as a device sends
+/// them to host memory above 4 GiB.
 ///
-/// `payload / time of its TLP`. DLLPs travel against the data; SKP ordered sets (about 0.3 %) are not
-/// subtracted, so the true limit lies a little lower.
+/// `payload / time of its TLP`. DLLPs travel in the opposite direction. SKP ordered sets (about 0.3 %) are not
+/// subtracted; the true limit is slightly lower.
 ///
 /// ```
 /// use lanemark_wire::{Generation, Lanes, Mps};
@@ -20,7 +20,7 @@ pub fn dma_write_ceiling(generation: Generation, lanes: Lanes, payload: Mps) -> 
     payload_rate(generation, lanes, 4, payload)
 }
 
-/// As [`dma_write_ceiling`], of the completions (3 DW headers) that answer a device's reads.
+/// As [`dma_write_ceiling`], for the completions (3 DW headers) of a device's reads.
 #[must_use]
 pub fn completion_ceiling(generation: Generation, lanes: Lanes, payload: Mps) -> Option<Rate> {
     payload_rate(generation, lanes, 3, payload)
@@ -31,8 +31,8 @@ fn payload_rate(generation: Generation, lanes: Lanes, header_dw: u8, payload: Mp
     Rate::over(u64::from(payload.bytes()), tlp_ticks(generation, lanes, wire))
 }
 
-/// Bytes per second that reads of `mrrs` bytes bring, `tags` of them under way and each answered after
-/// `round_trip_ns`: `tags x MRRS / round trip` (Little's law). The link may allow less.
+/// Bytes per second of reads of `mrrs` bytes with `tags` outstanding and a latency of `round_trip_ns`: `tags x MRRS /
+/// round trip` (Little's law). The link may limit further.
 ///
 /// ```
 /// use lanemark_wire::Mrrs;
@@ -54,14 +54,14 @@ mod tests {
     }
 
     #[test]
-    fn larger_payloads_and_shorter_headers_leave_more_of_the_link() {
+    fn larger_payloads_and_shorter_headers_raise_the_ceiling() {
         let write = |bytes| dma_write_ceiling(Generation::Gen3, Lanes::X8, mps(bytes)).unwrap();
         assert!(write(128) < write(256) && write(256) < write(512));
         assert!(write(128) < completion_ceiling(Generation::Gen3, Lanes::X8, mps(128)).unwrap());
     }
 
     #[test]
-    fn no_ceiling_is_above_what_the_link_carries() {
+    fn no_ceiling_exceeds_the_link_rate() {
         for generation in Generation::ALL {
             for lanes in Lanes::ALL {
                 let raw = lanemark_wire::bytes_per_s(generation, lanes) as f64;
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_trip_of_no_time_bounds_nothing() {
+    fn a_zero_round_trip_gives_no_bound() {
         assert_eq!(outstanding_reads(32, Mrrs::new(512).unwrap(), 0.0), None);
     }
 }

@@ -1,36 +1,38 @@
-//! What a core waits for that asks a driver for a device's transfer: a sum, from the call to the return.
+//! Driver calls for DMA transfers: the sum of all steps, from call to return.
 //!
-//! | part | takes |
+//! | step | time |
 //! | --- | --- |
 //! | enter, pin, build | times of the operating system: per call, page and descriptor |
-//! | descriptors written | UC: a core round trip for each store; WC: as `store.rs` says of a copy that drains |
-//! | doorbell | half a core round trip, the links down, the card's way in, a beat; behind the list on the slowest of them |
-//! | transfer | as `transfer.rs` says, from there until the core knows of the end |
-//! | told by a word | its write behind the last one, and a load of it |
-//! | told by a register | loads one behind the other; the first that finds it |
-//! | told by a message | its write behind the last one, the interrupt, handler and thread |
+//! | write descriptors | UC: one core round trip per store; WC: a copy that drains, as in `store.rs` |
+//! | doorbell | half a core round trip, the links downstream, the card's ingress, one beat; after the list on the slowest of them |
+//! | transfer | as in `transfer.rs`, from there until the core is notified of completion |
+//! | completion flag | its write after the last one, and a load of it |
+//! | status register | loads in sequence, until the first that finds completion |
+//! | interrupt | its message after the last write, interrupt delivery, handler and thread |
 //! | unpin, return | times of the operating system |
 //!
-//! All but the transfer is exact where nothing else uses the links, so the lead is the transfer's.
+//! All steps but the transfer are exact on idle links; the lead is therefore that of the transfer.
 //!
-//! Calls one behind the other take no less than one of them after the other would alone. Nor do they take less than what takes
-//! their requests one at a time needs for all of them:
+//! Back-to-back calls take at least the sum of the times of isolated calls. They also take at least as long as any
+//! serial resource needs for all their requests:
 //!
-//! | taken one at a time | from the last request of a call to that of the next |
+//! | serial resource | from the last request of a call to that of the next |
 //! | --- | --- |
-//! | by the root complex | its time for each read of a descriptor, request for data and notice; what waits for an answer waits for the longer of both |
-//! | reads, by memory | its time for each read of a descriptor or of data |
-//! | writes, by memory | its time for each write of data, and the notice |
+//! | root complex | its time per descriptor read, data request and notification; for requests that wait for a completion, the longer of both |
+//! | reads at memory | its time per descriptor or data read |
+//! | writes at memory | its time per data write, and the notification |
 //!
-//! The way of the first call's first request comes before, and that of the last one's notice behind. Stores to the doorbell and
-//! loads of the status are not taken by the root complex. Credits and places of replay buffers hold up what is behind in the same
-//! call; the next call finds them free again, for its doorbell takes longer than what gives them back.
+//! The path of the first request of the first call is added before, and that of the notification of the last call
+//! after. Doorbell stores and status loads do not pass the serial part of the root complex. Shortage of credits and
+//! replay-buffer entries affects only the same call: the next call finds them free, because its doorbell takes longer
+//! than their release.
 //!
-//! Nothing leads where a call fetches several descriptors, where the doorbell waits for credits behind the list, and where loads
-//! of the status share a replay buffer with the transfer.
+//! The prediction has no lead (a ratio of 1) if a call fetches several descriptors, if the doorbell waits for credits
+//! after the list, or if status loads share a replay buffer with the transfer.
 //!
-//! Several threads ([`threads`]), each on a channel of one card, take no less than the longest of them alone, and no less than the
-//! first of them needs until its doorbell is rung, all of them of what the channels share, and the last of them to return.
+//! Several threads ([`threads`]), each on a channel of one card, take at least as long as the slowest thread alone.
+//! They also take at least as long as the first thread needs to ring its doorbell, all threads need of the shared
+//! resources of the channels, and the last thread needs to return.
 
 use crate::bounds::Largest;
 use crate::costs::Costs;
@@ -42,14 +44,14 @@ use lanemark_machine::{Access, Completion, Descriptors, DmaCall, Share, Span, St
 use lanemark_platform::{Driver, Mailbox, Platform, Region};
 use lanemark_units::{BarOffset, MemoryType, Ticks};
 
-/// Calls up to which each is taken apart; of more, all are taken to be like the first ones.
+/// Number of calls that are computed one by one; further calls are assumed to be like the first ones.
 const MOST_CALLS: u64 = 64;
 
-/// Bytes of a page that is pinned, and of a register.
+/// Bytes of a pinned page, and of a register.
 const PAGE: u64 = 4096;
 const REGISTER: u32 = 8;
 
-/// The formula's answer for `passes` times `call`.
+/// Predicts `passes` iterations of `call`.
 pub(crate) fn predict(platform: &Platform, call: &DmaCall, passes: u64) -> Option<Prediction> {
     let all = call.transfer.count.checked_mul(passes).filter(|all| *all > 0)?;
     let taken_apart = all.min(MOST_CALLS);
@@ -64,7 +66,7 @@ pub(crate) fn predict(platform: &Platform, call: &DmaCall, passes: u64) -> Optio
             *shared = shared.then(&next);
         }
     }
-    // Each alone, or what is taken one at a time without a pause.
+    // Each call alone, or the serial resources without a pause.
     let scale = all as f64 / taken_apart as f64;
     let sum = sum.times(scale, 0.0);
     let (before_ns, behind_ns) = asking.around()?;
@@ -74,18 +76,15 @@ pub(crate) fn predict(platform: &Platform, call: &DmaCall, passes: u64) -> Optio
         (bound, before_ns + first_ns + scale * period_ns + rest_ns + behind_ns)
     })));
     let (lead, holds_for) = if asking.polls_wait_for_places() {
-        (
-            1.0,
-            "one core and one card, whose replay buffers loads of its status share with what it sends; no less than this, but for a load",
-        )
+        (1.0, "one core and one card, status loads share its replay buffers; a lower bound, up to one load")
     } else {
-        (if is_open { 1.0 } else { sum.lead() }, "one core and one card, nothing else on its links")
+        (if is_open { 1.0 } else { sum.lead() }, "one core and one card, no other traffic on its links")
     };
     Some(Prediction { issue_ns: sum.ns, delivered_ns: sum.ns, bound: sum.bound, lead, holds_for })
 }
 
-/// The same of several threads that begin at once, each with a call of its own on a channel of one card, until the last of them
-/// knows; `None` for calls of several cards.
+/// Predicts several threads that start together, each with a call of its own on a channel of one card, until the last
+/// is notified; `None` for calls of several cards.
 pub(crate) fn threads(platform: &Platform, calls: &[DmaCall], passes: u64) -> Option<Prediction> {
     let first = calls.first()?;
     let is_alike =
@@ -116,8 +115,8 @@ pub(crate) fn threads(platform: &Platform, calls: &[DmaCall], passes: u64) -> Op
     let is_credits = |of: &&Occupied| matches!(of.bound, Bound::Credits | Bound::Replay);
     let credits_ns = all.iter().filter(is_credits).map(|of| of.ns).sum::<f64>();
     let shared = Largest::of(shared);
-    // What requests of one channel wait for answers to those of others, and words for credits, no term tells of; and threads that
-    // share a link are done together, and go to the kernel together before their next calls.
+    // No term models requests of one channel that wait for completions of another or for credits. Nor does one model
+    // threads that share a link, finish together and then enter the kernel together.
     let doorbells_ns = Asking::of(platform, first)?.wait_of_doorbells(calls.len() as u64)?;
     let is_clear = first.transfer.verb == Verb::Store
         && matches!(shared.bound, Bound::Link | Bound::Engine | Bound::Memory)
@@ -128,18 +127,18 @@ pub(crate) fn threads(platform: &Platform, calls: &[DmaCall], passes: u64) -> Op
     let alone = Largest::of([(alone.bound, alone.delivered_ns)]);
     let largest = if shared.ns > alone.ns { shared } else { alone };
     let issue_ns = predict(platform, first, passes)?.issue_ns;
-    let holds_for = "threads of one card with a channel each, nothing else on its links; no less than this";
+    let holds_for = "threads of one card with a channel each, no other traffic on its links; a lower bound";
     Some(Prediction { issue_ns, delivered_ns: largest.ns, bound: largest.bound, lead, holds_for })
 }
 
-/// What a card needs from the store to its doorbell until the core knows of the end by a message.
+/// Times of a card from the doorbell store until the core is notified by an interrupt.
 pub(crate) struct Rung {
     pub(crate) known: Largest,
-    /// The least from one such to the next that what takes requests one at a time allows.
+    /// Minimum time between two such calls, given by the serial resources.
     pub(crate) period_ns: f64,
 }
 
-/// The same of the only transfer of `call`, whose descriptors are fetched.
+/// Predicts the only transfer of `call`, whose descriptors are fetched.
 pub(crate) fn rung(platform: &Platform, call: &DmaCall) -> Option<Rung> {
     let asking = Asking::of(platform, call)?;
     let entry = (asking.mailbox.ring, platform.dma.as_ref()?.descriptor_entry_bytes.value);
@@ -154,9 +153,9 @@ pub(crate) fn rung(platform: &Platform, call: &DmaCall) -> Option<Rung> {
 /// Descriptors that the core writes to the card.
 struct List {
     bound: Bound,
-    /// Until the doorbell can be rung.
+    /// Time until the doorbell can be rung.
     ns: f64,
-    /// As so many writes on the links, of so many bytes each.
+    /// Number of writes on the links, and bytes of each.
     writes: u64,
     bytes: u32,
 }
@@ -166,7 +165,7 @@ const LINE: u64 = 64;
 
 /// One call.
 struct Called {
-    /// From its first instruction to its last, if nothing is left of others.
+    /// From its first instruction to its last, without delays by other calls.
     alone: Largest,
     /// See [`Asked`].
     shared: [Shared; 3],
@@ -179,7 +178,7 @@ struct Asking<'a> {
     call: &'a DmaCall,
     driver: &'a Driver,
     mailbox: Mailbox,
-    /// What the doorbell and the list are in.
+    /// The register region, which contains the doorbell and the list.
     registers: &'a Region,
     up: Path,
     down: Path,
@@ -195,7 +194,7 @@ impl<'a> Asking<'a> {
         Some(Asking { platform, call, driver: platform.driver.as_ref()?, mailbox, registers, up, down })
     }
 
-    /// The least before the first transfer, and behind the last one.
+    /// Minimum time before the first transfer and after the last one.
     fn around(&self) -> Option<(f64, f64)> {
         let (transfer, driver) = (&self.call.transfer, self.driver);
         let dma = self.platform.dma.as_ref()?;
@@ -206,7 +205,7 @@ impl<'a> Asking<'a> {
         if self.call.share == Share::Call {
             let half = Ticks(driver.call_ns.value.0 / 2);
             before += half + driver.pin_page_ns.value * pages;
-            // The last one may touch a page less than the first.
+            // The last transfer may touch one page less than the first.
             behind += half + driver.unpin_page_ns.value * transfer.bytes.div_ceil(PAGE);
         }
         if self.call.share != Share::Doorbell {
@@ -216,13 +215,13 @@ impl<'a> Asking<'a> {
         behind += match self.call.completion {
             Completion::Flag => self.platform.core.cached_load_ns.value,
             Completion::Interrupt => driver.handler_ns.value + driver.wake_ns.value,
-            // A load's way back, at the least.
+            // At least the return path of a load.
             Completion::Register => Ticks(self.platform.root_complex.core_round_trip_ns.value.0 / 2),
         };
         Some((before.as_ns() + self.doorbell(&list)?, behind.as_ns()))
     }
 
-    /// What tells of the end, if something is written.
+    /// The notification of completion, if it is a write.
     fn notice(&self) -> Option<Notice> {
         let write = self.platform.memory.as_ref()?.write_ns.value;
         let (address, known) = match self.call.completion {
@@ -233,19 +232,19 @@ impl<'a> Asking<'a> {
         Some(Notice { address, known })
     }
 
-    /// Descriptors that are fetched for a call, at the least.
+    /// Minimum number of descriptors fetched for a call.
     fn least_fetches(&self) -> Option<u64> {
         let block = u64::from(self.platform.dma.as_ref()?.descriptor_bytes.value);
         let is_fetched = self.call.descriptors == Descriptors::Fetched;
         Some(if is_fetched { self.call.transfer.bytes.div_ceil(block) } else { 0 })
     }
 
-    /// Whether what answers loads of the status finds the replay buffers of its way full of requests, and these full of it.
+    /// Whether completions of status loads find the replay buffers on their path filled by requests, and vice versa.
     fn polls_wait_for_places(&self) -> bool {
         self.call.completion == Completion::Register && self.up.hops.iter().any(|hop| hop.replay_tlps < u32::MAX)
     }
 
-    /// Call number `nth`.
+    /// Time of call number `nth`.
     fn call(&self, nth: u64) -> Option<Called> {
         let transfer = &self.call.transfer;
         let start = self.platform.memory.as_ref()?.address_bytes.value + transfer.window.place(nth, transfer.bytes);
@@ -264,7 +263,7 @@ impl<'a> Asking<'a> {
         let is_fetched = self.call.descriptors == Descriptors::Fetched;
         let entry = is_fetched.then_some((self.mailbox.ring, dma.descriptor_entry_bytes.value));
         let asked = transfer::asked(self.platform, transfer, nth, entry, self.notice())?;
-        // Counted from when the core issues the store to the doorbell.
+        // Counted from the issue of the doorbell store by the core.
         let rung = self.doorbell(&list)? - list.ns;
         let round_trip = self.platform.root_complex.core_round_trip_ns.value.as_ns();
         let cached_load = self.platform.core.cached_load_ns.value.as_ns();
@@ -278,7 +277,7 @@ impl<'a> Asking<'a> {
             }
             Completion::Register => (0.0, Bound::ReadRoundTrip),
         };
-        // The core goes on when its store to the doorbell is acknowledged.
+        // The core continues when its doorbell store is acknowledged.
         let known = match self.call.completion {
             Completion::Register => self.polled(&asked, rung, round_trip),
             _ => (rung + asked.known.ns).max(round_trip),
@@ -287,11 +286,11 @@ impl<'a> Asking<'a> {
         let longest = Largest::of(parts).bound;
         let ns = parts.iter().map(|part| part.1).sum();
         let alone = Largest::leading(longest, ns, asked.known.lead());
-        // Where the doorbell waits behind the list, no term has what else does.
+        // If the doorbell waits behind the list, no term models the other effects.
         Some(Called { alone, shared: asked.shared, is_open: asked.is_open || self.wait_behind(&list, 1) > 0.0 })
     }
 
-    /// So many descriptors on their way to the card, if the core writes them.
+    /// Descriptor writes to the card, if the core writes descriptors.
     fn list(&self, descriptors: u64) -> Option<List> {
         let entry_bytes = u64::from(self.platform.dma.as_ref()?.descriptor_entry_bytes.value);
         let (Share::Call | Share::List, Descriptors::Written(memory_type)) = (self.call.share, self.call.descriptors)
@@ -316,7 +315,7 @@ impl<'a> Asking<'a> {
         Some(List { bound: Bound::Buffers, ns, writes: bytes / LINE, bytes: LINE as u32 })
     }
 
-    /// From the first store of the list until the card has accepted the one to the doorbell, which goes behind it.
+    /// From the first store of the list until the card has accepted the doorbell store, which follows the list.
     fn doorbell(&self, list: &List) -> Option<f64> {
         let half = Ticks(self.platform.root_complex.core_round_trip_ns.value.0 / 2).as_ns();
         let way =
@@ -332,7 +331,7 @@ impl<'a> Asking<'a> {
         Some(half + if list.writes > 0 { by_first.max(by_others).max(by_pools) } else { by_first })
     }
 
-    /// The same for what all of so many threads write, and the time of that on the slowest link.
+    /// Descriptor writes of this many threads, and their time on the slowest link.
     fn wait_of_doorbells(&self, threads: u64) -> Option<f64> {
         let block = u64::from(self.platform.dma.as_ref()?.descriptor_bytes.value);
         let list = self.list(self.call.transfer.bytes.div_ceil(block))?;
@@ -343,11 +342,11 @@ impl<'a> Asking<'a> {
         Some(self.wait_behind(&list, threads) + on_link.as_ns())
     }
 
-    /// What the last store to the doorbells of so many threads waits for credits and places of replay buffers behind their lists,
-    /// from the first store on.
+    /// Delay of the last doorbell store of this many threads by credits and replay-buffer entries behind their lists,
+    /// from the first store.
     fn wait_behind(&self, list: &List, threads: u64) -> f64 {
         let of_list = match list.writes {
-            // What leaves a gathered line in parts.
+            // Writes that a gathered line is split into.
             0 => Packets::alike(if list.ns > 0.0 { threads } else { 0 }, REGISTER),
             writes => Packets::alike(writes * threads, list.bytes),
         };
@@ -360,12 +359,12 @@ impl<'a> Asking<'a> {
         if self.mailbox.doorbell >= 1 << 32 { 4 } else { 3 }
     }
 
-    /// Time of so many bytes at the region of registers.
+    /// Time of this many bytes at the register region.
     fn beats(&self, bytes: u32) -> Ticks {
         self.registers.beat_ns.value * u64::from(bytes.div_ceil(self.registers.beat_bytes.value))
     }
 
-    /// When the load of the status comes back that is the first to find the transfer over; loads begin when the doorbell is
+    /// Return time of the first status load that finds the transfer complete. Loads start when the doorbell is
     /// acknowledged.
     fn polled(&self, asked: &Asked, rung: f64, first: f64) -> f64 {
         let half = self.platform.root_complex.core_round_trip_ns.value.as_ns() / 2.0;
@@ -375,7 +374,8 @@ impl<'a> Asking<'a> {
         let back = (endpoint.egress_ns.value + self.up.unloaded(3, REGISTER)).as_ns() + half;
         let over = rung + asked.over_ns;
         let loads = ((over - first - looked) / (looked + back)).ceil().max(0.0);
-        // Its completion waits for the only place in a replay buffer, and at the root complex for what the card wrote before.
+        // Its completion waits for the only replay-buffer entry, and at the root complex for earlier writes of the
+        // card.
         let pushed = if self.call.transfer.verb == Verb::Store {
             let only_place = self.up.hops.first().filter(|hop| hop.replay_tlps == 1);
             let goes = over + only_place.map_or(Ticks::ZERO, |hop| hop.ack_loop(3, 4)).as_ns();

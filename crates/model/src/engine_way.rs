@@ -1,13 +1,13 @@
-//! What an engine's request takes besides beats, where a platform says more about a direction.
+//! Extra time of a request at the engine, if the platform has parameters for its direction.
 //!
-//! `max(beats + request + chunks x time of a chunk, least for many lines) + segments begun x pause`.
+//! `max(beats + request + chunks x chunk time, minimum for many lines) + segment boundaries x pause`.
 
 use lanemark_machine::Verb;
 use lanemark_platform::{DmaWay, Platform};
 use lanemark_units::Ticks;
 use lanemark_wire::Chunk;
 
-/// Of a request that takes `alone` by its beats and the time of any request, `offset` bytes behind the start of its transfer.
+/// Time of a request that takes `alone` without these parameters and starts `offset` bytes into its transfer.
 pub(crate) fn time(platform: &Platform, verb: Verb, piece: Chunk, offset: u64, alone: Ticks) -> Ticks {
     let way = match verb {
         Verb::Load => platform.dma_read.as_ref().map(DmaWay::from),
@@ -18,7 +18,7 @@ pub(crate) fn time(platform: &Platform, verb: Verb, piece: Chunk, offset: u64, a
     let with_chunks = alone + chunk * (end.div_ceil(chunk_bytes) - piece.address / chunk_bytes);
     let is_in_one_line = piece.address.is_multiple_of(LINE) && u64::from(piece.bytes) <= LINE;
     let busy = if is_in_one_line { with_chunks } else { with_chunks.max(many_lines) };
-    // Boundaries in the bytes from here to the end of the piece; that at the start of the transfer is none.
+    // Segment boundaries within the request; the start of the transfer is not one.
     let until = |to: u64| to.saturating_sub(1) / segment_bytes;
     busy + segment * (until(offset + u64::from(piece.bytes)) - until(offset))
 }

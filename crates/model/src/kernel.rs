@@ -1,16 +1,17 @@
-//! What kernels on a card's own memory take.
+//! Time of kernels that work on a card's own memory.
 //!
-//! Each term is a time that something takes at the least, with the shortest way of one step before it and behind it; the largest is the
-//! answer.
+//! Each term is a lower bound of the time of one resource, with the shortest path of one iteration before and after
+//! it. The result is the largest term.
 //!
-//! | bound | of all words and steps |
+//! | bound | all words and iterations |
 //! | --- | --- |
-//! | port | words through one port, one after the other, and what each burst of stores turns round |
-//! | interval | steps of one kernel, an interval apart |
-//! | words under way | words of one unit, of which so many are under way at once, each as long as a word of an idle port |
-//! | additions | those of a row one after the other |
+//! | port | words through one port in sequence, and the turnaround of each burst of stores |
+//! | interval | iterations of one kernel, one initiation interval apart |
+//! | outstanding words | words of one unit with a limited number outstanding, each with the latency of an idle port |
+//! | additions | sequential additions of each row |
 //!
-//! Where two of them are near each other, neither is all: a unit that waits for words does not issue, and what it did not issue is not under way.
+//! If two terms are close, the true time exceeds both: a unit that waits for words does not issue, and its
+//! outstanding requests decrease.
 
 use crate::bounds::Largest;
 use crate::ceiling::Ceiling;
@@ -20,7 +21,7 @@ use lanemark_platform::{DeviceMemory, Kernel, Platform};
 use lanemark_units::Rate;
 use std::ops::Range;
 
-/// The numbers of both sections, in nanoseconds.
+/// Parameters of both sections, in nanoseconds.
 struct Card {
     ports: u32,
     word: f64,
@@ -51,28 +52,28 @@ impl Card {
         }
     }
 
-    /// From asking for a word to having it, of a port that is idle.
+    /// Latency of a word from an idle port.
     fn latency(&self) -> f64 {
         self.word + self.read
     }
 
-    /// How long a port is held by so many words that are stored.
+    /// Time for which a port is occupied by this many stored words.
     fn stored(&self, words: u64, most_at_once: u64) -> f64 {
         self.word * words as f64 + self.turnaround * words.div_ceil(most_at_once) as f64
     }
 
-    /// Words of one unit, of which as many are under way as can be.
+    /// Time of this many words of one unit, with the maximum number outstanding.
     fn outstanding(&self, words: u64) -> f64 {
         (words as f64 / self.unit_words).ceil() * self.latency()
     }
 
-    /// From the last operand of a step to its word stored.
+    /// From the last operand of an iteration until its word is stored.
     fn last(&self) -> f64 {
         self.depth + self.turnaround + self.word
     }
 }
 
-/// The formula's answer for `passes` times a work.
+/// Predicts `passes` iterations of a workload.
 pub(crate) fn predict(platform: &Platform, work: &Work, passes: u64) -> Option<Prediction> {
     let card = Card::new(platform.device_memory.as_ref()?, platform.kernel.as_ref()?);
     let largest = match work {
@@ -81,7 +82,7 @@ pub(crate) fn predict(platform: &Platform, work: &Work, passes: u64) -> Option<P
         _ => return None,
     }
     .times(passes as f64, 0.0);
-    let holds_for = "kernels alone on their ports, from their first step to their last word";
+    let holds_for = "kernels with ports of their own, from their first iteration to their last word";
     Some(Prediction {
         issue_ns: largest.ns,
         delivered_ns: largest.ns,
@@ -91,7 +92,7 @@ pub(crate) fn predict(platform: &Platform, work: &Work, passes: u64) -> Option<P
     })
 }
 
-/// One kernel and its port are all of them.
+/// One kernel with its port.
 fn stream_copy(card: &Card, copy: &StreamCopy) -> Largest {
     let (words, steps) = (copy.words(card.words), copy.steps());
     let most_at_once = card.burst_words.max(copy.vector_words.into());
@@ -108,7 +109,7 @@ fn stream_copy(card: &Card, copy: &StreamCopy) -> Largest {
 fn multiply(card: &Card, spmv: &Spmv) -> Largest {
     let blocks = spmv.blocks();
     let mut held = vec![0.0_f64; card.ports as usize];
-    // The least that is before the first word of a port and behind the last one.
+    // Minimum time before the first word of a port and after the last one.
     let mut before = vec![f64::INFINITY; card.ports as usize];
     let mut behind = before.clone();
     let mut alone: Vec<(Bound, f64)> = Vec::new();
@@ -130,17 +131,17 @@ fn multiply(card: &Card, spmv: &Spmv) -> Largest {
     let shared = held.iter().zip(before.iter().zip(&behind)).filter(|(held, _)| **held > 0.0);
     let by_port = shared.map(|(held, (before, behind))| (Bound::Port, before + held + behind));
     let largest = Largest::of(by_port.chain(alone));
-    // Where values come in more bursts than columns, some of them stay for both ways, and no term knows how many.
+    // If values come in more bursts than columns, some are kept for both; their number is unknown.
     let is_blurred = largest.bound == Bound::UnderWay && !comes_with_its_column(card);
     if is_blurred { largest.blurred() } else { largest }
 }
 
-/// Whether a value is always asked for when its column is.
+/// Whether a value is always requested together with its column.
 fn comes_with_its_column(card: &Card) -> bool {
     card.words.elements(Array::Columns.bytes()) == card.words.elements(Array::Values.bytes())
 }
 
-/// The least time before the first word of this array is asked for, and from its last one through the port to the end of all.
+/// Minimum time before the first request of this array, and from its last word at the port to the end.
 fn around(card: &Card, array: Array) -> (f64, f64) {
     let step = card.interval;
     match array {
@@ -151,7 +152,7 @@ fn around(card: &Card, array: Array) -> (f64, f64) {
     }
 }
 
-/// What a kernel takes, however fast its ports.
+/// Time of a kernel with infinitely fast ports.
 fn of_kernel(card: &Card, spmv: &Spmv, rows: &Range<u32>, words: &[u64; 5]) -> [(Bound, f64); 5] {
     let starts = &spmv.matrix.row_starts()[rows.start as usize..=rows.end as usize];
     let in_row = card.interval.max(card.addition);
@@ -164,11 +165,12 @@ fn of_kernel(card: &Card, spmv: &Spmv, rows: &Range<u32>, words: &[u64; 5]) -> [
     }
     let entries = words[Array::X.index()];
     let (first, last) = if entries > 0 { around(card, Array::X) } else { (0.0, card.last()) };
-    // A value that comes with its column stays until its element of x has come, too.
+    // A value that arrives with its column is kept until its element of x has arrived, too.
     let ways = if comes_with_its_column(card) { 2.0 } else { 1.0 };
     let outstanding = [Array::RowStarts, Array::Columns, Array::X].map(|array| card.outstanding(words[array.index()]));
     let outstanding = outstanding.into_iter().fold(ways * card.outstanding(words[Array::Values.index()]), f64::max);
-    // The first step waits for its row; behind the last one with an entry, its column and its element of x come.
+    // The first iteration waits for its row; the last one with an entry is followed by its column and its element of
+    // x.
     let ways = if entries > 0 { 3.0 * card.latency() } else { 0.0 };
     [
         (Bound::Interval, card.interval * steps as f64 + card.latency() + card.last()),
@@ -179,7 +181,7 @@ fn of_kernel(card: &Card, spmv: &Spmv, rows: &Range<u32>, words: &[u64; 5]) -> [
     ]
 }
 
-/// The most bytes a second that kernels do of a work: as many words as it takes through all ports that it has.
+/// Ceiling of the bytes per second of a workload: all its words, through all ports it uses.
 #[must_use]
 pub fn compute_ceiling(platform: &Platform, work: &Work) -> Option<Ceiling> {
     let (memory, kernel) = (platform.device_memory.as_ref()?, platform.kernel.as_ref()?);
@@ -194,7 +196,7 @@ pub fn compute_ceiling(platform: &Platform, work: &Work) -> Option<Ceiling> {
         Work::Spmv(spmv) => {
             let blocks = spmv.blocks();
             let words: u64 = blocks.iter().flat_map(|rows| spmv.words(rows, card.words)).sum();
-            // A kernel without rows uses none.
+            // A kernel without rows uses no port.
             let kernels = blocks.iter().filter(|rows| !rows.is_empty()).count() as u64;
             let ports = kernels.saturating_mul(spmv.ports_each.into()).min(card.ports.into());
             let rate = work.bytes() as f64 * ports as f64 * 1e9 / (words as f64 * time.as_ns());

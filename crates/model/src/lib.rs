@@ -1,11 +1,11 @@
-//! Closed forms for latency and bandwidth, the range where each holds, which bound binds, and the ceiling
-//! of any transfer.
+//! Formulas for latency and bandwidth, with their range of validity and the binding limit, and ceilings of transfers.
 //!
-//! A formula answers the same [`Plan`](lanemark_machine::Plan) as a machine does, from the same platform,
-//! and knows nothing of the simulator: where the two agree, that means something.
+//! A formula answers the same [`Plan`](lanemark_machine::Plan) as a machine, from the same platform. It shares no
+//! code with the simulator, so that agreement of the two is meaningful.
 //!
-//! Start with [`predict`] and [`ceiling`]; the formulas are in `store.rs`, `load.rs`, `transfer.rs`, `relay.rs`, `loaded.rs`, `handover.rs`, `kernel.rs`, `runtime.rs` and
-//! `dma_call.rs`, the terms they are made of in `costs.rs`, `path.rs` and `transfer/pools.rs`.
+//! Start with [`predict`] and [`ceiling`]. The formulas are in `store.rs`, `load.rs`, `transfer.rs`, `relay.rs`,
+//! `loaded.rs`, `buffer_handoff.rs`, `kernel.rs`, `runtime.rs` and `dma_call.rs`. They are composed of terms in
+//! `costs.rs`, `path.rs` and `transfer/pools.rs`.
 
 #![forbid(unsafe_code)]
 

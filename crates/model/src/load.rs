@@ -1,4 +1,4 @@
-//! Loads: how long until the last has its bytes.
+//! Loads: time until the last one has its data.
 
 use crate::bounds::Largest;
 use crate::costs::{Costs, Reads};
@@ -6,8 +6,8 @@ use crate::predict::{Bound, Prediction};
 use lanemark_machine::{Access, Fence, Stream};
 use lanemark_units::MemoryType;
 
-/// The prediction for `passes` passes of a stream of loads, after each of which `flushed` cached lines are
-/// dropped; `None` for fences that do not order loads.
+/// Predicts `passes` iterations of a stream of loads, each followed by a flush of `flushed` cache lines; `None` for
+/// fences that do not order loads.
 pub(crate) fn predict(costs: &Costs<'_>, stream: &Stream, flushed: u64, passes: u64) -> Option<Prediction> {
     let fence = match stream.fence_each {
         None => None,
@@ -38,7 +38,7 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Uncached: one after the other, or as many WC loads as overlap when nothing is between them.
+    /// Uncached loads: one at a time, or as many WC loads as overlap without a fence between them.
     fn single(&self, fence: Option<f64>) -> Prediction {
         let core = &self.costs.platform.core;
         let loads = self.instructions * self.passes;
@@ -55,7 +55,7 @@ impl Job<'_> {
             let time = loads as f64 * (one + fence.unwrap_or(0.0));
             return prediction(Largest::of([(Bound::ReadRoundTrip, time)]), "one core, aligned loads, one at a time");
         }
-        let holds_for = "one core, aligned loads, overlapping as far as speculation goes";
+        let holds_for = "one core, aligned loads, overlapping within the limits of speculation";
         prediction(reads.back(loads, overlap), holds_for)
     }
 
@@ -63,10 +63,10 @@ impl Job<'_> {
         self.stream.span.len.div_ceil(64)
     }
 
-    /// Time of the instructions of one line.
+    /// Issue time of the instructions of one line.
     fn line_step(&self) -> f64 {
         match self.stream.access {
-            // A copy comes back to its first line later.
+            // A copy accesses its first line again later.
             Access::Memcpy => self.costs.cycle,
             _ => self.instructions as f64 * self.costs.cycle / self.lines() as f64,
         }
@@ -77,21 +77,21 @@ impl Job<'_> {
         self.costs.reads(self.line_step(), std::iter::once(64))
     }
 
-    /// Streaming loads: a line a buffer.
+    /// Streaming loads: each line occupies a streaming-load buffer.
     fn streamed(&self) -> Prediction {
         let buffers = u64::from(self.costs.platform.core.streaming_load_buffers.value);
-        // A line loaded again waits for the buffer that has it.
+        // A line that is loaded again waits for the buffer that holds it.
         let together = if self.passes > 1 { buffers.min(self.lines()) } else { buffers };
         prediction(self.line_reads().back(self.lines() * self.passes, together), "one core, aligned ranges")
     }
 
-    /// Cached loads: a line a fill buffer; what was fetched is there until it is flushed or pushed out.
+    /// Cached loads: each miss occupies a fill buffer. A fetched line stays cached until it is flushed or evicted.
     fn cached(&self, flushed: u64) -> Prediction {
         let core = &self.costs.platform.core;
         let (lines, fills) = (self.lines(), u64::from(core.fill_buffers.value));
         let reads = self.line_reads();
         let fits = lines <= u64::from(core.cached_lines.value);
-        let holds_for = "one core, aligned ranges, lines not in the cache before the first pass";
+        let holds_for = "one core, aligned ranges, lines not cached before the first iteration";
         if flushed > 0 {
             let pass = reads.back(lines, fills);
             return prediction(pass.times(self.passes as f64, flushed as f64 * self.costs.cycle), holds_for);
@@ -101,7 +101,7 @@ impl Job<'_> {
         }
         let first = reads.back(lines, fills);
         let hits = (self.passes - 1) as f64 * self.instructions as f64 * self.costs.cycle;
-        // The other passes begin when the last line is asked for: that needs a fill buffer.
+        // Later iterations start when the last line has been requested, which takes a fill buffer.
         let free = lines.checked_sub(fills).filter(|needed| *needed > 0);
         let free = free.map_or(0.0, |needed| reads.back(needed, fills).ns);
         let mut issued = free.max((lines - 1) as f64 * self.line_step()) + self.line_step() + hits;
@@ -111,8 +111,8 @@ impl Job<'_> {
         prediction(Largest::of([(first.bound, first.ns), (Bound::Issue, issued)]), holds_for)
     }
 
-    /// A fence after each load: the first of a line fetches it, the others find it, unless the fence empties
-    /// the buffer.
+    /// A fence after each load: the first load of a line fetches it, the others hit, unless the fence discards the
+    /// buffer.
     fn lines_fenced(&self, fence: f64, empties: bool, streaming: bool, flushed: u64) -> Prediction {
         let core = &self.costs.platform.core;
         let one = self.costs.read_round_trip(64);

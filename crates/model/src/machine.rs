@@ -1,4 +1,4 @@
-//! The formulas as a machine: the same questions can be asked of them.
+//! Formulas as a [`Machine`](lanemark_machine::Machine), to run the same questions with them.
 
 use crate::loaded;
 use crate::predict::{Prediction, predict};
@@ -6,7 +6,7 @@ use lanemark_machine::{Facts, Machine, MachineError, Op, Placement, Plan, Sample
 use lanemark_platform::Platform;
 use lanemark_units::Ticks;
 
-/// A platform's formulas, which answer a plan with one sample.
+/// The formulas of a platform, which answer a plan with one sample.
 #[derive(Clone, Debug)]
 pub struct FormulaMachine {
     platform: Platform,
@@ -15,13 +15,13 @@ pub struct FormulaMachine {
 }
 
 impl FormulaMachine {
-    /// The formulas of `platform`; `facts` say what may be asked, as its simulation knows it.
+    /// The formulas of `platform`; `facts` are those of its simulation.
     #[must_use]
     pub fn new(platform: &Platform, facts: &Facts) -> FormulaMachine {
         FormulaMachine { platform: platform.clone(), facts: facts.clone(), last: None }
     }
 
-    /// What the last plan's formula said, with its bound.
+    /// Prediction for the last plan, with its bound.
     #[must_use]
     pub fn last(&self) -> Option<&Prediction> {
         self.last.as_ref()
@@ -32,13 +32,13 @@ impl FormulaMachine {
             return Err(self.unsupported(format!("core {}", lane.core), format!("it has {}", self.facts.cores)));
         }
         if plan.placement == Placement::Unpinned {
-            let because = "a formula knows no system that would move it".to_owned();
+            let because = "formulas do not model thread migration".to_owned();
             return Err(self.unsupported("a thread that is not pinned".to_owned(), because));
         }
         for op in plan.lanes.iter().flat_map(|lane| &lane.body) {
             let Op::Stream(stream) = op else { continue };
             if !self.facts.memory_types.contains(&stream.span.memory_type) {
-                let because = "a device takes no part in coherence".to_owned();
+                let because = "device memory is not cache coherent".to_owned();
                 return Err(self.unsupported(format!("a BAR mapped {}", stream.span.memory_type), because));
             }
             if !self.facts.accesses(stream.verb).contains(&stream.access) {
@@ -47,7 +47,7 @@ impl FormulaMachine {
             }
         }
         predict(&self.platform, plan)
-            .ok_or_else(|| self.unsupported("this plan".to_owned(), "there is no closed form for it".to_owned()))
+            .ok_or_else(|| self.unsupported("this plan".to_owned(), "no closed form exists".to_owned()))
     }
 
     fn unsupported(&self, what: String, because: String) -> Unsupported {

@@ -1,11 +1,11 @@
-//! The links and switches between two ends, and how long a packet takes over them when nothing else does.
+//! The links and switches between two ends, and the unloaded time of a packet over them.
 
 use lanemark_platform::{Forwarding, Link, LinkEnds, PeerWay, Platform, ROOT, Switch};
 use lanemark_units::Ticks;
 use lanemark_wire::flit::FlitLine;
 use lanemark_wire::{Generation, Lanes, tlp_ticks, tlp_wire_bytes};
 
-/// One direction of a link, by what is at its lower end.
+/// One direction of a link, named by the device at its lower end.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LinkName {
     lower: String,
@@ -18,10 +18,10 @@ impl std::fmt::Display for LinkName {
     }
 }
 
-/// Bytes of payload that a data credit is for.
+/// Bytes of payload per data credit.
 pub(crate) const CREDIT: u32 = 16;
 
-/// Headers, and data of 16 B, that a receiver has room for.
+/// Header and data credits (16 B) of a receiver.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Pool {
     pub(crate) headers: u32,
@@ -31,13 +31,13 @@ pub(crate) struct Pool {
 impl Pool {
     pub(crate) const ENDLESS: Pool = Pool { headers: u32::MAX, data: u32::MAX };
 
-    /// Whether two packets of these payloads can be under way.
+    /// Whether two packets of these payloads can be in flight.
     fn has_room_for(self, payload_bytes: [u32; 2]) -> bool {
         self.headers >= 2 && payload_bytes.map(|bytes| bytes.div_ceil(CREDIT)).iter().sum::<u32>() <= self.data
     }
 }
 
-/// What a receiver has room for, by class.
+/// Credits of a receiver, by flow class.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Credits {
     pub(crate) posted: Pool,
@@ -45,7 +45,7 @@ pub(crate) struct Credits {
     pub(crate) completion: Pool,
 }
 
-/// One link, and the switch behind it, if the way goes on.
+/// One link, and the switch after it if the path continues.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Hop {
     pub(crate) name: LinkName,
@@ -53,46 +53,46 @@ pub(crate) struct Hop {
     pub(crate) lanes: Lanes,
     pub(crate) one_way: Ticks,
     switch: Option<(Ticks, Forwarding)>,
-    /// A packet starts at a multiple of this many DWs.
+    /// Alignment of the start of a packet, in DWs.
     start_dw: u32,
-    /// What the receiver advertises.
+    /// Credits that the receiver advertises.
     pub(crate) credits: Credits,
-    /// How many packets its sender keeps until they are acknowledged.
+    /// Capacity of the sender's replay buffer, in packets.
     pub(crate) replay_tlps: u32,
     /// The smaller `Max_Payload_Size` of its two ports.
     pub(crate) mps_bytes: u32,
 }
 
 impl Hop {
-    /// Time from the start of such a packet to that of the next.
+    /// Time between the starts of two such packets.
     pub(crate) fn pace(&self, header_dw: u8, payload_bytes: u32) -> Ticks {
         let bytes = tlp_wire_bytes(self.generation, header_dw, payload_bytes, false);
         tlp_ticks(self.generation, self.lanes, bytes.next_multiple_of(4 * self.start_dw))
     }
 
-    /// Time of a DLLP on the line.
+    /// Time of a DLLP on the link.
     pub(crate) fn dllp(&self) -> Ticks {
         tlp_ticks(self.generation, self.lanes, u32::from(self.generation.rate().dllp_bytes))
     }
 
-    /// From the start of such a packet until its place in the replay buffer is free again.
+    /// From the start of such a packet until its entry in the replay buffer is released.
     pub(crate) fn ack_loop(&self, header_dw: u8, payload_bytes: u32) -> Ticks {
         self.wire(header_dw, payload_bytes) + self.one_way + self.dllp() + self.one_way
     }
 
-    /// Time of a FLIT, if it carries those.
+    /// Time of a FLIT, in FLIT mode.
     pub(crate) fn flit(&self) -> Ticks {
         if self.generation == Generation::Gen6 { FlitLine::new(self.lanes).flit() } else { Ticks::ZERO }
     }
 
-    /// Time of a packet of this header and payload on the line; at 64 GT/s the receiver has it up to a FLIT later.
+    /// Time of a packet of this header and payload on the link. At 64 GT/s the receiver has it up to one FLIT later.
     pub(crate) fn wire(&self, header_dw: u8, payload_bytes: u32) -> Ticks {
         let bytes = tlp_wire_bytes(self.generation, header_dw, payload_bytes, false);
         tlp_ticks(self.generation, self.lanes, bytes)
     }
 }
 
-/// The way of a packet.
+/// The path of a packet.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Path {
     pub(crate) hops: Vec<Hop>,
@@ -134,7 +134,7 @@ impl Path {
         None
     }
 
-    /// From the root down to card `card`: the same links, the other way.
+    /// From the root down to card `card`: the same links in the opposite direction.
     pub(crate) fn down(platform: &Platform, card: u32) -> Option<Path> {
         let up = Path::up(platform, card)?;
         let link = &platform.link;
@@ -142,7 +142,7 @@ impl Path {
         let at_card = requests(posted, link.nonposted_header_credits.value);
         let mut hops = Vec::new();
         for (place, hop) in up.hops.iter().enumerate().rev() {
-            // The switch that this link leads down to is the one that the link below it led up to.
+            // The switch below this link is the one above the next link.
             let behind = place.checked_sub(1).map(|below| &up.hops[below]);
             let credits = behind.map_or(at_card, |below| below.credits);
             let name = LinkName { is_up: false, ..hop.name.clone() };
@@ -152,8 +152,8 @@ impl Path {
         Some(Path { hops })
     }
 
-    /// The way of requests from one card to another: by the lowest switch above both, or through the root complex, which takes
-    /// all of a packet before it sends it on.
+    /// Path of requests from one card to another: through their lowest common switch, or through the root complex,
+    /// which forwards whole packets.
     pub(crate) fn between(platform: &Platform, from: u32, to: u32) -> Option<Path> {
         match platform.peer_way(from as usize, to as usize)? {
             PeerWay::BySwitch => Path::by_switch(platform, from, to),
@@ -162,8 +162,8 @@ impl Path {
         }
     }
 
-    /// The way of completions from one card to another that asked: those of reads that the root complex made come by it, and
-    /// all others by the lowest switch above both, if there is one; redirecting is for requests.
+    /// Path of completions from one card to another. Those of reads issued by the root complex pass through it; all
+    /// others go through the lowest common switch, if any. Redirection applies to requests only.
     pub(crate) fn back(platform: &Platform, from: u32, to: u32) -> Option<Path> {
         let is_split = platform.root_complex.peer_read_bytes.value > 0;
         match platform.peer_way(to as usize, from as usize)? {
@@ -179,7 +179,7 @@ impl Path {
         Some(up)
     }
 
-    /// Up as far as both ways are the same, and down; `None` if they share no switch.
+    /// The path up to the lowest common switch and down again; `None` without one.
     fn by_switch(platform: &Platform, from: u32, to: u32) -> Option<Path> {
         let (mut above_from, mut above_to) = (switches_above(platform, from)?, switches_above(platform, to)?);
         let mut shared = 0;
@@ -199,13 +199,13 @@ impl Path {
         Some(Path { hops })
     }
 
-    /// From the first bit sent to the packet at the other end, with nothing else on the way.
+    /// From the first bit sent until the packet has arrived, on an idle path.
     pub(crate) fn unloaded(&self, header_dw: u8, payload_bytes: u32) -> Ticks {
         self.behind(None, (header_dw, payload_bytes), Ticks::ZERO, |_| Pool::ENDLESS)
     }
 
-    /// When a packet of this header and payload is at the other end that may go from `start` on, behind one that goes at
-    /// time 0 and finds nothing on its way; `shares` are the credits that both are sent by.
+    /// Arrival time of a packet of this header and payload that is ready at `start`, behind one that is sent at time
+    /// 0 on an idle path. `shares` are the credits that both use.
     pub(crate) fn behind(
         &self,
         ahead: Option<(u8, u32)>,
@@ -233,7 +233,7 @@ impl Path {
         arrives
     }
 
-    /// When a packet that goes on the link of this place at `start` goes on the next one; at the last it has arrived.
+    /// Start of a packet on the next link if it starts on this one at `start`; on the last link, its arrival.
     fn goes_on(&self, place: usize, start: Ticks, header_dw: u8, payload_bytes: u32) -> Ticks {
         let hop = &self.hops[place];
         let arrives = start + hop.wire(header_dw, payload_bytes) + hop.one_way;
@@ -247,21 +247,21 @@ impl Path {
         go + latency
     }
 
-    /// From the start of a packet on the link of this place until its sender has its credits again, which is `at_end` later
-    /// where it goes no further; with nothing else on the way.
+    /// From the start of a packet on this link until the sender has its credits again, on an idle path. On the last
+    /// link, they are released `at_end` later.
     pub(crate) fn credit_loop(&self, place: usize, header_dw: u8, payload_bytes: u32, at_end: Ticks) -> Ticks {
         let hop = &self.hops[place];
         let held = if place + 1 == self.hops.len() { at_end } else { Ticks::ZERO };
         self.goes_on(place, Ticks::ZERO, header_dw, payload_bytes) + held + hop.dllp() + hop.one_way
     }
 
-    /// Whether what goes on the link of this place goes on the same one the other way too.
+    /// Whether both directions of the path use the same link at this position.
     pub(crate) fn turns_at(&self, place: usize) -> bool {
         let here = &self.hops[place].name;
         self.hops.iter().any(|hop| hop.name.lower == here.lower && hop.name.is_up != here.is_up)
     }
 
-    /// The link on which such packets follow each other slowest.
+    /// The link with the longest time between the starts of such packets.
     pub(crate) fn slowest(&self, header_dw: u8, payload_bytes: u32) -> Option<&Hop> {
         self.hops.iter().max_by_key(|hop| hop.pace(header_dw, payload_bytes))
     }
@@ -287,7 +287,7 @@ fn switches_above(platform: &Platform, card: u32) -> Option<Vec<&str>> {
     Some(names)
 }
 
-/// Of a receiver that asks for what completions bring, and so has room for them.
+/// Credits of a receiver that requested the completions and has space for them.
 fn requests(posted: Pool, nonposted: u32) -> Credits {
     Credits { posted, nonposted: Pool { headers: nonposted, ..Pool::ENDLESS }, completion: Pool::ENDLESS }
 }

@@ -1,4 +1,4 @@
-//! What a plan will give, from closed forms.
+//! Predictions of plans by closed formulas.
 
 use crate::costs::{Costs, fence_alone};
 use crate::store::End;
@@ -10,66 +10,66 @@ use lanemark_machine::{
 use lanemark_platform::{Iommu, Platform};
 use lanemark_units::Ticks;
 
-/// Which term of a formula is the largest.
+/// The largest term of a formula, which limits the time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Bound {
-    /// The core issues no faster.
+    /// Instruction issue of the core.
     Issue,
-    /// Each access waits for the acknowledgment of the one before.
+    /// Strong ordering: each access waits for the acknowledgment of the previous one.
     StrongOrder,
-    /// A line is stored to again before its last copy was acknowledged.
+    /// A line is written again before its previous write was acknowledged.
     SameLine,
-    /// Buffers in flight over their round trip: of a core, or of a DMA engine before its link.
+    /// Buffers over their round trip: of a core, or between a DMA engine and its link.
     Buffers,
     /// Bytes on the link.
     Link,
     /// Flow-control credits over their round trip.
     Credits,
-    /// What a sender keeps until it is acknowledged, over that round trip.
+    /// Replay buffer over the acknowledgment latency.
     Replay,
-    /// The region's data path.
+    /// Data path of the device.
     Device,
-    /// A read's way there and back.
+    /// Round trip of a read.
     ReadRoundTrip,
-    /// Every pass ends with a fence.
+    /// A fence at the end of each iteration.
     Fence,
-    /// The kernel.
+    /// The kernel and its driver.
     Driver,
-    /// The DMA engine makes requests no faster.
+    /// Request rate of the DMA engine.
     Engine,
-    /// Reads under way over their latency.
+    /// Outstanding reads over their latency.
     Tags,
-    /// Memory takes requests no faster.
+    /// Request rate of host memory.
     Memory,
-    /// The root complex takes requests of devices no faster.
+    /// Request rate of the root complex.
     RootComplex,
-    /// Descriptors that a device fetches, over their latency.
+    /// Descriptors fetched by the device, over their latency.
     Descriptors,
-    /// An interrupt's way to its handler, and the thread's to its core.
+    /// Interrupt delivery, handler and thread wake-up.
     Interrupt,
-    /// The user's clock behind a queue.
+    /// Clock of the user logic at a FIFO.
     Queue,
-    /// Translations that the IOMMU walks its tables for.
+    /// Page walks of the IOMMU.
     Translation,
-    /// Lines that are flushed over how long each takes.
+    /// Cache-line flushes over their latency.
     Flush,
-    /// Words through a port of a device's memory.
+    /// Words through a port of device memory.
     Port,
-    /// Steps of a kernel, one after the other.
+    /// Iterations of a kernel, limited by its initiation interval.
     Interval,
-    /// Words that a kernel's unit has under way, over their latency.
+    /// Outstanding words of a kernel's unit, over their latency.
     UnderWay,
-    /// Additions of a sum, one after the other.
+    /// Sequential additions of a sum.
     Additions,
-    /// The runtime.
+    /// The runtime library.
     Runtime,
-    /// Kernels, one after the other.
+    /// Kernels that run one at a time.
     Kernels,
 }
 
 impl Bound {
-    /// In a few words.
+    /// A short description.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -79,35 +79,35 @@ impl Bound {
             Bound::Buffers => "buffers over their round trip",
             Bound::Link => "bytes on the link",
             Bound::Credits => "flow-control credits over their round trip",
-            Bound::Replay => "the replay buffer over its acknowledgment",
+            Bound::Replay => "replay buffer over its acknowledgment latency",
             Bound::Device => "the device's data path",
-            Bound::ReadRoundTrip => "one read round trip after the other",
+            Bound::ReadRoundTrip => "one read round trip at a time",
             Bound::Fence => "the drain at every fence",
             Bound::Driver => "the driver call",
             Bound::Engine => "the DMA engine's requests",
-            Bound::Tags => "reads under way over their latency",
-            Bound::Memory => "requests that memory takes",
-            Bound::RootComplex => "requests that the root complex takes",
+            Bound::Tags => "outstanding reads over their latency",
+            Bound::Memory => "request rate of host memory",
+            Bound::RootComplex => "request rate of the root complex",
             Bound::Descriptors => "descriptors over their latency",
             Bound::Interrupt => "the interrupt and the thread it wakes",
-            Bound::Queue => "the user's clock behind a queue",
-            Bound::Translation => "translations that are walked for",
-            Bound::Flush => "lines on their way out of caches",
+            Bound::Queue => "the user clock at a FIFO",
+            Bound::Translation => "page walks of the IOMMU",
+            Bound::Flush => "cache-line flushes in flight",
             Bound::Port => "words through a port of device memory",
-            Bound::Interval => "steps of a kernel, an interval apart",
-            Bound::UnderWay => "words under way over their latency",
-            Bound::Additions => "additions of a row, one after the other",
+            Bound::Interval => "the initiation interval of a kernel",
+            Bound::UnderWay => "outstanding words over their latency",
+            Bound::Additions => "sequential additions of a row",
             Bound::Runtime => "the runtime",
-            Bound::Kernels => "kernels, one after the other",
+            Bound::Kernels => "kernels, one at a time",
         }
     }
 }
 
 impl Bound {
-    /// The stall cause that remedies are listed under for this bound: [`Cause::remedy`] of it is what raises the bound.
+    /// Stall cause whose [`Cause::remedy`] raises this bound.
     ///
-    /// All tags in use is a symptom wherever something else drains them slower, so only [`Bound::Tags`] maps to
-    /// [`Cause::Tag`].
+    /// A shortage of tags is a symptom if another resource releases them slowly. Only [`Bound::Tags`] therefore maps
+    /// to [`Cause::Tag`].
     ///
     /// ```
     /// use lanemark_machine::Cause;
@@ -143,29 +143,30 @@ impl Bound {
     }
 }
 
-/// What a formula says of one sample of a plan.
+/// Prediction for one sample of a plan.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Prediction {
-    /// From the first timestamp to the last instruction issued.
+    /// Time from the first timestamp until the last instruction has been issued.
     pub issue_ns: f64,
-    /// From the first timestamp to the last byte accepted (stores) or arrived (loads).
+    /// Time from the first timestamp until the last byte has been accepted (stores) or has arrived (loads).
     pub delivered_ns: f64,
-    /// Which term is the largest, of the time until delivery.
+    /// Largest term of the time until delivery.
     pub bound: Bound,
-    /// How many times the next term the largest is. Near 1, several bounds limit together and the truth
-    /// may lie above all of them; far above 1, the formula is exact but for what is rounded.
+    /// Ratio of the largest term to the next one. Near 1, several limits interact and the true time may exceed all of
+    /// them. If it is much larger, the formula is exact up to rounding.
     pub lead: f64,
-    /// Where the formula holds.
+    /// Conditions under which the formula is valid.
     pub holds_for: &'static str,
 }
 
-/// The formula's answer to `plan`, or `None` where there is no closed form for it: several lanes, but
-/// of threads that call one card's driver on a channel each, several streams, other instructions between them, or a region that is not there.
+/// Predicts `plan`, or returns `None` without a closed formula. There is none for several lanes (except threads that
+/// call the driver of one card on separate channels), several streams, other instructions between them, or a missing
+/// region.
 ///
-/// Each is the largest of several lower bounds, so a machine is never faster; `store.rs` and `load.rs` say
-/// which, `transfer.rs` for what a device moves, `handover.rs` for what a core shares with one, `relay.rs` for what several hand on, and `dma_call.rs` for what a core waits for
-/// until it has. One region, one core, aligned ranges, nothing cached or gathered
-/// before.
+/// A prediction is the largest of several lower bounds, so that a machine is never faster. See `store.rs` and
+/// `load.rs` for cores, `transfer.rs` for DMA, `buffer_handoff.rs` for shared buffers, `relay.rs` for relays, and
+/// `dma_call.rs` for driver calls. All assume one region, one core, aligned ranges, and an empty cache and empty
+/// buffers at the start.
 ///
 /// ```
 /// use lanemark_machine::{Access, Op, Plan, Span, Stream, Verb, Width};
@@ -187,16 +188,17 @@ pub fn predict(platform: &Platform, plan: &Plan) -> Option<Prediction> {
         Socket::Local => predict_from_core(platform, plan)?,
         Socket::Remote => predict_from_core(&with_memory_farther_away(platform)?, plan)?,
     };
-    // Formulas know of walks for what never stays known, and of no first ones; nor do those of calls know of any.
+    // Formulas model page walks of translations that keep missing, but no first misses. Those of driver calls model
+    // no page walks.
     let is_call = |op: &Op| matches!(op, Op::Dma(_) | Op::Relay(_) | Op::MovedByRuntime(_));
     let calls = plan.lanes.iter().flat_map(|lane| &lane.body).any(is_call);
     let is_cold = platform.iommu.as_ref().is_some_and(Iommu::translates) && (plan.warmup_passes == 0 || calls);
-    // Nor do the latter of lines that writes do not fill.
+    // Formulas of driver calls do not model partial-line writes.
     let holds = platform.memory.as_ref().is_some_and(|memory| memory.partial_line_ns.value > Ticks::ZERO);
     Some(if is_cold || holds && calls { Prediction { lead: 1.0, ..said } } else { said })
 }
 
-/// The same platform with its memory at the other socket; `None` if it has one socket.
+/// The platform with host memory at the other socket; `None` if it has one socket.
 fn with_memory_farther_away(platform: &Platform) -> Option<Platform> {
     let mut platform = platform.clone();
     let memory = platform.memory.as_mut().filter(|memory| memory.remote_ns.value > Ticks::ZERO)?;
@@ -210,19 +212,19 @@ fn with_memory_farther_away(platform: &Platform) -> Option<Platform> {
     Some(platform)
 }
 
-/// The same, if the plan's core is as far away as it is.
+/// The platform as seen from the core of the plan, at its distance from the card.
 fn predict_from_core(platform: &Platform, plan: &Plan) -> Option<Prediction> {
     let distances = || plan.lanes.iter().map(|lane| platform.core_distance(lane.core));
     let farthest = distances().max().filter(|farthest| *farthest > Ticks::ZERO);
     let Some(distance) = farthest else { return predict_warm(platform, plan) };
-    // Formulas of several know of one distance only.
+    // Formulas of several cores assume one distance.
     if plan.lanes.len() > 1 {
         return None;
     }
     let mut platform = platform.clone();
     platform.root_complex.core_round_trip_ns.value =
         (platform.root_complex.core_round_trip_ns.value / 2 + distance) * 2;
-    // A message comes to the core when what was written before is seen.
+    // A message reaches the core after earlier writes are visible to it.
     let seen = platform.memory.as_ref().map_or(Ticks::ZERO, |memory| memory.write_ns.value);
     if let Some(driver) = &mut platform.driver {
         driver.interrupt_ns.value = driver.interrupt_ns.value.max(seen) + distance;
@@ -230,7 +232,7 @@ fn predict_from_core(platform: &Platform, plan: &Plan) -> Option<Prediction> {
     predict_warm(&platform, plan)
 }
 
-/// The same, once all translations are known that stay so.
+/// The prediction once all translations that stay cached are cached.
 fn predict_warm(platform: &Platform, plan: &Plan) -> Option<Prediction> {
     let (lane, others) = plan.lanes.split_first().filter(|_| plan.before.is_empty())?;
     if !others.is_empty() {
@@ -249,12 +251,12 @@ fn predict_warm(platform: &Platform, plan: &Plan) -> Option<Prediction> {
         }
         [Op::Fence(fence)] if plan.passes > 0 => {
             let issue_ns = fence_alone(platform, *fence) * plan.passes as f64;
-            let holds_for = "a fence with nothing before it";
+            let holds_for = "a fence without earlier accesses";
             Some(Prediction { issue_ns, delivered_ns: issue_ns, bound: Bound::Fence, lead: f64::INFINITY, holds_for })
         }
         [Op::Map(_)] => {
             let issue_ns = platform.driver.as_ref()?.map_ns.value.as_ns() * plan.passes as f64;
-            let holds_for = "a range that is mapped and given back";
+            let holds_for = "a range that is mapped and unmapped";
             Some(Prediction { issue_ns, delivered_ns: issue_ns, bound: Bound::Driver, lead: f64::INFINITY, holds_for })
         }
         [Op::LoadFrom(holder)] if plan.passes > 0 => {
@@ -276,7 +278,7 @@ fn predict_warm(platform: &Platform, plan: &Plan) -> Option<Prediction> {
     }
 }
 
-/// What a load waits for a line that somebody else has; `None` where nothing is known of it.
+/// Latency of a load of a line held elsewhere; `None` if unknown.
 fn load_from(platform: &Platform, holder: LineSource) -> Option<Ticks> {
     let loads = platform.loads();
     match holder {
@@ -322,7 +324,7 @@ fn is_aligned(stream: &Stream) -> bool {
     stream.span.at.offset.is_multiple_of(width)
 }
 
-/// Calls of equal size, and one for the rest of the range: each is the kernel's time and the copy's.
+/// Driver calls of equal size, and one for the remainder: each takes the time of the kernel and of the copy.
 fn predict_driver(platform: &Platform, call: &DriverCall, passes: u64) -> Option<Prediction> {
     if call.span.len == 0 || call.call_bytes == 0 || passes == 0 {
         return None;
@@ -347,7 +349,7 @@ fn predict_calls(platform: &Platform, call: &DriverCall, bytes: u64, calls: u64)
     let stream = Stream::over(call.verb, Access::Plain(call.width), Span { len: bytes, ..call.span });
     let holds_for = "one core, aligned calls";
     match call.verb {
-        // A call finds lines that the one before it fetched.
+        // A call hits lines that the previous one fetched.
         Verb::Load if call.span.memory_type.caches_loads() => None,
         Verb::Load => {
             let copy = load::predict(&costs, &stream, 0, 1)?;
@@ -356,7 +358,7 @@ fn predict_calls(platform: &Platform, call: &DriverCall, bytes: u64, calls: u64)
             Some(Prediction { issue_ns, delivered_ns: issue_ns, bound, holds_for, ..copy })
         }
         Verb::Store => {
-            // The kernel orders what it copied before it returns.
+            // The kernel orders the copy before it returns.
             let end = End { ns: kernel, ahead_ns: kernel / 2.0, drains: true, bound: Bound::Driver };
             let said = store::predict(&costs, &stream, costs.cycle, Some(end), calls);
             Some(Prediction { holds_for, ..said })

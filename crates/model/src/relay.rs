@@ -1,16 +1,16 @@
-//! What cards take that hand on to each other what the first of them reads.
+//! Time of a relay, in which cards forward data that the first of them reads.
 //!
-//! Each term is a time that all bytes take at one place at the least, with the way of one packet before that place and behind
-//! it; the largest is the answer.
+//! Each term is a lower bound of the time of all bytes at one stage, plus the path of one packet before and after it.
+//! The result is the largest term.
 //!
 //! | bound | all bytes |
 //! | --- | --- |
-//! | that of a leg | as `transfer.rs` says of what the first card reads, and of what each card writes |
-//! | queue | beats of the user's clock, which carries them from queue to queue in every card |
-//! | engine | beats of the first card's reads and writes on its one data path |
-//! | link | packets of all legs that cross one link the same way |
+//! | that of a leg | as in `transfer.rs`, for the reads of the first card and the writes of each card |
+//! | queue | beats of the user clock, which moves them from FIFO to FIFO in every card |
+//! | engine | beats of the first card's reads and writes on its single data path |
+//! | link | packets of all legs that cross a link in the same direction |
 //!
-//! Queues shorter than what a leg has under way hold up the leg before it, and no term has that.
+//! FIFOs that are shorter than the outstanding data of a leg stall the leg before it; no term models that.
 
 use crate::bounds::Largest;
 use crate::predict::{Bound, Prediction};
@@ -18,7 +18,7 @@ use crate::transfer::{Leg, leg};
 use lanemark_machine::{Relay, Transfer};
 use lanemark_platform::{Fifos, Platform};
 
-/// The formula's answer for `passes` times `relay`.
+/// Predicts `passes` iterations of `relay`.
 pub(crate) fn predict(platform: &Platform, relay: &Relay, passes: u64) -> Option<Prediction> {
     let (fifos, transfers) = (platform.fifos.as_ref()?, relay.transfers());
     let legs = transfers.iter().map(|transfer| leg(platform, transfer, passes)).collect::<Option<Vec<Leg>>>()?;
@@ -36,17 +36,17 @@ pub(crate) fn predict(platform: &Platform, relay: &Relay, passes: u64) -> Option
         (Bound::Link, busiest_link(&legs)),
     ]);
     let largest = by_leg.fold(shared, Largest::or).times(1.0, start);
-    // The first card's reads take turns with its writes: no term has what a tag waits for those.
+    // The first card's reads alternate with its writes; no term models the tags that wait for those.
     let takes_turns = largest.bound == Bound::Tags;
-    // A queue that holds no second transfer fills while the first one leaves it, or waits for that.
+    // A FIFO too short for a second transfer fills while the first leaves it, or waits for it.
     let is_full = relay.is_stored && fifos.tx_bytes.value < 2 * relay.bytes;
     let largest = if takes_turns || is_full { largest.blurred() } else { largest };
-    let holds_for = "cards whose queues hold what is under way, nothing else on their links";
+    let holds_for = "cards whose FIFOs hold all outstanding data, no other traffic on their links";
     let issue_ns = start + first.moved.ns - first.packet_ns;
     Some(Prediction { issue_ns, delivered_ns: largest.ns, bound: largest.bound, lead: largest.lead(), holds_for })
 }
 
-/// Until each leg can begin: those before it bring something, and the user's circuit carries it.
+/// Time until each leg can start: the legs before it have delivered data, and the user logic has moved it.
 fn before_each(
     platform: &Platform,
     relay: &Relay,
@@ -58,7 +58,7 @@ fn before_each(
     for (place, pair) in legs.windows(2).enumerate() {
         let is_whole = relay.is_stored && place + 2 == legs.len();
         let ns = if is_whole {
-            // All of a transfer has come, the last of it by one more beat.
+            // The whole transfer has been received, its last part one beat later.
             let one = leg(platform, &Transfer { count: 1, ..transfers[place] }, 1)?;
             (one.moved.ns + beats(fifos, 1.0)).max(pair[0].packet_ns + beats(fifos, relay.bytes as f64))
         } else {
@@ -69,12 +69,12 @@ fn before_each(
     Some(before)
 }
 
-/// What the user's clock takes for so many bytes.
+/// Time of the user clock for this many bytes.
 fn beats(fifos: &Fifos, bytes: f64) -> f64 {
     fifos.beat_ns.value.as_ns() * (bytes / f64::from(fifos.beat_bytes.value)).ceil()
 }
 
-/// What all legs take of the link where that is most.
+/// Largest time that all legs take of one link.
 fn busiest_link(legs: &[Leg]) -> f64 {
     let all = || legs.iter().flat_map(|leg| &leg.on_links);
     let of = |name| all().filter(|(other, _)| other == name).map(|(_, ns)| ns).sum::<f64>();

@@ -1,15 +1,15 @@
-//! What a program waits for that asks a runtime for launches or for a copy: a sum, as long as nothing overlaps.
+//! Launches and copies through a runtime: the sum of all steps that do not overlap.
 //!
-//! | part | takes |
+//! | step | time |
 //! | --- | --- |
-//! | software | what the runtime and the driver cost, at the clock of the core |
-//! | doorbell | a core round trip for the core; half of it, the links down, the card's way in and a beat until the card has it |
-//! | kernels | each begins when it is rung for and the one before is over |
-//! | end of a kernel | the card's way out, the links up, the interrupt |
-//! | end of a part of a copy | as `dma_call.rs` says of a call whose descriptors are fetched |
-//! | waking | an idle core, if it waited for longer than it takes to become idle; handler and thread; none of it if it need not wait |
+//! | software | costs of runtime and driver, at the clock of the core |
+//! | doorbell | one core round trip for the core; half of it, the links downstream, the card's ingress and one beat for the card |
+//! | kernels | each starts when its doorbell has arrived and the previous one has ended |
+//! | end of a kernel | the card's egress, the links upstream, the interrupt |
+//! | end of a part of a copy | as in `dma_call.rs`, for a call whose descriptors are fetched |
+//! | wake-up | leaving an idle state after a sufficiently long wait; handler and thread; nothing without a wait |
 //!
-//! A staged copy to the device overlaps what comes next: the core waits for it there.
+//! A staged copy to the device overlaps with the following work: the core waits for it there.
 
 use crate::bounds::Largest;
 use crate::dma_call::{self, Rung};
@@ -22,19 +22,19 @@ use lanemark_machine::{
 use lanemark_platform::{Driver, Platform, RegionKind, Runtime};
 use lanemark_units::Ticks;
 
-/// The card behind the queue.
+/// Index of the card behind the queue.
 const CARD: u32 = 0;
-/// Bytes of a line that a core copies, of a register and of a message.
+/// Bytes of a line that a core copies, of a register, and of an interrupt message.
 const LINE: u64 = 64;
 const REGISTER: u32 = 8;
 const MESSAGE: u32 = 4;
-/// Parts and passes that are added up one by one: from the second on, all but the last are alike.
+/// Number of parts and iterations that are summed one by one; from the second on, all but the last are alike.
 const TAKEN_APART: u64 = 4;
 
-/// Where it holds.
-const HOLDS_FOR: &str = "one program with one queue, nothing else on its links";
+/// Conditions of validity.
+const HOLDS_FOR: &str = "one program with one queue, no other traffic on its links";
 
-/// What a core pays for.
+/// Costs for the core.
 struct Core<'a> {
     platform: &'a Platform,
     runtime: &'a Runtime,
@@ -49,12 +49,12 @@ impl<'a> Core<'a> {
         Some(Core { platform, runtime, driver, round_trip_ns: 2.0 * half.as_ns() })
     }
 
-    /// Software at its clock.
+    /// Time of software at the clock of the core.
     fn ns(&self, span: Ticks) -> f64 {
         self.runtime.at_its_clock(self.platform, span).as_ns()
     }
 
-    /// When it goes on that waits from `at` for what it is told of at `known`.
+    /// Time at which the core continues if it waits from `at` for a notification at `known`.
     fn woken(&self, at: f64, known: f64) -> f64 {
         if known <= at {
             return at;
@@ -65,7 +65,7 @@ impl<'a> Core<'a> {
     }
 }
 
-/// The formula's answer for `passes` times `launch`.
+/// Predicts `passes` iterations of `launch`.
 pub(crate) fn launches(platform: &Platform, launch: &Launch, passes: u64) -> Option<Prediction> {
     let (kernels, core) = (f64::from(launch.kernels), Core::of(platform)?);
     let Arguments { count, allocation } = launch.arguments;
@@ -91,7 +91,7 @@ pub(crate) fn launches(platform: &Platform, launch: &Launch, passes: u64) -> Opt
     let back = platform.endpoint.egress_ns.value + up.unloaded(header(bell.message), MESSAGE);
     let seen = platform.memory.as_ref()?.write_ns.value;
     let told = back + core.driver.interrupt_ns.value.max(seen);
-    // When the card has each, and when the last of them is over that begins with it.
+    // Time at which the card receives each doorbell, and at which the last kernel that starts then ends.
     let pace = submit + core.round_trip_ns;
     let rung = |nth: f64| nth * pace + submit + if nth + 1.0 == kernels { event } else { 0.0 };
     let over = |nth: f64| rung(nth) + there + (kernels - nth) * kernel;
@@ -99,7 +99,7 @@ pub(crate) fn launches(platform: &Platform, launch: &Launch, passes: u64) -> Opt
     let over = [0.0, (kernels - 2.0).max(0.0), kernels - 1.0].map(over).into_iter().fold(0.0, f64::max);
     let awake = core.woken(last + core.round_trip_ns, over + told.as_ns());
     let ns = awake + core.ns(runtime.return_ns.value) + finish;
-    // What takes them one at a time may take longer than what comes between them.
+    // The serial resource may take longer than the interval between kernels.
     let hop = |hop: &Hop, address, bytes| hop.pace(header(address), bytes);
     let downstream = down.hops.iter().map(|one| hop(one, bell.doorbell, REGISTER)).max()?.max(beats);
     let upstream = up.hops.iter().map(|one| hop(one, bell.message, MESSAGE)).max()?;
@@ -118,18 +118,18 @@ pub(crate) fn launches(platform: &Platform, launch: &Launch, passes: u64) -> Opt
     Some(Prediction { issue_ns: ns, delivered_ns: ns, bound: bound.bound, lead, holds_for: HOLDS_FOR })
 }
 
-/// What a copy is made of.
+/// Parts of a copy.
 struct Copying<'a> {
     core: Core<'a>,
     is_store: bool,
     is_staged: bool,
-    /// Whether the program goes on before it is over.
+    /// Whether the program continues before the copy is complete.
     is_early: bool,
     parts: u64,
-    /// Of all parts but the last, and of that.
+    /// Times of all parts but the last, and of the last.
     part: Part,
     last: Part,
-    /// Before the first part and behind the last.
+    /// Software before the first part and after the last.
     before_ns: f64,
     leave_ns: f64,
     returns_ns: f64,
@@ -142,14 +142,14 @@ struct Part {
     rung: Rung,
 }
 
-/// Where a core is in copies, and when what it asked for last is known to be over.
+/// State of a core during copies, and the time at which its last request is known to be complete.
 #[derive(Clone, Copy)]
 struct At {
     ns: f64,
     known_ns: Option<f64>,
 }
 
-/// The formula's answer for `passes` times `asked`.
+/// Predicts `passes` iterations of `asked`.
 pub(crate) fn copies(platform: &Platform, asked: &MovedByRuntime, passes: u64) -> Option<Prediction> {
     if !(1..=MovedByRuntime::MOST_BYTES).contains(&asked.bytes) || passes == 0 {
         return None;
@@ -225,7 +225,7 @@ impl<'a> Copying<'a> {
         })
     }
 
-    /// Until the program goes on, from `at`.
+    /// Time until the program continues, from `at`.
     fn pass(&self, mut at: At) -> At {
         at.ns += self.before_ns;
         let (mut part_ns, firsts) = (0.0, (self.parts - 1).min(TAKEN_APART));
@@ -243,7 +243,7 @@ impl<'a> Copying<'a> {
         at
     }
 
-    /// One part of it.
+    /// One part of the copy.
     fn through(&self, at: At, part: &Part) -> At {
         let wait = |ns, known_ns: Option<f64>| known_ns.map_or(ns, |known_ns| self.core.woken(ns, known_ns));
         let brought = wait(at.ns, at.known_ns) + if self.is_store { part.copy_ns } else { 0.0 };
@@ -259,7 +259,7 @@ impl<'a> Copying<'a> {
 
 impl Part {
     fn of(core: &Core<'_>, verb: Verb, place: u64, bytes: u64, is_staged: bool) -> Option<Part> {
-        // What a program stores, its card reads.
+        // The card reads data that a program stores.
         let of_card = if verb == Verb::Store { Verb::Load } else { Verb::Store };
         let window = Window { offset: place, len: bytes, pattern: Pattern::Sequential };
         let (partner, outstanding) = (Partner::Host, None);

@@ -1,8 +1,8 @@
-//! Stores: how long a core issues them, and when the last is accepted.
+//! Stores: issue time of a core, and the acceptance of the last store.
 //!
-//! Every formula is the largest of several lower bounds, each of which is exact where it alone limits:
-//! the core's pace, its buffers over their round trip, and the way behind it (link, credits, device). A
-//! store issues as long as what lies before the bottleneck absorbs it.
+//! Each formula is the largest of several lower bounds, each exact if it alone limits: the issue rate of the core,
+//! its buffers over their round trip, and the path after it (link, credits, device). Stores issue without delay as
+//! long as the buffers before the bottleneck absorb them.
 
 use crate::bounds::Largest;
 use crate::costs::{Costs, Writes};
@@ -11,16 +11,16 @@ use lanemark_machine::{Access, Fence, Stream};
 use lanemark_platform::WcPartialFlush;
 use lanemark_units::MemoryType;
 
-/// What ends each pass.
+/// Operation at the end of each iteration.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct End {
-    /// What it costs with nothing to wait for.
+    /// Its cost with nothing to wait for.
     pub(crate) ns: f64,
-    /// How much of that lies before the first store instead of behind the last: a driver's entry.
+    /// Part of it before the first store instead of after the last: a driver's entry.
     pub(crate) ahead_ns: f64,
-    /// Whether all stores must be acknowledged first.
+    /// Whether it waits until all stores are acknowledged.
     pub(crate) drains: bool,
-    /// What it is.
+    /// Its bound.
     pub(crate) bound: Bound,
 }
 
@@ -30,7 +30,7 @@ impl End {
     }
 }
 
-/// The prediction for `passes` passes of a stream of stores, `pace` apart.
+/// Predicts `passes` iterations of a stream of stores issued every `pace`.
 pub(crate) fn predict(costs: &Costs<'_>, stream: &Stream, pace: f64, end: Option<End>, passes: u64) -> Prediction {
     let kind = stream.span.memory_type;
     let direct = matches!(stream.access, Access::Movdiri(_) | Access::Movdir64b);
@@ -44,17 +44,17 @@ pub(crate) fn predict(costs: &Costs<'_>, stream: &Stream, pace: f64, end: Option
     }
 }
 
-/// The work and the terms that all stores share.
+/// The stores, and the terms that all kinds of stores share.
 struct Job<'a> {
     costs: &'a Costs<'a>,
     stream: &'a Stream,
-    /// Instructions of a pass.
+    /// Instructions of an iteration.
     instructions: u64,
     passes: u64,
     end: Option<End>,
-    /// From one instruction to the next at the front end.
+    /// Time between two instructions at the front end.
     pace: f64,
-    /// From one store to the next out of the store buffer.
+    /// Time between two stores at the exit of the store buffer.
     step: f64,
     round_trip: f64,
 }
@@ -63,13 +63,13 @@ impl<'a> Job<'a> {
     fn new(costs: &'a Costs<'a>, stream: &'a Stream, pace: f64, end: Option<End>, passes: u64) -> Job<'a> {
         let instructions = costs.instructions(stream.access, stream.span.memory_type, stream.span.len).left().max(1);
         let step = pace.max(costs.cycle);
-        // What ends a pass waits until the last store has left the store buffer.
+        // The end of an iteration waits until the last store has left the store buffer.
         let pace = if end.is_some() { step } else { pace };
         Job { costs, stream, instructions, passes, end, pace, step, round_trip: costs.round_trip }
     }
 
-    /// From a store that had to wait until the `behind`-th after it: those in the store buffer leave a cycle
-    /// apart, the others are issued first.
+    /// From a store that had to wait until the `behind`-th store after it. Those in the store buffer leave one cycle
+    /// apart; the others are issued first.
     fn stalled(&self, behind: u64) -> f64 {
         let issued = behind.saturating_sub(self.store_buffer() + 1) as f64 * self.pace;
         issued.max(behind as f64 * self.costs.cycle)
@@ -91,8 +91,8 @@ impl<'a> Job<'a> {
         self.end.map_or(0.0, |end| end.ahead_ns)
     }
 
-    /// UC, WT, WP and MOVDIRI: a TLP for each store, and a store waits for the acknowledgment of the one
-    /// before it (MOVDIRI: of the one before it in its line).
+    /// UC, WT, WP and MOVDIRI: one TLP per store. A store waits for the acknowledgment of the previous one (MOVDIRI:
+    /// of the previous one in its line).
     fn single(&self, direct: bool) -> Prediction {
         let all = self.costs.instructions(self.stream.access, self.stream.span.memory_type, self.stream.span.len);
         let writes = match self.stream.access {
@@ -102,17 +102,17 @@ impl<'a> Job<'a> {
         let (stores, last) = (self.instructions * self.passes, self.instructions * self.passes - 1);
         let uncached = !direct && self.stream.span.memory_type == MemoryType::Uc;
         let apart = self.round_trip.max(if uncached { 0.0 } else { self.step });
-        // Stores of a pass that need not wait: those that begin another line, if there is a buffer for it.
+        // Stores of an iteration that need not wait: those that start another line, if a buffer is free.
         let lines = self.stream.span.len.div_ceil(64);
         let several = direct && lines > 1 && self.costs.platform.core.wc_buffers.value > 1;
         let free = if several { lines } else { 0 };
         let order = if direct { Bound::SameLine } else { Bound::StrongOrder };
-        // From the first store of a pass to the first of the next.
+        // From the first store of an iteration to the first of the next.
         let pass = (self.instructions - free) as f64 * apart + free as f64 * self.step;
         let within = (pass - if several { self.step } else { apart }).max(0.0);
         let last_round = if self.drains() || uncached { self.round_trip.max(self.step) } else { self.step };
         let core = |behind: u64| behind as f64 * pass / self.instructions as f64;
-        // The whole pass behind the core, which may be idle when the pass begins.
+        // The whole iteration after the core, which may be idle at its start.
         let answered =
             if self.drains() { writes.acknowledged(self.instructions - 1, core) } else { [(Bound::Link, 0.0); 3] };
         let ended = Largest::of([(order, within + last_round)].into_iter().chain(answered)).times(1.0, self.end_ns());
@@ -127,7 +127,8 @@ impl<'a> Job<'a> {
         }
         near_last += self.ahead_ns();
         let issue = stores as f64 * self.pace + self.passes as f64 * self.end_ns();
-        // The store that must have left for the last to issue, and the one that must be acknowledged for it.
+        // The store that must have left before the last one issues, and the store that must be acknowledged before
+        // it.
         let held = if uncached || self.end.is_some() { Some(stores) } else { last.checked_sub(self.store_buffer()) };
         let far_issue = held.and_then(|held| held.checked_sub(1)).map(|behind| writes.acknowledged(behind, core));
         let near = [(Bound::Issue, if uncached { 0.0 } else { issue }), (order, near_issue)];
@@ -139,13 +140,13 @@ impl<'a> Job<'a> {
         prediction(issued, delivered, "one core, aligned stores")
     }
 
-    /// Times behind the core, the first TLP of which leaves at `first`.
+    /// Times after the core, whose first TLP leaves at `first`.
     fn behind(&self, times: [(Bound, f64); 3], first: f64) -> [(Bound, f64); 3] {
         times.map(|(bound, ns)| (bound, ns + first + self.ahead_ns()))
     }
 
-    /// WC, non-temporal stores to WT, and MOVDIR64B: lines gather in buffers and leave when they are full,
-    /// or in pieces at the end of a pass.
+    /// WC memory, non-temporal stores to WT memory, and MOVDIR64B: lines are combined in buffers and evicted when
+    /// full, or partially at the end of an iteration.
     fn combined(&self) -> Prediction {
         let (whole, tail) = (self.stream.span.len / 64, self.stream.span.len % 64);
         let pieces = self.pieces(tail);
@@ -156,7 +157,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Less than a line, never flushed: all stores gather, and the line leaves after the last.
+    /// Less than a line, never flushed: all stores combine, and the line is evicted after the last.
     fn gathered(&self, pieces: (u64, u64)) -> Prediction {
         let stores = (self.instructions * self.passes) as f64;
         let writes = self.costs.writes(std::iter::once(pieces.1));
@@ -165,10 +166,10 @@ impl<'a> Job<'a> {
         let over = issued.ns.max((stores - 1.0) * self.step + ends);
         let burst = Largest::of(writes.accepted(pieces.0 - 1, |_| 0.0));
         let delivered = Largest::of([(Bound::Issue, over + burst.ns)]);
-        prediction(issued, delivered, "one core, less than a line, written out after the last pass")
+        prediction(issued, delivered, "one core, less than a line, evicted after the last iteration")
     }
 
-    /// How many pieces the first `bytes` bytes of a line leave as, and how large they are.
+    /// Number and mean size of the writes into which the first `bytes` bytes of a line are evicted.
     fn pieces(&self, bytes: u64) -> (u64, u64) {
         match self.costs.platform.core.wc_partial_flush.value {
             WcPartialFlush::EightBytes => (bytes.div_ceil(8), bytes.clamp(1, 8)),
@@ -178,22 +179,22 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Lines of a job that combines.
+/// Lines of a job that uses write combining.
 struct Lines<'a> {
     job: &'a Job<'a>,
-    /// Whole lines of a pass.
+    /// Whole lines of an iteration.
     whole: u64,
-    /// How many pieces the rest of a pass leaves as.
+    /// Number of writes for the remainder of an iteration.
     pieces: u64,
-    /// Times the lines are gone over, and instructions of each time.
+    /// Number of sweeps over the lines, and instructions of each.
     passes: u64,
     instructions: u64,
     per_line: u64,
-    /// Stores behind the first of a pass that completes its line: in a large copy, near its end.
+    /// Position of the store that completes a line, after the first of its sweep; in a large copy, near its end.
     completes_first: u64,
-    /// Lines that may be gathered or under way together, and what that comes from.
+    /// Lines that may be combining or in flight concurrently, and the bound behind that limit.
     together: (Bound, u64),
-    /// The way of its TLPs, of mean size.
+    /// The path of its TLPs, of mean size.
     writes: Writes,
 }
 
@@ -201,7 +202,7 @@ impl<'a> Lines<'a> {
     fn new(job: &'a Job<'a>, whole: u64, (pieces, piece_bytes): (u64, u64)) -> Lines<'a> {
         let len = job.stream.span.len;
         let copied = job.stream.access == Access::Memcpy;
-        // The small copies of one library write their lines twice: as two passes over the same lines.
+        // The small copies of one library write their lines twice, like two sweeps over the same lines.
         let twice = if copied && job.instructions * 16 == 2 * len && matches!(len, 64 | 128) { 2 } else { 1 };
         let (passes, instructions) = (job.passes * twice, job.instructions / twice);
         let per_line = (instructions / whole.max(1)).max(1);
@@ -211,10 +212,10 @@ impl<'a> Lines<'a> {
             }
             _ => per_line - 1,
         };
-        // A rest that nothing flushes keeps its buffer.
+        // A remainder that is never flushed keeps its buffer.
         let kept = u64::from(pieces > 0 && !job.drains());
         let buffers = u64::from(job.costs.platform.core.wc_buffers.value).saturating_sub(kept).max(1);
-        // A line is stored to again when its acknowledgment is back.
+        // A line is written again only after its acknowledgment.
         let again = if job.drains() { twice > 1 } else { passes > 1 };
         let together =
             if again && whole < buffers { (Bound::SameLine, whole.max(1)) } else { (Bound::Buffers, buffers) };
@@ -229,8 +230,8 @@ impl<'a> Lines<'a> {
         (self.per_line - 1) as f64 * self.job.step
     }
 
-    /// When store `store` of line `line` leaves the store buffer, if only the number of lines together
-    /// limits: each is taken from the first store of its line until its acknowledgment.
+    /// Time at which store `store` of line `line` leaves the store buffer, if only the number of concurrent lines
+    /// limits. Each line occupies a buffer from its first store until its acknowledgment.
     fn by_lines(&self, line: u64, store: u64) -> (Bound, f64) {
         let (bound, together) = self.together;
         let (rounds, rest) = (line / together, line % together);
@@ -238,33 +239,33 @@ impl<'a> Lines<'a> {
         (bound, start + self.rounds(rounds, self.per_line - 1, store))
     }
 
-    /// When store `store` of pass `pass` leaves, if only the line that is completed last limits.
+    /// Time at which store `store` of sweep `pass` leaves, if only the line that is completed last limits.
     fn by_first_line(&self, pass: u64, store: u64) -> (Bound, f64) {
         (Bound::SameLine, self.rounds(pass, self.completes_first, store))
     }
 
-    /// `rounds` times a line's gathering, `behind` stores after its first, and its acknowledgment, then `store`
-    /// stores more. Nothing has waited in the first round, so its stores come as they are issued.
+    /// `rounds` times the combining of a line (`behind` stores after its first) and its acknowledgment, then `store`
+    /// further stores. Nothing waits in the first round, whose stores arrive as issued.
     fn rounds(&self, rounds: u64, behind: u64, store: u64) -> f64 {
         let Some(more) = rounds.checked_sub(1) else { return store as f64 * self.job.step };
         let first = self.job.round_trip + behind as f64 * self.job.step;
         first + more as f64 * (self.job.round_trip + self.job.stalled(behind)) + self.job.stalled(store)
     }
 
-    /// How long after the first line line `line` leaves the core at the earliest.
+    /// Earliest time at which line `line` leaves the core, after the first line.
     fn leaves(&self, line: u64) -> f64 {
         let by_issue = (line * self.per_line) as f64 * self.job.step;
         let last = self.per_line - 1;
         by_issue.max(self.by_lines(line, last).1 - self.gather())
     }
 
-    /// Nothing waits at the end of a pass, or only for the core itself.
+    /// No wait at the end of an iteration, or only for the core itself.
     fn running(&self) -> Prediction {
         let job = self.job;
         let lines = self.whole * self.passes;
         let stores = job.instructions * job.passes;
         let ends = job.passes as f64 * job.end_ns();
-        // The rest of the last pass leaves when it is over.
+        // The remainder of the last iteration is evicted at its end.
         let arrives = match self.pieces.checked_sub(1) {
             Some(behind) => Largest::of(self.writes.accepted(behind, |_| 0.0)).ns,
             None => self.writes.unloaded(),
@@ -278,7 +279,8 @@ impl<'a> Lines<'a> {
         let near = near.map(|(bound, ns)| (bound, ns + arrives));
         let delivered = Largest::of(near.into_iter().chain(job.behind(far, self.gather())));
 
-        // The last store issues when the one a store buffer before it has left; a fence, when the last has.
+        // The last store issues when the store one store-buffer length before it has left; a fence, when the last one
+        // has.
         let pace = (Bound::Issue, stores as f64 * job.pace + ends);
         let open = if job.end.is_some() { Some(stores - 1) } else { (stores - 1).checked_sub(job.store_buffer()) };
         let Some(open) = open else {
@@ -288,7 +290,7 @@ impl<'a> Lines<'a> {
         let store = (open - line * self.per_line).min(self.per_line - 1);
         let by_first_line = self.by_first_line(open / self.instructions, open % self.instructions);
         let near = [pace, self.by_lines(line, store), by_first_line];
-        // Its line needs an earlier one to be back from behind the root complex's queue.
+        // Its line needs the buffer of an earlier one, which waits in the queue of the root complex.
         let back = line.checked_sub(self.together.1);
         let back = back.map(|behind| self.writes.acknowledged(behind, |line| self.leaves(line)));
         let since = self.gather() + job.stalled(store);
@@ -298,7 +300,7 @@ impl<'a> Lines<'a> {
         prediction(Largest::of(near.into_iter().chain(far)), delivered, HOLDS_FOR)
     }
 
-    /// Every pass ends when all its TLPs are acknowledged.
+    /// Each iteration ends when all its TLPs are acknowledged.
     fn drained(&self) -> Prediction {
         let job = self.job;
         let over = self.passes / job.passes;
@@ -307,7 +309,7 @@ impl<'a> Lines<'a> {
             self.by_lines((self.whole * over).max(1) - 1, self.per_line - 1),
             self.by_first_line(over - 1, self.instructions - 1),
         ]);
-        // The end comes a step behind the last store; only then do pieces leave, all together.
+        // The end follows one step after the last store; only then are partial lines evicted, all together.
         let leaves = stored.ns + if self.pieces > 0 { job.step } else { 0.0 };
         let behind = self.pieces.max(1) - 1;
         let back = Largest::of(self.writes.acknowledged(behind, |_| 0.0)).ns.max(job.round_trip);
@@ -316,7 +318,7 @@ impl<'a> Lines<'a> {
             _ => stored.bound,
         };
         let near_pass = (leaves + back).max(stored.ns + job.step);
-        // The whole pass behind the core, which may be idle when the pass begins.
+        // The whole iteration after the core, which may be idle at its start.
         let tlps = self.whole * over + self.pieces;
         let first = if self.whole > 0 { self.gather() } else { leaves };
         let core = |line: u64| if line < self.whole * over { self.leaves(line) } else { 0.0 };
@@ -333,7 +335,7 @@ impl<'a> Lines<'a> {
         let issued = Largest::of([(pass.bound, pass.ns * job.passes as f64)].into_iter().chain(far));
         let far = job.behind(self.writes.accepted(all, sent), first);
         let delivered = Largest::of([(last.bound, last.ns)].into_iter().chain(far)).no_clearer_than(&pass);
-        prediction(issued, delivered, "one core, aligned ranges, everything drained after each pass")
+        prediction(issued, delivered, "one core, aligned ranges, all buffers drained after each iteration")
     }
 }
 

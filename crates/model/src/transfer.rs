@@ -1,27 +1,28 @@
-//! What a device's own transfers take.
+//! Time of DMA transfers by a device.
 //!
-//! Each of the terms below is a time that all `n` requests together take at the least; the largest is the answer. *Rest*
-//! is the unloaded way of what is not summed, so for one request all terms are equal and the formula is exact.
+//! Each of the terms below is a lower bound of the time of all `n` requests; the result is the largest term. *Rest*
+//! is the unloaded path of the steps that are not summed. For a single request all terms are therefore equal, and the
+//! formula is exact.
 //!
 //! | bound | writes | reads |
 //! | --- | --- | --- |
-//! | engine | beats, requests, descriptors of all + rest | the same, of headers |
-//! | link | time of all packets on the slowest link + rest | of all completions |
-//! | memory | `(n - 1)` times the time between requests + rest | the same |
-//! | root complex | the same of its own time between requests | the same |
+//! | engine | beats, request costs and descriptors of all + rest | the same, for headers |
+//! | link | time of all packets on the slowest link + rest | time of all completions |
+//! | memory | `(n - 1)` times the interval between requests + rest | the same |
+//! | root complex | the same, with its own interval between requests | the same |
 //! | device | beats of all at a peer's region + rest | beats of all completions, or at a peer's region, + rest |
-//! | credits | as many round trips of a credit as all credits of a link are taken over again + rest | the same, of completions too |
-//! | replay | the same of places of a replay buffer, until each is acknowledged | the same |
-//! | tags | | the latencies of all over the tags; rounds of as many as there are tags |
-//! | buffers | rounds of as many as may be between engine and link + rest | the same |
-//! | queue | beats of the user's clock for all packets of data, without what a queue holds | the same |
+//! | credits | credit round trips: as many as all credits of a link are reused + rest | the same, also for completions |
+//! | replay | the same for replay-buffer entries, until each is acknowledged | the same |
+//! | tags | | the latencies of all divided by the tags; rounds of as many reads as there are tags |
+//! | buffers | rounds of as many as fit between engine and link + rest | the same |
+//! | queue | beats of the user clock for all data packets, minus what a FIFO holds | the same |
 //!
-//! A read whose lines are all in the last-level cache is answered from there, and has less of a way. A write that does not fill its
-//! lines holds memory for longer (`partial.rs`).
+//! A read whose lines are all in the last-level cache has a shorter path. A partial-line write occupies memory for
+//! longer (`partial.rs`).
 //!
-//! Where a driver asks for a transfer (`asked.rs`), descriptors that are fetched come first: one latency until the first is
-//! there, rounds of as many as are fetched ahead until the last is. What tells of the end comes behind the last write, by the
-//! same links, or follows the last completion.
+//! If a driver requests the transfer (`asked.rs`), descriptor fetches come first: one latency until the first
+//! descriptor is available, and rounds of as many as are prefetched until the last. The notification follows the last
+//! write on the same links, or the last completion.
 
 mod asked;
 mod ceiling;
@@ -53,132 +54,136 @@ use lanemark_units::Ticks;
 use lanemark_wire::{Chunk, Mps, Rcb, split};
 use std::ops::Range;
 
-/// Requests up to which transfers are taken apart one by one; of more, all are taken to be like the first one.
+/// Number of requests for which transfers are computed one by one; further requests are assumed to be like the first
+/// ones.
 const MOST_PIECES: u64 = 1 << 14;
 
-/// Everything a transfer meets.
+/// All parameters that affect a transfer.
 struct Way<'a> {
     platform: &'a Platform,
     dma: &'a Dma,
     transfer: &'a Transfer,
-    /// Bus address of the window's offset 0.
+    /// Bus address of offset 0 of the window.
     base: u64,
     path: Path,
     header_dw: u8,
-    /// Most payload of a packet of data.
+    /// Maximum payload of a data packet.
     payload_bytes: u32,
-    /// Channels of the engine that transfers are dealt to.
+    /// Channels of the engine over which transfers are distributed.
     channels: u32,
     /// Bus addresses that the last-level cache holds.
     cached: Range<u64>,
-    /// Whether the same transfers were made before, so that the first round over the window finds what the others find.
+    /// Whether the same transfers were made before, so that the first pass over the window finds the same state as
+    /// later ones.
     is_warm: bool,
 }
 
-/// What requests are made of, in sum or the least of each.
+/// Parameters of requests, as sum or minimum.
 #[derive(Clone, Copy, Debug)]
 struct Sum {
     requests: u64,
-    /// The least that one moves.
+    /// Minimum bytes of a request.
     least_bytes: u32,
-    /// The engine's time for all requests of the busiest channel.
+    /// Engine time of all requests of the busiest channel.
     busiest: Ticks,
-    /// The engine's time for all requests, and for the first.
+    /// Engine time of all requests, and of the first.
     engine: Ticks,
     first_engine: Ticks,
-    /// Beats of all requests at the engine, and the least of one.
+    /// Beats of all requests at the engine, and minimum of a request.
     request_beats: Ticks,
     least_request_beats: Ticks,
-    /// Time of all packets of data on the slowest link of their way.
+    /// Time of all data packets on the slowest link of their path.
     link: Ticks,
-    /// Beats of all packets of data at their end.
+    /// Beats of all data packets at their destination.
     beats: Ticks,
     /// Beats of all reads at a peer's region.
     at_region: Ticks,
-    /// Packets of data.
+    /// Number of data packets.
     packets: Packets,
-    /// From the engine to the last byte, of all requests.
+    /// From the engine to the last byte, summed over all requests.
     latencies: Ticks,
-    /// The way of the last request from the engine on, and the least of all.
+    /// Path of the last request from the engine on, and minimum of all.
     last_way: Ticks,
     shortest: Ticks,
-    /// From the engine to the last byte, of the first request.
+    /// From the engine to the last byte, for the first request.
     first_latency: Ticks,
-    /// What is before the data, on the link and at their end: of reads before those of the first, which come in order; the
-    /// least of what is behind any on the link; and the least way.
+    /// Time before the data, on the link and at the destination (for reads, before the data of the first, which
+    /// arrive in order); minimum time after any of them on the link; and minimum path.
     before_link: Ticks,
     before_beats: Ticks,
     behind_link: Ticks,
     besides_memory: Ticks,
-    /// The latest end of any of them behind the beats at a region of it and those before it.
+    /// Latest end of any request, after its beats and those before it at a region of the destination.
     last_at_region: Ticks,
-    /// The least that a request holds its credits at its end, and what all do.
+    /// Minimum time for which a request holds its credits at the destination, and the sum over all.
     held: Ticks,
     all_held: Ticks,
-    /// What lines that writes do not fill hold memory for: those of all, of the request with the most, and of the last one.
+    /// Time for which partial-line writes occupy memory: of all, of the longest request, and of the last one.
     of_lines: Ticks,
     most_of_lines: Ticks,
     last_of_lines: Ticks,
-    /// The least from the engine to the last byte of a request, the least and the most on the link, the least of beats,
-    /// and the least that one is between engine and link.
+    /// Minimum from the engine to the last byte of a request; minimum and maximum on the link; minimum beats; and
+    /// minimum time between engine and link.
     latency: Ticks,
     most_latency: Ticks,
     least_link: Ticks,
     most_link: Ticks,
     least_beats: Ticks,
     to_link: Ticks,
-    /// Reads that a root complex makes for these, how long they have tags of it in all, the least that one of them has, and
-    /// the least way of one.
+    /// Reads that a root complex issues for these, the sum of the times for which they hold its tags, the minimum of
+    /// one, and the minimum path of one.
     root_reads: u64,
     root_loops: Ticks,
     root_loop: Ticks,
     root_way: Ticks,
-    /// Beats of the user's clock for all packets of data, and what of them the queue lets be ahead, at the most.
+    /// Beats of the user clock for all data packets, and the maximum part of them that the FIFO lets run ahead.
     queued: Ticks,
     ahead: Ticks,
-    /// The least and the most of the engine's time for one, and what requests take beyond it that are not the first.
+    /// Minimum and maximum engine time of a request, and the excess of all requests but the first.
     least_engine: Ticks,
     most_engine: Ticks,
     beyond: Ticks,
 }
 
-/// What one request meets.
+/// Parameters of one request.
 struct Piece {
     link: Ticks,
     beats: Ticks,
-    /// Of a read, at a peer's region.
+    /// For a read: beats at a peer's region.
     at_region: Ticks,
-    /// From the engine to its end.
+    /// From the engine to its destination.
     way: Ticks,
-    /// What is before its data on the link, what is behind them, and what is before them at their end.
+    /// Time before its data on the link, after them, and before them at the destination.
     before_link: Ticks,
     behind_link: Ticks,
     before_beats: Ticks,
-    /// Its way without beats at a region.
+    /// Its path without beats at a region.
     besides_region: Ticks,
-    /// Packets of its data.
+    /// Its data packets.
     packets: Packets,
-    /// How long it holds its credits at its end.
+    /// Time for which it holds its credits at the destination.
     held: Ticks,
-    /// Reads that a root complex makes for it, and how long each has a tag of it; none where it passes whole.
+    /// Reads that a root complex issues for it, and the time for which each holds a tag; none if it is forwarded
+    /// whole.
     root_reads: u64,
     root_loops: Ticks,
     root_loop: Ticks,
     root_way: Ticks,
-    /// At the queue.
+    /// Its packets at the FIFO.
     queued: Queued,
 }
 
-/// Whether a card of these transfers asks for translations again and again: it does not have room for all of their pages.
+/// Whether a card of these transfers keeps requesting translations, because its cache is too small for all their
+/// pages.
 pub(crate) fn asks_again(platform: &Platform, transfer: &Transfer) -> bool {
     Way::of(platform, transfer).is_some_and(|way| way.asks_again())
 }
 
-/// The formula's answer for the passes of a plan over `transfer`, dealt to so many channels.
+/// Predicts the iterations of a plan over `transfer`, distributed over this many channels.
 pub(crate) fn predict(platform: &Platform, transfer: &Transfer, channels: u32, plan: &Plan) -> Option<Prediction> {
     let (passes, written_by, is_warm) = (plan.passes, plan.memory.written_by, plan.warmup_passes > 0);
     let way = Way { channels, is_warm, ..Way::found(platform, transfer, written_by)? };
-    // Each channel has its own under way.
+    // Each channel has its own limit of outstanding transfers.
     if channels == 0 || channels > 1 && transfer.outstanding.is_some() || channels > way.dma.channels.value {
         return None;
     }
@@ -188,8 +193,8 @@ pub(crate) fn predict(platform: &Platform, transfer: &Transfer, channels: u32, p
     let all = transfer.count.checked_mul(passes)?;
     let start = way.dma.start_ns.value.as_ns();
     let holds_for = match channels {
-        1 => "one card, nothing else on its links",
-        _ => "one card whose channels share its data path and tags, nothing else on its links",
+        1 => "one card, no other traffic on its links",
+        _ => "one card whose channels share its data path and tags, no other traffic on its links",
     };
     let a_transfer = way.pieces(0)?.len() as u64;
     let (taken_apart, scale) = if a_transfer.saturating_mul(all) <= MOST_PIECES { (all, 1.0) } else { (1, all as f64) };
@@ -198,7 +203,7 @@ pub(crate) fn predict(platform: &Platform, transfer: &Transfer, channels: u32, p
     }
     let one_by_one = match (transfer.verb, transfer.outstanding) {
         (Verb::Load, Some(1)) => true,
-        // Several at once are as many tags fewer, if each is one request.
+        // Several outstanding transfers act as fewer tags, if each is one request.
         (Verb::Load, Some(_)) if a_transfer > 1 => return None,
         _ => false,
     };
@@ -207,7 +212,7 @@ pub(crate) fn predict(platform: &Platform, transfer: &Transfer, channels: u32, p
         for nth in 1..taken_apart {
             sum = sum.then(&way.terms(&way.sum(nth, 1)?, 1.0));
         }
-        // What is in a queue when a transfer ends is there when the next one begins.
+        // Data that remain in a FIFO at the end of a transfer are there at the start of the next.
         let all = way.sum(0, taken_apart)?;
         let queued = (Bound::Queue, scale * all.queued.as_ns() - all.ahead.as_ns());
         let taken = (scale * all.requests as f64 - 1.0) * way.root_pace().as_ns() + all.besides_memory.as_ns();
@@ -229,7 +234,7 @@ pub(crate) fn predict(platform: &Platform, transfer: &Transfer, channels: u32, p
 }
 
 impl<'a> Way<'a> {
-    /// With what a core has just written at its other end.
+    /// The same with data that a core has just written at the source.
     fn of(platform: &'a Platform, transfer: &'a Transfer) -> Option<Way<'a>> {
         Way::found(platform, transfer, Writer::Core)
     }
@@ -255,7 +260,7 @@ impl<'a> Way<'a> {
         };
         let header_dw = if base.checked_add(transfer.window.offset)? >= 1 << 32 { 4 } else { 3 };
         let payload_bytes = payload(platform, dma, transfer)?;
-        // A packet longer than a port on the way allows never comes there.
+        // A packet longer than a port on the path allows would never arrive.
         let longest = u64::from(payload_bytes).min(transfer.bytes);
         let passes = path.hops.iter().all(|hop| longest <= u64::from(hop.mps_bytes));
         let cached = root_complex::cached(platform, transfer, base, written_by);
@@ -273,7 +278,7 @@ impl<'a> Way<'a> {
         })
     }
 
-    /// The least time of the packets of data of one transfer on a link: none is cut earlier than it must.
+    /// Minimum time of the data packets of one transfer on a link: packets are split no earlier than necessary.
     fn least_time(&self, hop: &Hop) -> Ticks {
         let header_dw = if self.transfer.verb == Verb::Load { 3 } else { self.header_dw };
         let payload = self.payload_bytes;
@@ -290,7 +295,7 @@ impl<'a> Way<'a> {
             Verb::Load => self.dma.read_bytes.value.min(self.platform.link.mrrs_bytes.value),
         };
         let Transfer { bytes, window, .. } = self.transfer;
-        // A transfer of more requests than these is one of gigabytes.
+        // A transfer of more requests than these has gigabytes.
         if *bytes / u64::from(most) > 64 * MOST_PIECES {
             return None;
         }
@@ -302,8 +307,8 @@ impl<'a> Way<'a> {
         self.dma.beat_ns.value * u64::from(bytes.div_ceil(self.dma.beat_bytes.value))
     }
 
-    /// What a request occupies the engine for, `offset` bytes behind the start of its transfer; one that begins a transfer has
-    /// a descriptor to read, if it is about host memory, and one at a boundary of descriptors too.
+    /// Engine time of a request that starts `offset` bytes into its transfer. A request to host memory includes
+    /// reading a descriptor if it is the first of its transfer or starts at a descriptor boundary.
     fn engine(&self, piece: Chunk, offset: u64) -> Ticks {
         let begins = offset == 0;
         let at_boundary = piece.address.is_multiple_of(u64::from(self.dma.descriptor_bytes.value));
@@ -317,12 +322,12 @@ impl<'a> Way<'a> {
         descriptor + engine_way::time(self.platform, self.transfer.verb, piece, offset, alone)
     }
 
-    /// Beats of a request there.
+    /// Beats of a request at the engine.
     fn request_beats(&self, piece: Chunk) -> Ticks {
         self.beats(self.header_dw, if self.transfer.verb == Verb::Store { in_dws(piece) } else { 0 })
     }
 
-    /// Of so many transfers, from number `first` on.
+    /// Sums over `count` transfers, from number `first` on.
     fn sum(&self, first: u64, transfers: u64) -> Option<Sum> {
         let mut sum: Option<Sum> = None;
         let egress = self.platform.endpoint.egress_ns.value;
@@ -395,7 +400,7 @@ impl<'a> Way<'a> {
                 so_far.latencies += engine + piece.way;
                 so_far.last_way = piece.way;
                 so_far.shortest = so_far.shortest.min(piece.way);
-                // Of reads the first one's data come first, unless another channel asked before or a later one finds them
+                // The data of the first read arrive first, unless another channel issued earlier or a later read hits
                 // in the cache.
                 if self.transfer.verb == Verb::Store || self.channels > 1 || !self.cached.is_empty() {
                     so_far.before_link = so_far.before_link.min(piece.before_link);
@@ -426,7 +431,8 @@ impl<'a> Way<'a> {
         })
     }
 
-    /// The link on which the longest packets follow each other slowest. Of shorter ones it may be another: to take the slowest of each
+    /// The link with the longest interval between the longest packets. For shorter ones it may be another link; the
+    /// maximum of each size would mix links.
     /// would add up what no one link takes.
     fn slowest(&self, header_dw: u8) -> Option<&Hop> {
         let longest = u64::from(self.payload_bytes).min(self.transfer.bytes);
@@ -446,7 +452,7 @@ impl<'a> Way<'a> {
         };
         let before_beats = egress + on_links + at_end;
         let way = before_beats + beats;
-        // What a packet leaves free before the next one starts is no part of the last one's way.
+        // Idle time before the start of the next packet is not part of the path of the last one.
         let before_link = Ticks(way.0.saturating_sub(link.0));
         let at_region = Ticks::ZERO;
         let held = if self.transfer.partner == Partner::Host { self.lookup() } else { at_end + beats };
@@ -472,7 +478,7 @@ impl<'a> Way<'a> {
         })
     }
 
-    /// Of one read; the time on the link is that of its completions, and the way is there and back.
+    /// For a read, the link time is that of its completions, and the path is the round trip.
     fn read(&self, chunk: Chunk) -> Option<Piece> {
         let endpoint = &self.platform.endpoint;
         let pieces = self.root_pieces(chunk);
@@ -490,14 +496,14 @@ impl<'a> Way<'a> {
             Partner::Peer { card, bar } => {
                 let region = self.region(bar, chunk)?;
                 let to = Path::between(self.platform, self.transfer.card, card)?;
-                // What a card cuts completions at is no business of the root complex.
+                // The RCB of a card does not affect how the root complex splits reads.
                 let at_end = endpoint.ingress_ns.value + region.read_ns.value;
                 (to, at_end, Some(region), endpoint.egress_ns.value, Rcb::B128)
             }
         };
         let until_end = endpoint.egress_ns.value + to.unloaded(self.header_dw, 0) + at_end;
         let behind = behind + endpoint.ingress_ns.value;
-        // Pieces of a read come to their end one behind the other, as credits below the root complex allow.
+        // Parts of a read arrive at intervals that credits below the root complex permit.
         let down = match self.transfer.partner {
             Partner::Peer { card, .. } if self.is_split_at_root() => Some(Path::down(self.platform, card)?),
             _ => None,
@@ -514,14 +520,14 @@ impl<'a> Way<'a> {
         let loops = pieces.iter().map(|piece| self.root_loop(*piece, at_end + region_beats(piece)));
         let (loops, mut asked) = (loops.collect::<Option<Vec<Ticks>>>()?, Vec::with_capacity(pieces.len()));
         let root_tags = self.platform.root_complex.peer_tags.value as usize;
-        // The longest chain of beats at the region, packets on the link and beats of the engine.
+        // The longest sequence of beats at the region, packets on the link, and beats of the engine.
         let (mut ready, mut sent, mut taken) = (Ticks::ZERO, Ticks::ZERO, Ticks::ZERO);
         let (mut link, mut beats, mut at_region) = (Ticks::ZERO, Ticks::ZERO, Ticks::ZERO);
         let (mut first_way, mut last_way, mut of_last) = (None, Ticks::ZERO, Ticks::ZERO);
         let mut shortest: Option<Ticks> = None;
         let mut payloads = Vec::new();
         for (nth, piece) in pieces.iter().enumerate() {
-            // As many are under way as the root complex has tags.
+            // The number outstanding is the number of tags of the root complex.
             let tag = |asked: &[Ticks]| {
                 nth.checked_sub(root_tags).map_or(Ticks::ZERO, |before| asked[before] + loops[before])
             };
@@ -551,7 +557,7 @@ impl<'a> Way<'a> {
         let taken = taken.max(until_data + self.last_completion(packets) + shortest?);
         let held = match self.transfer.partner {
             Partner::Host => self.lookup(),
-            // It leaves the root complex with the last read made of it.
+            // It leaves the root complex with the last read that was issued for it.
             Partner::Peer { .. } if self.is_split_at_root() => {
                 self.platform.root_complex.peer_forward_ns.value + left.last().copied()?
             }
@@ -576,7 +582,7 @@ impl<'a> Way<'a> {
         })
     }
 
-    /// Payload of each completion that answers this, in whole DWs.
+    /// Payload of each completion of this request, in whole DWs.
     fn completions(&self, chunk: Chunk, rcb: Rcb) -> Vec<u32> {
         match Mps::new(self.payload_bytes) {
             Some(mps) => {
@@ -591,19 +597,19 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// The region of a peer that a request is for.
+    /// Region of a peer that a request accesses.
     fn region(&self, bar: u8, chunk: Chunk) -> Option<&'a Region> {
         self.platform.region_at(bar, chunk.address - self.base, u64::from(chunk.bytes))
     }
 
-    /// Beats of a request there, in whole DWs.
+    /// Beats of a request at that region, in whole DWs.
     fn region_beats(region: &Region, chunk: Chunk) -> Ticks {
         let beat = u64::from(region.beat_bytes.value);
         let touched = (chunk.address + u64::from(chunk.bytes) - 1) / beat - chunk.address / beat + 1;
         region.beat_ns.value * touched
     }
 
-    /// Whether its data come from host memory that sends odd ends by themselves.
+    /// Whether its data come from host memory that sends a separate completion for odd ends.
     fn has_odd_ends_apart(&self) -> bool {
         self.transfer.partner == Partner::Host && self.memory().is_some_and(|memory| memory.odd_end_completion.value)
     }
@@ -613,7 +619,7 @@ impl<'a> Way<'a> {
     }
 }
 
-/// Most payload of a packet of data: what its sender may send, the card a write and the root port a completion.
+/// Maximum payload of a data packet: of a write by the card, of a completion by the root port.
 fn payload(platform: &Platform, dma: &Dma, transfer: &Transfer) -> Option<u32> {
     let way_up = platform.way_up(transfer.card as usize);
     Some(match (transfer.verb, transfer.partner) {
@@ -626,7 +632,7 @@ fn payload(platform: &Platform, dma: &Dma, transfer: &Transfer) -> Option<u32> {
     })
 }
 
-/// Bytes of payload in whole DWs.
+/// Payload bytes rounded up to whole DWs.
 fn in_dws(piece: Chunk) -> u32 {
     ((piece.address % 4) as u32 + piece.bytes).next_multiple_of(4)
 }

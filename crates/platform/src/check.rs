@@ -1,29 +1,63 @@
-//! What no single key can tell: that the keys fit each other.
+//! Checks that relate several keys to each other.
 
+use crate::fifos::check_fifos;
+use crate::iommu::check_iommu;
+use crate::kernel::check_kernel;
+use crate::msi_x::check_msi_x;
 use crate::read::Notes;
-use crate::{Bar, Dma, Link, Mailbox, Memory, Platform, ROOT, Region, Slot, Switch};
+use crate::registers::check_registers;
+use crate::runtime::check_runtime;
+use crate::spec::check_faults;
+use crate::{Bar, Dma, Link, Mailbox, Memory, Platform, ROOT, Region, Sections, Slot, Switch};
 use lanemark_units::{Ticks, format_size};
 use lanemark_wire::TagBits;
 
 /// Bytes of a DW.
 const DW: u64 = 4;
 
-/// What there is of a tree, and of what moves in it.
-pub(crate) struct Tree<'a> {
-    pub(crate) memory: Option<&'a Memory>,
-    pub(crate) dma: Option<&'a Dma>,
-    pub(crate) switches: &'a [Switch],
-    pub(crate) slots: &'a [Slot],
+/// The sections that the checks below relate, each `None` if it could not be read.
+pub(crate) struct Parts<'a> {
+    link: Option<&'a Link>,
+    bars: Option<&'a [Bar]>,
+    regions: Option<&'a [Region]>,
+    tree: Option<Tree<'a>>,
 }
 
-/// Notes what does not fit; a part that could not be read is `None`, and what needs it is not looked at.
-pub(crate) fn check(
-    link: Option<&Link>,
-    bars: Option<&[Bar]>,
-    regions: Option<&[Region]>,
-    tree: Option<&Tree<'_>>,
-    notes: &mut Notes<'_>,
-) {
+/// The topology, and the sections that describe DMA within it.
+struct Tree<'a> {
+    memory: Option<&'a Memory>,
+    dma: Option<&'a Dma>,
+    switches: &'a [Switch],
+    slots: &'a [Slot],
+}
+
+impl<'a> Parts<'a> {
+    /// The sections of a file, as far as they could be read.
+    pub(crate) fn of(sections: &'a Sections) -> Parts<'a> {
+        let tree = match (&sections.memory, &sections.dma, &sections.switches, &sections.slots) {
+            (Ok(memory), Ok(dma), Ok(switches), Ok(slots)) => {
+                Some(Tree { memory: memory.as_ref(), dma: dma.as_ref(), switches, slots })
+            }
+            _ => None,
+        };
+        let Sections { link, bars, regions, .. } = sections;
+        Parts { link: link.as_ref().ok(), bars: bars.as_deref().ok(), regions: regions.as_deref().ok(), tree }
+    }
+}
+
+/// Notes every inconsistency between the sections of a platform.
+pub(crate) fn check_platform(platform: &Platform, notes: &mut Notes<'_>) {
+    let Platform { link, bars, regions, memory, dma, switches, slots, .. } = platform;
+    let tree = Tree { memory: memory.as_ref(), dma: dma.as_ref(), switches, slots };
+    check_parts(&Parts { link: Some(link), bars: Some(bars), regions: Some(regions), tree: Some(tree) }, notes);
+    check_whole(platform, notes);
+}
+
+/// Notes inconsistencies that can be found although some sections could not be read. A check whose sections are
+/// missing is skipped.
+pub(crate) fn check_parts(parts: &Parts<'_>, notes: &mut Notes<'_>) {
+    let Parts { link, bars, regions, tree } = parts;
+    let (link, bars, regions) = (*link, *bars, *regions);
     if let Some(link) = link {
         check_credits(link, notes);
     }
@@ -41,7 +75,25 @@ pub(crate) fn check(
     }
 }
 
-/// Whole pages, that end where addresses do or before, and are not cut finer than the link says.
+/// Notes inconsistencies of a platform of which every section could be read.
+pub(crate) fn check_whole(platform: &Platform, notes: &mut Notes<'_>) {
+    let checks: [fn(&Platform, &mut Notes<'_>); 9] = [
+        check_ports,
+        check_timeouts,
+        check_faults,
+        check_fifos,
+        check_kernel,
+        check_iommu,
+        check_msi_x,
+        check_registers,
+        check_runtime,
+    ];
+    for check in checks {
+        check(platform, notes);
+    }
+}
+
+/// Memory is whole pages within the address space, and its completions are not smaller than the RCB.
 fn check_memory(memory: &Memory, link: Option<&Link>, notes: &mut Notes<'_>) {
     let (address, size) = (memory.address_bytes.value, memory.size_bytes.value);
     for (key, bytes, line) in
@@ -56,7 +108,7 @@ fn check_memory(memory: &Memory, link: Option<&Link>, notes: &mut Notes<'_>) {
         }
     }
     if address.checked_add(size).is_none() {
-        let message = format!("is {}; from {address:#x} on it reaches beyond the last address", format_size(size));
+        let message = format!("is {}; from {address:#x} it extends beyond the last address", format_size(size));
         notes.at_line(memory.size_bytes.line, "memory.size_bytes".to_owned(), message);
     }
     let (cache, cached, read) = (&memory.cache_bytes, &memory.cached_read_ns, &memory.read_ns);
@@ -66,20 +118,20 @@ fn check_memory(memory: &Memory, link: Option<&Link>, notes: &mut Notes<'_>) {
         notes.at_line(cache.line, "memory.cache_bytes".to_owned(), message);
     }
     if cached.value > read.value {
-        let message = format!("is {}; from DRAM it takes memory.read_ns, {}", cached.value.as_ns(), read.value.as_ns());
+        let message = format!("is {}; it must not exceed memory.read_ns, {}", cached.value.as_ns(), read.value.as_ns());
         notes.at_line(cached.line, "memory.cached_read_ns".to_owned(), message);
     }
     let finer = link.filter(|link| memory.completion_bytes.value < link.rcb_bytes.value);
     if let Some(link) = finer {
         let message = format!(
-            "is {}; completions are cut at multiples of link.rcb_bytes, {}, and carry that much at the least",
+            "is {}; completions are split at multiples of link.rcb_bytes, {}, so each carries at least that much",
             memory.completion_bytes.value, link.rcb_bytes.value
         );
         notes.at_line(memory.completion_bytes.line, "memory.completion_bytes".to_owned(), message);
     }
 }
 
-/// Tags of 14 bits are of FLITs.
+/// The engine has no more tags than the link allows: 14 bits in FLIT mode, otherwise 10.
 fn check_tags(tree: &Tree<'_>, link: Option<&Link>, notes: &mut Notes<'_>) {
     let (Some(dma), Some(link)) = (tree.dma, link) else { return };
     let most = if link.generation.value >= 6 { TagBits::Fourteen } else { TagBits::Ten }.usable();
@@ -90,28 +142,28 @@ fn check_tags(tree: &Tree<'_>, link: Option<&Link>, notes: &mut Notes<'_>) {
         );
         return notes.at_line(dma.tags.line, "dma.tags".to_owned(), message);
     }
-    // Each channel fetches descriptors by tags of its own, above those of data.
+    // Each channel fetches descriptors with tags of its own, numbered after those for data.
     let bits = if link.generation.value >= 6 { 14 } else { 10 };
     let fetched = u64::from(dma.channels.value) * u64::from(dma.prefetch_descriptors.value);
     let room = (1_u64 << bits) - u64::from(dma.tags.value);
-    // With ATS each has one more.
+    // With ATS, each channel has one more tag for translation requests.
     let asking = if dma.ats_entries.value > 0 { u64::from(dma.channels.value) } else { 0 };
     let needed = fetched + asking;
     if (dma.channels.value > 1 || asking > 0) && needed > room {
         let message = format!(
-            "is {}; with {} descriptors fetched ahead each{} they need {needed} tags beside dma.tags, and {room} are left",
+            "is {}; with {} prefetched descriptors each{} they need {needed} tags in addition to dma.tags; available: {room}",
             dma.channels.value,
             dma.prefetch_descriptors.value,
-            if asking > 0 { " and a question for a translation" } else { "" },
+            if asking > 0 { " and a translation request" } else { "" },
         );
         notes.at_line(dma.channels.line, "dma.channels".to_owned(), message);
     }
 }
 
-/// What is lent is whole pages.
+/// Page size of the memory that is mapped for devices.
 const PAGE: u64 = 4096;
 
-/// Each hangs below the root or below a switch that does, and each has room for one packet of the largest payload.
+/// Each switch is connected to the root, and has credits for one packet of the maximum payload.
 fn check_switches(switches: &[Switch], link: Option<&Link>, notes: &mut Notes<'_>) {
     for switch in switches {
         let (name, at) = (&switch.name, switch.latency_ns.line);
@@ -135,7 +187,7 @@ fn check_switches(switches: &[Switch], link: Option<&Link>, notes: &mut Notes<'_
     }
 }
 
-/// Whether what is called so leads to the root; else why not.
+/// Checks that the device called `below` is connected to the root. Returns the problem otherwise.
 fn path_to_root(switches: &[Switch], below: &str) -> Result<(), String> {
     let mut at = below;
     for _ in 0..=switches.len() {
@@ -144,16 +196,16 @@ fn path_to_root(switches: &[Switch], below: &str) -> Result<(), String> {
         }
         let Some(above) = switches.iter().find(|switch| switch.name == at) else {
             let names: Vec<&str> = switches.iter().map(|switch| switch.name.as_str()).chain([ROOT]).collect();
-            return Err(format!("is {at:?}; what there is: {}", names.join(", ")));
+            return Err(format!("is {at:?}; known names: {}", names.join(", ")));
         };
         at = &above.below;
     }
-    Err(format!("is {below:?}, which leads round in a circle and never to {ROOT}"))
+    Err(format!("is {below:?}, which forms a cycle that never reaches {ROOT}"))
 }
 
 fn check_slots(tree: &Tree<'_>, bars: &[Bar], notes: &mut Notes<'_>) {
     if let (Some(dma), None) = (tree.dma, tree.memory) {
-        let message = "needs a section [memory]: there is nothing it could read or write".to_owned();
+        let message = "needs a section [memory], the target of its reads and writes".to_owned();
         notes.at_line(dma.tags.line, Dma::PATH.to_owned(), message);
     }
     let windows = |slot: &Slot| -> Vec<(u64, u64)> {
@@ -175,19 +227,20 @@ fn check_slots(tree: &Tree<'_>, bars: &[Bar], notes: &mut Notes<'_>) {
         });
         if let Some(bar) = beyond {
             let (index, shift) = (bar.index.value, slot.bar_shift_bytes.value);
-            let message = format!("is {shift:#x}; BAR{index} then reaches beyond the last address");
+            let message = format!("is {shift:#x}; BAR{index} would extend beyond the last address");
             notes.at_line(line, format!("slot.{}.bar_shift_bytes", slot.name), message);
             continue;
         }
         let mine = windows(slot);
         let messages = Mailbox::MESSAGES;
-        // Unshifted, the BAR itself is told of.
+        // Without a shift, the check of the BAR reports this.
         if slot.bar_shift_bytes.value > 0
             && mine.iter().any(|(start, end)| *start < messages.end && messages.start < *end)
         {
             let shift = format_size(slot.bar_shift_bytes.value);
-            let message =
-                format!("is {shift}; a BAR of it would then take the messages of interrupts: shift it further");
+            let message = format!(
+                "is {shift}; a BAR of it would overlap the addresses of interrupt messages; use a larger shift"
+            );
             notes.at_line(line, format!("slot.{}.bar_shift_bytes", slot.name), message);
         }
         let meets = |other: &&Slot| {
@@ -196,7 +249,7 @@ fn check_slots(tree: &Tree<'_>, bars: &[Bar], notes: &mut Notes<'_>) {
         };
         if let Some(other) = tree.slots[..place].iter().find(meets) {
             let message = format!(
-                "is {}; a BAR of it then overlaps one of slot {}: shift it further",
+                "is {}; a BAR of it would overlap a BAR of slot {}; use a larger shift",
                 format_size(slot.bar_shift_bytes.value),
                 other.name
             );
@@ -226,7 +279,8 @@ fn check_slots(tree: &Tree<'_>, bars: &[Bar], notes: &mut Notes<'_>) {
     }
 }
 
-/// A receiver must have room for one packet of the largest payload, or that packet is never sent.
+/// A receiver advertises credits for at least one packet of the maximum payload; otherwise the packet could never be
+/// sent.
 ///
 /// Source: `PCIe` Base Specification 5.0, section 2.6.1, table of minimum initial advertisements.
 fn check_credits(link: &Link, notes: &mut Notes<'_>) {
@@ -237,13 +291,13 @@ fn check_credits(link: &Link, notes: &mut Notes<'_>) {
         notes.at_line(link.posted_data_credits.line, "link.posted_data_credits".to_owned(), message);
     }
     if link.tlps_per_error.value == 1 {
-        let message = "is 1: every TLP would come damaged, and none whole; 0 is a link without errors".to_owned();
+        let message = "is 1: every TLP would be corrupted; use 0 for an error-free link".to_owned();
         notes.at_line(link.tlps_per_error.line, "link.tlps_per_error".to_owned(), message);
     }
 }
 
-/// Each port is one that is there, once, and can take what it is set to; root ports take a payload in any case.
-pub(crate) fn check_ports(platform: &Platform, notes: &mut Notes<'_>) {
+/// Each `[[port]]` exists, occurs once and supports its settings. Root ports accept one maximum payload.
+fn check_ports(platform: &Platform, notes: &mut Notes<'_>) {
     let (granted, mps) = (&platform.root_complex.posted_data_credits, platform.link.mps_bytes.value);
     let root_is_set = platform.ports.iter().any(|port| port.name.starts_with(ROOT));
     if granted.value < mps.div_ceil(16) && !root_is_set {
@@ -259,12 +313,12 @@ pub(crate) fn check_ports(platform: &Platform, notes: &mut Notes<'_>) {
         let (name, line, mps) = (&port.name, port.mps_bytes.line, platform.mps_bytes_of(&port.name));
         let mut note = |key: &str, message: String| notes.at_line(line, format!("port.{name}.{key}"), message);
         match names.iter().filter(|other| *other == name).count() {
-            0 => note("name", format!("is no port of this platform; its ports: {}", names.join(", "))),
+            0 => note("name", format!("is not a port of this platform; its ports: {}", names.join(", "))),
             1 => {}
-            _ => note("name", "is a slot and a switch: give them names of their own".to_owned()),
+            _ => note("name", "is both a slot and a switch; give them different names".to_owned()),
         }
         if port.acs_redirect.value && !platform.can_redirect(name) {
-            let message = "is true; only ports of switches that look down, SWITCH/BELOW, redirect".to_owned();
+            let message = "is true; only downstream ports of switches, SWITCH/BELOW, can redirect".to_owned();
             notes.at_line(port.acs_redirect.line, format!("port.{name}.acs_redirect"), message);
             continue;
         }
@@ -284,12 +338,12 @@ pub(crate) fn check_ports(platform: &Platform, notes: &mut Notes<'_>) {
     }
 }
 
-/// The shortest time that a requester waits for a completion, in nanoseconds.
+/// Minimum completion timeout, in nanoseconds.
 ///
 /// Source: PCI Express Base Specification 6.0, section 7.5.3.16, ranges of the completion timeout.
 const SHORTEST_TIMEOUT_NS: u64 = 50_000;
 
-/// Ports where TLPs come to their end: those of the root complex, and those of cards.
+/// Ports that consume TLPs: root ports and those of cards.
 pub(crate) fn ports_where_tlps_end(platform: &Platform) -> Vec<String> {
     let of_root = platform.links().into_iter().filter(|link| link.above == ROOT).map(|link| link.upper_port());
     of_root
@@ -297,8 +351,8 @@ pub(crate) fn ports_where_tlps_end(platform: &Platform) -> Vec<String> {
         .collect()
 }
 
-/// No requester gives up sooner than the specification lets it.
-pub(crate) fn check_timeouts(platform: &Platform, notes: &mut Notes<'_>) {
+/// Completion timeouts are not below the minimum of the specification.
+fn check_timeouts(platform: &Platform, notes: &mut Notes<'_>) {
     let (root, endpoint) = (&platform.root_complex.completion_timeout_ns, &platform.endpoint.completion_timeout_ns);
     for (section, timeout) in [("root_complex", root), ("endpoint", endpoint)] {
         if timeout.value < Ticks::whole_ns(SHORTEST_TIMEOUT_NS) {
@@ -320,19 +374,20 @@ fn check_bars(bars: &[Bar], notes: &mut Notes<'_>) {
             notes.at_line(bar.address_bytes.line, format!("bar.{index}.address_bytes"), message);
         }
         if address.checked_add(size).is_none() {
-            let message = format!("is {address:#x}; {} from there on reach beyond the last address", format_size(size));
+            let message = format!("is {address:#x}; {} from there extend beyond the last address", format_size(size));
             notes.at_line(bar.address_bytes.line, format!("bar.{index}.address_bytes"), message);
         }
         let messages = Mailbox::MESSAGES;
         if address < messages.end && messages.start < end_of(address, size) {
             let (start, end) = (messages.start, messages.end);
-            let message =
-                format!("is {address:#x}; from {start:#x} to {end:#x} it would take the messages of interrupts");
+            let message = format!(
+                "is {address:#x}; from {start:#x} to {end:#x} it would overlap the addresses of interrupt messages"
+            );
             notes.at_line(bar.address_bytes.line, format!("bar.{index}.address_bytes"), message);
         }
         let before = &bars[..place];
         if before.iter().any(|other| other.index.value == index) {
-            let message = "stands twice; give each BAR its own".to_owned();
+            let message = "occurs twice; give each BAR its own index".to_owned();
             notes.at_line(bar.index.line, format!("bar.{index}.index"), message);
         }
         let overlapped = before.iter().find_map(|other| {
@@ -340,7 +395,7 @@ fn check_bars(bars: &[Bar], notes: &mut Notes<'_>) {
             (address < span.1 && span.0 < end_of(address, size)).then_some((other, span))
         });
         if let Some((other, (start, end))) = overlapped {
-            let message = format!("overlaps BAR{}, which reaches from {start:#x} to {end:#x}", other.index.value);
+            let message = format!("overlaps BAR{}, which extends from {start:#x} to {end:#x}", other.index.value);
             notes.at_line(bar.address_bytes.line, format!("bar.{index}.address_bytes"), message);
         }
     }
@@ -356,14 +411,14 @@ fn check_regions(bars: &[Bar], regions: &[Region], notes: &mut Notes<'_>) {
         };
         let (start, size) = (region.offset_bytes.value, region.size_bytes.value);
         let end = end_of(start, size);
-        // Requests carry whole DWs: a region that begins inside one would share it with its neighbour.
+        // Requests carry whole DWs: a region that starts inside a DW would share it with its neighbour.
         if !start.is_multiple_of(DW) || !size.is_multiple_of(DW) {
-            let message = format!("reaches from {start:#x} to {end:#x}; both must be multiples of {DW} B, a DW");
+            let message = format!("extends from {start:#x} to {end:#x}; both must be multiples of {DW} B, a DW");
             notes.at_line(region.offset_bytes.line, key("offset_bytes"), message);
         }
         if end > bar.size_bytes.value {
             let message = format!(
-                "is {}; from offset {start:#x} it reaches beyond BAR{}, which is {}",
+                "is {}; from offset {start:#x} it extends beyond BAR{}, which is {}",
                 format_size(size),
                 bar.index.value,
                 format_size(bar.size_bytes.value)
@@ -376,13 +431,13 @@ fn check_regions(bars: &[Bar], regions: &[Region], notes: &mut Notes<'_>) {
                 (start < span.1 && span.0 < end).then_some((other, span))
             });
         if let Some((other, (from, to))) = overlapped {
-            let message = format!("overlaps region {}, which reaches from {from:#x} to {to:#x}", other.name);
+            let message = format!("overlaps region {}, which extends from {from:#x} to {to:#x}", other.name);
             notes.at_line(region.offset_bytes.line, key("offset_bytes"), message);
         }
     }
 }
 
-/// The first byte behind `size` bytes from `start`; no address is so high that saturating hides one.
+/// End of `size` bytes from `start`, saturating at the last address.
 fn end_of(start: u64, size: u64) -> u64 {
     start.saturating_add(size)
 }

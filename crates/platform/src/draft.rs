@@ -1,11 +1,12 @@
-//! A platform file in which some numbers are unknown still.
+//! Platform files in which some numbers are still unknown.
 
 use crate::{Origin, Platform, PlatformError, Problem, read};
 use std::ops::Range;
 
-/// A platform file that may say of numbers that they are unknown: it can be read, printed and filled in.
-/// What is complete is a [`Platform`]; nothing else can be simulated or computed with, so no unknown number
-/// is ever taken for a known one.
+/// A platform file whose numbers may be marked unknown. It can be read, printed and filled in.
+///
+/// Only a complete draft becomes a [`Platform`], which simulation and formulas require. An unknown number is
+/// therefore never used as if it were known.
 ///
 /// ```
 /// use lanemark_platform::{Draft, Origin, Platform, preset};
@@ -22,27 +23,27 @@ use std::ops::Range;
 pub struct Draft {
     file: String,
     text: String,
-    /// With a search's start in the place of each unknown number.
+    /// The platform with the start value of the search for each unknown number.
     platform: Platform,
     unknowns: Vec<Unknown>,
 }
 
-/// A number that a file says is unknown.
+/// A number that a file marks as unknown.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unknown {
-    /// Its path, as in [`Platform::with`].
+    /// Path of the key, as in [`Platform::with`].
     pub key: String,
-    /// How it may be found, as the file says.
+    /// How to determine it, as stated in the file.
     pub reason: String,
-    /// The line it stands in.
+    /// Line in the file.
     pub line: usize,
-    /// Between which values a fit looks for it: those of the key, whatever the machine.
+    /// Bounds of the search, those of the key and independent of the machine.
     pub bounds: (f64, f64),
-    /// Where the search begins.
+    /// Start of the search.
     pub start: f64,
-    /// Whether it is a whole number, which a fit cannot find.
+    /// Whether it is a whole number, which a fit cannot determine.
     pub is_whole: bool,
-    /// The bytes of the file after its `=`.
+    /// Bytes of the file after the `=`.
     pub(crate) span: Range<usize>,
 }
 
@@ -64,40 +65,40 @@ impl Draft {
         Draft::parse(file, read::text(file, bytes)?)
     }
 
-    /// The platform's name.
+    /// Name of the platform.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.platform.name
     }
 
-    /// What is unknown, in the order of the file's sections.
+    /// The unknown numbers, in the order of the sections.
     #[must_use]
     pub fn unknowns(&self) -> &[Unknown] {
         &self.unknowns
     }
 
-    /// The file's text, with what was filled in.
+    /// Text of the file, including values filled in.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// How many numbers are given, assumed (defaults too), fitted and unknown.
+    /// Number of values that are given, assumed (including defaults), fitted and unknown.
     #[must_use]
     pub fn origins(&self) -> [u32; 4] {
         origins(&self.platform)
     }
 
-    /// As JSON in the shape of its file, defaults filled in.
+    /// The platform as JSON in the shape of its file, with defaults filled in.
     #[must_use]
     pub fn to_json(&self) -> serde_json::Value {
         self.platform.to_json()
     }
 
-    /// The platform, if nothing is unknown.
+    /// Converts the draft to a platform, if no number is unknown.
     ///
     /// # Errors
-    /// [`PlatformError`] with every unknown number and what would fill it.
+    /// [`PlatformError`] with every unknown number and the command that determines it.
     pub fn complete(self) -> Result<Platform, PlatformError> {
         if self.unknowns.is_empty() {
             return Ok(self.platform);
@@ -122,12 +123,12 @@ impl Draft {
         format!("is unknown ({}); {fill}", unknown.reason)
     }
 
-    /// A copy with one unknown number filled in; the rest of the text stays as it is. `origin` is a source, an
-    /// assumption or what it was fitted to.
+    /// Returns a copy with one unknown number filled in; the rest of the text is unchanged. `origin` is a source, an
+    /// assumption, or the figures it was fitted to.
     ///
     /// # Errors
-    /// [`PlatformError`] if `key` is not unknown, the value is out of its range or does not fit the other
-    /// keys, the origin says nothing, or the number does not stand in one line in braces.
+    /// [`PlatformError`] if `key` is not unknown, the value is out of range or inconsistent with other keys, the
+    /// origin is empty, or the entry is not a one-line inline table.
     pub fn fill(&self, key: &str, value: f64, origin: &Origin) -> Result<Draft, PlatformError> {
         let refused = |line, message: &str| {
             let (file, key, message) = (self.file.clone(), key.to_owned(), message.to_owned());
@@ -135,7 +136,7 @@ impl Draft {
         };
         let unknown = self.unknowns.iter().find(|unknown| unknown.key == key);
         let unknown = unknown.ok_or_else(|| refused(0, "is not unknown in this file; change it there"))?;
-        // What the value must keep to is said about the value, not about a text the user never saw.
+        // Checked first, so that problems refer to the value and not to a text the user has never seen.
         self.platform.with(key, value, origin.clone())?;
         let braces = self.text.get(unknown.span.clone()).filter(|text| text.starts_with('{') && text.ends_with('}'));
         if braces.is_none() {
@@ -146,10 +147,10 @@ impl Draft {
     }
 }
 
-/// How many numbers are given, assumed, fitted and unknown.
+/// Number of values that are given, assumed, fitted and unknown.
 pub(crate) fn origins(platform: &Platform) -> [u32; 4] {
     let mut counts = [0; 4];
-    platform.each_param(&mut |origin| {
+    platform.each_origin(&mut |origin| {
         counts[match origin {
             Origin::Given(_) => 0,
             Origin::Assumed(_) | Origin::Default(_) => 1,
@@ -160,7 +161,7 @@ pub(crate) fn origins(platform: &Platform) -> [u32; 4] {
     counts
 }
 
-/// A number and its origin as they stand in a file.
+/// A value with its origin, as written in a file.
 fn entry(value: f64, origin: &Origin) -> String {
     let text = |text: &str| toml::Value::String(text.to_owned()).to_string();
     let value = shortest(value);
@@ -175,7 +176,7 @@ fn entry(value: f64, origin: &Origin) -> String {
     }
 }
 
-/// At most six significant digits, which is more than any measurement has.
+/// The value with at most six significant digits, more than any measurement has.
 fn shortest(value: f64) -> String {
     let digits = if value == 0.0 { 0 } else { 5 - value.abs().log10().floor() as i64 };
     let text = format!("{value:.*}", digits.clamp(0, 12) as usize);

@@ -1,14 +1,14 @@
-//! Whether the queues of a card fit what goes through them.
+//! Checks of the FIFOs of a card.
 
 use crate::read::Notes;
 use crate::{Fifos, Platform, RegionKind};
 
-/// Each queue has room for one packet of the largest payload, and what other cards write is kept.
+/// Each FIFO holds at least one packet of the maximum payload, and the region that other cards write to is storage.
 pub(crate) fn check_fifos(platform: &Platform, notes: &mut Notes<'_>) {
     let Some(fifos) = &platform.fifos else { return };
     let path = Fifos::PATH;
     if platform.dma.is_none() {
-        let message = "needs a section [dma]: nothing would go through them".to_owned();
+        let message = "needs a section [dma], which uses the FIFOs".to_owned();
         notes.at_line(fifos.rx_bytes.line, path.to_owned(), message);
     }
     let largest = u64::from(platform.largest_mps_bytes());
@@ -27,7 +27,7 @@ pub(crate) fn check_fifos(platform: &Platform, notes: &mut Notes<'_>) {
     let regions: Vec<&str> =
         platform.regions.iter().filter(|region| keeps(region.kind.value)).map(|region| region.name.as_str()).collect();
     if !regions.contains(&fifos.ep_rx.as_str()) {
-        let message = format!("is {:?}; regions that keep what is written: {}", fifos.ep_rx, regions.join(", "));
+        let message = format!("is {:?}; regions with storage: {}", fifos.ep_rx, regions.join(", "));
         notes.at_line(fifos.rx_bytes.line, format!("{path}.ep_rx"), message);
     }
 }
@@ -36,7 +36,7 @@ pub(crate) fn check_fifos(platform: &Platform, notes: &mut Notes<'_>) {
 mod tests {
     use crate::{PRESETS, Platform};
 
-    /// What is wrong with the preset that has queues, if this stands in it instead.
+    /// Problems of the preset with FIFOs if `from` is replaced by `to`.
     fn told(from: &str, to: &str) -> String {
         let text = PRESETS.iter().find(|preset| preset.name == "rosta-virtex7").unwrap().text;
         assert!(text.contains(from), "{from}");
@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn every_queue_holds_one_largest_payload_and_not_a_byte_less() {
+    fn every_fifo_must_hold_one_maximum_payload() {
         for queue in ["rx", "tx", "ep_rx", "ep_tx"] {
             let from = format!("\n{queue}_bytes = {{ value = 4096,");
             let with = |bytes: u32| told(&from, &format!("\n{queue}_bytes = {{ value = {bytes},"));
@@ -59,15 +59,15 @@ mod tests {
     }
 
     #[test]
-    fn what_others_write_goes_through_a_region_that_keeps_it() {
+    fn peer_writes_need_a_storage_region() {
         for name in ["registers", "nowhere"] {
             let refused = told("ep_rx = \"ep_rx\"", &format!("ep_rx = \"{name}\""));
-            assert!(refused.contains("fifos.ep_rx") && refused.contains("what is written: ep_rx"), "{refused}");
+            assert!(refused.contains("fifos.ep_rx") && refused.contains("regions with storage: ep_rx"), "{refused}");
         }
     }
 
     #[test]
-    fn queues_without_an_engine_are_refused() {
+    fn fifos_without_a_dma_engine_are_rejected() {
         let text = PRESETS.iter().find(|preset| preset.name == "rosta-virtex7").unwrap().text;
         let (before, behind) = (text.find("[dma]").unwrap(), text.find("[fifos]").unwrap());
         let without = format!("{}{}", &text[..before], &text[behind..]);

@@ -1,11 +1,11 @@
-//! What an IOMMU's numbers must be for each other.
+//! Checks of the IOMMU, and translation by devices (ATS).
 
 use crate::Platform;
 use crate::read::Notes;
 use crate::spec::{Dma, Iommu};
 
 impl Platform {
-    /// Whether its cards ask the IOMMU for translations, and keep them.
+    /// Whether the cards request translations through ATS and cache them.
     #[must_use]
     pub fn has_ats(&self) -> bool {
         self.dma.as_ref().is_some_and(|dma| dma.ats_entries.value > 0)
@@ -14,21 +14,20 @@ impl Platform {
 }
 
 impl Dma {
-    /// Tags of its reads: those of data, and behind them those of the descriptors that each channel fetches. With ATS each channel has
-    /// one more, behind all of these, to ask for translations.
+    /// Number of tags for reads of data and, numbered after them, for the descriptors that each channel fetches. With
+    /// ATS, one further tag per channel follows, for translation requests.
     #[must_use]
     pub fn reading_tags(&self) -> u32 {
         self.tags.value.saturating_add(self.channels.value.saturating_mul(self.prefetch_descriptors.value))
     }
 }
 
-/// Its sets are alike and a power of two of them, it has something to translate to, and what is lent is whole pages of it; who is to ask
-/// it for translations has one that translates.
+/// The number of sets of the IOTLB is a power of two, there is memory to translate to, mapped memory is whole pages,
+/// and ATS has an IOMMU that translates.
 pub(crate) fn check_iommu(platform: &Platform, notes: &mut Notes<'_>) {
     let entries = platform.dma.as_ref().map(|dma| &dma.ats_entries).filter(|entries| entries.value > 0);
     if let Some(entries) = entries.filter(|_| !platform.iommu.as_ref().is_some_and(Iommu::translates)) {
-        let message =
-            format!("is {}, and no section [iommu] of this platform translates: nobody answers", entries.value);
+        let message = format!("is {}, but no [iommu] section translates addresses", entries.value);
         notes.at_line(entries.line, format!("{}.ats_entries", Dma::PATH), message);
     }
     let Some(iommu) = &platform.iommu else { return };
@@ -39,18 +38,14 @@ pub(crate) fn check_iommu(platform: &Platform, notes: &mut Notes<'_>) {
         notes.at_line(ways.line, format!("{}.iotlb_ways", Iommu::PATH), message);
     }
     let Some(memory) = &platform.memory else {
-        let message = "needs a section [memory]: nothing else is translated to".to_owned();
+        let message = "needs a section [memory], the target of its translations".to_owned();
         return notes.at_line(entries.line, Iommu::PATH.to_owned(), message);
     };
     let (cached, read) = (&iommu.walk_cached_read_ns, &iommu.walk_read_ns);
     let refused = if cached.value > read.value {
-        Some(format!(
-            "is {}; where the cache has nothing it takes iommu.walk_read_ns, {}",
-            cached.value.as_ns(),
-            read.value.as_ns()
-        ))
+        Some(format!("is {}; it must not exceed iommu.walk_read_ns, {}", cached.value.as_ns(), read.value.as_ns()))
     } else if iommu.walks_through_cache() && memory.cached_lines() == 0 {
-        Some("needs a cache to read through: memory.cache_bytes and memory.cached_read_ns".to_owned())
+        Some("needs a cache: memory.cache_bytes and memory.cached_read_ns".to_owned())
     } else {
         None
     };
@@ -70,7 +65,7 @@ pub(crate) fn check_iommu(platform: &Platform, notes: &mut Notes<'_>) {
 mod tests {
     use crate::{Origin, PRESETS, Platform, preset};
 
-    /// What is said of the preset with an IOMMU where this key has this value.
+    /// Problems of the IOMMU preset if this key has this value.
     fn said(key: &str, value: &str) -> String {
         let preset = PRESETS.iter().find(|preset| preset.name == "card-gen5-x16-iommu").unwrap();
         let own = preset.text.lines().find(|line| line.starts_with(&format!("{key} =")));
@@ -83,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_are_alike_and_a_power_of_two_of_them() {
+    fn the_number_of_sets_must_be_a_power_of_two() {
         for fits in ["1", "2", "512", "256"] {
             assert_eq!(said("iotlb_ways", fits), "", "512 in {fits} ways");
         }
@@ -95,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn walks_read_through_a_cache_that_is_there_and_no_slower_than_past_it() {
+    fn cached_page_walks_need_a_cache_and_are_not_slower() {
         let refused = said("walk_cached_read_ns", "30");
         assert!(refused.contains("iommu.walk_cached_read_ns") && refused.contains("memory.cache_bytes"), "{refused}");
         assert_eq!(said("walk_cached_read_ns", "0"), "");
@@ -111,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_keeps_translations_only_where_something_translates() {
+    fn ats_needs_an_iommu_that_translates() {
         let said = |name: &str, set: &[(&str, &str)]| {
             let with = |platform: Platform, (key, value): &(&str, &str)| {
                 platform.with_text(key, value, Origin::Assumed("a test".to_owned()))
@@ -122,16 +117,19 @@ mod tests {
         let one = ("dma.ats_entries", "1");
         assert_eq!(said("card-gen5-x16-iommu", &[one]), "");
         let refused = said("card-gen5-x16", &[one]);
-        assert!(refused.contains("dma.ats_entries: is 1, and no section [iommu]"), "{refused}");
+        assert!(refused.contains("dma.ats_entries: is 1, but no [iommu] section"), "{refused}");
         assert_eq!(said("card-gen5-x16", &[("dma.ats_entries", "0")]), "");
-        assert!(said("card-gen5-x16-iommu", &[one, ("iommu.pass_through", "true")]).contains("nobody answers"));
-        // Each look goes over all of them.
+        assert!(
+            said("card-gen5-x16-iommu", &[one, ("iommu.pass_through", "true")])
+                .contains("no [iommu] section translates addresses")
+        );
+        // Each lookup searches all entries.
         assert_eq!(said("card-gen5-x16-iommu", &[("dma.ats_entries", "4096")]), "");
         assert!(said("card-gen5-x16-iommu", &[("dma.ats_entries", "4097")]).contains("4096"));
     }
 
     #[test]
-    fn what_is_lent_is_whole_pages_of_it() {
+    fn mapped_memory_is_whole_iommu_pages() {
         assert_eq!(said("page_bytes", "1073741824"), "");
         let preset = PRESETS.iter().find(|preset| preset.name == "card-gen5-x16-iommu").unwrap();
         let odd = "[memory]\nsize_bytes = { value = \"1026MiB\", assumed = \"a test\" }";

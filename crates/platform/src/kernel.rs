@@ -1,14 +1,15 @@
-//! What of kernels no single key can tell.
+//! Checks of `[kernel]`.
 
 use crate::Platform;
 use crate::read::Notes;
 
-/// A unit that can never have a burst's words under way would wait for ever.
+/// A burst is not longer than the words that a unit may have outstanding; otherwise the unit would deadlock.
 pub(crate) fn check_kernel(platform: &Platform, notes: &mut Notes<'_>) {
     let Some(kernel) = &platform.kernel else { return };
     let (burst, words) = (kernel.burst_words.value, kernel.unit_words.value);
     if burst > words {
-        let message = format!("is {burst}; must be at most kernel.unit_words, {words}: a unit asks for a whole burst");
+        let message =
+            format!("is {burst}; must be at most kernel.unit_words, {words}, because a unit requests whole bursts");
         notes.at_line(kernel.burst_words.line, "kernel.burst_words".to_owned(), message);
     }
 }
@@ -17,7 +18,7 @@ pub(crate) fn check_kernel(platform: &Platform, notes: &mut Notes<'_>) {
 mod tests {
     use crate::{Platform, preset};
 
-    /// What a card with these kernels takes for a text.
+    /// Result of reading a card with these kernels.
     fn told(kernel: &str) -> String {
         let card = include_str!("../../../platforms/card-gen5-x16.toml");
         let number = |key: &str, value: &str| format!("{key} = {{ value = {value}, source = \"a test\" }}\n");
@@ -26,7 +27,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_of_one_word_more_than_a_unit_holds_is_refused() {
+    fn a_burst_longer_than_unit_words_is_rejected() {
         let words = |burst: u32| {
             told(&format!(
                 "unit_words = {{ value = 8, source = \"a test\" }}\nburst_words = {{ value = {burst}, source = \"a test\" }}\n"
@@ -37,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn a_platform_without_the_section_runs_no_kernels() {
+    fn a_platform_without_the_section_has_no_kernels() {
         assert_eq!(preset("aws-f1").unwrap().unwrap().kernel, None);
     }
 }

@@ -1,9 +1,11 @@
-//! A machine as data: cores and their buffers, driver costs, root complex, link, endpoint.
+//! A machine as data: cores and their buffers, driver costs, root complex, links, endpoint.
 //!
-//! A [`Platform`] is read from a TOML text ([`Platform::parse`]) in which every number stands with its
-//! origin: a source, a stated assumption, or the figures it was fitted to. The keys, their units, ranges
-//! and defaults are declared once, in [`spec`]; reading, checking, the JSON Schema ([`schema`]) and the
-//! table in the guide ([`key_table`]) all come from there. Nothing here reads a file or computes a result.
+//! A [`Platform`] is read from TOML text by [`Platform::parse`]. Every value in it has an origin: a source, a stated
+//! assumption, or the figures it was fitted to. The keys with their units, ranges and defaults are declared once, in
+//! [`spec`]. The reader, the checks, the JSON Schema ([`schema`]) and the table in the guide ([`key_table`]) are
+//! derived from them. This crate opens no files and computes no results.
+//!
+//! To add a section, see `sections.rs`; to add a key, add a line to its `section!` in [`spec`].
 
 #![forbid(unsafe_code)]
 
@@ -25,6 +27,8 @@ mod read;
 mod registers;
 mod runtime;
 mod schema;
+#[macro_use]
+mod sections;
 pub mod spec;
 
 pub use draft::{Draft, Unknown};
@@ -37,70 +41,71 @@ pub use preset::{PRESETS, Preset, preset};
 pub use read::{PlatformError, Problem};
 pub use schema::{key_table, schema};
 pub use spec::{
-    Bar, Coherence, Core, DeviceMemory, Dma, DmaRead, DmaWay, DmaWrite, Driver, Endpoint, Fault, FaultKind, Fifos,
-    FlushLine, Forwarding, Iommu, Kernel, Link, Memory, MsiX, NoFault, OrderingChoice, Port, Region, RegionKind,
-    Registers, RootComplex, Runtime, Slot, Switch, WcPartialFlush,
+    DmaWay, FaultKind, FlushLine, Forwarding, NoFault, OrderingChoice, RegionKind, SectionRow, WcPartialFlush,
 };
 
-/// What the uppermost links hang on, as `below` calls it.
+/// Name of the root complex as a value of `below`.
 pub const ROOT: &str = "root";
 
-/// The version of the platform format this code reads.
+/// Version of the platform format.
 pub const SCHEMA: u32 = 2;
 
-/// A whole machine: cores, a root complex, and endpoints of one kind, each below a root port or a switch.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Platform {
-    /// Its name, as targets and records show it.
-    pub name: String,
-    /// One line: which processor and which card.
-    pub summary: String,
-    /// The cores.
-    pub core: Core,
-    /// The kernel driver; `None` if nothing is known about one.
-    pub driver: Option<Driver>,
-    /// What a runtime costs that programs give the card work through; `None` if there is none.
-    pub runtime: Option<Runtime>,
-    /// The root complex.
-    pub root_complex: RootComplex,
-    /// Host memory as devices meet it; `None` if no device reads or writes it.
-    pub memory: Option<Memory>,
-    /// What translates devices' addresses; `None` if nothing does.
-    pub iommu: Option<Iommu>,
-    /// What cores pay for memory that devices see too; absent if nothing is known of it.
-    pub coherence: Option<Coherence>,
-    /// The link between an endpoint and what it hangs on.
-    pub link: Link,
-    /// The endpoint.
-    pub endpoint: Endpoint,
-    /// Its DMA engine; `None` if it has none.
-    pub dma: Option<Dma>,
-    /// How that makes reads; `None` if it does nothing besides what `dma` says.
-    pub dma_read: Option<DmaRead>,
-    /// How that makes writes; the same.
-    pub dma_write: Option<DmaWrite>,
-    /// The queues between it and the user's circuit; `None` if they never hold anything up.
-    pub fifos: Option<Fifos>,
-    /// The card's own memory, by ports; `None` if nothing is known of it.
-    pub device_memory: Option<DeviceMemory>,
-    /// What kernels on the card do; `None` if it runs none.
-    pub kernel: Option<Kernel>,
-    /// Its MSI-X capability; `None` if it interrupts by MSI.
-    pub msi_x: Option<MsiX>,
-    /// Which registers are timers and which are the user's, if that is known.
-    pub registers: Option<Registers>,
-    /// The switches, in any order.
-    pub switches: Vec<Switch>,
-    /// Where the endpoint is; empty for once below the root.
-    pub slots: Vec<Slot>,
-    /// Ports whose Device Control says something else than the others'.
-    pub ports: Vec<Port>,
-    /// What goes wrong.
-    pub faults: Vec<Fault>,
-    /// Its base address registers.
-    pub bars: Vec<Bar>,
-    /// What lies behind them.
-    pub regions: Vec<Region>,
+sections! {
+    /// A whole machine: cores, a root complex, and endpoints of one kind, each below a root port or a switch.
+    pub struct Platform {
+        text {
+            /// Name, as targets and records show it.
+            name,
+            /// Processor and card in one line.
+            summary,
+        }
+        /// The cores.
+        core: once Core,
+        /// The kernel driver; `None` if unknown.
+        driver: optional Driver,
+        /// The runtime through which programs give the card work, with its costs; `None` without one.
+        runtime: optional Runtime,
+        /// The root complex.
+        root_complex: once RootComplex,
+        /// Host memory as seen by devices; `None` if no device accesses it.
+        memory: optional Memory,
+        /// The IOMMU that translates the addresses of devices; `None` without one.
+        iommu: optional Iommu,
+        /// Cost of sharing memory between cores and devices; `None` if unknown.
+        coherence: optional Coherence,
+        /// The link between an endpoint and the port above it.
+        link: once Link,
+        /// The endpoint.
+        endpoint: once Endpoint,
+        /// DMA engine of the endpoint; `None` without one.
+        dma: optional Dma,
+        /// Extra costs of reads by the DMA engine; `None` if `dma` covers them.
+        dma_read: optional DmaRead,
+        /// Extra costs of writes by the DMA engine; `None` if `dma` covers them.
+        dma_write: optional DmaWrite,
+        /// FIFOs between the DMA engine and the user logic; `None` if they never stall it.
+        fifos: optional Fifos,
+        /// Memory of the card, by ports; `None` if unknown.
+        device_memory: optional DeviceMemory,
+        /// Kernels that the card runs; `None` if it runs none.
+        kernel: optional Kernel,
+        /// MSI-X capability of the endpoint; `None` if it uses MSI.
+        msi_x: optional MsiX,
+        /// Layout of the register region: timers and user registers; `None` if unknown.
+        registers: optional Registers,
+        /// The switches, in any order.
+        switches: any_number Switch,
+        /// Positions of endpoints; empty for a single endpoint directly below the root.
+        slots: any_number Slot,
+        /// Ports whose Device Control differs from that of the others.
+        ports: any_number Port,
+        /// Injected faults.
+        faults: any_number Fault,
+        /// Base address registers of the endpoint.
+        bars: at_least_one Bar,
+        /// Regions behind the BARs.
+        regions: at_least_one Region,
+    }
 }
 
 impl Platform {
@@ -116,7 +121,7 @@ impl Platform {
         self.bars.iter().find(|bar| bar.index.value == u32::from(index))
     }
 
-    /// The region that holds all of `len` bytes at `offset` in BAR `bar`.
+    /// The region that contains all of `len` bytes at `offset` in BAR `bar`.
     #[must_use]
     pub fn region_at(&self, bar: u8, offset: u64, len: u64) -> Option<&Region> {
         let end = offset.checked_add(len)?;
@@ -127,18 +132,18 @@ impl Platform {
         })
     }
 
-    /// A copy with one number replaced; `key` is a path such as `link.width_lanes` or
-    /// `region.sram.read_ns`, and the value is checked as if it stood in a file.
+    /// Returns a copy with one number replaced. `key` is a path such as `link.width_lanes` or `region.sram.read_ns`.
+    /// The value is checked as in a file.
     ///
     /// # Errors
-    /// [`PlatformError`] if there is no such number, the value is out of its range or does not fit the
-    /// other keys, or the origin says nothing.
+    /// [`PlatformError`] if there is no such number, the value is out of range or inconsistent with other keys, or
+    /// the origin is empty.
     pub fn with(&self, key: &str, value: f64, origin: Origin) -> Result<Platform, PlatformError> {
         path::with(self, key, value, origin)
     }
 
-    /// The same of any key, by its value as text: a number, a size with its unit, a word, `true` or `false`. A section that is not
-    /// there is made, if all its keys have defaults.
+    /// Returns a copy with one value of any kind replaced, given as text: a number, a size with its unit, a word,
+    /// `true` or `false`. A missing section is created if all its keys have defaults.
     ///
     /// ```
     /// use lanemark_platform::{Origin, preset};
@@ -157,13 +162,13 @@ impl Platform {
         path::with_text(self, key, text, origin)
     }
 
-    /// The value at a path as in [`Platform::with`], as text; `None` where there is none.
+    /// The value at a path as in [`Platform::with`], as text; `None` if there is none.
     #[must_use]
     pub fn value_text(&self, key: &str) -> Option<String> {
         path::value_at(self, key).map(|(value, _)| value.to_string())
     }
 
-    /// A copy in which this port has another `Max_Payload_Size`, as its Device Control says it.
+    /// Returns a copy in which this port has another `Max_Payload_Size` in its Device Control register.
     ///
     /// ```
     /// use lanemark_platform::{Origin, preset};
@@ -175,20 +180,20 @@ impl Platform {
     /// ```
     ///
     /// # Errors
-    /// [`PlatformError`] if there is no such port or it does not support so much.
+    /// [`PlatformError`] if there is no such port or the size exceeds what it supports.
     pub fn with_mps_bytes(&self, port: &str, bytes: u32, origin: Origin) -> Result<Platform, PlatformError> {
         path::with_mps(self, port, bytes, origin)
     }
 
-    /// A copy on which this goes wrong too.
+    /// Returns a copy with one more injected fault.
     ///
     /// # Errors
-    /// [`PlatformError`] if it is at no port, or at one where it cannot happen.
+    /// [`PlatformError`] if its port does not exist or the fault cannot occur there.
     pub fn with_fault(&self, fault: Fault) -> Result<Platform, PlatformError> {
         path::with_fault(self, fault)
     }
 
-    /// A copy in which this port of a switch sends requests from below it to the root, or does not.
+    /// Returns a copy with ACS P2P Request Redirect of this port enabled or disabled.
     ///
     /// ```
     /// use lanemark_platform::{Origin, preset};
@@ -200,18 +205,18 @@ impl Platform {
     /// ```
     ///
     /// # Errors
-    /// [`PlatformError`] if there is no such port or it is none of a switch that looks down.
+    /// [`PlatformError`] if there is no such port or it is not a downstream port of a switch.
     pub fn with_acs_redirect(&self, port: &str, redirects: bool, origin: Origin) -> Result<Platform, PlatformError> {
         path::with_redirect(self, port, redirects, origin)
     }
 
-    /// The number at a path as in [`Platform::with`], and where it comes from.
+    /// The number at a path as in [`Platform::with`], and its origin.
     #[must_use]
     pub fn number(&self, key: &str) -> Option<(f64, Origin)> {
         path::number_at(self, key)
     }
 
-    /// How many numbers are given, assumed (defaults too) and fitted; none of a platform is unknown.
+    /// Number of values that are given, assumed (including defaults) and fitted.
     #[must_use]
     pub fn origins(&self) -> [u32; 3] {
         let [given, assumed, fitted, _] = draft::origins(self);

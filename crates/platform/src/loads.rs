@@ -1,24 +1,23 @@
-//! What a core waits for a line that none of its own caches has.
+//! Load latencies of lines that miss in a core's own caches.
 
 use crate::{Param, Platform};
 use lanemark_units::Ticks;
 
-/// From a load to its bytes, by who has the line; `None` where nothing is known of it.
+/// Load latency by the holder of the line; `None` if unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loads {
     /// Memory of the core's own socket.
     pub memory: Option<Ticks>,
     /// Memory of the other socket.
     pub remote_memory: Option<Ticks>,
-    /// The cache of another core of the same socket.
+    /// Cache of another core of the same socket.
     pub core: Option<Ticks>,
-    /// The cache of a core of the other socket.
+    /// Cache of a core of the other socket.
     pub remote_core: Option<Ticks>,
 }
 
 impl Platform {
-    /// What a core waits for a line that none of its own caches has. What `[coherence]` says of memory stands for what
-    /// `[core]` does not say.
+    /// Load latencies of lines that miss in a core's own caches. Memory latency defaults to that of `[coherence]`.
     ///
     /// ```
     /// use lanemark_platform::preset;

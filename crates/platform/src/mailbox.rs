@@ -1,14 +1,14 @@
-//! Where a driver and a card's DMA engine meet: addresses, which simulation and formulas must agree on.
+//! Addresses shared by a driver and a card's DMA engine, used by both simulator and formulas.
 
 use crate::{Platform, RegionKind};
 use std::ops::Range;
 
-/// Bus addresses of what a driver and one channel of a card's DMA engine tell each other by.
+/// Bus addresses through which a driver and one channel of a card's DMA engine communicate.
 ///
-/// On the card: the first region of registers begins with two registers of 8 B for each channel, the doorbell and how many
-/// transfers are done; descriptors are written to its upper half, of which every channel has an equal part. In host memory: the
-/// end of what is lent, 1/64 of it, of which every card, and of that every channel, has an equal part: a line for the flag, then
-/// the descriptors. Each channel has a message of its own.
+/// On the card, the first register region starts with two 8 B registers per channel: the doorbell, and the number of
+/// completed transfers. Its upper half, divided equally among channels, receives descriptors. In host memory, the
+/// driver uses the last 1/64 of the mapped memory, divided equally among cards and then channels. Each part is one
+/// line for the completion flag, followed by the descriptors. Each channel has an interrupt message of its own.
 ///
 /// ```
 /// let card = lanemark_platform::preset("card-gen5-x16").unwrap().unwrap();
@@ -20,71 +20,71 @@ use std::ops::Range;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mailbox {
-    /// The register that starts a transfer when it is written.
+    /// Doorbell register: a write starts a transfer.
     pub doorbell: u64,
-    /// The register that says how many transfers are done.
+    /// Status register: the number of completed transfers.
     pub status: u64,
-    /// Where descriptors are written to.
+    /// Start of the descriptor list on the card.
     pub list: u64,
-    /// Bytes there, a multiple of 64: more descriptors begin at its start again.
+    /// Length of that list in bytes, a multiple of 64; it is used as a ring.
     pub list_bytes: u64,
-    /// The word in host memory that the card writes when a transfer is done.
+    /// Completion flag in host memory, written by the card after each transfer.
     pub flag: u64,
-    /// Where the card fetches descriptors from.
+    /// Start of the descriptor ring in host memory.
     pub ring: u64,
-    /// Bytes there, a multiple of 64.
+    /// Length of that ring in bytes, a multiple of 64.
     pub ring_bytes: u64,
-    /// Where the card writes to interrupt a core.
+    /// Address of the interrupt message.
     pub message: u64,
 }
 
 impl Mailbox {
-    /// Where messages that interrupt a core are written to; no memory lies there.
+    /// Addresses of interrupt messages, which contain no memory.
     ///
     /// Source: Intel SDM volume 3, "Message Address Register Format".
     pub const MESSAGES: std::ops::Range<u64> = 0xFEE0_0000..0xFEF0_0000;
 
-    /// Bytes of registers of one channel, its doorbell and its status.
+    /// Bytes of the registers of one channel, doorbell and status.
     pub const REGISTER_BYTES: u64 = 16;
 
-    /// What is there to say where [`Platform::mailbox`] finds no room for one.
-    pub const NEEDS: &str = "it needs a region of registers of 256 B, and of 128 B for each channel, and lent memory of 256 KiB for \
-                             each card, or 512 KiB with more than 32 channels";
+    /// Requirements of [`Platform::mailbox`], for messages.
+    pub const NEEDS: &str = "it needs a register region of 256 B plus 128 B per channel, and mapped memory of 256 KiB per \
+                             card, or 512 KiB with more than 32 channels";
 }
 
-/// Bus addresses of what a runtime and the kernels of a card tell each other by: in the first region of registers, the last 16 B
-/// before the lists of descriptors, and a message behind those of all channels of all cards.
+/// Bus addresses through which a runtime and the kernels of a card communicate: the last 16 B before the descriptor
+/// lists in the first register region, and an interrupt message after those of all channels of all cards.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KernelBell {
-    /// The register that starts a kernel when it is written.
+    /// Doorbell register: a write starts a kernel.
     pub doorbell: u64,
-    /// Where the card writes to interrupt a core when a kernel is over.
+    /// Address of the interrupt message that signals the end of a kernel.
     pub message: u64,
 }
 
-/// Bytes of a page, of which a card's part for its driver is a multiple.
+/// Page size; a card's part of the driver memory is a multiple of it.
 const PAGE: u64 = 4096;
 /// Bytes of a line.
 const LINE: u64 = 64;
-/// The driver's part of what is lent.
+/// Fraction of the mapped memory that drivers use.
 const DRIVERS_SHARE: u64 = 64;
-/// Destinations of messages that have a page of their own.
+/// Number of message destinations with a page of their own.
 const DESTINATIONS: u64 = 256;
 
 impl Platform {
-    /// How many cards there are.
+    /// Number of cards.
     #[must_use]
     pub fn cards(&self) -> u32 {
         self.slots.len().max(1) as u32
     }
 
-    /// How many channels the DMA engine of each card has; none without an engine.
+    /// Number of channels of each card's DMA engine; none without an engine.
     #[must_use]
     pub fn channels(&self) -> u32 {
         self.dma.as_ref().map_or(0, |dma| dma.channels.value)
     }
 
-    /// Bytes at the end of what is lent that the driver of one card has; none without a driver.
+    /// Bytes of the mapped memory that the driver of one card uses, at its end; none without a driver.
     fn driver_bytes(&self) -> u64 {
         match (&self.driver, &self.memory) {
             (Some(_), Some(memory)) => memory.size_bytes.value / DRIVERS_SHARE / u64::from(self.cards()) / PAGE * PAGE,
@@ -92,15 +92,15 @@ impl Platform {
         }
     }
 
-    /// Bytes that are lent, without those of drivers.
+    /// Bytes of the mapped memory that plans may use.
     #[must_use]
     pub fn bytes_for_plans(&self) -> u64 {
         let lent = self.memory.as_ref().map_or(0, |memory| memory.size_bytes.value);
         lent - self.driver_bytes() * u64::from(self.cards())
     }
 
-    /// Where the driver and a channel of the DMA engine of card `card` meet; `None` without a driver, an engine or
-    /// [room](Mailbox::NEEDS) for all of its channels, and for a card or channel that is not there.
+    /// Mailbox of a channel of the DMA engine of card `card`. `None` without a driver or engine, without enough
+    /// [space](Mailbox::NEEDS) for all channels, or if the card or channel does not exist.
     #[must_use]
     pub fn mailbox(&self, card: u32, channel: u32) -> Option<Mailbox> {
         let (memory, dma) = (self.memory.as_ref()?, self.dma.as_ref()?);
@@ -132,7 +132,7 @@ impl Platform {
         })
     }
 
-    /// Where a runtime and the kernels of card `card` meet; `None` where its driver and that meet nowhere.
+    /// Addresses shared by a runtime and the kernels of card `card`; `None` if its driver has no mailbox.
     ///
     /// ```
     /// let card = lanemark_platform::preset("card-gen5-x16").unwrap().unwrap();
@@ -147,12 +147,12 @@ impl Platform {
     }
 }
 
-/// Where message `number` is written to: a destination each, and from the 257th on by the bits of an extended destination.
+/// Address of message `number`: one destination each, and from the 257th on the bits of an extended destination.
 const fn message(number: u64) -> u64 {
     Mailbox::MESSAGES.start + number % DESTINATIONS * PAGE + number / DESTINATIONS * 32
 }
 
-/// What drivers have of the first region of registers, by the offset there: doorbells with status registers, and lists.
+/// Offsets in the first register region that drivers use: doorbells with status registers, and lists.
 pub(crate) fn drivers_registers(platform: &Platform) -> impl Iterator<Item = (Range<u64>, &'static str)> {
     let last = platform.channels().checked_sub(1);
     let ends = platform.mailbox(0, 0).zip(last.and_then(|last| platform.mailbox(0, last)));
@@ -173,7 +173,7 @@ mod tests {
     use super::Mailbox;
     use crate::{Origin, Platform, preset};
 
-    /// With tags for the descriptors of many channels.
+    /// The platform with enough tags for the descriptors of many channels.
     fn card() -> Platform {
         with(&preset("card-gen5-x16").unwrap().unwrap(), "dma.prefetch_descriptors", 1)
     }
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_driver_needs_a_page_of_what_is_lent_and_256_bytes_of_registers() {
+    fn a_driver_needs_a_mapped_page_and_256_bytes_of_registers() {
         let lent = |bytes| with(&card(), "memory.size_bytes", bytes).mailbox(0, 0).map(|mailbox| mailbox.ring_bytes);
         assert_eq!((lent(256 << 10), lent((256 << 10) - 4096)), (Some(4096 - 64), None));
         let registers = |bytes| with(&card(), "region.registers.size_bytes", bytes).mailbox(0, 0);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_several_cards_lie_side_by_side_at_the_end_of_what_is_lent() {
+    fn mailboxes_of_cards_are_adjacent_at_the_end_of_mapped_memory() {
         let mut tree = preset("rosta-virtex7").unwrap().unwrap();
         tree.driver = card().driver;
         tree = with(&tree, "dma.channels", 1);
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn channels_share_nothing_and_all_of_a_card_find_room_or_none_does() {
+    fn mailboxes_of_channels_are_disjoint_and_exist_for_all_or_none() {
         let mut tree = preset("rosta-virtex7").unwrap().unwrap();
         tree = with(&tree, "dma.channels", 64);
         let boxes: Vec<_> = (0..8 * 64).map(|nth| tree.mailbox(nth / 64, nth % 64).unwrap()).collect();
@@ -226,7 +226,7 @@ mod tests {
         assert!(spans.windows(2).all(|pair| pair[0][0] < pair[0][1] && pair[0][1] <= pair[1][0]));
         assert!(boxes.iter().all(|mailbox| Mailbox::MESSAGES.contains(&mailbox.message)));
         assert!(tree.mailbox(0, 64).is_none());
-        // Of a page, 32 channels have two lines each.
+        // In one page, each of 32 channels has two lines.
         let lent = |channels, bytes| {
             with(&with(&card(), "dma.channels", channels), "memory.size_bytes", bytes).mailbox(0, 0).is_some()
         };

@@ -1,4 +1,4 @@
-//! Where a card's table of vectors and its pending bits lie, and whether there is room for them.
+//! Location of a card's MSI-X table and pending bits, and its checks.
 
 use crate::mailbox::drivers_registers;
 use crate::read::Notes;
@@ -7,17 +7,17 @@ use std::ops::Range;
 
 /// The MSI-X table and the pending bits of one card, by bus address.
 ///
-/// An entry has the lower and the upper half of an address, the data of the message, and a DW whose lowest bit masks the
-/// vector, 4 B each; pending bits lie in QWs, the lowest vector lowest.
+/// A table entry has four DWs: lower and upper half of the message address, message data, and vector control, whose
+/// lowest bit masks the vector. Pending bits are in QWs, the lowest vector in the lowest bit.
 ///
 /// Source: PCI Express Base Specification 6.0, sections 7.7.2.5 to 7.7.2.9.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct VectorTable {
-    /// Where the first entry starts.
+    /// Address of the first entry.
     pub table: u64,
-    /// Where the first QW of pending bits starts.
+    /// Address of the first QW of pending bits.
     pub pending: u64,
-    /// How many vectors there are.
+    /// Number of vectors.
     pub vectors: u32,
 }
 
@@ -25,7 +25,7 @@ impl VectorTable {
     /// Bytes of an entry.
     pub const ENTRY_BYTES: u64 = 16;
 
-    /// Bytes of so many vectors' pending bits: whole QWs.
+    /// Bytes of the pending bits of this many vectors, in whole QWs.
     #[must_use]
     pub const fn pending_bytes(vectors: u32) -> u64 {
         vectors.div_ceil(64) as u64 * 8
@@ -33,7 +33,7 @@ impl VectorTable {
 }
 
 impl Platform {
-    /// Where the vectors of a card lie; `None` if it has no MSI-X, or is not there.
+    /// Location of the vectors of a card; `None` if it has no MSI-X or does not exist.
     ///
     /// ```
     /// let card = lanemark_platform::preset("card-gen5-x16").unwrap().unwrap();
@@ -49,12 +49,12 @@ impl Platform {
     }
 }
 
-/// Both lie whole in a region of registers, apart from each other and from what the driver writes to.
+/// Both are within one register region, and overlap neither each other nor other registers in use.
 pub(crate) fn check_msi_x(platform: &Platform, notes: &mut Notes<'_>) {
     let Some(msi_x) = &platform.msi_x else { return };
     let (path, vectors) = (MsiX::PATH, msi_x.vectors.value);
     if platform.dma.is_none() {
-        let message = "needs a section [dma]: nothing else of a card interrupts".to_owned();
+        let message = "needs a section [dma], which sends the interrupts".to_owned();
         notes.at_line(msi_x.vectors.line, path.to_owned(), message);
     }
     let Some(bar) = u8::try_from(msi_x.bar.value).ok().filter(|bar| platform.bar(*bar).is_some()) else {
@@ -73,21 +73,21 @@ pub(crate) fn check_msi_x(platform: &Platform, notes: &mut Notes<'_>) {
         if !start.is_multiple_of(QW) {
             notes.at_line(offset.line, key, format!("is {start:#x}; must be a multiple of {QW} B, a QW"));
         } else if start.checked_add(len).is_none_or(|end| end > FOUR_GIB) {
-            let message = format!("is {start:#x}; the capability has room for offsets below 4 GiB");
+            let message = format!("is {start:#x}; offsets in the capability must be below 4 GiB");
             notes.at_line(offset.line, key, message);
         } else if region.is_none() {
             let message =
                 format!("is {start:#x}; {len} B from there in BAR{bar} are not all in one region of registers");
             notes.at_line(offset.line, key, message);
         } else if let Some((other, what)) = taken.iter().find(|(other, _)| meet(other, &span)) {
-            let message = format!("is {start:#x}; {len} B from there meet {what}, from {:#x} on", other.start);
+            let message = format!("is {start:#x}; {len} B from there overlap {what}, from {:#x} on", other.start);
             notes.at_line(offset.line, key, message);
         }
         taken.push((span, "the table"));
     }
 }
 
-/// Offsets have 32 bits.
+/// Limit of the 32-bit offsets of the capability.
 const FOUR_GIB: u64 = 1 << 32;
 
 /// Bytes of a QW.
@@ -97,7 +97,7 @@ fn meet(one: &Range<u64>, other: &Range<u64>) -> bool {
     one.start < other.end && other.start < one.end
 }
 
-/// What of a BAR is somebody else's, by its offset there: the driver's, timers, and the user's registers.
+/// Ranges of a BAR that are already in use: by the driver, timers, and user registers.
 fn taken(platform: &Platform, bar: u8) -> Vec<(Range<u64>, &'static str)> {
     let is_here = |region: &&Region| region.kind.value == RegionKind::Registers && region.bar.value == u32::from(bar);
     let mut taken = Vec::new();
@@ -123,7 +123,8 @@ fn taken(platform: &Platform, bar: u8) -> Vec<(Range<u64>, &'static str)> {
 mod tests {
     use crate::{PRESETS, Platform};
 
-    /// The default card, whose registers are 64 KiB in BAR0 with the list in their upper half, with these vectors.
+    /// The default card with these vectors. Its registers are 64 KiB in BAR0, with the descriptor list in the upper
+    /// half.
     fn read(vectors: u32, bar: u32, table: u64, pending: u64) -> Result<Platform, String> {
         let text = PRESETS.iter().find(|preset| preset.name == "card-gen5-x16").unwrap().text;
         let number = |key: &str, value: u64| format!("{key} = {{ value = {value}, source = \"a test\" }}\n");
@@ -144,25 +145,25 @@ mod tests {
     }
 
     #[test]
-    fn table_and_pending_bits_lie_side_by_side_and_not_a_byte_closer() {
-        // 65 vectors are 1040 B, and two QWs of pending bits.
+    fn table_and_pending_bits_may_be_adjacent_but_not_overlap() {
+        // 65 vectors take 1040 B, and their pending bits two QWs.
         let at = |table, pending| read(65, 0, table, pending);
         let table = at(16, 16 + 1040).unwrap().vector_table(0).unwrap();
         assert_eq!((table.table, table.pending, table.vectors), (0x200_1000_0010, 0x200_1000_0420, 65));
         assert!(at(32, 16).is_ok());
-        refused(at(16, 16 + 1032), "pending_offset_bytes", "is 0x418; 16 B from there meet the table");
-        refused(at(24, 16), "pending_offset_bytes", "is 0x10; 16 B from there meet the table, from 0x18 on");
+        refused(at(16, 16 + 1032), "pending_offset_bytes", "is 0x418; 16 B from there overlap the table");
+        refused(at(24, 16), "pending_offset_bytes", "is 0x10; 16 B from there overlap the table, from 0x18 on");
     }
 
     #[test]
-    fn what_the_driver_writes_to_is_kept_free() {
+    fn the_table_must_not_overlap_the_driver_registers() {
         assert!(read(1, 0, 16, 0x8000 - 8).is_ok());
-        refused(read(1, 0, 8, 0x100), "table_offset_bytes", "is 0x8; 16 B from there meet doorbells");
-        refused(read(1, 0, 16, 0x8000), "pending_offset_bytes", "is 0x8000; 8 B from there meet lists of desc");
+        refused(read(1, 0, 8, 0x100), "table_offset_bytes", "is 0x8; 16 B from there overlap doorbells");
+        refused(read(1, 0, 16, 0x8000), "pending_offset_bytes", "is 0x8000; 8 B from there overlap lists of desc");
     }
 
     #[test]
-    fn timers_and_the_users_registers_are_kept_free_too() {
+    fn the_table_must_not_overlap_timers_or_user_registers() {
         let with = |timers: u64| {
             let text = PRESETS.iter().find(|preset| preset.name == "card-gen5-x16").unwrap().text;
             let number = |key: &str, value: &str| format!("{key} = {{ value = {value}, source = \"a test\" }}\n");
@@ -182,11 +183,11 @@ mod tests {
             Platform::parse("both.toml", &format!("{text}{}", sections.concat())).map_err(|error| error.to_string())
         };
         assert!(with(0x1010).is_ok());
-        refused(with(0x1008), "table_offset_bytes", "is 0x1000; 16 B from there meet timers, from 0x1008 on");
+        refused(with(0x1008), "table_offset_bytes", "is 0x1000; 16 B from there overlap timers, from 0x1008 on");
     }
 
     #[test]
-    fn both_are_whole_in_one_region_of_registers_from_a_qw_on() {
+    fn both_are_qw_aligned_within_one_register_region() {
         refused(read(1, 0, 20, 0x100), "table_offset_bytes", "is 0x14; must be a multiple of 8 B, a QW");
         refused(
             read(1, 2, 16, 0x100),
@@ -195,12 +196,12 @@ mod tests {
         );
         refused(read(1, 0, 16, 0x10000), "pending_offset_bytes", "is 0x10000; 8 B from there in BAR0 are not all in");
         refused(read(1, 3, 16, 0x100), "bar", "is 3; there is no such BAR in this file");
-        // Half of the registers is the list.
+        // The upper half of the registers is the descriptor list.
         assert!(read(2047, 0, 16, 0x8000 - 8).is_err() && read(2031, 0, 16, 0x8000 - 256).is_ok());
     }
 
     #[test]
-    fn only_what_moves_bytes_interrupts() {
+    fn msi_x_needs_a_dma_engine() {
         let text = include_str!("../tests/card.toml");
         let section = "[msi_x]\nvectors = { value = 1, source = \"a test\" }\nbar = { value = 0, source = \"a test\" }\n\
                        table_offset_bytes = { value = 16, source = \"a test\" }\n\

@@ -1,28 +1,28 @@
-//! A value and where it comes from.
+//! Values with their origin.
 
-/// One number (or choice) of a platform with its origin.
+/// A value of a platform with its origin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Param<T> {
     /// The value, in the unit of its key.
     pub value: T,
-    /// Where it comes from.
+    /// Origin of the value.
     pub origin: Origin,
-    /// The line it stands in; 0 for a default.
+    /// Line in the file; 0 for a default.
     pub line: usize,
 }
 
-/// Where a value comes from.
+/// Origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// A data sheet, a manual, a paper, a measurement: which one.
+    /// Source: a data sheet, a manual, a paper, or a measurement.
     Given(String),
-    /// Assumed: why this value.
+    /// Assumption, with its reason.
     Assumed(String),
     /// Fitted by `lanemark fit` to these figures.
     FittedTo(Vec<String>),
-    /// Not in the file: the default, and what it stands for.
+    /// Default of the key, with its reason.
     Default(String),
-    /// Nobody knows it yet: how it may be found. Only a [`Draft`](crate::Draft) has such numbers, and lets
-    /// nobody see the value beside it.
+    /// Unknown, with a hint how to determine it. Only a [`Draft`](crate::Draft) has such values, and it does not
+    /// expose them.
     Unknown(String),
 }

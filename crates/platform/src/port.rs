@@ -1,45 +1,46 @@
-//! The ports of a platform, and what their Device Control says.
+//! The ports of a platform and their Device Control settings.
 //!
-//! | port | is called |
+//! | port | name |
 //! | --- | --- |
-//! | of an endpoint | as its slot; [`CARD`] where there are no slots |
-//! | upstream port of a switch | as the switch |
-//! | of a switch or of the root complex, looking down | `ABOVE/BELOW`, by what hangs on it: `root/rha25` |
+//! | of an endpoint | its slot; [`CARD`] without slots |
+//! | upstream port of a switch | the switch |
+//! | downstream port of a switch, or root port | `ABOVE/BELOW`, by the device below it: `root/rha25` |
 
 use crate::{Platform, ROOT};
 
-/// What the endpoint is called where there are no slots.
+/// Name of the endpoint if there are no slots.
 pub const CARD: &str = "card";
 
-/// A link, by what is above and below it.
+/// A link between two ports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LinkEnds<'a> {
-    /// [`ROOT`] or a switch.
+    /// Device above: [`ROOT`] or a switch.
     pub above: &'a str,
-    /// A switch, a slot, or [`CARD`]: also the name of the port at this end.
+    /// Device below: a switch, a slot, or [`CARD`]. Also the name of the lower port.
     pub below: &'a str,
 }
 
 impl LinkEnds<'_> {
-    /// The port at the upper end.
+    /// Name of the upper port.
     #[must_use]
     pub fn upper_port(&self) -> String {
         upper_port(self.above, self.below)
     }
 }
 
-/// How requests of a card come to another one.
+/// Route of requests from one card to another.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PeerWay {
-    /// The lowest switch above both sends them on.
+    /// Through the lowest common switch.
     BySwitch,
-    /// They go up to the root complex.
+    /// Through the root complex.
     ByRoot,
-    /// A port below sent them up, and this one neither sends them further nor back.
+    /// Blocked: a port below redirects them upstream, and this one neither forwards them upstream nor sends them
+    /// back.
     Nowhere(String),
 }
 
-/// The port of `above` that `below` hangs on.
+/// The port of `above` to which `below` is attached.
 ///
 /// ```
 /// assert_eq!(lanemark_platform::upper_port("root", "rha25"), "root/rha25");
@@ -50,7 +51,7 @@ pub fn upper_port(above: &str, below: &str) -> String {
 }
 
 impl Platform {
-    /// Every link: those above switches, then those above cards, each kind in the order of the file.
+    /// All links: first those above switches, then those above cards, in the order of the file.
     #[must_use]
     pub fn links(&self) -> Vec<LinkEnds<'_>> {
         let switches = self.switches.iter().map(|switch| LinkEnds { above: &switch.below, below: &switch.name });
@@ -62,7 +63,7 @@ impl Platform {
         links
     }
 
-    /// Generation and lanes that a link trained at.
+    /// Trained generation and number of lanes of a link.
     ///
     /// ```
     /// let board = lanemark_platform::preset("rosta-virtex7").unwrap().unwrap();
@@ -77,14 +78,14 @@ impl Platform {
         }
     }
 
-    /// The links from a card up to the root, the card's own first; empty if there is no such card.
+    /// Links from a card up to the root, starting with the card's own; empty if the card does not exist.
     #[must_use]
     pub fn way_up(&self, card: usize) -> Vec<LinkEnds<'_>> {
         let links = self.links();
         let above = |below: &str| links.iter().find(|link| link.below == below).copied();
         let mut way: Vec<LinkEnds<'_>> = Vec::new();
         let mut next = self.card_name(card).and_then(above);
-        // No way is longer than there are links.
+        // Limit against cycles: no path is longer than the number of links.
         while let Some(link) = next.filter(|_| way.len() < links.len()) {
             way.push(link);
             next = above(link.above);
@@ -92,20 +93,20 @@ impl Platform {
         way
     }
 
-    /// Whether this port sends requests from below it to the root, those for peers too.
+    /// Whether this port forwards requests from below upstream, even those for peers (ACS P2P Request Redirect).
     #[must_use]
     pub fn redirects(&self, port: &str) -> bool {
         self.ports.iter().any(|other| other.name == port && other.acs_redirect.value)
     }
 
-    /// Whether a port could: those of switches that look down.
+    /// Whether this port can redirect: it is a downstream port of a switch.
     pub(crate) fn can_redirect(&self, port: &str) -> bool {
         let above = port.split_once('/').map(|(above, _)| above);
         above.is_some_and(|above| self.switches.iter().any(|switch| switch.name == above))
     }
 
-    /// How requests of one card come to another: up as far as both hang below, and further where a port on the way up
-    /// redirects them. `None` if there is no such card.
+    /// Route of requests from one card to another: up to their lowest common switch, and further if a port on the way
+    /// redirects them. `None` if a card does not exist.
     ///
     /// ```
     /// use lanemark_platform::{Origin, PeerWay, preset};
@@ -126,14 +127,14 @@ impl Platform {
             if !is_above_both || self.redirects(&link.upper_port()) {
                 continue;
             }
-            // What came up to where both hang turns there; from further up nothing goes back where it came from.
+            // Requests turn around at the lowest common switch; further up, none is sent back to where it came from.
             let came_past = place > 0 && down.contains(link);
             return Some(if came_past { PeerWay::Nowhere(link.upper_port()) } else { PeerWay::BySwitch });
         }
         Some(PeerWay::ByRoot)
     }
 
-    /// What the card of this number is called.
+    /// Name of the card with this number.
     #[must_use]
     pub fn card_name(&self, card: usize) -> Option<&str> {
         match self.slots.get(card) {
@@ -142,7 +143,7 @@ impl Platform {
         }
     }
 
-    /// Every port by its name: the upper one of each link, then its lower one.
+    /// Names of all ports: for each link the upper one, then the lower one.
     #[must_use]
     pub fn port_names(&self) -> Vec<String> {
         self.links().iter().flat_map(|link| [link.upper_port(), link.below.to_owned()]).collect()
@@ -160,19 +161,19 @@ impl Platform {
         own.map_or(self.link.mps_bytes.value, |port| port.mps_bytes.value)
     }
 
-    /// The most payload that may cross a link: the smaller `Max_Payload_Size` of its two ports, in bytes.
+    /// Maximum payload on a link, in bytes: the smaller `Max_Payload_Size` of its ports.
     #[must_use]
     pub fn mps_bytes_across(&self, link: LinkEnds<'_>) -> u32 {
         self.mps_bytes_of(&link.upper_port()).min(self.mps_bytes_of(link.below))
     }
 
-    /// The largest `Max_Payload_Size` of any port, in bytes.
+    /// Largest `Max_Payload_Size` of all ports, in bytes.
     #[must_use]
     pub fn largest_mps_bytes(&self) -> u32 {
         self.port_names().iter().map(|port| self.mps_bytes_of(port)).max().unwrap_or(self.link.mps_bytes.value)
     }
 
-    /// The largest `Max_Payload_Size` that this port supports, in bytes.
+    /// Largest supported `Max_Payload_Size` of this port, in bytes.
     #[must_use]
     pub fn mps_supported_bytes_of(&self, port: &str) -> u32 {
         let switch = self.switch_of(port).map(|switch| switch.mps_supported_bytes.value);
@@ -193,7 +194,7 @@ impl Platform {
         switch.unwrap_or(other)
     }
 
-    /// The switch that this port is of, unless it is one of the root complex or of a card.
+    /// The switch to which this port belongs; `None` for a root port or a card.
     fn switch_of(&self, port: &str) -> Option<&crate::Switch> {
         let name = port.split_once('/').map_or(port, |(above, _)| above);
         self.switches.iter().find(|switch| switch.name == name)
@@ -206,7 +207,7 @@ mod tests {
     use crate::{CARD, preset};
 
     #[test]
-    fn each_link_has_two_ports_and_a_card_alone_is_called_card() {
+    fn each_link_has_two_ports_and_a_single_card_is_named_card() {
         let card = preset("card-gen5-x16").unwrap().unwrap();
         assert_eq!(card.port_names(), ["root/card", CARD]);
         let rosta = preset("rosta-virtex7").unwrap().unwrap();
@@ -222,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_go_as_far_up_as_ports_redirect_them_and_what_would_turn_at_where_it_came_from_goes_nowhere() {
+    fn redirected_requests_go_upstream_or_are_blocked() {
         let rosta = preset("rosta-virtex7").unwrap().unwrap();
         let way = |ports: &[&str], to| {
             let origin = || crate::Origin::Given("a test".to_owned());
@@ -230,18 +231,18 @@ mod tests {
             ports.iter().try_fold(rosta.clone(), set).unwrap().peer_way(0, to)
         };
         assert_eq!((way(&[], 1), way(&[], 4), way(&[], 8)), (Some(BySwitch), Some(BySwitch), None));
-        // The port of the other card says nothing of requests that come down to it.
+        // The port of the other card does not affect requests that arrive from above.
         assert_eq!(way(&["rc47a/fpga1"], 1), Some(BySwitch));
         assert_eq!(way(&["rc47a/fpga0"], 1), Some(Nowhere("rha25/rc47a".to_owned())));
         assert_eq!(way(&["rc47a/fpga0", "rha25/rc47a"], 1), Some(ByRoot));
-        // A card on the other board: it goes up past the lower switch in any case.
+        // A card on the other board: the request passes the lower switch in any case.
         assert_eq!(way(&["rc47a/fpga0"], 4), Some(BySwitch));
         assert_eq!(way(&["rha25/rc47a"], 4), Some(ByRoot));
         assert_eq!(way(&["rha25/rc47a"], 1), Some(BySwitch));
     }
 
     #[test]
-    fn what_a_port_supports_is_that_of_whose_it_is_and_never_less_than_is_set() {
+    fn supported_payload_is_that_of_the_device_and_at_least_the_setting() {
         let rosta = preset("rosta-virtex7").unwrap().unwrap();
         let supported = |port| rosta.mps_supported_bytes_of(port);
         assert_eq!(

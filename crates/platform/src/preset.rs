@@ -2,16 +2,16 @@
 
 use crate::{Platform, PlatformError};
 
-/// A platform file that comes with the program.
+/// A built-in platform file.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
-    /// Its name on the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// Its text, as it stands in `platforms/`.
+    /// Text of the file in `platforms/`.
     pub text: &'static str,
 }
 
-/// Every preset.
+/// All presets.
 pub const PRESETS: &[Preset] = &[
     Preset { name: "card-gen5-x16", text: include_str!("../../../platforms/card-gen5-x16.toml") },
     Preset { name: "card-gen5-x16-iommu", text: include_str!("../../../platforms/card-gen5-x16-iommu.toml") },
@@ -22,7 +22,7 @@ pub const PRESETS: &[Preset] = &[
     Preset { name: "rosta-virtex7", text: include_str!("../../../platforms/rosta-virtex7.toml") },
 ];
 
-/// The preset of this name, read; `None` if there is none.
+/// The platform of the preset with this name; `None` if there is none.
 ///
 /// ```
 /// let card = lanemark_platform::preset("card-gen5-x16").unwrap().unwrap();
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_preset_is_read_and_carries_its_own_name() {
+    fn every_preset_is_valid_and_has_its_own_name() {
         for preset in PRESETS {
             let platform = Platform::parse(preset.name, preset.text).unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(platform.name, preset.name);

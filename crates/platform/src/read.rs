@@ -1,35 +1,27 @@
-//! From text to a checked platform, with every problem named: file, line, key, and what would be right.
+//! Reader and checks of platform files. Reports every problem with file, line, key and rule.
 
-use crate::check::{Tree, check, check_ports, check_timeouts};
+use crate::check::{Parts, check_parts, check_whole};
 use crate::draft::Unknown;
-use crate::fifos::check_fifos;
-use crate::iommu::check_iommu;
-use crate::kernel::check_kernel;
-use crate::msi_x::check_msi_x;
-use crate::registers::check_registers;
-use crate::runtime::check_runtime;
-use crate::spec::{Key, Kind, Raw, Value, check_faults};
-use crate::{
-    Bar, Coherence, Core, DeviceMemory, Dma, DmaRead, DmaWrite, Draft, Driver, Endpoint, Fault, Fifos, Iommu, Kernel,
-    Link, Memory, MsiX, Origin, Param, Platform, Port, Region, Registers, RootComplex, Runtime, SCHEMA, Slot, Switch,
-};
-use lanemark_units::{format_size, parse_size};
+use crate::sections::SectionType;
+use crate::spec::{Key, Kind, Raw, Value};
+use crate::{Draft, Origin, Param, Platform, Port, SCHEMA, Sections};
+use lanemark_units::{did_you_mean, format_size, parse_size};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// One thing that is wrong with a platform file.
+/// One problem of a platform file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// Which file (or preset).
+    /// Name of the file or preset.
     pub file: String,
-    /// The line, from 1; 0 if it is about no line of a file, as in [`Platform::with`].
+    /// Line, from 1; 0 if the problem is not in a file, as in [`Platform::with`].
     pub line: usize,
-    /// The path of the key, `link.width_lanes`; empty if it is about no key.
+    /// Path of the key, such as `link.width_lanes`; may be empty.
     pub key: String,
-    /// What is wrong and what would be right.
+    /// The problem and the rule that is violated.
     pub message: String,
 }
 
@@ -46,18 +38,18 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Everything that is wrong with a platform file; there is at least one problem.
+/// All problems of a platform file, at least one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .problems.iter().map(Problem::to_string).collect::<Vec<_>>().join("\n"))]
 pub struct PlatformError {
-    /// By line.
+    /// The problems in the order of their lines.
     pub problems: Vec<Problem>,
 }
 
-/// Where problems go while a file is read.
+/// Collects problems while a file is read.
 pub(crate) struct Notes<'a> {
     file: &'a str,
-    /// Where each line but the first starts, in bytes.
+    /// Start of each line but the first, in bytes.
     starts: Vec<usize>,
     problems: Vec<Problem>,
     unknowns: Vec<Unknown>,
@@ -81,14 +73,14 @@ impl<'a> Notes<'a> {
         self.problems.push(Problem { file: self.file.to_owned(), line, key, message });
     }
 
-    /// What was noted, by line.
+    /// The problems in the order of their lines.
     pub(crate) fn problems(mut self) -> Vec<Problem> {
         self.problems.sort_by_key(|problem| problem.line);
         self.problems
     }
 }
 
-/// One table of the file, while its keys are taken.
+/// One table of the file, whose keys are being read.
 pub(crate) struct Section<'a, 'n> {
     path: String,
     table: &'a DeTable<'a>,
@@ -96,7 +88,7 @@ pub(crate) struct Section<'a, 'n> {
     notes: &'a mut Notes<'n>,
 }
 
-/// Longest piece of a file that a message repeats, in characters.
+/// Maximum number of characters of a file that a message quotes.
 const SHOWN: usize = 60;
 
 pub(crate) fn cut(text: &str) -> String {
@@ -116,12 +108,12 @@ fn shown(value: &DeValue<'_>) -> String {
     }
 }
 
-/// Whether it can stand in a path such as `region.sram.read_ns`.
+/// Whether `name` can be part of a path such as `region.sram.read_ns`.
 fn is_plain(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
 }
 
-/// Whether it can be the name of a port: that of what it is of, or `ABOVE/BELOW`.
+/// Whether `name` can name a port: a device, or `ABOVE/BELOW`.
 fn is_port(name: &str) -> bool {
     name.split_once('/').map_or_else(|| is_plain(name), |(above, below)| is_plain(above) && is_plain(below))
 }
@@ -130,7 +122,7 @@ fn shown_name(name: &str) -> String {
     if is_plain(name) { cut(name) } else { format!("{:?}", cut(name)) }
 }
 
-/// Whether it says anything.
+/// Whether `text` is not blank.
 pub(crate) fn said(text: &str) -> bool {
     !text.trim().is_empty()
 }
@@ -148,7 +140,7 @@ fn whole(value: &DeValue<'_>) -> Option<i128> {
 }
 
 impl Kind {
-    /// What would be right, as a clause.
+    /// The rule for values of this kind, as a clause.
     #[must_use]
     pub fn wanted(&self) -> String {
         match self {
@@ -185,7 +177,7 @@ impl Kind {
         }
     }
 
-    /// Whether its values are whole numbers.
+    /// Whether the values are whole numbers.
     pub(crate) const fn is_whole(&self) -> bool {
         matches!(self, Kind::Count(..) | Kind::OneOf(_) | Kind::Size(..))
     }
@@ -199,7 +191,7 @@ impl Kind {
         right.then_some(Raw::Whole(whole))
     }
 
-    /// As [`take`](Kind::take), from a word of a command line: sizes without quotes.
+    /// As [`take`](Kind::take), from an argument of the command line: sizes without quotes.
     pub(crate) fn take_text(&self, text: &str) -> Option<Raw> {
         let text = text.trim();
         match self {
@@ -226,7 +218,7 @@ impl Kind {
     }
 }
 
-/// Control characters, and those that change the direction of text or take no room.
+/// Control characters, characters without width, and those that change the direction of text.
 fn is_invisible(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}')
@@ -250,7 +242,7 @@ impl<'a> Section<'a, '_> {
             .map(|(name, value)| (name.span().start, value))
     }
 
-    /// A key that is plain text.
+    /// Reads a key of plain text.
     pub(crate) fn text(&mut self, key: &'static str) -> Option<String> {
         match self.entry(key) {
             None => {
@@ -268,7 +260,7 @@ impl<'a> Section<'a, '_> {
         }
     }
 
-    /// A key with value and origin.
+    /// Reads a key with value and origin.
     pub(crate) fn param<T: Value>(&mut self, keys: &[Key], name: &str) -> Option<Param<T>> {
         let key = keys.iter().find(|key| key.name == name)?;
         let Some((byte, entry)) = self.entry(key.name) else {
@@ -300,7 +292,7 @@ impl<'a> Section<'a, '_> {
                         Some(text) => origin = Some(Origin::Assumed(text)),
                         None => {
                             let message =
-                                format!("{name} is {}; must be a text that says where or why", shown(content));
+                                format!("{name} is {}; must be text that states a source or a reason", shown(content));
                             self.problem(at, key.name, message);
                         }
                     }
@@ -324,7 +316,7 @@ impl<'a> Section<'a, '_> {
             return self.unknown(key, line, reason, entry.span());
         }
         if unknown.is_some() && has_value {
-            self.problem(byte, key.name, "is unknown and has a value: write the one or the other".to_owned());
+            self.problem(byte, key.name, "is unknown and has a value: write one or the other".to_owned());
             return None;
         }
         if !has_value {
@@ -334,17 +326,16 @@ impl<'a> Section<'a, '_> {
             self.problem(
                 byte,
                 key.name,
-                "must say once where it comes from: source = \"...\", assumed = \"why\" or fitted_to = [\"ID\"]"
-                    .to_owned(),
+                "must state its origin once: source = \"...\", assumed = \"why\" or fitted_to = [\"ID\"]".to_owned(),
             );
         }
         Some(Param { value: value?, origin: origin?, line })
     }
 
-    /// Notes a number that nobody knows yet; what stands in its place until then is where a search begins.
+    /// Notes an unknown number. Its value until then is the start of the search.
     fn unknown<T: Value>(&mut self, key: &Key, line: usize, reason: &str, span: Range<usize>) -> Option<Param<T>> {
         let Some((bounds, start)) = key.searched.zip(key.search_start()) else {
-            let message = "cannot be unknown: without it there is no platform; write value and source";
+            let message = "cannot be unknown; write value and source";
             self.notes.at_line(line, self.path_of(key.name), message.to_owned());
             return None;
         };
@@ -361,12 +352,12 @@ impl<'a> Section<'a, '_> {
         Some(Param { value, origin: Origin::Unknown(reason.to_owned()), line })
     }
 
-    /// Notes a value that stands alone.
+    /// Notes a value without an origin.
     fn bare(&mut self, byte: usize, key: &Key, value: &DeValue<'_>) {
         let (found, name) = (shown(value), key.name);
         if key.kind.take(value).is_some() {
             let right = format!("{name} = {{ value = {found}, source = \"...\" }}");
-            self.problem(byte, name, format!("is a bare {found}; write where it comes from: {right}"));
+            self.problem(byte, name, format!("is a bare {found}; add its origin: {right}"));
         } else {
             let right = format!("{name} = {{ value = ..., source = \"...\" }}, where the value");
             self.problem(byte, name, format!("is a bare {found}; write {right} {}", key.kind.wanted()));
@@ -382,7 +373,7 @@ impl<'a> Section<'a, '_> {
         Some(Param { value, origin: Origin::Default(because.to_owned()), line: 0 })
     }
 
-    /// Notes every key that is not among these.
+    /// Notes every key that is not in the lists.
     pub(crate) fn refuse_others(&mut self, texts: &[&str], keys: &[Key]) {
         let known: Vec<&str> = texts.iter().copied().chain(keys.iter().map(|key| key.name)).collect();
         self.refuse_unknown(&known);
@@ -398,20 +389,22 @@ impl<'a> Section<'a, '_> {
     }
 }
 
-/// Units that a key may end in by mistake.
+/// Units in which a misspelled key may end.
 const UNITS: &[&str] = &[
     "ps", "ns", "us", "ms", "s", "ticks", "cycles", "b", "bytes", "kib", "mib", "gib", "dw", "hz", "mhz", "ghz",
     "lanes",
 ];
 
-/// Which key may have been meant.
+/// Suggests the key that may have been meant.
 fn hint(found: &str, known: &[&str]) -> String {
     let without_unit = |key| str::rsplit_once(key, '_').filter(|(_, unit)| UNITS.contains(unit)).map(|(stem, _)| stem);
     if let Some(key) = known.iter().find(|key| key.strip_prefix(found).is_some_and(|rest| rest.starts_with('_'))) {
         format!("its name must end in the unit: {key}")
     } else if let Some(key) = known.iter().find(|key| without_unit(found).is_some_and(|s| without_unit(key) == Some(s)))
     {
-        format!("its unit is another one: {key}")
+        format!("its unit is different: {key}")
+    } else if let Some(hint) = did_you_mean(found, known.iter().copied()) {
+        hint
     } else {
         format!("known here: {}", known.join(", "))
     }
@@ -422,13 +415,13 @@ fn sentence(doc: &str) -> &str {
     doc.trim().trim_end_matches('.')
 }
 
-/// The value of a default as it stands in [`spec`](crate::spec).
+/// A default value, parsed as in a file.
 fn default_value<T: Value>(key: &Key, text: &str) -> Option<T> {
     let value = DeValue::parse(text).ok()?.into_inner();
     T::from_raw(&key.kind.take(&value)?)
 }
 
-/// Whether a default could stand in a file.
+/// Whether a default is valid in a file.
 #[cfg(test)]
 pub(crate) fn default_is_right(key: &Key, text: &str) -> bool {
     DeValue::parse(text).is_ok_and(|value| key.kind.take(value.get_ref()).is_some())
@@ -441,11 +434,11 @@ fn ids(value: &DeValue<'_>) -> Option<Vec<String>> {
 }
 
 impl Platform {
-    /// Reads a platform from `text`; `file` is for messages.
+    /// Reads a platform from `text`; `file` is its name in messages.
     ///
     /// # Errors
-    /// [`PlatformError`] with every problem of the file, by line; in a file without any, with every number
-    /// that it says is unknown. [`Draft`] reads that one.
+    /// [`PlatformError`] with every problem of the file, by line. A file without problems but with unknown numbers is
+    /// an error, too; [`Draft`] reads it.
     pub fn parse(file: &str, text: &str) -> Result<Platform, PlatformError> {
         Draft::parse(file, text)?.complete()
     }
@@ -459,18 +452,18 @@ impl Platform {
     }
 }
 
-/// Reads `text`, and notes which numbers it says are unknown.
+/// Reads `text`. Returns the platform with its unknown numbers.
 pub(crate) fn parse(file: &str, text: &str) -> Result<(Platform, Vec<Unknown>), PlatformError> {
     let mut notes = Notes::new(file, text.as_bytes());
     let (table, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
         let span = error.span().unwrap_or_default();
         let line = notes.line(span.start);
-        // What follows a mistake in its line is most often its consequence.
+        // Further errors in the same line are usually consequences of the first.
         if notes.problems.iter().all(|problem| problem.line != line) {
             let mut message = error.message().lines().collect::<Vec<_>>().join("; ");
             if let ("duplicate key", Some(key)) = (error.message(), text.get(span)) {
-                message = format!("duplicate key: {} may stand here once", shown_name(key));
+                message = format!("duplicate key: {} may occur here only once", shown_name(key));
             }
             notes.at_line(line, String::new(), format!("not TOML: {message}"));
         }
@@ -483,7 +476,7 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<(Platform, Vec<Unknown>), 
     }
 }
 
-/// The text of a file's bytes.
+/// Decodes the bytes of a file.
 pub(crate) fn text<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str, PlatformError> {
     std::str::from_utf8(bytes).map_err(|error| {
         let good = error.valid_up_to();
@@ -494,114 +487,26 @@ pub(crate) fn text<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str, PlatformE
     })
 }
 
-const TOP: &[&str] = &[
-    "schema",
-    "name",
-    "summary",
-    "core",
-    "driver",
-    "runtime",
-    "root_complex",
-    "memory",
-    "iommu",
-    "coherence",
-    "link",
-    "endpoint",
-    "dma",
-    "dma_read",
-    "dma_write",
-    "fifos",
-    "device_memory",
-    "kernel",
-    "msi_x",
-    "registers",
-    "switch",
-    "slot",
-    "port",
-    "fault",
-    "bar",
-    "region",
-];
-
 fn read(table: &DeTable<'_>, notes: &mut Notes<'_>) -> Option<Platform> {
     let mut top = Section { path: String::new(), table, start: 0, notes };
     if is_newer(&mut top) {
-        // Its other keys may well be right.
+        // Its other keys may be valid in the newer format.
         return None;
     }
-    top.refuse_unknown(TOP);
+    let texts = Platform::TEXTS.iter().copied();
+    let known: Vec<&str> =
+        ["schema"].into_iter().chain(texts).chain(Platform::SECTIONS.iter().map(|row| row.path)).collect();
+    top.refuse_unknown(&known);
     let name = top.text("name");
     let summary = top.text("summary");
-    let core = one(table, Core::PATH, notes, Core::read);
-    let driver = one_or_none(table, Driver::PATH, notes, Driver::read);
-    let runtime = one_or_none(table, Runtime::PATH, notes, Runtime::read);
-    let root_complex = one(table, RootComplex::PATH, notes, RootComplex::read);
-    let memory = one_or_none(table, Memory::PATH, notes, Memory::read);
-    let iommu = one_or_none(table, Iommu::PATH, notes, Iommu::read);
-    let coherence = one_or_none(table, Coherence::PATH, notes, Coherence::read);
-    let link = one(table, Link::PATH, notes, Link::read);
-    let endpoint = one(table, Endpoint::PATH, notes, Endpoint::read);
-    let dma = one_or_none(table, Dma::PATH, notes, Dma::read);
-    let dma_read = one_or_none(table, DmaRead::PATH, notes, DmaRead::read);
-    let dma_write = one_or_none(table, DmaWrite::PATH, notes, DmaWrite::read);
-    let fifos = one_or_none(table, Fifos::PATH, notes, Fifos::read);
-    let device_memory = one_or_none(table, DeviceMemory::PATH, notes, DeviceMemory::read);
-    let kernel = one_or_none(table, Kernel::PATH, notes, Kernel::read);
-    let msi_x = one_or_none(table, MsiX::PATH, notes, MsiX::read);
-    let registers = one_or_none(table, Registers::PATH, notes, Registers::read);
-    let switches = several_or_none(table, Switch::PATH, notes, Switch::read);
-    let slots = several_or_none(table, Slot::PATH, notes, Slot::read);
-    let ports = several_or_none(table, Port::PATH, notes, Port::read);
-    let faults = several_or_none(table, Fault::PATH, notes, Fault::read);
-    let bars = several(table, Bar::PATH, notes, Bar::read);
-    let regions = several(table, Region::PATH, notes, Region::read);
-    let tree = match (&memory, &dma, &switches, &slots) {
-        (Ok(memory), Ok(dma), Some(switches), Some(slots)) => {
-            Some(Tree { memory: memory.as_ref(), dma: dma.as_ref(), switches, slots })
-        }
-        _ => None,
-    };
-    check(link.as_ref(), bars.as_deref(), regions.as_deref(), tree.as_ref(), notes);
-    let platform = Platform {
-        name: name?,
-        summary: summary?,
-        core: core?,
-        driver: driver.ok()?,
-        runtime: runtime.ok()?,
-        root_complex: root_complex?,
-        memory: memory.ok()?,
-        iommu: iommu.ok()?,
-        coherence: coherence.ok()?,
-        link: link?,
-        endpoint: endpoint?,
-        dma: dma.ok()?,
-        dma_read: dma_read.ok()?,
-        dma_write: dma_write.ok()?,
-        fifos: fifos.ok()?,
-        device_memory: device_memory.ok()?,
-        kernel: kernel.ok()?,
-        msi_x: msi_x.ok()?,
-        registers: registers.ok()?,
-        switches: switches?,
-        slots: slots?,
-        ports: ports?,
-        faults: faults?,
-        bars: bars?,
-        regions: regions?,
-    };
-    check_ports(&platform, notes);
-    check_timeouts(&platform, notes);
-    check_faults(&platform, notes);
-    check_fifos(&platform, notes);
-    check_kernel(&platform, notes);
-    check_iommu(&platform, notes);
-    check_msi_x(&platform, notes);
-    check_registers(&platform, notes);
-    check_runtime(&platform, notes);
+    let sections = Sections::read(table, notes);
+    check_parts(&Parts::of(&sections), notes);
+    let platform = sections.complete(name?, summary?)?;
+    check_whole(&platform, notes);
     Some(platform)
 }
 
-/// Notes what is wrong with the key `schema`, and says whether the file is for a newer program.
+/// Notes a problem with the key `schema`. Returns whether the file is for a newer program.
 fn is_newer(top: &mut Section<'_, '_>) -> bool {
     let Some((byte, value)) = top.entry("schema") else {
         top.problem(0, "schema", format!("is missing: schema = {SCHEMA}"));
@@ -627,12 +532,9 @@ fn is_newer(top: &mut Section<'_, '_>) -> bool {
     newer
 }
 
-fn one<T>(
-    table: &DeTable<'_>,
-    path: &str,
-    notes: &mut Notes<'_>,
-    read: fn(&mut Section<'_, '_>) -> Option<T>,
-) -> Option<T> {
+/// Reads a section that occurs once.
+pub(crate) fn one<T: SectionType>(table: &DeTable<'_>, notes: &mut Notes<'_>) -> Option<T> {
+    let path = T::PATH;
     let Some((name, value)) = table.iter().find(|(name, _)| name.get_ref().as_ref() == path) else {
         notes.at_byte(0, path.to_owned(), format!("the section [{path}] is missing"));
         return None;
@@ -643,41 +545,18 @@ fn one<T>(
         notes.at_byte(start, path.to_owned(), format!("is {found}; must be one section [{path}]"));
         return None;
     };
-    read(&mut Section { path: path.to_owned(), table: section, start, notes })
+    T::read(&mut Section { path: path.to_owned(), table: section, start, notes })
 }
 
-/// A section of which nothing is said; `None` if that is not enough.
-pub(crate) fn of_defaults<T>(path: &str, read: fn(&mut Section<'_, '_>) -> Option<T>) -> Option<T> {
+/// A section with all keys at their defaults; `None` if a key has none.
+pub(crate) fn of_defaults<T: SectionType>() -> Option<T> {
     let (table, mut notes) = (DeTable::new(), Notes::new("", b""));
-    read(&mut Section { path: path.to_owned(), table: &table, start: 0, notes: &mut notes })
+    T::read(&mut Section { path: T::PATH.to_owned(), table: &table, start: 0, notes: &mut notes })
 }
 
-/// As [`one`], of a section that may be missing; what is wrong with it is noted.
-fn one_or_none<T>(
-    table: &DeTable<'_>,
-    path: &str,
-    notes: &mut Notes<'_>,
-    read: fn(&mut Section<'_, '_>) -> Option<T>,
-) -> Result<Option<T>, ()> {
-    if table.contains_key(path) { one(table, path, notes, read).map(Some).ok_or(()) } else { Ok(None) }
-}
-
-/// As [`several`], of sections that may all be missing.
-fn several_or_none<T>(
-    table: &DeTable<'_>,
-    path: &str,
-    notes: &mut Notes<'_>,
-    read: fn(&mut Section<'_, '_>) -> Option<T>,
-) -> Option<Vec<T>> {
-    if table.contains_key(path) { several(table, path, notes, read) } else { Some(Vec::new()) }
-}
-
-fn several<T>(
-    table: &DeTable<'_>,
-    path: &str,
-    notes: &mut Notes<'_>,
-    read: fn(&mut Section<'_, '_>) -> Option<T>,
-) -> Option<Vec<T>> {
+/// Reads a repeated section, which must occur.
+pub(crate) fn at_least_one<T: SectionType>(table: &DeTable<'_>, notes: &mut Notes<'_>) -> Option<Vec<T>> {
+    let path = T::PATH;
     let Some((name, value)) = table.iter().find(|(name, _)| name.get_ref().as_ref() == path) else {
         notes.at_byte(0, path.to_owned(), format!("at least one section [[{path}]] is needed"));
         return None;
@@ -698,7 +577,7 @@ fn several<T>(
         let read = if let Some(table) = item.get_ref().as_table() {
             let mut section = Section { path: format!("{path}.{}", label(path, table)), table, start, notes };
             check_name(&mut section, &mut lines);
-            read(&mut section)
+            T::read(&mut section)
         } else {
             let message = format!("is {}; must be a section [[{path}]]", shown(item.get_ref()));
             notes.at_byte(start, path.to_owned(), message);
@@ -712,7 +591,7 @@ fn several<T>(
     all
 }
 
-/// What stands for one of several sections in paths: its name or index.
+/// Name of one of several sections in paths: its `name` or `index`.
 fn label(path: &str, table: &DeTable<'_>) -> String {
     if let Some(name) = table.get("name").and_then(|name| name.get_ref().as_str()) {
         return if path == Port::PATH && is_port(name) { cut(name) } else { shown_name(name) };
@@ -722,7 +601,7 @@ fn label(path: &str, table: &DeTable<'_>) -> String {
     index.and_then(whole).map_or_else(|| "?".to_owned(), |index| index.to_string())
 }
 
-/// Notes a name that could not stand in a path, or stands there already; `lines` holds those before it.
+/// Notes a name that is invalid in a path or already used; `lines` has the lines of earlier names.
 fn check_name(section: &mut Section<'_, '_>, lines: &mut BTreeMap<String, usize>) {
     let Some((byte, name)) = section.entry("name").and_then(|(byte, name)| Some((byte, name.get_ref().as_str()?)))
     else {
@@ -737,6 +616,6 @@ fn check_name(section: &mut Section<'_, '_>, lines: &mut BTreeMap<String, usize>
     }
     let line = section.notes.line(byte);
     if let Some(first) = lines.insert(name.to_owned(), line) {
-        section.problem(byte, "name", format!("stands in line {first} already; give each its own"));
+        section.problem(byte, "name", format!("is used in line {first} already; give each its own name"));
     }
 }

@@ -1,4 +1,4 @@
-//! Whether timers and user's registers find their place among a card's registers.
+//! Checks of `[registers]`: timers and user registers.
 
 use crate::mailbox::drivers_registers;
 use crate::read::Notes;
@@ -8,14 +8,15 @@ use crate::{Param, Platform, RegionKind, Registers};
 const REGISTER: u64 = 8;
 
 impl Registers {
-    /// Bytes of the timers of a card with so many channels.
+    /// Bytes of the timers of a card with this many channels.
     #[must_use]
     pub fn timer_bytes(channels: u32) -> u64 {
         REGISTER * (1 + u64::from(channels))
     }
 }
 
-/// They lie in a region of registers, side by side, and not where a driver has its own.
+/// Timers and user registers are within one register region, and overlap neither each other nor the driver's
+/// registers.
 pub(crate) fn check_registers(platform: &Platform, notes: &mut Notes<'_>) {
     let Some(registers) = &platform.registers else { return };
     let path = Registers::PATH;
@@ -42,7 +43,7 @@ pub(crate) fn check_registers(platform: &Platform, notes: &mut Notes<'_>) {
             note(start, format!("from {from:#x}, {bytes} B: both must be multiples of {REGISTER} B, a register"));
         }
         let Some(end) = from.checked_add(bytes).filter(|end| *end <= len) else {
-            note(start, format!("is {from:#x}; {what}, {bytes} B, reach beyond region {}, {len} B", region.name));
+            note(start, format!("is {from:#x}; {what}, {bytes} B, extend beyond region {}, {len} B", region.name));
             continue;
         };
         if let Some((other, ..)) = taken.iter().find(|(_, other, until)| from < *until && *other < end) {
@@ -56,7 +57,7 @@ pub(crate) fn check_registers(platform: &Platform, notes: &mut Notes<'_>) {
 mod tests {
     use crate::{PRESETS, Platform};
 
-    /// What is wrong with the preset that has timers, if this stands in it instead.
+    /// Problems of the preset with timers if `from` is replaced by `to`.
     fn told(from: &str, to: &str) -> String {
         let text = PRESETS.iter().find(|preset| preset.name == "rosta-virtex7").unwrap().text;
         assert!(text.contains(from), "{from}");
@@ -73,17 +74,17 @@ mod tests {
     }
 
     #[test]
-    fn timers_lie_behind_the_doorbells_and_before_the_lists() {
-        // Three channels: doorbells up to 48, four timers of 8 B, lists from 32 KiB on.
+    fn timers_fit_between_doorbells_and_lists() {
+        // Three channels: doorbells up to offset 48, four timers of 8 B, lists from 32 KiB.
         assert_eq!([timers_at(48), timers_at(32768 - 32)], ["", ""]);
         assert!(timers_at(40).contains("registers.timer_offset_bytes: is 0x28; timers, 32 B, overlap doorbells"));
         assert!(timers_at(32768 - 24).contains("overlap lists of descriptors"));
         assert!(timers_at(52).contains("multiples of 8 B"));
-        assert!(timers_at(65536).contains("reach beyond region registers, 65536 B"));
+        assert!(timers_at(65536).contains("extend beyond region registers, 65536 B"));
     }
 
     #[test]
-    fn the_users_registers_lie_beside_the_timers() {
+    fn user_registers_must_not_overlap_timers() {
         assert_eq!([user_at(4096 + 32), user_at(4096 - 256)], ["", ""]);
         for offset in [4096 + 24, 4096 - 248] {
             assert!(
@@ -93,11 +94,11 @@ mod tests {
         let long = told("user_bytes = { value = 256,", "user_bytes = { value = 260,");
         assert!(long.contains("multiples of 8 B"), "{long}");
         let high = told("user_offset_bytes = { value = 8192,", "user_offset_bytes = { value = 0x7FFFFFFFFFFFFF00,");
-        assert!(high.contains("reach beyond"), "{high}");
+        assert!(high.contains("extend beyond"), "{high}");
     }
 
     #[test]
-    fn they_are_in_a_region_of_registers() {
+    fn both_need_a_register_region() {
         for name in ["ep_rx", "nowhere"] {
             let refused = told("region = \"registers\"", &format!("region = \"{name}\""));
             assert!(

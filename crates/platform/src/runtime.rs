@@ -1,15 +1,15 @@
-//! Which copies of a runtime are made in place, how far cores are from the card, and whether a card can have a runtime.
+//! Copies of a runtime, distances of cores from the card, and checks of `[runtime]`.
 
 use crate::read::Notes;
 use crate::{Mailbox, Platform, Runtime};
 use lanemark_units::Ticks;
 
 impl Runtime {
-    /// Bytes of a page that is pinned.
+    /// Bytes of a pinned page.
     pub const PAGE_BYTES: u64 = 4096;
 
-    /// Whether a copy of so many bytes of a program's own memory is made where they lie: it is long enough, begins where the engine
-    /// can, and may be pinned.
+    /// Whether a copy of `bytes` bytes of a program's own memory is made in place: it is long enough, aligned for the
+    /// engine, and can be pinned.
     ///
     /// ```
     /// use lanemark_platform::{Origin, preset};
@@ -27,13 +27,14 @@ impl Runtime {
             && Runtime::pages(offset, bytes) * Runtime::PAGE_BYTES <= self.pinned_bytes.value
     }
 
-    /// Pages that so many bytes from `offset` in the first of them on touch.
+    /// Number of pages touched by `bytes` bytes that start at `offset` in a page.
     #[must_use]
     pub const fn pages(offset: u64, bytes: u64) -> u64 {
         (offset + bytes).div_ceil(Runtime::PAGE_BYTES)
     }
 
-    /// What software takes at the clock of a core that runs the runtime, if it takes `span` at that of `platform`'s cores.
+    /// Duration of software at the clock of a core that runs the runtime, if it is `span` at the clock of
+    /// `platform`'s cores.
     #[must_use]
     pub fn at_its_clock(&self, platform: &Platform, span: Ticks) -> Ticks {
         let (clock, own) = (platform.core.clock_ghz.value, self.clock_ghz.value);
@@ -42,8 +43,8 @@ impl Runtime {
 }
 
 impl Platform {
-    /// How much farther, each way, a core is from the root complex than `root_complex.core_round_trip_ns` says: cores of a socket
-    /// lie one behind the other, the last one nearest, and those of other sockets behind the first socket.
+    /// Extra latency, each way, between a core and the root complex, compared with `root_complex.core_round_trip_ns`.
+    /// The last core of a socket is the nearest; cores of other sockets are further away than those of the first.
     ///
     /// ```
     /// let card = lanemark_platform::preset("card-stratix10mx").unwrap().unwrap();
@@ -61,7 +62,7 @@ impl Platform {
     }
 }
 
-/// A runtime needs what its copies and launches go through.
+/// A runtime has everything that its copies and launches need.
 pub(crate) fn check_runtime(platform: &Platform, notes: &mut Notes<'_>) {
     let Some(runtime) = &platform.runtime else { return };
     let mut note = |line, key: &str, message: String| notes.at_line(line, format!("{}.{key}", Runtime::PATH), message);
@@ -72,29 +73,31 @@ pub(crate) fn check_runtime(platform: &Platform, notes: &mut Notes<'_>) {
     ];
     let missing: Vec<&str> = needs.iter().filter(|(_, is_missing)| *is_missing).map(|(name, _)| *name).collect();
     if !missing.is_empty() {
-        let message =
-            format!("a runtime copies by the card's engine and waits by its driver: add {}", missing.join(", "));
+        let message = format!("a runtime needs the card's DMA engine and driver: add {}", missing.join(", "));
         return note(runtime.submit_ns.line, "submit_ns", message);
     }
     if platform.mailbox(0, 0).is_none() {
         note(
             runtime.submit_ns.line,
             "submit_ns",
-            format!("a runtime meets the card where its driver does: {}", Mailbox::NEEDS),
+            format!("a runtime needs the mailbox of the driver: {}", Mailbox::NEEDS),
         );
     }
     if platform.msi_x.is_some() {
-        let message = "kernels end with a plain message (MSI): remove [msi_x]".to_owned();
+        let message = "kernels signal completion by MSI; remove [msi_x]".to_owned();
         note(runtime.kernel_end_ns.line, "kernel_end_ns", message);
     }
     let (chunk, pinned) = (&runtime.chunk_bytes, &runtime.pinned_bytes);
     if Runtime::pages(0, chunk.value) * Runtime::PAGE_BYTES > pinned.value {
-        let message = format!("is {}; it stays pinned, and pinned_bytes is {}", chunk.value, pinned.value);
+        let message = format!("is {}; the buffer is pinned, and pinned_bytes is only {}", chunk.value, pinned.value);
         note(chunk.line, "chunk_bytes", message);
     }
     let lent = platform.bytes_for_plans();
     if chunk.value.saturating_add(2 * Runtime::PAGE_BYTES) > lent {
-        let message = format!("is {}; with the program's buffer it lies in what is lent, {lent} B", chunk.value);
+        let message = format!(
+            "is {}; together with the program's buffer it must fit in the mapped memory, {lent} B",
+            chunk.value
+        );
         note(chunk.line, "chunk_bytes", message);
     }
 }

@@ -1,27 +1,26 @@
-//! The keys of a platform file, declared once: name, unit, range, default, meaning.
+//! The keys of a platform file, declared once: name, unit, range, default, description.
 //!
-//! Each `section!` makes a struct with one [`Param`] a key, its reader and its rows for schema and guide.
-//! A key ends in its unit; a key without one is a count or a choice.
+//! Each `section!` declares a struct with one [`Param`](crate::Param) per key, its reader, and its rows for schema
+//! and guide. A key ends in its unit; a key without a unit is a count or a choice.
 
 use crate::memcpy::Variant;
-use crate::param::Param;
-use crate::read::Section;
+pub use crate::sections::SectionRow;
 use lanemark_units::Ticks;
 
-/// What values a key takes.
+/// Type and range of the value of a key.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
-    /// Nanoseconds, 0 or more, up to this.
+    /// Nanoseconds, from 0 to this maximum.
     Ns(f64),
     /// A number between two bounds.
     Number(f64, f64),
-    /// 0, which stands for none of its own, or a number between two bounds.
+    /// 0, which has a special meaning, or a number between two bounds.
     ZeroOrNumber(f64, f64),
     /// A whole number between two bounds.
     Count(u64, u64),
     /// One of these whole numbers.
     OneOf(&'static [u64]),
-    /// Bytes, as a whole number or as text with a unit (`"64KiB"`), between two bounds.
+    /// Bytes between two bounds, as a whole number or as text with a unit (`"64KiB"`).
     Size(u64, u64),
     /// One of these words.
     Choice(&'static [&'static str]),
@@ -32,21 +31,21 @@ pub enum Kind {
 /// One key: the row behind reader, schema and guide.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Key {
-    /// Its name; the unit is its last part.
+    /// Name of the key; the unit is its last part.
     pub name: &'static str,
-    /// What it means.
+    /// Description.
     pub doc: &'static str,
-    /// What values it takes.
+    /// Type and range of the value.
     pub kind: Kind,
-    /// The value where the key is absent, as in a file, and what it stands for; `None` if it must be there.
+    /// Default value, as written in a file, and its reason; `None` for a required key.
     pub default: Option<(&'static str, &'static str)>,
-    /// Between which values a fit looks for it where a file says that it is unknown; `None` if a file must know.
+    /// Bounds within which a fit searches an unknown value; `None` if the value cannot be unknown.
     pub searched: Option<(f64, f64)>,
 }
 
 impl Key {
-    /// Where a search for an unknown value begins: the geometric mean of the bounds, as the key takes it. It
-    /// depends on no machine.
+    /// Start of the search for an unknown value: the geometric mean of the bounds, rounded if the key takes whole
+    /// numbers. It is independent of the machine.
     #[must_use]
     pub fn search_start(&self) -> Option<f64> {
         let (low, high) = self.searched?;
@@ -55,20 +54,20 @@ impl Key {
     }
 }
 
-/// What a checked value can be.
+/// A checked value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Raw {
-    /// From [`Kind::Ns`], [`Kind::Number`] or [`Kind::ZeroOrNumber`].
+    /// Value of [`Kind::Ns`], [`Kind::Number`] or [`Kind::ZeroOrNumber`].
     Number(f64),
-    /// From [`Kind::Count`], [`Kind::OneOf`] or [`Kind::Size`].
+    /// Value of [`Kind::Count`], [`Kind::OneOf`] or [`Kind::Size`].
     Whole(u64),
-    /// From [`Kind::Choice`].
+    /// Value of [`Kind::Choice`].
     Word(&'static str),
-    /// From [`Kind::Flag`].
+    /// Value of [`Kind::Flag`].
     Flag(bool),
 }
 
-/// A type a checked value turns into, and back for printing.
+/// A type that a checked value converts to, and back.
 pub(crate) trait Value: Sized {
     fn from_raw(raw: &Raw) -> Option<Self>;
     fn to_raw(&self) -> Raw;
@@ -138,22 +137,22 @@ macro_rules! words {
             }
         }
 
-        impl Value for $name {
-            fn from_raw(raw: &Raw) -> Option<$name> {
+        impl crate::spec::Value for $name {
+            fn from_raw(raw: &crate::spec::Raw) -> Option<$name> {
                 match raw {
-                    $(Raw::Word($word) => Some($name::$variant),)*
+                    $(crate::spec::Raw::Word($word) => Some($name::$variant),)*
                     _ => None,
                 }
             }
-            fn to_raw(&self) -> Raw {
-                Raw::Word(self.word())
+            fn to_raw(&self) -> crate::spec::Raw {
+                crate::spec::Raw::Word(self.word())
             }
         }
     };
 }
 
 words! {
-    /// Who made the processor; decides the table of effective memory types.
+    /// Vendor of the processor; selects the table of effective memory types.
     Vendor {
         /// Intel.
         Intel = "intel",
@@ -163,49 +162,49 @@ words! {
 }
 
 words! {
-    /// How a write-combining buffer that is not full is written out.
+    /// How a partially filled write-combining buffer is evicted.
     WcPartialFlush {
-        /// In aligned pieces of 8 B, each with its byte enables.
+        /// As aligned writes of 8 B with byte enables.
         EightBytes = "8B",
-        /// In aligned pieces of 4 B, each with its byte enables.
+        /// As aligned writes of 4 B with byte enables.
         Dw = "dw",
-        /// In one piece per contiguous run of valid bytes.
+        /// As one write per contiguous run of valid bytes.
         Contiguous = "contiguous",
     }
 }
 
 words! {
-    /// What stands behind a region.
+    /// Kind of a region.
     RegionKind {
-        /// Registers: each access may have a side effect.
+        /// Registers: an access may have side effects.
         Registers = "registers",
-        /// On-chip or board SRAM.
+        /// On-chip or on-board SRAM.
         Sram = "sram",
-        /// DRAM with counters of beats, cleared by reading.
+        /// DRAM with beat counters that are cleared by reading.
         Ddr = "ddr",
-        /// A queue: every write is an entry, every read takes one.
+        /// FIFO: each write pushes an entry, each read pops one.
         Fifo = "fifo",
     }
 }
 
 words! {
-    /// When a switch sends a TLP on.
+    /// When a switch starts to forward a TLP.
     Forwarding {
-        /// As soon as its header has come and the rest will not come too late.
+        /// As soon as its header has been received and the rest cannot arrive too late.
         CutThrough = "cut_through",
-        /// When all of it has come.
+        /// After the whole TLP has been received.
         StoreAndForward = "store_and_forward",
     }
 }
 
 words! {
-    /// What a port does with TLPs where the rules of ordering leave it a choice.
+    /// Reordering of TLPs by a port where the PCIe ordering rules permit but do not require it.
     OrderingChoice {
-        /// Nothing passes that need not.
+        /// No optional reordering.
         Never = "never",
-        /// What relaxed or ID-based ordering lets pass does, where those before it wait for credits.
+        /// TLPs with relaxed or ID-based ordering pass TLPs that wait for credits.
         Blocked = "blocked",
-        /// Whatever may go does, at random: for software that must not rely on order.
+        /// Random reordering wherever permitted, to test software that must not rely on order.
         Random = "random",
     }
 }
@@ -236,16 +235,16 @@ macro_rules! section {
         #[derive(Clone, Debug, PartialEq)]
         pub struct $name {
             $($($(#[$tdoc])* pub $text: String,)*)?
-            $($(#[doc = $kdoc])+ pub $key: Param<$type>,)*
+            $($(#[doc = $kdoc])+ pub $key: crate::Param<$type>,)*
         }
 
         impl $name {
-            /// The section's name in a file.
+            /// Name of the section in a file.
             pub const PATH: &'static str = $path;
-            /// Keys that are plain text and need no source.
+            /// Keys of plain text, without an origin.
             pub const TEXTS: &'static [&'static str] = &[$($(stringify!($text),)*)?];
-            /// The other keys.
-            pub const KEYS: &'static [Key] = &[$(Key {
+            /// All other keys.
+            pub const KEYS: &'static [crate::spec::Key] = &[$(crate::spec::Key {
                 name: stringify!($key),
                 doc: concat!($($kdoc),+),
                 kind: $kind,
@@ -253,24 +252,33 @@ macro_rules! section {
                 searched: section!(@searched $($low, $high)?),
             },)*];
 
-            /// Reads the section; every problem in it is noted, and `None` comes back if there was one.
-            pub(crate) fn read(section: &mut Section<'_, '_>) -> Option<$name> {
+        }
+
+        impl crate::sections::SectionType for $name {
+            const PATH: &'static str = $path;
+
+            fn read(section: &mut crate::read::Section<'_, '_>) -> Option<$name> {
                 $($(let $text = section.text(stringify!($text));)*)?
                 $(let $key = section.param(Self::KEYS, stringify!($key));)*
                 section.refuse_others(Self::TEXTS, Self::KEYS);
                 Some($name { $($($text: $text?,)*)? $($key: $key?,)* })
             }
+        }
 
-            pub(crate) fn each(&self, visit: &mut dyn FnMut(&'static str, Raw, &crate::Origin)) {
-                $(visit(stringify!($key), self.$key.value.to_raw(), &self.$key.origin);)*
+        impl crate::sections::AnySection for $name {
+            fn texts(&self) -> Vec<(&'static str, &str)> {
+                vec![$($((stringify!($text), self.$text.as_str()),)*)?]
             }
 
-            /// Replaces one number and says whether the key was there and took the value.
-            pub(crate) fn set(&mut self, key: &str, raw: &Raw, origin: crate::Origin) -> bool {
+            fn each(&self, visit: &mut dyn FnMut(&'static str, crate::spec::Raw, &crate::Origin)) {
+                $(visit(stringify!($key), crate::spec::Value::to_raw(&self.$key.value), &self.$key.origin);)*
+            }
+
+            fn set(&mut self, key: &str, raw: &crate::spec::Raw, origin: crate::Origin) -> bool {
                 match key {
-                    $(stringify!($key) => match Value::from_raw(raw) {
+                    $(stringify!($key) => match crate::spec::Value::from_raw(raw) {
                         Some(value) => {
-                            self.$key = Param { value, origin, line: self.$key.line };
+                            self.$key = crate::Param { value, origin, line: self.$key.line };
                             true
                         }
                         None => false,
@@ -286,7 +294,7 @@ macro_rules! section {
     (@searched $low:literal, $high:literal) => { Some(($low, $high)) };
 }
 
-/// 2^63: larger than any BAR.
+/// 2^63, larger than any BAR.
 const HUGE: u64 = 1 << 63;
 
 mod bar;
@@ -319,154 +327,157 @@ pub use root_complex::RootComplex;
 pub use runtime::Runtime;
 
 section! {
-    /// The cores and the buffers each of them has.
+    /// The cores and their buffers.
     Core ["core"] {
         text {
-            /// The processor's name.
+            /// Name of the processor.
             name,
         }
-        /// Who made it; decides the table of effective memory types.
+        /// Vendor, which selects the table of effective memory types.
         vendor: Vendor = Kind::Choice(Vendor::WORDS);
-        /// Cores that may take part in a plan.
+        /// Number of cores that a plan may use.
         cores: u32 = Kind::Count(1, 1024), default "1" because "one core";
-        /// Sockets that they are in, as many in each but the last, one socket after the other; the card is at the first.
+        /// Number of sockets. Cores are numbered socket by socket, with the same number in each but the last; the
+        /// card is attached to the first.
         sockets: u32 = Kind::Count(1, 8), default "1" because "one socket";
-        /// Clock while measuring.
+        /// Clock during the measurement.
         clock_ghz: f64 = Kind::Number(0.1, 10.0), unknown 1.0 to 6.0;
-        /// Cycles one iteration of a compiled loop of 1 to 8 B stores takes.
-        store_loop_cycles: f64 = Kind::Number(0.25, 100.0), default "1" because "an optimised loop stores once a cycle", unknown 0.5 to 20.0;
-        /// Widest plain vector register.
+        /// Cycles per iteration of a compiled loop of stores of 1 to 8 B.
+        store_loop_cycles: f64 = Kind::Number(0.25, 100.0), default "1" because "an optimised loop stores once per cycle", unknown 0.5 to 20.0;
+        /// Width of the widest ordinary vector register.
         vector_bytes: u32 = Kind::OneOf(&[16, 32, 64]);
-        /// Whether the core has MOVDIRI and MOVDIR64B.
-        direct_stores: bool = Kind::Flag, default "false" because "not before Tremont and Tiger Lake";
-        /// Which memcpy programs on it use.
+        /// Whether the core supports MOVDIRI and MOVDIR64B.
+        direct_stores: bool = Kind::Flag, default "false" because "introduced with Tremont and Tiger Lake";
+        /// Variant of memcpy that programs use.
         memcpy: Variant = Kind::Choice(Variant::NAMES);
-        /// Stores that may have retired and not yet left the core.
+        /// Entries of the store buffer: retired stores that have not left the core.
         store_buffer_entries: u32 = Kind::Count(1, 1024), unknown 16.0 to 128.0;
-        /// Write-combining buffers of 64 B.
+        /// Number of 64 B write-combining buffers.
         wc_buffers: u32 = Kind::Count(1, 128), unknown 4.0 to 32.0;
-        /// How a write-combining buffer that is not full is written out.
+        /// How a partially filled write-combining buffer is evicted.
         wc_partial_flush: WcPartialFlush = Kind::Choice(WcPartialFlush::WORDS);
-        /// Unfenced loads from WC memory that may be under way together.
+        /// Maximum number of unfenced loads from WC memory in flight.
         wc_loads_in_flight: u32 = Kind::Count(1, 128), default "1" because "no overlap of uncached loads";
-        /// Buffers of 64 B that MOVNTDQA fills from WC memory; 0 if it is an ordinary load.
+        /// Number of 64 B buffers that MOVNTDQA fills from WC memory; 0 if it behaves as an ordinary load.
         streaming_load_buffers: u32 = Kind::Count(0, 128), unknown 4.0 to 32.0;
-        /// Lines of WT, WP or WB memory that may be fetched together.
+        /// Line fill buffers: maximum number of outstanding loads of WT, WP or WB lines.
         fill_buffers: u32 = Kind::Count(1, 128), unknown 4.0 to 32.0;
-        /// Lines of WT, WP or WB memory a core keeps, the oldest given up first.
+        /// Lines of WT, WP or WB memory in the core's cache, replaced first in, first out.
         cached_lines: u32 = Kind::Count(1, 1 << 20), default "512" because "a first-level data cache of 32 KiB";
-        /// Latency of a load that hits the first-level cache.
+        /// Latency of a load that hits in the first-level cache.
         cached_load_ns: Ticks = Kind::Ns(1e6), unknown 0.5 to 5.0;
-        /// From a load to its bytes where no cache has the line, from memory of the core's socket; 0 for that of `coherence.read_ns`.
-        memory_load_ns: Ticks = Kind::Ns(1e6), default "0" because "[coherence] says it, where it is known", unknown 20.0 to 500.0;
-        /// The same from memory of the other socket; 0 where nothing is known of it.
+        /// Latency of a load from local memory of a line that no cache holds; 0 to use `coherence.read_ns`.
+        memory_load_ns: Ticks = Kind::Ns(1e6), default "0" because "taken from [coherence], if known", unknown 20.0 to 500.0;
+        /// Latency of a load from memory of the other socket of a line that no cache holds; 0 if unknown.
         remote_memory_load_ns: Ticks = Kind::Ns(1e6), default "0" because "one socket", unknown 50.0 to 1000.0;
-        /// The same of a line that another core of the socket has changed in its cache; 0 where nothing is known of it.
-        cache_to_cache_ns: Ticks = Kind::Ns(1e6), default "0" because "nothing is known of it", unknown 10.0 to 500.0;
-        /// The same of a line that a core of the other socket has changed in its cache; 0 where nothing is known of it.
+        /// Latency of a load of a line that another core of the socket holds modified; 0 if unknown.
+        cache_to_cache_ns: Ticks = Kind::Ns(1e6), default "0" because "unknown", unknown 10.0 to 500.0;
+        /// Latency of a load of a line that a core of the other socket holds modified; 0 if unknown.
         remote_core_load_ns: Ticks = Kind::Ns(1e6), default "0" because "one socket", unknown 20.0 to 1000.0;
-        /// SFENCE with nothing to wait for.
+        /// Latency of SFENCE with no outstanding stores.
         sfence_ns: Ticks = Kind::Ns(1e6), unknown 1.0 to 50.0;
-        /// LFENCE with nothing to wait for.
+        /// Latency of LFENCE with no outstanding loads.
         lfence_ns: Ticks = Kind::Ns(1e6), unknown 1.0 to 50.0;
-        /// MFENCE or a locked instruction with nothing to wait for.
+        /// Latency of MFENCE or a locked instruction with no outstanding accesses.
         mfence_ns: Ticks = Kind::Ns(1e6), unknown 5.0 to 100.0;
-        /// Taking an interrupt and returning from it.
+        /// Time to take an interrupt and return from it.
         interrupt_ns: Ticks = Kind::Ns(1e6), default "1000" because "a short handler on a desktop kernel", unknown 200.0 to 5000.0;
-        /// Reading the time-stamp counter once.
+        /// Time to read the time-stamp counter once.
         timestamp_ns: Ticks = Kind::Ns(1e6), unknown 5.0 to 50.0;
     }
 }
 
 section! {
-    /// The link between the root port and the endpoint.
+    /// The link between an endpoint and the port above it.
     Link ["link"] {
-        /// PCIe generation it trained at.
+        /// PCIe generation of the trained link.
         generation: u32 = Kind::OneOf(&[1, 2, 3, 4, 5, 6]);
-        /// Width it trained at.
+        /// Width of the trained link.
         width_lanes: u32 = Kind::OneOf(&[1, 2, 4, 8, 12, 16, 32]);
-        /// `Max_Payload_Size` of every port that no `[[port]]` is about.
+        /// `Max_Payload_Size` of every port without a `[[port]]` section.
         mps_bytes: u32 = Kind::OneOf(&[128, 256, 512, 1024, 2048, 4096]);
         /// `Max_Read_Request_Size`.
         mrrs_bytes: u32 = Kind::OneOf(&[128, 256, 512, 1024, 2048, 4096]), default "512" because "the reset value";
         /// Read Completion Boundary.
         rcb_bytes: u32 = Kind::OneOf(&[64, 128]), default "64" because "the reset value";
-        /// From the last bit sent to the packet checked at the other end.
+        /// From the last bit of a packet sent until the packet is checked at the receiver.
         latency_ns: Ticks = Kind::Ns(1e9), unknown 20.0 to 1000.0;
-        /// Posted header credits the endpoint advertises.
+        /// Posted header credits that the endpoint advertises.
         posted_header_credits: u32 = Kind::Count(1, 127), unknown 8.0 to 127.0;
-        /// Posted data credits of 16 B the endpoint advertises.
+        /// Posted data credits (16 B) that the endpoint advertises.
         posted_data_credits: u32 = Kind::Count(8, 2047), unknown 64.0 to 2047.0;
-        /// Non-posted header credits the endpoint advertises.
+        /// Non-posted header credits that the endpoint advertises.
         nonposted_header_credits: u32 = Kind::Count(1, 127), unknown 8.0 to 127.0;
-        /// TLPs of the endpoint start at multiples of this many bytes, as its interface to the link is wide.
+        /// Alignment of the start of the endpoint's TLPs, given by the width of its interface to the link.
         tlp_alignment_bytes: u32 = Kind::OneOf(&[4, 8, 16, 32, 64]), default "4" because "a TLP may start at any DW";
-        /// TLPs that the replay buffers of all links hold until they are acknowledged; 0 for as many as there are.
-        replay_tlps: u32 = Kind::Count(0, 65_536), default "0" because "replay buffers are built for a round trip";
-        /// What all ports do where the rules of ordering leave it to them.
-        ordering: OrderingChoice = Kind::Choice(OrderingChoice::WORDS), default "\"blocked\"" because "that is what relaxed ordering is for";
+        /// Capacity of the replay buffer of each port, in unacknowledged TLPs; 0 for unlimited.
+        replay_tlps: u32 = Kind::Count(0, 65_536), default "0" because "replay buffers are sized for the round trip";
+        /// Reordering by all ports where the PCIe ordering rules permit but do not require it.
+        ordering: OrderingChoice = Kind::Choice(OrderingChoice::WORDS), default "\"blocked\"" because "the purpose of relaxed ordering";
         /// Whether all links send SKP ordered sets.
-        skp: bool = Kind::Flag, default "false" because "they take 0.3 % of a link, and make single latencies vary";
-        /// One in so many TLPs of every link comes damaged and is sent again; 0 for none.
-        tlps_per_error: u32 = Kind::Count(0, 1_000_000_000), default "0" because "a link without errors";
+        skp: bool = Kind::Flag, default "false" because "they take 0.3 % of a link and make single latencies vary";
+        /// Mean number of TLPs per corrupted TLP of each link, which is replayed; 0 for none.
+        tlps_per_error: u32 = Kind::Count(0, 1_000_000_000), default "0" because "an error-free link";
     }
 }
 
 section! {
-    /// The endpoint between link and regions.
+    /// The endpoint, between the link and its regions.
     Endpoint ["endpoint"] {
         text {
-            /// The card's name.
+            /// Name of the card.
             name,
         }
-        /// From a packet checked to the request at its region.
+        /// From a checked packet to the request at its region.
         ingress_ns: Ticks = Kind::Ns(1e9), unknown 10.0 to 1000.0;
-        /// From a region's answer to the completion at the link.
+        /// From the data of a region to the completion at the link.
         egress_ns: Ticks = Kind::Ns(1e9), unknown 10.0 to 1000.0;
-        /// Largest `Max_Payload_Size` that it supports; `link.mps_bytes` in any case.
-        mps_supported_bytes: u32 = Kind::OneOf(&[128, 256, 512, 1024, 2048, 4096]), default "128" because "what every port supports";
-        /// How long it waits for a completion of a read of its own.
-        completion_timeout_ns: Ticks = Kind::Ns(64e9), default "50000000" because "the longest of the default range of Device Control 2, 50 us to 50 ms", unknown 50_000.0 to 50_000_000.0;
+        /// Largest supported `Max_Payload_Size`; at least `link.mps_bytes`.
+        mps_supported_bytes: u32 = Kind::OneOf(&[128, 256, 512, 1024, 2048, 4096]), default "128" because "the minimum for every port";
+        /// Completion timeout of reads by the endpoint.
+        completion_timeout_ns: Ticks = Kind::Ns(64e9), default "50000000" because "the maximum of the default range of Device Control 2, 50 us to 50 ms", unknown 50_000.0 to 50_000_000.0;
     }
 }
 
 section! {
-    /// The endpoint's DMA engine.
+    /// DMA engine of the endpoint.
     Dma ["dma"] {
-        /// Reads that may be under way at once.
+        /// Tags: maximum number of outstanding reads.
         tags: u32 = Kind::Count(1, 15_360), unknown 8.0 to 768.0;
-        /// Most bytes it asks for in one read; `Max_Read_Request_Size` may allow less.
-        read_bytes: u32 = Kind::OneOf(&[64, 128, 256, 512, 1024, 2048, 4096]), default "4096" because "as much as the link allows";
-        /// Most bytes of one write; `Max_Payload_Size` may allow less.
-        write_bytes: u32 = Kind::OneOf(&[8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096]), default "4096" because "as much as the link allows";
-        /// Bytes of its data path: a TLP, header and payload, takes as many beats as begin with it.
+        /// Maximum length of a read request; `Max_Read_Request_Size` may limit it further.
+        read_bytes: u32 = Kind::OneOf(&[64, 128, 256, 512, 1024, 2048, 4096]), default "4096" because "limited by the link only";
+        /// Maximum payload of a write; `Max_Payload_Size` may limit it further.
+        write_bytes: u32 = Kind::OneOf(&[8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096]), default "4096" because "limited by the link only";
+        /// Width of the data path; header and payload of a TLP occupy whole beats.
         beat_bytes: u32 = Kind::OneOf(&[4, 8, 16, 32, 64, 128]), unknown 4.0 to 64.0;
         /// Time between two beats.
         beat_ns: Ticks = Kind::Ns(1e6), unknown 0.25 to 100.0;
-        /// Jobs it can have at once: each has its descriptor and its request, and they take turns.
-        channels: u32 = Kind::Count(1, 64), default "1" because "one job after the other";
-        /// What a read request takes besides its beats.
-        read_request_ns: Ticks = Kind::Ns(1e6), default "0" because "beats are all that is known", unknown 0.5 to 1000.0;
-        /// What a write takes besides its beats.
-        write_request_ns: Ticks = Kind::Ns(1e6), default "0" because "beats are all that is known", unknown 0.5 to 1000.0;
-        /// From the command to the first request.
+        /// Channels: concurrent jobs, each with a descriptor and a request, served round-robin.
+        channels: u32 = Kind::Count(1, 64), default "1" because "one job at a time";
+        /// Extra time of a read request, in addition to its beats.
+        read_request_ns: Ticks = Kind::Ns(1e6), default "0" because "no cost besides beats is known", unknown 0.5 to 1000.0;
+        /// Extra time of a write, in addition to its beats.
+        write_request_ns: Ticks = Kind::Ns(1e6), default "0" because "no cost besides beats is known", unknown 0.5 to 1000.0;
+        /// From the start command to the first request.
         start_ns: Ticks = Kind::Ns(1e9), default "0" because "time is counted from the first request", unknown 1.0 to 10000.0;
-        /// Bytes of host memory that one descriptor stands for, from a multiple of them on.
+        /// Bytes of host memory that one descriptor covers, an aligned block.
         descriptor_bytes: u32 = Kind::OneOf(&[4096, 8192, 16384, 65536, 1 << 20, 2 << 20]), default "4096" because "a page";
-        /// What a descriptor takes before its first request.
-        descriptor_ns: Ticks = Kind::Ns(1e6), default "0" because "beats are all that is known", unknown 0.5 to 10000.0;
-        /// Bytes of a descriptor, as it is written to the device or fetched by it.
+        /// Time to process a descriptor before its first request.
+        descriptor_ns: Ticks = Kind::Ns(1e6), default "0" because "no cost besides beats is known", unknown 0.5 to 10000.0;
+        /// Bytes of a descriptor, as written to the device or fetched by it.
         descriptor_entry_bytes: u32 = Kind::OneOf(&[8, 16, 32, 64]), default "16" because "an address and a length";
-        /// Descriptors it has fetched from host memory and not begun, or is fetching, each by a read of its own.
-        prefetch_descriptors: u32 = Kind::Count(1, 256), default "1" because "none is asked for before it is needed", unknown 1.0 to 64.0;
-        /// TLPs that may be on their way from it to the link, or wait there.
+        /// Prefetch depth: maximum number of descriptors fetched ahead, each by a read of its own, including those in
+        /// flight.
+        prefetch_descriptors: u32 = Kind::Count(1, 256), default "1" because "a descriptor is fetched only when it is needed", unknown 1.0 to 64.0;
+        /// Transmit buffers: maximum number of TLPs queued or in flight between the engine and the link.
         send_buffers: u32 = Kind::Count(1, 1024), default "8" because "a few packets in the transmit buffer of a PCIe core", unknown 1.0 to 64.0;
-        /// Whether its requests for data have Relaxed Ordering set, and with them the completions of its reads.
-        relaxed_ordering: bool = Kind::Flag, default "false" because "it is the engine's choice, and off after reset for many";
-        /// The same of ID-Based Ordering.
+        /// Whether its data requests, and the completions of its reads, have the Relaxed Ordering attribute.
+        relaxed_ordering: bool = Kind::Flag, default "false" because "optional for an engine, and often disabled after reset";
+        /// Whether its data requests, and the completions of its reads, have the ID-Based Ordering attribute.
         id_based_ordering: bool = Kind::Flag, default "false" because "few engines use it";
-        /// Translations that it keeps itself, asked of the IOMMU by ATS; the one used longest ago leaves. 0 if it sends addresses as it was told them.
-        ats_entries: u32 = Kind::Count(0, 4096), default "0" because "it has no ATS";
+        /// Entries of its ATC, which caches translations requested through ATS (least recently used replaced); 0
+        /// without ATS, for untranslated requests.
+        ats_entries: u32 = Kind::Count(0, 4096), default "0" because "no ATS";
     }
 }
 
@@ -474,87 +485,90 @@ section! {
     /// A switch.
     Switch ["switch"] {
         text {
-            /// How others call it.
+            /// Name in plans and in other sections.
             name,
-            /// What its upstream port hangs on: `root`, or a switch.
+            /// Device above its upstream port: `root`, or a switch.
             below,
         }
-        /// PCIe generation its upstream link trained at.
+        /// PCIe generation of its trained upstream link.
         generation: u32 = Kind::OneOf(&[1, 2, 3, 4, 5, 6]);
-        /// Width its upstream link trained at.
+        /// Width of its trained upstream link.
         width_lanes: u32 = Kind::OneOf(&[1, 2, 4, 8, 12, 16, 32]);
-        /// On its upstream link, from the last bit sent to the packet at the other end.
+        /// Upstream link: from the last bit of a packet sent until the packet is received.
         link_latency_ns: Ticks = Kind::Ns(1e9), unknown 1.0 to 1000.0;
-        /// When it sends a TLP on.
-        forwarding: Forwarding = Kind::Choice(Forwarding::WORDS), default "\"cut_through\"" because "what makers state latencies for";
-        /// From a header in to its first bit out, or from the last bit in to the first bit out if it stores first.
+        /// When it starts to forward a TLP.
+        forwarding: Forwarding = Kind::Choice(Forwarding::WORDS), default "\"cut_through\"" because "the mode for which vendors state latencies";
+        /// Forwarding latency: from the header received (cut-through) or the last bit received (store-and-forward)
+        /// until the first bit is sent.
         latency_ns: Ticks = Kind::Ns(1e6), unknown 50.0 to 500.0;
-        /// Posted header credits each of its ports advertises.
-        posted_header_credits: u32 = Kind::Count(1, 127), default "64" because "room for two round trips of small packets", unknown 8.0 to 127.0;
-        /// Posted data credits of 16 B each of its ports advertises.
-        posted_data_credits: u32 = Kind::Count(8, 2047), default "1024" because "room for 16 KiB", unknown 64.0 to 2047.0;
-        /// Non-posted header credits each of its ports advertises.
-        nonposted_header_credits: u32 = Kind::Count(1, 127), default "64" because "room for two round trips of small packets", unknown 8.0 to 127.0;
-        /// Completion header credits each of its ports advertises.
-        completion_header_credits: u32 = Kind::Count(1, 127), default "64" because "room for two round trips of small packets", unknown 8.0 to 127.0;
-        /// Completion data credits of 16 B each of its ports advertises.
-        completion_data_credits: u32 = Kind::Count(8, 2047), default "1024" because "room for 16 KiB", unknown 64.0 to 2047.0;
-        /// Largest `Max_Payload_Size` that each of its ports supports; `link.mps_bytes` in any case.
-        mps_supported_bytes: u32 = Kind::OneOf(&[128, 256, 512, 1024, 2048, 4096]), default "128" because "what every port supports";
+        /// Posted header credits that each of its ports advertises.
+        posted_header_credits: u32 = Kind::Count(1, 127), default "64" because "enough for two round trips of small packets", unknown 8.0 to 127.0;
+        /// Posted data credits (16 B) that each of its ports advertises.
+        posted_data_credits: u32 = Kind::Count(8, 2047), default "1024" because "16 KiB of data", unknown 64.0 to 2047.0;
+        /// Non-posted header credits that each of its ports advertises.
+        nonposted_header_credits: u32 = Kind::Count(1, 127), default "64" because "enough for two round trips of small packets", unknown 8.0 to 127.0;
+        /// Completion header credits that each of its ports advertises.
+        completion_header_credits: u32 = Kind::Count(1, 127), default "64" because "enough for two round trips of small packets", unknown 8.0 to 127.0;
+        /// Completion data credits (16 B) that each of its ports advertises.
+        completion_data_credits: u32 = Kind::Count(8, 2047), default "1024" because "16 KiB of data", unknown 64.0 to 2047.0;
+        /// Largest supported `Max_Payload_Size` of each of its ports; at least `link.mps_bytes`.
+        mps_supported_bytes: u32 = Kind::OneOf(&[128, 256, 512, 1024, 2048, 4096]), default "128" because "the minimum for every port";
     }
 }
 
 section! {
-    /// A place for the endpoint: it is there as often as there are slots, once below the root without any.
+    /// A slot that holds an endpoint. Without slots, there is one endpoint directly below the root.
     Slot ["slot"] {
         text {
-            /// How plans call the card in it.
+            /// Name of the card in plans.
             name,
-            /// What its link hangs on: `root`, or a switch.
+            /// Device above its link: `root`, or a switch.
             below,
         }
-        /// Added to the address of every BAR of this card.
-        bar_shift_bytes: u64 = Kind::Size(0, HUGE), default "0" because "where the BARs themselves say";
+        /// Offset added to the address of every BAR of this card.
+        bar_shift_bytes: u64 = Kind::Size(0, HUGE), default "0" because "the addresses of the BARs themselves";
     }
 }
 
 section! {
-    /// A port whose control registers say something else than the others', as `setpci` writes them.
+    /// A port whose control registers differ from those of the other ports, as `setpci` would set them.
     Port ["port"] {
         text {
-            /// Which: a slot (`card` without any), a switch for its upstream port, or `ABOVE/BELOW` for the port of a switch or of `root` that one of them hangs on.
+            /// Port: a slot (`card` without slots), a switch for its upstream port, or `ABOVE/BELOW` for the port of
+            /// a switch or of `root` above one of them.
             name,
         }
-        /// Its `Max_Payload_Size`; 0 for `link.mps_bytes`.
-        mps_bytes: u32 = Kind::OneOf(&[0, 128, 256, 512, 1024, 2048, 4096]), default "0" because "as every port that no `[[port]]` is about";
-        /// Whether it sends requests that come up at it to the root, those for peers too (ACS P2P Request Redirect); only ports of switches that look down may.
-        acs_redirect: bool = Kind::Flag, default "false" because "peers reach each other by the shortest way after a reset";
+        /// `Max_Payload_Size` of the port; 0 for `link.mps_bytes`.
+        mps_bytes: u32 = Kind::OneOf(&[0, 128, 256, 512, 1024, 2048, 4096]), default "0" because "as all ports without a `[[port]]` section";
+        /// ACS P2P Request Redirect: whether requests received from below are forwarded upstream to the root, even if
+        /// addressed to a peer. Downstream ports of switches only.
+        acs_redirect: bool = Kind::Flag, default "false" because "disabled after reset: peers use the shortest path";
     }
 }
 
 section! {
-    /// What lies behind a part of a BAR.
+    /// A region behind part of a BAR.
     Region ["region"] {
         text {
-            /// How plans and other keys call it.
+            /// Name in plans and in other keys.
             name,
         }
-        /// In which BAR.
+        /// BAR that contains it.
         bar: u32 = Kind::Count(0, 5);
-        /// Where it starts in the BAR.
+        /// Offset of its start in the BAR.
         offset_bytes: u64 = Kind::Size(0, HUGE);
-        /// How long it is.
+        /// Length.
         size_bytes: u64 = Kind::Size(1, HUGE);
-        /// What it is.
+        /// Kind of the region.
         kind: RegionKind = Kind::Choice(RegionKind::WORDS);
-        /// Bytes of its data path: an access takes as many beats as aligned pieces it touches.
+        /// Width of its data path: an access occupies one beat for each aligned piece of this size that it touches.
         beat_bytes: u32 = Kind::OneOf(&[1, 2, 4, 8, 16, 32, 64, 128]), unknown 4.0 to 64.0;
         /// Time between two beats.
         beat_ns: Ticks = Kind::Ns(1e9), unknown 0.25 to 100.0;
         /// From a read request at the region to its first beat.
         read_ns: Ticks = Kind::Ns(1e9), unknown 5.0 to 2000.0;
-        /// Entries, if it is a queue.
-        fifo_entries: u32 = Kind::Count(1, 1 << 20), default "1024" because "deep enough for tests; only queues use it";
+        /// Number of entries of a FIFO.
+        fifo_entries: u32 = Kind::Count(1, 1 << 20), default "1024" because "deep enough for tests; used by FIFOs only";
     }
 }
 
@@ -563,37 +577,11 @@ pub(crate) use fault::check_faults;
 pub use fault::{Fault, FaultKind, NoFault};
 
 impl crate::Platform {
-    pub(crate) fn each_param(&self, visit: &mut dyn FnMut(&crate::Origin)) {
-        let mut visit = |_: &'static str, _: Raw, origin: &crate::Origin| visit(origin);
-        self.core.each(&mut visit);
-        if let Some(driver) = &self.driver {
-            driver.each(&mut visit);
+    /// Calls `visit` with the origin of every value.
+    pub(crate) fn each_origin(&self, visit: &mut dyn FnMut(&crate::Origin)) {
+        for section in self.sections().into_iter().flat_map(|(_, sections)| sections) {
+            section.each(&mut |_, _, origin| visit(origin));
         }
-        self.runtime.iter().for_each(|runtime| runtime.each(&mut visit));
-        self.root_complex.each(&mut visit);
-        if let Some(memory) = &self.memory {
-            memory.each(&mut visit);
-        }
-        self.iommu.iter().for_each(|iommu| iommu.each(&mut visit));
-        self.coherence.iter().for_each(|coherence| coherence.each(&mut visit));
-        self.link.each(&mut visit);
-        self.endpoint.each(&mut visit);
-        if let Some(dma) = &self.dma {
-            dma.each(&mut visit);
-        }
-        self.dma_read.iter().for_each(|way| way.each(&mut visit));
-        self.dma_write.iter().for_each(|way| way.each(&mut visit));
-        self.fifos.iter().for_each(|fifos| fifos.each(&mut visit));
-        self.device_memory.iter().for_each(|memory| memory.each(&mut visit));
-        self.kernel.iter().for_each(|kernel| kernel.each(&mut visit));
-        self.msi_x.iter().for_each(|msi_x| msi_x.each(&mut visit));
-        self.registers.iter().for_each(|registers| registers.each(&mut visit));
-        self.switches.iter().for_each(|switch| switch.each(&mut visit));
-        self.slots.iter().for_each(|slot| slot.each(&mut visit));
-        self.ports.iter().for_each(|port| port.each(&mut visit));
-        self.faults.iter().for_each(|fault| fault.each(&mut visit));
-        self.bars.iter().for_each(|bar| bar.each(&mut visit));
-        self.regions.iter().for_each(|region| region.each(&mut visit));
     }
 }
 
@@ -602,40 +590,16 @@ mod tests {
     use super::*;
     use crate::read::default_is_right;
 
-    const SECTIONS: [(&str, &[&str], &[Key]); 23] = [
-        (Core::PATH, Core::TEXTS, Core::KEYS),
-        (Driver::PATH, Driver::TEXTS, Driver::KEYS),
-        (Runtime::PATH, Runtime::TEXTS, Runtime::KEYS),
-        (RootComplex::PATH, RootComplex::TEXTS, RootComplex::KEYS),
-        (Memory::PATH, Memory::TEXTS, Memory::KEYS),
-        (Iommu::PATH, Iommu::TEXTS, Iommu::KEYS),
-        (Coherence::PATH, Coherence::TEXTS, Coherence::KEYS),
-        (Link::PATH, Link::TEXTS, Link::KEYS),
-        (Endpoint::PATH, Endpoint::TEXTS, Endpoint::KEYS),
-        (Dma::PATH, Dma::TEXTS, Dma::KEYS),
-        (DmaRead::PATH, DmaRead::TEXTS, DmaRead::KEYS),
-        (DmaWrite::PATH, DmaWrite::TEXTS, DmaWrite::KEYS),
-        (Fifos::PATH, Fifos::TEXTS, Fifos::KEYS),
-        (DeviceMemory::PATH, DeviceMemory::TEXTS, DeviceMemory::KEYS),
-        (Kernel::PATH, Kernel::TEXTS, Kernel::KEYS),
-        (MsiX::PATH, MsiX::TEXTS, MsiX::KEYS),
-        (Registers::PATH, Registers::TEXTS, Registers::KEYS),
-        (Switch::PATH, Switch::TEXTS, Switch::KEYS),
-        (Slot::PATH, Slot::TEXTS, Slot::KEYS),
-        (Port::PATH, Port::TEXTS, Port::KEYS),
-        (Fault::PATH, Fault::TEXTS, Fault::KEYS),
-        (Bar::PATH, Bar::TEXTS, Bar::KEYS),
-        (Region::PATH, Region::TEXTS, Region::KEYS),
-    ];
+    const SECTIONS: &[SectionRow] = crate::Platform::SECTIONS;
 
     fn keys() -> impl Iterator<Item = (&'static str, &'static Key)> {
-        SECTIONS.into_iter().flat_map(|(path, _, keys)| keys.iter().map(move |key| (path, key)))
+        SECTIONS.iter().flat_map(|row| row.keys.iter().map(move |key| (row.path, key)))
     }
 
-    /// Units a key may end in.
+    /// Units that a key may end in.
     const UNITS: &[&str] = &["_ns", "_ghz", "_cycles", "_bytes", "_lanes"];
 
-    /// Keys that have none: counts, choices, and numbers that are names.
+    /// Keys without a unit: counts, choices, and numbers that are names.
     const WITHOUT_UNIT: &[&str] = &[
         "core.vendor",
         "core.cores",
@@ -709,7 +673,7 @@ mod tests {
     ];
 
     #[test]
-    fn every_key_ends_in_its_unit_or_is_known_to_have_none() {
+    fn every_key_ends_in_its_unit_or_is_listed_without_one() {
         let ends_in_a_unit = |key: &Key| UNITS.iter().any(|unit| key.name.ends_with(unit));
         let without: Vec<String> =
             keys().filter(|(_, key)| !ends_in_a_unit(key)).map(|(path, key)| format!("{path}.{}", key.name)).collect();
@@ -717,7 +681,7 @@ mod tests {
     }
 
     #[test]
-    fn the_unit_agrees_with_the_kind() {
+    fn units_match_kinds() {
         for (path, key) in keys() {
             assert_eq!(matches!(key.kind, Kind::Ns(_)), key.name.ends_with("_ns"), "{path}.{}", key.name);
             assert!(!matches!(key.kind, Kind::Size(..)) || key.name.ends_with("_bytes"), "{path}.{}", key.name);
@@ -727,8 +691,8 @@ mod tests {
     }
 
     #[test]
-    fn no_key_stands_twice() {
-        for (path, texts, keys) in SECTIONS {
+    fn keys_of_a_section_are_unique() {
+        for SectionRow { path, texts, keys, .. } in SECTIONS {
             let mut names: Vec<&str> = texts.iter().copied().chain(keys.iter().map(|key| key.name)).collect();
             names.sort_unstable();
             for pair in names.windows(2) {
@@ -738,16 +702,16 @@ mod tests {
     }
 
     #[test]
-    fn every_name_is_one_that_toml_needs_no_quotes_for() {
-        for (path, texts, keys) in SECTIONS {
-            for name in texts.iter().copied().chain(keys.iter().map(|key| key.name)).chain([path]) {
+    fn every_name_is_a_bare_toml_key() {
+        for SectionRow { path, texts, keys, .. } in SECTIONS {
+            for name in texts.iter().copied().chain(keys.iter().map(|key| key.name)).chain([*path]) {
                 assert!(name.chars().all(|c| c.is_ascii_lowercase() || c == '_'), "{path}.{name}");
             }
         }
     }
 
     #[test]
-    fn every_key_says_in_one_line_what_it_means() {
+    fn every_key_has_a_one_line_description() {
         for (path, key) in keys() {
             let doc = key.doc.trim();
             assert!(doc.len() > 5 && doc.ends_with('.') && !doc.contains(['\n', '|']), "{path}.{}: {doc:?}", key.name);
@@ -755,7 +719,7 @@ mod tests {
     }
 
     #[test]
-    fn every_default_could_stand_in_a_file_and_has_a_reason() {
+    fn every_default_is_valid_and_has_a_reason() {
         for (path, key) in keys() {
             let Some((text, because)) = key.default else { continue };
             assert!(default_is_right(key, text), "{path}.{} = {text}", key.name);
@@ -766,10 +730,10 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_value_is_looked_for_where_the_key_allows_it() {
+    fn search_bounds_are_within_the_range_of_the_key() {
         for (path, key) in keys() {
             let Some((low, high)) = key.searched else {
-                // When something goes wrong is chosen.
+                // The time of a fault is chosen, not measured.
                 let is_latency = key.name.ends_with("_ns") && path != Fault::PATH;
                 assert!(!is_latency, "{path}.{}: every latency may be unknown", key.name);
                 continue;
@@ -783,7 +747,7 @@ mod tests {
     }
 
     #[test]
-    fn every_range_has_a_bottom_below_its_top() {
+    fn the_minimum_of_every_range_is_below_its_maximum() {
         for (path, key) in keys() {
             let name = key.name;
             match key.kind {

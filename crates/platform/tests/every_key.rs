@@ -1,48 +1,18 @@
-//! Does every key take the least and the most that its kind allows, and nothing beyond? Is it missed where it has no default?
+//! Limits and defaults of every key.
 
 mod sound;
 
-use lanemark_platform::spec::{Key, Kind};
-use lanemark_platform::{
-    Bar, Coherence, Core, DeviceMemory, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, Fifos, Iommu, Kernel, Link,
-    Memory, MsiX, Origin, PRESETS, Port, Preset, Problem, Region, Registers, RootComplex, Runtime, Slot, Switch,
-};
+use lanemark_platform::spec::Kind;
+use lanemark_platform::{Origin, PRESETS, Platform, Preset, Problem, SectionRow};
 use lanemark_units::parse_size;
 use sound::read;
 
-struct Part {
-    path: &'static str,
-    header: &'static str,
-    keys: &'static [Key],
+/// The line that starts a section in a file.
+fn header(row: &SectionRow) -> String {
+    if row.is_repeated { format!("[[{}]]", row.path) } else { format!("[{}]", row.path) }
 }
 
-const PARTS: [Part; 23] = [
-    Part { path: Core::PATH, header: "[core]", keys: Core::KEYS },
-    Part { path: Driver::PATH, header: "[driver]", keys: Driver::KEYS },
-    Part { path: Runtime::PATH, header: "[runtime]", keys: Runtime::KEYS },
-    Part { path: RootComplex::PATH, header: "[root_complex]", keys: RootComplex::KEYS },
-    Part { path: Memory::PATH, header: "[memory]", keys: Memory::KEYS },
-    Part { path: Iommu::PATH, header: "[iommu]", keys: Iommu::KEYS },
-    Part { path: Coherence::PATH, header: "[coherence]", keys: Coherence::KEYS },
-    Part { path: Dma::PATH, header: "[dma]", keys: Dma::KEYS },
-    Part { path: DmaRead::PATH, header: "[dma_read]", keys: DmaRead::KEYS },
-    Part { path: DmaWrite::PATH, header: "[dma_write]", keys: DmaWrite::KEYS },
-    Part { path: Fifos::PATH, header: "[fifos]", keys: Fifos::KEYS },
-    Part { path: DeviceMemory::PATH, header: "[device_memory]", keys: DeviceMemory::KEYS },
-    Part { path: Kernel::PATH, header: "[kernel]", keys: Kernel::KEYS },
-    Part { path: MsiX::PATH, header: "[msi_x]", keys: MsiX::KEYS },
-    Part { path: Registers::PATH, header: "[registers]", keys: Registers::KEYS },
-    Part { path: Switch::PATH, header: "[[switch]]", keys: Switch::KEYS },
-    Part { path: Slot::PATH, header: "[[slot]]", keys: Slot::KEYS },
-    Part { path: Port::PATH, header: "[[port]]", keys: Port::KEYS },
-    Part { path: Fault::PATH, header: "[[fault]]", keys: Fault::KEYS },
-    Part { path: Link::PATH, header: "[link]", keys: Link::KEYS },
-    Part { path: Endpoint::PATH, header: "[endpoint]", keys: Endpoint::KEYS },
-    Part { path: Bar::PATH, header: "[[bar]]", keys: Bar::KEYS },
-    Part { path: Region::PATH, header: "[[region]]", keys: Region::KEYS },
-];
-
-/// Values at the edges of what a key takes, and values just outside, as they stand in a file.
+/// Values at the limits of a kind, and values just outside, as written in a file.
 fn edges(kind: Kind) -> (Vec<String>, Vec<String>) {
     let whole = |min: u64, max: u64| {
         let beyond = u128::from(max) + 1;
@@ -93,8 +63,8 @@ fn edges(kind: Kind) -> (Vec<String>, Vec<String>) {
     }
 }
 
-/// The presets, one of them with a port that is set apart from the others, a fault, vectors, and what an engine does within
-/// each direction.
+/// The presets. One of them is extended by a port, a fault, MSI-X, kernels, and both sections of the DMA engine's
+/// directions.
 fn texts() -> Vec<String> {
     let port =
         "\n[dma_read]\n[dma_write]\n[[port]]\nname = \"card\"\nmps_bytes = { value = 256, source = \"a test\" }\n";
@@ -110,13 +80,13 @@ fn texts() -> Vec<String> {
     PRESETS.iter().map(of).collect()
 }
 
-/// Whether a text has a section of this header; each is in one of them at the least.
+/// Whether a text has a section with this header. Every section must occur in some text.
 fn has(text: &str, header: &str) -> bool {
     assert!(texts().iter().any(|text| text.lines().any(|line| line == header)), "{header} is in none");
     text.lines().any(|line| line == header)
 }
 
-/// `text` with the row of `key` in the first section of this header replaced, or added; and its line.
+/// `text` with the row of `key` in the first such section replaced or added, and its line.
 fn with_row(text: &str, header: &str, key: &str, row: &str) -> (String, usize) {
     let mut lines: Vec<&str> = text.lines().collect();
     let start = lines.iter().position(|line| *line == header).unwrap();
@@ -132,7 +102,7 @@ fn with_row(text: &str, header: &str, key: &str, row: &str) -> (String, usize) {
     (lines.join("\n"), place + 1)
 }
 
-/// The number that one of the [`edges`] stands for.
+/// The number that one of the [`edges`] denotes.
 fn meant(value: &str) -> f64 {
     let bare = value.trim_matches(['"', ' ']);
     match bare.strip_prefix("0x") {
@@ -142,20 +112,20 @@ fn meant(value: &str) -> f64 {
 }
 
 #[test]
-fn every_key_takes_its_edges_and_nothing_beyond() {
+fn every_key_accepts_its_limits_and_nothing_beyond() {
     let mut tried = 0;
     for text_of in texts() {
-        for part in PARTS.iter().filter(|part| has(&text_of, part.header)) {
+        for part in Platform::SECTIONS.iter().filter(|part| has(&text_of, &header(part))) {
             for key in part.keys {
                 let (inside, outside) = edges(key.kind);
                 let wanted = key.kind.wanted();
                 let last = |path: &str| path.starts_with(part.path) && path.ends_with(&format!(".{}", key.name));
                 let problems = |value: &str| {
                     let row = format!("{} = {{ value = {value}, source = \"a test\" }}", key.name);
-                    let (text, line) = with_row(&text_of, part.header, key.name, &row);
+                    let (text, line) = with_row(&text_of, &header(part), key.name, &row);
                     let result = read(&text);
                     let problems = result.as_ref().map_or_else(|error| error.problems.clone(), |_| Vec::new());
-                    // Whether it fits the other keys is another question.
+                    // Consistency with other keys is tested elsewhere.
                     let here: Vec<Problem> =
                         problems.into_iter().filter(|problem| problem.message.ends_with(&wanted)).collect();
                     (result, line, here)
@@ -163,7 +133,7 @@ fn every_key_takes_its_edges_and_nothing_beyond() {
                 for value in inside {
                     let (result, _, here) = problems(&value);
                     assert_eq!(here, [], "{} {} = {value}", part.path, key.name);
-                    // A path to one of several sections needs its name: see `path.rs`.
+                    // A path to a repeated section needs a name: see `path.rs`.
                     let path = format!("{}.{}", part.path, key.name);
                     if let Some((number, origin)) = result.ok().and_then(|platform| platform.number(&path)) {
                         assert_eq!(origin, Origin::Given("a test".to_owned()));
@@ -186,11 +156,11 @@ fn every_key_takes_its_edges_and_nothing_beyond() {
 }
 
 #[test]
-fn every_key_without_a_default_is_missed_and_every_other_is_filled_in() {
+fn keys_without_default_are_required_and_others_get_it() {
     for text_of in texts() {
-        for part in PARTS.iter().filter(|part| has(&text_of, part.header)) {
+        for part in Platform::SECTIONS.iter().filter(|part| has(&text_of, &header(part))) {
             for key in part.keys {
-                let (text, _) = with_row(&text_of, part.header, key.name, "");
+                let (text, _) = with_row(&text_of, &header(part), key.name, "");
                 let missing = format!("is missing: {}; {}", key.doc.trim().trim_end_matches('.'), key.kind.wanted());
                 match (read(&text), key.default) {
                     (Ok(platform), Some((_, because))) => {

@@ -1,10 +1,12 @@
-//! One answer: a question, a target, a way, and what came out.
+//! One answer: a question, a target, a method, and what came out.
 
-use crate::{CorrectedErrors, Delivery, Detail, Doubt, LinkUse, Reach, Summary};
+use crate::{CorrectedErrors, Delivery, Detail, Doubt, LinkUse, Summary};
+use lanemark_method::Method;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
-/// What one question found on one target for one way and size.
+/// What one question found on one target for one method and size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Answer {
@@ -12,8 +14,12 @@ pub struct Answer {
     pub question: String,
     /// The target, by its name in `targets`.
     pub target: String,
-    /// Which way the bytes went.
-    pub way: Way,
+    /// How the bytes were moved, or what was done where none were.
+    pub method: Method,
+    /// What was changed of the target for this run, by what changed it: keys of the platform with their values, `setpci` and
+    /// `fault`; absent where nothing was.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub varied: BTreeMap<String, String>,
     /// Bytes one pass moves; for a latency, the bytes of one access.
     pub size_bytes: u64,
     /// Distance of the first byte from a 64 B boundary.
@@ -192,108 +198,6 @@ pub struct LineFit {
     pub r_squared: f64,
 }
 
-/// Which way the bytes go, or what is done where none do.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Way {
-    /// `uc`, `wc`, `wt`, `wp` or `wb`; `none` where no memory is touched.
-    pub memory_type: String,
-    /// The instruction: `4`, `memcpy`, `nt32`, `movdir64b`, ...; or the fence, clock or call that is asked about; or,
-    /// where memory is lent, who is told and when it is taken out of reach: `strict`, `deferred`, `page_table_strict`,
-    /// `page_table_deferred`, and `take` for an object of a pool; or, where memory is shared with a device, what for:
-    /// `coherent`, `flushed_by_clflushopt`, `uncached`, `write_combining`, `streaming_stores`, `bounced`, `bounced_write_combining`; or,
-    /// where devices move the bytes themselves, which way: `host_to_device`, `device_to_host`, or flows: `0:1`,
-    /// `0-7:host`.
-    pub access: String,
-    /// The fence after it, if any.
-    pub fence: Option<String>,
-    /// Through whom: `user` for a pointer, `driver` for a call, `poll` for calls that read a flag and a value,
-    /// `mmap` for mapping a page and giving it back. Or how: `alone` for a fence with nothing before it, `hot` and
-    /// `cold` for a copy's destination, `lend_` and a strategy for memory that is lent to a device, `shared_to_device` and `shared_from_device` for a buffer that a core writes or reads, `launch_1` and `launch_100` for so many launches of a runtime before a wait (with `_unpinned` behind it where the calling thread was held on no core), `launch_1_with_4_buffer` and `launch_1_with_4_usm` where the kernel is given as much memory, `argument_buffer` and `argument_usm` for one piece more of it, and `runtime_to_device` and `runtime_from_device`, `runtime_usm_to_device`, `runtime_host_usm_to_device` and `runtime_mapped_to_device` for a copy by one (`access` is `finish` or `event` then: by what it is known that they are over), `compute_` and the work for kernels that compute on memory of their device (`access` as before), `one_line` and `two_lines` between cores, `memory` for a line that no cache has, `remote_memory` for one of the other socket, `core` and `remote_core` for one that another core has changed, `clock`, `kernel`, `wake`,
-    /// `dma` for a device that moves the bytes itself, `dma_under_way_4` for one with so many transfers under way (where
-    /// flows go beside another, it is those that have), `dma_pages_4` for one that takes so many pages in turn, `dma_relay` for cards that hand bytes on, `loads` for a core that does it instead. Where a core asks the device
-    /// and is told of the end: `dma_`, what it does for that (`doorbell`, `list` or `call`; before it `uc_`, `wc_` or
-    /// `fetched_` for the descriptors), and how it is told (`_flag`, `_register`, `_interrupt`).
-    pub through: String,
-    /// Where devices move the bytes: how far and how densely, if somebody asked for something else than usual.
-    #[serde(default, skip_serializing_if = "Reach::is_usual")]
-    pub reach: Reach,
-}
-
-impl std::fmt::Display for Way {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if let Some(pinned) = self.through.strip_suffix("_unpinned") {
-            return write!(f, "{}, unpinned", Way { through: pinned.to_owned(), ..self.clone() });
-        }
-        if let Some(strategy) = self.through.strip_prefix("lend_") {
-            return write!(f, "{}, {}", strategy.replace('_', " "), self.access.replace('_', " "));
-        }
-        if let Some(launches) = self.through.strip_prefix("launch_") {
-            let (launches, unpinned) = match launches.strip_suffix("_unpinned") {
-                Some(launches) => (launches, ", unpinned"),
-                None => (launches, ""),
-            };
-            let (launches, given) = launches.split_once("_with_").unwrap_or((launches, ""));
-            let what = if launches == "1" { "launch".to_owned() } else { format!("{launches} launches") };
-            let with = if given.is_empty() { String::new() } else { format!(" with {}", given.replace('_', " ")) };
-            return write!(f, "{what}{with}, told by {}{unpinned}", self.access);
-        }
-        if let Some(allocation) = self.through.strip_prefix("argument_") {
-            return write!(f, "one more {} argument, told by {}", allocation.replace('_', " "), self.access);
-        }
-        if let Some(work) = self.through.strip_prefix("compute_") {
-            return write!(f, "{}, told by {}", work.replace('_', " "), self.access);
-        }
-        if let Some(direction) = self.through.strip_prefix("runtime_") {
-            return write!(f, "{} by runtime, told by {}", direction.replace('_', " "), self.access);
-        }
-        if let Some(direction) = self.through.strip_prefix("shared_") {
-            return write!(f, "{}, {}", direction.replace('_', " "), self.access.replace('_', " "));
-        }
-        if self.memory_type != "none" {
-            write!(f, "{} ", self.memory_type.to_uppercase())?;
-        }
-        match self.access.as_str() {
-            way @ ("host_to_device" | "device_to_host") => f.write_str(&way.replace('_', "-"))?,
-            access => f.write_str(access)?,
-        }
-        if let Some(fence) = &self.fence {
-            write!(f, "+{fence}")?;
-        }
-        self.fmt_through(f)?;
-        self.reach.fmt(f)
-    }
-}
-
-impl Way {
-    fn fmt_through(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.through.as_str() {
-            "user" | "clock" | "kernel" => Ok(()),
-            "dma" => f.write_str(" by DMA"),
-            "dma_relay" => f.write_str(" by DMA, handed on"),
-            "poll" => f.write_str(" via driver, polling"),
-            "alone" => f.write_str(" alone"),
-            "memory" => f.write_str(" from memory"),
-            "remote_memory" => f.write_str(" from memory of the other socket"),
-            "core" => f.write_str(" from another core"),
-            "remote_core" => f.write_str(" from a core of the other socket"),
-            "wake" => f.write_str(" that wakes a thread, one way"),
-            how @ ("hot" | "cold" | "one_line" | "two_lines") => write!(f, ", {}", how.replace('_', " ")),
-            "loads" => f.write_str(", loads"),
-            other if other.starts_with("dma_under_way_") => {
-                write!(f, " by DMA, {} under way", other.trim_start_matches("dma_under_way_"))
-            }
-            other if other.starts_with("dma_pages_") => {
-                write!(f, " by DMA, {} pages in turn", other.trim_start_matches("dma_pages_"))
-            }
-            other => match other.strip_prefix("dma_").and_then(|asked| asked.rsplit_once('_')) {
-                Some((asked, told)) => write!(f, " by DMA, {}, {told}", asked.replace('_', " ")),
-                None => write!(f, " via {other}"),
-            },
-        }
-    }
-}
-
 /// What the headline figure of an answer is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -384,48 +288,4 @@ pub struct Bytes {
     pub claimed_bytes: u64,
     /// Those of them found at the far end with the values stored last.
     pub confirmed_bytes: u64,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_way_reads_as_what_is_done() {
-        let way = |memory_type: &str, access: &str, fence: Option<&str>, through: &str| {
-            let fence = fence.map(str::to_owned);
-            let [memory_type, access, through] = [memory_type, access, through].map(str::to_owned);
-            Way { memory_type, access, fence, through, reach: Reach::default() }.to_string()
-        };
-        assert_eq!(way("wc", "nt32", Some("sfence"), "user"), "WC nt32+sfence");
-        assert_eq!(way("wb", "8", None, "driver"), "WB 8 via driver");
-        assert_eq!(way("none", "rdtscp", None, "clock"), "rdtscp");
-        assert_eq!(way("none", "sfence", None, "alone"), "sfence alone");
-        assert_eq!(way("wb", "memcpy", None, "cold"), "WB memcpy, cold");
-        assert_eq!(way("wb", "8", None, "one_line"), "WB 8, one line");
-        assert_eq!(way("none", "device_to_host", None, "dma"), "device-to-host by DMA");
-        let lent = way("none", "page_table_strict", None, "lend_baseline_free_list");
-        assert_eq!(lent, "baseline free list, page table strict");
-        let shared = way("none", "flushed_by_clwb", None, "shared_to_device");
-        assert_eq!(shared, "to device, flushed by clwb");
-        assert_eq!(way("none", "host:0-7:host", None, "dma_relay"), "host:0-7:host by DMA, handed on");
-        assert_eq!(way("none", "event", None, "launch_1"), "launch, told by event");
-        assert_eq!(way("none", "event", None, "launch_1_with_4_usm"), "launch with 4 usm, told by event");
-        assert_eq!(
-            way("none", "finish", None, "launch_100_with_2_buffer"),
-            "100 launches with 2 buffer, told by finish"
-        );
-        assert_eq!(way("none", "event", None, "argument_usm"), "one more usm argument, told by event");
-        assert_eq!(
-            way("none", "event", None, "runtime_host_usm_to_device"),
-            "host usm to device by runtime, told by event"
-        );
-        let asked = way("none", "0:host", None, "dma_fetched_call_interrupt");
-        assert_eq!(asked, "0:host by DMA, fetched call, interrupt");
-        let loaded = way("none", "host_to_device", None, "dma_under_way_16");
-        assert_eq!(loaded, "host-to-device by DMA, 16 under way");
-        assert_eq!(way("none", "finish", None, "launch_1_unpinned"), "launch, told by finish, unpinned");
-        let paged = way("none", "host_to_device", None, "dma_pages_16");
-        assert_eq!(paged, "host-to-device by DMA, 16 pages in turn");
-    }
 }

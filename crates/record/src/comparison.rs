@@ -1,6 +1,6 @@
 //! Two records side by side.
 
-use crate::{Interval, Quantity, Way};
+use crate::{Interval, Method, Quantity};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ pub struct Comparison {
     pub warnings: Vec<String>,
 }
 
-/// One answer of each record, to the same question about the same way, size and alignment.
+/// One answer of each record, to the same question about the same method, size and alignment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Pair {
@@ -27,8 +27,8 @@ pub struct Pair {
     /// As the second calls it; absent where that is the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_after: Option<String>,
-    /// The way.
-    pub way: Way,
+    /// The method.
+    pub method: Method,
     /// The cores it is about; none where it is about no core more than about another.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cores: Vec<u32>,
@@ -89,8 +89,8 @@ pub struct Alone {
     pub question: String,
     /// The target.
     pub target: String,
-    /// The way.
-    pub way: Way,
+    /// The method.
+    pub method: Method,
     /// The cores it is about; none where it is about no core more than about another.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cores: Vec<u32>,

@@ -63,8 +63,8 @@ pub struct Here {
     pub what: String,
     /// Who was asked: `host`, or a device behind a runtime and what it is.
     pub asked: String,
-    /// The question and the way that answered, and from which core where several were asked; or the arithmetic over other rows.
-    pub way: String,
+    /// The question and the method that answered, and from which core where several were asked; or the arithmetic over other rows.
+    pub method: String,
     /// What the paper says of its machine; absent where it gives no number.
     pub published: Option<f64>,
     /// What was said here, the median unless `what` says otherwise; of several cores or pairs of cores, that of the best. Absent if there is

@@ -1,6 +1,6 @@
 //! Records as files: written whole or not at all, read with every mistake named.
 
-use crate::{OLDEST_SCHEMA, Record, SCHEMA};
+use crate::{Record, SCHEMA};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Unexpected, Visitor};
 use std::fmt;
 use std::fs::Metadata;
@@ -34,8 +34,18 @@ pub enum RecordError {
         message: String,
     },
     /// Written by a newer program.
-    #[error("{}: key 'schema', line {line}: this record has schema {found} and this program reads up to {SCHEMA}; use the lanemark that wrote it, or a newer one", .path.display())]
+    #[error("{}: key 'schema', line {line}: this record has schema {found} and this program reads {SCHEMA}; use the lanemark that wrote it, or a newer one", .path.display())]
     Newer {
+        /// Which file.
+        path: PathBuf,
+        /// Where.
+        line: usize,
+        /// Its schema.
+        found: u64,
+    },
+    /// Written by an older program.
+    #[error("{}: key 'schema', line {line}: this record has schema {found} and this program reads {SCHEMA}; run `lanemark bench` again, with the options in its key 'command', to write a new one", .path.display())]
+    Older {
         /// Which file.
         path: PathBuf,
         /// Where.
@@ -181,6 +191,9 @@ pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Record, RecordError> {
         Ok(()) => {}
         Err(error) => {
             return Err(match found {
+                Some(found) if found < u64::from(SCHEMA) => {
+                    RecordError::Older { path: path.to_owned(), line: error.line(), found }
+                }
                 Some(found) => RecordError::Newer { path: path.to_owned(), line: error.line(), found },
                 None => json(error),
             });
@@ -189,8 +202,7 @@ pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Record, RecordError> {
     serde_json::from_str(text).map_err(json)
 }
 
-/// Looks at nothing of a record but its schema, for of a newer one it can understand no more. It fails at
-/// a version that this program does not read; a newer one is kept here.
+/// Reads nothing of a record but its schema. It fails at any version but [`SCHEMA`], and keeps that version.
 struct Version<'a>(&'a mut Option<u64>);
 
 impl<'de> DeserializeSeed<'de> for Version<'_> {
@@ -232,15 +244,13 @@ impl<'de> DeserializeSeed<'de> for Schema<'_> {
 impl Visitor<'_> for Schema<'_> {
     type Value = ();
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a whole number from {OLDEST_SCHEMA} to {SCHEMA} for the key `schema`")
+        write!(f, "{SCHEMA} for the key `schema`")
     }
     fn visit_u64<E: serde::de::Error>(self, found: u64) -> Result<(), E> {
-        if (u64::from(OLDEST_SCHEMA)..=u64::from(SCHEMA)).contains(&found) {
+        if found == u64::from(SCHEMA) {
             return Ok(());
         }
-        if found > u64::from(SCHEMA) {
-            *self.0 = Some(found);
-        }
+        *self.0 = Some(found);
         Err(E::invalid_value(Unexpected::Unsigned(found), &self))
     }
 }
@@ -284,14 +294,17 @@ mod tests {
     }
 
     #[test]
-    fn this_schema_and_the_one_before_are_read_and_those_beyond_refused() {
+    fn only_this_schema_is_read_and_an_older_one_is_refused_with_what_to_run() {
         let text = to_json(&record());
         assert!(from_bytes(text.as_bytes(), Path::new("r")).is_ok());
-        let of = |schema: u32| text.replacen("\"schema\": 2", &format!("\"schema\": {schema}"), 1);
-        let error = from_bytes(of(3).as_bytes(), Path::new("r")).unwrap_err();
-        assert!(matches!(error, RecordError::Newer { line: 2, found: 3, .. }), "{error}");
-        assert!(from_bytes(of(1).as_bytes(), Path::new("r")).is_ok());
-        assert!(matches!(from_bytes(of(0).as_bytes(), Path::new("r")), Err(RecordError::Malformed { line: 2, .. })));
+        let of = |schema: u32| text.replacen("\"schema\": 3", &format!("\"schema\": {schema}"), 1);
+        let error = from_bytes(of(4).as_bytes(), Path::new("r")).unwrap_err();
+        assert!(matches!(error, RecordError::Newer { line: 2, found: 4, .. }), "{error}");
+        for older in 0..SCHEMA {
+            let error = from_bytes(of(older).as_bytes(), Path::new("r")).unwrap_err().to_string();
+            let versions = format!("r: key 'schema', line 2: this record has schema {older} and this program reads 3");
+            assert!(error.starts_with(&versions) && error.contains("run `lanemark bench` again"), "{error}");
+        }
     }
 
     #[test]
@@ -321,7 +334,7 @@ mod tests {
     #[test]
     fn what_is_no_record_is_refused_with_its_place() {
         for (bytes, hint) in [
-            (&b"{\n  \"schema\": 1,\n  \"extra\": 1\n}"[..], "line 3"),
+            (&b"{\n  \"schema\": 3,\n  \"extra\": 1\n}"[..], "line 3"),
             (b"[", "line 1"),
             (b"{}", "schema"),
             (b"\n\xff", "line 2"),

@@ -1,19 +1,23 @@
 //! Small records for tests.
 
-use crate::{Answer, Ceiling, CeilingKind, Quantity, Reach, Record, Summary, Target, TargetKind, Way};
+use crate::{Answer, Ceiling, CeilingKind, Quantity, Record, Summary, Target, TargetKind};
+use lanemark_method::{AccessPath, CoreAccess, Method, Verb};
+use lanemark_units::MemoryType;
+use std::collections::BTreeMap;
 
 /// An answer about stores to a card that knows its rate and nothing else.
 pub(crate) fn answer(access: &str, size_bytes: u64, rate: Option<f64>) -> Answer {
     Answer {
         question: "mmio_write_bandwidth".to_owned(),
         target: "card".to_owned(),
-        way: Way {
-            memory_type: "wc".to_owned(),
-            access: access.to_owned(),
+        method: Method::Core(CoreAccess {
+            path: AccessPath::Pointer,
+            verb: Verb::Store,
+            memory_type: MemoryType::Wc,
+            access: access.parse().unwrap(),
             fence: None,
-            through: "user".to_owned(),
-            reach: Reach::default(),
-        },
+        }),
+        varied: BTreeMap::new(),
         size_bytes,
         alignment_bytes: 0,
         quantity: Quantity::Bandwidth,

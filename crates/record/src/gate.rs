@@ -4,6 +4,7 @@
 //! records alone, so it judges records from other machines too.
 
 use crate::{Answer, CeilingKind, Quantity, Record, TargetKind};
+use lanemark_method::{Access, Method, Width};
 use lanemark_units::format_size;
 
 /// What the gate says about an answer.
@@ -55,7 +56,7 @@ const ROUNDING: f64 = 1e-9;
 /// slow down at once, stays within 1.2 times; a factor of 8, bits taken for bytes, is not far enough to tell by this.
 const FAR_BELOW_FORMULA: f64 = 30.0;
 
-/// The slowest plausible round trip: ten times that of a register behind several switches. A way that moves one access
+/// The slowest plausible round trip: ten times that of a register behind several switches. A method that moves one access
 /// per round trip is the slowest there is.
 const SLOWEST_ROUND_TRIP_NS: f64 = 10_000.0;
 
@@ -113,7 +114,7 @@ fn key(answer: &Answer) -> (&str, &str) {
 }
 
 fn about(answer: &Answer) -> String {
-    format!("{} on {}, {}, {}", answer.question, answer.target, answer.way, format_size(answer.size_bytes))
+    format!("{} on {}, {}, {}", answer.question, answer.target, answer.method, format_size(answer.size_bytes))
 }
 
 fn lost_bytes(answer: &Answer) -> Option<String> {
@@ -187,26 +188,19 @@ fn cause(answer: &Answer, rate: f64, ceiling: f64) -> Option<String> {
 
 fn far_below(answer: &Answer, rate: f64) -> Option<String> {
     // A call into a runtime takes what it takes, however few bytes it moves.
-    if answer.quantity != Quantity::Bandwidth || answer.way.through.starts_with("runtime_") {
+    if answer.quantity != Quantity::Bandwidth || matches!(answer.method, Method::RuntimeCopy { .. }) {
         return None;
     }
     let formula = answer.formula.as_ref().and_then(|formula| formula.delivered_rate_bytes_per_s);
     let (bound, what) = if let Some(formula) = formula {
         (formula / FAR_BELOW_FORMULA, format!("its formula says {} B/s", exact(formula)))
     } else {
-        let bytes = if answer.way.through.starts_with("dma") { 1 } else { access_bytes(&answer.way.access) };
+        let bytes = answer.method.access().and_then(Access::width).map_or(1, Width::bytes);
         let slowest = bytes as f64 * 1e9 / SLOWEST_ROUND_TRIP_NS;
         (slowest, format!("one access every 10 us would be {} B/s", exact(slowest)))
     };
     (rate < bound)
         .then(|| format!("{}: {} B/s is far below every bound, check units; {what}", about(answer), exact(rate)))
-}
-
-/// The bytes one instruction moves; 1 where that depends.
-fn access_bytes(access: &str) -> u64 {
-    let digits: String = access.chars().filter(char::is_ascii_digit).collect();
-    // Of `movdir64b` and `nt32` the digits are the bytes too.
-    digits.parse().unwrap_or(1)
 }
 
 fn median(values: &[f64]) -> Option<f64> {
@@ -233,6 +227,7 @@ mod tests {
     use crate::fixture::{answer, record, target};
     use crate::{Bytes, Ceiling, Formula, Summary, Tlps};
     use crate::{DeviceKind, Runtime};
+    use lanemark_method::{Allocation, CopyDirection, HostWait};
 
     fn held(rate: f64, ceiling: f64, kind: CeilingKind) -> Answer {
         let ceiling = Ceiling { kind, rate_bytes_per_s: Some(ceiling), because: "a test".to_owned() };
@@ -304,9 +299,13 @@ mod tests {
         assert_eq!(slow("movdir64b", 6.4e6), []);
         assert_eq!(slow("memcpy", 0.1e6), []);
         assert_eq!(slow("memcpy", 0.099e6), [Verdict::FarBelow]);
-        let mut copy = answer("finish", 1, Some(17_000.0));
+        let mut copy = answer("memcpy", 1, Some(17_000.0));
         assert_eq!(verdicts(vec![copy.clone()]), [Verdict::FarBelow]);
-        copy.way.through = "runtime_usm_to_device".to_owned();
+        copy.method = Method::RuntimeCopy {
+            direction: CopyDirection::ToDevice,
+            wait: HostWait::Event,
+            allocation: Allocation::Device,
+        };
         assert_eq!(verdicts(vec![copy]), [], "a call into a runtime may take 60 us");
     }
 

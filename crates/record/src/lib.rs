@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod answer;
+mod answers_file;
 mod capture;
 mod card;
 mod comparison;
@@ -24,7 +25,6 @@ pub mod gate;
 mod host;
 mod interval;
 mod link;
-mod reach;
 pub mod recovery;
 mod residual;
 mod runtime;
@@ -33,8 +33,9 @@ mod summary;
 
 pub use answer::{
     Answer, Bytes, Ceiling, CeilingKind, Dropped, DroppedSample, Formula, LineFit, Quantity, RawSamples, Steady, Tlps,
-    WaitShare, Way,
+    WaitShare,
 };
+pub use answers_file::answers_table;
 pub use capture::{Capture, CaptureError, Exchange, Exchanges, Passed, RequesterLatency, Unread};
 pub use card::{Card, CardLink, CardMapping, CardRange};
 pub use comparison::{Alone, Change, Comparison, Pair};
@@ -46,8 +47,8 @@ pub use experiment::{Bound, Class, Here, Picture, PictureLine, Reproduction, Row
 pub use file::{RecordError, read, write};
 pub use host::{Governor, Host, IdleState, Load, SocketCpus};
 pub use interval::{Interval, LEAST_SAMPLES};
+pub use lanemark_method::{CacheState, Method, Reach, Socket};
 pub use link::{Direction, Link, LinkUse};
-pub use reach::{CacheState, Reach, Socket};
 pub use residual::Residual;
 pub use runtime::{DeviceKind, Runtime, Software};
 pub use samples_file::samples_table;
@@ -56,10 +57,8 @@ pub use summary::Summary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The version of the record format this code writes, and the newest it reads.
-pub const SCHEMA: u32 = 2;
-/// The oldest it reads. What records of it did not say yet is absent in what is read.
-pub const OLDEST_SCHEMA: u32 = 1;
+/// The version of the record format that this code writes and reads.
+pub const SCHEMA: u32 = 3;
 
 /// What one run found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -84,7 +83,7 @@ pub struct Record {
     pub skipped: Vec<Skipped>,
     /// What a reader should know before believing the figures.
     pub warnings: Vec<String>,
-    /// Which way to use, per target, direction and size.
+    /// The best method per target, direction and size.
     pub advice: Vec<Advice>,
     /// What stands out in the answers, and why.
     pub findings: Vec<Finding>,
@@ -133,7 +132,7 @@ pub struct Target {
     pub summary: String,
     /// What kind of answer it gives.
     pub kind: TargetKind,
-    /// Which `memcpy` stands behind the way `memcpy`.
+    /// The `memcpy` behind the access `memcpy`.
     pub memcpy: String,
     /// The platform as it was used, all defaults filled in; absent for real machines.
     pub platform: Option<serde_json::Value>,
@@ -157,7 +156,7 @@ pub enum TargetKind {
     Simulated,
     /// Real time on a real machine.
     Real,
-    /// A real way in, within an emulator: the bytes are real, and the times say nothing about any machine. Such answers
+    /// A real backend, within an emulator: the bytes are real, and the times say nothing about any machine. Such answers
     /// are held against no ceiling and never compared with real ones.
     Emulated,
     /// Formulas only.
@@ -198,7 +197,7 @@ pub struct Skipped {
     pub because: String,
 }
 
-/// Which way to use for one size and direction on one target.
+/// The best method for one size and direction on one target.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Advice {
@@ -208,11 +207,11 @@ pub struct Advice {
     pub target: String,
     /// For this transfer size.
     pub size_bytes: u64,
-    /// The best way.
-    pub way: Way,
+    /// The best method.
+    pub method: Method,
     /// Its delivered rate.
     pub delivered_rate_bytes_per_s_median: f64,
-    /// How many times the slowest way's rate that is.
+    /// That rate over the rate of the slowest method.
     pub times_the_slowest: f64,
     /// Why, in one sentence.
     pub reason: String,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Residual {
-    /// Which answer: question, way and size.
+    /// Which answer: question, method and size.
     pub what: String,
     /// The unit of the three: `ns` or `B/s`.
     pub unit: String,

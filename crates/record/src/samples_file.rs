@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// The table as the bytes of a Parquet file, to be written by [`write_whole`](crate::file::write_whole).
 ///
 /// A row a sample, dropped ones among them, in the order of answers and then of time. Columns: `question`, `target`,
-/// `memory_type`, `access`, `fence` (empty: none), `through`, `size_bytes`, `alignment_bytes`, `plan` (empty where the
+/// `method` (its label), `kind`, `memory_type`, `access` and `fence` (empty: none), `size_bytes`, `alignment_bytes`, `plan` (empty where the
 /// question has one), `passes`, `round` and `sample` (from 0; within the answer and plan), `issue_ns` and
 /// `delivered_ns` of the whole sample, and `dropped`, the reason, which is null for a sample that counts. Not compressed,
 /// for then every reader can read it; names are stored once.
@@ -20,7 +20,10 @@ use std::sync::Arc;
 /// # Errors
 /// What the writer said; only by a mistake of this program.
 pub fn samples_table(record: &Record) -> Result<Vec<u8>, ParquetError> {
-    let rows: Vec<Row> = record.answers.iter().flat_map(rows).collect();
+    let labels: Vec<String> = record.answers.iter().map(|answer| answer.method.to_string()).collect();
+    let cells: Vec<Cells> = record.answers.iter().map(|answer| answer.method.cells()).collect();
+    let described = record.answers.iter().zip(labels.iter().zip(&cells));
+    let rows: Vec<Row> = described.flat_map(|(answer, (label, cells))| rows(answer, label, cells)).collect();
     let mut bytes = Vec::new();
     let properties = Arc::new(WriterProperties::builder().set_created_by(created_by()).build());
     let mut file = SerializedFileWriter::new(&mut bytes, schema()?, properties)?;
@@ -37,22 +40,34 @@ fn created_by() -> String {
     format!("lanemark version {} (build 0)", env!("CARGO_PKG_VERSION"))
 }
 
+/// The fields of a method by column.
+type Cells = Vec<(&'static str, String)>;
+
 /// One sample.
 struct Row<'a> {
     answer: &'a Answer,
+    label: &'a str,
+    cells: &'a Cells,
     raw: &'a RawSamples,
     place: usize,
     dropped: Option<&'a str>,
 }
 
-fn rows(answer: &Answer) -> impl Iterator<Item = Row<'_>> {
+impl<'a> Row<'a> {
+    /// A field of the method; empty where it has none of this name.
+    fn cell(&self, column: &str) -> &'a str {
+        self.cells.iter().find(|(name, _)| *name == column).map_or("", |(_, text)| text.as_str())
+    }
+}
+
+fn rows<'a>(answer: &'a Answer, label: &'a str, cells: &'a Cells) -> impl Iterator<Item = Row<'a>> {
     answer.raw.iter().flat_map(move |raw| {
         // A list that somebody cut short has as many samples as the shortest.
         let count = raw.round.len().min(raw.issue_ns.len()).min(raw.delivered_ns.len());
         let reason = |place: usize| {
             raw.dropped.iter().find(|dropped| dropped.place == place as u64).map(|dropped| dropped.reason.as_str())
         };
-        (0..count).map(move |place| Row { answer, raw, place, dropped: reason(place) })
+        (0..count).map(move |place| Row { answer, label, cells, raw, place, dropped: reason(place) })
     })
 }
 
@@ -64,13 +79,14 @@ enum Column {
     Time(fn(&Row) -> f64),
 }
 
-const COLUMNS: [(&str, Column); 15] = [
+const COLUMNS: [(&str, Column); 16] = [
     ("question", Column::Text(|row| &row.answer.question)),
     ("target", Column::Text(|row| &row.answer.target)),
-    ("memory_type", Column::Text(|row| &row.answer.way.memory_type)),
-    ("access", Column::Text(|row| &row.answer.way.access)),
-    ("fence", Column::Text(|row| row.answer.way.fence.as_deref().unwrap_or_default())),
-    ("through", Column::Text(|row| &row.answer.way.through)),
+    ("method", Column::Text(|row| row.label)),
+    ("kind", Column::Text(|row| row.cell("kind"))),
+    ("memory_type", Column::Text(|row| row.cell("memory_type"))),
+    ("access", Column::Text(|row| row.cell("access"))),
+    ("fence", Column::Text(|row| if row.cell("fence") == "none" { "" } else { row.cell("fence") })),
     ("size_bytes", Column::Whole(|row| row.answer.size_bytes)),
     ("alignment_bytes", Column::Whole(|row| row.answer.alignment_bytes)),
     ("plan", Column::Text(|row| &row.raw.plan)),

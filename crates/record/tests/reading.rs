@@ -67,7 +67,7 @@ fn unknown_missing_and_doubled_keys() {
     refused(
         &text("\"passes\": 7", "\"passes\": 7,\n      \"speed\": 1"),
         &format!(
-            "r.json: line {next}, column 13: unknown field `speed`, expected one of `question`, `target`, `way`, \
+            "r.json: line {next}, column 13: unknown field `speed`, expected one of `question`, `target`, `method`, `varied`, \
              `size_bytes`, `alignment_bytes`, `quantity`, `latency_ns`, `issue_rate_bytes_per_s`, \
              `delivered_rate_bytes_per_s`, `ceiling`, `share_of_ceiling_percent`, `waits`, `formula`, `tlps`, `links`, \
              `corrected`, `delivery`, `bytes`, `timer_cost_ns`, `passes`, `samples_ns`, `raw`, `dropped`, `doubts`, `steady`, `fit`, `detail`{HELP}"
@@ -87,20 +87,32 @@ fn unknown_missing_and_doubled_keys() {
 fn a_newer_schema_is_told_by_its_line_wherever_it_stands() {
     let newer = |line, found| {
         format!(
-            "r.json: key 'schema', line {line}: this record has schema {found} and this program reads up to 2; use the \
+            "r.json: key 'schema', line {line}: this record has schema {found} and this program reads 3; use the \
              lanemark that wrote it, or a newer one"
         )
     };
-    refused(&text("\"schema\": 2", "\"schema\": 3"), &newer(2, "3"));
+    refused(&text("\"schema\": 3", "\"schema\": 4"), &newer(2, "4"));
     refused("{\"schema\":18446744073709551615}", &newer(1, "18446744073709551615"));
     // What a newer program writes need not make sense to this one.
-    refused("{\n\"platform\": {\"schema\": 1},\n\"new\": [[\"schema\"]],\n\"schema\": 3,\nnonsense", &newer(4, "3"));
+    refused("{\n\"platform\": {\"schema\": 1},\n\"new\": [[\"schema\"]],\n\"schema\": 4,\nnonsense", &newer(4, "4"));
+}
+
+#[test]
+fn an_older_schema_is_refused_with_what_to_run() {
+    for older in ["0", "1", "2"] {
+        refused(
+            &text("\"schema\": 3", &format!("\"schema\": {older}")),
+            &format!(
+                "r.json: key 'schema', line 2: this record has schema {older} and this program reads 3; run `lanemark bench` \
+                 again, with the options in its key 'command', to write a new one"
+            ),
+        );
+    }
 }
 
 #[test]
 fn a_schema_that_is_none() {
     for (bad, what) in [
-        ("0", "invalid value: integer `0`"),
         ("-1", "invalid value: integer `-1`"),
         ("\"1\"", "invalid type: string \"1\""),
         ("1.0", "invalid type: floating point `1.0`"),
@@ -108,13 +120,13 @@ fn a_schema_that_is_none() {
         ("[1]", "invalid type: sequence"),
         ("18446744073709551616", "invalid type: floating point `1.8446744073709552e"),
     ] {
-        let error = read(text("\"schema\": 2", &format!("\"schema\": {bad}")).as_bytes()).unwrap_err().to_string();
+        let error = read(text("\"schema\": 3", &format!("\"schema\": {bad}")).as_bytes()).unwrap_err().to_string();
         let (place, rest) = error.split_at("r.json: line 2, column ".len());
         assert_eq!(place, "r.json: line 2, column ");
         let (_, rest) = rest.split_once(": ").unwrap();
         let what = what.replace("invalid value: integer `-1`", "invalid type: integer `-1`");
         assert!(rest.starts_with(&what), "{rest}");
-        assert!(rest.ends_with(&format!(", expected a whole number from 1 to 2 for the key `schema`{HELP}")), "{rest}");
+        assert!(rest.ends_with(&format!(", expected 3 for the key `schema`{HELP}")), "{rest}");
     }
     refused("{}", &format!("r.json: line 1, column 2: missing field `schema`{HELP}"));
 }
@@ -140,7 +152,7 @@ fn known_gap_inside_a_record_a_list_may_stand_for_an_object() {
 
 #[test]
 fn what_is_not_utf_8() {
-    let error = read(b"{\n  \"schema\": 1,\n  \xff}").unwrap_err().to_string();
+    let error = read(b"{\n  \"schema\": 3,\n  \xff}").unwrap_err().to_string();
     assert_eq!(error, "r.json: line 3, column 3: byte 19 is not UTF-8; a record is JSON text");
     let error = read(b"\xff").unwrap_err().to_string();
     assert_eq!(error, "r.json: line 1, column 1: byte 0 is not UTF-8; a record is JSON text");
@@ -156,7 +168,7 @@ fn nesting_of_any_depth_does_not_overflow_the_stack() {
         text.extend_from_slice(after.as_bytes());
         read(&text).unwrap_err().to_string()
     };
-    let unknown = nested("{\"schema\": 1, \"x\": ", "}");
+    let unknown = nested("{\"schema\": 3, \"x\": ", "}");
     assert!(unknown.contains("unknown field `x`"), "{unknown}");
     let mut record = whole_record();
     record.targets[0].platform = Some("DEEP".into());

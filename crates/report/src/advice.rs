@@ -1,6 +1,6 @@
-//! Which way to use: neighbouring sizes with the same best way as one line.
+//! Which method to use: neighbouring sizes with the same best method as one line.
 
-use lanemark_record::{Advice, Way};
+use lanemark_record::{Advice, Method};
 
 /// The advice of one target and question.
 pub(crate) struct Topic<'a> {
@@ -12,15 +12,15 @@ pub(crate) struct Topic<'a> {
     pub stretches: Vec<Stretch<'a>>,
 }
 
-/// Neighbouring sizes with the same best way.
+/// Neighbouring sizes with the same best method.
 pub(crate) struct Stretch<'a> {
     /// The smallest and the largest size, in bytes.
     pub sizes: (u64, u64),
-    /// The best way.
-    pub way: &'a Way,
+    /// The best method.
+    pub method: &'a Method,
     /// The least and the greatest of its rates, in bytes per second.
     pub rates: (f64, f64),
-    /// The least and the greatest of how many times the slowest way's rate that is.
+    /// The least and the greatest of how many times the slowest method's rate that is.
     pub times: (f64, f64),
     /// The reason given for the largest size.
     pub reason: &'a str,
@@ -50,7 +50,7 @@ impl<'a> Topic<'a> {
     fn add(&mut self, advice: &'a Advice) {
         let (rate, times) = (advice.delivered_rate_bytes_per_s_median, advice.times_the_slowest);
         match self.stretches.last_mut() {
-            Some(last) if *last.way == advice.way => {
+            Some(last) if *last.method == advice.method => {
                 last.sizes.1 = advice.size_bytes;
                 last.rates = (last.rates.0.min(rate), last.rates.1.max(rate));
                 last.times = (last.times.0.min(times), last.times.1.max(times));
@@ -58,7 +58,7 @@ impl<'a> Topic<'a> {
             }
             _ => self.stretches.push(Stretch {
                 sizes: (advice.size_bytes, advice.size_bytes),
-                way: &advice.way,
+                method: &advice.method,
                 rates: (rate, rate),
                 times: (times, times),
                 reason: &advice.reason,
@@ -78,7 +78,7 @@ impl Stretch<'_> {
         span(self.rates.0, self.rates.1, crate::figures::rate)
     }
 
-    /// How many times the slowest way's rate: `3.1x to 240x`.
+    /// How many times the slowest method's rate: `3.1x to 240x`.
     pub fn times_in_words(&self) -> String {
         span(self.times.0, self.times.1, crate::figures::times)
     }
@@ -101,7 +101,7 @@ mod tests {
         let lines: Vec<_> = topics[0]
             .stretches
             .iter()
-            .map(|stretch| (stretch.sizes_in_words(), stretch.way.to_string(), stretch.rates_in_words()))
+            .map(|stretch| (stretch.sizes_in_words(), stretch.method.to_string(), stretch.rates_in_words()))
             .collect();
         let expected =
             [("64 B to 4 KiB", "WC movdir64b", "8.00 GB/s to 30.0 GB/s"), ("4 MiB", "WC nt32+sfence", "50.0 GB/s")];

@@ -1,4 +1,4 @@
-//! Figures by the core from which a runtime was called, one picture and one table a way.
+//! Figures by the core from which a runtime was called, one picture and one table a method.
 
 use crate::figures::{self, Unit};
 use crate::grid::{Column, Grid};
@@ -19,9 +19,9 @@ const LEAST_WIDTH: f64 = 420.0;
 /// Of the greatest median, the most that is drawn: a few samples that took far longer would press everything else flat.
 const MOST_MEDIANS: f64 = 3.0;
 
-/// One way from every core that was asked.
+/// One method from every core that was asked.
 pub(crate) struct Callers {
-    /// The way, whoever calls.
+    /// The method, whoever calls.
     pub name: String,
     /// By core; who was held on none comes last.
     pub places: Vec<Place>,
@@ -43,13 +43,13 @@ pub(crate) struct Place {
 }
 
 impl Callers {
-    /// Those of a panel, in the order of its ways; none unless every answer says from which core it comes.
+    /// Those of a panel, in the order of its methods; none unless every answer says from which core it comes.
     pub fn of(record: &Record, panel: &Panel) -> Vec<Callers> {
         let mut all: Vec<Callers> = Vec::new();
         for line in &panel.lines {
             for point in &line.points {
                 let Some(Detail::Caller(caller)) = &point.answer.detail else { return Vec::new() };
-                let name = line.way.strip_suffix(", unpinned").unwrap_or(&line.way);
+                let name = point.answer.method.pinned().to_string();
                 // By formula there is one figure and no spread.
                 let by_formula = || {
                     let ns = point.answer.formula.as_ref()?.latency_ns?;
@@ -66,7 +66,7 @@ impl Callers {
                 });
                 match all.iter_mut().find(|callers| callers.name == name) {
                     Some(callers) => callers.places.extend(place),
-                    None => all.push(Callers { name: name.to_owned(), places: place.into_iter().collect() }),
+                    None => all.push(Callers { name, places: place.into_iter().collect() }),
                 }
             }
         }
@@ -200,9 +200,9 @@ mod tests {
     #[test]
     fn cores_stand_in_their_order_and_who_is_held_on_none_comes_last() {
         let record = fixture::callers();
-        let [one, many] = &callers(&record)[..] else { panic!("two ways") };
+        let [one, many] = &callers(&record)[..] else { panic!("two methods") };
         let names = [&*many.name, &*one.name];
-        assert!(names.contains(&"launch, told by finish") && names.contains(&"100 launches, told by finish"));
+        assert!(names.contains(&"launch, wait by finish") && names.contains(&"100 launches, wait by finish"));
         for callers in [one, many] {
             let cores: Vec<Option<u32>> = callers.places.iter().map(|place| place.core).collect();
             assert_eq!(cores, [Some(0), Some(1), None]);
@@ -226,10 +226,10 @@ mod tests {
     fn every_core_is_a_dot_and_a_p99_far_above_is_written() {
         let record = fixture::callers();
         let all = callers(&record);
-        let one = all.iter().find(|callers| callers.name == "launch, told by finish").unwrap();
+        let one = all.iter().find(|callers| callers.name == "launch, wait by finish").unwrap();
         assert_eq!(
             one.in_words(),
-            "launch, told by finish: 20.0 us from core 0 to 30.0 us from core 1; 25.0 us unpinned"
+            "launch, wait by finish: 20.0 us from core 0 to 30.0 us from core 1; 25.0 us unpinned"
         );
         let svg = one.drawing("c");
         assert_eq!(svg.matches("<circle").count(), 3);

@@ -109,8 +109,8 @@ mod tests {
 
     #[test]
     fn a_capture_shows_its_tlps_and_the_latency_where_it_was_taken() {
-        let (trace, way) = (load(), crate::fixture::way("uc", "8", None));
-        let capture = probe(&traced(&trace, &way), 1).unwrap();
+        let (trace, method) = (load(), crate::fixture::method("uc", "8", None));
+        let capture = probe(&traced(&trace, &method), 1).unwrap();
         let text = capture_table("x.pcapng", &capture);
         let lines: Vec<String> =
             text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
@@ -126,7 +126,7 @@ mod tests {
         );
         assert_eq!(lines[8], "1 request answered");
         assert_eq!(lines[13], "00:00.0 1 80.0 80.0 80.0 80.0 80.0 80.0");
-        assert_eq!(probe(&traced(&trace, &way), 0).unwrap().frames, [], "the other link");
+        assert_eq!(probe(&traced(&trace, &method), 0).unwrap().frames, [], "the other link");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::figures;
 use crate::panel::{Panel, Point, words};
 use serde_json::{Value, json};
 
-/// The plots of `panels`, by the place of each panel: unit, sizes, limits, and per way its figures, its
+/// The plots of `panels`, by the place of each panel: unit, sizes, limits, and per method its figures, its
 /// formula's, and what to say about each point. Everything is computed here; the script only draws.
 pub(crate) fn charts(panels: &[Panel]) -> Value {
     panels.iter().map(chart).collect()
@@ -41,7 +41,7 @@ fn chart(panel: &Panel) -> Value {
     })
 }
 
-/// The highest limit of any way at `size`; ways with lower ones are told so in their own words.
+/// The highest limit of any method at `size`; methods with lower ones are told so in their own words.
 fn limit(panel: &Panel, size: u64) -> Option<f64> {
     let points = panel.lines.iter().filter_map(|line| line.at(size));
     points.filter_map(|point| point.answer.ceiling.rate_bytes_per_s).reduce(f64::max).filter(|_| panel.is_rate())

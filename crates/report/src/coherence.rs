@@ -1,6 +1,7 @@
-//! What a way to share memory with a device costs beyond coherence.
+//! What a method to share memory with a device costs beyond coherence.
 
 use crate::panel::{Line, Panel, Point};
+use lanemark_method::{Discipline, Method};
 
 /// The heading of the column.
 pub(crate) const BEYOND: &str = "beyond coherent";
@@ -8,14 +9,14 @@ pub(crate) const BEYOND: &str = "beyond coherent";
 /// Bytes of a line of a cache.
 const LINE: u64 = 64;
 
-/// How much more `point` of `line` costs than the coherent way of its direction and size, in the panel's unit, and for each
-/// line of a buffer of several; `None` where it is no such way, or the coherent one itself, or that was not asked.
+/// How much more `point` of `line` costs than the coherent method of its direction and size, in the panel's unit, and for each
+/// line of a buffer of several; `None` where it is no such method, or the coherent one itself, or that was not asked.
 pub(crate) fn beyond(panel: &Panel, line: &Line, point: Point) -> Option<String> {
-    let way = &point.answer.way;
-    let is_other = way.through.starts_with("shared_") && way.access != COHERENT;
+    let Method::SharedBuffer { direction, discipline } = &point.answer.method else { return None };
+    let is_other = *discipline != Discipline::Coherent;
     let coherent = |other: &&Line| {
-        let found = &other.largest().answer.way;
-        found.through == way.through && found.access == COHERENT
+        let found = &other.largest().answer.method;
+        *found == Method::SharedBuffer { direction: *direction, discipline: Discipline::Coherent }
     };
     let size = point.answer.size_bytes;
     let coherent = panel.lines.iter().filter(|other| is_other && other.name != line.name).find(coherent)?;
@@ -28,6 +29,3 @@ pub(crate) fn beyond(panel: &Panel, line: &Line, point: Point) -> Option<String>
     }
     Some(format!("{all} ({sign}{} a line)", panel.unit.figure(more.abs() / lines as f64)))
 }
-
-/// The way that does nothing.
-const COHERENT: &str = "coherent";

@@ -78,7 +78,7 @@ fn block(pairs: &[&Pair], width: Option<u16>) -> String {
 }
 
 fn columns() -> Vec<Column> {
-    let mut columns = vec![Column::words("way")];
+    let mut columns = vec![Column::words("method")];
     columns.extend(["size", "before", "after", "ratio", "ci95"].map(Column::figures));
     columns.extend(["verdict", "doubts"].map(Column::words));
     columns
@@ -91,7 +91,7 @@ fn row(pair: &Pair) -> Vec<String> {
         (Some(ns), _) => figures::time(ns),
     };
     vec![
-        way(&pair.way, pair.alignment_bytes) + &cores_in_words(&pair.cores),
+        method(&pair.method, pair.alignment_bytes) + &cores_in_words(&pair.cores),
         figures::size(pair.size_bytes),
         figure(pair.before_ns),
         figure(pair.after_ns),
@@ -102,8 +102,8 @@ fn row(pair: &Pair) -> Vec<String> {
     ]
 }
 
-fn way(way: &lanemark_record::Way, alignment_bytes: u64) -> String {
-    if alignment_bytes == 0 { way.to_string() } else { format!("{way} at +{alignment_bytes} B") }
+fn method(method: &lanemark_record::Method, alignment_bytes: u64) -> String {
+    if alignment_bytes == 0 { method.to_string() } else { format!("{method} at +{alignment_bytes} B") }
 }
 
 fn without_partner(alone: &[Alone], names: [&str; 2], width: Option<u16>) -> Option<String> {
@@ -117,7 +117,7 @@ fn without_partner(alone: &[Alone], names: [&str; 2], width: Option<u16>) -> Opt
             "  - only in {name}: {} of {}, {}, {}",
             one.question,
             one.target,
-            way(&one.way, one.alignment_bytes) + &cores_in_words(&one.cores),
+            method(&one.method, one.alignment_bytes) + &cores_in_words(&one.cores),
             figures::size(one.size_bytes)
         );
         lines.push(wrap(&text, width, 4));
@@ -139,7 +139,7 @@ mod tests {
             question: "mmio_write_bandwidth".to_owned(),
             target: "host".to_owned(),
             target_after: None,
-            way: fixture::way("wb", access, None),
+            method: fixture::method("wb", access, None),
             cores: vec![],
             size_bytes: 4096,
             alignment_bytes: 0,
@@ -169,7 +169,7 @@ mod tests {
                 record: "second".to_owned(),
                 question: "mmio_read_latency".to_owned(),
                 target: "host".to_owned(),
-                way: fixture::way("wb", "8", None),
+                method: fixture::method("wb", "8", None),
                 cores: vec![],
                 size_bytes,
                 alignment_bytes: 4,
@@ -181,7 +181,7 @@ mod tests {
 a.json to b.json: ratio of median times, above 1 is slower; ci95 is the 95 % interval of the ratio
 
 MMIO write bandwidth of host (mmio_write_bandwidth)
-way     size     before      after  ratio            ci95  verdict  doubts
+method     size     before      after  ratio            ci95  verdict  doubts
 ───────────────────────────────────────────────────────────────────────────
 WB 16  4 KiB  4.10 GB/s  3.41 GB/s  1.200  1.190 to 1.210  slower   1 doubt
 WB 8   4 KiB  4.10 GB/s  4.55 GB/s  0.900  0.890 to 0.910  faster

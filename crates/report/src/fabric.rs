@@ -62,9 +62,8 @@ impl<'a> Fabric<'a> {
     /// What there is to show of `answer`: nothing if nobody saw the links, or if a core used the only one there is.
     pub fn of(record: &'a Record, answer: &'a Answer) -> Option<Fabric<'a>> {
         let target = record.targets.iter().find(|target| target.name == answer.target)?;
-        let is_of_devices = answer.way.through == "dma" || answer.way.through.starts_with("dma_");
         let is_shown =
-            !answer.links.is_empty() && !target.links.is_empty() && (is_of_devices || target.links.len() > 1);
+            !answer.links.is_empty() && !target.links.is_empty() && (answer.method.is_dma() || target.links.len() > 1);
         is_shown.then_some(Fabric { target: &target.name, links: &target.links, answer })
     }
 
@@ -99,7 +98,7 @@ impl<'a> Fabric<'a> {
     /// For a terminal: one line where one link was used, else a line that says so and a table.
     pub fn lines(&self, width: Option<u16>) -> Vec<String> {
         let used = self.used();
-        let what = format!("{}, {}", self.answer.way, figures::size(self.answer.size_bytes));
+        let what = format!("{}, {}", self.answer.method, figures::size(self.answer.size_bytes));
         let share = |used: Option<&LinkUse>| used.map(|used| figures::percent(used.tlp_share_percent));
         let rate = |used: Option<&LinkUse>| {
             let rate = used.map(|used| used.payload_rate_bytes_per_s).filter(|rate| *rate > 0.0);
@@ -141,7 +140,7 @@ impl<'a> Fabric<'a> {
         let left = |depth: usize| MARGIN + depth as f64 * (BOX_WIDTH + TRUNK + LINE);
         let (width, height) = (left(deepest + 1) + BOX_WIDTH + MARGIN, rows * ROW + 2.0 * MARGIN);
         let y = |row: f64| MARGIN + (row + 0.5) * ROW;
-        let title = format!("Links of {}: {}", self.target, self.answer.way);
+        let title = format!("Links of {}: {}", self.target, self.answer.method);
         let mut text = svg::begin("fabric", id, (width, height), &title, &self.in_words());
         let mut roots: Vec<(&str, f64, f64)> = Vec::new();
         for one in placed.iter().filter(|one| one.above.is_none()) {
@@ -236,7 +235,7 @@ impl<'a> Fabric<'a> {
     }
 }
 
-/// The answer of a panel whose links are shown first: that of its best way, or of the heaviest load.
+/// The answer of a panel whose links are shown first: that of its best method, or of the heaviest load.
 pub(crate) fn shown_first<'a>(panel: &Panel<'a>) -> &'a Answer {
     let line = if panel.is_loaded() { panel.lines.last() } else { panel.lines.first() };
     line.unwrap_or(&panel.lines[0]).largest().answer
@@ -381,10 +380,10 @@ mod tests {
     fn a_core_on_the_only_link_has_no_drawing() {
         let mut record = fixture::fabric(1);
         assert!(Fabric::of(&record, &record.answers[0]).is_some());
-        record.answers[0].way.through = "user".to_owned();
+        record.answers[0].method = fixture::method("uc", "8", None);
         assert!(Fabric::of(&record, &record.answers[0]).is_none());
         let mut record = fixture::fabric(8);
-        record.answers[0].way.through = "user".to_owned();
+        record.answers[0].method = fixture::method("uc", "8", None);
         assert!(Fabric::of(&record, &record.answers[0]).is_some(), "but where links are shared it has");
         record.answers[0].links.clear();
         assert!(Fabric::of(&record, &record.answers[0]).is_none());
@@ -394,7 +393,7 @@ mod tests {
     fn a_terminal_gets_the_links_above_one_percent_busiest_first() {
         let record = fixture::fabric(8);
         let lines = Fabric::of(&record, &record.answers[0]).unwrap().lines(None);
-        assert_eq!(lines[0], "links in use: 0:host by DMA, 1 MiB");
+        assert_eq!(lines[0], "links in use: device-to-host by DMA, 1 MiB");
         assert!(lines[1].starts_with("link   trained"), "{lines:?}");
         assert!(lines[3].starts_with("sw0") && lines[3].ends_with("99.6 %   3.44 GB/s"), "{lines:?}");
         assert_eq!(lines.len(), 5, "{lines:?}");

@@ -1,19 +1,22 @@
 //! A small record for tests: a simulated card with a bandwidth and a latency, and a host whose limit
 //! nobody knows.
 
+use lanemark_method::{Access, AccessPath, CoreAccess, Flow, HostWait, Lines, Method, Peer, Reach, Verb, Width};
 use lanemark_record::diagnosis::Fact;
 use lanemark_record::{
     Advice, Answer, Bound, Bytes, CallerCores, Ceiling, CeilingKind, Class, CorePair, CpuSamples, Detail, DeviceKind,
-    Direction, Formula, Host, Link, LinkUse, Origins, Picture, PictureLine, Quantity, Reach, Record, Reproduction, Row,
-    Runtime, Skipped, SocketCpus, Summary, Target, TargetKind, Tlps, Verdict, WaitShare, Way,
+    Direction, Formula, Host, Link, LinkUse, Origins, Picture, PictureLine, Quantity, Record, Reproduction, Row,
+    Runtime, Skipped, SocketCpus, Summary, Target, TargetKind, Tlps, Verdict, WaitShare,
 };
+use lanemark_units::MemoryType;
+use std::collections::BTreeMap;
 
 /// A record with nothing in it.
 pub(crate) fn empty() -> Record {
     Record::new(vec!["lanemark".to_owned(), "bench".to_owned()])
 }
 
-/// Two targets, two questions, three ways, three sizes.
+/// Two targets, two questions, three methods, three sizes.
 pub(crate) fn record() -> Record {
     let mut record = empty();
     record.targets = vec![
@@ -47,7 +50,7 @@ pub(crate) fn record() -> Record {
     ] {
         for (size, rate) in [64, 4096, 4 << 20].into_iter().zip(rates) {
             let memory_type = if access == "4" { "uc" } else { "wc" };
-            let mut answer = bandwidth("card-gen5-x16", way(memory_type, access, fence), size, rate);
+            let mut answer = bandwidth("card-gen5-x16", method(memory_type, access, fence), size, rate);
             answer.ceiling = Ceiling {
                 kind: CeilingKind::Computed,
                 rate_bytes_per_s: Some(54e9),
@@ -69,7 +72,7 @@ pub(crate) fn record() -> Record {
         }
     }
     for (access, size, ns) in [("4", 4, 441.0), ("8", 8, 442.5)] {
-        let mut answer = bandwidth("card-gen5-x16", way("uc", access, None), size, 0.0);
+        let mut answer = bandwidth("card-gen5-x16", method("uc", access, None), size, 0.0);
         answer.question = "mmio_read_latency".to_owned();
         answer.quantity = Quantity::RoundTripLatency;
         answer.delivered_rate_bytes_per_s = None;
@@ -88,20 +91,20 @@ pub(crate) fn record() -> Record {
         });
         record.answers.push(answer);
     }
-    record.answers.push(bandwidth("host", way("wb", "memcpy", None), 4096, 12e9));
-    let stretch = |size_bytes, way, rate| Advice {
+    record.answers.push(bandwidth("host", method("wb", "memcpy", None), 4096, 12e9));
+    let stretch = |size_bytes, method, rate| Advice {
         question: "mmio_write_bandwidth".to_owned(),
         target: "card-gen5-x16".to_owned(),
         size_bytes,
-        way,
+        method,
         delivered_rate_bytes_per_s_median: rate,
         times_the_slowest: rate / 0.04e9,
         reason: "whole lines leave as one packet".to_owned(),
     };
     record.advice = vec![
-        stretch(64, way("wc", "movdir64b", None), 8e9),
-        stretch(4096, way("wc", "movdir64b", None), 30e9),
-        stretch(4 << 20, way("wc", "nt32", Some("sfence")), 50e9),
+        stretch(64, method("wc", "movdir64b", None), 8e9),
+        stretch(4096, method("wc", "movdir64b", None), 30e9),
+        stretch(4 << 20, method("wc", "nt32", Some("sfence")), 50e9),
     ];
     record.skipped = ["uc 64", "wc 64"]
         .map(|what| Skipped {
@@ -115,13 +118,13 @@ pub(crate) fn record() -> Record {
     record
 }
 
-/// Two ways between the cores 0, 1 and 3; nobody asked 1 and 3.
+/// Two methods between the cores 0, 1 and 3; nobody asked 1 and 3.
 pub(crate) fn pairs() -> Record {
     let mut record = empty();
-    for (through, to_core, ns) in
-        [("one_line", 1, 60.0), ("one_line", 3, 90.0), ("two_lines", 1, 170.0), ("two_lines", 3, 171.0)]
+    for (lines, to_core, ns) in
+        [(Lines::One, 1, 60.0), (Lines::One, 3, 90.0), (Lines::Two, 1, 170.0), (Lines::Two, 3, 171.0)]
     {
-        let way = Way { through: through.to_owned(), ..way("wb", "8", None) };
+        let method = Method::CacheLines { memory_type: MemoryType::Wb, access: Access::Plain(Width::B8), lines };
         record.answers.push(Answer {
             question: "core_to_core".to_owned(),
             quantity: Quantity::OneWayLatency,
@@ -129,29 +132,30 @@ pub(crate) fn pairs() -> Record {
             issue_rate_bytes_per_s: None,
             delivered_rate_bytes_per_s: None,
             detail: Some(Detail::Pair(CorePair { from_core: 0, to_core })),
-            ..bandwidth("host", way, 8, 0.0)
+            ..bandwidth("host", method, 8, 0.0)
         });
     }
     record
 }
 
-/// A way of the user's.
-pub(crate) fn way(memory_type: &str, access: &str, fence: Option<&str>) -> Way {
-    Way {
-        memory_type: memory_type.to_owned(),
-        access: access.to_owned(),
-        fence: fence.map(str::to_owned),
-        through: "user".to_owned(),
-        reach: Reach::default(),
-    }
+/// Accesses of a core through a pointer.
+pub(crate) fn method(memory_type: &str, access: &str, fence: Option<&str>) -> Method {
+    Method::Core(CoreAccess {
+        path: AccessPath::Pointer,
+        verb: Verb::Store,
+        memory_type: memory_type.parse().unwrap(),
+        access: access.parse().unwrap(),
+        fence: fence.map(|fence| fence.parse().unwrap()),
+    })
 }
 
 /// An answer that knows its rate and nothing else.
-pub(crate) fn bandwidth(target: &str, way: Way, size_bytes: u64, rate: f64) -> Answer {
+pub(crate) fn bandwidth(target: &str, method: Method, size_bytes: u64, rate: f64) -> Answer {
     Answer {
         question: "mmio_write_bandwidth".to_owned(),
         target: target.to_owned(),
-        way,
+        method,
+        varied: BTreeMap::new(),
         size_bytes,
         alignment_bytes: 0,
         quantity: Quantity::Bandwidth,
@@ -259,8 +263,10 @@ pub(crate) fn fabric(cards: usize) -> Record {
         dllp_share_percent: 0.01,
         payload_rate_bytes_per_s,
     };
-    let way = Way { through: "dma".to_owned(), ..way("none", "0:host", None) };
-    let mut answer = Answer { question: "shared_link".to_owned(), ..bandwidth("card-gen5-x16", way, 1 << 20, 3.44e9) };
+    let flows = vec![Flow { card: 0, verb: Verb::Store, peer: Peer::Host }];
+    let method = Method::Dma { flows, outstanding: None, reach: Reach::default() };
+    let mut answer =
+        Answer { question: "shared_link".to_owned(), ..bandwidth("card-gen5-x16", method, 1 << 20, 3.44e9) };
     answer.links = vec![used("fpga0", 49.8, 0.861e9), used("fpga1", 0.99, 1e6)];
     if cards > 1 {
         answer.links.push(used("sw0", 99.6, 3.44e9));
@@ -274,8 +280,9 @@ pub(crate) fn loaded() -> Record {
     let mut record = record();
     record.answers = [(1, 675.0, 0.76e9), (64, 675.0, 47.3e9), (256, 2165.0, 60e9)]
         .map(|(outstanding, ns, rate)| {
-            let way = Way { through: format!("dma_under_way_{outstanding}"), ..way("none", "host_to_device", None) };
-            let mut answer = bandwidth("card-gen5-x16", way, 512, rate);
+            let flows = vec![Flow { card: 0, verb: Verb::Load, peer: Peer::Host }];
+            let method = Method::DmaUnderLoad { flows, outstanding, reach: Reach::default() };
+            let mut answer = bandwidth("card-gen5-x16", method, 512, rate);
             answer.question = "loaded_latency".to_owned();
             answer.quantity = Quantity::RoundTripLatency;
             answer.latency_ns = Summary::of(&[ns, ns, ns * 1.1]);
@@ -293,7 +300,7 @@ pub(crate) fn loaded() -> Record {
     record
 }
 
-/// Two ways of a runtime from two cores of two sockets, and from none.
+/// Two methods of a runtime from two cores of two sockets, and from none.
 pub(crate) fn callers() -> Record {
     let mut record = record();
     let seen = |socket| SocketCpus { socket, cpus: vec![socket], first_threads: vec![socket] };
@@ -305,6 +312,7 @@ pub(crate) fn callers() -> Record {
         idle_states: Fact::Unseen { unseen: unseen("idle states") },
         load_before: Fact::Unseen { unseen: unseen("loadavg") },
         load_after: Fact::Unseen { unseen: unseen("loadavg") },
+        stolen_percent: Fact::Unseen { unseen: unseen("stat") },
     });
     let runtime = Runtime { device_kind: DeviceKind::Cpu, is_emulated: false, software: None };
     record.targets.truncate(1);
@@ -320,10 +328,11 @@ pub(crate) fn callers() -> Record {
         counts.iter().map(|(cpu, samples)| CpuSamples { cpu: *cpu, samples: *samples }).collect()
     };
     let places = [(Some(1), &[(1, 30)][..], 30e3), (None, &[(0, 10), (1, 20)], 25e3), (Some(0), &[(0, 30)], 20e3)];
-    let ways = [("launch_1", 1.0), ("launch_100", 0.05)];
-    let answer = |(through, share): (&str, f64), (core, counts, ns): (Option<u32>, &[(u32, u64)], f64)| {
-        let through = if core.is_none() { format!("{through}_unpinned") } else { through.to_owned() };
-        let mut answer = bandwidth("opencl:0", Way { through, ..way("none", "finish", None) }, 0, 1e9);
+    let methods = [(1, 1.0), (100, 0.05)];
+    let answer = |(kernels, share): (u32, f64), (core, counts, ns): (Option<u32>, &[(u32, u64)], f64)| {
+        let (wait, pinned) = (HostWait::Finish, core.is_some());
+        let method = Method::Launch { kernels, wait, arguments: None, pinned };
+        let mut answer = bandwidth("opencl:0", method, 0, 1e9);
         "launch_latency".clone_into(&mut answer.question);
         (answer.quantity, answer.delivered_rate_bytes_per_s) = (Quantity::Cost, None);
         let mut samples = vec![ns * share; 99];
@@ -332,6 +341,7 @@ pub(crate) fn callers() -> Record {
         answer.detail = Some(Detail::Caller(CallerCores { core, cpus: cpus(counts) }));
         answer
     };
-    record.answers = ways.iter().flat_map(|way| places.iter().map(move |place| answer(*way, *place))).collect();
+    record.answers =
+        methods.iter().flat_map(|method| places.iter().map(move |place| answer(*method, *place))).collect();
     record
 }

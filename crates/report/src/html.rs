@@ -21,11 +21,11 @@ use lanemark_record::{CeilingKind, Picture, Record, Reproduction, Target, Target
 
 /// Bars up to which all of a panel are shown at once.
 const BARS_AT_ONCE: usize = 12;
-/// Ways of a panel whose links are drawn.
+/// Methods of a panel whose links are drawn.
 const DRAWINGS: usize = 6;
 /// `record`, and papers reproduced with it, as a page of HTML: one file that needs no network.
 ///
-/// Plots, what the core waited for, which way to use, every figure as a table, what was skipped, and where
+/// Plots, what the core waited for, which method to use, every figure as a table, what was skipped, and where
 /// the numbers come from. The samples are not in it; a record file has them.
 ///
 /// # Errors
@@ -64,7 +64,7 @@ struct Glance {
     title: String,
     target: String,
     is_first_of_target: bool,
-    way: String,
+    method: String,
     figure: String,
     size: String,
     /// The share of the limit, 0 to 100, for a bar.
@@ -103,7 +103,7 @@ struct PanelPart {
     causes: Vec<CausePart>,
     shares: Grid,
     fabrics: Vec<FabricDrawing>,
-    /// Ways whose links are not drawn, because there are many.
+    /// Methods whose links are not drawn, because there are many.
     fabrics_left_out: usize,
     fits: Vec<String>,
     matrices: Vec<MatrixPart>,
@@ -113,7 +113,7 @@ struct PanelPart {
     numbers: Grid,
 }
 
-/// One way between all pairs of cores, as a picture.
+/// One method between all pairs of cores, as a picture.
 struct MatrixPart {
     name: String,
     cores: Vec<u32>,
@@ -142,7 +142,7 @@ impl PanelPart {
     }
 }
 
-/// One way with one size.
+/// One method with one size.
 struct Bar {
     name: String,
     figure: String,
@@ -246,7 +246,7 @@ fn glance(place: usize, panels: &[Panel]) -> Glance {
         title: panel.title(),
         target: panel.target.to_owned(),
         is_first_of_target: place == 0 || panels[place - 1].target != panel.target,
-        way: best.name.clone(),
+        method: best.name.clone(),
         figure: point.value.map_or_else(|| "no figure".to_owned(), |value| panel.unit.figure_with_symbol(value)),
         size: figures::size(point.answer.size_bytes),
         share: point.answer.share_of_ceiling_percent.filter(|_| panel.is_rate()).map(|share| share.clamp(0.0, 100.0)),
@@ -297,7 +297,7 @@ fn flatten(path: &str, value: &serde_json::Value, lines: &mut Vec<(String, Strin
 }
 
 fn panel_part(record: &Record, place: usize, panel: &Panel, causes: &[&str]) -> PanelPart {
-    let is_plotted = !panel.has_one_size_per_way();
+    let is_plotted = !panel.has_one_size_per_method();
     let waits = wait_bars(panel, causes);
     let ceilings = panel.ceilings();
     let (fabrics, fabrics_left_out) = fabrics(record, place, panel);
@@ -362,7 +362,7 @@ fn loaded(place: usize, panel: &Panel) -> Vec<CurveDrawing> {
     curves.iter().enumerate().map(drawing).collect()
 }
 
-/// The links for the way that is shown first and for some of the others, and how many are left out.
+/// The links for the method that is shown first and for some of the others, and how many are left out.
 fn fabrics(record: &Record, place: usize, panel: &Panel) -> (Vec<FabricDrawing>, usize) {
     let first = fabric::shown_first(panel);
     let others = panel.lines.iter().map(|line| line.largest().answer).filter(|answer| !std::ptr::eq(*answer, first));
@@ -374,7 +374,7 @@ fn fabrics(record: &Record, place: usize, panel: &Panel) -> (Vec<FabricDrawing>,
             .map(|wait| format!("{} {}", words(&wait.cause), figures::whole_percent(wait.share_percent)))
             .collect();
         FabricDrawing {
-            name: format!("{}, {}", answer.way, figures::size(answer.size_bytes)),
+            name: format!("{}, {}", answer.method, figures::size(answer.size_bytes)),
             figure: line
                 .and_then(|line| line.largest().value)
                 .map_or_else(String::new, |value| panel.unit.figure_with_symbol(value)),
@@ -411,7 +411,7 @@ fn in_words(panel: &Panel) -> String {
         panel.title(),
         panel.target,
         panel.quantity_in_words(),
-        figures::counted(panel.lines.len(), "way")
+        figures::counted(panel.lines.len(), "method")
     );
     if let Some(value) = point.value {
         text += &format!("; best at {size} is {} with {}", best.name, panel.unit.figure_with_symbol(value));
@@ -456,7 +456,7 @@ fn numbers(panel: &Panel) -> Grid {
     let symbol = panel.unit.symbol();
     let figure = |value: Option<f64>| value.map(|value| panel.unit.figure(value)).unwrap_or_default();
     let rate = |value: Option<f64>| value.map(figures::rate).unwrap_or_default();
-    let mut columns = vec![Column::words("way")];
+    let mut columns = vec![Column::words("method")];
     columns.extend(
         [
             "size".to_owned(),
@@ -563,6 +563,7 @@ fn drawn<'a>(id: &str, picture: &'a Picture) -> Drawn<'a> {
 mod tests {
     use super::*;
     use crate::fixture;
+    use lanemark_method::{ComputeWork, HostWait, Method};
     use lanemark_record::WaitShare;
 
     /// What stands between `before` and `after` in `page`.
@@ -601,7 +602,12 @@ mod tests {
             poison(&mut value, ATTACK);
             serde_json::from_value(value).unwrap()
         };
-        let record = poisoned(&text);
+        let mut record = poisoned(&text);
+        // The only names in a method that are not from a closed list.
+        for answer in &mut record.answers[..3] {
+            let work = ComputeWork::Spmv { matrix: ATTACK.to_owned(), kernels: 1, ports_each: 1 };
+            answer.method = Method::Compute { work, wait: HostWait::Finish };
+        }
         let mut reproduction = fixture::reproduction();
         ATTACK.clone_into(&mut reproduction.title);
         ATTACK.clone_into(&mut reproduction.rows[3].note);
@@ -622,8 +628,8 @@ mod tests {
 
     fn poison(value: &mut serde_json::Value, with: &str) {
         use serde_json::Value;
-        const CLOSED: [&str; 8] =
-            ["kind", "quantity", "verdict", "class", "schema", "interrupted", "direction", "above"];
+        const CLOSED: [&str; 9] =
+            ["kind", "quantity", "verdict", "class", "schema", "interrupted", "direction", "above", "method"];
         match value {
             Value::String(text) => with.clone_into(text),
             Value::Array(list) => list.iter_mut().for_each(|item| poison(item, with)),

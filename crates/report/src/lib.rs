@@ -6,7 +6,7 @@
 //!
 //! A trace is shown by [`waterfall`] and [`viewer_trace`]; [`probe`] makes a capture of it, and a capture is shown by [`capture_table`].
 //!
-//! A record is first cut into *panels* (`panel.rs`): one question on one target, its ways as lines, best
+//! A record is first cut into *panels* (`panel.rs`): one question on one target, its methods as lines, best
 //! first. The terminal, the plots and the tables of numbers are three views of the same panels. All
 //! figures are written by [`figures`].
 //!
@@ -47,6 +47,7 @@ mod loaded;
 mod matrix;
 mod panel;
 mod picture;
+mod plot;
 mod probe;
 mod recovery;
 mod reproduction;
@@ -63,6 +64,7 @@ pub use comparison::comparison_table;
 pub use doctor::diagnosis;
 pub use error::ReportError;
 pub use html::html;
+pub use plot::bandwidth_plot;
 pub use probe::probe;
 pub use recovery::{carried_out, recovery};
 pub use reproduction::reproduction_table;

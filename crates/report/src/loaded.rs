@@ -154,7 +154,7 @@ mod tests {
         let mut record = fixture::loaded();
         record.answers.swap(0, 2);
         let panels = Panel::of(&record);
-        assert!(panels[0].lines[0].name.ends_with("256 under way"), "{}", panels[0].lines[0].name);
+        assert!(panels[0].lines[0].name.ends_with("256 outstanding"), "{}", panels[0].lines[0].name);
     }
 
     #[test]

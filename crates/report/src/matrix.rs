@@ -1,12 +1,12 @@
-//! Figures between pairs of cores as matrices, one a way.
+//! Figures between pairs of cores as matrices, one a method.
 
 use crate::grid::{Column, Grid};
 use crate::panel::Panel;
 use lanemark_record::{CorePair, Detail};
 
-/// One way between all pairs.
+/// One method between all pairs.
 pub(crate) struct Matrix {
-    /// The way.
+    /// The method.
     pub name: String,
     /// The cores, ascending: the rows and the columns.
     pub cores: Vec<u32>,
@@ -15,14 +15,14 @@ pub(crate) struct Matrix {
 }
 
 impl Matrix {
-    /// The matrices of a panel, in the order of its ways; none unless every answer is about a pair of more than one.
+    /// The matrices of a panel, in the order of its methods; none unless every answer is about a pair of more than one.
     pub fn of(panel: &Panel) -> Vec<Matrix> {
         let answers: Vec<(&str, CorePair, Option<f64>)> = panel
             .lines
             .iter()
             .flat_map(|line| line.points.iter().map(move |point| (line, point)))
             .filter_map(|(line, point)| match point.answer.detail {
-                Some(Detail::Pair(pair)) => Some((line.way.as_str(), pair, point.value)),
+                Some(Detail::Pair(pair)) => Some((line.method.as_str(), pair, point.value)),
                 _ => None,
             })
             .collect();
@@ -36,10 +36,10 @@ impl Matrix {
                 names.push(name);
             }
         }
-        names.into_iter().map(|name| Matrix::way(name, &answers)).collect()
+        names.into_iter().map(|name| Matrix::method(name, &answers)).collect()
     }
 
-    fn way(name: &str, answers: &[(&str, CorePair, Option<f64>)]) -> Matrix {
+    fn method(name: &str, answers: &[(&str, CorePair, Option<f64>)]) -> Matrix {
         let answers = || answers.iter().filter(|answer| answer.0 == name);
         let mut cores: Vec<u32> = answers().flat_map(|(_, pair, _)| [pair.from_core, pair.to_core]).collect();
         cores.sort_unstable();

@@ -1,6 +1,7 @@
-//! A record cut into panels: one question on one target, its ways as lines, best first.
+//! A record cut into panels: one question on one target, its methods as lines, best first.
 
 use crate::figures::{self, Unit};
+use lanemark_method::Method;
 use lanemark_record::{Answer, Ceiling, CeilingKind, Quantity, Record, TargetKind};
 
 /// The answers of one target to one question.
@@ -13,18 +14,18 @@ pub(crate) struct Panel<'a> {
     pub question: &'a str,
     /// What the figures are.
     pub quantity: Quantity,
-    /// Its ways, best first; never empty, and no line is.
+    /// Its methods, best first; never empty, and no line is.
     pub lines: Vec<Line<'a>>,
     /// What the figures are written in.
     pub unit: Unit,
 }
 
-/// One way, by size.
+/// One method, by size.
 pub(crate) struct Line<'a> {
-    /// The way, and the alignment where it is not that of a line; and between which cores.
+    /// The method, and the alignment where it is not that of a line; and between which cores.
     pub name: String,
     /// The same without the cores.
-    pub way: String,
+    pub method: String,
     /// Its answers, smallest first; each size once.
     pub points: Vec<Point<'a>>,
 }
@@ -76,16 +77,16 @@ impl<'a> Panel<'a> {
     /// asked twice is seen twice.
     fn add(&mut self, answer: &'a Answer) {
         let point = Point { answer, value: headline(answer, self.kind) };
-        let mut name = answer.way.to_string();
+        let mut name = answer.method.to_string();
         if answer.alignment_bytes != 0 {
             name += &format!(" at +{} B", answer.alignment_bytes);
         }
-        let way = name.clone();
+        let method = name.clone();
         name += &cores_in_words(&answer.cores());
         for turn in 1.. {
             let name = if turn == 1 { name.clone() } else { format!("{name} (asked again: {turn})") };
             match self.lines.iter_mut().find(|line| line.name == name) {
-                None => return self.lines.push(Line { name, way, points: vec![point] }),
+                None => return self.lines.push(Line { name, method, points: vec![point] }),
                 Some(line) if line.points.iter().all(|other| other.answer.size_bytes != answer.size_bytes) => {
                     return line.points.push(point);
                 }
@@ -122,10 +123,10 @@ impl<'a> Panel<'a> {
         self.quantity == Quantity::Bandwidth
     }
 
-    /// Whether its ways are one thing under rising load.
+    /// Whether its methods are one thing under rising load.
     pub fn is_loaded(&self) -> bool {
         let mut answers = self.lines.iter().flat_map(|line| &line.points).map(|point| point.answer);
-        answers.any(|answer| answer.way.through.starts_with("dma_under_way_"))
+        answers.any(|answer| matches!(answer.method, Method::DmaUnderLoad { .. }))
     }
 
     /// What the figures are, in words.
@@ -150,7 +151,7 @@ impl<'a> Panel<'a> {
         title(self.question)
     }
 
-    /// Every size any way was asked for, smallest first.
+    /// Every size any method was asked for, smallest first.
     pub fn sizes(&self) -> Vec<u64> {
         let mut sizes: Vec<u64> =
             self.lines.iter().flat_map(|line| &line.points).map(|point| point.answer.size_bytes).collect();
@@ -159,12 +160,12 @@ impl<'a> Panel<'a> {
         sizes
     }
 
-    /// Whether every way has one size only, so that there is nothing to draw over sizes.
-    pub fn has_one_size_per_way(&self) -> bool {
+    /// Whether every method has one size only, so that there is nothing to draw over sizes.
+    pub fn has_one_size_per_method(&self) -> bool {
         self.lines.iter().all(|line| line.points.len() == 1)
     }
 
-    /// Every different limit, with a count of answers it holds for, that of the best way first.
+    /// Every different limit, with a count of answers it holds for, that of the best method first.
     pub fn ceilings(&self) -> Vec<(&'a Ceiling, usize)> {
         let mut found: Vec<(&Ceiling, usize)> = Vec::new();
         let best = self.lines.first().map(Line::largest);
@@ -178,7 +179,7 @@ impl<'a> Panel<'a> {
         found
     }
 
-    /// The limit in one sentence: that of the best way at its largest size, and how many others there are.
+    /// The limit in one sentence: that of the best method at its largest size, and how many others there are.
     pub fn ceiling_in_words(&self) -> String {
         let ceilings = self.ceilings();
         let Some(((best, _), others)) = ceilings.split_first() else { return "limit: unknown".to_owned() };
@@ -188,15 +189,15 @@ impl<'a> Panel<'a> {
         rates.dedup();
         match (others.len(), &*rates) {
             (0, _) => {}
-            (1, [rate]) => text += &format!(" (another, {}, for other ways or sizes)", figures::rate(*rate)),
+            (1, [rate]) => text += &format!(" (another, {}, for other methods or sizes)", figures::rate(*rate)),
             (count, [first, .., last]) => {
                 text += &format!(
-                    " ({count} others, {} to {}, for other ways or sizes)",
+                    " ({count} others, {} to {}, for other methods or sizes)",
                     figures::rate(*first),
                     figures::rate(*last)
                 );
             }
-            (count, _) => text += &format!(" ({} for other ways or sizes)", figures::counted(count, "other")),
+            (count, _) => text += &format!(" ({} for other methods or sizes)", figures::counted(count, "other")),
         }
         text
     }
@@ -304,7 +305,7 @@ pub(crate) fn ceiling_in_words(ceiling: &Ceiling) -> String {
     }
 }
 
-/// What goes behind a way that is about these cores.
+/// What goes behind a method that is about these cores.
 pub(crate) fn cores_in_words(cores: &[u32]) -> String {
     match cores {
         [] => String::new(),
@@ -340,6 +341,7 @@ pub(crate) fn title(question: &str) -> String {
 mod tests {
     use super::*;
     use crate::fixture;
+    use lanemark_method::Access;
 
     #[test]
     fn a_panel_holds_every_answer_of_its_question_and_target_once() {
@@ -383,7 +385,7 @@ mod tests {
     #[test]
     fn a_way_without_a_figure_comes_last() {
         let mut record = fixture::record();
-        for answer in record.answers.iter_mut().filter(|answer| answer.way.access == "movdir64b") {
+        for answer in record.answers.iter_mut().filter(|answer| answer.method.access() == Some(Access::Movdir64b)) {
             answer.delivered_rate_bytes_per_s = None;
         }
         assert_eq!(Panel::of(&record)[0].lines[2].name, "WC movdir64b");
@@ -412,13 +414,13 @@ mod tests {
     }
 
     #[test]
-    fn several_limits_are_counted_beside_the_best_ways() {
+    fn several_limits_are_counted_beside_the_best_methods() {
         let record = fixture::record();
         let panels = Panel::of(&record);
         assert!(panels[2].ceiling_in_words().starts_with("limit: unknown: "));
         let mut record = record.clone();
         record.answers[0].ceiling.rate_bytes_per_s = Some(12e9);
         let text = Panel::of(&record)[0].ceiling_in_words();
-        assert!(text.ends_with("(another, 12.0 GB/s, for other ways or sizes)"), "{text}");
+        assert!(text.ends_with("(another, 12.0 GB/s, for other methods or sizes)"), "{text}");
     }
 }

@@ -41,8 +41,8 @@ mod tests {
 
     #[test]
     fn a_damaged_tlp_is_captured_when_it_comes_well_and_only_then() {
-        let (trace, way) = (damaged_load(), crate::fixture::way("uc", "8", None));
-        let capture = probe(&traced(&trace, &way), 1).unwrap();
+        let (trace, method) = (damaged_load(), crate::fixture::method("uc", "8", None));
+        let capture = probe(&traced(&trace, &method), 1).unwrap();
         assert_eq!(capture.frames.iter().map(|passed| passed.at_ns).collect::<Vec<_>>(), [250]);
         assert!(capture.about.ends_with("; 1 TLPs that came damaged are left out"), "{}", capture.about);
     }

@@ -142,7 +142,7 @@ fn here(reproduction: &Reproduction) -> Grid {
         Column::words("by"),
     ];
     let row = |here: &lanemark_record::Here| {
-        let how = if here.because.is_empty() { here.way.clone() } else { format!("no answer: {}", here.because) };
+        let how = if here.because.is_empty() { here.method.clone() } else { format!("no answer: {}", here.because) };
         vec![
             here.id.clone(),
             here.what.clone(),
@@ -270,7 +270,7 @@ T1.f: needs a switch
         let here = |here, because: &str| lanemark_record::Here {
             id: "T8".to_owned(),
             what: "a time stamp".to_owned(),
-            way: "timer_cost: rdtsc".to_owned(),
+            method: "timer_cost: rdtsc".to_owned(),
             asked: "host".to_owned(),
             published: Some(2.5),
             here,

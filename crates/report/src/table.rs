@@ -1,4 +1,4 @@
-//! A record on a terminal: short, the best ways first, and what limits them.
+//! A record on a terminal: short, the best methods first, and what limits them.
 
 use crate::advice::Topic;
 use crate::callers::Callers;
@@ -10,15 +10,16 @@ use crate::grid::{Column, Grid, wrap};
 use crate::loaded::Curve;
 use crate::matrix::Matrix;
 use crate::panel::{Line, Panel, Point, words};
+use lanemark_method::Method;
 use lanemark_record::{Answer, DoubtKind, Finding, Quantity, Record, Skipped, Target, TargetKind};
 
-/// Ways up to which all are shown.
+/// Methods up to which all are shown.
 const ALL_UP_TO: usize = 12;
-/// Of more ways, how many of the best are shown.
+/// Of more methods, how many of the best are shown.
 const BEST: usize = 8;
-/// Of more ways, how many of the worst are shown.
+/// Of more methods, how many of the worst are shown.
 const WORST: usize = 2;
-/// The columns that are about a way's largest size.
+/// The columns that are about a method's largest size.
 const AT_LARGEST: [&str; 6] = ["ci95", REUSABLE, "of limit", BEYOND, "bound by", "formula"];
 /// Until when a copy of a runtime needs the memory that it takes bytes from.
 const REUSABLE: &str = "reusable";
@@ -27,8 +28,8 @@ const WIDE_SPREAD_PERCENT: f64 = 5.0;
 
 /// `record` for a terminal of `width` characters; without a width nothing is wrapped or left out for it.
 ///
-/// One table per target and question: ways as rows, best first, sizes as columns; then which way to use,
-/// what was skipped, and the warnings. Of many ways only the best and the worst are shown, but of costs all, and of many sizes
+/// One table per target and question: methods as rows, best first, sizes as columns; then which method to use,
+/// what was skipped, and the warnings. Of many methods only the best and the worst are shown, but of costs all, and of many sizes
 /// a few, and the text says so; a record file and the page have them all.
 #[must_use]
 pub fn tables(record: &Record, width: Option<u16>) -> String {
@@ -49,6 +50,8 @@ fn head(record: &Record, width: Option<u16>) -> String {
     if record.interrupted {
         lines.push("INTERRUPTED: this run was ended early; what was measured until then follows".to_owned());
     }
+    let disturbance = record.host.as_ref().and_then(lanemark_record::Host::disturbance);
+    lines.extend(disturbance.map(|text| wrap(&format!("WARNING: {text}"), width, 4)));
     for target in &record.targets {
         let kind = label(target);
         let origins = target.origins.map_or_else(String::new, |origins| format!("; {}", origins_in_words(origins)));
@@ -122,7 +125,7 @@ pub(crate) fn no_card(record: &Record, panel: &Panel) -> Option<String> {
     Some(format!("no card: {}", target.runtime.as_ref()?.no_card_because()?))
 }
 
-/// One way between all pairs: a line that says which and how far apart they are, and the matrix.
+/// One method between all pairs: a line that says which and how far apart they are, and the matrix.
 fn matrix_lines(matrix: &Matrix, panel: &Panel, width: Option<u16>) -> Vec<String> {
     let range = match matrix.range() {
         Some((least, most)) if most > least => {
@@ -134,7 +137,7 @@ fn matrix_lines(matrix: &Matrix, panel: &Panel, width: Option<u16>) -> Vec<Strin
     std::iter::once(head).chain(matrix.grid(|value| panel.unit.figure(value)).lines(width)).collect()
 }
 
-/// How much a table shows beside its ways.
+/// How much a table shows beside its methods.
 #[derive(Clone, Copy)]
 struct Shape {
     /// At most how many sizes.
@@ -178,9 +181,10 @@ fn fitting(panel: &Panel, width: Option<u16>) -> (Grid, Vec<String>) {
     let sizes = panel.sizes().len();
     if !has_all(panel) {
         let left_out = panel.lines.len() - BEST - WORST;
-        notes.push(format!("{left_out} of {} ways are left out: --json and --html have them all", panel.lines.len()));
+        notes
+            .push(format!("{left_out} of {} methods are left out: --json and --html have them all", panel.lines.len()));
     }
-    if !panel.has_one_size_per_way() && sizes > shape.sizes {
+    if !panel.has_one_size_per_method() && sizes > shape.sizes {
         notes.push(format!("{} of {sizes} sizes shown", shape.sizes));
     }
     notes.extend(spread(panel));
@@ -195,15 +199,15 @@ fn fitting(panel: &Panel, width: Option<u16>) -> (Grid, Vec<String>) {
     (grid, notes)
 }
 
-/// Whether all ways are shown: few, or costs, which are of different things, and not ways to the same.
+/// Whether all methods are shown: few, or costs, which are of different things, and not methods to the same.
 fn has_all(panel: &Panel) -> bool {
     panel.lines.len() <= ALL_UP_TO || panel.quantity == Quantity::Cost
 }
 
 fn grid(panel: &Panel, shape: Shape) -> Grid {
-    let one_size = panel.has_one_size_per_way();
+    let one_size = panel.has_one_size_per_method();
     let sizes = if one_size { Vec::new() } else { representative(&panel.sizes(), shape.sizes) };
-    let mut columns = vec![Column::words("way")];
+    let mut columns = vec![Column::words("method")];
     if one_size {
         columns.push(Column::figures("size"));
         columns.push(Column::figures(panel.unit.symbol()));
@@ -248,8 +252,8 @@ fn legend(panel: &Panel, grid: &Grid) -> String {
     let statistic = panel.statistic();
     let spread = if panel.is_rate() || statistic != "median" { "" } else { " ±MAD" };
     let is_at_largest = |column: &Column| AT_LARGEST.contains(&&*column.head);
-    if !panel.has_one_size_per_way() && grid.columns.iter().any(is_at_largest) {
-        format!("{quantity} in {symbol}, {statistic}{spread}; the columns on the right are for a way's largest size")
+    if !panel.has_one_size_per_method() && grid.columns.iter().any(is_at_largest) {
+        format!("{quantity} in {symbol}, {statistic}{spread}; the columns on the right are for a method's largest size")
     } else {
         format!("{quantity} in {symbol}, {statistic}{spread}")
     }
@@ -289,9 +293,9 @@ fn cell(panel: &Panel, point: Option<Point>) -> String {
 
 /// The rate until a runtime gives the program its memory back, where that is before a copy is over.
 fn reusable(panel: &Panel, point: Point) -> Option<String> {
-    let Answer { way, issue_rate_bytes_per_s: issue, delivered_rate_bytes_per_s: delivered, .. } = point.answer;
+    let Answer { method, issue_rate_bytes_per_s: issue, delivered_rate_bytes_per_s: delivered, .. } = point.answer;
     let (issue, delivered) = (issue.as_ref()?.median, delivered.as_ref()?.median);
-    let is_earlier = way.through.starts_with("runtime_") && issue > delivered;
+    let is_earlier = matches!(method, Method::RuntimeCopy { .. }) && issue > delivered;
     is_earlier.then(|| panel.unit.figure(issue))
 }
 
@@ -332,7 +336,8 @@ fn doubts(panel: &Panel) -> Vec<String> {
     let points = panel.lines.iter().flat_map(|line| line.points.iter().map(move |point| (line, point.answer)));
     let mut found: Vec<(DoubtKind, usize, String)> = Vec::new();
     for (line, answer) in points {
-        for doubt in &answer.doubts {
+        // The first line of the output says it of all answers.
+        for doubt in answer.doubts.iter().filter(|doubt| doubt.kind != DoubtKind::BusyMachine) {
             if let Some((_, count, _)) = found.iter_mut().find(|(kind, ..)| *kind == doubt.kind) {
                 *count += 1;
             } else {
@@ -373,10 +378,10 @@ fn fit(line: &Line) -> Option<String> {
     Some(format!("{}: {}", line.name, fit_in_words(line.largest().answer)?))
 }
 
-/// A straight line through call counts, or whatever else a way is one more of, in words; `None` where there is no line.
+/// A straight line through call counts, or whatever else a method is one more of, in words; `None` where there is no line.
 pub(crate) fn fit_in_words(answer: &Answer) -> Option<String> {
     let fit = answer.fit?;
-    let one = if answer.way.through.starts_with("argument_") { "argument" } else { "call" };
+    let one = if matches!(answer.method, Method::Argument { .. }) { "argument" } else { "call" };
     Some(format!(
         "{} per {one} and {} besides (straight line over {one} counts, R² {:.4})",
         figures::time(fit.per_call_ns),
@@ -390,14 +395,14 @@ fn advice(record: &Record, width: Option<u16>) -> String {
     if topics.is_empty() {
         return String::new();
     }
-    let mut lines = vec!["Which way to use".to_owned()];
+    let mut lines = vec!["Which method to use".to_owned()];
     for topic in topics {
         lines.push(wrap(&format!("{} of {}", crate::panel::title(topic.question), topic.target), width, 2));
         for stretch in topic.stretches {
             let text = format!(
                 "  {}: {}, {}, {} the slowest: {}",
                 stretch.sizes_in_words(),
-                stretch.way,
+                stretch.method,
                 stretch.rates_in_words(),
                 stretch.times_in_words(),
                 stretch.reason
@@ -492,10 +497,10 @@ fn list(title: &str, lines: &[String], width: Option<u16>) -> String {
 mod tests {
     use super::*;
     use crate::fixture;
-    use lanemark_record::Way;
+    use lanemark_method::{ComputeWork, CopyDirection, Discipline, HostWait, Means};
 
     #[test]
-    fn pairs_of_cores_are_a_matrix_a_way() {
+    fn pairs_of_cores_are_a_matrix_a_method() {
         let text = tables(&fixture::pairs(), None);
         let expected = "\
 one-way latency in ns, median, from core to core
@@ -519,8 +524,8 @@ How to read: a delivered rate runs to the last byte accepted; MAD is the median 
   +1 % is 1 % above the figure
 
 MMIO write bandwidth of card-gen5-x16 (mmio_write_bandwidth)
-delivered rate in GB/s, median; the columns on the right are for a way's largest size
-way               64 B   4 KiB   4 MiB  of limit  waited for                 formula
+delivered rate in GB/s, median; the columns on the right are for a method's largest size
+method               64 B   4 KiB   4 MiB  of limit  waited for                 formula
 ────────────────────────────────────────────────────────────────────────────────────
 WC movdir64b      8.00    30.0    51.0    94.4 %  link busy 90 %       51.5 (+1.0 %)
 WC nt32+sfence    2.00    20.0    50.0    92.6 %  link busy 90 %       50.5 (+1.0 %)
@@ -529,19 +534,19 @@ limit: 54.0 GB/s, computed: Gen5 x16 in 256 B packets
 
 MMIO read latency of card-gen5-x16 (mmio_read_latency)
 round-trip latency in ns, median ±MAD
-way   size      ns  waited for                formula
+method   size      ns  waited for                formula
 ─────────────────────────────────────────────────────
 UC 4   4 B  441 ±0  read round trip 99 %  441 (0.0 %)
 UC 8   8 B  442 ±0  read round trip 99 %  442 (0.0 %)
 
 MMIO write bandwidth of host (mmio_write_bandwidth)
 delivered rate in GB/s, median
-way         size  GB/s  of limit
+method         size  GB/s  of limit
 ────────────────────────────────
 WB memcpy  4 KiB  12.0   unknown
 limit: unknown: no stand-in was measured
 
-Which way to use
+Which method to use
 MMIO write bandwidth of card-gen5-x16
   64 B to 4 KiB: WC movdir64b, 8.00 GB/s to 30.0 GB/s, 200x to 750x the slowest: whole lines leave as one packet
   4 MiB: WC nt32+sfence, 50.0 GB/s, 1250x the slowest: whole lines leave as one packet
@@ -574,72 +579,78 @@ Warnings
     }
 
     #[test]
-    fn a_narrow_terminal_costs_sizes_and_not_ways() {
+    fn a_narrow_terminal_costs_sizes_and_not_methods() {
         let text = tables(&fixture::record(), Some(60));
         assert!(text.contains("2 of 3 sizes shown"), "{text}");
-        for way in ["UC 4 ", "WC nt32+sfence", "WC movdir64b"] {
-            assert!(text.contains(way), "{text}");
+        for method in ["UC 4 ", "WC nt32+sfence", "WC movdir64b"] {
+            assert!(text.contains(method), "{text}");
         }
     }
 
+    fn spmv(matrix: &str) -> Method {
+        let work = ComputeWork::Spmv { matrix: matrix.to_owned(), kernels: 1, ports_each: 1 };
+        Method::Compute { work, wait: HostWait::Finish }
+    }
+
     #[test]
-    fn of_many_ways_the_best_and_the_worst_are_shown_and_the_rest_counted() {
+    fn of_many_methods_the_best_and_the_worst_are_shown_and_the_rest_counted() {
         let mut record = fixture::empty();
         for place in 1..=20_u32 {
-            let way = fixture::way("wc", &format!("w{place}"), None);
-            record.answers.push(fixture::bandwidth("card", way, 64, f64::from(place) * 1e9));
+            let method = spmv(&format!("w{place}"));
+            record.answers.push(fixture::bandwidth("card", method, 64, f64::from(place) * 1e9));
         }
         let text = tables(&record, None);
-        let shown: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("WC ")?.split(' ').next()).collect();
+        let shown: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("spmv ")?.split(' ').next()).collect();
         assert_eq!(shown, ["w20", "w19", "w18", "w17", "w16", "w15", "w14", "w13", "w2", "w1"]);
-        assert!(text.contains("10 of 20 ways are left out: --json and --html have them all"), "{text}");
+        assert!(text.contains("10 of 20 methods are left out: --json and --html have them all"), "{text}");
     }
 
     #[test]
-    fn of_costs_all_ways_are_shown_with_the_spread_of_each_size() {
+    fn of_costs_all_methods_are_shown_with_the_spread_of_each_size() {
         let mut record = fixture::empty();
-        for place in 1..=13_u32 {
-            let through = format!("lend_s{place}");
+        for (place, means) in (1..=13_u32).zip(Means::all()) {
             for size_bytes in [4096, 2 << 20] {
-                let way = Way { through: through.clone(), ..fixture::way("none", "page_table_strict", None) };
+                let method = Method::MapUnmap { means };
                 record.answers.push(Answer {
                     quantity: Quantity::Cost,
                     latency_ns: lanemark_record::Summary::of(&[f64::from(place), f64::from(place) + 0.5]),
                     delivered_rate_bytes_per_s: None,
-                    ..fixture::bandwidth("host", way, size_bytes, 0.0)
+                    ..fixture::bandwidth("host", method, size_bytes, 0.0)
                 });
             }
         }
         let text = tables(&record, None);
-        let lines: Vec<&str> = text.lines().filter(|line| line.contains("strict ") && line.contains(" ±")).collect();
+        let lines: Vec<&str> = text.lines().filter(|line| line.contains(" ±0.250")).collect();
         assert_eq!(lines.len(), 13, "{text}");
         assert!(!text.contains("left out"), "{text}");
-        assert_eq!(lines[12].split("  ").next(), Some("s13, page table strict"));
+        assert_eq!(lines[12].split("  ").next(), Some("baseline free list, strict"));
         assert_eq!(lines[12].matches("13.2 ±0.250").count(), 2, "{text}");
     }
 
     #[test]
     fn what_a_discipline_costs_beyond_coherence_stands_beside_it_by_direction_and_line() {
         let mut record = fixture::empty();
-        let mut add = |through: &str, access: &str, size_bytes: u64, ns: f64| {
-            let way = Way { through: through.to_owned(), ..fixture::way("none", access, None) };
+        let mut add = |direction, discipline, size_bytes: u64, ns: f64| {
+            let method = Method::SharedBuffer { direction, discipline };
             record.answers.push(Answer {
                 quantity: Quantity::Cost,
                 latency_ns: lanemark_record::Summary::of(&[ns]),
                 delivered_rate_bytes_per_s: None,
-                ..fixture::bandwidth("host", way, size_bytes, 0.0)
+                ..fixture::bandwidth("host", method, size_bytes, 0.0)
             });
         };
         for (size, factor) in [(64, 1.0), (4096, 64.0)] {
-            add("shared_to_device", "coherent", size, 10.0 * factor);
-            add("shared_to_device", "bounced", size, 30.0 * factor);
-            add("shared_from_device", "coherent", size, 40.0 * factor);
-            add("shared_from_device", "bounced", size, 35.0 * factor);
+            add(CopyDirection::ToDevice, Discipline::Coherent, size, 10.0 * factor);
+            add(CopyDirection::ToDevice, Discipline::Bounced, size, 30.0 * factor);
+            add(CopyDirection::FromDevice, Discipline::Coherent, size, 40.0 * factor);
+            add(CopyDirection::FromDevice, Discipline::Bounced, size, 35.0 * factor);
         }
-        // Nobody asked for the coherent way of this size.
-        add("shared_to_device", "uncached", 128, 500.0);
+        // Nobody asked for the coherent method of this size.
+        add(CopyDirection::ToDevice, Discipline::Uncached, 128, 500.0);
         let text = tables(&record, None);
-        let of = |way: &str| text.lines().find(|line| line.starts_with(way)).unwrap_or_else(|| panic!("{way}: {text}"));
+        let of = |method: &str| {
+            text.lines().find(|line| line.starts_with(method)).unwrap_or_else(|| panic!("{method}: {text}"))
+        };
         assert!(text.contains("beyond coherent"), "{text}");
         assert!(of("to device, bounced").contains("+1280 (+20.0 a line)"), "{text}");
         assert!(of("from device, bounced").contains("-320 (-5.00 a line)"), "{text}");

@@ -5,7 +5,7 @@ use crate::grid::{Column, Grid};
 use crate::panel::words;
 use crate::tlp;
 use lanemark_machine::{Cause, Frame, Sample, StallSite, Trace};
-use lanemark_record::Way;
+use lanemark_record::Method;
 use lanemark_units::Ticks;
 use lanemark_wire::Header;
 use std::collections::BTreeMap;
@@ -17,8 +17,8 @@ pub struct Traced<'a> {
     pub target: &'a str,
     /// Which question.
     pub question: &'a str,
-    /// Which way.
-    pub way: &'a Way,
+    /// The method.
+    pub method: &'a Method,
     /// Bytes of a pass.
     pub size_bytes: u64,
     /// How often.
@@ -47,7 +47,7 @@ impl Traced<'_> {
             "{} of {}: {}, {}, {passes}{which}",
             self.question,
             self.target,
-            self.way,
+            self.method,
             figures::size(self.size_bytes)
         )
     }
@@ -262,16 +262,16 @@ pub(crate) mod tests {
         }
     }
 
-    pub(crate) fn traced<'a>(trace: &'a Trace, way: &'a Way) -> Traced<'a> {
+    pub(crate) fn traced<'a>(trace: &'a Trace, method: &'a Method) -> Traced<'a> {
         let sample = Sample { issue: Ticks::whole_ns(300), delivered: Ticks::whole_ns(400) };
         let (target, question) = ("a card", "mmio_read_latency");
-        Traced { target, question, way, size_bytes: 8, passes: 1, case: (1, 3), sample, trace, error: None }
+        Traced { target, question, method, size_bytes: 8, passes: 1, case: (1, 3), sample, trace, error: None }
     }
 
     #[test]
     fn a_waterfall_has_a_line_for_each_tlp_and_each_wait_and_says_what_is_missing() {
-        let (trace, way) = (load(), crate::fixture::way("uc", "8", None));
-        let text = waterfall(&traced(&trace, &way));
+        let (trace, method) = (load(), crate::fixture::method("uc", "8", None));
+        let text = waterfall(&traced(&trace, &method));
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(
             lines[..3],
@@ -297,7 +297,7 @@ pub(crate) mod tests {
                 "",
                 "core 2 waited: read round trip 300 ns",
                 "link busy: the link is busy",
-                "read round trip: the completion of a read is on its way",
+                "read round trip: a read waits for its completion",
             ]
         );
     }
@@ -327,8 +327,8 @@ pub(crate) mod tests {
 
     #[test]
     fn a_damaged_tlp_says_so_and_dllps_have_lines_of_their_own() {
-        let (trace, way) = (damaged_load(), crate::fixture::way("uc", "8", None));
-        let text = waterfall(&traced(&trace, &way));
+        let (trace, method) = (damaged_load(), crate::fixture::method("uc", "8", None));
+        let text = waterfall(&traced(&trace, &method));
         assert!(text.contains("; 2 TLPs on 1 link, 1 of them damaged; 2 DLLPs\n"), "{text}");
         let like = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
         let lines: Vec<String> = text.lines().map(like).collect();
@@ -344,16 +344,16 @@ pub(crate) mod tests {
 
     #[test]
     fn a_trace_without_anything_is_a_few_lines() {
-        let (trace, way) = (Trace::default(), crate::fixture::way("uc", "8", None));
-        let text = waterfall(&Traced { passes: 2, case: (1, 1), ..traced(&trace, &way) });
+        let (trace, method) = (Trace::default(), crate::fixture::method("uc", "8", None));
+        let text = waterfall(&Traced { passes: 2, case: (1, 1), ..traced(&trace, &method) });
         assert!(text.starts_with("mmio_read_latency of a card: UC 8, 8 B, 2 passes\n"), "{text}");
         assert!(text.contains("0 TLPs on 0 links\n"), "{text}");
     }
 
     #[test]
     fn a_trace_up_to_an_error_says_so_and_has_no_times_of_a_sample() {
-        let (trace, way) = (load(), crate::fixture::way("uc", "8", None));
-        let text = waterfall(&Traced { error: Some("the card is gone"), ..traced(&trace, &way) });
+        let (trace, method) = (load(), crate::fixture::method("uc", "8", None));
+        let text = waterfall(&Traced { error: Some("the card is gone"), ..traced(&trace, &method) });
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[1..3], ["up to an error; 2 TLPs on 1 link", "it ended with an error: the card is gone"]);
     }

@@ -157,8 +157,8 @@ mod tests {
     use crate::timeline::tests::{load, traced};
 
     fn events() -> Vec<Value> {
-        let (trace, way) = (load(), crate::fixture::way("uc", "8", None));
-        let document: Value = serde_json::from_str(&viewer_trace(&traced(&trace, &way))).unwrap();
+        let (trace, method) = (load(), crate::fixture::method("uc", "8", None));
+        let document: Value = serde_json::from_str(&viewer_trace(&traced(&trace, &method))).unwrap();
         assert_eq!(document["displayTimeUnit"], "ns");
         assert_eq!(document["otherData"]["gaps"], json!(["7 TLPs before these are not kept"]));
         document["traceEvents"].as_array().unwrap().clone()
@@ -209,8 +209,8 @@ mod tests {
 
     #[test]
     fn damaged_tlps_and_dllps_are_slices_with_names_of_their_own() {
-        let (trace, way) = (crate::timeline::tests::damaged_load(), crate::fixture::way("uc", "8", None));
-        let document: Value = serde_json::from_str(&viewer_trace(&traced(&trace, &way))).unwrap();
+        let (trace, method) = (crate::timeline::tests::damaged_load(), crate::fixture::method("uc", "8", None));
+        let document: Value = serde_json::from_str(&viewer_trace(&traced(&trace, &method))).unwrap();
         let events = document["traceEvents"].as_array().unwrap();
         let slices = events.iter().filter(|event| event["ph"] == "X" && event["cat"] != "wait");
         let slices: Vec<(&str, u64)> =

@@ -118,7 +118,7 @@ pub(crate) fn shares(panel: &Panel, causes: &[&str]) -> Grid {
         let wait = point.answer.waits.iter().find(|wait| wait.cause == cause);
         wait.map(|wait| figures::percent(wait.share_percent)).unwrap_or_default()
     };
-    let mut grid = Grid { columns: vec![Column::words("way"), Column::figures("size")], rows: Vec::new() };
+    let mut grid = Grid { columns: vec![Column::words("method"), Column::figures("size")], rows: Vec::new() };
     grid.columns.extend(causes.iter().map(|cause| Column::figures(words(cause))));
     for (line, point) in points().filter(|(_, point)| !point.answer.waits.is_empty()) {
         let mut row = vec![line.name.clone(), figures::size(point.answer.size_bytes)];

@@ -46,7 +46,7 @@ impl Card {
         };
         let bar = self.attachment.places.iter().map(|place| &place.bar).find(|bar| bar.number == case.region.bar);
         let start = bar.map_or(0, |bar| bar.start.0);
-        match lanemark_model::link_ceiling(link.generation, link.lanes, start, case.verb, case.size) {
+        match lanemark_model::link_ceiling(link.generation, link.lanes, start, case.verb(), case.size) {
             Some(limit) => Ceiling {
                 kind: CeilingKind::Computed,
                 rate_bytes_per_s: Some(limit.rate.bytes_per_s()),

@@ -1,8 +1,9 @@
 //! The ceiling of a case: computed, measured on a stand-in, or unknown with the reason.
 
 use crate::open_target::{Kind, OpenTarget};
-use lanemark_bench::{BenchError, Case, Effort, Through, measured_ceiling};
+use lanemark_bench::{BenchError, Case, Effort, measured_ceiling};
 use lanemark_machine::{Machine, MachineError, TimeBase, Verb};
+use lanemark_method::Method;
 use lanemark_platform::Platform;
 use lanemark_record::{Ceiling, CeilingKind, Runtime};
 
@@ -26,7 +27,7 @@ impl OpenTarget {
                     Some(known) => &*known,
                     None => stand_ins.insert(measured(self.machine.as_mut(), effort)?),
                 };
-                if case.verb == Verb::Load { load.clone() } else { store.clone() }
+                if case.verb() == Verb::Load { load.clone() } else { store.clone() }
             }
         })
     }
@@ -46,8 +47,8 @@ fn computed(platform: &Platform, case: &Case) -> Ceiling {
             let work = case.computation.as_ref().map(|asked| &asked.work);
             work.and_then(|work| lanemark_model::compute_ceiling(platform, work))
         }
-        _ if matches!(case.through, Through::Runtime { .. }) => {
-            lanemark_model::copy_ceiling(platform, case.verb, case.size)
+        _ if matches!(case.method, Method::RuntimeCopy { .. }) => {
+            lanemark_model::copy_ceiling(platform, case.verb(), case.size)
         }
         _ if relay.is_some() => relay.and_then(|relay| lanemark_model::relay_ceiling(platform, &relay)),
         [transfer] => lanemark_model::transfer_ceiling(platform, transfer),
@@ -55,7 +56,7 @@ fn computed(platform: &Platform, case: &Case) -> Ceiling {
         [] => {
             let span = case.span();
             let region = platform.region_at(span.at.bar, span.at.offset, span.len);
-            region.and_then(|region| lanemark_model::ceiling(platform, &region.name, case.verb, case.size))
+            region.and_then(|region| lanemark_model::ceiling(platform, &region.name, case.verb(), case.size))
         }
     };
     match limit {

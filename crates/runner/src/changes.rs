@@ -2,8 +2,9 @@
 
 use crate::error::RunError;
 use crate::target::Target;
+use lanemark_config_space::{ConfigWrite, setpci};
 use lanemark_platform::{Fault, Origin, Platform};
-use lanemark_sim::{ConfigWrite, setpci};
+use std::collections::BTreeMap;
 
 /// Changes to simulated platforms for one run. Real targets refuse them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,6 +36,18 @@ impl Changes {
             platform = platform.with_fault(fault.clone()).map_err(RunError::Fault)?;
         }
         Ok((platform, changed))
+    }
+
+    /// The changed keys and their values in `platform`; all writes as `setpci` and all faults as `fault`.
+    pub(crate) fn varied(&self, platform: &Platform) -> BTreeMap<String, String> {
+        let value = |key: &String| (key.clone(), platform.value_text(key).unwrap_or_default());
+        let mut varied: BTreeMap<String, String> = self.with.iter().map(|(key, _)| value(key)).collect();
+        let joined = |texts: Vec<String>| (!texts.is_empty()).then(|| texts.join(" "));
+        let setpci = joined(self.setpci.iter().map(ToString::to_string).collect());
+        let faults = joined(self.faults.iter().map(ToString::to_string).collect());
+        varied.extend(setpci.map(|writes| ("setpci".to_owned(), writes)));
+        varied.extend(faults.map(|faults| ("fault".to_owned(), faults)));
+        varied
     }
 
     /// Refuses to change `target` if it is real.

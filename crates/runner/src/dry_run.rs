@@ -112,7 +112,7 @@ fn accesses(target: &mut OpenTarget, notes: &Notes, task: &Task) -> CaseAccesses
         touched: notes.take().iter().map(ToString::to_string).collect(),
         problem: match asked {
             Ok(_) | Err(BenchError::Machine(MachineError::Unsupported(_))) => None,
-            Err(error) => Some(format!("{}, {}: {error}", question.name, case.way())),
+            Err(error) => Some(format!("{}, {}: {error}", question.name, case.method)),
         },
     }
 }

@@ -1,12 +1,14 @@
 //! Why there is no record, or no complete one.
 
 use lanemark_bench::CATALOGUE;
+use lanemark_config_space::SetpciError;
 use lanemark_hw::linux_sysfs::CardError;
 use lanemark_hw::opencl::OpenClError;
 use lanemark_hw::sycl::SyclError;
 use lanemark_machine::MachineError;
 use lanemark_platform::{PRESETS, PlatformError};
-use lanemark_sim::{BoardError, SetpciError};
+use lanemark_sim::BoardError;
+use lanemark_units::did_you_mean;
 use std::io;
 use std::path::PathBuf;
 
@@ -30,7 +32,7 @@ pub enum Class {
 #[non_exhaustive]
 pub enum RunError {
     /// A question that does not exist.
-    #[error("'{name}' is no question: use one of {}", question_names())]
+    #[error("'{name}' is not a question: {}", question_hint(name))]
     UnknownQuestion {
         /// The name that was given.
         name: String,
@@ -45,7 +47,8 @@ pub enum RunError {
     },
     /// A name that is no target.
     #[error(
-        "'{name}' is no built-in platform ({}), not 'host', not 'opencl:0' or 'sycl:0', no address of a card (0000:01:00.0), and no readable file: {source}",
+        "'{name}' is not a target: {}use a built-in platform ({}), a platform file, host, opencl:0, sycl:0 or the PCI address of a card (0000:01:00.0); reading it as a file: {source}",
+        target_hint(name),
         preset_names()
     )]
     NoPlatform {
@@ -303,8 +306,16 @@ impl RunError {
     }
 }
 
-fn question_names() -> String {
-    CATALOGUE.iter().map(|question| question.name).collect::<Vec<_>>().join(", ")
+/// The questions that `name` may have meant, or all of them.
+fn question_hint(name: &str) -> String {
+    let names = || CATALOGUE.iter().map(|question| question.name);
+    did_you_mean(name, names()).unwrap_or_else(|| format!("use one of {}", names().collect::<Vec<_>>().join(", ")))
+}
+
+/// The target that `name` may have meant, or nothing.
+fn target_hint(name: &str) -> String {
+    let known = PRESETS.iter().map(|preset| preset.name).chain(["host", "opencl:0", "sycl:0"]);
+    did_you_mean(name, known).map(|hint| format!("{hint} ")).unwrap_or_default()
 }
 
 fn preset_names() -> String {

@@ -3,15 +3,15 @@
 use crate::cancel::Cancel;
 use crate::error::{Class, RunError};
 use crate::event::{Event, by_time};
-use crate::host::host;
+use crate::host::{Activity, host};
 use crate::open_target::{Answerer, Kind, OpenTarget};
 use crate::request::Request;
 use crate::target::Target;
 use crate::tasks::{Task, work};
 use lanemark_bench::{Axes, BenchError, CATALOGUE, Case, Question};
-use lanemark_inventory::{Load, Processors, Seen};
+use lanemark_inventory::Processors;
 use lanemark_machine::{MachineError, TimeBase, Unsupported};
-use lanemark_record::{Answer, Record, Skipped};
+use lanemark_record::{Answer, Doubt, DoubtKind, Host, Record, Skipped};
 use lanemark_units::format_size;
 use std::time::Instant;
 
@@ -48,8 +48,8 @@ impl Outcome {
 pub fn run(request: &Request, progress: &mut dyn FnMut(Event<'_>), cancel: &Cancel) -> Result<Outcome, RunError> {
     let Prepared { targets, tasks, skipped } = prepare(request, cancel)?;
     let record = Record { skipped, ..Record::new(request.command.clone()) };
-    let load_before = Load::of_this_machine();
-    let mut run = Run { request, targets, record, failed: None, unanswered: None, gone: Vec::new(), load_before };
+    let before = Activity::now();
+    let mut run = Run { request, targets, record, failed: None, unanswered: None, gone: Vec::new(), before };
     run.ask_all(&tasks, progress, cancel);
     Ok(run.finish())
 }
@@ -133,7 +133,7 @@ struct Run<'a> {
     /// Targets that do not answer any more.
     gone: Vec<usize>,
     /// The load of this machine before anything was asked.
-    load_before: Seen<Load>,
+    before: Activity,
 }
 
 impl Run<'_> {
@@ -165,7 +165,7 @@ impl Run<'_> {
             let (mut not_asked, all) = (Vec::new(), cases.len());
             for (answer, case) in answers.into_iter().zip(&cases) {
                 match answer {
-                    Err(BenchError::NotAsked) => not_asked.push(format!("{}, {}", case.way(), format_size(case.size))),
+                    Err(BenchError::NotAsked) => not_asked.push(format!("{}, {}", case.method, format_size(case.size))),
                     answer => self.keep(answer, question, place, case),
                 }
             }
@@ -204,7 +204,7 @@ impl Run<'_> {
             Err(BenchError::Machine(MachineError::Interrupted { .. })) => self.record.interrupted = true,
             Err(error) => {
                 let why = error.to_string();
-                self.record.warnings.push(format!("{} on {target}, {}: {why}", question.name, case.way()));
+                self.record.warnings.push(format!("{} on {target}, {}: {why}", question.name, case.method));
                 if is_behind_runtime {
                     self.unanswered.get_or_insert_with(|| failed(why.clone()));
                 }
@@ -241,11 +241,40 @@ impl Run<'_> {
         if self.targets.iter().any(|target| target.facts().time_base != TimeBase::Simulated) {
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
             self.record.written_unix_s = now.ok().map(|since| since.as_secs());
-            let (processors, load_after) = (Processors::of_this_machine(), Load::of_this_machine());
-            self.record.host = Some(host(&processors, &self.load_before, &load_after));
+            self.record.host = Some(host(&Processors::of_this_machine(), &self.before, &Activity::now()));
+            self.note_disturbance();
         }
+        self.note_changes();
         let problem = self.problem();
         Outcome { record: self.record, problem }
+    }
+
+    /// Warns of other work on this machine, in the record and at each answer that was measured.
+    fn note_disturbance(&mut self) {
+        let Some(text) = self.record.host.as_ref().and_then(Host::disturbance) else { return };
+        let measured: Vec<&str> = self
+            .targets
+            .iter()
+            .map(OpenTarget::facts)
+            .filter(|facts| facts.time_base != TimeBase::Simulated)
+            .map(|facts| facts.name.as_str())
+            .collect();
+        for answer in self.record.answers.iter_mut().filter(|answer| measured.contains(&answer.target.as_str())) {
+            answer.doubts.push(Doubt { kind: DoubtKind::BusyMachine, text: text.clone() });
+        }
+        self.record.warnings.insert(0, text);
+    }
+
+    /// Adds the changes to each platform to the answers of its target.
+    fn note_changes(&mut self) {
+        for target in &self.targets {
+            let Some(platform) = target.platform() else { continue };
+            let varied = self.request.setup.changes.varied(platform);
+            let name = &target.facts().name;
+            for answer in self.record.answers.iter_mut().filter(|answer| answer.target == *name) {
+                answer.varied.clone_from(&varied);
+            }
+        }
     }
 
     /// Why the record is not complete, if it is not.

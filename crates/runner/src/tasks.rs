@@ -2,8 +2,9 @@
 
 use crate::error::RunError;
 use crate::open_target::OpenTarget;
-use lanemark_bench::{Axes, Caller, Case, LeftOut, Question, Through};
+use lanemark_bench::{Axes, Caller, Case, LeftOut, Question};
 use lanemark_machine::{Facts, Peer};
+use lanemark_method::Method;
 use lanemark_record::Skipped;
 use lanemark_units::format_size;
 
@@ -46,7 +47,7 @@ impl Work {
     fn add(&mut self, question: &'static Question, place: usize, facts: &Facts, axes: &Axes) {
         let mut cases = (question.cases)(facts, axes);
         // What a core does goes over no window, and what was asked for is not left out unsaid.
-        cases.retain(|case| case.reach.is_as_asked(&axes.reach));
+        cases.retain(|case| case.reach().is_as_asked(&axes.reach));
         cases.retain(|case| axes.cores.is_none() || case.caller != Caller::AsPlanned);
         let mut skip = |what: String, because: String| {
             let (question, target) = (question.name.to_owned(), facts.name.clone());
@@ -119,11 +120,11 @@ fn check_region(axes: &Axes, facts: &Facts) -> Result<(), RunError> {
 /// Refuses windows that reach beyond what there is, and distances from a page where the boundary is that of a line.
 fn check_reach<'a>(facts: &Facts, tasks: impl Iterator<Item = &'a Task>) -> Result<(), RunError> {
     for Task { question, case, .. } in tasks {
-        if case.flows.is_empty() && case.alignment >= LINE {
+        if !case.method.is_dma() && case.alignment >= LINE {
             return Err(RunError::Alignment { bytes: case.alignment, line: LINE, question: question.name });
         }
         let most = case.most_window(facts);
-        if let Some(bytes) = case.reach.window_bytes.filter(|window| *window > most) {
+        if let Some(bytes) = case.reach().window_bytes.filter(|window| *window > most) {
             return Err(RunError::Window { bytes, of: touched(facts, case), target: facts.name.clone(), most });
         }
     }
@@ -146,23 +147,35 @@ fn check_size<'a>(size: u64, facts: &Facts, tasks: impl Iterator<Item = &'a Task
 
 /// What a case touches, in words.
 fn touched(facts: &Facts, case: &Case) -> String {
-    if case.reach.window_bytes.is_some_and(|window| window < case.most_window(facts)) {
+    if case.reach().window_bytes.is_some_and(|window| window < case.most_window(facts)) {
         return "the window".to_owned();
     }
-    if matches!(
-        case.through,
-        Through::Dma { .. }
-            | Through::Pages { .. }
-            | Through::DmaCall { .. }
-            | Through::Loaded { .. }
-            | Through::Relay { .. }
-    ) && case.flows.iter().any(|flow| flow.peer == Peer::Host)
-    {
-        return "the memory that is lent".to_owned();
-    }
-    if matches!(case.through, Through::MapUnmap(_) | Through::Shared(_) | Through::Runtime { .. } | Through::Compute(_))
-    {
-        return "the longest buffer".to_owned();
+    match &case.method {
+        Method::Dma { flows, .. }
+        | Method::DmaPages { flows, .. }
+        | Method::DmaCall { flows, .. }
+        | Method::DmaUnderLoad { flows, .. }
+            if flows.iter().any(|flow| flow.peer == Peer::Host) =>
+        {
+            return "the memory that is mapped for devices".to_owned();
+        }
+        Method::Relay { .. } => return "the memory that is mapped for devices".to_owned(),
+        Method::MapUnmap { .. } | Method::SharedBuffer { .. } | Method::RuntimeCopy { .. } | Method::Compute { .. } => {
+            return "the longest buffer".to_owned();
+        }
+        Method::Core(_)
+        | Method::Fence { .. }
+        | Method::Clock { .. }
+        | Method::KernelCall { .. }
+        | Method::Wake { .. }
+        | Method::CacheLines { .. }
+        | Method::LineLoad { .. }
+        | Method::Dma { .. }
+        | Method::DmaPages { .. }
+        | Method::DmaUnderLoad { .. }
+        | Method::DmaCall { .. }
+        | Method::Launch { .. }
+        | Method::Argument { .. } => {}
     }
     let region = facts.regions.iter().find(|region| region.at == case.region);
     region.map_or_else(String::new, |region| format!("region {region}"))

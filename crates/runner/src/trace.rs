@@ -112,6 +112,6 @@ pub fn trace(request: &TraceRequest, cancel: &Cancel) -> Result<TracedCase, RunE
 
 /// The link of the card that a case is about.
 fn card_of<'a>(platform: &'a Platform, case: &Case) -> &'a str {
-    let card = case.flows.first().map_or(0, |flow| flow.card);
+    let card = case.first_card();
     platform.slots.get(card as usize).map_or("card", |slot| &slot.name)
 }

@@ -33,42 +33,35 @@ pub use carried::Carried;
 pub use faults::{CutOff, Withheld};
 pub use mapping::Invalidating;
 
-use crate::engine::{Schedule, Slab, Slot, Wire};
+use crate::device::dma_engine::{DmaEngine, Made};
+use crate::device::endpoint::{Accepted, Endpoint};
+use crate::device::job::Job;
+use crate::device::region::Region;
+use crate::error::BoardError;
+use crate::fabric::credit::Cost;
+use crate::fabric::link::Crossed;
+use crate::fabric::route::Routes;
+use crate::fabric::switch::Switch;
+use crate::host::core::{Core, Seen};
+use crate::host::last_level_cache::LastLevelCache;
+use crate::host::peer_forwarder::{self, PeerForwarder};
+use crate::host::program::{self, Program};
+use crate::host::rc_ingress::RcIngress;
+use crate::host::root_complex::{self, RootComplex};
+use crate::host::root_port::RootPort;
+use crate::index::{CardIndex, DirectionIndex, RootPortIndex};
+use crate::iommu::{self, Iommu};
 use crate::noticed::{Noticed, PortLimit};
 use crate::observer::{Line, Observer};
-use crate::part::core::{Core, Seen};
-use crate::part::credit::Cost;
-use crate::part::dma_engine::{DmaEngine, Made};
-use crate::part::endpoint::{Accepted, Endpoint, Region};
-use crate::part::iommu::{self, Iommu};
-use crate::part::job::Job;
-use crate::part::last_level_cache::LastLevelCache;
-use crate::part::link::{Crossed, Transmitter};
-use crate::part::memory::Memory;
-use crate::part::peer_forwarder::{self, PeerForwarder};
-use crate::part::program::{self, Program};
-use crate::part::rc_ingress::RcIngress;
-use crate::part::root_complex::{self, RootComplex};
-use crate::part::root_port::RootPort;
-use crate::part::route::Routes;
-use crate::part::switch::Switch;
 use crate::ports::{Places, Port, endpoint_input, root_input};
+use crate::requester::ROOT_COMPLEX;
 use crate::tlp::{Tlp, TlpKind};
-use crate::topology::{self, End, Topology};
+use crate::topology::{self, Direction, Topology};
+use lanemark_engine::{Memory, Schedule, Slab, Slot, Wire};
 use lanemark_machine::{Cause, Lane, OnChannels, Op, Partner, StallSite, Trace, Transfer, Verb, WriteRead, Writer};
 use lanemark_platform::Platform;
 use lanemark_units::{Iova, Ticks};
 use std::collections::VecDeque;
-
-/// Why a platform cannot be built.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("platform {platform} cannot be simulated: {because}")]
-pub struct BoardError {
-    /// Which one.
-    pub platform: String,
-    /// Why not.
-    pub because: String,
-}
 
 /// A TLP as it crossed the link to an endpoint, for observers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,24 +72,6 @@ pub struct Crossing {
     pub tlp: Tlp,
     /// The first eight bytes of its payload.
     pub head: [u8; 8],
-}
-
-/// One direction of a link, and what its receiver owes the other one.
-#[derive(Debug)]
-pub(crate) struct Direction {
-    transmitter: Transmitter,
-    pub(crate) from: End,
-    to: End,
-    /// The smaller `Max_Payload_Size` of the ports at both ends.
-    most_payload: u32,
-    /// Whether a TLP waits for a DLLP of the other direction that has not gone.
-    awaits_dllp: bool,
-}
-
-impl Direction {
-    pub(crate) fn new(transmitter: Transmitter, from: End, to: End, most_payload: u32) -> Direction {
-        Direction { transmitter, from, to, most_payload, awaits_dllp: false }
-    }
 }
 
 /// A root port besides its link.
@@ -120,7 +95,7 @@ pub struct Board {
     /// Requests of cores that wait at root ports.
     waiting_requests: usize,
     roots: Vec<Root>,
-    root_routes: Routes,
+    root_routes: Routes<RootPortIndex>,
     peers: PeerForwarder,
     ingress: RcIngress,
     iommu: Option<Iommu>,
@@ -135,10 +110,10 @@ pub struct Board {
     ports: Vec<[PortLimit; 2]>,
     switches: Vec<Switch>,
     /// The ports of each switch: the directions that leave it, the one up first.
-    switch_ports: Vec<Vec<usize>>,
+    switch_ports: Vec<Vec<DirectionIndex>>,
     endpoints: Vec<Endpoint>,
     /// The direction that leaves each endpoint.
-    endpoint_up: Vec<usize>,
+    endpoint_up: Vec<DirectionIndex>,
     /// Bus addresses of the lent memory, and of each card's BARs.
     mapped_at: u64,
     bars_at: Vec<[u64; 6]>,
@@ -160,15 +135,6 @@ pub struct Board {
     /// What goes wrong, if anything does.
     faults: Option<Box<faults::Faults>>,
 }
-
-/// Requester of injected TLPs: nobody on a board has this number.
-pub const OUTSIDE: u16 = u16::MAX;
-
-/// The requester of reads that the root complex makes for cards.
-pub(crate) const ROOT_COMPLEX: u16 = u16::MAX - 1;
-
-/// The number of the first card as a requester; cores are below it.
-pub(crate) const FIRST_CARD: u16 = 0x8000;
 
 impl Board {
     /// Builds the parts of `platform`.
@@ -292,8 +258,8 @@ impl Board {
             program = self.arm_runtime(op, number, passes, first_pass, program);
             let Op::Dma(call) = op else { continue };
             self.fill_cache(&call.transfer);
-            let card = call.transfer.card as usize;
-            let endpoint = self.endpoints.get_mut(card);
+            let card = CardIndex::from(call.transfer.card);
+            let endpoint = self.endpoints.get_mut(card.0);
             let armed = endpoint.and_then(|card| card.arm(self.now, call, self.mapped_at, passes, first_pass));
             if let Some(done) = armed {
                 self.callers[card][call.channel as usize] = number;
@@ -312,7 +278,7 @@ impl Board {
     pub fn start_transfer(&mut self, transfer: &Transfer, passes: u64, first_pass: u64) -> Result<(), &'static str> {
         let job = self.job_of(transfer, passes, first_pass)?;
         self.fill_cache(transfer);
-        self.start_on(transfer.card as usize, 0, |engine, now| engine.start(now, 0, job))
+        self.start_on(transfer.card.into(), 0, |engine, now| engine.start(now, 0, job))
     }
 
     /// The same, with offset 0 of its window at an address that the IOMMU knows.
@@ -321,7 +287,7 @@ impl Board {
     /// As [`Board::start_transfer`].
     pub fn start_transfer_at(&mut self, transfer: &Transfer, at: Iova, passes: u64) -> Result<(), &'static str> {
         let job = self.job_at(at.0, transfer, passes, 0)?;
-        self.start_on(transfer.card as usize, 0, |engine, now| engine.start(now, 0, job))
+        self.start_on(transfer.card.into(), 0, |engine, now| engine.start(now, 0, job))
     }
 
     /// Lets a card write to host memory, `passes` times, with a read behind each write.
@@ -336,7 +302,7 @@ impl Board {
         let job = self.job_of(write, passes, first_pass)?.with_reads(pairs);
         self.fill_cache(write);
         self.fill_cache(&pairs.read());
-        self.start_on(write.card as usize, 0, |engine, now| engine.start(now, 0, job))
+        self.start_on(write.card.into(), 0, |engine, now| engine.start(now, 0, job))
     }
 
     /// Lets a card make transfers on several of its channels, `passes` times.
@@ -348,7 +314,7 @@ impl Board {
         self.fill_cache(&dealt.transfer);
         for channel in 0..channels {
             let job = self.job_of(&dealt.transfer, passes, first_pass)?.dealt(channel as u64, channels as u64);
-            let card = dealt.transfer.card as usize;
+            let card = CardIndex::from(dealt.transfer.card);
             self.start_on(card, channel, |engine, now| engine.start(now, channel, job))?;
         }
         Ok(())
@@ -367,14 +333,14 @@ impl Board {
     }
 
     fn job_at(&self, base: u64, transfer: &Transfer, passes: u64, first_pass: u64) -> Result<Job, &'static str> {
-        let engine = self.engine(transfer.card as usize).ok_or("its card has no DMA engine")?;
+        let engine = self.engine(transfer.card.into()).ok_or("its card has no DMA engine")?;
         Ok(Job::new(transfer, base, passes, first_pass, engine.most_bytes()))
     }
 
     /// A channel of a card's engine is started.
     fn start_on(
         &mut self,
-        card: usize,
+        card: CardIndex,
         channel: usize,
         start: impl FnOnce(&mut DmaEngine, Ticks),
     ) -> Result<(), &'static str> {
@@ -390,13 +356,13 @@ impl Board {
 
     /// The DMA engine of a card.
     #[must_use]
-    pub fn engine(&self, card: usize) -> Option<&DmaEngine> {
-        self.endpoints.get(card)?.dma.as_ref()
+    pub fn engine(&self, card: CardIndex) -> Option<&DmaEngine> {
+        self.endpoints.get(card.0)?.dma.as_ref()
     }
 
     /// The same, to look at the bytes it received.
-    pub fn engine_mut(&mut self, card: usize) -> Option<&mut DmaEngine> {
-        self.endpoints.get_mut(card)?.dma.as_mut()
+    pub fn engine_mut(&mut self, card: CardIndex) -> Option<&mut DmaEngine> {
+        self.endpoints.get_mut(card.0)?.dma.as_mut()
     }
 
     /// What is lent to devices, from the start of it.
@@ -412,7 +378,7 @@ impl Board {
 
     /// Ends every lane and every transfer where it is and lets what is under way arrive.
     pub fn stop(&mut self) {
-        for card in 0..self.endpoints.len() {
+        for card in self.each_card() {
             if let Some(engine) = &mut self.endpoints[card].dma {
                 engine.stop();
                 self.refresh_issue(card);
@@ -486,7 +452,7 @@ impl Board {
         self.quiesce();
         let watched = self.directions.iter_mut().enumerate().filter_map(|(number, direction)| {
             let (watch, on_line) = direction.transmitter.take_watched()?;
-            Some((number, watch, on_line))
+            Some((DirectionIndex(number), watch, on_line))
         });
         self.observer.take().map_or_else(Trace::default, |observer| observer.into_trace(watched))
     }
@@ -499,8 +465,8 @@ impl Board {
 
     /// An endpoint.
     #[must_use]
-    pub fn card(&self, number: usize) -> Option<&Endpoint> {
-        self.endpoints.get(number)
+    pub fn card(&self, card: CardIndex) -> Option<&Endpoint> {
+        self.endpoints.get(card.0)
     }
 
     /// How many endpoints there are.
@@ -509,21 +475,26 @@ impl Board {
         self.endpoints.len()
     }
 
+    /// The index of each endpoint.
+    pub fn each_card(&self) -> impl DoubleEndedIterator<Item = CardIndex> + use<> {
+        (0..self.endpoints.len()).map(CardIndex)
+    }
+
     /// A region of the first endpoint, to look at its bytes and counters as the device does.
     pub fn region_mut(&mut self, name: &str) -> Option<&mut Region> {
         self.endpoints[0].region_mut(name)
     }
 
     /// The same of any endpoint.
-    pub fn region_of_mut(&mut self, card: usize, name: &str) -> Option<&mut Region> {
-        self.endpoints.get_mut(card)?.region_mut(name)
+    pub fn region_of_mut(&mut self, card: CardIndex, name: &str) -> Option<&mut Region> {
+        self.endpoints.get_mut(card.0)?.region_mut(name)
     }
 
     /// What crossed the link of a card, downstream and upstream.
-    pub fn crossed(&mut self, card: usize) -> (Crossed, Crossed) {
+    pub fn crossed(&mut self, card: CardIndex) -> (Crossed, Crossed) {
         self.hear_all();
         let up = self.endpoint_up[card];
-        (self.directions[up ^ 1].transmitter.crossed, self.directions[up].transmitter.crossed)
+        (self.directions[up.opposite()].transmitter.crossed, self.directions[up].transmitter.crossed)
     }
 
     /// TLPs that crossed a link, counted at each of them.
@@ -623,10 +594,15 @@ impl Board {
     /// A request of a core goes to the root port below which it is at its end.
     #[inline]
     fn request(&mut self, at: Ticks, tlp: Tlp) {
-        let is_only = self.roots.len() == 1;
-        let direction = if is_only { 0 } else { 2 * self.root_routes.of_address(tlp.address).unwrap_or(0) };
         self.waiting_requests += 1;
-        self.offer(direction, root_input::CORES, at, tlp);
+        self.offer(self.root_port_of(tlp.address).down(), root_input::CORES, at, tlp);
+    }
+
+    /// The root port below which an address is; the first one for an address below none.
+    #[inline]
+    fn root_port_of(&self, address: u64) -> RootPortIndex {
+        let found = if self.roots.len() == 1 { None } else { self.root_routes.of_address(address) };
+        found.unwrap_or(RootPortIndex::FIRST)
     }
 
     /// The root complex takes what has come as long as it has room; a core that waits learns when its
@@ -646,7 +622,7 @@ impl Board {
     }
 
     #[inline(never)]
-    fn accept(&mut self, card: usize) {
+    fn accept(&mut self, card: CardIndex) {
         let mut accepted = Accepted::INVALID;
         let is_accepted = self.endpoints[card].accept(self.now, &mut self.slab, &mut accepted);
         let due = self.endpoints[card].accept_due().max(self.now);
@@ -655,9 +631,9 @@ impl Board {
             return;
         }
         let up = self.endpoint_up[card];
-        self.give_back(up ^ 1, Cost::of(&accepted.tlp), accepted.because);
+        self.give_back(up.opposite(), Cost::of(&accepted.tlp), accepted.because);
         if accepted.is_refused {
-            self.note_refused(up ^ 1, &accepted.tlp);
+            self.note_refused(up.opposite(), &accepted.tlp);
         }
         if accepted.rings {
             self.refresh_issue(card);
@@ -682,7 +658,7 @@ impl Board {
     }
 
     #[inline(never)]
-    fn answer(&mut self, card: usize, place: usize) {
+    fn answer(&mut self, card: CardIndex, place: usize) {
         let up = self.endpoint_up[card];
         let (endpoint, transmitter) = (&mut self.endpoints[card], &mut self.directions[up].transmitter);
         let send = |at, tlp| {
@@ -695,13 +671,13 @@ impl Board {
     }
 
     #[inline(never)]
-    fn issue(&mut self, card: usize) {
+    fn issue(&mut self, card: CardIndex) {
         let up = self.endpoint_up[card];
         let waits = self.observer.as_ref().and_then(|_| Some(self.engine(card)?.waits));
         let mut made = Made::INVALID;
         let is_made = self.endpoints[card].issue(self.now, &mut self.slab, &mut made);
         if let (Some(before), Some(engine), Some(observer)) = (waits, &self.endpoints[card].dma, &mut self.observer) {
-            observer.waited(StallSite::Engine(card as u32), self.now, &before, &engine.waits);
+            observer.waited(StallSite::Engine(card.0 as u32), self.now, &before, &engine.waits);
         }
         if is_made {
             self.offer(up, endpoint_input::ENGINE + made.channel, made.at, made.tlp);
@@ -710,7 +686,7 @@ impl Board {
     }
 
     #[inline(never)]
-    fn take_data(&mut self, card: usize) {
+    fn take_data(&mut self, card: CardIndex) {
         let Some(engine) = &mut self.endpoints[card].dma else { return };
         let matters = engine.take_data(self.now, &mut self.slab) || engine.joins_queues();
         let data_due = engine.data_due().max(self.now);
@@ -721,7 +697,7 @@ impl Board {
     }
 
     #[inline(never)]
-    fn receive_completion(&mut self, port: usize) {
+    fn receive_completion(&mut self, port: RootPortIndex) {
         if let Some(tlp) = self.roots[port].upstream.take(self.now) {
             if usize::from(tlp.requester) < self.cores.len() {
                 self.root_complex.complete(self.now, tlp);

@@ -10,10 +10,12 @@
 //!
 //! Source: PCI Express Base Specification 6.0, sections 6.2.4 to 6.2.6 (which errors are reported), 7.5.3.4 (Device Control).
 
-use crate::board::{Board, BoardError};
-use crate::config_space::{ConfigSpaceError, LoggedError, SimulatedFunction, functions};
+use crate::board::Board;
+use crate::error::BoardError;
+use crate::index::CardIndex;
 use crate::noticed::Noticed;
 use crate::tlp::TlpKind;
+use lanemark_config_space::{ConfigSpaceError, LoggedError, SimulatedFunction, functions};
 use lanemark_platform::{Platform, RegionKind};
 use lanemark_units::Ticks;
 use lanemark_wire::FunctionId;
@@ -135,7 +137,7 @@ impl BusTree {
         let card = |port: &str| (0..).map_while(|card| platform.card_name(card)).position(|name| name == port);
         let seats = functions(platform)?.into_iter().map(|function| {
             let card = card(&function.port).filter(|_| function.kind == PortType::Endpoint);
-            Seat::new(function, card)
+            Seat::new(function, card.map(CardIndex))
         });
         let seats = seats.collect();
         Ok(BusTree { platform: platform.clone(), board: Board::new(platform)?, seats, reported: Vec::new() })
@@ -234,12 +236,12 @@ impl BusTree {
         Ok(Loaded { address, bytes: bytes.map(|data| [data[0], data[1], data[2], data[3]]), took })
     }
 
-    fn address_of(&self, card: usize) -> u64 {
+    fn address_of(&self, card: CardIndex) -> u64 {
         let keeps = |kind: RegionKind| !matches!(kind, RegionKind::Fifo | RegionKind::Registers);
         let regions = &self.platform.regions;
         let region = regions.iter().find(|region| keeps(region.kind.value)).or_else(|| regions.first());
         let bar = region.and_then(|region| self.platform.bar(region.bar.value as u8));
-        let shift = self.platform.slots.get(card).map_or(0, |slot| slot.bar_shift_bytes.value);
+        let shift = self.platform.slots.get(card.0).map_or(0, |slot| slot.bar_shift_bytes.value);
         let offset = region.map_or(0, |region| region.offset_bytes.value);
         bar.map_or(0, |bar| bar.address_bytes.value) + shift + offset
     }
@@ -250,7 +252,7 @@ impl BusTree {
     }
 
     /// Where a card sits, and its number.
-    fn card(&self, function: FunctionId) -> Result<(usize, usize), BusTreeError> {
+    fn card(&self, function: FunctionId) -> Result<(usize, CardIndex), BusTreeError> {
         let place = self.seats.iter().position(|seat| seat.function.address == function);
         let place = place.ok_or(BusTreeError::Unknown { function })?;
         Ok((place, self.seats[place].card.ok_or(BusTreeError::Bridge { function })?))

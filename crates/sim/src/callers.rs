@@ -2,7 +2,7 @@
 //! others had moved by then.
 
 use crate::board::Board;
-use crate::part::core::Core;
+use crate::host::core::Core;
 use lanemark_machine::{BytesMoved, Concurrent, DmaCall, Op, Plan};
 use lanemark_units::Ticks;
 

@@ -1,6 +1,6 @@
 //! The header of a TLP as it lies on a link, made from what a board knows of it.
 
-use crate::board::FIRST_CARD;
+use crate::requester::FIRST_CARD;
 use crate::tlp::{self, Flaw, Tlp, TlpKind};
 use lanemark_wire::ats::{invalidate_completion, invalidate_request};
 use lanemark_wire::{

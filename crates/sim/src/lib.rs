@@ -1,35 +1,60 @@
-//! The virtual platform: an engine without a PCIe word in it, parts, and boards built from a platform.
+//! The virtual platform: parts, and boards built from a platform.
 //!
 //! A simulation is a value: two live side by side, and the same platform and plan give the same result to
 //! the byte. Every wait of a core is charged to the constraint that became ready last.
 //!
 //! Start with [`SimulatedMachine`], which answers plans, or with [`Board`] and its three calls; then read
-//! `part/link.rs` to see how a part looks and `board.rs` to see how parts meet.
+//! `fabric/link.rs` to see how a part looks and `board.rs` to see how parts meet. Parts are in `host/`, `fabric/`,
+//! `iommu/` and `device/`, and none of these folders is public: a user of this crate sees boards and machines, and of
+//! the parts only what a board returns.
+//!
+//! | path | contents |
+//! | --- | --- |
+//! | `host/` | cores, caches, write-combining buffers, driver, runtime, root complex and root ports |
+//! | `fabric/` | links, credits, DLLPs, switches, routing |
+//! | `iommu/` | IOTLB, translation table, invalidation queue, fault queue |
+//! | `device/` | endpoint, registers, DMA engine and its channels, queues, ATS cache, MSI-X, kernels |
+//! | `topology.rs`, `board.rs`, `board/` | what is connected to what, and the wiring: links, root complex, peer-to-peer, ATS, faults, mapping |
+//! | `machine.rs`, `machine/` | a board as a [`Machine`](lanemark_machine::Machine): refused plans, runtimes, kernels, failures, tracing |
+//! | `steady/` | fast-forward of repeated iterations, from the state that each part lists in its `visit` |
+//! | `observer.rs` | recording of a trace |
+//! | `bus_tree.rs` | the platform as an operating system sees it while cards are masked, removed, programmed and rescanned |
 
 #![forbid(unsafe_code)]
 
 mod board;
 mod bus_tree;
 mod callers;
-pub mod coherent_board;
-pub mod config_space;
-pub mod engine;
+mod device;
+mod error;
+mod fabric;
+mod fast_forward;
 mod header;
-mod kernels;
+mod host;
+mod index;
+mod iommu;
 mod machine;
 mod noticed;
 mod observer;
-pub mod part;
 mod ports;
-mod setpci;
+mod requester;
 mod steady;
 mod tlp;
 mod topology;
 
-pub use board::{Board, BoardError, Crossing, CutOff, Invalidating, OUTSIDE, Withheld};
+pub use board::{Board, Crossing, CutOff, Invalidating, Withheld};
 pub use bus_tree::{BusTree, BusTreeError, Loaded, Reported};
-pub use coherent_board::CoherentBoard;
+pub use device::atc::Counted as AtcCounts;
+pub use error::BoardError;
+pub use fabric::link::Crossed;
+pub use host::core::Seen;
+pub use host::stored_data::stored_bytes;
+pub use index::CardIndex;
+pub use iommu::Spec as IommuSpec;
+pub use iommu::fault_queue::{FaultQueue, FaultReason, TranslationFault};
+pub use iommu::invalidation_queue::{Command as InvalidationCommand, QueueFull};
+pub use iommu::iotlb::{Iotlb, Spec as IotlbSpec};
 pub use machine::SimulatedMachine;
 pub use noticed::Noticed;
-pub use setpci::{ConfigWrite, NoConfigWrite, SetpciError, WrittenCapability, setpci};
+pub use requester::OUTSIDE;
 pub use tlp::{AddressType, Flaw, Tlp, TlpKind, span};

@@ -12,13 +12,14 @@ mod tracing;
 
 use self::failure::Before;
 use self::laps::{Laps, LeftOut};
-use crate::board::{Board, BoardError, Carried};
+use crate::board::{Board, Carried};
 use crate::callers::Callers;
-use crate::config_space::LoggedError;
-use crate::part::dma_engine::DmaEngine;
-use crate::part::link::Crossed;
-use crate::part::program::stored_bytes;
-use crate::steady::Search;
+use crate::device::dma_engine::DmaEngine;
+use crate::error::BoardError;
+use crate::fabric::link::Crossed;
+use crate::fast_forward::Search;
+use crate::host::stored_data::stored_bytes;
+use lanemark_config_space::LoggedError;
 use lanemark_machine::{
     BytesMoved, Cause, Concurrent, Confirmed, Direction, DmaCall, Facts, InjectedFault, Lane, LinkUse, Machine,
     MachineError, OnChannels, Op, Order, Partner, Pattern, Placement, Plan, Region, Sample, Samples, Span, Steady,
@@ -205,7 +206,7 @@ impl SimulatedMachine {
         }
         self.failure(plan, passes, &before_all)?;
         let Some(first) = moving.first() else { return Err(self.timeout(plan, None)) };
-        let card = first.card as usize;
+        let card = first.card.into();
         let Some(engine) = self.board.engine(card).filter(|engine| all_arrived && engine.is_done()) else {
             let waiting_for = self.board.engine(card).and_then(DmaEngine::waiting_for);
             return Err(self.timeout(plan, waiting_for.or(Some(Cause::Transit))));
@@ -273,7 +274,7 @@ impl SimulatedMachine {
         }
         self.passes_of_last_run = passes.min(MOST_PASSES);
         self.passes_done += self.passes_of_last_run;
-        let cores = |board: &Board, busy: fn(&crate::part::core::Core) -> bool| {
+        let cores = |board: &Board, busy: fn(&crate::host::core::Core) -> bool| {
             plan.lanes.iter().any(|lane| busy(board.core(lane.core as usize)))
         };
         let mut stop = self.stop();
@@ -313,7 +314,7 @@ impl SimulatedMachine {
         }
         let called = plan.lanes[0].body.iter().find_map(|op| self.call_of(op));
         if let Some((call, engine)) =
-            called.and_then(|call| Some((call, self.board.engine(call.transfer.card as usize)?)))
+            called.and_then(|call| Some((call, self.board.engine(call.transfer.card.into())?)))
         {
             // What the core calls the transfer was in part the channel's wait for its descriptors.
             let fetching = engine.fetching(call.channel as usize) + left_fetching;
@@ -357,12 +358,12 @@ impl SimulatedMachine {
             match (transfer.verb, transfer.partner) {
                 (Verb::Load, Partner::Peer { card, bar }) => {
                     let (name, within) = self.storage(bar, offset, bytes)?;
-                    self.board.region_of_mut(card as usize, &name)?.memory.read(within, &mut meant);
-                    self.board.engine_mut(transfer.card as usize)?.sink.read(offset, &mut found);
+                    self.board.region_of_mut(card.into(), &name)?.memory.read(within, &mut meant);
+                    self.board.engine_mut(transfer.card.into())?.sink.read(offset, &mut found);
                 }
                 (Verb::Load, Partner::Host) => {
                     self.board.memory_mut().read(offset, &mut meant);
-                    self.board.engine_mut(transfer.card as usize)?.sink.read(offset, &mut found);
+                    self.board.engine_mut(transfer.card.into())?.sink.read(offset, &mut found);
                 }
                 (Verb::Store, Partner::Host) => {
                     self.board.memory_mut().read(offset, &mut found);
@@ -370,7 +371,7 @@ impl SimulatedMachine {
                 }
                 (Verb::Store, Partner::Peer { card, bar }) => {
                     let (name, within) = self.storage(bar, offset, bytes)?;
-                    let region = self.board.region_of_mut(card as usize, &name)?;
+                    let region = self.board.region_of_mut(card.into(), &name)?;
                     let bus = region.spec.address + within;
                     region.memory.read(within, &mut found);
                     stored_bytes(bus, self.passes_done - 1, &mut meant);
@@ -575,7 +576,7 @@ impl SimulatedMachine {
         let called = calls(plan).map(|call| call.transfer.card);
         let relayed = relay::relay(plan).and_then(|relay| relay.cards.first().copied());
         let card = jobs(plan).map(|(transfer, _)| transfer.card).chain(called).next().or(relayed).unwrap_or(0);
-        self.board.crossed(card as usize).into()
+        self.board.crossed(card.into()).into()
     }
 
     /// Adds what links carried in a sample of this length.
@@ -643,7 +644,7 @@ impl SimulatedMachine {
             self.add_links(samples, span, &unused, &used);
             self.add_corrected(samples, &repaired);
             if let Some(Op::Transfer(transfer)) = plan.lanes[0].body.first()
-                && let Some(engine) = self.board.engine(transfer.card as usize)
+                && let Some(engine) = self.board.engine(transfer.card.into())
             {
                 samples.latencies.extend_from_slice(&engine.latencies);
             }

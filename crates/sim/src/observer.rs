@@ -6,14 +6,16 @@
 //! function `n` of bus 0 and, beyond 256, of the buses behind it; links get the buses that follow, depth first, as firmware
 //! numbers them; what hangs at one is its device 0), who completes, and how many bytes a completion leaves to come.
 
-use crate::board::{BoardError, FIRST_CARD, ROOT_COMPLEX};
-use crate::engine::{Slab, Slot};
+use crate::error::BoardError;
+use crate::fabric::dllp::{self, Gone, Watch};
+use crate::fabric::link::Sent;
 use crate::header::{Parties, ROOT_COMPLEX_ID, header_of};
-use crate::part::dllp::{self, Gone, Watch};
-use crate::part::link::Sent;
+use crate::index::{CardIndex, DirectionIndex, LinkIndex};
 use crate::ports::root_input;
+use crate::requester::ROOT_COMPLEX;
 use crate::tlp::{Tlp, TlpKind};
 use crate::topology::End;
+use lanemark_engine::{Slab, Slot};
 use lanemark_machine::{Cause, Direction, Dllp, DllpKind, Frame, StallSite, Trace, TraceGap, Waited};
 use lanemark_platform::Platform;
 use lanemark_units::Ticks;
@@ -33,7 +35,7 @@ pub(crate) struct Went<'a> {
     pub(crate) at: Ticks,
     /// How long it was on the line.
     pub(crate) on_line: Ticks,
-    pub(crate) direction: usize,
+    pub(crate) direction: DirectionIndex,
     pub(crate) sent: &'a Sent,
     /// Whether it came damaged.
     pub(crate) is_damaged: bool,
@@ -50,7 +52,7 @@ pub(crate) struct Observer {
     /// Of each card.
     ids: Vec<FunctionId>,
     /// Where the BARs of cards are, and whose.
-    bars: Vec<(u64, u64, usize)>,
+    bars: Vec<(u64, u64, CardIndex)>,
     frames: VecDeque<Frame>,
     bytes: usize,
     waits: VecDeque<Waited>,
@@ -63,9 +65,9 @@ pub(crate) struct Observer {
     /// Those of Invalidate Requests, by whom they are for and their `ITag`.
     invalidations: BTreeMap<(u16, u16), u64>,
     /// Bytes that are still to cross a link as answers: by link, requester and tag.
-    left: BTreeMap<(usize, u16, u16), u32>,
+    left: BTreeMap<(LinkIndex, u16, u16), u32>,
     /// TLPs that came damaged and have to go again on this direction.
-    again: Vec<(usize, Tlp)>,
+    again: Vec<(DirectionIndex, Tlp)>,
 }
 
 impl Observer {
@@ -81,7 +83,7 @@ impl Observer {
         let bars = bars_at.iter().enumerate().flat_map(|(card, at)| {
             platform.bars.iter().filter_map(move |bar| {
                 let start = *at.get(bar.index.value as usize)?;
-                Some((start, start + bar.size_bytes.value, card))
+                Some((start, start + bar.size_bytes.value, CardIndex(card)))
             })
         });
         let ids = function_ids(&lines, bars_at.len(), platform.core.cores.value).ok_or_else(|| BoardError {
@@ -109,7 +111,7 @@ impl Observer {
     }
 
     /// What it has seen, and these DLLPs of each direction.
-    pub(crate) fn into_trace(mut self, watched: impl Iterator<Item = (usize, Watch, Ticks)>) -> Trace {
+    pub(crate) fn into_trace(mut self, watched: impl Iterator<Item = (DirectionIndex, Watch, Ticks)>) -> Trace {
         let mut dllps = Vec::new();
         for (direction, watch, on_line) in watched {
             self.dropped.dllps += watch.dropped;
@@ -124,9 +126,9 @@ impl Observer {
         Trace { links: self.links, frames, dllps, waits, dropped: self.dropped }
     }
 
-    fn dllp(&self, direction: usize, gone: Gone, on_line: Ticks) -> Dllp {
+    fn dllp(&self, direction: DirectionIndex, gone: Gone, on_line: Ticks) -> Dllp {
         Dllp {
-            link: direction / 2,
+            link: direction.link().0,
             direction: way(direction),
             kind: match gone.kind {
                 dllp::DllpKind::Ack => DllpKind::Ack,
@@ -144,7 +146,7 @@ impl Observer {
     /// A TLP went.
     pub(crate) fn sent(&mut self, went: Went<'_>, slab: &Slab) {
         let Went { at, on_line, direction, sent, is_damaged } = went;
-        let link = direction / 2;
+        let link = direction.link();
         let request = self.number(direction, sent);
         let left = (link, sent.tlp.requester, sent.tlp.tag);
         let left_before = self.left.get(&left).copied();
@@ -160,7 +162,7 @@ impl Observer {
         }
         self.bytes += tlp.len();
         self.frames.push_back(Frame {
-            link,
+            link: link.0,
             direction: way(direction),
             request,
             ready: sent.ready.min(at).since(self.origin),
@@ -203,7 +205,7 @@ impl Observer {
     }
 
     /// The number of the request that a TLP is or answers: a new one where it begins its way.
-    fn number(&mut self, direction: usize, sent: &Sent) -> u64 {
+    fn number(&mut self, direction: DirectionIndex, sent: &Sent) -> u64 {
         let tlp = &sent.tlp;
         let goes_again = self.again.iter().position(|again| *again == (direction, *tlp));
         let goes_again = goes_again.map(|place| self.again.swap_remove(place)).is_some();
@@ -236,7 +238,7 @@ impl Observer {
     }
 
     /// Header and payload as bytes; `None` for what is no legal TLP.
-    fn encode(&mut self, link: usize, tlp: &Tlp, slab: &Slab) -> Option<Vec<u8>> {
+    fn encode(&mut self, link: LinkIndex, tlp: &Tlp, slab: &Slab) -> Option<Vec<u8>> {
         let header = self.header(link, tlp);
         let mut bytes = vec![0; Header::MAX_BYTES];
         let used = header.emit(&mut bytes).ok()?;
@@ -255,7 +257,7 @@ impl Observer {
         Some(bytes)
     }
 
-    fn header(&mut self, link: usize, tlp: &Tlp) -> Header {
+    fn header(&mut self, link: LinkIndex, tlp: &Tlp) -> Header {
         let key = (link, tlp.requester, tlp.tag);
         let bytes = tlp.enabled_bytes();
         let left = match tlp.kind {
@@ -278,20 +280,19 @@ impl Observer {
         if requester == ROOT_COMPLEX {
             return ROOT_COMPLEX_ID;
         }
-        let card = requester.checked_sub(FIRST_CARD).and_then(|card| self.ids.get(usize::from(card)));
-        card.copied().unwrap_or(FunctionId(requester))
+        self.ids.get(CardIndex::of_requester(requester).0).copied().unwrap_or(FunctionId(requester))
     }
 
     /// Who answers for an address: the card whose BAR it is in, else the root complex.
     fn completer(&self, address: u64) -> FunctionId {
         let found = self.bars.iter().find(|(start, end, _)| (*start..*end).contains(&address));
-        found.and_then(|(.., card)| self.ids.get(*card)).copied().unwrap_or_default()
+        found.and_then(|(.., card)| self.ids.get(card.0)).copied().unwrap_or_default()
     }
 }
 
 /// Which way a direction of a link goes.
-fn way(direction: usize) -> Direction {
-    if direction.is_multiple_of(2) { Direction::Downstream } else { Direction::Upstream }
+fn way(direction: DirectionIndex) -> Direction {
+    if direction.is_downstream() { Direction::Downstream } else { Direction::Upstream }
 }
 
 /// Clears the bytes of a DW that are not enabled.
@@ -307,7 +308,7 @@ fn blank(dw: &mut [u8], enabled: u8) {
 fn name(platform: &Platform, below: End) -> String {
     let found = match below {
         End::Switch { switch, .. } => platform.switches.get(switch).map(|switch| &switch.name),
-        End::Endpoint(card) => platform.slots.get(card).map(|slot| &slot.name),
+        End::Endpoint(card) => platform.slots.get(card.0).map(|slot| &slot.name),
         End::Root(_) => None,
     };
     found.cloned().unwrap_or_else(|| "card".to_owned())
@@ -317,16 +318,16 @@ fn name(platform: &Platform, below: End) -> String {
 fn function_ids(lines: &[Line], cards: usize, cores: u32) -> Option<Vec<FunctionId>> {
     let mut ids = vec![FunctionId::default(); cards];
     let mut bus = cores.saturating_sub(1) / 256;
-    // Directions down that leave such an end, the last first.
-    let down_from = |is_it: &dyn Fn(&End) -> bool| -> Vec<usize> {
-        (0..lines.len()).step_by(2).rev().filter(|down| is_it(&lines[*down].from)).collect()
+    // Links below such an end, the last first.
+    let down_from = |is_it: &dyn Fn(&End) -> bool| -> Vec<LinkIndex> {
+        (0..lines.len() / 2).rev().map(LinkIndex).filter(|link| is_it(&lines[link.down().0].from)).collect()
     };
     // Those whose lower end is to be numbered, the next one last.
     let mut next = down_from(&|end| matches!(end, End::Root(_)));
-    while let Some(down) = next.pop() {
+    while let Some(link) = next.pop() {
         bus += 1;
-        match lines[down].to {
-            End::Endpoint(card) => *ids.get_mut(card)? = FunctionId::new(u8::try_from(bus).ok()?, 0, 0)?,
+        match lines[link.down().0].to {
+            End::Endpoint(card) => *ids.get_mut(card.0)? = FunctionId::new(u8::try_from(bus).ok()?, 0, 0)?,
             End::Switch { switch, .. } => {
                 // The bus inside it, on which its ports are.
                 bus += 1;
@@ -341,11 +342,12 @@ fn function_ids(lines: &[Line], cards: usize, cores: u32) -> Option<Vec<Function
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::index::{PortIndex, RootPortIndex};
 
     /// Root ports with a card each.
     fn cards(count: usize) -> Vec<Line> {
         let both = |card| {
-            let (root, card) = (End::Root(card), End::Endpoint(card));
+            let (root, card) = (End::Root(RootPortIndex(card)), End::Endpoint(CardIndex(card)));
             [Line { from: root, to: card }, Line { from: card, to: root }]
         };
         (0..count).flat_map(both).collect()
@@ -364,16 +366,17 @@ mod tests {
 
     #[test]
     fn a_switch_takes_a_bus_for_its_ports_and_what_is_below_it_follows() {
-        let below = |port, to| Line { from: End::Switch { switch: 0, port }, to };
-        let up = Line { from: End::Endpoint(0), to: End::Root(0) };
+        let below = |port, to| Line { from: End::Switch { switch: 0, port: PortIndex(port) }, to };
+        let (root, card) = (|port| End::Root(RootPortIndex(port)), |card| End::Endpoint(CardIndex(card)));
+        let up = Line { from: card(0), to: root(0) };
         let lines = [
-            Line { from: End::Root(0), to: End::Switch { switch: 0, port: 0 } },
+            Line { from: root(0), to: End::Switch { switch: 0, port: PortIndex::UPSTREAM } },
             up,
-            below(1, End::Endpoint(1)),
+            below(1, card(1)),
             up,
-            below(2, End::Endpoint(0)),
+            below(2, card(0)),
             up,
-            Line { from: End::Root(1), to: End::Endpoint(2) },
+            Line { from: root(1), to: card(2) },
             up,
         ];
         let ids = function_ids(&lines, 3, 1).unwrap();

@@ -1,5 +1,7 @@
 //! Whose event is due, by its place in the schedule; and who sends on which link by which input.
 
+use crate::index::{CardIndex, DirectionIndex, RootPortIndex};
+
 /// Whose event is due: a row of the table of ports, in which ties go to the upper one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Port {
@@ -7,13 +9,13 @@ pub(crate) enum Port {
     /// Requests of the cores at the root complex.
     Requests,
     /// One direction of a link.
-    Send(usize),
+    Send(DirectionIndex),
     /// Requests of devices at a root port.
-    Take(usize),
+    Take(RootPortIndex),
     /// Reads of memory for a root port.
-    Fetched(usize),
+    Fetched(RootPortIndex),
     /// Completions for cores from a root port.
-    Return(usize),
+    Return(RootPortIndex),
     /// Completions on their way to cores.
     Completions,
     /// What comes up for reads of peers that the root complex makes.
@@ -23,17 +25,17 @@ pub(crate) enum Port {
     /// What waits for its translation.
     Iommu,
     /// The receive buffer of an endpoint.
-    Accept(usize),
+    Accept(CardIndex),
     /// The next request of an endpoint's DMA engine.
-    Issue(usize),
+    Issue(CardIndex),
     /// Completions for it.
-    Data(usize),
+    Data(CardIndex),
     /// Bytes between its queues.
-    Carry(usize),
+    Carry(CardIndex),
     /// The end of a kernel.
-    Kernels(usize),
+    Kernels(CardIndex),
     /// One region of an endpoint.
-    Answer(usize, usize),
+    Answer(CardIndex, usize),
     /// Requesters that give up.
     Timeouts,
 }
@@ -72,9 +74,13 @@ impl Places {
         let requests = table.len();
         table.push(Port::Requests);
         let send = table.len();
-        table.extend((0..directions).map(Port::Send));
+        table.extend(DirectionIndex::all(directions).map(Port::Send));
         let at_root = table.len();
-        table.extend((0..root_ports).flat_map(|port| [Port::Take(port), Port::Fetched(port), Port::Return(port)]));
+        table.extend(
+            (0..root_ports)
+                .map(RootPortIndex)
+                .flat_map(|port| [Port::Take(port), Port::Fetched(port), Port::Return(port)]),
+        );
         let completions = table.len();
         table.push(Port::Completions);
         let peers = table.len();
@@ -84,7 +90,7 @@ impl Places {
         let iommu = table.len();
         table.push(Port::Iommu);
         let at_endpoints = table.len();
-        for card in 0..endpoints {
+        for card in (0..endpoints).map(CardIndex) {
             table.extend([Port::Accept(card), Port::Issue(card), Port::Data(card), Port::Carry(card)]);
             table.push(Port::Kernels(card));
             table.extend((0..regions).map(|region| Port::Answer(card, region)));
@@ -101,14 +107,14 @@ impl Places {
     #[allow(clippy::inline_always)] // As `Board::set`.
     #[inline(always)]
     pub(crate) fn of(&self, port: Port) -> usize {
-        let of_endpoint = |card: usize| self.endpoints + card * (OF_ENDPOINT + self.regions);
+        let of_endpoint = |card: CardIndex| self.endpoints + card.0 * (OF_ENDPOINT + self.regions);
         match port {
             Port::Core(number) => number,
             Port::Requests => self.requests,
-            Port::Send(direction) => self.send + direction,
-            Port::Take(port) => self.root_ports + OF_ROOT_PORT * port,
-            Port::Fetched(port) => self.root_ports + OF_ROOT_PORT * port + 1,
-            Port::Return(port) => self.root_ports + OF_ROOT_PORT * port + 2,
+            Port::Send(direction) => self.send + direction.0,
+            Port::Take(port) => self.root_ports + OF_ROOT_PORT * port.0,
+            Port::Fetched(port) => self.root_ports + OF_ROOT_PORT * port.0 + 1,
+            Port::Return(port) => self.root_ports + OF_ROOT_PORT * port.0 + 2,
             Port::Completions => self.completions,
             Port::Peers => self.peers,
             Port::RcIngress => self.ingress,
@@ -126,12 +132,24 @@ impl Places {
 
 /// Inputs of the link down from a root port.
 pub(crate) mod root_input {
+    use crate::index::RootPortIndex;
+
     /// Completions from memory.
     pub const MEMORY: usize = 0;
     /// Requests of the cores.
     pub const CORES: usize = 1;
-    /// What came up at the first root port; the others follow.
+    /// The first of [`from`].
     pub const PEERS: usize = 2;
+
+    /// What came up at a root port.
+    pub const fn from(port: RootPortIndex) -> usize {
+        PEERS + port.0
+    }
+
+    /// The root port at which the TLPs of this input came up; the input is one of [`from`].
+    pub const fn came_up_at(input: usize) -> RootPortIndex {
+        RootPortIndex(input - PEERS)
+    }
 
     /// What the root complex makes of reads of peers, behind that of so many root ports: its own reads, and their answers.
     pub const fn own(root_ports: usize) -> usize {

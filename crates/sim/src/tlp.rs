@@ -1,6 +1,6 @@
 //! A TLP as the parts hand it on: small, copyable, its payload in the slab.
 
-use crate::engine::Slot;
+use lanemark_engine::Slot;
 use lanemark_wire::{FlowClass, Mps, Ordered, Rcb, split};
 
 /// What kind of TLP.

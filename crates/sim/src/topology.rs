@@ -1,20 +1,21 @@
 //! What hangs on what: the parts of a platform, and the ends of its links.
 
-use crate::board::{Direction, FIRST_CARD};
+use crate::device::atc;
+use crate::device::dma_engine::{self, DmaEngine};
+use crate::device::endpoint::{self, Endpoint};
+use crate::device::kernels::{self, Kernels};
+use crate::device::region::{self, RegionSpec};
+use crate::device::{fifo, interconnect, registers};
+use crate::fabric::credit::{Credits, Pool};
+use crate::fabric::dllp::Skp;
+use crate::fabric::link::{self, Transmitter};
+use crate::fabric::pace::Pace;
+use crate::fabric::route::{Range, Routes};
+use crate::fabric::switch::{self, Switch};
+use crate::host::driver::mailboxes;
+use crate::host::root_port::{self, RootPort};
+use crate::index::{CardIndex, DirectionIndex, PortIndex, RootPortIndex};
 use crate::noticed::PortLimit;
-use crate::part::atc;
-use crate::part::credit::{Credits, Pool};
-use crate::part::dllp::Skp;
-use crate::part::dma_engine::{self, DmaEngine};
-use crate::part::driver::mailboxes;
-use crate::part::endpoint::{self, Endpoint, RegionSpec};
-use crate::part::kernels::{self, Kernels};
-use crate::part::link::{self, Transmitter};
-use crate::part::pace::Pace;
-use crate::part::root_port::{self, RootPort};
-use crate::part::route::{Range, Routes};
-use crate::part::switch::{self, Switch};
-use crate::part::{fifo, interconnect, registers};
 use crate::ports::{endpoint_input, root_input};
 use lanemark_platform::{DmaWay, Fifos, Link, LinkEnds, Platform, ROOT, RegionKind, Registers, upper_port};
 use lanemark_units::Ticks;
@@ -24,32 +25,49 @@ use lanemark_wire::{Generation, Lanes, Mps, Rcb, ack_latency_limit, skp_ticks};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// A root port.
-    Root(usize),
+    Root(RootPortIndex),
     /// A port of a switch.
     Switch {
         /// Which switch.
         switch: usize,
-        /// Which of its ports; 0 looks up.
-        port: usize,
+        /// Which of its ports.
+        port: PortIndex,
     },
     /// An endpoint.
-    Endpoint(usize),
+    Endpoint(CardIndex),
 }
 
-/// The parts of a board that hang on links. Link `n` is directions `2 n` down and `2 n + 1` up; the first ones are those
-/// of the root ports, in their order.
+/// One direction of a link, and what its receiver owes the other one.
+#[derive(Debug)]
+pub(crate) struct Direction {
+    pub(crate) transmitter: Transmitter,
+    pub(crate) from: End,
+    pub(crate) to: End,
+    /// The smaller `Max_Payload_Size` of the ports at both ends.
+    pub(crate) most_payload: u32,
+    /// Whether a TLP waits for a DLLP of the other direction that has not gone.
+    pub(crate) awaits_dllp: bool,
+}
+
+impl Direction {
+    fn new(transmitter: Transmitter, from: End, to: End, most_payload: u32) -> Direction {
+        Direction { transmitter, from, to, most_payload, awaits_dllp: false }
+    }
+}
+
+/// The parts of a board that hang on links. See [`crate::index`] for the order of directions.
 pub(crate) struct Topology {
     pub(crate) directions: Vec<Direction>,
     /// The ports at both ends of each direction, the sender's first.
     pub(crate) ports: Vec<[PortLimit; 2]>,
     pub(crate) root_ports: Vec<RootPort>,
-    pub(crate) root_routes: Routes,
+    pub(crate) root_routes: Routes<RootPortIndex>,
     pub(crate) switches: Vec<Switch>,
     /// The directions that leave each switch, the one up first.
-    pub(crate) switch_ports: Vec<Vec<usize>>,
+    pub(crate) switch_ports: Vec<Vec<DirectionIndex>>,
     pub(crate) endpoints: Vec<Endpoint>,
     /// The direction that leaves each endpoint.
-    pub(crate) endpoint_up: Vec<usize>,
+    pub(crate) endpoint_up: Vec<DirectionIndex>,
     /// Bus addresses of each card's BARs.
     pub(crate) bars_at: Vec<[u64; 6]>,
 }
@@ -58,7 +76,7 @@ pub(crate) struct Topology {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Below {
     Switch(usize),
-    Endpoint(usize),
+    Endpoint(CardIndex),
 }
 
 /// A place for an endpoint.
@@ -99,22 +117,22 @@ impl Builder<'_> {
             directions: Vec::new(),
             ports: Vec::new(),
             root_ports: Vec::new(),
-            root_routes: self.routes(&roots, 0)?,
+            root_routes: self.routes(&roots, RootPortIndex, 0)?,
             switches: Vec::new(),
             switch_ports: vec![Vec::new(); platform.switches.len()],
             endpoints: Vec::new(),
-            endpoint_up: vec![0; self.places.len()],
+            endpoint_up: vec![DirectionIndex(0); self.places.len()],
             bars_at: self.places.iter().map(|place| self.bars(place)).collect(),
         };
         for (port, below) in roots.iter().enumerate() {
             topology.root_ports.push(RootPort::new(self.root_port(*below)?));
-            self.link(&mut topology, End::Root(port), *below, root_input::own(roots.len()) + 1)?;
+            self.link(&mut topology, End::Root(RootPortIndex(port)), *below, root_input::own(roots.len()) + 1)?;
         }
         for (number, spec) in platform.switches.iter().enumerate() {
             let below = self.below(&spec.name);
             // The port up is the first; the inputs of every port are all ports.
             for (place, below_it) in below.iter().enumerate() {
-                let end = End::Switch { switch: number, port: place + 1 };
+                let end = End::Switch { switch: number, port: PortIndex(place + 1) };
                 self.link(&mut topology, end, *below_it, below.len() + 1)?;
             }
             let redirects = |below: &Below| platform.redirects(&upper_port(&spec.name, self.name_of(*below)));
@@ -123,21 +141,21 @@ impl Builder<'_> {
                 forwarding: spec.forwarding.value,
                 redirects: std::iter::once(false).chain(below.iter().map(redirects)).collect(),
             };
-            topology.switches.push(Switch::new(spec, self.routes(&below, 1)?));
+            topology.switches.push(Switch::new(spec, self.routes(&below, PortIndex, 1)?));
         }
-        for (number, direction) in topology.directions.iter().enumerate() {
-            match &direction.from {
+        for number in DirectionIndex::all(topology.directions.len()) {
+            match topology.directions[number].from {
                 End::Root(_) => {}
                 End::Switch { switch, port } => {
-                    let ports = &mut topology.switch_ports[*switch];
-                    ports.resize(ports.len().max(port + 1), 0);
-                    ports[*port] = number;
+                    let ports = &mut topology.switch_ports[switch];
+                    ports.resize(ports.len().max(port.0 + 1), DirectionIndex(0));
+                    ports[port] = number;
                 }
-                End::Endpoint(card) => topology.endpoint_up[*card] = number,
+                End::Endpoint(card) => topology.endpoint_up[card] = number,
             }
         }
         for number in 0..self.places.len() {
-            topology.endpoints.push(self.endpoint(number)?);
+            topology.endpoints.push(self.endpoint(CardIndex(number))?);
         }
         Ok(topology)
     }
@@ -147,21 +165,21 @@ impl Builder<'_> {
         let switches = self.platform.switches.iter().enumerate().filter(|(_, switch)| switch.below == name);
         let endpoints = self.places.iter().enumerate().filter(|(_, place)| place.below == name);
         let switches = switches.map(|(number, _)| Below::Switch(number));
-        switches.chain(endpoints.map(|(number, _)| Below::Endpoint(number))).collect()
+        switches.chain(endpoints.map(|(number, _)| Below::Endpoint(CardIndex(number)))).collect()
     }
 
     /// What hangs there is called so.
     fn name_of(&self, below: Below) -> &str {
         match below {
             Below::Switch(number) => &self.platform.switches[number].name,
-            Below::Endpoint(number) => self.platform.card_name(number).unwrap_or_default(),
+            Below::Endpoint(card) => self.platform.card_name(card.0).unwrap_or_default(),
         }
     }
 
     /// Every endpoint at or below, however deep; no tree is deeper than it has switches.
-    fn endpoints_at(&self, below: Below, depth: usize) -> Result<Vec<usize>, &'static str> {
+    fn endpoints_at(&self, below: Below, depth: usize) -> Result<Vec<CardIndex>, &'static str> {
         match below {
-            Below::Endpoint(number) => Ok(vec![number]),
+            Below::Endpoint(card) => Ok(vec![card]),
             Below::Switch(_) if depth > self.platform.switches.len() => Err("its switches lead round in a circle"),
             Below::Switch(number) => {
                 let mut all = Vec::new();
@@ -174,11 +192,16 @@ impl Builder<'_> {
     }
 
     /// Where what hangs below ports is; the first of them has the number `first`.
-    fn routes(&self, below: &[Below], first: usize) -> Result<Routes, &'static str> {
-        let mut routes = Routes::default();
-        for (port, below) in (first..).zip(below) {
+    fn routes<P: Copy>(
+        &self,
+        below: &[Below],
+        numbered: impl Fn(usize) -> P,
+        first: usize,
+    ) -> Result<Routes<P>, &'static str> {
+        let mut routes = Routes::none();
+        for (port, below) in (first..).map(numbered).zip(below) {
             for card in self.endpoints_at(*below, 0)? {
-                routes.requesters.push((FIRST_CARD + card as u16, port));
+                routes.requesters.push((card.requester(), port));
                 for bar in &self.platform.bars {
                     let start = bar.address_bytes.value + self.places[card].shift;
                     routes.ranges.push(Range { start, end: start + bar.size_bytes.value, port });
@@ -205,16 +228,16 @@ impl Builder<'_> {
                 let ports = self.below(&spec.name).len() + 1;
                 (
                     wires,
-                    self.credits_of(End::Switch { switch: number, port: 0 }),
-                    End::Switch { switch: number, port: 0 },
+                    self.credits_of(End::Switch { switch: number, port: PortIndex::UPSTREAM }),
+                    End::Switch { switch: number, port: PortIndex::UPSTREAM },
                     ports,
                     0,
                 )
             }
-            Below::Endpoint(number) => {
+            Below::Endpoint(card) => {
                 let Link { generation, width_lanes, latency_ns, .. } = &self.platform.link;
                 let wires = wires(generation.value, width_lanes.value, latency_ns.value)?;
-                let end = End::Endpoint(number);
+                let end = End::Endpoint(card);
                 let channels = self.platform.dma.as_ref().map_or(1, |dma| dma.channels.value as usize);
                 let inputs = endpoint_input::ENGINE + channels + usize::from(self.platform.runtime.is_some());
                 (wires, self.credits_of(end), end, inputs, endpoint_input::ENGINE)
@@ -344,15 +367,15 @@ impl Builder<'_> {
         })
     }
 
-    fn endpoint(&self, number: usize) -> Result<Endpoint, &'static str> {
+    fn endpoint(&self, card: CardIndex) -> Result<Endpoint, &'static str> {
         let platform = self.platform;
-        let mps_bytes = platform.mps_bytes_of(self.name_of(Below::Endpoint(number)));
+        let mps_bytes = platform.mps_bytes_of(self.name_of(Below::Endpoint(card)));
         let regions =
-            region_specs(platform, self.places[number].shift).ok_or("a region names a BAR that is not there")?;
+            region_specs(platform, self.places[card].shift).ok_or("a region names a BAR that is not there")?;
         let (ingress, egress) = (platform.endpoint.ingress_ns.value, platform.endpoint.egress_ns.value);
         let engine = platform.dma.as_ref().map(|dma| {
             DmaEngine::new(dma_engine::Spec {
-                requester: FIRST_CARD + number as u16,
+                requester: card.requester(),
                 tags: dma.tags.value as u16,
                 read_bytes: dma.read_bytes.value.min(platform.link.mrrs_bytes.value),
                 write_bytes: dma.write_bytes.value.min(mps_bytes),
@@ -368,23 +391,23 @@ impl Builder<'_> {
                 id_based: dma.id_based_ordering.value,
                 egress,
                 ingress,
-                mailboxes: mailboxes(platform, number as u32),
+                mailboxes: mailboxes(platform, card.0 as u32),
                 descriptor_entry_bytes: u64::from(dma.descriptor_entry_bytes.value),
                 prefetch_descriptors: dma.prefetch_descriptors.value as u16,
                 channels: dma.channels.value as usize,
                 tick: platform.registers.as_ref().map_or(Ticks(1), tick),
                 queues: platform.fifos.as_ref().map(queues),
-                vectors: platform.vector_table(number as u32),
-                atc: atc(platform, FIRST_CARD + number as u16),
+                vectors: platform.vector_table(card.0 as u32),
+                atc: atc(platform, card.requester()),
             })
         });
         let fifos = platform.fifos.as_ref();
         let queued = fifos.and_then(|fifos| platform.regions.iter().position(|region| region.name == fifos.ep_rx));
         let registers = registers(platform);
         let spec = endpoint::Spec { ingress, egress, completion_bytes: mps_bytes, queued, registers };
-        let kernels = platform.runtime.as_ref().zip(platform.kernel_bell(number as u32)).map(|(runtime, bell)| {
+        let kernels = platform.runtime.as_ref().zip(platform.kernel_bell(card.0 as u32)).map(|(runtime, bell)| {
             Kernels::new(kernels::Spec {
-                requester: FIRST_CARD + number as u16,
+                requester: card.requester(),
                 channel: platform.channels() as u16,
                 bell,
                 start: runtime.kernel_start_ns.value,
@@ -463,10 +486,10 @@ fn region_specs(platform: &Platform, shift: u64) -> Option<Vec<RegionSpec>> {
                 address: bar.address_bytes.value + shift + region.offset_bytes.value,
                 len: region.size_bytes.value,
                 kind: match region.kind.value {
-                    RegionKind::Registers => endpoint::Kind::Registers,
-                    RegionKind::Sram => endpoint::Kind::Storage,
-                    RegionKind::Ddr => endpoint::Kind::CountedStorage,
-                    RegionKind::Fifo => endpoint::Kind::Fifo(region.fifo_entries.value as usize),
+                    RegionKind::Registers => region::Kind::Registers,
+                    RegionKind::Sram => region::Kind::Storage,
+                    RegionKind::Ddr => region::Kind::CountedStorage,
+                    RegionKind::Fifo => region::Kind::Fifo(region.fifo_entries.value as usize),
                 },
                 beat_bytes: u64::from(region.beat_bytes.value),
                 beat: region.beat_ns.value,

@@ -7,10 +7,8 @@ use lanemark_machine::{
     Pattern, Plan, Relay, Samples, Share, Trace, Transfer, Verb, Window,
 };
 use lanemark_platform::{Origin, PRESETS, Platform, preset};
-use lanemark_sim::part::atc::Counted;
-use lanemark_sim::part::fault_queue::FaultReason;
-use lanemark_sim::part::invalidation_queue::Command;
-use lanemark_sim::{AddressType, Board, SimulatedMachine, Tlp, TlpKind, span};
+use lanemark_sim::{AddressType, Board, CardIndex, SimulatedMachine, Tlp, TlpKind, span};
+use lanemark_sim::{AtcCounts, FaultReason, InvalidationCommand};
 use lanemark_units::{HostPhys, Iova, Ticks};
 use lanemark_wire::ats::{AddressRange, TranslationEntry};
 use lanemark_wire::{AddressType as OnWire, Header, ats};
@@ -59,8 +57,8 @@ fn moves(board: &mut Board, verb: Verb, at: Iova, bytes: u64) -> u64 {
     board.moved(&transfer).0 - before
 }
 
-fn counted(board: &Board) -> Counted {
-    board.engine(0).unwrap().atc.as_ref().unwrap().counted
+fn counted(board: &Board) -> AtcCounts {
+    board.engine(CardIndex(0)).unwrap().atc.as_ref().unwrap().counted
 }
 
 /// All bytes that a test may have changed.
@@ -89,7 +87,7 @@ fn each_page_is_asked_for_once_and_bytes_go_where_it_leads() {
     assert_eq!(counted(board).lookups, 32);
     assert_eq!(moves(board, Verb::Load, there, 4 * PAGE), 4 * PAGE);
     let mut read = vec![0; 4 * PAGE as usize];
-    board.engine_mut(0).unwrap().sink.read(0, &mut read);
+    board.engine_mut(CardIndex(0)).unwrap().sink.read(0, &mut read);
     assert_eq!(read, after[20 * PAGE as usize..24 * PAGE as usize]);
     assert_eq!(counted(board).questions, 4, "they are known");
     assert!(board.errors.is_empty() && board.slots_in_use() == 0);
@@ -175,7 +173,7 @@ fn descriptors_and_words_for_a_core_are_translated_and_a_message_is_not() {
         machine.run(&plan, &mut samples).unwrap();
         // Four pages, and that of the driver's ring and word; each time 32 writes, four descriptors and the word.
         let word = u64::from(completion == Completion::Flag);
-        let all = Counted { lookups: 5 * (32 + 4 + word), questions: 5 };
+        let all = AtcCounts { lookups: 5 * (32 + 4 + word), questions: 5 };
         assert_eq!(counted(machine.board_mut()), all, "{completion:?}");
         assert!(samples.confirmed.is_none_or(|bytes| bytes.claimed_bytes == bytes.confirmed_bytes));
     }
@@ -267,7 +265,7 @@ fn a_request_that_comes_translated_is_taken_only_of_a_device_with_ats() {
         let payload = board.payload(&[0xaa; 4]);
         let at = AddressType::Translated;
         let of_card = Tlp { requester: CARD, payload, at, ..Tlp::of(TlpKind::MWr) };
-        board.inject_at_card(0, Ticks::ZERO, Tlp { address, length_dw, first_be, last_be, ..of_card });
+        board.inject_at_card(CardIndex(0), Ticks::ZERO, Tlp { address, length_dw, first_be, last_be, ..of_card });
         while board.step() {}
         assert_eq!(!changed(&before, &memory(&mut board)).is_empty(), reaches, "{entries} entries");
         let fault = board.take_translation_fault().map(|fault| (fault.at, fault.reason));
@@ -365,7 +363,7 @@ fn a_device_that_does_not_answer_makes_an_error_that_names_it_and_its_page_is_no
     // After a reset it knows nothing, and the command ends.
     let board = domain.backend_mut();
     board.reset(&platform).unwrap();
-    assert!(board.put_invalidation(Command::All).is_ok());
+    assert!(board.put_invalidation(InvalidationCommand::All).is_ok());
     let now = board.now();
     board.run_until(now + Ticks::whole_ns(10_000));
     assert!(board.is_idle());

@@ -3,7 +3,7 @@
 mod stage;
 
 use lanemark_machine::{Access, Fence, Lane, Machine, Op, Plan, Samples, Stream, Verb, Width};
-use lanemark_sim::part::program::stored_bytes;
+use lanemark_sim::stored_bytes;
 use lanemark_sim::{Board, SimulatedMachine};
 use lanemark_units::MemoryType;
 use proptest::prelude::*;

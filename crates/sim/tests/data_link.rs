@@ -4,7 +4,7 @@ mod stage;
 
 use lanemark_machine::{Cause, Lane, Machine, Op, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
 use lanemark_platform::Platform;
-use lanemark_sim::SimulatedMachine;
+use lanemark_sim::{CardIndex, SimulatedMachine};
 use lanemark_units::Ticks;
 use stage::{ns, platform};
 
@@ -46,7 +46,7 @@ fn a_damaged_packet_costs_its_way_there_the_nak_back_and_itself_again() {
         let transfer = Transfer { card: 0, verb, partner, bytes: 64, count: 50, window, outstanding: Some(1) };
         let (samples, mut machine) =
             run_transfer(&platform("8B", &[("link.tlps_per_error", tlps_per_error)]), transfer);
-        (samples.taken[0].delivered, machine.board_mut().crossed(0))
+        (samples.taken[0].delivered, machine.board_mut().crossed(CardIndex(0)))
     };
     let (clean, mut replays) = (one_at_a_time(0.0).0, 0);
     for tlps_per_error in [10.0, 15.0, 20.0, 25.0, 30.0] {
@@ -63,7 +63,7 @@ fn a_damaged_packet_costs_its_way_there_the_nak_back_and_itself_again() {
 fn every_byte_arrives_over_links_that_damage_one_packet_in_five_and_the_waits_say_so() {
     for verb in [Verb::Store, Verb::Load] {
         let (samples, mut machine) = run(&[("link.tlps_per_error", 5.0)], verb, 5000, 20);
-        let (down, up) = machine.board_mut().crossed(0);
+        let (down, up) = machine.board_mut().crossed(CardIndex(0));
         assert!(down.replays + up.replays > 50 && down.replay_timeouts + up.replay_timeouts > 5, "{down:?} {up:?}");
         let clean = delivered(&[], verb, 5000, 20);
         assert!(samples.taken[0].delivered > clean + clean, "{verb:?}");
@@ -141,7 +141,7 @@ fn the_least_credits_with_traffic_both_ways_leave_nothing_behind() {
                     payload,
                     ..Tlp::of(TlpKind::MWr)
                 };
-                board.inject_at_card(0, ns(random(900)), tlp);
+                board.inject_at_card(CardIndex(0), ns(random(900)), tlp);
             }
             while board.step() {}
             assert_eq!(board.slots_in_use(), 0, "{credits} credits, x{width}, seed {seed}");

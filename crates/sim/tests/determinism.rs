@@ -5,7 +5,7 @@ mod random;
 mod stage;
 
 use lanemark_machine::{Cause, Machine, Samples};
-use lanemark_sim::{Board, SimulatedMachine};
+use lanemark_sim::{Board, CardIndex, SimulatedMachine};
 use random::{Random, plan};
 
 /// Everything a run leaves behind, as text.
@@ -21,7 +21,7 @@ fn trace(seed: u64) -> String {
     let result = machine.run(&plan, &mut samples);
     let board = machine.board_mut();
     let loads: Vec<_> = (0..board.cores()).map(|core| board.loads_seen(core).to_vec()).collect();
-    let crossed = board.crossed(0);
+    let crossed = board.crossed(CardIndex(0));
     format!("{result:?} {samples:?} {:?} {crossed:?} {loads:?}", board.crossings)
 }
 
@@ -47,7 +47,7 @@ fn started(seed: u64) -> Board {
 
 fn state(board: &mut Board) -> String {
     let waits = (0..board.cores()).map(|core| board.waits(core)).collect::<Vec<[_; Cause::ALL.len()]>>();
-    let crossed = board.crossed(0);
+    let crossed = board.crossed(CardIndex(0));
     format!("{:?} {:?} {crossed:?} {waits:?}", board.now(), board.crossings)
 }
 

@@ -6,7 +6,7 @@ use lanemark_machine::{
     Cause, Lane, Machine, MachineError, Op, Partner, Pattern, Plan, Sample, Samples, Transfer, Verb, Window, WriteRead,
 };
 use lanemark_platform::Platform;
-use lanemark_sim::{Board, SimulatedMachine};
+use lanemark_sim::{Board, CardIndex, SimulatedMachine};
 use lanemark_sim::{Tlp, TlpKind};
 use lanemark_units::Ticks;
 use stage::{ns, offset_of, platform, tree_platform};
@@ -52,10 +52,10 @@ fn a_read_is_answered_in_pieces_while_a_write_came_and_merged_a_tick_before_or_a
         let mut both = [(ns(1000), at(64, TlpKind::MRd)), (write_at, Tlp { payload, ..at(2, TlpKind::MWr) })];
         both.sort_by_key(|(at, _)| *at);
         for (at, tlp) in both {
-            board.inject_at_card(0, at, tlp);
+            board.inject_at_card(CardIndex(0), at, tlp);
         }
         while board.step() {}
-        board.crossed(0).0.completions
+        board.crossed(CardIndex(0)).0.completions
     };
     // The data are there 200 ns after the read was; the write of 32 B takes 2 ns longer on the line than the read.
     let late = ns(1198);
@@ -218,7 +218,7 @@ fn bytes_that_were_not_moved_are_not_taken_for_those_that_were() {
     while board.step() {}
     let (mut there, mut here) = ([0; 128], [0; 128]);
     board.memory_mut().read(0, &mut there);
-    board.engine_mut(0).unwrap().sink.read(0, &mut here);
+    board.engine_mut(CardIndex(0)).unwrap().sink.read(0, &mut here);
     assert_eq!(there[..64], here[..64]);
     assert!(there[64..].iter().zip(&here[64..]).all(|(there, here)| there != here));
 }
@@ -229,8 +229,8 @@ fn a_read_of_what_is_not_lent_ends_with_its_address() {
     let window = Window { offset: (1 << 20) - 64, len: 128, pattern: Pattern::Sequential };
     board.start_transfer(&Transfer { window, ..transfer(Verb::Load, 128, 1) }, 1, 0).unwrap();
     while board.step() {}
-    assert_eq!(board.engine(0).unwrap().refused, Some((4 << 30) + (1 << 20)));
-    assert_eq!(board.engine(0).unwrap().received_bytes, 64, "what is lent still comes");
+    assert_eq!(board.engine(CardIndex(0)).unwrap().refused, Some((4 << 30) + (1 << 20)));
+    assert_eq!(board.engine(CardIndex(0)).unwrap().received_bytes, 64, "what is lent still comes");
     assert_eq!(board.slots_in_use(), 0);
 }
 
@@ -316,13 +316,13 @@ fn a_peer_is_read_through_the_switches_between_byte_for_byte() {
         let partner = Partner::Peer { card: other, bar: 0 };
         let read = Transfer { card, partner, window, ..transfer(Verb::Load, bytes, 2) };
         let mut machine = SimulatedMachine::new(&tree).unwrap();
-        machine.board_mut().region_of_mut(other as usize, "sram").unwrap().memory.write(0, &held);
+        machine.board_mut().region_of_mut(other.into(), "sram").unwrap().memory.write(0, &held);
         let mut samples = Samples::wanted(1);
         machine.run(&plan(&[read]), &mut samples).unwrap();
         let confirmed = samples.confirmed.unwrap();
         assert_eq!((confirmed.claimed_bytes, confirmed.confirmed_bytes), (2 * bytes, 2 * bytes));
         let mut found = vec![0; 2 * bytes as usize];
-        machine.board_mut().engine_mut(card as usize).unwrap().sink.read(sram + from, &mut found);
+        machine.board_mut().engine_mut(card.into()).unwrap().sink.read(sram + from, &mut found);
         assert!(found == held[from as usize..][..found.len()], "{bytes} B of card {other}");
         assert_eq!((machine.board_mut().slots_in_use(), machine.board_mut().lost), (0, 0));
     }

@@ -2,14 +2,14 @@
 
 mod stage;
 
+use lanemark_engine::first_byte;
 use lanemark_machine::{
     BusError, Completion, Descriptors, Direction, DmaCall, Machine, MachineError, Op, Partner, Pattern, Plan, Samples,
     Share, Transfer, Verb, Window,
 };
 use lanemark_platform::Platform;
-use lanemark_sim::part::memory::first_byte;
-use lanemark_sim::part::program::stored_bytes;
-use lanemark_sim::{Board, SimulatedMachine, Tlp};
+use lanemark_sim::stored_bytes;
+use lanemark_sim::{Board, CardIndex, SimulatedMachine, Tlp};
 use lanemark_units::{MemoryType, Ticks};
 use lanemark_wire::config::{AerError, ConfigSpace, Errors};
 use lanemark_wire::{Packet, TlpKind};
@@ -72,7 +72,7 @@ fn arrived(machine: &mut SimulatedMachine, verb: Verb) -> Vec<u64> {
     let mut found = vec![0; BYTES as usize];
     match verb {
         Verb::Store => machine.board_mut().memory_mut().read(0, &mut found),
-        Verb::Load => machine.board_mut().engine_mut(0).unwrap().sink.read(0, &mut found),
+        Verb::Load => machine.board_mut().engine_mut(CardIndex(0)).unwrap().sink.read(0, &mut found),
     }
     let is_there = |piece: &u64| {
         let (mut meant, mut before) = (vec![0; WRITE as usize], vec![0; WRITE as usize]);
@@ -402,7 +402,7 @@ fn what_a_link_repairs_is_counted_and_is_no_error() {
     works(&mut machine, &moves(Verb::Store));
     let corrected: Vec<_> =
         machine.board_mut().corrected().map(|(port, error, count)| (port.to_owned(), error, count)).collect();
-    let (_, crossed) = machine.board_mut().crossed(0);
+    let (_, crossed) = machine.board_mut().crossed(CardIndex(0));
     assert!(crossed.replays > crossed.replay_timeouts && crossed.replay_timeouts > 0, "{crossed:?}");
     let of = |port: &str, error, count| (port.to_owned(), error, count);
     let meant = [
@@ -462,7 +462,7 @@ fn a_fault_says_whether_it_has_happened_and_if_not_how_many_it_could_have_happen
         let mut last = machine(&format!("{kind}@root/card:32"));
         let _ = fails(&mut last, &moves(Verb::Store));
         assert_eq!(missed(&last), "", "{kind}");
-        assert_eq!(last.injected_faults()[0].to_string(), format!("{kind}@root/card:32 went wrong by --fault"));
+        assert_eq!(last.injected_faults()[0].to_string(), format!("{kind}@root/card:32 injected by --fault"));
     }
     let mut never = machine("no_completion@root/card:1");
     works(&mut never, &moves(Verb::Store));
@@ -511,7 +511,10 @@ fn an_engine_in_a_pause_is_waited_for_and_no_instruction() {
     let mut machine = SimulatedMachine::new(&platform("8B", &changes)).unwrap();
     let plan = Plan { timeout: ns(5000), ..moves(Verb::Store) };
     let error = machine.run(&plan, &mut Samples::wanted(1)).unwrap_err().to_string();
-    assert!(error.contains("waiting for engine (the device's DMA engine makes requests no faster)"), "{error}");
+    assert!(
+        error.contains("waiting for engine (the device's DMA engine issues requests at a limited rate)"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -571,7 +574,7 @@ fn between_two_cards_a_fault_is_noticed_by_the_one_that_takes_the_write() {
     assert!(error.noticed_by.ends_with(" (d)") && error.what.starts_with("MWr of 128 B by a ("), "{error}");
     assert_eq!(error.address, Some(BAR + (3 << 20) + 0x10000 + WRITE));
     let mut found = vec![0; BYTES as usize];
-    machine.board_mut().region_of_mut(3, "sram").unwrap().memory.read(0, &mut found);
+    machine.board_mut().region_of_mut(CardIndex(3), "sram").unwrap().memory.read(0, &mut found);
     let there = |place: &usize| found[*place] != first_byte(*place as u64);
     let untouched: Vec<usize> = (0..BYTES as usize)
         .step_by(WRITE as usize)

@@ -3,7 +3,7 @@
 mod stage;
 
 use lanemark_machine::{Cause, Machine, MachineError, Plan, Samples};
-use lanemark_sim::{Board, SimulatedMachine, TlpKind};
+use lanemark_sim::{Board, CardIndex, SimulatedMachine, TlpKind};
 use lanemark_units::MemoryType::{Uc, Wc};
 use lanemark_units::Ticks;
 use stage::{BAR, Stage, bus, load, ns, platform, span, store};
@@ -135,7 +135,7 @@ fn writes_arrive_no_faster_than_the_link_carries_them() {
     }
     while board.step() {}
     assert!(arrivals(&board).windows(2).all(|pair| pair[1] - pair[0] == ns(22)));
-    let (down, _) = board.crossed(0);
+    let (down, _) = board.crossed(CardIndex(0));
     assert_eq!((down.writes, down.payload_bytes, down.wire_bytes), (20, 20 * 64, 20 * 88));
 }
 

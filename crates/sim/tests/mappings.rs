@@ -6,9 +6,8 @@ use lanemark_dma::{
 };
 use lanemark_machine::{BusError, Machine, MachineError, Op, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
 use lanemark_platform::{Origin, Platform, preset};
-use lanemark_sim::part::fault_queue::{FaultReason, TranslationFault};
-use lanemark_sim::part::invalidation_queue::{Command, QueueFull};
-use lanemark_sim::{Board, SimulatedMachine, Tlp, TlpKind, span};
+use lanemark_sim::{Board, CardIndex, SimulatedMachine, Tlp, TlpKind, span};
+use lanemark_sim::{FaultReason, InvalidationCommand, QueueFull, TranslationFault};
 use lanemark_units::{HostPhys, Iova, Ticks};
 use lanemark_wire::config::AerError;
 
@@ -66,7 +65,7 @@ fn write(board: &mut Board, at: u64, bytes: &[u8]) {
     let (address, length_dw, first_be, last_be) = span(at, bytes.len() as u64);
     let payload = board.payload(&[&vec![0; (at - address) as usize], bytes].concat());
     let of_card = Tlp { requester: CARD, payload, ..Tlp::of(TlpKind::MWr) };
-    board.inject_at_card(0, Ticks::ZERO, Tlp { address, length_dw, first_be, last_be, ..of_card });
+    board.inject_at_card(CardIndex(0), Ticks::ZERO, Tlp { address, length_dw, first_be, last_be, ..of_card });
     while board.step() {}
 }
 
@@ -80,7 +79,7 @@ fn read(board: &mut Board, at: Iova, bytes: u64) -> Option<Vec<u8>> {
     while board.step() {}
     let came = board.moved(&transfer).0 - before;
     let mut read = vec![0; bytes as usize];
-    board.engine_mut(0).unwrap().sink.read(0, &mut read);
+    board.engine_mut(CardIndex(0)).unwrap().sink.read(0, &mut read);
     (came == bytes).then_some(read)
 }
 
@@ -235,7 +234,7 @@ fn an_unmap_ends_behind_writes_that_lines_hold_up_and_no_byte_comes_after_it() {
         for nth in 0..16 {
             let (address, length_dw, first_be, last_be) = span(mapping.iova().0 + nth * 128 + 4, 4);
             let of_card = Tlp { requester: CARD, payload: board.payload(&[0xaa; 4]), ..Tlp::of(TlpKind::MWr) };
-            board.inject_at_card(0, Ticks::ZERO, Tlp { address, length_dw, first_be, last_be, ..of_card });
+            board.inject_at_card(CardIndex(0), Ticks::ZERO, Tlp { address, length_dw, first_be, last_be, ..of_card });
         }
         board.run_until(Ticks::whole_ns(2000));
         let now = domain.backend().now();
@@ -269,9 +268,9 @@ fn what_means_something_else_is_neither_mapped_nor_changed_in_pages_of_any_size(
 #[test]
 fn an_invalidation_is_taken_before_anybody_changed_the_table() {
     let mut board = Board::new(&platform(&[])).unwrap();
-    assert!(board.put_invalidation(Command::All).is_ok());
+    assert!(board.put_invalidation(InvalidationCommand::All).is_ok());
     let mut none = Board::new(&preset("card-gen5-x16").unwrap().unwrap()).unwrap();
-    assert_eq!(none.put_invalidation(Command::All).err(), Some(QueueFull { entries: 0 }));
+    assert_eq!(none.put_invalidation(InvalidationCommand::All).err(), Some(QueueFull { entries: 0 }));
 }
 
 #[test]
@@ -302,7 +301,7 @@ fn what_is_asked_of_the_queue_is_done_though_links_are_reset() {
     let mut domain = domain_on(&platform, Invalidation::Strict);
     let mapping = lend(&mut domain, 20, 1, Permission::ReadWrite);
     let board = domain.backend_mut();
-    let number = board.put_invalidation(Command::All).unwrap();
+    let number = board.put_invalidation(InvalidationCommand::All).unwrap();
     board.reset(&platform).unwrap();
     board.run_until(Ticks::whole_ns(1000));
     assert!(board.is_invalidated(number));
@@ -321,7 +320,7 @@ fn an_invalidation_that_never_ends_is_an_error_and_its_page_is_not_handed_out_ag
     let stuck = lend(&mut domain, 2, 1, Permission::ReadWrite);
     assert_eq!(stuck.iova(), good.iova(), "an address whose invalidation has ended is used again");
     let error = domain.unmap(stuck, Ticks::ZERO).unwrap_err().to_string();
-    assert!(error.contains("no answer after"), "{error}");
+    assert!(error.contains("no completion after"), "{error}");
     let other = domain.map(
         &mut Buffer::new(HostPhys(domain.backend().mapped_at()), PAGE),
         MapRequest::new(Device(0), Permission::Read),
@@ -338,8 +337,9 @@ fn the_queue_takes_as_many_commands_as_it_has_entries() {
     let mut domain = domain_on(&few, Invalidation::Strict);
     let board = domain.backend_mut();
     let [first, second] =
-        [board.put_invalidation(Command::All), board.put_invalidation(Command::All)].map(Result::unwrap);
-    assert_eq!(board.put_invalidation(Command::All), Err(QueueFull { entries: 2 }));
+        [board.put_invalidation(InvalidationCommand::All), board.put_invalidation(InvalidationCommand::All)]
+            .map(Result::unwrap);
+    assert_eq!(board.put_invalidation(InvalidationCommand::All), Err(QueueFull { entries: 2 }));
     board.run_until(Ticks::whole_ns(1000));
     assert!(board.is_invalidated(first) && !board.is_invalidated(second));
     // Three commands by a queue of two: it is waited for.
@@ -505,8 +505,8 @@ fn exhausts<A: IovaAllocator>(strategy: A, order: AccessOrder, of_one: u64) {
     let (mut mapped, said) = lent_until_refused(&mut domain);
     assert_eq!(mapped.len() as u64, FEW / of_one, "{name}");
     let meant = format!(
-        "test: {name} has no IOVA for card: 4096 B in a row are wanted, 0 B are free, and the longest piece of them has 0 B; \
-         unmap something, or take a longer space"
+        "test: {name} has no IOVA for card: 4096 contiguous bytes requested; 0 B are free, the longest run is 0 B; \
+         unmap something, or use a larger space"
     );
     assert_eq!(said, meant);
     // One is taken back, and another page gets its IOVA.
@@ -546,8 +546,7 @@ fn scatters<A: IovaAllocator>(strategy: A, order: AccessOrder) {
         domain.unmap(mapping, Ticks::ZERO).unwrap();
     }
     let said = try_to_lend(&mut domain, 50, 2, Permission::ReadWrite).unwrap_err();
-    let meant =
-        "8192 B in a row are wanted, 32768 B are free, and the longest piece of them has 4096 B; unmap something";
+    let meant = "8192 contiguous bytes requested; 32768 B are free, the longest run is 4096 B; unmap something";
     assert!(said.contains(&format!("{name} has no IOVA for card: {meant}")), "{said}");
     leads_there_and_nowhere_else(&mut domain, &stays);
     domain.unmap(stays[0].1, Ticks::ZERO).unwrap();

@@ -7,7 +7,7 @@ use lanemark_machine::{
     Window,
 };
 use lanemark_platform::Platform;
-use lanemark_sim::SimulatedMachine;
+use lanemark_sim::{CardIndex, SimulatedMachine};
 use lanemark_units::Ticks;
 use lanemark_wire::config::AerError;
 use lanemark_wire::{FunctionId, Header, MemoryRequest};
@@ -164,13 +164,13 @@ fn every_byte_comes_in_any_order_with_any_pieces_and_leaves_nothing_behind() {
             let mut read = transfer(3, Verb::Load, 1, bytes, 2);
             read.window.offset += from;
             let mut machine = SimulatedMachine::new(&platform).unwrap();
-            machine.board_mut().region_of_mut(1, "sram").unwrap().memory.write(0, &held);
+            machine.board_mut().region_of_mut(CardIndex(1), "sram").unwrap().memory.write(0, &held);
             let mut samples = Samples::wanted(1);
             machine.run(&plan(&read), &mut samples).unwrap();
             let confirmed = samples.confirmed.unwrap();
             assert_eq!((confirmed.claimed_bytes, confirmed.confirmed_bytes), (2 * bytes, 2 * bytes));
             let mut found = vec![0; 2 * bytes as usize];
-            machine.board_mut().engine_mut(3).unwrap().sink.read(read.window.offset, &mut found);
+            machine.board_mut().engine_mut(CardIndex(3)).unwrap().sink.read(read.window.offset, &mut found);
             assert!(found == held[from as usize..][..found.len()], "{bytes} B in pieces of {pieces}");
             assert_eq!((machine.board_mut().slots_in_use(), machine.board_mut().lost), (0, 0));
         }
@@ -204,8 +204,8 @@ fn what_is_not_sent_on_is_refused_with_the_key_that_says_so_and_is_an_unsupporte
         let board = machine.board_mut();
         board.start_transfer(&transfer(3, verb, 0, 64, 1), 1, 0).unwrap();
         while board.step() {}
-        assert_eq!(board.engine(3).unwrap().refused.is_some(), verb == Verb::Load);
-        assert_eq!(board.card(0).unwrap().accepted_from(0x8003).0, 0);
+        assert_eq!(board.engine(CardIndex(3)).unwrap().refused.is_some(), verb == Verb::Load);
+        assert_eq!(board.card(CardIndex(0)).unwrap().accepted_from(0x8003).0, 0);
         assert_eq!(board.slots_in_use(), 0);
     }
 }

@@ -7,7 +7,7 @@ use lanemark_machine::{
     Transfer, Verb, Window,
 };
 use lanemark_platform::Platform;
-use lanemark_sim::{Board, SimulatedMachine};
+use lanemark_sim::{Board, CardIndex, SimulatedMachine};
 use lanemark_units::MemoryType::Uc;
 use lanemark_units::Ticks;
 use stage::{REGISTERS, Stage, load, ns, platform_with, span, store};
@@ -143,7 +143,7 @@ fn the_timer_of_a_channel_counts_from_its_command_to_its_last_byte_and_a_core_co
     // of 84 B 21, 100 and 50, and five beats.
     let mut stage = Stage::of(&card(&[]));
     stage.run(vec![Op::Dma(call(0, Verb::Load, 64))]);
-    let received_at = stage.quiesce().board.engine(0).unwrap().received_at;
+    let received_at = stage.quiesce().board.engine(CardIndex(0)).unwrap().received_at;
     assert_eq!(received_at, ns(218 + 4 + 50 + 6 + 100 + 200 + 21 + 100 + 50 + 20));
     assert_eq!(shown(&mut stage.board, timer(0)), ticks(ns(218), received_at));
 }

@@ -222,7 +222,7 @@ fn time_is_over_when_it_would_be_with_every_pass() {
     let took = both(&card(), &op, 100, 1_000_000_000)[0].as_ref().unwrap().taken[0].delivered.as_ns().ceil() as u64;
     assert!(both(&card(), &op, 100, took + 1).iter().all(Result::is_ok));
     for error in both(&card(), &op, 100, took - 20_000) {
-        assert!(error.unwrap_err().contains("the plan was not done after"));
+        assert!(error.unwrap_err().contains("the plan timed out after"));
     }
 }
 

@@ -6,7 +6,7 @@ use lanemark_machine::{
     WriteRead,
 };
 use lanemark_platform::{OrderingChoice, Origin, PRESETS, Platform, preset};
-use lanemark_sim::SimulatedMachine;
+use lanemark_sim::{CardIndex, SimulatedMachine};
 use lanemark_units::Ticks;
 
 fn rosta() -> Platform {
@@ -267,7 +267,7 @@ fn registers_that_reading_clears_are_read_one_by_one() {
     let mut machine = SimulatedMachine::new(&rosta()).unwrap();
     let read = Transfer { verb: Verb::Load, ..writes(1, 5000) };
     let region = rosta().region_at(0, 8 << 20, 128).unwrap().name.clone();
-    machine.board_mut().region_of_mut(1, &region).unwrap().clear_on_read(0);
+    machine.board_mut().region_of_mut(CardIndex(1), &region).unwrap().clear_on_read(0);
     assert_eq!(run(machine, &[Op::Transfer(read)]).1.because, Some(Unsteady::Registers));
 }
 

@@ -7,8 +7,8 @@ use lanemark_machine::{
     Share, Transfer, Verb, Window,
 };
 use lanemark_platform::Platform;
-use lanemark_sim::SimulatedMachine;
-use lanemark_sim::part::program::stored_bytes;
+use lanemark_sim::stored_bytes;
+use lanemark_sim::{CardIndex, SimulatedMachine};
 use lanemark_units::{MemoryType, Ticks};
 use stage::{platform, tree_platform};
 
@@ -64,7 +64,7 @@ fn is_there(machine: &mut SimulatedMachine, call: &DmaCall) -> bool {
             }
             Verb::Load => {
                 board.memory_mut().read(offset, &mut meant);
-                board.engine_mut(0).unwrap().sink.read(offset, &mut found);
+                board.engine_mut(CardIndex(0)).unwrap().sink.read(offset, &mut found);
             }
         }
         found == meant
@@ -188,7 +188,7 @@ fn a_channel_that_is_not_there_or_has_a_caller_is_refused() {
     let many = |channels: f64| platform("8B", &[("dma.channels", channels), ("memory.size_bytes", 1_048_576.0)]);
     run_on(&many(32.0), &[call(3, 64)]);
     let error = refused(&many(33.0), &[call(3, 64)]);
-    assert!(error.contains("128 B for each channel"), "{error}");
+    assert!(error.contains("128 B per channel"), "{error}");
 }
 
 #[test]

@@ -161,7 +161,7 @@ fn a_store_is_seen_with_its_address_and_its_bytes_and_no_others() {
     let Header::Memory(write) = header(frame) else { panic!("{frame:?}") };
     assert_eq!((write.span(), write.requester_id), (Some((bus("sram", 1), 2)), FunctionId(0)));
     let mut stored = [0; 4];
-    lanemark_sim::part::program::stored_bytes(bus("sram", 1), 0, &mut stored[1..3]);
+    lanemark_sim::stored_bytes(bus("sram", 1), 0, &mut stored[1..3]);
     assert_ne!(stored, [0; 4]);
     assert_eq!(frame.tlp[16..], stored);
     assert_eq!((frame.starts, frame.ends, frame.arrives), (ns(50), ns(57), ns(157)), "28 B at 4 GB/s, 100 ns");

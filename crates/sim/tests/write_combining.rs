@@ -4,7 +4,7 @@ mod stage;
 
 use lanemark_machine::MachineError;
 use lanemark_machine::{Access, DriverCall, Fence, Machine, Op, Order, Plan, Samples, Stream, Verb, Width};
-use lanemark_sim::SimulatedMachine;
+use lanemark_sim::{CardIndex, SimulatedMachine};
 use lanemark_units::MemoryType::{Uc, Wc, Wp, Wt};
 use lanemark_units::Ticks;
 use stage::{Stage, bus, fence, load, ns, offset_of, span, store, stream};
@@ -333,10 +333,10 @@ fn a_bar_mapped_wb_and_a_misaligned_movdir64b_are_refused_before_anything_is_sen
         let error = machine.run(&Plan::on_one_core(vec![op], 1), &mut Samples::wanted(1)).unwrap_err();
         assert!(matches!(error, MachineError::Unsupported(_)), "{error}");
     }
-    assert_eq!(machine.board_mut().crossed(0).0.writes, 0);
+    assert_eq!(machine.board_mut().crossed(CardIndex(0)).0.writes, 0);
     let aligned = stream(Verb::Store, Access::Movdir64b, span("sram", Wc, 64, 64));
     machine.run(&Plan::on_one_core(vec![aligned], 1), &mut Samples::wanted(1)).unwrap();
-    assert_eq!(machine.board_mut().crossed(0).0.writes, 1);
+    assert_eq!(machine.board_mut().crossed(CardIndex(0)).0.writes, 1);
     assert_eq!(bus("sram", 0) - bus("registers", 0), offset_of("sram"));
     assert!(machine.board_mut().now() > Ticks::ZERO);
 }

@@ -1,4 +1,4 @@
-//! Whose address is it? One type per address space, so that none is taken for another.
+//! Addresses, one type per address space, so that they cannot be confused.
 
 use std::fmt;
 
@@ -23,19 +23,19 @@ macro_rules! address {
 }
 
 address! {
-    /// An address in a process's virtual address space.
+    /// A virtual address of a process.
     HostVirt
 }
 address! {
-    /// An address the CPU's memory controller or root complex decodes.
+    /// A physical address, as decoded by the CPU's memory controller or root complex.
     HostPhys
 }
 address! {
-    /// An address a device puts into its requests, before the IOMMU.
+    /// An I/O virtual address: the address in a device's request, before translation by the IOMMU.
     Iova
 }
 
-/// A place inside one base address register's window.
+/// An offset in the window of a base address register.
 ///
 /// ```
 /// use lanemark_units::BarOffset;
@@ -43,9 +43,9 @@ address! {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct BarOffset {
-    /// Which BAR, 0 to 5.
+    /// Number of the BAR, 0 to 5.
     pub bar: u8,
-    /// Bytes from the start of its window.
+    /// Offset in bytes from the start of the window.
     pub offset: u64,
 }
 

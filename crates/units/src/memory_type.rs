@@ -1,20 +1,23 @@
-//! How the CPU treats an address: the x86 memory types.
+//! The x86 memory types.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// An x86 memory type, as it results for a page from MTRR and PAT.
+/// An x86 memory type of a page, as determined by MTRR and PAT.
 ///
 /// | type | reads | stores | speculation |
 /// | --- | --- | --- | --- |
 /// | UC | uncached, one at a time, exact width | one at a time, exact width | never |
-/// | WC | uncached | gathered in 64 B buffers, order not kept | reads may be speculative |
+/// | WC | uncached | combined in 64 B buffers, weakly ordered | reads may be speculative |
 /// | WT | cached | to the device, and to the cached line | reads may be speculative |
-/// | WP | cached | to the device; the cached line is dropped | reads may be speculative |
+/// | WP | cached | to the device; the cached line is invalidated | reads may be speculative |
 /// | WB | cached | cached | yes |
 ///
 /// Source: Intel SDM volume 3, section "Methods of Caching Available"; AMD64 APM volume 2, section "Memory Types".
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum MemoryType {
     /// Strong uncacheable.
     Uc,
@@ -29,10 +32,10 @@ pub enum MemoryType {
 }
 
 impl MemoryType {
-    /// Every memory type, in the order they are listed to users.
+    /// Every memory type, in the order of messages and help texts.
     pub const ALL: [MemoryType; 5] = [MemoryType::Uc, MemoryType::Wc, MemoryType::Wt, MemoryType::Wp, MemoryType::Wb];
 
-    /// The name in files and on the command line: `uc`, `wc`, `wt`, `wp`, `wb`.
+    /// Name in files and on the command line: `uc`, `wc`, `wt`, `wp`, `wb`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -44,7 +47,7 @@ impl MemoryType {
         }
     }
 
-    /// Whether a load may be answered from a cache line fetched earlier.
+    /// Whether a load may hit in a cache.
     #[must_use]
     pub const fn caches_loads(self) -> bool {
         matches!(self, MemoryType::Wt | MemoryType::Wp | MemoryType::Wb)
@@ -57,7 +60,7 @@ impl fmt::Display for MemoryType {
     }
 }
 
-/// A name that is no memory type.
+/// A name that is not a memory type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{0}' is not a memory type: use uc, wc, wt, wp or wb")]
 pub struct UnknownMemoryType(pub String);
@@ -76,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_reads_back_and_others_are_refused() {
+    fn every_memory_type_name_parses_back_and_others_are_refused() {
         for kind in MemoryType::ALL {
             assert_eq!(kind.name().parse(), Ok(kind));
             assert_eq!(kind.to_string().parse(), Ok(kind));

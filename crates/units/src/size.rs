@@ -1,65 +1,69 @@
-//! Sizes as people write them: `64`, `4KiB`, `1.5MiB`, `2GB`, and ranges `64..4MiB`.
+//! Sizes as people type them: `64`, `4K`, `4KiB`, `1.5MB`, and ranges such as `64..4M`. K is 1024 in all of them.
 
-/// What is wrong with a size or a range of sizes.
+/// Errors in a size or a list of sizes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SizeError {
     /// Neither a number nor a number with a known unit.
-    #[error("'{text}' is not a size: write bytes (64) or a unit (4KiB, 1MiB, 2GiB; kB, MB, GB are powers of 1000)")]
+    #[error(
+        "'{text}' is not a size: write bytes (64), or a number with K, M, G or T (4K, 4KB and 4KiB are 4096 bytes)"
+    )]
     NotASize {
-        /// What was read.
+        /// The text.
         text: String,
     },
     /// Larger than 2^64 - 1 bytes.
     #[error("'{text}' is larger than any address space")]
     TooLarge {
-        /// What was read.
+        /// The text.
         text: String,
     },
-    /// A list or range with nothing in it.
+    /// An empty list or range.
     #[error("the size list is empty: write sizes (64,4KiB) or a range (64..4MiB)")]
     Empty,
-    /// A range whose end lies before its start.
-    #[error("the sizes '{text}' run backwards: the first must not be larger than the last")]
+    /// Sizes that do not ascend.
+    #[error("the sizes '{text}' are not in ascending order: write the smallest first")]
     Backwards {
-        /// What was read.
+        /// The text.
         text: String,
     },
-    /// A transfer of no bytes.
-    #[error("a size of 0 bytes moves nothing: the smallest is 1")]
+    /// A size of 0.
+    #[error("a size of 0 bytes is not allowed: the smallest is 1")]
     Zero,
 }
 
-const UNITS: &[(&str, u64)] = &[
-    ("", 1),
-    ("B", 1),
-    ("KiB", 1 << 10),
-    ("MiB", 1 << 20),
-    ("GiB", 1 << 30),
-    ("TiB", 1 << 40),
-    ("kB", 1_000),
-    ("MB", 1_000_000),
-    ("GB", 1_000_000_000),
-    ("TB", 1_000_000_000_000),
-];
+/// The binary prefixes, with the power of two that each stands for.
+const PREFIXES: &[(char, u32)] = &[('k', 10), ('m', 20), ('g', 30), ('t', 40)];
 
-/// Bytes in `text`.
+/// The bytes that a unit stands for: `B`, or a binary prefix with or without `B` or `iB`, in upper or lower case; `None` for other text.
+///
+/// Sizes of transfers are powers of two almost always, so `K` and `KB` are 1024 as in fio and dd's `K`. Rates are decimal everywhere.
+fn unit_bytes(unit: &str) -> Option<u64> {
+    let unit = unit.to_ascii_lowercase();
+    if matches!(unit.as_str(), "" | "b") {
+        return Some(1);
+    }
+    let (_, power) = PREFIXES.iter().find(|(prefix, _)| unit.starts_with(*prefix))?;
+    matches!(&unit[1..], "" | "b" | "ib").then_some(1 << power)
+}
+
+/// Parses a size, in bytes.
 ///
 /// ```
 /// assert_eq!(lanemark_units::parse_size("1.5KiB"), Ok(1536));
-/// assert!(lanemark_units::parse_size("4K").is_err()); // 4000 or 4096? Say which.
+/// assert_eq!(lanemark_units::parse_size("4k"), Ok(4096));
+/// assert!(lanemark_units::parse_size("4q").is_err());
 /// ```
 ///
 /// # Errors
-/// [`SizeError::NotASize`] if the number or the unit is unknown or the bytes are not whole;
+/// [`SizeError::NotASize`] if number or unit are invalid, or the size is not a whole number of bytes;
 /// [`SizeError::TooLarge`] above 2^64 - 1.
 pub fn parse_size(text: &str) -> Result<u64, SizeError> {
     let text = text.trim();
     let not_a_size = || SizeError::NotASize { text: text.to_owned() };
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
-    let factor =
-        UNITS.iter().find(|(name, _)| *name == unit.trim()).map(|(_, factor)| *factor).ok_or_else(not_a_size)?;
+    let factor = unit_bytes(unit.trim()).ok_or_else(not_a_size)?;
     let too_large = || SizeError::TooLarge { text: text.to_owned() };
     if let Some((whole, part)) = number.split_once('.') {
         if whole.is_empty() || part.is_empty() || part.len() > 12 || part.contains('.') {
@@ -81,7 +85,7 @@ pub fn parse_size(text: &str) -> Result<u64, SizeError> {
     number.checked_mul(factor).ok_or_else(too_large)
 }
 
-/// `bytes` with the largest binary unit that leaves a whole number.
+/// Formats a size with the largest binary unit that gives a whole number.
 ///
 /// ```
 /// assert_eq!(lanemark_units::format_size(4096), "4KiB");
@@ -96,7 +100,7 @@ pub fn format_size(bytes: u64) -> String {
     format!("{}{name}", bytes / factor)
 }
 
-/// A list of sizes, from `64..4MiB` (doubling), `64..4MiB*4` (quadrupling) or `64,100,4KiB`.
+/// A list of sizes, parsed from `64..4MiB` (doubling), `64..4MiB*4` (quadrupling) or `64,100,4KiB`.
 ///
 /// ```
 /// use lanemark_units::SizeRange;
@@ -107,7 +111,7 @@ pub fn format_size(bytes: u64) -> String {
 pub struct SizeRange(Vec<u64>);
 
 impl SizeRange {
-    /// The sizes in bytes, ascending; never empty, none zero.
+    /// The sizes in bytes, ascending; never empty, none 0.
     #[must_use]
     pub fn bytes(&self) -> &[u64] {
         &self.0
@@ -166,14 +170,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_read_with_binary_and_decimal_units() {
+    fn sizes_are_read_as_people_type_them() {
         for (text, bytes) in [
             ("0", 0),
             ("64", 64),
             ("64B", 64),
             ("4KiB", 4096),
             ("4 KiB", 4096),
-            ("2GB", 2_000_000_000),
+            ("4k", 4096),
+            ("4K", 4096),
+            ("4KB", 4096),
+            ("4kib", 4096),
+            ("2GB", 2 << 30),
+            ("1.5m", 3 << 19),
+            ("1t", 1 << 40),
             ("1.5KiB", 1536),
             ("18446744073709551615", u64::MAX),
         ] {
@@ -183,7 +193,7 @@ mod tests {
 
     #[test]
     fn what_is_no_size_is_refused() {
-        for text in ["", "KiB", "4K", "-1", "4kib", "1.2.3KiB", "0.3B", "1.", ".5KiB", "1e3"] {
+        for text in ["", "KiB", "4Q", "-1", "4kbb", "4ik", "4bk", "4µ", "1.2.3KiB", "0.3B", "1.", ".5KiB", "1e3"] {
             assert!(matches!(parse_size(text), Err(SizeError::NotASize { .. })), "{text}");
         }
         for text in ["18446744073709551616", "16777216TiB", "18446744073709551615.000000000001TiB"] {
@@ -193,21 +203,21 @@ mod tests {
     }
 
     #[test]
-    fn a_printed_size_reads_back_as_itself() {
+    fn a_formatted_size_parses_back() {
         for bytes in [0, 1, 63, 64, 1023, 1024, 1025, 1 << 20, 3 << 30, u64::MAX] {
             assert_eq!(parse_size(&format_size(bytes)), Ok(bytes));
         }
     }
 
     #[test]
-    fn a_range_ends_with_its_last_size_even_off_the_doubling() {
+    fn a_range_includes_its_last_size_even_if_doubling_misses_it() {
         assert_eq!("64..200".parse::<SizeRange>().unwrap().bytes(), [64, 128, 200]);
         assert_eq!("7".parse::<SizeRange>().unwrap().bytes(), [7]);
         assert_eq!("64..64".parse::<SizeRange>().unwrap().bytes(), [64]);
     }
 
     #[test]
-    fn empty_backward_and_zero_lists_are_refused() {
+    fn empty_descending_and_zero_lists_are_refused() {
         assert_eq!("".parse::<SizeRange>(), Err(SizeError::Empty));
         assert!(matches!("4096..64".parse::<SizeRange>(), Err(SizeError::Backwards { .. })));
         assert!(matches!("64,32".parse::<SizeRange>(), Err(SizeError::Backwards { .. })));

@@ -4,10 +4,10 @@ use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 
-/// A span of time, or an instant counted from the start of a run, in ticks of 2^-12 ns (0.244 ps).
+/// A span of time, or an instant since the start of a run, in ticks of 2^-12 ns (0.244 ps).
 ///
-/// One DW (4 B) on every PCIe Gen1-5 link of 1, 2, 4, 8, 16 or 32 lanes is a whole number of ticks,
-/// so periods and ceilings carry no rounding. A `u64` of ticks lasts 52 days.
+/// The time of one DW (4 B) on every PCIe Gen1 to Gen5 link of 1, 2, 4, 8, 16 or 32 lanes is a whole number of ticks,
+/// so computed periods and ceilings have no rounding error. A `u64` of ticks covers 52 days.
 ///
 /// ```
 /// use lanemark_units::Ticks;
@@ -18,52 +18,52 @@ use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Ticks(pub u64);
 
-/// A number of nanoseconds that no [`Ticks`] can hold.
+/// A number of nanoseconds that [`Ticks`] cannot represent.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[error("{ns} ns is not a span of time: it must be 0 or more and below 4.5e15 ns (52 days)")]
 pub struct TicksError {
-    /// What was asked for, in nanoseconds.
+    /// The value, in nanoseconds.
     pub ns: f64,
 }
 
 impl Ticks {
-    /// Ticks in one nanosecond.
+    /// Ticks per nanosecond.
     pub const PER_NS: u64 = 1 << 12;
-    /// No time at all.
+    /// Zero time.
     pub const ZERO: Ticks = Ticks(0);
-    /// Later than anything that happens.
+    /// Later than any event.
     pub const NEVER: Ticks = Ticks(u64::MAX);
 
-    /// The nearest whole tick to `ns` nanoseconds.
+    /// `ns` nanoseconds, rounded to the nearest tick.
     ///
     /// # Errors
-    /// [`TicksError`] if `ns` is negative, not a number, or 52 days and more.
+    /// [`TicksError`] if `ns` is negative, not a number, or at least 52 days.
     pub fn from_ns(ns: f64) -> Result<Ticks, TicksError> {
         let ticks = (ns * Self::PER_NS as f64).round();
         if ticks >= 0.0 && ticks < u64::MAX as f64 { Ok(Ticks(ticks as u64)) } else { Err(TicksError { ns }) }
     }
 
-    /// Whole nanoseconds, exactly.
+    /// `ns` nanoseconds, exactly.
     #[must_use]
     pub const fn whole_ns(ns: u64) -> Ticks {
         Ticks(ns * Self::PER_NS)
     }
 
-    /// Nanoseconds, for printing.
+    /// The time in nanoseconds, for display.
     #[must_use]
     pub fn as_ns(self) -> f64 {
         self.0 as f64 / Self::PER_NS as f64
     }
 
-    /// The span from `earlier` to `self`, or zero if `earlier` is later.
+    /// The span from `earlier` to `self`; zero if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Ticks) -> Ticks {
         Ticks(self.0.saturating_sub(earlier.0))
     }
 }
 
-/// Nanoseconds with as few decimals as tell this tick from its neighbours, four at most, and their unit: what is read back is
-/// the same time.
+/// Prints nanoseconds with unit, and with the fewest decimals, at most four, that identify the tick: the text parses
+/// back to the same time.
 ///
 /// ```
 /// use lanemark_units::Ticks;
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_the_same_tick_again_with_four_decimals_at_most() {
+    fn every_tick_is_printed_with_at_most_four_decimals_and_parses_back() {
         let around = |ticks: u64| ticks.saturating_sub(3000)..ticks + 3000;
         for ticks in around(0).chain(around(4096 * 17_956)).chain(around(1 << 45)) {
             let text = Ticks(ticks).to_string();
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn times_of_three_decimals_are_written_as_they_were_given() {
+    fn times_with_three_decimals_are_printed_as_given() {
         for thousandths in 0..20_000_u32 {
             let given = f64::from(thousandths) / 1000.0;
             assert_eq!(Ticks::from_ns(given).unwrap().to_string(), format!("{given} ns"));
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn since_never_goes_below_zero() {
+    fn since_saturates_at_zero() {
         assert_eq!(Ticks(5).since(Ticks(3)), Ticks(2));
         assert_eq!(Ticks(3).since(Ticks(5)), Ticks::ZERO);
     }

@@ -1,14 +1,15 @@
-//! What the messages and completions of ATS carry: where a page leads, and which addresses are to be forgotten.
+//! Payloads and messages of Address Translation Services (ATS): translations and invalidations.
 //!
-//! Both are 8 B, written as headers are. Bits 63:12 are an address; with S, bit 11, its lowest bits say how many addresses are meant.
+//! Both payloads are 8 B, big endian like headers. Bits 63:12 are an address; if S (bit 11) is set, the low bits of the
+//! address encode the size of the range.
 //!
 //! Source: PCI Express Base Specification 5.0, sections 10.2.3 (Translation Completions) and 10.3 (invalidation).
 
 use crate::{CommonFields, FunctionId, Message, Routing};
 
-/// Bytes of either.
+/// Size of a payload in bytes.
 pub const ENTRY_BYTES: u32 = 8;
-/// DWs of either: the Length of a request for one translation.
+/// Size of a payload in DW: the Length of a request for one translation.
 pub const ENTRY_DW: u16 = 2;
 
 const SMALLEST_BITS: u32 = 12;
@@ -19,7 +20,7 @@ const R: u64 = 1;
 const INVALIDATE_REQUEST: u8 = 0x01;
 const INVALIDATE_COMPLETION: u8 = 0x02;
 
-/// A power of two of addresses, 4 KiB of them or more, from a multiple of that on.
+/// A naturally aligned range of a power of two of addresses, at least 4 KiB.
 ///
 /// ```
 /// use lanemark_wire::ats::AddressRange;
@@ -35,29 +36,29 @@ pub struct AddressRange {
 }
 
 impl AddressRange {
-    /// All addresses there are.
+    /// All addresses.
     pub const ALL: AddressRange = AddressRange { start: 0, bits: 64 };
 
-    /// Those that differ from `address` in the lowest `bits` bits alone, 12 to 64 of them; fewer are 12, more are 64.
+    /// The addresses that equal `address` except in the lowest `bits` bits; `bits` is clamped to 12 to 64.
     #[must_use]
     pub const fn new(address: u64, bits: u32) -> AddressRange {
         let bits = if bits < SMALLEST_BITS { SMALLEST_BITS } else { bits };
         if bits >= 64 { AddressRange::ALL } else { AddressRange { start: address >> bits << bits, bits } }
     }
 
-    /// The first of them.
+    /// First address.
     #[must_use]
     pub const fn start(&self) -> u64 {
         self.start
     }
 
-    /// Whether this is one of them.
+    /// Whether `address` is in the range.
     #[must_use]
     pub const fn contains(&self, address: u64) -> bool {
         self.bits >= 64 || address >> self.bits == self.start >> self.bits
     }
 
-    /// Bits 63:11: as many ones from bit 12 on, and a zero behind them, as the range is larger than 8 KiB.
+    /// Bits 63:11. Above 4 KiB, the bits from 12 on encode the size: a run of ones, then a zero.
     const fn word(self) -> u64 {
         match self.bits {
             SMALLEST_BITS => self.start,
@@ -70,20 +71,20 @@ impl AddressRange {
         AddressRange::new(word, if word & S == 0 { SMALLEST_BITS } else { SMALLEST_BITS + 1 + ones })
     }
 
-    /// The data of an Invalidate Request for them.
+    /// The payload of an Invalidate Request for this range.
     #[must_use]
     pub const fn to_bytes(self) -> [u8; 8] {
         self.word().to_be_bytes()
     }
 
-    /// What the data of an Invalidate Request mean.
+    /// Decodes the payload of an Invalidate Request.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 8]) -> AddressRange {
         AddressRange::of_word(u64::from_be_bytes(bytes))
     }
 }
 
-/// The data of a completion that answers a translation request: where a page leads, and what may be done there.
+/// Payload of a Translation Completion: the translated range and its permissions.
 ///
 /// ```
 /// use lanemark_wire::ats::{AddressRange, TranslationEntry};
@@ -93,27 +94,27 @@ impl AddressRange {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct TranslationEntry {
-    /// The page.
+    /// The translated range.
     pub leads_to: AddressRange,
-    /// R: it may be read.
+    /// R: reads are permitted.
     pub reads: bool,
-    /// W: it may be written.
+    /// W: writes are permitted.
     pub writes: bool,
 }
 
 impl TranslationEntry {
-    /// Nothing may be done there.
+    /// A translation without permissions: the page is not accessible.
     pub const NONE: TranslationEntry =
         TranslationEntry { leads_to: AddressRange::new(0, SMALLEST_BITS), reads: false, writes: false };
 
-    /// As it lies in the completion.
+    /// Encodes the payload.
     #[must_use]
     pub const fn to_bytes(self) -> [u8; 8] {
         let permission = if self.writes { W } else { 0 } | if self.reads { R } else { 0 };
         (self.leads_to.word() | permission).to_be_bytes()
     }
 
-    /// What the data of a completion mean.
+    /// Decodes the payload.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 8]) -> TranslationEntry {
         let word = u64::from_be_bytes(bytes);
@@ -121,7 +122,7 @@ impl TranslationEntry {
     }
 }
 
-/// An Invalidate Request to a function; its data are an [`AddressRange`]. `itag` says which it is, 0 to 31.
+/// An Invalidate Request to function `to`; its payload is an [`AddressRange`]. `itag` (0 to 31) identifies the request.
 #[must_use]
 pub const fn invalidate_request(common: CommonFields, from: FunctionId, to: FunctionId, itag: u8) -> Message {
     let [high, low] = to.0.to_be_bytes();
@@ -136,7 +137,7 @@ pub const fn invalidate_request(common: CommonFields, from: FunctionId, to: Func
     }
 }
 
-/// An Invalidate Completion, the only one (CC is 1) for the request of this `itag`.
+/// The only Invalidate Completion (CC = 1) for the request with this `itag`.
 #[must_use]
 pub const fn invalidate_completion(common: CommonFields, from: FunctionId, to: FunctionId, itag: u8) -> Message {
     let [high, low] = to.0.to_be_bytes();
@@ -152,7 +153,7 @@ pub const fn invalidate_completion(common: CommonFields, from: FunctionId, to: F
     }
 }
 
-/// Which of the two a message is, and whom it is for; `None` for any other.
+/// The name and destination of an invalidation message; `None` for any other message.
 #[must_use]
 pub fn what(message: &Message) -> Option<(&'static str, FunctionId)> {
     let [high, low, ..] = message.code_specific;
@@ -170,7 +171,7 @@ mod tests {
     use crate::Header;
 
     #[test]
-    fn a_range_says_how_large_it_is_by_ones_and_a_zero() {
+    fn the_size_of_a_range_is_encoded_as_ones_and_a_zero() {
         for (bits, word) in [
             (12, 0xabcd_e000_0000_0000_u64),
             (13, 0xabcd_e000_0000_0800),
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn every_permission_comes_back_with_its_page() {
+    fn a_translation_entry_round_trips_with_every_permission() {
         for (reads, writes) in [(false, false), (false, true), (true, false), (true, true)] {
             for bits in [12, 21, 30] {
                 let entry = TranslationEntry { leads_to: AddressRange::new(0xabc_4000_0000, bits), reads, writes };
@@ -202,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn the_two_messages_name_each_other_by_their_tag() {
+    fn invalidation_messages_have_the_bytes_of_the_specification() {
         let (root, card) = (FunctionId(0x00ff), FunctionId(0x0100));
         let bytes = |message| {
             let mut bytes = [0; 16];

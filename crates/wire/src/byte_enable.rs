@@ -1,18 +1,18 @@
-//! Which bytes does a request mean?
+//! Byte enables of requests.
 //!
-//! A request names whole DWs; First DW BE and Last DW BE say which bytes of the first and of the last
-//! one count. Bit 0 of either is the byte at the lowest address.
+//! A request covers whole DWs; First DW BE and Last DW BE enable the bytes of the first and the last one. Bit 0 is the
+//! byte at the lowest address.
 //!
-//! Source: PCI Express Base Specification 5.0, section 2.2.5 (enables) and section 2.3.1.1 (byte count and
-//! lower address of completions).
+//! Source: PCI Express Base Specification 5.0, section 2.2.5 (enables) and section 2.3.1.1 (Byte Count and Lower
+//! Address of completions).
 
 use std::iter::FusedIterator;
 use std::ops::Range;
 
 /// First DW BE, Last DW BE and Length (in DW) of a request for `len` bytes from `address`.
 ///
-/// No bytes at all is the zero-length request: one DW, nothing enabled. Length is right up to
-/// 262 137 bytes, far above the 4096 that a TLP may have; it stays at 65 535 beyond.
+/// `len` 0 gives the zero-length request: one DW with no byte enabled. Length is correct up to 262 137 bytes, far above
+/// the 4096 of a TLP, and saturates at 65 535 beyond.
 ///
 /// ```
 /// use lanemark_wire::byte_enable::contiguous;
@@ -34,9 +34,9 @@ pub const fn contiguous(address: u64, len: u32) -> (u8, u8, u16) {
     (first, last, if length > u16::MAX as u64 { u16::MAX } else { length as u16 })
 }
 
-/// The bytes that a request means, as address and count; `None` if its enables leave a hole.
+/// Address and number of the bytes that a request enables; `None` if the enables leave a hole.
 ///
-/// Undoes [`contiguous`].
+/// Inverse of [`contiguous`].
 ///
 /// ```
 /// use lanemark_wire::byte_enable::span;
@@ -54,26 +54,26 @@ pub const fn span(address: u64, first_be: u8, last_be: u8, length: u16) -> Optio
     Some((address & !3 | (first_be.trailing_zeros() & 3) as u64, byte_count(first_be, last_be, length) as u32))
 }
 
-/// Whether the enabled bytes of a request of `length` DWs are not one run.
+/// Whether the enabled bytes of a request of `length` DWs are not contiguous.
 #[inline]
 pub(crate) const fn has_hole(first_be: u8, last_be: u8, length: u16) -> bool {
     if length == 1 { !is_run(first_be) } else { !reaches_end(first_be) || !reaches_start(last_be) }
 }
 
-/// One run of bytes, wherever.
+/// Whether the set bits are contiguous.
 const fn is_run(be: u8) -> bool {
     let be = be & 0xf;
     let from_zero = be >> (be.trailing_zeros() & 3);
     from_zero & (from_zero + 1) == 0
 }
 
-/// A run that ends with the highest byte of its DW: 1111, 1110, 1100, 1000.
+/// Whether the set bits end at the highest byte of the DW: 1111, 1110, 1100, 1000.
 #[inline]
 pub(crate) const fn reaches_end(be: u8) -> bool {
     0b1101_0001_0000_0000 >> (be & 0xf) & 1 != 0
 }
 
-/// A run that begins with the lowest byte of its DW: 0001, 0011, 0111, 1111.
+/// Whether the set bits start at the lowest byte of the DW: 0001, 0011, 0111, 1111.
 #[inline]
 pub(crate) const fn reaches_start(be: u8) -> bool {
     0b1000_0000_1000_1010 >> (be & 0xf) & 1 != 0
@@ -94,7 +94,7 @@ pub const fn byte_count(first_be: u8, last_be: u8, length: u16) -> u16 {
     if end == 0 {
         return 1;
     }
-    // Length is at most 1024, so this fits; a view may ask with anything, hence the wrapping.
+    // Length is at most 1024, so this fits; a `Packet` may hold any value, hence the wrapping.
     let skipped_first = first.trailing_zeros() as u16 & 3;
     let skipped_last = end.leading_zeros() as u16 - 4;
     length.wrapping_mul(4).wrapping_sub(skipped_first + skipped_last)
@@ -113,8 +113,8 @@ pub const fn lower_address(address: u64, first_be: u8) -> u8 {
     (address & 0x7c) as u8 | skipped
 }
 
-/// The runs of set bits in a 64-bit mask, lowest first: what a write-combining buffer of 64 B with one valid bit per
-/// byte has to send.
+/// The runs of set bits in a 64-bit mask, lowest first: the writes that flush a write-combining buffer of 64 B with one
+/// valid bit per byte.
 ///
 /// ```
 /// use lanemark_wire::byte_enable::ranges;
@@ -140,7 +140,7 @@ impl Iterator for Ranges {
             return None;
         }
         let start = self.mask.trailing_zeros();
-        // Adding the lowest set bit carries through the run: what it clears is the run.
+        // Adding the lowest set bit carries through the run, and so clears it.
         let (carried, past_the_top) = self.mask.overflowing_add(1 << start);
         let end = if past_the_top { 64 } else { carried.trailing_zeros() };
         self.mask &= carried;
@@ -154,7 +154,7 @@ impl FusedIterator for Ranges {}
 mod tests {
     use super::*;
 
-    /// Bit by bit, as the specification says it: the enabled bytes of a request, as offsets from its first DW.
+    /// Reference: offsets of the enabled bytes from the first DW, bit by bit as in the specification.
     fn enabled(first_be: u8, last_be: u8, length: u16) -> Vec<u32> {
         let be_of = |dw: u16| match dw {
             0 => first_be,
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn contiguous_enables_exactly_the_bytes_asked_for() {
+    fn contiguous_enables_exactly_the_requested_bytes() {
         for offset in 0..8_u64 {
             for len in 0..40_u32 {
                 let (first, last, length) = contiguous(0x1000 + offset, len);
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn contiguous_at_the_largest_request_and_beyond() {
+    fn contiguous_saturates_beyond_the_largest_request() {
         assert_eq!(contiguous(0, 4096), (0xf, 0xf, 1024));
         assert_eq!(contiguous(3, 4096), (0b1000, 0b0111, 1025));
         assert_eq!(contiguous(0, u32::MAX), (0xf, 0b0111, u16::MAX));
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn span_undoes_contiguous() {
+    fn span_is_the_inverse_of_contiguous() {
         for address in 0x1000..0x1008 {
             for len in 1..40 {
                 let (first, last, length) = contiguous(address, len);
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn span_has_an_answer_exactly_where_the_enabled_bytes_are_one_run() {
+    fn span_exists_exactly_if_the_enabled_bytes_are_contiguous() {
         for length in 1..4 {
             for first in 0..16 {
                 for last in 0..16 {
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_overflows_on_enables_that_nobody_may_send() {
+    fn illegal_enables_do_not_overflow() {
         for first in 0..=u8::MAX {
             for length in [0, 1, 2, 1024, u16::MAX] {
                 let _ =
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_of_masks_at_the_edges() {
+    fn ranges_handles_runs_at_both_ends_of_the_mask() {
         assert_eq!(ranges(0).next(), None);
         for (mask, run) in [(u64::MAX, 0..64), (1 << 63, 63..64), (1, 0..1)] {
             let mut runs = ranges(mask);

@@ -1,28 +1,28 @@
-//! Configuration space: what a function says about itself, from its bytes.
+//! Configuration space: registers and capabilities of a function, decoded from bytes.
 //!
-//! [`ConfigSpace`] is a view over 64, 256 or 4096 bytes, or however many could be read; nothing is copied and
-//! nothing unseen is guessed. (The packets that read and write it are [`crate::ConfigRequest`].)
+//! [`ConfigSpace`] is a view over 64, 256 or 4096 bytes, or as many as could be read. It copies nothing and guesses no
+//! unread bytes. (The TLPs that access configuration space are [`crate::ConfigRequest`].)
 //!
-//! | module | question |
+//! | module | contents |
 //! | --- | --- |
-//! | [`table`] | how are registers written down? |
-//! | [`region`] | what do the bytes of one structure say? |
-//! | [`header`] | what is it, and where is it in the tree? |
-//! | [`bar`] | which ranges does it answer to? |
-//! | [`chain`] | which capabilities does it have, and where is the list broken? |
-//! | [`capability`] | which capability is this? |
-//! | [`pcie`] | link, payload, tags: the PCI Express capability |
-//! | [`conventional`] | power management, MSI, MSI-X and what is older than PCIe |
-//! | [`aer`] | which errors happened, and which are contained? |
-//! | [`aer_error`] | how bad is each of them, and who notices it? |
-//! | [`aer_register`] | which of its registers does software write? |
-//! | [`isolation`], [`translation`] | who may reach whom, by which addresses? |
-//! | [`virtual_function`], [`resizable_bar`] | how many functions, how large a BAR? |
-//! | [`low_power`] | how long may it sleep? |
-//! | [`physical`], [`flit`] | how did the link train? |
-//! | [`traffic`] | virtual channels, multicast, hints, time |
-//! | [`identity`], [`exchange`] | who made it, and what does it keep secret? |
-//! | [`writer`] | which bytes say this? |
+//! | [`table`] | how registers and fields are described |
+//! | [`region`] | reading a structure by its table |
+//! | [`header`] | the header: IDs, class, bus numbers, windows |
+//! | [`bar`] | base address registers |
+//! | [`chain`] | the capability lists and their faults |
+//! | [`capability`] | capability IDs |
+//! | [`pcie`] | the PCI Express capability: link, payload, tags |
+//! | [`conventional`] | power management, MSI, MSI-X and capabilities older than PCIe |
+//! | [`aer`] | Advanced Error Reporting and Downstream Port Containment |
+//! | [`aer_error`] | severity and layer of each AER error |
+//! | [`aer_register`] | the AER registers that software writes |
+//! | [`isolation`], [`translation`] | ACS, ARI, ATS, PRI, PASID |
+//! | [`virtual_function`], [`resizable_bar`] | SR-IOV, Resizable BAR |
+//! | [`low_power`] | LTR, L1 substates, power budgeting |
+//! | [`physical`], [`flit`] | equalization and lane status, flit mode |
+//! | [`traffic`] | virtual channels, multicast, TPH, PTM |
+//! | [`identity`], [`exchange`] | serial number and vendor-specific capabilities, DOE and IDE |
+//! | [`writer`] | encoding registers into bytes |
 //!
 //! ```
 //! use lanemark_wire::{Lanes, config::{ConfigSpace, LinkSpeed}};

@@ -1,17 +1,17 @@
-//! What may be sent before the receiver has made room?
+//! Flow control credits.
 //!
-//! Six counters per virtual channel: header and data credits of each [`crate::FlowClass`]. A TLP takes one
-//! header credit (digest included) and one data credit for every 16 B of data begun. The receiver says at
-//! initialisation how many it grants; 0 there means that it never runs out.
+//! Each virtual channel has six counters: header and data credits of each [`crate::FlowClass`]. A TLP consumes one
+//! header credit (digest included) and one data credit per 16 B of data, rounded up. The receiver advertises its
+//! credits at initialization; 0 means infinite.
 
 use std::ops::{Add, AddAssign, Sub, SubAssign};
 
-/// Bytes of data that one data credit stands for: 4 DW.
+/// Data bytes of one data credit: 4 DW.
 ///
 /// Source: PCI Express Base Specification 5.0, section 2.6.1.
 pub const DATA_CREDIT_BYTES: u32 = 16;
 
-/// Header and data credits of one flow class: a cost, a number in use, or a number free.
+/// Header and data credits of one flow class: a cost, credits in use, or free credits.
 ///
 /// ```
 /// use lanemark_wire::Credits;
@@ -21,9 +21,9 @@ pub const DATA_CREDIT_BYTES: u32 = 16;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Credits {
-    /// Header credits: TLPs.
+    /// Header credits: number of TLPs.
     pub header: u16,
-    /// Data credits, of 16 B each.
+    /// Data credits of 16 B each.
     pub data: u16,
 }
 
@@ -31,7 +31,7 @@ impl Credits {
     /// No credits.
     pub const NONE: Credits = Credits { header: 0, data: 0 };
 
-    /// What one TLP with `data_bytes` bytes of data takes.
+    /// Credits that one TLP with `data_bytes` of data consumes.
     #[inline]
     #[must_use]
     pub const fn of(data_bytes: u32) -> Credits {
@@ -69,7 +69,7 @@ impl SubAssign for Credits {
     }
 }
 
-/// Data credits that `data_bytes` bytes take: one for every 16 B begun.
+/// Data credits for `data_bytes`: one per 16 B, rounded up.
 ///
 /// ```
 /// use lanemark_wire::data_credits;
@@ -81,20 +81,20 @@ pub const fn data_credits(data_bytes: u32) -> u16 {
     data_bytes.div_ceil(DATA_CREDIT_BYTES) as u16
 }
 
-/// What one kind of counter can count: a row of [`COUNTERS`].
+/// Width and limit of one kind of counter: a row of [`COUNTERS`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Counter {
     /// `header` or `data`.
     pub name: &'static str,
-    /// Bits of the counter in the DLLP.
+    /// Width of the counter in the DLLP, in bits.
     pub bits: u8,
-    /// Most credits that may be granted and not used: less than half of the counter, so that order stays visible.
+    /// Maximum number of unused credits: less than half of the counter range, so that modulo comparison works.
     pub max_outstanding: u16,
-    /// Where the row comes from.
+    /// Source of the row.
     pub source: &'static str,
 }
 
-/// The counters without Scaled Flow Control, header first.
+/// Counters without Scaled Flow Control, header first.
 pub const COUNTERS: [Counter; 2] = [
     Counter {
         name: "header",
@@ -110,12 +110,12 @@ pub const COUNTERS: [Counter; 2] = [
     },
 ];
 
-/// How many credits of one counter a receiver grants.
+/// Credits of one counter that a receiver advertises.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Grant {
-    /// So many at a time.
+    /// A limited number.
     Finite(u16),
-    /// As many as anybody wants.
+    /// Infinite credits.
     Infinite,
 }
 
@@ -137,7 +137,7 @@ impl Grant {
     }
 }
 
-/// What a receiver grants one flow class at initialisation.
+/// Credits that a receiver advertises for one flow class at initialization.
 ///
 /// ```
 /// use lanemark_wire::{CreditLimits, Credits};
@@ -148,14 +148,14 @@ impl Grant {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct CreditLimits {
-    /// Of header credits.
+    /// Header credits.
     pub header: Grant,
-    /// Of data credits.
+    /// Data credits.
     pub data: Grant,
 }
 
 impl CreditLimits {
-    /// Never runs out: what an endpoint grants for completions.
+    /// Infinite credits, as an endpoint advertises for completions.
     pub const INFINITE: CreditLimits = CreditLimits { header: Grant::Infinite, data: Grant::Infinite };
 
     /// The values of an `InitFC` DLLP, 0 for infinite; `None` above the limits of [`COUNTERS`].
@@ -167,7 +167,7 @@ impl CreditLimits {
         }
     }
 
-    /// Whether so many may be in use at a time.
+    /// Whether `in_use` credits are within the limits.
     #[inline]
     #[must_use]
     pub const fn covers(&self, in_use: Credits) -> bool {
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_16_bytes_begun_take_a_credit() {
+    fn data_credits_round_up_to_16_bytes() {
         for bytes in 0..=4096 {
             let credits = u32::from(data_credits(bytes));
             assert!(credits * 16 >= bytes && credits * 16 < bytes + 16, "{bytes}");
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_the_largest_that_a_half_counter_can_tell() {
+    fn limits_are_just_below_half_the_counter_range() {
         for counter in COUNTERS {
             assert_eq!(u32::from(counter.max_outstanding), (1 << (counter.bits - 1)) - 1, "{}", counter.name);
         }
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_at_initialisation_is_infinite() {
+    fn zero_at_initialization_is_infinite() {
         assert_eq!(CreditLimits::advertised(0, 0), Some(CreditLimits::INFINITE));
         assert!(CreditLimits::INFINITE.covers(Credits { header: u16::MAX, data: u16::MAX }));
     }
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn credits_add_and_come_back() {
+    fn credits_are_added_and_subtracted() {
         let mut in_use = Credits::NONE;
         in_use += Credits::of(64);
         in_use += Credits::of(1);

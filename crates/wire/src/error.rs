@@ -1,10 +1,10 @@
-//! What can be wrong with a packet, and where.
+//! Errors of TLP parsing and encoding, with byte offset and field.
 
 use crate::TlpKind;
 
-/// Why bytes are no legal TLP, or why a header cannot be sent. Nothing was written or consumed.
+/// Reasons why bytes are not a legal TLP, or a header cannot be encoded. Nothing was written or consumed.
 ///
-/// Byte offsets count from the first byte of the header (the one with Fmt and Type).
+/// Byte offsets count from the first byte of the header, which contains Fmt and Type.
 ///
 /// ```
 /// use lanemark_wire::{Header, WireError};
@@ -15,37 +15,37 @@ use crate::TlpKind;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WireError {
-    /// The buffer ends inside the header, or has no room for it.
+    /// The buffer ends inside the header, or is too small for it.
     #[error("byte 0: a header of this Fmt takes {needed} B; the buffer has {got} B")]
     TooShort {
-        /// Bytes of the header.
+        /// Length of the header.
         needed: usize,
-        /// Bytes of the buffer.
+        /// Length of the buffer.
         got: usize,
     },
-    /// The buffer ends inside the data (or the digest behind it).
+    /// The buffer ends inside the data, or the digest after it.
     #[error(
         "byte 2: Length {field} means {dw} DW ({} B){}; the buffer has {got} B",
         u32::from(*.dw) * 4,
         if *.td { " and TD a digest of 4 B" } else { "" }
     )]
     DataCut {
-        /// The field as sent; 0 means 1024 DW.
+        /// Length field; 0 means 1024 DW.
         field: u16,
-        /// What it means, in DW.
+        /// Decoded length, in DW.
         dw: u16,
         /// Whether a digest follows the data.
         td: bool,
-        /// Bytes behind the header.
+        /// Bytes after the header.
         got: usize,
     },
-    /// A TLP prefix stands before the header: [`crate::Packet`] shows it, [`crate::Header`] does not hold it.
+    /// A TLP prefix precedes the header. [`crate::Packet`] shows it; [`crate::Header`] does not represent it.
     #[error("byte 0: {byte0:#04x} begins a TLP prefix, not a header")]
     Prefix {
-        /// The byte.
+        /// First byte.
         byte0: u8,
     },
-    /// No TLP of this crate has these bits.
+    /// No TLP of this crate has this Fmt and Type.
     #[error("byte 0: Fmt {fmt:#05b} with Type {type_bits:#07b} is reserved")]
     ReservedType {
         /// Fmt, 3 bits.
@@ -53,143 +53,143 @@ pub enum WireError {
         /// Type, 5 bits.
         type_bits: u8,
     },
-    /// A bit is set that must be 0 in this kind of TLP.
+    /// A reserved bit of this kind of TLP is set.
     #[error("byte {byte}: {field} is reserved in {kind} and must be 0")]
     Reserved {
-        /// Where.
+        /// Byte offset.
         byte: u8,
-        /// Which field.
+        /// Field.
         field: &'static str,
-        /// In which TLP.
+        /// Kind of TLP.
         kind: TlpKind,
     },
-    /// A field whose value the kind of TLP prescribes has another one.
+    /// A field has another value than this kind of TLP requires.
     #[error("byte {byte}: {field} is {value}; {kind} must have {wanted}")]
     Prescribed {
-        /// Where.
+        /// Byte offset.
         byte: u8,
-        /// Which field.
+        /// Field.
         field: &'static str,
-        /// In which TLP.
+        /// Kind of TLP.
         kind: TlpKind,
-        /// What it is.
+        /// Actual value.
         value: u16,
-        /// What it must be.
+        /// Required value.
         wanted: u16,
     },
-    /// A value does not fit its field.
-    #[error("byte {byte}: {field} is {value}; it lies between {min} and {max}")]
+    /// A value out of the range of its field.
+    #[error("byte {byte}: {field} is {value}; it must be {min} to {max}")]
     OutOfRange {
-        /// Where.
+        /// Byte offset.
         byte: u8,
-        /// Which field.
+        /// Field.
         field: &'static str,
-        /// What it is.
+        /// Actual value.
         value: u16,
-        /// The least it can be.
+        /// Minimum.
         min: u16,
-        /// The most it can be.
+        /// Maximum.
         max: u16,
     },
-    /// The address has bits that the header cannot carry or the operation forbids.
+    /// An address that is not aligned as the header or the operation requires.
     #[error("byte 8: address {address:#x} is not a multiple of {align} B")]
     Unaligned {
         /// The address.
         address: u64,
-        /// What it must be a multiple of.
+        /// Required alignment.
         align: u16,
     },
-    /// A 4 DW header for an address that a 3 DW header holds.
-    #[error("byte 8: a 4 DW header for {address:#x}; below 4 GiB the header has 3 DW")]
+    /// A 4 DW header for an address below 4 GiB, which requires a 3 DW header.
+    #[error("byte 8: a 4 DW header for {address:#x}; below 4 GiB the header must have 3 DW")]
     FourDwBelow4GiB {
         /// The address.
         address: u64,
     },
-    /// The request touches two 4 KiB pages.
+    /// A request that crosses a 4 KiB boundary.
     #[error("byte 2: {length} DW at {address:#x} cross a 4 KiB boundary")]
     Crosses4KiB {
-        /// Where it begins.
+        /// Start address.
         address: u64,
-        /// DWs it spans.
+        /// Length in DW.
         length: u16,
     },
-    /// A request of one DW has no last DW besides the first.
+    /// Last DW BE of a request of one DW, which must be 0.
     #[error("byte 7: Last DW BE is {last_be:#06b} with Length 1; it must be 0")]
     LastBeOfOneDw {
-        /// The field.
+        /// Last DW BE.
         last_be: u8,
     },
-    /// A request of several DWs enables nothing in its first or last one.
+    /// A request of several DWs without an enabled byte in its first or last DW.
     #[error("byte 7: {field} is 0 with Length {length}; only a request of 1 DW may enable no byte")]
     NoByteEnabled {
-        /// Which of the two.
+        /// First or Last DW BE.
         field: &'static str,
-        /// DWs of the request.
+        /// Length in DW.
         length: u16,
     },
-    /// The enabled bytes have a hole where none is allowed.
+    /// Byte enables that are not contiguous where they must be.
     #[error("byte 7: {field} {be:#06b} leaves a hole in {length} DW at {address:#x}; holes need 1 DW, or 2 DW on a QW")]
     Hole {
-        /// Which of the two.
+        /// First or Last DW BE.
         field: &'static str,
-        /// The enables.
+        /// Its value.
         be: u8,
-        /// DWs of the request.
+        /// Length in DW.
         length: u16,
-        /// Where it begins.
+        /// Start address.
         address: u64,
     },
-    /// No such operand.
-    #[error("byte 2: Length {length} is no operand size of {kind}")]
+    /// An invalid operand size.
+    #[error("byte 2: Length {length} is not an operand size of {kind}")]
     OperandSize {
-        /// Which `AtomicOp`.
+        /// Kind of `AtomicOp`.
         kind: TlpKind,
-        /// DWs.
+        /// Length in DW.
         length: u16,
     },
-    /// A translation request for half a translation.
-    #[error("byte 2: Length {length} of a translation request is odd; a translation takes 2 DW")]
+    /// A translation request with an odd Length.
+    #[error("byte 2: Length {length} of a translation request is odd; a translation has 2 DW")]
     HalfTranslation {
-        /// DWs.
+        /// Length in DW.
         length: u16,
     },
-    /// A completion status that is not defined.
+    /// A reserved completion status.
     #[error("byte 6: completion status {status:#05b} is reserved")]
     ReservedStatus {
-        /// The field, 3 bits.
+        /// Status, 3 bits.
         status: u8,
     },
-    /// Data come with success only, and a locked completion without data means failure.
-    #[error("byte 6: completion status {status:#05b} does not go with {kind}")]
+    /// Data require status Success; a locked completion without data requires an error status.
+    #[error("byte 6: completion status {status:#05b} is not allowed in {kind}")]
     StatusOfKind {
-        /// The field, 3 bits.
+        /// Status, 3 bits.
         status: u8,
-        /// The completion.
+        /// Kind of completion.
         kind: TlpKind,
     },
-    /// The completion carries more DWs than bytes are missing.
+    /// A completion with more data than remain of the read.
     #[error(
-        "byte 2: {length} DW from lower address {lower_address:#04x} hold more than the {byte_count} B that remain"
+        "byte 2: {length} DW from lower address {lower_address:#04x} exceed the {byte_count} B that remain of the read"
     )]
     MoreThanRemains {
-        /// DWs.
+        /// Length in DW.
         length: u16,
-        /// Where its first byte lies, modulo 128.
+        /// Address of its first byte, modulo 128.
         lower_address: u8,
-        /// Bytes that remain, this completion included.
+        /// Byte Count: bytes that remain, this completion included.
         byte_count: u16,
     },
-    /// The completion is not the last one and ends at no read completion boundary.
+    /// A completion other than the last that does not end at a read completion boundary.
     #[error(
-        "byte 2: {length} DW from lower address {lower_address:#04x} leave some of {byte_count} B \
-         and do not end on a 64 B boundary"
+        "byte 2: {length} DW from lower address {lower_address:#04x} are not all of the {byte_count} B that remain, \
+ and do not end on a 64 B boundary"
     )]
     OffBoundary {
-        /// DWs.
+        /// Length in DW.
         length: u16,
-        /// Where its first byte lies, modulo 128.
+        /// Address of its first byte, modulo 128.
         lower_address: u8,
-        /// Bytes that remain, this completion included.
+        /// Byte Count: bytes that remain, this completion included.
         byte_count: u16,
     },
 }

@@ -1,4 +1,4 @@
-//! Who sends a packet.
+//! Requester and completer IDs.
 
 use std::fmt;
 
@@ -9,13 +9,13 @@ use std::fmt;
 /// let id = FunctionId::new(1, 0, 0).unwrap();
 /// assert_eq!(id, FunctionId(0x0100));
 /// assert_eq!(id.to_string(), "01:00.0");
-/// assert_eq!(FunctionId::new(0, 32, 0), None); // devices end at 31
+/// assert_eq!(FunctionId::new(0, 32, 0), None); // the highest device number is 31
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct FunctionId(pub u16);
 
 impl FunctionId {
-    /// The function `bus:device.function`, if `device` is below 32 and `function` below 8.
+    /// The function `bus:device.function`; `None` if `device` is above 31 or `function` above 7.
     #[must_use]
     pub const fn new(bus: u8, device: u8, function: u8) -> Option<FunctionId> {
         if device < 32 && function < 8 {
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_id_comes_apart_and_together() {
+    fn every_id_round_trips() {
         for raw in 0..=u16::MAX {
             let id = FunctionId(raw);
             assert_eq!(FunctionId::new(id.bus(), id.device(), id.function()), Some(id));
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn printed_like_lspci() {
+    fn ids_are_printed_as_by_lspci() {
         assert_eq!(FunctionId(0x3b_fa).to_string(), "3b:1f.2");
     }
 }

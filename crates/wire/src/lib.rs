@@ -1,22 +1,26 @@
-//! `PCIe` as bytes: what a packet looks like, what it costs on the wire, and into how many a transfer falls.
+//! `PCIe` at the level of bytes: TLP formats, link timing, transfer splitting, credits and configuration space.
 //!
-//! Nothing here has state, reads a clock or does I/O; nothing allocates. A packet is shown by a view
-//! ([`Packet`], anything ever sent) or held by a value ([`Header`], only what is legal); what the
-//! specification fixes stands in tables with their source ([`LINK_RATES`], [`TLP_KINDS`], [`COUNTERS`]).
+//! Nothing here has state, reads a clock, does I/O or allocates. [`Packet`] is a view of any TLP, legal or not;
+//! [`Header`] is a value that holds legal TLPs only. Constants of the specification are tables with their source
+//! ([`LINK_RATES`],
+//! [`TLP_KINDS`], [`COUNTERS`]).
 //!
-//! | module | question |
+//! | module | contents |
 //! | --- | --- |
-//! | [`link`] | how long does a packet occupy the wire? |
-//! | [`tlp`] | which packet do these bytes mean, and which bytes does a packet become? |
-//! | [`ats`] | what is a device told of where its addresses lead? |
-//! | [`byte_enable`] | which bytes does a request mean? |
-//! | [`split`] | how many packets does a transfer take? |
-//! | [`config`] | what does a function say about itself? |
-//! | [`credit`] | what may be sent before the receiver has made room? |
-//! | [`function_id`] | who sends it? |
-//! | [`error`] | what is wrong with these bytes, and where? |
+//! | [`link`] | link rates, and the time that a packet occupies the link |
+//! | [`flit`] | timing of TLPs in the flits of a 64 GT/s link |
+//! | [`tlp`] | parsing and encoding of TLPs |
+//! | [`ats`] | translations and invalidations of ATS |
+//! | [`byte_enable`] | byte enables of requests |
+//! | [`ordering`] | ordering rules between TLPs |
+//! | [`split`] | splitting of transfers into TLPs |
+//! | [`tag`] | tag widths |
+//! | [`config`] | configuration space |
+//! | [`credit`] | flow control credits |
+//! | [`function_id`] | requester and completer IDs |
+//! | [`error`] | errors of parsing and encoding |
 //!
-//! Not here yet: Gen6 and its FLITs, DLLPs as bytes, TLP prefixes as values.
+//! Not implemented: DLLPs as bytes, TLP prefixes as values.
 //!
 //! ```
 //! use lanemark_wire::{FunctionId, Generation, Header, Lanes, MemoryRequest, tlp_ticks};

@@ -1,17 +1,17 @@
-//! How long does a packet occupy the wire?
+//! Link rates, and the time that a packet occupies the link.
 //!
-//! One row of [`LINK_RATES`] per generation: transfers, encoding, framing. Everything else here is
-//! arithmetic on a row and a width. Lost to skip ordered sets, flow control updates and ACKs is
-//! nothing here: who sends those DLLPs adds [`LinkRate::dllp_bytes`] for each.
+//! [`LINK_RATES`] has one row per generation: transfer rate, encoding, framing. The functions compute with a row and a
+//! link width. They do not include SKP ordered sets, flow control updates and Acks: a caller that models DLLPs adds
+//! [`LinkRate::dllp_bytes`] for each.
 //!
-//! Gen6 has no framing of one TLP: its FLITs carry 236 B of TLPs in 256 B, which is here a line code; when exactly a TLP
-//! is there says [`crate::flit`].
+//! Gen6 has no per-TLP framing: its flits carry 236 B of TLPs in 256 B, which is treated as a line code here.
+//! [`crate::flit`] gives the exact time when a TLP is received.
 
 use crate::split::Mps;
 use lanemark_units::Ticks;
 use std::fmt;
 
-/// A generation of the link, by its data rate: Gen1 is 2.5 GT/s, Gen6 is 64 GT/s.
+/// A link generation, by its data rate: Gen1 is 2.5 GT/s, Gen6 is 64 GT/s.
 ///
 /// ```
 /// use lanemark_wire::Generation;
@@ -31,7 +31,7 @@ pub enum Generation {
     Gen4,
     /// 32 GT/s, 128b/130b.
     Gen5,
-    /// 64 GT/s, FLITs of 256 B.
+    /// 64 GT/s, flits of 256 B.
     Gen6,
 }
 
@@ -54,13 +54,13 @@ impl Generation {
         }
     }
 
-    /// 1 to 6.
+    /// Number, 1 to 6.
     #[must_use]
     pub const fn number(self) -> u8 {
         self as u8 + 1
     }
 
-    /// Its row of [`LINK_RATES`].
+    /// The row of this generation in [`LINK_RATES`].
     #[must_use]
     pub const fn rate(self) -> &'static LinkRate {
         &LINK_RATES[self as usize]
@@ -73,7 +73,7 @@ impl fmt::Display for Generation {
     }
 }
 
-/// Lanes of a link: 1, 2, 4, 8, 12, 16 or 32.
+/// Width of a link in lanes: 1, 2, 4, 8, 12, 16 or 32.
 ///
 /// ```
 /// use lanemark_wire::Lanes;
@@ -93,7 +93,7 @@ impl Lanes {
     pub const X4: Lanes = Lanes(4);
     /// Eight lanes.
     pub const X8: Lanes = Lanes(8);
-    /// Twelve lanes: the one width on which a DW is not a whole number of ticks, see [`dw_ticks`].
+    /// Twelve lanes: the only width with a DW time that is not a whole number of ticks, see [`dw_ticks`].
     pub const X12: Lanes = Lanes(12);
     /// Sixteen lanes.
     pub const X16: Lanes = Lanes(16);
@@ -102,7 +102,7 @@ impl Lanes {
     /// Every width, narrowest first.
     pub const ALL: [Lanes; 7] = [Self::X1, Self::X2, Self::X4, Self::X8, Self::X12, Self::X16, Self::X32];
 
-    /// A link of `count` lanes, if there is such a width.
+    /// A link of `count` lanes; `None` if the specification does not define that width.
     #[must_use]
     pub const fn new(count: u8) -> Option<Lanes> {
         match count {
@@ -111,7 +111,7 @@ impl Lanes {
         }
     }
 
-    /// How many lanes.
+    /// Number of lanes.
     #[must_use]
     pub const fn count(self) -> u8 {
         self.0
@@ -124,24 +124,24 @@ impl fmt::Display for Lanes {
     }
 }
 
-/// What one generation fixes about the wire: a row of [`LINK_RATES`].
+/// Properties of one generation: a row of [`LINK_RATES`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LinkRate {
-    /// Which generation.
+    /// The generation.
     pub generation: Generation,
     /// Transfers per second and lane, in millions: 2500 is 2.5 GT/s.
     pub megatransfers_per_s: u32,
-    /// Bits of data in one encoded block; at 64 GT/s DWs of TLPs in one FLIT.
+    /// Data bits of one encoded block; at 64 GT/s, DWs for TLPs in a flit.
     pub payload_bits: u8,
-    /// Bits on the lane for that block; at 64 GT/s DWs of that FLIT.
+    /// Bits of that block on the lane; at 64 GT/s, DWs of a flit.
     pub line_bits: u8,
-    /// Bytes around header and data of every TLP: start, sequence number, LCRC, end.
+    /// Framing of every TLP: start, sequence number, LCRC, end.
     pub framing_bytes: u8,
-    /// Bytes of one DLLP with its framing; none where every FLIT has room for it.
+    /// Size of a DLLP with framing; 0 where every flit contains one.
     pub dllp_bytes: u8,
-    /// Symbol times that a receiver has to look at a TLP before it acknowledges it.
+    /// Internal delay of a receiver before it acknowledges a TLP, in symbol times.
     pub internal_delay_symbols: u16,
-    /// Where the row comes from.
+    /// Source of the row.
     pub source: &'static str,
 }
 
@@ -176,7 +176,7 @@ const fn row_128b130b(generation: Generation, megatransfers_per_s: u32, internal
     }
 }
 
-/// FLITs: sequence number, CRC and DLLPs are the FLIT's.
+/// Flits: sequence number, CRC and DLLPs belong to the flit.
 const GEN6: LinkRate = LinkRate {
     generation: Generation::Gen6,
     megatransfers_per_s: 64_000,
@@ -190,14 +190,14 @@ const GEN6: LinkRate = LinkRate {
 
 /// One row per generation, in the order of [`Generation::ALL`].
 ///
-/// | generation | GT/s | encoding | around a TLP | a DLLP |
+/// | generation | GT/s | encoding | framing of a TLP | DLLP |
 /// | --- | --- | --- | --- | --- |
 /// | Gen1 | 2.5 | 8b/10b | 8 B | 8 B |
 /// | Gen2 | 5 | 8b/10b | 8 B | 8 B |
 /// | Gen3 | 8 | 128b/130b | 8 B | 8 B |
 /// | Gen4 | 16 | 128b/130b | 8 B | 8 B |
 /// | Gen5 | 32 | 128b/130b | 8 B | 8 B |
-/// | Gen6 | 64 | FLITs, 236 B of 256 B | in the FLIT | in the FLIT |
+/// | Gen6 | 64 | flits, 236 B of 256 B | in the flit | in the flit |
 pub const LINK_RATES: [LinkRate; 6] = [
     row_8b10b(Generation::Gen1, 2_500, 19),
     row_8b10b(Generation::Gen2, 5_000, 70),
@@ -207,7 +207,7 @@ pub const LINK_RATES: [LinkRate; 6] = [
     GEN6,
 ];
 
-/// Line bits of a DW, as ticks: `32 bit × line / payload ÷ (transfers/s × lanes)` is this numerator over
+/// Numerator of the DW time in ticks, `32 bit × line / payload ÷ (transfers/s × lanes)`; the denominator is
 /// [`dw_denominator`].
 const fn dw_numerator(rate: &LinkRate) -> u64 {
     // ticks per ns × ns per us × 32 bit × line bits; the transfers are per us.
@@ -218,11 +218,11 @@ const fn dw_denominator(rate: &LinkRate, lanes: Lanes) -> u64 {
     rate.payload_bits as u64 * rate.megatransfers_per_s as u64 * lanes.0 as u64
 }
 
-/// Time of one DW (4 B) on the wire.
+/// Time of one DW (4 B) on the link.
 ///
-/// `32 bit × line bits / payload bits ÷ (transfers/s × lanes)`. Exact on every width but x12, where
-/// it is rounded up by less than one tick, so that a modelled x12 link is never faster than a real one. At 64 GT/s it is
-/// the mean over a FLIT, rounded up too: [`tlp_ticks`] rounds the time of a whole TLP instead.
+/// `32 bit × line bits / payload bits ÷ (transfers/s × lanes)`. Exact on every width but x12, where it is rounded up by
+/// less than one tick, so that a modelled x12 link is never faster than a real one. At 64 GT/s it is the mean over a
+/// flit, rounded up; [`tlp_ticks`] rounds the time of a whole TLP instead.
 ///
 /// ```
 /// use lanemark_units::Ticks;
@@ -235,8 +235,8 @@ pub const fn dw_ticks(generation: Generation, lanes: Lanes) -> Ticks {
     Ticks(dw_numerator(rate).div_ceil(dw_denominator(rate, lanes)))
 }
 
-/// How many times the time of the largest TLP a receiver may gather acknowledgments, in tenths: by width, for MPS up to
-/// 256 B and above.
+/// `AckFactor` in tenths: maximum time over which a receiver may coalesce acknowledgements, in units of the time of the
+/// largest TLP. By width, for MPS up to 256 B and above.
 const ACK_FACTOR_TENTHS: [(Lanes, [u64; 2]); 7] = [
     (Lanes::X1, [14, 10]),
     (Lanes::X2, [14, 10]),
@@ -247,11 +247,11 @@ const ACK_FACTOR_TENTHS: [(Lanes, [u64; 2]); 7] = [
     (Lanes::X32, [30, 20]),
 ];
 
-/// The longest that a receiver waits before it acknowledges a TLP, and by the guideline of the same numbers before it
-/// returns credits.
+/// Ack Transmission Latency Limit: the maximum time from receiving a TLP to acknowledging it. By the guideline, the
+/// same limit applies to returning credits.
 ///
-/// `(MPS + 28 B) x factor / lanes + internal delay`, in symbol times, which are those of 10 bits of 8b/10b and of 8 bits
-/// of 128b/130b. From 16 GT/s on the delay is taken to be as long as at 8 GT/s.
+/// `(MPS + 28 B) × factor / lanes + internal delay`, in symbol times: 10 bits with 8b/10b, 8 bits with 128b/130b. From
+/// 16 GT/s on, the delay is assumed to be as long as at 8 GT/s.
 ///
 /// Source: PCI Express Base Specification 3.0, section 3.5.3.1, Ack Transmission Latency Limit, and section 2.6.1.2.
 ///
@@ -270,14 +270,14 @@ pub fn ack_latency_limit(generation: Generation, lanes: Lanes, mps: Mps) -> Tick
     let symbols_tenths =
         (u64::from(mps.bytes()) + 28) * tenths / u64::from(lanes.0) + 10 * u64::from(rate.internal_delay_symbols);
     let bits = if rate.payload_bits == 8 { u64::from(rate.line_bits) } else { 8 };
-    // Tenths of symbols x bits / (transfers per us) in us, as ticks.
+    // Tenths of symbols × bits / (transfers per us) in us, as ticks.
     Ticks(symbols_tenths * bits * Ticks::PER_NS * 100 / u64::from(rate.megatransfers_per_s))
 }
 
-/// SKP ordered sets, which make up for two clocks that differ: from one to the next, and how long one takes of every lane.
+/// Interval between SKP ordered sets, which compensate clock differences, and the duration of one on every lane.
 ///
-/// 8b/10b: 4 symbols every 1180 to 1538 of them; 128b/130b: a block every 370 to 375. The shortest interval is meant. `None`
-/// at 64 GT/s, where they lie between FLITs and are not in the tables yet.
+/// 8b/10b: 4 symbols every 1180 to 1538 symbols; 128b/130b: one block every 370 to 375 blocks. The shortest interval is
+/// used. `None` at 64 GT/s, where they lie between flits and are not in the tables yet.
 ///
 /// Source: PCI Express Base Specification 5.0, section 4.2.7, Clock Tolerance Compensation.
 ///
@@ -289,7 +289,7 @@ pub fn ack_latency_limit(generation: Generation, lanes: Lanes, mps: Mps) -> Tick
 #[must_use]
 pub const fn skp_ticks(generation: Generation) -> Option<(Ticks, Ticks)> {
     let rate = generation.rate();
-    // Units of symbols or blocks, of so many bits on the lane.
+    // In units of symbols or blocks, each of `line_bits` bits on the lane.
     let (interval, length) = match (rate.payload_bits, generation) {
         (_, Generation::Gen6) => return None,
         (8, _) => (1180, 4),
@@ -301,7 +301,7 @@ pub const fn skp_ticks(generation: Generation) -> Option<(Ticks, Ticks)> {
     Some((Ticks(interval * per_unit / per_us), Ticks(length * per_unit / per_us)))
 }
 
-/// Bytes per second and direction after line encoding, before any packet overhead.
+/// Data rate in bytes per second and direction after line encoding, before packet overhead.
 ///
 /// `transfers/s × lanes × payload bits / line bits / 8`, rounded down.
 ///
@@ -316,7 +316,7 @@ pub const fn bytes_per_s(generation: Generation, lanes: Lanes) -> u64 {
     bits_per_s * rate.payload_bits as u64 / (rate.line_bits as u64 * 8)
 }
 
-/// Bytes that one TLP takes on the wire: framing, header, data rounded up to whole DWs, and the ECRC.
+/// Bytes of one TLP on the link: framing, header, data rounded up to whole DWs, and ECRC.
 ///
 /// ```
 /// use lanemark_wire::{Generation, tlp_wire_bytes};
@@ -329,8 +329,8 @@ pub const fn tlp_wire_bytes(generation: Generation, header_dw: u8, payload_bytes
     generation.rate().framing_bytes as u32 + 4 * header_dw as u32 + payload_bytes.next_multiple_of(4) + digest
 }
 
-/// Time that `wire_bytes` (of [`tlp_wire_bytes`], or of a DLLP) occupy the link, in whole DWs; at 64 GT/s on the average
-/// over the places in a FLIT, rounded down to a tick: a bound, never above what FLITs allow.
+/// Time that `wire_bytes` (of [`tlp_wire_bytes`], or of a DLLP) occupy the link, in whole DWs. At 64 GT/s the mean over
+/// all positions in a flit, rounded down to a tick: a lower bound.
 ///
 /// ```
 /// use lanemark_wire::{Generation, Lanes, tlp_ticks, tlp_wire_bytes};
@@ -352,7 +352,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row_stands_where_its_generation_points() {
+    fn rows_are_in_the_order_of_the_generations() {
         for (index, generation) in Generation::ALL.into_iter().enumerate() {
             assert_eq!(LINK_RATES[index].generation, generation);
             assert_eq!(Generation::from_number(generation.number()), Some(generation));
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dw_is_whole_ticks_on_every_width_but_x12_up_to_gen5() {
+    fn the_time_of_a_dw_is_whole_ticks_on_every_width_but_x12_up_to_gen5() {
         for generation in Generation::ALL {
             for lanes in Lanes::ALL {
                 let rate = generation.rate();
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn rate_and_dw_time_are_the_same_fact() {
+    fn the_rate_agrees_with_the_dw_time() {
         for generation in Generation::ALL.into_iter().filter(|generation| *generation != Generation::Gen6) {
             for lanes in Lanes::ALL.into_iter().filter(|lanes| *lanes != Lanes::X12) {
                 let from_time = 4e9 / dw_ticks(generation, lanes).as_ns();
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn time_counts_started_dws() {
+    fn tlp_time_rounds_up_to_whole_dws() {
         let dw = dw_ticks(Generation::Gen4, Lanes::X8);
         for (bytes, dws) in [(0, 0), (1, 1), (4, 1), (5, 2), (280, 70)] {
             assert_eq!(tlp_ticks(Generation::Gen4, Lanes::X8, bytes), dw * dws);

@@ -1,41 +1,41 @@
-//! Which TLP may pass which?
+//! TLP ordering rules.
 //!
-//! Within one traffic class and direction a component keeps the order of its TLPs as [`may_pass`] says: *No* keeps
-//! producers and consumers right, *Yes* keeps links from deadlock, and *Y/N* leaves it to the component.
+//! Within one traffic class and direction, [`may_pass`] tells whether a TLP may pass an older one. *No* preserves the
+//! producer/consumer model, *Yes* prevents deadlock, and *Y/N* leaves the choice to the component.
 
 use crate::tlp::FlowClass;
 
-/// Whether a TLP goes before an older one that waits for the same link.
+/// Whether a TLP passes an older TLP queued for the same link.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Pass {
-    /// Never.
+    /// Must not pass.
     No,
-    /// It must, where the older one is blocked: else two components can wait for each other for ever.
+    /// Must pass if the older TLP is blocked; otherwise a deadlock is possible.
     Yes,
-    /// As the component likes: `Y/N` in the specification.
+    /// May pass: `Y/N` in the specification.
     Either,
 }
 
-/// What the rules ask of a TLP.
+/// Properties of a TLP that the ordering rules use.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Ordered {
-    /// Its class; requests with data that are not posted are ordered as reads here, but for what their data may do.
+    /// Flow class. Non-posted requests with data are treated as reads, which differ only in side effects of their data.
     pub class: FlowClass,
     /// Relaxed Ordering, Attr\[1\].
     pub relaxed: bool,
     /// ID-Based Ordering, Attr\[2\].
     pub id_based: bool,
-    /// Who asked.
+    /// Requester ID.
     pub requester: u16,
-    /// Which of its requests.
+    /// Tag of the request.
     pub tag: u16,
 }
 
-/// One cell: what `later` may do to `earlier`, and when it is the second of two answers.
+/// One table entry: the rule for `later` passing `earlier`, and the exception to it.
 struct Cell {
     later: FlowClass,
     earlier: FlowClass,
-    /// Unless `exempt`.
+    /// Rule unless `exempt` holds.
     usual: Pass,
     exempt: fn(Ordered, Ordered) -> bool,
     otherwise: Pass,
@@ -45,7 +45,7 @@ const fn never(_: Ordered, _: Ordered) -> bool {
     false
 }
 
-/// ID-based ordering lets a TLP pass those of other requesters.
+/// ID-based ordering lets a TLP pass TLPs of other requesters.
 const fn is_of_another(later: Ordered, earlier: Ordered) -> bool {
     later.id_based && later.requester != earlier.requester
 }
@@ -62,11 +62,11 @@ const fn is_of_one_request(later: Ordered, earlier: Ordered) -> bool {
     later.requester == earlier.requester && later.tag == earlier.tag
 }
 
-/// The table, row by row: the class that would pass, and what it would pass.
+/// The ordering table: the class that passes, and the class that is passed.
 ///
-/// Source: PCI Express Base Specification 5.0, section 2.4.1, Table 2-40, entries A2 to D5. A posted request may always pass
-/// a completion here, as bridges must (A5b). ID-based ordering frees no completion here: that depends on who completes, which
-/// [`Ordered`] does not say, and *Y/N* leaves it to the component.
+/// Source: PCI Express Base Specification 5.0, section 2.4.1, Table 2-40, entries A2 to D5. A posted request may always
+/// pass a completion, as bridges must (A5b). ID-based ordering does not apply to completions here: it depends on the
+/// completer, which [`Ordered`] does not contain, and *Y/N* leaves the choice to the component.
 const CELLS: [Cell; 9] = {
     const POSTED: FlowClass = FlowClass::Posted;
     const NON_POSTED: FlowClass = FlowClass::NonPosted;
@@ -87,7 +87,7 @@ const CELLS: [Cell; 9] = {
     ]
 };
 
-/// Whether `later` may go before `earlier`, which came first.
+/// Whether `later` may pass `earlier`, which arrived first.
 ///
 /// ```
 /// use lanemark_wire::{FlowClass, Ordered, Pass, may_pass};
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn every_pair_of_classes_has_one_cell() {
+    fn every_pair_of_classes_has_one_table_entry() {
         for later in FlowClass::ALL {
             for earlier in FlowClass::ALL {
                 assert_eq!(CELLS.iter().filter(|cell| cell.later == later && cell.earlier == earlier).count(), 1);
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_plain_table_is_that_of_the_specification() {
+    fn the_table_without_attributes_is_that_of_the_specification() {
         let rows = FlowClass::ALL
             .map(|later| FlowClass::ALL.map(|earlier| may_pass(ordered(later, 1, 1), ordered(earlier, 1, 2))));
         let [no, yes, either] = [Pass::No, Pass::Yes, Pass::Either];
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn relaxed_ordering_frees_writes_and_completions_and_no_read() {
+    fn relaxed_ordering_lets_writes_and_completions_pass_and_no_reads() {
         let earlier = ordered(FlowClass::Posted, 1, 0);
         for (class, wanted) in
             [(FlowClass::Posted, Pass::Either), (FlowClass::NonPosted, Pass::No), (FlowClass::Completion, Pass::Either)]
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn id_based_ordering_frees_requests_from_those_of_others_and_none_from_the_same() {
+    fn id_based_ordering_lets_requests_pass_those_of_other_requesters_only() {
         for class in FlowClass::ALL {
             let later = Ordered { id_based: true, ..ordered(class, 1, 0) };
             let wanted = if class == FlowClass::Completion { Pass::No } else { Pass::Either };
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn completions_of_one_read_keep_their_order() {
+    fn completions_of_one_read_stay_in_order() {
         let later = Ordered { relaxed: true, id_based: true, ..ordered(FlowClass::Completion, 1, 7) };
         assert_eq!(may_pass(later, ordered(FlowClass::Completion, 1, 7)), Pass::No);
         assert_eq!(may_pass(later, ordered(FlowClass::Completion, 1, 8)), Pass::Either);

@@ -1,10 +1,10 @@
-//! How many packets does a transfer take?
+//! Splitting of transfers into TLPs.
 //!
-//! Requests end at `Max_Payload_Size` or `Max_Read_Request_Size` and at every 4 KiB; completions at
-//! multiples of the Read Completion Boundary. Both limits count whole DWs: a write of 256 B that
-//! begins inside a DW needs 65 DW and does not fit an MPS of 256 B.
+//! Requests are split at `Max_Payload_Size` or `Max_Read_Request_Size` and at 4 KiB boundaries; completions at
+//! multiples of the Read Completion Boundary. Limits apply to whole DWs: a write of 256 B that starts inside a DW needs
+//! 65 DW and exceeds an MPS of 256 B.
 //!
-//! Each splits as late as it may. Real requesters and completers may split earlier.
+//! All functions split as late as permitted. Real requesters and completers may split earlier.
 
 use crate::byte_enable::contiguous;
 use std::fmt;
@@ -22,19 +22,19 @@ macro_rules! size_setting {
             /// Every size, by its code in Device Control.
             pub const ALL: [$name; 6] = [$name(128), $name(256), $name(512), $name(1024), $name(2048), $name(4096)];
 
-            /// `bytes`, if it is a power of two from 128 to 4096.
+            /// The size `bytes`; `None` unless it is a power of two from 128 to 4096.
             #[must_use]
             pub const fn new(bytes: u32) -> Option<$name> {
                 if bytes.is_power_of_two() && bytes >= 128 && bytes <= 4096 { Some($name(bytes as u16)) } else { None }
             }
 
-            /// The size with this code (0 to 5) in Device Control.
+            /// The size with code 0 to 5 in Device Control.
             #[must_use]
             pub const fn from_code(code: u8) -> Option<$name> {
                 if code < 6 { Some($name(128 << code)) } else { None }
             }
 
-            /// Bytes.
+            /// Size in bytes.
             #[inline]
             #[must_use]
             pub const fn bytes(self) -> u32 {
@@ -51,7 +51,7 @@ macro_rules! size_setting {
 }
 
 size_setting! {
-    /// `Max_Payload_Size`: most data in one TLP, 128 to 4096 B.
+    /// `Max_Payload_Size`: maximum data in one TLP, 128 to 4096 B.
     ///
     /// Source: PCI Express Base Specification 5.0, section 7.5.3.4 (Device Control).
     ///
@@ -64,7 +64,7 @@ size_setting! {
 }
 
 size_setting! {
-    /// `Max_Read_Request_Size`: most data that one `MRd` asks for, 128 to 4096 B.
+    /// `Max_Read_Request_Size`: maximum data requested by one `MRd`, 128 to 4096 B.
     ///
     /// Source: PCI Express Base Specification 5.0, section 7.5.3.4 (Device Control).
     ///
@@ -76,9 +76,9 @@ size_setting! {
     Mrrs
 }
 
-/// Read Completion Boundary: where a completer may cut the data of a read, 64 or 128 B.
+/// Read Completion Boundary: the boundary at which a completer may split the data of a read, 64 or 128 B.
 ///
-/// Root complexes choose one and say so in Link Control; everybody else has 128 B.
+/// A root complex reports its RCB in Link Control; all other completers use 128 B.
 ///
 /// Source: PCI Express Base Specification 5.0, section 2.3.1.1.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -90,7 +90,7 @@ impl Rcb {
     /// 128 B.
     pub const B128: Rcb = Rcb(128);
 
-    /// `bytes`, if it is 64 or 128.
+    /// The boundary `bytes`; `None` unless it is 64 or 128.
     #[must_use]
     pub const fn new(bytes: u32) -> Option<Rcb> {
         match bytes {
@@ -100,7 +100,7 @@ impl Rcb {
         }
     }
 
-    /// Bytes.
+    /// Boundary in bytes.
     #[inline]
     #[must_use]
     pub const fn bytes(self) -> u32 {
@@ -108,16 +108,16 @@ impl Rcb {
     }
 }
 
-/// One request's share of a transfer.
+/// The part of a transfer covered by one request.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Chunk {
     /// First byte.
     pub address: u64,
-    /// Bytes, at least 1.
+    /// Length in bytes, at least 1.
     pub bytes: u32,
 }
 
-/// The `MWr`s that write `bytes` bytes from `address`; none for no bytes.
+/// The `MWr` requests that write `bytes` from `address`; none for 0 bytes.
 ///
 /// ```
 /// use lanemark_wire::{Mps, split};
@@ -129,7 +129,7 @@ pub const fn writes(address: u64, bytes: u64, mps: Mps) -> Chunks {
     Chunks { address, remaining: bytes, most: mps.bytes() as u64 }
 }
 
-/// The `MRd`s that read `bytes` bytes from `address`; none for no bytes.
+/// The `MRd` requests that read `bytes` from `address`; none for 0 bytes.
 ///
 /// ```
 /// use lanemark_wire::{Mrrs, split};
@@ -141,7 +141,7 @@ pub const fn reads(address: u64, bytes: u64, mrrs: Mrrs) -> Chunks {
     Chunks { address, remaining: bytes, most: mrrs.bytes() as u64 }
 }
 
-/// The requests of a requester that keeps to `most` bytes, whatever MPS or MRRS allow; at least a DW.
+/// The requests of a requester with its own limit of `most` bytes, at least a DW, independent of MPS and MRRS.
 ///
 /// ```
 /// use lanemark_wire::split;
@@ -152,7 +152,7 @@ pub const fn requests(address: u64, bytes: u64, most: u32) -> Chunks {
     Chunks { address, remaining: bytes, most: if most < 4 { 4 } else { most as u64 } }
 }
 
-/// Iterator of [`writes`], [`reads`] and [`requests`]. A transfer that would run past the top of the address space goes on at 0.
+/// Iterator of [`writes`], [`reads`] and [`requests`]. A transfer beyond the top of the address space wraps to 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chunks {
     address: u64,
@@ -161,13 +161,13 @@ pub struct Chunks {
 }
 
 impl Chunks {
-    /// What is left of the transfer: from which address on, and how many bytes.
+    /// Address and number of the remaining bytes.
     #[must_use]
     pub const fn rest(&self) -> (u64, u64) {
         (self.address, self.remaining)
     }
 
-    /// Begins another transfer, split as the last one.
+    /// Starts another transfer with the same limit.
     pub const fn begin(&mut self, address: u64, bytes: u64) {
         (self.address, self.remaining) = (address, bytes);
     }
@@ -193,14 +193,14 @@ impl Iterator for Chunks {
 
 impl FusedIterator for Chunks {}
 
-/// One completion's share of a read.
+/// The part of a read covered by one completion.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct CompletionChunk {
     /// First byte.
     pub address: u64,
-    /// Bytes of the read in it; 0 only for a zero-length read.
+    /// Data bytes; 0 only for a zero-length read.
     pub bytes: u16,
-    /// Byte Count: bytes that remain, these included; 1 for a zero-length read.
+    /// Byte Count: remaining bytes, this completion included; 1 for a zero-length read.
     pub byte_count: u16,
     /// Lower Address: `address` modulo 128.
     pub lower_address: u8,
@@ -208,10 +208,10 @@ pub struct CompletionChunk {
     pub length: u16,
 }
 
-/// The `CplD`s that answer a read of `bytes` bytes from `address`, at most 4096 of them and within 4 KiB.
+/// The `CplD` completions of a read of `bytes` from `address`: at most 4096 B, within 4 KiB.
 ///
-/// Each carries as much as `mps` allows and, but for the last, ends at a multiple of `rcb`; so the
-/// first is shorter where the read does not begin at one. A zero-length read has one, of one DW.
+/// Each carries as much as `mps` allows and, except the last, ends at a multiple of `rcb`, so the first one is shorter
+/// if the read does not start at such a multiple. A zero-length read has one completion of one DW.
 ///
 /// Source: PCI Express Base Specification 5.0, section 2.3.1.1.
 ///
@@ -224,10 +224,10 @@ pub struct CompletionChunk {
 /// ```
 ///
 /// # Panics
-/// If the read is no legal one: above 4096 B or across 4 KiB.
+/// If the read exceeds 4096 B or crosses a 4 KiB boundary.
 #[must_use]
 pub const fn completions(address: u64, bytes: u32, rcb: Rcb, mps: Mps) -> Completions {
-    assert!((address & (PAGE - 1)) + bytes as u64 <= PAGE, "no MRd reads above 4096 B or across 4 KiB");
+    assert!((address & (PAGE - 1)) + bytes as u64 <= PAGE, "a read must not exceed 4096 B or go across 4 KiB");
     Completions {
         address,
         remaining: bytes as u16,
@@ -252,7 +252,7 @@ pub struct Completions {
 }
 
 impl Completions {
-    /// The same data from a completer that sends what is behind the last RCB by itself, though it would fit.
+    /// Models a completer that sends the data after the last RCB in a separate completion, even if it would fit.
     ///
     /// ```
     /// use lanemark_wire::{Mps, Rcb, split};
@@ -264,7 +264,7 @@ impl Completions {
         Completions { odd_end_apart: true, ..self }
     }
 
-    /// The same data from a completer that cuts at every RCB, whatever MPS allows.
+    /// Models a completer that splits at every RCB, independent of MPS.
     ///
     /// ```
     /// use lanemark_wire::{Mps, Rcb, split};
@@ -293,7 +293,7 @@ impl Iterator for Completions {
         let bytes = if self.at_every_rcb {
             byte_count.min(self.rcb - offset)
         } else if (address as u16 & 3) + byte_count <= self.most {
-            // A read does not cross 4 KiB, so its end is told by these bits.
+            // A read does not cross 4 KiB, so the offset in the page determines its end.
             let odd = ((address & (PAGE - 1)) as u16 + byte_count) & (self.rcb - 1);
             if self.odd_end_apart && odd < byte_count { byte_count - odd } else { byte_count }
         } else {
@@ -330,33 +330,33 @@ mod tests {
     }
 
     #[test]
-    fn an_aligned_write_takes_bytes_over_mps() {
+    fn an_aligned_write_takes_its_length_divided_by_mps() {
         assert_eq!(writes(0x1000, 4096, mps(256)).count(), 16);
         assert_eq!(writes(0x1000, 4097, mps(256)).count(), 17);
         assert_eq!(writes(0x1000, 0, mps(256)).count(), 0);
     }
 
     #[test]
-    fn a_write_that_begins_inside_a_dw_needs_one_more() {
+    fn a_write_that_starts_inside_a_dw_needs_one_more_tlp() {
         let sizes = |address| writes(address, 256, mps(256)).map(|chunk| chunk.bytes).collect::<Vec<_>>();
         assert_eq!(sizes(0x1004), [256]);
         assert_eq!(sizes(0x1001), [255, 1]);
     }
 
     #[test]
-    fn page_boundaries_cut() {
+    fn requests_are_split_at_page_boundaries() {
         let chunks: Vec<Chunk> = reads(0x1ffe, 4096, Mrrs::new(4096).unwrap()).collect();
         assert_eq!(chunks, [Chunk { address: 0x1ffe, bytes: 2 }, Chunk { address: 0x2000, bytes: 4094 }]);
     }
 
     #[test]
-    fn the_top_of_the_address_space_does_not_panic() {
+    fn a_transfer_beyond_the_top_of_the_address_space_wraps() {
         assert_eq!(writes(u64::MAX - 3, 8, mps(128)).map(|chunk| chunk.bytes).collect::<Vec<_>>(), [4, 4]);
     }
 
     /// The example of section 2.3.1.1: a read that crosses no boundary has one completion.
     #[test]
-    fn a_read_within_one_rcb_is_answered_at_once() {
+    fn a_read_within_one_rcb_has_one_completion() {
         for (address, bytes) in [(0x1000, 64), (0x103f, 1), (0x1001, 63)] {
             assert_eq!(completions(address, bytes, Rcb::B64, mps(128)).at_every_rcb().count(), 1);
         }
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn an_odd_end_comes_apart_and_an_even_one_or_one_within_its_first_boundary_does_not() {
+    fn only_data_after_the_last_rcb_are_sent_separately() {
         let cut = |address, bytes, rcb| -> Vec<u16> {
             completions(address, bytes, rcb, mps(256)).with_odd_end_apart().map(|chunk| chunk.bytes).collect()
         };
@@ -375,12 +375,12 @@ mod tests {
         );
         assert_eq!((cut(60, 4, Rcb::B64), cut(60, 5, Rcb::B64)), (vec![4], vec![4, 1]));
         assert_eq!((cut(0, 192, Rcb::B64), cut(0, 192, Rcb::B128)), (vec![192], vec![128, 64]));
-        assert_eq!(cut(4000, 96, Rcb::B128), [96], "to the end of a page");
+        assert_eq!(cut(4000, 96, Rcb::B128), [96], "up to the end of a page");
         assert_eq!(cut(0, 600, Rcb::B64), [256, 256, 64, 24]);
     }
 
     #[test]
-    fn completions_count_down() {
+    fn byte_count_decreases_with_each_completion() {
         let parts: Vec<_> = completions(0x1044, 300, Rcb::B64, mps(128)).collect();
         let shown: Vec<_> = parts.iter().map(|c| (c.lower_address, c.bytes, c.byte_count, c.length)).collect();
         assert_eq!(shown, [(0x44, 124, 300, 31), (0x40, 128, 176, 32), (0x40, 48, 48, 12)]);
@@ -395,12 +395,12 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "across 4 KiB")]
-    fn a_read_across_4_kib_has_no_completions() {
+    fn a_read_across_4_kib_panics() {
         let _ = completions(0x1ffc, 5, Rcb::B64, mps(128));
     }
 
     #[test]
-    fn a_read_up_to_4_kib_has() {
+    fn a_read_up_to_a_4_kib_boundary_is_accepted() {
         assert_eq!(completions(0x1ffc, 4, Rcb::B64, mps(128)).count(), 1);
         assert_eq!(completions(0x1000, 4096, Rcb::B128, mps(4096)).count(), 1);
     }

@@ -1,6 +1,6 @@
-//! How many requests can a requester have under way?
+//! Tag widths and the number of outstanding requests.
 
-/// How wide a requester's tags are.
+/// Width of a requester's tags.
 ///
 /// ```
 /// use lanemark_wire::TagBits;
@@ -8,20 +8,20 @@
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum TagBits {
-    /// What every requester has.
+    /// 5 bits: every requester.
     Five,
-    /// With Extended Tag Field Enable.
+    /// 8 bits: Extended Tag Field Enable.
     Eight,
-    /// With 10-Bit Tag Requester Enable; from devices of 16 GT/s on.
+    /// 10 bits: 10-Bit Tag Requester Enable; from 16 GT/s devices on.
     Ten,
-    /// With 14-Bit Tag Requester Enable; in FLITs only.
+    /// 14 bits: 14-Bit Tag Requester Enable; flit mode only.
     Fourteen,
 }
 
-/// Width, bits, and how many of its values are left out.
+/// Width, bits, number of unused values, and source.
 ///
-/// A requester of wider tags leaves out those in which the bits above the next narrower width are zero, so that a
-/// completion that lost them is noticed.
+/// With wider tags, values whose bits above the next narrower width are all zero are not used, so that a completion
+/// that lost those bits is detected.
 const TAGS: [(TagBits, u32, u16, &str); 4] = [
     (TagBits::Five, 5, 0, "PCI Express Base Specification 5.0, section 2.2.6.2"),
     (TagBits::Eight, 8, 0, "PCI Express Base Specification 5.0, section 2.2.6.2"),
@@ -33,14 +33,14 @@ impl TagBits {
     /// Every width, narrowest first.
     pub const ALL: [TagBits; 4] = [TagBits::Five, TagBits::Eight, TagBits::Ten, TagBits::Fourteen];
 
-    /// How many requests one requester can have under way.
+    /// Maximum number of outstanding requests of one requester.
     #[must_use]
     pub const fn usable(self) -> u16 {
         let (_, bits, left_out, _) = TAGS[self as usize];
         (1 << bits) - left_out
     }
 
-    /// The narrowest that is enough for so many requests under way; `None` if none is.
+    /// The narrowest width for this number of outstanding requests; `None` if none is sufficient.
     ///
     /// ```
     /// use lanemark_wire::TagBits;
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row_stands_where_its_width_points() {
+    fn rows_are_in_the_order_of_the_widths() {
         for (place, bits) in TagBits::ALL.into_iter().enumerate() {
             assert_eq!(TAGS[place].0, bits);
             assert!(TAGS[place].3.contains("section"));

@@ -1,9 +1,8 @@
-//! Transaction layer packets: bytes to meaning and back.
+//! Transaction layer packets: parsing and encoding.
 //!
-//! Two levels. [`Packet`] is a view over bytes that can show anything ever sent; [`Header`] holds only
-//! what is legal, so whoever has parsed one need not check again. What `parse` accepts, `emit` writes
-//! back bit for bit. No sequence number, no LCRC, no framing: those belong to the link, see
-//! [`crate::link`].
+//! Two levels. [`Packet`] is a view over bytes that can show any TLP, legal or not; [`Header`] holds only legal TLPs,
+//! so a parsed header needs no further checks. `emit` reproduces what `parse` accepted bit for bit. Sequence number,
+//! LCRC and framing belong to the link, see [`crate::link`].
 //!
 //! ```text
 //! byte    0          1                2            3         4..5          6    7
@@ -60,13 +59,13 @@ pub enum Header {
 }
 
 impl Header {
-    /// Most bytes that [`Header::emit`] writes.
+    /// Maximum length that [`Header::emit`] writes, in bytes.
     pub const MAX_BYTES: usize = 16;
 
-    /// Reads the header at the start of `bytes`, and says how many bytes it takes. Data may be cut or missing.
+    /// Parses the header at the start of `bytes`, and returns its length. Data may be truncated or missing.
     ///
     /// # Errors
-    /// [`WireError`] at the first rule broken.
+    /// [`WireError`] for the first violated rule.
     #[inline]
     pub fn parse(bytes: &[u8]) -> Result<(Header, usize), WireError> {
         let got = bytes.len();
@@ -102,7 +101,7 @@ impl Header {
         Ok((header, header_bytes))
     }
 
-    /// Reads a header and all the data behind it; a digest may follow and more behind that.
+    /// Parses a header and all the data after it; a digest and further bytes may follow.
     ///
     /// ```
     /// use lanemark_wire::Header;
@@ -113,12 +112,12 @@ impl Header {
     /// ```
     ///
     /// # Errors
-    /// [`WireError::DataCut`] if data or digest do not fit `bytes`, and those of [`Header::parse`].
+    /// [`WireError::DataCut`] if data or digest exceed `bytes`, and the errors of [`Header::parse`].
     #[inline]
     pub fn parse_whole(bytes: &[u8]) -> Result<(Header, &[u8]), WireError> {
         let (header, header_bytes) = Header::parse(bytes)?;
         let rest = bytes.get(header_bytes..).unwrap_or_default();
-        // From the bytes: a header just made lies in memory in other pieces than it would be read in here.
+        // Reads DW 0 again: the header just parsed lies in memory in other pieces than would be loaded here.
         let dw0 = bytes.first_chunk().map_or(0, |dw0| u32::from_be_bytes(*dw0));
         let (data_bytes, td) = field::data_bytes_and_td(dw0);
         debug_assert_eq!((data_bytes, td), (header.data_bytes() as usize, header.td()));
@@ -129,10 +128,10 @@ impl Header {
         Ok((header, &rest[..data_bytes]))
     }
 
-    /// Writes the header to the start of `buffer` and says how many bytes it took; on error the buffer is untouched.
+    /// Writes the header to the start of `buffer` and returns its length; on error the buffer is unchanged.
     ///
     /// # Errors
-    /// [`WireError::TooShort`] if `buffer` is too small, and the first rule that a field breaks.
+    /// [`WireError::TooShort`] if `buffer` is too small, and the first violated rule of a field.
     #[inline]
     pub fn emit(&self, buffer: &mut [u8]) -> Result<usize, WireError> {
         let dws = match self {
@@ -156,7 +155,7 @@ impl Header {
         Ok(12)
     }
 
-    /// Which kind of TLP it is.
+    /// The kind of TLP.
     #[inline]
     #[must_use]
     pub const fn kind(&self) -> TlpKind {
@@ -170,7 +169,7 @@ impl Header {
         }
     }
 
-    /// Its class of flow control and ordering.
+    /// The class for flow control and ordering.
     #[inline]
     #[must_use]
     pub const fn class(&self) -> FlowClass {
@@ -181,7 +180,7 @@ impl Header {
         }
     }
 
-    /// DWs of the header: 3 or 4.
+    /// Length of the header in DW: 3 or 4.
     #[inline]
     #[must_use]
     pub const fn header_dw(&self) -> u8 {
@@ -193,7 +192,7 @@ impl Header {
         }
     }
 
-    /// Length in DW: of the data, or of what a read asks for. 0 for `Msg`, `Cpl` and `CplLk`.
+    /// Length in DW: of the data, or of the data requested by a read. 0 for `Msg`, `Cpl` and `CplLk`.
     #[inline]
     #[must_use]
     pub const fn length(&self) -> u16 {
@@ -206,7 +205,7 @@ impl Header {
         }
     }
 
-    /// Bytes of data that follow the header, in whole DWs; 0 for a read.
+    /// Bytes of data after the header, in whole DWs; 0 for a read.
     #[inline]
     #[must_use]
     pub const fn data_bytes(&self) -> u32 {
@@ -227,7 +226,7 @@ impl Header {
         }
     }
 
-    /// Who asked, or sent the message.
+    /// Requester ID: of the requester, or of the sender of a message.
     #[must_use]
     pub const fn requester_id(&self) -> FunctionId {
         match self {
@@ -240,7 +239,7 @@ impl Header {
         }
     }
 
-    /// The tag; of no meaning if the TLP is posted.
+    /// The tag; meaningless in a posted TLP.
     #[must_use]
     pub const fn tag(&self) -> u16 {
         match self {
@@ -253,14 +252,14 @@ impl Header {
         }
     }
 
-    /// Credits of its [`FlowClass`] that it takes.
+    /// Credits of its [`FlowClass`] that it consumes.
     #[inline]
     #[must_use]
     pub const fn credits(&self) -> Credits {
         Credits { header: 1, data: data_credits(self.data_bytes()) }
     }
 
-    /// Bytes that the whole TLP takes on the wire.
+    /// Bytes of the whole TLP on the link.
     #[inline]
     #[must_use]
     pub const fn wire_bytes(&self, generation: Generation) -> u32 {
@@ -278,7 +277,7 @@ fn no_kind(byte0: u8) -> WireError {
 mod testing {
     use super::{Header, WireError};
 
-    /// `bytes` mean `header`, and `header` becomes `bytes`; one byte less is refused.
+    /// Checks that `bytes` parse to `header` and `header` encodes to `bytes`, and that one byte less is refused.
     pub fn both_ways(bytes: &[u8], header: Header) {
         assert_eq!(Header::parse(bytes), Ok((header, bytes.len())));
         assert_eq!(sent(header), bytes);
@@ -305,7 +304,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_prefix_and_reserved_types_are_told_apart() {
+    fn a_prefix_is_distinguished_from_reserved_types() {
         let mut bytes = [0; 12];
         bytes[0] = 0x91;
         assert_eq!(testing::refused(&bytes), WireError::Prefix { byte0: 0x91 });
@@ -315,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn data_and_digest_must_be_there_for_parse_whole() {
+    fn parse_whole_requires_data_and_digest() {
         let write = MemoryRequest::write(FunctionId(0), 0x1000, 8);
         let write = MemoryRequest { common: CommonFields { td: true, ..write.common }, ..write };
         let mut bytes = [7; 12 + 8 + 4];
@@ -327,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn cost_of_a_write_and_of_a_read() {
+    fn wire_bytes_and_credits_of_a_write_and_a_read() {
         let write = Header::Memory(MemoryRequest::write(FunctionId(0), 1 << 32, 256));
         assert_eq!(write.wire_bytes(Generation::Gen3), 280);
         assert_eq!(write.credits(), Credits { header: 1, data: 16 });

@@ -1,4 +1,4 @@
-//! Does everything legal survive a round trip, and does anything crash?
+//! Properties of TLP parsing and encoding: every legal header round-trips, and no input panics.
 
 use lanemark_wire::byte_enable::{byte_count, contiguous};
 use lanemark_wire::{
@@ -36,12 +36,12 @@ fn hint() -> impl Strategy<Value = Option<Tph>> {
     proptest::option::of((select(&ProcessingHint::ALL[..]), any::<u8>()).prop_map(|(ph, st)| Tph { ph, st }))
 }
 
-/// DW addresses on both sides of 4 GiB.
+/// DW addresses below and above 4 GiB.
 fn dw_address() -> impl Strategy<Value = u64> {
     prop_oneof![0..1_u64 << 32, any::<u64>()].prop_map(|address| address & !3)
 }
 
-/// Enables that the specification allows, spelled out once more.
+/// Legal byte enables, specified independently of the crate.
 fn enables(address: u64, length: u16) -> BoxedStrategy<(u8, u8)> {
     match length {
         1 => (0..16_u8).prop_map(|first| (first, 0)).boxed(),
@@ -131,7 +131,7 @@ fn completion() -> impl Strategy<Value = Header> {
     let with_data = (0..128_u8, 1..=4096_u16, any::<u16>()).prop_map(|(lower_address, byte_count, cut)| {
         let whole = u16::from(lower_address & 3) + byte_count;
         let whole = whole.div_ceil(4).min(1024);
-        // Some boundary of 64 B before the end, or the end.
+        // A boundary of 64 B before the end, or the end.
         let first = 16 - u16::from(lower_address & 0x3f) / 4;
         let boundaries = whole.saturating_sub(first).div_ceil(16);
         let at = cut % (boundaries + 1);
@@ -163,7 +163,7 @@ fn legal() -> impl Strategy<Value = Header> {
     prop_oneof![4 => memory(), 1 => atomic(), 1 => io(), 1 => config(), 1 => message(), 4 => completion()]
 }
 
-/// Bytes that begin like a TLP more often than chance would have it.
+/// Random bytes with a first byte of a known kind of TLP.
 fn nearly_a_tlp() -> impl Strategy<Value = Vec<u8>> {
     let first: Vec<u8> = TLP_KINDS
         .iter()
@@ -178,7 +178,7 @@ fn nearly_a_tlp() -> impl Strategy<Value = Vec<u8>> {
     )
 }
 
-/// Everything a view can be asked.
+/// The values of all accessors of a view.
 fn show<T: AsRef<[u8]>>(packet: &Packet<T>) -> impl PartialEq + std::fmt::Debug + use<T> {
     let header = (packet.header_bytes(), packet.fmt(), packet.type_bits(), packet.kind(), packet.tc(), packet.attr());
     let bits = (packet.ln(), packet.th(), packet.td(), packet.ep(), packet.at(), packet.length_field());
@@ -189,7 +189,7 @@ fn show<T: AsRef<[u8]>>(packet: &Packet<T>) -> impl PartialEq + std::fmt::Debug 
     (header, bits, ids, place, end, data)
 }
 
-/// Headers that are accepted come back bit for bit, and the view agrees with them.
+/// Checks that an accepted header encodes to the same bytes, and that the view agrees with it.
 fn judge(bytes: &[u8]) {
     let view = Packet::new(bytes);
     if let Ok(packet) = &view {
@@ -242,7 +242,7 @@ proptest! {
         judge(&bytes[..used]);
     }
 
-    /// One bit of a legal header flipped: refused, or another header; never a crash.
+    /// A legal header with one flipped bit is refused or is another legal header.
     #[test]
     fn a_flipped_bit_is_refused_or_round_trips(header in legal(), bit in 0..128_usize) {
         let mut bytes = [0; 16];
@@ -257,11 +257,11 @@ proptest! {
     }
 
     #[test]
-    fn bytes_that_nearly_are_a_tlp_never_panic(bytes in nearly_a_tlp()) {
+    fn random_bytes_after_a_valid_first_byte_never_panic(bytes in nearly_a_tlp()) {
         judge(&bytes);
     }
 
-    /// Whatever a caller puts into the fields, emit answers.
+    /// `emit` returns a result for arbitrary field values.
     #[test]
     fn emit_never_panics(
         numbers in any::<(u16, u64, u16, u8, u8, u8, u16, u8)>(), kind in 0..3_usize, room in 0..17_usize
@@ -289,7 +289,7 @@ proptest! {
     }
 
     #[test]
-    fn a_request_for_bytes_means_those_bytes(address in any::<u64>(), bytes in 1..=4096_u32) {
+    fn a_request_for_bytes_enables_exactly_those_bytes(address in any::<u64>(), bytes in 1..=4096_u32) {
         let request = MemoryRequest::read(FunctionId(0), 0, address, bytes);
         prop_assert_eq!(request.span(), Some((address, bytes)));
         let (first_be, last_be, length) = contiguous(address, bytes);

@@ -1,4 +1,4 @@
-//! What must hold for any bytes, and for every table of configuration space.
+//! Properties of configuration space decoding for arbitrary bytes, and of every table.
 
 use lanemark_wire::config::capability::CAPABILITIES;
 use lanemark_wire::config::header::HEADER;
@@ -7,7 +7,7 @@ use lanemark_wire::config::{CapabilityId, ConfigSpace, LinkSpeed, Reading, Unkno
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-/// Asks everything there is to ask. It returns how much was there, so that nothing is optimised away.
+/// Calls every accessor and returns the number of values found, so that nothing is optimized away.
 fn ask_everything(bytes: &[u8]) -> usize {
     let space = ConfigSpace::new(bytes);
     let mut answers = 0;
@@ -85,7 +85,7 @@ fn ask_everything(bytes: &[u8]) -> usize {
     answers
 }
 
-/// A list of capabilities with these ids, lengths and pointers at random.
+/// Random bytes with a linked list of capabilities.
 fn linked() -> impl Strategy<Value = Vec<u8>> {
     let size = prop_oneof![Just(64usize), Just(256), Just(4096), 0..4200usize];
     (size, proptest::collection::vec(any::<u8>(), 4096), proptest::collection::vec((0..64u16, 0..1024u16), 0..64))
@@ -105,17 +105,17 @@ fn linked() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn any_bytes_are_answered_and_the_walk_ends(bytes in proptest::collection::vec(any::<u8>(), 0..4200)) {
+    fn arbitrary_bytes_are_decoded_and_the_walk_terminates(bytes in proptest::collection::vec(any::<u8>(), 0..4200)) {
         ask_everything(&bytes);
     }
 
     #[test]
-    fn any_lists_are_answered_and_the_walk_ends(bytes in linked()) {
+    fn arbitrary_lists_are_decoded_and_the_walk_terminates(bytes in linked()) {
         ask_everything(&bytes);
     }
 
     #[test]
-    fn what_is_seen_of_a_part_is_what_is_seen_of_the_whole(bytes in linked(), length in 0..4096usize) {
+    fn values_read_from_a_prefix_equal_those_of_the_whole(bytes in linked(), length in 0..4096usize) {
         let part = ConfigSpace::new(&bytes[..length.min(bytes.len())]);
         let whole = ConfigSpace::new(&bytes);
         let answers = [part.vendor_id(), part.device_id()];
@@ -132,7 +132,7 @@ proptest! {
 }
 
 #[test]
-fn the_same_byte_everywhere_is_answered() {
+fn constant_bytes_are_decoded_without_a_panic() {
     for byte in [0x00, 0x01, 0x10, 0x40, 0x55, 0xaa, 0xfe, 0xff] {
         for length in [0, 1, 63, 64, 65, 255, 256, 257, 4095, 4096, 5000] {
             ask_everything(&vec![byte; length]);
@@ -151,8 +151,8 @@ fn registers() -> impl Iterator<Item = (&'static Layout, &'static Register)> {
 }
 
 #[test]
-fn every_register_has_a_place_a_section_and_fields_that_do_not_overlap() {
-    // Fields that are a named part of another.
+fn every_register_has_a_position_a_section_and_fields_that_do_not_overlap() {
+    // Fields that are a named part of another field.
     let parts: &[(&str, &str)] = &[("DLFCap", "ScaledFlowControl"), ("DLFSta", "RemoteScaledFlowControl")];
     let mut checked = 0;
     for (layout, register) in registers() {
@@ -165,7 +165,7 @@ fn every_register_has_a_place_a_section_and_fields_that_do_not_overlap() {
         for field in register.fields {
             let place = format!("{place} {}", field.name);
             assert!(field.low <= field.high && field.high < register.bytes * 8, "{place}");
-            assert!(names.insert(field.name), "{place} stands twice");
+            assert!(names.insert(field.name), "{place} occurs twice");
             if parts.contains(&(register.name, field.name)) {
                 continue;
             }
@@ -178,13 +178,13 @@ fn every_register_has_a_place_a_section_and_fields_that_do_not_overlap() {
     assert!(checked > 600, "only {checked} fields");
 }
 
-/// How many codes the field has, all of which are tried up to 16 bits.
+/// Number of codes of the field that are tried, at most 2^16.
 fn codes(field: &Field) -> u64 {
     1 << field.width().min(16)
 }
 
 #[test]
-fn a_code_is_named_or_said_to_be_reserved() {
+fn every_code_is_named_or_reported_as_reserved() {
     for (layout, register) in registers() {
         for field in register.fields {
             let place = format!("{} {} {}", layout.name, register.name, field.name);
@@ -221,10 +221,10 @@ fn a_code_is_named_or_said_to_be_reserved() {
 }
 
 #[test]
-fn every_capability_stands_once_and_has_a_name() {
+fn every_capability_occurs_once_and_has_a_name() {
     let mut ids = BTreeSet::new();
     for row in CAPABILITIES {
-        assert!(ids.insert(row.id), "{} stands twice", row.id);
+        assert!(ids.insert(row.id), "{} occurs twice", row.id);
         assert_eq!(row.id.to_string(), row.layout.name);
         for block in row.layout.blocks {
             if let Presence::Times { each, stride, .. } = block.presence {

@@ -1,4 +1,4 @@
-//! Is every byte sent exactly once, and no limit passed?
+//! Properties of transfer splitting: every byte occurs exactly once, and no limit is exceeded.
 
 use lanemark_wire::byte_enable::{contiguous, ranges};
 use lanemark_wire::split::{completions, reads, writes};
@@ -6,7 +6,7 @@ use lanemark_wire::{Chunk, Completion, FunctionId, Header, MemoryRequest, Mps, M
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// The chunks follow each other without gap, each a legal TLP within `most`, and none could have been longer.
+/// Checks that chunks are contiguous, legal TLPs within `most`, and as long as possible.
 fn judge(
     chunks: impl Iterator<Item = Chunk>,
     address: u64,

@@ -1,4 +1,4 @@
-//! TLPs decoded: ours, which looks at the bytes where they lie, beside rtlp-lib, which takes them into a packet of its own.
+//! Decoding TLPs: ours reads the bytes in place; rtlp-lib takes ownership of them.
 
 use super::{ROUNDS, row};
 use lanemark_wire::{Completion, FunctionId, Header, MemoryRequest, Packet, TlpKind};
@@ -6,17 +6,17 @@ use rtlp_lib::{TlpMode, TlpPacket, TlpType, new_cmpl_req, new_mem_req};
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Different TLPs; they fit the nearest cache.
+/// Number of different TLPs; they fit the L1 cache.
 const TLPS: usize = 1 << 8;
-/// How often each is decoded in a round.
+/// Number of times each is decoded per round.
 const TURNS: usize = 1 << 12;
 
-/// Writes, reads and completions with data in turn, as they come from a link.
+/// Writes, reads and completions with data in turn.
 pub fn decode() {
     let tlps = tlps();
     let ends: Vec<&[u8]> = tlps.iter().map(Vec::as_slice).collect();
     if [ours(&ends), view(&ends)] != [Some(theirs(&ends)); 2] {
-        return eprintln!("decode: they see different things in the same TLPs");
+        return eprintln!("decode: the decoders disagree about the same TLPs");
     }
     let (mut checked, mut viewed, mut baseline, mut ratios) =
         (Vec::new(), Vec::new(), Vec::new(), [Vec::new(), Vec::new()]);
@@ -32,8 +32,8 @@ pub fn decode() {
     row("decode: Header::parse_whole, every rule checked, M TLPs/s", checked);
     row("decode: Packet, a view, M TLPs/s", viewed);
     row("  baseline: rtlp-lib 0.5.1, M TLPs/s", baseline);
-    row("  parse_whole over the baseline, times (wanted: 20)", checked_ratios);
-    row("  view over the baseline, times (wanted: 20)", viewed_ratios);
+    row("  parse_whole over the baseline, times (target: 20)", checked_ratios);
+    row("  view over the baseline, times (target: 20)", viewed_ratios);
 }
 
 fn rate(turns: usize, decode: impl Fn() -> Option<u64>) -> f64 {
@@ -44,7 +44,7 @@ fn rate(turns: usize, decode: impl Fn() -> Option<u64>) -> f64 {
     (turns * TLPS) as f64 / start.elapsed().as_secs_f64()
 }
 
-/// The fields that pair requests with completions, and the first byte of the data, all in one number.
+/// Checksum of the fields that pair requests with completions and of the first byte of data.
 fn ours(tlps: &[&[u8]]) -> Option<u64> {
     let mut sum = 0_u64;
     for tlp in tlps {
@@ -61,7 +61,7 @@ fn ours(tlps: &[&[u8]]) -> Option<u64> {
     Some(sum)
 }
 
-/// The same of any bytes, legal or not.
+/// The same checksum by a view of the bytes, without checks.
 fn view(tlps: &[&[u8]]) -> Option<u64> {
     let mut sum = 0_u64;
     for tlp in tlps {
@@ -73,7 +73,7 @@ fn view(tlps: &[&[u8]]) -> Option<u64> {
     Some(sum)
 }
 
-/// The same by its interface, which wants the bytes as its own.
+/// The same checksum by rtlp-lib, which needs owned bytes.
 fn theirs(tlps: &[&[u8]]) -> u64 {
     let mut sum = 0_u64;
     for tlp in tlps {

@@ -1,4 +1,4 @@
-//! TLPs across trees of switches: how many hops a second, from two ports to many.
+//! TLP-hops per second across trees of switches, from two ports to many.
 
 use super::{ROUNDS, row};
 use lanemark_machine::{Partner, Pattern, Transfer, Verb, Window};
@@ -8,17 +8,17 @@ use std::fmt::Write as _;
 use std::time::Instant;
 
 const ROSTA: &str = include_str!("../../../../platforms/rosta-virtex7.toml");
-/// TLPs of one run, roughly; hops are counted.
+/// Approximate TLPs of a run; hops are counted exactly.
 const TLPS: u64 = 2_000_000;
-/// Bytes of one TLP's payload: MPS of the platform.
+/// Payload of a TLP in bytes: the MPS of the platform.
 const MPS: u64 = 128;
 
-/// Cards of the Virtex-7 system with other trees above them.
+/// The cards of the Virtex-7 system below other trees.
 pub fn fabric() {
     let two_ports = |verb| vec![transfer(0, verb, Partner::Host, TLPS)];
-    measure("fabric: 2 ports, a card writes host memory, M TLP-hops/s (wanted: 5)", &[], 0, &two_ports(Verb::Store));
-    measure("fabric: 2 ports, a card reads host memory, M TLP-hops/s (wanted: 5)", &[], 0, &two_ports(Verb::Load));
-    measure("fabric: 16 ports, 7 cards in a ring, M TLP-hops/s (wanted: 4)", &[7], 7, &ring(7));
+    measure("fabric: 2 ports, a card writes host memory, M TLP-hops/s (target: 5)", &[], 0, &two_ports(Verb::Store));
+    measure("fabric: 2 ports, a card reads host memory, M TLP-hops/s (target: 5)", &[], 0, &two_ports(Verb::Load));
+    measure("fabric: 16 ports, 7 cards in a ring, M TLP-hops/s (target: 4)", &[7], 7, &ring(7));
     measure("fabric: 146 ports, 64 cards under 9 switches, M TLP-hops/s", &[8; 8], 64, &ring(64));
     measure("fabric: 192 ports, 90 cards under 6 switches, M TLP-hops/s", &[18; 5], 90, &ring(90));
 }
@@ -29,7 +29,7 @@ fn transfer(card: u32, verb: Verb, partner: Partner, tlps: u64) -> Transfer {
     Transfer { card, verb, partner, bytes: 4096, count: tlps * MPS / 4096, window, outstanding: None }
 }
 
-/// Every card writes to the next one.
+/// Transfers from every card to the next one.
 fn ring(cards: u32) -> Vec<Transfer> {
     let to = |card| Partner::Peer { card: (card + 1) % cards, bar: 0 };
     (0..cards).map(|card| transfer(card, Verb::Store, to(card), TLPS / u64::from(cards))).collect()
@@ -42,7 +42,7 @@ fn measure(what: &str, switches: &[u32], cards: u32, transfers: &[Transfer]) {
     };
     let mut rates = Vec::new();
     for _ in 0..ROUNDS {
-        let Ok(mut board) = Board::new(&platform) else { return eprintln!("{what}: it cannot be built") };
+        let Ok(mut board) = Board::new(&platform) else { return eprintln!("{what}: the board cannot be built") };
         let start = Instant::now();
         for transfer in transfers {
             if let Err(because) = board.start_transfer(transfer, 1, 0) {
@@ -55,7 +55,7 @@ fn measure(what: &str, switches: &[u32], cards: u32, transfers: &[Transfer]) {
     row(what, rates);
 }
 
-/// The platform with other switches: one for each number, of so many cards, all below one more if they are several.
+/// The platform with other switches: one per number, with that many cards; several switches are below a top switch.
 fn with_tree(switches: &[u32], cards: u32) -> String {
     let (before, rest) = ROSTA.split_at(ROSTA.find("[[switch]]").unwrap_or(ROSTA.len()));
     let behind = rest.find("[[bar]]").map_or("", |place| &rest[place..]);
@@ -93,6 +93,6 @@ bar_shift_bytes = {{ value = "{}MiB", assumed = "bench" }}
             16 * card
         );
     }
-    // Many cards do not fit below the addresses of messages that interrupt.
+    // The BARs of many cards do not fit below the interrupt address range.
     (text + behind).replace("value = 0xC0000000", "value = 0x2000000000")
 }

@@ -1,9 +1,10 @@
-//! What this machine's own memory says: copies, another core, and what a loop costs beside one in C.
+//! Measurements of this machine: copies, core-to-core latency, and the overhead of loops compared with C.
 
 use crate::row;
-use lanemark_bench::{Axes, Case, Effort, Through, ask, question};
+use lanemark_bench::{Axes, Case, Effort, ask, question};
 use lanemark_hw::HostMemory;
 use lanemark_machine::{Access, Machine, Plan, Samples, Width};
+use lanemark_method::AccessPath;
 use lanemark_record::Summary;
 use lanemark_units::{Ticks, format_size};
 use std::path::Path;
@@ -11,12 +12,12 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Rounds of the copies: each takes little, and their differences are small.
+/// Rounds of the copies, which are short and differ little.
 const ROUNDS: usize = 21;
-/// Bytes that a hot sample copies at least.
+/// Fewest bytes of a hot sample.
 const HOT_BYTES: u64 = 256 << 10;
 
-/// Everything about the host.
+/// Prints all rows about the host.
 pub fn host() {
     let mut machine = match HostMemory::open() {
         Ok(machine) => machine,
@@ -27,7 +28,7 @@ pub fn host() {
     instructions();
 }
 
-/// `copy_to_device` beside the best single copy of each size, hot and cold.
+/// `copy_to_device` compared with the best single routine of each size, hot and cold.
 fn copies(machine: &mut HostMemory) {
     let Some(copies) = question("copy_routines") else { return };
     let axes = Axes { sizes: Some((6..=22).map(|bits| 1 << bits).collect()), ..Axes::default() };
@@ -35,13 +36,14 @@ fn copies(machine: &mut HostMemory) {
     let mut worst: Option<(f64, String)> = None;
     for is_cold in [false, true] {
         for size in axes.sizes.iter().flatten() {
-            let of_size = |case: &&Case| case.size == *size && case.through == Through::Copy { is_cold };
+            let path = if is_cold { AccessPath::ColdCopy } else { AccessPath::HotCopy };
+            let of_size = |case: &&Case| case.size == *size && case.path() == Some(path);
             let plans: Vec<(Access, Plan)> = cases
                 .iter()
                 .filter(of_size)
                 .map(|case| {
                     let passes = if is_cold { 1 } else { (HOT_BYTES / size).max(1) };
-                    (case.access, (copies.plan)(case, passes))
+                    (case.access(), (copies.plan)(case, passes))
                 })
                 .collect();
             let Some((ratios, best)) = copy_ratios(machine, &plans) else {
@@ -52,17 +54,17 @@ fn copies(machine: &mut HostMemory) {
             if worst.as_ref().is_none_or(|worst| median < worst.0) {
                 worst = Some((median, what.clone()));
             }
-            row(&format!("copy_to_device, times the rate of the best, {what} ({best})"), ratios);
+            row(&format!("copy_to_device, relative to the best routine, {what} ({best})"), ratios);
         }
     }
     if let Some((median, what)) = worst {
-        row(&format!("  the least of these medians, at {what}"), vec![median]);
+        row(&format!("  smallest of these medians, at {what}"), vec![median]);
     }
 }
 
-/// Round by round, the rate of ours over that of the routine with the least median time, and which one that is. The
-/// routine is chosen in one half of the rounds and compared in the other: who is the best of nine in some rounds was
-/// lucky in them too.
+/// Our rate relative to the routine with the smallest median time, per round, and the name of that routine.
+///
+/// The routine is selected in one half of the rounds and compared in the other, which avoids a selection bias.
 fn copy_ratios(machine: &mut HostMemory, plans: &[(Access, Plan)]) -> Option<(Vec<f64>, Access)> {
     let mut choosing: Vec<Vec<f64>> = vec![Vec::new(); plans.len()];
     let mut comparing = choosing.clone();
@@ -83,12 +85,12 @@ fn copy_ratios(machine: &mut HostMemory, plans: &[(Access, Plan)]) -> Option<(Ve
     Some((ratios, plans[best].0))
 }
 
-/// A message to another core, with the machine to itself and with a spinning thread for every core.
+/// Core-to-core latency on the idle machine, and with a spinning thread for every core.
 fn other_core(machine: &mut HostMemory) {
     let Some(core_to_core) = question("core_to_core") else { return };
     let axes = Axes { accesses: Some(vec![Access::Plain(Width::B8)]), ..Axes::default() };
     let Some(case) = (core_to_core.cases)(machine.facts(), &axes).into_iter().next() else {
-        return println!("core_to_core: there is one core only");
+        return println!("core_to_core: not measured, the machine has one core");
     };
     let mut rounds = || -> (Vec<f64>, usize) {
         let effort = Effort { budget: Ticks::whole_ns(200_000_000), ..Effort::default() };
@@ -109,13 +111,13 @@ fn other_core(machine: &mut HostMemory) {
     is_over.store(true, Ordering::Relaxed);
     let ended = hogs.into_iter().flat_map(std::thread::JoinHandle::join).count();
     let ratios = quiet.iter().zip(&hogged).map(|(quiet, hogged)| hogged / quiet).collect();
-    row("core_to_core, one line, one way, ns", quiet);
-    row(&format!("  with {ended} threads that hog the cores, ns"), hogged);
-    row("  hogged over quiet, times (more than 1.25 needs a warning)", ratios);
-    println!("  of {ROUNDS} answers under the hogs {warned} carry a warning");
+    row("core_to_core, one line, one-way, ns", quiet);
+    row(&format!("  with {ended} threads that load the cores, ns"), hogged);
+    row("  loaded relative to idle, times (more than 1.25 needs a warning)", ratios);
+    println!("  {warned} of {ROUNDS} answers under load carry a warning");
 }
 
-/// Instructions for each access of our loops and of the same loops in C, counted in the disassembled programs.
+/// Instructions per access of our loops and of the same loops in C, counted in the disassembly.
 fn instructions() {
     for (bits, c_type, load) in
         [(32, "uint32_t", false), (64, "uint64_t", false), (32, "uint32_t", true), (64, "uint64_t", true)]
@@ -124,9 +126,9 @@ fn instructions() {
         let (ours, theirs) = (our_loop(bits / 8, load), c_loop(c_type, load));
         match (ours, theirs) {
             (Some(ours), Some(theirs)) => {
-                row(&format!("instructions for each access, {what}, counted in the disassembly"), vec![ours]);
+                row(&format!("instructions per access, {what}, counted in the disassembly"), vec![ours]);
                 row("  a volatile pointer in C, cc -O2", vec![theirs]);
-                row("  extra instructions for each access", vec![(ours - theirs).max(0.0)]);
+                row("  extra instructions per access", vec![(ours - theirs).max(0.0)]);
             }
             (None, _) => {
                 println!("instructions, {what}: our loop was not found in the disassembly (objdump is needed)");
@@ -138,7 +140,7 @@ fn instructions() {
     }
 }
 
-/// Ours: the only loops of eight equal accesses, one behind the other, and nothing else that touches memory.
+/// Our loops: the only ones of eight equal back-to-back accesses without other memory accesses.
 fn our_loop(bytes: u64, load: bool) -> Option<f64> {
     let this = std::env::current_exe().ok()?;
     let wanted: Vec<u64> = (0..8).map(|nth| nth * bytes).collect();
@@ -160,7 +162,7 @@ fn c_loop(c_type: &str, load: bool) -> Option<f64> {
     let bytes = if c_type == "uint32_t" { 4 } else { 8 };
     let found = compiled.then(|| loops(&disassembled(&object)?, bytes, load).into_iter().next()).flatten();
     if std::fs::remove_dir_all(&folder).is_err() {
-        eprintln!("{} is left behind", folder.display());
+        eprintln!("cannot remove {}", folder.display());
     }
     let found = found?;
     Some(found.instructions as f64 / found.offsets.len() as f64)
@@ -173,14 +175,14 @@ fn disassembled(program: &Path) -> Option<String> {
     String::from_utf8(out.stdout).ok()
 }
 
-/// A loop that touches memory by one kind of access only.
+/// A loop with memory accesses of one kind only.
 struct Loop {
     instructions: usize,
-    /// Of its accesses from their base register.
+    /// Offsets of the accesses from their base register.
     offsets: Vec<u64>,
 }
 
-/// Every innermost loop of `listing` that has accesses of `bytes` in one direction and no others.
+/// All innermost loops of `listing` with accesses of `bytes` in one direction and no others.
 fn loops(listing: &str, bytes: u64, load: bool) -> Vec<Loop> {
     let lines: Vec<(u64, &str)> = listing
         .lines()
@@ -215,7 +217,7 @@ fn loops(listing: &str, bytes: u64, load: bool) -> Vec<Loop> {
     found
 }
 
-/// The distance from its base of a `mov` of this width in this direction; `None` if it is none.
+/// Offset from the base register of a `mov` of this width and direction; `None` for other instructions.
 fn offset(text: &str, bytes: u64, load: bool) -> Option<u64> {
     let rest = text.strip_prefix("mov ")?.trim();
     let (to, from) = rest.split_once(',')?;

@@ -1,24 +1,24 @@
-//! Look-ups in the simulated IOTLB, beside the same in a hash map.
+//! Lookups in the simulated IOTLB, compared with a hash map.
 
 use super::{ROUNDS, row};
-use lanemark_sim::part::iotlb::{Iotlb, Spec};
+use lanemark_sim::{Iotlb, IotlbSpec};
 use std::collections::HashMap;
 use std::hint::black_box;
 use std::time::Instant;
 
 const LOOKUPS: u64 = 20_000_000;
-/// Of the presets: sets and ways of an adapter of 1995 and of `card-gen5-x16-iommu`.
-const SHAPES: [(&str, Spec); 2] = [
-    ("256 sets of 1", Spec { sets: 256, ways: 1, index_bit: 0 }),
-    ("64 sets of 8", Spec { sets: 64, ways: 8, index_bit: 0 }),
+/// Shapes of the adapter of 1995 and of the preset `card-gen5-x16-iommu`.
+const SHAPES: [(&str, IotlbSpec); 2] = [
+    ("256 sets of 1", IotlbSpec { sets: 256, ways: 1, index_bit: 0 }),
+    ("64 sets of 8", IotlbSpec { sets: 64, ways: 8, index_bit: 0 }),
 ];
 
-/// Pages that follow no order, as many as have room and twice as many.
+/// Looks up random pages, as many as fit and twice as many.
 pub fn iotlb() {
     for (shape, spec) in SHAPES {
         let room = spec.sets * spec.ways as u64;
-        for (what, pages) in [("that all have room", room), ("half of which have", 2 * room)] {
-            // A division would take as long as a look-up.
+        for (what, pages) in [("that all fit", room), ("of which half fit", 2 * room)] {
+            // A division would take as long as a lookup.
             let within = pages.next_power_of_two() - 1;
             let mut iotlb = Iotlb::new(spec);
             let rates = rates(|page| {
@@ -28,7 +28,7 @@ pub fn iotlb() {
                 }
                 is_there
             });
-            row(&format!("iotlb: {shape}, pages {what}, M look-ups/s (wanted: 50)"), rates);
+            row(&format!("iotlb: {shape}, pages {what}, M lookups/s (target: 50)"), rates);
         }
         let mut map: HashMap<u64, u64> = (0..room).map(|page| (page, page)).collect();
         row(

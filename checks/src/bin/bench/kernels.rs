@@ -1,4 +1,4 @@
-//! Sparse matrices multiplied by simulated kernels, beside the same by a plain loop.
+//! Sparse matrix-vector products on simulated kernels, compared with a plain loop.
 
 use super::{ROUNDS, row};
 use lanemark_compute::{Generated, Spmv, Work};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 const CARD: &str = include_str!("../../../../platforms/card-gen5-x16.toml");
-/// 32 ports and kernels, of numbers of the right order.
+/// A section for 32 ports and kernels with plausible numbers.
 const KERNELS: &str = r#"
 [device_memory]
 ports = { value = 32, assumed = "two stacks of memory" }
@@ -21,7 +21,7 @@ read_ns = { value = 300, assumed = "the order of such memories" }
 clock_ghz = { value = 0.3, assumed = "the order of such kernels" }
 "#;
 
-/// One kernel of a port and of four, and eight of them, on neighbours near each other and anywhere.
+/// One kernel with one and with four ports, and eight kernels, on matrices with local and with random columns.
 pub fn kernels() {
     let Ok(card) = Platform::parse("kernels.toml", &format!("{CARD}{KERNELS}")) else { return };
     for made in [Generated::Poisson(512), Generated::Random { rows: 100_000, each: 25 }] {
@@ -45,7 +45,7 @@ pub fn kernels() {
                 black_box(matrix.times(black_box(&x)));
                 by_loop.push(entries / start.elapsed().as_secs_f64() / 1e6);
             }
-            row(&format!("kernels: {made}, {kernels} of {ports_each} ports, M non-zeros/s (wanted: 100)"), simulated);
+            row(&format!("kernels: {made}, {kernels} of {ports_each} ports, M non-zeros/s (target: 100)"), simulated);
             row("  baseline: a plain loop over the same matrix", by_loop);
         }
     }

@@ -1,7 +1,7 @@
-//! Lending memory: what `map` and `unmap` cost, by instructions where that can be counted, and strategies beside a B-tree.
+//! Cost of `map` and `unmap`: instructions, where valgrind is available, and allocation strategies compared with a B-tree.
 //!
-//! Instructions are counted by valgrind in a process of its own, for two numbers of pairs: their difference is the pairs',
-//! with the loop around them and without what comes before and after.
+//! Valgrind counts the instructions of a separate process for two numbers of pairs. Their difference is the cost of the
+//! pairs with the loop around them, without start and end of the process.
 
 use super::{ROUNDS, row};
 use lanemark_dma::{
@@ -14,45 +14,48 @@ use std::hint::black_box;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// The argument by which this program runs pairs only: whose, and how many.
-pub const PAIRS: &str = "lend-pairs";
+/// First argument of the process that only runs pairs; a kind and a count follow.
+pub const PAIRS: &str = "map-pairs";
 const PAGE: u64 = 4096;
-/// Mappings that are live at once.
+/// Concurrently live mappings.
 const MANY: u64 = 1_000_000;
 /// Steps of the mixed trace.
 const STEPS: usize = 1 << 18;
-/// Ranges that it holds at most.
+/// Most live ranges of that trace.
 const HELD: usize = 512;
 
-/// Everything about lending.
-pub fn lend() {
+/// Prints all rows about `map` and `unmap`.
+pub fn map_unmap() {
     instructions();
     if let Err(error) = times().and_then(|()| many()) {
-        eprintln!("lend: {error}");
+        eprintln!("map: {error}");
     }
 }
 
 fn instructions() {
     for (what, pairs) in [
-        ("lend: Domain::map + unmap of a page, ranges, inlined, instructions (wanted: 145)", "inlined"),
-        ("  the same where they are called", "called"),
+        ("map: Domain::map + unmap of a page, ranges, inlined, instructions (target: 145)", "inlined"),
+        ("  the same called", "called"),
         ("  the same, invalidation deferred", "deferred"),
         ("  ranges alone, alloc + take_back", "ranges"),
         ("  sequential alone", "sequential"),
-        ("lend: magazine, alloc + take_back from the core's own (wanted: 100)", "magazine"),
+        ("map: magazine, alloc + take_back from the core's own (target: 100)", "magazine"),
         ("  baseline: free list in a B-tree", "free list"),
         ("  baseline: the loop alone", "loop"),
     ] {
         match counted(pairs) {
             Some(instructions) => row(what, vec![instructions]),
             None => {
-                return println!("{:<66} {:>14}", "lend: instructions are not counted: valgrind is not here", "none");
+                return println!(
+                    "{:<66} {:>14}",
+                    "map: instructions are not counted: valgrind is not installed", "none"
+                );
             }
         }
     }
 }
 
-/// Instructions of one pair.
+/// Instructions of a map and unmap pair.
 fn counted(pairs: &str) -> Option<f64> {
     const FEW: u64 = 50_000;
     let of = |count: u64| {
@@ -66,21 +69,21 @@ fn counted(pairs: &str) -> Option<f64> {
     Some((of(3 * FEW)? - of(FEW)?) / (2 * FEW) as f64)
 }
 
-/// What a process of its own does: so many pairs of one kind.
+/// Runs `count` pairs of one kind, in a separate process.
 ///
 /// # Errors
-/// Where there is no such kind, or a pair fails.
+/// If the kind is unknown, or a pair fails.
 pub fn pairs(kind: &str, count: u64) -> Result<(), Box<dyn Error>> {
     let ask = Ask::bytes(Device(0), PAGE);
     match kind {
         "inlined" => {
-            // The only place for each that this type has, so both are inlined here.
+            // This type has one call site for each, so both are inlined.
             let mut domain =
                 Domain::new("pairs", Ranges::new(space()?)?, Nothing::<HostPhys>::new(), Invalidation::Strict)?;
-            let lend = MapRequest::new(domain.attach("card")?, Permission::ReadWrite);
+            let request = MapRequest::new(domain.attach("card")?, Permission::ReadWrite);
             for _ in 0..count {
                 let mut buffer = black_box(Buffer::new(HostPhys(0x1000), PAGE));
-                let mapping = domain.map(&mut buffer, lend, Ticks::ZERO)?;
+                let mapping = domain.map(&mut buffer, request, Ticks::ZERO)?;
                 black_box(mapping.iova());
                 domain.unmap(mapping, Ticks::ZERO)?;
             }
@@ -99,29 +102,29 @@ pub fn pairs(kind: &str, count: u64) -> Result<(), Box<dyn Error>> {
             black_box(Buffer::new(HostPhys(0x1000), PAGE));
             black_box(0_u64);
         }),
-        kind => return Err(format!("{kind}: no such pairs").into()),
+        kind => return Err(format!("unknown kind of pairs: {kind}").into()),
     }
     Ok(())
 }
 
-/// With another kind of address, which makes it another type, so that what is inlined stays inlined.
-type Lent = Domain<Ranges, Nothing<HostVirt>>;
+/// A domain with another address kind, which is a separate type, so that calls of the other type stay inlined.
+type CalledDomain = Domain<Ranges, Nothing<HostVirt>>;
 
 #[inline(never)]
-fn map(domain: &mut Lent, page: u64, lend: MapRequest) -> Result<Mapping, DmaError> {
-    domain.map(&mut Buffer::new(HostVirt(page), PAGE), lend, Ticks::ZERO)
+fn map(domain: &mut CalledDomain, page: u64, request: MapRequest) -> Result<Mapping, DmaError> {
+    domain.map(&mut Buffer::new(HostVirt(page), PAGE), request, Ticks::ZERO)
 }
 
 #[inline(never)]
-fn unmap(domain: &mut Lent, mapping: Mapping) -> Result<(), DmaError> {
+fn unmap(domain: &mut CalledDomain, mapping: Mapping) -> Result<(), DmaError> {
     domain.unmap(mapping, Ticks::ZERO)
 }
 
 fn called(policy: Invalidation, count: u64) -> Result<(), Box<dyn Error>> {
     let mut domain = Domain::new("pairs", Ranges::new(space()?)?, Nothing::new(), policy)?;
-    let lend = MapRequest::new(domain.attach("card")?, Permission::ReadWrite);
+    let request = MapRequest::new(domain.attach("card")?, Permission::ReadWrite);
     for _ in 0..count {
-        let mapping = map(&mut domain, black_box(0x1000), lend)?;
+        let mapping = map(&mut domain, black_box(0x1000), request)?;
         unmap(&mut domain, mapping)?;
     }
     Ok(())
@@ -136,7 +139,7 @@ fn alone(mut strategy: impl IovaAllocator, ask: Ask, count: u64) -> Result<(), B
     Ok(())
 }
 
-/// A mixed trace: ranges of 1 to 32 pages come and go, up to 512 at once.
+/// A mixed trace: allocation and release of ranges of 1 to 32 pages, at most 512 live.
 fn times() -> Result<(), Box<dyn Error>> {
     let trace = trace();
     let (mut magazines, mut twins, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
@@ -158,15 +161,15 @@ fn times() -> Result<(), Box<dyn Error>> {
         two.push(both);
         scaling.push(both / one);
     }
-    row("lend: magazine, mixed trace of 1 to 32 pages, M steps a second on core", magazines);
+    row("map: magazine, mixed trace of 1 to 32 pages, M steps per second on core", magazines);
     row("  baseline: free list in a B-tree", twins);
-    row("  magazine over free list, times (wanted: 3)", ratios);
-    row("  two cores at once, M steps a second on core, both together", two);
-    row("  two cores over one, times", scaling);
+    row("  magazine relative to the free list, times (target: 3)", ratios);
+    row("  two cores concurrently, M steps per second on core, sum", two);
+    row("  two cores relative to one, times", scaling);
     Ok(())
 }
 
-/// A million mappings at once: memory, and what a pair costs then.
+/// A million live mappings: memory, and the time of a map.
 fn many() -> Result<(), Box<dyn Error>> {
     let mut pair_ns = Vec::new();
     let mut grown = Vec::new();
@@ -174,18 +177,18 @@ fn many() -> Result<(), Box<dyn Error>> {
         let before = resident_bytes();
         let ranges = Ranges::new(Space::of_device(36)?)?;
         let mut domain = Domain::new("many", ranges, Nothing::new(), Invalidation::DEFERRED)?;
-        let lend = MapRequest::new(domain.attach("card")?, Permission::Read);
+        let request = MapRequest::new(domain.attach("card")?, Permission::Read);
         let start = Instant::now();
         for page in 0..MANY {
-            let _ = black_box(map(&mut domain, page * PAGE, lend)?);
+            let _ = black_box(map(&mut domain, page * PAGE, request)?);
         }
         pair_ns.push(start.elapsed().as_secs_f64() * 1e9 / MANY as f64);
         if let (Some(before), Some(after)) = (before, resident_bytes()) {
             grown.push(after.saturating_sub(before) as f64 / 1e6);
         }
     }
-    row("lend: a million live mappings, ranges, MB more in memory (wanted: 100)", grown);
-    row("  one map on the way there, ns", pair_ns);
+    row("map: a million live mappings, ranges, additional MB of memory (target: 100)", grown);
+    row("  one map, ns", pair_ns);
     Ok(())
 }
 
@@ -193,7 +196,7 @@ fn space() -> Result<Space, SpaceError> {
     Space::of_device(32)?.without(MSI_WINDOW)
 }
 
-/// What a step does: gives back what is held at this place, or takes so many bytes.
+/// Steps of the trace: index and bytes; a step frees the range at the index, or allocates one.
 fn trace() -> Vec<(usize, u64)> {
     let mut random = 1_u64;
     let mut next = |below: u64| {
@@ -203,7 +206,7 @@ fn trace() -> Vec<(usize, u64)> {
     (0..STEPS).map(|_| (next(HELD as u64) as usize, PAGE << next(6))).collect()
 }
 
-/// The trace some times over: million steps a second of the time that this thread was on a core, for others are, too.
+/// Replays the trace; returns million steps per second of the time that this thread was on a core.
 fn turns(strategy: &mut impl IovaAllocator, trace: &[(usize, u64)]) -> Result<f64, AllocError> {
     const TURNS: usize = 8;
     let (start, on_core) = (Instant::now(), on_core_ns());
@@ -215,7 +218,7 @@ fn turns(strategy: &mut impl IovaAllocator, trace: &[(usize, u64)]) -> Result<f6
     Ok((TURNS * STEPS) as f64 / ns * 1e3)
 }
 
-/// For how long this thread was on a core, as Linux counts it.
+/// Time that this thread was on a core, by Linux accounting, in ns.
 fn on_core_ns() -> Option<f64> {
     let counts = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     counts.split_whitespace().next()?.parse().ok()
@@ -232,7 +235,7 @@ fn play(strategy: &mut impl IovaAllocator, trace: &[(usize, u64)]) -> Result<(),
     held.into_iter().flatten().try_for_each(|range| strategy.take_back(Device(0), range))
 }
 
-/// What this process has in memory.
+/// Resident memory of this process.
 fn resident_bytes() -> Option<u64> {
     let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
     pages.split_whitespace().nth(1)?.parse::<u64>().ok().map(|pages| pages * 4096)

@@ -1,8 +1,8 @@
-//! Launches and copies through an OpenCL runtime, beside a bare loop in C on the same runtime.
+//! Launches and copies through an OpenCL runtime, compared with a bare loop in C on the same runtime.
 //!
-//! What our loop adds is told exactly by an OpenCL whose calls do nothing: there is nothing else in its time. On a real runtime it is lost in what
-//! launches and copies differ by. Both stay in memory and take turns of a few milliseconds: from one minute to the next such a machine, and where the system puts a runtime's
-//! threads, differ by more than what is compared. Each round has processes and memory of its own, for pages lie where they happen to.
+//! An OpenCL whose calls do nothing shows exactly what our loop adds. On a real runtime the variation of launches and copies
+//! hides it. Both programs stay in memory and alternate every few milliseconds, because the machine and the placement of
+//! the runtime's threads drift by more than the difference. Each round has new processes and memory, to vary page placement.
 
 use super::row;
 use lanemark_hw::opencl::OpenClMachine;
@@ -12,21 +12,23 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 
-/// As an argument: what is asked for is taken in this process, which has been given runtimes.
+/// Argument: measure in this process, whose environment names the runtimes.
 pub const WITHIN: &str = "runtime-within";
-/// The same, with one that does nothing.
+/// Argument: measure in this process with the runtime that does nothing.
 pub const NOTHING: &str = "runtime-nothing";
 
-/// Copied at once.
+/// Bytes of a copy.
 const BYTES: u64 = 8_000_000;
 const ROUNDS: usize = 31;
-/// Turns of each in a round, and samples in a turn: of fewer, the first find caches as whoever was before left them.
+/// Turns of each program per round, and samples per turn; with fewer samples, the cache state left by the other program
+/// dominates.
 const TURNS: usize = 4;
 const SAMPLES: usize = 50;
-/// Launches of a sample; of copies it has one.
+/// Launches per sample; a sample has one copy.
 const LAUNCHES: u64 = 4;
 
-/// What our loop adds; and a launch told by finish, and a copy to a buffer by either wait, both of the first device: PoCL below `.tools/`, if nobody names runtimes.
+/// Prints the overhead of our loop, a launch by `clFinish`, and a copy to a buffer by either wait, on the first device. The
+/// default runtime is PoCL in `.tools/`.
 pub fn runtime() {
     if let Err(why) = on_nothing() {
         println!("{:<66} {why}", "runtime");
@@ -43,7 +45,7 @@ pub fn runtime() {
     again(WITHIN, &environment);
 }
 
-/// This program, once more: libraries are looked for where a process was told to when it began.
+/// Runs this program again, because the library search path is fixed at process start.
 fn again(what: &str, environment: &[(&str, PathBuf)]) {
     let environment = environment.iter().map(|(name, value)| (name, value));
     let done = std::env::current_exe().and_then(|this| Command::new(this).arg(what).envs(environment).status());
@@ -54,7 +56,7 @@ fn again(what: &str, environment: &[(&str, PathBuf)]) {
     }
 }
 
-/// Has the OpenCL made that does nothing, and this program ask it.
+/// Builds the OpenCL that does nothing, and measures it in a new process.
 fn on_nothing() -> Result<(), String> {
     let folder = std::env::temp_dir().join(format!("lanemark-nothing-{}", std::process::id()));
     std::fs::create_dir_all(&folder).map_err(|error| format!("{} cannot be made: {error}", folder.display()))?;
@@ -68,7 +70,7 @@ fn on_nothing() -> Result<(), String> {
     done.and(removed.map_err(|error| format!("{} is left behind: {error}", folder.display())))
 }
 
-/// What our loop takes where calls take nothing, and one in C.
+/// Time of our loop and of one in C, with calls that do nothing.
 pub fn nothing() {
     let all = |bare: &Path| {
         added(bare, &["launch"], "a launch and clFinish", HostWait::Finish, &launch())?;
@@ -82,9 +84,9 @@ pub fn nothing() {
     with_bare(all);
 }
 
-/// Copied where calls do nothing else.
+/// Bytes of a copy with the OpenCL that does nothing.
 const SHORT_BYTES: u64 = 8;
-/// Passes of a sample there.
+/// Iterations per sample there.
 const SHORT_PASSES: u64 = 2000;
 
 fn added(bare: &Path, asked: &[&str], what: &str, told: HostWait, op: &Op) -> Result<(), String> {
@@ -97,11 +99,11 @@ fn added(bare: &Path, asked: &[&str], what: &str, told: HostWait, op: &Op) -> Re
         rounds.push(turns(&mut machine, op, SHORT_PASSES, &mut bare, told)?);
     }
     row(
-        &format!("runtime: our loop where calls do nothing, {what}, ns"),
+        &format!("runtime: our loop, calls that do nothing, {what}, ns"),
         rounds.iter().map(|[ours, _]| *ours).collect(),
     );
     row("  baseline: a loop in C, ns", rounds.iter().map(|[_, bare]| *bare).collect());
-    row("  ours less baseline, ns", rounds.iter().map(|[ours, bare]| ours - bare).collect());
+    row("  ours minus baseline, ns", rounds.iter().map(|[ours, bare]| ours - bare).collect());
     Ok(())
 }
 
@@ -117,7 +119,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// All of it, with the runtimes that the environment names.
+/// Runs all measurements with the runtimes that the environment names.
 pub fn within() {
     with_bare(|bare| launches(bare).and_then(|()| copies(bare)));
 }
@@ -127,11 +129,11 @@ fn with_bare(take: impl FnOnce(&Path) -> Result<(), String>) {
     if let Err(why) = compiled(&bare).and_then(|()| take(&bare)) {
         println!("{:<66} {why}", "runtime");
     }
-    // There is none where the compiler did not make it.
+    // The file is absent if compilation failed.
     let _ = std::fs::remove_file(bare);
 }
 
-/// Linked against whatever loader the environment finds.
+/// Compiles the loop in C, linked with the OpenCL loader of the environment.
 fn compiled(bare: &Path) -> Result<(), String> {
     let mut compile = Command::new("cc");
     compile.args(["-O2", "-o"]).arg(bare).arg(root().join("checks/runtimes/bare.c"));
@@ -147,7 +149,7 @@ fn well(compile: &mut Command) -> Result<(), String> {
     if done.status.success() { Ok(()) } else { Err(said()) }
 }
 
-/// The loop in C, which takes samples when it is told to.
+/// The process of the loop in C, which takes samples on request.
 struct Bare {
     child: Child,
     ask: ChildStdin,
@@ -155,7 +157,7 @@ struct Bare {
 }
 
 impl Bare {
-    /// On the processor that ours is held on.
+    /// Starts the process on the processor to which ours is pinned.
     fn new(bare: &Path, ours: &OpenClMachine, arguments: &[&str]) -> Result<Bare, String> {
         let mut command = Command::new(bare);
         command.arg(ours.cpus()[0].to_string()).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -166,7 +168,7 @@ impl Bare {
         Ok(Bare { child, ask, said: BufReader::new(said) })
     }
 
-    /// Nanoseconds of a pass of each sample.
+    /// Nanoseconds per iteration of each sample.
     fn samples(&mut self, told: HostWait) -> Result<Vec<f64>, String> {
         let mut line = String::new();
         let asked = writeln!(self.ask, "{} {SAMPLES}", told.name()).and_then(|()| self.ask.flush());
@@ -178,23 +180,23 @@ impl Bare {
 
 impl Drop for Bare {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Nanoseconds of a pass of each sample of ours.
+/// Nanoseconds per iteration of each of our samples.
 fn samples(machine: &mut OpenClMachine, op: Op, passes: u64) -> Result<Vec<f64>, String> {
     let plan = Plan { warmup_passes: 1, ..Plan::on_one_core(vec![op], passes) };
     let mut samples = Samples::wanted(SAMPLES);
     machine.run(&plan, &mut samples).map_err(|error| error.to_string())?;
-    // Nothing keeps the other from counting what the system disturbed.
+    // The loop in C does not drop disturbed samples, so ours must not either.
     let disturbed = samples.disturbed.iter().map(|(_, sample, _)| sample);
     Ok(samples.taken.iter().chain(disturbed).map(|sample| sample.delivered.as_ns() / passes as f64).collect())
 }
 
-/// One after the other, in turns: the median of ours and that of the loop in C.
+/// Alternates both programs, and returns the median of ours and of the loop in C.
 fn turns(
     machine: &mut OpenClMachine,
     op: &Op,
@@ -204,7 +206,7 @@ fn turns(
 ) -> Result<[f64; 2], String> {
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for turn in 0..TURNS {
-        // Neither is always the one that comes second.
+        // The order alternates.
         if turn % 2 == 1 {
             theirs.append(&mut bare.samples(told)?);
         }
@@ -235,13 +237,13 @@ fn launches(bare: &Path) -> Result<(), String> {
     row("runtime: a launch that does nothing and clFinish, ns", rounds.iter().map(|[ours, _]| *ours).collect());
     row("  baseline: a loop in C, ns", rounds.iter().map(|[_, bare]| *bare).collect());
     let ratios = rounds.iter().map(|[ours, bare]| ours / bare).collect();
-    row("  ours over baseline, times (wanted: 1.02 at most)", ratios);
+    row("  ours over baseline, times (target: at most 1.02)", ratios);
     Ok(())
 }
 
 fn copies(bare: &Path) -> Result<(), String> {
     let bytes = BYTES as f64;
-    // Rates by either wait, of ours and of the loop in C.
+    // Rates of ours and of the loop in C, by either wait.
     let mut rounds = [const { Vec::new() }; HostWait::ALL.len()];
     for _ in 0..ROUNDS {
         let mut machine = opened()?;
@@ -257,9 +259,9 @@ fn copies(bare: &Path) -> Result<(), String> {
         row("  baseline: a loop in C with the same wait, GB/s", rates.iter().map(|[_, bare]| *bare).collect());
         row("  ours over baseline, times", rates.iter().map(|[ours, bare]| ours / bare).collect());
     }
-    // By round, the better wait of either; both are the better of two, so neither is luckier.
+    // The better wait of each, per round; both sides take the better of two.
     let best = |round: usize, who: usize| rounds.iter().map(|rates| rates[round][who]).fold(0.0, f64::max);
     let ratios = (0..ROUNDS).map(|round| best(round, 0) / best(round, 1)).collect();
-    row("  best wait over best wait, times (wanted: 0.98 at least)", ratios);
+    row("  best wait over best wait, times (target: at least 0.98)", ratios);
     Ok(())
 }

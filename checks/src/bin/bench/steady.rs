@@ -1,4 +1,4 @@
-//! Long runs whose steady state is skipped: how long they take, and how much memory.
+//! Time and memory of long runs with steady-state fast-forward.
 
 use super::{ROUNDS, row};
 use lanemark_machine::{Lane, Machine, Op, Partner, Pattern, Plan, Samples, Steady, Transfer, Verb, Window};
@@ -7,14 +7,14 @@ use lanemark_sim::SimulatedMachine;
 use lanemark_units::Ticks;
 use std::time::Instant;
 
-/// 1 TiB of 128 B.
+/// Transfers of 128 B in 1 TiB.
 const TRANSFERS: u64 = 1 << 33;
-/// As many as are simulated one by one beside it.
+/// Transfers that are simulated one by one for comparison.
 const DETAILED: u64 = 1 << 20;
 
-/// 1 TiB of writes of 128 B through the Virtex-7 tree, beside what can be simulated one by one.
+/// 1 TiB of writes of 128 B through the Virtex-7 tree, compared with an extrapolated full simulation.
 pub fn steady() {
-    let Some(Ok(rosta)) = preset("rosta-virtex7") else { return eprintln!("rosta-virtex7 cannot be read") };
+    let Some(Ok(rosta)) = preset("rosta-virtex7") else { return eprintln!("the preset rosta-virtex7 is invalid") };
     for (what, card) in [("by a switch", 1), ("by three switches and two clocks of SKP", 4)] {
         let (mut seconds, mut detailed, mut skipped) = (Vec::new(), Vec::new(), None);
         for _ in 0..ROUNDS {
@@ -33,12 +33,12 @@ pub fn steady() {
             );
         }
         if let Some(mebibytes) = most_memory() {
-            row("  most memory of this program so far, MiB (wanted: 200)", vec![mebibytes]);
+            row("  most memory of this program so far, MiB (target: 200)", vec![mebibytes]);
         }
     }
 }
 
-/// Seconds that it took, and what was skipped.
+/// Elapsed seconds, and the skipped transfers.
 fn run(platform: &Platform, to: u32, count: u64, skips: bool) -> Option<(f64, Option<Steady>)> {
     let window = Window { offset: 8 << 20, len: 4 << 20, pattern: Pattern::Sequential };
     let partner = Partner::Peer { card: to, bar: 0 };
@@ -56,7 +56,7 @@ fn run(platform: &Platform, to: u32, count: u64, skips: bool) -> Option<(f64, Op
     Some((start.elapsed().as_secs_f64(), samples.steady))
 }
 
-/// The most memory that this program had until now, in MiB; `None` where the kernel does not say.
+/// Peak memory of this process in MiB; `None` if the kernel does not report it.
 fn most_memory() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

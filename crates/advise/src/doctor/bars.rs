@@ -1,13 +1,13 @@
-//! Where BARs lie and how large they are.
+//! Checks of BAR addresses and sizes.
 
-use super::case::{Case, Found, by_hand, command, unknown};
+use super::case::{Case, Collector, by_hand, command, unknown};
 use super::memory_type::memory_bars;
 use lanemark_record::diagnosis::Severity;
 use lanemark_units::format_size;
 use lanemark_wire::config::BarKind;
 
-/// A resizable BAR that shows the least of the memory behind it.
-pub(crate) fn resizable(case: &Case<'_>, found: &mut Found) {
+/// Finds resizable BARs at their smallest size.
+pub(crate) fn resizable(case: &Case<'_>, found: &mut Collector) {
     for function in &case.inventory.functions {
         for bar in function.resizable_bars.known().into_iter().flatten() {
             let (Some(size), Some(least), Some(most)) =
@@ -19,36 +19,37 @@ pub(crate) fn resizable(case: &Case<'_>, found: &mut Found) {
                 continue;
             }
             let reason = format!(
-                "BAR{} is {}, the least it can be; it could be {}",
+                "BAR{} is {}, its smallest size; it can be resized to {}",
                 bar.bar,
                 format_size(size),
                 format_size(most)
             );
-            let gain = unknown("it saves moving a window; how often one is moved, the driver knows");
-            // The file takes the size as a power of two of MiB.
+            let gain = unknown("it depends on how often the driver moves the BAR's window over the device memory");
+            // The file takes log2 of the size in MiB.
             let code = most.trailing_zeros().saturating_sub(20);
             let set = format!("echo {code} > /sys/bus/pci/devices/{}/resource{}_resize", function.address, bar.bar);
-            let words = "with no driver bound; or \"Resizable BAR\" and \"Above 4G decoding\" in the BIOS";
-            found.note(Severity::Minor, [function], None, reason, gain, command(set, words));
+            let words = "with no driver bound; alternatively enable \"Resizable BAR\" and \"Above 4G Decoding\" in the firmware setup";
+            found.add(Severity::Minor, [function], None, reason, gain, command(set, words));
         }
     }
 }
 
-/// A BAR from this size on crowds the addresses below 4 GiB.
+/// Size from which a BAR takes much of the address space below 4 GiB.
 const LARGE: u64 = 64 << 20;
 
-/// A large BAR below 4 GiB although its register has 64 bits: the BIOS keeps everything low.
-pub(crate) fn low(case: &Case<'_>, found: &mut Found) {
+/// Finds large 64-bit BARs below 4 GiB, where firmware places them without "Above 4G Decoding".
+pub(crate) fn low(case: &Case<'_>, found: &mut Collector) {
     for function in &case.inventory.functions {
         for (bar, region, base, bytes) in memory_bars(function) {
             if region.space != BarKind::Memory64 || base >= 1 << 32 || bytes < LARGE {
                 continue;
             }
-            let reason = format!("BAR{bar} of {} lies below 4 GiB although it has 64 bits", format_size(bytes));
+            let reason = format!("BAR{bar} ({}) is below 4 GiB although it is a 64-bit BAR", format_size(bytes));
             let gain = unknown(
-                "no speed is lost (headers below 4 GiB are 4 B shorter), but there is no room to make it larger",
+                "no bandwidth is lost (TLP headers below 4 GiB are 4 B shorter), but the BAR cannot be made larger",
             );
-            found.note(Severity::Hint, [function], None, reason, gain, by_hand("\"Above 4G decoding\" in the BIOS"));
+            let mend = by_hand("enable \"Above 4G Decoding\" in the firmware setup");
+            found.add(Severity::Hint, [function], None, reason, gain, mend);
         }
     }
 }
@@ -60,7 +61,7 @@ mod tests {
     use lanemark_wire::config::ResizableBar;
 
     #[test]
-    fn a_resizable_bar_at_its_least_is_found_and_one_step_up_is_not() {
+    fn a_resizable_bar_at_its_smallest_size_is_found() {
         let with = |size_code: u8, possible: u64| {
             let mut machine = sample::healthy();
             machine.functions[CARD].resizable_bars = known(vec![ResizableBar { bar: 2, possible, size_code }]);
@@ -74,11 +75,11 @@ mod tests {
             Some("echo 14 > /sys/bus/pci/devices/0000:01:00.0/resource2_resize")
         );
         assert_eq!(with(9, possible), []);
-        assert_eq!(with(8, 1 << 8), [], "there is nothing to choose");
+        assert_eq!(with(8, 1 << 8), [], "no other size is supported");
     }
 
     #[test]
-    fn a_large_bar_just_below_4_gib_is_found_and_at_4_gib_or_smaller_is_not() {
+    fn a_large_bar_below_4_gib_is_found() {
         let with = |base: u64, bytes: u64| {
             let mut machine = sample::healthy();
             let region = sample::bar(&mut machine, CARD);

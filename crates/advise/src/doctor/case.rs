@@ -1,43 +1,43 @@
-//! What a check looks at, and where it puts what it found.
+//! Input of a check, and the collector of its findings.
 
 use super::edge::{Edge, edges};
 use lanemark_inventory::{CpuSet, Express, Function, Inventory, Tree};
 use lanemark_record::diagnosis::{End, Finding, Gain, Mend, Severity, Unseen};
 use lanemark_wire::config::PortType;
 
-/// What is asked about a machine beyond what can be seen.
+/// Parameters of a diagnosis beyond the inventory.
 #[derive(Clone, Default)]
 pub struct Ask<'a> {
-    /// How long a device's read takes; assumed where nobody measured it.
+    /// Round-trip time of device reads; a default is assumed.
     pub round_trip: RoundTrip,
-    /// The processors that will talk to cards; findings about sockets need them.
+    /// Processors that will access cards; findings about sockets need them.
     pub cpus: Option<CpuSet>,
-    /// The same machine some time before: errors that have grown since are told from old ones.
+    /// Earlier inventory of the same machine, to separate new errors from old ones.
     pub earlier: Option<&'a Inventory>,
-    /// Whether every field of every capability is wanted.
+    /// Whether to list every field of every capability.
     pub fields: bool,
 }
 
-/// How long a device's read of host memory takes, request to completion.
+/// Time of a device's read of host memory, from request to completion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoundTrip {
     /// Nanoseconds.
     pub ns: f64,
-    /// Where that comes from, as a clause.
+    /// Origin of the value, as a clause.
     pub origin: String,
 }
 
 impl Default for RoundTrip {
-    /// A microsecond: a loaded server. Unloaded ones answer 64 B in 400 to 900 ns.
+    /// 1 us, as on a loaded server. Unloaded servers complete a read of 64 B in 400 to 900 ns.
     ///
-    /// Source of the latter: Neugebauer et al., Understanding PCIe performance for end host networking, SIGCOMM
+    /// Source of the range: Neugebauer et al., Understanding PCIe performance for end host networking, SIGCOMM
     /// 2018, figure 4 and section 6.
     fn default() -> RoundTrip {
-        RoundTrip { ns: 1000.0, origin: "assumed for a loaded server; give yours with --round-trip".to_owned() }
+        RoundTrip { ns: 1000.0, origin: "assumed for a loaded server; set it with --round-trip".to_owned() }
     }
 }
 
-/// A machine under examination.
+/// Machine under diagnosis.
 pub(crate) struct Case<'a> {
     pub(crate) inventory: &'a Inventory,
     pub(crate) tree: Tree,
@@ -59,8 +59,8 @@ impl<'a> Case<'a> {
         &self.inventory.functions[place]
     }
 
-    /// Functions that move data themselves: known to be endpoints with a link, and no virtual ones, whose control
-    /// registers say nothing.
+    /// Functions that can issue DMA: endpoints with a link, without virtual functions, whose control registers are not
+    /// their own.
     pub(crate) fn requesters(&self) -> impl Iterator<Item = (usize, &'a Function, &'a Express)> + '_ {
         self.inventory.functions.iter().enumerate().filter_map(|(place, function)| {
             let express = function.pcie()?;
@@ -70,25 +70,25 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// The link above a function: its own, or that of the first function of its device.
+    /// Link above a function: its own, or that of the first function of its device.
     pub(crate) fn edge_above(&self, place: usize) -> Option<&Edge> {
         let parent = self.tree.parent(place)?;
         self.edges.iter().find(|edge| edge.upper == Some(parent))
     }
 }
 
-/// Where a check puts what it found.
+/// Collector of findings.
 #[derive(Default)]
-pub(crate) struct Found {
-    /// Who is looking.
+pub(crate) struct Collector {
+    /// Name of the running check.
     pub(crate) check: &'static str,
     pub(crate) findings: Vec<Finding>,
-    pub(crate) blind: Vec<Unseen>,
+    pub(crate) unseen: Vec<Unseen>,
 }
 
-impl Found {
-    /// Notes a finding about some functions.
-    pub(crate) fn note<'f>(
+impl Collector {
+    /// Adds a finding about some functions.
+    pub(crate) fn add<'f>(
         &mut self,
         severity: Severity,
         functions: impl IntoIterator<Item = &'f Function>,
@@ -101,8 +101,8 @@ impl Found {
         self.findings.push(Finding { check: self.check.to_owned(), severity, functions, end, reason, gain, mend });
     }
 
-    /// Notes what this check could not see of a function, or of the machine; the same of several stands once.
-    pub(crate) fn blind<'f>(
+    /// Adds a fact that the check could not see, of a function or of the machine; equal facts of several functions are merged.
+    pub(crate) fn add_unseen<'f>(
         &mut self,
         what: &str,
         because: &str,
@@ -111,10 +111,10 @@ impl Found {
     ) {
         let address = function.into().map(|function| function.address.to_string());
         let same = |other: &&mut Unseen| other.what == what && other.because == because && other.enable == enable;
-        match (self.blind.iter_mut().find(same), address) {
+        match (self.unseen.iter_mut().find(same), address) {
             (Some(other), Some(address)) if !other.functions.contains(&address) => other.functions.push(address),
             (Some(_), _) => {}
-            (None, address) => self.blind.push(Unseen {
+            (None, address) => self.unseen.push(Unseen {
                 what: what.to_owned(),
                 because: because.to_owned(),
                 enable: enable.to_owned(),
@@ -124,22 +124,22 @@ impl Found {
     }
 }
 
-/// A command that nobody ran, and what to know before it.
+/// Remedy by a command, which is never run, with a note.
 pub(crate) fn command(command: String, words: &str) -> Mend {
     Mend { command: Some(command), words: words.to_owned() }
 }
 
-/// What no command does.
+/// Remedy without a command.
 pub(crate) fn by_hand(words: &str) -> Mend {
     Mend { command: None, words: words.to_owned() }
 }
 
-/// A gain that nobody can compute.
+/// Gain that cannot be computed.
 pub(crate) fn unknown(because: &str) -> Gain {
     Gain::Unknown { because: because.to_owned() }
 }
 
-/// `setpci` for one function, or a loop over several.
+/// `setpci` command for one function, or a loop over several.
 pub(crate) fn setpci<'f>(functions: impl IntoIterator<Item = &'f Function>, register: &str) -> String {
     let all: Vec<String> = functions.into_iter().map(|function| function.address.to_string()).collect();
     match all.as_slice() {

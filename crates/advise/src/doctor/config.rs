@@ -1,32 +1,32 @@
-//! Config space that does not answer, or whose lists are broken.
+//! Checks of configuration space: no response, broken capability lists.
 
-use super::case::{Case, Found, by_hand, command, unknown};
+use super::case::{Case, Collector, by_hand, command, unknown};
 use lanemark_inventory::Why;
 use lanemark_record::diagnosis::Severity;
 use lanemark_wire::config::{BreakKind, ConfigSpace};
 
-/// Functions that read as all ones, and capability lists that loop or lead nowhere.
-pub(crate) fn space(case: &Case<'_>, found: &mut Found) {
+/// Finds functions that read as all ones, and capability lists with loops or invalid pointers.
+pub(crate) fn space(case: &Case<'_>, found: &mut Collector) {
     for function in &case.inventory.functions {
         if matches!(function.config.why(), Some(Why::AllOnes))
             || function.config.known().is_some_and(|bytes| ConfigSpace::new(bytes).is_absent())
         {
-            let reason = "config space reads as all ones: the function does not answer".to_owned();
+            let reason = "configuration space reads as all ones: the function does not respond".to_owned();
             let again =
                 format!("echo 1 > /sys/bus/pci/devices/{}/remove && echo 1 > /sys/bus/pci/rescan", function.address);
-            let words = "removes it and looks for it again; if that does not help, a power cycle";
-            found.note(
+            let words = "removes the function and rescans the bus; if that does not help, power-cycle the machine";
+            found.add(
                 Severity::Broken,
                 [function],
                 None,
                 reason,
-                unknown("nothing of it works now"),
+                unknown("the function does not work at all"),
                 command(again, words),
             );
             continue;
         }
         let Some(bytes) = function.config.known() else { continue };
-        // What was cut off by the reading is unseen, not broken.
+        // A list that was cut off by an incomplete dump is not broken.
         let cut = |what: &BreakKind| matches!(what, BreakKind::NotVisible { .. } | BreakKind::BodyCut { .. });
         let faults: Vec<String> = ConfigSpace::new(bytes)
             .chain_faults()
@@ -34,15 +34,15 @@ pub(crate) fn space(case: &Case<'_>, found: &mut Found) {
             .map(|fault| fault.to_string())
             .collect();
         if !faults.is_empty() {
-            let reason = format!("a list of capabilities is broken: {}", faults.join("; "));
-            let gain = unknown("what stands behind the break cannot be used by any driver");
-            found.note(
+            let reason = format!("a capability list is broken: {}", faults.join("; "));
+            let gain = unknown("drivers cannot find the capabilities after the break");
+            found.add(
                 Severity::Minor,
                 [function],
                 None,
                 reason,
                 gain,
-                by_hand("newer firmware of the device, or of its emulation"),
+                by_hand("update the firmware of the device, or its emulator"),
             );
         }
     }
@@ -54,7 +54,7 @@ mod tests {
     use lanemark_record::diagnosis::Severity;
 
     #[test]
-    fn all_ones_are_a_dead_function_and_one_bit_less_is_not() {
+    fn all_ones_are_a_dead_function() {
         let mut machine = sample::healthy();
         machine.functions[CARD].config = known(vec![0xff; 64]);
         assert_eq!(findings_of(&machine, "config_space")[0].severity, Severity::Broken);
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_loops_is_found_and_one_that_was_cut_by_the_reading_is_not() {
+    fn a_looping_list_is_found_and_an_incomplete_dump_is_not() {
         let mut machine = sample::healthy();
         machine.functions[CARD].config = known(sample::config(|bytes| bytes[0x41] = 0x40));
         assert!(findings_of(&machine, "config_space")[0].reason.contains("leads back to 0x040"));

@@ -1,4 +1,4 @@
-//! The links of a machine: which port hangs below which, and how the two are connected.
+//! Links of a machine: the ports at both ends, and the state of the link.
 
 use super::case::Case;
 use super::facts::fact;
@@ -8,15 +8,15 @@ use lanemark_record::diagnosis::{self, Fact, LinkRate};
 use lanemark_wire::Mps;
 use lanemark_wire::config::{LinkSpeed, PortType};
 
-/// One link: places of functions in the inventory.
+/// Link, as indices of functions in the inventory.
 pub(crate) struct Edge {
-    /// The port nearer to the root, if it was seen.
+    /// Downstream port at the upper end, if it was seen.
     pub(crate) upper: Option<usize>,
-    /// The first function of the device below.
+    /// First function of the device at the lower end.
     pub(crate) lower: usize,
 }
 
-/// Every link with a device at its lower end, by the address of that end.
+/// All links with a device at the lower end, ordered by its address.
 pub(crate) fn edges(inventory: &Inventory, tree: &Tree) -> Vec<Edge> {
     let functions = &inventory.functions;
     let mut edges = Vec::new();
@@ -31,8 +31,8 @@ pub(crate) fn edges(inventory: &Inventory, tree: &Tree) -> Vec<Edge> {
     edges
 }
 
-/// Whether the link that a function tells about is the one above it. Where nobody says what it is, its place does:
-/// below a root port is a link, below an upstream port is the inside of a switch.
+/// Whether the link that a function reports is the one above it. If the port type was not seen, the position decides: a
+/// link is below a root port, the inside of a switch is below an upstream port.
 fn hangs_below(inventory: &Inventory, tree: &Tree, place: usize) -> bool {
     let function = &inventory.functions[place];
     match function.pcie().and_then(|express| express.kind.get()) {
@@ -43,7 +43,7 @@ fn hangs_below(inventory: &Inventory, tree: &Tree, place: usize) -> bool {
     }
 }
 
-/// Speed and width as one.
+/// Combines speed and width.
 pub(crate) fn rate(speed: &Seen<LinkSpeed>, width: &Seen<Width>) -> Seen<LinkRate> {
     match (speed, width) {
         (Seen::Known(speed), Seen::Known(width)) => {
@@ -54,33 +54,33 @@ pub(crate) fn rate(speed: &Seen<LinkSpeed>, width: &Seen<Width>) -> Seen<LinkRat
 }
 
 impl Edge {
-    /// The link as the upper port sees it.
+    /// Link registers of the upper port.
     pub(crate) fn upper_link<'a>(&self, case: &Case<'a>) -> Option<&'a Link> {
         case.function(self.upper?).link()
     }
 
-    /// The link as the lower port sees it.
+    /// Link registers of the lower port.
     pub(crate) fn lower_link<'a>(&self, case: &Case<'a>) -> Option<&'a Link> {
         case.function(self.lower).link()
     }
 
-    /// The function at the upper end.
+    /// Function at the upper end.
     pub(crate) fn upper<'a>(&self, case: &Case<'a>) -> Option<&'a Function> {
         Some(case.function(self.upper?))
     }
 
-    /// The function at the lower end.
+    /// Function at the lower end.
     pub(crate) fn lower<'a>(&self, case: &Case<'a>) -> &'a Function {
         case.function(self.lower)
     }
 
-    /// What it was trained to: both ends say the same, and one is enough.
+    /// Trained speed and width; both ends report the same, so one of them is sufficient.
     pub(crate) fn trained(&self, case: &Case<'_>) -> Option<LinkRate> {
         let of = |link: Option<&Link>| link.and_then(|link| rate(&link.speed, &link.width).get());
         of(self.lower_link(case)).or_else(|| of(self.upper_link(case))).filter(|rate| rate.width_lanes > 0)
     }
 
-    /// What both ends can.
+    /// Best speed and width that both ends support.
     pub(crate) fn both_can(&self, case: &Case<'_>) -> Option<LinkRate> {
         let of = |link: Option<&Link>| link.and_then(|link| rate(&link.fastest, &link.widest).get());
         let (upper, lower) = (of(self.upper_link(case))?, of(self.lower_link(case))?);
@@ -90,16 +90,16 @@ impl Edge {
         })
     }
 
-    /// The payload size of the lower end, or the smallest one, which every device has.
+    /// `Max_Payload_Size` of the lower end.
     pub(crate) fn mps(&self, case: &Case<'_>) -> Option<Mps> {
         self.lower(case).pcie().and_then(|express| express.mps.get())
     }
 
-    /// As a diagnosis shows it.
+    /// Converts the link for a diagnosis.
     pub(crate) fn to_record(&self, case: &Case<'_>) -> diagnosis::Link {
         let can = |link: Option<&Link>| match link {
             Some(link) => fact(&rate(&link.fastest, &link.widest)),
-            None => Fact::Unseen { unseen: "the port above was not seen".to_owned() },
+            None => Fact::Unseen { unseen: "the upstream port was not seen".to_owned() },
         };
         let lower = self.lower_link(case);
         let trained = match (self.trained(case), lower) {
@@ -110,7 +110,7 @@ impl Edge {
         let (upper_can, lower_can) = (can(self.upper_link(case)), can(lower));
         let both_can = match self.both_can(case) {
             Some(value) => Fact::Seen { value },
-            None => Fact::Unseen { unseen: "it takes both ends to say what the link could be".to_owned() },
+            None => Fact::Unseen { unseen: "the capability of one end was not seen".to_owned() },
         };
         let ceiling = self.trained(case).zip(self.mps(case)).and_then(|(rate, mps)| write_ceiling(rate, mps));
         diagnosis::Link {
@@ -123,7 +123,7 @@ impl Edge {
             both_can,
             ceiling_bytes_per_s: match ceiling {
                 Some(value) => Fact::Seen { value },
-                None => Fact::Unseen { unseen: "it takes link state and payload size, and Gen1 to Gen6".to_owned() },
+                None => Fact::Unseen { unseen: "it needs link state and payload size, and Gen1 to Gen6".to_owned() },
             },
             aspm: self.aspm(case),
         }
@@ -133,7 +133,7 @@ impl Edge {
         let ends = [self.upper_link(case), self.lower_link(case)];
         let known: Vec<_> = ends.into_iter().flatten().filter_map(|link| link.aspm_enabled.get()).collect();
         if known.is_empty() {
-            return Fact::Unseen { unseen: "Link Control of neither end could be read".to_owned() };
+            return Fact::Unseen { unseen: "Link Control of both ends is unreadable".to_owned() };
         }
         let (l0s, l1) = (known.iter().any(|aspm| aspm.l0s), known.iter().any(|aspm| aspm.l1));
         let words = [(l0s, "L0s"), (l1, "L1")];
@@ -142,7 +142,7 @@ impl Edge {
     }
 }
 
-/// What was trained, and beside it what each end could where that is more.
+/// Describes the trained state, and the capability of each end where it is better.
 fn state(trained: Option<&LinkRate>, upper: Option<&LinkRate>, lower: Option<&LinkRate>) -> String {
     let Some(trained) = trained else { return "link state not seen".to_owned() };
     if trained.width_lanes == 0 {
@@ -159,7 +159,7 @@ fn state(trained: Option<&LinkRate>, upper: Option<&LinkRate>, lower: Option<&Li
         (Some(upper), Some(lower)) if upper != lower && lower == trained => format!("{text} ({upper} above)"),
         (Some(upper), Some(lower)) if upper != lower => format!("{text} ({upper} above, {lower} below)"),
         (None, Some(one)) | (Some(one), None) if one != trained => {
-            format!("{text} (one end can {one}, the other not seen)")
+            format!("{text} (one end supports {one}, the other was not seen)")
         }
         _ => text,
     }
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn the_state_names_what_was_lost_and_who_holds_the_link_back() {
+    fn the_state_names_the_loss_and_the_limiting_end() {
         let state = |trained, upper: Option<LinkRate>, lower: Option<LinkRate>| {
             super::state(Some(&trained), upper.as_ref(), lower.as_ref())
         };
@@ -182,7 +182,10 @@ mod tests {
         assert_eq!(state(of(3, 8), Some(of(4, 16)), Some(of(4, 16))), "Gen3 x8 of Gen4 x16");
         assert_eq!(state(of(3, 8), Some(of(3, 8)), Some(of(4, 16))), "Gen3 x8 (Gen4 x16 below)");
         assert_eq!(state(of(3, 8), Some(of(4, 16)), Some(of(3, 8))), "Gen3 x8 (Gen4 x16 above)");
-        assert_eq!(state(of(3, 8), None, Some(of(4, 16))), "Gen3 x8 (one end can Gen4 x16, the other not seen)");
+        assert_eq!(
+            state(of(3, 8), None, Some(of(4, 16))),
+            "Gen3 x8 (one end supports Gen4 x16, the other was not seen)"
+        );
         assert_eq!(state(of(1, 0), None, None), "link down");
         assert_eq!(super::state(None, None, None), "link state not seen");
     }

@@ -1,12 +1,12 @@
-//! Errors that were counted or that nobody has cleared.
+//! Checks of error counters and error status bits.
 
-use super::case::{Case, Found, by_hand, command, unknown};
+use super::case::{Case, Collector, by_hand, command, unknown};
 use lanemark_inventory::{Aer, ErrorCount, Function, Seen};
 use lanemark_record::diagnosis::Severity;
 use lanemark_wire::config::{CapabilityId, ConfigSpace, Errors};
 use std::collections::BTreeMap;
 
-/// All but the sums.
+/// Counters above 0, without the totals.
 fn kinds(counts: &[ErrorCount]) -> impl Iterator<Item = &ErrorCount> {
     counts.iter().filter(|count| count.count > 0 && !count.name.starts_with("TOTAL"))
 }
@@ -19,12 +19,12 @@ fn sum(counts: &[ErrorCount]) -> u64 {
     kinds(counts).fold(0, |sum, count| sum.saturating_add(count.count))
 }
 
-/// What a function said of its errors in the earlier reading.
+/// Error information of a function in the earlier inventory.
 fn before<'a>(case: &Case<'a>, function: &Function) -> Option<&'a Aer> {
     case.earlier?.function(function.address)?.aer.present()
 }
 
-/// What has been counted since, kind by kind. A kind that has fallen says that all counters began again at zero.
+/// Counts since the earlier inventory, by kind. If any counter decreased, all were reset, and all counts are new.
 fn since(now: &[ErrorCount], before: &[ErrorCount]) -> Vec<ErrorCount> {
     let before: BTreeMap<&str, u64> = before.iter().map(|count| (count.name.as_str(), count.count)).collect();
     let of = |count: &ErrorCount| before.get(count.name.as_str()).copied().unwrap_or(0);
@@ -36,14 +36,14 @@ fn since(now: &[ErrorCount], before: &[ErrorCount]) -> Vec<ErrorCount> {
     now.iter().map(grown).collect()
 }
 
-/// Bits that were not set before; without an earlier reading, all.
+/// Bits that were not set before; all bits without an earlier inventory.
 fn new_bits(now: &Seen<u32>, before: Option<&Seen<u32>>) -> u32 {
     now.get().unwrap_or(0) & !before.and_then(Seen::get).unwrap_or(0)
 }
 
-/// Corrected errors: each is a packet sent again. Growing ones are a signal problem now, old ones may be of a
-/// boot.
-pub(crate) fn corrected(case: &Case<'_>, found: &mut Found) {
+/// Finds corrected errors: each is a retransmission. Growing counters show a signal problem, old counts may be from
+/// training at boot.
+pub(crate) fn corrected(case: &Case<'_>, found: &mut Collector) {
     for function in &case.inventory.functions {
         let Some(aer) = function.aer.present() else { continue };
         let before = before(case, function);
@@ -57,37 +57,44 @@ pub(crate) fn corrected(case: &Case<'_>, found: &mut Found) {
             Some(grown) if sum(&grown) == 0 => continue,
             Some(grown) => (
                 Severity::Costly,
-                format!("corrected errors are counting up: {} more than before ({})", sum(&grown), in_words(&grown)),
+                format!("corrected errors are increasing: {} more than before ({})", sum(&grown), in_words(&grown)),
             ),
             None => (Severity::Minor, format!("corrected errors since boot: {}", in_words(counts))),
         };
-        let gain = unknown("each costs a replay of microseconds; how many a second, two readings would tell");
-        let words =
-            "reseat or replace card, riser or cable; a lower speed may run clean; read it twice: --earlier FILE";
-        found.note(severity, [function], None, reason, gain, by_hand(words));
+        let gain = unknown("each error costs a replay of some microseconds; two inventories show the rate");
+        let words = "reseat or replace the card, riser or cable; a lower link speed may avoid them; compare two inventories with --earlier FILE";
+        found.add(severity, [function], None, reason, gain, by_hand(words));
     }
 }
 
-/// Without counters, the status bits tell that there were some.
-fn latched(found: &mut Found, function: &Function, status: u32) {
+/// Finds status bits where the kernel has no counters.
+fn latched(found: &mut Collector, function: &Function, status: u32) {
     let names: Vec<&str> = Errors::correctable(status & !ADVISORY_NON_FATAL).names().collect();
     if names.is_empty() {
         return;
     }
-    let reason = format!("corrected errors are latched: {}; how many, the kernel's counters know", names.join(", "));
-    let gain = unknown("each costs a replay of microseconds; how many there are was not seen");
+    let reason =
+        format!("corrected-error status bits are set: {}; the number of errors was not seen", names.join(", "));
+    let gain = unknown("each error costs a replay of some microseconds; the number of errors was not seen");
     let look = format!("cat /sys/bus/pci/devices/{}/aer_dev_correctable", function.address);
-    found.note(Severity::Minor, [function], None, reason, gain, command(look, "twice, to see whether they grow"));
+    found.add(
+        Severity::Minor,
+        [function],
+        None,
+        reason,
+        gain,
+        command(look, "run it twice to see whether the counters increase"),
+    );
 }
 
-/// Advisory Non-Fatal Error: enumeration leaves it behind too.
+/// Advisory Non-Fatal Error, which enumeration may set.
 const ADVISORY_NON_FATAL: u32 = 1 << 13;
 
-/// Unsupported Request: enumeration leaves it behind in most machines.
+/// Unsupported Request, which enumeration sets in most machines.
 const UNSUPPORTED_REQUEST: u32 = 1 << 20;
 
-/// Errors that lost something: counted by the kernel, or still latched in the device. Of two readings, what is new.
-pub(crate) fn uncorrectable(case: &Case<'_>, found: &mut Found) {
+/// Finds uncorrectable errors: counted by the kernel, or in the status register; only new ones if there is an earlier inventory.
+pub(crate) fn uncorrectable(case: &Case<'_>, found: &mut Collector) {
     for function in &case.inventory.functions {
         let Some(aer) = function.aer.present() else { continue };
         let before = before(case, function);
@@ -105,41 +112,42 @@ pub(crate) fn uncorrectable(case: &Case<'_>, found: &mut Found) {
         let reason = match (counted.is_empty(), names.is_empty()) {
             (true, true) => continue,
             (false, _) => {
-                let since = if compared { "the earlier reading" } else { "boot" };
+                let since = if compared { "the earlier inventory" } else { "boot" };
                 format!("uncorrectable errors since {since}: {}", counted.join(", "))
             }
-            (true, false) => format!("uncorrectable errors are latched: {}", names.join(", ")),
+            (true, false) => format!("uncorrectable-error status bits are set: {}", names.join(", ")),
         };
-        let gain = unknown("what was lost ended with an error somewhere: see the kernel's log");
+        let gain = unknown("each error made some request fail: see the kernel log");
         let look = format!("journalctl -k --grep '{}'", function.address);
-        found.note(
+        found.add(
             Severity::Broken,
             [function],
             None,
             reason,
             gain,
-            command(look, "tells which request; the bits stay until somebody clears them"),
+            command(look, "shows the failed requests; status bits stay set until they are cleared"),
         );
     }
 }
 
-/// Downstream port containment has triggered: the link below is held down.
-pub(crate) fn containment(case: &Case<'_>, found: &mut Found) {
+/// Finds ports on which Downstream Port Containment has triggered, which disables the link below.
+pub(crate) fn containment(case: &Case<'_>, found: &mut Collector) {
     for function in &case.inventory.functions {
         let Some(bytes) = function.config.known() else { continue };
         // Status is at 8; bit 0 is DPC Trigger Status. Source: PCI Express Base Specification 6.0, section 7.9.14.4.
         let capability = ConfigSpace::new(bytes).capability(CapabilityId::DOWNSTREAM_PORT_CONTAINMENT);
         let status = capability.ok().and_then(|capability| capability.region().read(8, 2));
         if status.is_some_and(|status| status & 1 != 0) {
-            let reason = "the port has cut off everything below it after an uncorrectable error (DPC)".to_owned();
+            let reason =
+                "the port disabled its link after an uncorrectable error (Downstream Port Containment)".to_owned();
             let clear = format!("setpci -s {} ECAP_DPC+8.w=1:1", function.address);
-            let words = "lets the link come up again; find out first what the error was: see the kernel's log";
-            found.note(
+            let words = "re-enables the link; first find the error in the kernel log";
+            found.add(
                 Severity::Broken,
                 [function],
                 None,
                 reason,
-                unknown("nothing below works now"),
+                unknown("no device below the port works"),
                 command(clear, words),
             );
         }
@@ -169,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn one_corrected_error_is_found_and_none_is_not() {
+    fn one_corrected_error_is_found() {
         let found = findings_of(&counted(1), "corrected_errors");
         assert_eq!(
             (found[0].severity, found[0].reason.as_str()),
@@ -179,18 +187,18 @@ mod tests {
     }
 
     #[test]
-    fn without_counters_the_status_bits_tell_but_for_what_enumeration_leaves() {
+    fn without_counters_the_status_bits_are_used_except_those_set_by_enumeration() {
         let mut machine = counted(0);
         aer(&mut machine).correctable = sample::unseen();
         aer(&mut machine).correctable_status = known(1 << 13);
         assert_eq!(findings_of(&machine, "corrected_errors"), []);
         aer(&mut machine).correctable_status = known(1 << 13 | 1 << 6);
         let found = findings_of(&machine, "corrected_errors");
-        assert!(found[0].reason.starts_with("corrected errors are latched: BadTLP;"), "{}", found[0].reason);
+        assert!(found[0].reason.starts_with("corrected-error status bits are set: BadTLP;"), "{}", found[0].reason);
     }
 
     #[test]
-    fn of_two_readings_only_growth_counts() {
+    fn with_an_earlier_inventory_only_increases_are_found() {
         let since = |before, now| {
             let earlier = counted(before);
             let found = diagnose(&counted(now), &Ask { earlier: Some(&earlier), ..Ask::default() }).findings;
@@ -199,25 +207,25 @@ mod tests {
         assert_eq!(since(7, 7), None);
         let (severity, reason) = since(7, 8).unwrap();
         assert_eq!(severity, Severity::Costly);
-        assert_eq!(reason, "corrected errors are counting up: 1 more than before (1 BadTLP)");
-        // Fewer than before: the counter began again, and all of them are new.
+        assert_eq!(reason, "corrected errors are increasing: 1 more than before (1 BadTLP)");
+        // Fewer than before: the counter was reset, and all counts are new.
         let (_, reason) = since(7, 6).unwrap();
-        assert!(reason.starts_with("corrected errors are counting up: 6 more"), "{reason}");
+        assert!(reason.starts_with("corrected errors are increasing: 6 more"), "{reason}");
         assert_eq!(since(7, 0), None);
     }
 
     #[test]
-    fn kinds_are_compared_each_with_its_own() {
+    fn counters_are_compared_by_kind() {
         let count = |name: &str, count| ErrorCount { name: name.to_owned(), count };
         let rows = |counts: &[ErrorCount]| counts.iter().map(|count| count.count).collect::<Vec<_>>();
         let before = [count("RxErr", 5), count("BadTLP", 1)];
         assert_eq!(rows(&super::since(&[count("RxErr", 5), count("BadTLP", 4), count("New", 2)], &before)), [0, 3, 2]);
-        // The sum is the same, and yet one has grown since the counters began again.
+        // The sum is equal, but one counter has increased since the reset.
         assert_eq!(rows(&super::since(&[count("RxErr", 2), count("BadTLP", 4)], &before)), [2, 4]);
     }
 
     #[test]
-    fn of_two_readings_only_new_uncorrectable_errors_are_found() {
+    fn with_an_earlier_inventory_only_new_uncorrectable_errors_are_found() {
         let with = |nonfatal: u64, fatal: u64, status: u32| {
             let mut machine = counted(0);
             let of = |name: &str, count| known(vec![ErrorCount { name: name.to_owned(), count }]);
@@ -232,29 +240,30 @@ mod tests {
         let before = with(2, 1, 1 << 14);
         assert_eq!(since(&before, &before), None);
         let broken = |reason: &str| Some((Severity::Broken, reason.to_owned()));
-        let said = "uncorrectable errors since the earlier reading: 1 CmpltTO";
-        assert_eq!(since(&before, &with(3, 1, 1 << 14)), broken(said));
-        let said = "uncorrectable errors since the earlier reading: 2 MalfTLP";
-        assert_eq!(since(&before, &with(2, 3, 1 << 14)), broken(said));
-        assert_eq!(since(&before, &with(2, 1, 1 << 14 | 1 << 18)), broken("uncorrectable errors are latched: MalfTLP"));
-        // What the earlier reading does not have is not new for that.
-        let said = "uncorrectable errors since boot: 2 CmpltTO, 1 MalfTLP";
-        assert_eq!(since(&sample::healthy(), &before), broken(said));
+        let reason = "uncorrectable errors since the earlier inventory: 1 CmpltTO";
+        assert_eq!(since(&before, &with(3, 1, 1 << 14)), broken(reason));
+        let reason = "uncorrectable errors since the earlier inventory: 2 MalfTLP";
+        assert_eq!(since(&before, &with(2, 3, 1 << 14)), broken(reason));
+        let reason = "uncorrectable-error status bits are set: MalfTLP";
+        assert_eq!(since(&before, &with(2, 1, 1 << 14 | 1 << 18)), broken(reason));
+        // An earlier inventory without AER does not make the errors new.
+        let reason = "uncorrectable errors since boot: 2 CmpltTO, 1 MalfTLP";
+        assert_eq!(since(&sample::healthy(), &before), broken(reason));
     }
 
     #[test]
-    fn latched_bits_are_named_but_for_what_enumeration_leaves() {
+    fn status_bits_are_named_except_those_set_by_enumeration() {
         let mut machine = counted(0);
         aer(&mut machine).uncorrectable_status = known(1 << 20);
         assert_eq!(findings_of(&machine, "errors"), []);
         aer(&mut machine).uncorrectable_status = known(1 << 20 | 1 << 14);
-        assert_eq!(findings_of(&machine, "errors")[0].reason, "uncorrectable errors are latched: CmpltTO");
+        assert_eq!(findings_of(&machine, "errors")[0].reason, "uncorrectable-error status bits are set: CmpltTO");
         aer(&mut machine).nonfatal = known(vec![ErrorCount { name: "CmpltTO".to_owned(), count: 2 }]);
         assert_eq!(findings_of(&machine, "errors")[0].reason, "uncorrectable errors since boot: 2 CmpltTO");
     }
 
     #[test]
-    fn a_port_that_has_cut_off_its_link_is_found() {
+    fn a_triggered_containment_is_found() {
         let dpc = |status: u8| {
             sample::config(|bytes| {
                 bytes[0x100..0x104].copy_from_slice(&[0x1d, 0, 1, 0]);

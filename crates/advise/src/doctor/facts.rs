@@ -1,4 +1,4 @@
-//! An inventory's facts as a diagnosis shows them.
+//! Conversion of inventory facts for a diagnosis.
 
 use super::requests::tags;
 use lanemark_inventory::{Inventory, Region, Seen};
@@ -7,7 +7,7 @@ use lanemark_wire::config::{Capability as Found, ConfigSpace, FieldValue, LinkSp
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// A fact of an inventory, or its reason in words.
+/// Converts a fact, or the reason why it was not seen.
 pub(super) fn fact<T: Clone>(seen: &Seen<T>) -> Fact<T> {
     match seen {
         Seen::Known(value) => Fact::Seen { value: value.clone() },
@@ -22,7 +22,7 @@ fn fact_of<T, U>(seen: &Seen<T>, of: impl FnOnce(&T) -> U) -> Fact<U> {
     }
 }
 
-/// The side of the processors.
+/// Converts the processor side of the machine.
 pub(crate) fn machine(inventory: &Inventory) -> Machine {
     let processors = &inventory.processors;
     Machine {
@@ -39,10 +39,10 @@ pub(crate) fn machine(inventory: &Inventory) -> Machine {
     }
 }
 
-/// One function; its fields if they are wanted.
+/// Converts one function, with its capability fields if `fields` is set.
 pub(crate) fn function(function: &lanemark_inventory::Function, fields: bool) -> Function {
     let express = function.pcie();
-    // What is not there has no payload size either; why it is unseen, the capability itself says.
+    // Without the capability there is no payload size either; the reason is the capability's.
     let of_express = match &function.express {
         Seen::Unseen(why) => why.because(),
         Seen::Known(_) => "it has no PCI Express capability".to_owned(),
@@ -85,7 +85,7 @@ pub(crate) fn function(function: &lanemark_inventory::Function, fields: bool) ->
     }
 }
 
-/// What stands at a place of the hierarchy, in words.
+/// Name of a port type.
 fn port(kind: PortType) -> &'static str {
     match kind {
         PortType::Endpoint => "endpoint",
@@ -109,7 +109,7 @@ fn bar(region: &Region) -> Option<Bar> {
     })
 }
 
-/// The header and every capability that can be reached, field by field.
+/// Lists the header and every reachable capability, field by field.
 fn capabilities(bytes: &[u8]) -> Vec<Capability> {
     let space = ConfigSpace::new(bytes);
     let header = Capability {
@@ -151,7 +151,7 @@ mod tests {
     use lanemark_record::diagnosis::Fact;
 
     #[test]
-    fn fields_are_listed_only_when_asked_for() {
+    fn fields_are_listed_on_request_only() {
         let mut machine = sample::healthy();
         machine.functions[CARD].config = known(sample::config(|_| ()));
         let card = |fields| diagnose(&machine, &Ask { fields, ..Ask::default() }).functions[CARD].clone();
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fact_that_was_not_seen_keeps_its_reason() {
+    fn an_unseen_fact_keeps_its_reason() {
         let diagnosis = diagnose(&sample::healthy(), &Ask::default());
         assert_eq!(
             diagnosis.functions[CARD].driver,

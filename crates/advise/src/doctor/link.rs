@@ -1,14 +1,14 @@
-//! Links below what both ends can: in speed, in width, or never equalised.
+//! Checks of links: speed, width, equalization.
 
-use super::case::{Case, Found, by_hand, command, unknown};
+use super::case::{Case, Collector, by_hand, command, unknown};
 use super::edge::Edge;
 use super::gain;
 use lanemark_inventory::Width;
 use lanemark_record::diagnosis::{End, Gain, LinkRate, Severity};
 use lanemark_wire::config::{CapabilityId, ConfigSpace, LinkSpeed};
 
-/// Slower than both ends can. Where only one end can more, the other limits, and nothing is wrong.
-pub(crate) fn speed(case: &Case<'_>, found: &mut Found) {
+/// Finds links slower than both ends support. A link limited by one end's capability is not a finding.
+pub(crate) fn speed(case: &Case<'_>, found: &mut Collector) {
     each(
         case,
         found,
@@ -17,8 +17,8 @@ pub(crate) fn speed(case: &Case<'_>, found: &mut Found) {
     );
 }
 
-/// Narrower than both ends can.
-pub(crate) fn width(case: &Case<'_>, found: &mut Found) {
+/// Finds links narrower than both ends support.
+pub(crate) fn width(case: &Case<'_>, found: &mut Collector) {
     each(
         case,
         found,
@@ -29,9 +29,9 @@ pub(crate) fn width(case: &Case<'_>, found: &mut Found) {
 
 fn each(
     case: &Case<'_>,
-    found: &mut Found,
+    found: &mut Collector,
     better: impl Fn(LinkRate, LinkRate) -> Option<LinkRate>,
-    report: fn(&Case<'_>, &mut Found, &Edge, LinkRate, LinkRate),
+    report: fn(&Case<'_>, &mut Collector, &Edge, LinkRate, LinkRate),
 ) {
     for edge in &case.edges {
         let Some(now) = edge.trained(case) else { continue };
@@ -45,54 +45,63 @@ fn each(
     }
 }
 
-fn one_end_unseen(case: &Case<'_>, found: &mut Found, edge: &Edge, now: LinkRate) {
+fn one_end_unseen(case: &Case<'_>, found: &mut Collector, edge: &Edge, now: LinkRate) {
     let seen = [edge.lower_link(case), edge.upper_link(case)].into_iter().flatten();
     let more = |link: &lanemark_inventory::Link| {
         link.fastest.get().is_some_and(|speed| speed.code() > now.generation)
             || link.widest.get().is_some_and(|width| width > Width(now.width_lanes))
     };
     if seen.into_iter().any(more) {
-        let because = "one end can more than was trained, and what the other end can was not seen";
-        found.blind("whether the link is below its capability", because, "read the port above too", edge.lower(case));
+        let because = "one end supports more than the trained state, and the other end was not seen";
+        found.add_unseen(
+            "whether the link is below its capability",
+            because,
+            "include the upstream port in the dump",
+            edge.lower(case),
+        );
     }
 }
 
-fn slow(case: &Case<'_>, found: &mut Found, edge: &Edge, now: LinkRate, then: LinkRate) {
+fn slow(case: &Case<'_>, found: &mut Collector, edge: &Edge, now: LinkRate, then: LinkRate) {
     let (lower, upper) = (edge.lower(case), edge.upper(case));
     let target = |link: Option<&lanemark_inventory::Link>| link.and_then(|link| link.target.get());
     let holds = |link| target(link).is_some_and(|speed| speed.code() < then.generation);
     let (end, why) = match (holds(edge.upper_link(case)), holds(edge.lower_link(case))) {
-        (true, _) => (End::Upper, "software told the port above to go no faster (Target Link Speed)"),
-        (false, true) => (End::Lower, "software told the lower end to go no faster (Target Link Speed)"),
-        (false, false) => (End::Both, "training ended below what both ends can: signal, riser, or a BIOS setting"),
+        (true, _) => (End::Upper, "software limits the speed at the upstream port (Target Link Speed)"),
+        (false, true) => (End::Lower, "software limits the speed at the lower end (Target Link Speed)"),
+        (false, false) => (
+            End::Both,
+            "training settled below the capability of both ends: signal quality, riser, or a firmware setting",
+        ),
     };
-    let reason = format!("the link runs at Gen{} although both ends can Gen{}: {why}", now.generation, then.generation);
+    let reason =
+        format!("the link runs at Gen{} although both ends support Gen{}: {why}", now.generation, then.generation);
     let mend = match upper {
         Some(port) => {
             let (port, target) = (port.address, then.generation);
             let set = format!("setpci -s {port} CAP_EXP+30.w={target}:f && setpci -s {port} CAP_EXP+10.w=20:20");
             command(
                 set,
-                "sets the target speed and trains again; if it falls back, reseat the card and look at the BIOS's speed setting for the slot",
+                "sets the target speed and retrains the link; if it falls back, reseat the card and check the slot's speed setting in the firmware setup",
             )
         }
-        None => by_hand("reseat the card and look at the BIOS's speed setting for the slot"),
+        None => by_hand("reseat the card and check the slot's speed setting in the firmware setup"),
     };
     let gain = gain::link(now, then, edge.mps(case));
-    found.note(severity(&gain), [lower], Some(end), reason, gain, mend);
+    found.add(severity(&gain), [lower], Some(end), reason, gain, mend);
 }
 
-fn narrow(case: &Case<'_>, found: &mut Found, edge: &Edge, now: LinkRate, then: LinkRate) {
+fn narrow(case: &Case<'_>, found: &mut Collector, edge: &Edge, now: LinkRate, then: LinkRate) {
     let reason = format!(
-        "the link has {} of the {} lanes that both ends can: a card not fully seated, a slot wired narrower, or bifurcation",
+        "the link runs with {} of the {} lanes that both ends support: the card is not fully seated, the slot has fewer lanes wired, or bifurcation is set",
         now.width_lanes, then.width_lanes
     );
-    let words = "reseat the card, or move it to a slot with all lanes; look at bifurcation in the BIOS";
+    let words = "reseat the card, or move it to a slot with all lanes; check bifurcation in the firmware setup";
     let gain = gain::link(now, then, edge.mps(case));
-    found.note(severity(&gain), [edge.lower(case)], Some(End::Both), reason, gain, by_hand(words));
+    found.add(severity(&gain), [edge.lower(case)], Some(End::Both), reason, gain, by_hand(words));
 }
 
-/// Half of the bandwidth lost is costly even where the payload is not known.
+/// Severity of a lost link rate: costly also if the payload size is unknown.
 fn severity(gain: &Gain) -> Severity {
     match gain {
         Gain::Unknown { .. } => Severity::Costly,
@@ -100,7 +109,7 @@ fn severity(gain: &Gain) -> Severity {
     }
 }
 
-/// Whether the partner has said in training that no equalization is needed, which from 32 GT/s on it may.
+/// Whether the link partner signalled in training that no equalization is needed, as is possible from 32 GT/s on.
 ///
 /// Source: PCI Express Base Specification 6.0, section 7.7.6.4, bits 7:6 and 10.
 fn needs_none(space: ConfigSpace<'_>) -> bool {
@@ -108,9 +117,9 @@ fn needs_none(space: ConfigSpace<'_>) -> bool {
     status.is_some_and(|status| status >> 6 & 3 == 2 || status & 1 << 10 != 0)
 }
 
-/// From 8 GT/s on a link is equalised when it is trained; one that was not runs with whatever errors there are.
-pub(crate) fn equalization(case: &Case<'_>, found: &mut Found) {
-    // An emulated link is never equalised: this needs a machine that is known to be none.
+/// Finds links from 8 GT/s on whose equalization did not complete, which may have a higher error rate.
+pub(crate) fn equalization(case: &Case<'_>, found: &mut Collector) {
+    // Emulated links are never equalised, so this needs a machine known to be physical.
     let flags = case.inventory.processors.flags.known();
     if flags.is_none_or(|flags| flags.iter().any(|flag| flag == "hypervisor")) {
         return;
@@ -120,17 +129,15 @@ pub(crate) fn equalization(case: &Case<'_>, found: &mut Found) {
         let speed = edge.trained(case).and_then(|rate| LinkSpeed::from_code(rate.generation.into()));
         let (Some(speed), Some(bytes)) = (speed, lower.config.known()) else { continue };
         let space = ConfigSpace::new(bytes);
-        // At the speed it runs at: both ends may agree to leave out slower ones, or all of it.
+        // Only the current speed counts: both ends may agree to skip equalization at lower speeds, or entirely.
         if space.equalization(speed).is_ok_and(|done| !done.complete) && !needs_none(space) {
-            let reason = format!("the link runs at {speed} and says that its equalization did not complete");
-            let gain = unknown("how many errors that makes shows in the counters only");
+            let reason = format!("the link runs at {speed}, but its equalization did not complete");
+            let gain = unknown("only the error counters show the effect");
             let mend = match edge.upper(case) {
-                Some(port) => {
-                    command(format!("setpci -s {} CAP_EXP+10.w=20:20", port.address), "trains the link again")
-                }
-                None => by_hand("train the link again: remove and rescan, or a cold boot"),
+                Some(port) => command(format!("setpci -s {} CAP_EXP+10.w=20:20", port.address), "retrains the link"),
+                None => by_hand("retrain the link: remove and rescan the device, or power-cycle the machine"),
             };
-            found.note(Severity::Minor, [lower], Some(End::Lower), reason, gain, mend);
+            found.add(Severity::Minor, [lower], Some(End::Lower), reason, gain, mend);
         }
     }
 }
@@ -152,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_below_both_ends_is_found_with_its_gain_and_one_at_its_best_is_not() {
+    fn a_link_below_both_ends_is_found_with_its_gain() {
         let found = findings_of(&trained(LinkSpeed::Gt8, 8), "link_speed");
         assert_eq!((found.len(), found[0].severity, found[0].end), (1, Severity::Costly, Some(End::Both)));
         assert!((found[0].gain.factor().unwrap() - 2.0).abs() < 0.02, "{:?}", found[0].gain);
@@ -161,7 +168,7 @@ mod tests {
             Some("setpci -s 0000:00:01.0 CAP_EXP+30.w=4:f && setpci -s 0000:00:01.0 CAP_EXP+10.w=20:20")
         );
         let found = findings_of(&trained(LinkSpeed::Gt16, 8), "link_width");
-        assert!(found[0].reason.starts_with("the link has 8 of the 16 lanes"), "{}", found[0].reason);
+        assert!(found[0].reason.starts_with("the link runs with 8 of the 16 lanes"), "{}", found[0].reason);
         assert!((found[0].gain.factor().unwrap() - 2.0).abs() < 1e-9);
         for check in ["link_speed", "link_width"] {
             assert_eq!(findings_of(&trained(LinkSpeed::Gt16, 16), check), []);
@@ -169,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_partner_that_can_no_more_explains_the_link() {
+    fn a_limited_partner_explains_the_link() {
         for place in [PORT, CARD] {
             let mut machine = trained(LinkSpeed::Gt8, 8);
             link(&mut machine, place).fastest = known(LinkSpeed::Gt8);
@@ -180,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_that_was_told_to_go_slower_is_named() {
+    fn the_end_that_limits_the_speed_is_named() {
         for (place, end) in [(PORT, End::Upper), (CARD, End::Lower)] {
             let mut machine = trained(LinkSpeed::Gt8, 16);
             link(&mut machine, place).target = known(LinkSpeed::Gt8);
@@ -189,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_was_not_equalised_at_its_own_speed_is_found() {
+    fn a_link_without_completed_equalization_at_its_speed_is_found() {
         // LnkSta2 is at 0x72 with bit 1, Physical Layer 16 and 32 GT/s at 0x100 and 0x200 with bit 0 at 0x0c.
         let at = |speed, status_8: u8, status_16: u8, status_32: [u8; 2]| {
             let mut machine = trained(speed, 16);
@@ -205,14 +212,14 @@ mod tests {
         };
         assert_eq!((at(LinkSpeed::Gt8, 2, 0, [0, 0]), at(LinkSpeed::Gt8, 0, 1, [1, 0])), (0, 1));
         assert_eq!((at(LinkSpeed::Gt16, 0, 1, [0, 0]), at(LinkSpeed::Gt16, 2, 0, [1, 0])), (0, 1));
-        // Straight to 32 GT/s: the status of the slower ones stays 0.
+        // Directly to 32 GT/s: the status of lower speeds stays 0.
         assert_eq!((at(LinkSpeed::Gt32, 0, 0, [1, 0]), at(LinkSpeed::Gt32, 2, 1, [0, 0])), (0, 1));
-        // No Equalization Needed, received either way.
+        // No Equalization Needed, received in either of two ways.
         assert_eq!((at(LinkSpeed::Gt32, 0, 0, [0x80, 0]), at(LinkSpeed::Gt32, 0, 0, [0, 4])), (0, 0));
     }
 
     #[test]
-    fn an_end_that_was_not_seen_is_said_and_is_no_finding() {
+    fn an_unseen_end_is_reported_and_is_no_finding() {
         let mut machine = trained(LinkSpeed::Gt8, 8);
         machine.functions[PORT].express = sample::unseen();
         let diagnosis = crate::doctor::diagnose(&machine, &crate::doctor::Ask::default());

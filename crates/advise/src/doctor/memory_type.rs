@@ -1,6 +1,6 @@
-//! How BARs are mapped: write-combining where it pays, and as the page tables say.
+//! Checks of BAR mappings: write-combining, and MTRRs against page tables.
 
-use super::case::{Case, Found, by_hand, unknown};
+use super::case::{Case, Collector, by_hand, unknown};
 use super::gain;
 use lanemark_inventory::{Function, Inventory, Mtrr, PatRange, Region};
 use lanemark_platform::memory_type::{Effective, Manual, Pat, effective};
@@ -10,7 +10,7 @@ use lanemark_units::format_size;
 use lanemark_wire::Mps;
 use lanemark_wire::config::BarKind;
 
-/// Memory BARs with a place and a size.
+/// Memory BARs with a known address and size.
 pub(crate) fn memory_bars(function: &Function) -> impl Iterator<Item = (u8, &Region, u64, u64)> {
     let regions = function.regions.known().map(Vec::as_slice).unwrap_or_default();
     regions
@@ -23,16 +23,16 @@ fn overlaps(base: u64, bytes: u64, other: u64, other_bytes: u64) -> bool {
     base < other.saturating_add(other_bytes) && other < base.saturating_add(bytes)
 }
 
-/// Ranges that are mapped inside a BAR.
+/// Mapped ranges that overlap a BAR.
 fn mapped_in(mapped: &[PatRange], base: u64, bytes: u64) -> impl Iterator<Item = &PatRange> {
     mapped.iter().filter(move |range| overlaps(base, bytes, range.base.0, range.bytes))
 }
 
-/// A prefetchable BAR smaller than this holds registers, whatever its bit says.
+/// Size below which a prefetchable BAR is taken for registers.
 const REGISTERS: u64 = 64 << 10;
 
-/// A prefetchable BAR that is mapped, and nowhere write-combining: each store is a packet of its own.
-pub(crate) fn combining(case: &Case<'_>, found: &mut Found) {
+/// Finds prefetchable BARs that are mapped but not write-combining, so that each store is a TLP of its own.
+pub(crate) fn combining(case: &Case<'_>, found: &mut Collector) {
     let Some(mapped) = case.inventory.pat.mapped.known() else { return };
     for (place, function) in case.inventory.functions.iter().enumerate() {
         for (bar, region, base, bytes) in memory_bars(function) {
@@ -42,21 +42,21 @@ pub(crate) fn combining(case: &Case<'_>, found: &mut Found) {
                 continue;
             }
             let reason =
-                format!("BAR{bar} ({}) is prefetchable and mapped, but nowhere write-combining", format_size(bytes));
+                format!("BAR{bar} ({}) is prefetchable and mapped, but not write-combining", format_size(bytes));
             let gain = stores_gain(case, place);
             let severity = gain::severity(&gain);
             let words = format!(
-                "the driver must ask for it (ioremap_wc, io_mapping_create_wc); a program maps /sys/bus/pci/devices/{}/resource{bar}_wc",
+                "the driver must request it (ioremap_wc, io_mapping_create_wc); a program can map /sys/bus/pci/devices/{}/resource{bar}_wc",
                 function.address
             );
-            found.note(severity, [function], None, reason, gain, by_hand(&words));
+            found.add(severity, [function], None, reason, gain, by_hand(&words));
         }
     }
 }
 
-/// Stores of one core: one of 8 B a core round trip, against lines of 64 B back to back.
+/// Gain of write-combining for one core: one 8 B store per core round trip, against back-to-back lines of 64 B.
 ///
-/// The round trip is the one fitted to a published Broadwell server (preset `aws-f1`).
+/// The round trip is that of the preset `aws-f1`, fitted to a published Broadwell server.
 fn stores_gain(case: &Case<'_>, place: usize) -> Gain {
     let round_trip =
         preset("aws-f1").and_then(Result::ok).and_then(|host| host.number("root_complex.core_round_trip_ns"));
@@ -64,16 +64,16 @@ fn stores_gain(case: &Case<'_>, place: usize) -> Gain {
     let (Some((ns, _)), Some(rate)) = (round_trip, rate) else {
         return unknown("the link was not seen");
     };
-    // A line of 64 B costs as much framing as a payload of 128 B: scale the ceiling of the latter down.
+    // A 64 B line has the same framing as a 128 B payload: scale that ceiling.
     let lines =
         Mps::new(128).and_then(|mps| gain::write_ceiling(rate, mps)).map(|full| full * 64.0 / 88.0 * 152.0 / 128.0);
     let assumes =
-        format!("8 B stores of one core, {ns:.0} ns each, as fitted to a Broadwell server; lines of 64 B on {rate}");
-    gain::bytes_per_s("stores to the BAR, at most", Some(8e9 / ns), lines, assumes)
+        format!("8 B stores of one core at {ns:.0} ns each, as fitted to a Broadwell server; lines of 64 B on {rate}");
+    gain::bytes_per_s("upper bound of stores to the BAR", Some(8e9 / ns), lines, assumes)
 }
 
-/// Where an MTRR covers a BAR, the page table may not get what it asks for.
-pub(crate) fn overridden(case: &Case<'_>, found: &mut Found) {
+/// Finds BARs whose MTRR overrides the memory type in the page tables.
+pub(crate) fn overridden(case: &Case<'_>, found: &mut Collector) {
     let (Some(mtrrs), Some(mapped), Some(manual)) =
         (case.inventory.mtrrs.known(), case.inventory.pat.mapped.known(), manual(case.inventory))
     else {
@@ -83,7 +83,7 @@ pub(crate) fn overridden(case: &Case<'_>, found: &mut Found) {
         for (bar, _, base, bytes) in memory_bars(function) {
             let covering = |mtrr: &&Mtrr| overlaps(base, bytes, mtrr.base.0, mtrr.bytes);
             for mtrr in mtrrs.iter().filter(covering) {
-                // What is mapped in the BAR beside the MTRR gets what it asks for.
+                // Only mappings inside the MTRR are affected.
                 let first = base.max(mtrr.base.0);
                 let end = base.saturating_add(bytes).min(mtrr.base.0.saturating_add(mtrr.bytes));
                 let asked =
@@ -95,21 +95,21 @@ pub(crate) fn overridden(case: &Case<'_>, found: &mut Found) {
                     continue;
                 };
                 let reason = format!(
-                    "BAR{bar} lies in MTRR {} of type {}: the page tables ask for {pat:?} and get {result}",
+                    "BAR{bar} lies in MTRR {} of type {}: the page tables request {pat:?} but get {result}",
                     mtrr.number, mtrr.memory_type
                 );
-                let gain = unknown("it depends on what the driver does with the BAR");
+                let gain = unknown("it depends on how the driver uses the BAR");
                 let words = format!(
-                    "a BIOS setting made the range; to take it away until the next boot: echo disable={} > /proc/mtrr",
+                    "firmware set the MTRR; to remove it until the next boot: echo disable={} > /proc/mtrr",
                     mtrr.number
                 );
-                found.note(Severity::Minor, [function], None, reason, gain, by_hand(&words));
+                found.add(Severity::Minor, [function], None, reason, gain, by_hand(&words));
             }
         }
     }
 }
 
-/// Whether a page gets what it asks for; `UC-` asks for uncached memory.
+/// Whether a page has the memory type that it requests; `UC-` requests UC.
 fn gets(pat: Pat, result: Effective) -> bool {
     use lanemark_units::MemoryType;
     let wanted = match pat {
@@ -122,7 +122,7 @@ fn gets(pat: Pat, result: Effective) -> bool {
     result == Effective::Type(wanted)
 }
 
-/// Whose table of effective types holds.
+/// Vendor whose table of effective memory types applies.
 fn manual(inventory: &Inventory) -> Option<Manual> {
     match inventory.processors.vendor.known()?.as_str() {
         "GenuineIntel" => Some(Manual::Intel),
@@ -146,16 +146,16 @@ mod tests {
     }
 
     #[test]
-    fn a_bar_mapped_uncached_is_found_and_one_mapped_write_combining_is_not() {
+    fn an_uncached_mapping_of_a_prefetchable_bar_is_found() {
         let found = findings_of(&mapped(7), "write_combining");
         assert_eq!((found.len(), found[0].severity), (1, Severity::Costly));
         assert!(found[0].gain.factor().unwrap() > 100.0, "{:?}", found[0].gain);
         assert_eq!(findings_of(&mapped(1), "write_combining"), []);
-        let mut nobody = mapped(7);
-        nobody.pat.mapped = known(vec![]);
-        assert_eq!(findings_of(&nobody, "write_combining"), []);
-        nobody.pat.mapped = sample::unseen();
-        assert_eq!(findings_of(&nobody, "write_combining"), []);
+        let mut unmapped = mapped(7);
+        unmapped.pat.mapped = known(vec![]);
+        assert_eq!(findings_of(&unmapped, "write_combining"), []);
+        unmapped.pat.mapped = sample::unseen();
+        assert_eq!(findings_of(&unmapped, "write_combining"), []);
     }
 
     #[test]
@@ -179,20 +179,20 @@ mod tests {
     }
 
     #[test]
-    fn an_mtrr_that_changes_what_a_page_gets_is_found_and_one_beside_the_bar_is_not() {
+    fn an_mtrr_that_overrides_a_page_is_found() {
         let found = findings_of(&with_mtrr(MemoryType::Uc, 6, sample::BAR_BASE), "mtrr");
-        assert!(found[0].reason.ends_with("ask for Wb and get UC"), "{}", found[0].reason);
+        assert!(found[0].reason.ends_with("request Wb but get UC"), "{}", found[0].reason);
         assert_eq!(findings_of(&with_mtrr(MemoryType::Uc, 1, sample::BAR_BASE), "mtrr"), [], "WC wins");
         assert_eq!(findings_of(&with_mtrr(MemoryType::Uc, 7, sample::BAR_BASE), "mtrr"), []);
         assert_eq!(findings_of(&with_mtrr(MemoryType::Wc, 7, sample::BAR_BASE), "mtrr").len(), 1);
         assert_eq!(findings_of(&with_mtrr(MemoryType::Uc, 6, sample::BAR_BASE - (1 << 28)), "mtrr"), []);
-        // The page that is mapped ends where the MTRR begins, in the same BAR.
+        // The mapping ends where the MTRR begins, in the same BAR.
         assert_eq!(findings_of(&with_mtrr(MemoryType::Uc, 6, sample::BAR_BASE + 4096), "mtrr"), []);
         assert_eq!(findings_of(&with_mtrr(MemoryType::Uc, 6, sample::BAR_BASE + 4095), "mtrr").len(), 1);
     }
 
     #[test]
-    fn without_a_vendor_there_is_no_table_and_no_finding() {
+    fn without_a_known_vendor_there_is_no_finding() {
         let mut machine = with_mtrr(MemoryType::Uc, 6, sample::BAR_BASE);
         machine.processors.vendor = sample::unseen();
         assert_eq!(findings_of(&machine, "mtrr"), []);

@@ -1,12 +1,12 @@
-//! `Max_Payload_Size` along a path: everybody must agree, and might agree on more.
+//! Checks of `Max_Payload_Size` along a path: mismatches, and sizes below the supported one.
 
-use super::case::{Case, Found, command, setpci};
+use super::case::{Case, Collector, command, setpci};
 use super::gain;
 use lanemark_inventory::Function;
 use lanemark_record::diagnosis::{Gain, Severity};
 use lanemark_wire::Mps;
 
-/// The ports from a function to the root, each with what it is set to; `None` if one of them was not seen.
+/// Functions from a device to the root, each with its set and its supported payload size; `None` if one was not seen.
 fn path<'a>(case: &Case<'a>, place: usize) -> Option<Vec<(&'a Function, Mps, Mps)>> {
     let ports = case.tree.path_up(place).map(|at| {
         let function = case.function(at);
@@ -16,27 +16,27 @@ fn path<'a>(case: &Case<'a>, place: usize) -> Option<Vec<(&'a Function, Mps, Mps
     ports.collect::<Option<Vec<_>>>().filter(|ports| ports.len() > 1)
 }
 
-/// A receiver takes a packet above its own size for malformed; so all on a path must be set alike.
+/// Finds payload sizes that differ along a path: a receiver drops a packet larger than its own setting as malformed.
 ///
-/// A port above that is set higher does no harm where the function asks for no more at once than it takes: that is
-/// what `pci=pcie_bus_perf` does. Source: PCI Express Base Specification 6.0, sections 2.2.2 and 7.5.3.4.
-pub(crate) fn mismatch(case: &Case<'_>, found: &mut Found) {
+/// A larger setting above is harmless if the function reads no more per request than its own setting, as with
+/// `pci=pcie_bus_perf`. Source: PCI Express Base Specification 6.0, sections 2.2.2 and 7.5.3.4.
+pub(crate) fn mismatch(case: &Case<'_>, found: &mut Collector) {
     for (place, function, express) in case.requesters() {
         let Some(path) = path(case, place) else { continue };
         let own = path[0].1;
-        let asks_little = express.mrrs.get().is_some_and(|mrrs| mrrs.bytes() <= own.bytes());
-        let bad = path[1..].iter().find(|(_, mps, _)| *mps < own || *mps > own && !asks_little);
+        let reads_little = express.mrrs.get().is_some_and(|mrrs| mrrs.bytes() <= own.bytes());
+        let bad = path[1..].iter().find(|(_, mps, _)| *mps < own || *mps > own && !reads_little);
         let Some((port, mps, _)) = bad else { continue };
         let (own_bytes, port_bytes) = (own.bytes(), mps.bytes());
         let consequence =
-            if *mps < own { "drops its larger writes as malformed" } else { "may send it more than it takes" };
+            if *mps < own { "drops its larger writes as malformed" } else { "may send larger packets than it accepts" };
         let reason = format!(
-            "its payloads are set to {own_bytes} B and those of {} above to {port_bytes} B, which {consequence}",
+            "its payload size is {own_bytes} B but that of {} above it is {port_bytes} B, which {consequence}",
             port.address
         );
         let least = path.iter().map(|port| port.2).min().unwrap_or(own);
-        let because = "packets that are dropped end a transfer with an error, or the device";
-        found.note(
+        let because = "dropped packets make transfers fail, or the device";
+        found.add(
             Severity::Broken,
             [function],
             None,
@@ -47,8 +47,8 @@ pub(crate) fn mismatch(case: &Case<'_>, found: &mut Found) {
     }
 }
 
-/// Everything on the path could take more.
-pub(crate) fn size(case: &Case<'_>, found: &mut Found) {
+/// Finds payload sizes below what the whole path supports.
+pub(crate) fn size(case: &Case<'_>, found: &mut Collector) {
     for (place, function, _) in case.requesters() {
         let Some(path) = path(case, place) else { continue };
         let own = path[0].1;
@@ -59,18 +59,21 @@ pub(crate) fn size(case: &Case<'_>, found: &mut Found) {
         let (now, then) = (gain::write_ceiling(rate, own), gain::write_ceiling(rate, most));
         let assumes = format!("back-to-back writes of that size on {rate}");
         let gain = gain::bytes_per_s("device-to-host DMA ceiling", now, then, assumes);
-        let reason =
-            format!("payloads are {} B although everything up to the root takes {} B", own.bytes(), most.bytes());
-        found.note(gain::severity(&gain), [function], None, reason, gain, mend(&path, most));
+        let reason = format!(
+            "the payload size is {} B although the whole path to the root supports {} B",
+            own.bytes(),
+            most.bytes()
+        );
+        found.add(gain::severity(&gain), [function], None, reason, gain, mend(&path, most));
     }
 }
 
-/// From the root down, so that no packet meets a receiver that does not take it yet.
+/// Remedy: sets the size from the root down, so that no packet reaches a receiver with a smaller setting.
 fn mend(path: &[(&Function, Mps, Mps)], most: Mps) -> lanemark_record::diagnosis::Mend {
     let code = most.bytes().trailing_zeros() - 7;
     let all = path.iter().rev().map(|port| port.0);
-    let words = "from the root down, while the device is idle; all below one root port must agree, so other devices \
-                 there need it too; at every boot: pci=pcie_bus_perf on the kernel's command line";
+    let words = "sets it from the root down, while the device is idle; all devices below one root port must use the same \
+                 size; at every boot: pci=pcie_bus_perf on the kernel's command line";
     command(setpci(all, &format!("CAP_EXP+8.w={:04x}:00e0", code << 5)), words)
 }
 
@@ -90,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_differ_are_broken_and_equal_ones_are_not() {
+    fn different_payload_sizes_are_broken() {
         let found = findings_of(&machine(128, 256, 256), "payload_mismatch");
         assert_eq!((found.len(), found[0].severity), (1, Severity::Broken));
         assert!(found[0].reason.contains("drops its larger writes"), "{}", found[0].reason);
@@ -102,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_set_higher_does_no_harm_to_a_card_that_asks_for_no_more_than_it_takes() {
+    fn a_larger_setting_above_is_harmless_to_a_card_with_small_read_requests() {
         let mut machine = machine(512, 256, 512);
         assert_eq!(findings_of(&machine, "payload_mismatch").len(), 1);
         express(&mut machine, CARD).mrrs = known(Mrrs::new(256).unwrap());
@@ -110,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn small_payloads_are_found_where_all_support_more() {
+    fn payloads_smaller_than_the_path_supports_are_found() {
         let found = findings_of(&machine(128, 128, 256), "payload_size");
         assert_eq!((found.len(), found[0].severity), (1, Severity::Costly));
         assert!((found[0].gain.factor().unwrap() - 1.0857).abs() < 1e-3, "{:?}", found[0].gain.factor());
@@ -121,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_was_not_seen_makes_no_finding() {
+    fn an_unseen_port_makes_no_finding() {
         let mut machine = machine(128, 256, 512);
         express(&mut machine, PORT).mps = sample::unseen();
         assert_eq!(findings_of(&machine, "payload_mismatch"), []);

@@ -1,21 +1,21 @@
-//! Peers below one switch: may they talk without the root?
+//! Check of peer-to-peer traffic below one switch.
 
-use super::case::{Case, Found, command, setpci, unknown};
+use super::case::{Case, Collector, command, setpci, unknown};
 use super::gain;
 use super::uplink::switches;
 use lanemark_record::diagnosis::Gain;
 
-/// Request redirect sends what a peer writes to its neighbour up to the root and down again.
-pub(crate) fn redirect(case: &Case<'_>, found: &mut Found) {
+/// Finds ACS request redirect, which sends peer-to-peer writes up to the root and back down.
+pub(crate) fn redirect(case: &Case<'_>, found: &mut Collector) {
     for switch in switches(case).into_iter().filter(|switch| switch.ports.len() > 1) {
         let ports: Vec<_> = switch.ports.iter().map(|edge| edge.upper(case)).collect::<Option<_>>().unwrap_or_default();
         let on =
             |port: &&&lanemark_inventory::Function| port.acs.present().is_some_and(|acs| acs.enabled.request_redirect);
         let redirecting: Vec<_> = ports.iter().filter(on).copied().collect();
         for port in ports.iter().filter(|port| port.acs.why().is_some()) {
-            found.blind(
-                "whether peers below a switch may talk directly (ACS)",
-                "config space beyond 256 B was not read",
+            found.add_unseen(
+                "whether peers below a switch can communicate directly (ACS)",
+                "configuration space beyond 256 B was not read",
                 "run as root, or make the dump with sudo lspci -xxxx",
                 *port,
             );
@@ -24,28 +24,27 @@ pub(crate) fn redirect(case: &Case<'_>, found: &mut Found) {
             continue;
         }
         let reason = format!(
-            "{} of {} ports of one switch redirect requests (ACS): what peers send each other goes up to the root and down again",
+            "{} of {} ports of one switch redirect requests (ACS): peer-to-peer traffic goes up to the root and back down",
             redirecting.len(),
             ports.len()
         );
         let (uplink, sum) = (switch.uplink_ceiling(case), switch.sum_of_ceilings(case));
         let gain = match (uplink, sum) {
             (Some(uplink), Some(sum)) if sum > uplink => {
-                let assumes = "all peers send at once; payloads as set; now all of it shares the uplink";
-                gain::bytes_per_s("all peer-to-peer writes together", Some(uplink), Some(sum), assumes.to_owned())
+                let assumes =
+                    "all peers send concurrently, payload sizes as set; at present the uplink carries all of it";
+                gain::bytes_per_s("total of all peer-to-peer writes", Some(uplink), Some(sum), assumes.to_owned())
             }
-            (Some(_), Some(_)) => {
-                unknown("the uplink carries as much as the ports; what the detour adds in latency is not known")
-            }
+            (Some(_), Some(_)) => unknown("the uplink has the bandwidth of the ports; the added latency is unknown"),
             _ => Gain::Unknown { because: "link state or payload size of a port was not seen".to_owned() },
         };
         let list: Vec<String> = redirecting.iter().map(|port| port.address.to_string()).collect();
         let words = format!(
-            "it ends the isolation that virtual machines rely on; at every boot: pci=disable_acs_redir={}",
+            "disables the isolation that virtual machines need; at every boot: pci=disable_acs_redir={}",
             list.join(";")
         );
         let mend = command(setpci(redirecting.iter().copied(), "ECAP_ACS+6.w=0:000c"), &words);
-        found.note(gain::severity(&gain), redirecting, None, reason, gain, mend);
+        found.add(gain::severity(&gain), redirecting, None, reason, gain, mend);
     }
 }
 
@@ -56,7 +55,7 @@ mod tests {
     use lanemark_wire::config::AccessControl;
 
     #[test]
-    fn redirect_is_found_between_two_peers_and_not_where_it_is_off_or_there_is_one() {
+    fn redirect_between_two_peers_is_found() {
         let off = AccessControl {
             source_validation: true,
             translation_blocking: false,

@@ -1,17 +1,17 @@
-//! Cards and cores: on which socket, at which clock.
+//! Checks of cards and cores: NUMA node, clock governor.
 
-use super::case::{Case, Found, by_hand, command, unknown};
+use super::case::{Case, Collector, by_hand, command, unknown};
 use lanemark_inventory::{CpuSet, Function, NumaNode};
 use lanemark_record::diagnosis::Severity;
 
-/// A card that hangs on another NUMA node than the processors that were asked about.
-pub(crate) fn socket(case: &Case<'_>, found: &mut Found) {
+/// Finds cards on another NUMA node than the given processors.
+pub(crate) fn socket(case: &Case<'_>, found: &mut Collector) {
     let (Some(cpus), Some(nodes)) = (case.cpus, case.inventory.processors.nodes.known()) else { return };
     let of_node = |cpu: u32| nodes.iter().any(|node| node.cpus.known().is_some_and(|cpus| cpus.contains(cpu)));
     let nowhere: CpuSet = cpus.iter().filter(|cpu| !of_node(*cpu)).collect();
     if !nowhere.is_empty() {
         let what = format!("the NUMA node of processors {nowhere}");
-        found.blind(&what, "no node that was seen lists them", "ask for processors that the machine has", None);
+        found.add_unseen(&what, "no NUMA node that was seen lists them", "give processors that the machine has", None);
     }
     if nodes.len() < 2 {
         return;
@@ -23,15 +23,16 @@ pub(crate) fn socket(case: &Case<'_>, found: &mut Found) {
         if asked.is_empty() || asked.iter().any(|node| node.number == *own) {
             continue;
         }
-        // The kernel lists distances to the nodes that are there, by number and without gaps.
+        // The kernel lists distances to existing nodes only, ordered by number.
         let place = nodes.iter().position(|node| node.number == *own);
         let distances = asked[0].distances.known().filter(|distances| distances.len() == nodes.len());
         let distance = distances.zip(place).and_then(|(distances, place)| distances.get(place));
-        let far = distance.map_or_else(String::new, |distance| format!(" (distance {distance}, itself 10)"));
-        let reason = format!("it hangs on NUMA node {own}, and processors {cpus} are on node {}{far}", asked[0].number);
-        let gain = unknown("what the way between the sockets costs is no fact of PCIe: measure it from both");
+        let far = distance.map_or_else(String::new, |distance| format!(" (distance {distance}, local 10)"));
+        let reason =
+            format!("the card is on NUMA node {own} but processors {cpus} are on node {}{far}", asked[0].number);
+        let gain = unknown("the cost of crossing sockets does not follow from PCIe: measure from both");
         let run = format!("numactl --cpunodebind={own} --membind={own} PROGRAM");
-        found.note(
+        found.add(
             Severity::Minor,
             [function],
             None,
@@ -42,24 +43,28 @@ pub(crate) fn socket(case: &Case<'_>, found: &mut Found) {
     }
 }
 
-/// A governor that lowers the clock makes every load and store slower.
-pub(crate) fn governor(case: &Case<'_>, found: &mut Found) {
+/// Finds governors that lower the clock, which slows every load and store.
+pub(crate) fn governor(case: &Case<'_>, found: &mut Collector) {
     let Some(governors) = case.inventory.processors.governors.known() else { return };
     for governor in governors.iter().filter(|governor| governor.name == "powersave") {
-        // These drivers raise the clock under load with this governor too.
+        // These drivers raise the clock under load even with this governor.
         let driver = governor.driver.known().map(String::as_str);
         let adapts = matches!(driver, Some("intel_pstate" | "amd-pstate-epp"));
         let (severity, effect) = if adapts {
-            (Severity::Hint, "raises the clock only after a while of load")
+            (Severity::Hint, "raises the clock only after some time under load")
         } else {
             (Severity::Minor, "keeps the clock at its lowest")
         };
         let reason = format!("the governor of processors {} is powersave, which {effect}", governor.cpus);
-        let gain = unknown("the clock it would reach was not read; a core's own pace scales with it");
+        let gain = unknown("the maximum clock was not read; core-bound times scale with the clock");
         let set = "for f in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do echo performance > $f; done";
         let no_function: [&Function; 0] = [];
-        let mend = if governor.cpus.is_empty() { by_hand(set) } else { command(set.to_owned(), "it takes more power") };
-        found.note(severity, no_function, None, reason, gain, mend);
+        let mend = if governor.cpus.is_empty() {
+            by_hand(set)
+        } else {
+            command(set.to_owned(), "increases power consumption")
+        };
+        found.add(severity, no_function, None, reason, gain, mend);
     }
 }
 
@@ -90,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_on_the_other_socket_is_found_if_somebody_asked_for_these_processors() {
+    fn a_card_on_another_node_than_the_given_processors_is_found() {
         assert_eq!((asked(&two_sockets(), "3"), asked(&two_sockets(), "4"), asked(&two_sockets(), "3-4")), (1, 0, 0));
         assert_eq!(findings_of(&two_sockets(), "socket"), []);
         let mut one = two_sockets();
@@ -99,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn distances_are_to_the_nodes_that_are_there_and_not_to_their_numbers() {
+    fn distances_are_indexed_by_existing_nodes_and_not_by_node_number() {
         let mut machine = two_sockets();
         let node = |number: u32, cpus: &str, distances: &[u32]| NumaNode {
             number,
@@ -116,15 +121,15 @@ mod tests {
             let found = diagnose(&machine, &ask).findings;
             found.into_iter().find(|finding| finding.check == "socket").unwrap().reason
         };
-        assert!(reason(&machine, 2).ends_with("on node 0 (distance 21, itself 10)"), "{}", reason(&machine, 2));
-        assert!(reason(&machine, 3).ends_with("on node 0 (distance 31, itself 10)"), "{}", reason(&machine, 3));
-        // A copy that lacks a node cannot tell which distance is whose.
+        assert!(reason(&machine, 2).ends_with("on node 0 (distance 21, local 10)"), "{}", reason(&machine, 2));
+        assert!(reason(&machine, 3).ends_with("on node 0 (distance 31, local 10)"), "{}", reason(&machine, 3));
+        // An inventory without some node cannot assign the distances.
         machine.processors.nodes = machine.processors.nodes.map(|nodes| nodes[..2].to_vec());
         assert!(reason(&machine, 2).ends_with("on node 0"), "{}", reason(&machine, 2));
     }
 
     #[test]
-    fn processors_of_no_node_are_said_not_to_be_seen() {
+    fn processors_without_a_node_are_reported_as_unseen() {
         let blind = |machine: &Inventory, cpus: &str| {
             let ask = Ask { cpus: Some(cpus.parse().unwrap()), ..Ask::default() };
             let unseen = diagnose(machine, &ask).unseen;
@@ -139,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn powersave_is_found_and_weighs_less_where_the_driver_adapts() {
+    fn powersave_is_found_and_is_less_severe_if_the_driver_adapts() {
         let with = |name: &str, driver: &str| {
             let mut machine = sample::healthy();
             let governor =

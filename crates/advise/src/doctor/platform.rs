@@ -1,4 +1,4 @@
-//! A slot as a platform file: what was read is given, what nobody measured yet is unknown.
+//! Export of a slot as a platform file: facts that were read are given, facts that need measurement are unknown.
 
 use super::Ask;
 use super::case::Case;
@@ -10,47 +10,47 @@ use lanemark_units::format_size;
 use lanemark_wire::config::{BarKind, ConfigSpace};
 use std::fmt::Write;
 
-/// Why there is no platform file for a slot.
+/// Reason why a slot cannot be exported as a platform file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoPlatform {
-    /// Nothing is there.
-    #[error("there is no function {address} in {source_name}; it has {known}")]
+    /// No function has this address.
+    #[error("no function {address} in {source_name}; it has {known}")]
     NoFunction {
-        /// Which was asked for.
+        /// Requested address.
         address: String,
-        /// Where.
+        /// Source of the inventory.
         source_name: String,
-        /// Which are there.
+        /// Available functions.
         known: String,
     },
-    /// Something that a platform must know was not seen.
-    #[error("{address}: {what} was not seen ({because}); a platform file needs it: {enable}")]
+    /// A required fact was not seen.
+    #[error("{address}: {what} was not seen ({because}), but a platform file needs it: {enable}")]
     Unseen {
-        /// Which function.
+        /// Function.
         address: String,
-        /// What.
+        /// Missing fact.
         what: &'static str,
-        /// Why not.
+        /// Reason.
         because: String,
-        /// What would show it.
+        /// Remedy.
         enable: String,
     },
-    /// Something that a platform file cannot say.
+    /// A platform file cannot describe the function.
     #[error("{address}: {what}")]
     CannotSay {
-        /// Which function.
+        /// Function.
         address: String,
-        /// What, and why.
+        /// Fact and reason.
         what: String,
     },
 }
 
-/// A platform file for the function at `address`: link, sizes and BARs as they were read, latencies unknown. It
-/// is one that [`Draft`] reads.
+/// Writes a platform file for the function at `address`: link, sizes and BARs as they were read, latencies unknown.
+/// [`Draft`] can read it.
 ///
 /// # Errors
-/// [`NoPlatform`] where the function, its link or its memory BARs are not there or were not seen.
+/// [`NoPlatform`] if the function, its link or its memory BARs do not exist or were not seen.
 pub fn as_platform(inventory: &Inventory, address: Address) -> Result<String, NoPlatform> {
     let Some(function) = inventory.function(address) else {
         let all: Vec<String> = inventory.functions.iter().map(|function| function.address.to_string()).collect();
@@ -74,20 +74,20 @@ pub fn as_platform(inventory: &Inventory, address: Address) -> Result<String, No
     file.root_complex();
     file.link(inventory, function)?;
     file.endpoint(function);
-    // No register says how large a BAR is.
+    // BAR sizes are not in configuration space.
     file.from = read_from(files_of(inventory), function);
     file.bars(function)?;
-    // What this writes, the reader takes; anything else would be a mistake of ours that a user should not meet.
+    // Check that the file can be read back; a failure is a defect of this exporter.
     match Draft::parse("platform", &file.text) {
         Ok(_) => Ok(file.text),
         Err(error) => Err(NoPlatform::CannotSay {
             address: address.to_string(),
-            what: format!("its numbers do not make a platform:\n{error}"),
+            what: format!("its values do not form a valid platform:\n{error}"),
         }),
     }
 }
 
-/// What was read of a machine beside config space.
+/// Name of the files read beside configuration space.
 fn files_of(inventory: &Inventory) -> &'static str {
     match inventory.source {
         Source::Lspci { .. } => "what lspci lists",
@@ -95,32 +95,32 @@ fn files_of(inventory: &Inventory) -> &'static str {
     }
 }
 
-/// The source of a number, as a platform file says it.
+/// Source of a number, for the platform file.
 fn read_from(place: &str, function: &Function) -> String {
     format!("read from {place} of {} by lanemark doctor", function.address)
 }
 
-/// A text as TOML writes it.
+/// TOML string literal.
 fn quoted(text: &str) -> String {
     let visible: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     toml::Value::String(visible).to_string()
 }
 
-/// What a platform needs and was not seen.
+/// Error for a required fact that was not seen.
 fn unseen(function: &Function, what: &'static str, why: Option<&Why>) -> NoPlatform {
     NoPlatform::Unseen {
         address: function.address.to_string(),
         what,
-        because: why.map_or_else(|| "the source does not say it".to_owned(), Why::because),
-        enable: why.map_or_else(|| "read the machine itself".to_owned(), Why::enable),
+        because: why.map_or_else(|| "it is missing in the source".to_owned(), Why::because),
+        enable: why.map_or_else(|| "read the machine directly".to_owned(), Why::enable),
     }
 }
 
 struct File {
     text: String,
-    /// The source of what was read.
+    /// Source of the facts.
     from: String,
-    /// How to find a number that only a measurement gives.
+    /// Command that finds a number by measurement.
     measure: String,
 }
 
@@ -143,7 +143,7 @@ impl File {
         self.line(&format!("{key} = {{ unknown = {} }}", quoted(how)));
     }
 
-    /// A number that only a measurement gives, and what else there is to know.
+    /// Writes an unknown number that needs measurement, with an additional note.
     fn measured(&mut self, key: &str, more: &str) {
         let how = format!("{}{more}", self.measure);
         self.unknown(key, &how);
@@ -152,10 +152,8 @@ impl File {
     fn head(&mut self, function: &Function) {
         let address = function.address;
         let what = name(function);
-        self.line(&format!(
-            "# {address}, written by lanemark doctor --as-platform. Numbers that say unknown wait for a"
-        ));
-        self.line("# measurement; docs/guide/doctor.md tells how a fit fills them in.");
+        self.line(&format!("# {address}, written by lanemark doctor --as-platform. Values marked unknown need a"));
+        self.line("# measurement; docs/guide/doctor.md describes how a fit fills them in.");
         self.line("schema = 2");
         let plain: String = address.to_string().replace([':', '.'], "-");
         self.line(&format!("name = {}", quoted(&format!("card-{plain}"))));
@@ -170,9 +168,9 @@ impl File {
         match processors.vendor.known().map(String::as_str) {
             Some("GenuineIntel") => self.line("vendor = { value = \"intel\", source = \"/proc/cpuinfo\" }"),
             Some("AuthenticAMD") => self.line("vendor = { value = \"amd\", source = \"/proc/cpuinfo\" }"),
-            _ => self.assumed("vendor", "\"intel\"", "the processor was not seen; write yours"),
+            _ => self.assumed("vendor", "\"intel\"", "the processor was not seen; set yours"),
         }
-        self.unknown("clock_ghz", "the clock while measuring: /proc/cpuinfo, with the governor performance");
+        self.unknown("clock_ghz", "the clock during measurements: /proc/cpuinfo, with the governor performance");
         match processors.flags.known() {
             Some(flags) => {
                 let has = |name: &str| flags.iter().any(|flag| flag == name);
@@ -191,7 +189,7 @@ impl File {
         }
         self.assumed("memcpy", "\"glibc-2.24-avx-unaligned-erms\"", "the newest variant described here");
         self.assumed("store_buffer_entries", 56, "a common size; see the processor's optimization manual");
-        let buffers = "a common number; lanemark bench --on host --question wc_buffers counts them";
+        let buffers = "a common number; measure it: lanemark bench --on host --question wc_buffers";
         self.assumed("wc_buffers", 12, buffers);
         self.line("wc_partial_flush = { value = \"8B\", source = \"Intel SDM volume 3, Write Combining\" }");
         self.assumed("streaming_load_buffers", 12, "MOVNTDQA uses the fill buffers");
@@ -231,7 +229,7 @@ impl File {
             });
         };
         if rate.generation > 6 || rate.width_lanes == 0 {
-            let what = format!("its link is {rate}; a platform file knows Gen1 to Gen6 and links that are up");
+            let what = format!("its link is {rate}, but a platform file describes Gen1 to Gen6 and links that are up");
             return Err(NoPlatform::CannotSay { address, what });
         }
         let Some(mps) = express.mps.get() else {
@@ -250,12 +248,10 @@ impl File {
         }
         if let Some(tags) = tags(express, rate.generation) {
             let count = tags.tags();
-            self.line(&format!(
-                "# {count} tags; no key says so yet, for nothing simulated reads from the device's side."
-            ));
+            self.line(&format!("# {count} tags; there is no key for tags outside the [dma] section."));
         }
-        self.measured("latency_ns", "; it stands in sums with endpoint.ingress_ns and egress_ns");
-        let credits = "as many as a receiver may advertise without scaled flow control; no register tells";
+        self.measured("latency_ns", "; only its sum with endpoint.ingress_ns and egress_ns can be measured");
+        let credits = "the maximum without scaled flow control; no register shows it";
         self.assumed("posted_header_credits", 127, credits);
         self.assumed("posted_data_credits", 2047, credits);
         self.assumed("nonposted_header_credits", 127, credits);
@@ -285,7 +281,7 @@ impl File {
         }
         let bars: Vec<_> = memory_bars(function).filter(|(.., bytes)| *bytes >= 16).collect();
         if bars.is_empty() {
-            let what = "it has no memory BAR with an address: there is nothing to load from or store to".to_owned();
+            let what = "it has no memory BAR with an address, so there is nothing to load from or store to".to_owned();
             return Err(NoPlatform::CannotSay { address, what });
         }
         for (bar, region, base, bytes) in &bars {
@@ -298,11 +294,11 @@ impl File {
         for (bar, region, _, bytes) in &bars {
             let (kind, beat) = if region.prefetchable { ("sram", 64) } else { ("registers", 8) };
             let _ = write!(self.text, "\n[[region]]\nname = \"bar{bar}\"\n");
-            self.assumed("bar", bar, "one region a BAR");
+            self.assumed("bar", bar, "one region per BAR");
             self.assumed("offset_bytes", 0, "from the start of the BAR");
-            self.assumed("size_bytes", quoted(&format_size(*bytes)), "the whole BAR: look into the card's manual");
+            self.assumed("size_bytes", quoted(&format_size(*bytes)), "the whole BAR: see the card's manual");
             self.assumed("kind", quoted(kind), "from the prefetchable bit; sram, ddr, registers or fifo");
-            self.assumed("beat_bytes", beat, "the card's manual knows the width of its data path");
+            self.assumed("beat_bytes", beat, "the width of the card's data path: see its manual");
             self.measured("beat_ns", "");
             self.measured("read_ns", "");
         }
@@ -310,7 +306,7 @@ impl File {
     }
 }
 
-/// What the function is, in words.
+/// Description of the function.
 fn name(function: &Function) -> String {
     if let Some(name) = function.name.known() {
         return name.clone();
@@ -333,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_is_a_draft_with_the_numbers_that_were_read_and_none_that_were_not() {
+    fn an_exported_slot_contains_what_was_read_and_marks_the_rest_unknown() {
         let mut machine = sample::healthy();
         machine.functions[CARD].config = known(sample::config(|_| ()));
         let text = card(&machine).unwrap();
@@ -356,12 +352,12 @@ mod tests {
             "region.bar2.beat_ns",
         ];
         assert_eq!(all.iter().filter(|key| latency(key)).count(), all.len());
-        assert!(draft.unknowns().iter().all(|unknown| !unknown.is_whole), "a fit fills in everything");
+        assert!(draft.unknowns().iter().all(|unknown| !unknown.is_whole), "a fit must be able to fill in everything");
         assert!(Platform::parse("card.toml", &text).is_err());
     }
 
     #[test]
-    fn the_source_of_a_number_is_the_one_that_was_read() {
+    fn the_source_of_a_number_is_the_file_it_was_read_from() {
         let source = |machine: &Inventory| {
             let json = Draft::parse("card.toml", &card(machine).unwrap()).unwrap().to_json();
             let of = |path: &str| json.pointer(path).unwrap().as_str().unwrap().to_owned();
@@ -379,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_platform_needs_and_nobody_saw_is_named() {
+    fn a_required_fact_that_was_not_seen_is_named() {
         let mut machine = sample::healthy();
         machine.functions[CARD].express = sample::unseen();
         let error = card(&machine).unwrap_err().to_string();
@@ -397,28 +393,28 @@ mod tests {
     }
 
     #[test]
-    fn a_virtual_function_sends_to_its_physical_function() {
+    fn a_virtual_function_refers_to_its_physical_function() {
         let mut machine = sample::healthy();
         let bytes = sample::config(|bytes| bytes[..4].fill(0xff));
         machine.functions[CARD].express =
             lanemark_inventory::config::function(machine.functions[CARD].address, bytes).0.express;
-        // The port above tells the link; the payload size is the physical function's all the same.
+        // The link is known from the port above, but the payload size is a property of the physical function.
         for what in ["its Max_Payload_Size", "the state of its link"] {
             let error = card(&machine).unwrap_err().to_string();
             assert!(error.starts_with(&format!("0000:01:00.0: {what} was not seen (it is a virtual")), "{error}");
-            assert!(error.ends_with("ask about the physical function, mostly .0 of the same device"), "{error}");
+            assert!(error.ends_with("look at the physical function, usually .0 of the same device"), "{error}");
             machine.functions[PORT].express = sample::unseen();
         }
     }
 
     #[test]
-    fn an_address_where_nothing_is_says_what_is_there() {
+    fn a_missing_address_lists_the_available_functions() {
         let error = as_platform(&sample::healthy(), "05:00.0".parse().unwrap()).unwrap_err().to_string();
-        assert_eq!(error, "there is no function 0000:05:00.0 in this machine; it has 0000:00:01.0, 0000:01:00.0");
+        assert_eq!(error, "no function 0000:05:00.0 in this machine; it has 0000:00:01.0, 0000:01:00.0");
     }
 
     #[test]
-    fn names_of_others_cannot_break_the_file() {
+    fn foreign_names_cannot_break_the_file() {
         let mut machine = sample::healthy();
         machine.functions[CARD].name = known("a \"card\"\n[core]\\ \u{7}".to_owned());
         let (base, bytes) = (known(Some(HostPhys(1 << 40))), known(1 << 20));

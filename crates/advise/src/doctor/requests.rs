@@ -1,13 +1,13 @@
-//! Reads under way: their size, their tags, and how long they may take.
+//! Checks of DMA reads: request size, tags, completion timeout.
 
-use super::case::{Case, Found, command, setpci, unknown};
+use super::case::{Case, Collector, command, setpci, unknown};
 use super::gain;
 use lanemark_inventory::{Express, Function};
 use lanemark_record::diagnosis::{Gain, LinkRate, Severity};
 use lanemark_wire::config::{ConfigSpace, TagBits};
 use lanemark_wire::{Mps, Mrrs};
 
-/// How many tags a function may use. Below Gen4, tags of 10 bits are not asked about.
+/// Number of tags a function may use; below Gen4, 10-bit tags do not count.
 pub(crate) fn tags(express: &Express, generation: u8) -> Option<TagBits> {
     let extended = express.extended_tags.enabled.get()?;
     if generation >= 4 && express.ten_bit_tags.enabled.get()? {
@@ -16,7 +16,7 @@ pub(crate) fn tags(express: &Express, generation: u8) -> Option<TagBits> {
     Some(if extended { TagBits::Eight } else { TagBits::Five })
 }
 
-/// A function that reads, with everything the bound needs.
+/// Function that issues reads, with everything that its bound needs.
 struct Reader<'a> {
     place: usize,
     function: &'a Function,
@@ -32,11 +32,11 @@ impl Reader<'_> {
         gain::read_ceiling(self.rate, self.mps, tags.tags(), mrrs, case.round_trip.ns)
     }
 
-    /// What reads gain with other tags or another size.
+    /// Gain of reads with other tags or another request size.
     fn gain(&self, case: &Case<'_>, tags: TagBits, mrrs: Mrrs) -> Gain {
         let (now, then) = (self.ceiling(case, self.tags, self.mrrs), self.ceiling(case, tags, mrrs));
         let assumes = format!(
-            "reads answered after {} ns ({}), every tag in use, completions of {} B on {}",
+            "reads complete after {} ns ({}), every tag in use, completions of {} B on {}",
             case.round_trip.ns,
             case.round_trip.origin,
             self.mps.bytes(),
@@ -45,7 +45,7 @@ impl Reader<'_> {
         gain::bytes_per_s("host-to-device DMA ceiling", now, then, assumes)
     }
 
-    /// What it could use after `extended_tags` is mended.
+    /// Tags after the remedy of `extended_tags`.
     fn tags_to_be(&self) -> TagBits {
         match self.tags {
             TagBits::Five if self.express.extended_tags.supported.get() == Some(true) => TagBits::Eight,
@@ -54,7 +54,7 @@ impl Reader<'_> {
     }
 }
 
-fn readers<'a>(case: &Case<'a>, found: &mut Found) -> Vec<Reader<'a>> {
+fn readers<'a>(case: &Case<'a>, found: &mut Collector) -> Vec<Reader<'a>> {
     let mut readers = Vec::new();
     for (place, function, express) in case.requesters() {
         let Some(rate) = case.edge_above(place).and_then(|edge| edge.trained(case)) else { continue };
@@ -64,8 +64,13 @@ fn readers<'a>(case: &Case<'a>, found: &mut Found) -> Vec<Reader<'a>> {
                 readers.push(Reader { place, function, express, rate, mps, mrrs, tags });
             }
             (Some(_), Some(_), None) => {
-                let because = "it does not say whether tags of 8 or 10 bits are on";
-                found.blind("how many reads may be under way", because, "a newer lspci, or its -xxxx", function);
+                let because = "whether 8-bit or 10-bit tags are enabled is missing";
+                found.add_unseen(
+                    "how many reads can be outstanding",
+                    because,
+                    "use a newer lspci, or lspci -xxxx",
+                    function,
+                );
             }
             _ => {}
         }
@@ -73,8 +78,8 @@ fn readers<'a>(case: &Case<'a>, found: &mut Found) -> Vec<Reader<'a>> {
     readers
 }
 
-/// `tags x MRRS` must cover round trip times bandwidth.
-pub(crate) fn size(case: &Case<'_>, found: &mut Found) {
+/// Finds read requests for which `tags x MRRS` is below round-trip time times bandwidth.
+pub(crate) fn size(case: &Case<'_>, found: &mut Collector) {
     for reader in readers(case, found) {
         let tags = reader.tags_to_be();
         let reached = |mrrs| reader.ceiling(case, tags, mrrs);
@@ -85,10 +90,10 @@ pub(crate) fn size(case: &Case<'_>, found: &mut Found) {
         let Some(enough) = Mrrs::ALL.into_iter().find(|mrrs| reached(*mrrs).is_some_and(|rate| rate >= best)) else {
             continue;
         };
-        // The command sets the size and no tags.
+        // The command changes the request size only, not the tags.
         let gain = reader.gain(case, reader.tags, enough);
         let reason = format!(
-            "{}{} reads of {} B under way do not cover latency x bandwidth of {}: {} B would",
+            "{}{} outstanding reads of {} B do not cover latency x bandwidth of {}: {} B would",
             if tags == reader.tags { "" } else { "even with extended tags, " },
             tags.tags(),
             reader.mrrs.bytes(),
@@ -97,28 +102,29 @@ pub(crate) fn size(case: &Case<'_>, found: &mut Found) {
         );
         let code = enough.bytes().trailing_zeros() - 7;
         let set = setpci([reader.function], &format!("CAP_EXP+8.w={:04x}:7000", code << 12));
-        let words = "the driver may set it again; a device that never uses all its tags gains less";
-        found.note(gain::severity(&gain), [reader.function], None, reason, gain, command(set, words));
+        let words = "the driver may change it again; a device that never uses all its tags gains less";
+        found.add(gain::severity(&gain), [reader.function], None, reason, gain, command(set, words));
     }
 }
 
-/// 256 tags instead of 32.
-pub(crate) fn extended_tags(case: &Case<'_>, found: &mut Found) {
+/// Finds extended tags disabled: 32 tags instead of 256.
+pub(crate) fn extended_tags(case: &Case<'_>, found: &mut Collector) {
     for reader in readers(case, found) {
         let can = reader.express.extended_tags.supported.get() == Some(true);
         if !can || reader.express.extended_tags.enabled.get() != Some(false) {
             continue;
         }
         let gain = reader.gain(case, TagBits::Eight.max(reader.tags), reader.mrrs);
-        let reason = "extended tags are off although it can use them: 32 reads under way instead of 256".to_owned();
-        let words = "only if everything up to the root takes them; Linux turns them off where a port is known not to";
+        let reason = "extended tags are disabled although supported: 32 outstanding reads instead of 256".to_owned();
+        let words =
+            "only if the whole path to the root supports them; Linux disables them below ports that are known not to";
         let mend = command(setpci([reader.function], "CAP_EXP+8.w=0100:0100"), words);
-        found.note(gain::severity(&gain), [reader.function], None, reason, gain, mend);
+        found.add(gain::severity(&gain), [reader.function], None, reason, gain, mend);
     }
 }
 
-/// 768 tags instead of 256, where the root port completes them.
-pub(crate) fn ten_bit_tags(case: &Case<'_>, found: &mut Found) {
+/// Finds 10-bit tags disabled although the root port supports them as completer: 256 tags instead of 768.
+pub(crate) fn ten_bit_tags(case: &Case<'_>, found: &mut Collector) {
     for reader in readers(case, found) {
         let feature = &reader.express.ten_bit_tags;
         let off = feature.supported.get() == Some(true) && feature.enabled.get() == Some(false);
@@ -129,21 +135,21 @@ pub(crate) fn ten_bit_tags(case: &Case<'_>, found: &mut Found) {
         }
         let gain = reader.gain(case, TagBits::Ten, reader.mrrs);
         let reason = format!(
-            "10-bit tags are off on {} although device and root port can: {} reads under way instead of 768",
+            "10-bit tags are disabled on {} although device and root port support them: {} outstanding reads instead of 768",
             reader.rate,
             reader.tags.tags()
         );
-        let words = "only for reads of host memory: a peer may not complete them";
+        let words = "only for reads of host memory: peers may not support them";
         let mend = command(setpci([reader.function], "CAP_EXP+28.w=1000:1000"), words);
-        found.note(gain::severity(&gain), [reader.function], None, reason, gain, mend);
+        found.add(gain::severity(&gain), [reader.function], None, reason, gain, mend);
     }
 }
 
-/// A requester whose completion timeout is off waits for ever where a completion is lost.
-pub(crate) fn completion_timeout(case: &Case<'_>, found: &mut Found) {
+/// Finds requesters with a disabled completion timeout, which wait for ever for a lost completion.
+pub(crate) fn completion_timeout(case: &Case<'_>, found: &mut Collector) {
     let off = |function: &Function| {
         let pcie = ConfigSpace::new(function.config.known()?).pcie().ok()?;
-        // The second half of the capability came with version 2.
+        // The second half of the capability exists from version 2 on.
         let has_it = pcie.version().ok()? >= 2;
         Some(has_it && pcie.region().read(0x28, 2)? & 0x10 != 0)
     };
@@ -152,9 +158,10 @@ pub(crate) fn completion_timeout(case: &Case<'_>, found: &mut Found) {
     if all.is_empty() {
         return;
     }
-    let reason = "the completion timeout is off: a read whose completion is lost waits for ever".to_owned();
-    let mend = command(setpci(all.iter().copied(), "CAP_EXP+28.w=0:10"), "unless the device's maker asks for it off");
-    found.note(Severity::Hint, all, None, reason, unknown("nothing is lost while nothing fails"), mend);
+    let reason = "the completion timeout is disabled: a read whose completion is lost waits for ever".to_owned();
+    let words = "unless the device's vendor requires it to be disabled";
+    let mend = command(setpci(all.iter().copied(), "CAP_EXP+28.w=0:10"), words);
+    found.add(Severity::Hint, all, None, reason, unknown("it has no effect unless a completion is lost"), mend);
 }
 
 #[cfg(test)]
@@ -181,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_too_small_for_the_round_trip_are_found_and_large_enough_ones_are_not() {
+    fn reads_too_small_for_the_round_trip_are_found() {
         // 256 x 128 B = 32 KiB cover Gen4 x16 (29 GB/s) up to 1.12 us.
         assert_eq!(at(&machine(128, true), 1100.0, "read_requests"), []);
         let found = at(&machine(128, true), 1200.0, "read_requests");
@@ -191,34 +198,38 @@ mod tests {
     }
 
     #[test]
-    fn the_round_trip_and_where_it_comes_from_are_in_the_assumptions() {
+    fn the_round_trip_and_its_origin_are_in_the_assumptions() {
         let found = at(&machine(128, true), 3000.0, "read_requests");
         let lanemark_record::diagnosis::Gain::Computed { assumes, .. } = &found[0].gain else { panic!("no gain") };
-        assert!(assumes.starts_with("reads answered after 3000 ns (a test)"), "{assumes}");
+        assert!(assumes.starts_with("reads complete after 3000 ns (a test)"), "{assumes}");
     }
 
     #[test]
-    fn a_gain_is_that_of_the_command_beside_it() {
+    fn the_gain_is_that_of_the_given_command() {
         let found = at(&machine(128, false), 1200.0, "read_requests");
         // 32 reads of 256 B instead of 128 B, and not 256 of them.
         assert!((found[0].gain.factor().unwrap() - 2.0).abs() < 1e-9, "{:?}", found[0].gain);
-        assert!(found[0].reason.starts_with("even with extended tags, 256 reads of 128 B"), "{}", found[0].reason);
+        assert!(
+            found[0].reason.starts_with("even with extended tags, 256 outstanding reads of 128 B"),
+            "{}",
+            found[0].reason
+        );
         assert_eq!(found[0].mend.command.as_deref(), Some("setpci -s 0000:01:00.0 CAP_EXP+8.w=1000:7000"));
     }
 
     #[test]
-    fn extended_tags_that_are_off_are_found_with_what_they_cost() {
+    fn disabled_extended_tags_are_found_with_their_cost() {
         let found = findings_of(&machine(512, false), "extended_tags");
         assert_eq!((found.len(), found[0].severity), (1, Severity::Costly));
         assert!(found[0].gain.factor().unwrap() > 1.7, "{:?}", found[0].gain);
         assert_eq!(findings_of(&machine(512, true), "extended_tags"), []);
-        // Where 32 tags cover the link, they cost nothing.
+        // If 32 tags cover the link, disabled extended tags cost nothing.
         assert_eq!(at(&machine(4096, false), 1000.0, "extended_tags")[0].severity, Severity::Minor);
-        assert_eq!(at(&machine(512, false), 1000.0, "read_requests"), [], "the tags mend it");
+        assert_eq!(at(&machine(512, false), 1000.0, "read_requests"), [], "extended tags are sufficient");
     }
 
     #[test]
-    fn ten_bit_tags_need_device_root_and_gen4() {
+    fn ten_bit_tags_need_device_support_root_support_and_gen4() {
         let mut machine = machine(512, true);
         express(&mut machine, CARD).ten_bit_tags.supported = known(true);
         express(&mut machine, PORT).ten_bit_tag_completer = known(true);
@@ -233,16 +244,16 @@ mod tests {
     }
 
     #[test]
-    fn tags_that_were_not_seen_are_said() {
+    fn unseen_tags_are_reported() {
         let mut machine = machine(128, true);
         express(&mut machine, CARD).extended_tags.enabled = sample::unseen();
         let diagnosis = diagnose(&machine, &Ask::default());
         assert!(diagnosis.findings.is_empty());
-        assert!(diagnosis.unseen.iter().any(|unseen| unseen.what == "how many reads may be under way"));
+        assert!(diagnosis.unseen.iter().any(|unseen| unseen.what == "how many reads can be outstanding"));
     }
 
     #[test]
-    fn a_timeout_that_is_off_is_found_in_the_bytes() {
+    fn a_disabled_completion_timeout_is_found_in_configuration_space() {
         let mut machine = sample::healthy();
         machine.functions[CARD].config = known(sample::config(|bytes| bytes[0x68] = 0x10));
         assert_eq!(findings_of(&machine, "completion_timeout").len(), 1);

@@ -1,4 +1,4 @@
-//! Small machines for tests: one with nothing wrong, and one with a switch.
+//! Small inventories for tests: a healthy machine, and one with a switch.
 
 use super::{Ask, diagnose};
 use lanemark_inventory::{
@@ -9,10 +9,10 @@ use lanemark_units::HostPhys;
 use lanemark_wire::config::{Aspm, BarKind, LinkSpeed, PortType};
 use lanemark_wire::{Mps, Mrrs};
 
-/// Places in [`healthy`].
+/// Indices in [`healthy`].
 pub(crate) const PORT: usize = 0;
 pub(crate) const CARD: usize = 1;
-/// Where BAR 2 of the card is.
+/// Address of BAR2 of the card.
 pub(crate) const BAR_BASE: u64 = 0x20_0000_0000;
 
 pub(crate) fn known<T>(fact: T) -> Seen<T> {
@@ -23,7 +23,7 @@ pub(crate) fn unseen<T>() -> Seen<T> {
     Seen::Unseen(Why::NotInDump)
 }
 
-/// A root port and a Gen4 x16 card, everything as it should be.
+/// A root port and a Gen4 x16 card without findings.
 pub(crate) fn healthy() -> Inventory {
     let mut machine = Inventory::unseen(Source::ThisMachine, &Why::NotInDump);
     machine.functions = vec![
@@ -44,7 +44,7 @@ pub(crate) fn healthy() -> Inventory {
     machine
 }
 
-/// A root port, a switch and as many Gen4 x16 cards below it, in the order of addresses.
+/// A root port and a switch with `cards` Gen4 x16 cards, ordered by address.
 pub(crate) fn switch(cards: usize) -> Inventory {
     let mut machine = healthy();
     machine.functions.truncate(1);
@@ -63,12 +63,12 @@ pub(crate) fn switch(cards: usize) -> Inventory {
     machine
 }
 
-/// Places of the downstream ports of [`switch`].
+/// Indices of the downstream ports of [`switch`].
 pub(crate) fn switch_ports(cards: usize) -> std::ops::Range<usize> {
     2..2 + cards
 }
 
-/// Place of the card below a downstream port of a switch with two.
+/// Index of the card below a downstream port of a switch with two cards.
 pub(crate) fn card_below(port: usize) -> usize {
     port + 2
 }
@@ -94,7 +94,7 @@ fn function(address: &str, parent: Option<&str>, kind: PortType) -> Function {
     function
 }
 
-/// Config space of a card with a PCI Express capability of version 2 at 0x40, changed.
+/// Configuration space of a card with a PCI Express capability of version 2 at 0x40, modified by `change`.
 pub(crate) fn config(change: impl FnOnce(&mut [u8])) -> Vec<u8> {
     let mut bytes = vec![0; 4096];
     bytes[..4].copy_from_slice(&[0x86, 0x80, 0x34, 0x12]);
@@ -126,7 +126,7 @@ pub(crate) fn bar(machine: &mut Inventory, place: usize) -> &mut Region {
     }
 }
 
-/// What one check finds.
+/// Findings of one check.
 pub(crate) fn findings_of(machine: &Inventory, check: &str) -> Vec<Finding> {
     let mut found = diagnose(machine, &Ask::default()).findings;
     found.retain(|finding| finding.check == check);

@@ -1,13 +1,13 @@
-//! What the IOMMU does at every unmap.
+//! Check of IOMMU invalidation.
 
-use super::case::{Case, Found, command, unknown};
+use super::case::{Case, Collector, command, unknown};
 use lanemark_inventory::Function;
 use lanemark_record::diagnosis::Severity;
 
-/// Domains of type `DMA` flush the IOTLB at every unmap; `DMA-FQ` gathers the flushes.
+/// Finds devices whose IOMMU domain flushes the IOTLB at every unmap (type `DMA`); type `DMA-FQ` batches the flushes.
 ///
 /// Source: Linux, Documentation/ABI/testing/sysfs-kernel-iommu_groups.
-pub(crate) fn strict(case: &Case<'_>, found: &mut Found) {
+pub(crate) fn strict(case: &Case<'_>, found: &mut Collector) {
     let is_strict = |function: &&Function| {
         function.iommu_domain.present().is_some_and(|domain| domain == "DMA") && function.driver.present().is_some()
     };
@@ -16,12 +16,11 @@ pub(crate) fn strict(case: &Case<'_>, found: &mut Found) {
         return;
     }
     let reason =
-        "the IOMMU is flushed at every unmap (strict mode): drivers that map each buffer wait for it".to_owned();
+        "the IOTLB is flushed at every unmap (strict mode), which delays drivers that map each buffer".to_owned();
     let gain = unknown("it depends on how often the driver maps and unmaps");
-    let words =
-        "needs a boot; flushes are gathered then, and for up to 10 ms a device may still reach what was unmapped";
+    let words = "needs a reboot; flushes are then batched, and a device can access unmapped memory for up to 10 ms";
     let mend = command("iommu.strict=0 on the kernel's command line".to_owned(), words);
-    found.note(Severity::Hint, strict, None, reason, gain, mend);
+    found.add(Severity::Hint, strict, None, reason, gain, mend);
 }
 
 #[cfg(test)]
@@ -29,7 +28,7 @@ mod tests {
     use crate::doctor::sample::{self, CARD, findings_of, known};
 
     #[test]
-    fn a_strict_domain_of_a_bound_device_is_found_and_a_lazy_one_is_not() {
+    fn a_strict_domain_of_a_bound_device_is_found() {
         let with = |domain: &str, driver: Option<&str>| {
             let mut machine = sample::healthy();
             machine.functions[CARD].iommu_domain = known(Some(domain.to_owned()));

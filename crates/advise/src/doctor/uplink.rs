@@ -1,12 +1,12 @@
-//! A switch whose ports could fill its uplink several times.
+//! Check of switch uplinks.
 
-use super::case::{Case, Found, by_hand};
+use super::case::{Case, Collector, by_hand};
 use super::edge::Edge;
 use super::gain;
 use lanemark_record::diagnosis::Severity;
 use lanemark_wire::config::PortType;
 
-/// A switch: the link above it, and those links below it that have an endpoint at their end.
+/// Switch: the link above it, and the links below it that lead to endpoints.
 pub(crate) struct Switch<'e> {
     pub(crate) uplink: &'e Edge,
     pub(crate) ports: Vec<&'e Edge>,
@@ -26,7 +26,7 @@ fn ceiling(case: &Case<'_>, edge: &Edge) -> Option<f64> {
     gain::write_ceiling(edge.trained(case)?, edge.mps(case)?)
 }
 
-/// Every switch that was seen.
+/// All switches in the inventory.
 pub(crate) fn switches<'e>(case: &'e Case<'_>) -> Vec<Switch<'e>> {
     let kind = |place: usize| case.function(place).pcie().and_then(|express| express.kind.get());
     let uplinks = case.edges.iter().filter(|edge| kind(edge.lower) == Some(PortType::UpstreamPort));
@@ -40,27 +40,26 @@ pub(crate) fn switches<'e>(case: &'e Case<'_>) -> Vec<Switch<'e>> {
     with_ports.collect()
 }
 
-/// The sum of what the links below carry, over what the one above does.
-pub(crate) fn shared(case: &Case<'_>, found: &mut Found) {
+/// Finds switches whose uplink carries less than the sum of the links below.
+pub(crate) fn shared(case: &Case<'_>, found: &mut Collector) {
     for switch in switches(case).into_iter().filter(|switch| switch.ports.len() > 1) {
         let (Some(above), Some(sum)) = (switch.uplink_ceiling(case), switch.sum_of_ceilings(case)) else { continue };
         let Some(rate) = switch.uplink.trained(case).filter(|_| sum > above * SLACK) else { continue };
         let count = switch.ports.len();
         let reason = format!(
-            "{count} devices share an uplink of {rate}, which their own links could fill {:.1} times",
+            "{count} devices share an uplink of {rate}; their links together have {:.1} times its bandwidth",
             sum / above
         );
-        let assumes = "all devices write at once, each its fair share, payloads as set".to_owned();
+        let assumes = "all devices write concurrently with fair shares, payload sizes as set".to_owned();
         let share = |whole: f64| Some(whole / count as f64);
-        let gain =
-            gain::bytes_per_s("DMA ceiling of each device while all are busy", share(above), share(sum), assumes);
-        let words = "move busy devices to slots of their own; nothing is lost while one at a time is busy";
+        let gain = gain::bytes_per_s("DMA ceiling per device while all are active", share(above), share(sum), assumes);
+        let words = "move active devices to slots of their own; nothing is lost while only one is active";
         let devices = switch.ports.iter().map(|edge| edge.lower(case));
-        found.note(Severity::Hint, devices, None, reason, gain, by_hand(words));
+        found.add(Severity::Hint, devices, None, reason, gain, by_hand(words));
     }
 }
 
-/// Payload sizes may differ a little between links; that is no sharing.
+/// Tolerance for different payload sizes on the links.
 const SLACK: f64 = 1.05;
 
 #[cfg(test)]
@@ -68,15 +67,15 @@ mod tests {
     use crate::doctor::sample::{self, findings_of};
 
     #[test]
-    fn two_cards_below_one_link_share_it_and_one_does_not() {
+    fn two_cards_below_one_uplink_share_it() {
         let found = findings_of(&sample::switch(2), "uplink");
         assert_eq!((found.len(), found[0].functions.len()), (1, 2));
-        assert!(found[0].reason.contains("could fill 2.0 times"), "{}", found[0].reason);
+        assert!(found[0].reason.contains("have 2.0 times its bandwidth"), "{}", found[0].reason);
         assert_eq!(findings_of(&sample::switch(1), "uplink"), []);
     }
 
     #[test]
-    fn an_uplink_as_wide_as_its_ports_together_is_not_shared() {
+    fn an_uplink_as_fast_as_its_ports_together_is_not_shared() {
         let mut machine = sample::switch(2);
         for port in sample::switch_ports(2) {
             for place in [port, sample::card_below(port)] {

@@ -1,19 +1,19 @@
-//! How a function looks, in a line, and what of it is not as it was.
+//! One-line description of a function, and comparison of two inventories.
 
 use super::masks::Masks;
 use lanemark_inventory::{Address, Function, Inventory, Why};
 use lanemark_wire::config::{AerRegister, Errors};
 
-/// A function's link, BARs, masks and errors as far as they were seen.
+/// Describes a function's link, BARs, masks and errors, as far as they were seen.
 ///
 /// ```
 /// let dead = lanemark_inventory::config::function("01:00.0".parse().unwrap(), vec![0xff; 4096]).0;
-/// assert_eq!(lanemark_advise::recover::look(&dead), "does not answer");
+/// assert_eq!(lanemark_advise::recover::look(&dead), "does not respond");
 /// ```
 #[must_use]
 pub fn look(function: &Function) -> String {
     if function.aer.why() == Some(&Why::AllOnes) {
-        return "does not answer".to_owned();
+        return "does not respond".to_owned();
     }
     let mut parts: Vec<String> = link(function).into_iter().collect();
     parts.extend(bars(function));
@@ -25,10 +25,10 @@ pub fn look(function: &Function) -> String {
     parts.extend(
         errors(function).map(|errors| if errors.is_empty() { "no error".to_owned() } else { errors.join(", ") }),
     );
-    if parts.is_empty() { "nothing of it was seen".to_owned() } else { parts.join("; ") }
+    if parts.is_empty() { "nothing was seen".to_owned() } else { parts.join("; ") }
 }
 
-/// `Gen5 x16`, `Gen5 x16 down`.
+/// Describes the link: `Gen5 x16`, `Gen5 x16 down`.
 fn link(function: &Function) -> Option<String> {
     let link = function.link()?;
     let generation = link.speed.get()?.generation()?;
@@ -36,7 +36,7 @@ fn link(function: &Function) -> Option<String> {
     Some(format!("{generation} {}{}", link.width.get()?, if is_down { " down" } else { "" }))
 }
 
-/// `BAR0 at 0x20000000000`, each.
+/// Describes the BARs: `BAR0 at 0x20000000000`.
 fn bars(function: &Function) -> Option<String> {
     let regions = function.regions.known().filter(|_| !function.is_bridge())?;
     let bars = regions.iter().filter_map(|region| Some((region.bar()?, (*region.base.known()?)?)));
@@ -44,32 +44,32 @@ fn bars(function: &Function) -> Option<String> {
     Some(if bars.is_empty() { "no BAR".to_owned() } else { bars.join(", ") })
 }
 
-/// The errors that stand in its status registers.
+/// Names of the errors in the status registers.
 fn errors(function: &Function) -> Option<Vec<&'static str>> {
     let aer = function.aer.present()?;
     let (uncorrectable, correctable) = (aer.uncorrectable_status.get()?, aer.correctable_status.get()?);
     Some(Errors::uncorrectable(uncorrectable).names().chain(Errors::correctable(correctable).names()).collect())
 }
 
-/// What of these functions is not as it was: whether they are there, their links and BARs; and errors that are set.
+/// Differences of these functions between two inventories: presence, link, BARs; and errors that are set.
 #[must_use]
 pub fn differences(before: &Inventory, after: &Inventory, functions: &[Address]) -> Vec<String> {
     let mut differences = Vec::new();
     for address in functions {
         let Some(was) = before.function(*address) else { continue };
         let Some(is) = after.function(*address) else {
-            differences.push(format!("{address} is not there"));
+            differences.push(format!("{address} is missing"));
             continue;
         };
         if is.aer.why() == Some(&Why::AllOnes) {
-            differences.push(format!("{address} does not answer"));
+            differences.push(format!("{address} does not respond"));
             continue;
         }
         for fact in [link, bars] {
             if let (Some(was), now) = (fact(was), fact(is))
                 && now.as_ref() != Some(&was)
             {
-                differences.push(format!("{address}: {} and not {was}", now.unwrap_or_else(|| "unseen".to_owned())));
+                differences.push(format!("{address}: {} instead of {was}", now.unwrap_or_else(|| "unseen".to_owned())));
             }
         }
         let set = errors(is).filter(|set| !set.is_empty());
@@ -78,7 +78,7 @@ pub fn differences(before: &Inventory, after: &Inventory, functions: &[Address])
     differences
 }
 
-/// Which masks of these functions are not as they were, of those that were seen.
+/// Differences of the error masks of these functions between two inventories, as far as they were seen.
 #[must_use]
 pub fn mask_differences(before: &Inventory, after: &Inventory, functions: &[Address]) -> Vec<String> {
     let held = |inventory: &Inventory, address: Address| match inventory.function(address).map(Masks::of) {
@@ -89,7 +89,7 @@ pub fn mask_differences(before: &Inventory, after: &Inventory, functions: &[Addr
         let (was, is) = (held(before, *address)?, held(after, *address)?);
         let which = AerRegister::MASKS.into_iter().zip(was.into_iter().zip(is)).filter(|(_, (was, is))| was != is);
         let which: Vec<String> =
-            which.map(|(register, (was, is))| format!("{} {is:08x} and not {was:08x}", register.name())).collect();
+            which.map(|(register, (was, is))| format!("{} {is:08x} instead of {was:08x}", register.name())).collect();
         (!which.is_empty()).then(|| format!("{address}: {}", which.join(", ")))
     };
     functions.iter().filter_map(different).collect()
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_as_it_was_has_no_differences_and_another_bar_width_or_error_is_one() {
+    fn an_unchanged_card_has_no_differences_and_another_bar_width_or_error_is_one() {
         let before = sample::healthy();
         assert_eq!(differences(&before, &before, &card(&before)), [""; 0]);
         let with = |change: &dyn Fn(&mut Inventory)| {
@@ -115,15 +115,15 @@ mod tests {
             differences(&before, &after, &card(&before))
         };
         let moved = with(&|after| sample::bar(after, CARD).base = known(Some(lanemark_units::HostPhys(BAR_BASE << 1))));
-        assert_eq!(moved, ["0000:01:00.0: BAR2 at 0x4000000000 and not BAR2 at 0x2000000000"]);
+        assert_eq!(moved, ["0000:01:00.0: BAR2 at 0x4000000000 instead of BAR2 at 0x2000000000"]);
         let narrow = with(&|after| sample::link(after, CARD).width = known(Width(8)));
-        assert_eq!(narrow, ["0000:01:00.0: Gen4 x8 and not Gen4 x16"]);
+        assert_eq!(narrow, ["0000:01:00.0: Gen4 x8 instead of Gen4 x16"]);
         let wrong = with(&|after| {
             let mut aer = Aer::unseen(&Why::NotInDump);
             (aer.uncorrectable_status, aer.correctable_status) = (known(1 << 5), known(0));
             after.functions[CARD].aer = known(Some(aer));
         });
         assert_eq!(wrong, ["0000:01:00.0: SDES is set"]);
-        assert_eq!(with(&|after| after.functions.truncate(CARD)), ["0000:01:00.0 is not there"]);
+        assert_eq!(with(&|after| after.functions.truncate(CARD)), ["0000:01:00.0 is missing"]);
     }
 }

@@ -1,4 +1,4 @@
-//! The steps that bring a card back, and the command of each.
+//! Steps of a recovery, and their commands.
 
 use super::masks::Masks;
 use super::{Card, NoRecovery, look};
@@ -6,29 +6,29 @@ use lanemark_inventory::{Address, Function, Inventory};
 use lanemark_record::recovery::{Act, Recovery, Step, StepKind};
 use lanemark_wire::config::{AerError, AerRegister};
 
-/// How a card is programmed.
+/// Method of programming a card.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Programming {
-    /// The command of its vendor's tool, if it is known.
+    /// Command of the vendor's tool, if known.
     pub command: Option<String>,
-    /// How often it is run.
+    /// Number of runs.
     pub times: u32,
 }
 
-/// Where Linux shows functions.
+/// Folder of the functions in sysfs.
 const SYSFS: &str = "/sys/bus/pci/devices";
 
-/// Masks after a reset: internal errors, advisory errors and a full header log are not reported. Source: PCI Express Base
+/// Masks after a reset: internal errors, advisory errors and header log overflow are masked. Source: PCI Express Base
 /// Specification 6.0, sections 7.8.4.3 and 7.8.4.6.
 const AFTER_RESET: [u32; 2] = [0x0040_0000, 0x0000_e000];
 
-/// What stands for a command that nobody gave.
-const NO_COMMAND: &str = "# here the card's vendor's tool programs it: give its command with --program";
+/// Placeholder for an unknown programming command.
+const NO_COMMAND: &str = "# program the card with its vendor's tool here; set the command with --program";
 
-/// The steps that bring back the card that has the function at `address`.
+/// Plans the recovery of the card that contains the function at `address`.
 ///
 /// # Errors
-/// [`NoRecovery`] if there is no such function, or it is no card with a port above it.
+/// [`NoRecovery`] if there is no such function, or if it is not a card below a port.
 pub fn recovery(inventory: &Inventory, address: Address, programming: &Programming) -> Result<Recovery, NoRecovery> {
     let card = Card::find(inventory, address)?;
     let (mut notes, mut keep, mut mask, mut restore) = (Vec::new(), Vec::new(), Writes::default(), Writes::default());
@@ -39,7 +39,7 @@ pub fn recovery(inventory: &Inventory, address: Address, programming: &Programmi
             Masks::Seen(held) => {
                 if held[0] & AerError::SurpriseDown.status().raw != 0 {
                     notes.push(format!(
-                        "{at}: Surprise Down is masked already; if an earlier attempt left it so, restore {:08x} and {:08x}, as after a reset",
+                        "{at}: Surprise Down is already masked; if an earlier attempt left it masked, restore {:08x} and {:08x}, the values after a reset",
                         AFTER_RESET[0], AFTER_RESET[1]
                     ));
                 }
@@ -69,25 +69,25 @@ pub fn recovery(inventory: &Inventory, address: Address, programming: &Programmi
         commands: keep,
         acts: Vec::new(),
         why: format!(
-            "what the masks hold was not seen ({}); as root, this shell keeps it for the end",
+            "the mask values were not seen ({}); as root, this shell saves them for the last step",
             unseen.join("; ")
         ),
     }));
-    let masked = "programming drops the link, and an unmasked port reports that as a fatal error, on which the system \
-                  acts: it may panic, or the port may keep the link down (DPC)";
+    let masked = "programming drops the link, which an unmasked port reports as a fatal error; the system may then \
+                  panic, or the port may keep the link disabled (DPC)";
     steps.push(mask.step(StepKind::Mask, masked));
     steps.push(Some(remove(&card)));
     steps.extend(programmed(&card, programming).map(Some));
     steps.push(Some(rescan(&card)));
-    let cleared = "a status bit is set although its error is masked, and who looks next would take it for a new one; \
-                   what is set after this is new";
+    let cleared = "status bits are set even for masked errors and would be taken for new errors; bits that are set \
+                   after this step are new";
     steps.push(clear.step(StepKind::Clear, cleared));
     steps.push(Some(check(&card)));
-    let restored = "a port that stays masked hides every error to come, of everything below it";
+    let restored = "while a port is masked, it hides all errors of everything below it";
     steps.push(restore.step(StepKind::Restore, restored));
     if programming.command.is_none() {
         notes.push(
-            "the command that programs the card is its vendor's: --program \"COMMAND\"; --times 2 runs it twice"
+            "the programming command is specific to the vendor: --program \"COMMAND\"; --times 2 runs it twice"
                 .to_owned(),
         );
     }
@@ -101,7 +101,7 @@ pub fn recovery(inventory: &Inventory, address: Address, programming: &Programmi
     })
 }
 
-/// Writes to registers of several functions: a command each.
+/// Register writes of several functions, one command per function.
 #[derive(Default)]
 struct Writes {
     commands: Vec<String>,
@@ -126,12 +126,12 @@ impl Writes {
     }
 }
 
-/// The variable of a shell that keeps a register: `UEMsk_0000_01_00_0`.
+/// Name of the shell variable that saves a register: `UEMsk_0000_01_00_0`.
 fn kept(at: Address, register: AerRegister) -> String {
     format!("{}_{}", register.name(), at.to_string().replace([':', '.'], "_"))
 }
 
-/// Drivers let go, and virtual functions go.
+/// Unbinds drivers and removes virtual functions.
 fn unbind(card: &Card<'_>, notes: &mut Vec<String>) -> Option<Step> {
     let mut commands = Vec::new();
     let mut drivers = Vec::new();
@@ -144,14 +144,11 @@ fn unbind(card: &Card<'_>, notes: &mut Vec<String>) -> Option<Step> {
             commands.push(format!("echo {at} > {SYSFS}/{at}/driver/unbind"));
             drivers.push(format!("{driver} at {at}"));
         } else if let Some(why) = function.driver.why() {
-            notes.push(format!(
-                "{at}: whether a driver has it was not seen ({}); if one has, unbind it first",
-                why.because()
-            ));
+            notes.push(format!("{at}: the driver was not seen ({}); if one is bound, unbind it first", why.because()));
         }
     }
     let who = if drivers.is_empty() {
-        "virtual functions are on".to_owned()
+        "virtual functions are enabled".to_owned()
     } else {
         format!("bound: {}", drivers.join(", "))
     };
@@ -159,19 +156,19 @@ fn unbind(card: &Card<'_>, notes: &mut Vec<String>) -> Option<Step> {
         kind: StepKind::Unbind,
         commands,
         acts: Vec::new(),
-        why: format!("{who}; end the programs that use the card, then its driver lets go, by this or by rmmod"),
+        why: format!("{who}; end the programs that use the card, then unbind its driver, by this command or by rmmod"),
     })
 }
 
 fn remove(card: &Card<'_>) -> Step {
-    // Function 0 last: without it a device is none.
+    // Function 0 last: a device without function 0 does not exist.
     let functions = || card.functions.iter().rev().map(|function| function.address);
     Step {
         kind: StepKind::Remove,
         commands: functions().map(|at| format!("echo 1 > {SYSFS}/{at}/remove")).collect(),
         acts: functions().map(|at| Act::Remove(at.function)).collect(),
         why:
-            "the system sets up only what it does not know: what it still knows keeps registers that the card has lost"
+            "the system initialises only new functions: a function that is not removed keeps register settings that the card has lost"
                 .to_owned(),
     }
 }
@@ -184,9 +181,9 @@ fn programmed(card: &Card<'_>, programming: &Programming) -> impl Iterator<Item 
         commands: vec![command.clone()],
         acts: vec![Act::Program(first)],
         why: match times {
-            1 => "the card begins anew; by a cable of its own, such as JTAG, for its link may be what is broken"
+            1 => "the card restarts; use a separate cable such as JTAG, because its link may be what is broken"
                 .to_owned(),
-            times => format!("time {time} of {times}: the card begins anew; by a cable of its own, such as JTAG"),
+            times => format!("run {time} of {times}: the card restarts; use a separate cable such as JTAG"),
         },
     })
 }
@@ -198,7 +195,7 @@ fn rescan(card: &Card<'_>) -> Step {
         kind: StepKind::Rescan,
         commands: vec![format!("echo 1 > {SYSFS}/{port}/pci_bus/{:04x}:{bus:02x}/rescan", address.domain)],
         acts: vec![Act::Rescan { bus }],
-        why: format!("the system finds the card below {port} and gives it its addresses"),
+        why: format!("the system finds the card below {port} and assigns its addresses"),
     }
 }
 
@@ -212,7 +209,7 @@ fn check(card: &Card<'_>) -> Step {
         commands: commands.collect(),
         acts: Vec::new(),
         why: format!(
-            "link and BARs should be as they were and no error set; they were, when this was written: {}",
+            "link and BARs should be as before, and no error should be set; when this plan was made they were: {}",
             expected.collect::<Vec<_>>().join("; ")
         ),
     }
@@ -241,7 +238,7 @@ mod tests {
         recovery.steps.iter().find(|step| step.kind == kind)
     }
 
-    /// Configuration space with these masks.
+    /// Sets configuration space with these masks.
     fn masked(machine: &mut Inventory, place: usize, [uncorrectable, correctable]: [u32; 2]) {
         let bytes = sample::config(|bytes| {
             bytes[0x100..0x104].copy_from_slice(&0x0002_0001_u32.to_le_bytes());
@@ -254,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn masks_are_set_first_and_hold_at_the_end_what_they_held() {
+    fn masks_are_set_first_and_restored_at_the_end() {
         let mut machine = sample::healthy();
         masked(&mut machine, PORT, [0x40_0000, 0xe000]);
         masked(&mut machine, CARD, [0, 0x2000]);
@@ -281,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn masks_that_were_not_seen_are_kept_by_the_shell_and_the_step_says_that_it_takes_root() {
+    fn unseen_masks_are_saved_by_the_shell_which_needs_root() {
         let mut machine = sample::healthy();
         masked(&mut machine, PORT, [0; 2]);
         masked(&mut machine, CARD, [0; 2]);
@@ -298,7 +295,8 @@ mod tests {
             ]
         );
         assert!(
-            keep.why.contains("0000:01:00.0: only 64 B of its configuration space could be read, which needs root")
+            keep.why
+                .contains("0000:01:00.0: only 64 B of its configuration space were readable; reading more needs root")
         );
         let restore = &step(&recovery, StepKind::Restore).unwrap().commands;
         assert_eq!(
@@ -308,17 +306,17 @@ mod tests {
     }
 
     #[test]
-    fn masks_that_an_earlier_attempt_left_are_named() {
+    fn masks_left_by_an_earlier_attempt_are_reported() {
         let noted = |mask: u32| {
             let mut machine = sample::healthy();
             masked(&mut machine, PORT, [mask, 0]);
-            card_of(&machine).notes.iter().any(|note| note.starts_with("0000:00:01.0: Surprise Down is masked already"))
+            card_of(&machine).notes.iter().any(|note| note.starts_with("0000:00:01.0: Surprise Down is already masked"))
         };
         assert_eq!([noted(1 << 5), noted(!(1 << 5))], [true, false]);
     }
 
     #[test]
-    fn every_port_on_the_way_is_masked_and_none_beside_it() {
+    fn every_port_on_the_path_is_masked_and_no_other() {
         let machine = sample::switch(2);
         let card = machine.functions[card_below(3)].address.to_string();
         let recovery = of(&machine, &card).unwrap();
@@ -328,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn every_function_of_the_card_goes_and_its_first_one_last() {
+    fn every_function_of_the_card_is_removed_and_function_0_last() {
         let mut machine = sample::healthy();
         let mut second = machine.functions[CARD].clone();
         second.address = "01:00.1".parse().unwrap();
@@ -341,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn a_driver_lets_go_first() {
+    fn a_bound_driver_is_unbound_first() {
         let mut machine = sample::healthy();
         machine.functions[CARD].driver = known(Some("accel".to_owned()));
         let recovery = card_of(&machine);
@@ -354,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_is_programmed_as_often_as_somebody_says() {
+    fn a_card_is_programmed_the_requested_number_of_times() {
         let programming = Programming { command: Some("jtag card.sof".to_owned()), times: 2 };
         let recovery = recovery(&sample::healthy(), "01:00.0".parse().unwrap(), &programming).unwrap();
         let programs = recovery.steps.iter().filter(|step| step.kind == StepKind::Program);
@@ -363,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_error_reporting_or_does_not_answer_is_not_masked_and_named() {
+    fn functions_without_error_reporting_or_response_are_not_masked_but_named() {
         let mut machine = sample::healthy();
         machine.functions[PORT].aer = known(None);
         let dead = config::function(machine.functions[CARD].address, vec![0xff; 4096]).0;
@@ -372,20 +370,20 @@ mod tests {
         let recovery = card_of(&machine);
         assert_eq!((step(&recovery, StepKind::Mask), step(&recovery, StepKind::Restore)), (None, None));
         let notes = recovery.notes.join("\n");
-        assert!(notes.contains("0000:00:01.0: it has no advanced error reporting"), "{notes}");
-        assert!(notes.contains("0000:01:00.0: it does not answer"), "{notes}");
+        assert!(notes.contains("0000:00:01.0: it has no Advanced Error Reporting"), "{notes}");
+        assert!(notes.contains("0000:01:00.0: it does not respond"), "{notes}");
     }
 
     #[test]
-    fn what_is_no_card_below_a_port_is_refused_and_the_message_says_what_it_is() {
+    fn functions_that_are_not_a_card_below_a_port_are_rejected_with_the_reason() {
         let says = |machine: &Inventory, address: &str| of(machine, address).unwrap_err().to_string();
         let mut machine = sample::healthy();
-        let absent = "there is no function 0000:09:00.0 in this machine; it has 0000:00:01.0, 0000:01:00.0";
+        let absent = "no function 0000:09:00.0 in this machine; it has 0000:00:01.0, 0000:01:00.0";
         assert_eq!(says(&machine, "09:00.0"), absent);
         machine.functions[PORT].class = known(lanemark_inventory::Class(0x06_04_00));
-        assert_eq!(says(&machine, "00:01.0"), "0000:00:01.0 is a bridge and no card; below it: 0000:01:00.0");
+        assert_eq!(says(&machine, "00:01.0"), "0000:00:01.0 is a bridge, not a card; below it: 0000:01:00.0");
         machine.functions[CARD].parent = known(None);
-        assert!(says(&machine, "01:00.0").starts_with("no port above 0000:01:00.0 is in this machine"));
+        assert!(says(&machine, "01:00.0").starts_with("this machine contains no port above 0000:01:00.0"));
         let mut express = Express::unseen(&Why::NotInDump);
         express.kind = known(PortType::IntegratedEndpoint);
         machine.functions[CARD].express = known(Some(express));

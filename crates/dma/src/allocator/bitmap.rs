@@ -1,13 +1,13 @@
-//! Which of many numbered things are free, and the lowest of them at once.
+//! A set of free numbers that finds the lowest one in constant time.
 
-/// A bit for each number, set where it is free; over each 64 words a bit says which have any.
+/// One bit per number, set if it is free, and summary levels: one bit per nonzero word of the level below.
 #[derive(Debug, Clone)]
 pub(super) struct Bitmap {
-    /// A bit for each number.
+    /// One bit per number.
     words: Box<[u64]>,
-    /// A bit for each word that is not 0, then for each word of those, and so on up to one word; none over one word.
+    /// Summary levels, up to a level of one word; none if `words` is one word.
     above: Vec<Box<[u64]>>,
-    /// The first word with a bit, so that taking and giving back the lowest looks at one word; any, where none has.
+    /// Index of the first nonzero word, so that taking the lowest number reads one word; arbitrary if all are zero.
     lowest: usize,
     len: usize,
 }
@@ -15,7 +15,7 @@ pub(super) struct Bitmap {
 const BITS: usize = u64::BITS as usize;
 
 impl Bitmap {
-    /// Numbers 0 to `len` - 1, none free.
+    /// Numbers 0 to `len` - 1, none of them free.
     pub fn none_free(len: usize) -> Bitmap {
         let empty = |words| vec![0; words].into_boxed_slice();
         let words = empty(len.div_ceil(BITS).max(1));
@@ -28,12 +28,12 @@ impl Bitmap {
         Bitmap { words, above, lowest: 0, len }
     }
 
-    /// How many are free, counted.
+    /// Number of free numbers, by counting.
     pub fn free(&self) -> u64 {
         self.words.iter().map(|word| u64::from(word.count_ones())).sum()
     }
 
-    /// Takes the lowest that is free.
+    /// Takes the lowest free number.
     #[inline]
     pub fn take_lowest(&mut self) -> Option<usize> {
         let word = self.words.get_mut(self.lowest)?;
@@ -48,13 +48,13 @@ impl Bitmap {
         Some(number)
     }
 
-    /// Is this one free?
+    /// Whether `number` is free.
     #[inline]
     pub fn is_free(&self, number: usize) -> bool {
         self.words.get(number / BITS).is_some_and(|word| word >> (number % BITS) & 1 != 0)
     }
 
-    /// Takes this one; false if it is not free.
+    /// Takes `number`; false if it is not free.
     pub fn take(&mut self, number: usize) -> bool {
         if !self.is_free(number) {
             return false;
@@ -67,12 +67,12 @@ impl Bitmap {
         true
     }
 
-    /// Is this one of the numbers?
+    /// Whether `number` is in the range of the bitmap.
     pub fn contains(&self, number: usize) -> bool {
         number < self.len
     }
 
-    /// Gives one of the numbers back; false if it is free.
+    /// Frees `number`; false if it is free already.
     #[inline]
     pub fn put(&mut self, number: usize) -> bool {
         let at = number / BITS;
@@ -89,26 +89,26 @@ impl Bitmap {
         true
     }
 
-    /// A word has its first bit: those above know, up to one that knew already.
+    /// Updates the summary levels after `word` became nonzero; stops at the first level that was nonzero before.
     #[cold]
     fn filled(&mut self, word: usize) {
-        // Any word will do as the lowest while there is none.
+        // While all words are zero, `lowest` is arbitrary.
         if word < self.lowest || self.words[self.lowest] == 0 {
             self.lowest = word;
         }
         let mut number = word;
         for level in &mut self.above {
             let above = &mut level[number / BITS];
-            let knew = *above != 0;
+            let was_nonzero = *above != 0;
             *above |= 1 << (number % BITS);
-            if knew {
+            if was_nonzero {
                 return;
             }
             number /= BITS;
         }
     }
 
-    /// A word has lost its last bit: those above know, and the lowest may be another.
+    /// Updates the summary levels and `lowest` after `word` became zero.
     #[cold]
     fn emptied(&mut self, word: usize) {
         let mut number = word;
@@ -150,7 +150,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_a_set_of_numbers(len in 1_usize..9000, acts in prop::collection::vec((0_u8..4, 0_usize..9000), 1..400)) {
+        fn a_bitmap_equals_a_set_of_numbers(len in 1_usize..9000, acts in prop::collection::vec((0_u8..4, 0_usize..9000), 1..400)) {
             let (mut bitmap, mut set) = (Bitmap::none_free(len), BTreeSet::new());
             for (act, number) in acts {
                 let number = number % len;

@@ -1,24 +1,24 @@
-//! Blocks of 2^n pages at multiples of their length, split when a smaller one is wanted, joined when both halves are back.
+//! Buddy allocator: blocks of 2^n pages, naturally aligned, split on demand and merged when both halves are free.
 
 use super::{AllocError, Ask, Device, IovaAllocator, IovaRange, Pages};
 use crate::space::Space;
 use lanemark_units::Iova;
 use std::collections::BTreeSet;
 
-/// Blocks: what is granted is a power of two of pages, at a multiple of its length. So 2 MiB and 1 GiB come aligned,
-/// and an ask is refused only where no such block is free.
+/// Grants blocks of 2^n pages at multiples of their length, so 2 MiB and 1 GiB blocks are aligned. A request is refused
+/// only if no such block is free.
 #[derive(Debug, Clone)]
 pub struct Buddy {
     space: Space,
-    /// First pages of free blocks of 2^index pages.
+    /// First pages of the free blocks of 2^index pages.
     blocks: Vec<BTreeSet<u64>>,
 }
 
-/// Of blocks of the longest kind: 2^52 pages of 4 KiB are all there is.
+/// Number of block sizes; a 64-bit space has 2^52 pages of 4 KiB.
 const ORDERS: u32 = 64;
 
 impl Buddy {
-    /// All of `space` is free.
+    /// An allocator with all of `space` free.
     #[must_use]
     pub fn new(space: Space) -> Buddy {
         let mut buddy = Buddy { space, blocks: vec![BTreeSet::new(); ORDERS as usize] };
@@ -33,13 +33,13 @@ impl Buddy {
         buddy
     }
 
-    /// The order of the block that holds what is asked for.
+    /// The order (log2 of pages) of the block that `ask` needs.
     pub(super) fn order(&self, ask: Ask) -> Result<u32, AllocError> {
         let pages = Pages::of(ask, self.space.page_bits(), self.longest_bytes())?;
         Ok(pages.count.next_power_of_two().max(pages.align).trailing_zeros())
     }
 
-    /// The first page of a block of 2^`order` pages.
+    /// Takes a block of 2^`order` pages and returns its first page.
     pub(super) fn take(&mut self, order: u32) -> Option<u64> {
         let (from, first) = (order..ORDERS).find_map(|from| Some((from, self.blocks[from as usize].pop_first()?)))?;
         for half in order..from {
@@ -48,19 +48,19 @@ impl Buddy {
         Some(first)
     }
 
-    /// There is no block for it.
+    /// The error for a request without a free block.
     pub(super) fn exhausted(&self, ask: Ask) -> AllocError {
         let blocks = || self.blocks.iter().zip(0..).filter(|(firsts, _)| !firsts.is_empty());
         let free = blocks().map(|(firsts, order)| (firsts.len() as u64) << order).sum();
         ask.exhausted(self.space.page_bytes(), free, blocks().map(|(_, order)| 1 << order).max().unwrap_or(0))
     }
 
-    /// The block of 2^`order` pages at `first` comes back; false if some of it was not out.
+    /// Frees the block of 2^`order` pages at `first`; false if any part of it is free already.
     pub(super) fn put(&mut self, first: u64, order: u32) -> bool {
         let last = first + ((1 << order) - 1);
         let is_free =
             |page: u64| (0..ORDERS).any(|of| self.blocks[of as usize].contains(&(page & !((1_u64 << of) - 1))));
-        // A part of it that is free lies in a block that holds one of its ends, or in one within.
+        // A free part of it is in a block that holds one of its ends, or in a block within it.
         let within = || (0..order).any(|of| self.blocks[of as usize].range(first..=last).next().is_some());
         if is_free(first) || is_free(last) || within() {
             return false;
@@ -74,13 +74,13 @@ impl Buddy {
         true
     }
 
-    /// A block as IOVAs.
+    /// A block as a range of IOVAs.
     pub(super) fn range(&self, first: u64, order: u32) -> IovaRange {
         let bits = self.space.page_bits();
         IovaRange { at: Iova(first << bits), len_bytes: 1 << (order + bits) }
     }
 
-    /// IOVAs as a block: its first page and order.
+    /// A range of IOVAs as a block: first page and order.
     pub(super) fn block(&self, range: IovaRange) -> Result<(u64, u32), AllocError> {
         let bits = self.space.page_bits();
         let order = range.len_bytes.trailing_zeros();

@@ -1,29 +1,29 @@
-//! The slow twin: holes in a B-tree, the lowest that fits. It is what the others are held against.
+//! Reference allocator: holes in a B-tree, lowest fit first. Simple and slow; tests compare the others with it.
 
 use super::{AllocError, Ask, Device, IovaAllocator, IovaRange, Pages};
 use crate::space::Space;
 use lanemark_units::Iova;
 use std::collections::BTreeMap;
 
-/// Holes by their first page; what is asked for comes from the lowest hole that has it.
+/// Grants from the lowest hole that fits the request.
 #[derive(Debug, Clone)]
 pub struct FreeList {
     space: Space,
-    /// First page and pages of each hole; no two next to each other.
+    /// First page and number of pages of each hole; adjacent holes are merged.
     holes: BTreeMap<u64, u64>,
-    /// First page and pages of what is out.
+    /// First page and number of pages of each allocated range.
     out: BTreeMap<u64, u64>,
 }
 
 impl FreeList {
-    /// All of `space` is free.
+    /// An allocator with all of `space` free.
     #[must_use]
     pub fn new(space: Space) -> FreeList {
         let holes = space.free_spans().iter().map(|span| (span.first, span.pages)).collect();
         FreeList { space, holes, out: BTreeMap::new() }
     }
 
-    /// How many holes there are: one for each stretch of the space while nothing is out.
+    /// Number of holes: one for each contiguous part of the space while nothing is allocated.
     #[must_use]
     pub fn holes(&self) -> usize {
         self.holes.len()

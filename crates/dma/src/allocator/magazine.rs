@@ -1,6 +1,6 @@
-//! Magazines: each core takes what it gave back last, and meets the others only when its magazines are full or empty.
+//! Magazines: per-core caches of freed pages; cores synchronise only if a magazine is full or empty.
 //!
-//! Bonwick and Adams, "Magazines and Vmem", USENIX 2001; Linux' `drivers/iommu/iova.c` keeps the same sizes.
+//! Source: Bonwick and Adams, "Magazines and Vmem", USENIX 2001; Linux `drivers/iommu/iova.c` uses the same sizes.
 
 use super::{AllocError, Ask, Buddy, Device, IovaAllocator, IovaRange};
 use crate::space::Space;
@@ -19,17 +19,17 @@ use std::sync::{Mutex, MutexGuard};
 #[cfg(not(test))]
 use std::thread::yield_now;
 
-/// Sizes that are kept: 1, 2, 4 to 32 pages.
+/// Number of cached sizes: 1, 2, 4 to 32 pages.
 const SIZES: usize = 6;
 
-/// What cores share: a depot of full magazines for each size, and [`Buddy`] behind it.
+/// State shared by all cores: a depot of free pages for each size, and a [`Buddy`] allocator behind it.
 ///
-/// What is granted is a power of two of pages, at a multiple of its length. Up to 32 pages, what comes back goes into
-/// a magazine of the core that gives it back, and the next of that size is taken from there: one flag that no other core
-/// wants, and one number moved. Half of a full magazine goes to the depot, and an empty one is half filled from it.
+/// Grants are naturally aligned blocks of 2^n pages. A freed block of up to 32 pages goes into a magazine of the core
+/// that frees it, and the next request for that size on that core is served from there: the cost is one uncontended
+/// flag and one counter. Half of a full magazine moves to the depot; an empty one is refilled by half from it.
 ///
-/// Nothing is lost in magazines: where the buddies have no block, all magazines of all cores are emptied into them
-/// before an ask is refused.
+/// Cached blocks are never lost: before a request is refused, all magazines of all cores are emptied into the buddy
+/// allocator.
 ///
 /// ```
 /// use lanemark_dma::{Ask, Device, IovaAllocator, Magazine, Space};
@@ -41,7 +41,7 @@ const SIZES: usize = 6;
 ///         scope.spawn(|| {
 ///             for _ in 0..1000 {
 ///                 let range = core.alloc(Ask::bytes(Device(0), 4096)).expect("a page is free");
-///                 core.free(Device(0), range).expect("it is out");
+///                 core.free(Device(0), range).expect("it is allocated");
 ///             }
 ///         });
 ///     }
@@ -53,14 +53,14 @@ pub struct Magazine {
     space: Space,
     page_bits: u32,
     longest_bytes: u64,
-    /// Half of what a magazine holds: what goes to the depot or comes from it at once.
+    /// Half the capacity of a magazine: the number of blocks moved to or from the depot in one step.
     half: usize,
     cores: Vec<Lane>,
     depot: Mutex<Depot>,
 }
 
-/// A core's magazines, on cache lines of their own. Whoever holds the gate has them to itself: then what is in them is
-/// plain loads and stores, and a lock that must wake nobody is let go by one more.
+/// A core's magazines, on separate cache lines. `is_held` is a spin lock that wakes no thread: the magazines are
+/// accessed by relaxed loads and stores while it is held, and one store releases it.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Lane {
@@ -68,14 +68,14 @@ struct Lane {
     magazines: [Rounds; SIZES],
 }
 
-/// A magazine: first pages, the last one on top.
+/// A magazine: a stack of first pages.
 #[derive(Debug)]
 struct Rounds {
     len: AtomicUsize,
     firsts: Box<[AtomicU64]>,
 }
 
-/// A lane's magazines while its gate is held.
+/// Exclusive access to a lane's magazines.
 struct Held<'a>(&'a Lane);
 
 impl Lane {
@@ -87,22 +87,22 @@ impl Lane {
 
     #[inline]
     fn hold(&self) -> Held<'_> {
-        if !self.is_mine_now() {
+        if !self.try_hold() {
             self.wait();
         }
         Held(self)
     }
 
     #[inline]
-    fn is_mine_now(&self) -> bool {
+    fn try_hold(&self) -> bool {
         self.is_held.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Another core empties all magazines, or a thread shares this core and was interrupted.
+    /// Yields until the lane is free: another core empties all magazines, or a preempted thread of this core holds it.
     #[cold]
     #[inline(never)]
     fn wait(&self) {
-        while !self.is_mine_now() {
+        while !self.try_hold() {
             yield_now();
         }
     }
@@ -123,7 +123,7 @@ impl Drop for Held<'_> {
 }
 
 impl Rounds {
-    /// Puts one on top; false where it is full.
+    /// Pushes a block; false if the magazine is full.
     #[inline]
     fn push(&self, first: u64) -> bool {
         let len = self.len.load(Ordering::Relaxed);
@@ -133,7 +133,7 @@ impl Rounds {
         true
     }
 
-    /// Takes the one on top.
+    /// Pops the block pushed last.
     #[inline]
     fn pop(&self) -> Option<u64> {
         let top = self.len.load(Ordering::Relaxed).wrapping_sub(1);
@@ -145,36 +145,36 @@ impl Rounds {
 
 #[derive(Debug)]
 struct Depot {
-    /// First pages that cores have more of than they keep, by size.
+    /// First pages of surplus blocks, by size.
     spare: [Vec<u64>; SIZES],
     buddy: Buddy,
 }
 
-/// Poisoned or not: what is under this lock is whole at every moment at which a thread could end.
+/// Locks `mutex`, also if it is poisoned: no panic can leave the data under it inconsistent.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Magazine {
-    /// Half of what a magazine holds, unless said otherwise.
+    /// Default for half the capacity of a magazine.
     pub const HALF: usize = 128;
-    /// How many halves of a size the depot keeps.
+    /// Capacity of the depot for each size, in half magazines.
     pub const DEPOT_HALVES: usize = 32;
-    /// The most cores.
+    /// Maximum number of cores.
     pub const MOST_CORES: usize = 4096;
 
-    /// All of `space` is free, for `cores` cores.
+    /// Magazines for `cores` cores over `space`, all of it free.
     ///
     /// # Errors
-    /// [`AllocError::TooMany`] for no core or more than [`Magazine::MOST_CORES`].
+    /// [`AllocError::TooMany`] if `cores` is 0 or above [`Magazine::MOST_CORES`].
     pub fn new(space: Space, cores: usize) -> Result<Arc<Magazine>, AllocError> {
         Magazine::of_halves(space, cores, Magazine::HALF)
     }
 
-    /// The same with magazines of twice `half`.
+    /// As [`Magazine::new`], with a magazine capacity of twice `half`.
     ///
     /// # Errors
-    /// As [`Magazine::new`], and for halves of none or of more than 4096.
+    /// As [`Magazine::new`]; also if `half` is 0 or above 4096.
     pub fn of_halves(space: Space, cores: usize, half: usize) -> Result<Arc<Magazine>, AllocError> {
         for (what, wanted, most) in [("cores", cores, Magazine::MOST_CORES), ("halves", half, 4096)] {
             if wanted == 0 || wanted > most {
@@ -192,10 +192,10 @@ impl Magazine {
         }))
     }
 
-    /// What core `core` allocates by. Two may be had for one core: they share its magazines.
+    /// The allocator of core `core`. Several allocators of one core share its magazines.
     ///
     /// # Errors
-    /// [`AllocError::TooMany`] for a core there is none of.
+    /// [`AllocError::TooMany`] if `core` is not below the number of cores.
     pub fn core(self: &Arc<Magazine>, core: usize) -> Result<MagazineCore, AllocError> {
         if core >= self.cores.len() {
             let (wanted, most) = (core as u64 + 1, self.cores.len() as u64);
@@ -207,10 +207,10 @@ impl Magazine {
     #[inline]
     fn alloc(&self, core: usize, ask: Ask) -> Result<IovaRange, AllocError> {
         let last = ask.len_bytes.wrapping_sub(1);
-        // A length of 2^n pages and an alignment of as much are of the same size.
+        // The order that fits both the length and the alignment, in pages.
         let order = u64::BITS - (last >> self.page_bits).leading_zeros();
         let order = order.max(ask.align.bits().saturating_sub(self.page_bits));
-        // By itself, so that the gate is let go before the other way is taken. No bytes at all are of no size.
+        // A separate statement, so that the lane is released before `alloc_shared` locks it. Length 0 has no order.
         let cached = self.cores[core].hold().magazine(order).and_then(Rounds::pop);
         match cached {
             Some(first) => Ok(self.range(first, order)),
@@ -223,7 +223,7 @@ impl Magazine {
         IovaRange { at: Iova(first << self.page_bits), len_bytes: 1 << (order + self.page_bits) }
     }
 
-    /// From the depot, else from the buddies, else from what all cores have in their magazines.
+    /// Allocates from the depot, else from the buddy allocator, else after emptying all magazines.
     #[cold]
     #[inline(never)]
     fn alloc_shared(&self, core: usize, ask: Ask) -> Result<IovaRange, AllocError> {
@@ -232,7 +232,7 @@ impl Magazine {
             let mut depot = locked(&self.depot);
             let spare = &mut depot.spare[order as usize];
             let rest = spare.len().saturating_sub(self.half);
-            // Another thread of this core may have filled it meanwhile; what does not fit stays.
+            // Another thread of this core may have refilled it meanwhile; the rest stays in the depot.
             while spare.len() > rest && spare.last().is_some_and(|first| magazine.push(*first)) {
                 spare.pop();
             }
@@ -245,11 +245,11 @@ impl Magazine {
             self.empty();
             first = locked(&self.depot).buddy.take(order);
         }
-        // What other cores have taken back meanwhile is counted again when it is asked for again.
+        // Blocks that other cores freed into their magazines meanwhile are counted by the next request.
         first.map(|first| self.range(first, order)).ok_or_else(|| locked(&self.depot).buddy.exhausted(ask))
     }
 
-    /// Everything in magazines goes back to the buddies. One core is held after the other, so nobody waits long.
+    /// Moves all cached blocks to the buddy allocator. Locks one core at a time, each for a short time.
     pub fn empty(&self) {
         for lane in &self.cores {
             let held = lane.hold();
@@ -278,8 +278,8 @@ impl Magazine {
         self.free_shared(core, range)
     }
 
-    /// The magazine is full: half of it goes to the depot, and where that has enough, to the buddies. What no magazine
-    /// is for goes to the buddies.
+    /// Frees a block without a free place in a magazine: half of the magazine moves to the depot, or to the buddy
+    /// allocator if the depot is full. A block of an uncached size goes to the buddy allocator.
     #[cold]
     #[inline(never)]
     fn free_shared(&self, core: usize, range: IovaRange) -> Result<(), AllocError> {
@@ -296,7 +296,7 @@ impl Magazine {
                     depot.put(first, order);
                 }
             }
-            // There is room: nobody else has this magazine.
+            // It has free places: this thread holds the lane.
             magazine.push(first);
             return Ok(());
         }
@@ -305,17 +305,17 @@ impl Magazine {
 }
 
 impl Depot {
-    /// A block from a magazine goes to the buddies.
+    /// Returns a cached block to the buddy allocator.
     fn put(&mut self, first: u64, order: u32) {
         let was_out = self.buddy.put(first, order);
-        debug_assert!(was_out, "page {first:#x} was in two magazines: it came back twice");
+        debug_assert!(was_out, "page {first:#x} was in two magazines: it was freed twice");
     }
 }
 
-/// A core's way to a [`Magazine`]; it may move to another thread.
+/// The allocator of one core of a [`Magazine`]. It may move to another thread.
 ///
-/// It cannot tell whether what comes back to a magazine is out: nothing is kept of what is. A
-/// [`Domain`](crate::Domain) gives back nothing twice.
+/// It does not detect a double free of a cached size, because allocated blocks are not recorded. A
+/// [`Domain`](crate::Domain) never frees a range twice.
 #[derive(Debug, Clone)]
 pub struct MagazineCore {
     magazine: Arc<Magazine>,
@@ -353,13 +353,13 @@ impl IovaAllocator for MagazineCore {
 
 #[cfg(test)]
 mod tests {
-    //! Every order in which threads can pass the gate and the depot's lock, as `loom` finds them. What a strategy hands out
-    //! is held against the slow twin in `tests/strategies.rs`.
+    //! Tests under `loom`, which explores every interleaving of the lane flag and the depot lock. `tests/strategies.rs`
+    //! compares the granted ranges with the reference allocator.
 
     use super::*;
     use loom::thread;
 
-    /// A space of so many pages.
+    /// A space of `pages` pages.
     fn space(pages: u64) -> Space {
         Space::between(Iova(0), Iova(pages * 4096 - 1), 4096).unwrap()
     }
@@ -368,7 +368,7 @@ mod tests {
         core.alloc(Ask::bytes(Device(0), 4096)).ok()
     }
 
-    /// `loom` with at most two switches of threads that nothing forces: enough for every pair of steps.
+    /// Runs `model` under `loom` with at most two preemptions, which covers every pair of steps.
     fn every_order(model: impl Fn() + Sync + Send + 'static) {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = Some(2);
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn two_cores_are_never_handed_the_same_page() {
+    fn two_cores_never_get_the_same_page() {
         every_order(|| {
             let magazine = Magazine::of_halves(space(2), 2, 1).unwrap();
             let mut cores = [0, 1].map(|core| magazine.core(core).unwrap());
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_share_a_core_are_never_handed_the_same_page() {
+    fn threads_that_share_a_core_never_get_the_same_page() {
         every_order(|| {
             let magazine = Magazine::of_halves(space(2), 1, 1).unwrap();
             let mut here = magazine.core(0).unwrap();
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_in_another_cores_magazine_is_found_before_an_ask_is_refused() {
+    fn a_page_in_another_cores_magazine_is_found_before_a_request_is_refused() {
         every_order(|| {
             let magazine = Magazine::of_halves(space(2), 2, 1).unwrap();
             let (mut here, mut there) = (magazine.core(0).unwrap(), magazine.core(1).unwrap());
@@ -419,13 +419,13 @@ mod tests {
             });
             let mine = page(&mut here).unwrap();
             thread.join().unwrap();
-            let other = page(&mut here).expect("it lies in the other core's magazine");
+            let other = page(&mut here).expect("it is in the other core's magazine");
             assert_ne!(mine.at, other.at);
         });
     }
 
     #[test]
-    fn a_page_goes_back_on_another_core_than_it_came_from() {
+    fn a_page_can_be_freed_on_another_core() {
         every_order(|| {
             let magazine = Magazine::of_halves(space(4), 2, 1).unwrap();
             let (mut here, mut there) = (magazine.core(0).unwrap(), magazine.core(1).unwrap());
@@ -440,7 +440,7 @@ mod tests {
             let last = thread.join().unwrap();
             here.take_back(Device(0), last).unwrap();
             let more = (0..4).map_while(|_| page(&mut here)).count();
-            assert_eq!(usize::from(got.is_some()) + more, 4, "all pages are there, none twice");
+            assert_eq!(usize::from(got.is_some()) + more, 4, "all pages are present, none twice");
         });
     }
 }

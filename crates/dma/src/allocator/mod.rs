@@ -1,13 +1,13 @@
-//! Who hands out IOVAs: strategies behind one trait.
+//! IOVA allocators: strategies behind one trait.
 //!
-//! | strategy | hands out | for |
+//! | strategy | grants | used for |
 //! | --- | --- | --- |
-//! | [`Ranges`] | ranges of 8 pages, the lowest free one first | disks: buffers of up to 32 KiB that come and go in any order |
-//! | [`Sequential`] | pages of ranges that a device keeps | networks: many buffers that a device takes in turn |
-//! | [`Pool`] | objects within what is mapped already | objects smaller than a page, and where mapping takes microseconds |
-//! | [`MagazineCore`] | runs of pages from what its core gave back last | many cores |
-//! | [`Buddy`] | runs of 2^n pages at multiples of their length | large pages, and behind the magazines |
-//! | [`FreeList`] | the lowest hole that is long enough | reading, and holding the others against it |
+//! | [`Ranges`] | ranges of 8 pages, lowest free one first | disks: buffers of up to 32 KiB mapped and unmapped in any order |
+//! | [`Sequential`] | pages of ranges that a device keeps | networks: many buffers that a device uses in turn |
+//! | [`Pool`] | objects in memory that is mapped already | objects smaller than a page; backends that map in microseconds |
+//! | [`MagazineCore`] | blocks that the same core freed last | many cores |
+//! | [`Buddy`] | naturally aligned blocks of 2^n pages | large pages; behind the magazines |
+//! | [`FreeList`] | the lowest hole that fits | reference in tests |
 
 mod bitmap;
 mod buddy;
@@ -28,16 +28,16 @@ use crate::space::Space;
 use lanemark_units::Iova;
 use std::fmt;
 
-/// A device of a domain, as [`Domain::attach`](crate::Domain::attach) numbered it.
+/// Number of a device in its domain, as [`Domain::attach`](crate::Domain::attach) returned it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Device(pub u32);
 
-/// IOVAs in a row.
+/// A contiguous range of IOVAs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct IovaRange {
-    /// The first.
+    /// First IOVA.
     pub at: Iova,
-    /// How many, in bytes.
+    /// Length in bytes.
     pub len_bytes: u64,
 }
 
@@ -47,25 +47,25 @@ impl fmt::Display for IovaRange {
     }
 }
 
-/// What the start of a range is a multiple of.
+/// Alignment of the start of a range: a power of two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Align(u8);
 
 impl Align {
-    /// The start of any page.
+    /// Alignment to a page.
     pub const PAGE: Align = Align(0);
-    /// 2 MiB: with memory that is as much aligned, a backend can use large pages.
+    /// 2 MiB: a backend can use large pages if the memory is aligned too.
     pub const MIB_2: Align = Align(21);
     /// 1 GiB.
     pub const GIB_1: Align = Align(30);
 
-    /// A power of two, in bytes; below a page it means a page. `None` for what is none.
+    /// An alignment of `align_bytes`, rounded up to a page; `None` if it is no power of two.
     #[must_use]
     pub const fn of_bytes(align_bytes: u64) -> Option<Align> {
         if align_bytes.is_power_of_two() { Some(Align(align_bytes.trailing_zeros() as u8)) } else { None }
     }
 
-    /// As a number of bytes.
+    /// The alignment in bytes.
     #[must_use]
     pub const fn bytes(self) -> u64 {
         1 << self.0
@@ -77,174 +77,173 @@ impl Align {
     }
 }
 
-/// What is asked of a strategy.
+/// An allocation request to a strategy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ask {
-    /// For whom.
+    /// The device that will use the range.
     pub device: Device,
-    /// How long, in bytes; what is granted may be longer.
+    /// Length in bytes; the granted range may be longer.
     pub len_bytes: u64,
-    /// What its start is a multiple of.
+    /// Alignment of the start of the range.
     pub align: Align,
 }
 
 impl Ask {
-    /// So many bytes, at the start of any page.
+    /// A request for `len_bytes` at page alignment.
     #[must_use]
     pub const fn bytes(device: Device, len_bytes: u64) -> Ask {
         Ask { device, len_bytes, align: Align::PAGE }
     }
 
-    /// It cannot be had: so many pages of `page_bytes` are free, and so many of them in a row.
+    /// The error for a request that does not fit `free` free pages, `longest` of them contiguous.
     const fn exhausted(self, page_bytes: u64, free: u64, longest: u64) -> AllocError {
         AllocError::Exhausted {
             len_bytes: self.len_bytes,
             align_bytes: self.align.bytes(),
-            // All there is is one byte more than can be said.
+            // A full 64-bit space has one byte more than fits.
             free_bytes: free.saturating_mul(page_bytes),
             longest_bytes: longest.saturating_mul(page_bytes),
         }
     }
 }
 
-/// Where something starts, as words; nothing where any byte will do.
+/// Alignment as the end of a noun phrase; empty for an alignment of 1.
 struct At(u64);
 
 impl fmt::Display for At {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.0 > 1 { write!(f, " at a multiple of {} B", self.0) } else { Ok(()) }
+        if self.0 > 1 { write!(f, " aligned to {} B", self.0) } else { Ok(()) }
     }
 }
 
-/// In which order a device uses the buffers that are lent to it.
+/// Order in which a device uses its mapped buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AccessOrder {
-    /// In any: disks.
+    /// Any order: disks.
     #[default]
     Any,
-    /// One after the other, as they were lent: networks.
+    /// In the order of mapping: networks.
     Sequential,
 }
 
-/// How the translations of a mapping are taken out of an IOTLB, where hardware has two ways.
+/// Method that removes the translations of a mapping from an IOTLB, where hardware has two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purge {
-    /// The entries that its pages fall into are overwritten, whoever is in them: right where no other mapping
-    /// in use falls there.
+    /// Overwrites the entries that the pages index, whatever they hold. Correct if no other live mapping indexes them.
     Entries,
-    /// A command takes out what translates its pages, and nothing else: right where neighbours stay in use.
+    /// Removes exactly the translations of the pages. Correct if neighbouring pages stay in use.
     Matching,
 }
 
-/// Why a strategy did not do what it was asked.
+/// Reasons why a strategy refuses a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AllocError {
-    /// Nothing that long is free.
+    /// No free range fits the request.
     #[error(
-        "{len_bytes} B in a row{} are wanted, {free_bytes} B are free, and the longest piece of them has {longest_bytes} B; unmap something, or take a longer space",
+        "{len_bytes} contiguous bytes{} requested; {free_bytes} B are free, the longest run is {longest_bytes} B; unmap something, or use a larger space",
         At(*align_bytes)
     )]
     Exhausted {
-        /// What was asked for.
+        /// Requested length.
         len_bytes: u64,
-        /// What its start was to be a multiple of.
+        /// Requested alignment.
         align_bytes: u64,
-        /// What is free for whoever asked: in all, without what waits for its invalidation.
+        /// Free bytes available to this device, without ranges that wait for invalidation.
         free_bytes: u64,
-        /// The most that is free in a row, as the strategy hands it out.
+        /// Longest contiguous free run, as the strategy grants it.
         longest_bytes: u64,
     },
-    /// Longer than this strategy ever gives.
-    #[error("{len_bytes} B in a row are more than the {longest_bytes} B this strategy gives; map in pieces")]
+    /// Longer than the strategy ever grants.
+    #[error("{len_bytes} contiguous bytes requested; this strategy grants at most {longest_bytes} B; map in pieces")]
     TooLong {
-        /// What was asked for.
+        /// Requested length.
         len_bytes: u64,
-        /// What it gives at most.
+        /// Longest range that the strategy grants.
         longest_bytes: u64,
     },
-    /// No bytes at all.
-    #[error("0 B were asked for")]
+    /// Length 0.
+    #[error("0 B requested")]
     Empty,
-    /// More than this strategy gives, or no power of two.
-    #[error("multiples of {align_bytes} B: it must be a power of two, up to {most_bytes} with this strategy")]
+    /// An alignment above the maximum of the strategy, or no power of two.
+    #[error("alignment to {align_bytes} B: it must be a power of two, at most {most_bytes} with this strategy")]
     Align {
-        /// What was asked for.
+        /// Requested alignment.
         align_bytes: u64,
-        /// What it gives at most.
+        /// Largest alignment that the strategy grants.
         most_bytes: u64,
     },
-    /// What comes back is not out, or not of that length.
-    #[error("{range} came back and is not out: it came back before, or as another length")]
+    /// The freed range is not allocated, or was allocated with another length.
+    #[error("{range} is freed but not allocated: it was freed before, or allocated with another length")]
     NotOut {
-        /// What came back.
+        /// The freed range.
         range: IovaRange,
     },
-    /// The strategy has one order only.
-    #[error("this strategy does not know devices apart; take Sequential")]
+    /// The strategy has one access order only.
+    #[error("this strategy has no access order per device; use Sequential")]
     OneOrder,
-    /// More than a strategy keeps track of.
-    #[error("{what} of {wanted}: at most {most}")]
+    /// More than the maximum of the strategy.
+    #[error("{what}: {wanted}; at most {most}")]
     TooMany {
-        /// Of what.
+        /// Name of the quantity.
         what: &'static str,
-        /// How many it would be.
+        /// Requested number.
         wanted: u64,
-        /// How many it may be.
+        /// Maximum.
         most: u64,
     },
 }
 
-/// A strategy: it knows which IOVAs are out, and nothing of what they translate to.
+/// A strategy: it records which IOVAs are allocated, and nothing about their translations.
 ///
-/// What is granted lies within its space, touches no reserved region, overlaps nothing that is out, and starts at the
-/// alignment asked for.
+/// A granted range lies within the space, touches no reserved region, overlaps no allocated range, and is aligned as
+/// requested.
 pub trait IovaAllocator {
-    /// Its name, for messages.
+    /// Name, for messages.
     fn name(&self) -> &'static str;
 
-    /// Where it hands out; the size of its pages is the unit.
+    /// The space it allocates from; the page size of the space is the unit.
     fn space(&self) -> &Space;
 
-    /// The most it grants in a row, in bytes: whole pages.
+    /// The longest contiguous range it grants, in bytes: whole pages.
     fn longest_bytes(&self) -> u64;
 
-    /// Bytes in a row, for a device.
+    /// Allocates a contiguous range for a device.
     ///
     /// # Errors
-    /// [`AllocError`] says why not; nothing is out then that was not before.
+    /// [`AllocError`]; nothing is allocated then.
     fn alloc(&mut self, ask: Ask) -> Result<IovaRange, AllocError>;
 
-    /// What `alloc` granted comes back, whole.
+    /// Frees a range that `alloc` granted, as a whole.
     ///
     /// # Errors
-    /// [`AllocError::NotOut`] where it can tell that it is not out; nothing has changed then.
+    /// [`AllocError::NotOut`] if the strategy detects that the range is not allocated; nothing has changed then.
     fn free(&mut self, device: Device, range: IovaRange) -> Result<(), AllocError>;
 
-    /// What `alloc` granted comes back from somebody who keeps books, and does not give back what is not out: a strategy may
-    /// leave out the checks of [`IovaAllocator::free`] that cost.
+    /// Frees a range on behalf of a caller that records allocations and never frees one twice. A strategy may skip the
+    /// costly checks of [`IovaAllocator::free`].
     ///
     /// # Errors
-    /// As [`IovaAllocator::free`], where it is looked at.
+    /// As [`IovaAllocator::free`], as far as it is checked.
     fn take_back(&mut self, device: Device, range: IovaRange) -> Result<(), AllocError> {
         self.free(device, range)
     }
 
-    /// How what this device had is taken out of an IOTLB.
+    /// The method that removes a device's translations from an IOTLB.
     fn purge(&self, device: Device) -> Purge {
         let _ = device;
         Purge::Entries
     }
 
-    /// From now on this device uses what it is lent in such an order.
+    /// Sets the order in which a device uses buffers mapped from now on.
     ///
     /// # Errors
-    /// [`AllocError::OneOrder`] where the strategy makes no difference.
+    /// [`AllocError::OneOrder`] if the strategy treats all devices alike.
     fn set_order(&mut self, device: Device, order: AccessOrder) -> Result<(), AllocError> {
         let _ = (device, order);
         Err(AllocError::OneOrder)
     }
 
-    /// The device is gone and all it had has come back: nothing is kept for it.
+    /// Drops all state kept for a detached device, whose ranges are all freed.
     fn invalidate(&mut self, device: Device) {
         let _ = device;
     }
@@ -280,7 +279,7 @@ impl<T: IovaAllocator + ?Sized> IovaAllocator for Box<T> {
     }
 }
 
-/// An ask in whole pages.
+/// A request in whole pages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Pages {
     count: u64,
@@ -288,7 +287,7 @@ struct Pages {
 }
 
 impl Pages {
-    /// `ask` rounded up to pages of 2^`bits` bytes, `longest_bytes` at most.
+    /// `ask` rounded up to pages of 2^`bits` bytes; at most `longest_bytes`.
     fn of(ask: Ask, bits: u32, longest_bytes: u64) -> Result<Pages, AllocError> {
         let Ask { len_bytes, align, .. } = ask;
         if len_bytes == 0 {

@@ -1,19 +1,19 @@
-//! Objects within what is mapped already: nothing is mapped or unmapped when one comes or goes.
+//! Objects in memory that is mapped already: taking or returning one maps and unmaps nothing.
 
 use super::bitmap::Bitmap;
 use super::{AllocError, Ask, Device, IovaAllocator, IovaRange};
 use crate::space::{Space, SpaceError};
 use lanemark_units::Iova;
 
-/// Objects of one size in a mapping that stays.
+/// Objects of one size in a long-lived mapping.
 ///
-/// A hundred and twenty-eight objects of 32 B that are mapped one by one take as many entries of an IOMMU's table;
-/// in one page they take one. And where mapping is a call of the operating system, as with VFIO, it is made once.
+/// 128 objects of 32 B mapped one by one take 128 entries of an IOMMU's table; in one page they take one entry. Where
+/// mapping is a system call, as with VFIO, it is made once.
 ///
 /// ```
 /// use lanemark_dma::{Pool, IovaRange};
 /// use lanemark_units::Iova;
-/// // The page of a mapping, as `mapping.range()` says it.
+/// // The page of a mapping, as `mapping.range()` returns it.
 /// let mut pool = Pool::over(IovaRange { at: Iova(0x1_0000), len_bytes: 4096 }, 32)?;
 /// assert_eq!(pool.free_objects(), 128);
 /// let object = pool.take()?;
@@ -24,19 +24,19 @@ use lanemark_units::Iova;
 #[derive(Debug, Clone)]
 pub struct Pool {
     space: Space,
-    /// The first object's address.
+    /// Address of the first object.
     first: u64,
     free: Bitmap,
 }
 
 impl Pool {
-    /// The most objects of a pool.
+    /// Maximum number of objects of a pool.
     pub const MOST: u64 = 1 << 24;
 
-    /// Objects of `object_bytes`, each at a multiple of it, in `range`.
+    /// A pool of naturally aligned objects of `object_bytes` in `range`.
     ///
     /// # Errors
-    /// [`PoolError`] where the size is no power of two, no object fits, or more than [`Pool::MOST`] would.
+    /// [`PoolError`] if the size is no power of two, no object fits, or more than [`Pool::MOST`] fit.
     pub fn over(range: IovaRange, object_bytes: u64) -> Result<Pool, PoolError> {
         let last = range.len_bytes.checked_sub(1).and_then(|more| range.at.0.checked_add(more));
         let last = last.ok_or(PoolError::Range { range })?;
@@ -53,16 +53,16 @@ impl Pool {
         Ok(Pool { space, first, free })
     }
 
-    /// How many objects are free.
+    /// Number of free objects.
     #[must_use]
     pub fn free_objects(&self) -> u64 {
         self.free.free()
     }
 
-    /// The lowest object that is free.
+    /// Takes the lowest free object.
     ///
     /// # Errors
-    /// [`AllocError::Exhausted`] where none is.
+    /// [`AllocError::Exhausted`] if no object is free.
     #[inline]
     pub fn take(&mut self) -> Result<IovaRange, AllocError> {
         let len_bytes = self.space.page_bytes();
@@ -73,10 +73,10 @@ impl Pool {
         Ok(IovaRange { at: Iova(self.first + ((object as u64) << self.space.page_bits())), len_bytes })
     }
 
-    /// An object comes back.
+    /// Returns an object to the pool.
     ///
     /// # Errors
-    /// [`AllocError::NotOut`] where it is none, or not out.
+    /// [`AllocError::NotOut`] if `object` is no object of this pool, or is free.
     #[inline]
     pub fn give_back(&mut self, object: IovaRange) -> Result<(), AllocError> {
         let offset = object.at.0.wrapping_sub(self.first);
@@ -89,27 +89,27 @@ impl Pool {
         }
     }
 
-    /// Where an object lies in the pool, in bytes from its first object; `None` for what is not in it. The host
-    /// finds it as far into the memory that is mapped.
+    /// Offset of an object from the first object, in bytes; `None` if it is not in the pool. The host finds the object
+    /// at the same offset in the mapped memory.
     #[must_use]
     pub fn offset(&self, object: IovaRange) -> Option<u64> {
         self.space.contains(object.at, object.len_bytes).then(|| object.at.0 - self.first)
     }
 }
 
-/// Why there is no such pool.
+/// Reasons why a pool cannot be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PoolError {
-    /// Nothing, or beyond the last address.
-    #[error("a pool over {range}: there are no such addresses")]
+    /// An empty range, or one beyond the last address.
+    #[error("a pool over {range}: the range is empty or ends beyond the last address")]
     Range {
-        /// What was asked for.
+        /// The requested range.
         range: IovaRange,
     },
-    /// The size of its objects is none, or none fits.
-    #[error("a pool's objects are its pages: {0}")]
+    /// The object size is invalid, or no object fits.
+    #[error("the objects of a pool are its pages: {0}")]
     Objects(#[from] SpaceError),
-    /// Too many.
+    /// Too many objects.
     #[error(transparent)]
     Alloc(#[from] AllocError),
 }

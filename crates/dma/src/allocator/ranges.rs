@@ -1,22 +1,22 @@
-//! Ranges of pages from a bitmap, the lowest free one first: whoever maps gets a whole range.
+//! Fixed-length ranges from a bitmap, lowest free one first; each mapping gets a whole range.
 
 use super::bitmap::Bitmap;
 use super::{Align, AllocError, Ask, Device, IovaAllocator, IovaRange};
 use crate::space::Space;
 use lanemark_units::Iova;
 
-/// Ranges of a fixed length (8 pages), handed out in order.
+/// Grants ranges of a fixed length (8 pages), lowest free one first.
 ///
-/// No pages are managed, so taking and giving back is one bit of a bitmap, and a mapping of one page has the whole
-/// range. What is freed last is not what is handed out next: the lowest is, so that as long as `n` are out, they are
-/// (but for what was taken while there were more) the first `n`.
+/// Single pages are not managed: allocating and freeing is one bit of a bitmap, and a mapping of one page owns a whole
+/// range. Because the lowest free range is granted, `n` allocated ranges are the first `n` of the space, except those
+/// allocated while more were in use.
 ///
-/// An IOTLB that finds its entry by the *upper* bits of an address (a direct-mapped one of `n` entries, as in
-/// [`Ranges::over_entries`]) then serves `n` ranges without two in one entry.
+/// An IOTLB indexed by the *upper* bits of an address (direct-mapped with `n` entries, as in [`Ranges::over_entries`])
+/// then holds `n` ranges without a conflict.
 ///
 /// ```
 /// use lanemark_dma::{Ask, Device, IovaAllocator, Ranges, Space};
-/// // A page directory of 2^20 pages, and an IOTLB whose entry is chosen by the upper 8 bits of the 20.
+/// // A page directory of 2^20 pages, and an IOTLB indexed by the upper 8 of the 20 bits.
 /// let mut ranges = Ranges::new(Space::of_device(32)?)?.over_entries(256)?;
 /// let mut entry = || ranges.alloc(Ask::bytes(Device(0), 4096)).map(|range| range.at.0 >> 24);
 /// let entries: Vec<u64> = (0..257).map(|_| entry()).collect::<Result<_, _>>()?;
@@ -27,31 +27,31 @@ use lanemark_units::Iova;
 #[derive(Debug, Clone)]
 pub struct Ranges {
     space: Space,
-    /// A range is 2^this bytes.
+    /// log2 of the bytes of a range.
     range_bits: u32,
-    /// The number of the lowest range.
+    /// Number of the lowest range.
     first: u64,
-    /// Numbers in the order in which ranges are handed out.
+    /// Free ranges, numbered in the order of allocation.
     free: Bitmap,
-    /// Places that are reserved: from, and one past the last. In `gaps_hull` are all of them, and others perhaps.
+    /// Reserved places: first, and one past the last. `gaps_hull` is a range that contains all of them.
     gaps: Vec<(u64, u64)>,
     gaps_hull: (u64, u64),
     range_bytes: u64,
     spread: Option<Spread>,
 }
 
-/// How the number in the order of handing out becomes a place: its low bits are the place's high ones.
+/// Permutation from allocation order to place: the low bits of the number are the high bits of the place.
 #[derive(Debug, Clone, Copy)]
 struct Spread {
     entry_bits: u32,
-    /// Of a place within an entry.
+    /// Bits of a place within an entry.
     within_bits: u32,
 }
 
 impl Ranges {
-    /// Pages of a range, unless said otherwise.
+    /// Default number of pages of a range.
     pub const PAGES: u64 = 8;
-    /// The most ranges that are kept track of: 2 MiB of bitmap, 512 GiB of ranges of 8 pages.
+    /// Maximum number of ranges: 2 MiB of bitmap, 512 GiB of ranges of 8 pages.
     pub const MOST: u64 = 1 << 24;
 
     /// Ranges of 8 pages in all of `space`.
@@ -62,13 +62,13 @@ impl Ranges {
         Ranges::of_pages(space, Ranges::PAGES)
     }
 
-    /// Ranges of `pages` pages, at multiples of their length, in all of `space`. What of a space is not a whole range
-    /// is not handed out.
+    /// Ranges of `pages` pages, naturally aligned, in all of `space`. Parts of a space shorter than a range are not
+    /// granted.
     ///
     /// # Errors
-    /// [`AllocError::TooMany`] beyond [`Ranges::MOST`] ranges: take a shorter space
-    /// ([`Space::between`](crate::Space::between)) or longer ranges. [`AllocError::Align`] where `pages` is no power of
-    /// two, or above 2^20. [`AllocError::Exhausted`] where there is no whole range.
+    /// [`AllocError::TooMany`] beyond [`Ranges::MOST`] ranges: use a shorter space
+    /// ([`Space::between`](crate::Space::between)) or longer ranges. [`AllocError::Align`] if `pages` is no power of
+    /// two, or above 2^20. [`AllocError::Exhausted`] if the space has no whole range.
     pub fn of_pages(space: Space, pages: u64) -> Result<Ranges, AllocError> {
         if !pages.is_power_of_two() || pages > 1 << 20 {
             return Err(AllocError::Align { align_bytes: pages, most_bytes: 1 << 20 });
@@ -98,17 +98,17 @@ impl Ranges {
         Ok(ranges.reserved(whole.windows(2).map(|pair| (pair[0].1 - first, pair[1].0 - first)).collect()))
     }
 
-    /// The same in such an order that `entries` ranges after each other differ in the upper bits of their addresses:
-    /// those by which an IOTLB of that many entries finds one. Nothing may be out.
+    /// Changes the order of allocation so that `entries` consecutive ranges differ in the upper bits of their
+    /// addresses, which index an IOTLB of that many entries. Nothing may be allocated.
     ///
     /// # Errors
-    /// [`AllocError::Align`] where `entries` is no power of two, or more than the shortest directory of 2^k ranges that has
-    /// all of them; [`AllocError::TooMany`] where that has more than [`Ranges::MOST`].
+    /// [`AllocError::Align`] if `entries` is no power of two, or above the size of the smallest directory of 2^k ranges
+    /// that contains the space; [`AllocError::TooMany`] if that directory has more than [`Ranges::MOST`].
     pub fn over_entries(self, entries: u64) -> Result<Ranges, AllocError> {
         let spans = self.space.free_spans();
         let pages = 1 << (self.range_bits - self.space.page_bits());
         let end = spans.last().map_or(0, |span| (span.first + span.pages) / pages);
-        // The shortest directory that has all of them.
+        // The smallest directory that contains the space.
         let is_too_short = |ranges: &u64| self.first / ranges != (end - 1) / ranges;
         let ranges = (0..63).map(|bits| 1 << bits).find(|ranges| !is_too_short(ranges)).unwrap_or(1 << 63);
         let first = self.first & !(ranges - 1);
@@ -130,7 +130,7 @@ impl Ranges {
         Ok(Ranges { first, free, spread: Some(spread), ..self }.reserved(gaps))
     }
 
-    /// The same with these places reserved.
+    /// Records the reserved places.
     fn reserved(mut self, gaps: Vec<(u64, u64)>) -> Ranges {
         self.gaps = gaps.into_iter().filter(|(from, end)| from < end).collect();
         self.gaps_hull = match (self.gaps.iter().min(), self.gaps.iter().map(|gap| gap.1).max()) {
@@ -145,20 +145,19 @@ impl Ranges {
         self.gaps.iter().any(|&(from, end)| from <= place && place < end)
     }
 
-    /// How many ranges are free.
+    /// Number of free ranges.
     #[must_use]
     pub fn free_ranges(&self) -> u64 {
         self.free.free()
     }
 
-    /// Bytes of a range.
+    /// Length of a range in bytes.
     #[must_use]
     pub const fn range_bytes(&self) -> u64 {
         self.range_bytes
     }
 
-    /// The number under which the range with `at` is kept, low where few are out; for an address that is in no range,
-    /// any.
+    /// The number of the range that contains `at`, low where few are allocated; arbitrary for an address in no range.
     pub(super) fn number(&self, at: Iova) -> usize {
         let place = (at.0 >> self.range_bits).wrapping_sub(self.first);
         match self.spread {
@@ -175,9 +174,9 @@ impl Ranges {
         IovaRange { at: Iova((self.first + place) << self.range_bits), len_bytes: self.range_bytes() }
     }
 
-    /// What is not asked for every day: an alignment of more than a range, or an error.
+    /// Slow path: an alignment above the length of a range, or an error.
     #[cold]
-    fn alloc_seldom(&mut self, len_bytes: u64, align: Align) -> Result<IovaRange, AllocError> {
+    fn alloc_slow(&mut self, len_bytes: u64, align: Align) -> Result<IovaRange, AllocError> {
         let ask = Ask { device: Device::default(), len_bytes, align };
         let wanted = super::Pages::of(ask, self.space.page_bits(), self.range_bytes())?;
         let step = (wanted.align << self.space.page_bits() >> self.range_bits).max(1);
@@ -186,7 +185,7 @@ impl Ranges {
         let place = (self.first.next_multiple_of(step)..len)
             .step_by(usize::try_from(step).unwrap_or(usize::MAX))
             .find(|place| self.free.is_free(self.number(Iova(place << self.range_bits))));
-        // Where nothing is aligned like that, ranges may be free.
+        // Ranges may be free although none is aligned as requested.
         let free = self.free_ranges();
         let place = place.ok_or_else(|| ask.exhausted(self.range_bytes, free, free.min(1)))?;
         let number = self.number(Iova(place << self.range_bits));
@@ -224,9 +223,9 @@ impl IovaAllocator for Ranges {
 
     #[inline]
     fn alloc(&mut self, ask: Ask) -> Result<IovaRange, AllocError> {
-        // Each range is at a multiple of its length.
+        // Every range is naturally aligned.
         if ask.len_bytes.wrapping_sub(1) >= self.range_bytes || ask.align.bits() > self.range_bits {
-            return self.alloc_seldom(ask.len_bytes, ask.align);
+            return self.alloc_slow(ask.len_bytes, ask.align);
         }
         match self.free.take_lowest() {
             Some(number) => Ok(self.range(number)),
@@ -243,7 +242,7 @@ impl IovaAllocator for Ranges {
     fn free(&mut self, _: Device, range: IovaRange) -> Result<(), AllocError> {
         let is_range = range.len_bytes == self.range_bytes() && range.at.0 & (self.range_bytes() - 1) == 0;
         let place = (range.at.0 >> self.range_bits).wrapping_sub(self.first);
-        // A reserved range is never out, and must not become free.
+        // A reserved range is never allocated, and must not become free.
         let (from, len) = self.gaps_hull;
         let may_be_reserved = place.wrapping_sub(from) < len;
         let number = self.number(range.at);

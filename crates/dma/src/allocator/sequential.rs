@@ -1,16 +1,16 @@
-//! Ranges that a device keeps, and their pages handed out one after the other: for devices that use buffers in turn.
+//! Ranges that a device keeps, with their pages granted in turn: for devices that use buffers in order.
 
 use super::{AccessOrder, AllocError, Ask, Device, IovaAllocator, IovaRange, Pages, Purge, Ranges};
 use crate::space::Space;
 use lanemark_units::Iova;
 use std::collections::VecDeque;
 
-/// [`Ranges`], and for each device that says so ranges of its own whose pages are managed.
+/// [`Ranges`], plus management of single pages for each device with sequential access order.
 ///
-/// A device is [`AccessOrder::Any`] until [`IovaAllocator::set_order`] says otherwise, and is served by [`Ranges`] then.
-/// One that is [`AccessOrder::Sequential`] gets another range only where none of its own has what it asks for, and
-/// keeps it until it is gone. So a ring of 104 buffers of a page takes 13 ranges, not 104, and neighbours in the
-/// ring are neighbours in the IOTLB.
+/// A device is [`AccessOrder::Any`] until [`IovaAllocator::set_order`] changes it, and is served by [`Ranges`]. A
+/// device that is [`AccessOrder::Sequential`] gets another range only if none of its own has enough free pages, and
+/// keeps it until it is detached. A ring of 104 buffers of a page takes 13 ranges, not 104, and neighbours in the ring
+/// are neighbours in the IOTLB.
 ///
 /// ```
 /// use lanemark_dma::{AccessOrder, Ask, Device, IovaAllocator, Ranges, Sequential, Space};
@@ -24,31 +24,31 @@ use std::collections::VecDeque;
 #[derive(Debug, Clone)]
 pub struct Sequential {
     ranges: Ranges,
-    /// A range as mask of its pages.
+    /// Mask of all pages of a range.
     all_free: u64,
-    /// Those that devices keep; a slot is used again when its device is gone.
+    /// Ranges kept by devices; a slot is reused after its device is detached.
     kept: Vec<Kept>,
     unused: Vec<u32>,
-    /// The slot of a range, by its number; it is as long as the highest number that a device keeps.
+    /// Slot of each kept range, by the number of the range; as long as the highest number kept.
     slots: Vec<u32>,
     devices: Vec<Owner>,
 }
 
-/// A range of a device.
+/// A range kept by a device.
 #[derive(Debug, Clone)]
 struct Kept {
     range: IovaRange,
     owner: Device,
-    /// A bit for each free page.
+    /// One bit per free page.
     free: u64,
-    /// Where each mapping's pages start: a mapping that comes back is known by them.
+    /// One bit per page where an allocation starts: identifies an allocation when it is freed.
     starts: u64,
 }
 
 #[derive(Debug, Clone, Default)]
 struct Owner {
     order: AccessOrder,
-    /// Its slots with a free page, the one that has waited longest first.
+    /// Its slots with free pages, the one longest in the queue first.
     open: VecDeque<u32>,
     owned: Vec<u32>,
 }
@@ -56,10 +56,10 @@ struct Owner {
 const NONE: u32 = u32::MAX;
 
 impl Sequential {
-    /// The most devices it tells apart.
+    /// Maximum number of devices.
     pub const MOST_DEVICES: u64 = 1 << 16;
 
-    /// Its ranges come from `ranges`.
+    /// A strategy that takes its ranges from `ranges`.
     ///
     /// # Errors
     /// [`AllocError::TooMany`] for ranges of more than 64 pages.
@@ -79,7 +79,7 @@ impl Sequential {
         })
     }
 
-    /// How many ranges a device keeps.
+    /// Number of ranges that `device` keeps.
     #[must_use]
     pub fn kept_by(&self, device: Device) -> usize {
         self.owner(device).map_or(0, |owner| owner.owned.len())
@@ -89,14 +89,14 @@ impl Sequential {
         self.devices.get(device.0 as usize)
     }
 
-    /// The slot of the range that `at` lies in.
+    /// The slot of the range that contains `at`.
     fn slot(&self, at: Iova) -> Option<usize> {
         let slot = *self.slots.get(self.ranges.number(at)).filter(|slot| **slot != NONE)? as usize;
         let offset = at.0.wrapping_sub(self.kept[slot].range.at.0);
         (offset < self.ranges.range_bytes()).then_some(slot)
     }
 
-    /// What a device has free where no range is left for it: in its own.
+    /// The error if no range is left: free pages are those in the device's own ranges.
     #[cold]
     fn exhausted(&self, ask: Ask) -> AllocError {
         let open = self.owner(ask.device).map(|owner| owner.open.iter()).into_iter().flatten();
@@ -111,8 +111,8 @@ impl Sequential {
         ask.exhausted(self.space().page_bytes(), free, longest)
     }
 
-    /// One more range for a device.
-    fn gain(&mut self, ask: Ask) -> Result<u32, AllocError> {
+    /// Allocates another range for the device of `ask`.
+    fn add_range(&mut self, ask: Ask) -> Result<u32, AllocError> {
         let device = ask.device;
         let whole = Ask::bytes(device, self.ranges.range_bytes());
         let range = self.ranges.alloc(whole).map_err(|_| self.exhausted(ask))?;
@@ -135,10 +135,10 @@ impl Sequential {
         Ok(slot)
     }
 
-    /// The lowest run of pages in `free`, or `None`.
+    /// First page of the lowest run of `wanted` pages in `free`.
     fn run(free: u64, wanted: Pages) -> Option<u32> {
         let mut starts = free;
-        // A bit stays where as many bits as are wanted follow.
+        // A bit stays set where all following pages of the run are free too.
         for more in 1..wanted.count {
             starts &= free >> more;
         }
@@ -178,7 +178,7 @@ impl IovaAllocator for Sequential {
         let (at, slot, first) = if let Some(found) = found {
             found
         } else {
-            let slot = self.gain(ask)?;
+            let slot = self.add_range(ask)?;
             (self.devices[ask.device.0 as usize].open.len() - 1, slot, 0)
         };
         let kept = &mut self.kept[slot as usize];
@@ -201,7 +201,7 @@ impl IovaAllocator for Sequential {
             return Err(AllocError::NotOut { range });
         }
         let mask = Sequential::mask(first, pages);
-        // It starts where a mapping starts, holds no other start, and is followed by a start, a free page or the end.
+        // It starts at an allocation, contains no other start, and a start, a free page or the end follows.
         let after = if u64::from(first) + pages < 64 { 1 << (u64::from(first) + pages) } else { 0 };
         let ends_there = after & all_free == 0 || after & (kept.free | kept.starts) != 0;
         if kept.free & mask != 0 || kept.starts & mask != 1 << first || !ends_there {
@@ -218,7 +218,7 @@ impl IovaAllocator for Sequential {
 
     fn purge(&self, device: Device) -> Purge {
         match self.owner(device) {
-            // Its pages share an entry with others of the same range that stay in use.
+            // Its pages share an IOTLB entry with pages of the same range that stay in use.
             Some(owner) if owner.order == AccessOrder::Sequential => Purge::Matching,
             _ => Purge::Entries,
         }
@@ -246,7 +246,7 @@ impl IovaAllocator for Sequential {
             let range = self.kept[slot as usize].range;
             self.slots[self.ranges.number(range.at)] = NONE;
             self.unused.push(slot);
-            // It is out, because this device kept it.
+            // Freeing cannot fail: the device kept this range.
             let given_back = self.ranges.free(device, range);
             debug_assert!(given_back.is_ok(), "{given_back:?}");
         }

@@ -1,4 +1,4 @@
-//! What can be done with a mapping that is alive, beside ending it.
+//! Changes of a live mapping: remap, attributes, partial unmap, cache maintenance.
 
 use super::{Domain, runs};
 use crate::allocator::{Device, IovaAllocator, IovaRange};
@@ -10,18 +10,18 @@ use crate::hints::{Hints, MapRequest};
 use crate::invalidation::Unmapped;
 use crate::ledger::Entry;
 use crate::mapping::Mapping;
-use crate::sync::{Turn, cares};
+use crate::sync::{Turn, maintenance_ops};
 use lanemark_units::{Iova, Ticks};
 use std::panic::Location;
 
 impl<A: IovaAllocator, B: Backend> Domain<A, B> {
-    /// Points pages of a mapping elsewhere: those from `first_page` on, one for each of `pages`. The device sees the old
-    /// or the new memory while this lasts and the new afterwards, at the same addresses: scattered pages become one
-    /// range that it knows already. The attributes stay.
+    /// Changes the memory behind pages of a mapping: `pages` replaces the pages from `first_page` on. Until this
+    /// returns, the device accesses the old or the new memory; afterwards only the new, at the same IOVAs. The
+    /// attributes stay.
     ///
     /// # Errors
-    /// [`Trouble::Unsupported`] without [`Ability::Remap`]; [`Trouble::Outside`] for more pages than the mapping has;
-    /// [`Trouble::Backend`], where pages before the one it names may have been changed; else as [`Domain::unmap`].
+    /// [`Trouble::Unsupported`] without [`Ability::Remap`]; [`Trouble::Outside`] for pages beyond the mapping;
+    /// [`Trouble::Backend`], where pages before the named one may have been changed; else as [`Domain::unmap`].
     #[track_caller]
     pub fn remap(
         &mut self,
@@ -36,9 +36,9 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
         let len_bytes = self.scattered_bytes(pages)?;
         let end = first_page.checked_add(pages.len() as u64);
         if end.is_none_or(|end| end > entry.len_bytes >> self.page_bits) {
-            return Err(self.outside(mapping, "the pages to change are not all in it"));
+            return Err(self.outside(mapping, "the pages to remap are not all in it"));
         }
-        self.make_room(now)?;
+        self.flush_if_full(now)?;
         let range = IovaRange { at: Iova(entry.first.0 + (first_page << self.page_bits)), len_bytes };
         let (mut done_bytes, mut result) = (0, Ok(()));
         for (memory, run_bytes) in runs(pages, self.page_bytes()) {
@@ -49,17 +49,17 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
             }
             done_bytes += run_bytes;
         }
-        // What has changed is out of reach, whether all has or not.
+        // Changed pages are invalidated even if only some were changed.
         self.invalidate_now(range, entry.device(), now)?;
         result
     }
 
-    /// Gives a mapping other attributes, while the device may use it; what it no longer may do is out of its reach when
-    /// this returns. Its receipts stay good; the one that is given back has the new attributes.
+    /// Changes the attributes of a mapping while the device may use it. A permission that was removed is no longer
+    /// effective when this returns. Older handles stay valid; the returned one has the new attributes.
     ///
     /// # Errors
-    /// [`Trouble::Unsupported`] without [`Ability::SetAttributes`] or what a hint needs; [`Trouble::Backend`], with all
-    /// as before; else as [`Domain::unmap`].
+    /// [`Trouble::Unsupported`] without [`Ability::SetAttributes`] or the ability of a hint; [`Trouble::Backend`], with
+    /// nothing changed; else as [`Domain::unmap`].
     #[track_caller]
     pub fn set_attributes(
         &mut self,
@@ -71,10 +71,10 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
         let site = Location::caller();
         self.need(Ability::SetAttributes)?;
         let entry = *self.live(&mapping, site)?;
-        let lend = MapRequest::new(entry.device(), permission).hints(hints);
-        self.check(lend)?;
-        self.make_room(now)?;
-        let (range, attributes) = (Self::mapped(&entry), lend.attributes());
+        let request = MapRequest::new(entry.device(), permission).hints(hints);
+        self.check(request)?;
+        self.flush_if_full(now)?;
+        let (range, attributes) = (Self::mapped(&entry), request.attributes());
         if let Err(source) = self.backend.set_attributes(range, attributes) {
             return Err(self.backend_error("changing the attributes of", range, source));
         }
@@ -85,24 +85,24 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
         Ok(Mapping { attributes, ..mapping })
     }
 
-    /// Takes the end of a mapping back: whole pages that none of its first `keep_bytes` bytes are in. Its IOVAs stay with
-    /// the mapping until that ends. Gives the receipt of what stays; older ones stay good.
+    /// Unmaps the end of a mapping: the whole pages after its first `keep_bytes` bytes. Their IOVAs stay allocated
+    /// until the mapping ends. Returns the handle of the rest; older handles stay valid.
     ///
     /// # Errors
-    /// [`Trouble::Unsupported`] without [`Ability::PartialUnmap`]; [`Trouble::Outside`] where nothing is to stay, or
-    /// more than there is; [`Trouble::Backend`], with all of it still mapped; else as [`Domain::unmap`].
+    /// [`Trouble::Unsupported`] without [`Ability::PartialUnmap`]; [`Trouble::Outside`] if `keep_bytes` is 0 or above
+    /// the length; [`Trouble::Backend`], with all of it still mapped; else as [`Domain::unmap`].
     #[track_caller]
     pub fn unmap_tail(&mut self, mapping: Mapping, keep_bytes: u64, now: Ticks) -> Result<Mapping, DmaError> {
         let site = Location::caller();
         self.need(Ability::PartialUnmap)?;
         let entry = *self.live(&mapping, site)?;
         if keep_bytes == 0 || keep_bytes > mapping.len_bytes() {
-            return Err(self.outside(mapping, "what is to stay is nothing, or more than it has"));
+            return Err(self.outside(mapping, "the length to keep is 0 or longer than the mapping"));
         }
-        self.make_room(now)?;
+        self.flush_if_full(now)?;
         let keep = (mapping.iova().0 - entry.first.0 + keep_bytes).div_ceil(self.page_bytes());
         let kept = Mapping { range: IovaRange { len_bytes: keep_bytes, ..mapping.range }, ..mapping };
-        // Pages that an earlier call took are gone already.
+        // An earlier call may have unmapped more pages.
         let keep = keep << self.page_bits;
         let Some(gone) = entry.len_bytes.checked_sub(keep).filter(|gone| *gone > 0) else { return Ok(kept) };
         let tail = IovaRange { at: Iova(entry.first.0 + keep), len_bytes: gone };
@@ -116,22 +116,23 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
         Ok(kept)
     }
 
-    /// Hands memory over, to the device or to the CPU: before a transfer and after it. `permission` says what the device
-    /// does with it. A coherent platform needs nothing; elsewhere caches are flushed or purged, as the table at
-    /// [`Turn`] says.
+    /// Transfers the ownership of memory to the device or to the CPU, before and after a DMA transfer. `permission` is
+    /// the device's access. A coherent platform needs no maintenance; on others caches are flushed or purged, as listed
+    /// at
+    /// [`Turn`].
     ///
     /// # Errors
-    /// [`Trouble::Unsupported`] where the platform needs care and the backend has none; [`Trouble::Backend`].
+    /// [`Trouble::Unsupported`] if the platform needs cache maintenance and the backend has none; [`Trouble::Backend`].
     #[inline]
     pub fn sync(&mut self, buffer: Buffer<B::Memory>, permission: Permission, turn: Turn) -> Result<(), DmaError> {
-        for (care, part) in cares(self.backend.coherence(), self.line_bytes, buffer, permission, turn) {
+        for (care, part) in maintenance_ops(self.backend.coherence(), self.line_bytes, buffer, permission, turn) {
             self.care(care, part)?;
         }
         Ok(())
     }
 
-    /// Flushes what the CPU has of `buffer`, on coherent platforms too: for a shared structure that the CPU writes
-    /// seldom and the device updates by fast half-line writes, which purge its line.
+    /// Flushes the cache lines of `buffer`, on coherent platforms too. For a shared structure that the CPU writes
+    /// rarely and the device updates by fast half-line writes, which purge the line.
     ///
     /// # Errors
     /// [`Trouble::Unsupported`] without [`Ability::CacheCare`]; [`Trouble::Backend`].
@@ -144,14 +145,14 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
         self.backend.care(care, part).map_err(|source| {
             let memory = IovaRange { at: Iova(part.at.value()), len_bytes: part.len_bytes };
             let doing = match care {
-                CacheCare::Flush => "flushing the host's",
-                CacheCare::Purge => "purging the host's",
+                CacheCare::Flush => "flushing cache lines of",
+                CacheCare::Purge => "purging cache lines of",
             };
             self.backend_error(doing, memory, source)
         })
     }
 
-    /// What changed is out of reach at once, under either policy: the device goes on using the address.
+    /// Invalidates at once under either policy, because the device goes on using the IOVAs.
     fn invalidate_now(&mut self, range: IovaRange, device: Device, now: Ticks) -> Result<(), DmaError> {
         match self.backend.invalidate(Stale::Range { range, by: self.allocator.purge(device) }) {
             Ok(took) => {
@@ -159,7 +160,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
                 Ok(())
             }
             Err(source) => {
-                // No IOVA waits with it: they are the mapping's.
+                // Length 0: the IOVAs still belong to the mapping, and are not freed by the flush.
                 let granted = IovaRange { len_bytes: 0, ..range };
                 let error = self.not_invalidated(range, source);
                 self.waiting.push(Unmapped { granted, device, at: now });
@@ -168,7 +169,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
         }
     }
 
-    /// The pages that are mapped.
+    /// The mapped pages of an entry.
     fn mapped(entry: &Entry) -> IovaRange {
         IovaRange { at: entry.first, len_bytes: entry.len_bytes }
     }

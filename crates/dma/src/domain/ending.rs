@@ -1,4 +1,4 @@
-//! How things end: what waits for its invalidation, devices, the domain.
+//! Flush of pending invalidations; detach of devices; close of the domain.
 
 use super::Domain;
 use crate::allocator::{Device, IovaAllocator};
@@ -10,11 +10,10 @@ use std::collections::BTreeMap;
 use std::panic::Location;
 
 impl<A: IovaAllocator, B: Backend> Domain<A, B> {
-    /// Invalidates what was unmapped and waits; its IOVAs are free then.
+    /// Completes all pending invalidations and frees their IOVAs.
     ///
     /// # Errors
-    /// [`Trouble::NotInvalidated`]: all of it still waits. [`Trouble::NoIova`] where the strategy did not take
-    /// something back.
+    /// [`Trouble::NotInvalidated`]: all stay pending. [`Trouble::NoIova`] if the strategy refused to free a range.
     pub fn flush(&mut self, now: Ticks) -> Result<(), DmaError> {
         let Some(first) = self.waiting.entries().first() else { return Ok(()) };
         let granted = first.granted;
@@ -34,7 +33,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
         result
     }
 
-    /// The same if it is time for it: the queue is full, or the oldest in it has waited for as long as it may.
+    /// Flushes if it is due: the queue is full, or its oldest entry has reached the maximum time.
     ///
     /// # Errors
     /// As [`Domain::flush`].
@@ -42,22 +41,22 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
         if self.waiting.is_due(now) { self.flush(now) } else { Ok(()) }
     }
 
-    /// The device is gone. What it was lent is unmapped and out of its reach.
+    /// Detaches a device and unmaps all its mappings.
     ///
     /// # Errors
-    /// [`Trouble::StillMapped`] where something was not unmapped before: the device is gone, and who mapped it is
-    /// named. [`Trouble::NoDevice`]. Another error leaves the device attached, with what could not be unmapped;
-    /// `detach` may be called again.
+    /// [`Trouble::StillMapped`] if mappings were left: the device is detached, and the call sites that mapped them are
+    /// named. [`Trouble::NoDevice`]. Any other error leaves the device attached, with the mappings that could not be
+    /// unmapped; `detach` may be called again.
     #[track_caller]
     pub fn detach(&mut self, device: Device, now: Ticks) -> Result<(), DmaError> {
         let site = Location::caller();
         self.attached(device)?;
         let leaks = self.end(Some(device), now, site)?;
-        self.leave(device);
-        self.reported(leaks)
+        self.mark_detached(device);
+        self.report_leaks(leaks)
     }
 
-    /// All devices are gone, as by [`Domain::detach`].
+    /// Detaches all devices, as by [`Domain::detach`].
     ///
     /// # Errors
     /// As [`Domain::detach`], with the mappings of all devices.
@@ -65,19 +64,19 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
     pub fn close(&mut self, now: Ticks) -> Result<(), DmaError> {
         let leaks = self.end(None, now, Location::caller())?;
         for device in 0..self.devices.len() as u32 {
-            self.leave(Device(device));
+            self.mark_detached(Device(device));
         }
-        self.reported(leaks)
+        self.report_leaks(leaks)
     }
 
-    /// Unmaps all of a device, or of all; says what there was.
+    /// Unmaps all mappings of a device, or of all devices, and returns them grouped by call site.
     fn end(&mut self, device: Option<Device>, now: Ticks, site: CallSite) -> Result<Vec<Leak>, DmaError> {
-        let is_his = |of: Device| device.is_none_or(|device| device == of);
+        let is_of_device = |of: Device| device.is_none_or(|device| device == of);
         let alive: Vec<_> =
-            self.ledger.iter().filter(|(_, entry)| is_his(entry.device())).map(|(t, e)| (t, *e)).collect();
+            self.ledger.iter().filter(|(_, entry)| is_of_device(entry.device())).map(|(t, e)| (t, *e)).collect();
         let mut leaks = BTreeMap::<(Device, CallSite), (u32, u64)>::new();
         for (ticket, entry) in alive {
-            self.make_room(now)?;
+            self.flush_if_full(now)?;
             self.unmap_entry(ticket, entry, now, site)?;
             let (mappings, pages) = leaks.entry((entry.device(), entry.mapped_at)).or_default();
             *mappings += 1;
@@ -89,14 +88,14 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
         Ok(leaks.into_iter().map(leak).collect())
     }
 
-    fn leave(&mut self, device: Device) {
+    fn mark_detached(&mut self, device: Device) {
         self.allocator.invalidate(device);
-        if let Some(is_here) = self.is_here.get_mut(device.0 as usize) {
-            *is_here = false;
+        if let Some(is_attached) = self.is_attached.get_mut(device.0 as usize) {
+            *is_attached = false;
         }
     }
 
-    fn reported(&self, leaks: Vec<Leak>) -> Result<(), DmaError> {
+    fn report_leaks(&self, leaks: Vec<Leak>) -> Result<(), DmaError> {
         if leaks.is_empty() {
             return Ok(());
         }

@@ -1,56 +1,54 @@
-//! A coherent board, who lends its memory, and the device it is lent to.
+//! A coherent board with a DMA domain for its memory and an attached device.
 
-use super::told;
+use super::as_text;
+use lanemark_coherent::{CoherentBoard, Spec, TransactionKind};
 use lanemark_dma::{
     Buffer, Device, Domain, Hints, Invalidation, MapRequest, Mapping, Permission, Ranges, Sequential, Space, Turn,
 };
-use lanemark_sim::CoherentBoard;
-use lanemark_sim::coherent_board::Spec;
-use lanemark_sim::part::bus::Kind;
 use lanemark_units::{HostVirt, Iova, Ticks};
 
-/// Nothing here takes the library's time.
+/// The time passed to the DMA library; no result depends on it.
 pub const NOW: Ticks = Ticks::ZERO;
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;
 /// Bytes of a line.
 pub const LINE: usize = 32;
-/// A buffer whose lines have places of their own in the caches.
+/// A buffer whose lines conflict with no other data in the caches.
 pub const AT: HostVirt = HostVirt(0x2_5000);
-/// What memory holds before.
+/// Initial content of memory.
 pub const OLD: [u8; LINE] = [0x0d; LINE];
-/// What is written.
+/// Content written by a test.
 pub const NEW: [u8; LINE] = [0xe3; LINE];
 
-/// The board and its lender.
+/// A coherent board with a DMA domain.
 pub struct MappedBoard {
     pub domain: Domain<Sequential, CoherentBoard>,
     pub device: Device,
 }
 
 impl MappedBoard {
-    /// With 16 bits of a page's number, 8 of them chain ID, so that boards are built soon; memory at [`AT`] holds
-    /// [`OLD`], and no cache has it.
+    /// A board of `spec` with page numbers of 16 bits, 8 of them chain ID, which are fast to build. Memory at [`AT`] contains
+    /// [`OLD`], and no cache contains it.
     pub fn of(mut spec: Spec) -> Result<MappedBoard, String> {
         spec.adapter.tlb.block_bits = 8;
-        let space = Space::of_device(28).map_err(told)?;
-        let ranges = Ranges::new(space).map_err(told)?.over_entries(256).map_err(told)?;
-        let strategy = Sequential::new(ranges).map_err(told)?;
-        let board = CoherentBoard::new(spec).map_err(told)?;
-        let mut domain = Domain::new("machine", strategy, board, Invalidation::Strict).map_err(told)?;
-        let device = domain.attach("device 0").map_err(told)?;
-        let mut lent = MappedBoard { domain, device };
-        lent.store(0, AT, &[OLD[0]; 2 * PAGE as usize])?;
-        lent.board().flush(0, AT, 2 * PAGE as usize).map_err(told)?;
-        Ok(lent)
+        let space = Space::of_device(28).map_err(as_text)?;
+        let ranges = Ranges::new(space).map_err(as_text)?.over_entries(256).map_err(as_text)?;
+        let strategy = Sequential::new(ranges).map_err(as_text)?;
+        let board = CoherentBoard::new(spec).map_err(as_text)?;
+        let mut domain = Domain::new("machine", strategy, board, Invalidation::Strict).map_err(as_text)?;
+        let device = domain.attach("device 0").map_err(as_text)?;
+        let mut mapped = MappedBoard { domain, device };
+        mapped.store(0, AT, &[OLD[0]; 2 * PAGE as usize])?;
+        mapped.board().flush(0, AT, 2 * PAGE as usize).map_err(as_text)?;
+        Ok(mapped)
     }
 
-    /// With coherent I/O.
+    /// A board with coherent I/O.
     pub fn coherent() -> Result<MappedBoard, String> {
         MappedBoard::of(Spec::coherent())
     }
 
-    /// The same, its first device writes half lines.
+    /// A board with coherent I/O whose first device writes half lines.
     pub fn half_lines() -> Result<MappedBoard, String> {
         let mut spec = Spec::coherent();
         spec.adapter.devices[0] = 16;
@@ -61,44 +59,44 @@ impl MappedBoard {
         self.domain.backend_mut()
     }
 
-    /// `len_bytes` from `at` on, in one piece.
+    /// Maps `len_bytes` from `at` on, in one piece.
     pub fn map(&mut self, at: HostVirt, len_bytes: u64, hints: Hints) -> Result<Mapping, String> {
-        let lend = MapRequest::new(self.device, Permission::ReadWrite).hints(hints);
-        self.domain.map(&mut Buffer::new(at, len_bytes), lend, NOW).map_err(told)
+        let request = MapRequest::new(self.device, Permission::ReadWrite).hints(hints);
+        self.domain.map(&mut Buffer::new(at, len_bytes), request, NOW).map_err(as_text)
     }
 
     pub fn sync(&mut self, at: HostVirt, len_bytes: u64, permission: Permission, turn: Turn) -> Result<(), String> {
-        self.domain.sync(Buffer::new(at, len_bytes), permission, turn).map_err(told)
+        self.domain.sync(Buffer::new(at, len_bytes), permission, turn).map_err(as_text)
     }
 
     pub fn store(&mut self, processor: usize, at: HostVirt, data: &[u8]) -> Result<(), String> {
-        self.board().store(processor, at, data).map(drop).map_err(told)
+        self.board().store(processor, at, data).map(drop).map_err(as_text)
     }
 
     pub fn load(&mut self, processor: usize, at: HostVirt) -> Result<[u8; LINE], String> {
         let mut seen = [0; LINE];
-        self.board().load(processor, at, &mut seen).map_err(told)?;
+        self.board().load(processor, at, &mut seen).map_err(as_text)?;
         Ok(seen)
     }
 
     pub fn device_read(&mut self, at: Iova) -> Result<[u8; LINE], String> {
         let mut seen = [0; LINE];
-        self.board().device_read(0, at, &mut seen).map_err(told)?;
+        self.board().device_read(0, at, &mut seen).map_err(as_text)?;
         Ok(seen)
     }
 
     pub fn device_write(&mut self, at: Iova, data: &[u8]) -> Result<(), String> {
-        self.board().device_write(0, at, data).map(drop).map_err(told)
+        self.board().device_write(0, at, data).map(drop).map_err(as_text)
     }
 
-    /// Lets happen what does by itself.
+    /// Runs the board for one millisecond.
     pub fn arbitrate(&mut self) {
         let until = self.board().now() + Ticks::whole_ns(1_000_000);
         self.board().run_until(until);
     }
 
-    /// Transactions of this kind on the processors' bus.
-    pub fn on_bus(&self, kind: Kind) -> u64 {
+    /// Number of transactions of `kind` on the processors' bus.
+    pub fn on_bus(&self, kind: TransactionKind) -> u64 {
         self.domain.backend().bus().count(kind)
     }
 
@@ -109,12 +107,12 @@ impl MappedBoard {
     }
 }
 
-/// So many bytes further.
+/// The host address `bytes` after `at`.
 pub const fn after(at: HostVirt, bytes: u64) -> HostVirt {
     HostVirt(at.0 + bytes)
 }
 
-/// So many bytes further.
+/// The I/O virtual address `bytes` after `at`.
 pub const fn behind(at: Iova, bytes: u64) -> Iova {
     Iova(at.0 + bytes)
 }

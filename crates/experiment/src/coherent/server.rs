@@ -1,35 +1,35 @@
-//! A file server as a closed network of queues: what a cost in processor cycles does to its operations per second.
+//! A file server as a closed queueing network: operations per second as a function of processor cycles.
 //!
-//! Requests under way are as many as clients keep up; each goes to the processors and to the disks, again and again. Exact mean
-//! value analysis (Reiser and Lavenberg, 1980); several processors with one queue are one queue of a processor as fast as all of
-//! them, and a delay for the rest of the time (Seidmann, Schweitzer, Shalev-Oren, 1987), which is an approximation.
+//! A constant number of outstanding requests alternates between processors and disks. Exact mean value analysis (Reiser and
+//! Lavenberg, 1980). Several processors with one queue are approximated by one queue with a processor as fast as all of them,
+//! and a delay for the rest of the time (Seidmann, Schweitzer, Shalev-Oren, 1987).
 
-/// A server.
+/// Parameters of a server.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Server {
-    /// Requests under way.
+    /// Outstanding requests.
     pub requests: u32,
-    /// Processors.
+    /// Number of processors.
     pub processors: f64,
-    /// Time of one of them that an operation takes, in ms.
+    /// Time of one processor per operation, in ms.
     pub processor_ms: f64,
-    /// Disks that are alike.
+    /// Number of identical disks.
     pub disks: f64,
-    /// Time of all of them that an operation takes, in ms.
+    /// Total time of the disks per operation, in ms.
     pub disk_ms: f64,
 }
 
-/// What clients see.
+/// Throughput and response time at the clients.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Seen {
     /// Operations per second.
     pub ops_per_s: f64,
-    /// From request to answer, in ms.
+    /// Time from request to response, in ms.
     pub response_ms: f64,
 }
 
 impl Server {
-    /// What its clients see.
+    /// Computes throughput and response time.
     #[must_use]
     pub fn seen(&self) -> Seen {
         let Server { requests, processors, processor_ms, disks, disk_ms } = *self;
@@ -57,15 +57,15 @@ mod tests {
     }
 
     #[test]
-    fn one_request_waits_for_nobody_and_many_for_the_slowest_station() {
+    fn throughput_is_bound_by_latency_for_one_request_and_by_the_slowest_station_for_many() {
         assert_eq!(server(1).seen(), Seen { ops_per_s: 200.0, response_ms: 5.0 });
         let many = server(500).seen();
         assert!((many.ops_per_s - 1e3 / 3.0).abs() < 1e-3, "{many:?}");
     }
 
     #[test]
-    fn two_requests_in_two_stations_are_as_the_chain_of_states_says() {
-        // States by how many are at the first station, 0 to 2: in balance p1 = 3/2 p0 and p2 = 3/2 p1 for rates 1/2 and 1/3 ...
+    fn two_requests_at_two_stations_match_the_markov_chain() {
+        // States are the number of requests at the first station, 0 to 2. Balance at rates 1/2 and 1/3 gives the ratio of neighbours.
         let (one, other) = (1.0 / 2.0, 1.0 / 3.0);
         let ratio: f64 = other / one;
         let total = 1.0 + ratio + ratio * ratio;
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_under_way_are_what_passes_times_how_long_it_stays() {
+    fn littles_law_holds() {
         for requests in [1, 7, 150] {
             let server = Server { processors: 4.0, disks: 56.0, disk_ms: 11.0, ..server(requests) };
             let seen = server.seen();

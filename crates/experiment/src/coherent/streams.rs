@@ -1,66 +1,66 @@
-//! Streams of devices through an I/O TLB: how often it misses, by who hands out the addresses.
+//! Device streams through an I/O TLB: number of misses by address allocation scheme.
 
-use super::told;
+use super::as_text;
+use lanemark_coherent::{AdapterTlb, AdapterTlbSpec, PAGE_BYTES, PageEntry, TlbCommand};
 use lanemark_dma::{Ask, Device, IovaAllocator, IovaRange, Magazine, Ranges, Space};
-use lanemark_sim::part::adapter_tlb::{self, AdapterTlb, Command, PAGE_BYTES, PageEntry};
-use lanemark_sim::part::iotlb::{self, Iotlb};
+use lanemark_sim::{Iotlb, IotlbSpec};
 use lanemark_units::{HostPhys, Iova};
 
-/// What devices do.
+/// Load by a number of devices.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
-    /// Devices, that have the bus in turn, for one access each.
+    /// Number of devices; they take turns on the bus, one access each.
     pub devices: u32,
-    /// Buffers that are lent to each at a time.
+    /// Concurrently mapped buffers per device.
     pub buffers: usize,
-    /// Of these, what it moves at a time, burst by burst in turn; the next one is any of the others.
+    /// Number of these that a device moves concurrently, burst by burst in turn; the next buffer is a random one of the rest.
     pub active: usize,
-    /// Bytes of a buffer, which begins with a page.
+    /// Size of a page-aligned buffer, in bytes.
     pub buffer_bytes: u64,
-    /// Bytes of a burst.
+    /// Size of a burst, in bytes.
     pub burst_bytes: u64,
-    /// Of 100 buffers, those that are moved by 16 B at a time and not by 32 B.
+    /// Percentage of buffers that are moved by 16 B instead of 32 B.
     pub halves_percent: u64,
 }
 
 impl Load {
-    /// Four disk adapters, four streams of 32 KiB each under way, in turns of 1 KiB, by whole lines.
+    /// Four disk adapters with four concurrent streams of 32 KiB each, in bursts of 1 KiB, by whole lines.
     pub const DISKS: Load =
         Load { devices: 4, buffers: 16, active: 4, buffer_bytes: 32 << 10, burst_bytes: 1024, halves_percent: 0 };
 }
 
-/// Who hands out addresses.
+/// Address allocation scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
-    /// A chain ID for each stream, as long as there are some.
+    /// A chain ID per stream, until none are left.
     ChainIdAStream,
-    /// A chain ID for each device, all of whose pages are in it.
+    /// A chain ID per device for all its pages.
     ChainIdADevice,
-    /// Ranges of so many pages, in an order in which as many as there are entries share none.
+    /// Ranges of this many pages, in an order in which as many ranges as the TLB has entries share none.
     Ranges(u64),
-    /// Magazines, and an IOTLB of sets.
-    Magazines(iotlb::Spec),
+    /// Magazines, with a set-associative IOTLB.
+    Magazines(IotlbSpec),
 }
 
-/// What was counted when every buffer had been moved several times.
+/// Counts in the steady state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     pub accesses: u64,
     pub misses: u64,
-    /// Pages, or parts of them, that buffers had.
+    /// Pages of the buffers, partial ones included.
     pub pages: u64,
-    /// Pages that were out for them.
+    /// Pages of the ranges allocated for them.
     pub held: u64,
-    /// Ranges that were taken for them.
+    /// Ranges allocated for them.
     pub taken: u64,
-    /// Buffers moved.
+    /// Number of moved buffers.
     pub buffers: u64,
 }
 
-/// Bits of a block ID: with 8 of chain ID, a directory of 2^20 pages.
+/// Bits of a block ID; with 8 bits of chain ID, the directory has 2^20 pages.
 const BLOCK_BITS: u32 = 12;
 const ENTRIES: u64 = 256;
-/// How often each buffer is moved, on average, before anything is counted, and then.
+/// Average number of moves of each buffer before counting starts, and during counting.
 const ROUNDS: u64 = 8;
 
 enum Tlb {
@@ -69,7 +69,7 @@ enum Tlb {
 }
 
 impl Tlb {
-    /// Whether the translation was there; now it is.
+    /// Whether the translation was present; inserts it if it was not.
     fn look(&mut self, at: Iova) -> bool {
         match self {
             Tlb::Adapter(tlb) => {
@@ -90,16 +90,16 @@ impl Tlb {
         }
     }
 
-    /// The page is unmapped.
+    /// Invalidates the translation of an unmapped page.
     fn purge(&mut self, at: Iova) {
         match self {
-            Tlb::Adapter(tlb) => tlb.command(Command::Purge { at }),
+            Tlb::Adapter(tlb) => tlb.command(TlbCommand::Purge { at }),
             Tlb::Sets(tlb) => tlb.leave(at.0 / PAGE_BYTES),
         }
     }
 }
 
-/// What is lent, and how far it is moved.
+/// A mapped buffer and its progress.
 #[derive(Default)]
 struct Buffer {
     pieces: Vec<IovaRange>,
@@ -108,7 +108,7 @@ struct Buffer {
 }
 
 impl Buffer {
-    /// Where the next access goes.
+    /// Address of the next access.
     fn at(&self) -> Iova {
         let mut left = self.moved_bytes;
         for piece in &self.pieces {
@@ -124,18 +124,17 @@ impl Buffer {
 struct Streams {
     load: Load,
     tlb: Tlb,
-    /// One for each device, or one for all.
+    /// One strategy per device, or one for all devices.
     strategies: Vec<Box<dyn IovaAllocator>>,
     found: Found,
-    /// What is random: a sequence that is the same every time.
+    /// State of the random generator, with a fixed seed.
     state: u64,
 }
 
-/// Moves buffers until all were moved several times, and counts while they are as many times more; `None` where an address
-/// is refused for one of them.
+/// Moves every buffer several times, then as many times again with counting; `None` if a buffer cannot be mapped.
 ///
 /// # Errors
-/// What a strategy says against the scheme.
+/// The error of an allocation strategy for the scheme.
 pub fn counted(load: Load, scheme: Scheme) -> Result<Option<Found>, String> {
     let mut streams =
         Streams { load, tlb: tlb(scheme), strategies: strategies(load, scheme)?, found: Found::default(), state: 1 };
@@ -143,12 +142,12 @@ pub fn counted(load: Load, scheme: Scheme) -> Result<Option<Found>, String> {
     for device in 0..load.devices {
         let mut buffers = Vec::new();
         for _ in 0..load.buffers {
-            let Some(buffer) = streams.lend(device) else { return Ok(None) };
+            let Some(buffer) = streams.map(device) else { return Ok(None) };
             buffers.push(buffer);
         }
         devices.push(buffers);
     }
-    // The first ones of a device's list are moved; whose turn it is, by device.
+    // The first `active` buffers of each device are being moved; `turns` is the index of the next one.
     let mut turns = vec![0; devices.len()];
     for counts in [false, true] {
         streams.found = Found::default();
@@ -170,7 +169,7 @@ pub fn counted(load: Load, scheme: Scheme) -> Result<Option<Found>, String> {
 fn tlb(scheme: Scheme) -> Tlb {
     match scheme {
         Scheme::Magazines(spec) => Tlb::Sets(Iotlb::new(spec)),
-        _ => Tlb::Adapter(AdapterTlb::new(adapter_tlb::Spec {
+        _ => Tlb::Adapter(AdapterTlb::new(AdapterTlbSpec {
             entries: ENTRIES,
             chain_bits: ENTRIES.trailing_zeros(),
             block_bits: BLOCK_BITS,
@@ -180,29 +179,29 @@ fn tlb(scheme: Scheme) -> Tlb {
 }
 
 fn strategies(load: Load, scheme: Scheme) -> Result<Vec<Box<dyn IovaAllocator>>, String> {
-    let all = || Space::of_device(32).map_err(told);
+    let all = || Space::of_device(32).map_err(as_text);
     let chain_bytes = PAGE_BYTES << BLOCK_BITS;
     Ok(match scheme {
-        Scheme::ChainIdAStream => vec![Box::new(Ranges::of_pages(all()?, 1 << BLOCK_BITS).map_err(told)?)],
+        Scheme::ChainIdAStream => vec![Box::new(Ranges::of_pages(all()?, 1 << BLOCK_BITS).map_err(as_text)?)],
         Scheme::ChainIdADevice => {
             let pages = load.buffer_bytes.div_ceil(PAGE_BYTES).next_power_of_two();
             let of = |device: u32| {
                 let first = u64::from(device) * chain_bytes;
-                let space = Space::between(Iova(first), Iova(first + chain_bytes - 1), PAGE_BYTES).map_err(told)?;
-                Ok(Box::new(Ranges::of_pages(space, pages).map_err(told)?) as Box<dyn IovaAllocator>)
+                let space = Space::between(Iova(first), Iova(first + chain_bytes - 1), PAGE_BYTES).map_err(as_text)?;
+                Ok(Box::new(Ranges::of_pages(space, pages).map_err(as_text)?) as Box<dyn IovaAllocator>)
             };
             (0..load.devices).map(of).collect::<Result<_, String>>()?
         }
         Scheme::Ranges(pages) => {
-            let ranges = Ranges::of_pages(all()?, pages).map_err(told)?;
-            vec![Box::new(ranges.over_entries(ENTRIES).map_err(told)?)]
+            let ranges = Ranges::of_pages(all()?, pages).map_err(as_text)?;
+            vec![Box::new(ranges.over_entries(ENTRIES).map_err(as_text)?)]
         }
-        Scheme::Magazines(_) => vec![Box::new(Magazine::new(all()?, 1).map_err(told)?.core(0).map_err(told)?)],
+        Scheme::Magazines(_) => vec![Box::new(Magazine::new(all()?, 1).map_err(as_text)?.core(0).map_err(as_text)?)],
     })
 }
 
 impl Streams {
-    /// One access of a device, in the stream whose turn it is; `None` where no address is had for the next buffer.
+    /// Performs one access of a device in its current stream; `None` if the next buffer cannot be mapped.
     fn access(&mut self, device: u32, buffers: &mut [Buffer], turn: &mut usize) -> Option<()> {
         let active = self.load.active.min(buffers.len());
         let buffer = buffers.get_mut(*turn)?;
@@ -215,9 +214,9 @@ impl Streams {
         }
         if is_over {
             let done = std::mem::take(buffer);
-            self.give_back(device, &done)?;
-            *buffers.get_mut(*turn)? = self.lend(device)?;
-            // Any of those that wait is next.
+            self.unmap(device, &done)?;
+            *buffers.get_mut(*turn)? = self.map(device)?;
+            // A random waiting buffer is next.
             let waiting = (buffers.len() - active) as u64;
             if waiting > 0 {
                 let next = active + (self.random() % waiting) as usize;
@@ -233,8 +232,8 @@ impl Streams {
         self.strategies.get_mut(place)
     }
 
-    /// A buffer with addresses, in as many pieces as it takes.
-    fn lend(&mut self, device: u32) -> Option<Buffer> {
+    /// Maps a new buffer, in as many pieces as necessary.
+    fn map(&mut self, device: u32) -> Option<Buffer> {
         let access_bytes = if self.random() % 100 < self.load.halves_percent { 16 } else { 32 };
         let mut left = self.load.buffer_bytes;
         let mut pieces = Vec::new();
@@ -251,8 +250,8 @@ impl Streams {
         Some(Buffer { pieces, moved_bytes: 0, access_bytes })
     }
 
-    /// `None` where a strategy does not take back what it gave.
-    fn give_back(&mut self, device: u32, buffer: &Buffer) -> Option<()> {
+    /// Unmaps a buffer; `None` if a strategy refuses to free its range.
+    fn unmap(&mut self, device: u32, buffer: &Buffer) -> Option<()> {
         self.found.buffers += 1;
         for piece in &buffer.pieces {
             let used = piece.len_bytes.min(self.load.buffer_bytes);
@@ -264,7 +263,7 @@ impl Streams {
         Some(())
     }
 
-    /// Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (2014), `SplitMix64`.
+    /// The next random number. Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (2014), `SplitMix64`.
     fn random(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.state ^ (self.state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -282,10 +281,10 @@ mod tests {
     }
 
     #[test]
-    fn streams_that_share_no_entry_miss_once_a_page() {
+    fn streams_without_shared_entries_miss_once_per_page() {
         for scheme in [Scheme::ChainIdAStream, Scheme::Ranges(8)] {
             let found = found(Load::DISKS, scheme);
-            // What is under way when counting begins and ends has some of its misses outside.
+            // Buffers in progress at the start and end of counting have misses outside of it.
             let streams = u64::from(Load::DISKS.devices) * Load::DISKS.active as u64;
             assert!(found.misses.abs_diff(found.pages) <= 8 * streams, "{scheme:?}: {found:?}");
             assert_eq!(found.buffers, ROUNDS * 4 * 16);
@@ -293,18 +292,18 @@ mod tests {
     }
 
     #[test]
-    fn streams_on_one_chain_id_miss_with_each_burst_and_one_stream_alone_with_each_page() {
+    fn streams_that_share_a_chain_id_miss_with_each_burst() {
         let found_of = |active, burst_bytes| {
             let load = Load { active, burst_bytes, ..Load::DISKS };
             let found = found(load, Scheme::ChainIdADevice);
             (found.misses * 100).div_ceil(found.accesses)
         };
-        // 32 accesses a burst of 1 KiB, 16 a burst of 512 B, 128 a page.
+        // A burst of 1 KiB has 32 accesses, one of 512 B has 16, a page has 128.
         assert_eq!([found_of(4, 1024), found_of(4, 512), found_of(1, 1024)], [4, 7, 1]);
     }
 
     #[test]
-    fn a_chain_id_a_stream_is_refused_when_256_are_out_and_ranges_are_not() {
+    fn chain_ids_per_stream_run_out_at_256_and_ranges_do_not() {
         let load = |buffers| Load { buffers, ..Load::DISKS };
         assert!(counted(load(64), Scheme::ChainIdAStream).unwrap().is_some());
         assert!(counted(load(65), Scheme::ChainIdAStream).unwrap().is_none());
@@ -312,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_takes_ranges_for_all_of_its_pages_and_holds_whole_ones() {
+    fn buffers_hold_whole_ranges() {
         let of = |buffer_bytes, pages| {
             let found = found(Load { buffer_bytes, ..Load::DISKS }, Scheme::Ranges(pages));
             (found.taken * 10 / found.buffers, found.held / found.pages)
@@ -321,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn half_lines_are_twice_as_many_accesses_and_no_more_misses() {
+    fn half_lines_double_the_accesses_and_not_the_misses() {
         let whole = found(Load::DISKS, Scheme::Ranges(8));
         let halves = found(Load { halves_percent: 100, ..Load::DISKS }, Scheme::Ranges(8));
         assert!(halves.accesses.abs_diff(2 * whole.accesses) < whole.accesses / 20);

@@ -1,4 +1,4 @@
-//! What runs a sample, chosen before the first of them.
+//! The code that runs one sample, chosen before the first sample.
 
 #![allow(unsafe_code)]
 
@@ -16,19 +16,19 @@ use lanemark_machine::{KernelCall, MachineError, Verb};
 use rustix::io::Errno;
 use std::cell::RefCell;
 
-/// What runs a sample.
+/// Code that runs one sample.
 pub(super) enum Job<'a> {
-    /// One of the loops of a core.
+    /// Measurement loop of a core.
     Loop {
         routine: Routine,
         ground: Ground,
     },
-    /// Copies by one routine.
+    /// Block copies by one routine.
     Copy {
         copy: Copy,
         blocks: Blocks,
     },
-    /// Copies by what a table has for their size.
+    /// Block copies by the routine that a table chooses for their size.
     ChosenCopy {
         table: &'a CopyTable,
         blocks: Blocks,
@@ -46,7 +46,7 @@ pub(super) enum Job<'a> {
         device: &'a NullDevice,
         call: KernelCall,
     },
-    /// Borrowed for the length of a sample, which nothing else is in.
+    /// Borrowed for one sample at a time; samples do not nest.
     MapUnmap(RefCell<Box<dyn Mapper>>),
     Exchange {
         exchange: Exchange,
@@ -55,15 +55,15 @@ pub(super) enum Job<'a> {
 }
 
 impl Job<'_> {
-    /// Runs `passes` passes between timestamps.
+    /// Runs `passes` iterations between two timestamps.
     ///
     /// # Safety
-    /// Every pointer in it is valid for what it says, as it was when the job was made, and an exchange is answered.
+    /// Every pointer must be valid as it was when the job was created; an exchange needs [`Job::answered`].
     ///
     /// # Errors
-    /// What a library said that is asked about; what the kernel said stands in the stamps.
+    /// Errors of the DMA library; errors of system calls are in the stamps.
     pub(super) unsafe fn sample(&self, limits: &Limits<'_>, first: u64, passes: u64) -> Result<Stamps, MachineError> {
-        // SAFETY: handed on to the caller, each.
+        // SAFETY: guaranteed by the caller for each call.
         Ok(unsafe {
             match self {
                 Job::Loop { routine, ground } => routine(ground, limits, first, passes),
@@ -73,42 +73,42 @@ impl Job<'_> {
                 Job::Driver { verb: Verb::Store, calls } => timed_writes(calls, limits, first, passes),
                 Job::Map { file, offset, len } => timed_maps(file, *offset, *len, limits, first, passes),
                 Job::Kernel { device, call } => device.timed(*call, limits, first, passes),
-                Job::MapUnmap(lender) => lender.borrow_mut().timed(limits, first, passes)?,
+                Job::MapUnmap(mapper) => mapper.borrow_mut().timed(limits, first, passes)?,
                 Job::Exchange { exchange, .. } => exchange.timed(limits, first, passes),
             }
         })
     }
 
-    /// Runs `body`, in which samples are taken; for an exchange, while the other core answers.
+    /// Runs `body`, which takes the samples; for an exchange, while another core answers.
     ///
     /// # Errors
-    /// Those of `body`, and what the kernel said about the other thread.
+    /// Errors of `body`, and of starting the other thread.
     ///
     /// # Safety
-    /// As for [`Job::sample`].
+    /// Same as for [`Job::sample`].
     pub(super) unsafe fn answered(&self, body: impl FnOnce() -> Result<(), MachineError>) -> Result<(), MachineError> {
         match self {
-            // SAFETY: handed on to the caller.
+            // SAFETY: guaranteed by the caller.
             Job::Exchange { exchange, with_cpu } => unsafe { exchange.answered(*with_cpu, body) }
                 .map_err(|error| os("starting a thread on the other core", error))?,
             _ => body(),
         }
     }
 
-    /// What it does, for messages.
+    /// Operation in progress, for messages.
     pub(super) fn doing(&self) -> &'static str {
         match self {
             Job::Driver { .. } => "copying between memory and the memory file",
             Job::Map { .. } => "mapping the memory file",
-            Job::Kernel { .. } => "calling the kernel for nothing",
-            Job::MapUnmap(_) => "lending memory",
+            Job::Kernel { .. } => "measuring a kernel entry",
+            Job::MapUnmap(_) => "mapping memory for DMA",
             Job::Exchange { .. } => "exchanging messages with another core",
-            Job::Loop { .. } | Job::Copy { .. } | Job::ChosenCopy { .. } => "running a loop",
+            Job::Loop { .. } | Job::Copy { .. } | Job::ChosenCopy { .. } => "running a measurement loop",
         }
     }
 }
 
-/// The system refused.
+/// Error of a system call.
 pub(super) fn os(doing: &'static str, error: Errno) -> MachineError {
     MachineError::Os { machine: NAME.to_owned(), doing, source: error.into() }
 }

@@ -1,4 +1,4 @@
-//! Calls for which the kernel has nothing to do.
+//! System calls that do no work, to measure kernel entry.
 
 use crate::x86::sample::{Limits, Stamps, timed};
 use lanemark_machine::KernelCall;
@@ -8,7 +8,7 @@ use rustix::io::{Errno, ioctl_fionread};
 use rustix::process::getppid;
 use std::hint::black_box;
 
-/// The device that knows no `ioctl`.
+/// `/dev/null`, which supports no `ioctl`.
 #[derive(Debug)]
 pub(super) struct NullDevice(OwnedFd);
 
@@ -16,12 +16,12 @@ impl NullDevice {
     /// Opens `/dev/null`.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// Error of the system call.
     pub(super) fn open() -> Result<NullDevice, Errno> {
         Ok(NullDevice(open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?))
     }
 
-    /// Times `passes` calls.
+    /// Times `passes` iterations of `call`.
     pub(super) fn timed(&self, call: KernelCall, limits: &Limits<'_>, first: u64, passes: u64) -> Stamps {
         match call {
             KernelCall::Getppid => timed(limits, first, passes, |_| {
@@ -31,7 +31,7 @@ impl NullDevice {
             KernelCall::FailingIoctl => timed(limits, first, passes, |_| match ioctl_fionread(&self.0) {
                 Err(Errno::NOTTY | Errno::INVAL) => Ok(()),
                 Err(other) => Err(other),
-                // A device that has the call measures something else.
+                // If the call succeeds, it measures something other than kernel entry.
                 Ok(_) => Err(Errno::EXIST),
             }),
         }

@@ -1,16 +1,16 @@
-//! The machine itself: opening it, running a plan, checking the bytes.
+//! Host memory as a machine: opening it, running a plan, verifying the data.
 
 #![allow(unsafe_code)]
 
 use super::NAME;
 use super::job::{Job, os};
 use super::kernel::NullDevice;
-use super::map_unmap::lender;
+use super::map_unmap::mapper;
 use super::memory_file::{Calls, MemoryFile};
 use crate::interpreter::interpreter;
 use crate::x86::ask::{Ability, Ask, Through, Work};
 use crate::x86::buffer::Buffer;
-use crate::x86::buffer_handoff::{disciplines, routine as handover};
+use crate::x86::buffer_handoff::{disciplines, routine as handoff};
 use crate::x86::c_library::c_library;
 use crate::x86::copy::{Blocks, routine};
 use crate::x86::copy_table::CopyTable;
@@ -37,36 +37,33 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// How long finding the fastest copies may take, once for each kind of destination.
+/// Time limit for the copy calibration, once per kind of destination.
 const CALIBRATION: Duration = Duration::from_millis(400);
 
-/// The ordinary memory (WB) of this machine, loaded and stored by its own core.
+/// Ordinary memory (WB) of this machine, accessed by its own cores.
 ///
-/// One region, `memory`: 64 MiB of storage at BAR0+0x0, present in memory from the start.
+/// It has one region, `memory`: 64 MiB of storage at BAR0+0x0, populated at opening.
 ///
-/// - **Plans:** one lane whose pass is one stream, with a fence, a flush of its span or a pause after it; one of
-///   those alone; block copies; driver calls; a mapping; a call of the kernel; a reading of a clock;
-///   memory that is lent, or shared with a device. Or two lanes
-///   on two cores, `[send, receive]` and `[receive, send]`. Before a sample, the lines of a span can be flushed.
-///   Core `n` of a plan is the `n`-th of the cores that the opening thread may run on; [`run`](Machine::run) holds
-///   the calling thread there, and a thread of its own on the other core, and lets them go afterwards.
-/// - **Times:** the time-stamp counter. `issue` ends when every instruction is executed and every load
-///   answered; `delivered` when, after an `MFENCE`, every store is visible to all cores, which on ordinary
-///   memory means it is in a cache. What an empty sample takes is subtracted from each: the time reported
-///   as `timer_cost` from `issue`, and that of an empty drain besides from `delivered`.
-/// - **Timeout:** holds for each sample, warm-up apart. A sample looks at the clock, and at the interruption
-///   flag, only after some 260,000 accesses, so one shorter than that is undisturbed.
-/// - **Dropped:** samples during which the kernel took the core away (involuntary context switches of this thread), the
-///   thread moved, or the counter and `CLOCK_MONOTONIC_RAW` came to lie more than 20 us and 0.04 % apart.
-/// - **Messages:** a lane that waits looks at the clock and at the flag every few thousand loads; one that sleeps
-///   in the kernel is woken when the other ends.
-/// - **Driver calls:** `pread` and `pwrite` of the kernel on a memory file stand in for a driver's `ioctl`;
-///   the span is one of that file, not of the region. The kernel's copy is 8 B wide or wider, as it likes.
-/// - **Confirmed:** `claimed` is the length of the span, and `confirmed` how many of its bytes were found equal, after
-///   the last sample, to what was last stored or copied. Values change from pass to pass and from run to
-///   run, so that bytes left over from before do not count. Loads into registers leave nothing to
-///   compare: `None`.
-///
+/// - **Plans:** one lane with one stream, optionally followed by a fence, a flush of its span or a pause; one of those
+///   alone; block copies; driver calls; an `mmap`; a system call; a clock read; DMA mappings; a buffer shared with a
+///   device. Or two lanes on two cores, `[send, receive]` and `[receive, send]`. The lines of a span can be flushed before
+///   a sample. Core `n` of a plan is the `n`-th core in the affinity mask of the opening thread. [`run`](Machine::run)
+///   pins the calling thread to it, and a thread of its own to the other core, and restores the affinity afterwards.
+/// - **Times:** time-stamp counter. `issue` ends when every instruction is executed and every load complete; `delivered`
+///   ends when, after an `MFENCE`, every store is visible to all cores, which for ordinary memory means in a cache. The
+///   time of an empty sample is subtracted: `timer_cost` from `issue`, and in addition the time of an empty drain from
+///   `delivered`.
+/// - **Timeout:** applies to each sample, excluding warm-up. The clock and the interrupt flag are read only every 262,144
+///   accesses or so; a shorter sample runs without interference.
+/// - **Dropped:** samples during which the thread lost its core (involuntary context switch) or moved to another one, or
+///   during which the counter and `CLOCK_MONOTONIC_RAW` drifted apart by more than 20 us and 0.04 %.
+/// - **Messages:** a waiting lane reads the clock and the flag every few thousand loads; a lane that sleeps in the kernel
+///   is woken when the other one ends.
+/// - **Driver calls:** `pread` and `pwrite` on a memory file replace a driver's `ioctl`; the span is one of that file, not
+///   of the region. The kernel copies by 8 B or more.
+/// - **Confirmed:** `claimed` is the length of the span, `confirmed` the number of bytes that, after the last sample, equal
+///   the data last stored or copied. Values differ between iterations and between runs, so that stale bytes do not count.
+///   Loads into registers cannot be verified: `None`.
 /// ```
 /// use lanemark_hw::HostMemory;
 /// use lanemark_machine::{Access, Machine, Op, Plan, Samples, Span, Stream, Verb, Width};
@@ -83,22 +80,22 @@ const CALIBRATION: Duration = Duration::from_millis(400);
 pub struct HostMemory {
     facts: Facts,
     cpu: Cpu,
-    /// The system's numbers of the cores a plan may name.
+    /// System numbers of the cores that a plan may name.
     cpus: Vec<usize>,
     timer: Timer,
-    /// What plans load and store.
+    /// Memory that plans load and store.
     region: Buffer,
-    /// The other side of copies and driver calls, byte for byte.
+    /// Other end of copies and driver calls, of the same length.
     source: Buffer,
     lines: Box<Lines>,
-    /// Made when the first driver call is asked for.
+    /// Created for the first driver call.
     file: Option<MemoryFile>,
-    /// Opened when the first call of the kernel is asked for.
+    /// Opened for the first system call.
     null: Option<NullDevice>,
-    /// Measured when `copy_to_device` is first asked for, for hot and for cold destinations.
+    /// Calibrated when `copy_to_device` is first requested, for hot and for cold destinations.
     copies: [Option<CopyTable>; 2],
     interrupted: Arc<AtomicBool>,
-    /// Runs begun.
+    /// Number of runs so far.
     runs: u64,
 }
 
@@ -115,12 +112,12 @@ impl fmt::Debug for HostMemory {
 impl HostMemory {
     const REGION_BYTES: usize = 64 << 20;
 
-    /// Allocates and fills the memory, looks at the processor and holds its counter against the clock; takes
-    /// about a tenth of a second. Nothing is pinned yet.
+    /// Allocates and fills the memory, detects the processor and calibrates its counter against the clock; takes about
+    /// 0.1 s. No thread is pinned yet.
     ///
     /// # Errors
-    /// [`MachineError::Unsupported`] on another system or architecture, or if the counter changes its rate with
-    /// power states; [`MachineError::Os`] if memory is short or the kernel will not tell the cores.
+    /// [`MachineError::Unsupported`] on another operating system or architecture, or if the counter is not invariant;
+    /// [`MachineError::Os`] if memory cannot be allocated or the affinity mask cannot be read.
     pub fn open() -> Result<HostMemory, MachineError> {
         HostMemory::with_region(Self::REGION_BYTES)
     }
@@ -135,7 +132,7 @@ impl HostMemory {
                     .to_owned(),
             }));
         }
-        let cpus = allowed_cpus().map_err(|error| os("asking which cores may be used", error))?;
+        let cpus = allowed_cpus().map_err(|error| os("reading the CPU affinity mask", error))?;
         let mut region = Buffer::new(len).map_err(|error| os("allocating the region", error))?;
         let source = Buffer::new(len).map_err(|error| os("allocating the source of copies", error))?;
         pattern::fill(region.bytes_mut(), 0);
@@ -155,32 +152,32 @@ impl HostMemory {
         })
     }
 
-    /// Ends a run with [`MachineError::Interrupted`] once `flag` is set, between two samples or within a long one.
+    /// Sets the flag that ends a run with [`MachineError::Interrupted`], between two samples or within a long one.
     #[must_use]
     pub fn interrupted_by(self, flag: Arc<AtomicBool>) -> HostMemory {
         HostMemory { interrupted: flag, ..self }
     }
 
-    /// What it can be asked. Between two looks at the clock lie 0.1 ms at an access a cycle, 50 ms at the slowest; a
-    /// pass may store every byte of 64 MiB singly, and as much again.
+    /// Limits of plans: the clock is read every 0.1 ms at one access per cycle and every 50 ms at the slowest; one
+    /// iteration can store every byte of the 64 MiB singly, and as much again.
     fn ability(&self) -> Ability<'_> {
         Ability {
             facts: &self.facts,
             cpu: &self.cpu,
             timer: self.timer,
             no_other_type: "ordinary memory is WB, and a program cannot change that",
-            weight_per_look: 1 << 18,
+            weight_per_check: 1 << 18,
             weight_per_pass: 1 << 27,
         }
     }
 
-    /// What the region holds, to look closer.
+    /// Current contents of the region.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         self.region.bytes()
     }
 
-    /// Puts new bytes on the other side of a copy, and makes what is asked for the first time.
+    /// Fills the other end of a copy, and creates what a request needs for the first time.
     fn prepare(&mut self, ask: &Ask) -> Result<(), MachineError> {
         let (offset, len) = (ask.offset, ask.len);
         let copied = match ask.work {
@@ -215,13 +212,13 @@ impl HostMemory {
             let table = &mut self.copies[ask.destination() as usize];
             if table.is_none() {
                 let measured = CopyTable::measured(ask.destination(), CALIBRATION);
-                *table = Some(measured.map_err(|error| os("allocating memory to measure copies on", error))?);
+                *table = Some(measured.map_err(|error| os("allocating memory for the copy calibration", error))?);
             }
         }
         Ok(())
     }
 
-    /// What runs a sample; valid until the memory is used otherwise.
+    /// Returns the code that runs one sample; valid until the memory is used for something else.
     fn job(&mut self, ask: &Ask) -> Result<Job<'_>, MachineError> {
         let (at, other, block) = (self.region.at(ask.offset), self.source.at(ask.offset), self.source.at(0));
         let table = self.copies[ask.destination() as usize].as_ref();
@@ -237,7 +234,7 @@ impl HostMemory {
             copies: table.map_or(std::ptr::null(), std::ptr::from_ref),
         };
         let no_loop = |what: &dyn fmt::Display| {
-            let (machine, because) = (NAME.to_owned(), "there is no loop for it".to_owned());
+            let (machine, because) = (NAME.to_owned(), "there is no measurement loop for it".to_owned());
             MachineError::from(Unsupported { what: what.to_string(), machine, because })
         };
         let file = || self.file.as_ref().ok_or_else(|| os("finding the memory file", Errno::NOENT));
@@ -255,7 +252,7 @@ impl HostMemory {
             }
             Work::BufferHandoff(shared) => {
                 ground.count = ask.len / BufferHandoff::WIDTH_BYTES as usize;
-                Job::Loop { routine: handover(&shared).ok_or_else(|| no_loop(&shared.discipline))?, ground }
+                Job::Loop { routine: handoff(&shared).ok_or_else(|| no_loop(&shared.discipline))?, ground }
             }
             Work::Clock(which) => Job::Loop { routine: clock(which), ground },
             Work::Copy { access, block_bytes } => {
@@ -274,7 +271,7 @@ impl HostMemory {
                 let device = self.null.as_ref().ok_or_else(|| os("finding /dev/null", Errno::NOENT))?;
                 Job::Kernel { device, call }
             }
-            Work::MapUnmap(asked) => Job::MapUnmap(RefCell::new(lender(asked)?)),
+            Work::MapUnmap(asked) => Job::MapUnmap(RefCell::new(mapper(asked)?)),
             Work::Exchange { with_core, through } => {
                 let exchange = match through {
                     Through::Events => Exchange::by_events().map_err(|error| os("making an eventfd", error))?,
@@ -287,7 +284,7 @@ impl HostMemory {
         })
     }
 
-    /// Holds the span against what pass `last` left there.
+    /// Compares the span with the data of iteration `last`.
     fn confirmed(&self, ask: &Ask, last: u64) -> Result<Option<Confirmed>, MachineError> {
         let range = ask.offset..ask.offset + ask.len;
         let (span, source) = (&self.region.bytes()[range.clone()], &self.source.bytes()[range]);
@@ -342,8 +339,8 @@ impl Machine for HostMemory {
             timer,
             plan,
             cpu: self.cpus[ask.core],
-            company: Company::Nobody,
-            passes_per_look: ask.passes_per_look,
+            company: Company::None,
+            passes_per_check: ask.passes_per_check,
             delivery: Delivery::Drained,
             interrupted: &interrupted,
             numbering: if is_exchange { Numbering::Messages } else { Numbering::EndingWith(self.runs) },
@@ -352,22 +349,22 @@ impl Machine for HostMemory {
         let job = self.job(&ask)?;
         let before = || {
             if let Some((at, len)) = flushed {
-                // SAFETY: it lies inside the region.
+                // SAFETY: the span lies within the region.
                 unsafe { flush_lines(at, len) };
             }
         };
         let mut left = None;
         let take_all = || {
             let taken = run.take(samples, job.doing(), before, |limits, first, passes| {
-                // SAFETY: `Ask::of` found the instruction on this processor, spans and lines inside the region, starts
-                // aligned as the instruction wants them and counts within the span; source and region are two mappings
-                // of one length; both, the lines and the tables belong to the machine that is borrowed exclusively.
+                // SAFETY: `Ask::of` checked that the processor supports the instruction, that spans and lines are within the
+                // region, starts aligned and counts within the span. Source and region are two mappings of one length. Both,
+                // the lines and the tables belong to this machine, which is borrowed exclusively.
                 unsafe { job.sample(limits, first, passes) }
             })?;
             left = Some(taken);
             Ok(())
         };
-        // SAFETY: as above.
+        // SAFETY: as for `sample`.
         unsafe { job.answered(take_all) }?;
         let last = left.map_or(0, |left| left.last);
         samples.confirmed = self.confirmed(&ask, last)?;

@@ -1,4 +1,4 @@
-//! Memory lent to a device that is not there, by the library that programs use.
+//! DMA mappings of memory for a device that does not exist, made by the library that programs use.
 
 use super::NAME;
 use crate::x86::sample::{Limits, Stamps, timed};
@@ -13,26 +13,26 @@ use std::error::Error;
 use std::hint::black_box;
 use std::io;
 
-/// Where what is lent lies. Nobody touches it.
+/// Address of the mapped memory, which is never accessed.
 const MEMORY: HostPhys = HostPhys(1 << 32);
 const PAGE: u64 = 4096;
-/// Objects of a pool.
+/// Number of objects in a pool.
 const OBJECTS: u64 = 64;
 
-/// Whoever lends. What it needs is made before the first sample; in one, it does what the library does.
+/// Maps and unmaps memory. Everything is allocated before the first sample; a sample contains only library calls.
 pub(super) trait Mapper {
-    /// Times `passes` passes.
+    /// Times `passes` iterations.
     ///
     /// # Errors
-    /// What the library says, where it does not lend.
+    /// Errors of the library.
     fn timed(&mut self, limits: &Limits<'_>, first: u64, passes: u64) -> Result<Stamps, MachineError>;
 }
 
-/// Makes what `asked` wants: a library of its own, with nothing lent.
+/// Creates a mapper for `asked`, with an instance of the library of its own and no mappings.
 ///
 /// # Errors
-/// What the library says.
-pub(super) fn lender(asked: MapUnmap) -> Result<Box<dyn Mapper>, MachineError> {
+/// Errors of the library.
+pub(super) fn mapper(asked: MapUnmap) -> Result<Box<dyn Mapper>, MachineError> {
     let MapUnmap { means, bytes, pairs } = asked;
     let Means::Map { strategy, .. } = means else {
         let range = IovaRange { at: Iova(1 << 32), len_bytes: OBJECTS * bytes };
@@ -54,7 +54,7 @@ pub(super) fn lender(asked: MapUnmap) -> Result<Box<dyn Mapper>, MachineError> {
     }
 }
 
-/// The same with this strategy: a type of its own with either table.
+/// Creates a mapper with this strategy and either table, as a type of its own.
 fn over<A: IovaAllocator + 'static>(strategy: A, asked: MapUnmap) -> Result<Box<dyn Mapper>, MachineError> {
     Ok(match asked.means {
         Means::Map { table: Table::InMemory, .. } => Box::new(Mapped::new(strategy, PageTable::new(PAGE), asked)?),
@@ -63,12 +63,12 @@ fn over<A: IovaAllocator + 'static>(strategy: A, asked: MapUnmap) -> Result<Box<
 }
 
 fn refused(error: impl Error + Send + Sync + 'static) -> MachineError {
-    MachineError::Os { machine: NAME.to_owned(), doing: "lending memory", source: io::Error::other(error) }
+    MachineError::Os { machine: NAME.to_owned(), doing: "mapping memory for DMA", source: io::Error::other(error) }
 }
 
-/// `passes` passes of `pairs` pairs each. An error of a pair ends the sample.
+/// Times `passes` iterations of `pairs` pairs each. An error in a pair ends the sample.
 #[inline(always)]
-#[allow(clippy::inline_always)] // As the passes of every other loop are.
+#[allow(clippy::inline_always)] // The bodies of all measurement loops are inlined.
 fn pairs_timed<E: Error + Send + Sync + 'static>(
     limits: &Limits<'_>,
     first: u64,
@@ -76,20 +76,20 @@ fn pairs_timed<E: Error + Send + Sync + 'static>(
     pairs: u64,
     mut pair: impl FnMut() -> Result<(), E>,
 ) -> Result<Stamps, MachineError> {
-    let mut trouble = None;
+    let mut failure = None;
     let stamps = timed(limits, first, passes, |_| {
         for _ in 0..pairs {
             if let Err(error) = pair() {
-                trouble = Some(error);
+                failure = Some(error);
                 return Err(Errno::IO);
             }
         }
         Ok(())
     });
-    trouble.map_or(Ok(stamps), |error| Err(refused(error)))
+    failure.map_or(Ok(stamps), |error| Err(refused(error)))
 }
 
-/// Objects of a pool.
+/// Mapper that takes objects from a pool and returns them.
 struct Pooled {
     pool: Pool,
     pairs: u64,
@@ -105,14 +105,14 @@ impl Mapper for Pooled {
     }
 }
 
-/// Buffers mapped by a domain.
+/// Mapper that maps buffers in a domain.
 struct Mapped<A, B> {
     domain: Domain<A, B>,
-    lend: lanemark_dma::MapRequest,
+    request: lanemark_dma::MapRequest,
     bytes: u64,
     pairs: u64,
-    /// Of one buffer, with room for as many as there can be.
-    pieces: Vec<Mapping>,
+    /// Mappings of the current buffer, with enough capacity for any.
+    mappings: Vec<Mapping>,
 }
 
 impl<A: IovaAllocator, B: Backend<Memory = HostPhys>> Mapped<A, B> {
@@ -121,29 +121,29 @@ impl<A: IovaAllocator, B: Backend<Memory = HostPhys>> Mapped<A, B> {
             Means::Map { invalidation: Invalidation::Deferred, .. } => lanemark_dma::Invalidation::DEFERRED,
             _ => lanemark_dma::Invalidation::Strict,
         };
-        // Both ends of a buffer may be pieces of their own.
-        let most_pieces = asked.bytes.div_ceil(strategy.longest_bytes()) + 2;
+        // Both ends of a buffer may need a mapping of their own.
+        let most_mappings = asked.bytes.div_ceil(strategy.longest_bytes()) + 2;
         let mut domain = Domain::new(NAME, strategy, backend, policy).map_err(refused)?;
-        let device = domain.attach("nobody").map_err(refused)?;
+        let device = domain.attach("no device").map_err(refused)?;
         Ok(Mapped {
             domain,
-            lend: lanemark_dma::MapRequest::new(device, Permission::ReadWrite),
+            request: lanemark_dma::MapRequest::new(device, Permission::ReadWrite),
             bytes: asked.bytes,
             pairs: asked.pairs,
-            pieces: Vec::with_capacity(most_pieces as usize),
+            mappings: Vec::with_capacity(most_mappings as usize),
         })
     }
 
-    /// Maps the buffer and unmaps it. No clock is read for it: what is deferred goes when the queue is full.
+    /// Maps the buffer and unmaps it. Time does not advance: deferred invalidations are issued when the queue is full.
     #[inline(always)]
-    #[allow(clippy::inline_always)] // As above.
+    #[allow(clippy::inline_always)] // The bodies of all measurement loops are inlined.
     fn pair(&mut self) -> Result<(), DmaError> {
         let mut rest = black_box(Buffer::new(MEMORY, self.bytes));
         while !rest.is_empty() {
-            self.pieces.push(self.domain.map(&mut rest, self.lend, Ticks::ZERO)?);
+            self.mappings.push(self.domain.map(&mut rest, self.request, Ticks::ZERO)?);
         }
-        for piece in self.pieces.drain(..) {
-            self.domain.unmap(black_box(piece), Ticks::ZERO)?;
+        for mapping in self.mappings.drain(..) {
+            self.domain.unmap(black_box(mapping), Ticks::ZERO)?;
         }
         Ok(())
     }
@@ -164,7 +164,7 @@ mod tests {
     static NO: AtomicBool = AtomicBool::new(false);
 
     fn limits() -> Limits<'static> {
-        Limits { timeout_cycles: u64::MAX, passes_per_look: 1, interrupted: &NO, delivery: Delivery::Drained }
+        Limits { timeout_cycles: u64::MAX, passes_per_check: 1, interrupted: &NO, delivery: Delivery::Drained }
     }
 
     fn mapped(strategy: Strategy, invalidation: Invalidation, bytes: u64, pairs: u64) -> MapUnmap {
@@ -172,56 +172,56 @@ mod tests {
     }
 
     #[test]
-    fn every_means_lends_every_size_again_and_again() {
+    fn every_means_maps_every_size_repeatedly() {
         for means in Means::all() {
             for bytes in [1, 64, 4096, 32 << 10, (32 << 10) + 1, 256 << 10] {
                 let asked = MapUnmap { means, bytes, pairs: 3 };
                 if asked.nonsense().is_some() {
                     continue;
                 }
-                let stamps = lender(asked).unwrap().timed(&limits(), 0, 2).unwrap();
+                let stamps = mapper(asked).unwrap().timed(&limits(), 0, 2).unwrap();
                 assert_eq!(stamps.ending, Ending::Done, "{means} {bytes}");
             }
         }
     }
 
     #[test]
-    fn a_pair_maps_all_of_the_buffer_takes_all_of_it_back_and_finds_room_for_its_pieces() {
+    fn a_pair_maps_and_unmaps_the_whole_buffer_without_allocating() {
         let space = || Space::of_device(32).unwrap();
         for bytes in [1, 4096, (256 << 10) + 100] {
             let asked = mapped(Strategy::Ranges, Invalidation::Strict, bytes, 1);
-            let mut lends = Mapped::new(Ranges::new(space()).unwrap(), PageTable::new(PAGE), asked).unwrap();
-            let room = lends.pieces.capacity();
+            let mut mapped = Mapped::new(Ranges::new(space()).unwrap(), PageTable::new(PAGE), asked).unwrap();
+            let capacity = mapped.mappings.capacity();
             for _ in 0..2 {
-                lends.pair().unwrap();
-                assert_eq!((lends.domain.live_mappings(), lends.domain.backend().entries()), (0, 0));
+                mapped.pair().unwrap();
+                assert_eq!((mapped.domain.live_mappings(), mapped.domain.backend().entries()), (0, 0));
             }
-            let told = lends.domain.backend().counts();
-            // Of a buffer that ends within a line, the last page is a piece of its own.
-            let pieces = bytes.div_ceil(32 << 10).max(1);
-            assert_eq!((told.entries + told.matching, told.all), (2 * pieces, 0), "{bytes}");
-            assert_eq!(lends.pieces.capacity(), room, "nothing is allocated for pieces in a sample");
+            let counts = mapped.domain.backend().counts();
+            // If a buffer ends within a line, its last page is a mapping of its own.
+            let mappings = bytes.div_ceil(32 << 10).max(1);
+            assert_eq!((counts.entries + counts.matching, counts.all), (2 * mappings, 0), "{bytes}");
+            assert_eq!(mapped.mappings.capacity(), capacity, "a sample must not allocate");
         }
     }
 
     #[test]
-    fn as_many_pairs_as_the_queue_holds_leave_nothing_in_it() {
+    fn a_full_queue_is_flushed_and_left_empty() {
         let asked = mapped(Strategy::FreeList, Invalidation::Deferred, 4096, Invalidation::QUEUE);
         let list = FreeList::new(Space::of_device(32).unwrap());
-        let mut lends = Mapped::new(list, PageTable::new(PAGE), asked).unwrap();
-        lends.timed(&limits(), 0, 1).unwrap();
-        assert_eq!((lends.domain.waiting(), lends.domain.backend().counts().all), (0, 1));
-        lends.pair().unwrap();
-        assert_eq!(lends.domain.waiting(), 1);
+        let mut mapped = Mapped::new(list, PageTable::new(PAGE), asked).unwrap();
+        mapped.timed(&limits(), 0, 1).unwrap();
+        assert_eq!((mapped.domain.waiting(), mapped.domain.backend().counts().all), (0, 1));
+        mapped.pair().unwrap();
+        assert_eq!(mapped.domain.waiting(), 1);
     }
 
     #[test]
-    fn what_the_library_refuses_is_the_error_of_the_sample() {
+    fn an_error_of_the_library_is_the_error_of_the_sample() {
         let page = Space::between(Iova(0), Iova(4095), PAGE).unwrap();
         let asked = mapped(Strategy::FreeList, Invalidation::Strict, 8192, 1);
         let error =
             Mapped::new(FreeList::new(page), Nothing::new(), asked).unwrap().timed(&limits(), 0, 1).unwrap_err();
-        assert!(error.to_string().contains("lending memory: "), "{error}");
+        assert!(error.to_string().contains("mapping memory for DMA: "), "{error}");
         assert!(error.to_string().contains("8192 B"), "{error}");
     }
 }

@@ -1,9 +1,8 @@
-//! The file that stands in for a device driver.
+//! Memory file that replaces a device driver.
 //!
-//! A driver call enters the kernel, which copies between user memory and the device. With no device
-//! there is still the kernel: `pread` and `pwrite` on a memory file (`memfd`) enter it, find the pages
-//! and copy. So a driver call on this machine costs what entering, finding and copying cost; what an
-//! `ioctl` handler does besides is not in it.
+//! A driver call enters the kernel, which copies between user memory and the device. Without a device, `pread` and
+//! `pwrite` on a memory file (`memfd`) do the same: they enter the kernel, look up the pages and copy. The time contains
+//! these three parts, but not the rest of an `ioctl` handler.
 
 #![allow(unsafe_code)]
 
@@ -15,15 +14,15 @@ use rustix::io::{Errno, pread, pwrite, retry_on_intr};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::ptr;
 
-/// A file in memory, as long as the region.
+/// Memory file as long as the region.
 #[derive(Debug)]
 pub(super) struct MemoryFile(OwnedFd);
 
 impl MemoryFile {
-    /// A file that holds `bytes`; writing them makes every page present.
+    /// Creates a file with the contents `bytes`; writing them populates every page.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// Error of the system call.
     pub(super) fn holding(bytes: &[u8]) -> Result<MemoryFile, Errno> {
         let file = MemoryFile(memfd_create("lanemark", MemfdFlags::CLOEXEC)?);
         let mut done = 0;
@@ -33,24 +32,24 @@ impl MemoryFile {
         Ok(file)
     }
 
-    /// How many bytes from `offset` on equal those of `wanted`, place by place.
+    /// Number of bytes from `offset` on that equal the byte of `expected` at the same position.
     ///
     /// # Errors
-    /// What the kernel said.
-    pub(super) fn equal_bytes(&self, offset: u64, wanted: &[u8]) -> Result<u64, Errno> {
-        let mut found = vec![0_u8; wanted.len().min(1 << 20)];
+    /// Error of the system call.
+    pub(super) fn equal_bytes(&self, offset: u64, expected: &[u8]) -> Result<u64, Errno> {
+        let mut found = vec![0_u8; expected.len().min(1 << 20)];
         let (mut done, mut equal) = (0, 0);
-        while done < wanted.len() {
-            let room = found.len().min(wanted.len() - done);
-            let read = moved(retry_on_intr(|| pread(&self.0, &mut found[..room], offset + done as u64)))?;
-            equal += pattern::equal_bytes(&found[..read], &wanted[done..done + read]);
+        while done < expected.len() {
+            let len = found.len().min(expected.len() - done);
+            let read = moved(retry_on_intr(|| pread(&self.0, &mut found[..len], offset + done as u64)))?;
+            equal += pattern::equal_bytes(&found[..read], &expected[done..done + read]);
             done += read;
         }
         Ok(equal)
     }
 }
 
-/// No progress is an error: our file is as long as everything that is asked of it.
+/// Rejects a transfer of 0 bytes: the file is as long as any request.
 fn moved(call: Result<usize, Errno>) -> Result<usize, Errno> {
     match call {
         Ok(0) => Err(Errno::IO),
@@ -58,48 +57,48 @@ fn moved(call: Result<usize, Errno>) -> Result<usize, Errno> {
     }
 }
 
-/// One pass of calls, ascending over a span of the file.
+/// Calls of one iteration, ascending over a span of the file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Calls<'a> {
     pub(super) file: &'a MemoryFile,
-    /// Where in the file the span starts.
+    /// Start of the span in the file.
     pub(super) offset: u64,
-    /// The user memory behind the span, `len` bytes.
+    /// User memory for the span, `len` bytes.
     pub(super) user: *mut u8,
     pub(super) len: usize,
-    /// Bytes asked for by one call; at least 1.
+    /// Bytes per call, at least 1.
     pub(super) call_bytes: usize,
 }
 
-/// Times `passes` passes of `pread` calls.
+/// Times `passes` iterations of `pread` calls.
 ///
 /// # Safety
-/// `calls.user` must be valid for writes of `calls.len` bytes that nobody else uses.
+/// `calls.user` must be valid for writes of `calls.len` bytes, without other users.
 pub(super) unsafe fn timed_reads(calls: &Calls<'_>, limits: &Limits<'_>, first: u64, passes: u64) -> Stamps {
     timed(limits, first, passes, |_| {
         each_call(calls, |at, len| {
-            // SAFETY: `at + len <= calls.len`, and the caller vouches for the memory.
+            // SAFETY: `at + len <= calls.len`, and the caller guarantees the memory.
             let user = unsafe { std::slice::from_raw_parts_mut(calls.user.add(at), len) };
             pread(&calls.file.0, user, calls.offset + at as u64)
         })
     })
 }
 
-/// Times `passes` passes of `pwrite` calls.
+/// Times `passes` iterations of `pwrite` calls.
 ///
 /// # Safety
-/// `calls.user` must be valid for reads of `calls.len` bytes that nobody writes meanwhile.
+/// `calls.user` must be valid for reads of `calls.len` bytes, without concurrent writers.
 pub(super) unsafe fn timed_writes(calls: &Calls<'_>, limits: &Limits<'_>, first: u64, passes: u64) -> Stamps {
     timed(limits, first, passes, |_| {
         each_call(calls, |at, len| {
-            // SAFETY: `at + len <= calls.len`, and the caller vouches for the memory.
+            // SAFETY: `at + len <= calls.len`, and the caller guarantees the memory.
             let user = unsafe { std::slice::from_raw_parts(calls.user.add(at), len) };
             pwrite(&calls.file.0, user, calls.offset + at as u64)
         })
     })
 }
 
-/// Times `passes` passes that map `len` bytes from `offset` on, which is a page's start, and give them back.
+/// Times `passes` iterations that map `len` bytes at the page-aligned `offset` and unmap them.
 pub(super) fn timed_maps(
     file: &MemoryFile,
     offset: u64,
@@ -109,7 +108,7 @@ pub(super) fn timed_maps(
     passes: u64,
 ) -> Stamps {
     timed(limits, first, passes, |_| {
-        // SAFETY: no address is asked for, so no existing mapping is replaced; it is given back unused.
+        // SAFETY: the kernel chooses the address, so no existing mapping is replaced; the mapping is never accessed.
         unsafe {
             let rights = ProtFlags::READ | ProtFlags::WRITE;
             let start = mmap(ptr::null_mut(), len, rights, MapFlags::SHARED, &file.0, offset)?;
@@ -118,9 +117,9 @@ pub(super) fn timed_maps(
     })
 }
 
-/// Covers the span with calls. A call that moved less than asked is followed by one for what is left of it.
+/// Covers the span with calls; a partial transfer is followed by a call for the remainder.
 #[inline(always)]
-#[allow(clippy::inline_always)] // A call of our own between the timestamps is not the driver's.
+#[allow(clippy::inline_always)] // A function call between the timestamps is not part of a driver call.
 fn each_call(calls: &Calls<'_>, mut call: impl FnMut(usize, usize) -> Result<usize, Errno>) -> Result<(), Errno> {
     let mut done = 0;
     while done < calls.len {
@@ -142,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_memory_file_holds_what_it_was_made_with_and_differences_are_counted() {
+    fn a_memory_file_keeps_its_contents_and_counts_equal_bytes() {
         let bytes: Vec<u8> = (0..9000_u32).map(|place| place as u8).collect();
         let file = MemoryFile::holding(&bytes).unwrap();
         assert_eq!(file.equal_bytes(0, &bytes), Ok(9000));

@@ -1,19 +1,18 @@
-//! How fast does this machine's core load and store, with nothing but memory behind it?
+//! Host memory: how fast a core of this machine loads and stores ordinary memory.
 //!
-//! The stand-in for a card: the same plans, the same instructions, real time, but the bytes go to
-//! ordinary memory (WB). It tells what the core alone can do, so it is the measured bound for the CPU's
-//! side of a transfer. It is *not* a model of a BAR: stores end in a cache, loads come from one.
+//! It replaces a card: the plans, the instructions and the timing are the same, but the data goes to ordinary memory (WB).
+//! It measures what the core alone can do, an upper bound for the CPU's side of a transfer. It is *not* a model of a BAR:
+//! stores end in a cache, and loads come from one.
 //!
-//! | file | holds |
+//! | file | contents |
 //! | --- | --- |
-//! | `machine` | [`HostMemory`]: opening, running a plan, checking the bytes |
-//! | `job` | what runs a sample |
-//! | `memory_file` | the file that stands in for a driver |
-//! | `kernel` | calls for which the kernel has nothing to do |
-//! | `lend` | memory that is lent to nobody and taken back |
+//! | `machine` | [`HostMemory`]: opening it, running a plan, verifying the data |
+//! | `job` | the code that runs one sample |
+//! | `memory_file` | memory file that replaces a driver |
+//! | `kernel` | system calls that do no work |
+//! | `map_unmap` | DMA mappings for a device that does not exist |
 //!
-//! Which plans are possible, the instructions themselves, the timestamps and the memory are those of `x86`, which every
-//! way in uses.
+//! The check of plans, the instructions, the timestamps and the memory are those of `x86`, which all backends use.
 //!
 //! Verified on: Intel Xeon model 207 (KVM guest, 2 cores, TSC 2.3 GHz, CPUID leaf 15H empty), Linux 6.18, glibc 2.36.
 
@@ -34,5 +33,5 @@ mod map_unmap;
 
 pub use machine::HostMemory;
 
-/// How a plan's asker names this machine.
+/// Name of this machine in requests, records and messages.
 const NAME: &str = "host";

@@ -1,4 +1,4 @@
-//! Where the loops are not written: another processor architecture, another system.
+//! Stub for targets without the measurement loops: other architectures and operating systems.
 
 use super::NAME;
 use lanemark_machine::{Facts, Machine, MachineError, Plan, Samples, Unsupported};
@@ -6,33 +6,33 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// The ordinary memory of this machine; on this architecture it cannot be opened.
+/// Ordinary memory of this machine; cannot be opened on this target.
 #[derive(Debug)]
 pub struct HostMemory {
     never: Infallible,
 }
 
 impl HostMemory {
-    /// Refuses.
+    /// Always fails: the measurement loops exist for x86-64 Linux only.
     ///
     /// # Errors
-    /// [`MachineError::Unsupported`], always: the loops are written for x86-64 Linux.
+    /// [`MachineError::Unsupported`], always.
     pub fn open() -> Result<HostMemory, MachineError> {
         let (arch, os) = (std::env::consts::ARCH, std::env::consts::OS);
         Err(MachineError::Unsupported(Unsupported {
             what: "measuring host memory".to_owned(),
             machine: NAME.to_owned(),
-            because: format!("its loops are written for x86-64 Linux, and this is {arch} {os}"),
+            because: format!("its measurement loops exist for x86-64 Linux only; this is {arch} {os}"),
         }))
     }
 
-    /// Ends a run with [`MachineError::Interrupted`] once `flag` is set.
+    /// Sets the flag that ends a run with [`MachineError::Interrupted`].
     #[must_use]
     pub fn interrupted_by(self, _flag: Arc<AtomicBool>) -> HostMemory {
         self
     }
 
-    /// What the region holds, to look closer.
+    /// Current contents of the region.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         match self.never {}

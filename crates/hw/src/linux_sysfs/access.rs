@@ -1,14 +1,14 @@
-//! One load or one store, as wide as it says and neither merged, split nor dropped.
+//! Single volatile loads and stores of a fixed width, never merged, split or dropped by the compiler.
 
 #![allow(unsafe_code)]
-#![allow(clippy::cast_ptr_alignment)] // The callers vouch for it: alignment is the point here.
+#![allow(clippy::cast_ptr_alignment)] // Alignment is a precondition of these functions.
 
-/// The bytes at `at`, by one load of `width` bytes: 1, 2, 4 or 8.
+/// Loads `width` bytes (1, 2, 4 or 8) at `at` with one load.
 ///
 /// # Safety
-/// `at` is readable for `width` bytes and a multiple of it.
+/// `at` must be readable for `width` bytes and a multiple of `width`.
 pub(super) unsafe fn load(at: *const u8, width: usize) -> u64 {
-    // SAFETY: handed on to the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match width {
             1 => u64::from(at.read_volatile()),
@@ -19,12 +19,12 @@ pub(super) unsafe fn load(at: *const u8, width: usize) -> u64 {
     }
 }
 
-/// One store of the low `width` bytes of `value`: 1, 2, 4 or 8.
+/// Stores the low `width` bytes (1, 2, 4 or 8) of `value` at `to` with one store.
 ///
 /// # Safety
-/// `to` is writable for `width` bytes and a multiple of it.
+/// `to` must be writable for `width` bytes and a multiple of `width`.
 pub(super) unsafe fn store(to: *mut u8, width: usize, value: u64) {
-    // SAFETY: handed on to the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         match width {
             1 => to.write_volatile(value as u8),
@@ -35,7 +35,7 @@ pub(super) unsafe fn store(to: *mut u8, width: usize, value: u64) {
     }
 }
 
-/// The widest access of 8 B and fewer that may start at `at` and has `left` bytes to go, at least 1.
+/// Largest naturally aligned access width, at most 8 B, at `at` with `left` (at least 1) bytes remaining.
 pub(super) const fn widest(at: usize, left: usize) -> usize {
     let mut width = 8;
     while width > left || !at.is_multiple_of(width) {
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_widest_access_starts_at_its_multiple_and_ends_in_time() {
+    fn the_widest_access_is_aligned_and_within_the_remaining_bytes() {
         let widths: Vec<usize> = [(8, 8), (8, 9), (8, 7), (12, 8), (12, 3), (2, 8), (1, 8), (3, 1)]
             .into_iter()
             .map(|(at, left)| widest(at, left))
@@ -58,11 +58,11 @@ mod tests {
     }
 
     #[test]
-    fn as_many_bytes_are_moved_as_the_width_says() {
+    fn an_access_moves_exactly_its_width() {
         let mut line = [0_u64; 2];
         let at: *mut u8 = line.as_mut_ptr().cast();
         for width in [1, 2, 4, 8] {
-            // SAFETY: the line is 16 B long and aligned.
+            // SAFETY: the array is 16 B long and aligned to 8 B.
             unsafe {
                 at.cast::<[u64; 2]>().write([u64::MAX; 2]);
                 store(at, width, 0x1122_3344_5566_7788);

@@ -1,10 +1,10 @@
-//! Which function of which bus: `0000:01:00.0`.
+//! PCI address of a function: `0000:01:00.0`.
 
 use lanemark_wire::FunctionId;
 use std::fmt;
 use std::str::FromStr;
 
-/// A PCI function of this machine, as `lspci -D` and sysfs name it.
+/// PCI function of this machine, in the notation of `lspci -D` and sysfs.
 ///
 /// ```
 /// use lanemark_hw::linux_sysfs::Address;
@@ -14,15 +14,15 @@ use std::str::FromStr;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Address {
-    /// The PCI domain (segment); 0 on most machines, and more than 16 bit for some host bridges of virtual machines.
+    /// PCI domain (segment); 0 on most machines, wider than 16 bits for some virtual host bridges.
     pub domain: u32,
     /// Bus, device and function.
     pub function: FunctionId,
 }
 
-/// A text that is no address of a function.
+/// Error for a text that is not a PCI address.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("'{0}' is no PCI address: write it as lspci -D does, for example 0000:01:00.0")]
+#[error("'{0}' is not a PCI address: use the form of lspci -D, for example 0000:01:00.0")]
 pub struct NotAnAddress(pub String);
 
 impl fmt::Display for Address {
@@ -47,7 +47,7 @@ impl FromStr for Address {
     }
 }
 
-/// As many hexadecimal digits as the place has, and nothing else.
+/// Parses exactly `digits` hexadecimal digits.
 fn hex(text: &str, digits: std::ops::RangeInclusive<usize>) -> Option<u32> {
     let is_hex = digits.contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     u32::from_str_radix(text, 16).ok().filter(|_| is_hex)
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_one_digit_off_is_refused() {
+    fn malformed_addresses_are_rejected() {
         for text in [
             "",
             "host",

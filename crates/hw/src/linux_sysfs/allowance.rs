@@ -1,4 +1,4 @@
-//! Which plans may be run on which range, and through which file.
+//! Check of a plan against the named ranges of a card.
 
 use super::Kind;
 use super::attachment::{Attachment, Place};
@@ -14,7 +14,7 @@ use crate::x86::timer::Timer;
 use lanemark_machine::{Access, Facts, Plan, Region, RegionKind, TimeBase, Verb, Width};
 use lanemark_units::MemoryType;
 
-/// What may be done to a card, in the terms of the loops.
+/// Ranges, mappings and instructions that plans for a card may use.
 #[derive(Debug)]
 pub(super) struct Allowance {
     pub(super) facts: Facts,
@@ -24,11 +24,11 @@ pub(super) struct Allowance {
     pub(super) timer: Timer,
 }
 
-/// The memory types that sysfs offers.
+/// Memory types that sysfs mappings can have.
 const OFFERED: [MemoryType; 2] = [MemoryType::Uc, MemoryType::Wc];
 
 impl Allowance {
-    /// What `attachment` allows, where `attempt` says what comes of mapping a place with a type.
+    /// Builds the allowance for `attachment`; `attempt` maps a place with a memory type and returns the outcome.
     pub(super) fn new<E>(
         attachment: Attachment,
         cpus: usize,
@@ -41,8 +41,8 @@ impl Allowance {
                 let Some(file) = file_of(&attachment.device, place.range.bar, memory_type) else { continue };
                 let outcome = match (place.kind, memory_type) {
                     (Kind::Registers { .. }, MemoryType::Wc) => {
-                        Err("registers are not mapped write-combining: stores \
-                        would be merged and loads might be speculative"
+                        Err("registers are never mapped write-combining: stores would be merged \
+                        and loads might be speculative"
                             .to_owned())
                     }
                     _ => attempt(place, memory_type)?,
@@ -55,7 +55,7 @@ impl Allowance {
         Ok(Allowance { facts, attachment, mappings, cpu, timer })
     }
 
-    /// What `plan` asks for, and of which place, if it may be run.
+    /// Returns the request of `plan` and the index of its place, or the reason for a refusal.
     pub(super) fn ask(&self, plan: &Plan) -> Result<(Ask, usize), Refusal> {
         let ask = Ask::of(plan, &self.ability())?;
         let (at, end) = (ask.span.at, ask.span.end());
@@ -74,31 +74,31 @@ impl Allowance {
         Ok((ask, number))
     }
 
-    /// Between two looks at the clock lie 4 ms where a load takes a microsecond; a pass may move 64 MiB by 8 B.
+    /// Limits of plans: at 1 us per load, the clock is read every 4 ms; one iteration moves at most 64 MiB by 8 B.
     fn ability(&self) -> Ability<'_> {
         Ability {
             facts: &self.facts,
             cpu: &self.cpu,
             timer: self.timer,
-            no_other_type: "sysfs maps a BAR as UC, and as WC where it is prefetchable",
-            weight_per_look: 1 << 12,
+            no_other_type: "sysfs maps a BAR as UC, and as WC if it is prefetchable",
+            weight_per_check: 1 << 12,
             weight_per_pass: 1 << 23,
         }
     }
 }
 
-/// Refuses what a place's kind does not allow.
+/// Rejects requests that the kind of the place forbids.
 fn check_kind(ask: &Ask, place: &Place) -> Result<(), Refusal> {
     let Work::Stream { shape, count: _, rest } = ask.work else {
-        let because = "its loops are written for one stream of loads or stores, with a fence or a pause after it";
-        return Err(Refusal::new("such a pass", because));
+        let because = "a card runs one stream of loads or stores, followed by a fence or a pause";
+        return Err(Refusal::new("this combination of operations", because));
     };
     if shape.access == Access::CopyToDevice {
-        let because = "its table of copies is measured on ordinary memory, and would say nothing about a card";
+        let because = "its table is calibrated on ordinary memory and does not apply to a card";
         return Err(Refusal::new(shape.access.to_string(), because));
     }
     if shape.after == After::Flush || ask.flushed.is_some() {
-        return Err(Refusal::new("a flush of lines", "no cache holds lines of UC or WC memory"));
+        return Err(Refusal::new("a cache-line flush", "caches hold no lines of UC or WC memory"));
     }
     let (range, kind) = (place.range, place.kind);
     let refused = |what: &str, advice: &str| {
@@ -106,16 +106,16 @@ fn check_kind(ask: &Ask, place: &Place) -> Result<(), Refusal> {
         Err(Refusal::new(what, format!("{range} is {kind}: {advice}")))
     };
     match (shape.verb, kind) {
-        (Verb::Load, kind) if !kind.may_load() => refused("load from", "name it 'registers:write' to allow loads"),
+        (Verb::Load, kind) if !kind.may_load() => refused("load from", "use the kind 'registers:write' to allow loads"),
         (Verb::Store, kind) if !kind.may_store() => {
-            refused("store to", "name it 'storage' or 'registers:write' to allow stores")
+            refused("store to", "use the kind 'storage' or 'registers:write' to allow stores")
         }
         (_, Kind::Storage) => Ok(()),
         _ if shape.access != Access::Plain(Width::B4) => {
-            refused("touch", "registers are touched by plain accesses of 4 B, which every device takes")
+            refused("access", "registers take plain 4 B accesses only, which every device supports")
         }
         _ if rest != 0 || !ask.span.at.offset.is_multiple_of(4) => {
-            refused("touch", "an access of 4 B to registers lies at a multiple of 4")
+            refused("access", "register accesses must be 4 B at a multiple of 4")
         }
         _ => Ok(()),
     }

@@ -1,61 +1,61 @@
-//! A device whose ranges may be touched: everything that is checked before the first mapping.
+//! Attaching to a device: all checks before the first mapping.
 
 use super::bar::Space;
 use super::{Address, Bar, CardError, Device, Kind, Range, System};
 use lanemark_units::{BarOffset, format_size};
 
-/// What a user allows besides naming ranges.
+/// Permissions of the user beyond the named ranges.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Consent {
-    /// The device is theirs, though a driver is bound to it.
+    /// Whether the device may be used although a driver is bound to it.
     pub owns_device: bool,
-    /// Memory decoding may be turned on. It stays on.
+    /// Whether memory decoding may be enabled; it stays enabled.
     pub enable: bool,
 }
 
-/// A named range of a BAR that is there.
+/// Named range within an existing BAR.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Place {
-    /// What was named.
+    /// Range as named.
     pub range: Range,
-    /// What stands behind it: as named, or by the BAR.
+    /// Kind of the range: as named, or derived from the BAR.
     pub kind: Kind,
-    /// The BAR it lies in.
+    /// BAR that contains the range.
     pub bar: Bar,
 }
 
 impl Place {
-    /// Where it starts.
+    /// Start of the range.
     #[must_use]
     pub const fn start(&self) -> BarOffset {
         BarOffset { bar: self.range.bar, offset: self.range.from }
     }
 
-    /// Whether the kind was chosen by the BAR, as the user said nothing.
+    /// Whether the kind was derived from the BAR because the user named none.
     #[must_use]
     pub const fn is_kind_assumed(&self) -> bool {
         self.range.kind.is_none()
     }
 }
 
-/// A device and the ranges of it that may be touched.
+/// Device and the ranges of it that may be accessed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Attachment {
-    /// The device.
+    /// Device.
     pub device: Device,
-    /// The ranges, in the order they were named.
+    /// Ranges, in the order in which they were named.
     pub places: Vec<Place>,
-    /// The driver bound to it, which the user said does not matter.
+    /// Driver bound to the device, with the user's consent.
     pub driver: Option<String>,
-    /// Whether memory decoding was off and has been turned on.
+    /// Whether memory decoding was off and has been enabled.
     pub was_enabled: bool,
 }
 
 impl Attachment {
-    /// Checks that the ranges are there and that the device is free, awake and answering.
+    /// Attaches to a device, after checking that the ranges exist and that the device is free, in D0 and responding.
     ///
     /// # Errors
-    /// The first [`CardError`] of those.
+    /// [`CardError`] of the first failed check.
     pub fn new(system: &System, address: Address, ranges: &[Range], consent: Consent) -> Result<Attachment, CardError> {
         let (device, places) = Attachment::named(system, address, ranges)?;
         let driver = check_driver(&device, consent)?;
@@ -65,10 +65,10 @@ impl Attachment {
         Ok(Attachment { device, places, driver, was_enabled })
     }
 
-    /// The same without asking the device anything: what [`new`](Attachment::new) would refuse is returned beside it.
+    /// Attaches without accessing the device; also returns the errors that [`new`](Attachment::new) would return.
     ///
     /// # Errors
-    /// [`CardError`] where the ranges are not there.
+    /// [`CardError`] if a range does not exist.
     pub fn rehearsed(
         system: &System,
         address: Address,
@@ -101,7 +101,7 @@ impl Attachment {
     }
 }
 
-/// The bound driver, where the user allows one.
+/// Bound driver, if the user consents to one.
 fn check_driver(device: &Device, consent: Consent) -> Result<Option<String>, CardError> {
     match device.driver()? {
         Some(driver) if !consent.owns_device => Err(CardError::DriverBound { device: device.address(), driver }),
@@ -123,12 +123,12 @@ fn place(device: &Device, range: Range, bars: &[Bar]) -> Result<Place, CardError
     if range.to > bar.len {
         return Err(CardError::BeyondBar { device, range, len: bar.len });
     }
-    // A prefetchable BAR promises that loads change nothing; of another one nothing is known, so it is loaded only.
+    // Loads from a prefetchable BAR have no side effects. Nothing is known about other BARs, so they are only loaded.
     let by_bar = if bar.is_prefetchable { Kind::Storage } else { Kind::Registers { may_load: true, may_store: false } };
     Ok(Place { range, kind: range.kind.unwrap_or(by_bar), bar: bar.clone() })
 }
 
-/// A range of the BAR that most likely is memory.
+/// Example of a range, in the BAR that is most likely memory.
 fn example(bars: &[Bar]) -> String {
     let memory = || bars.iter().filter(|bar| bar.space != Space::Io && bar.is_assigned);
     let bar = memory().filter(|bar| bar.is_prefetchable).max_by_key(|bar| bar.len).or_else(|| memory().next());

@@ -1,31 +1,31 @@
-//! The BARs of a device, as the kernel lists them.
+//! BARs of a device, as listed by the kernel.
 
 use lanemark_units::{HostPhys, format_size};
 use std::fmt;
 
-/// One base address register with a window behind it.
+/// Base address register (BAR) with its window.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Bar {
-    /// Its number, 0 to 5; one of 64 bit takes the next number too.
+    /// Number, 0 to 5; a 64-bit BAR also occupies the next number.
     pub number: u8,
-    /// Where its window starts.
+    /// Start of its window.
     pub start: HostPhys,
-    /// Length of the window in bytes.
+    /// Length of its window in bytes.
     pub len: u64,
-    /// Which address space it is in.
+    /// Address space of the BAR.
     pub space: Space,
     /// Whether loads have no side effects and stores may be merged; only such a BAR can be mapped write-combining.
     pub is_prefetchable: bool,
-    /// Whether it has an address: a BAR for which there was no room has a size only.
+    /// Whether the BAR has an address; without enough address space it has only a size.
     pub is_assigned: bool,
 }
 
-/// An address space of PCI.
+/// PCI address space.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Space {
-    /// Memory with addresses of 32 bit.
+    /// Memory with 32-bit addresses.
     Memory32,
-    /// Memory with addresses of 64 bit.
+    /// Memory with 64-bit addresses.
     Memory64,
     /// I/O ports.
     Io,
@@ -48,7 +48,7 @@ impl fmt::Display for Bar {
     }
 }
 
-/// Flags of a resource. Source: Linux, `include/linux/ioport.h`.
+/// Resource flags. Source: Linux, `include/linux/ioport.h`.
 mod flag {
     pub(super) const IO: u64 = 0x100;
     pub(super) const MEMORY: u64 = 0x200;
@@ -57,8 +57,8 @@ mod flag {
     pub(super) const UNSET: u64 = 0x2000_0000;
 }
 
-/// The BARs in the text of a device's `resource` file: a line each of first address, last address and flags; lines from
-/// the seventh on are the ROM and windows of bridges. `None` if a line is something else.
+/// Parses the BARs in a `resource` file: one line of first address, last address and flags per BAR. Lines from the seventh
+/// on are the ROM and bridge windows. Returns `None` for a malformed line.
 pub(super) fn parse(text: &str) -> Option<Vec<Bar>> {
     let mut bars = Vec::new();
     for (number, line) in text.lines().take(6).enumerate() {
@@ -97,7 +97,7 @@ mod tests {
 ";
 
     #[test]
-    fn bars_are_read_with_their_numbers_and_empty_ones_left_out() {
+    fn bars_are_parsed_with_their_numbers_without_empty_ones() {
         let bars = parse(IVSHMEM).unwrap();
         let shown: Vec<String> = bars.iter().map(ToString::to_string).collect();
         assert_eq!(
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_no_resource_is_refused() {
+    fn malformed_resource_lines_are_rejected() {
         for text in ["0x0 0x10", "1 2 3", "0x10 0x0f 0x200", "0x0 0xffffffffffffffff 0x200", "\n"] {
             assert!(parse(text).is_none(), "{text}");
         }

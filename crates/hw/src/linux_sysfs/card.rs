@@ -1,4 +1,4 @@
-//! The library face: a card's registers and memory for programs, by the rules that measurements keep too.
+//! Library for programs: registers and memory of a card, with the checks that measurements use.
 
 #![allow(unsafe_code)]
 
@@ -15,10 +15,10 @@ use lanemark_units::{BarOffset, MemoryType};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A device that this program loads and stores, in the ranges it named and nowhere else.
+/// Device whose named ranges a program may load and store.
 ///
-/// The calls are those that users of `fpga_pci_attach`, `fpga_pci_peek`, `fpga_pci_poke` and `fpga_pci_write_burst` know:
-/// attach, map, peek, poke, write a burst, copy, fence, detach (by dropping it). `lanemark.h` has the same for C.
+/// The operations are those of `fpga_pci_attach`, `fpga_pci_peek`, `fpga_pci_poke` and `fpga_pci_write_burst`: attach,
+/// map, peek, poke, write a burst, copy, fence, and detach (by dropping). `lanemark.h` offers the same to C.
 ///
 /// ```no_run
 /// use lanemark_hw::linux_sysfs::{Card, Consent};
@@ -37,83 +37,86 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Card {
     attachment: Attachment,
-    /// Counts the mappings.
-    lent: Arc<()>,
+    /// Reference count of the mappings.
+    mappings: Arc<()>,
 }
 
 impl Card {
-    /// Attaches to the device at `address`, of which `ranges` may be touched. Nothing is mapped yet.
+    /// Attaches to the device at `address`, of which `ranges` may be accessed. Nothing is mapped yet.
     ///
     /// # Errors
-    /// [`CardError`]: the device is not there, sleeps, is driven by a driver, does not decode memory; or a range is not
-    /// in a memory BAR of it.
+    /// [`CardError`]: the device is missing, asleep, bound to a driver or not decoding memory, or a range is not within
+    /// one of its memory BARs.
     pub fn attach(address: Address, ranges: &[Range], consent: Consent) -> Result<Card, CardError> {
         Card::attach_in(&System::this(), address, ranges, consent)
     }
 
-    /// As [`attach`](Card::attach), in another system.
+    /// Like [`attach`](Card::attach), in another system root.
     #[doc(hidden)]
     pub fn attach_in(system: &System, address: Address, ranges: &[Range], consent: Consent) -> Result<Card, CardError> {
-        Ok(Card { attachment: Attachment::new(system, address, ranges, consent)?, lent: Arc::default() })
+        Ok(Card { attachment: Attachment::new(system, address, ranges, consent)?, mappings: Arc::default() })
     }
 
-    /// The device and what was found out about it.
+    /// Device and ranges.
     #[must_use]
     pub const fn attachment(&self) -> &Attachment {
         &self.attachment
     }
 
-    /// Maps the range of this number, counted from 0 as they were named, until the mapping is dropped.
+    /// Maps a range until the mapping is dropped; `range` is its index in the order of naming.
     ///
-    /// One BAR has one memory type at a time: the kernel would silently give a second mapping the type of the first.
+    /// A BAR has one memory type at a time: the kernel would silently give a second mapping the type of the first.
     ///
     /// # Errors
-    /// [`CardError::HeldOtherwise`], those of opening and mapping, [`CardError::OtherType`] where another type came of
-    /// it, and [`CardError::Unsupported`] for a range that was not named or registers as anything but UC.
+    /// [`CardError::HeldOtherwise`], errors of opening and mapping, [`CardError::OtherType`] if the mapping has another
+    /// type, and [`CardError::Unsupported`] for an invalid index, or for registers with a type other than UC.
     pub fn map(&self, range: usize, memory_type: MemoryType) -> Result<BarMapping, CardError> {
         let Attachment { device, places, .. } = &self.attachment;
         let unsupported = |because| CardError::Unsupported { device: device.address(), because };
         let place = places.get(range).ok_or_else(|| {
-            unsupported(format!("there is no range number {range}: {} were named, counted from 0", places.len()))
+            unsupported(format!("there is no range number {range}: {} ranges were named, counted from 0", places.len()))
         })?;
         if matches!(place.kind, Kind::Registers { .. }) && memory_type != MemoryType::Uc {
             let why = "stores would be merged and loads might be speculative";
-            return Err(unsupported(format!("{} is {}, which is mapped as UC only: {why}", place.range, place.kind)));
+            return Err(unsupported(format!(
+                "{} is {}, which can be mapped as UC only: {why}",
+                place.range, place.kind
+            )));
         }
         Ok(BarMapping {
             window: Window::open(device, place, memory_type)?,
             copies: None,
-            _lent: Arc::clone(&self.lent),
+            _count: Arc::clone(&self.mappings),
         })
     }
 
-    /// How many mappings of it there are.
+    /// Number of existing mappings.
     #[must_use]
     pub fn mappings(&self) -> usize {
-        Arc::strong_count(&self.lent) - 1
+        Arc::strong_count(&self.mappings) - 1
     }
 }
 
-/// A range of a BAR in this program's memory. Offsets are those of the BAR.
+/// Mapped range of a BAR. Offsets are relative to the BAR.
 ///
-/// Every access is refused where it leaves the range or its kind forbids it, and an error after it says that the BAR
-/// vanished meanwhile.
+/// Every access outside the range, or forbidden by its kind, fails. An access also fails if the BAR vanished before or
+/// during it.
 #[derive(Debug)]
 pub struct BarMapping {
     window: Window,
-    /// Which copy for which length, once it was measured here.
+    /// Copy routines by length, after calibration on this mapping.
     copies: Option<CopyTable>,
-    _lent: Arc<()>,
+    _count: Arc<()>,
 }
 
 impl BarMapping {
-    /// The memory type that came of it, and how that is known.
+    /// Memory type of the mapping, and how it was determined.
     #[must_use]
     pub const fn mapped_type(&self) -> &MappedType {
         self.window.mapped()
     }
 
-    /// What is mapped.
+    /// Mapped range.
     #[must_use]
     pub const fn place(&self) -> &Place {
         self.window.place()
@@ -122,12 +125,12 @@ impl BarMapping {
     /// Loads `width` bytes at `offset`, a multiple of the width.
     ///
     /// # Errors
-    /// [`CardError::Unaligned`], [`CardError::OutOfRange`], [`CardError::NotAllowed`]; [`CardError::Gone`] for all ones
-    /// from a device whose configuration space reads all ones too.
+    /// [`CardError::Unaligned`], [`CardError::OutOfRange`], [`CardError::NotAllowed`]; [`CardError::Gone`] if all bits
+    /// are ones and the configuration space of the device also reads all ones.
     pub fn peek(&self, offset: u64, width: Width) -> Result<u64, CardError> {
         self.check_kind("load", offset)?;
         let at = self.aligned(offset, width)?;
-        // SAFETY: the bytes lie in the mapped range, at a multiple of their width.
+        // SAFETY: the bytes are within the mapped range and aligned to their width.
         let value = unsafe { access::load(at, width.bytes() as usize) };
         self.window.check()?;
         if value == u64::MAX >> (64 - 8 * width.bytes()) {
@@ -136,24 +139,24 @@ impl BarMapping {
         Ok(value)
     }
 
-    /// Stores the low `width` bytes of `value` at `offset`, a multiple of the width. Stores are posted: an error of the
-    /// device's does not come back.
+    /// Stores the low `width` bytes of `value` at `offset`, a multiple of the width. Stores are posted: an error on the
+    /// device is not reported.
     ///
     /// # Errors
     /// [`CardError::Unaligned`], [`CardError::OutOfRange`], [`CardError::NotAllowed`], [`CardError::BusError`].
     pub fn poke(&mut self, offset: u64, width: Width, value: u64) -> Result<(), CardError> {
         self.check_kind("store", offset)?;
         let at = self.aligned(offset, width)?;
-        // SAFETY: as for `peek`, and the window of a range that may be stored to is writable.
+        // SAFETY: as for `peek`; a range with store permission is mapped writable.
         unsafe { access::store(at, width.bytes() as usize, value) };
         self.window.check()
     }
 
-    /// Stores `words` from `offset` on, a multiple of 4, in ascending order: by 8 B in storage, so that a line of 64 B in
-    /// write-combining memory leaves as one packet where nothing interrupts it, and by 4 B in registers.
+    /// Stores `words` in ascending order from `offset`, a multiple of 4. Storage is written by 8 B, so that a 64 B line of
+    /// write-combining memory leaves as one TLP unless interrupted; registers are written by 4 B.
     ///
     /// # Errors
-    /// As for [`poke`](BarMapping::poke).
+    /// Those of [`poke`](BarMapping::poke).
     pub fn write_burst(&mut self, offset: u64, words: &[u32]) -> Result<(), CardError> {
         self.check_kind("store", offset)?;
         if !offset.is_multiple_of(4) {
@@ -164,7 +167,7 @@ impl BarMapping {
         let mut done = 0;
         while let Some(word) = words.get(done) {
             let next = words.get(done + 1).filter(|_| is_storage && (offset as usize + 4 * done).is_multiple_of(8));
-            // SAFETY: the words lie in the mapped, writable range, at multiples of their width.
+            // SAFETY: the words are within the mapped, writable range and aligned to their width.
             unsafe {
                 let to = at.add(4 * done);
                 match next {
@@ -177,37 +180,41 @@ impl BarMapping {
         self.window.check()
     }
 
-    /// Measures, for about `limit`, which copy is the fastest for each length to this very mapping; from then on
-    /// [`copy_to`](BarMapping::copy_to) uses it. **Overwrites the range**, up to 4 MiB of it.
+    /// Measures for about `limit` which copy routine is fastest for each length to this mapping;
+    /// [`copy_to`](BarMapping::copy_to) then uses it. **Overwrites up to 4 MiB of the range.**
     ///
     /// # Errors
-    /// [`CardError::NotAllowed`], [`CardError::BusError`]; [`CardError::Os`] if memory is short.
+    /// [`CardError::NotAllowed`], [`CardError::BusError`]; [`CardError::Os`] if memory cannot be allocated.
     pub fn calibrate(&mut self, limit: Duration) -> Result<(), CardError> {
-        /// The longest copy that is measured.
+        /// Longest measured copy in bytes.
         const MOST: u64 = 4 << 20;
         let range = self.window.place().range;
         self.check_storage("copy to", range.from)?;
         let most = range.len().min(MOST);
         let to = self.window.at(range.from, most)?;
         let mut from = Buffer::new(most as usize).map_err(|error| {
-            self.window.device().os("allocating the source of copies to", self.window.device().path(""), error.into())
+            self.window.device().os(
+                "allocating the source for the copy calibration of",
+                self.window.device().path(""),
+                error.into(),
+            )
         })?;
-        // SAFETY: `most` bytes of the range are mapped and writable, `from` is memory of its own and as long, and both are
-        // borrowed by nobody else.
+        // SAFETY: `most` bytes of the range are mapped and writable, `from` is a separate allocation of the same length, and
+        // neither is borrowed elsewhere.
         let table = unsafe { CopyTable::measured_on(to, from.at(0), most as usize, Destination::Hot, limit) };
         self.copies = Some(table);
         self.window.check()
     }
 
-    /// Copies `bytes` to storage from `offset` on, by the machine's `memcpy`, or by what [`calibrate`](Self::calibrate)
-    /// found: in which order and how wide it stores is its own affair, which is why registers are refused.
+    /// Copies `bytes` to storage at `offset`, by the C library's `memcpy` or the routine found by
+    /// [`calibrate`](Self::calibrate). Order and width of the stores are unspecified, so registers are refused.
     ///
     /// # Errors
     /// [`CardError::OutOfRange`], [`CardError::NotAllowed`], [`CardError::BusError`].
     pub fn copy_to(&mut self, offset: u64, bytes: &[u8]) -> Result<(), CardError> {
         self.check_storage("copy to", offset)?;
         let at = self.window.at(offset, bytes.len() as u64)?;
-        // SAFETY: the bytes lie in the mapped, writable range; no reference into it exists, so nothing overlaps.
+        // SAFETY: the bytes are within the mapped, writable range; no reference into it exists, so the two do not overlap.
         unsafe {
             match &self.copies {
                 Some(table) => table.copy(at, bytes.as_ptr(), bytes.len()),
@@ -217,7 +224,7 @@ impl BarMapping {
         self.window.check()
     }
 
-    /// Fills `bytes` from storage, from `offset` on, by loads of 8 B and narrower ones at the ends.
+    /// Fills `bytes` from storage at `offset`, by aligned loads of 8 B and narrower ones at the ends.
     ///
     /// # Errors
     /// [`CardError::OutOfRange`], [`CardError::NotAllowed`], [`CardError::BusError`]; [`CardError::Gone`] as for
@@ -232,10 +239,10 @@ impl BarMapping {
         Ok(())
     }
 
-    /// Sends all earlier stores on their way, those in write-combining buffers too (`SFENCE`). That they have arrived
-    /// is known only once a later [`peek`](BarMapping::peek) has come back.
+    /// Executes `SFENCE`: flushes write-combining buffers and orders all earlier stores. To know that they have arrived, wait
+    /// for a later [`peek`](BarMapping::peek).
     pub fn fence(&mut self) {
-        // SAFETY: every x86-64 processor has SSE.
+        // SAFETY: every x86-64 processor supports SSE.
         unsafe { std::arch::x86_64::_mm_sfence() };
     }
 

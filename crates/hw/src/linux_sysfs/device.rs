@@ -1,4 +1,4 @@
-//! One function of a bus, as the kernel shows it: what it is, who drives it, whether it answers.
+//! PCI function as the kernel describes it: identity, driver, presence.
 
 use super::bar::{self, Bar};
 use super::system::{System, text};
@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-/// A device of this machine. Making one touches nothing.
+/// PCI device of this machine. Creating a value does not access the device.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Device {
     address: Address,
@@ -15,7 +15,7 @@ pub struct Device {
     folder: PathBuf,
 }
 
-/// The first bytes of configuration space. Source: PCI Express Base Specification, "Type 0 Configuration Space Header".
+/// Start of configuration space. Source: PCI Express Base Specification, "Type 0 Configuration Space Header".
 struct Header {
     vendor: u16,
     command: u16,
@@ -24,14 +24,14 @@ struct Header {
 impl Header {
     const MEMORY_SPACE: u16 = 1 << 1;
 
-    /// A vendor that none has: what a configuration read gives where nothing answers.
-    fn is_nobody(&self) -> bool {
+    /// Whether the read returned all ones, as it does when no device responds.
+    fn is_absent(&self) -> bool {
         self.vendor == 0xffff
     }
 }
 
 impl Device {
-    /// The device at `address`.
+    /// Finds the device at `address`.
     ///
     /// # Errors
     /// [`CardError::NotThere`].
@@ -43,45 +43,45 @@ impl Device {
         Ok(Device { address, system: system.clone(), folder })
     }
 
-    /// Where it is.
+    /// PCI address.
     #[must_use]
     pub const fn address(&self) -> Address {
         self.address
     }
 
-    /// The machine it is in.
+    /// System that contains the device.
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     pub(super) const fn system(&self) -> &System {
         &self.system
     }
 
-    /// A file of it.
+    /// Path of a file in the device's sysfs folder.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    /// Vendor and device, as `1af4:1110`.
+    /// Vendor and device ID, as `1af4:1110`.
     ///
     /// # Errors
-    /// [`CardError`] if the kernel does not say.
+    /// [`CardError`] if the kernel does not report them.
     pub fn id(&self) -> Result<String, CardError> {
         let part = |name| Ok(self.text(name)?.trim().trim_start_matches("0x").to_owned());
         Ok(format!("{}:{}", part("vendor")?, part("device")?))
     }
 
-    /// Its BARs.
+    /// BARs with a nonzero length.
     ///
     /// # Errors
-    /// [`CardError`] if the kernel does not say.
+    /// [`CardError`] if the kernel does not report them.
     pub fn bars(&self) -> Result<Vec<Bar>, CardError> {
         let text = self.text("resource")?;
         bar::parse(&text).ok_or_else(|| self.not_understood("resource", &text))
     }
 
-    /// The driver bound to it, if any.
+    /// Driver bound to the device, if any.
     ///
     /// # Errors
-    /// [`CardError`] if the kernel does not say.
+    /// [`CardError`] if the link cannot be read.
     pub fn driver(&self) -> Result<Option<String>, CardError> {
         let link = self.path("driver");
         match std::fs::read_link(&link) {
@@ -91,11 +91,11 @@ impl Device {
         }
     }
 
-    /// Refuses a device that sleeps, as far as the kernel knows without asking it.
+    /// Fails if the kernel reports a low-power state; does not access the device.
     pub(super) fn check_awake(&self) -> Result<(), CardError> {
         let state = match text(&self.path("power_state")) {
             Ok(state) => state.trim().to_owned(),
-            // Kernels before 5.11 do not say.
+            // Kernels before 5.11 have no such file.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(source) => return Err(self.os("reading", self.path("power_state"), source)),
         };
@@ -105,7 +105,7 @@ impl Device {
         Err(CardError::Asleep { device: self.address, state, path: self.path("power/control") })
     }
 
-    /// Refuses a device that has gone, or whose memory decoding is off.
+    /// Fails if the device is gone or its memory decoding is off.
     pub(super) fn check_decoding(&self) -> Result<(), CardError> {
         if self.header()?.command & Header::MEMORY_SPACE != 0 {
             return Ok(());
@@ -113,7 +113,7 @@ impl Device {
         Err(CardError::DecodingOff { device: self.address, path: self.path("enable") })
     }
 
-    /// Turns memory decoding on where it is off; says whether it was.
+    /// Enables memory decoding if it is off; returns whether it was off.
     pub(super) fn enable(&self) -> Result<bool, CardError> {
         if self.header()?.command & Header::MEMORY_SPACE != 0 {
             return Ok(false);
@@ -121,12 +121,12 @@ impl Device {
         let path = self.path("enable");
         std::fs::write(&path, "1").map_err(|source| match source.kind() {
             io::ErrorKind::PermissionDenied => CardError::Permission { device: self.address, path: path.clone() },
-            _ => self.os("turning on memory decoding by", path.clone(), source),
+            _ => self.os("enabling memory decoding through", path.clone(), source),
         })?;
         Ok(true)
     }
 
-    /// Refuses a device that does not answer any more.
+    /// Fails if the device no longer responds.
     #[cfg(target_arch = "x86_64")]
     pub(super) fn check_present(&self) -> Result<(), CardError> {
         self.header().map(drop)
@@ -147,7 +147,7 @@ impl Device {
             vendor: u16::from_le_bytes([bytes[0], bytes[1]]),
             command: u16::from_le_bytes([bytes[4], bytes[5]]),
         };
-        if header.is_nobody() {
+        if header.is_absent() {
             return Err(self.gone("its configuration space reads all ones".to_owned()));
         }
         Ok(header)
@@ -166,7 +166,7 @@ impl Device {
         CardError::NotUnderstood { device: self.address, path: self.path(file), text }
     }
 
-    /// A text file of it; a device whose files vanish has gone.
+    /// Reads a text file of the device; a missing file means that the device is gone.
     fn text(&self, name: &str) -> Result<String, CardError> {
         let path = self.path(name);
         match text(&path) {
@@ -178,7 +178,7 @@ impl Device {
         }
     }
 
-    /// Its own folder and those of the bridges above it, from the device up.
+    /// Sysfs folders of the device and of the bridges above it, from the device up.
     pub(super) fn and_above(&self) -> Vec<(Address, PathBuf)> {
         let Ok(folder) = std::fs::canonicalize(&self.folder) else { return vec![(self.address, self.folder.clone())] };
         let function =

@@ -1,6 +1,6 @@
-//! Which memory type a mapping really has: what the kernel chose for its page tables, and what the MTRRs make of it.
+//! Effective memory type of a mapping: the PAT type in the kernel's page tables, combined with the MTRRs.
 
-// Only where there are mappings of it; the rest of the house compiles everywhere.
+// Used by mappings only, which other targets do not have.
 #![cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 
 use super::system::text;
@@ -11,31 +11,31 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 
-/// The effective memory type of a mapping, and how it is known.
+/// Effective memory type of a mapping, and how it was determined.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct MappedType {
-    /// The type; `None` where it could not be read back and is as asked for.
+    /// Memory type; `None` if it could not be read back and is assumed to be the requested one.
     pub found: Option<MemoryType>,
-    /// How it is known, or why it is not.
+    /// Source of the type, or the reason why it is unknown.
     pub because: String,
 }
 
-/// A named range mapped with one memory type, or why it is not.
+/// Outcome of mapping a named range with one memory type.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mapping {
-    /// Which of the attachment's places.
+    /// Index of the place in its attachment.
     pub place: usize,
-    /// The memory type that is asked for.
+    /// Requested memory type.
     pub memory_type: MemoryType,
-    /// The file it is mapped through.
+    /// Mapped file.
     pub file: PathBuf,
-    /// How the type that came of it is known; or why there is no such mapping.
+    /// Type of the mapping, or the reason why it cannot be made.
     pub outcome: Result<MappedType, String>,
 }
 
-/// What the kernel's page tables of a mapping of `start..start + len` select, and how the MTRRs change it.
+/// Effective memory type of `range` in a BAR that starts at `start`.
 ///
-/// `Ok(None)` within means: not told. A mapping whose pages differ in type is an error of its own: the text names them.
+/// `found` is `None` if the system does not report the type. Pages of different types are an error.
 pub(super) fn mapped_type(device: &Device, range: &Range, start: HostPhys) -> Result<MappedType, String> {
     let list = device.system().path("sys/kernel/debug/x86/pat_memtype_list");
     let not_read = |why: String| MappedType { found: None, because: format!("not read back: {why}") };
@@ -53,22 +53,20 @@ pub(super) fn mapped_type(device: &Device, range: &Range, start: HostPhys) -> Re
     let pats = pats_over(&list_text, from, to);
     let pat = match pats.iter().collect::<Vec<_>>().as_slice() {
         [] => return Ok(not_read(format!("{} has no entry for {from:#x}..{to:#x}", list.display()))),
-        [pat] => {
-            pat_of(pat).ok_or_else(|| format!("the kernel calls it '{pat}', which is no type this program knows"))?
-        }
+        [pat] => pat_of(pat).ok_or_else(|| format!("the kernel reports the unknown PAT type '{pat}'"))?,
         several => {
             let names: Vec<&str> = several.iter().map(|name| name.as_str()).collect();
-            return Err(format!("its pages differ: {}", names.join(", ")));
+            return Err(format!("its pages have different types: {}", names.join(", ")));
         }
     };
     let mtrr_text = text(&device.system().path("proc/mtrr")).ok();
     let found = combine(pat, mtrr_text.as_deref(), from, to)?;
     let by_mtrr = match (&mtrr_text, found) {
-        (None, _) => ", /proc/mtrr cannot be read",
+        (None, _) => ", /proc/mtrr is unreadable",
         (Some(_), Some(_)) => " and /proc/mtrr",
-        (Some(_), None) => ", and /proc/mtrr does not settle it",
+        (Some(_), None) => ", and /proc/mtrr does not determine the type",
     };
-    Ok(MappedType { found, because: format!("page tables {} by pat_memtype_list{by_mtrr}", pat_name(pat)) })
+    Ok(MappedType { found, because: format!("PAT type {} in pat_memtype_list{by_mtrr}", pat_name(pat)) })
 }
 
 const NAMES: [(&str, Pat); 6] = [
@@ -85,13 +83,13 @@ fn pat_of(name: &str) -> Option<Pat> {
 }
 
 fn pat_name(pat: Pat) -> &'static str {
-    NAMES.iter().find(|(_, known)| *known == pat).map_or("of no name", |(name, _)| name)
+    NAMES.iter().find(|(_, known)| *known == pat).map_or("unknown", |(name, _)| name)
 }
 
-/// The types in the kernel's list of mappings that lie over `from..to`.
+/// PAT types of the kernel's mappings that overlap `from..to`.
 ///
 /// Lines are `PAT: [mem 0xfe000000-0xfe001000] uncached-minus`, and `uncached-minus @ 0xfe000000-0xfe001000` before
-/// Linux 5.7; the end is not included. Source: Linux, `arch/x86/mm/pat/memtype.c`.
+/// Linux 5.7; the end is exclusive. Source: Linux, `arch/x86/mm/pat/memtype.c`.
 fn pats_over(list: &str, from: u64, to: u64) -> BTreeSet<String> {
     let entry = |line: &str| {
         let line = line.trim();
@@ -110,16 +108,16 @@ fn pats_over(list: &str, from: u64, to: u64) -> BTreeSet<String> {
         .collect()
 }
 
-/// The result of a page table type and the MTRRs over `from..to`; `None` where the MTRRs do not settle it.
+/// Combines a PAT type with the MTRRs over `from..to`; `None` if the MTRRs do not determine the result.
 ///
-/// `/proc/mtrr` lists the variable ranges and not the default type, which firmware leaves at UC or WB: a range that none
-/// covers is settled where both give the same. Both vendors' tables are asked, for the same reason.
+/// `/proc/mtrr` lists the variable ranges but not the default type, which firmware sets to UC or WB. An uncovered range
+/// has a result only if both defaults give the same one. For the same reason the Intel and AMD tables must agree.
 fn combine(pat: Pat, mtrr: Option<&str>, from: u64, to: u64) -> Result<Option<MemoryType>, String> {
     let possible: Vec<MemoryType> = match mtrr.map(|text| mtrrs_over(text, from, to)) {
-        // PAT write-combining wins over every MTRR, so even then it is settled.
+        // The result can still be unique: PAT WC overrides every MTRR type.
         None => MemoryType::ALL.to_vec(),
         Some(covering) if covering.is_empty() => vec![MemoryType::Uc, MemoryType::Wb],
-        // Of overlapping ranges UC wins. Source: Intel SDM volume 3, "MTRR Precedences".
+        // UC wins where ranges overlap. Source: Intel SDM volume 3, "MTRR Precedences".
         Some(covering) if covering.contains(&(MemoryType::Uc, true)) => vec![MemoryType::Uc],
         Some(covering) => {
             let partly = covering.iter().any(|(_, whole)| !whole);
@@ -133,16 +131,16 @@ fn combine(pat: Pat, mtrr: Option<&str>, from: u64, to: u64) -> Result<Option<Me
         .flat_map(|mtrr| [Manual::Intel, Manual::Amd].map(|manual| effective(manual, *mtrr, pat)))
         .map(|result| match result {
             Effective::Type(kind) => Ok(kind),
-            // Behaves as uncacheable.
+            // Cache-disabled behaves as UC.
             Effective::Cd => Ok(MemoryType::Uc),
-            Effective::Undefined => Err(format!("{} over these MTRRs is undefined", pat_name(pat))),
+            Effective::Undefined => Err(format!("PAT type {} is undefined over these MTRRs", pat_name(pat))),
         })
         .collect::<Result<_, _>>()?;
     let mut results = results.into_iter();
     Ok(results.next().filter(|_| results.next().is_none()))
 }
 
-/// The types of the MTRRs that cover a part of `from..to`, each with whether it covers all of it.
+/// Types of the MTRRs that overlap `from..to`, each with whether it covers all of it.
 fn mtrrs_over(text: &str, from: u64, to: u64) -> Vec<(MemoryType, bool)> {
     let entry = |line: &str| {
         let base = line.split_once("base=0x")?.1.split(|c: char| !c.is_ascii_hexdigit()).next()?;
@@ -184,7 +182,7 @@ PAT: [mem 0x000000c000002000-0x000000c000003000] uncached-minus
     }
 
     #[test]
-    fn the_entries_over_a_range_are_found_to_the_byte() {
+    fn pat_entries_are_matched_to_the_byte() {
         assert_eq!(names(0xc0_0000_0000, 0xc0_0000_2000), ["write-combining"]);
         assert_eq!(names(0xc0_0000_1fff, 0xc0_0000_2001), ["uncached-minus", "write-combining"]);
         assert_eq!(names(0xc0_0000_3000, 0xc0_0000_4000), Vec::<String>::new());
@@ -200,7 +198,7 @@ reg02: base=0x000100000 (    1MB), size=   64KB, count=1: write-through
 ";
 
     #[test]
-    fn mtrrs_cover_all_of_a_range_or_a_part() {
+    fn mtrrs_cover_a_range_fully_or_partly() {
         assert_eq!(mtrrs_over(MTRR, 0xfe80_0000, 0xfe80_1000), [(MemoryType::Uc, true)]);
         assert_eq!(mtrrs_over(MTRR, 0xc0_0000_0000, 0xc0_0040_0000), [(MemoryType::Wc, true)]);
         assert_eq!(mtrrs_over(MTRR, 0xc0_0000_0000, 0xc0_0040_0001), [(MemoryType::Wc, false)]);
@@ -209,16 +207,16 @@ reg02: base=0x000100000 (    1MB), size=   64KB, count=1: write-through
     }
 
     #[test]
-    fn page_tables_and_mtrrs_give_one_type_or_are_said_to_leave_it_open() {
+    fn pat_and_mtrrs_give_one_type_or_none() {
         let kind = |pat, mtrr, from, to| combine(pat, mtrr, from, to).unwrap();
         let (low, high) = ((0xfe80_0000, 0xfe80_1000), (0xc0_0000_0000, 0xc0_0000_1000));
         assert_eq!(kind(Pat::UcMinus, Some(MTRR), low.0, low.1), Some(MemoryType::Uc));
-        assert_eq!(kind(Pat::UcMinus, Some(MTRR), high.0, high.1), Some(MemoryType::Wc), "an MTRR can do that");
+        assert_eq!(kind(Pat::UcMinus, Some(MTRR), high.0, high.1), Some(MemoryType::Wc), "an MTRR overrides UC-");
         assert_eq!(kind(Pat::UcMinus, Some(""), high.0, high.1), Some(MemoryType::Uc));
-        assert_eq!(kind(Pat::UcMinus, None, high.0, high.1), None, "WC or UC: nobody knows");
+        assert_eq!(kind(Pat::UcMinus, None, high.0, high.1), None, "WC or UC, depending on the MTRRs");
         for mtrr in [Some(MTRR), Some(""), None] {
             assert_eq!(kind(Pat::Wc, mtrr, low.0, low.1), Some(MemoryType::Wc));
         }
-        assert_eq!(kind(Pat::Wb, Some(""), high.0, high.1), None, "UC or WB, as the default is");
+        assert_eq!(kind(Pat::Wb, Some(""), high.0, high.1), None, "UC or WB, depending on the default type");
     }
 }

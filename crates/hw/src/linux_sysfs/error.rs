@@ -1,286 +1,288 @@
-//! What can go wrong between a user and a card.
+//! Errors of attaching to a card, mapping it and accessing it.
 
 use super::{Address, Bar, Range};
 use lanemark_units::{BarOffset, MemoryType};
 use std::path::PathBuf;
 
-/// Why a card cannot be used, or can no longer be.
+/// Error of a card.
 ///
-/// Each names the device, the BAR and the offset where there is one, and what to do.
+/// Each message names the device, the BAR and offset where applicable, and a remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum CardError {
-    /// Nothing is at that address.
-    #[error("{device} is not there ({} does not exist): lspci -D lists the devices of this machine", path.display())]
+    /// No device has this address.
+    #[error("{device} does not exist (no {}): list the devices of this machine with lspci -D", path.display())]
     NotThere {
-        /// Which.
+        /// Requested address.
         device: Address,
-        /// Where it was looked for.
+        /// Missing sysfs folder.
         path: PathBuf,
     },
-    /// Nobody has said what may be touched.
+    /// No range was named.
     #[error(
-        "{device}: nothing is touched that is not named: give --bar BAR:FROM..TO, for example --bar {example}; it has {}",
+        "{device}: no range named, and only named ranges are accessed: add --bar BAR:FROM..TO, for example --bar {example}; it has {}",
         bars(have)
     )]
     NoRange {
-        /// Which device.
+        /// Device.
         device: Address,
-        /// A range that could be named.
+        /// Example of a range.
         example: String,
-        /// What it has.
+        /// BARs of the device.
         have: Vec<Bar>,
     },
-    /// A range in a BAR that is not there.
+    /// The BAR does not exist.
     #[error("{device} has no BAR{bar}; it has {}", bars(have))]
     NoSuchBar {
-        /// Which device.
+        /// Device.
         device: Address,
-        /// Which BAR.
+        /// BAR number.
         bar: u8,
-        /// What it has.
+        /// BARs of the device.
         have: Vec<Bar>,
     },
-    /// A range in a BAR of I/O ports.
+    /// The BAR is an I/O BAR.
     #[error(
-        "{device}: BAR{bar} is one of I/O ports, which are not loaded and stored; name a memory BAR: {}",
+        "{device}: BAR{bar} is an I/O BAR, which loads and stores cannot access; name a memory BAR: {}",
         bars(have)
     )]
     NotMemory {
-        /// Which device.
+        /// Device.
         device: Address,
-        /// Which BAR.
+        /// BAR number.
         bar: u8,
-        /// What it has.
+        /// BARs of the device.
         have: Vec<Bar>,
     },
-    /// A BAR without an address.
+    /// The BAR has no address.
     #[error(
-        "{device}: BAR{bar} has no address, for there was no room for it: see 'dmesg | grep {device}', and try the firmware's setting for BARs above 4 GiB"
+        "{device}: BAR{bar} has no address, because no address space was left: see 'dmesg | grep {device}', and enable \"Above 4G Decoding\" in the firmware setup"
     )]
     Unassigned {
-        /// Which device.
+        /// Device.
         device: Address,
-        /// Which BAR.
+        /// BAR number.
         bar: u8,
     },
-    /// A range that ends behind its BAR.
-    #[error("{device}: {range} ends behind BAR{}, which is {len:#x} B long; end it at {} or before", range.bar, lanemark_units::format_size(*len))]
+    /// The range ends beyond its BAR.
+    #[error("{device}: {range} ends beyond BAR{}, which is {len:#x} B long; end it at {} or before", range.bar, lanemark_units::format_size(*len))]
     BeyondBar {
-        /// Which device.
+        /// Device.
         device: Address,
-        /// Which range.
+        /// Range.
         range: Range,
-        /// How long the BAR is.
+        /// Length of the BAR in bytes.
         len: u64,
     },
-    /// Two ranges with bytes in common.
+    /// Two ranges overlap.
     #[error("{device}: {one} and {other} overlap; name each byte once")]
     Overlap {
-        /// Which device.
+        /// Device.
         device: Address,
-        /// One of them.
+        /// First range.
         one: Range,
-        /// The other.
+        /// Second range.
         other: Range,
     },
-    /// Somebody else drives the device.
+    /// A driver is bound to the device.
     #[error(
-        "{device} is driven by '{driver}': unbind it (echo {device} > /sys/bus/pci/drivers/{driver}/unbind), or say --i-own-this-device if nothing of the driver's can be disturbed"
+        "{device} is bound to the driver '{driver}': unbind it (echo {device} > /sys/bus/pci/drivers/{driver}/unbind), or add --i-own-this-device if nothing can disturb the driver"
     )]
     DriverBound {
-        /// Which device.
+        /// Device.
         device: Address,
-        /// By whom.
+        /// Driver name.
         driver: String,
     },
-    /// The device does not answer to its BARs.
-    #[error("{device}: memory decoding is off, so it does not answer: turn it on with --enable, or by: echo 1 > {}", path.display())]
+    /// Memory decoding is off.
+    #[error("{device}: memory decoding is off, so it does not respond: enable it with --enable, or with: echo 1 > {}", path.display())]
     DecodingOff {
-        /// Which device.
+        /// Device.
         device: Address,
-        /// The file that turns it on.
+        /// Sysfs file that enables it.
         path: PathBuf,
     },
-    /// The device sleeps.
-    #[error("{device} sleeps ({state}) and would not answer: wake it by: echo on > {}", path.display())]
+    /// The device is in a low-power state.
+    #[error("{device} is in power state {state} and would not respond: wake it with: echo on > {}", path.display())]
     Asleep {
-        /// Which device.
+        /// Device.
         device: Address,
-        /// Its power state.
+        /// Power state.
         state: String,
-        /// The file that wakes it.
+        /// Sysfs file that wakes it.
         path: PathBuf,
     },
-    /// The kernel offers no file for the BAR.
-    #[error("{device}: there is no {}: this kernel maps no BAR to user space (CONFIG_PCI, HAVE_PCI_MMAP), or the device has just gone", path.display())]
+    /// The kernel provides no file for the BAR.
+    #[error("{device}: no {}: this kernel does not map BARs to user space (CONFIG_PCI, HAVE_PCI_MMAP), or the device was just removed", path.display())]
     NoResourceFile {
-        /// Which device.
+        /// Device.
         device: Address,
-        /// Which file.
+        /// Missing file.
         path: PathBuf,
     },
-    /// Not root.
-    #[error("{device}: {} may not be opened: run as root, or give this user that file", path.display())]
+    /// Permission denied.
+    #[error("{device}: no permission to open {}: run as root, or give this user access to the file", path.display())]
     Permission {
-        /// Which device.
+        /// Device.
         device: Address,
-        /// Which file.
+        /// File.
         path: PathBuf,
     },
-    /// The kernel is locked down.
+    /// Kernel lockdown forbids the mapping.
     #[error(
-        "{device}: the kernel does not let BAR{bar} be mapped (EPERM): it is locked down, see /sys/kernel/security/lockdown; secure boot or lockdown=integrity does that. VFIO still works then"
+        "{device}: mapping BAR{bar} is forbidden (EPERM) by kernel lockdown, see /sys/kernel/security/lockdown; secure boot or lockdown=integrity enables it. VFIO works under lockdown"
     )]
     LockedDown {
-        /// Which device.
+        /// Device.
         device: Address,
-        /// Which BAR.
+        /// BAR number.
         bar: u8,
     },
-    /// Somebody in the kernel claims the BAR.
-    #[error("{device}: the kernel does not map {range} (EINVAL): a driver has claimed BAR{} and the kernel is strict about it (IO_STRICT_DEVMEM); unbind the driver, or boot with iomem=relaxed", range.bar)]
+    /// A kernel driver has claimed the BAR.
+    #[error("{device}: mapping {range} is refused (EINVAL): a driver has claimed BAR{} and the kernel is built with IO_STRICT_DEVMEM; unbind the driver, or boot with iomem=relaxed", range.bar)]
     Claimed {
-        /// Which device.
+        /// Device.
         device: Address,
-        /// Which range.
+        /// Range.
         range: Range,
     },
-    /// No write-combining file.
-    #[error("{device}: BAR{bar} cannot be mapped write-combining: there is no {}; the kernel makes it for prefetchable BARs", path.display())]
+    /// The kernel provides no write-combining file.
+    #[error("{device}: BAR{bar} cannot be mapped write-combining: no {}; the kernel creates it for prefetchable BARs only", path.display())]
     NoWriteCombining {
-        /// Which device.
+        /// Device.
         device: Address,
-        /// Which BAR.
+        /// BAR number.
         bar: u8,
-        /// The file that is missing.
+        /// Missing file.
         path: PathBuf,
     },
-    /// A mapping with another memory type than asked for.
-    #[error("{device}: a mapping of {range} asked for as {asked} is {found}: {because}")]
+    /// A mapping has another memory type than requested.
+    #[error("{device}: the mapping of {range} was requested as {asked} but is {found}: {because}")]
     OtherType {
-        /// Which device.
+        /// Device.
         device: Address,
-        /// Which range.
+        /// Range.
         range: Range,
-        /// What was asked for.
+        /// Requested memory type.
         asked: MemoryType,
-        /// What came.
+        /// Memory type of the mapping.
         found: String,
-        /// Why, as far as it is known.
+        /// Reason, as far as it is known.
         because: String,
     },
-    /// The same BAR is mapped with another type by this program.
+    /// This process has mapped the BAR with another memory type.
     #[error(
-        "{device}: BAR{bar} is mapped as {held} by this program, and the kernel would silently give {asked} the same type: unmap that first"
+        "{device}: BAR{bar} is already mapped as {held} by this program, and the kernel would silently map it as {held} instead of {asked}: unmap it first"
     )]
     HeldOtherwise {
-        /// Which device.
+        /// Device.
         device: Address,
-        /// Which BAR.
+        /// BAR number.
         bar: u8,
-        /// As what it is mapped.
+        /// Memory type of the existing mapping.
         held: MemoryType,
-        /// As what it is wanted too.
+        /// Requested memory type.
         asked: MemoryType,
     },
-    /// The device does not answer any more.
+    /// The device no longer responds.
     #[error(
-        "{device} is gone ({seen}): it was removed, reset or lost its link; see 'dmesg | grep {device}', then rescan with: echo 1 > /sys/bus/pci/rescan"
+        "{device} is gone ({seen}): it was removed or reset, or its link is down; see 'dmesg | grep {device}', then rescan with: echo 1 > /sys/bus/pci/rescan"
     )]
     Gone {
-        /// Which device.
+        /// Device.
         device: Address,
-        /// What showed it.
+        /// Observation that shows it.
         seen: String,
     },
-    /// The memory behind a mapping vanished while it was used.
+    /// The memory behind a mapping vanished.
     #[error(
-        "{device}: bus error at {at}: the BAR behind the mapping has vanished or was cut short; the device was removed or reset, see 'dmesg | grep {device}'"
+        "{device}: bus error at {at}: the memory behind the mapping has vanished; the device was removed or reset, see 'dmesg | grep {device}'"
     )]
     BusError {
-        /// Which device.
+        /// Device.
         device: Address,
-        /// Where the first faulting access went.
+        /// Address of the first faulting access.
         at: BarOffset,
     },
-    /// Loads that give ones only, where something else was stored.
+    /// Loads return all ones although other data was stored.
     #[error(
-        "{device}: {len} B at {at} read all ones, though something else was stored there: nothing answers there, or the range is not storage; see the error counters (aer_dev_nonfatal) and the device's manual"
+        "{device}: {len} B at {at} read as all ones although other data was stored: nothing responds there, or the range is not storage; see the error counters (aer_dev_nonfatal) and the device's manual"
     )]
     AllOnes {
-        /// Which device.
+        /// Device.
         device: Address,
-        /// Where.
+        /// Start of the loads.
         at: BarOffset,
-        /// How many.
+        /// Length in bytes.
         len: u64,
     },
-    /// A load or store that the range does not allow.
-    #[error("{device}: a {what} at {at} is not allowed: {range} is {kind}; name the range otherwise if you are sure")]
+    /// The kind of the range forbids the access.
+    #[error(
+        "{device}: a {what} at {at} is not allowed: {range} is {kind}; name the range with another kind if this is safe"
+    )]
     NotAllowed {
-        /// Which device.
+        /// Device.
         device: Address,
-        /// `load` or `store`.
+        /// `load`, `store`, `copy to` or `copy from`.
         what: &'static str,
-        /// Where.
+        /// Address.
         at: BarOffset,
-        /// In which range.
+        /// Range.
         range: Range,
-        /// What it was said to be.
+        /// Kind of the range.
         kind: super::Kind,
     },
-    /// An access of a width that is none, or away from its multiples.
+    /// Invalid access width, or an offset that is not a multiple of it.
     #[error(
-        "{device}: an access of {width} B at {at}: widths are 1, 2, 4 and 8 B, those of a burst 4 B, and an offset is a multiple of its width"
+        "{device}: invalid access of {width} B at {at}: the width must be 1, 2, 4 or 8 B (4 B for bursts), and the offset a multiple of it"
     )]
     Unaligned {
-        /// Which device.
+        /// Device.
         device: Address,
-        /// Where.
+        /// Address.
         at: BarOffset,
-        /// How wide.
+        /// Width in bytes.
         width: u64,
     },
-    /// An access outside the range that was named.
-    #[error("{device}: {len} B at {at} lie outside {range}, which is all that was named")]
+    /// The access is outside the named range.
+    #[error("{device}: {len} B at {at} are outside the named range {range}")]
     OutOfRange {
-        /// Which device.
+        /// Device.
         device: Address,
-        /// Where.
+        /// Address.
         at: BarOffset,
-        /// How many bytes.
+        /// Length in bytes.
         len: u64,
-        /// What may be touched.
+        /// Named range.
         range: Range,
     },
-    /// A file of the kernel's that says something unexpected.
-    #[error("{device}: {} says what is not understood: '{text}'", path.display())]
+    /// A kernel file has unexpected contents.
+    #[error("{device}: unexpected contents of {}: '{text}'", path.display())]
     NotUnderstood {
-        /// Which device.
+        /// Device.
         device: Address,
-        /// Which file.
+        /// File.
         path: PathBuf,
-        /// What it says, or how it starts.
+        /// Start of its contents.
         text: String,
     },
-    /// The operating system refused.
+    /// A system call failed.
     #[error("{device}: {doing} {}: {source}", path.display())]
     Os {
-        /// Which device.
+        /// Device.
         device: Address,
-        /// What was being done.
+        /// Operation that failed.
         doing: &'static str,
-        /// With which file.
+        /// File.
         path: PathBuf,
-        /// What it said.
+        /// Error of the system call.
         source: std::io::Error,
     },
-    /// This build has no way to a card.
+    /// The operation is not supported.
     #[error("{device}: {because}")]
     Unsupported {
-        /// Which device.
+        /// Device.
         device: Address,
-        /// Why.
+        /// Reason.
         because: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Plans run on a card.
+//! Card as a machine: runs plans by loads and stores to a PCI device.
 
 #![allow(unsafe_code)]
 
@@ -13,7 +13,7 @@ use crate::x86::disturbance::Company;
 use crate::x86::loops::Ground;
 use crate::x86::pattern::{self, Lines};
 use crate::x86::pin::allowed_cpus;
-use crate::x86::run::{Left, Numbering, Run};
+use crate::x86::run::{Numbering, Run, RunState};
 use crate::x86::sample::{Delivery, Limits, stamp_before, timed};
 use crate::x86::timer::{EmptySample, Timer};
 use lanemark_machine::{
@@ -23,51 +23,49 @@ use lanemark_units::{BarOffset, Ticks};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The named ranges of a PCI device, loaded and stored by a core of this machine.
+/// Named ranges of a PCI device, accessed by a core of this machine.
 ///
-/// A region a range: `bar2`, or `bar2+0x1000` where several lie in one BAR.
+/// Each range is one region: `bar2`, or `bar2+0x1000` if several lie in one BAR.
 ///
-/// - **Plans:** as for [`HostMemory`](crate::HostMemory), without driver calls. Memory types are those that came of
-///   mapping each range once, at opening: UC through `resourceN`, WC through `resourceN_wc`. Registers take plain
-///   accesses of 4 B.
-/// - **Mappings:** a range is mapped for a run and unmapped after it, so that no two types are held at once. The type is
-///   read back each time where the system tells it, and a run whose mapping has another type is refused.
-/// - **Order:** nothing is loaded before it was stored, but by a plan that loads.
-/// - **Times:** as for host memory, but `delivered` of stores ends when a load of the last 4 B of the span has come back:
-///   it cannot pass the posted writes, so they have been accepted. One round trip of a read is inside, as
-///   [`Delivered::ReadBack`] says; it is measured by the same load alone, after the last sample, and not subtracted: a
-///   part of it runs while the last stores are under way, and a time that is too long makes no rate too high. Ranges
-///   that must not be loaded have an `issue` time only.
-/// - **Timeout:** holds for each sample, warm-up apart; the clock is looked at after some 4,000 accesses.
-/// - **Confirmed:** what was stored to storage is loaded back after the last sample and compared byte by byte; for copies
-///   out of storage, the copy is compared with it. Nothing of registers is confirmed.
-/// - **Ends:** a device that has gone, a BAR that vanishes under the mapping, and storage that reads all ones are
+/// - **Plans:** as for [`HostMemory`](crate::HostMemory), without driver calls. Memory types are found by mapping each range
+///   once at opening: UC through `resourceN`, WC through `resourceN_wc`. Registers take plain 4 B accesses only.
+/// - **Mappings:** a range is mapped for one run, so that no BAR has two types at a time. The type is read back each time if
+///   the system reports it; a run on a mapping of another type fails.
+/// - **Order:** nothing is loaded before it was stored, except by a plan that loads.
+/// - **Times:** as for host memory, but `delivered` of stores ends when a load of the last 4 B of the span completes. The
+///   read cannot pass posted writes, so all of them have been accepted. This includes one read round trip, which
+///   [`Delivered::ReadBack`] reports; it is measured alone after the last sample and not subtracted, because part of it
+///   overlaps the last stores, and a longer time never makes a rate too high. Write-only ranges have an `issue` time only.
+/// - **Timeout:** applies to each sample, excluding warm-up; the clock is read every 4,096 accesses or so.
+/// - **Confirmed:** data stored to storage is loaded back after the last sample and compared byte by byte; for copies out of
+///   storage, the copy is compared with it. Nothing is confirmed for registers.
+/// - **Failures:** a removed device, a BAR that vanishes under its mapping, and storage that reads as all ones are
 ///   [`MachineError::Device`].
 #[derive(Debug)]
 pub struct CardMachine {
     allowance: Allowance,
-    /// The system's numbers of the cores a plan may name.
+    /// System numbers of the cores that a plan may name.
     cpus: Vec<usize>,
     timer: Timer,
-    /// The other side of copies, as long as the longest so far.
+    /// Host memory for copies, as long as the longest copy so far.
     source: Option<Buffer>,
     lines: Box<Lines>,
     interrupted: Arc<AtomicBool>,
-    /// Runs begun.
+    /// Number of runs so far.
     runs: u64,
 }
 
 impl CardMachine {
-    /// Maps every range once with each memory type to learn which there are; loads and stores nothing.
+    /// Maps every range once with each memory type to find the supported ones; loads and stores nothing.
     ///
-    /// In an emulator (`is_emulated`) the time-stamp counter need not be invariant: its times mean nothing anyway.
+    /// In an emulator (`is_emulated`) the time-stamp counter need not be invariant, because timings are not meaningful there.
     ///
     /// # Errors
-    /// [`CardError`], in particular those of mapping.
+    /// [`CardError`], in particular mapping errors.
     pub fn open(attachment: Attachment, is_emulated: bool) -> Result<CardMachine, CardError> {
         let device = attachment.device.clone();
-        let cpus = allowed_cpus()
-            .map_err(|error| device.os("asking for", "the cores that may be used".into(), error.into()))?;
+        let cpus =
+            allowed_cpus().map_err(|error| device.os("querying", "the CPU affinity mask".into(), error.into()))?;
         let mut allowance = Allowance::new(attachment, cpus.len(), |place, memory_type| {
             match Window::open(&device, place, memory_type) {
                 Ok(window) => Ok(Ok(window.mapped().clone())),
@@ -99,19 +97,19 @@ impl CardMachine {
         })
     }
 
-    /// Ends a run with [`MachineError::Interrupted`] once `flag` is set, between two samples or within a long one.
+    /// Sets the flag that ends a run with [`MachineError::Interrupted`], between two samples or within a long one.
     #[must_use]
     pub fn interrupted_by(self, flag: Arc<AtomicBool>) -> CardMachine {
         CardMachine { interrupted: flag, ..self }
     }
 
-    /// The device and the ranges that may be touched.
+    /// Device and accessible ranges.
     #[must_use]
     pub const fn attachment(&self) -> &Attachment {
         &self.allowance.attachment
     }
 
-    /// What came of mapping each range with each memory type.
+    /// Outcome of mapping each range with each memory type.
     #[must_use]
     pub fn mappings(&self) -> &[Mapping] {
         &self.allowance.mappings
@@ -121,8 +119,8 @@ impl CardMachine {
         self.allowance.facts.name.clone()
     }
 
-    /// Makes room for the other side of a copy and puts new bytes there; says where they start. It lies as far from a
-    /// page's start as the span does, so that both sides have one alignment.
+    /// Allocates and fills the host end of a copy; returns its offset and address. Its offset within a page is that of the
+    /// span, so that both ends have the same alignment.
     fn prepare(&mut self, ask: &Ask) -> Result<(usize, *mut u8), MachineError> {
         let is_copy = matches!(ask.work, Work::Stream { shape, .. } if shape.access.width().is_none());
         let start = ask.offset % super::sigbus::PAGE;
@@ -131,7 +129,7 @@ impl CardMachine {
             let machine = self.name();
             let source = Buffer::new(end.max(1)).map_err(|error| MachineError::Os {
                 machine,
-                doing: "allocating the other side of a copy",
+                doing: "allocating the host end of a copy",
                 source: error.into(),
             })?;
             self.source = Some(source);
@@ -143,7 +141,7 @@ impl CardMachine {
         Ok((start, source.at(start.min(source.bytes().len()))))
     }
 
-    /// A card error as the promise has it.
+    /// Converts a card error to an error of the `Machine` trait.
     fn error(&self, error: CardError) -> MachineError {
         let machine = self.name();
         match error {
@@ -154,13 +152,13 @@ impl CardMachine {
         }
     }
 
-    /// Loads the span back, if that says whether the bytes arrived, and compares it with what pass `last` left there.
+    /// Loads the span back, if the plan moved data that can be verified, and compares it with the data of iteration `last`.
     fn confirmed(
         &self,
         window: &Window,
         ask: &Ask,
         source_start: usize,
-        left: &Left,
+        left: &RunState,
         timeout: Ticks,
     ) -> Result<Option<Confirmed>, MachineError> {
         let Work::Stream { shape, .. } = ask.work else { return Ok(None) };
@@ -186,22 +184,21 @@ impl CardMachine {
         Ok(Some(Confirmed { claimed_bytes: ask.len as u64, confirmed_bytes: equal }))
     }
 
-    /// The bytes of a span, by loads of 8 B and fewer at its ends.
+    /// Loads a span, by aligned loads of 8 B and narrower ones at its ends.
     fn loaded(&self, window: &Window, at: BarOffset, len: usize, timeout: Ticks) -> Result<Vec<u8>, MachineError> {
-        /// Loads between two looks at the clock: 4 ms at a microsecond each.
-        const PER_LOOK: usize = 4096 * 8;
-        // Reading 64 KiB by 8 B may take 10 ms, and much more than a sample of stores; the plan's time holds for each
-        // part of it.
+        /// Bytes between two checks of the clock: 4,096 loads, about 4 ms.
+        const PER_CHECK: usize = 4096 * 8;
+        // Reading 64 KiB by 8 B may take 10 ms, much more than a sample of stores, so the timeout applies to each part.
         let mut found = vec![0; len];
-        for (number, part) in found.chunks_mut(PER_LOOK).enumerate() {
+        for (number, part) in found.chunks_mut(PER_CHECK).enumerate() {
             if self.interrupted.load(Ordering::Relaxed) {
                 return Err(MachineError::Interrupted { machine: self.name() });
             }
             let begun = stamp_before();
-            window.load(at.offset + (number * PER_LOOK) as u64, part).map_err(|error| self.error(error))?;
+            window.load(at.offset + (number * PER_CHECK) as u64, part).map_err(|error| self.error(error))?;
             let after = self.timer.ticks(stamp_before().saturating_sub(begun));
             if after > timeout {
-                let waiting_for = format!("loads from {at} that confirm what was stored");
+                let waiting_for = format!("loads from {at} that verify the stored data");
                 return Err(MachineError::Timeout { machine: self.name(), after, waiting_for });
             }
         }
@@ -209,7 +206,7 @@ impl CardMachine {
         Ok(found)
     }
 
-    /// The median of a load that nothing was stored before.
+    /// Median time of a load that follows no stores.
     fn round_trip(&self, limits: &Limits<'_>, empty: EmptySample) -> Ticks {
         const TRIES: usize = 31;
         let mut spans: Vec<Ticks> =
@@ -243,7 +240,7 @@ impl Machine for CardMachine {
 
         let reads_back = shape.verb == Verb::Store && places[place].kind.may_load();
         let delivery = if reads_back {
-            // SAFETY: the window is mapped until the end of this function, and its place may be loaded.
+            // SAFETY: the window is mapped until the end of this function, and its kind permits loads.
             unsafe { Delivery::read_back(at, ask.len) }
         } else {
             Delivery::Drained
@@ -255,8 +252,8 @@ impl Machine for CardMachine {
             timer,
             plan,
             cpu: self.cpus[ask.core],
-            company: Company::Nobody,
-            passes_per_look: ask.passes_per_look,
+            company: Company::None,
+            passes_per_check: ask.passes_per_check,
             delivery,
             interrupted: &interrupted,
             numbering: Numbering::EndingWith(self.runs),
@@ -269,9 +266,9 @@ impl Machine for CardMachine {
             "loading and storing",
             || {},
             |limits, first, passes| {
-                // SAFETY: `Ask::of` found the instruction on this processor and its counts within the span, the window holds
-                // the span, and a store goes to a window that is mapped for stores. The source is a mapping of its own, used
-                // by this run alone, and the lines belong to the machine.
+                // SAFETY: `Ask::of` checked that the processor supports the instruction and that the accesses are within the span,
+                // which the window contains; stores only go to a window mapped for stores. The source is a separate mapping used by
+                // this run only, and the lines belong to the machine.
                 let stamps = unsafe { routine(&ground, limits, first, passes) };
                 window.check().map_err(card)?;
                 Ok(stamps)
@@ -280,8 +277,8 @@ impl Machine for CardMachine {
         samples.delivery = match (shape.verb, reads_back) {
             (Verb::Load, _) => Delivered::Seen,
             (Verb::Store, true) => {
-                let (timeout_cycles, passes_per_look) = (timer.cycles(plan.timeout), ask.passes_per_look);
-                let limits = Limits { timeout_cycles, passes_per_look, interrupted: &interrupted, delivery };
+                let (timeout_cycles, passes_per_check) = (timer.cycles(plan.timeout), ask.passes_per_check);
+                let limits = Limits { timeout_cycles, passes_per_check, interrupted: &interrupted, delivery };
                 Delivered::ReadBack { round_trip: self.round_trip(&limits, left.empty) }
             }
             (Verb::Store, false) => Delivered::Unknown,
@@ -299,8 +296,9 @@ impl Machine for CardMachine {
 }
 
 impl CardMachine {
+    /// Error for a request without a loop; `Allowance::ask` accepts none of these.
     fn no_loop(&self, ask: &Ask) -> Unsupported {
-        let because = "there is no loop for it".to_owned();
+        let because = "there is no measurement loop for it".to_owned();
         Unsupported { what: format!("{:?}", ask.work), machine: self.name(), because }
     }
 }

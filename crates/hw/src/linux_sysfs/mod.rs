@@ -1,25 +1,25 @@
-//! How fast does this machine load and store to a real card, through the files the kernel offers for its BARs?
+//! Loads and stores to a real card, through the sysfs files of its BARs.
 //!
-//! `/sys/bus/pci/devices/ADDRESS/resourceN` maps BAR N uncached (UC-), `resourceN_wc` write-combining; both want root
-//! and neither wants a driver. Only ranges that were named are touched, and mapped only while a plan runs: a second
+//! `/sys/bus/pci/devices/ADDRESS/resourceN` maps BAR N uncached (UC-), `resourceN_wc` write-combining. Both need root, and
+//! neither needs a driver. Only named ranges are accessed, and they are mapped only while a plan runs, because a second
 //! mapping of another type would silently get the type of the first.
 //!
-//! | file | holds |
+//! | file | contents |
 //! | --- | --- |
-//! | `card` | [`Card`]: the library face: attach, map, peek, poke, burst, copy, fence, detach |
-//! | `machine` | [`CardMachine`]: plans run on a card |
-//! | `rehearsal`, `touch` | what a plan would touch, without touching it |
-//! | `attachment` | everything that is checked before the first mapping |
-//! | `address`, `range`, `bar` | which device, which bytes, what there is |
-//! | `device`, `system` | what the kernel says about a device, and where it says it |
-//! | `state` | links and error counters before and after |
-//! | `effective` | the memory type that a mapping really has |
-//! | `window`, `access` | a mapped range, and one load or store in it |
-//! | `sigbus` | a BAR that vanishes under a mapping |
-//! | `error` | what can go wrong, and what to do |
+//! | `card` | [`Card`]: library for programs: attach, map, peek, poke, burst, copy, fence, detach |
+//! | `machine` | [`CardMachine`]: runs plans on a card |
+//! | `rehearsal`, `touch` | dry run: the accesses of a plan, without making them |
+//! | `attachment` | all checks before the first mapping |
+//! | `address`, `range`, `bar` | device addresses, named ranges, BARs |
+//! | `device`, `system` | sysfs files of a device, and their location |
+//! | `state` | links and error counters before and after a run |
+//! | `effective` | effective memory type of a mapping |
+//! | `window`, `access` | a mapped range, and single loads and stores in it |
+//! | `sigbus` | recovery from a BAR that vanishes under its mapping |
+//! | `error` | errors, each with a remedy |
 //!
-//! Verified on: folders of plain files that look like sysfs (the tests beside the code), and QEMU's `ivshmem` and `edu`
-//! under Linux 6.1 (`checks/guest`). On no card yet.
+//! Verified on: folders of plain files that imitate sysfs (the tests beside the code), and QEMU's `ivshmem` and `edu`
+//! devices under Linux 6.1 (`checks/guest`). Not yet verified on a real card.
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod access;

@@ -1,12 +1,12 @@
-//! What may be touched, in the user's words: `2:0..4KiB:storage`.
+//! Notation for the ranges that may be accessed: `2:0..4KiB:storage`.
 
 use lanemark_units::{format_size, parse_size};
 use std::fmt;
 use std::str::FromStr;
 
-/// Bytes of one BAR that a user names, and what stands behind them.
+/// Range of a BAR that the user names, with its kind.
 ///
-/// Written `BAR:FROM..TO`, `TO` not included, with what stands behind it after another colon: `storage`, `registers`,
+/// Notation: `BAR:FROM..TO`, `TO` exclusive, optionally followed by a colon and the kind: `storage`, `registers`,
 /// `registers:write` or `registers:write-only`. `FROM` and `TO` are sizes, or hexadecimal with `0x`.
 ///
 /// ```
@@ -19,33 +19,32 @@ use std::str::FromStr;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Range {
-    /// Which BAR, 0 to 5.
+    /// BAR number, 0 to 5.
     pub bar: u8,
-    /// The offset of its first byte in the BAR.
+    /// Offset of the first byte in the BAR.
     pub from: u64,
-    /// The offset just behind its last byte.
+    /// Offset after the last byte.
     pub to: u64,
-    /// What stands behind it; `None` leaves it to the BAR: a prefetchable one is storage, another one registers that
-    /// are only loaded.
+    /// Kind; if `None`, it follows from the BAR: storage if prefetchable, otherwise read-only registers.
     pub kind: Option<Kind>,
 }
 
-/// What stands behind a range, and so what may be done to it.
+/// Kind of the hardware behind a range, which decides the permitted accesses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Bytes that stay as they were written: loaded and stored by every instruction. What was there is lost.
+    /// Memory that keeps what is written: any load or store is permitted. Its contents are overwritten.
     Storage,
-    /// Registers: plans make plain accesses of 4 B only, each at a multiple of 4, for every device takes those.
+    /// Registers: plans use plain 4 B accesses at multiples of 4 only, which every device supports.
     Registers {
-        /// Whether they may be loaded; a load can have side effects.
+        /// Whether loads are permitted; a load may have side effects.
         may_load: bool,
-        /// Whether they may be stored to; only where the user says so.
+        /// Whether stores are permitted.
         may_store: bool,
     },
 }
 
 impl Kind {
-    /// Every kind with its name.
+    /// All kinds with their names.
     pub const ALL: [(&str, Kind); 4] = [
         ("storage", Kind::Storage),
         ("registers", Kind::Registers { may_load: true, may_store: false }),
@@ -53,13 +52,13 @@ impl Kind {
         ("registers:write-only", Kind::Registers { may_load: false, may_store: true }),
     ];
 
-    /// Whether a load may go there.
+    /// Whether loads are permitted.
     #[must_use]
     pub const fn may_load(self) -> bool {
         matches!(self, Kind::Storage | Kind::Registers { may_load: true, .. })
     }
 
-    /// Whether a store may go there.
+    /// Whether stores are permitted.
     #[must_use]
     pub const fn may_store(self) -> bool {
         matches!(self, Kind::Storage | Kind::Registers { may_store: true, .. })
@@ -68,38 +67,37 @@ impl Kind {
 
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name =
-            Kind::ALL.iter().find(|(_, kind)| kind == self).map_or("registers nobody may touch", |(name, _)| name);
+        let name = Kind::ALL.iter().find(|(_, kind)| kind == self).map_or("registers without access", |(name, _)| name);
         f.write_str(name)
     }
 }
 
-/// A text that is no range of a BAR.
+/// Error for a text that is not a range of a BAR.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
-    "'{text}' names no range of a BAR: {because}; write for example 2:0..4KiB, 2:0x1000..0x2000:storage or 0:0..64:registers"
+    "'{text}' is not a range of a BAR: {because}; examples: 2:0..4KiB, 2:0x1000..0x2000:storage, 0:0..64:registers"
 )]
 pub struct NotARange {
-    /// What was read.
+    /// Text.
     pub text: String,
-    /// What is wrong with it.
+    /// Reason.
     pub because: String,
 }
 
 impl Range {
-    /// Its length in bytes; never 0 for one that was read.
+    /// Length in bytes; never 0 for a parsed range.
     #[must_use]
     pub const fn len(&self) -> u64 {
         self.to.saturating_sub(self.from)
     }
 
-    /// Whether it has no byte.
+    /// Whether the range is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.to <= self.from
     }
 
-    /// Whether both have a byte in common.
+    /// Whether the ranges overlap.
     #[must_use]
     pub const fn overlaps(&self, other: &Range) -> bool {
         self.bar == other.bar && self.from < other.to && other.from < self.to
@@ -121,19 +119,23 @@ impl FromStr for Range {
 
     fn from_str(text: &str) -> Result<Range, NotARange> {
         let not = |because: String| NotARange { text: text.to_owned(), because };
-        let (bar, rest) = text.split_once(':').ok_or_else(|| not("it has no colon after the BAR".to_owned()))?;
+        let (bar, rest) = text.split_once(':').ok_or_else(|| not("there is no colon after the BAR".to_owned()))?;
         let (offsets, kind) = rest.split_once(':').map_or((rest, None), |(offsets, kind)| (offsets, Some(kind)));
-        let bar =
-            bar.parse().ok().filter(|bar| *bar < 6).ok_or_else(|| not("the BAR is a number from 0 to 5".to_owned()))?;
+        let bar = bar
+            .parse()
+            .ok()
+            .filter(|bar| *bar < 6)
+            .ok_or_else(|| not("the BAR must be a number from 0 to 5".to_owned()))?;
         let (from, to) =
-            offsets.split_once("..").ok_or_else(|| not("there is no '..' between two offsets".to_owned()))?;
+            offsets.split_once("..").ok_or_else(|| not("there is no '..' between the offsets".to_owned()))?;
         let (from, to) = (offset(from).map_err(not)?, offset(to).map_err(not)?);
         if from >= to {
-            return Err(not("it has no byte: the second offset is the one behind its last byte".to_owned()));
+            return Err(not("it is empty: the end offset must be greater than the start offset".to_owned()));
         }
         let known = |name: &str| Kind::ALL.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind);
         let names = || Kind::ALL.map(|(name, _)| name).join(", ");
-        let kind = kind.map(|name| known(name).ok_or_else(|| not(format!("'{name}' is none of {}", names()))));
+        let kind =
+            kind.map(|name| known(name).ok_or_else(|| not(format!("the kind '{name}' is not one of {}", names()))));
         Ok(Range { bar, from, to, kind: kind.transpose()? })
     }
 }
@@ -141,9 +143,9 @@ impl FromStr for Range {
 fn offset(text: &str) -> Result<u64, String> {
     match text.strip_prefix("0x") {
         Some(digits) if !digits.starts_with('+') => {
-            u64::from_str_radix(digits, 16).map_err(|_| format!("'{text}' is no hexadecimal offset"))
+            u64::from_str_radix(digits, 16).map_err(|_| format!("'{text}' is not a hexadecimal offset"))
         }
-        Some(_) => Err(format!("'{text}' is no hexadecimal offset")),
+        Some(_) => Err(format!("'{text}' is not a hexadecimal offset")),
         None => parse_size(text).map_err(|error| error.to_string()),
     }
 }
@@ -153,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_reads_back_as_itself() {
+    fn every_kind_is_parsed_from_its_displayed_name() {
         for (name, kind) in Kind::ALL {
             let range: Range = format!("1:64..0x80:{name}").parse().unwrap();
             assert_eq!(range, Range { bar: 1, from: 64, to: 128, kind: Some(kind) });
@@ -162,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn registers_are_not_stored_to_unless_somebody_says_so() {
+    fn registers_are_read_only_by_default() {
         let may = |name: &str| {
             let kind = Kind::ALL.iter().find(|(known, _)| *known == name).unwrap().1;
             (kind.may_load(), kind.may_store())
@@ -174,15 +176,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_range_is_refused_with_the_reason_and_an_example() {
+    fn malformed_ranges_are_rejected_with_the_reason_and_an_example() {
         for (text, word) in [
             ("", "colon"),
             ("2", "colon"),
             ("6:0..64", "0 to 5"),
             ("x:0..64", "0 to 5"),
             ("2:64", "'..'"),
-            ("2:64..64", "no byte"),
-            ("2:65..64", "no byte"),
+            ("2:64..64", "empty"),
+            ("2:65..64", "empty"),
             ("2:0..4K", "4K"),
             ("2:0..0xg", "hexadecimal"),
             ("2:0x+1..64", "hexadecimal"),
@@ -196,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_do_not_overlap_and_one_byte_more_does() {
+    fn adjacent_ranges_do_not_overlap_and_one_shared_byte_does() {
         let range = |text: &str| text.parse::<Range>().unwrap();
         assert!(!range("2:0..64").overlaps(&range("2:64..128")));
         assert!(range("2:0..65").overlaps(&range("2:64..128")));

@@ -1,4 +1,4 @@
-//! What a plan would touch on a card, without touching it.
+//! Dry run of plans on a card: the accesses a plan would make, without making them.
 
 use super::CardError;
 use super::allowance::Allowance;
@@ -11,10 +11,10 @@ use crate::x86::pin::allowed_cpus;
 use lanemark_machine::{Facts, Machine, MachineError, Plan, Sample, Samples, Unsupported, Verb};
 use lanemark_units::{BarOffset, MemoryType, Ticks};
 
-/// A [`CardMachine`](super::CardMachine) that touches nothing: it opens no `resource` file, reads no configuration space,
-/// and notes what each plan it is asked to run would touch.
+/// Dry run of a [`CardMachine`](super::CardMachine): opens no `resource` file, does not read configuration space, and
+/// records the accesses that each plan would make.
 ///
-/// Its samples take a millisecond each, whatever the plan: enough for an asker that adds passes until a sample is long.
+/// Every sample takes a millisecond, long enough for a caller that adds iterations until a sample is long.
 #[derive(Debug)]
 pub struct Rehearsal {
     allowance: Allowance,
@@ -23,19 +23,19 @@ pub struct Rehearsal {
 }
 
 impl Rehearsal {
-    /// How long a sample is said to take.
+    /// Duration of every sample.
     const SAMPLE: Ticks = Ticks::whole_ns(1_000_000);
 
-    /// A rehearsal of an attachment and of what would be refused, as [`Attachment::rehearsed`] gives them.
+    /// Creates a dry run from the result of [`Attachment::rehearsed`].
     ///
     /// # Errors
-    /// [`CardError::Os`] if the kernel does not tell which cores may be used.
+    /// [`CardError::Os`] if the CPU affinity mask cannot be read.
     pub fn new((attachment, refusals): (Attachment, Vec<CardError>)) -> Result<Rehearsal, CardError> {
         let device = attachment.device.clone();
-        let cpus = allowed_cpus()
-            .map_err(|error| device.os("asking for", "the cores that may be used".into(), error.into()))?;
+        let cpus =
+            allowed_cpus().map_err(|error| device.os("querying", "the CPU affinity mask".into(), error.into()))?;
         let allowance = Allowance::new(attachment, cpus.len(), |place, memory_type| {
-            let because = "not mapped: this is a rehearsal".to_owned();
+            let because = "not mapped in a dry run".to_owned();
             let bar = place.range.bar;
             Ok(match file_of(&device, bar, memory_type) {
                 Some(file) if file.exists() => Ok(MappedType { found: None, because }),
@@ -43,31 +43,31 @@ impl Rehearsal {
                     Err(CardError::NoWriteCombining { device: device.address(), bar, path }.to_string())
                 }
                 Some(path) => return Err(CardError::NoResourceFile { device: device.address(), path }),
-                None => Err("sysfs does not offer it".to_owned()),
+                None => Err("sysfs does not support it".to_owned()),
             })
         })?;
         Ok(Rehearsal { allowance, refusals, notes: Notes::default() })
     }
 
-    /// The device and the ranges that would be touched.
+    /// Device and the ranges that would be accessed.
     #[must_use]
     pub const fn attachment(&self) -> &Attachment {
         &self.allowance.attachment
     }
 
-    /// The mappings that would be made.
+    /// Mappings that would be made.
     #[must_use]
     pub fn mappings(&self) -> &[Mapping] {
         &self.allowance.mappings
     }
 
-    /// Why nothing would be run as things are.
+    /// Errors that would prevent a run at present.
     #[must_use]
     pub fn refusals(&self) -> &[CardError] {
         &self.refusals
     }
 
-    /// Where it notes what it would touch.
+    /// Shared record of the accesses.
     #[must_use]
     pub fn notes(&self) -> Notes {
         self.notes.clone()

@@ -1,10 +1,10 @@
-//! Bus errors on our mappings, turned from the end of the process into something a run can see.
+//! SIGBUS handler that turns bus errors in mapped windows into reported errors.
 //!
-//! When a device is removed while its BAR is mapped, the next load or store there raises SIGBUS. The handler here looks
-//! whether the address lies in a guarded window; if so it maps anonymous memory from that page to the window's end, so
-//! that the access goes on and ends nowhere, and notes the address for [`Guard::fault`]. All else goes to whoever
-//! handled SIGBUS before. The handler is there while a guard is, and uses atomics and system calls only, as a handler
-//! may. Source: signal-safety(7); sigaction(2), "The `siginfo_t` argument to a `SA_SIGINFO` handler".
+//! When a device is removed while its BAR is mapped, the next load or store there raises SIGBUS. If the address lies in a
+//! guarded window, the handler maps anonymous memory from that page to the end of the window and records the address for
+//! [`Guard::fault`]; the access then completes on that memory. Any other SIGBUS goes to the previous handler. The handler
+//! is installed while a guard exists. It uses only atomics and system calls, which are async-signal-safe. Source:
+//! signal-safety(7); sigaction(2), "The `siginfo_t` argument to a `SA_SIGINFO` handler".
 
 #![allow(unsafe_code)]
 
@@ -16,29 +16,29 @@ use std::ptr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering};
 
-/// A page of this processor.
+/// Page size in bytes.
 pub(super) const PAGE: usize = 4096;
 
-/// One guarded window; free where `start` is 0.
+/// Guarded window; free if `start` is 0.
 struct Slot {
     start: AtomicUsize,
     end: AtomicUsize,
-    /// The first address that faulted; 0 where none did.
+    /// First faulting address; 0 if none.
     fault: AtomicUsize,
 }
 
-/// More windows than a program has devices and ranges of them.
+/// Slots for guarded windows, more than a program needs for its devices and ranges.
 static SLOTS: [Slot; 64] =
     [const { Slot { start: AtomicUsize::new(0), end: AtomicUsize::new(0), fault: AtomicUsize::new(0) } }; 64];
 
-/// How many guards there are; whoever changes the handler holds this.
+/// Number of guards; changing the handler requires this lock.
 static GUARDS: Mutex<usize> = Mutex::new(0);
 
-/// Who handled SIGBUS before, and how; written before our handler is there.
-static BEFORE: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
-static BEFORE_FLAGS: AtomicI32 = AtomicI32::new(0);
+/// Previous SIGBUS handler and its flags; written before ours is installed.
+static PREVIOUS: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
+static PREVIOUS_FLAGS: AtomicI32 = AtomicI32::new(0);
 
-/// Keeps bus errors on a window from ending the process, until dropped.
+/// Guards a window against bus errors until dropped.
 #[derive(Debug)]
 pub(super) struct Guard {
     slot: usize,
@@ -48,7 +48,7 @@ impl Guard {
     /// Guards the whole pages `start..start + len`, which must stay mapped until the guard is dropped.
     ///
     /// # Errors
-    /// What the kernel said, or that there are too many windows already.
+    /// Error of the system call, or `NOBUFS` if all slots are in use.
     pub(super) fn over(start: *mut u8, len: usize) -> Result<Guard, Errno> {
         let mut guards = GUARDS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let free = |slot: &Slot| slot.start.load(Ordering::Relaxed) == 0;
@@ -80,20 +80,20 @@ impl Drop for Guard {
     }
 }
 
-/// Somebody took SIGBUS while ours was there, and may hand on to it.
-static STAYED: AtomicBool = AtomicBool::new(false);
+/// Whether another handler was installed over ours, which may forward to ours.
+static OVERRIDDEN: AtomicBool = AtomicBool::new(false);
 
 fn install() -> Result<(), Errno> {
     let before = current()?;
-    // Ours is the handler still, or again, or behind theirs: put in front of theirs, each would hand on to the other
-    // without end.
+    // Ours is still installed, or a later handler may forward to it. Installing ours over that handler would make the
+    // two forward to each other without end.
     let is_theirs = !matches!(before.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN);
-    if before.sa_sigaction == our_handler() || is_theirs && STAYED.load(Ordering::Relaxed) {
+    if before.sa_sigaction == our_handler() || is_theirs && OVERRIDDEN.load(Ordering::Relaxed) {
         return Ok(());
     }
-    BEFORE.store(before.sa_sigaction, Ordering::Relaxed);
-    BEFORE_FLAGS.store(before.sa_flags, Ordering::Relaxed);
-    // SAFETY: all bits zero is a valid sigaction; the handler has the signature that SA_SIGINFO asks for.
+    PREVIOUS.store(before.sa_sigaction, Ordering::Relaxed);
+    PREVIOUS_FLAGS.store(before.sa_flags, Ordering::Relaxed);
+    // SAFETY: a zeroed sigaction is valid; the handler has the signature that SA_SIGINFO requires.
     let done = unsafe {
         let mut ours: libc::sigaction = std::mem::zeroed();
         ours.sa_sigaction = our_handler();
@@ -104,20 +104,20 @@ fn install() -> Result<(), Errno> {
     if done == 0 { Ok(()) } else { Err(last_error()) }
 }
 
-/// Gives SIGBUS back, unless somebody has taken it meanwhile: they may hand on to us, so we stay.
+/// Restores the previous handler, unless another one was installed over ours: that one may forward to ours, so ours stays.
 fn remove() {
     let Ok(now) = current() else { return };
     if now.sa_sigaction == our_handler() {
-        give_back();
-        STAYED.store(false, Ordering::Relaxed);
+        restore();
+        OVERRIDDEN.store(false, Ordering::Relaxed);
     } else {
-        STAYED.store(true, Ordering::Relaxed);
+        OVERRIDDEN.store(true, Ordering::Relaxed);
     }
 }
 
 fn current() -> Result<libc::sigaction, Errno> {
     let mut now = MaybeUninit::<libc::sigaction>::uninit();
-    // SAFETY: nothing is changed, and the kernel fills what it is given.
+    // SAFETY: changes nothing; the kernel fills the structure.
     unsafe {
         if libc::sigaction(libc::SIGBUS, ptr::null(), now.as_mut_ptr()) == 0 {
             Ok(now.assume_init())
@@ -127,13 +127,13 @@ fn current() -> Result<libc::sigaction, Errno> {
     }
 }
 
-/// Puts the handler from before back; may be called in a handler.
-fn give_back() {
-    // SAFETY: the address and flags are those the kernel gave for this signal.
+/// Restores the previous handler; async-signal-safe.
+fn restore() {
+    // SAFETY: address and flags are those that the kernel returned for this signal.
     unsafe {
         let mut before: libc::sigaction = std::mem::zeroed();
-        before.sa_sigaction = BEFORE.load(Ordering::Relaxed);
-        before.sa_flags = BEFORE_FLAGS.load(Ordering::Relaxed);
+        before.sa_sigaction = PREVIOUS.load(Ordering::Relaxed);
+        before.sa_flags = PREVIOUS_FLAGS.load(Ordering::Relaxed);
         libc::sigemptyset(&raw mut before.sa_mask);
         libc::sigaction(libc::SIGBUS, &raw const before, ptr::null_mut());
     }
@@ -148,38 +148,38 @@ fn our_handler() -> usize {
 }
 
 extern "C" fn on_bus_error(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: the kernel hands a valid siginfo; `si_addr` is filled where the code says that the signal is a fault.
+    // SAFETY: the kernel passes a valid siginfo; `si_addr` is set if the code marks a fault.
     let (is_fault, at) = unsafe { ((*info).si_code > 0, (*info).si_addr() as usize) };
-    if is_fault && mend(at) {
+    if is_fault && replace_pages(at) {
         return;
     }
-    match BEFORE.load(Ordering::Relaxed) {
+    match PREVIOUS.load(Ordering::Relaxed) {
         libc::SIG_IGN if !is_fault => {}
         libc::SIG_DFL | libc::SIG_IGN => {
-            // The access faults again, or the signal comes again, and this time it ends the process as it always did.
-            BEFORE.store(libc::SIG_DFL, Ordering::Relaxed);
-            give_back();
+            // The access faults again, or the signal is raised again, and the default action ends the process.
+            PREVIOUS.store(libc::SIG_DFL, Ordering::Relaxed);
+            restore();
             if !is_fault {
-                // SAFETY: raise may be called in a handler.
+                // SAFETY: raise is async-signal-safe.
                 unsafe { libc::raise(signal) };
             }
         }
-        handler if BEFORE_FLAGS.load(Ordering::Relaxed) & libc::SA_SIGINFO != 0 => {
-            // SAFETY: whoever registered this address with SA_SIGINFO gave it this signature.
+        handler if PREVIOUS_FLAGS.load(Ordering::Relaxed) & libc::SA_SIGINFO != 0 => {
+            // SAFETY: a handler registered with SA_SIGINFO has this signature.
             let handler: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) =
                 unsafe { std::mem::transmute(handler) };
             handler(signal, info, context);
         }
         handler => {
-            // SAFETY: whoever registered this address without SA_SIGINFO gave it this signature.
+            // SAFETY: a handler registered without SA_SIGINFO has this signature.
             let handler: extern "C" fn(c_int) = unsafe { std::mem::transmute(handler) };
             handler(signal);
         }
     }
 }
 
-/// Maps nothing's memory over a guarded window from the page of `at` on; says whether `at` lies in one.
-fn mend(at: usize) -> bool {
+/// Maps anonymous memory over a guarded window from the page of `at` on; returns whether `at` lies in a window.
+fn replace_pages(at: usize) -> bool {
     for slot in &SLOTS {
         let start = slot.start.load(Ordering::Acquire);
         let end = slot.end.load(Ordering::Relaxed);
@@ -187,8 +187,8 @@ fn mend(at: usize) -> bool {
             continue;
         }
         let page = at / PAGE * PAGE;
-        // SAFETY: the pages belong to a window of ours, whose accesses are assembly or volatile: none of them relies on
-        // what was mapped there.
+        // SAFETY: the pages belong to a guarded window, which is accessed by assembly or volatile accesses only: no access
+        // relies on the earlier mapping.
         let mapped = unsafe {
             mmap_anonymous(
                 page as *mut c_void,
@@ -198,7 +198,7 @@ fn mend(at: usize) -> bool {
             )
         };
         if mapped.is_ok() {
-            // The first fault is the one that tells where the device ended.
+            // Keep the first fault, which shows where the device failed.
             let _ = slot.fault.compare_exchange(0, at, Ordering::Release, Ordering::Relaxed);
         }
         return mapped.is_ok();
@@ -213,22 +213,22 @@ mod tests {
     use std::fs::File;
     use std::os::unix::process::ExitStatusExt;
 
-    /// Two pages of a file of one page: the second raises a bus error.
+    /// Maps two pages of a one-page file: the second page raises a bus error.
     fn short_file() -> *mut u8 {
         let file: File = tempfile::tempfile().unwrap();
         file.set_len(PAGE as u64).unwrap();
         let access = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: no address is asked for.
+        // SAFETY: the kernel chooses the address.
         unsafe { mmap(ptr::null_mut(), 2 * PAGE, access, MapFlags::SHARED, &file, 0).unwrap().cast() }
     }
 
     fn touch(at: *mut u8) {
-        // SAFETY: the tests map the page, and volatile accesses rely on nothing.
+        // SAFETY: the test maps the page; the access is volatile.
         unsafe { at.write_volatile(7) };
     }
 
     #[test]
-    fn a_fault_in_a_window_is_noted_and_the_access_goes_on() {
+    fn a_fault_in_a_window_is_recorded_and_the_access_completes() {
         let window = short_file();
         let guard = Guard::over(window, 2 * PAGE).unwrap();
         touch(window);
@@ -237,17 +237,17 @@ mod tests {
         touch(behind);
         assert_eq!(guard.fault(), Some(behind as usize));
         touch(behind.wrapping_add(1));
-        assert_eq!(guard.fault(), Some(behind as usize), "the first one stays");
+        assert_eq!(guard.fault(), Some(behind as usize), "the first fault is kept");
         drop(guard);
-        // SAFETY: ours, and nobody uses it any more.
+        // SAFETY: the test owns the mapping and does not use it afterwards.
         unsafe { munmap(window.cast(), 2 * PAGE).unwrap() };
     }
 
-    /// What the process of a test does when its own name stands in the environment.
+    /// Environment variable that selects the scenario in the child process of a test.
     const PART: &str = "LANEMARK_SIGBUS_PART";
 
-    /// Runs this test again in a process of its own, in which `part` is played and a fault follows outside every window.
-    fn plays(test: &str, part: &str) -> std::process::ExitStatus {
+    /// Runs this test in a child process, in the scenario `part`, which ends with a fault outside every window.
+    fn run_child(test: &str, part: &str) -> std::process::ExitStatus {
         let this = std::env::current_exe().unwrap();
         let name = format!("{}::{test}", module_path!().split_once("::").unwrap().1);
         std::process::Command::new(this)
@@ -259,39 +259,39 @@ mod tests {
             .unwrap()
     }
 
-    extern "C" fn leaves(_: c_int) {
-        // SAFETY: _exit may be called in a handler.
+    extern "C" fn exits_42(_: c_int) {
+        // SAFETY: _exit is async-signal-safe.
         unsafe { libc::_exit(42) }
     }
 
-    /// Whom [`hands_on`] hands on to.
+    /// Handler that [`forwards`] forwards to.
     static OURS: AtomicUsize = AtomicUsize::new(0);
 
-    extern "C" fn hands_on(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-        // SAFETY: it is our handler, of this signature.
+    extern "C" fn forwards(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
+        // SAFETY: the address is that of our handler, which has this signature.
         let ours: extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) =
             unsafe { std::mem::transmute(OURS.load(Ordering::Relaxed)) };
         ours(signal, info, context);
     }
 
-    /// As another library does it that hands on what is not its own.
-    fn take_and_hand_on() {
+    /// Installs a forwarding handler, as another library might.
+    fn install_forwarding_handler() {
         OURS.store(current().unwrap().sa_sigaction, Ordering::Relaxed);
-        // SAFETY: all bits zero is a valid sigaction; the handler has the signature that SA_SIGINFO asks for.
+        // SAFETY: a zeroed sigaction is valid; the handler has the signature that SA_SIGINFO requires.
         unsafe {
             let mut theirs: libc::sigaction = std::mem::zeroed();
-            theirs.sa_sigaction = hands_on as extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) as usize;
+            theirs.sa_sigaction = forwards as extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) as usize;
             theirs.sa_flags = libc::SA_SIGINFO;
             assert_eq!(libc::sigaction(libc::SIGBUS, &raw const theirs, ptr::null_mut()), 0);
         }
     }
 
     #[test]
-    fn a_fault_elsewhere_goes_to_whoever_handled_it_before() {
+    fn a_fault_outside_every_window_goes_to_the_previous_handler() {
         if let Ok(part) = std::env::var(PART) {
             if part == "own handler" {
-                // SAFETY: the handler has the signature of a plain one and calls _exit only.
-                unsafe { libc::signal(libc::SIGBUS, leaves as extern "C" fn(c_int) as usize) };
+                // SAFETY: the handler has the plain signature and calls _exit only.
+                unsafe { libc::signal(libc::SIGBUS, exits_42 as extern "C" fn(c_int) as usize) };
             }
             let (guarded, elsewhere) = (short_file(), short_file());
             let guard = Guard::over(guarded, 2 * PAGE).unwrap();
@@ -300,18 +300,22 @@ mod tests {
             if part == "after drop" {
                 drop(guard);
             } else if part == "taken meanwhile" {
-                take_and_hand_on();
+                install_forwarding_handler();
                 drop(guard);
                 let _guard = Guard::over(guarded, 2 * PAGE).unwrap();
                 touch(elsewhere.wrapping_add(PAGE));
             }
             touch(elsewhere.wrapping_add(PAGE));
-            unreachable!("a bus error does not pass");
+            unreachable!("the bus error must end the process");
         }
-        let test = "a_fault_elsewhere_goes_to_whoever_handled_it_before";
-        assert_eq!(plays(test, "own handler").code(), Some(42));
-        assert_eq!(plays(test, "no handler").signal(), Some(libc::SIGBUS));
-        assert_eq!(plays(test, "after drop").signal(), Some(libc::SIGBUS));
-        assert_eq!(plays(test, "taken meanwhile").signal(), Some(libc::SIGBUS), "nobody hands on in a circle");
+        let test = "a_fault_outside_every_window_goes_to_the_previous_handler";
+        assert_eq!(run_child(test, "own handler").code(), Some(42));
+        assert_eq!(run_child(test, "no handler").signal(), Some(libc::SIGBUS));
+        assert_eq!(run_child(test, "after drop").signal(), Some(libc::SIGBUS));
+        assert_eq!(
+            run_child(test, "taken meanwhile").signal(),
+            Some(libc::SIGBUS),
+            "handlers must not forward in a circle"
+        );
     }
 }

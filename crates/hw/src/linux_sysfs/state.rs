@@ -1,4 +1,4 @@
-//! How a device and the links above it are: speed, width and error counters, before a measurement and after it.
+//! State of a device and of the links above it: speed, width and error counters, before and after a measurement.
 
 use super::system::text;
 use super::{Address, Device};
@@ -6,21 +6,21 @@ use lanemark_wire::link::{Generation, Lanes};
 use std::fmt;
 use std::path::Path;
 
-/// The state of the links between a device and the root complex, and of the error counters along them.
+/// Links between a device and the root complex, and the error counters along them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct State {
-    /// The link state that each function on the way reports, from the device up; functions without a link are left out.
+    /// Link of each function between device and root complex, from the device up; functions without a link are omitted.
     pub links: Vec<(Address, Link)>,
-    /// Error counters that the kernel keeps, in the order it lists them.
+    /// Error counters, in the order of the kernel.
     pub errors: Vec<ErrorCount>,
 }
 
-/// A trained link.
+/// Trained link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Link {
-    /// Its speed.
+    /// Generation (speed).
     pub generation: Generation,
-    /// Its width.
+    /// Width.
     pub lanes: Lanes,
 }
 
@@ -30,16 +30,16 @@ impl fmt::Display for Link {
     }
 }
 
-/// One counter of errors (AER).
+/// AER error counter.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ErrorCount {
-    /// Whose.
+    /// Function that counts.
     pub device: Address,
-    /// `correctable`, `nonfatal` or `fatal`.
+    /// Severity: `correctable`, `nonfatal` or `fatal`.
     pub severity: &'static str,
-    /// The error's name in the kernel, such as `BadTLP`.
+    /// Name of the error in the kernel, such as `BadTLP`.
     pub name: String,
-    /// How many so far.
+    /// Count since boot.
     pub count: u64,
 }
 
@@ -47,7 +47,7 @@ const COUNTERS: [(&str, &str); 3] =
     [("aer_dev_correctable", "correctable"), ("aer_dev_nonfatal", "nonfatal"), ("aer_dev_fatal", "fatal")];
 
 impl State {
-    /// Of this moment. What the kernel does not say is left out.
+    /// Reads the current state; values that the kernel does not report are omitted.
     #[must_use]
     pub fn now(device: &Device) -> State {
         let (mut links, mut errors) = (Vec::new(), Vec::new());
@@ -61,13 +61,13 @@ impl State {
         State { links, errors }
     }
 
-    /// The slowest link between the device and the root complex; `None` where none is known.
+    /// Slowest link between the device and the root complex; `None` if no link is known.
     #[must_use]
     pub fn slowest_link(&self) -> Option<(Address, Link)> {
         self.links.iter().copied().min_by_key(|(_, link)| rate(*link))
     }
 
-    /// Of each link the faster of what it is and what it was `before`; error counters are those of now.
+    /// Combines two states: of each link the faster of both, error counters as in `self`.
     #[must_use]
     pub fn fastest_since(mut self, before: &State) -> State {
         for (address, was) in &before.links {
@@ -80,7 +80,7 @@ impl State {
         self
     }
 
-    /// What has changed since `before`, a sentence each without a full stop.
+    /// Differences to `before`, one sentence each without a full stop.
     #[must_use]
     pub fn changes_since(&self, before: &State) -> Vec<String> {
         let mut changes = Vec::new();
@@ -88,10 +88,10 @@ impl State {
             match self.links.iter().find(|(other, _)| other == address) {
                 Some((_, is)) if is == was => {}
                 Some((_, is)) => {
-                    changes.push(format!("{address}: the link was {was} before the run and is {is} after it"));
+                    changes.push(format!("{address}: the link was {was} before the run but {is} after it"));
                 }
                 None => {
-                    changes.push(format!("{address}: the link was {was} before the run and is not reported after it"));
+                    changes.push(format!("{address}: the link was {was} before the run but is not reported after it"));
                 }
             }
         }
@@ -100,7 +100,9 @@ impl State {
             let was = before.errors.iter().find(same).map_or(0, |was| was.count);
             if is.count != was {
                 let ErrorCount { device, severity, name, count } = is;
-                changes.push(format!("{device}: {severity} errors {name}: {was} before the run, {count} after it"));
+                changes.push(format!(
+                    "{device}: the counter of {severity} errors {name} was {was} before the run but {count} after it"
+                ));
             }
         }
         changes
@@ -111,7 +113,7 @@ fn rate(link: Link) -> u64 {
     lanemark_wire::link::bytes_per_s(link.generation, link.lanes)
 }
 
-/// The link state in a function's folder: speeds such as `16.0 GT/s PCIe`, widths such as `16`; 0 or `Unknown` is no link.
+/// Link of the function in `folder`: speeds such as `16.0 GT/s PCIe`, widths such as `16`; 0 or `Unknown` means no link.
 fn link(folder: &Path) -> Option<Link> {
     let speed = text(&folder.join("current_link_speed")).ok()?;
     let width = text(&folder.join("current_link_width")).ok()?;
@@ -126,7 +128,7 @@ fn link(folder: &Path) -> Option<Link> {
     Some(Link { generation: Generation::from_number(generation)?, lanes: Lanes::new(width.trim().parse().ok()?)? })
 }
 
-/// Names and counts of a file such as `aer_dev_fatal`: a line each, the last the total, which says nothing new.
+/// Error names and counts in a file such as `aer_dev_fatal`, one per line, without the total in the last line.
 fn counts(text: &str) -> impl Iterator<Item = (String, u64)> {
     text.lines().filter_map(|line| {
         let (name, count) = line.rsplit_once(' ')?;
@@ -139,7 +141,7 @@ mod tests {
     use super::*;
     use crate::linux_sysfs::System;
 
-    /// A card behind a switch behind a root port.
+    /// Sysfs tree with a card below a switch below a root port.
     fn tree() -> (tempfile::TempDir, Device) {
         let root = tempfile::tempdir().unwrap();
         let above = "sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0";
@@ -160,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_links_up_to_the_root_complex_are_found_and_the_slowest_is_told() {
+    fn all_links_up_to_the_root_complex_are_read_and_the_slowest_is_found() {
         let (_root, device) = tree();
         let state = State::now(&device);
         let shown: Vec<String> = state.links.iter().map(|(address, link)| format!("{address} {link}")).collect();
@@ -170,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_link_that_trained_faster_or_slower_the_faster_counts() {
+    fn the_faster_state_of_a_retrained_link_is_kept() {
         let (_root, device) = tree();
         let before = State::now(&device);
         let write = |speed: &str| std::fs::write(device.path("current_link_speed"), speed).unwrap();
@@ -181,11 +183,11 @@ mod tests {
         }
         std::fs::remove_file(device.path("current_link_speed")).unwrap();
         let links = State::now(&device).fastest_since(&before).links;
-        assert_eq!(links.len(), 2, "a link that is not reported any more still counts");
+        assert_eq!(links.len(), 2, "a link that is no longer reported still counts");
     }
 
     #[test]
-    fn a_counter_that_moved_and_a_link_that_changed_are_told_and_nothing_else() {
+    fn only_changed_counters_and_links_are_reported() {
         let (_root, device) = tree();
         let before = State::now(&device);
         assert_eq!(State::now(&device).changes_since(&before), Vec::<String>::new());
@@ -195,8 +197,8 @@ mod tests {
         assert_eq!(
             changes,
             [
-                "0000:02:00.0: the link was Gen4 x16 before the run and is Gen4 x8 after it",
-                "0000:02:00.0: correctable errors BadTLP: 3 before the run, 4 after it",
+                "0000:02:00.0: the link was Gen4 x16 before the run but Gen4 x8 after it",
+                "0000:02:00.0: the counter of correctable errors BadTLP was 3 before the run but 4 after it",
             ]
         );
         std::fs::remove_file(device.path("current_link_speed")).unwrap();

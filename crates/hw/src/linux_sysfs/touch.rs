@@ -1,4 +1,4 @@
-//! The accesses of a plan, as data and in words.
+//! Accesses of a plan in a dry run, as data and as text.
 
 use lanemark_machine::{Access, Verb};
 use lanemark_units::{BarOffset, MemoryType};
@@ -6,28 +6,28 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Accesses that one pass of a plan would make.
+/// Accesses that one iteration of a plan would make.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Touch {
-    /// The file that would be mapped.
+    /// File that would be mapped.
     pub file: PathBuf,
-    /// With which memory type.
+    /// Memory type of the mapping.
     pub memory_type: MemoryType,
     /// Load or store.
     pub verb: Verb,
-    /// By which instruction.
+    /// Instruction or copy routine.
     pub access: Access,
-    /// The first byte.
+    /// Address of the first byte.
     pub first: BarOffset,
-    /// The last byte.
+    /// Address of the last byte.
     pub last: BarOffset,
-    /// Accesses of full width in one pass; copies of the whole span for `memcpy` and `rep movsb`.
+    /// Number of full-width accesses per iteration; for `memcpy` and `rep movsb`, number of copies of the span.
     pub count: u64,
-    /// Bytes after them, which narrower accesses move.
+    /// Remaining bytes of the span, moved by narrower accesses.
     pub rest_bytes: u64,
-    /// Whether one load of the span's last bytes would follow every sample, to tell that its stores have arrived.
+    /// Whether a load of the last bytes would follow each sample, to show that its stores have arrived.
     pub is_read_back: bool,
-    /// Whether the whole span would be loaded once after the last sample, to compare it with what was stored.
+    /// Whether the span would be loaded once after the last sample, to verify the stored data.
     pub is_confirmed: bool,
 }
 
@@ -36,29 +36,29 @@ impl fmt::Display for Touch {
         let verb = if self.verb == Verb::Load { "load" } else { "store" };
         write!(f, "{} {}: ", self.memory_type, self.access)?;
         match self.access.width() {
-            Some(width) => write!(f, "{} x {verb} of {} B a pass", self.count, width.bytes())?,
-            None => write!(f, "{} x {verb} of the whole span a pass", self.count)?,
+            Some(width) => write!(f, "{} x {verb} of {} B per iteration", self.count, width.bytes())?,
+            None => write!(f, "{} x {verb} of the whole span per iteration", self.count)?,
         }
         if self.rest_bytes > 0 {
-            write!(f, " and {} B by narrower ones", self.rest_bytes)?;
+            write!(f, " and {} B by narrower accesses", self.rest_bytes)?;
         }
         write!(f, ", {} to {}", self.first, self.last)?;
         if self.is_read_back {
-            f.write_str("; one load from its end after each sample and 31 after the last")?;
+            f.write_str("; one load at its end after each sample and 31 after the last sample")?;
         }
         if self.is_confirmed {
-            f.write_str("; all of it loaded once at the end")?;
+            f.write_str("; the whole span loaded once at the end")?;
         }
         Ok(())
     }
 }
 
-/// Where a rehearsal notes what it would touch; clones are the same notes.
+/// Record of the accesses of a dry run; clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Notes(Arc<Mutex<Vec<Touch>>>);
 
 impl Notes {
-    /// Notes `touch`, unless it stands there.
+    /// Adds `touch` unless it is recorded already.
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     pub(super) fn add(&self, touch: Touch) {
         let mut touched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -67,7 +67,7 @@ impl Notes {
         }
     }
 
-    /// What was noted since the last call, each once.
+    /// Removes and returns the accesses recorded since the last call.
     #[must_use]
     pub fn take(&self) -> Vec<Touch> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))

@@ -1,4 +1,4 @@
-//! Where the loops are not written: another processor architecture, another system.
+//! Stub for targets without the measurement loops: other architectures and operating systems.
 
 use super::attachment::{Attachment, Consent, Place};
 use super::effective::{MappedType, Mapping};
@@ -12,35 +12,35 @@ use std::sync::atomic::AtomicBool;
 
 fn unsupported(device: Address) -> CardError {
     let (arch, os) = (std::env::consts::ARCH, std::env::consts::OS);
-    let because = format!("loads and stores to cards are written for x86-64 Linux, and this is {arch} {os}");
+    let because = format!("loads and stores to cards exist for x86-64 Linux only; this is {arch} {os}");
     CardError::Unsupported { device, because }
 }
 
-/// Plans run on a card; on this architecture it cannot be opened.
+/// Card as a machine; cannot be opened on this target.
 #[derive(Debug)]
 pub struct CardMachine {
     never: Infallible,
 }
 
-/// What plans would touch on a card; on this architecture there is none.
+/// Dry run of plans on a card; cannot be created on this target.
 #[derive(Debug)]
 pub struct Rehearsal {
     never: Infallible,
 }
 
-/// A card for programs; on this architecture it cannot be attached.
+/// Card for programs; cannot be attached on this target.
 #[derive(Debug)]
 pub struct Card {
     never: Infallible,
 }
 
-/// A mapped range; on this architecture there is none.
+/// Mapped range of a BAR; cannot be created on this target.
 #[derive(Debug)]
 pub struct BarMapping {
     never: Infallible,
 }
 
-// As on x86-64 Linux, but that all of it is refused.
+// Same interface as on x86-64 Linux, but every constructor fails.
 #[allow(missing_docs, clippy::missing_errors_doc, clippy::needless_pass_by_value)]
 impl CardMachine {
     pub fn open(attachment: Attachment, _is_emulated: bool) -> Result<CardMachine, CardError> {

@@ -1,4 +1,4 @@
-//! A range of a BAR in this process's memory, with one memory type, until dropped.
+//! Mapping of a BAR range into this process, with one memory type, until dropped.
 
 #![allow(unsafe_code)]
 
@@ -15,27 +15,27 @@ use std::path::PathBuf;
 use std::ptr::{self, NonNull};
 use std::sync::{Mutex, PoisonError};
 
-/// A mapped range. Whole pages are mapped, as the processor wants it; only the range is given out.
+/// Mapped range. Whole pages are mapped; only the range is accessible.
 #[derive(Debug)]
 pub(super) struct Window {
     device: Device,
     place: Place,
-    /// The first page.
+    /// First page.
     pages: NonNull<u8>,
-    /// Bytes of all pages.
+    /// Length of all pages in bytes.
     pages_len: usize,
-    /// Where in the pages the range starts.
+    /// Offset of the range within the pages.
     lead: usize,
     mapped: MappedType,
-    /// Dropped before the pages are, see `drop`.
+    /// Dropped before the pages are unmapped, see `drop`.
     guard: Option<Guard>,
     _held: Held,
 }
 
-// SAFETY: a Window owns its mapping alone; the mapping is the process's, not a thread's.
+// SAFETY: a window owns its mapping, and mappings belong to the process, not to a thread.
 unsafe impl Send for Window {}
 
-/// The file through which a BAR is mapped as `memory_type`; `None` for a type that sysfs does not offer.
+/// File for mapping a BAR as `memory_type`; `None` for types that sysfs does not support.
 pub(super) fn file_of(device: &Device, bar: u8, memory_type: MemoryType) -> Option<PathBuf> {
     match memory_type {
         MemoryType::Uc => Some(device.path(&format!("resource{bar}"))),
@@ -45,17 +45,17 @@ pub(super) fn file_of(device: &Device, bar: u8, memory_type: MemoryType) -> Opti
 }
 
 impl Window {
-    /// Maps the range of `place` as `memory_type`, and reads back which type came of it where the system tells.
+    /// Maps the range of `place` as `memory_type` and reads the type back if the system reports it.
     ///
-    /// A range that must not be stored to is mapped read-only.
+    /// A range without store permission is mapped read-only.
     ///
     /// # Errors
-    /// Everything that [`CardError`] has about files, mappings and types.
+    /// [`CardError`] for files, mappings and memory types.
     pub(super) fn open(device: &Device, place: &Place, memory_type: MemoryType) -> Result<Window, CardError> {
         let (address, bar, range) = (device.address(), place.bar.number, place.range);
         let path = file_of(device, bar, memory_type).ok_or_else(|| CardError::Unsupported {
             device: address,
-            because: format!("sysfs maps a BAR as UC or WC, not as {memory_type}"),
+            because: format!("sysfs can map a BAR as UC or WC, not as {memory_type}"),
         })?;
         let held = Held::take(device, bar, memory_type)?;
         let (access, protection) = if place.kind.may_store() {
@@ -73,12 +73,12 @@ impl Window {
             Errno::PERM => CardError::LockedDown { device: address, bar },
             other => device.os("opening", path.clone(), other.into()),
         })?;
-        // A BAR shorter than a page starts anywhere in one; the kernel maps that page.
+        // A BAR shorter than a page may start within one; the kernel maps that page.
         let in_page = place.bar.start.0 % PAGE as u64;
         let first = range.from / PAGE as u64 * PAGE as u64;
         let lead = (in_page + range.from - first) as usize;
         let pages_len = (lead + range.len() as usize).next_multiple_of(PAGE);
-        // SAFETY: no address is asked for, so no existing mapping is replaced.
+        // SAFETY: the kernel chooses the address, so no existing mapping is replaced.
         let pages = unsafe { mmap(ptr::null_mut(), pages_len, protection, MapFlags::SHARED, &file, first) };
         let pages = pages.map_err(|error| match error {
             Errno::PERM => CardError::LockedDown { device: address, bar },
@@ -96,38 +96,38 @@ impl Window {
         Ok(window)
     }
 
-    /// The type that came of it, which must be the one asked for where it is told.
+    /// Reads the memory type back; if the system reports it, it must be the requested one.
     fn read_back(&self, asked: MemoryType) -> Result<MappedType, CardError> {
         let Place { range, bar, .. } = self.place.clone();
         let device = self.device.address();
         let other = |found: String, because: String| CardError::OtherType { device, range, asked, found, because };
         let mapped = mapped_type(&self.device, &range, bar.start)
-            .map_err(|because| other("of no known type".to_owned(), because))?;
+            .map_err(|because| other("of unknown type".to_owned(), because))?;
         match mapped.found {
             Some(found) if found != asked => {
-                let hint = "another mapping of the same pages (a driver's, another program's) or an MTRR decides";
+                let hint = "another mapping of the same pages (by a driver or another program) or an MTRR overrides it";
                 Err(other(found.to_string(), format!("{hint}; {}", mapped.because)))
             }
             _ => Ok(mapped),
         }
     }
 
-    /// Which type it has, and how that is known.
+    /// Memory type, and how it was determined.
     pub(super) const fn mapped(&self) -> &MappedType {
         &self.mapped
     }
 
-    /// What is mapped.
+    /// Mapped range.
     pub(super) const fn place(&self) -> &Place {
         &self.place
     }
 
-    /// The device it belongs to.
+    /// Device that owns the BAR.
     pub(super) const fn device(&self) -> &Device {
         &self.device
     }
 
-    /// The pointer to `offset` of the BAR, from where `len` bytes lie in the range.
+    /// Pointer to `offset` of the BAR; `len` bytes from there must be within the range.
     ///
     /// # Errors
     /// [`CardError::OutOfRange`].
@@ -142,8 +142,8 @@ impl Window {
         Ok(self.pages.as_ptr().wrapping_add(in_pages))
     }
 
-    /// Fills `bytes` with those from `offset` of the BAR on, by loads of 8 B at multiples of 8 and narrower ones at the
-    /// ends, in ascending order and none twice.
+    /// Fills `bytes` from `offset` of the BAR on, by aligned loads of 8 B and narrower ones at the ends, in ascending order
+    /// and each byte once.
     ///
     /// # Errors
     /// [`CardError::OutOfRange`].
@@ -152,8 +152,7 @@ impl Window {
         let (mut done, len) = (0, bytes.len());
         while done < len {
             let width = widest(at as usize + done, len - done);
-            // SAFETY: the bytes lie in the mapped range, at a multiple of the width; what a vanished BAR gives is seen by
-            // `check`.
+            // SAFETY: the bytes are within the mapped range and aligned to the width; `check` reports a BAR that vanished.
             let value = unsafe { access::load(at.add(done), width) };
             bytes[done..done + width].copy_from_slice(&value.to_le_bytes()[..width]);
             done += width;
@@ -161,10 +160,10 @@ impl Window {
         Ok(())
     }
 
-    /// Refuses what was done through this window if it vanished meanwhile.
+    /// Fails if a bus error occurred in this window.
     ///
     /// # Errors
-    /// [`CardError::BusError`] with the first place that faulted.
+    /// [`CardError::BusError`] with the first faulting address.
     pub(super) fn check(&self) -> Result<(), CardError> {
         let Some(fault) = self.guard.as_ref().and_then(Guard::fault) else { return Ok(()) };
         let in_pages = fault - self.pages.as_ptr() as usize;
@@ -176,18 +175,18 @@ impl Window {
 
 impl Drop for Window {
     fn drop(&mut self) {
-        // The guard first: a window that is not ours any more must not be mended.
+        // The guard first: the handler must not replace pages that no longer belong to this window.
         self.guard = None;
-        // SAFETY: the range is the one mapped in `open`, and pointers into it are used only while the window is borrowed.
+        // SAFETY: the pages are those mapped in `open`, and pointers into them are used only while the window is borrowed.
         let unmapped = unsafe { munmap(self.pages.as_ptr().cast(), self.pages_len) };
         debug_assert!(unmapped.is_ok(), "munmap of our own mapping: {unmapped:?}");
     }
 }
 
-/// The BARs this process has mapped, and as what: the kernel changes the type of a second mapping without a word.
+/// BARs mapped by this process with their memory types: the kernel silently changes the type of a second mapping.
 static HELD: Mutex<Vec<(PathBuf, u8, MemoryType)>> = Mutex::new(Vec::new());
 
-/// A BAR held with one memory type.
+/// Registration of a BAR as mapped with one memory type.
 #[derive(Debug)]
 struct Held(PathBuf, u8, MemoryType);
 

@@ -1,6 +1,6 @@
-//! The functions of OpenCL, found in the loader's library when they are first needed.
+//! OpenCL functions, loaded from the loader library when first needed.
 //!
-//! Nothing is linked: a machine without OpenCL runs everything else. The library stays loaded, for runtimes have threads of their own.
+//! Nothing is linked: everything else works on a machine without OpenCL. The library is never unloaded, because runtimes keep threads.
 
 #![allow(unsafe_code)]
 
@@ -12,16 +12,16 @@ use std::fmt;
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 
-/// Names under which the loader is looked for.
+/// File names of the loader library.
 const LOADERS: [&str; 2] = ["libOpenCL.so.1", "libOpenCL.so"];
 
 macro_rules! functions {
     ($($(#[$doc:meta])* $field:ident: $name:ident, $kind:ident;)*) => {
-        /// What is called, as the loader has it.
+        /// OpenCL functions of the loaded library.
         #[derive(Clone, Copy)]
         #[cfg_attr(
             not(all(target_arch = "x86_64", target_os = "linux")),
-            allow(dead_code, reason = "elsewhere devices are listed and not asked")
+            allow(dead_code, reason = "on other targets devices are listed but not measured")
         )]
         pub(super) struct Api {
             $($(#[$doc])* pub(super) $field: functions!(@inner cl_function_types::$kind),)*
@@ -30,7 +30,7 @@ macro_rules! functions {
         impl Api {
             fn of(library: &Library) -> Result<Api, OpenClError> {
                 $(
-                    // SAFETY: the type is that of the function of this name in the headers of the Khronos group.
+                    // SAFETY: the type is that of the function of this name in the Khronos headers.
                     let $field = unsafe { library.get::<cl_function_types::$kind>(concat!(stringify!($name), "\0").as_bytes()) };
                     let $field = $field.ok().and_then(|found| *found);
                 )*
@@ -41,7 +41,7 @@ macro_rules! functions {
     (@inner $kind:ty) => { <$kind as Inner>::Function };
 }
 
-/// What an `Option` of a function has inside.
+/// Type of the function inside an `Option`.
 pub(super) trait Inner {
     type Function;
 }
@@ -57,7 +57,7 @@ functions! {
     device_info: clGetDeviceInfo, clGetDeviceInfo_t;
     create_context: clCreateContext, clCreateContext_t;
     release_context: clReleaseContext, clReleaseContext_t;
-    // Of OpenCL 1: devices of 1.2 have no other, and newer ones still have it.
+    // The OpenCL 1 call: devices of version 1.2 have no other, and newer ones still support it.
     create_queue: clCreateCommandQueue, clCreateCommandQueue_t;
     release_queue: clReleaseCommandQueue, clReleaseCommandQueue_t;
     create_program: clCreateProgramWithSource, clCreateProgramWithSource_t;
@@ -90,22 +90,22 @@ impl fmt::Debug for Api {
 }
 
 impl Api {
-    /// The functions of this machine's loader.
+    /// Returns the functions of this machine's loader, loading it at the first call.
     ///
     /// # Errors
-    /// [`OpenClError::NoLoader`] with what the system said, and [`OpenClError::NoFunction`].
+    /// [`OpenClError::NoLoader`] with the message of the system, and [`OpenClError::NoFunction`].
     pub(super) fn loaded() -> Result<Api, OpenClError> {
         static LOADED: OnceLock<Result<(Library, Api), OpenClError>> = OnceLock::new();
         let load = || {
             let mut said = String::new();
             for name in LOADERS {
-                // SAFETY: what a library does when it is loaded is its own affair; this one is asked for by name.
+                // SAFETY: loading runs the library's initialisers; the library is loaded by its well-known name.
                 match unsafe { Library::new(name) } {
                     Ok(library) => {
                         let api = Api::of(&library)?;
                         return Ok((library, api));
                     }
-                    Err(error) if said.is_empty() => said = super::said(&error),
+                    Err(error) if said.is_empty() => said = super::load_error(&error),
                     Err(_) => {}
                 }
             }
@@ -119,16 +119,16 @@ impl Api {
 }
 
 impl Api {
-    /// The path of the library that is the loader; `None` if the system does not tell.
+    /// Path of the loader library; `None` if the system does not report it.
     pub(super) fn loader(&self) -> Option<String> {
         let mut found = MaybeUninit::<libc::Dl_info>::zeroed();
         let function = self.platforms as *const c_void;
-        // SAFETY: it is asked about the address of a function, and fills all of what it is given if it gives anything but 0.
+        // SAFETY: the argument is the address of a function; `dladdr` fills the structure unless it returns 0.
         let found = unsafe { (libc::dladdr(function, found.as_mut_ptr()) != 0).then(|| found.assume_init()) }?;
         if found.dli_fname.is_null() {
             return None;
         }
-        // SAFETY: the name of a library that stays loaded.
+        // SAFETY: the string belongs to a library that is never unloaded.
         let name = unsafe { CStr::from_ptr(found.dli_fname) };
         Some(name.to_string_lossy().into_owned())
     }

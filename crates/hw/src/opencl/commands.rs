@@ -1,10 +1,10 @@
-//! An in-order queue of commands.
+//! In-order command queue.
 
 #![allow(unsafe_code)]
 
 use super::OpenClError;
 use super::context::Context;
-use super::device::good;
+use super::device::check;
 use super::memory::{At, Memory};
 use super::program::Kernel;
 use lanemark_machine::Verb;
@@ -12,46 +12,46 @@ use opencl_sys as cl;
 use std::ptr;
 use std::sync::Arc;
 
-/// A queue; statuses are the runtime's.
+/// In-order command queue; methods return the runtime's status codes.
 #[derive(Debug)]
 pub(super) struct Commands {
     pub(super) context: Arc<Context>,
     pub(super) handle: cl::cl_command_queue,
 }
 
-// SAFETY: handles may be used from any thread, by several at once (OpenCL 3.0, section 2.1).
+// SAFETY: handles may be used from any thread, and concurrently (OpenCL 3.0, section 2.1).
 unsafe impl Send for Commands {}
 // SAFETY: as above.
 unsafe impl Sync for Commands {}
 
 impl Commands {
-    /// An empty one.
+    /// Creates an empty queue.
     ///
     /// # Errors
-    /// What the runtime said.
+    /// Errors of the runtime.
     pub(super) fn new(context: &Arc<Context>) -> Result<Commands, OpenClError> {
         let mut status = cl::CL_SUCCESS;
-        // SAFETY: the device is that of the context.
+        // SAFETY: the device belongs to the context.
         let handle = unsafe { (context.api.create_queue)(context.handle, context.id.device, 0, &raw mut status) };
-        good("making a queue", status)?;
+        check("creating a command queue", status)?;
         Ok(Commands { context: Arc::clone(context), handle })
     }
 
-    /// Puts one launch of one work item into the queue.
+    /// Enqueues one launch of one work item.
     #[inline]
     pub(super) fn launch(&self, kernel: &Kernel, event: *mut cl::cl_event) -> i32 {
         let (one, launch) = (1_usize, self.context.api.enqueue_kernel);
-        // SAFETY: queue and kernel are there, and so is what the kernel is given: whoever made it keeps it until the queue is empty.
+        // SAFETY: queue and kernel are valid, and so are the kernel's arguments: their owner keeps them until the queue is empty.
         unsafe {
             let (offset, local) = (ptr::null(), ptr::null());
             launch(self.handle, kernel.handle, 1, offset, &raw const one, local, 0, ptr::null(), event)
         }
     }
 
-    /// Asks for a copy between `own`, where there are as many bytes, and memory of the device.
+    /// Enqueues a copy of `bytes` bytes between `own` and device memory.
     ///
     /// # Safety
-    /// Both are there, of so many bytes, until the queue has been seen empty.
+    /// Both ends have at least `bytes` bytes and stay valid until the queue is empty.
     #[inline]
     pub(super) unsafe fn copy(
         &self,
@@ -63,7 +63,7 @@ impl Commands {
         event: *mut cl::cl_event,
     ) -> i32 {
         let (api, queue, own) = (&self.context.api, self.handle, own.cast());
-        // SAFETY: the caller vouches for both ends.
+        // SAFETY: the caller guarantees both ends.
         unsafe {
             match (device, self.context.usm) {
                 (At::Object(object), _) if verb == Verb::Store => {
@@ -81,11 +81,11 @@ impl Commands {
         }
     }
 
-    /// Copies between `own` and the start of memory of the device, which has at least as many bytes, and waits until that is over.
+    /// Copies between `own` and the start of device memory, and waits.
     ///
     /// # Errors
-    /// What the runtime said, and that the memory is shorter.
-    pub(super) fn bring(
+    /// Errors of the runtime; `CL_INVALID_VALUE` if the device memory is shorter than `own`.
+    pub(super) fn copy_and_wait(
         &self,
         doing: &'static str,
         verb: Verb,
@@ -93,33 +93,33 @@ impl Commands {
         device: &Memory,
     ) -> Result<(), OpenClError> {
         if own.len() > device.len() {
-            return good(doing, cl::CL_INVALID_VALUE);
+            return check(doing, cl::CL_INVALID_VALUE);
         }
-        // SAFETY: both ends have as many bytes, and the queue is seen empty before this returns.
+        // SAFETY: both ends have at least `own.len()` bytes, and the queue is empty when this returns.
         let status = unsafe { self.copy(verb, own.as_mut_ptr(), device.at(), own.len(), cl::CL_TRUE, ptr::null_mut()) };
         let finished = self.finish();
-        good(doing, status)?;
-        good(doing, finished)
+        check(doing, status)?;
+        check(doing, finished)
     }
 
-    /// Has the device begin with what is in the queue.
+    /// Submits the queue to the device (`clFlush`).
     #[inline]
     pub(super) fn flush(&self) -> i32 {
-        // SAFETY: the queue is there.
+        // SAFETY: the queue is valid.
         unsafe { (self.context.api.flush)(self.handle) }
     }
 
     /// Waits until the queue is empty.
     #[inline]
     pub(super) fn finish(&self) -> i32 {
-        // SAFETY: the queue is there.
+        // SAFETY: the queue is valid.
         unsafe { (self.context.api.finish)(self.handle) }
     }
 
-    /// Waits for events of commands of this context, and gives them back.
+    /// Waits for events of commands of this context, and releases them.
     #[inline]
     pub(super) fn wait(&self, events: &[cl::cl_event]) -> i32 {
-        // SAFETY: the events are those of commands that were taken, and each is given back once.
+        // SAFETY: each event belongs to an accepted command and is released once.
         unsafe {
             let mut status = (self.context.api.wait)(events.len() as u32, events.as_ptr());
             for event in events {
@@ -133,7 +133,7 @@ impl Commands {
 
 impl Drop for Commands {
     fn drop(&mut self) {
-        // SAFETY: it is given back once.
+        // SAFETY: the handle is released once.
         unsafe {
             (self.context.api.release_queue)(self.handle);
         }

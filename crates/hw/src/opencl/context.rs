@@ -1,13 +1,13 @@
-//! A device that is open.
+//! OpenCL context of an open device.
 
 #![allow(unsafe_code)]
 
 use super::OpenClError;
 use super::api::Api;
-use super::device::{Device, Id, good};
+use super::device::{Device, Id, check};
 use super::finished::FinishedKernels;
 use super::ports::Ports;
-use super::program::Given;
+use super::program::Prebuilt;
 use super::status::Status;
 use super::usm::Usm;
 use opencl_sys as cl;
@@ -15,44 +15,44 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
 
-/// A context with one device. Whatever is made in it has a share of it.
+/// Context with one device; everything created in it holds a reference to it.
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(super) api: Api,
     pub(super) handle: cl::cl_context,
     pub(super) id: Id,
-    /// The device, for messages.
+    /// Device name, for messages.
     pub(super) device: String,
-    /// All memory that the device says it has, in bytes.
+    /// Total device memory in bytes.
     pub(crate) device_bytes: u64,
-    /// The longest piece of it.
+    /// Largest single allocation in bytes.
     pub(super) piece_bytes: u64,
-    /// Whether kernels may compute with numbers of 64 bits.
+    /// Whether kernels may use double precision.
     pub(crate) has_double: bool,
-    /// Memory that has an address, where there is any.
+    /// Unified shared memory, if supported.
     pub(super) usm: Option<Usm>,
-    /// Ports of its memory that a program can choose among.
+    /// Selectable memory ports.
     pub(super) ports: Ports,
-    /// Whether its runtime says that it can build kernels.
+    /// Whether the runtime reports a compiler.
     pub(super) has_compiler: bool,
-    /// Kernels that somebody else has built, instead.
-    pub(super) given: Option<Given>,
+    /// Prebuilt kernels, used instead of the compiler.
+    pub(super) prebuilt: Option<Prebuilt>,
 }
 
-// SAFETY: handles may be used from any thread, by several at once (OpenCL 3.0, section 2.1; kernels' arguments alone may not).
+// SAFETY: handles may be used from any thread, and concurrently (OpenCL 3.0, section 2.1; except for kernel arguments).
 unsafe impl Send for Context {}
 // SAFETY: as above.
 unsafe impl Sync for Context {}
 
 impl Context {
-    /// Opens the device, and asks it what it has.
+    /// Opens a device and queries its properties.
     ///
     /// # Errors
-    /// What the runtime said.
+    /// Errors of the runtime.
     pub(super) fn new(device: &Device, kernels: Option<FinishedKernels>) -> Result<Arc<Context>, OpenClError> {
         let mut context = Context::unopened(device.id, device.to_string())?;
         let mut status = cl::CL_SUCCESS;
-        // SAFETY: `id` is a device's.
+        // SAFETY: `device.id` is a valid device.
         context.handle = unsafe {
             (context.api.create_context)(
                 ptr::null(),
@@ -63,38 +63,39 @@ impl Context {
                 &raw mut status,
             )
         };
-        good("making a context", status)?;
+        check("creating a context", status)?;
         if device.id.has(&context.api, Usm::EXTENSION)? {
             context.usm = Usm::of(&context.api, device.id);
         }
         context.ports = Ports::of(&context);
-        context.given = kernels.map(|kernels| Given::new(&context, kernels)).transpose()?;
+        context.prebuilt = kernels.map(|kernels| Prebuilt::new(&context, kernels)).transpose()?;
         Ok(Arc::new(context))
     }
 
-    /// The context with this device, called `name` in messages, that another library made; a program chooses no port there.
+    /// Wraps a context with one device that another library created; `name` is the device in messages. Memory ports
+    /// are not selectable.
     ///
     /// # Safety
-    /// Both are handles of OpenCL that live, the device is of the context, and one hold of the context is ours.
+    /// Both are valid OpenCL handles, the device belongs to the context, and one reference to the context is ours.
     ///
     /// # Errors
-    /// What the runtime said.
-    pub(crate) unsafe fn lent(
+    /// Errors of the runtime.
+    pub(crate) unsafe fn adopt(
         context: *mut c_void,
         device: *mut c_void,
         name: String,
         kernels: Option<FinishedKernels>,
     ) -> Result<Arc<Context>, OpenClError> {
-        // Whoever names no platform asks for no extension.
+        // The platform is used for extension functions only, which this context does not use.
         let id = Id { device: device.cast(), platform: ptr::null_mut() };
         let unopened = Context::unopened(id, name);
         if let (Err(_), Ok(api)) = (&unopened, Api::loaded()) {
-            // SAFETY: the hold that is ours.
+            // SAFETY: this reference is ours.
             unsafe { (api.release_context)(context.cast()) };
         }
         let mut unopened = unopened?;
         unopened.handle = context.cast();
-        unopened.given = kernels.map(|kernels| Given::new(&unopened, kernels)).transpose()?;
+        unopened.prebuilt = kernels.map(|kernels| Prebuilt::new(&unopened, kernels)).transpose()?;
         Ok(Arc::new(unopened))
     }
 
@@ -111,20 +112,20 @@ impl Context {
             usm: None,
             ports: Ports::One,
             has_compiler: id.number(&api, cl::CL_DEVICE_COMPILER_AVAILABLE)? != 0,
-            given: None,
+            prebuilt: None,
         })
     }
 
-    /// Why there is no piece of so many bytes.
+    /// Error for a failed allocation of `bytes` bytes.
     pub(super) fn no_memory(&self, bytes: u64, status: i32) -> OpenClError {
         let status = Status(status);
         if !status.is_short_of_memory() {
-            return OpenClError::Refused { doing: "making memory on the device", status };
+            return OpenClError::Refused { doing: "allocating device memory", status };
         }
         self.too_much(bytes, status.to_string())
     }
 
-    /// That there is not so much, for this reason.
+    /// Error for an allocation of `bytes` bytes that is too large, with the reason.
     pub(crate) fn too_much(&self, bytes: u64, because: String) -> OpenClError {
         let Context { device_bytes, piece_bytes, .. } = *self;
         OpenClError::NoMemory { bytes, because, device_bytes, piece_bytes }
@@ -134,10 +135,10 @@ impl Context {
 impl Drop for Context {
     fn drop(&mut self) {
         if !self.handle.is_null() {
-            // SAFETY: it is given back once, and nothing that was made in it is left.
+            // SAFETY: each handle is released once, and nothing that was created in the context is left.
             unsafe {
-                if let Some(given) = &self.given {
-                    (self.api.release_program)(given.handle);
+                if let Some(prebuilt) = &self.prebuilt {
+                    (self.api.release_program)(prebuilt.handle);
                 }
                 (self.api.release_context)(self.handle);
             }

@@ -1,4 +1,4 @@
-//! Memory of the program, memory of the device, and the copies between them.
+//! Copies between host memory and device memory.
 
 #![allow(unsafe_code)]
 
@@ -16,25 +16,25 @@ use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Both ends, of one length.
+/// Host and device memory of one length, for copies between them.
 #[derive(Debug)]
 pub(super) struct Copies {
     commands: Arc<Commands>,
-    /// What the program copies from or to.
+    /// The program's end of the copies.
     own: Own,
-    /// What is held against it.
+    /// Expected contents, for the comparison.
     other: Buffer,
     device: Memory,
     allocation: Allocation,
     bytes: usize,
 }
 
-/// The program's end.
+/// Host memory at the program's end of a copy.
 #[derive(Debug)]
 enum Own {
     Ordinary(Buffer),
-    /// Memory that the runtime gave for the purpose, with its address.
-    Lent {
+    /// Host memory that the runtime allocated, with its address.
+    Runtime {
         start: *mut u8,
         bytes: usize,
         _memory: Memory,
@@ -45,15 +45,15 @@ impl Own {
     fn at(&mut self) -> *mut u8 {
         match self {
             Own::Ordinary(buffer) => buffer.at(0),
-            Own::Lent { start, .. } => *start,
+            Own::Runtime { start, .. } => *start,
         }
     }
 
     fn bytes(&self) -> &[u8] {
         match self {
             Own::Ordinary(buffer) => buffer.bytes(),
-            // SAFETY: the memory is the program's as long as it is there, holds zeros at first, and no copy is under way between two calls.
-            Own::Lent { start, bytes, .. } => unsafe { std::slice::from_raw_parts(*start, *bytes) },
+            // SAFETY: the memory is valid as long as `_memory`, was zeroed on creation, and no copy is in flight between two calls.
+            Own::Runtime { start, bytes, .. } => unsafe { std::slice::from_raw_parts(*start, *bytes) },
         }
     }
 
@@ -61,16 +61,16 @@ impl Own {
         match self {
             Own::Ordinary(buffer) => buffer.bytes_mut(),
             // SAFETY: as for `bytes`.
-            Own::Lent { start, bytes, .. } => unsafe { std::slice::from_raw_parts_mut(*start, *bytes) },
+            Own::Runtime { start, bytes, .. } => unsafe { std::slice::from_raw_parts_mut(*start, *bytes) },
         }
     }
 }
 
 impl Copies {
-    /// Of so many bytes each, at least 1.
+    /// Allocates both ends, of `bytes` bytes each (at least 1).
     ///
     /// # Errors
-    /// What the runtime or the system said, mostly that memory is short.
+    /// Errors of the runtime or the system, usually too little memory.
     pub(super) fn new(commands: &Arc<Commands>, allocation: Allocation, bytes: usize) -> Result<Copies, OpenClError> {
         let short = |error: Errno| NoHostMemory { bytes: bytes as u64, because: error.to_string() };
         let buffer = || Buffer::new(bytes).map_err(short);
@@ -79,9 +79,9 @@ impl Copies {
             let memory = Memory::new(context, Allocation::Host, bytes)?;
             let At::Address(start) = memory.at() else { return Err(OpenClError::NoFunction("clHostMemAllocINTEL")) };
             let start = start.cast::<u8>();
-            // SAFETY: the runtime gave so many bytes, which are looked at from here on.
+            // SAFETY: the runtime allocated `bytes` bytes; they are initialised here before the first read.
             unsafe { start.write_bytes(0, bytes) };
-            Own::Lent { start, bytes, _memory: memory }
+            Own::Runtime { start, bytes, _memory: memory }
         } else {
             Own::Ordinary(buffer()?)
         };
@@ -90,41 +90,41 @@ impl Copies {
         Ok(Copies { commands: Arc::clone(commands), own, other: buffer()?, device, allocation, bytes })
     }
 
-    /// Whether they are of this kind and length.
-    pub(super) fn are_of(&self, allocation: Allocation, bytes: usize) -> bool {
+    /// Whether these ends can be reused for such a copy.
+    pub(super) fn matches(&self, allocation: Allocation, bytes: usize) -> bool {
         self.allocation == allocation && self.bytes == bytes
     }
 
-    /// Puts bytes where a copy is to take them, which another `seed` makes others, and other ones where it is to put them.
+    /// Fills the source of the copy and its destination with different values that depend on `seed`.
     ///
     /// # Errors
-    /// What the runtime said.
+    /// Errors of the runtime.
     pub(super) fn prepare(&mut self, verb: Verb, seed: u64) -> Result<(), OpenClError> {
         let (source, stale) = (seed.wrapping_mul(2), seed.wrapping_mul(2).wrapping_add(1));
         let (on_device, own) = if verb == Verb::Store { (stale, source) } else { (source, stale) };
         pattern::fill(self.other.bytes_mut(), on_device);
-        self.commands.bring("filling memory of the device", Verb::Store, self.other.bytes_mut(), &self.device)?;
+        self.commands.copy_and_wait("filling device memory", Verb::Store, self.other.bytes_mut(), &self.device)?;
         pattern::fill(self.own.bytes_mut(), own);
         Ok(())
     }
 
-    /// How many bytes a copy has brought where it was to bring them, since [`prepare`](Copies::prepare) with the same `seed`.
+    /// Number of bytes that the last copy moved correctly, after [`prepare`](Copies::prepare) with the same `seed`.
     ///
     /// # Errors
-    /// What the runtime said.
+    /// Errors of the runtime.
     pub(super) fn confirmed(&mut self, verb: Verb, seed: u64) -> Result<Confirmed, OpenClError> {
         pattern::fill(self.other.bytes_mut(), seed.wrapping_mul(2));
         if verb == Verb::Store {
-            // Where nothing comes back, nothing is equal.
+            // If the read-back moves nothing, the stale bytes differ from the expected ones.
             pattern::fill(self.own.bytes_mut(), seed.wrapping_mul(2).wrapping_add(1));
             let own = self.own.bytes_mut();
-            self.commands.bring("reading memory of the device back", Verb::Load, own, &self.device)?;
+            self.commands.copy_and_wait("reading back device memory", Verb::Load, own, &self.device)?;
         }
         let confirmed_bytes = pattern::equal_bytes(self.own.bytes(), self.other.bytes());
         Ok(Confirmed { claimed_bytes: self.bytes as u64, confirmed_bytes })
     }
 
-    /// Times `passes` copies; the status of the last call is beside the stamps.
+    /// Times `passes` copies; returns the stamps and the status of the last call.
     pub(super) fn timed(&mut self, moved: MovedByRuntime, limits: &Limits<'_>, passes: u64) -> (Stamps, i32) {
         let (at, is_mapped) = (self.own.at(), self.allocation == Allocation::Mapped);
         let (mut status, mut ending) = (cl::CL_SUCCESS, Ending::Done);
@@ -160,22 +160,22 @@ impl Copies {
         if status == cl::CL_SUCCESS { self.commands.wait(&[event]) } else { status }
     }
 
-    /// Asks for a copy between `at` and the device.
+    /// Enqueues a copy between `at` and the device.
     #[inline]
     fn copy(&self, verb: Verb, at: *mut u8, blocks: cl::cl_bool, event: *mut cl::cl_event) -> i32 {
-        // SAFETY: `at` is the start of the program's end; both live until `drop` has seen the queue empty.
+        // SAFETY: `at` is the start of the program's end; both ends stay valid until `drop` has emptied the queue.
         unsafe { self.commands.copy(verb, at, self.device.at(), self.bytes, blocks, event) }
     }
 
-    /// Maps the object, has this core copy, and unmaps it: by an event that is waited for, or not waited for yet.
+    /// Maps the object, copies with this core, and unmaps it; `Event` waits for the unmap, `Finish` leaves that to the caller.
     #[inline]
     fn mapped(&self, verb: Verb, at: *mut u8, told: HostWait) -> i32 {
         let (api, queue, bytes) = (&self.commands.context.api, self.commands.handle, self.bytes);
         let At::Object(object) = self.device.at() else { return cl::CL_INVALID_MEM_OBJECT };
         let flags = if verb == Verb::Store { cl::CL_MAP_WRITE_INVALIDATE_REGION } else { cl::CL_MAP_READ };
         let (mut status, mut event) = (cl::CL_SUCCESS, ptr::null_mut());
-        // SAFETY: queue and object are there. The mapping has as many bytes as the program's end, another piece of memory, and is used
-        // until it is unmapped and no longer.
+        // SAFETY: queue and object are valid. The mapping has as many bytes as the program's end, does not overlap it, and
+        // is not used after the unmap.
         unsafe {
             let (none, blocks) = (ptr::null(), cl::CL_TRUE);
             let no_event = ptr::null_mut();
@@ -196,7 +196,7 @@ impl Copies {
 
 impl Drop for Copies {
     fn drop(&mut self) {
-        // A copy that failed half way may still be under way.
+        // A failed copy may still be in flight.
         let _ = self.commands.finish();
     }
 }

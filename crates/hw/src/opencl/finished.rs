@@ -1,10 +1,10 @@
-//! Kernels that somebody else has built.
+//! Prebuilt kernels.
 
-/// Finished kernels, as a compiler wrote them for a kind of device.
+/// Prebuilt kernels in the format of the device vendor's compiler.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FinishedKernels {
-    /// The file, for messages.
+    /// File name, for messages.
     pub file: String,
-    /// What is in it.
+    /// Contents of the file.
     pub bytes: Vec<u8>,
 }

@@ -1,9 +1,9 @@
-//! A kernel that does nothing, and what it is given.
+//! Empty kernels and their arguments.
 
 use super::OpenClError;
 use super::commands::Commands;
 use super::context::Context;
-use super::device::good;
+use super::device::check;
 use super::memory::Memory;
 use super::program::{Kernel, Program};
 use crate::kernel_source::nothing;
@@ -14,10 +14,10 @@ use rustix::io::Errno;
 use std::ptr;
 use std::sync::Arc;
 
-/// Bytes of each piece of memory that a kernel is given.
+/// Length of each kernel argument in bytes.
 const GIVEN_BYTES: usize = 4096;
 
-/// A kernel with its arguments.
+/// Empty kernel with its arguments.
 #[derive(Debug)]
 pub(super) struct Launches {
     arguments: Arguments,
@@ -26,33 +26,33 @@ pub(super) struct Launches {
 }
 
 impl Launches {
-    /// Builds the kernel and makes what it is given.
+    /// Builds the kernel and allocates its arguments.
     ///
     /// # Errors
-    /// What the runtime said, and [`OpenClError::NotBuilt`].
+    /// Errors of the runtime, and [`OpenClError::NotBuilt`].
     pub(super) fn new(context: &Arc<Context>, arguments: Arguments) -> Result<Launches, OpenClError> {
         let kernel = Program::of(context, &nothing(arguments.count))?.kernel()?;
         let given = (0..arguments.count).map(|_| Memory::new(context, arguments.allocation, GIVEN_BYTES));
         Ok(Launches { arguments, kernel, given: given.collect::<Result<_, _>>()? })
     }
 
-    /// Whether they are these.
-    pub(super) fn have(&self, arguments: Arguments) -> bool {
+    /// Whether the kernel has these arguments.
+    pub(super) fn has_arguments(&self, arguments: Arguments) -> bool {
         self.arguments == arguments
     }
 
-    /// Launches it once and waits: runtimes build at the first launch what no later one needs.
+    /// Launches the kernel once and waits: runtimes do one-time work at the first launch.
     ///
     /// # Errors
-    /// What the runtime said.
-    pub(super) fn begin(&self, commands: &Commands) -> Result<(), OpenClError> {
+    /// Errors of the runtime.
+    pub(super) fn launch_once(&self, commands: &Commands) -> Result<(), OpenClError> {
         let launched = self.enqueue(commands, ptr::null_mut());
         let finished = commands.finish();
-        good("launching it for the first time", launched)?;
-        good("launching it for the first time", finished)
+        check("launching the kernel for the first time", launched)?;
+        check("launching the kernel for the first time", finished)
     }
 
-    /// Times `passes` passes; the status of the last call is beside the stamps.
+    /// Times `passes` iterations; returns the stamps and the status of the last call.
     pub(super) fn timed(
         &self,
         commands: &Commands,
@@ -91,11 +91,11 @@ impl Launches {
         (stamps, status)
     }
 
-    /// Gives the kernel its arguments, as a program does before each launch, and launches it.
+    /// Sets the kernel's arguments, as a program does before each launch, and enqueues it.
     #[inline]
     fn enqueue(&self, commands: &Commands, event: *mut cl::cl_event) -> i32 {
         for (place, memory) in self.given.iter().enumerate() {
-            let status = self.kernel.give(place as u32, memory.at());
+            let status = self.kernel.set_argument(place as u32, memory.at());
             if status != cl::CL_SUCCESS {
                 return status;
             }

@@ -1,4 +1,4 @@
-//! A piece of a device's memory.
+//! Memory of an OpenCL device.
 
 #![allow(unsafe_code)]
 
@@ -10,7 +10,7 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
 
-/// A piece of memory that a runtime gave, given back on drop.
+/// Device memory allocated by the runtime, freed on drop.
 #[derive(Debug)]
 pub(super) struct Memory {
     context: Arc<Context>,
@@ -18,28 +18,28 @@ pub(super) struct Memory {
     bytes: usize,
 }
 
-/// How it is named.
+/// Reference to device memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum At {
-    /// As an object of the runtime.
+    /// Memory object of the runtime.
     Object(cl::cl_mem),
-    /// By its address.
+    /// Address (unified shared memory).
     Address(*mut c_void),
 }
 
-/// To which DMA may begin: a line.
+/// Alignment of USM allocations in bytes: one cache line.
 const ALIGNMENT: u32 = 64;
 
 impl Memory {
-    /// What `allocation` says, of so many bytes, at least 1.
+    /// Allocates `bytes` bytes, at least 1, of the kind that `allocation` names.
     ///
     /// # Errors
-    /// [`OpenClError::NoMemory`], or what else the runtime said.
+    /// [`OpenClError::NoMemory`], or another error of the runtime.
     pub(super) fn new(context: &Arc<Context>, allocation: Allocation, bytes: usize) -> Result<Memory, OpenClError> {
         let (handle, device) = (context.handle, context.id.device);
         let mut status = cl::CL_SUCCESS;
         let usm = || context.usm.ok_or(OpenClError::NoFunction("clDeviceMemAllocINTEL"));
-        // SAFETY: context and device are there, no property is named, and no memory of the program's is handed over.
+        // SAFETY: context and device are valid, no properties and no host pointer are passed.
         let at = unsafe {
             match allocation {
                 Allocation::Buffer | Allocation::Mapped => {
@@ -60,10 +60,10 @@ impl Memory {
         Memory::made(context, at, status, bytes)
     }
 
-    /// A buffer in a port of the device's memory, counted from 0; of at least 1 B.
+    /// Allocates a buffer of at least 1 B in a port of the device's memory; ports count from 0.
     ///
     /// # Errors
-    /// As for [`Memory::new`].
+    /// Those of [`Memory::new`].
     pub(super) fn in_port(context: &Arc<Context>, port: u32, bytes: usize) -> Result<Memory, OpenClError> {
         let (object, status) = context.ports.buffer(context, port, bytes);
         Memory::made(context, At::Object(object), status, bytes)
@@ -76,13 +76,13 @@ impl Memory {
         Ok(Memory { context: Arc::clone(context), at, bytes })
     }
 
-    /// How it is named.
+    /// Reference to the memory, valid as long as `self`.
     #[inline]
     pub(super) fn at(&self) -> At {
         self.at
     }
 
-    /// How long it is, in bytes.
+    /// Length in bytes.
     pub(super) fn len(&self) -> usize {
         self.bytes
     }
@@ -90,7 +90,7 @@ impl Memory {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: it is given back once, as it was made; whoever has a queue that uses it has seen that queue empty.
+        // SAFETY: the memory is freed once, by the call that matches its allocation; every queue that used it is empty.
         unsafe {
             match self.at {
                 At::Object(object) => {

@@ -1,23 +1,24 @@
-//! Devices behind an OpenCL runtime: what a launch costs there, and what it is to move bytes.
+//! Devices of an OpenCL runtime: latency of kernel launches, bandwidth of copies, compute kernels.
 //!
-//! Such a device is no function of PCIe: it offers a queue, and no BARs. What it is asked for is a [`Launch`](lanemark_machine::Launch), a copy
-//! ([`MovedByRuntime`](lanemark_machine::MovedByRuntime)) or kernels that [`Compute`](lanemark_machine::Compute); every other plan is refused by name.
+//! Such a device offers a queue and no BARs. It supports a [`Launch`](lanemark_machine::Launch), a copy
+//! ([`MovedByRuntime`](lanemark_machine::MovedByRuntime)) and kernels that [`Compute`](lanemark_machine::Compute); every other plan is refused
+//! with a reason.
 //!
-//! | file | holds |
+//! | file | contents |
 //! | --- | --- |
-//! | `api` | the functions, found in the loader's library when they are first needed |
-//! | `vendors` | which runtimes are installed, and why one of them is not listed |
-//! | `device` | [`Device`]: what there is |
-//! | `finished` | [`FinishedKernels`]: what boards are given that have no compiler |
-//! | `status` | what calls say that fail, by name |
-//! | `context` | a device that is open: how much memory, which extensions |
-//! | `usm`, `ports` | two of those extensions: memory with an address, and memory behind a port that a program chooses |
-//! | `memory`, `program`, `commands` | what everything below is made of: pieces of memory, kernels, queues |
-//! | `launches` | a kernel that does nothing, and what it is given |
-//! | `copies` | memory of the program, memory of the device, and copies between them |
-//! | `workers` | kernels that compute, each with a queue of its own |
-//! | `queue` | all that is made on one device |
-//! | `machine` | [`OpenClMachine`]: opening one, running a plan |
+//! | `api` | OpenCL functions, loaded when first needed |
+//! | `vendors` | installed runtimes, and why a runtime cannot be loaded |
+//! | `device` | [`Device`]: list of devices |
+//! | `finished` | [`FinishedKernels`]: prebuilt kernels, for boards without a compiler |
+//! | `status` | status codes by name |
+//! | `context` | an open device: memory sizes, extensions |
+//! | `usm`, `ports` | extensions: unified shared memory, and selectable memory ports |
+//! | `memory`, `program`, `commands` | device memory, kernels, command queues |
+//! | `launches` | empty kernels and their arguments |
+//! | `copies` | copies between host and device memory |
+//! | `workers` | compute kernels, each with a queue of its own |
+//! | `queue` | everything that is allocated on one device |
+//! | `machine` | [`OpenClMachine`]: opening a device, running a plan |
 //!
 //! Verified on: PoCL 3.1 (Debian 12) behind ocl-icd 2.3.1; Intel's runtime for its processors and its emulation of an FPGA, 2025.0.5.
 
@@ -63,129 +64,131 @@ use crate::NoHostMemory;
 use lanemark_units::format_size;
 use std::path::{Path, PathBuf};
 
-/// Why there is no device to ask, or why it does not do what it is asked.
+/// Error of an OpenCL device or of the search for one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OpenClError {
-    /// No library that finds runtimes.
-    #[error("there is no OpenCL on this machine: {0}; a free one: apt-get install ocl-icd-libopencl1 pocl-opencl-icd")]
+    /// No OpenCL loader library.
+    #[error(
+        "no OpenCL on this machine: {0}; to install a free one: apt-get install ocl-icd-libopencl1 pocl-opencl-icd"
+    )]
     NoLoader(String),
-    /// The loader has not got a function that every OpenCL has.
-    #[error("the OpenCL loader of this machine has no function {0}")]
+    /// The loader lacks a mandatory function.
+    #[error("the OpenCL loader of this machine does not export {0}")]
     NoFunction(&'static str),
     /// No runtime has a device.
-    #[error("no OpenCL runtime has a device; installed: {}{}", installed(.vendors, .folder), and(.refused))]
+    #[error("no OpenCL runtime has a device; installed runtimes: {}{}", installed(.vendors, .folder), and(.refused))]
     Nothing {
-        /// Where runtimes were looked for.
+        /// Folder that was searched for runtimes.
         folder: PathBuf,
-        /// Runtimes that are installed.
+        /// Installed runtimes.
         vendors: Vec<Vendor>,
-        /// What runtimes said that would not answer.
+        /// Errors of runtimes that do not respond.
         refused: Vec<String>,
     },
     /// No device has this number.
-    #[error("there is no opencl:{number}; there are {}{}", list(.devices), and(.refused))]
+    #[error("no device opencl:{number}; available: {}{}", list(.devices), and(.refused))]
     NoDevice {
-        /// The number.
+        /// Requested number.
         number: usize,
-        /// What there is.
+        /// Available devices.
         devices: Vec<Device>,
-        /// What runtimes said that would not answer.
+        /// Errors of runtimes that do not respond.
         refused: Vec<String>,
     },
-    /// A call into a runtime has not come back.
+    /// A call into a runtime did not return in time.
     #[error(
-        "a call into an OpenCL runtime has not come back for {seconds} s; to leave one out, name the others with OCL_ICD_VENDORS"
+        "a call into an OpenCL runtime has not returned for {seconds} s; to exclude a runtime, list the others in OCL_ICD_VENDORS"
     )]
     Late {
-        /// How long it was waited for.
+        /// Time waited, in seconds.
         seconds: u64,
     },
-    /// Somebody asked for an end.
+    /// The user interrupted the program.
     #[error("interrupted")]
     Interrupted,
-    /// The runtime would not.
+    /// A call into the runtime failed.
     #[error("{doing}: {status}")]
     Refused {
-        /// What was being done.
+        /// Operation that failed.
         doing: &'static str,
-        /// What it said.
+        /// Status of the call.
         status: Status,
     },
-    /// There is not so much memory.
+    /// The device has too little memory.
     #[error(
-        "no memory for {}: {because}; the device says that it has {}, and at most {} in one piece: ask for less",
+        "cannot allocate {} on the device: {because}; it has {} in total and allows at most {} per allocation: use a smaller size",
         format_size(*.bytes), format_size(*.device_bytes), format_size(*.piece_bytes)
     )]
     NoMemory {
-        /// What was asked for.
+        /// Requested size in bytes.
         bytes: u64,
-        /// What the runtime said, or why it was not asked.
+        /// Status of the runtime, or the limit that was exceeded.
         because: String,
-        /// All that the device has (`CL_DEVICE_GLOBAL_MEM_SIZE`).
+        /// Total device memory in bytes (`CL_DEVICE_GLOBAL_MEM_SIZE`).
         device_bytes: u64,
-        /// The longest piece (`CL_DEVICE_MAX_MEM_ALLOC_SIZE`).
+        /// Largest single allocation in bytes (`CL_DEVICE_MAX_MEM_ALLOC_SIZE`).
         piece_bytes: u64,
     },
-    /// The machine has not so much memory for the program.
+    /// The host has too little memory for the program's end of a copy.
     #[error(transparent)]
     NoHostMemory(#[from] NoHostMemory),
-    /// A device that is listed cannot be opened.
+    /// A listed device cannot be opened.
     #[error(
-        "{device} cannot be opened: {doing}: {status}; look whether another program has it, or whether it wants a reset or another bitstream"
+        "cannot open {device}: {doing}: {status}; check whether another program uses it, or whether it needs a reset or another bitstream"
     )]
     NotOpened {
-        /// Which.
+        /// Device, by number and name.
         device: String,
-        /// What was being done.
+        /// Operation that failed.
         doing: &'static str,
-        /// What the runtime said.
+        /// Status of the call.
         status: Status,
     },
-    /// The system would not.
+    /// An operating-system call failed.
     #[error("{0}")]
     System(String),
-    /// A device has no compiler, and was given no kernels.
+    /// The device has no compiler, and no prebuilt kernels were given.
     #[error(
-        "{device} builds no kernels ({status}), as boards do whose vendor has a compiler of its own: build what 'lanemark kernels' prints with that, and name the file: lanemark bench --kernels FILE"
+        "{device} cannot compile kernels ({status}), as is usual for FPGA boards: build the output of 'lanemark kernels' with the vendor's compiler and pass the file: lanemark bench --kernels FILE"
     )]
     NoCompiler {
-        /// Which.
+        /// Device, by number and name.
         device: String,
-        /// What the runtime said.
+        /// Status of the call.
         status: Status,
     },
-    /// A device does not take the kernels that it was given.
+    /// The device rejects the prebuilt kernels.
     #[error(
-        "{device} does not take the kernels of {file}: {status}; they are to be what its vendor's compiler made for this device of what 'lanemark kernels' prints{log}"
+        "{device} rejects the kernels in {file}: {status}; the file must be built by the vendor's compiler, for this device, from the output of 'lanemark kernels'{log}"
     )]
     NotTaken {
-        /// Which device.
+        /// Device, by number and name.
         device: String,
-        /// Where they come from.
+        /// File of the kernels.
         file: String,
-        /// What the runtime said.
+        /// Status of the call.
         status: Status,
-        /// What it said besides, in lines of its own; empty where that is nothing.
+        /// Build log on lines of its own; may be empty.
         log: String,
     },
-    /// The kernels that a device was given lack one.
+    /// A needed kernel is missing from the prebuilt ones.
     #[error(
-        "{file} has no kernel {name}: build it again with what 'lanemark kernels' prints, or ask what needs none of it"
+        "{file} has no kernel {name}: rebuild it from the output of 'lanemark kernels', or ask a question that does not need this kernel"
     )]
     NoKernel {
-        /// Where they come from.
+        /// File of the kernels.
         file: String,
-        /// Which is wanted.
+        /// Name of the missing kernel.
         name: String,
     },
-    /// A kernel does not build.
-    #[error("the kernel does not build for {device}: {status}\n{log}")]
+    /// A kernel does not compile.
+    #[error("the kernel does not compile for {device}: {status}\n{log}")]
     NotBuilt {
-        /// For which device.
+        /// Device, by number and name.
         device: String,
-        /// What the call said.
+        /// Status of the call.
         status: Status,
-        /// What the compiler said.
+        /// Log of the compiler.
         log: String,
     },
 }
@@ -195,7 +198,7 @@ impl OpenClError {
         OpenClError::Nothing { folder: vendors::place(), vendors: vendors(), refused }
     }
 
-    /// Beside what there is, what is installed and cannot be loaded: it may be what was meant.
+    /// Error for a missing device number; also lists installed runtimes that cannot be loaded, since one may own the device.
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     fn no_device(number: usize, devices: Vec<Device>, mut refused: Vec<String>) -> OpenClError {
         refused.extend(vendors().iter().filter(|vendor| vendor.problem.is_some()).map(ToString::to_string));
@@ -204,37 +207,37 @@ impl OpenClError {
 }
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-impl From<crate::watchdog::GivenUp> for OpenClError {
-    fn from(given_up: crate::watchdog::GivenUp) -> OpenClError {
-        use crate::watchdog::GivenUp;
+impl From<crate::watchdog::OpenFailure> for OpenClError {
+    fn from(given_up: crate::watchdog::OpenFailure) -> OpenClError {
+        use crate::watchdog::OpenFailure;
         match given_up {
-            GivenUp::Late { seconds } => OpenClError::Late { seconds },
-            GivenUp::Interrupted => OpenClError::Interrupted,
-            GivenUp::NoThread(why) => OpenClError::System(why),
+            OpenFailure::Late { seconds } => OpenClError::Late { seconds },
+            OpenFailure::Interrupted => OpenClError::Interrupted,
+            OpenFailure::NoThread(why) => OpenClError::System(why),
         }
     }
 }
 
-/// What the system said about a library: that is below what the error says of itself.
-pub(crate) fn said(error: &libloading::Error) -> String {
+/// Message of the system for a library that failed to load: the source of `error`.
+pub(crate) fn load_error(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
-/// Runtimes that are installed; where there is none, where it was looked and what to do.
+/// List of installed runtimes; if empty, where they were searched for and how to install one.
 fn installed(vendors: &[Vendor], folder: &Path) -> String {
     if !vendors.is_empty() {
         return list(vendors);
     }
     let folder = folder.display();
     format!(
-        "none, for {folder} names none (OCL_ICD_VENDORS says where to look, otherwise it is {}); a free one: apt-get install pocl-opencl-icd",
+        "none: {folder} lists none (the folder is OCL_ICD_VENDORS, default {}); to install a free one: apt-get install pocl-opencl-icd",
         vendors::FOLDER
     )
 }
 
-/// What goes behind a list of what there is.
+/// Suffix that lists runtimes which do not respond.
 fn and(refused: &[String]) -> String {
-    if refused.is_empty() { String::new() } else { format!("; not answering: {}", refused.join("; ")) }
+    if refused.is_empty() { String::new() } else { format!("; not responding: {}", refused.join("; ")) }
 }
 
 fn list<T: std::fmt::Display>(all: &[T]) -> String {

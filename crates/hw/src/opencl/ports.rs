@@ -1,4 +1,4 @@
-//! Ports of a device's memory, where a program chooses in which its buffers are.
+//! Selectable memory ports of a device.
 
 #![allow(unsafe_code)]
 
@@ -7,30 +7,30 @@ use super::usm::address;
 use opencl_sys as cl;
 use std::ptr;
 
-/// How a program names the port of a buffer.
+/// Method by which a program selects the memory port of a buffer.
 ///
-/// Neither is a standard, and no runtime says how many there are: it is asked for buffers in them.
+/// Neither is standard, and no runtime reports the number of ports: it is found by trial allocations.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Ports {
-    /// It cannot.
+    /// Ports are not selectable.
     One,
-    /// By flags of its creation, of which there are three bits: Intel's `CL_CHANNEL_1_INTELFPGA` to 7.
+    /// Three creation flag bits: Intel's `CL_CHANNEL_1_INTELFPGA` to 7.
     Flag(u32),
-    /// By a property of its creation, from 1 on: extension `cl_intel_mem_channel_property`.
+    /// Creation property, counted from 1: extension `cl_intel_mem_channel_property`.
     Property(u32),
 }
 
-/// Where the flags begin.
+/// Position of the lowest flag bit.
 const FLAG_SHIFT: u32 = 16;
-/// The last port that flags can name: one more is another flag.
+/// Number of ports that the flags can name; a higher value would be another flag.
 const MOST_BY_FLAG: u32 = 7;
-/// The most that are asked for: a card with two stacks of HBM2 has 32.
+/// Maximum number of ports tried: a card with two HBM2 stacks has 32.
 const MOST: u32 = 32;
-/// What is made to ask for it.
+/// Length of a trial allocation in bytes.
 const TRIAL_BYTES: usize = 4096;
 
 impl Ports {
-    /// How many there are.
+    /// Number of ports.
     pub(super) const fn count(self) -> u32 {
         match self {
             Ports::One => 1,
@@ -38,14 +38,14 @@ impl Ports {
         }
     }
 
-    /// What a device takes. One that has ports takes the flag of the first; others know the property too, and do nothing about it.
+    /// Detects the ports of a device by trial allocations. Only devices with ports accept the flags; others accept and ignore the property.
     pub(super) fn of(context: &Context) -> Ports {
         let takes = |ports: Ports, port| {
             let (object, status) = ports.buffer(context, port, TRIAL_BYTES);
             if status != cl::CL_SUCCESS {
                 return false;
             }
-            // SAFETY: the buffer is given back once.
+            // SAFETY: the buffer is released once.
             unsafe { (context.api.release_memory)(object) };
             true
         };
@@ -59,7 +59,7 @@ impl Ports {
         if by_property > by_flag { Ports::Property(by_property) } else { Ports::Flag(by_flag) }
     }
 
-    /// A buffer in this port, counted from 0, and what the runtime said.
+    /// Allocates a buffer in port `port`, counted from 0; returns it and the status of the call.
     pub(super) fn buffer(self, context: &Context, port: u32, bytes: usize) -> (cl::cl_mem, i32) {
         let (api, handle) = (context.api, context.handle);
         let mut status = cl::CL_SUCCESS;
@@ -69,7 +69,7 @@ impl Ports {
         };
         if let Ports::Property(_) = self {
             let properties = [u64::from(cl::CL_MEM_CHANNEL_INTEL), u64::from(port) + 1, 0];
-            // SAFETY: the type is that of the function of this name; the properties end with 0, and no memory of the program's is handed over.
+            // SAFETY: the type is that of the function of this name; the property list ends with 0, and no host pointer is passed.
             let object = unsafe {
                 let name = c"clCreateBufferWithPropertiesINTEL";
                 let make: cl::clCreateBufferWithPropertiesINTEL_fn = address(&api, context.id, name);
@@ -78,7 +78,7 @@ impl Ports {
             };
             return (object, status);
         }
-        // SAFETY: the context is there, and no memory of the program's is handed over.
+        // SAFETY: the context is valid, and no host pointer is passed.
         let object = unsafe { (api.create_buffer)(handle, flags, bytes, ptr::null_mut(), &raw mut status) };
         (object, status)
     }

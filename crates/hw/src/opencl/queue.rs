@@ -1,4 +1,4 @@
-//! All that is made on one device.
+//! Queue of an open device, with everything allocated for its plans.
 
 #![allow(unsafe_code)]
 
@@ -15,26 +15,26 @@ use lanemark_compute::Work;
 use lanemark_machine::{Allocation, Arguments};
 use std::sync::Arc;
 
-/// A queue, and what was made for plans; what a plan before needed is kept as far as the next may need it too.
+/// Command queue of a device, and what was allocated for plans; kept as far as the next plan can reuse it.
 #[derive(Debug)]
 pub(super) struct Queue {
-    /// By arguments; a kernel and a few pages each.
+    /// Empty kernels, one per set of arguments; each takes a few pages.
     launches: Vec<Launches>,
-    /// Those of one kind and length.
+    /// Copies of the last kind and length.
     copies: Option<Copies>,
-    /// Those of one work.
+    /// Compute kernels of the last work.
     computing: Option<Computing<OpenClWorkers>>,
     pub(super) commands: Arc<Commands>,
 }
 
-// SAFETY: handles may be used from any thread (OpenCL 3.0, section 2.1), addresses of its memory too, and one thread at a time has a queue.
+// SAFETY: handles and USM addresses may be used from any thread (OpenCL 3.0, section 2.1), and one thread at a time uses a queue.
 unsafe impl Send for Queue {}
 
 impl Queue {
-    /// Opens the device and builds the kernel that does nothing.
+    /// Opens the device and builds the empty kernel.
     ///
     /// # Errors
-    /// [`OpenClError::NotOpened`] with what the runtime said, and [`OpenClError::NotBuilt`].
+    /// [`OpenClError::NotOpened`] with the status of the runtime, and [`OpenClError::NotBuilt`].
     pub(super) fn new(device: &Device, kernels: Option<FinishedKernels>) -> Result<Queue, OpenClError> {
         Queue::of(device, kernels).map_err(|error| match error {
             OpenClError::Refused { doing, status } => {
@@ -47,38 +47,38 @@ impl Queue {
     fn of(device: &Device, kernels: Option<FinishedKernels>) -> Result<Queue, OpenClError> {
         let context = Context::new(device, kernels)?;
         let commands = Arc::new(Commands::new(&context)?);
-        // Who builds kernels is tried at once; of those that are given any may be left out.
-        let launches = match &context.given {
+        // Test the compiler on opening; a prebuilt file may lack the empty kernel.
+        let launches = match &context.prebuilt {
             Some(_) => Vec::new(),
             None => vec![Launches::new(&context, Arguments::NONE)?],
         };
         Ok(Queue { launches, copies: None, computing: None, commands })
     }
 
-    /// A kernel with these arguments.
+    /// Returns the empty kernel with these arguments.
     ///
     /// # Errors
-    /// What the runtime said.
+    /// Errors of the runtime.
     pub(super) fn launches(&mut self, arguments: Arguments) -> Result<&Launches, OpenClError> {
-        let found = self.launches.iter().position(|launches| launches.have(arguments));
+        let found = self.launches.iter().position(|launches| launches.has_arguments(arguments));
         let place = if let Some(place) = found {
             place
         } else {
             let made = Launches::new(&self.commands.context, arguments)?;
-            made.begin(&self.commands)?;
+            made.launch_once(&self.commands)?;
             self.launches.push(made);
             self.launches.len() - 1
         };
         Ok(&self.launches[place])
     }
 
-    /// Memory at both ends, of this kind and length.
+    /// Returns host and device memory of this kind and length.
     ///
     /// # Errors
-    /// What the runtime or the system said.
+    /// Errors of the runtime or the system.
     pub(super) fn copies(&mut self, allocation: Allocation, bytes: u64) -> Result<&mut Copies, OpenClError> {
         let bytes = bytes as usize;
-        let kept = self.copies.take().filter(|copies| copies.are_of(allocation, bytes));
+        let kept = self.copies.take().filter(|copies| copies.matches(allocation, bytes));
         let copies = match kept {
             Some(copies) => copies,
             None => Copies::new(&self.commands, allocation, bytes)?,
@@ -86,18 +86,18 @@ impl Queue {
         Ok(self.copies.insert(copies))
     }
 
-    /// Kernels of this work, with their arrays.
+    /// Returns the compute kernels of `work`, with their arrays.
     ///
     /// # Errors
-    /// What the runtime or the system said.
+    /// Errors of the runtime or the system.
     pub(super) fn computing(&mut self, work: &Work) -> Result<&mut Computing<OpenClWorkers>, OpenClError> {
-        // What is kept for copies may be much memory.
+        // Free the memory of the last copies, which may be large.
         self.copies = None;
-        let kept = self.computing.take().filter(|computing| computing.are_of(work));
+        let kept = self.computing.take().filter(|computing| computing.matches(work));
         let context = &self.commands.context;
         let computing = match kept {
             Some(computing) => computing,
-            None => Computing::new(work, context.ports.count(), |wanted| OpenClWorkers::new(context, &wanted))?,
+            None => Computing::new(work, context.ports.count(), |spec| OpenClWorkers::new(context, &spec))?,
         };
         Ok(self.computing.insert(computing))
     }

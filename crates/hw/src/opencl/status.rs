@@ -1,16 +1,16 @@
-//! What a runtime says of a call.
+//! Status codes of the runtime.
 
 use opencl_sys as cl;
 use std::fmt;
 
-/// A status that is no success, by its name.
+/// Status code of a failed call, displayed by its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Status(pub i32);
 
-/// What a loader says that knows no platform (extension `cl_khr_icd`).
+/// Status of a loader that finds no platform (extension `cl_khr_icd`).
 pub(super) const NO_PLATFORM: i32 = -1001;
 
-/// Names of what calls that are made here may say (OpenCL 3.0, the list of errors of each call).
+/// Names of the status codes that the calls used here may return (OpenCL 3.0, error list of each call).
 const NAMES: [(i32, &str); 31] = [
     (cl::CL_DEVICE_NOT_FOUND, "CL_DEVICE_NOT_FOUND"),
     (cl::CL_DEVICE_NOT_AVAILABLE, "CL_DEVICE_NOT_AVAILABLE"),
@@ -46,7 +46,7 @@ const NAMES: [(i32, &str); 31] = [
 ];
 
 impl Status {
-    /// Whether it may be the answer of a device that is gone, once it worked: removed, reprogrammed, in want of a reset.
+    /// Whether a device that worked before may return this status because it is lost: removed, reprogrammed, or in need of a reset.
     #[must_use]
     pub const fn may_be_a_lost_device(self) -> bool {
         matches!(
@@ -60,13 +60,13 @@ impl Status {
         )
     }
 
-    /// Whether it says, of any call, that there is too little memory: some runtimes make none until it is used.
+    /// Whether any call may return this status for lack of memory: some runtimes allocate at first use.
     #[must_use]
     pub const fn says_short_of_memory(self) -> bool {
         matches!(self.0, cl::CL_MEM_OBJECT_ALLOCATION_FAILURE | cl::CL_OUT_OF_HOST_MEMORY)
     }
 
-    /// Whether it says, of a call that makes memory, that there is not so much.
+    /// Whether an allocating call returns this status for lack of memory.
     #[must_use]
     pub const fn is_short_of_memory(self) -> bool {
         matches!(
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_status_is_told_by_its_name_and_one_without_by_its_number() {
+    fn a_status_is_displayed_by_name_or_else_by_number() {
         assert_eq!(Status(-5).to_string(), "CL_OUT_OF_RESOURCES (-5)");
         assert_eq!(Status(-1001).to_string(), "CL_PLATFORM_NOT_FOUND_KHR (-1001)");
         assert_eq!(Status(-9999).to_string(), "status -9999");

@@ -1,4 +1,4 @@
-//! Where the timestamps are not written: another processor architecture, another system.
+//! Stub for targets without the timestamp code: other architectures and operating systems.
 
 use super::device::Device;
 use super::{FinishedKernels, OpenClError};
@@ -7,38 +7,38 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// A device behind an OpenCL runtime; on this architecture it cannot be opened.
+/// Device of an OpenCL runtime; cannot be opened on this target.
 #[derive(Debug)]
 pub struct OpenClMachine {
     never: Infallible,
 }
 
 impl OpenClMachine {
-    /// Refuses.
+    /// Always fails: measuring needs timestamps, which exist for x86-64 Linux only.
     ///
     /// # Errors
-    /// [`OpenClError::System`], always: timestamps are written for x86-64 Linux.
+    /// [`OpenClError::System`], always.
     pub fn open(_number: usize, _interrupted: Arc<AtomicBool>) -> Result<OpenClMachine, OpenClError> {
         let (arch, os) = (std::env::consts::ARCH, std::env::consts::OS);
-        Err(OpenClError::System(format!("its timestamps are written for x86-64 Linux, and this is {arch} {os}")))
+        Err(OpenClError::System(format!("its timestamps exist for x86-64 Linux only; this is {arch} {os}")))
     }
 
-    /// There is none.
+    /// Device; cannot be called, because `open` always fails here.
     #[must_use]
     pub fn device(&self) -> &Device {
         match self.never {}
     }
 
-    /// There are none.
+    /// Cores that a plan may name; cannot be called, because `open` always fails here.
     #[must_use]
     pub fn cpus(&self) -> &[usize] {
         match self.never {}
     }
 
-    /// Refuses.
+    /// Always fails, as [`open`](OpenClMachine::open).
     ///
     /// # Errors
-    /// As [`open`](OpenClMachine::open).
+    /// Those of [`open`](OpenClMachine::open).
     pub fn open_with(
         number: usize,
         _kernels: Option<FinishedKernels>,

@@ -1,4 +1,4 @@
-//! Memory that has an address: unified shared memory, by the extension of Intel.
+//! Unified shared memory (USM): device and host memory with addresses, by Intel's extension.
 
 #![allow(unsafe_code)]
 
@@ -8,7 +8,7 @@ use opencl_sys as cl;
 use std::ffi::{CStr, c_void};
 use std::fmt;
 
-/// Its functions, which a loader does not export: the runtime is asked for them by name.
+/// Functions of the extension. Loaders do not export them; the runtime returns them by name.
 ///
 /// Source: extension `cl_intel_unified_shared_memory`, revision 1.0.
 #[derive(Clone, Copy)]
@@ -18,7 +18,7 @@ pub(super) struct Usm {
     pub(super) free: <cl::clMemFreeINTEL_fn as Inner>::Function,
     pub(super) copy: <cl::clEnqueueMemcpyINTEL_fn as Inner>::Function,
     pub(super) kernel_argument: <cl::clSetKernelArgMemPointerINTEL_fn as Inner>::Function,
-    /// Whether the runtime gives memory of the program's that devices reach, too.
+    /// Whether the runtime allocates host memory that devices can access.
     pub(super) has_host: bool,
 }
 
@@ -29,16 +29,16 @@ impl fmt::Debug for Usm {
 }
 
 impl Usm {
-    /// What a device says that has it.
+    /// Name of the extension in a device's list.
     pub(super) const EXTENSION: &str = "cl_intel_unified_shared_memory";
 
-    /// The functions for a device that has the extension; `None` where one is missing, or the device has no memory of this kind.
+    /// Returns the functions for a device with the extension; `None` if one is missing or the device supports no device memory.
     pub(super) fn of(api: &Api, id: Id) -> Option<Usm> {
         let has = |what| id.number(api, what).is_ok_and(|can| can != 0);
         if !has(cl::CL_DEVICE_DEVICE_MEM_CAPABILITIES_INTEL) {
             return None;
         }
-        // SAFETY: each type is that of the function of this name in the headers of the Khronos group; nothing is `None`.
+        // SAFETY: each type is that of the function of this name in the Khronos headers; `None` ends the function.
         unsafe {
             Some(Usm {
                 on_device: address::<cl::clDeviceMemAllocINTEL_fn>(api, id, c"clDeviceMemAllocINTEL")?,
@@ -56,13 +56,13 @@ impl Usm {
     }
 }
 
-/// A function of an extension, as `Option` of a function.
+/// Returns a function of an extension; `F` is an `Option` of the function type.
 ///
 /// # Safety
-/// `F` is an `Option` of the type that the function of this name has.
+/// `F` must be an `Option` of the type that the function of this name has.
 pub(super) unsafe fn address<F: Copy>(api: &Api, id: Id, name: &CStr) -> F {
-    const { assert!(size_of::<F>() == size_of::<*mut c_void>(), "an option of a function is as long as a pointer") };
-    // SAFETY: the platform is there. An `Option` of a function is a pointer that may be null, and the caller vouches for the type.
+    const { assert!(size_of::<F>() == size_of::<*mut c_void>(), "`F` must be an `Option` of a function pointer") };
+    // SAFETY: the platform is valid. An `Option` of a function is a nullable pointer, and the caller guarantees the type.
     unsafe {
         let found = (api.extension_function)(id.platform, name.as_ptr());
         std::mem::transmute_copy::<*mut c_void, F>(&found)

@@ -1,26 +1,26 @@
-//! Which runtimes are installed, and why one of them is not listed: loaders pass over a library that cannot be loaded, and say nothing.
+//! Installed OpenCL runtimes, and why a runtime cannot be loaded: loaders skip such a library without a message.
 
 #![allow(unsafe_code)]
 
-use super::said;
+use super::load_error;
 use libloading::Library;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where loaders look unless they are told.
+/// Default folder of loaders.
 pub(super) const FOLDER: &str = "/etc/OpenCL/vendors";
-/// What tells them.
+/// Environment variable that replaces it.
 const VARIABLE: &str = "OCL_ICD_VENDORS";
 
-/// An installed runtime: a file that names a library.
+/// Installed runtime: a file that names a library.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Vendor {
-    /// The file; the library itself where somebody names that.
+    /// The `.icd` file, or the library itself if the environment variable names one.
     pub file: PathBuf,
-    /// The library it names.
+    /// Library that the file names.
     pub library: String,
-    /// Why it cannot be loaded, if it cannot: mostly another library that is missing.
+    /// Error from loading the library, usually a missing dependency; `None` if it loads.
     pub problem: Option<String>,
 }
 
@@ -34,18 +34,18 @@ impl fmt::Display for Vendor {
     }
 }
 
-/// Every runtime that a loader would try, in the order of their files' names.
+/// All runtimes that a loader tries, ordered by file name.
 #[must_use]
 pub fn vendors() -> Vec<Vendor> {
     vendors_in(&place())
 }
 
-/// Where a loader looks.
+/// Folder, file or library that a loader uses.
 pub(super) fn place() -> PathBuf {
     std::env::var_os(VARIABLE).map_or_else(|| PathBuf::from(FOLDER), PathBuf::from)
 }
 
-/// The same in this folder, by this file alone, or this library alone: a loader takes any of the three.
+/// Runtimes of a folder, of one `.icd` file, or of one library: a loader accepts any of the three.
 fn vendors_in(place: &Path) -> Vec<Vendor> {
     let is_file_of_one = |file: &Path| file.extension().is_some_and(|extension| extension == "icd");
     let named = |file: &Path| {
@@ -56,7 +56,7 @@ fn vendors_in(place: &Path) -> Vec<Vendor> {
         return vec![named(place)];
     }
     let Ok(entries) = fs::read_dir(place) else {
-        // A folder that is not there has none; anything else is a library's name.
+        // A missing folder has no runtimes; any other text is a library name.
         let is_library = place.to_string_lossy().contains(".so");
         return if is_library { vec![vendor(place, &place.to_string_lossy())] } else { Vec::new() };
     };
@@ -68,16 +68,16 @@ fn vendors_in(place: &Path) -> Vec<Vendor> {
 
 fn vendor(file: &Path, library: &str) -> Vendor {
     let problem = if library.is_empty() {
-        Some("its first line is empty, or it cannot be read".to_owned())
+        Some("its first line is empty or unreadable".to_owned())
     } else {
-        // SAFETY: the loader loads it in the same way, and has done so already if it can be.
+        // SAFETY: loading runs the library's initialisers, as the OpenCL loader does for the same library.
         match unsafe { Library::new(library) } {
             Ok(library) => {
-                // Runtimes have threads of their own: what is loaded stays so.
+                // Never unload it: runtimes keep threads.
                 std::mem::forget(library);
                 None
             }
-            Err(error) => Some(said(&error)),
+            Err(error) => Some(load_error(&error)),
         }
     };
     Vendor { file: file.to_owned(), library: library.to_owned(), problem }
@@ -88,12 +88,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_runtime_whose_library_cannot_be_loaded_says_which_file_is_missing() {
+    fn a_runtime_that_cannot_be_loaded_reports_the_missing_file() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("b.icd"), "/nowhere/libgone.so\n").unwrap();
         fs::write(folder.path().join("a.icd"), "").unwrap();
         fs::write(folder.path().join("c.icd"), "libc.so.6\n").unwrap();
-        fs::write(folder.path().join("readme.txt"), "no runtime").unwrap();
+        fs::write(folder.path().join("readme.txt"), "not a runtime").unwrap();
         let all = vendors_in(folder.path());
         assert_eq!(all.len(), 3);
         assert!(all[0].to_string().contains("its first line is empty"), "{}", all[0]);
@@ -102,12 +102,12 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_not_there_has_none() {
+    fn a_missing_folder_has_no_runtimes() {
         assert_eq!(vendors_in(Path::new("/nowhere/vendors")), []);
     }
 
     #[test]
-    fn one_file_or_one_library_may_be_named_instead() {
+    fn the_variable_may_name_one_file_or_one_library() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("one.icd");
         fs::write(&file, "/nowhere/libgone.so").unwrap();

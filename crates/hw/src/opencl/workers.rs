@@ -1,12 +1,12 @@
-//! Kernels that compute, each with a queue of its own.
+//! OpenCL compute kernels, each with a queue of its own.
 
 use super::OpenClError;
 use super::commands::Commands;
 use super::context::Context;
-use super::device::good;
+use super::device::check;
 use super::memory::Memory;
 use super::program::{Kernel, Program};
-use crate::runtime_common::workers::{Given, Wanted, Workers};
+use crate::runtime_common::workers::{WorkerSpec, Workers, WorkersSpec};
 use crate::x86::sample::{Limits, Stamps, timed};
 use lanemark_machine::{HostWait, Verb};
 use opencl_sys as cl;
@@ -14,28 +14,28 @@ use rustix::io::Errno;
 use std::ptr;
 use std::sync::Arc;
 
-/// Those of one work.
+/// Compute kernels of one work.
 #[derive(Debug)]
 pub(super) struct OpenClWorkers(Vec<Worker>);
 
-/// A kernel of one work item, its queue, and its arrays.
+/// Kernel of one work item, with its queue and arrays.
 #[derive(Debug)]
 struct Worker {
     commands: Commands,
     kernel: Kernel,
-    /// In the order of the kernel's parameters, of which they are the first.
+    /// Arrays in the order of the kernel's first parameters.
     arrays: Vec<Memory>,
 }
 
 impl Worker {
-    fn new(context: &Arc<Context>, kernel: Kernel, given: &Given) -> Result<Worker, OpenClError> {
+    fn new(context: &Arc<Context>, kernel: Kernel, spec: &WorkerSpec) -> Result<Worker, OpenClError> {
         let array = |array: &crate::runtime_common::workers::Array| Memory::in_port(context, array.port, array.bytes);
-        let arrays = given.arrays.iter().map(array).collect::<Result<Vec<_>, _>>()?;
+        let arrays = spec.arrays.iter().map(array).collect::<Result<Vec<_>, _>>()?;
         for (place, array) in (0..).zip(&arrays) {
-            good("giving a kernel its memory", kernel.give(place, array.at()))?;
+            check("setting an array argument of a kernel", kernel.set_argument(place, array.at()))?;
         }
-        for (place, number) in (arrays.len() as u32..).zip(&given.numbers) {
-            kernel.give_number(place, *number)?;
+        for (place, number) in (arrays.len() as u32..).zip(&spec.numbers) {
+            kernel.set_number(place, *number)?;
         }
         Ok(Worker { commands: Commands::new(context)?, kernel, arrays })
     }
@@ -43,27 +43,27 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // A kernel may still be at work, if another one failed.
+        // After a failure, other kernels may still be running.
         let _ = self.commands.finish();
     }
 }
 
 impl OpenClWorkers {
-    /// Builds the program, and makes arrays and queues.
+    /// Builds the program and creates arrays and queues.
     ///
     /// # Errors
-    /// What the runtime said, mostly that memory is short.
-    pub(super) fn new(context: &Arc<Context>, wanted: &Wanted) -> Result<OpenClWorkers, OpenClError> {
-        let bytes = wanted.bytes();
+    /// Errors of the runtime, usually too little memory.
+    pub(super) fn new(context: &Arc<Context>, spec: &WorkersSpec) -> Result<OpenClWorkers, OpenClError> {
+        let bytes = spec.bytes();
         if bytes > context.device_bytes {
-            return Err(context.too_much(bytes, "the arrays of all kernels are more than there is".to_owned()));
+            return Err(context.too_much(bytes, "the arrays of all kernels do not fit".to_owned()));
         }
-        let program = Program::of(context, &wanted.source)?;
-        let worker = |given| Worker::new(context, program.kernel()?, given);
-        Ok(OpenClWorkers(wanted.workers.iter().map(worker).collect::<Result<_, _>>()?))
+        let program = Program::of(context, &spec.source)?;
+        let worker = |spec| Worker::new(context, program.kernel()?, spec);
+        Ok(OpenClWorkers(spec.workers.iter().map(worker).collect::<Result<_, _>>()?))
     }
 
-    /// Times `passes` passes: each launches all of them, and waits until the last is over. The status of the last call is beside the stamps.
+    /// Times `passes` iterations: each launches all kernels and waits for the last. Returns the stamps and the status of the last call.
     pub(super) fn timed(&self, told: HostWait, limits: &Limits<'_>, first: u64, passes: u64) -> (Stamps, i32) {
         let mut status = cl::CL_SUCCESS;
         let mut events: Vec<cl::cl_event> = Vec::with_capacity(self.0.len());
@@ -78,19 +78,19 @@ impl OpenClWorkers {
 impl Workers for OpenClWorkers {
     type Error = OpenClError;
 
-    fn begin(&self) -> Result<(), OpenClError> {
+    fn launch_once(&self) -> Result<(), OpenClError> {
         for worker in &self.0 {
             let launched = worker.commands.launch(&worker.kernel, ptr::null_mut());
             let finished = worker.commands.finish();
-            good("launching it for the first time", launched)?;
-            good("launching it for the first time", finished)?;
+            check("launching a compute kernel for the first time", launched)?;
+            check("launching a compute kernel for the first time", finished)?;
         }
         Ok(())
     }
 
-    fn bring(&self, worker: usize, array: usize, verb: Verb, own: &mut [u8]) -> Result<(), OpenClError> {
+    fn copy_and_wait(&self, worker: usize, array: usize, verb: Verb, own: &mut [u8]) -> Result<(), OpenClError> {
         let Worker { commands, arrays, .. } = &self.0[worker];
-        commands.bring("copying between the program and a kernel's memory", verb, own, &arrays[array])
+        commands.copy_and_wait("copying between the host and a kernel's array", verb, own, &arrays[array])
     }
 }
 
@@ -107,7 +107,7 @@ fn pass(workers: &[Worker], told: HostWait, events: &mut Vec<cl::cl_event>) -> i
         if told == HostWait::Event {
             events.push(event);
         }
-        // Without it nobody begins before he is waited for, and all would be one after the other.
+        // Without a flush a runtime may start a kernel only at the wait, which would serialise the kernels.
         status = commands.flush();
         if status != cl::CL_SUCCESS {
             break;

@@ -1,29 +1,29 @@
-//! Kernels that compute what a plan says.
+//! Compute kernels of either kind.
 
 use super::spmv::SpmvKernels;
 use super::stream_copy::StreamCopies;
-use super::workers::{Wanted, Workers};
+use super::workers::{Workers, WorkersSpec};
 use lanemark_compute::Work;
 use lanemark_machine::Confirmed;
 
-/// One of the works that there are.
+/// Compute kernels with their arrays.
 #[derive(Debug)]
 pub(crate) enum Computing<W> {
-    /// Words within ports.
+    /// Stream copy within memory ports.
     StreamCopy(StreamCopies<W>),
-    /// A sparse matrix times a vector.
+    /// Sparse matrix times vector.
     Spmv(SpmvKernels<W>),
 }
 
 impl<W: Workers> Computing<W> {
-    /// Kernels for `work` in a memory of so many ports; `make` has a runtime build them.
+    /// Builds the kernels for `work` on a device with `memory_ports` ports; `make` creates them in the runtime.
     ///
     /// # Errors
-    /// What the runtime or the system said, mostly that memory is short.
+    /// Errors of the runtime or the system, usually too little memory.
     pub(crate) fn new(
         work: &Work,
         memory_ports: u32,
-        make: impl FnOnce(Wanted) -> Result<W, W::Error>,
+        make: impl FnOnce(WorkersSpec) -> Result<W, W::Error>,
     ) -> Result<Computing<W>, W::Error> {
         Ok(match work {
             Work::StreamCopy(copy) => Computing::StreamCopy(StreamCopies::new(*copy, make)?),
@@ -31,19 +31,19 @@ impl<W: Workers> Computing<W> {
         })
     }
 
-    /// Whether they are of this work.
-    pub(crate) fn are_of(&self, work: &Work) -> bool {
+    /// Whether these kernels can be reused for `work`.
+    pub(crate) fn matches(&self, work: &Work) -> bool {
         match (self, work) {
-            (Computing::StreamCopy(kernels), Work::StreamCopy(copy)) => kernels.are_of(copy),
-            (Computing::Spmv(kernels), Work::Spmv(spmv)) => kernels.are_of(spmv),
+            (Computing::StreamCopy(kernels), Work::StreamCopy(copy)) => kernels.matches(copy),
+            (Computing::Spmv(kernels), Work::Spmv(spmv)) => kernels.matches(spmv),
             _ => false,
         }
     }
 
-    /// Fills their arrays: with what another `seed` makes others, and where results go, with none.
+    /// Fills the input arrays with values that depend on `seed`, and the result arrays with wrong values.
     ///
     /// # Errors
-    /// What the runtime said.
+    /// Errors of the runtime.
     pub(crate) fn prepare(&mut self, seed: u64) -> Result<(), W::Error> {
         match self {
             Computing::StreamCopy(kernels) => kernels.prepare(seed),
@@ -51,7 +51,7 @@ impl<W: Workers> Computing<W> {
         }
     }
 
-    /// What launches them.
+    /// Kernels as the runtime holds them.
     pub(crate) fn workers(&self) -> &W {
         match self {
             Computing::StreamCopy(kernels) => &kernels.workers,
@@ -59,10 +59,10 @@ impl<W: Workers> Computing<W> {
         }
     }
 
-    /// How many bytes of the results of the last pass are right, [prepared](Computing::prepare) with the same `seed`.
+    /// Number of correct result bytes of the last iteration, after [`prepare`](Computing::prepare) with the same `seed`.
     ///
     /// # Errors
-    /// What the runtime said.
+    /// Errors of the runtime.
     pub(crate) fn confirmed(&mut self, seed: u64) -> Result<Confirmed, W::Error> {
         match self {
             Computing::StreamCopy(kernels) => kernels.confirmed(seed),

@@ -1,14 +1,16 @@
-//! What is true of every device behind a runtime, whichever that is.
+//! Code shared by all backends that call a runtime (OpenCL, SYCL).
 //!
-//! | file | holds |
+//! | file | contents |
 //! | --- | --- |
-//! | `asked` | which plans there are, and why another is refused |
-//! | `workers` | kernels that compute, as a runtime is asked for them |
-//! | `stream_copy`, `spmv` | what they compute: their source, what is in their arrays, whether the result is right |
-//! | `computing` | either of the two |
+//! | `machine` | device state, and how one run is put together |
+//! | `request` | check of a plan: the request it makes, or why it is refused |
+//! | `workers` | interface to a runtime's compute kernels |
+//! | `stream_copy`, `spmv` | the two kinds of compute kernels: source, arrays, verification of results |
+//! | `computing` | compute kernels of either kind |
 
-pub(crate) mod asked;
 pub(crate) mod computing;
+pub(crate) mod machine;
+pub(crate) mod request;
 mod spmv;
 mod stream_copy;
 pub(crate) mod workers;
@@ -17,7 +19,7 @@ use crate::interpreter::interpreter;
 use crate::x86::pin::usable_cores;
 use lanemark_machine::{Facts, RuntimeFacts, TimeBase};
 
-/// A queue: it has no region and no instruction, and a program may call it from so many processors.
+/// Facts of a runtime device: no memory regions and no load or store instructions; `cpus` cores may call the runtime.
 pub(crate) fn facts(name: String, summary: String, cpus: usize, runtime: RuntimeFacts) -> Facts {
     Facts {
         name,

@@ -1,13 +1,13 @@
-//! A sparse matrix times a vector: blocks of neighbouring rows, a kernel for each.
+//! Sparse matrix times vector: blocks of consecutive rows, one kernel per block.
 
-use super::workers::{self, Given, Number, Wanted, Workers};
+use super::workers::{self, Number, WorkerSpec, Workers, WorkersSpec};
 use crate::kernel_source;
 use lanemark_compute::{Array, Csr, PortWords, Spmv};
 use lanemark_machine::{Confirmed, Verb};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Where the arrays stand among a worker's.
+// Indices of a worker's arrays.
 const VALUES: usize = 0;
 const COLUMNS: usize = 1;
 const X: usize = 2;
@@ -15,37 +15,37 @@ const Y: usize = 3;
 const STARTS: usize = 4;
 const ARRAYS: usize = 5;
 
-/// Kernels, each with a block of rows.
+/// Kernels of one matrix, each for a block of rows.
 #[derive(Debug)]
 pub(crate) struct SpmvKernels<W> {
     spmv: Spmv,
-    /// The rows of each.
+    /// Row range of each kernel.
     blocks: Vec<Range<usize>>,
     pub(super) workers: W,
     x: Vec<f64>,
 }
 
 impl<W: Workers> SpmvKernels<W> {
-    /// Has the kernels made, with their arrays, and brings them the matrix.
+    /// Creates the kernels and their arrays, and copies the matrix to the device.
     ///
     /// # Errors
-    /// What the runtime said, mostly that memory is short.
+    /// Errors of the runtime, usually too little memory.
     pub(super) fn new(
         spmv: &Spmv,
         memory_ports: u32,
-        make: impl FnOnce(Wanted) -> Result<W, W::Error>,
+        make: impl FnOnce(WorkersSpec) -> Result<W, W::Error>,
     ) -> Result<SpmvKernels<W>, W::Error> {
         let blocks = blocks(spmv);
-        let workers = make(wanted(spmv, &blocks, memory_ports))?;
+        let workers = make(spec(spmv, &blocks, memory_ports))?;
         let kernels = SpmvKernels { spmv: spmv.clone(), blocks, workers, x: Vec::new() };
         kernels.bring_matrix()?;
-        // What the vectors hold does not matter, and no entry is beyond `x`.
-        kernels.workers.begin()?;
+        // The vectors are still undefined, which is harmless: every column index is within `x`.
+        kernels.workers.launch_once()?;
         Ok(kernels)
     }
 
-    /// Whether they are of this work.
-    pub(super) fn are_of(&self, spmv: &Spmv) -> bool {
+    /// Whether these kernels can be reused for `spmv`.
+    pub(super) fn matches(&self, spmv: &Spmv) -> bool {
         let (held, other) = (&self.spmv, spmv);
         (held.kernels, held.ports_each) == (other.kernels, other.ports_each)
             && (Arc::ptr_eq(&held.matrix, &other.matrix) || held.matrix == other.matrix)
@@ -57,10 +57,14 @@ impl<W: Workers> SpmvKernels<W> {
             let starts = &matrix.row_starts()[rows.start..=rows.end];
             let entries = entries_of(matrix, rows);
             let first = entries.start as u32;
-            self.bring(worker, STARTS, starts.iter().flat_map(|start| (start - first).to_ne_bytes()).collect())?;
+            self.copy_and_wait(
+                worker,
+                STARTS,
+                starts.iter().flat_map(|start| (start - first).to_ne_bytes()).collect(),
+            )?;
             let columns = matrix.column_of()[entries.clone()].iter();
-            self.bring(worker, COLUMNS, columns.flat_map(|column| column.to_ne_bytes()).collect())?;
-            self.bring(
+            self.copy_and_wait(worker, COLUMNS, columns.flat_map(|column| column.to_ne_bytes()).collect())?;
+            self.copy_and_wait(
                 worker,
                 VALUES,
                 matrix.values()[entries].iter().flat_map(|value| value.to_ne_bytes()).collect(),
@@ -69,30 +73,30 @@ impl<W: Workers> SpmvKernels<W> {
         Ok(())
     }
 
-    /// Gives every kernel `x`, which another `seed` makes another, and leaves no number in `y`.
+    /// Copies an `x` that depends on `seed` to every kernel, and fills `y` with NaN.
     ///
     /// # Errors
-    /// What the runtime said.
+    /// Errors of the runtime.
     pub(super) fn prepare(&mut self, seed: u64) -> Result<(), W::Error> {
         self.x = vector(self.spmv.matrix.columns(), seed);
         for (worker, rows) in self.blocks.iter().enumerate() {
-            self.bring(worker, X, self.x.iter().flat_map(|x| x.to_ne_bytes()).collect())?;
-            self.bring(worker, Y, f64::NAN.to_ne_bytes().repeat(rows.len()))?;
+            self.copy_and_wait(worker, X, self.x.iter().flat_map(|x| x.to_ne_bytes()).collect())?;
+            self.copy_and_wait(worker, Y, f64::NAN.to_ne_bytes().repeat(rows.len()))?;
         }
         Ok(())
     }
 
-    /// How many bytes of `y` the last pass has computed, within the bounds of the matrix.
+    /// Number of bytes of `y` that the last iteration computed within the rounding-error bounds.
     ///
     /// # Errors
-    /// What the runtime said.
+    /// Errors of the runtime.
     pub(super) fn confirmed(&self) -> Result<Confirmed, W::Error> {
         let matrix = &*self.spmv.matrix;
         let mut y = Vec::with_capacity(matrix.rows() as usize);
         for (worker, rows) in self.blocks.iter().enumerate() {
             let mut bytes = vec![0; rows.len() * 8];
             if !bytes.is_empty() {
-                self.workers.bring(worker, Y, Verb::Load, &mut bytes)?;
+                self.workers.copy_and_wait(worker, Y, Verb::Load, &mut bytes)?;
             }
             y.extend(bytes.chunks_exact(8).map(|word| f64::from_ne_bytes(std::array::from_fn(|place| word[place]))));
         }
@@ -100,39 +104,39 @@ impl<W: Workers> SpmvKernels<W> {
         Ok(Confirmed { claimed_bytes: 8 * u64::from(matrix.rows()), confirmed_bytes: 8 * right })
     }
 
-    /// Brings an array of a worker to the device.
-    fn bring(&self, worker: usize, array: usize, mut bytes: Vec<u8>) -> Result<(), W::Error> {
-        // What has no bytes has an array of one entry, which nobody looks at.
-        if bytes.is_empty() { Ok(()) } else { self.workers.bring(worker, array, Verb::Store, &mut bytes) }
+    /// Copies `bytes` into an array of a worker.
+    fn copy_and_wait(&self, worker: usize, array: usize, mut bytes: Vec<u8>) -> Result<(), W::Error> {
+        // An array without entries still has one element, which no kernel reads.
+        if bytes.is_empty() { Ok(()) } else { self.workers.copy_and_wait(worker, array, Verb::Store, &mut bytes) }
     }
 }
 
-/// The rows of each kernel.
+/// Row range of each kernel.
 fn blocks(spmv: &Spmv) -> Vec<Range<usize>> {
     spmv.blocks().into_iter().map(|rows| rows.start as usize..rows.end as usize).collect()
 }
 
-/// A kernel for each block, its arrays dealt to ports.
-fn wanted(spmv: &Spmv, blocks: &[Range<usize>], memory_ports: u32) -> Wanted {
+/// Specification of one kernel per block, with arrays assigned to ports.
+fn spec(spmv: &Spmv, blocks: &[Range<usize>], memory_ports: u32) -> WorkersSpec {
     let of_kernel = |((kernel, rows), lengths): ((u32, &Range<usize>), [usize; ARRAYS])| {
         let ports = ports_of(spmv, kernel, rows, memory_ports);
         let array = |(port, bytes)| workers::Array { port, bytes };
-        Given {
+        WorkerSpec {
             arrays: ports.into_iter().zip(lengths).map(array).collect(),
             numbers: vec![Number::Uint(rows.len() as u32)],
         }
     };
     let kernels = (0..).zip(blocks).zip(lengths(&spmv.matrix, blocks));
-    Wanted { source: kernel_source::spmv(), workers: kernels.map(of_kernel).collect() }
+    WorkersSpec { source: kernel_source::spmv(), workers: kernels.map(of_kernel).collect() }
 }
 
-/// How many are no farther off than their bound.
+/// Number of results within their error bound.
 fn within(found: &[f64], wanted: &[f64], bounds: &[f64]) -> u64 {
     let pairs = found.iter().zip(wanted).zip(bounds);
     pairs.filter(|((found, wanted), bound)| (*found - *wanted).abs() <= **bound).count() as u64
 }
 
-/// The port of each array of a kernel, in the order in which arrays stand among a worker's: as on a card whose ports load one element at a time.
+/// Memory port of each array of a kernel, in array-index order; assigned as on a card that loads one element at a time.
 fn ports_of(spmv: &Spmv, kernel: u32, rows: &Range<usize>, ports: u32) -> [u32; ARRAYS] {
     let words = PortWords { port_bytes: 32, keeps: false };
     let dealt = spmv.ports_of(kernel, spmv.words(&(rows.start as u32..rows.end as u32), words), ports);
@@ -143,7 +147,7 @@ fn entries_of(matrix: &Csr, rows: &Range<usize>) -> Range<usize> {
     matrix.row_starts()[rows.start] as usize..matrix.row_starts()[rows.end] as usize
 }
 
-/// Bytes of each kernel's arrays; none is empty, for no runtime has such a piece.
+/// Length in bytes of each kernel's arrays; never 0, because no runtime allocates empty buffers.
 fn lengths(matrix: &Csr, blocks: &[Range<usize>]) -> Vec<[usize; ARRAYS]> {
     let of_kernel = |rows: &Range<usize>| {
         let entries = entries_of(matrix, rows).len();
@@ -159,7 +163,7 @@ fn lengths(matrix: &Csr, blocks: &[Range<usize>]) -> Vec<[usize; ARRAYS]> {
     blocks.iter().map(of_kernel).collect()
 }
 
-/// Numbers from 1 to 2.
+/// Pseudo-random numbers from 1 to 2.
 fn vector(columns: u32, seed: u64) -> Vec<f64> {
     let mut bytes = vec![0; 4 * columns as usize];
     crate::x86::pattern::fill(&mut bytes, seed);
@@ -172,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_kernel_has_arrays_of_its_rows_in_ports_of_its_own_and_no_array_is_empty() {
+    fn each_kernel_has_nonempty_arrays_in_its_own_ports() {
         let matrix = Arc::new(Csr::new(3, vec![0, 0, 0, 2, 2], vec![0, 2], vec![1.0; 2]).unwrap());
         assert_eq!(lengths(&matrix, &[0..2, 2..4]), [[8, 8, 24, 16, 12], [16, 8, 24, 16, 12]]);
         let spmv = Spmv { matrix, kernels: 2, ports_each: 5 };
@@ -182,13 +186,13 @@ mod tests {
     }
 
     #[test]
-    fn a_result_counts_up_to_its_bound_and_one_that_was_never_written_does_not() {
+    fn a_result_counts_up_to_its_error_bound_and_nan_does_not_count() {
         assert_eq!(within(&[1.0, 1.5, f64::NAN, 0.0], &[1.0, 1.0, 1.0, 0.0], &[0.0, 0.5, 9.0, 0.0]), 3);
         assert_eq!(within(&[1.5 + f64::EPSILON], &[1.0], &[0.5]), 0);
     }
 
     #[test]
-    fn vectors_of_two_seeds_differ_and_are_between_1_and_2() {
+    fn vectors_of_different_seeds_differ_and_lie_between_1_and_2() {
         let (one, two) = (vector(100, 1), vector(100, 2));
         assert!(one.iter().zip(&two).all(|(one, two)| one != two && (1.0..=2.0).contains(one)));
     }

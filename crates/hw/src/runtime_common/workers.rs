@@ -1,61 +1,61 @@
-//! Kernels that compute, as a runtime is asked for them.
+//! Interface to the compute kernels of a runtime.
 
 use crate::NoHostMemory;
 use crate::kernel_source::KernelSource;
 use lanemark_machine::Verb;
 
-/// Kernels of one program, each of one work item, with a queue and arrays of its own.
+/// Specification of a set of kernels: one program, one work item each, each with its own queue and arrays.
 #[derive(Debug)]
-pub(crate) struct Wanted {
-    /// What each of them runs.
+pub(crate) struct WorkersSpec {
+    /// Source of the program that every worker runs.
     pub(crate) source: KernelSource,
-    pub(crate) workers: Vec<Given>,
+    pub(crate) workers: Vec<WorkerSpec>,
 }
 
-/// What one of them is given: arrays, and behind them numbers.
+/// Arguments of one worker: arrays first, then numbers.
 #[derive(Debug)]
-pub(crate) struct Given {
+pub(crate) struct WorkerSpec {
     pub(crate) arrays: Vec<Array>,
     pub(crate) numbers: Vec<Number>,
 }
 
-/// A piece of the device's memory, of at least 1 B.
+/// Array in device memory, at least 1 B long.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Array {
-    /// The port of the memory, where a program can choose.
+    /// Memory port; ignored on devices without selectable ports.
     pub(crate) port: u32,
     pub(crate) bytes: usize,
 }
 
-/// A number as kernels have them.
+/// Scalar kernel argument.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Number {
     Uint(u32),
     Ulong(u64),
 }
 
-impl Wanted {
-    /// Bytes of all arrays.
+impl WorkersSpec {
+    /// Total length of all arrays in bytes.
     pub(crate) fn bytes(&self) -> u64 {
-        let arrays = self.workers.iter().flat_map(|given| &given.arrays);
+        let arrays = self.workers.iter().flat_map(|spec| &spec.arrays);
         arrays.fold(0, |sum, array| sum.saturating_add(array.bytes as u64))
     }
 }
 
-/// Such kernels, built and given their arrays.
+/// Compute kernels of a runtime, built and with their arguments set.
 pub(crate) trait Workers {
-    /// What their runtime says.
+    /// Error of the runtime.
     type Error: From<NoHostMemory>;
 
-    /// Launches each of them once and waits: runtimes build at the first launch what no later one needs.
+    /// Launches each kernel once and waits: runtimes do one-time work at the first launch.
     ///
     /// # Errors
-    /// What the runtime said.
-    fn begin(&self) -> Result<(), Self::Error>;
+    /// Errors of the runtime.
+    fn launch_once(&self) -> Result<(), Self::Error>;
 
-    /// Copies between `own` and an array of a worker, of as many bytes, and waits until that is over.
+    /// Copies between `own` and the start of an array of a worker, and waits.
     ///
     /// # Errors
-    /// What the runtime said.
-    fn bring(&self, worker: usize, array: usize, verb: Verb, own: &mut [u8]) -> Result<(), Self::Error>;
+    /// Errors of the runtime.
+    fn copy_and_wait(&self, worker: usize, array: usize, verb: Verb, own: &mut [u8]) -> Result<(), Self::Error>;
 }

@@ -1,6 +1,6 @@
-//! The functions of the shim, found when they are first needed.
+//! Functions of the SYCL shim, loaded when first needed.
 //!
-//! What is declared here is what `shim.cpp` defines: who changes one changes the other, and [`SHIM`].
+//! The declarations here match `shim.cpp`: change both together, and increment [`SHIM`].
 
 #![allow(unsafe_code)]
 
@@ -14,54 +14,54 @@ use std::ffi::{CStr, c_char, c_void};
 use std::fmt;
 use std::sync::OnceLock;
 
-/// What names the shim; without it the system is asked for `NAME`.
+/// Environment variable with the path of the shim; by default `NAME` is loaded from the library search path.
 const VARIABLE: &str = "LANEMARK_SYCL";
 const NAME: &str = "liblanemark_sycl.so";
-/// The shim that this program was written for.
+/// Version of the shim interface that this program uses.
 const SHIM: u32 = 2;
 
-/// What the shim calls a queue with all that belongs to it.
+/// Queue of the shim, with everything that belongs to it.
 #[repr(C)]
 pub(super) struct Handle {
     _opaque: [u8; 0],
 }
 
-/// And kernels with queues of their own.
+/// Compute kernels of the shim, each with a queue of its own.
 #[repr(C)]
-pub(super) struct Workers {
+pub(super) struct WorkersHandle {
     _opaque: [u8; 0],
 }
 
-/// What went wrong, in the runtime's words.
+/// Buffer for the runtime's error message.
 #[repr(C)]
-pub(super) struct Said([u8; 2048]);
+pub(super) struct Message([u8; 2048]);
 
-impl Said {
-    pub(super) const NOTHING: Said = Said([0; 2048]);
+impl Message {
+    pub(super) const EMPTY: Message = Message([0; 2048]);
 
-    /// What a call came to that gave `status`.
-    pub(super) fn good(&self, doing: &'static str, status: i32) -> Result<(), SyclError> {
+    /// Converts the status of a call to a result, with the message.
+    pub(super) fn check(&self, doing: &'static str, status: i32) -> Result<(), SyclError> {
         if status == 0 { Ok(()) } else { Err(SyclError::Refused { doing, said: text(&self.0) }) }
     }
 
-    /// A sample that was taken, if no call in it failed.
+    /// Returns the stamps of a sample, or the error of a call in it.
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-    pub(super) fn over(&self, stamps: Stamps, doing: &'static str) -> Result<Stamps, SyclError> {
-        self.good(doing, i32::from(stamps.ending == Ending::Failed(Errno::IO)))?;
+    pub(super) fn stamps(&self, stamps: Stamps, doing: &'static str) -> Result<Stamps, SyclError> {
+        self.check(doing, i32::from(stamps.ending == Ending::Failed(Errno::IO)))?;
         Ok(stamps)
     }
 }
 
-impl fmt::Debug for Said {
+impl fmt::Debug for Message {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&text(&self.0))
     }
 }
 
-/// A device as the shim describes it; texts that are too long are cut.
+/// Device description of the shim; long texts are truncated.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub(super) struct Described {
+pub(super) struct DeviceInfo {
     pub(super) name: [u8; 256],
     pub(super) platform: [u8; 256],
     pub(super) version: [u8; 256],
@@ -69,15 +69,15 @@ pub(super) struct Described {
     pub(super) backend: [u8; 64],
     pub(super) memory_bytes: u64,
     pub(super) largest_bytes: u64,
-    /// 0 a processor, 1 a graphics processor, 2 an accelerator, 3 something else.
+    /// 0 CPU, 1 GPU, 2 accelerator, 3 other.
     pub(super) kind: u32,
     pub(super) is_opencl: u8,
     pub(super) has_device_usm: u8,
     pub(super) has_host_usm: u8,
 }
 
-impl Described {
-    pub(super) const NOTHING: Described = Described {
+impl DeviceInfo {
+    pub(super) const EMPTY: DeviceInfo = DeviceInfo {
         name: [0; 256],
         platform: [0; 256],
         version: [0; 256],
@@ -92,7 +92,7 @@ impl Described {
     };
 }
 
-/// A text that ends with a zero, or where its room does.
+/// Reads a text that ends at the first NUL or at the end of the buffer.
 pub(super) fn text(of: &[u8]) -> String {
     let end = of.iter().position(|byte| *byte == 0).unwrap_or(of.len());
     String::from_utf8_lossy(&of[..end]).trim().to_owned()
@@ -100,11 +100,11 @@ pub(super) fn text(of: &[u8]) -> String {
 
 macro_rules! functions {
     ($($field:ident: $name:literal, fn($($argument:ty),*) $(-> $result:ty)?;)*) => {
-        /// What is called, as the shim has it.
+        /// Functions of the loaded shim.
         #[derive(Clone, Copy)]
         #[cfg_attr(
             not(all(target_arch = "x86_64", target_os = "linux")),
-            allow(dead_code, reason = "elsewhere devices are listed and not asked")
+            allow(dead_code, reason = "on other targets devices are listed but not measured")
         )]
         pub(super) struct Api {
             $(pub(super) $field: unsafe extern "C" fn($($argument),*) $(-> $result)?,)*
@@ -113,11 +113,11 @@ macro_rules! functions {
         impl Api {
             fn of(library: &Library, place: &str) -> Result<Api, SyclError> {
                 $(
-                    // SAFETY: the type is that of the function of this name in `shim.cpp`, as its number says.
+                    // SAFETY: the type is that of the function of this name in `shim.cpp`; the version was compared before.
                     let $field = unsafe { library.get::<unsafe extern "C" fn($($argument),*) $(-> $result)?>($name.as_bytes()) };
                     let $field = *$field.map_err(|_| SyclError::OtherShim {
                         place: place.to_owned(),
-                        what: format!("has no function {}", $name),
+                        what: format!("lacks the function {}", $name),
                     })?;
                 )*
                 Ok(Api { $($field,)* })
@@ -128,21 +128,21 @@ macro_rules! functions {
 
 functions! {
     version: "lanemark_sycl_version", fn() -> *const c_char;
-    count: "lanemark_sycl_count", fn(*mut usize, *mut Said) -> i32;
-    device: "lanemark_sycl_device", fn(usize, *mut Described, *mut Said) -> i32;
-    open: "lanemark_sycl_open", fn(usize, *mut *mut Handle, *mut *mut c_void, *mut *mut c_void, *mut Said) -> i32;
+    count: "lanemark_sycl_count", fn(*mut usize, *mut Message) -> i32;
+    device: "lanemark_sycl_device", fn(usize, *mut DeviceInfo, *mut Message) -> i32;
+    open: "lanemark_sycl_open", fn(usize, *mut *mut Handle, *mut *mut c_void, *mut *mut c_void, *mut Message) -> i32;
     close: "lanemark_sycl_close", fn(*mut Handle);
-    kernel: "lanemark_sycl_kernel", fn(*mut Handle, u32, *mut c_void, *mut Said) -> i32;
-    arguments: "lanemark_sycl_arguments", fn(*mut Handle, u32, i32, *mut Said) -> i32;
-    launch: "lanemark_sycl_launch", fn(*mut Handle, u32, u32, u32, i32, *mut Said) -> i32;
-    copies: "lanemark_sycl_copies", fn(*mut Handle, usize, i32, *mut *mut c_void, *mut Said) -> i32;
-    copy: "lanemark_sycl_copy", fn(*mut Handle, u32, u32, *mut u8, *mut Said) -> i32;
-    failed: "lanemark_sycl_failed", fn(*mut Handle, *mut Said) -> i32;
-    workers: "lanemark_sycl_workers", fn(*mut Handle, *mut *mut Workers, *mut Said) -> i32;
-    no_workers: "lanemark_sycl_no_workers", fn(*mut Workers);
-    worker: "lanemark_sycl_worker", fn(*mut Workers, *mut c_void, *const usize, usize, *const u64, *const u8, usize, *mut Said) -> i32;
-    bring: "lanemark_sycl_bring", fn(*mut Workers, usize, usize, u32, *mut u8, usize, *mut Said) -> i32;
-    compute: "lanemark_sycl_compute", fn(*mut Workers, u32, *mut Said) -> i32;
+    kernel: "lanemark_sycl_kernel", fn(*mut Handle, u32, *mut c_void, *mut Message) -> i32;
+    arguments: "lanemark_sycl_arguments", fn(*mut Handle, u32, i32, *mut Message) -> i32;
+    launch: "lanemark_sycl_launch", fn(*mut Handle, u32, u32, u32, i32, *mut Message) -> i32;
+    copies: "lanemark_sycl_copies", fn(*mut Handle, usize, i32, *mut *mut c_void, *mut Message) -> i32;
+    copy: "lanemark_sycl_copy", fn(*mut Handle, u32, u32, *mut u8, *mut Message) -> i32;
+    failed: "lanemark_sycl_failed", fn(*mut Handle, *mut Message) -> i32;
+    workers: "lanemark_sycl_workers", fn(*mut Handle, *mut *mut WorkersHandle, *mut Message) -> i32;
+    no_workers: "lanemark_sycl_no_workers", fn(*mut WorkersHandle);
+    worker: "lanemark_sycl_worker", fn(*mut WorkersHandle, *mut c_void, *const usize, usize, *const u64, *const u8, usize, *mut Message) -> i32;
+    bring: "lanemark_sycl_bring", fn(*mut WorkersHandle, usize, usize, u32, *mut u8, usize, *mut Message) -> i32;
+    compute: "lanemark_sycl_compute", fn(*mut WorkersHandle, u32, *mut Message) -> i32;
 }
 
 impl fmt::Debug for Api {
@@ -152,10 +152,10 @@ impl fmt::Debug for Api {
 }
 
 impl Api {
-    /// The functions of this machine's shim.
+    /// Returns the functions of this machine's shim, loading it at the first call.
     ///
     /// # Errors
-    /// [`SyclError::NoShim`] with what the system said, and [`SyclError::OtherShim`].
+    /// [`SyclError::NoShim`] with the message of the system, and [`SyclError::OtherShim`].
     pub(super) fn loaded() -> Result<Api, SyclError> {
         static LOADED: OnceLock<Result<(Library, Api), SyclError>> = OnceLock::new();
         let load = || {
@@ -169,25 +169,26 @@ impl Api {
     }
 
     fn from(place: &str) -> Result<(Library, Api), SyclError> {
-        // SAFETY: what a library does when it is loaded is its own affair; this one is asked for by name.
+        // SAFETY: loading runs the library's initialisers; the library is loaded by its well-known name or the user's choice.
         let library = unsafe { Library::new(place) };
-        let library = library.map_err(|error| SyclError::NoShim(crate::opencl::said(&error)))?;
+        let library = library.map_err(|error| SyclError::NoShim(crate::opencl::load_error(&error)))?;
         let other = |what: String| SyclError::OtherShim { place: place.to_owned(), what };
-        // SAFETY: the one function whose type stays the same in every shim.
+        // SAFETY: every shim version exports this function with this type.
         let number = unsafe { library.get::<unsafe extern "C" fn() -> u32>("lanemark_sycl_shim") };
-        let number = *number.map_err(|_| other("is none: it has no function lanemark_sycl_shim".to_owned()))?;
+        let number =
+            *number.map_err(|_| other("is not a shim: it lacks the function lanemark_sycl_shim".to_owned()))?;
         // SAFETY: as above.
         match unsafe { number() } {
             SHIM => {}
-            found => return Err(other(format!("is number {found}, and number {SHIM} is wanted"))),
+            found => return Err(other(format!("has interface version {found} instead of {SHIM}"))),
         }
         let api = Api::of(&library, place)?;
         Ok((library, api))
     }
 
-    /// Which SYCL the shim was compiled for.
+    /// SYCL version that the shim was compiled for.
     pub(super) fn version(&self) -> String {
-        // SAFETY: the shim gives a text that lives as long as it does, which is for ever.
+        // SAFETY: the shim returns a static string and is never unloaded.
         unsafe { CStr::from_ptr((self.version)()) }.to_string_lossy().into_owned()
     }
 }
@@ -197,24 +198,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_without_a_shim_says_so_and_what_makes_one() {
+    fn a_missing_shim_is_reported_with_the_command_that_builds_it() {
         let nowhere = Api::from("/nowhere/liblanemark_sycl.so").unwrap_err().to_string();
         assert!(nowhere.contains("/nowhere/liblanemark_sycl.so") && nowhere.contains("make runtimes"), "{nowhere}");
     }
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn another_library_is_no_shim() {
+    fn another_library_is_not_accepted_as_a_shim() {
         let other = Api::from("libc.so.6").unwrap_err().to_string();
-        assert!(other.contains("libc.so.6 is none") && other.contains("make runtimes"), "{other}");
+        assert!(other.contains("libc.so.6 is not a shim") && other.contains("make runtimes"), "{other}");
     }
 
     #[test]
-    fn what_a_runtime_said_ends_with_a_zero_or_with_its_room() {
-        let mut said = Said::NOTHING;
+    fn a_message_ends_at_nul_or_at_the_end_of_its_buffer() {
+        let mut said = Message::EMPTY;
         said.0[..3].copy_from_slice(b"no\n");
-        assert_eq!(said.good("asking", 1).unwrap_err().to_string(), "asking: no");
-        assert_eq!(said.good("asking", 0), Ok(()));
+        assert_eq!(said.check("asking", 1).unwrap_err().to_string(), "asking: no");
+        assert_eq!(said.check("asking", 0), Ok(()));
         assert_eq!(text(b"xxxx"), "xxxx");
     }
 }

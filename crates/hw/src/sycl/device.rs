@@ -1,40 +1,40 @@
-//! What SYCL offers: devices, in the order in which it lists them.
+//! SYCL devices, in the order in which SYCL lists them.
 
 #![allow(unsafe_code)]
 
 use super::SyclError;
-use super::api::{Api, Described, Said, text};
+use super::api::{Api, DeviceInfo, Message, text};
 use crate::opencl::vendors;
 use lanemark_machine::DeviceKind;
 use std::fmt;
 
-/// A device as SYCL describes it.
+/// SYCL device, as described by its runtime.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Device {
-    /// Its number among all devices of all platforms: `sycl:0` is the first.
+    /// Number among all devices of all platforms: `sycl:0` is the first.
     pub number: usize,
-    /// Its name.
+    /// Device name.
     pub name: String,
-    /// Its platform's name.
+    /// Platform name.
     pub platform: String,
-    /// What SYCL uses below itself: `opencl`, `ext_oneapi_level_zero`.
+    /// SYCL backend: `opencl`, `ext_oneapi_level_zero`.
     pub backend: String,
-    /// The version of that which the device has.
+    /// Version of the backend that the device supports.
     pub version: String,
-    /// The version of the driver.
+    /// Driver version.
     pub driver: String,
-    /// The SYCL that is above it.
+    /// SYCL version.
     pub sycl: String,
-    /// What it is.
+    /// Kind of device.
     pub kind: DeviceKind,
-    /// Whether its runtime says that it only behaves like one.
+    /// Whether the runtime describes the device as emulated.
     pub is_emulated: bool,
-    /// Whether memory of it can be an address, and memory of the program one that the runtime gives.
+    /// Whether USM device allocations and USM host allocations are supported.
     pub(super) has_usm: [bool; 2],
     pub(super) is_opencl: bool,
-    /// Bytes of its memory.
+    /// Total device memory in bytes.
     pub(super) memory_bytes: u64,
-    /// Bytes of one piece of it, at most.
+    /// Largest single allocation in bytes.
     pub(super) largest_bytes: u64,
 }
 
@@ -45,7 +45,7 @@ impl fmt::Display for Device {
 }
 
 impl Device {
-    /// All that it says of itself, in one line.
+    /// Name, kind, platform and versions, in one line.
     #[must_use]
     pub fn described(&self) -> String {
         let Device { name, platform, backend, version, driver, sycl, kind, is_emulated, .. } = self;
@@ -53,20 +53,20 @@ impl Device {
         format!("{name} ({kind}{emulated}), {sycl} on {backend}: {platform}, {version}, driver {driver}")
     }
 
-    /// Every device.
+    /// All devices of this machine.
     ///
-    /// A call into a runtime that hangs does not come back, and neither does this then.
+    /// Blocks for ever if a runtime hangs.
     ///
     /// # Errors
-    /// [`SyclError::NoShim`] and [`SyclError::OtherShim`] where there is no SYCL, [`SyclError::Nothing`] where it has no device, and
-    /// [`SyclError::Refused`] where one does not say what it is.
+    /// [`SyclError::NoShim`] and [`SyclError::OtherShim`] without a usable SYCL shim, [`SyclError::Nothing`] without devices, and
+    /// [`SyclError::Refused`] if a device cannot be queried.
     pub fn all() -> Result<Vec<Device>, SyclError> {
         let api = Api::loaded()?;
-        let (mut count, mut said) = (0, Said::NOTHING);
-        // SAFETY: there is room for what is asked for.
+        let (mut count, mut said) = (0, Message::EMPTY);
+        // SAFETY: both pointers are valid.
         let status = unsafe { (api.count)(&raw mut count, &raw mut said) };
-        // Without a runtime of OpenCL this is an error to some versions, and to others an empty list.
-        let error = said.good("asking it for devices", status).err();
+        // Without an OpenCL runtime, some SYCL versions return an error and others an empty list.
+        let error = said.check("listing the SYCL devices", status).err();
         if error.is_some() || count == 0 {
             return Err(SyclError::Nothing { said: error.map(|error| error.to_string()), vendors: vendors() });
         }
@@ -74,14 +74,14 @@ impl Device {
     }
 
     fn of(api: &Api, number: usize) -> Result<Device, SyclError> {
-        let (mut found, mut said) = (Described::NOTHING, Said::NOTHING);
-        // SAFETY: as in `all`.
+        let (mut found, mut said) = (DeviceInfo::EMPTY, Message::EMPTY);
+        // SAFETY: both pointers are valid.
         let status = unsafe { (api.device)(number, &raw mut found, &raw mut said) };
-        said.good("asking a device what it is", status)?;
+        said.check("querying a device's properties", status)?;
         let (name, platform) = (text(&found.name), text(&found.platform));
         Ok(Device {
             number,
-            // Runtimes say so in the name; there is no other place.
+            // The name is the only place where runtimes say so.
             is_emulated: [&name, &platform].iter().any(|text| text.to_lowercase().contains("emulat")),
             name,
             platform,

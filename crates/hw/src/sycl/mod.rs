@@ -1,17 +1,17 @@
-//! Devices behind a SYCL runtime: the same questions as behind an OpenCL one, by the calls of a C++ program.
+//! Devices of a SYCL runtime: the questions of the OpenCL backend, with the calls of a SYCL program.
 //!
-//! SYCL is a library of C++, and has no names that C or Rust could call. Between it and us is a shim of one file (`shim.cpp`), which `make
-//! runtimes` compiles; it is looked for when a device is first asked for, and nothing is linked. Kernels are built through OpenCL, from the same
-//! source as behind it, for there is no SYCL compiler in packages: so devices of other backends are listed and not asked.
+//! SYCL is a C++ library without a C interface. `shim.cpp`, which `make runtimes` compiles, provides one; it is loaded when a device is first
+//! used, and nothing is linked. Kernels are built through OpenCL from the same source as in the OpenCL backend, because no package provides a SYCL
+//! compiler. Devices of other SYCL backends are therefore listed but not measured.
 //!
-//! | file | holds |
+//! | file | contents |
 //! | --- | --- |
-//! | `shim.cpp` | the calls of SYCL, as functions of C |
-//! | `api` | those functions, found in the shim when they are first needed |
-//! | `device` | [`Device`]: what there is |
-//! | `queue` | its queue: what is launched and copied through it |
-//! | `workers` | kernels that compute, each with a queue of its own |
-//! | `machine` | [`SyclMachine`]: opening one, running a plan |
+//! | `shim.cpp` | C interface to SYCL |
+//! | `api` | functions of the shim, loaded when first needed |
+//! | `device` | [`Device`]: list of devices |
+//! | `queue` | queue of a device: launches and copies |
+//! | `workers` | compute kernels, each with a queue of its own |
+//! | `machine` | [`SyclMachine`]: opening a device, running a plan |
 //!
 //! Verified on: libsycl 8.0 of oneAPI 2025.0.5, on PoCL 3.1 (Debian 12) and on Intel's OpenCL for processors and its FPGA emulation, 2025.0.5.
 
@@ -33,79 +33,79 @@ pub use device::Device;
 pub use machine::SyclMachine;
 use std::fmt;
 
-/// Why there is no device to ask.
+/// Error of a SYCL device or of the search for one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SyclError {
-    /// No shim, or one that cannot be loaded.
-    #[error("there is no SYCL on this machine: {0}; make runtimes makes what it takes, and prints how to name it")]
+    /// The shim is missing or cannot be loaded.
+    #[error("no SYCL on this machine: {0}; 'make runtimes' builds the shim and prints how to use it")]
     NoShim(String),
-    /// The shim is not of this program's making.
-    #[error("the shim to SYCL at {place} {what}; make runtimes makes the one that this program wants")]
+    /// The library is not the shim, or a shim of another version.
+    #[error("the SYCL shim {place} {what}; 'make runtimes' builds the one for this program")]
     OtherShim {
-        /// Where it was found.
+        /// Path of the library.
         place: String,
-        /// What is wrong with it.
+        /// Mismatch, as a predicate: "has ...", "lacks ...".
         what: String,
     },
-    /// SYCL has no device.
-    #[error("SYCL has no device here{}; it finds runtimes of OpenCL, and installed are {}", because(.said.as_deref()), all_of(.vendors))]
+    /// SYCL finds no device.
+    #[error("SYCL finds no device{}; it uses OpenCL runtimes, of which these are installed: {}", because(.said.as_deref()), all_of(.vendors))]
     Nothing {
-        /// What it said, if it said anything.
+        /// Error message of SYCL, if any.
         said: Option<String>,
-        /// Runtimes of OpenCL that are installed.
+        /// Installed OpenCL runtimes.
         vendors: Vec<Vendor>,
     },
     /// No device has this number.
-    #[error("there is no sycl:{number}; there are {}", all_of(.devices))]
+    #[error("no device sycl:{number}; available: {}", all_of(.devices))]
     NoDevice {
-        /// The number.
+        /// Requested number.
         number: usize,
-        /// What there is.
+        /// Available devices.
         devices: Vec<Device>,
     },
-    /// It is not behind OpenCL.
+    /// The device is not behind OpenCL.
     #[error(
-        "{0} is not behind OpenCL, and what is launched is built there; ask another one, or leave it out with ONEAPI_DEVICE_SELECTOR=opencl:*"
+        "{0} does not use the OpenCL backend, through which kernels are built; choose another device, or list only OpenCL devices with ONEAPI_DEVICE_SELECTOR=opencl:*"
     )]
     OtherBackend(String),
-    /// A call into the runtime has not come back.
+    /// A call into the runtime did not return in time.
     #[error(
-        "a call into the SYCL runtime has not come back for {seconds} s; to leave a device out, see ONEAPI_DEVICE_SELECTOR"
+        "a call into the SYCL runtime has not returned for {seconds} s; to exclude a device, set ONEAPI_DEVICE_SELECTOR"
     )]
     Late {
-        /// How long it was waited for.
+        /// Time waited, in seconds.
         seconds: u64,
     },
-    /// Somebody asked for an end.
+    /// The user interrupted the program.
     #[error("interrupted")]
     Interrupted,
-    /// The runtime would not.
+    /// A call into the runtime failed.
     #[error("{doing}: {said}")]
     Refused {
-        /// What was being done.
+        /// Operation that failed.
         doing: &'static str,
-        /// What it said.
+        /// Message of the runtime.
         said: String,
     },
-    /// The machine has not so much memory for the program.
+    /// The host has too little memory for the program's end of a copy.
     #[error(transparent)]
     NoHostMemory(#[from] NoHostMemory),
-    /// The system would not.
+    /// An operating-system call failed.
     #[error("{0}")]
     System(String),
-    /// OpenCL, through which kernels are built, would not.
+    /// OpenCL, through which kernels are built, failed.
     #[error(transparent)]
     OpenCl(#[from] OpenClError),
 }
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-impl From<crate::watchdog::GivenUp> for SyclError {
-    fn from(given_up: crate::watchdog::GivenUp) -> SyclError {
-        use crate::watchdog::GivenUp;
+impl From<crate::watchdog::OpenFailure> for SyclError {
+    fn from(given_up: crate::watchdog::OpenFailure) -> SyclError {
+        use crate::watchdog::OpenFailure;
         match given_up {
-            GivenUp::Late { seconds } => SyclError::Late { seconds },
-            GivenUp::Interrupted => SyclError::Interrupted,
-            GivenUp::NoThread(why) => SyclError::System(why),
+            OpenFailure::Late { seconds } => SyclError::Late { seconds },
+            OpenFailure::Interrupted => SyclError::Interrupted,
+            OpenFailure::NoThread(why) => SyclError::System(why),
         }
     }
 }

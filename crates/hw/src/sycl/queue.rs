@@ -1,9 +1,9 @@
-//! A queue of a device: what is launched and copied through it.
+//! SYCL queue of a device: launches and copies.
 
 #![allow(unsafe_code)]
 
 use super::SyclError;
-use super::api::{Api, Handle, Said};
+use super::api::{Api, Handle, Message};
 use super::device::Device;
 use super::workers::SyclWorkers;
 use crate::NoHostMemory;
@@ -21,27 +21,27 @@ use rustix::io::Errno;
 use std::ptr;
 use std::sync::Arc;
 
-/// A program chooses no port: properties of accessors that name one are for kernels of a SYCL compiler.
+/// Number of memory ports: not selectable, because the accessor properties that name a port need a SYCL compiler.
 pub(super) const MEMORY_PORTS: u32 = 1;
 
-/// An in-order queue, and what it was given so far.
+/// In-order queue, and what was allocated for plans.
 #[derive(Debug)]
 pub(super) struct Queue {
-    /// Those of one work; before the handle, which their queues do not need.
+    /// Compute kernels of the last work; they have queues of their own and are dropped before the handle.
     computing: Option<Computing<SyclWorkers>>,
     api: Api,
     handle: *mut Handle,
-    /// Of OpenCL, below it.
+    /// OpenCL context below the queue.
     context: Arc<Context>,
-    /// By how many arguments they have.
+    /// Empty kernels, by number of arguments.
     kernels: [Option<Kernel>; Arguments::MOST as usize + 1],
     copies: Option<Copies>,
 }
 
-// SAFETY: a queue of SYCL may be used from any thread, as handles of OpenCL may, and one thread at a time has it.
+// SAFETY: SYCL queues and OpenCL handles may be used from any thread, and one thread at a time uses this value.
 unsafe impl Send for Queue {}
 
-/// Memory at both ends of a copy; that of the device is the handle's.
+/// Memory of the last copies; the device's end belongs to the shim's queue.
 #[derive(Debug)]
 struct Copies {
     bytes: usize,
@@ -49,33 +49,33 @@ struct Copies {
     own: Own,
 }
 
-/// What the program copies from or to.
+/// Host memory at the program's end of a copy.
 #[derive(Debug)]
 enum Own {
     /// Ordinary memory.
     Ordinary(Buffer),
-    /// Memory that the runtime gave, and keeps as long as the copies are these.
-    Given(*mut u8, usize),
+    /// Memory that the runtime allocated and keeps until the copies are replaced.
+    Runtime(*mut u8, usize),
 }
 
 impl Own {
     fn at(&mut self) -> *mut u8 {
         match self {
             Own::Ordinary(buffer) => buffer.at(0),
-            Own::Given(start, _) => *start,
+            Own::Runtime(start, _) => *start,
         }
     }
 
     fn bytes_mut(&mut self) -> &mut [u8] {
         match self {
             Own::Ordinary(buffer) => buffer.bytes_mut(),
-            // SAFETY: the runtime gave so many bytes, which nobody else uses while no copy is under way, and none is between two calls.
-            Own::Given(start, bytes) => unsafe { std::slice::from_raw_parts_mut(*start, *bytes) },
+            // SAFETY: the runtime allocated `bytes` bytes, which only a copy in flight uses, and no copy is in flight between calls.
+            Own::Runtime(start, bytes) => unsafe { std::slice::from_raw_parts_mut(*start, *bytes) },
         }
     }
 }
 
-/// As the shim counts them.
+/// Allocation code of the shim.
 const fn code(allocation: Allocation) -> i32 {
     match allocation {
         Allocation::Buffer | Allocation::Mapped => 0,
@@ -85,76 +85,76 @@ const fn code(allocation: Allocation) -> i32 {
 }
 
 impl Queue {
-    /// Opens it.
+    /// Opens a queue on `device`.
     ///
     /// # Errors
-    /// [`SyclError::OtherBackend`], and what SYCL said.
+    /// [`SyclError::OtherBackend`], and errors of SYCL.
     pub(super) fn new(device: &Device, kernels: Option<FinishedKernels>) -> Result<Queue, SyclError> {
         if !device.is_opencl {
             return Err(SyclError::OtherBackend(device.to_string()));
         }
-        let (api, mut said) = (Api::loaded()?, Said::NOTHING);
+        let (api, mut said) = (Api::loaded()?, Message::EMPTY);
         let (mut handle, mut context, mut id) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
-        // SAFETY: each is a place for one handle.
+        // SAFETY: each pointer is valid for one handle.
         let status =
             unsafe { (api.open)(device.number, &raw mut handle, &raw mut context, &raw mut id, &raw mut said) };
-        said.good("making a queue", status)?;
-        // SAFETY: the shim gave both, and a hold of the context with it.
-        let context = unsafe { Context::lent(context, id, device.to_string(), kernels) };
+        said.check("creating a queue", status)?;
+        // SAFETY: the shim returned both handles, and a reference to the context with them.
+        let context = unsafe { Context::adopt(context, id, device.to_string(), kernels) };
         if context.is_err() {
-            // SAFETY: it is given back once.
+            // SAFETY: the queue is closed once.
             unsafe { (api.close)(handle) };
         }
         let kernels = [const { None }; Arguments::MOST as usize + 1];
         Ok(Queue { computing: None, api, handle, context: context?, kernels, copies: None })
     }
 
-    /// Whether its kernels may compute with numbers of 64 bits.
+    /// Whether kernels may use double precision.
     pub(super) fn has_double(&self) -> bool {
         self.context.has_double
     }
 
-    /// Kernels of this work, with their arrays.
+    /// Returns the compute kernels of `work`, with their arrays.
     ///
     /// # Errors
-    /// What SYCL, OpenCL or the system said.
+    /// Errors of SYCL, OpenCL or the system.
     pub(super) fn computing(&mut self, work: &Work) -> Result<&mut Computing<SyclWorkers>, SyclError> {
-        // What is kept for copies may be much memory.
+        // Free the memory of the last copies, which may be large.
         self.copies = None;
-        let kept = self.computing.take().filter(|computing| computing.are_of(work));
+        let kept = self.computing.take().filter(|computing| computing.matches(work));
         let computing = match kept {
             Some(computing) => computing,
-            None => Computing::new(work, MEMORY_PORTS, |wanted| {
-                // SAFETY: the handle is the queue's, and lives.
-                unsafe { SyclWorkers::new(self.api, self.handle, &self.context, &wanted) }
+            None => Computing::new(work, MEMORY_PORTS, |spec| {
+                // SAFETY: the handle is that of this queue.
+                unsafe { SyclWorkers::new(self.api, self.handle, &self.context, &spec) }
             })?,
         };
         Ok(self.computing.insert(computing))
     }
 
-    /// Makes what a launch takes, before the first of them.
+    /// Builds the kernel and allocates the arguments of a launch.
     ///
     /// # Errors
-    /// What SYCL or OpenCL said.
-    pub(super) fn ready(&mut self, launch: Launch) -> Result<(), SyclError> {
+    /// Errors of SYCL or OpenCL.
+    pub(super) fn prepare_launch(&mut self, launch: Launch) -> Result<(), SyclError> {
         let Arguments { count, allocation } = launch.arguments;
-        let mut said = Said::NOTHING;
+        let mut said = Message::EMPTY;
         if let Some(place @ None) = self.kernels.get_mut(count as usize) {
             let kernel = Program::of(&self.context, &nothing(count))?.kernel()?;
-            // SAFETY: the kernel is kept as long as the queue.
+            // SAFETY: the kernel lives as long as the queue.
             let status = unsafe { (self.api.kernel)(self.handle, count, kernel.handle(), &raw mut said) };
-            said.good("giving it a kernel", status)?;
+            said.check("creating a SYCL kernel", status)?;
             *place = Some(kernel);
         }
-        // SAFETY: the queue is there.
+        // SAFETY: the queue is valid.
         let status = unsafe { (self.api.arguments)(self.handle, count, code(allocation), &raw mut said) };
-        said.good("making memory for a kernel's arguments", status)
+        said.check("allocating kernel arguments", status)
     }
 
-    /// Times `passes` passes of launches, for which it was made [`ready`](Queue::ready).
+    /// Times `passes` iterations of launches, after [`prepare_launch`](Queue::prepare_launch).
     ///
     /// # Errors
-    /// What SYCL said.
+    /// Errors of SYCL.
     pub(super) fn launches(
         &mut self,
         launch: Launch,
@@ -162,7 +162,7 @@ impl Queue {
         first: u64,
         passes: u64,
     ) -> Result<Stamps, SyclError> {
-        let mut said = Said::NOTHING;
+        let mut said = Message::EMPTY;
         let stamps = timed(limits, first, passes, |_| match self.launch(launch, &mut said) {
             0 => Ok(()),
             _ => Err(Errno::IO),
@@ -171,19 +171,19 @@ impl Queue {
     }
 
     #[inline]
-    fn launch(&self, launch: Launch, said: &mut Said) -> i32 {
+    fn launch(&self, launch: Launch, said: &mut Message) -> i32 {
         let Launch { kernels, told, arguments: Arguments { count, allocation } } = launch;
-        // SAFETY: the queue is there, and `ready` has given it what this takes.
+        // SAFETY: the queue is valid, and `prepare_launch` has built the kernel and its arguments.
         unsafe {
             (self.api.launch)(self.handle, kernels, u32::from(told == HostWait::Event), count, code(allocation), said)
         }
     }
 
-    /// Makes memory for a copy where there is none of its length and kind.
+    /// Allocates both ends of a copy, unless those of the last copy have the same length and kind.
     ///
     /// # Errors
-    /// What SYCL or the system said.
-    pub(super) fn room(&mut self, moved: MovedByRuntime) -> Result<(), SyclError> {
+    /// Errors of SYCL or the system.
+    pub(super) fn allocate_copies(&mut self, moved: MovedByRuntime) -> Result<(), SyclError> {
         let (bytes, allocation) = (moved.bytes as usize, moved.allocation);
         let kept = self.copies.take().filter(|copies| (copies.bytes, copies.allocation) == (bytes, allocation));
         self.copies = Some(match kept {
@@ -193,18 +193,18 @@ impl Queue {
         Ok(())
     }
 
-    /// Puts bytes where a copy is to take them, which another `seed` makes others, and other ones where it is to put them; there is
-    /// [`room`](Queue::room).
+    /// Fills the source of the copy and its destination with different values that depend on `seed`, after
+    /// [`allocate_copies`](Queue::allocate_copies).
     ///
     /// # Errors
-    /// What SYCL said.
+    /// Errors of SYCL.
     pub(super) fn prepare(&mut self, verb: Verb, seed: u64) -> Result<(), SyclError> {
         let (source, stale) = (seed.wrapping_mul(2), seed.wrapping_mul(2).wrapping_add(1));
         let (on_device, own) = if verb == Verb::Store { (stale, source) } else { (source, stale) };
         if let Some(copies) = &mut self.copies {
             pattern::fill(copies.own.bytes_mut(), on_device);
             let at = copies.own.at();
-            self.once(Verb::Store, at, "filling memory of the device")?;
+            self.copy_untimed(Verb::Store, at, "filling device memory")?;
         }
         if let Some(copies) = &mut self.copies {
             pattern::fill(copies.own.bytes_mut(), own);
@@ -213,12 +213,12 @@ impl Queue {
     }
 
     fn copies_of(&self, bytes: usize, allocation: Allocation) -> Result<Copies, SyclError> {
-        let (mut said, mut given) = (Said::NOTHING, ptr::null_mut());
-        // SAFETY: no copy is under way, and nobody keeps what the runtime gave for the ones before.
+        let (mut said, mut given) = (Message::EMPTY, ptr::null_mut());
+        // SAFETY: no copy is in flight, and `self.copies`, which held the runtime's earlier memory, is empty.
         let status = unsafe { (self.api.copies)(self.handle, bytes, code(allocation), &raw mut given, &raw mut said) };
-        said.good("making memory on the device", status)?;
+        said.check("allocating device memory", status)?;
         let own = if allocation == Allocation::Host {
-            Own::Given(given.cast(), bytes)
+            Own::Runtime(given.cast(), bytes)
         } else {
             let short = |error: Errno| NoHostMemory { bytes: bytes as u64, because: error.to_string() };
             Own::Ordinary(Buffer::new(bytes).map_err(short)?)
@@ -226,10 +226,10 @@ impl Queue {
         Ok(Copies { bytes, allocation, own })
     }
 
-    /// Times `passes` copies, for which it was [prepared](Queue::prepare).
+    /// Times `passes` copies, after [`prepare`](Queue::prepare).
     ///
     /// # Errors
-    /// What SYCL said.
+    /// Errors of SYCL.
     pub(super) fn copies(
         &mut self,
         moved: MovedByRuntime,
@@ -238,63 +238,63 @@ impl Queue {
         passes: u64,
     ) -> Result<Stamps, SyclError> {
         let at = self.copies.as_mut().map_or(ptr::null_mut(), |copies| copies.own.at());
-        let mut said = Said::NOTHING;
+        let mut said = Message::EMPTY;
         let stamps = timed(limits, first, passes, |_| match self.copy(moved.verb, moved.told, at, &mut said) {
             0 => Ok(()),
             _ => Err(Errno::IO),
         });
-        self.over(stamps, &said, "asking for it")
+        self.over(stamps, &said, "copying between host and device")
     }
 
-    /// Asks for a copy between `at`, where there are as many bytes, and the device, and waits.
+    /// Copies between `at`, of the allocated length, and the device, and waits.
     #[inline]
-    fn copy(&self, verb: Verb, told: HostWait, at: *mut u8, said: &mut Said) -> i32 {
+    fn copy(&self, verb: Verb, told: HostWait, at: *mut u8, said: &mut Message) -> i32 {
         let (to_device, by_event) = (u32::from(verb == Verb::Store), u32::from(told == HostWait::Event));
-        // SAFETY: the queue and its memory are there; `at` is the start of as much of the program's, and this returns when nobody uses it any more.
+        // SAFETY: queue and memory are valid; `at` is the start of the program's end, which is not used after this returns.
         unsafe { (self.api.copy)(self.handle, to_device, by_event, at, said) }
     }
 
-    /// A copy that nobody times.
-    fn once(&self, verb: Verb, at: *mut u8, doing: &'static str) -> Result<(), SyclError> {
-        let mut said = Said::NOTHING;
+    /// Copies once, without timing.
+    fn copy_untimed(&self, verb: Verb, at: *mut u8, doing: &'static str) -> Result<(), SyclError> {
+        let mut said = Message::EMPTY;
         let status = self.copy(verb, HostWait::Finish, at, &mut said);
-        said.good(doing, status)?;
+        said.check(doing, status)?;
         self.failed(doing)
     }
 
-    /// How many bytes the last copy has brought where it was to bring them, since [`prepare`](Queue::prepare) with the same `seed`.
+    /// Number of bytes that the last copy moved correctly, after [`prepare`](Queue::prepare) with the same `seed`.
     ///
     /// # Errors
-    /// What SYCL or the system said.
+    /// Errors of SYCL or the system.
     pub(super) fn confirmed(&mut self, verb: Verb, seed: u64) -> Result<Confirmed, SyclError> {
         let Some(Copies { bytes, own, .. }) = &mut self.copies else {
             return Ok(Confirmed { claimed_bytes: 0, confirmed_bytes: 0 });
         };
         let (bytes, at) = (*bytes, own.at());
         if verb == Verb::Store {
-            // What is read back is held against other memory, so that what is here before cannot pass for it.
+            // The expected contents are in another buffer: if the read-back moves nothing, the stale bytes differ.
             pattern::fill(own.bytes_mut(), seed.wrapping_mul(2).wrapping_add(1));
-            self.once(Verb::Load, at, "reading memory of the device back")?;
+            self.copy_untimed(Verb::Load, at, "reading back device memory")?;
         }
         let short = |error: Errno| NoHostMemory { bytes: bytes as u64, because: error.to_string() };
-        let mut wanted = Buffer::new(bytes).map_err(short)?;
-        pattern::fill(wanted.bytes_mut(), seed.wrapping_mul(2));
+        let mut expected = Buffer::new(bytes).map_err(short)?;
+        pattern::fill(expected.bytes_mut(), seed.wrapping_mul(2));
         let found =
-            self.copies.as_mut().map_or(0, |copies| pattern::equal_bytes(copies.own.bytes_mut(), wanted.bytes()));
+            self.copies.as_mut().map_or(0, |copies| pattern::equal_bytes(copies.own.bytes_mut(), expected.bytes()));
         Ok(Confirmed { claimed_bytes: bytes as u64, confirmed_bytes: found })
     }
 
-    /// What went wrong while nobody waited.
+    /// Asynchronous errors since the last call.
     fn failed(&self, doing: &'static str) -> Result<(), SyclError> {
-        let mut said = Said::NOTHING;
-        // SAFETY: the queue is there.
+        let mut said = Message::EMPTY;
+        // SAFETY: the queue is valid.
         let status = unsafe { (self.api.failed)(self.handle, &raw mut said) };
-        said.good(doing, status)
+        said.check(doing, status)
     }
 
-    /// A sample that was taken, if nothing went wrong in it.
-    fn over(&self, stamps: Stamps, said: &Said, doing: &'static str) -> Result<Stamps, SyclError> {
-        let stamps = said.over(stamps, doing)?;
+    /// Returns the stamps of a sample, or its synchronous or asynchronous error.
+    fn over(&self, stamps: Stamps, said: &Message, doing: &'static str) -> Result<Stamps, SyclError> {
+        let stamps = said.stamps(stamps, doing)?;
         self.failed(doing)?;
         Ok(stamps)
     }
@@ -303,7 +303,7 @@ impl Queue {
 impl Drop for Queue {
     fn drop(&mut self) {
         self.computing = None;
-        // SAFETY: it is given back once; kernels have a hold of their own there, and here.
+        // SAFETY: the queue is closed once; the shim and this value hold references to the kernels.
         unsafe { (self.api.close)(self.handle) };
     }
 }

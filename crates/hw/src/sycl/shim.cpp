@@ -1,7 +1,7 @@
-// Between Lanemark and SYCL: what `sycl/api.rs` calls, with the names and types of C. `make runtimes` compiles it against the headers of the
-// wheel that has libsycl; no SYCL compiler is needed, for kernels come from OpenCL.
+// C interface to SYCL for `sycl/api.rs`. `make runtimes` compiles it against the headers of the wheel that contains libsycl; no SYCL compiler is
+// needed, because kernels are built through OpenCL.
 //
-// No exception leaves it: each call gives 0, or 1 and in `said` what went wrong.
+// No exception leaves it: each call returns 0, or 1 and a message in `said`.
 
 #include <sycl/sycl.hpp>
 
@@ -19,10 +19,10 @@ namespace {
 using Bytes = sycl::buffer<std::uint8_t, 1>;
 
 constexpr int as_buffer = 0, as_device = 1, as_host = 2;
-constexpr const char *silent = "an error without a word";
+constexpr const char *silent = "an exception without a message";
 constexpr std::size_t most_arguments = 16, argument_bytes = 64;
 
-// Memory that the runtime gave, given back with its queue still there.
+// Memory allocated by the runtime, freed while its queue still exists.
 struct Given {
     sycl::queue queue;
     void *start;
@@ -56,7 +56,7 @@ struct LanemarkSyclDevice {
 };
 
 struct LanemarkSyclQueue {
-    // What went wrong while nobody waited.
+    // Asynchronous error since the last check.
     std::optional<std::string> failure;
     sycl::queue queue;
     std::vector<std::optional<sycl::kernel>> kernels;
@@ -76,7 +76,7 @@ struct LanemarkSyclQueue {
                       } catch (const std::exception &error) {
                           failure = error.what();
                       } catch (...) {
-                          failure = "an error without a word";
+                          failure = silent;
                       }
                   }
               },
@@ -87,7 +87,7 @@ struct LanemarkSyclQueue {
 
 namespace {
 
-// A kernel with its arguments, and a queue of its own: failures are thrown by whoever waits.
+// A kernel with its arguments and a queue of its own; waiting on the queue throws its errors.
 struct Worker {
     struct Number {
         std::uint64_t value;
@@ -128,7 +128,7 @@ struct Worker {
         });
     }
 
-    // Without it nobody begins before he is waited for, and all would be one after the other.
+    // Without a flush a runtime may start a kernel only at the wait, which would serialise the kernels.
     void flush() {
         if (int status = clFlush(below)) throw std::runtime_error("clFlush: status " + std::to_string(status));
     }
@@ -187,10 +187,10 @@ sycl::event submitted(LanemarkSyclQueue *queue, std::size_t arguments, int alloc
 
 extern "C" {
 
-// Counts up with every change of what is below; it is compared before anything else is called.
+// Interface version, increased with every change below; compared before any other call.
 std::uint32_t lanemark_sycl_shim() { return 2; }
 
-// The SYCL that this was compiled against.
+// The SYCL version that this was compiled against.
 const char *lanemark_sycl_version() {
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
@@ -222,7 +222,7 @@ int lanemark_sycl_device(std::size_t number, LanemarkSyclDevice *into, LanemarkS
     });
 }
 
-// A queue of a device behind OpenCL, whose own handles of context and device come along: the caller gives them back.
+// Opens a queue of a device behind OpenCL; also returns the OpenCL handles of context and device, which the caller releases.
 int lanemark_sycl_open(std::size_t number, LanemarkSyclQueue **queue, void **context, void **device, LanemarkSyclSaid *said) {
     return guarded(said, [&] {
         auto made = std::make_unique<LanemarkSyclQueue>(devices().at(number));
@@ -238,7 +238,7 @@ void lanemark_sycl_close(LanemarkSyclQueue *queue) {
     guarded(&said, [&] { delete queue; });
 }
 
-// Takes a kernel of OpenCL with so many arguments, each an address; the caller keeps its own hold of it.
+// Registers an OpenCL kernel with `arguments` address arguments; the caller keeps its own reference.
 int lanemark_sycl_kernel(LanemarkSyclQueue *queue, std::uint32_t arguments, void *kernel, LanemarkSyclSaid *said) {
     return guarded(said, [&] {
         auto native = static_cast<cl_kernel>(kernel);
@@ -246,7 +246,7 @@ int lanemark_sycl_kernel(LanemarkSyclQueue *queue, std::uint32_t arguments, void
     });
 }
 
-// Makes memory that kernels are given, at least so many pieces.
+// Allocates at least `count` kernel arguments.
 int lanemark_sycl_arguments(LanemarkSyclQueue *queue, std::uint32_t count, std::int32_t allocation, LanemarkSyclSaid *said) {
     return guarded(said, [&] {
         auto &buffers = queue->argument_buffers;
@@ -259,7 +259,7 @@ int lanemark_sycl_arguments(LanemarkSyclQueue *queue, std::uint32_t count, std::
     });
 }
 
-// Launches so many kernels, each given `arguments` pieces of memory, and waits for the last.
+// Launches `kernels` kernels with `arguments` arguments each, and waits for the last.
 int lanemark_sycl_launch(
     LanemarkSyclQueue *queue, std::uint32_t kernels, std::uint32_t by_event, std::uint32_t arguments, std::int32_t allocation, LanemarkSyclSaid *said) {
     return guarded(said, [&] {
@@ -272,7 +272,7 @@ int lanemark_sycl_launch(
     });
 }
 
-// Makes memory of the device of so many bytes; where the program's side is the runtime's too, `own` is set to it.
+// Allocates `bytes` bytes of device memory; for host allocations also sets `own` to host memory of the runtime.
 int lanemark_sycl_copies(LanemarkSyclQueue *queue, std::size_t bytes, std::int32_t allocation, void **own, LanemarkSyclSaid *said) {
     return guarded(said, [&] {
         queue->buffer.reset();
@@ -291,7 +291,7 @@ int lanemark_sycl_copies(LanemarkSyclQueue *queue, std::size_t bytes, std::int32
     });
 }
 
-// Copies between `own` and the memory of the device, and waits.
+// Copies between `own` and device memory, and waits.
 int lanemark_sycl_copy(LanemarkSyclQueue *queue, std::uint32_t to_device, std::uint32_t by_event, std::uint8_t *own, LanemarkSyclSaid *said) {
     return guarded(said, [&] {
         sycl::event copied;
@@ -313,7 +313,7 @@ int lanemark_sycl_copy(LanemarkSyclQueue *queue, std::uint32_t to_device, std::u
     });
 }
 
-// What went wrong since this was asked last, while nobody waited for it.
+// Asynchronous error since the last call.
 int lanemark_sycl_failed(LanemarkSyclQueue *queue, LanemarkSyclSaid *said) {
     return guarded(said, [&] {
         queue->queue.throw_asynchronous();
@@ -323,7 +323,7 @@ int lanemark_sycl_failed(LanemarkSyclQueue *queue, LanemarkSyclSaid *said) {
     });
 }
 
-// A set of kernels on the device of a queue, empty at first; it does not need the queue any more.
+// Creates an empty set of kernels on the device of a queue; it does not use the queue afterwards.
 int lanemark_sycl_workers(LanemarkSyclQueue *queue, LanemarkSyclWorkers **workers, LanemarkSyclSaid *said) {
     return guarded(said, [&] { *workers = new LanemarkSyclWorkers(queue->queue); });
 }
@@ -334,7 +334,7 @@ void lanemark_sycl_no_workers(LanemarkSyclWorkers *workers) {
     guarded(&said, [&] { delete workers; });
 }
 
-// One kernel more, of OpenCL: first arrays of these lengths, then numbers of 4 or 8 bytes; the caller keeps its own hold of it.
+// Adds an OpenCL kernel whose arguments are arrays of these lengths, then numbers of 4 or 8 bytes; the caller keeps its own reference.
 int lanemark_sycl_worker(
     LanemarkSyclWorkers *workers, void *kernel, const std::size_t *lengths, std::size_t arrays, const std::uint64_t *numbers,
     const std::uint8_t *bytes, std::size_t count, LanemarkSyclSaid *said) {
@@ -354,7 +354,7 @@ int lanemark_sycl_bring(
     return guarded(said, [&] {
         Worker &one = *workers->all.at(worker);
         Bytes &buffer = one.arrays.at(array);
-        if (bytes > buffer.size()) throw std::runtime_error("an array is shorter than what is copied");
+        if (bytes > buffer.size()) throw std::runtime_error("the copy is longer than the array");
         sycl::range<1> part(bytes);
         one.queue
             .submit([&](sycl::handler &handler) {
@@ -368,7 +368,7 @@ int lanemark_sycl_bring(
     });
 }
 
-// Launches all of them, each on its own queue, and waits until every one is over.
+// Launches all kernels, each on its own queue, and waits for all of them.
 int lanemark_sycl_compute(LanemarkSyclWorkers *workers, std::uint32_t by_event, LanemarkSyclSaid *said) {
     return guarded(said, [&] {
         std::vector<sycl::event> &events = workers->events;

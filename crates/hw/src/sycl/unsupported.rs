@@ -1,4 +1,4 @@
-//! Where the timestamps are not written: another processor architecture, another system.
+//! Stub for targets without the timestamp code: other architectures and operating systems.
 
 use super::SyclError;
 use crate::opencl::FinishedKernels;
@@ -7,26 +7,26 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// A device behind a SYCL runtime; on this architecture it cannot be opened.
+/// Device of a SYCL runtime; cannot be opened on this target.
 #[derive(Debug)]
 pub struct SyclMachine {
     never: Infallible,
 }
 
 impl SyclMachine {
-    /// Refuses.
+    /// Always fails: measuring needs timestamps, which exist for x86-64 Linux only.
     ///
     /// # Errors
-    /// [`SyclError::System`], always: timestamps are written for x86-64 Linux.
+    /// [`SyclError::System`], always.
     pub fn open(_number: usize, _interrupted: Arc<AtomicBool>) -> Result<SyclMachine, SyclError> {
         let (arch, os) = (std::env::consts::ARCH, std::env::consts::OS);
-        Err(SyclError::System(format!("its timestamps are written for x86-64 Linux, and this is {arch} {os}")))
+        Err(SyclError::System(format!("its timestamps exist for x86-64 Linux only; this is {arch} {os}")))
     }
 
-    /// Refuses.
+    /// Always fails, as [`open`](SyclMachine::open).
     ///
     /// # Errors
-    /// As [`open`](SyclMachine::open).
+    /// Those of [`open`](SyclMachine::open).
     pub fn open_with(
         number: usize,
         _kernels: Option<FinishedKernels>,

@@ -1,4 +1,4 @@
-//! A piece of ordinary memory.
+//! Ordinary memory of this process.
 
 #![allow(unsafe_code)]
 
@@ -6,48 +6,48 @@ use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 use std::ptr::{self, NonNull};
 
-/// Zeroed anonymous memory of this process, present from the start, given back on drop.
+/// Zeroed, populated anonymous memory, unmapped on drop.
 ///
-/// Page size is the system's choice; nothing asks for huge pages.
+/// The system chooses the page size; huge pages are not requested.
 #[derive(Debug)]
 pub(crate) struct Buffer {
     start: NonNull<u8>,
     len: usize,
 }
 
-// SAFETY: a Buffer owns its mapping alone and has no thread-bound state; the mapping is the process's.
+// SAFETY: a buffer owns its mapping, and mappings belong to the process, not to a thread.
 unsafe impl Send for Buffer {}
 
 impl Buffer {
-    /// `len` bytes, at least 1, page-aligned.
+    /// Allocates `len` bytes (at least 1), page-aligned.
     ///
     /// # Errors
-    /// What `mmap` said, mostly that memory is short.
+    /// Error of `mmap`, usually too little memory.
     pub(crate) fn new(len: usize) -> Result<Buffer, Errno> {
         let flags = MapFlags::PRIVATE | MapFlags::POPULATE;
-        // SAFETY: no address is asked for, so no existing mapping is replaced.
+        // SAFETY: the kernel chooses the address, so no existing mapping is replaced.
         let start = unsafe { mmap_anonymous(ptr::null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, flags) }?;
         Ok(Buffer { start: NonNull::new(start.cast()).ok_or(Errno::NOMEM)?, len })
     }
 
-    /// Where byte `offset` lies; may be just behind the last byte.
+    /// Pointer to byte `offset`, or to the end of the buffer.
     ///
     /// # Panics
-    /// If `offset` lies behind the end.
+    /// If `offset` is beyond the end.
     pub(crate) fn at(&mut self, offset: usize) -> *mut u8 {
         assert!(offset <= self.len, "offset {offset} in a buffer of {} B", self.len);
-        // SAFETY: the offset is inside the mapping or just behind it.
+        // SAFETY: the offset is within the mapping or at its end.
         unsafe { self.start.as_ptr().add(offset) }
     }
 
-    /// All bytes.
+    /// Contents of the buffer.
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: the mapping is readable, initialised by the kernel, lives as long as self, and nobody writes to it
-        // while self is borrowed: pointers from `at` are used only under a `&mut` borrow of the machine.
+        // SAFETY: the mapping is readable, zeroed by the kernel, and lives as long as self. Nothing writes to it while self
+        // is borrowed: pointers from `at` are used only under a `&mut` borrow of the machine.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 
-    /// All bytes, to be written.
+    /// Contents of the buffer, writable.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as for `bytes`, and self is borrowed exclusively.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
@@ -56,7 +56,7 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // SAFETY: the range is the one mapped in `new`, and nobody can hold a reference into it any more.
+        // SAFETY: the range is the one mapped in `new`, and no reference into it is left.
         let unmapped = unsafe { munmap(self.start.as_ptr().cast(), self.len) };
         debug_assert!(unmapped.is_ok(), "munmap of our own mapping: {unmapped:?}");
     }
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_buffer_starts_zeroed_on_a_page_and_holds_what_is_written() {
+    fn a_buffer_is_zeroed_page_aligned_and_writable() {
         let mut buffer = Buffer::new(5000).unwrap();
         assert_eq!(buffer.at(0).align_offset(4096), 0);
         assert!(buffer.bytes().iter().all(|byte| *byte == 0));
@@ -76,13 +76,13 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_of_no_bytes_is_refused_by_the_system() {
+    fn an_empty_buffer_is_rejected_by_the_system() {
         assert_eq!(Buffer::new(0).unwrap_err(), Errno::INVAL);
     }
 
     #[test]
     #[should_panic(expected = "offset 4097")]
-    fn a_pointer_behind_the_end_is_refused() {
+    fn a_pointer_beyond_the_end_is_rejected() {
         let mut buffer = Buffer::new(4096).unwrap();
         let _ = buffer.at(4096);
         let _ = buffer.at(4097);

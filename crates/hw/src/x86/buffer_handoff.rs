@@ -1,9 +1,10 @@
-//! Buffers that a core shares with a device: written or read, flushed or copied, a fence behind all.
+//! Buffers that a core shares with a device: written or read, flushed or copied, followed by a fence.
 //!
-//! The span is the buffer that a device would see, and what lies behind a bounce is the other side. All bytes go by 8 B.
+//! The span is the buffer that the device accesses; with a bounce buffer, `other` is the program's side. All accesses are
+//! 8 B wide.
 
 #![allow(unsafe_code)]
-#![allow(clippy::inline_always)] // A call of ours between two timestamps would be measured too.
+#![allow(clippy::inline_always)] // A function call between two timestamps would be measured too.
 
 use super::loops::{self, Access, Ground, Load8, Mfence, NoBarrier, Onwards, Store8, StoreNonTemporal8};
 use super::routine::Routine;
@@ -12,7 +13,7 @@ use lanemark_machine::{BufferHandoff, Discipline, Flush, Verb};
 use std::arch::asm;
 use std::arch::x86_64::{__cpuid, __cpuid_count};
 
-/// How a core of this processor can share ordinary memory, in the order they are listed: of what drops lines, the best there is.
+/// Disciplines that this processor supports for ordinary memory, in listing order; of the flushes that evict, the best one.
 ///
 /// Source: Intel SDM volume 2, CPUID, leaf 7 subleaf 0, EBX bits 23 (CLFLUSHOPT) and 24 (CLWB); CLFLUSH came with SSE2.
 pub(crate) fn disciplines() -> Vec<Discipline> {
@@ -26,15 +27,15 @@ fn disciplines_of(has_clflushopt: bool, has_clwb: bool) -> Vec<Discipline> {
         Discipline::Flushed(Flush::Clflush) => !has_clflushopt,
         Discipline::Flushed(Flush::Clflushopt) => has_clflushopt,
         Discipline::Flushed(Flush::Clwb) => has_clwb,
-        // A program cannot map ordinary memory otherwise.
+        // A user program cannot change the memory type of ordinary memory.
         Discipline::Uncached | Discipline::Combining | Discipline::BouncedCombining => false,
     };
     Discipline::ALL.into_iter().filter(is_here).collect()
 }
 
-/// An instruction that flushes a line.
+/// Cache-line flush instruction.
 trait FlushLine {
-    /// What the assembler's `.if` asks for.
+    /// Value for the assembler's `.if`.
     const CODE: u8;
 }
 
@@ -52,14 +53,14 @@ impl FlushLine for Clwb {
     const CODE: u8 = 2;
 }
 
-/// Flushes every line of the span; nothing waits for it.
+/// Flushes every line of the span, without waiting for completion.
 ///
 /// # Safety
-/// The span is mapped and starts with a line, and the processor has the instruction.
+/// The span must be mapped and line-aligned, and the processor must support the instruction.
 #[inline(always)]
 unsafe fn flush<F: FlushLine>(ground: &Ground) {
     for line in (0..ground.len).step_by(64) {
-        // SAFETY: handed on to the caller; none of them changes what memory holds.
+        // SAFETY: guaranteed by the caller; no flush changes the contents of memory.
         unsafe {
             asm!(
                 ".if {code} == 0",
@@ -77,13 +78,13 @@ unsafe fn flush<F: FlushLine>(ground: &Ground) {
     }
 }
 
-/// Copies as many bytes as the span has, by 8 B, a line a turn.
+/// Copies a block of the span's length by 8 B, one line per loop iteration.
 ///
 /// # Safety
-/// Both are valid for the span's bytes, which are whole lines, and do not overlap.
+/// Both ends must be valid for the span's length, a multiple of a line, and must not overlap.
 #[inline(always)]
 unsafe fn copy(to: *mut u8, from: *const u8, ground: &Ground) {
-    // SAFETY: handed on to the caller; all registers written are declared.
+    // SAFETY: guaranteed by the caller; all written registers are declared.
     unsafe {
         asm!(
             ".p2align 5",
@@ -109,9 +110,9 @@ unsafe fn copy(to: *mut u8, from: *const u8, ground: &Ground) {
     }
 }
 
-/// The loop, or `None` if a program cannot do that.
-pub(crate) fn routine(handover: &BufferHandoff) -> Option<Routine> {
-    match (handover.verb, handover.discipline) {
+/// Returns the loop of a handoff, or `None` if a user program cannot do it.
+pub(crate) fn routine(handoff: &BufferHandoff) -> Option<Routine> {
+    match (handoff.verb, handoff.discipline) {
         (Verb::Store, Discipline::Coherent) => Some(written::<Store8>),
         (Verb::Store, Discipline::Streaming) => Some(written::<StoreNonTemporal8>),
         (Verb::Store, Discipline::Flushed(Flush::Clflush)) => Some(written_and_flushed::<Clflush>),
@@ -127,10 +128,10 @@ pub(crate) fn routine(handover: &BufferHandoff) -> Option<Routine> {
 }
 
 /// # Safety
-/// As for [`loops::pass`].
+/// Same as for [`loops::pass`].
 unsafe fn written<A: Access>(ground: &Ground, limits: &Limits<'_>, first: u64, passes: u64) -> Stamps {
     timed(limits, first, passes, |n| {
-        // SAFETY: handed on to the caller.
+        // SAFETY: guaranteed by the caller.
         unsafe { loops::pass::<A, Onwards, NoBarrier>(ground, n) };
         loops::barrier::<Mfence>();
         Ok(())
@@ -138,10 +139,10 @@ unsafe fn written<A: Access>(ground: &Ground, limits: &Limits<'_>, first: u64, p
 }
 
 /// # Safety
-/// As for [`loops::pass`] and [`flush`].
+/// Same as for [`loops::pass`] and [`flush`].
 unsafe fn written_and_flushed<F: FlushLine>(ground: &Ground, limits: &Limits<'_>, first: u64, passes: u64) -> Stamps {
     timed(limits, first, passes, |n| {
-        // SAFETY: handed on to the caller.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             loops::pass::<Store8, Onwards, NoBarrier>(ground, n);
             flush::<F>(ground);
@@ -152,10 +153,10 @@ unsafe fn written_and_flushed<F: FlushLine>(ground: &Ground, limits: &Limits<'_>
 }
 
 /// # Safety
-/// As for [`copy`] between both sides, and [`Access::walk`] over the other.
+/// Same as for [`copy`] between both sides, and for [`Access::walk`] over the other side.
 unsafe fn written_and_copied(ground: &Ground, limits: &Limits<'_>, first: u64, passes: u64) -> Stamps {
     timed(limits, first, passes, |n| {
-        // SAFETY: handed on to the caller.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             Store8::walk::<Onwards, NoBarrier>(ground.other, ground.count, ground, n);
             copy(ground.at, ground.other, ground);
@@ -166,10 +167,10 @@ unsafe fn written_and_copied(ground: &Ground, limits: &Limits<'_>, first: u64, p
 }
 
 /// # Safety
-/// As for [`loops::pass`].
+/// Same as for [`loops::pass`].
 unsafe fn read(ground: &Ground, limits: &Limits<'_>, first: u64, passes: u64) -> Stamps {
     timed(limits, first, passes, |n| {
-        // SAFETY: handed on to the caller.
+        // SAFETY: guaranteed by the caller.
         unsafe { loops::pass::<Load8, Onwards, NoBarrier>(ground, n) };
         loops::barrier::<Mfence>();
         Ok(())
@@ -177,14 +178,14 @@ unsafe fn read(ground: &Ground, limits: &Limits<'_>, first: u64, passes: u64) ->
 }
 
 /// # Safety
-/// As for [`loops::pass`] and [`flush`].
+/// Same as for [`loops::pass`] and [`flush`].
 unsafe fn purged_and_read<F: FlushLine>(ground: &Ground, limits: &Limits<'_>, first: u64, passes: u64) -> Stamps {
     timed(limits, first, passes, |n| {
-        // SAFETY: handed on to the caller.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             flush::<F>(ground);
             loops::barrier::<Mfence>();
-            // Here the device would write.
+            // A device would write here.
             flush::<F>(ground);
             loops::barrier::<Mfence>();
             loops::pass::<Load8, Onwards, NoBarrier>(ground, n);
@@ -195,10 +196,10 @@ unsafe fn purged_and_read<F: FlushLine>(ground: &Ground, limits: &Limits<'_>, fi
 }
 
 /// # Safety
-/// As for [`copy`] between both sides, and [`Access::walk`] over the other.
+/// Same as for [`copy`] between both sides, and for [`Access::walk`] over the other side.
 unsafe fn copied_and_read(ground: &Ground, limits: &Limits<'_>, first: u64, passes: u64) -> Stamps {
     timed(limits, first, passes, |n| {
-        // SAFETY: handed on to the caller.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             copy(ground.other, ground.at, ground);
             Load8::walk::<Onwards, NoBarrier>(ground.other, ground.count, ground, n);
@@ -213,16 +214,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_is_a_loop_for_every_discipline_of_any_processor_both_ways_where_it_makes_sense() {
+    fn every_supported_discipline_has_a_loop_in_both_directions_where_it_is_valid() {
         for (has_clflushopt, has_clwb) in [(false, false), (true, false), (true, true)] {
             let here = disciplines_of(has_clflushopt, has_clwb);
             assert_eq!(here.len(), 4 + usize::from(has_clwb));
             assert!(here.contains(&Discipline::Flushed(Flush::Clflush)) != has_clflushopt);
             for discipline in Discipline::ALL {
                 for verb in [Verb::Store, Verb::Load] {
-                    let handover = BufferHandoff { verb, discipline, bytes: 64 };
-                    let can = here.contains(&discipline) && handover.nonsense().is_none();
-                    assert!(!can || routine(&handover).is_some(), "{verb:?} {discipline}");
+                    let handoff = BufferHandoff { verb, discipline, bytes: 64 };
+                    let can = here.contains(&discipline) && handoff.nonsense().is_none();
+                    assert!(!can || routine(&handoff).is_some(), "{verb:?} {discipline}");
                 }
             }
         }

@@ -1,8 +1,8 @@
-//! The routines that copy from memory to a span.
+//! Copy routines from memory to a span.
 //!
-//! Each stores every byte once, in ascending order, by the instruction it is named after; what lies before the
-//! first aligned address of a non-temporal store, and what is left at the end, goes in 8, 4, 2 and 1 B. So each
-//! can be pointed at a BAR, where a byte stored twice would be a packet more. None ends with a fence.
+//! Each routine stores every byte once, in ascending order, with the instruction it is named after. Bytes before the first
+//! aligned address of a non-temporal store, and the remainder at the end, are stored by 8, 4, 2 and 1 B. The routines are
+//! therefore suitable for a BAR, where storing a byte twice would cost a TLP. None of them ends with a fence.
 
 #![allow(unsafe_code)]
 
@@ -11,13 +11,13 @@ use lanemark_machine::{Access, Width};
 use std::arch::asm;
 use std::hint::black_box;
 
-/// Copies `len` bytes.
+/// Routine that copies `len` bytes.
 ///
 /// # Safety
-/// Both ends are valid for `len` bytes and do not overlap, and the processor has the instruction.
+/// Both ends must be valid for `len` bytes and must not overlap, and the processor must support the instruction.
 pub(crate) type Copy = unsafe fn(to: *mut u8, from: *const u8, len: usize);
 
-/// The routines there are, the plainest first.
+/// All copy routines, simplest first.
 pub(crate) const ROUTINES: [(Access, Copy); 9] = [
     (Access::Memcpy, memcpy),
     (Access::RepMovsb, rep_movsb),
@@ -30,44 +30,44 @@ pub(crate) const ROUTINES: [(Access, Copy); 9] = [
     (Access::Movdir64b, movdir64b),
 ];
 
-/// The routine that stores by `access`.
+/// Returns the routine that stores by `access`.
 pub(crate) fn routine(access: Access) -> Option<Copy> {
     ROUTINES.into_iter().find(|(other, _)| *other == access).map(|(_, copy)| copy)
 }
 
-/// Copies of one block to place after place of a zone.
+/// Copies of one block to the consecutive places of a zone.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Blocks {
-    /// Where the zone starts.
+    /// Start of the zone.
     pub(crate) to: *mut u8,
-    /// The block.
+    /// Start of the block.
     pub(crate) from: *const u8,
-    /// Bytes of the block.
+    /// Length of the block in bytes.
     pub(crate) len: usize,
-    /// How many the zone has room for.
+    /// Number of blocks in the zone.
     pub(crate) count: usize,
 }
 
 impl Blocks {
-    /// Times `passes` passes over the zone.
+    /// Times `passes` iterations over the zone.
     ///
     /// # Safety
-    /// As for [`Copy`], at every place of the zone.
+    /// Same as for [`Copy`], at every place of the zone.
     pub(crate) unsafe fn timed(&self, copy: Copy, limits: &Limits<'_>, first: u64, passes: u64) -> Stamps {
         timed(limits, first, passes, |_| {
-            // The length is as unknown to this loop as to the one that chooses by it.
-            // SAFETY: handed on to the caller.
+            // `black_box` hides the length, as it is hidden from the loop that chooses a routine by length.
+            // SAFETY: guaranteed by the caller.
             self.each(|to| unsafe { copy(to, self.from, black_box(self.len)) });
             Ok(())
         })
     }
 
-    /// Every place of the zone, ascending.
+    /// Calls `copy` for every place of the zone, in ascending order.
     ///
     /// # Safety
-    /// As for [`Blocks::timed`].
+    /// Same as for [`Blocks::timed`].
     #[inline(always)]
-    #[allow(clippy::inline_always)] // Between two timestamps.
+    #[allow(clippy::inline_always)] // A function call between two timestamps would be measured too.
     pub(crate) fn each(&self, mut copy: impl FnMut(*mut u8)) {
         let mut to = self.to;
         for _ in 0..self.count {
@@ -78,26 +78,26 @@ impl Blocks {
 }
 
 unsafe fn memcpy(to: *mut u8, from: *const u8, len: usize) {
-    // SAFETY: handed on to the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe { std::ptr::copy_nonoverlapping(from, to, len) }
 }
 
 unsafe fn rep_movsb(to: *mut u8, from: *const u8, len: usize) {
-    // SAFETY: handed on to the caller; the direction flag is clear on entry to assembly.
+    // SAFETY: guaranteed by the caller; the direction flag is clear on entry to assembly.
     unsafe {
         asm!("rep movsb", inout("rdi") to => _, inout("rsi") from => _, inout("rcx") len => _,
             options(nostack, preserves_flags));
     }
 }
 
-/// The few bytes before and behind whole vectors, in 8, 4, 2 and 1 B.
+/// Copies the bytes before and after whole vectors, by 8, 4, 2 and 1 B.
 ///
 /// # Safety
-/// As for [`Copy`].
+/// Same as for [`Copy`].
 unsafe fn few(mut to: *mut u8, mut from: *const u8, mut len: usize) {
     macro_rules! step {
         ($bytes:literal, $register:literal) => {
-            // SAFETY: handed on to the caller.
+            // SAFETY: guaranteed by the caller.
             unsafe {
                 asm!(concat!("mov {value:", $register, "}, [{from}]"), concat!("mov [{to}], {value:", $register, "}"),
                     value = out(reg) _, from = in(reg) from, to = in(reg) to, options(nostack, preserves_flags));
@@ -115,7 +115,7 @@ unsafe fn few(mut to: *mut u8, mut from: *const u8, mut len: usize) {
         step!(2, "x");
     }
     if len >= 1 {
-        // SAFETY: as above; a byte register is of another class.
+        // SAFETY: guaranteed by the caller; byte registers are a class of their own.
         unsafe {
             asm!("mov {value}, byte ptr [{from}]", "mov byte ptr [{to}], {value}",
                 value = out(reg_byte) _, from = in(reg) from, to = in(reg) to, options(nostack, preserves_flags));
@@ -123,7 +123,7 @@ unsafe fn few(mut to: *mut u8, mut from: *const u8, mut len: usize) {
     }
 }
 
-/// `NAME: bytes, whether stores are aligned | load | store | registers | what follows the loop`.
+/// `NAME: bytes, whether stores are aligned | load | store | operand size | registers | instruction after the loop`.
 macro_rules! vectors {
     ($($name:ident: $width:literal, $aligned:literal | $load:literal | $store:literal | $size:literal
         | $r0:literal $r1:literal $r2:literal $r3:literal | $end:literal;)*) => {$(
@@ -132,14 +132,14 @@ macro_rules! vectors {
                 let before = to.addr().wrapping_neg() % $width;
                 if before != 0 {
                     let before = before.min(len);
-                    // SAFETY: handed on to the caller, as below: each piece ends where the next starts.
+                    // SAFETY: guaranteed by the caller; each piece ends where the next one starts.
                     unsafe {
                         few(to, from, before);
                         (to, from, len) = (to.add(before), from.add(before), len - before);
                     }
                 }
             }
-            // SAFETY: as above; all registers written are declared.
+            // SAFETY: as above; all written registers are declared.
             unsafe {
                 asm!(
                     "sub {len}, 4 * {width}",
@@ -175,7 +175,7 @@ macro_rules! vectors {
                     from = inout(reg) from,
                     len = inout(reg) len,
                     width = const $width,
-                    // Those of any variant: `vzeroupper` writes half of the first sixteen.
+                    // The registers of every variant: `vzeroupper` writes the upper halves of the first sixteen.
                     out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _, out("xmm4") _, out("xmm5") _,
                     out("xmm6") _, out("xmm7") _, out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
                     out("xmm12") _, out("xmm13") _, out("xmm14") _, out("xmm15") _,
@@ -201,7 +201,7 @@ vectors! {
 
 unsafe fn movdir64b(mut to: *mut u8, mut from: *const u8, mut len: usize) {
     let before = (to.addr().wrapping_neg() % 64).min(len);
-    // SAFETY: handed on to the caller: each piece ends where the next starts.
+    // SAFETY: guaranteed by the caller; each piece ends where the next one starts.
     unsafe {
         few(to, from, before);
         (to, from, len) = (to.add(before), from.add(before), len - before);
@@ -214,16 +214,16 @@ unsafe fn movdir64b(mut to: *mut u8, mut from: *const u8, mut len: usize) {
     }
 }
 
-/// As [`routine`] of 64 B plain stores, without a call: for lengths of which the call is a good part.
+/// Inline version of [`routine`] for 64 B plain stores, for lengths at which a call is a large part of the time.
 ///
 /// # Safety
-/// As for [`Copy`].
+/// Same as for [`Copy`].
 #[inline(always)]
-#[allow(clippy::inline_always)] // That is what it is for.
+#[allow(clippy::inline_always)] // Avoiding the call is its purpose.
 pub(crate) unsafe fn plain64_in_line(to: *mut u8, from: *const u8, len: usize) {
     let whole = len & !63;
-    // SAFETY: handed on to the caller: whole pieces first, and what they leave behind them; all registers
-    // written are declared.
+    // SAFETY: guaranteed by the caller; the remainder starts where the whole vectors end, and all written registers are
+    // declared.
     unsafe {
         asm!(
             "sub {left}, 256",
@@ -275,14 +275,14 @@ mod tests {
     use crate::x86::pattern;
     use lanemark_machine::Verb;
 
-    /// As a routine, so that it can be tested as one.
+    /// The inline copy as a routine.
     unsafe fn in_line(to: *mut u8, from: *const u8, len: usize) {
-        // SAFETY: handed on to the caller.
+        // SAFETY: guaranteed by the caller.
         unsafe { plain64_in_line(to, from, len) }
     }
 
     #[test]
-    fn every_routine_copies_its_bytes_and_no_others_from_anywhere_to_anywhere() {
+    fn every_routine_copies_its_bytes_and_no_others_at_any_alignment() {
         let cpu = Cpu::detected();
         let mut source = vec![0; 4096];
         pattern::fill(&mut source, 1);
@@ -293,7 +293,7 @@ mod tests {
             for len in (0..200).chain([255, 256, 257, 511, 512, 1000, 2048, 2049]) {
                 for (start, from) in [(0, 0), (1, 0), (64, 3), (127, 64), (40, 9), (33, 1)] {
                     to.fill(0);
-                    // SAFETY: both lie inside their vectors, and the processor has the instruction.
+                    // SAFETY: both ranges lie within their vectors, and the processor supports the instruction.
                     unsafe { copy(to.as_mut_ptr().add(start), source.as_ptr().add(from), len) };
                     assert_eq!(to[start..start + len], source[from..from + len], "{access}: {len} B to {start}");
                     let others = to[..start].iter().chain(&to[start + len..]);

@@ -1,4 +1,4 @@
-//! Which copy for which size, found by measuring.
+//! Table of the fastest copy routine for each size, found by measurement.
 
 #![allow(unsafe_code)]
 
@@ -15,70 +15,70 @@ use std::hint::black_box;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// For each size class the routine that was the fastest when it was measured.
+/// Fastest measured routine of each size class.
 #[derive(Clone, Debug)]
 pub(crate) struct CopyTable {
-    /// By [`class`].
+    /// Indexed by [`class`].
     copies: [Copy; CLASSES],
     accesses: [Access; CLASSES],
-    /// How many lengths from [`SHORTEST_IN_LINE`] on go by [`plain64_in_line`] instead: compared, for looking into a table
-    /// takes longer.
+    /// Number of lengths, from [`SHORTEST_IN_LINE`] on, that use [`plain64_in_line`]. A comparison is faster than a table
+    /// look-up.
     in_line: usize,
 }
 
 const CLASSES: usize = usize::BITS as usize;
-/// The class of 64 B, the first that is measured. What is shorter goes by `memcpy`.
+/// Class of 64 B, the first that is measured; shorter copies use `memcpy`.
 const FIRST: usize = class(64);
-/// The class of 4 MiB, the last that is measured. What is longer goes as 4 MiB does, and so does nothing at all.
+/// Class of 4 MiB, the last that is measured; longer copies, and those of 0 B, use its routine.
 const LAST: usize = class(4 << 20);
 
-/// The shortest length that may go without a call: the first of the first class that is measured.
+/// Shortest length that may be copied inline: the shortest of the first measured class.
 const SHORTEST_IN_LINE: usize = 33;
-/// The last class that may go without a call. A call and its look into the table take one to five cycles, 1 KiB about
+/// Last class that may be copied inline. A call with its table look-up takes one to five cycles, a copy of 1 KiB about
 /// twenty.
 const LAST_IN_LINE: usize = class(1024);
 
-/// The lengths above one power of two, up to the next, are one class. Three instructions, because a copy of 64 B
+/// Size class: lengths above one power of two, up to the next. It takes three instructions, because a copy of 64 B
 /// takes only a few times as many.
 const fn class(len: usize) -> usize {
     (len.wrapping_sub(1) | 1).ilog2() as usize
 }
 
-/// The longest length of a class.
+/// Longest length of a class.
 const fn longest(class: usize) -> usize {
     2 << class
 }
 
-/// Bytes that one sample copies at least, so that it is long beside its timestamps and its caches are in a steady
+/// Minimum number of bytes per sample, which makes a sample long relative to its timestamps and brings caches to a steady
 /// state.
 const SAMPLE_BYTES: usize = 256 << 10;
-/// No measurement of every routine takes as long: an hour.
+/// Upper limit of the measuring time: one hour.
 const LONGEST: Duration = Duration::from_hours(1);
-/// Samples of every routine before the slow ones are given up.
+/// Samples of every routine before slow ones are dropped.
 const TRIALS: usize = 3;
-/// How many times the fastest one's time a routine may take to be tried on.
-const IN_THE_RUNNING: f64 = 1.3;
-/// Samples of a routine that are enough.
+/// Time of a routine, relative to the fastest, up to which it is measured further.
+const STILL_TRIED: f64 = 1.3;
+/// Maximum number of samples per routine.
 const ENOUGH: usize = 25;
 
 impl CopyTable {
-    /// Measures on memory of its own, for about `limit`.
+    /// Measures on newly allocated memory, for about `limit`.
     ///
     /// # Errors
-    /// What `mmap` said.
+    /// Error of `mmap`.
     pub(crate) fn measured(destination: Destination, limit: Duration) -> Result<CopyTable, Errno> {
         let most = longest(LAST);
         let (mut to, mut from) = (Buffer::new(most)?, Buffer::new(most)?);
         pattern::fill(from.bytes_mut(), 1);
-        // SAFETY: two mappings of that length, which nobody else has.
+        // SAFETY: two separate mappings of that length, without other users.
         Ok(unsafe { CopyTable::measured_on(to.at(0), from.at(0), most, destination, limit) })
     }
 
-    /// Measures copies of up to `most` bytes to `to`, for about `limit`. Sizes that do not fit go as the largest
-    /// that does.
+    /// Measures copies of up to `most` bytes to `to`, for about `limit`. Larger sizes use the routine of the largest size
+    /// that fits.
     ///
     /// # Safety
-    /// Both ends are valid for `most` bytes, do not overlap, and are used by nobody else meanwhile.
+    /// Both ends must be valid for `most` bytes, must not overlap, and must have no other users meanwhile.
     pub(crate) unsafe fn measured_on(
         to: *mut u8,
         from: *const u8,
@@ -86,8 +86,8 @@ impl CopyTable {
         destination: Destination,
         limit: Duration,
     ) -> CopyTable {
-        let there = ways();
-        let mut table = CopyTable::of(there[0]);
+        let candidates = candidates();
+        let mut table = CopyTable::of(candidates[0]);
         let begun = Instant::now();
         let limit = limit.min(LONGEST);
         let sizes = (FIRST..=LAST).filter(|class| longest(*class) <= most).count().max(1) as u32;
@@ -98,16 +98,16 @@ impl CopyTable {
                 Destination::Cold => (SAMPLE_BYTES.min(most) / len).max(1),
             };
             let blocks = Blocks { to, from, len, count };
-            // A time left over by smaller sizes is there for larger ones.
+            // Time that smaller sizes did not use is available to larger ones.
             let until = begun + limit * (place as u32 + 1) / sizes;
-            let there: Vec<Way> =
-                there.iter().filter(|way| !way.is_in_line || class <= LAST_IN_LINE).copied().collect();
-            // SAFETY: the blocks lie within both ends, and the processor has every instruction.
-            let best = unsafe { fastest(&blocks, destination, &there, until) };
+            let candidates: Vec<Candidate> =
+                candidates.iter().filter(|candidate| !candidate.is_in_line || class <= LAST_IN_LINE).copied().collect();
+            // SAFETY: the blocks lie within both ends, and the processor supports every instruction.
+            let best = unsafe { fastest(&blocks, destination, &candidates, until) };
             for entry in class..CLASSES {
                 (table.accesses[entry], table.copies[entry]) = (best.access, best.copy);
             }
-            // Only from the shortest on without a gap.
+            // Inline lengths must be contiguous from the shortest on.
             if best.is_in_line && (class == FIRST || table.in_line == longest(class - 1) + 1 - SHORTEST_IN_LINE) {
                 table.in_line = longest(class) + 1 - SHORTEST_IN_LINE;
             }
@@ -115,25 +115,25 @@ impl CopyTable {
         table
     }
 
-    /// Everything by one way; in line, every class.
-    fn of(way: Way) -> CopyTable {
-        let in_line = if way.is_in_line { usize::MAX } else { 0 };
-        CopyTable { copies: [way.copy; CLASSES], accesses: [way.access; CLASSES], in_line }
+    /// Table that uses one routine for every length; if inline, for every class.
+    fn of(candidate: Candidate) -> CopyTable {
+        let in_line = if candidate.is_in_line { usize::MAX } else { 0 };
+        CopyTable { copies: [candidate.copy; CLASSES], accesses: [candidate.access; CLASSES], in_line }
     }
 
-    /// What copies of this length are made with.
+    /// Instruction that copies of `len` bytes use.
     pub(crate) fn choice(&self, len: usize) -> Access {
         self.accesses[class(len)]
     }
 
-    /// Copies by the routine for this length.
+    /// Copies with the routine for this length.
     ///
     /// # Safety
-    /// Both ends are valid for `len` bytes and do not overlap.
+    /// Both ends must be valid for `len` bytes and must not overlap.
     #[inline(always)]
-    #[allow(clippy::inline_always)] // A call more would cost as much as the choice.
+    #[allow(clippy::inline_always)] // A call would cost as much as the choice.
     pub(crate) unsafe fn copy(&self, to: *mut u8, from: *const u8, len: usize) {
-        // SAFETY: the table has routines whose instruction the processor has; the rest is handed on to the caller.
+        // SAFETY: the table contains supported instructions only; the rest is guaranteed by the caller.
         unsafe {
             if len.wrapping_sub(SHORTEST_IN_LINE) < self.in_line {
                 plain64_in_line(to, from, len);
@@ -143,65 +143,65 @@ impl CopyTable {
         }
     }
 
-    /// Times `passes` passes over the zone, a choice for every copy. Compiled once, so that what was measured to be the
-    /// fastest is what runs: such short loops differ by where they lie in a line.
+    /// Times `passes` iterations over the zone, with a table look-up per copy. Never inlined, so that the code that runs
+    /// is the code that was measured: such short loops depend on their alignment.
     ///
     /// # Safety
-    /// As for [`Blocks::timed`].
+    /// Same as for [`Blocks::timed`].
     #[inline(never)]
     pub(crate) unsafe fn timed(&self, blocks: &Blocks, limits: &Limits<'_>, first: u64, passes: u64) -> Stamps {
         timed(limits, first, passes, |_| {
-            // SAFETY: handed on to the caller.
+            // SAFETY: guaranteed by the caller.
             blocks.each(|to| unsafe { self.copy(to, blocks.from, black_box(blocks.len)) });
             Ok(())
         })
     }
 }
 
-/// A way to copy that is tried.
+/// Copy routine under measurement.
 #[derive(Clone, Copy)]
-struct Way {
+struct Candidate {
     access: Access,
     copy: Copy,
-    /// It is [`plain64_in_line`], and `copy` the routine of the same instruction.
+    /// Whether it is [`plain64_in_line`]; `copy` is then the routine with the same instruction.
     is_in_line: bool,
 }
 
-/// Those that this processor has.
-fn ways() -> Vec<Way> {
+/// Candidates that this processor supports.
+fn candidates() -> Vec<Candidate> {
     let cpu = Cpu::detected();
-    let called = ROUTINES.into_iter().map(|(access, copy)| Way { access, copy, is_in_line: false });
-    let in_line = called.clone().filter(|way| way.access == Access::Plain(Width::B64));
-    let in_line = in_line.map(|way| Way { is_in_line: true, ..way });
-    called.chain(in_line).filter(|way| cpu.lacks(Verb::Store, way.access).is_none()).collect()
+    let called = ROUTINES.into_iter().map(|(access, copy)| Candidate { access, copy, is_in_line: false });
+    let in_line = called.clone().filter(|candidate| candidate.access == Access::Plain(Width::B64));
+    let in_line = in_line.map(|candidate| Candidate { is_in_line: true, ..candidate });
+    called.chain(in_line).filter(|candidate| cpu.lacks(Verb::Store, candidate.access).is_none()).collect()
 }
 
-/// The way with the least time, each tried in turn. Times are compared by their lower quartile, because whoever
-/// else uses the machine only makes them longer.
+/// Fastest candidate. Candidates are measured in turn and compared by their lower quartiles, because other load on the
+/// machine only makes times longer.
 ///
 /// # Safety
-/// As for [`Blocks::timed`].
-unsafe fn fastest(blocks: &Blocks, destination: Destination, there: &[Way], until: Instant) -> Way {
+/// Same as for [`Blocks::timed`].
+unsafe fn fastest(blocks: &Blocks, destination: Destination, candidates: &[Candidate], until: Instant) -> Candidate {
     static NEVER: AtomicBool = AtomicBool::new(false);
     let limits = Limits {
         timeout_cycles: u64::MAX,
-        passes_per_look: u64::MAX,
+        passes_per_check: u64::MAX,
         interrupted: &NEVER,
         delivery: Delivery::Drained,
     };
-    // Each by a table of its own: what is timed is what will run, the look into the table included.
-    let mut tried: Vec<(Way, CopyTable, Vec<u64>)> =
-        there.iter().map(|way| (*way, CopyTable::of(*way), Vec::new())).collect();
+    // Each through a table of its own, so that the measured code, with its look-up, is the code that will run.
+    let mut tried: Vec<(Candidate, CopyTable, Vec<u64>)> =
+        candidates.iter().map(|candidate| (*candidate, CopyTable::of(*candidate), Vec::new())).collect();
     for round in 0..ENOUGH {
         if round >= TRIALS && Instant::now() >= until {
             break;
         }
         for (_, table, cycles) in &mut tried {
-            // SAFETY: handed on to the caller.
+            // SAFETY: guaranteed by the caller.
             let stamps = unsafe {
                 match destination {
                     Destination::Hot => {
-                        // What the routine before left in the caches is not this one's affair.
+                        // Warm up: replace the cache contents that the previous routine left.
                         table.timed(blocks, &limits, 0, 1);
                         table.timed(blocks, &limits, 0, (SAMPLE_BYTES / blocks.len).max(1) as u64)
                     }
@@ -215,10 +215,10 @@ unsafe fn fastest(blocks: &Blocks, destination: Destination, there: &[Way], unti
         }
         if round + 1 == TRIALS {
             let least = tried.iter().map(|(_, _, cycles)| lower_quartile(cycles)).min().unwrap_or(0);
-            tried.retain(|(_, _, cycles)| lower_quartile(cycles) as f64 <= least as f64 * IN_THE_RUNNING);
+            tried.retain(|(_, _, cycles)| lower_quartile(cycles) as f64 <= least as f64 * STILL_TRIED);
         }
     }
-    tried.iter().min_by_key(|(_, _, cycles)| lower_quartile(cycles)).map_or(there[0], |(way, _, _)| *way)
+    tried.iter().min_by_key(|(_, _, cycles)| lower_quartile(cycles)).map_or(candidates[0], |(best, _, _)| *best)
 }
 
 fn lower_quartile(cycles: &[u64]) -> u64 {
@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_class_ends_with_its_power_of_two() {
+    fn a_size_class_ends_at_a_power_of_two() {
         for (len, wanted) in [(1, 0), (2, 0), (3, 1), (64, 5), (65, 6), (128, 6), (129, 7), (4 << 20, 21)] {
             assert_eq!(class(len), wanted, "{len}");
             assert!(len <= longest(wanted) && longest(wanted) < 2 * len.max(2), "{len}");
@@ -249,7 +249,7 @@ mod tests {
             for len in [0, 1, 7, 63, 64, 65, 100, 4096, 4097, 65_536] {
                 for start in [0, 1, 64, 100] {
                     let mut to = vec![0_u8; 70_000];
-                    // SAFETY: both lie inside their vectors.
+                    // SAFETY: both ranges lie within their vectors.
                     unsafe { table.copy(to.as_mut_ptr().add(start), from.as_ptr(), len) };
                     assert!(to[start..start + len] == from[..len], "{len} B to {start}");
                     assert!(to[..start].iter().chain(&to[start + len..]).all(|byte| *byte == 0), "{len} B to {start}");
@@ -262,10 +262,10 @@ mod tests {
     }
 
     #[test]
-    fn a_table_measured_without_time_is_still_one() {
+    fn a_table_measured_without_time_is_complete() {
         let begun = Instant::now();
         let table = CopyTable::measured(Destination::Hot, Duration::ZERO).unwrap();
         assert!(super::super::copy::routine(table.choice(4096)).is_some());
-        assert!(begun.elapsed() < Duration::from_secs(20), "it must end by itself");
+        assert!(begun.elapsed() < Duration::from_secs(20), "the calibration must end by itself");
     }
 }

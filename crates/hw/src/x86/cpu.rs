@@ -1,22 +1,22 @@
-//! Which instructions this processor has.
+//! Instructions that this processor supports.
 
 use lanemark_machine::{Access, Verb, Width};
 use std::arch::is_x86_feature_detected;
 use std::arch::x86_64::{__cpuid, __cpuid_count};
 
-/// The processor, as `CPUID` describes it.
+/// Processor, as described by CPUID.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Cpu {
-    /// Its own name, such as `Intel(R) Xeon(R) Processor`.
+    /// Brand string, such as `Intel(R) Xeon(R) Processor`.
     pub(crate) brand: String,
-    /// Whether the time-stamp counter runs at one rate in every power state.
+    /// Whether the time-stamp counter runs at one rate in every power state (invariant TSC).
     pub(crate) has_invariant_tsc: bool,
-    /// The counter's rate where `CPUID` tells it.
+    /// Rate of the counter if CPUID reports it.
     pub(crate) tsc_hz: Option<u64>,
     features: Features,
 }
 
-/// What the loops need beyond SSE2, which every x86-64 processor has.
+/// Instruction-set extensions of the loops beyond SSE2, which every x86-64 processor supports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[allow(clippy::struct_excessive_bools)] // Each is one bit of CPUID.
 struct Features {
@@ -28,7 +28,7 @@ struct Features {
 }
 
 impl Cpu {
-    /// This one.
+    /// Detects this processor.
     pub(crate) fn detected() -> Cpu {
         // Source: Intel SDM volume 2, CPUID, leaf 7 subleaf 0, ECX bits 27 and 28.
         let leaf7 = if __cpuid(0).eax >= 7 { __cpuid_count(7, 0).ecx } else { 0 };
@@ -46,12 +46,12 @@ impl Cpu {
         }
     }
 
-    /// The accesses it has for this verb, in the order they are listed to users.
+    /// Accesses that are supported for `verb`, in listing order.
     pub(crate) fn accesses(&self, verb: Verb) -> Vec<Access> {
         Access::ALL.into_iter().filter(|access| self.lacks(verb, *access).is_none()).collect()
     }
 
-    /// Why it cannot do this; `None` if it can.
+    /// Reason why the processor does not support the access; `None` if it does.
     ///
     /// Source: Intel SDM volume 2, the "CPUID feature flag" column of each instruction.
     pub(crate) fn lacks(&self, verb: Verb, access: Access) -> Option<&'static str> {
@@ -63,7 +63,7 @@ impl Cpu {
         let (has, reason) = match (verb, access) {
             (_, Access::Memcpy | Access::RepMovsb)
             | (Verb::Store, Access::NonTemporal(Width::B8 | Width::B16) | Access::CopyToDevice) => always,
-            (Verb::Load, Access::CopyToDevice) => (false, "it copies to a device, not from one"),
+            (Verb::Load, Access::CopyToDevice) => (false, "it copies to a device, not from a device"),
             (_, Access::Plain(width)) => match width {
                 Width::B1 | Width::B2 | Width::B4 | Width::B8 | Width::B16 => always,
                 Width::B32 => avx2,
@@ -75,14 +75,14 @@ impl Cpu {
             (Verb::Store, Access::Movdiri(Width::B4 | Width::B8)) => (movdiri, "this processor has no MOVDIRI"),
             (Verb::Store, Access::Movdir64b) => (movdir64b, "this processor has no MOVDIR64B"),
             (_, Access::NonTemporal(_) | Access::Movdiri(_) | Access::Movdir64b) => {
-                (false, "no x86 instruction does that")
+                (false, "no x86 instruction does this")
             }
         };
         (!has).then_some(reason)
     }
 }
 
-/// An extended leaf as EAX, EBX, ECX, EDX, if the processor has it.
+/// EAX, EBX, ECX and EDX of an extended CPUID leaf, if the processor has it.
 fn extended(leaf: u32) -> Option<[u32; 4]> {
     (__cpuid(0x8000_0000).eax >= leaf).then(|| {
         let found = __cpuid(leaf);
@@ -90,7 +90,7 @@ fn extended(leaf: u32) -> Option<[u32; 4]> {
     })
 }
 
-/// Source: Intel SDM volume 2, CPUID, leaves 80000002H to 80000004H: 48 characters, padded.
+/// Brand string. Source: Intel SDM volume 2, CPUID, leaves 80000002H to 80000004H: 48 characters, padded.
 fn brand() -> String {
     let leaves = [0x8000_0002, 0x8000_0003, 0x8000_0004].map(|leaf| extended(leaf).unwrap_or([0; 4]));
     let bytes: Vec<u8> = leaves.concat().into_iter().flat_map(u32::to_le_bytes).filter(|byte| *byte != 0).collect();
@@ -98,8 +98,8 @@ fn brand() -> String {
     if words.is_empty() { "an x86-64 processor without a brand string".to_owned() } else { words.join(" ") }
 }
 
-/// Source: Intel SDM volume 3, "Determining the Processor Base Frequency": crystal x EBX / EAX of leaf 15H;
-/// where leaf 15H leaves the crystal out, the base frequency of leaf 16H.
+/// TSC rate. Source: Intel SDM volume 3, "Determining the Processor Base Frequency": crystal x EBX / EAX of leaf 15H;
+/// if leaf 15H does not report the crystal, the base frequency of leaf 16H.
 fn tsc_hz() -> Option<u64> {
     let last = __cpuid(0).eax;
     if last < 0x15 {
@@ -128,21 +128,21 @@ mod tests {
     const ALL: Features = Features { sse4_1: true, avx2: true, avx512f: true, movdiri: true, movdir64b: true };
 
     #[test]
-    fn the_oldest_processor_has_what_came_with_sse2() {
+    fn the_oldest_processor_supports_the_sse2_accesses() {
         let names = |verb| with(NOTHING).accesses(verb).iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
         assert_eq!(names(Verb::Store), "1 2 4 8 16 memcpy rep_movsb nt8 nt16 copy_to_device");
         assert_eq!(names(Verb::Load), "1 2 4 8 16 memcpy rep_movsb");
     }
 
     #[test]
-    fn the_newest_processor_stores_by_every_access_and_loads_by_all_that_exist() {
+    fn the_newest_processor_supports_all_stores_and_all_existing_loads() {
         assert_eq!(with(ALL).accesses(Verb::Store), Access::ALL);
         let names = with(ALL).accesses(Verb::Load).iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
         assert_eq!(names, "1 2 4 8 16 32 64 memcpy rep_movsb nt16 nt32 nt64");
     }
 
     #[test]
-    fn each_feature_that_is_missing_takes_its_accesses_away_and_is_named() {
+    fn a_missing_feature_removes_its_accesses_and_is_named() {
         let wide = [Access::Plain(Width::B64), Access::NonTemporal(Width::B64)];
         let cpu = with(Features { avx512f: false, ..ALL });
         for access in wide {
@@ -160,17 +160,17 @@ mod tests {
     }
 
     #[test]
-    fn what_no_processor_has_is_said_to_exist_nowhere() {
+    fn accesses_without_an_instruction_are_reported_as_such() {
         let cpu = with(ALL);
         for access in [Access::NonTemporal(Width::B4), Access::Movdiri(Width::B16)] {
-            assert_eq!(cpu.lacks(Verb::Store, access), Some("no x86 instruction does that"));
+            assert_eq!(cpu.lacks(Verb::Store, access), Some("no x86 instruction does this"));
         }
         assert!(cpu.lacks(Verb::Load, Access::NonTemporal(Width::B8)).is_some());
         assert!(cpu.lacks(Verb::Load, Access::Movdir64b).is_some());
     }
 
     #[test]
-    fn this_processor_has_a_name_on_one_line() {
+    fn the_brand_string_is_one_nonempty_line() {
         let brand = Cpu::detected().brand;
         assert!(!brand.is_empty() && !brand.contains(char::is_control), "{brand:?}");
     }

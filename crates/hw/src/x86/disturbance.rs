@@ -1,13 +1,13 @@
-//! Whether something else than the plan had a part in a sample.
+//! Detection of samples that were disturbed by something other than the plan.
 //!
-//! Looked at just before the first timestamp and just after the last, so that nothing of it is in the sample. What a
-//! virtual machine's host takes away without telling shows in neither clock and is not found here.
+//! The state is read just before the first timestamp and just after the last, so that reading it is not part of the sample.
+//! Time that a virtual machine's host steals without reporting it shows in neither clock and is not detected.
 //!
-//! A call into a runtime is another matter than a load: it wakes threads of the same program, waits for them, and sleeps
-//! meanwhile. Where they are woken on the caller's own core they take it away, and that is a part of what a launch costs
-//! there. To drop such samples would keep only those in which the runtime happened to work elsewhere. So there a
-//! sample is disturbed if the caller, after it lost its core, waited for it longer than all other threads of the program
-//! ran meanwhile: then somebody else had it.
+//! A runtime call differs from a load: it wakes threads of the same program, waits for them, and sleeps meanwhile. If they
+//! run on the caller's core, they preempt it, and that is part of the cost of a launch there. Dropping such samples would
+//! keep only those in which the runtime happened to use another core. Such a sample therefore counts as disturbed only if
+//! the caller waited for its core longer than all other threads of the program ran meanwhile: then another program used
+//! the core.
 
 #![allow(unsafe_code)]
 
@@ -21,89 +21,89 @@ use std::fs::File;
 use std::mem::MaybeUninit;
 use std::os::unix::fs::FileExt;
 
-/// Whom a sample may lose its core to without being disturbed.
+/// Threads that may preempt a sample without disturbing it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Company {
-    /// Nobody.
-    Nobody,
-    /// The other threads of this program, which it wakes and waits for.
+    /// No thread.
+    None,
+    /// Other threads of this program, which the sample wakes and waits for.
     OwnThreads,
 }
 
-/// Watches samples: [`before`](Watch::before) each, [`after`](Watch::after) each.
+/// Observer of samples: [`before`](Watch::before) and [`after`](Watch::after) surround each.
 #[derive(Debug)]
 pub(crate) struct Watch {
     timer: Timer,
     placement: Placement,
-    /// What the kernel says of this thread's waiting; `None` where nobody may take its core, or the kernel does not say.
+    /// Kernel file with this thread's waiting time; `None` if no thread may preempt it, or if the kernel has no such file.
     waiting: Option<File>,
     before: Seen,
 }
 
-/// What can be told of a thread and two clocks at an instant.
+/// State of a thread and of two clocks at one instant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Seen {
-    /// How often the kernel took the core from this thread although it had not asked for it.
-    taken_away: i64,
-    /// How long it had something to do and waited for a core; `None` where that is not asked or not known.
+    /// Number of involuntary context switches.
+    switches: i64,
+    /// Time spent runnable but waiting for a core; `None` if unused or unknown.
     waited_ns: Option<u64>,
     /// Processor time of all other threads of the program.
     others_ns: u64,
-    /// The system's number of the core.
+    /// System number of the core.
     cpu: usize,
-    /// The time-stamp counter.
+    /// Time-stamp counter.
     cycles: u64,
-    /// `CLOCK_MONOTONIC_RAW`, which nobody steers.
+    /// `CLOCK_MONOTONIC_RAW`, which NTP does not adjust.
     raw_ns: u64,
 }
 
 impl Watch {
-    /// How far the two clocks may lie apart over a sample: reading one after the other takes some 0.1 us, an interrupt
-    /// between the readings 10 us at worst; and the timer's rate may be off by 200 in a million
-    /// ([`Timer::checked`]), twice that with the error of the clock it was held against.
+    /// Permitted difference between the two clocks over a sample. Reading one after the other takes about 0.1 us, an
+    /// interrupt between the readings at most 10 us. The timer's rate may be off by 200 ppm ([`Timer::checked`]), twice
+    /// that with the error of the clock it was checked against.
     const APART_NS: u64 = 20_000;
     const APART_PER_MILLION: u64 = 400;
-    /// How much longer than the program's other threads ran it may have waited for its core: a few switches, which belong
-    /// to neither; somebody else keeps a core for a time slice, 1 ms and more.
+    /// Time that a thread may wait for its core beyond the run time of the program's other threads: a few context switches,
+    /// which count for neither. Another program takes a core for a time slice, 1 ms or more.
     const UNCOUNTED_NS: u64 = 20_000;
 
-    /// A watch for samples of the calling thread timed by `timer`.
+    /// Creates an observer for samples of the calling thread, timed by `timer`.
     ///
     /// # Errors
-    /// What the kernel said, if it does not tell how often it took the core away.
+    /// Error of the system call that reads the number of context switches.
     pub(crate) fn new(timer: Timer, placement: Placement, company: Company) -> Result<Watch, Errno> {
         let waiting = match company {
-            Company::Nobody => None,
-            // A kernel may be built without it: then every loss of the core is a disturbance.
+            Company::None => None,
+            // A kernel may be built without it: then every preemption is a disturbance.
             Company::OwnThreads => File::open("/proc/thread-self/schedstat").ok(),
         };
         let before = Seen::now(waiting.as_ref())?;
         Ok(Watch { timer, placement, waiting, before })
     }
 
-    /// A sample is about to begin.
+    /// Records the state before a sample.
     ///
     /// # Errors
-    /// As for [`Watch::new`].
+    /// Those of [`Watch::new`].
     pub(crate) fn before(&mut self) -> Result<(), Errno> {
         self.before = Seen::now(self.waiting.as_ref())?;
         Ok(())
     }
 
-    /// What disturbed the sample that began at [`before`](Watch::before), if anything did, and the system's number of the
-    /// processor that it ended on.
+    /// Disturbance of the sample that began at [`before`](Watch::before), if any, and the system number of the core on
+    /// which it ended.
     ///
     /// # Errors
-    /// As for [`Watch::new`].
+    /// Those of [`Watch::new`].
     pub(crate) fn after(&self) -> Result<(Option<Disturbance>, u32), Errno> {
         let after = Seen::now(self.waiting.as_ref())?;
         Ok((self.between(self.before, after), after.cpu as u32))
     }
 
     fn between(&self, before: Seen, after: Seen) -> Option<Disturbance> {
-        // A switch between the readings of the clocks sets those apart too, so it is looked for first.
+        // A context switch between the readings also separates the clocks, so it is checked first.
         let has_moved = self.placement == Placement::Pinned && after.cpu != before.cpu;
-        if has_moved || after.taken_away != before.taken_away && !Watch::was_for_own_threads(before, after) {
+        if has_moved || after.switches != before.switches && !Watch::was_for_own_threads(before, after) {
             return Some(Disturbance::ContextSwitch);
         }
         let (Some(cycles), Some(raw_ns)) =
@@ -126,7 +126,7 @@ impl Watch {
 
 impl Seen {
     fn now(waiting: Option<&File>) -> Result<Seen, Errno> {
-        let taken_away = taken_away()?;
+        let switches = involuntary_switches()?;
         let waited_ns = waiting.and_then(waited_ns);
         let others_ns = match waited_ns {
             Some(_) => ns(ClockId::ProcessCPUTime).saturating_sub(ns(ClockId::ThreadCPUTime)),
@@ -134,29 +134,29 @@ impl Seen {
         };
         let raw_ns = ns(ClockId::MonotonicRaw);
         let cycles = stamp_before();
-        Ok(Seen { taken_away, waited_ns, others_ns, cpu: sched_getcpu(), cycles, raw_ns })
+        Ok(Seen { switches, waited_ns, others_ns, cpu: sched_getcpu(), cycles, raw_ns })
     }
 }
 
-/// A clock that does not go back, in nanoseconds.
+/// Reads a monotonic clock in nanoseconds.
 fn ns(clock: ClockId) -> u64 {
     let time = clock_gettime(clock);
-    // Both parts of such a time are positive.
+    // Both parts of a monotonic time are nonnegative.
     (time.tv_sec as u64).saturating_mul(1_000_000_000).saturating_add(time.tv_nsec as u64)
 }
 
-/// How long a thread waited for a core since it began: the second figure of its `schedstat`
-/// (Documentation/scheduler/sched-stats.rst of Linux).
+/// Time that a thread has waited for a core since its start: the second value of its `schedstat`
+/// (Linux, Documentation/scheduler/sched-stats.rst).
 fn waited_ns(schedstat: &File) -> Option<u64> {
     let mut text = [0_u8; 64];
     let len = schedstat.read_at(&mut text, 0).ok()?;
     std::str::from_utf8(&text[..len]).ok()?.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// Involuntary context switches of the calling thread since it began.
-fn taken_away() -> Result<i64, Errno> {
+/// Involuntary context switches of the calling thread since its start.
+fn involuntary_switches() -> Result<i64, Errno> {
     let mut usage = MaybeUninit::<libc::rusage>::uninit();
-    // SAFETY: the kernel fills all of what it is given, or says that it did not; nothing else is touched.
+    // SAFETY: the kernel fills the structure completely unless it returns an error.
     let usage = unsafe {
         if libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) != 0 {
             return Err(std::io::Error::last_os_error().raw_os_error().map_or(Errno::NOSYS, Errno::from_raw_os_error));
@@ -174,21 +174,21 @@ mod tests {
     use std::time::{Duration, Instant};
 
     fn watch() -> Watch {
-        Watch::new(Timer::checked(None), Placement::Pinned, Company::Nobody).unwrap()
+        Watch::new(Timer::checked(None), Placement::Pinned, Company::None).unwrap()
     }
 
     fn watch_beside_own_threads(placement: Placement) -> Watch {
         Watch::new(Timer::checked(None), placement, Company::OwnThreads).unwrap()
     }
 
-    /// The instant `ns` by both clocks after another.
+    /// The state `ns` later by both clocks.
     fn later(watch: &Watch, seen: Seen, ns: u64) -> Seen {
         let cycles = watch.timer.cycles(lanemark_units::Ticks::whole_ns(ns));
         Seen { cycles: seen.cycles + cycles, raw_ns: seen.raw_ns + ns, ..seen }
     }
 
     #[test]
-    fn what_nothing_happened_to_counts() {
+    fn an_undisturbed_sample_counts() {
         let watch = watch();
         for ns in [0, 100, 20_000, 1_000_000_000] {
             assert_eq!(watch.between(watch.before, later(&watch, watch.before, ns)), None);
@@ -196,10 +196,10 @@ mod tests {
     }
 
     #[test]
-    fn one_switch_or_another_core_is_enough() {
+    fn a_context_switch_or_a_core_migration_is_a_disturbance() {
         let watch = watch();
         let after = later(&watch, watch.before, 20_000);
-        let switched = Seen { taken_away: after.taken_away + 1, ..after };
+        let switched = Seen { switches: after.switches + 1, ..after };
         let moved = Seen { cpu: after.cpu + 1, ..after };
         for after in [switched, moved] {
             assert_eq!(watch.between(watch.before, after), Some(Disturbance::ContextSwitch));
@@ -207,24 +207,24 @@ mod tests {
     }
 
     #[test]
-    fn a_core_lost_to_own_threads_is_no_disturbance_and_to_anybody_else_for_longer_than_20_us_it_is() {
+    fn preemption_by_own_threads_is_no_disturbance_but_20_us_by_others_is() {
         let watch = watch_beside_own_threads(Placement::Pinned);
         let before = Seen { waited_ns: Some(1_000), others_ns: 5_000, ..watch.before };
         let after = |waited_ns: u64| {
             let after = later(&watch, before, 2_000_000);
-            let (taken_away, waited_ns) = (after.taken_away + 1, Some(before.waited_ns.unwrap() + waited_ns));
-            Seen { taken_away, waited_ns, others_ns: before.others_ns + 300_000, ..after }
+            let (switches, waited_ns) = (after.switches + 1, Some(before.waited_ns.unwrap() + waited_ns));
+            Seen { switches, waited_ns, others_ns: before.others_ns + 300_000, ..after }
         };
         assert_eq!(watch.between(before, after(320_000)), None);
         assert_eq!(watch.between(before, after(320_001)), Some(Disturbance::ContextSwitch));
         let unknown = Seen { waited_ns: None, ..after(0) };
-        assert_eq!(watch.between(before, unknown), Some(Disturbance::ContextSwitch), "nobody says for whom it was");
-        let slept = Seen { taken_away: before.taken_away, ..after(5_000_000) };
-        assert_eq!(watch.between(before, slept), None, "it gave its core away itself, and the processor slept");
+        assert_eq!(watch.between(before, unknown), Some(Disturbance::ContextSwitch), "the waiting time is unknown");
+        let slept = Seen { switches: before.switches, ..after(5_000_000) };
+        assert_eq!(watch.between(before, slept), None, "the thread slept voluntarily");
     }
 
     #[test]
-    fn a_thread_that_nobody_holds_may_end_on_another_core() {
+    fn an_unpinned_thread_may_migrate() {
         for (placement, expected) in
             [(Placement::Unpinned, None), (Placement::Pinned, Some(Disturbance::ContextSwitch))]
         {
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn clocks_may_lie_20_us_and_400_in_a_million_apart_and_no_further() {
+    fn clocks_may_differ_by_20_us_and_400_ppm_but_no_more() {
         let watch = watch();
         let after = |ns: u64, apart: i64| {
             let after = later(&watch, watch.before, ns);
@@ -251,15 +251,15 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_goes_back_was_stepped() {
+    fn a_clock_that_goes_back_is_a_disturbance() {
         let watch = watch();
         let before = Seen { raw_ns: watch.before.raw_ns + 1, ..watch.before };
         assert_eq!(watch.between(before, watch.before), Some(Disturbance::ClockStep));
     }
 
-    /// Two threads that want the same core, until one has been seen to lose it.
+    /// Two threads compete for one core until one is observed to lose it.
     #[test]
-    fn losing_the_core_to_another_thread_is_seen_and_for_how_long_it_was_waited_for() {
+    fn preemption_by_another_thread_is_detected_with_its_duration() {
         let cpu = allowed_cpus().unwrap()[0];
         let _pin = Pin::to(cpu).unwrap();
         let deadline = Instant::now() + Duration::from_secs(20);
@@ -284,9 +284,9 @@ mod tests {
             done.store(true, Ordering::Relaxed);
         });
         assert_eq!(seen, Some(Disturbance::ContextSwitch));
-        // A kernel may be built without it.
+        // A kernel may be built without schedstat.
         if let (Some(schedstat), Some(before)) = (&schedstat, waited) {
-            assert!(waited_ns(schedstat).unwrap() > before + 100_000, "somebody had the core for longer than 0.1 ms");
+            assert!(waited_ns(schedstat).unwrap() > before + 100_000, "the core was lost for more than 0.1 ms");
         }
     }
 }

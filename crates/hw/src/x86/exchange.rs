@@ -1,11 +1,11 @@
-//! Two cores that tell each other: one sends a number and waits for the next, the other answers.
+//! Messages between two cores: one core sends a number and waits for the answer of the other.
 //!
-//! The message of pass `n` is `2 n + 1` on the way there and `2 n + 2` on the way back, so that nothing left in a
-//! line from before is taken for it. A waiting core looks at a flag, and then at the clock, only after some
-//! thousand loads: a wait that is not late has no look in it. Whoever ends early wakes the other.
+//! The message of iteration `n` is `2 n + 1`, its answer `2 n + 2`, so that no stale content of a line is taken for it. A
+//! waiting core checks the flag and the clock only every few thousand loads, so a punctual wait contains no check. When
+//! either side ends early, it wakes the other.
 
 #![allow(unsafe_code)]
-#![allow(clippy::inline_always)] // A call of ours between two timestamps would be measured too.
+#![allow(clippy::inline_always)] // A function call between two timestamps would be measured too.
 
 use super::pattern::Line;
 use super::pin::Pin;
@@ -18,25 +18,25 @@ use std::arch::asm;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Loads between two looks at the flag and the clock: some 10 us.
-const LOADS_PER_LOOK: u32 = 1 << 12;
-/// How long the other thread may take to stand on its core.
+/// Loads between two checks of the flag and the clock: about 10 us.
+const LOADS_PER_CHECK: u32 = 1 << 12;
+/// Time limit for the other thread to start on its core.
 const START_LIMIT: Duration = Duration::from_secs(10);
 
-/// Both directions between two cores.
+/// Message exchange between two cores.
 #[derive(Debug)]
 pub(crate) enum Exchange {
-    /// Through a line each, or the same for both.
+    /// Through one cache line per direction, or one line for both.
     Lines { post: Post, there: *mut u8, back: *mut u8 },
-    /// Through the kernel, which wakes a sleeping thread.
+    /// Through eventfds of the kernel, which wakes a sleeping thread.
     Events { there: OwnedFd, back: OwnedFd },
 }
 
-// SAFETY: the lines are memory of the process that two threads use by atomic loads and stores of 8 B, or by one
-// instruction that stores the whole line; the pointers are valid as long as the machine that made them is borrowed.
+// SAFETY: the lines are process memory that two threads access by atomic loads and stores of 8 B, or by one instruction
+// that stores the whole line; the pointers are valid as long as the machine that created them is borrowed.
 unsafe impl Sync for Exchange {}
 
-/// How a line is stored.
+/// Instruction that stores a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Post {
     /// `MOV`.
@@ -48,7 +48,7 @@ pub(crate) enum Post {
 }
 
 impl Post {
-    /// The one that stores by `access`.
+    /// Instruction for `access`, if messages can be stored by it.
     pub(crate) fn by(access: Access) -> Option<Post> {
         match access {
             Access::Plain(Width::B8) => Some(Post::Plain),
@@ -59,39 +59,39 @@ impl Post {
     }
 }
 
-/// What ends a wait early.
+/// Conditions that end a wait early.
 struct Waiting<'a> {
-    /// The longest wait, in cycles of the time-stamp counter.
+    /// Longest wait in cycles of the time-stamp counter.
     timeout_cycles: u64,
     flag: &'a AtomicBool,
 }
 
 impl Exchange {
-    /// An exchange by events of the kernel.
+    /// Creates an exchange through eventfds.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// Error of the system call.
     pub(crate) fn by_events() -> Result<Exchange, Errno> {
         let event = || eventfd(0, EventfdFlags::CLOEXEC);
         Ok(Exchange::Events { there: event()?, back: event()? })
     }
 
-    /// Runs `body` while another thread, held on `cpu`, answers.
+    /// Runs `body` while another thread, pinned to `cpu`, answers.
     ///
     /// # Errors
-    /// What the kernel said when the thread was made or held, [`Errno::TIMEDOUT`] if it did not start in time.
+    /// Error of creating or pinning the thread; [`Errno::TIMEDOUT`] if it does not start in time.
     ///
     /// # Safety
-    /// The lines are valid, aligned to 64 B, used by nobody else, and hold no number of this exchange.
+    /// The lines must be valid, aligned to 64 B, without other users, and must contain no number of this exchange.
     pub(crate) unsafe fn answered<R>(&self, cpu: usize, body: impl FnOnce() -> R) -> Result<R, Errno> {
         let (is_ready, is_over) = (AtomicBool::new(false), AtomicBool::new(false));
         std::thread::scope(|scope| {
-            // Whatever happens here, the other thread is let go.
+            // Ends the other thread on every return path.
             let _end = End { exchange: self, is_over: &is_over };
             let answering = std::thread::Builder::new().spawn_scoped(scope, || -> Result<(), Errno> {
                 let _pin = Pin::to(cpu)?;
                 is_ready.store(true, Ordering::Release);
-                // SAFETY: handed on to the caller.
+                // SAFETY: guaranteed by the caller.
                 unsafe { self.answer(&is_over) }
             });
             let answering = answering.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::AGAIN))?;
@@ -109,13 +109,13 @@ impl Exchange {
         })
     }
 
-    /// Times `passes` round trips as the one that begins, numbered from `first` on.
+    /// Times `passes` round trips as the initiating side, numbered from `first` on.
     ///
     /// # Safety
-    /// As for [`Exchange::answered`], within whose body it runs.
+    /// Same as for [`Exchange::answered`]; must run within its body.
     pub(crate) unsafe fn timed(&self, limits: &Limits<'_>, first: u64, passes: u64) -> Stamps {
         let waiting = Waiting { timeout_cycles: limits.timeout_cycles, flag: limits.interrupted };
-        // SAFETY: handed on to the caller.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             match self {
                 Exchange::Lines { post: Post::Plain, there, back } => timed(limits, first, passes, |n| {
@@ -138,10 +138,10 @@ impl Exchange {
         }
     }
 
-    /// Answers until it is over.
+    /// Answers messages until `is_over` is set.
     unsafe fn answer(&self, is_over: &AtomicBool) -> Result<(), Errno> {
         let waiting = Waiting { timeout_cycles: u64::MAX, flag: is_over };
-        // SAFETY: handed on to the caller.
+        // SAFETY: guaranteed by the caller.
         let answer = |n: u64| unsafe {
             match self {
                 Exchange::Lines { post, there, back } => {
@@ -163,7 +163,7 @@ impl Exchange {
             (0..).try_for_each(|n| if is_over.load(Ordering::Relaxed) { Err(Errno::CANCELED) } else { answer(n) });
         match ended {
             Err(error) if error != Errno::CANCELED => {
-                // The one that waits for us would wait for ever.
+                // Wake the initiating side, which would otherwise wait for ever.
                 if let Exchange::Events { back, .. } = self {
                     let _ = wake(back);
                 }
@@ -174,7 +174,7 @@ impl Exchange {
     }
 }
 
-/// Lets the answering thread go when dropped.
+/// Ends the answering thread when dropped.
 struct End<'a> {
     exchange: &'a Exchange,
     is_over: &'a AtomicBool,
@@ -184,7 +184,7 @@ impl Drop for End<'_> {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Release);
         if let Exchange::Events { there, .. } = self.exchange {
-            // The counter is far from full, and nothing else can fail.
+            // Cannot fail: the counter is far from its maximum.
             let _ = wake(there);
         }
     }
@@ -192,13 +192,13 @@ impl Drop for End<'_> {
 
 #[inline(always)]
 unsafe fn plain(line: *mut u8, message: u64) {
-    // SAFETY: the caller vouches for the line.
+    // SAFETY: the caller guarantees the line.
     unsafe { AtomicU64::from_ptr(line.cast()) }.store(message, Ordering::Release);
 }
 
 #[inline(always)]
 unsafe fn non_temporal(line: *mut u8, message: u64) {
-    // SAFETY: the caller vouches for the line.
+    // SAFETY: the caller guarantees the line.
     unsafe {
         asm!("movnti [{line}], {message}", "sfence", line = in(reg) line, message = in(reg) message,
             options(nostack, preserves_flags));
@@ -208,21 +208,21 @@ unsafe fn non_temporal(line: *mut u8, message: u64) {
 #[inline(always)]
 unsafe fn direct(line: *mut u8, message: u64) {
     let all = Line([message; 8]);
-    // SAFETY: the caller vouches for the line, which is aligned, and for the instruction.
+    // SAFETY: the caller guarantees the line, its alignment and support for the instruction.
     unsafe {
         asm!("movdir64b {line}, zmmword ptr [{all}]", line = in(reg) line, all = in(reg) &raw const all,
             options(nostack, preserves_flags));
     }
 }
 
-/// Loads until the message is there.
+/// Polls the line until the message arrives.
 #[inline(always)]
 unsafe fn wait(line: *mut u8, message: u64, waiting: &Waiting<'_>) -> Result<(), Errno> {
-    // SAFETY: the caller vouches for the line.
+    // SAFETY: the caller guarantees the line.
     let line = unsafe { AtomicU64::from_ptr(line.cast()) };
     let mut late_from = None;
     loop {
-        for _ in 0..LOADS_PER_LOOK {
+        for _ in 0..LOADS_PER_CHECK {
             if line.load(Ordering::Acquire) == message {
                 return Ok(());
             }
@@ -258,12 +258,12 @@ mod tests {
     struct Lines([[u8; 64]; 2]);
 
     fn limits(interrupted: &AtomicBool) -> Limits<'_> {
-        Limits { timeout_cycles: u64::MAX, passes_per_look: 64, interrupted, delivery: Delivery::Drained }
+        Limits { timeout_cycles: u64::MAX, passes_per_check: 64, interrupted, delivery: Delivery::Drained }
     }
 
-    /// Every kind of exchange there is here, with lines that hold nothing.
+    /// Calls `check` with every kind of exchange that this processor supports, with zeroed lines.
     fn each(mut check: impl FnMut(&Exchange, usize)) {
-        // Where there is one core only the two threads take turns, which is slow and still right.
+        // With only one core the threads take turns, which is slow but correct.
         let cpu = *allowed_cpus().unwrap().last().unwrap();
         let cpu_features = Cpu::detected();
         for access in [Access::Plain(Width::B8), Access::NonTemporal(Width::B8), Access::Movdir64b] {
@@ -285,36 +285,36 @@ mod tests {
     fn every_message_is_answered_and_the_other_thread_ends() {
         each(|exchange, cpu| {
             let no = AtomicBool::new(false);
-            // SAFETY: the lines live as long as the exchange, and hold zeros.
+            // SAFETY: the lines live as long as the exchange, and are zeroed.
             let stamps = unsafe { exchange.answered(cpu, || exchange.timed(&limits(&no), 0, 20)) }.unwrap();
             assert_eq!(stamps.ending, Ending::Done, "{exchange:?}");
         });
     }
 
     #[test]
-    fn an_exchange_that_is_never_begun_ends_too() {
+    fn an_exchange_without_messages_ends() {
         // SAFETY: as above.
         each(|exchange, cpu| assert_eq!(unsafe { exchange.answered(cpu, || 7) }, Ok(7)));
     }
 
     #[test]
-    fn a_core_that_is_not_there_is_an_error_and_nothing_is_begun() {
+    fn a_missing_core_is_an_error_and_the_body_does_not_run() {
         each(|exchange, _| {
             let cpu = rustix::thread::CpuSet::MAX_CPU - 1;
             // SAFETY: as above.
-            let refused = unsafe { exchange.answered(cpu, || panic!("it was begun")) };
+            let refused = unsafe { exchange.answered(cpu, || panic!("the body must not run")) };
             assert_eq!(refused.map(|()| 0), Err(Errno::INVAL));
         });
     }
 
     #[test]
-    fn a_wait_for_nobody_ends_with_the_time_or_the_flag() {
+    fn a_wait_without_an_answer_ends_at_the_timeout_or_the_flag() {
         let mut lines = Lines([[0; 64]; 2]);
         let line = lines.0[0].as_mut_ptr();
         let exchange = Exchange::Lines { post: Post::Plain, there: line, back: line };
         let (no, yes) = (AtomicBool::new(false), AtomicBool::new(true));
         let late = Limits { timeout_cycles: 1000, ..limits(&no) };
-        // SAFETY: as above; nobody answers.
+        // SAFETY: the line is valid and aligned; no thread answers.
         unsafe {
             assert_eq!(exchange.timed(&late, 0, 1).ending, Ending::Failed(Errno::TIMEDOUT));
             assert_eq!(exchange.timed(&limits(&yes), 0, 1).ending, Ending::Failed(Errno::CANCELED));

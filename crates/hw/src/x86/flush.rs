@@ -1,21 +1,21 @@
-//! Cached lines dropped from every cache.
+//! Flushing cache lines from all caches.
 
 #![allow(unsafe_code)]
-#![allow(clippy::inline_always)] // A call of ours between two timestamps would be measured too.
+#![allow(clippy::inline_always)] // A function call between two timestamps would be measured too.
 
 use std::arch::asm;
 use std::arch::x86_64::__cpuid_count;
 use std::sync::LazyLock;
 
-/// Whether `CLFLUSHOPT` is there. Source: Intel SDM volume 2, CPUID, leaf 7 subleaf 0, EBX bit 23.
+/// Whether `CLFLUSHOPT` is supported. Source: Intel SDM volume 2, CPUID, leaf 7 subleaf 0, EBX bit 23.
 static HAS_CLFLUSHOPT: LazyLock<bool> =
     LazyLock::new(|| std::arch::x86_64::__cpuid(0).eax >= 7 && __cpuid_count(7, 0).ebx & (1 << 23) != 0);
 
-/// Drops every line that `len` bytes from `at` on touch; they are gone when it returns. Bytes stay as they are:
-/// a line that was changed is written to memory first.
+/// Flushes every line that `len` bytes from `at` on touch, and waits for completion. Memory contents do not change:
+/// modified lines are written back.
 ///
 /// # Safety
-/// The bytes are mapped.
+/// The bytes must be mapped.
 #[inline(always)]
 pub(crate) unsafe fn flush_lines(at: *const u8, len: usize) {
     if len == 0 {
@@ -23,8 +23,8 @@ pub(crate) unsafe fn flush_lines(at: *const u8, len: usize) {
     }
     let start = at.wrapping_sub(at.addr() % 64);
     let lines = (at.addr() % 64 + len).div_ceil(64);
-    // SAFETY: handed on to the caller; neither instruction changes what memory holds. MFENCE orders both before what
-    // follows, loads too. Source: Intel SDM volume 2, CLFLUSHOPT and CLFLUSH.
+    // SAFETY: guaranteed by the caller; neither instruction changes the contents of memory. MFENCE orders both before
+    // later instructions, including loads. Source: Intel SDM volume 2, CLFLUSHOPT and CLFLUSH.
     unsafe {
         if *HAS_CLFLUSHOPT {
             for line in 0..lines {
@@ -44,10 +44,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flushed_bytes_stay_as_they_are() {
+    fn a_flush_does_not_change_memory_contents() {
         let bytes: Vec<u8> = (0..1000_u32).map(|place| place as u8).collect();
         for (from, len) in [(0, 1000), (1, 64), (63, 2), (999, 1), (5, 0)] {
-            // SAFETY: inside the vector.
+            // SAFETY: the range lies within the vector.
             unsafe { flush_lines(bytes[from..].as_ptr(), len) };
         }
         assert!(bytes.iter().enumerate().all(|(place, byte)| *byte == place as u8));

@@ -1,16 +1,16 @@
-//! The loads and stores: one loop for each instruction and direction.
+//! Measurement loops: one per instruction and direction.
 //!
-//! Each loop is one block of assembly, so that the compiler can neither merge, widen, move nor drop an
-//! access. It is unrolled eight times: a store a cycle needs the loop's own two instructions out of the
-//! way. What varies besides the instruction is a type, not a value, and is gone after compilation:
-//! the [`Stride`] (onwards, the same address again, or line by line) and the [`Barrier`] after every access.
-//! What stands after a whole pass is a type where nothing else would hide a branch, and else an [`After`].
+//! Each loop is one block of assembly, so that the compiler cannot merge, widen, move or drop an access. It is unrolled
+//! eight times: one store per cycle leaves no room for the loop's own two instructions. Everything that varies besides the
+//! instruction is a type parameter, resolved at compile time: the [`Stride`] (ascending, same address, or next line) and
+//! the [`Barrier`] after every access. The operation after an iteration is a type parameter where a branch would be
+//! visible, otherwise an [`After`].
 //!
-//! Stored values come from a register filled once a pass ([`value`]), except where the instruction
-//! itself reads memory: `MOVDIR64B`, `REP MOVSB` and `memcpy`.
+//! Stored values come from a register that is loaded once per iteration ([`value`]), except for instructions that read
+//! memory themselves: `MOVDIR64B`, `REP MOVSB` and `memcpy`.
 
 #![allow(unsafe_code)]
-#![allow(clippy::inline_always)] // A call of ours between two timestamps would be measured too.
+#![allow(clippy::inline_always)] // A function call between two timestamps would be measured too.
 
 use super::copy_table::CopyTable;
 use super::flush::flush_lines;
@@ -19,45 +19,45 @@ use super::sample::pause;
 use lanemark_machine::Fence;
 use std::arch::asm;
 
-/// What one pass of a stream works on.
+/// Operands of one iteration.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ground {
-    /// The first byte of the span.
+    /// First byte of the span.
     pub(crate) at: *mut u8,
-    /// The other side of a copy, as long as the span.
+    /// Other end of a copy, as long as the span.
     pub(crate) other: *mut u8,
-    /// Bytes of the span.
+    /// Length of the span in bytes.
     pub(crate) len: usize,
-    /// Accesses of full width in one pass; copies of the whole span for `memcpy` and `rep movsb`.
+    /// Number of full-width accesses per iteration; for `memcpy` and `rep movsb`, number of copies of the span.
     pub(crate) count: usize,
-    /// Bytes after the last of them, moved with narrower accesses.
+    /// Remaining bytes, moved by narrower accesses.
     pub(crate) rest: usize,
-    /// What `MOVDIR64B` stores.
+    /// Source lines of `MOVDIR64B`.
     pub(crate) lines: *const Lines,
-    /// Lines of a block, where lines are interleaved.
+    /// Lines per block if lines are interleaved.
     pub(crate) interleaved: usize,
-    /// What stands after every pass.
+    /// Operation after every iteration.
     pub(crate) after: After,
-    /// What `copy_to_device` chooses from.
+    /// Table from which `copy_to_device` chooses.
     pub(crate) copies: *const CopyTable,
 }
 
-/// What stands after a pass.
+/// Operation after an iteration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum After {
     Nothing,
     Fence(Fence),
-    /// The lines of the span are dropped from every cache, and gone before the next pass.
+    /// Flushes the lines of the span from all caches, and waits for completion.
     Flush,
-    /// Nothing is done for this many cycles of the time-stamp counter.
+    /// Waits for this many cycles of the time-stamp counter.
     Pause(u64),
 }
 
 impl Ground {
-    /// Does what stands after a pass. A branch or two, for passes that have something slower in them.
+    /// Executes the operation after an iteration; costs a branch or two, for iterations with slower parts.
     ///
     /// # Safety
-    /// For [`After::Flush`], the span is mapped.
+    /// For [`After::Flush`], the span must be mapped.
     #[inline(always)]
     pub(crate) unsafe fn after(&self) {
         match self.after {
@@ -66,20 +66,20 @@ impl Ground {
             After::Fence(Fence::Lfence) => barrier::<Lfence>(),
             After::Fence(Fence::Mfence) => barrier::<Mfence>(),
             After::Fence(Fence::Locked) => barrier::<Locked>(),
-            // SAFETY: handed on to the caller.
+            // SAFETY: guaranteed by the caller.
             After::Flush => unsafe { flush_lines(self.at, self.len) },
             After::Pause(cycles) => pause(cycles),
         }
     }
 }
 
-/// What stands after every access, or after every pass.
+/// Barrier after every access or every iteration.
 pub(crate) trait Barrier {
-    /// What the assembler's `.if` asks for.
+    /// Value for the assembler's `.if`.
     const CODE: u8;
 }
 
-/// Nothing.
+/// No barrier.
 pub(crate) struct NoBarrier;
 /// `SFENCE`.
 pub(crate) struct Sfence;
@@ -87,7 +87,7 @@ pub(crate) struct Sfence;
 pub(crate) struct Lfence;
 /// `MFENCE`.
 pub(crate) struct Mfence;
-/// A locked instruction that changes nothing, on the stack.
+/// Locked read-modify-write of the stack that changes nothing.
 pub(crate) struct Locked;
 
 impl Barrier for NoBarrier {
@@ -106,7 +106,7 @@ impl Barrier for Locked {
     const CODE: u8 = 4;
 }
 
-/// The barrier named by the operand `{barrier}`.
+/// Assembly of the barrier selected by the operand `{barrier}`.
 macro_rules! barrier {
     () => {
         "
@@ -123,27 +123,27 @@ macro_rules! barrier {
     };
 }
 
-/// The barrier alone.
+/// Executes a barrier.
 #[inline(always)]
 pub(crate) fn barrier<B: Barrier>() {
-    // SAFETY: fences change nothing; the locked instruction writes back the stack word it read, and without
-    // `nostack` the compiler keeps nothing of its own below the stack pointer meanwhile.
+    // SAFETY: fences change nothing. The locked instruction writes back the stack word that it read; without `nostack`
+    // the compiler keeps no data below the stack pointer.
     unsafe { asm!(barrier!(), barrier = const B::CODE) }
 }
 
-/// Where the next access goes: so many widths and so many bytes on.
+/// Distance to the next access: a multiple of the width, plus a number of bytes.
 pub(crate) trait Stride {
-    /// Widths of the access.
+    /// Multiple of the access width.
     const WIDTHS: usize;
-    /// Bytes besides.
+    /// Additional bytes.
     const BYTES: usize;
 }
 
-/// Behind this one.
+/// Next address after this access.
 pub(crate) struct Onwards;
-/// To the same address.
+/// Same address.
 pub(crate) struct Again;
-/// To the same place of the next line.
+/// Same offset in the next line.
 pub(crate) struct NextLine;
 
 impl Stride for Onwards {
@@ -159,24 +159,24 @@ impl Stride for NextLine {
     const BYTES: usize = 64;
 }
 
-/// One instruction in one direction.
+/// Instruction with a direction.
 pub(crate) trait Access {
-    /// Whether it stores to the span, and the rest of a span is stored too.
+    /// Whether it stores to the span; decides how the remainder is moved.
     const STORES: bool;
-    /// Bytes of one access; 0 for a copy, which is as long as the span.
+    /// Bytes per access; 0 for copies, which are as long as the span.
     const WIDTH: usize;
 
-    /// Makes `count` accesses from `at` on, a barrier after each.
+    /// Executes `count` accesses from `at` on, each followed by a barrier.
     ///
     /// # Safety
-    /// The processor has the instruction. `at` is valid, and aligned as the instruction wants it, for every access
-    /// that `count` and the stride make; for copies `at` and `ground.other` are valid for `ground.len` bytes and do
-    /// not overlap; `ground.lines` is valid.
+    /// The processor must support the instruction. `at` must be valid and aligned for every access that `count` and the
+    /// stride make. For copies, `at` and `ground.other` must be valid for `ground.len` bytes and must not overlap.
+    /// `ground.lines` must be valid.
     unsafe fn walk<S: Stride, B: Barrier>(at: *mut u8, count: usize, ground: &Ground, n: u64);
 }
 
-/// Eight accesses a turn, then four, two and one for what is left, so that few accesses need no loop; the address is
-/// `[{at} + k*{step}]`.
+/// Eight accesses per loop iteration, then four, two and one for the remainder, so that few accesses need no loop. The
+/// address is `[{at} + k*{step}]`.
 macro_rules! walk {
     ($setup:literal, $head:literal, $tail:literal, $end:literal, $at:ident, $count:ident, $($operands:tt)*) => {
         asm!(
@@ -220,7 +220,7 @@ macro_rules! walk {
             eights = inout(reg) $count / 8 => _,
             count = in(reg) $count,
             out("rax") _, out("zmm16") _,
-            // VZEROUPPER writes to all sixteen.
+            // `VZEROUPPER` writes all sixteen.
             out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
             out("xmm4") _, out("xmm5") _, out("xmm6") _, out("xmm7") _,
             out("xmm8") _, out("xmm9") _, out("xmm10") _, out("xmm11") _,
@@ -230,7 +230,7 @@ macro_rules! walk {
     };
 }
 
-/// `NAME: bytes, what fills the register | mnemonic and size | register | what follows the loop`.
+/// `NAME: bytes, instructions that fill the register | mnemonic and size | register | instruction after the loop`.
 macro_rules! stores {
     ($($(#[$doc:meta])* $name:ident: $width:literal, $setup:literal | $head:literal | $tail:literal | $end:literal;)*) => {$(
         $(#[$doc])*
@@ -242,8 +242,8 @@ macro_rules! stores {
 
             #[inline(always)]
             unsafe fn walk<S: Stride, B: Barrier>(at: *mut u8, count: usize, _: &Ground, n: u64) {
-                // SAFETY: the caller vouches for the instruction and for every address the loop makes; all registers
-                // written are declared, and the stack is as `barrier` says.
+                // SAFETY: the caller guarantees the instruction and every address of the loop; all written registers are
+                // declared, and the stack is used as in `barrier`.
                 unsafe {
                     walk!($setup, $head, $tail, $end, at, count,
                         value = in(reg) value(n), step = const $width * S::WIDTHS + S::BYTES, barrier = const B::CODE)
@@ -253,7 +253,7 @@ macro_rules! stores {
     )*};
 }
 
-/// `NAME: bytes, mnemonic, register and size | what follows the loop`.
+/// `NAME: bytes, mnemonic, register and size | instruction after the loop`.
 macro_rules! loads {
     ($($(#[$doc:meta])* $name:ident: $width:literal, $head:literal | $end:literal;)*) => {$(
         $(#[$doc])*
@@ -288,7 +288,7 @@ stores! {
     Store16: 16, "movq xmm0, {value}\npunpcklqdq xmm0, xmm0" | "movdqu xmmword ptr " | ", xmm0" | "";
     /// `VMOVDQU`, 32 B.
     Store32: 32, "vmovq xmm0, {value}\nvpbroadcastq ymm0, xmm0" | "vmovdqu ymmword ptr " | ", ymm0" | "vzeroupper";
-    /// `VMOVDQU64`, 64 B. Register 16 and above need no `VZEROUPPER`.
+    /// `VMOVDQU64`, 64 B. Registers from 16 on need no `VZEROUPPER`.
     Store64: 64, "vpbroadcastq zmm16, {value}" | "vmovdqu64 zmmword ptr " | ", zmm16" | "";
     /// `MOVNTI`, 8 B.
     StoreNonTemporal8: 8, "" | "movnti qword ptr " | ", {value}" | "";
@@ -327,7 +327,7 @@ loads! {
     LoadNonTemporal64: 64, "vmovntdqa zmm16, zmmword ptr " | "";
 }
 
-/// `MOVDIR64B`: a line from memory that the first-level cache holds, to an aligned line.
+/// `MOVDIR64B`: copies a line that is in the first-level cache to an aligned line.
 pub(crate) struct StoreMovdir64b;
 
 impl Access for StoreMovdir64b {
@@ -336,8 +336,8 @@ impl Access for StoreMovdir64b {
 
     #[inline(always)]
     unsafe fn walk<S: Stride, B: Barrier>(at: *mut u8, count: usize, ground: &Ground, n: u64) {
-        // SAFETY: the caller vouches for the lines, and `n % VALUES` is one of them; the rest is as for stores. The
-        // instruction takes its destination from a register without displacement, so there is no gain in unrolling.
+        // SAFETY: the caller guarantees the lines, of which `n % VALUES` is a valid index; the rest is as for stores. The
+        // destination register takes no displacement, so unrolling gains nothing.
         unsafe {
             let line = &raw const (*ground.lines)[(n % VALUES) as usize];
             asm!(
@@ -360,9 +360,9 @@ impl Access for StoreMovdir64b {
     }
 }
 
-/// `memcpy`; `STORE` says whether the span is its destination.
+/// `memcpy`; `STORE` means that the span is its destination.
 pub(crate) struct Memcpy<const STORE: bool>;
-/// `REP MOVSB`; `STORE` says whether the span is its destination.
+/// `REP MOVSB`; `STORE` means that the span is its destination.
 pub(crate) struct RepMovsb<const STORE: bool>;
 
 /// Destination and source of a copy.
@@ -379,8 +379,8 @@ impl<const STORE: bool> Access for Memcpy<STORE> {
     unsafe fn walk<S: Stride, B: Barrier>(_: *mut u8, count: usize, ground: &Ground, _: u64) {
         let (to, from) = ends::<STORE>(ground);
         for _ in 0..count {
-            // SAFETY: the caller vouches for both ends and that they do not overlap. The barrier, even an empty one,
-            // is assembly that may read memory: no copy can be dropped or joined with the next.
+            // SAFETY: the caller guarantees both ends and that they do not overlap. The barrier, even an empty one, is
+            // assembly that may read memory, so no copy can be dropped or merged with the next.
             unsafe { std::ptr::copy_nonoverlapping(from, to, ground.len) };
             barrier::<B>();
         }
@@ -395,7 +395,7 @@ impl<const STORE: bool> Access for RepMovsb<STORE> {
     unsafe fn walk<S: Stride, B: Barrier>(_: *mut u8, count: usize, ground: &Ground, _: u64) {
         let (to, from) = ends::<STORE>(ground);
         for _ in 0..count {
-            // SAFETY: the caller vouches for both ends; the direction flag is clear on entry to assembly.
+            // SAFETY: the caller guarantees both ends; the direction flag is clear on entry to assembly.
             unsafe {
                 asm!("rep movsb", inout("rdi") to => _, inout("rsi") from => _, inout("rcx") ground.len => _,
                     options(nostack, preserves_flags));
@@ -405,7 +405,7 @@ impl<const STORE: bool> Access for RepMovsb<STORE> {
     }
 }
 
-/// Lanemark's own copy; the span is its destination.
+/// Copy with the calibrated routine; the span is its destination.
 pub(crate) struct CopyToDevice;
 
 impl Access for CopyToDevice {
@@ -415,20 +415,20 @@ impl Access for CopyToDevice {
     #[inline(always)]
     unsafe fn walk<S: Stride, B: Barrier>(_: *mut u8, count: usize, ground: &Ground, _: u64) {
         for _ in 0..count {
-            // SAFETY: the caller vouches for both ends, that they do not overlap, and for the table.
+            // SAFETY: the caller guarantees both ends, that they do not overlap, and the table.
             unsafe { (*ground.copies).copy(ground.at, ground.other, ground.len) };
             barrier::<B>();
         }
     }
 }
 
-/// One pass of a stream: the accesses and the rest.
+/// Executes one iteration of a stream: the accesses and the remainder.
 ///
 /// # Safety
-/// As for [`Access::walk`] with `ground.at` and `ground.count`, and `ground.at` is valid for the rest too.
+/// Same as for [`Access::walk`] with `ground.at` and `ground.count`; `ground.at` must be valid for the remainder too.
 #[inline(always)]
 pub(crate) unsafe fn pass<A: Access, S: Stride, Each: Barrier>(ground: &Ground, n: u64) {
-    // SAFETY: handed on to the caller.
+    // SAFETY: guaranteed by the caller.
     unsafe {
         A::walk::<S, Each>(ground.at, ground.count, ground, n);
         if ground.rest != 0 {
@@ -441,28 +441,28 @@ pub(crate) unsafe fn pass<A: Access, S: Stride, Each: Barrier>(ground: &Ground, 
     }
 }
 
-/// One pass over a span of whole blocks, the lines of each interleaved.
+/// Executes one iteration over a span of whole blocks, with interleaved lines.
 ///
 /// # Safety
-/// As for [`Access::walk`] over the whole span; the access has a width, of which a line has a whole number.
+/// Same as for [`Access::walk`] over the whole span; the access must have a width that divides a line.
 #[inline(always)]
 pub(crate) unsafe fn interleaved_pass<A: Access>(ground: &Ground, n: u64) {
     for block in (0..ground.len).step_by(ground.interleaved * 64) {
         for place in (0..64).step_by(A::WIDTH) {
-            // SAFETY: the block ends within the span, and every line of it has this place.
+            // SAFETY: the block ends within the span, and every line of it contains this offset.
             unsafe { A::walk::<NextLine, NoBarrier>(ground.at.add(block + place), ground.interleaved, ground, n) };
         }
     }
 }
 
-/// The last `ground.rest` bytes of the span, in 8, 4, 2 and 1 B. Apart, because few sizes have a rest.
+/// Accesses the last `ground.rest` bytes of the span, by 8, 4, 2 and 1 B. Not inlined, because few sizes have a remainder.
 ///
 /// # Safety
-/// Those bytes are valid, as for [`Access::walk`].
+/// Those bytes must be valid, as for [`Access::walk`].
 #[inline(never)]
 unsafe fn rest<A8: Access, A4: Access, A2: Access, A1: Access, Each: Barrier>(ground: &Ground, n: u64) {
     let (len, left) = (ground.len, ground.rest);
-    // SAFETY: each piece ends where the next starts, and the last at `len`.
+    // SAFETY: each piece ends where the next one starts, and the last one at `len`.
     unsafe {
         A8::walk::<Onwards, Each>(ground.at.add(len - left), left / 8, ground, n);
         A4::walk::<Onwards, Each>(ground.at.add(len - left % 8), left / 4 % 2, ground, n);

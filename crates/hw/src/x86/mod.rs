@@ -1,24 +1,24 @@
-//! What an x86-64 core executes between two timestamps, whatever lies behind the pointer.
+//! Code that an x86-64 core executes between two timestamps, independent of the target memory.
 //!
-//! | file | holds |
+//! | file | contents |
 //! | --- | --- |
-//! | `ask`, `refusal` | which plans the loops can run, and why not the others |
-//! | `c_library` | whose `memcpy` a program calls |
-//! | `cpu` | which instructions this processor has |
-//! | `pin` | the thread held on one core |
-//! | `loops` | the loads and stores, one loop an instruction |
+//! | `ask`, `refusal` | check of plans: the request for the loops, or the reason for a refusal |
+//! | `c_library` | name of the C library whose `memcpy` is called |
+//! | `cpu` | instructions that this processor supports |
+//! | `pin` | pinning a thread to a core |
+//! | `loops` | loads and stores, one loop per instruction |
 //! | `routine` | the closed set of loops, and the choice among them |
 //! | `run` | the samples of one run of a plan |
-//! | `flush` | cached lines dropped from every cache |
-//! | `handover` | buffers shared with a device |
-//! | `copy` | the routines that copy from memory to a span |
-//! | `copy_table` | which of them for which size, found by measuring |
-//! | `exchange` | two cores that tell each other |
+//! | `flush` | flushing cache lines from all caches |
+//! | `buffer_handoff` | buffers shared with a device |
+//! | `copy` | copy routines from memory to a span |
+//! | `copy_table` | the fastest routine for each size, found by measurement |
+//! | `exchange` | messages between two cores |
 //! | `sample` | the timestamps around one sample |
-//! | `disturbance` | whether something else had a part in a sample |
-//! | `timer` | cycles of the time-stamp counter to ticks, and what the timestamps cost |
-//! | `pattern` | the bytes that are stored, and finding them again |
-//! | `buffer` | ordinary memory, present from the start |
+//! | `disturbance` | detection of disturbed samples |
+//! | `timer` | conversion of TSC cycles to ticks, and the cost of the timestamps |
+//! | `pattern` | stored data and its verification |
+//! | `buffer` | populated ordinary memory |
 
 pub(crate) mod ask;
 pub(crate) mod buffer;

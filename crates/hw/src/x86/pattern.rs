@@ -1,32 +1,32 @@
-//! The bytes that are stored, and finding them again.
+//! Stored data and its verification.
 
-/// Passes after which the values repeat.
+/// Number of iterations after which the values repeat.
 pub(crate) const VALUES: u64 = 32;
 
-/// The 8 B that pass `n` stores, wherever it stores; different from those of the passes before it.
+/// 8 B value that iteration `n` stores at every place.
 ///
-/// All eight bytes differ from pass to pass and none is zero, so bytes left from another pass or never
-/// written are seen.
+/// Each of the eight bytes differs from that of the preceding iterations and is nonzero, so stale or unwritten bytes
+/// are detected.
 #[inline]
 pub(crate) const fn value(n: u64) -> u64 {
     let byte = n % VALUES;
     byte * 0x0101_0101_0101_0101 + 0xd0a1_7121_c251_9232
 }
 
-/// [`value`] eight times: what `MOVDIR64B` moves, for it reads its line from memory.
+/// [`value`] eight times: the source line of `MOVDIR64B`.
 #[repr(C, align(64))]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Line(pub(crate) [u64; 8]);
 
-/// A line for every value.
+/// One line per value.
 pub(crate) type Lines = [Line; VALUES as usize];
 
-/// The lines, in order.
+/// All lines, in order.
 pub(crate) fn lines() -> Box<Lines> {
     Box::new(std::array::from_fn(|n| Line([value(n as u64); 8])))
 }
 
-/// Fills `bytes` with what looks like noise; another `seed` leaves other noise, equal at one place in 256.
+/// Fills `bytes` with pseudo-random data; the data of two seeds agree in one of 256 bytes.
 ///
 /// Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (2014), `SplitMix64`.
 pub(crate) fn fill(bytes: &mut [u8], seed: u64) {
@@ -42,7 +42,7 @@ pub(crate) fn fill(bytes: &mut [u8], seed: u64) {
     }
 }
 
-/// Places where both hold the same.
+/// Number of positions at which both slices are equal.
 pub(crate) fn equal_bytes(left: &[u8], right: &[u8]) -> u64 {
     let pages = left.chunks(4096).zip(right.chunks(4096));
     pages
@@ -54,8 +54,8 @@ pub(crate) fn equal_bytes(left: &[u8], right: &[u8]) -> u64 {
         .sum::<usize>() as u64
 }
 
-/// Bytes of `span` that are as a pass storing `value` leaves them: accesses of `width` bytes from its
-/// start on, the rest in 8, 4, 2 and 1 B.
+/// Number of bytes of `span` that equal those stored by an iteration with `value`: accesses of `width` bytes from the
+/// start, and a remainder of 8, 4, 2 and 1 B.
 pub(crate) fn stored_bytes(span: &[u8], width: usize, value: u64) -> u64 {
     let (body, mut rest) = span.split_at(span.len() / width * width);
     let mut stored = matching(body, width.min(8), value);
@@ -67,7 +67,7 @@ pub(crate) fn stored_bytes(span: &[u8], width: usize, value: u64) -> u64 {
     stored
 }
 
-/// Bytes of `span` that equal the first `width` bytes of `value`, over and over.
+/// Number of bytes of `span` that equal the first `width` bytes of `value`, repeated.
 fn matching(span: &[u8], width: usize, value: u64) -> u64 {
     let value = value.to_le_bytes();
     let wanted = &value[..width];
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_byte_of_a_value_is_that_of_the_pass_before_or_zero() {
+    fn every_byte_of_a_value_is_nonzero_and_differs_from_the_previous_iteration() {
         for n in 0..2 * VALUES {
             let (before, now) = (value(n).to_le_bytes(), value(n + 1).to_le_bytes());
             assert!(before.iter().zip(now).all(|(before, now)| *before != now && now != 0), "{n}");
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_of_a_value_differ_so_that_a_shifted_store_is_seen() {
+    fn the_bytes_of_a_value_are_distinct_so_that_a_shifted_store_is_detected() {
         for n in 0..VALUES {
             let mut bytes = value(n).to_le_bytes();
             bytes.sort_unstable();
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn stored_bytes_are_counted_and_one_wrong_byte_is_missed_nowhere() {
+    fn every_wrong_byte_is_detected() {
         let value = value(3);
         // 64 B accesses over 64 + 8 + 4 + 2 + 1 B.
         let mut span: Vec<u8> = value.to_le_bytes().repeat(9);
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn fills_of_two_seeds_agree_by_chance_only() {
+    fn fills_of_different_seeds_agree_by_chance_only() {
         let (mut one, mut two) = (vec![0; 65_539], vec![0; 65_539]);
         fill(&mut one, 1);
         assert_eq!(equal_bytes(&one, &one), 65_539);

@@ -1,11 +1,11 @@
-//! Why a plan cannot be run here.
+//! Reasons why a plan cannot run.
 
 use lanemark_machine::{Facts, MachineError, Span, Unsupported};
 
-/// Why a plan is not run.
+/// Reason why a plan cannot run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Refusal {
-    /// The machine has not got it.
+    /// The machine does not support it.
     Unsupported {
         what: String,
         because: String,
@@ -18,19 +18,19 @@ impl Refusal {
         Refusal::Unsupported { what: what.into(), because: because.into() }
     }
 
-    /// As [`supports`](lanemark_machine::Machine::supports) tells it.
+    /// Converts the reason to the error of [`supports`](lanemark_machine::Machine::supports).
     pub(crate) fn into_unsupported(self, facts: &Facts) -> Unsupported {
         let (what, because) = match self {
             Refusal::Unsupported { what, because } => (what, because),
             Refusal::OutOfRange(span) => {
                 let what = format!("a span of {} B at {}", span.len, span.at);
-                (what, format!("it lies outside every region; the regions are {}", regions(facts)))
+                (what, format!("it is outside every region; regions: {}", regions(facts)))
             }
         };
         Unsupported { what, machine: facts.name.clone(), because }
     }
 
-    /// As [`run`](lanemark_machine::Machine::run) tells it.
+    /// Converts the reason to the error of [`run`](lanemark_machine::Machine::run).
     pub(crate) fn into_error(self, facts: &Facts) -> MachineError {
         match self {
             Refusal::OutOfRange(Span { at, len, .. }) => {

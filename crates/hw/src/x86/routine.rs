@@ -1,8 +1,8 @@
-//! The closed set of loops, and the choice among them.
+//! The closed set of measurement loops, and the choice among them.
 //!
-//! Every combination of access, stride and barrier is compiled on its own; a plan picks one before the first
-//! sample, and a sample is one call through its address, made before the first timestamp. [`alone`] has what
-//! is no stream.
+//! Every combination of access, stride and barrier is compiled separately. A plan selects one before the first sample, and
+//! a sample is one call through its address, made before the first timestamp. [`alone`] selects the loops without a
+//! stream.
 
 #![allow(unsafe_code)]
 
@@ -14,26 +14,26 @@ use std::arch::asm;
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Times `passes` passes, numbered from `first` on.
+/// Times `passes` iterations, numbered from `first` on.
 ///
 /// # Safety
-/// As for [`loops::pass`] with the chosen access and stride.
+/// Same as for [`loops::pass`] with the selected access and stride.
 pub(crate) type Routine = unsafe fn(ground: &Ground, limits: &Limits<'_>, first: u64, passes: u64) -> Stamps;
 
-/// What tells one loop from another.
+/// Parameters that select a loop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Shape {
     pub(crate) verb: Verb,
     pub(crate) access: Access,
     pub(crate) order: Order,
-    /// After every access.
+    /// Fence after every access.
     pub(crate) each: Option<Fence>,
-    /// After every pass; the ground has the same.
+    /// Operation after every iteration; equal to that in the operands.
     pub(crate) after: After,
 }
 
 impl Shape {
-    /// The loop, or `None` if no instruction or no barrier of a program is like that.
+    /// Returns the loop, or `None` if there is no such instruction or user-mode fence.
     pub(crate) fn routine(self) -> Option<Routine> {
         use Width::{B1, B2, B4, B8, B16, B32, B64};
         match (self.verb, self.access) {
@@ -70,12 +70,12 @@ impl Shape {
         }
     }
 
-    /// Every combination of stride and barrier, but for a fence after each pass where every access has one
-    /// already: beside those a branch after the pass is nothing.
+    /// Selects by stride and barrier. A fence after each iteration is not combined with a fence after every access: beside
+    /// those, a branch costs nothing.
     fn with<A: loops::Access>(self) -> Option<Routine> {
         match self.order {
             Order::Ascending => self.each::<A, Onwards>(),
-            // Copies are of the whole span, wherever the next would go.
+            // A copy always covers the whole span.
             Order::SameAddress { .. } if A::WIDTH == 0 => self.each::<A, Onwards>(),
             Order::SameAddress { .. } => self.each::<A, Again>(),
             Order::Interleaved { .. } => self.interleaved::<A>(),
@@ -105,7 +105,7 @@ impl Shape {
         }
     }
 
-    /// Stores of a width that leaves lines open, without a fence between them.
+    /// Selects among stores narrower than a line, without fences in between.
     fn interleaved<A: loops::Access>(self) -> Option<Routine> {
         let leaves_lines_open = const { A::STORES && A::WIDTH > 0 && A::WIDTH < 64 };
         (leaves_lines_open && self.each.is_none()).then_some(sample_interleaved::<A> as Routine)
@@ -113,7 +113,7 @@ impl Shape {
 }
 
 /// # Safety
-/// As for [`loops::pass`].
+/// Same as for [`loops::pass`].
 unsafe fn sample<A: loops::Access, S: Stride, B: Barrier>(
     ground: &Ground,
     limits: &Limits<'_>,
@@ -121,7 +121,7 @@ unsafe fn sample<A: loops::Access, S: Stride, B: Barrier>(
     passes: u64,
 ) -> Stamps {
     timed(limits, first, passes, |n| {
-        // SAFETY: handed on to the caller.
+        // SAFETY: guaranteed by the caller.
         unsafe { loops::pass::<A, S, NoBarrier>(ground, n) };
         loops::barrier::<B>();
         Ok(())
@@ -129,7 +129,7 @@ unsafe fn sample<A: loops::Access, S: Stride, B: Barrier>(
 }
 
 /// # Safety
-/// As for [`loops::pass`] and [`Ground::after`].
+/// Same as for [`loops::pass`] and [`Ground::after`].
 unsafe fn sample_then<A: loops::Access, S: Stride, Each: Barrier>(
     ground: &Ground,
     limits: &Limits<'_>,
@@ -137,7 +137,7 @@ unsafe fn sample_then<A: loops::Access, S: Stride, Each: Barrier>(
     passes: u64,
 ) -> Stamps {
     timed(limits, first, passes, |n| {
-        // SAFETY: handed on to the caller.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             loops::pass::<A, S, Each>(ground, n);
             ground.after();
@@ -147,7 +147,7 @@ unsafe fn sample_then<A: loops::Access, S: Stride, Each: Barrier>(
 }
 
 /// # Safety
-/// As for [`loops::interleaved_pass`] and [`Ground::after`].
+/// Same as for [`loops::interleaved_pass`] and [`Ground::after`].
 unsafe fn sample_interleaved<A: loops::Access>(
     ground: &Ground,
     limits: &Limits<'_>,
@@ -155,7 +155,7 @@ unsafe fn sample_interleaved<A: loops::Access>(
     passes: u64,
 ) -> Stamps {
     timed(limits, first, passes, |n| {
-        // SAFETY: handed on to the caller.
+        // SAFETY: guaranteed by the caller.
         unsafe {
             loops::interleaved_pass::<A>(ground, n);
             ground.after();
@@ -164,7 +164,7 @@ unsafe fn sample_interleaved<A: loops::Access>(
     })
 }
 
-/// A pass that is nothing but what stands after one: a fence, a flush of the span, a pause.
+/// Returns the loop for an operation without a stream: a fence, a flush of the span, a pause.
 pub(crate) fn alone(after: After) -> Option<Routine> {
     match after {
         After::Nothing | After::Fence(Fence::Interrupt) => None,
@@ -177,7 +177,7 @@ pub(crate) fn alone(after: After) -> Option<Routine> {
 }
 
 /// # Safety
-/// None is needed; it is one of the routines.
+/// None required; the signature is that of all routines.
 unsafe fn sample_barrier<B: Barrier>(_: &Ground, limits: &Limits<'_>, first: u64, passes: u64) -> Stamps {
     timed(limits, first, passes, |_| {
         loops::barrier::<B>();
@@ -186,19 +186,19 @@ unsafe fn sample_barrier<B: Barrier>(_: &Ground, limits: &Limits<'_>, first: u64
 }
 
 /// # Safety
-/// As for [`Ground::after`].
+/// Same as for [`Ground::after`].
 unsafe fn sample_after(ground: &Ground, limits: &Limits<'_>, first: u64, passes: u64) -> Stamps {
     timed(limits, first, passes, |_| {
-        // SAFETY: handed on to the caller.
+        // SAFETY: guaranteed by the caller.
         unsafe { ground.after() };
         Ok(())
     })
 }
 
-/// A pass that reads a clock.
+/// Returns the loop that reads a clock.
 pub(crate) fn clock(clock: Clock) -> Routine {
     /// # Safety
-    /// None is needed; it is one of the routines.
+    /// None required; the signature is that of all routines.
     unsafe fn sample<const CLOCK: u8>(_: &Ground, limits: &Limits<'_>, first: u64, passes: u64) -> Stamps {
         timed(limits, first, passes, |_| {
             const RDTSC: u8 = Clock::Rdtsc as u8;
@@ -206,7 +206,7 @@ pub(crate) fn clock(clock: Clock) -> Routine {
             const FENCED_RDTSC: u8 = Clock::FencedRdtsc as u8;
             const FENCED_PAIR: u8 = Clock::FencedPair as u8;
             match CLOCK {
-                // SAFETY: reads a counter, as the stamps of every sample do.
+                // SAFETY: reads a counter, as every timestamp does.
                 RDTSC => unsafe {
                     asm!("rdtsc", out("rax") _, out("rdx") _, options(nostack, preserves_flags));
                 },
@@ -222,7 +222,7 @@ pub(crate) fn clock(clock: Clock) -> Routine {
                     black_box(stamp_after());
                 }
                 _ => {
-                    // The C library's `clock_gettime`, as every program calls it.
+                    // `clock_gettime` of the C library, as programs call it.
                     black_box(Instant::now());
                 }
             }

@@ -1,4 +1,4 @@
-//! The samples of one run: the thread held on its core, passes numbered, each sample watched and judged.
+//! The samples of one run: pins the thread, numbers the iterations, observes and judges each sample.
 
 use super::disturbance::{Company, Watch};
 use super::pin::Pin;
@@ -8,71 +8,71 @@ use lanemark_machine::{MachineError, Placement, Plan, Samples};
 use rustix::io::Errno;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a way in brings to a run of a plan.
+/// Parameters that a backend passes to a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run<'a> {
-    /// Who runs, for messages.
+    /// Machine name, for messages.
     pub(crate) machine: &'a str,
-    /// Its time.
+    /// Time-stamp counter.
     pub(crate) timer: Timer,
-    /// What is run.
+    /// Plan to run.
     pub(crate) plan: &'a Plan,
-    /// The system's number of the core, where the plan holds its thread on one.
+    /// System number of the core, if the plan pins its thread.
     pub(crate) cpu: usize,
-    /// Whom it may lose its core to.
+    /// Threads that may preempt a sample without disturbing it.
     pub(crate) company: Company,
     /// See [`Limits`].
-    pub(crate) passes_per_look: u64,
-    /// What tells that stores were delivered.
+    pub(crate) passes_per_check: u64,
+    /// Method that shows when stores are delivered.
     pub(crate) delivery: Delivery,
-    /// Somebody wants an end.
+    /// Interrupt flag.
     pub(crate) interrupted: &'a AtomicBool,
-    /// How passes are numbered.
+    /// Numbering of the iterations.
     pub(crate) numbering: Numbering,
 }
 
-/// How the passes of a run are numbered; their values follow from it.
+/// Numbering of the iterations of a run, from which the stored values follow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Numbering {
-    /// So that the last is the one before this number, the machine's runs so far: it differs from the last of each of the
+    /// The last number is the one before this, the number of runs of the machine: it differs from the last numbers of the
     /// 31 runs before.
     EndingWith(u64),
-    /// From 0 on and never the same twice: messages, none of which may be the 0 that stands in their lines.
+    /// Ascending from 0 without repetition: for messages, which must differ from the 0 in their lines.
     Messages,
 }
 
-/// What a run leaves to be looked into.
+/// State after a run, for verification.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Left {
-    /// The number of the last pass, whose values are in memory now.
+pub(crate) struct RunState {
+    /// Number of the last iteration, whose values are in memory.
     pub(crate) last: u64,
-    /// What an empty sample takes.
+    /// Duration of an empty sample.
     pub(crate) empty: EmptySample,
 }
 
 impl Run<'_> {
-    /// Fills `samples` with what `job` gives for the passes it is told: the number of the first, and how many. `before`
-    /// is done before each sample; `doing` says what a job does, for messages.
+    /// Fills `samples` with the results of `job`, which is called with the number of the first iteration and their count.
+    /// `before` runs before each sample; `doing` describes the job in messages.
     ///
     /// # Errors
-    /// Those of `job`, of the kernel, and [`MachineError::Timeout`] and [`MachineError::Interrupted`].
+    /// Errors of `job` and of system calls, [`MachineError::Timeout`] and [`MachineError::Interrupted`].
     pub(crate) fn take(
         &self,
         samples: &mut Samples,
         doing: &'static str,
         before: impl Fn(),
         mut job: impl FnMut(&Limits<'_>, u64, u64) -> Result<Stamps, MachineError>,
-    ) -> Result<Left, MachineError> {
-        let Run { timer, plan, passes_per_look, interrupted, .. } = *self;
+    ) -> Result<RunState, MachineError> {
+        let Run { timer, plan, passes_per_check, interrupted, .. } = *self;
         let _pin = match plan.placement {
             Placement::Pinned => {
-                Some(Pin::to(self.cpu).map_err(|error| self.os("holding the thread on its core", error))?)
+                Some(Pin::to(self.cpu).map_err(|error| self.os("pinning the thread to its core", error))?)
             }
             Placement::Unpinned => None,
         };
         let timeout_cycles = timer.cycles(plan.timeout);
-        let limits = Limits { timeout_cycles, passes_per_look, interrupted, delivery: self.delivery };
-        // An empty sample stores nothing, so that there is nothing to read back: a round trip stays in `delivered`.
+        let limits = Limits { timeout_cycles, passes_per_check, interrupted, delivery: self.delivery };
+        // An empty sample stores nothing to read back, so a round trip remains in `delivered`.
         let empty = EmptySample::measured(&Limits { delivery: Delivery::Drained, ..limits });
         samples.timer_cost = timer.cost(empty);
 
@@ -83,7 +83,7 @@ impl Run<'_> {
             Numbering::Messages => 0,
         };
         let mut last = next;
-        let counting = |error| self.os("asking how often the core was taken away", error);
+        let counting = |error| self.os("reading the number of context switches", error);
         let mut watch = Watch::new(timer, plan.placement, self.company).map_err(counting)?;
         let mut take = |first: u64, passes: u64| {
             if interrupted.load(Ordering::Relaxed) {
@@ -103,19 +103,19 @@ impl Run<'_> {
             }
             let (stamps, disturbance, cpu) = take(next.wrapping_add(plan.warmup_passes), plan.passes)?;
             samples.keep(timer.sample(&stamps, empty), disturbance);
-            // Where nobody else may run on its core, it is the plan's.
+            // A core is recorded only where the plan does not determine it.
             if self.company == Company::OwnThreads {
                 samples.cpus.push(cpu);
             }
-            // What replaces a dropped sample has its numbers, so that the last of all is the last one meant.
+            // A sample that replaces a dropped one reuses its numbers, so that the last number is the intended one.
             if disturbance.is_none() || self.numbering == Numbering::Messages {
                 next = next.wrapping_add(plan.warmup_passes).wrapping_add(plan.passes);
             }
         }
-        Ok(Left { last, empty })
+        Ok(RunState { last, empty })
     }
 
-    /// Whether a sample of `passes` passes counts.
+    /// Checks whether a sample of `passes` iterations is complete and in time.
     fn judge(
         &self,
         stamps: &Stamps,
@@ -134,8 +134,8 @@ impl Run<'_> {
             }
             Ending::Failed(Errno::TIMEDOUT) => Err(late("a message from the other core".to_owned())),
             Ending::Failed(error) => Err(self.os(doing, error)),
-            Ending::Stopped(done) => Err(late(format!("pass {} of {passes}", done + 1))),
-            Ending::Done if cycles > limits.timeout_cycles => Err(late(format!("the last of {passes} passes"))),
+            Ending::Stopped(done) => Err(late(format!("iteration {} of {passes}", done + 1))),
+            Ending::Done if cycles > limits.timeout_cycles => Err(late(format!("the last of {passes} iterations"))),
             Ending::Done => Ok(()),
         }
     }

@@ -1,44 +1,44 @@
-//! One sample: timestamp, passes, timestamp, drain, timestamp.
+//! One sample: timestamp, iterations, timestamp, drain, timestamp.
 
 #![allow(unsafe_code)]
-#![allow(clippy::inline_always)] // A call of ours between two timestamps would be measured too.
+#![allow(clippy::inline_always)] // A function call between two timestamps would be measured too.
 
 use rustix::io::Errno;
 use std::arch::asm;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How a sample ends: when it has to do so early, and how it is known that its stores are where they were meant to go.
+/// Conditions that end a sample early, and the method that shows when its stores are delivered.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits<'a> {
-    /// The longest a sample may take, in cycles of the time-stamp counter.
+    /// Longest duration of a sample in cycles of the time-stamp counter.
     pub(crate) timeout_cycles: u64,
-    /// Passes between two looks at the clock and at the flag; at least 1, and so many that a look (20 to 40 ns) is
-    /// lost beside them. A sample of no more passes than this has no look in it at all.
-    pub(crate) passes_per_look: u64,
-    /// Somebody wants an end.
+    /// Iterations between two checks of the clock and the flag, at least 1; enough to make the check (20 to 40 ns)
+    /// negligible. A sample with no more iterations than this contains no check.
+    pub(crate) passes_per_check: u64,
+    /// Interrupt flag.
     pub(crate) interrupted: &'a AtomicBool,
-    /// What stands before the last timestamp.
+    /// Operation before the last timestamp.
     pub(crate) delivery: Delivery,
 }
 
-/// What tells that everything stored has been delivered.
+/// Method that shows that all stores are delivered.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Delivery {
-    /// An `MFENCE`: all stores are visible to every core. Ordinary memory asks for no more.
+    /// `MFENCE`: all stores are visible to every core, which is sufficient for ordinary memory.
     Drained,
-    /// An `MFENCE` and then a load of 4 B from here, answered: it cannot pass posted writes on its way to the device,
-    /// so they have been accepted there. One round trip is inside.
+    /// `MFENCE`, then a load of 4 B from this address. The read cannot pass posted writes to the device, so its
+    /// completion shows that they have been accepted. Includes one round trip.
     ReadBack(*const u32),
-    /// As `ReadBack`, for a span too short for 4 B.
+    /// Like `ReadBack`, for a span shorter than 4 B.
     ReadBackByte(*const u8),
 }
 
 impl Delivery {
-    /// A read-back from the end of a span that was stored to: from its last aligned 4 B, or else from its last byte, so
-    /// that nothing is loaded which was not stored before. Nothing is read back from an empty span.
+    /// Read-back from the end of a stored span: from its last aligned 4 B, or else from its last byte, so that only stored
+    /// bytes are loaded. An empty span is not read back.
     ///
     /// # Safety
-    /// The span stays readable as long as this is used.
+    /// The span must stay readable as long as the value is used.
     pub(crate) unsafe fn read_back(span: *const u8, len: usize) -> Delivery {
         let end = span as usize + len;
         let word = (end & !3).wrapping_sub(4);
@@ -52,34 +52,34 @@ impl Delivery {
     }
 }
 
-/// How a sample ended.
+/// Outcome of a sample.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ending {
-    /// All passes are done.
+    /// All iterations completed.
     Done,
-    /// The time was over, or somebody wanted an end, after this many passes.
+    /// Stopped by the timeout or the interrupt flag after this many iterations.
     Stopped(u64),
-    /// The kernel refused a call.
+    /// A system call failed.
     Failed(Errno),
 }
 
-/// The time-stamp counter around one sample.
+/// Timestamps of one sample.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Stamps {
     /// Before the first instruction.
     pub(crate) start: u64,
     /// After the last instruction; stores may still be buffered.
     pub(crate) issued: u64,
-    /// After everything stored can be seen by others.
+    /// After all stores are visible to others.
     pub(crate) delivered: u64,
-    /// Whether all of it was done.
+    /// Outcome.
     pub(crate) ending: Ending,
 }
 
-/// Runs `pass` with the numbers from `first` on (wrapping), `passes` times, between timestamps.
+/// Runs `pass` `passes` times, with consecutive (wrapping) numbers from `first` on, between timestamps.
 ///
-/// Compiled into each of the loops: between the stamps there is no call but those `pass` makes. Where the limits name a
-/// place to read back from, it must be readable.
+/// Inlined into each loop: between the timestamps there are no calls except those in `pass`. An address to read back
+/// from must be readable.
 #[inline(always)]
 pub(crate) fn timed(
     limits: &Limits<'_>,
@@ -90,7 +90,7 @@ pub(crate) fn timed(
     let (mut next, mut left, mut ending) = (first, passes, Ending::Done);
     let start = stamp_before();
     'all: loop {
-        let now = left.min(limits.passes_per_look);
+        let now = left.min(limits.passes_per_check);
         for n in 0..now {
             if let Err(error) = pass(next.wrapping_add(n)) {
                 ending = Ending::Failed(error);
@@ -115,16 +115,16 @@ pub(crate) fn timed(
     Stamps { start, issued, delivered, ending }
 }
 
-/// The counter now, with nothing later started and all earlier instructions done.
+/// Reads the counter after all earlier instructions complete and before any later one starts.
 #[inline(always)]
 pub(crate) fn stamp_before() -> u64 {
     let (low, high): (u64, u64);
-    // SAFETY: reads a counter; user mode may, or every timer of this system would fault.
+    // SAFETY: reads a counter, which user mode may do on every Linux system.
     unsafe { asm!("lfence", "rdtsc", "lfence", out("rax") low, out("rdx") high, options(nostack, preserves_flags)) };
     high << 32 | low
 }
 
-/// The counter once all earlier instructions are done and loads answered; later ones wait.
+/// Reads the counter after all earlier instructions and loads complete; later ones wait.
 #[inline(always)]
 pub(crate) fn stamp_after() -> u64 {
     let (low, high): (u64, u64);
@@ -135,7 +135,7 @@ pub(crate) fn stamp_after() -> u64 {
     high << 32 | low
 }
 
-/// Does nothing until the counter has gone on by `cycles`.
+/// Waits until the counter has advanced by `cycles`.
 #[inline(always)]
 pub(crate) fn pause(cycles: u64) {
     let start = stamp_before();
@@ -144,7 +144,7 @@ pub(crate) fn pause(cycles: u64) {
     }
 }
 
-/// The counter once all earlier stores, those in write-combining buffers too, are visible to everybody.
+/// Reads the counter after all earlier stores, including those in write-combining buffers, are globally visible.
 ///
 /// Source: Intel SDM volume 2, RDTSC: "If software requires RDTSC to be executed only after all previous
 /// instructions have executed and all previous loads and stores are globally visible, it can execute the
@@ -159,14 +159,14 @@ fn stamp_drained() -> u64 {
     high << 32 | low
 }
 
-/// As [`stamp_drained`], once a load of `WIDTH` (4 or 1) bytes from `at` is answered too.
+/// Like [`stamp_drained`], but after a load of `WIDTH` (4 or 1) bytes from `at` completes as well.
 ///
-/// The fence before it is `MFENCE`, not `SFENCE`: the load must not start before the stores have left the core.
+/// The fence is `MFENCE`, not `SFENCE`: the load must not start before the stores have left the core.
 /// Source: PCI Express Base Specification, "Transaction Ordering Rules": a read request must not pass a posted write.
 #[inline(always)]
 fn stamp_read_back<const WIDTH: u8>(at: *const u8) -> u64 {
     let (low, high): (u64, u64);
-    // SAFETY: whoever made the limits vouches for the place; the rest is as for `stamp_before`.
+    // SAFETY: the creator of the limits guarantees the address; the rest is as for `stamp_before`.
     unsafe {
         asm!(
             "mfence",
@@ -195,15 +195,15 @@ mod tests {
     static NO: AtomicBool = AtomicBool::new(false);
     static YES: AtomicBool = AtomicBool::new(true);
 
-    fn limits(passes_per_look: u64) -> Limits<'static> {
-        Limits { timeout_cycles: u64::MAX, passes_per_look, interrupted: &NO, delivery: Delivery::Drained }
+    fn limits(passes_per_check: u64) -> Limits<'static> {
+        Limits { timeout_cycles: u64::MAX, passes_per_check, interrupted: &NO, delivery: Delivery::Drained }
     }
 
     #[test]
-    fn every_pass_runs_once_in_order_whenever_the_clock_is_looked_at() {
-        for passes_per_look in [1, 3, 7, 8, u64::MAX] {
+    fn every_iteration_runs_once_in_order_for_any_check_interval() {
+        for passes_per_check in [1, 3, 7, 8, u64::MAX] {
             let mut seen = Vec::new();
-            let stamps = timed(&limits(passes_per_look), 100, 7, |n| {
+            let stamps = timed(&limits(passes_per_check), 100, 7, |n| {
                 seen.push(n);
                 Ok(())
             });
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn pass_numbers_wrap_without_losing_a_pass() {
+    fn iteration_numbers_wrap() {
         let mut seen = Vec::new();
         timed(&limits(2), u64::MAX - 1, 3, |n| {
             seen.push(n);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_stops_at_the_first_look_after_its_time_or_a_flag() {
+    fn a_sample_stops_at_the_first_check_after_its_timeout_or_the_flag() {
         let late = Limits { timeout_cycles: 0, ..limits(5) };
         assert_eq!(timed(&late, 0, u64::MAX, |_| Ok(())).ending, Ending::Stopped(5));
         let flagged = Limits { interrupted: &YES, ..limits(2) };
@@ -233,11 +233,11 @@ mod tests {
     }
 
     #[test]
-    fn a_read_back_comes_after_every_pass_and_may_be_of_one_byte() {
+    fn a_read_back_loads_the_last_aligned_word_or_the_last_byte() {
         let place = [7_u32; 2];
         let bytes: *const u8 = place.as_ptr().cast();
         let chosen = |start: usize, len: usize| {
-            // SAFETY: the tests ask for bytes of `place`.
+            // SAFETY: the ranges lie within `place`.
             match unsafe { Delivery::read_back(bytes.wrapping_add(start), len) } {
                 Delivery::Drained => (0, 0),
                 Delivery::ReadBack(at) => (4, at as usize - bytes as usize),
@@ -247,7 +247,7 @@ mod tests {
         assert_eq!([chosen(0, 8), chosen(0, 4), chosen(1, 7), chosen(0, 7)], [(4, 4), (4, 0), (4, 4), (4, 0)]);
         assert_eq!([chosen(1, 6), chosen(0, 3), chosen(0, 1), chosen(0, 0)], [(1, 6), (1, 2), (1, 0), (0, 0)]);
         for len in [8, 1] {
-            // SAFETY: as above.
+            // SAFETY: the range lies within `place`.
             let delivery = unsafe { Delivery::read_back(bytes, len) };
             let stamps = timed(&Limits { delivery, ..limits(1) }, 0, 3, |_| Ok(()));
             assert_eq!(stamps.ending, Ending::Done);
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_call_ends_the_sample_and_its_number_is_kept() {
+    fn a_failed_system_call_ends_the_sample_and_its_error_is_kept() {
         let ending = timed(&limits(1), 0, 9, |n| if n == 3 { Err(Errno::NOSPC) } else { Ok(()) }).ending;
         assert_eq!(ending, Ending::Failed(Errno::NOSPC));
     }

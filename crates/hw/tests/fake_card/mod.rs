@@ -1,20 +1,20 @@
-//! A folder that looks like the kernel's files about one card, whose BARs are ordinary files.
+//! Fake card: a folder that imitates the kernel's files for one card, whose BARs are plain files.
 
-#![allow(dead_code)] // Each test uses a part of it.
+#![allow(dead_code)] // Each test uses part of it.
 
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
 
-/// Where the card is.
+/// PCI address of the card.
 pub const ADDRESS: &str = "0000:01:00.0";
 
-/// Length of BAR2, which is prefetchable.
+/// Length of BAR2 in bytes; BAR2 is prefetchable.
 pub const BAR2_BYTES: u64 = 1 << 20;
 
-/// Where BAR2 starts.
+/// Start address of BAR2.
 pub const BAR2_START: u64 = 0xc0_0000_0000;
 
-/// A card: BAR0, 4 KiB, not prefetchable; BAR2, 1 MiB, prefetchable; BAR4, I/O ports; BAR5 without an address.
+/// Card with BAR0 (4 KiB, not prefetchable), BAR2 (1 MiB, prefetchable), BAR4 (I/O ports) and BAR5 (without an address).
 pub struct FakeCard {
     root: tempfile::TempDir,
 }
@@ -45,12 +45,12 @@ impl FakeCard {
         card
     }
 
-    /// What stands for `/`.
+    /// Folder that replaces `/`.
     pub fn root(&self) -> &Path {
         self.root.path()
     }
 
-    /// A file of the card.
+    /// Path of a file in the card's folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.root().join("sys/bus/pci/devices").join(ADDRESS).join(name)
     }
@@ -59,7 +59,7 @@ impl FakeCard {
         fs::write(self.path(name), text).unwrap();
     }
 
-    /// Vendor and command register; the latter's bit 1 is memory decoding.
+    /// Sets vendor ID and command register; bit 1 of the latter enables memory decoding.
     pub fn set_config(&self, vendor: u16, command: u16) {
         let mut config = vec![0_u8; 256];
         config[..2].copy_from_slice(&vendor.to_le_bytes());
@@ -71,7 +71,7 @@ impl FakeCard {
         std::os::unix::fs::symlink(format!("../../../../bus/pci/drivers/{driver}"), self.path("driver")).unwrap();
     }
 
-    /// What the kernel says of the memory types of all mappings.
+    /// Sets the kernel's list of the memory types of all mappings.
     pub fn set_memory_types(&self, list: &str) {
         let folder = self.root().join("sys/kernel/debug/x86");
         fs::create_dir_all(&folder).unwrap();
@@ -80,12 +80,12 @@ impl FakeCard {
         fs::write(self.root().join("proc/mtrr"), "").unwrap();
     }
 
-    /// The bytes of a BAR.
+    /// Contents of a BAR.
     pub fn bytes(&self, resource: &str) -> Vec<u8> {
         fs::read(self.path(resource)).unwrap()
     }
 
-    /// Cuts a BAR short, as if the device were gone.
+    /// Truncates a BAR, as if the device were removed.
     pub fn truncate(&self, resource: &str, len: u64) {
         OpenOptions::new().write(true).open(self.path(resource)).unwrap().set_len(len).unwrap();
     }

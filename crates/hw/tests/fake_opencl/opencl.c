@@ -1,8 +1,8 @@
-/* An OpenCL for tests: a loader and a runtime in one, with one device whose memory is the program's and whose kernels do nothing.
+/* Fake OpenCL for tests: loader and runtime in one, with one device that uses host memory and whose kernels do nothing.
  *
- * FAKE_FAILS="clFinish 3 -5" lets the third call of clFinish, and every later one, say -5. FAKE_EXTENSIONS is what the device says it has,
- * FAKE_LOG how many lines its compiler says; with the extension fake_no_compiler it has none. Kernels that are built are "FAKE", and their names in lines.
- * Types are those of the headers of the Khronos group, which need not be installed. */
+ * FAKE_FAILS="clFinish 3 -5" makes the third call of clFinish, and every later one, return -5. FAKE_EXTENSIONS is the device's extension list,
+ * FAKE_LOG the number of lines in its compiler's log; with the extension fake_no_compiler it has no compiler. Prebuilt kernels are "FAKE" followed
+ * by their names on lines. Types are those of the Khronos headers, which need not be installed. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ struct memory {
     char *start;
 };
 static int thing, built;
-/* What was given as a program that is built. */
+/* Contents of the prebuilt program. */
 static char names[256];
 
 static const char *extensions(void) { return getenv("FAKE_EXTENSIONS") ? getenv("FAKE_EXTENSIONS") : ""; }
@@ -179,7 +179,7 @@ ENTRY int32_t clEnqueueUnmapMemObject(void *queue, void *memory, void *mapping, 
     return done("clEnqueueUnmapMemObject", event);
 }
 
-/* Not exported: a program has to ask for them. */
+/* Not exported: programs get them through clGetExtensionFunctionAddressForPlatform. */
 static void *on_host(void *context, const void *properties, size_t bytes, uint32_t alignment, int32_t *status) {
     (void)context, (void)properties;
     return made(aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment), fails("clHostMemAllocINTEL"), status);

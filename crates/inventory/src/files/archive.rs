@@ -5,15 +5,15 @@ use crate::InventoryError;
 use std::collections::{BTreeSet, HashMap};
 use std::io::Read;
 
-/// Entries a tar of `/sys` may have; a machine with thousands of functions has some hundred thousand.
+/// Maximum number of entries; a tar of a machine with thousands of functions has some hundred thousand.
 const MOST_ENTRIES: usize = 2_000_000;
-/// What one entry may hold: config space has 4 KiB, `/proc/cpuinfo` of a large machine some MiB.
+/// Maximum size of an entry: configuration space has 4 KiB, `/proc/cpuinfo` of a large machine some MiB.
 const MOST_ENTRY_BYTES: u64 = 16 << 20;
-/// What all entries together may hold, sparse ones filled up.
+/// Maximum total size of all entries, with sparse ones expanded.
 const MOST_BYTES: u64 = 256 << 20;
-/// Folders in folders.
+/// Maximum nesting of folders.
 const MOST_DEPTH: usize = 48;
-/// What a name with its folders may have, as in Linux.
+/// Maximum length of a path, as in Linux.
 const MOST_PATH_BYTES: usize = 4096;
 
 enum Node {
@@ -26,7 +26,7 @@ enum Node {
 /// A tar in memory as a root.
 pub(crate) struct Archive {
     nodes: HashMap<String, Node>,
-    /// What the paths hold of folders that no entry names: of a long path each folder is one.
+    /// Total length of the paths of folders without an entry; a long path implies one folder per component.
     folder_bytes: u64,
 }
 
@@ -34,7 +34,7 @@ impl Archive {
     /// Reads the whole tar; `place` is its name in messages.
     ///
     /// # Errors
-    /// If an entry is broken, or the whole is larger than a copy of `/sys` can be.
+    /// If an entry is corrupt, or the total size exceeds that of a copy of `/sys`.
     pub(crate) fn read(bytes: &[u8], place: &str) -> Result<Archive, InventoryError> {
         let mut archive = Archive { nodes: HashMap::new(), folder_bytes: 0 };
         archive.nodes.insert(String::new(), Node::Folder(BTreeSet::new()));
@@ -42,7 +42,7 @@ impl Archive {
         let broken = |entry: usize, error: &std::io::Error| InventoryError::Malformed {
             place: place.to_owned(),
             line: entry,
-            problem: format!("the archive is broken here: {}; is it whole?", crate::shortened(&error.to_string())),
+            problem: format!("the archive is corrupt here: {}; is it complete?", crate::shortened(&error.to_string())),
         };
         let too_large = |what: String, most: u64| InventoryError::TooLarge { place: place.to_owned(), what, most };
         let mut total = 0;
@@ -56,12 +56,13 @@ impl Archive {
             let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
             let malformed = |problem| InventoryError::Malformed { place: place.to_owned(), line: number, problem };
             if parts.contains(&"..") || parts.len() > MOST_DEPTH {
-                let problem = format!("the entry '{}' leads out of the archive or too deep", crate::shortened(&path));
+                let problem =
+                    format!("the entry '{}' leads out of the archive or is nested too deep", crate::shortened(&path));
                 return Err(malformed(problem));
             }
             if path.len() > MOST_PATH_BYTES {
                 return Err(malformed(format!(
-                    "the name '{}' has {} B; Linux has {MOST_PATH_BYTES} at most, so that it is no copy of /sys",
+                    "the name '{}' has {} B, more than the {MOST_PATH_BYTES} B of Linux; this is not a copy of /sys",
                     crate::shortened(&path),
                     path.len()
                 )));
@@ -73,7 +74,7 @@ impl Archive {
                 let target = entry.link_name_bytes().map(|target| String::from_utf8_lossy(&target).into_owned());
                 Node::Link(target.unwrap_or_default())
             } else if kind.is_hard_link() {
-                // tar makes one of a second name of the same file; it says the path from the root.
+                // A hard link to an earlier entry, with a target relative to the root.
                 let target = entry.link_name_bytes().map(|target| String::from_utf8_lossy(&target).into_owned());
                 Node::Link(format!("/{}", target.unwrap_or_default()))
             } else if kind.is_file() || kind.is_gnu_sparse() || kind.is_contiguous() {
@@ -83,7 +84,7 @@ impl Archive {
                 }
                 total += entry.size();
                 if total > MOST_BYTES {
-                    return Err(too_large("what the entries hold together".to_owned(), MOST_BYTES));
+                    return Err(too_large("the total size of the entries".to_owned(), MOST_BYTES));
                 }
                 let mut contents = Vec::new();
                 entry.read_to_end(&mut contents).map_err(|error| broken(number, &error))?;
@@ -93,13 +94,13 @@ impl Archive {
             };
             archive.insert(&parts, node);
             if total + archive.folder_bytes > MOST_BYTES {
-                return Err(too_large("what the entries hold together, with their names".to_owned(), MOST_BYTES));
+                return Err(too_large("the total size of the entries and their names".to_owned(), MOST_BYTES));
             }
         }
         Ok(archive)
     }
 
-    /// The archive whose root is the folder `name` of this one.
+    /// The part of this archive below folder `name`.
     pub(crate) fn below(self, name: &str) -> Archive {
         let inside = |path: String| {
             let rest = path.strip_prefix(name)?;
@@ -109,8 +110,8 @@ impl Archive {
         Archive { nodes, ..self }
     }
 
-    /// The last entry of a name counts, as it does when a tar is unpacked; a folder is not emptied by another
-    /// entry for it.
+    /// Adds an entry. The last entry of a name counts, as on extraction; a repeated folder entry does not empty the
+    /// folder.
     fn insert(&mut self, parts: &[&str], node: Node) {
         let Some((name, folders)) = parts.split_last() else { return };
         let mut folder = String::new();

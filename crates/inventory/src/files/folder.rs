@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// A folder of this machine as a root; the root of the machine is one.
+/// A folder of this machine as a root, such as `/`.
 pub(crate) struct Folder {
     root: PathBuf,
 }
@@ -43,7 +43,7 @@ impl Store for Folder {
     }
 
     fn read(&self, path: &str, most: usize) -> Result<Vec<u8>, Trouble> {
-        // The kernel gives up to a page at once; a read more finds the end.
+        // sysfs returns at most a page per read; another read finds the end.
         let mut bytes = Vec::with_capacity(most.min(8192));
         let file = fs::File::open(self.at(path)).map_err(|error| trouble(&error))?;
         file.take(most as u64).read_to_end(&mut bytes).map_err(|error| trouble(&error))?;
@@ -54,7 +54,7 @@ impl Store for Folder {
         let mut names = Vec::new();
         for entry in fs::read_dir(self.at(path)).map_err(|error| trouble(&error))? {
             let entry = entry.map_err(|error| trouble(&error))?;
-            // A name that is no UTF-8 is nobody the kernel made.
+            // The kernel creates no names that are not UTF-8.
             names.extend(entry.file_name().into_string());
         }
         names.sort_unstable();

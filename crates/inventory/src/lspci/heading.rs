@@ -1,8 +1,8 @@
-//! The first line of a function.
+//! Parses the first line of a function.
 
 use crate::{Address, Class, Function, Seen, Why, class_named};
 
-/// The address a line begins with, and what stands behind it.
+/// Splits a line into its leading address and the rest.
 pub(super) fn split(line: &str) -> Option<(Address, &str)> {
     let (address, rest) = line.split_once(' ').unwrap_or((line, ""));
     Some((crate::address::parse(address)?, rest.trim()))
@@ -18,15 +18,15 @@ fn pair(text: &str) -> Option<(u16, u16)> {
     Some((hex(vendor, 4)? as u16, hex(device, 4)? as u16))
 }
 
-/// `Some Vendor Some Device [1d0f:f001]` is the words and the ids.
+/// Splits `Some Vendor Some Device [1d0f:f001]` into name and IDs.
 fn bracketed(text: &str) -> Option<(&str, &str)> {
     text.strip_suffix(']')?.rsplit_once('[')
 }
 
-/// What the line behind the address says: `CLASS: DEVICE (rev XX) (prog-if XX [...])`, with names, with
-/// numbers (`-n`) or with both (`-nn`).
+/// Parses the text after the address: `CLASS: DEVICE (rev XX) (prog-if XX [...])`, with names, with numbers (`-n`) or
+/// with both (`-nn`).
 ///
-/// `Device 1d0f:f001` stands for a vendor without a name, `Some Vendor Device f001` for a device without one.
+/// `Device 1d0f:f001` is a vendor without a name, `Some Vendor Device f001` a device without a name.
 pub(super) fn function(address: Address, line: &str) -> Function {
     let mut function = Function::unseen(address, &Why::NotInDump);
     let unnamed = || Why::NotListed("of ids, which lspci -nn prints");
@@ -70,7 +70,7 @@ pub(super) fn function(address: Address, line: &str) -> Function {
     function
 }
 
-/// `Subsystem: Device fedc:1d51`, or with names, with numbers, with both.
+/// Parses `Device fedc:1d51`, or the form with names, with numbers, or with both.
 pub(super) fn subsystem(text: &str) -> Option<(u16, u16)> {
     match bracketed(text) {
         Some((_, ids)) => pair(ids),
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn names_numbers_and_both_say_the_same() {
+    fn names_numbers_and_both_give_the_same_ids() {
         for line in [
             "00:1d.0 Memory controller: Device 1d0f:f001 (rev 02)",
             "0000:00:1d.0 0580: 1d0f:f001 (rev 02)",
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vendor_in_words_has_no_id_and_its_device_may_have() {
+    fn a_vendor_name_has_no_id_and_a_device_may_have_one() {
         let function = read("00:1d.0 Memory controller: Amazon.com, Inc. Device f001");
         assert_eq!((function.vendor.get(), function.device.get()), (None, Some(0xf001)));
         assert_eq!(function.name.known().map(String::as_str), Some("Amazon.com, Inc. Device f001"));
@@ -117,13 +117,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_behind_the_address_is_nothing_known() {
+    fn an_empty_heading_leaves_all_facts_unseen() {
         let function = read("02:00.0");
         assert!(function.class.why().is_some() && function.revision.why().is_some() && function.name.why().is_some());
     }
 
     #[test]
-    fn subsystems_have_ids_in_three_spellings() {
+    fn subsystem_ids_are_parsed_in_three_formats() {
         for text in ["Device fedc:1d51", "fedc:1d51", "Some Vendor Some Card [fedc:1d51]"] {
             assert_eq!(subsystem(text), Some((0xfedc, 0x1d51)), "{text}");
         }

@@ -1,7 +1,7 @@
-//! The indented lines of a function: what `lspci -v`, `-vv` and `-vvv` say.
+//! Parses the indented lines of a function: output of `lspci -v`, `-vv` and `-vvv`.
 //!
-//! A line of a register (`LnkSta: ...`) is continued by lines without a name of their own. Registers are
-//! looked for inside their capability only, so that the `Region 0` of virtual functions is not taken for BAR 0.
+//! A line of a register (`LnkSta: ...`) is continued by lines without a name. Registers are searched inside their
+//! capability only, so that `Region 0` of virtual functions is not taken for BAR 0.
 
 use super::heading;
 use crate::files::garbled;
@@ -19,8 +19,8 @@ pub(super) struct Listing<'a> {
     lines: Vec<&'a str>,
 }
 
-/// Lines that the whole text has for some function: where another one lacks such a line, it is said to have
-/// no driver, and not just not said to have one.
+/// Optional lines that occur for some function of the text. If they do, another function without such a line is known
+/// to have no driver, node or group.
 #[derive(Default)]
 pub(super) struct Kinds {
     driver: bool,
@@ -43,23 +43,23 @@ impl Kinds {
 
 /// A capability with its lines.
 struct Capability<'a> {
-    /// What stands behind `Capabilities: [40]` or `[100 v1]`.
+    /// The text after `Capabilities: [40]` or `[100 v1]`.
     title: &'a str,
-    /// Whether it is one of the extended list.
+    /// Whether it is an extended capability.
     extended: bool,
     lines: Vec<&'a str>,
 }
 
-/// The lines of a function by what they belong to.
+/// The lines of a function by section.
 #[derive(Default)]
 struct Sections<'a> {
-    /// Lines of no capability.
+    /// Lines outside of capabilities.
     plain: Vec<&'a str>,
     capabilities: Vec<Capability<'a>>,
     denied: bool,
 }
 
-/// Registers, whose further lines have no name.
+/// Registers that are continued by lines without a name.
 const REGISTERS: [&str; 22] = [
     "DevCap",
     "DevCtl",
@@ -84,7 +84,7 @@ const REGISTERS: [&str; 22] = [
     "ACSCtl",
     "L1SubCtl1",
 ];
-/// What begins a line that belongs to no capability again.
+/// Prefixes of lines outside of capabilities.
 const PLAIN: [&str; 5] = ["Kernel driver in use:", "Kernel modules:", "NUMA node:", "IOMMU group:", "Capabilities:"];
 
 impl<'a> Listing<'a> {
@@ -105,7 +105,7 @@ impl<'a> Listing<'a> {
                 if rest.starts_with("<access denied>") {
                     sections.denied = true;
                 } else if let Some((place, title)) = rest.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
-                    // Extended ones lie from 100 on and have a version: [100 v1].
+                    // Extended capabilities start at offset 100 and have a version: [100 v1].
                     let extended = place.split(' ').next().is_some_and(|offset| offset.len() > 2);
                     sections.capabilities.push(Capability { title: title.trim(), extended, lines: Vec::new() });
                     inside = true;
@@ -121,7 +121,7 @@ impl<'a> Listing<'a> {
         sections
     }
 
-    /// What the lines say.
+    /// The facts in the lines.
     pub(super) fn function(&self, address: Address, kinds: &Kinds) -> Function {
         let sections = self.sections();
         let listed = |name: &'static str| value(&sections.plain, name);
@@ -154,7 +154,7 @@ impl<'a> Listing<'a> {
             Some(text) => {
                 buses(text).map_or_else(|| Seen::Unseen(garbled("Bus", text)), |buses| Seen::Known(Some(buses)))
             }
-            // lspci prints the line for every bridge, and a line of the command register for every function.
+            // lspci prints this line for every bridge, and a line of the command register for every function.
             None if listed("Control").is_some() || listed("Flags").is_some() => Seen::Known(None),
             None => Seen::Unseen(Why::NotListed("Bus")),
         };
@@ -162,7 +162,7 @@ impl<'a> Listing<'a> {
         let capability = sections.known(listed("Status").and_then(|status| flag(status, "Cap")));
         function.subsystem = match listed("Subsystem") {
             Some(text) => subsystem(text),
-            // That of a bridge is a capability.
+            // A bridge has its subsystem IDs in a capability.
             None if function.is_bridge() => match capability.find(false, "Subsystem") {
                 Seen::Known(Some(found)) => subsystem(found.title.trim_start_matches("Subsystem: ")),
                 Seen::Known(None) => Seen::Known(None),
@@ -189,10 +189,10 @@ impl<'a> Listing<'a> {
     }
 }
 
-/// Whether a capability is there: by the ones listed, where they are.
+/// Looks up capabilities; tells an absent capability from an unlisted one.
 struct Known<'a, 'b> {
     sections: &'b Sections<'a>,
-    /// What the status register says about whether there is a list.
+    /// The Capabilities List bit of the status register, if it is listed.
     list: Option<bool>,
 }
 
@@ -207,11 +207,11 @@ impl<'a, 'b> Known<'a, 'b> {
         let sections = self.sections;
         let mut of_list = sections.capabilities.iter().filter(|capability| capability.extended == extended).peekable();
         let is_listed = of_list.peek().is_some();
-        // lspci -vv prints `Express (v2) Endpoint`, `PCI Express` as a whole word only.
+        // lspci -vv prints `Express (v2) Endpoint`; the title must match as a whole word.
         let found = of_list.find(|capability| {
             capability.title.strip_prefix(title).is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()))
         });
-        // An older lspci writes `Resizable BAR <?>` where a newer one tells `Physical` from `Virtual`.
+        // An older lspci prints `Resizable BAR <?>` where a newer one prints `Physical` or `Virtual`.
         let undecoded = |capability: &Capability<'_>| {
             capability.title.strip_suffix(" <?>").is_some_and(|name| title.ends_with(name))
         };
@@ -228,7 +228,7 @@ impl<'a, 'b> Known<'a, 'b> {
 }
 
 trait Present<T> {
-    /// As `map` of what is present, where a missing line makes it unseen.
+    /// Converts a present value; a missing line makes it unseen.
     fn and_then_present<U>(self, read: impl FnOnce(T) -> Option<U>) -> Seen<Option<U>>;
 }
 
@@ -245,12 +245,12 @@ impl<T> Present<T> for Seen<Option<T>> {
     }
 }
 
-/// What stands behind `name:` in the first line that begins so.
+/// The text after `name:` in the first line with this prefix.
 fn value<'a>(lines: &[&'a str], name: &str) -> Option<&'a str> {
     lines.iter().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
 }
 
-/// What stands behind `name:`, with the lines that continue it.
+/// The text after `name:`, with its continuation lines.
 fn register(lines: &[&str], name: &str) -> Option<String> {
     let begins = |line: &str| line.split_once(':').is_some_and(|(word, _)| REGISTERS.contains(&word));
     let at = lines.iter().position(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(':')))?;
@@ -262,7 +262,7 @@ fn register(lines: &[&str], name: &str) -> Option<String> {
     Some(text)
 }
 
-/// `ExtTag+` is on, `ExtTag-` off.
+/// Parses a flag: `ExtTag+` is on, `ExtTag-` is off.
 fn flag(text: &str, name: &str) -> Option<bool> {
     text.split([' ', ',', ';', '(', ')']).find_map(|word| match word.strip_prefix(name)? {
         "+" => Some(true),
@@ -271,7 +271,7 @@ fn flag(text: &str, name: &str) -> Option<bool> {
     })
 }
 
-/// What stands behind the words `name ` up to a comma, a semicolon or a line's end.
+/// The text after `name ` up to a comma, a semicolon or the end of the line.
 fn after<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let at = text
         .match_indices(name)
@@ -286,7 +286,7 @@ fn subsystem(text: &str) -> Seen<Option<(u16, u16)>> {
 }
 
 fn command(text: &str) -> Seen<u16> {
-    // In the order of the bits.
+    // In bit order.
     const BITS: [&str; 11] = [
         "I/O",
         "Mem",
@@ -310,7 +310,7 @@ fn command(text: &str) -> Seen<u16> {
     Seen::Known(bits)
 }
 
-/// `primary=00, secondary=01, subordinate=01, sec-latency=0`.
+/// Parses `primary=00, secondary=01, subordinate=01, sec-latency=0`.
 fn buses(text: &str) -> Option<BusNumbers> {
     let number = |name: &str| {
         let text = text.split(", ").find_map(|part| part.trim().strip_prefix(name)?.strip_prefix('='))?;
@@ -323,7 +323,7 @@ fn buses(text: &str) -> Option<BusNumbers> {
     })
 }
 
-/// `64K`, `1M`, `128G`: units of 1024.
+/// Parses a size such as `64K`, `1M`, `128G`, in units of 1024.
 fn size(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let scale = match text[digits.len()..].trim_end_matches('B') {
@@ -344,13 +344,13 @@ fn bytes_of(text: &str) -> Seen<u64> {
     size.map_or(Seen::Unseen(Why::NotListed("[size=...], which lspci prints on the machine itself")), Seen::Known)
 }
 
-/// BARs, ROM and windows, from lines of no capability, and BARs of virtual functions.
+/// BARs, ROM and windows, and the BARs of virtual functions.
 fn regions(sections: &Sections<'_>) -> Seen<Vec<Region>> {
     let mut regions = Vec::new();
     for line in &sections.plain {
         if let Some(rest) = line.strip_prefix("Region ") {
             let Some(region) = bar(rest, RegionKind::Bar) else { return Seen::Unseen(garbled("Region", line)) };
-            // Of a dump, lspci takes the upper half of 64 bits for a BAR of its own.
+            // lspci -F prints the upper half of a 64-bit BAR as a separate BAR.
             let is_upper_half = regions.last().is_some_and(|before: &Region| {
                 before.space == BarKind::Memory64 && before.bar().map(|number| number + 1) == region.bar()
             });
@@ -358,7 +358,7 @@ fn regions(sections: &Sections<'_>) -> Seen<Vec<Region>> {
                 regions.push(region);
             }
         } else if line.starts_with("Memory at ") || line.starts_with("I/O ports at ") {
-            // lspci -v prints BARs without their numbers.
+            // lspci -v prints BARs without numbers.
             return Seen::Unseen(Why::NotListed("Region, which lspci -vv prints"));
         } else if let Some(rest) = line.strip_prefix("Expansion ROM at ") {
             regions.push(region(RegionKind::Rom, BarKind::Memory32, rest, false));
@@ -378,11 +378,11 @@ fn regions(sections: &Sections<'_>) -> Seen<Vec<Region>> {
     Seen::Known(regions)
 }
 
-/// `0: Memory at c4000000 (32-bit, non-prefetchable) [size=32M]`.
+/// Parses `0: Memory at c4000000 (32-bit, non-prefetchable) [size=32M]`.
 fn bar(text: &str, kind: fn(u8) -> RegionKind) -> Option<Region> {
     let (number, text) = text.split_once(": ")?;
     let number = number.parse().ok().filter(|number| *number < 6)?;
-    // What a driver or firmware stands in for.
+    // Marks of lspci for a BAR emulated by the kernel or described by Enhanced Allocation.
     let text = text.trim_start_matches("[virtual] ").trim_start_matches("[enhanced] ");
     if let Some(rest) = text.strip_prefix("I/O ports at ") {
         return Some(region(kind(number), BarKind::Io, rest, false));
@@ -399,7 +399,7 @@ fn bar(text: &str, kind: fn(u8) -> RegionKind) -> Option<Region> {
     Some(region(kind(number), space, rest, prefetchable == "prefetchable"))
 }
 
-/// `at` begins with the address, or with `<unassigned>` or `<ignored>`.
+/// A region whose text begins with its address, or with `<unassigned>` or `<ignored>`.
 fn region(kind: RegionKind, space: BarKind, at: &str, prefetchable: bool) -> Region {
     let word = at.split([' ', '\t']).next().unwrap_or("");
     let base = match u64::from_str_radix(word, 16) {
@@ -424,7 +424,7 @@ fn window(line: &str) -> Option<(u8, BarKind, &str)> {
     .find_map(|(name, number, space)| Some((number, space, line.strip_prefix(name)?.trim())))
 }
 
-/// `f7c00000-f7cfffff [size=1M] [32-bit]`; a window that is closed is none.
+/// Parses `f7c00000-f7cfffff [size=1M] [32-bit]`; `None` for a disabled window.
 fn window_of(number: u8, space: BarKind, text: &str) -> Option<Region> {
     let (first, last) = text.split([' ', '\t']).next()?.split_once('-')?;
     let first = u64::from_str_radix(first, 16).ok()?;
@@ -442,7 +442,7 @@ fn window_of(number: u8, space: BarKind, text: &str) -> Option<Region> {
     })
 }
 
-/// `Express (v2) Root Port (Slot+), MSI 00`.
+/// Parses `Express (v2) Root Port (Slot+), MSI 00`.
 fn port_type(title: &str) -> Option<PortType> {
     let words = title.strip_prefix("Express ")?;
     let words = match words.strip_prefix('(') {
@@ -468,7 +468,7 @@ fn aspm(text: &str) -> Aspm {
     Aspm { l0s: text.contains("L0s"), l1: text.contains("L1") }
 }
 
-/// A fact of a register that may not be listed.
+/// A fact from a register that may not be listed.
 fn fact<T>(register: Option<&String>, name: &'static str, read: impl FnOnce(&str) -> Option<T>) -> Seen<T> {
     let unlisted = || Seen::Unseen(Why::NotListed(name));
     register.map_or_else(unlisted, |text| read(text).map_or_else(unlisted, Seen::Known))
@@ -554,7 +554,7 @@ fn link_of(express: &Capability<'_>, known: &Known<'_, '_>) -> Link {
     }
 }
 
-/// Bits that lspci does not print are off in what it prints.
+/// Bits that lspci does not print are taken as 0.
 fn access_control(text: &str) -> AccessControl {
     let bit = |name| flag(text, name).unwrap_or(false);
     AccessControl {
@@ -569,14 +569,14 @@ fn access_control(text: &str) -> AccessControl {
 }
 
 fn aer_of(aer: &Capability<'_>) -> Aer {
-    // The tables of `wire` have the names of lspci.
+    // The error names of `wire` are those of lspci.
     let status = |line, errors: fn(u32) -> Errors| {
         fact(register(&aer.lines, line).as_ref(), line, |text| {
             let mut flags = (0..u32::BITS).filter_map(|bit| {
                 let name = errors(1 << bit).names().next()?;
                 flag(text, name).map(|on| u32::from(on) << bit)
             });
-            // A line without any is none; later versions of lspci print more of them.
+            // A line without any known name is unseen; newer versions of lspci print more names.
             let first = flags.next()?;
             Some(flags.fold(first, |bits, bit| bits | bit))
         })
@@ -588,7 +588,7 @@ fn aer_of(aer: &Capability<'_>) -> Aer {
     }
 }
 
-/// `Initial VFs: 8, Total VFs: 8, Number of VFs: 0, ...`.
+/// Parses `Initial VFs: 8, Total VFs: 8, Number of VFs: 0, ...`.
 fn sriov_of(sriov: &Capability<'_>) -> Sriov {
     let number = |name: &'static str| {
         let text = sriov.lines.iter().find_map(|line| after(line, name));
@@ -599,7 +599,7 @@ fn sriov_of(sriov: &Capability<'_>) -> Sriov {
     Sriov { total: number("Total VFs:"), enabled }
 }
 
-/// `BAR 0: current size: 256MB, supported: 256MB 512MB 1GB`.
+/// Parses `BAR 0: current size: 256MB, supported: 256MB 512MB 1GB`.
 fn resizable(line: &str) -> Option<ResizableBar> {
     let (bar, rest) = line.strip_prefix("BAR ")?.split_once(": current size: ")?;
     let (current, supported) = rest.split_once(", supported:")?;

@@ -1,24 +1,24 @@
-//! A row of a hexadecimal dump.
+//! Parses a row of a hexadecimal dump.
 
-/// What a line at the left margin that begins no function is.
+/// An unindented line that is not the heading of a function.
 #[derive(Debug, PartialEq)]
 pub(super) enum Row {
-    /// Sixteen bytes, or fewer in the last row of a file that was cut.
+    /// Up to sixteen bytes; the last row of a truncated file may have fewer.
     Bytes {
-        /// Where the first one stands.
+        /// Offset of the first byte.
         offset: usize,
-        /// The bytes, and zeros behind them.
+        /// The bytes, padded with zeros.
         bytes: [u8; 16],
-        /// How many there are.
+        /// Number of bytes.
         count: usize,
     },
-    /// It begins as a row and is none.
+    /// A malformed row, with the violated rule.
     Wrong(String),
-    /// Something else.
+    /// Not a row.
     Not,
 }
 
-/// Reads `10: 0c 00 00 f0 ...`: two digits or more, a colon, bytes of two digits.
+/// Parses `10: 0c 00 00 f0 ...`: an offset of at least two digits, a colon, bytes of two digits.
 pub(super) fn read(line: &str) -> Row {
     let Some(colon) = line.bytes().take(5).position(|c| c == b':') else { return Row::Not };
     let (offset, rest) = (&line[..colon], &line[colon + 1..]);
@@ -37,7 +37,7 @@ pub(super) fn read(line: &str) -> Row {
             let word =
                 rest.split_ascii_whitespace().find(|word| word.len() != 2 || !word.bytes().all(|c| digit(c).is_some()));
             let word = crate::shortened(word.unwrap_or(rest));
-            return Row::Wrong(format!("'{word}' is no byte of two hexadecimal digits behind one blank"));
+            return Row::Wrong(format!("'{word}' is not a byte; write two hexadecimal digits, separated by one blank"));
         };
         if let Some(place) = bytes.get_mut(count) {
             *place = byte;
@@ -45,12 +45,12 @@ pub(super) fn read(line: &str) -> Row {
         count += 1;
     }
     if count == 0 || count > bytes.len() {
-        return Row::Wrong(format!("a row has 16 bytes, this one {count}"));
+        return Row::Wrong(format!("a row has 1 to 16 bytes; this one has {count}"));
     }
     Row::Bytes { offset, bytes, count }
 }
 
-/// A dump of a large machine has millions of digits, so that this is the reader's speed.
+/// Value of a hexadecimal digit. Performance-critical: a dump of a large machine has millions of digits.
 const fn digit(c: u8) -> Option<u8> {
     match c {
         b'0'..=b'9' => Some(c - b'0'),
@@ -60,19 +60,16 @@ const fn digit(c: u8) -> Option<u8> {
     }
 }
 
-/// Puts a row behind those before it.
+/// Appends a row to configuration space.
 ///
 /// # Errors
-/// If a row is missing, is there twice, or lies behind config space.
+/// If a row is missing or duplicated, or lies beyond configuration space.
 pub(super) fn append(config: &mut Vec<u8>, (offset, bytes): (usize, &[u8]), most: usize) -> Result<(), String> {
     if offset != config.len() {
-        return Err(format!(
-            "the row of {offset:#x} stands where that of {:#x} should; is a line missing?",
-            config.len()
-        ));
+        return Err(format!("row {offset:#x} where row {:#x} is expected; is a line missing?", config.len()));
     }
     if config.len() + bytes.len() > most {
-        return Err(format!("config space has {most} B; this row lies behind it"));
+        return Err(format!("this row is beyond the {most} B of config space"));
     }
     config.extend_from_slice(bytes);
     Ok(())
@@ -83,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_has_sixteen_bytes_or_fewer_at_its_end() {
+    fn a_row_has_one_to_sixteen_bytes() {
         let bytes = |line| match read(line) {
             Row::Bytes { offset, count, .. } => Some((offset, count)),
             _ => None,
@@ -100,13 +97,13 @@ mod tests {
     }
 
     #[test]
-    fn rows_follow_one_another_up_to_the_end_of_config_space() {
+    fn rows_are_contiguous_up_to_the_end_of_config_space() {
         let mut config = Vec::new();
         assert_eq!(append(&mut config, (0, &[0; 16]), 32), Ok(()));
         for wrong in [0, 0x20, 0x0f] {
             assert!(append(&mut config, (wrong, &[0; 16]), 32).is_err(), "{wrong:#x}");
         }
         assert_eq!(append(&mut config, (0x10, &[0; 16]), 32), Ok(()));
-        assert!(append(&mut config, (0x20, &[0]), 32).unwrap_err().contains("behind it"));
+        assert!(append(&mut config, (0x20, &[0]), 32).unwrap_err().contains("beyond the 32 B"));
     }
 }

@@ -1,4 +1,4 @@
-//! One function from its folder in `/sys`.
+//! Reads one function from its folder in `/sys`.
 
 use crate::files::{Files, Trouble, garbled, join};
 use crate::link::speed_in;
@@ -10,14 +10,14 @@ use lanemark_units::HostPhys;
 use lanemark_wire::config::{BarKind, ConfigSpace, ResizableBar};
 use std::collections::BTreeMap;
 
-/// Vendors and devices in words, from the system's `pci.ids`; empty where there is none.
+/// Vendor and device names from the system's `pci.ids`; empty without that file.
 pub(crate) struct IdNames {
     file: Option<String>,
     vendors: BTreeMap<u16, usize>,
 }
 
 impl IdNames {
-    /// Where distributions keep the file.
+    /// Paths of the file in common distributions.
     const PLACES: [&str; 3] = ["usr/share/misc/pci.ids", "usr/share/hwdata/pci.ids", "var/lib/pciutils/pci.ids"];
 
     pub(crate) fn read(files: &Files<'_>) -> IdNames {
@@ -55,22 +55,22 @@ impl IdNames {
     }
 }
 
-/// Reads functions one after another.
+/// Reads functions one at a time.
 pub(crate) struct Reader<'a> {
     pub(crate) files: &'a Files<'a>,
-    /// Whether the files are those of the machine this runs on, where reading config space may wake a device.
+    /// Whether the files are those of the running machine, where reading configuration space may wake a device.
     pub(crate) live: bool,
     pub(crate) names: IdNames,
-    pub(crate) told: HostWait,
+    pub(crate) present: FilesPresent,
 }
 
-/// What the source has where the kernel does, so that a function without it has none.
-pub(crate) struct HostWait {
-    /// Files about links.
+/// Optional files that the source contains for some function, so that their absence at another is a fact.
+pub(crate) struct FilesPresent {
+    /// Files with link speeds.
     pub(crate) links: bool,
-    /// Links to drivers.
+    /// Symbolic links to drivers.
     pub(crate) drivers: bool,
-    /// Links to IOMMU groups.
+    /// Symbolic links to IOMMU groups.
     pub(crate) groups: bool,
 }
 
@@ -82,7 +82,7 @@ fn hex16(text: &str) -> Option<u16> {
     u16::try_from(hex(text)?).ok()
 }
 
-/// Kernel flags of a line of `resource` (include/linux/ioport.h).
+/// Kernel flags in a line of `resource` (`include/linux/ioport.h`).
 mod flag {
     pub(super) const IO: u64 = 0x100;
     pub(super) const MEMORY: u64 = 0x200;
@@ -94,14 +94,14 @@ mod flag {
 impl Reader<'_> {
     pub(crate) fn read(&self, address: Address, name: &str, notes: &mut Vec<Note>) -> Function {
         let Ok(folder) = self.files.real(&join(super::FUNCTIONS, name)) else {
-            let what = "the function is listed and its folder is not there; nothing is known of it".to_owned();
+            let what = "the function is listed but its folder is missing; none of its facts are known".to_owned();
             notes.push(Note { at: address.to_string(), what });
             return super::unread(address);
         };
         let power_state = self.files.fact(&folder, "power_state", |text| Some(text.to_owned()));
         let by_config = self.by_config(address, &folder, power_state.known().map(String::as_str), notes);
         let by_files = self.by_files(address, &folder, power_state, &by_config);
-        // What the kernel says of addresses and sizes is more than the registers do.
+        // The kernel knows assigned addresses and sizes, which the registers do not show.
         let regions = by_files.regions.clone().or_else(|| by_config.regions.clone());
         let resizable_bars = by_config.resizable_bars.clone().or_else(|| self.resizable(&folder, &regions));
         let mut function = merge::functions(by_config, by_files);
@@ -109,7 +109,7 @@ impl Reader<'_> {
         Function { regions, resizable_bars, ..function }
     }
 
-    /// Whether a look at a register could wake the function.
+    /// Whether a register access could wake the function.
     fn is_asleep(&self, power: Option<&str>) -> bool {
         self.live && power == Some("D3cold")
     }
@@ -126,7 +126,7 @@ impl Reader<'_> {
         let cut = padded(&bytes);
         if cut < bytes.len() {
             let what = format!(
-                "config space is zero from byte {cut} on although a list should begin there: a copy padded it; those bytes are not believed"
+                "config space is zero from byte {cut} on although a capability list starts there: padded by a copy; those bytes are ignored"
             );
             notes.push(Note { at: address.to_string(), what });
         }
@@ -135,14 +135,14 @@ impl Reader<'_> {
         function
     }
 
-    /// What the kernel's files say, config space aside.
+    /// The facts in the kernel's files, without configuration space.
     fn by_files(&self, address: Address, folder: &str, power_state: Seen<String>, config: &Function) -> Function {
         let fact16 = |name| self.files.fact(folder, name, hex16);
         let subsystem = match (fact16("subsystem_vendor"), fact16("subsystem_device")) {
             (Seen::Known(vendor), Seen::Known(device)) => Seen::Known(Some((vendor, device))),
             (Seen::Unseen(why), _) | (_, Seen::Unseen(why)) => Seen::Unseen(why),
         };
-        let group = self.link(folder, "iommu_group", self.told.groups);
+        let group = self.link(folder, "iommu_group", self.present.groups);
         let iommu_group = match group {
             Seen::Known(Some(group)) => match group.parse() {
                 Ok(group) => Seen::Known(Some(group)),
@@ -170,7 +170,7 @@ impl Reader<'_> {
             ),
             aer: self.aer(folder),
             sriov: self.sriov(folder),
-            driver: self.link(folder, "driver", self.told.drivers),
+            driver: self.link(folder, "driver", self.present.drivers),
             numa_node: self.files.fact(folder, "numa_node", |text| {
                 text.parse::<i64>()
                     .ok()
@@ -191,22 +191,22 @@ impl Reader<'_> {
         }
     }
 
-    /// What a link is called that it points to. The kernel makes the link only if there is something, so that where
-    /// links are `told`, a missing one is none.
-    fn link(&self, folder: &str, name: &'static str, told: bool) -> Seen<Option<String>> {
+    /// Name of the target of a symbolic link. The kernel creates the link only if there is a target, so where links are
+    /// `present` in the source, a missing one means none.
+    fn link(&self, folder: &str, name: &'static str, present: bool) -> Seen<Option<String>> {
         match self.files.link_name(&join(folder, name)) {
             Ok(target) => Seen::Known(Some(target)),
-            Err(Trouble::Missing) if told => Seen::Known(None),
+            Err(Trouble::Missing) if present => Seen::Known(None),
             Err(trouble) => Seen::Unseen(trouble.why(name)),
         }
     }
 
-    /// Speeds and widths, which the kernel tells without root and of PCI Express functions only.
+    /// Link speeds and widths, which the kernel exports without root and for PCI Express functions only.
     fn express(&self, folder: &str, why: &Why, asleep: bool) -> Seen<Option<Express>> {
         if !self.files.exists(&join(folder, "max_link_speed")) {
-            // Where others have the file, the kernel would have made it for every PCI Express function.
-            let told = self.told.links;
-            return if told { Seen::Known(None) } else { Seen::Unseen(Why::NoFile("max_link_speed".into())) };
+            // Where other functions have the file, every PCI Express function has it.
+            let present = self.present.links;
+            return if present { Seen::Known(None) } else { Seen::Unseen(Why::NoFile("max_link_speed".into())) };
         }
         let speed = |name| unknown_to_kernel(self.files.fact(folder, name, speed_in), name, "Unknown");
         let width = |name| {
@@ -214,7 +214,7 @@ impl Reader<'_> {
                 self.files.fact(folder, name, |text| text.parse().ok().filter(|lanes| *lanes != 255).map(Width));
             unknown_to_kernel(lanes, name, "255")
         };
-        // The others read registers, for which newer kernels wake the function; the fastest speed they remember.
+        // The other files read registers, for which newer kernels wake the function; the maximum speed is cached.
         let link = if asleep {
             Link { fastest: speed("max_link_speed"), ..Link::unseen(&Why::Asleep) }
         } else {
@@ -237,7 +237,7 @@ impl Reader<'_> {
             fatal: counts("aer_dev_fatal"),
             ..Aer::unseen(&Why::NotInDump)
         };
-        // Without the files only config space tells whether there is such a capability.
+        // Without the files, only configuration space shows whether the capability exists.
         let any = aer.correctable.known().or(aer.nonfatal.known()).or(aer.fatal.known()).is_some();
         if any { Seen::Known(Some(aer)) } else { Seen::Unseen(Why::NoFile("aer_dev_correctable".into())) }
     }
@@ -262,7 +262,7 @@ impl Reader<'_> {
             Seen::Known(lines) => lines,
             Seen::Unseen(why) => return Seen::Unseen(why),
         };
-        // BARs, ROM, then six of virtual functions where the kernel has them, then windows of a bridge.
+        // Order: BARs, ROM, six BARs of virtual functions if the kernel supports them, bridge windows.
         let kind = |at: usize| match at {
             0..6 => Some(RegionKind::Bar(at as u8)),
             6 => Some(RegionKind::Rom),
@@ -294,7 +294,8 @@ impl Reader<'_> {
         Seen::Known(lines.iter().enumerate().filter_map(region).collect())
     }
 
-    /// The kernel makes `resourceN` for every BAR; in a copy without it nobody can tell about `resourceN_wc`.
+    /// Whether `resourceN_wc` exists. The kernel creates `resourceN` for every BAR; in a copy without it this is
+    /// unknown.
     fn write_combining(&self, folder: &str, kind: RegionKind) -> Seen<bool> {
         let RegionKind::Bar(number) = kind else { return Seen::Known(false) };
         let name = format!("resource{number}");
@@ -307,7 +308,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `resourceN_resize`, which the kernel has for resizable BARs: a bit for every size from 1 MiB on.
+    /// Resizable BARs by `resourceN_resize`: one bit for every size from 1 MiB on.
     fn resizable(&self, folder: &str, regions: &Seen<Vec<Region>>) -> Seen<Vec<ResizableBar>> {
         let regions = match regions {
             Seen::Known(regions) => regions,
@@ -324,19 +325,19 @@ impl Reader<'_> {
             };
             bars.push(ResizableBar { bar, possible: bits, size_code: bytes.trailing_zeros() as u8 - 20 });
         }
-        // Older kernels have no such file, so that without one nothing is known.
+        // Older kernels lack these files, so their absence shows nothing.
         if bars.is_empty() { Seen::Unseen(Why::NoFile("resource0_resize".into())) } else { Seen::Known(bars) }
     }
 }
 
-/// Where a copy has padded 64 visible bytes with zeros: config space says a list begins behind them, and
-/// nothing stands there.
+/// Number of bytes to trust: 64 if a copy padded 64 visible bytes with zeros, which a capability pointer into zeros
+/// reveals.
 fn padded(bytes: &[u8]) -> usize {
     let says_list = bytes.len() > 64 && bytes[6] & 0x10 != 0;
     if says_list && bytes[64..].iter().all(|byte| *byte == 0) { 64 } else { bytes.len() }
 }
 
-/// What the kernel writes where it could not read a register is no odd kernel: who may read it sees more.
+/// Text that the kernel writes if it could not read a register is a refusal, not garbage: root may see more.
 fn unknown_to_kernel<T>(fact: Seen<T>, file: &'static str, unknown: &str) -> Seen<T> {
     match fact {
         Seen::Unseen(Why::Garbled { text, .. }) if text.starts_with(unknown) => {
@@ -346,7 +347,7 @@ fn unknown_to_kernel<T>(fact: Seen<T>, file: &'static str, unknown: &str) -> See
     }
 }
 
-/// Lines such as `BadTLP 3`.
+/// Parses lines such as `BadTLP 3`.
 fn error_counts(text: &str) -> Option<Vec<ErrorCount>> {
     let count = |line: &str| {
         let (name, count) = line.trim().rsplit_once(' ')?;
@@ -355,14 +356,14 @@ fn error_counts(text: &str) -> Option<Vec<ErrorCount>> {
     text.lines().map(count).collect()
 }
 
-/// The bridge above, by the folder the function's own lies in: `devices/pci0000:00/0000:00:1c.0/0000:01:00.0`.
+/// The parent bridge, by the parent folder: `devices/pci0000:00/0000:00:1c.0/0000:01:00.0`.
 fn parent(folder: &str) -> Seen<Option<Address>> {
     let mut names = folder.rsplit('/').skip(1);
     match names.next() {
         Some(name) if name.starts_with("pci") => Seen::Known(None),
         Some(name) => match name.parse() {
             Ok(address) => Seen::Known(Some(address)),
-            // A copy that has folders in place of links, or a bus of its own below a function (VMD).
+            // A copy with folders in place of links, or a separate bus below a function (VMD).
             Err(_) => names
                 .find_map(|name| name.parse().ok())
                 .map_or(Seen::Unseen(Why::NoFile("sys/devices".into())), |address| Seen::Known(Some(address))),
@@ -379,7 +380,7 @@ mod tests {
 
     const ONE: &str = "sys/bus/pci/devices/0000:3b:00.0";
 
-    /// The one function of a machine of which these files are there.
+    /// The only function of a machine with these files.
     fn function(files: &[(&str, &str)], live: bool) -> Function {
         let root = tempfile::tempdir().unwrap();
         for (name, text) in files {
@@ -393,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_function_that_sleeps_no_file_is_read_that_would_wake_it() {
+    fn files_that_would_wake_a_function_in_d3cold_are_not_read() {
         let files = |state| {
             [
                 ("power_state", state),
@@ -414,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn a_driver_that_is_not_there_is_none_where_others_have_one_and_unseen_in_a_copy_of_less() {
+    fn a_missing_driver_link_means_no_driver_only_if_other_functions_have_one() {
         let root = tempfile::tempdir().unwrap();
         let functions = root.path().join("sys/bus/pci/devices");
         for address in ["0000:00:00.0", "0000:00:01.0"] {

@@ -1,4 +1,4 @@
-//! Processors, memory types, IOMMU and kernel from `/sys` and `/proc`.
+//! Reads CPUs, memory types, IOMMU and kernel from `/sys` and `/proc`.
 
 use crate::files::{Files, Trouble, garbled, join};
 use crate::{
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const CPUS: &str = "sys/devices/system/cpu";
 const NODES: &str = "sys/devices/system/node";
-/// Linux's own setting, WB WC UC- UC WB WP UC- WT (arch/x86/mm/pat/memtype.c).
+/// The PAT of Linux: WB WC UC- UC WB WP UC- WT (`arch/x86/mm/pat/memtype.c`).
 const LINUX_PAT: [u8; 8] = [6, 1, 7, 0, 6, 5, 7, 4];
 
 /// The machine without its functions.
@@ -40,7 +40,7 @@ pub(crate) fn processors(files: &Files<'_>) -> Processors {
             };
         }
     };
-    // Processors stand one after another; what is asked of one is asked of the first.
+    // One paragraph per CPU; fields of a single CPU are taken from the first.
     let first = about.split("\n\n").next().unwrap_or("");
     let field = |name: &str| {
         let of_line = |line: &str| {
@@ -94,7 +94,7 @@ pub(crate) fn processors(files: &Files<'_>) -> Processors {
     }
 }
 
-/// The names `prefix` and a number in a folder, by number.
+/// The entries of a folder named `prefix` and a number, by number.
 fn numbered(files: &Files<'_>, folder: &str, prefix: &str) -> Result<Vec<(u32, String)>, Trouble> {
     let names = files.names(folder)?;
     let number = |name: String| Some((name.strip_prefix(prefix)?.parse().ok()?, join(folder, &name)));
@@ -113,7 +113,7 @@ fn packages(files: &Files<'_>) -> Seen<Vec<Package>> {
         let folder = join(&folder, "topology");
         let number = match files.fact(&folder, "physical_package_id", |text| text.parse::<u32>().ok()) {
             Seen::Known(number) => number,
-            // One that is off has no topology.
+            // An offline CPU has no topology.
             Seen::Unseen(Why::NoFile(_)) => continue,
             Seen::Unseen(why) => return Seen::Unseen(why),
         };
@@ -198,8 +198,8 @@ fn idle_states(files: &Files<'_>) -> Seen<Vec<IdleState>> {
     Seen::Known(states.into_iter().filter_map(state).collect())
 }
 
-/// Lines such as `reg00: base=0x0c0000000 ( 3072MB), size= 1024MB, count=1: uncachable`
-/// (arch/x86/kernel/cpu/mtrr/if.c).
+/// Parses lines such as `reg00: base=0x0c0000000 ( 3072MB), size= 1024MB, count=1: uncachable`
+/// (`arch/x86/kernel/cpu/mtrr/if.c`).
 fn mtrrs(text: &str) -> Option<Vec<Mtrr>> {
     let mtrr = |line: &str| {
         let (number, rest) = line.strip_prefix("reg")?.split_once(':')?;
@@ -233,7 +233,7 @@ fn mtrrs(text: &str) -> Option<Vec<Mtrr>> {
 fn pat(files: &Files<'_>, processors: &Processors, kernel: &Kernel) -> Pat {
     let entries = match (processors.flags.known(), kernel.command_line.known()) {
         (Some(flags), Some(line)) if line.split_whitespace().any(|word| word == "nopat") || !has(flags, "pat") => {
-            Seen::Unseen(Why::NotShown("the kernel does not set the page attribute table here"))
+            Seen::Unseen(Why::NotShown("the kernel does not program the page attribute table on this machine"))
         }
         (Some(_), Some(_)) => Seen::Known(LINUX_PAT),
         _ => Seen::Unseen(Why::NotShown("neither processor flags nor command line could be read")),
@@ -245,8 +245,8 @@ fn has(flags: &[String], flag: &str) -> bool {
     flags.binary_search_by(|other| other.as_str().cmp(flag)).is_ok()
 }
 
-/// Lines such as `PAT: [mem 0x00000000fed00000-0x00000000fed01000] uncached-minus`, the end not included
-/// (arch/x86/mm/pat/memtype.c).
+/// Parses lines such as `PAT: [mem 0x00000000fed00000-0x00000000fed01000] uncached-minus`, with an exclusive end
+/// (`arch/x86/mm/pat/memtype.c`).
 fn pat_ranges(text: &str) -> Option<Vec<PatRange>> {
     let range = |line: &str| {
         let (range, name) = line.split_once("[mem ")?.1.split_once(']')?;
@@ -289,7 +289,7 @@ fn kernel(files: &Files<'_>) -> Kernel {
             Ok(text) => {
                 chosen(&text).map_or_else(|| Seen::Unseen(garbled("lockdown", &text)), |mode| Seen::Known(Some(mode)))
             }
-            // The folder is there once securityfs is mounted.
+            // The folder has entries if securityfs is mounted.
             Err(Trouble::Missing) if files.names("sys/kernel/security").is_ok_and(|names| !names.is_empty()) => {
                 Seen::Known(None)
             }
@@ -309,7 +309,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_type_ranges_are_read_with_their_units() {
+    fn mtrr_lines_are_parsed_with_their_units() {
         let text = "reg00: base=0x0c0000000 ( 3072MB), size= 1024MB, count=1: uncachable\n\
                     reg01: base=0x5c000000000 (6029312MB), size=131072MB, count=2: write-combining\n\
                     reg02: base=0x0000a0000 (    0MB), size=  128KB, count=1: write-back\n";
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn mapped_ranges_end_before_their_end_and_are_sorted() {
+    fn pat_ranges_have_an_exclusive_end_and_are_sorted() {
         let text = "PAT memtype list:\n\
                     PAT: [mem 0x000005c000000000-0x000005e000000000] write-combining\n\
                     PAT: [mem 0x00000000fed00000-0x00000000fed01000] uncached-minus\n";
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn the_chosen_word_stands_in_brackets() {
+    fn the_selected_word_is_in_brackets() {
         assert_eq!(chosen("[default] performance powersave").as_deref(), Some("default"));
         assert_eq!(chosen("none [integrity] confidentiality").as_deref(), Some("integrity"));
         assert_eq!(chosen("none"), None);

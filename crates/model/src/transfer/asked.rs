@@ -1,6 +1,6 @@
-//! A transfer that a driver asks for: descriptors that are fetched before it, and what tells a core of its end.
+//! Transfers requested by a driver: descriptor fetches before them, and the notification of completion.
 //!
-//! What the requests of one call share with those of the next says `dma_call.rs`.
+//! `dma_call.rs` describes what the requests of one call share with those of the next.
 
 use super::pools::{Packets, longest};
 use super::{Sum, Way, in_dws};
@@ -12,71 +12,72 @@ use lanemark_platform::Platform;
 use lanemark_units::Ticks;
 use lanemark_wire::Chunk;
 
-/// What tells a core of the end of a transfer: a write of one DW.
+/// Notification of the end of a transfer: a write of one DW.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Notice {
-    /// Where it goes.
+    /// Its destination.
     pub(crate) address: u64,
-    /// From the root complex to what the core knows by.
+    /// From the root complex until the core is notified.
     pub(crate) known: Ticks,
 }
 
-/// What a transfer takes that a driver asked for, from the doorbell's acceptance at the card on.
+/// Times of a transfer requested by a driver, from the acceptance of the doorbell by the card.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked {
-    /// Until the last byte is at its end.
+    /// Until the last byte has arrived.
     pub(crate) moved: Largest,
-    /// Until the last request for it leaves the card: from then on, or when the last byte has come, its registers say that it
-    /// is over.
+    /// Until the last request leaves the card. From then on, or from the arrival of the last byte, the status
+    /// register reports completion.
     pub(crate) over_ns: f64,
-    /// Until the core knows by the notice, if there is one.
+    /// Until the core is notified, if there is a notification.
     pub(crate) known: Largest,
-    /// By what takes the requests of all calls.
+    /// Use of the serial resources by the requests of all calls.
     pub(crate) shared: [Shared; 3],
-    /// Whether something that no term tells of may take as long.
+    /// Whether an effect without a term may take as long.
     pub(crate) is_open: bool,
 }
 
-/// What takes requests one at a time, and when, as far as only this takes time, counted from when the engine begins.
+/// Use of a serial resource, counted from the start of the engine, as if only this resource took time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shared {
     pub(crate) bound: Bound,
-    /// When the first request of a call is there.
+    /// Arrival of the first request of a call.
     pub(crate) first_ns: f64,
-    /// From the last request of the call before to that of this one, at the least; 0 where it takes no time.
+    /// Minimum time between the last request of the previous call and that of this one; 0 if the resource takes no
+    /// time.
     pub(crate) period_ns: f64,
-    /// From then on until the core knows, or the last byte is at its end if there is no notice, without the time for the last
-    /// request, which nobody waits for.
+    /// From then on until the core is notified, or until the last byte has arrived without a notification. Excludes
+    /// the time of the last request, for which nothing waits.
     pub(crate) rest_ns: f64,
 }
 
 impl Shared {
-    /// Until the core knows of one call.
+    /// Until the core is notified of one call.
     fn known_ns(&self) -> f64 {
         self.first_ns + self.period_ns + self.rest_ns
     }
 
-    /// With another call behind it.
+    /// The same, followed by another call.
     pub(crate) fn then(&self, next: &Shared) -> Shared {
         let rest_ns = self.rest_ns.min(next.rest_ns);
         Shared { period_ns: self.period_ns + next.period_ns, rest_ns, ..*self }
     }
 }
 
-/// Bytes of a notice.
+/// Bytes of a notification.
 const DW: u32 = 4;
 
-/// Descriptors that are fetched.
+/// Descriptor fetches.
 struct Fetched {
     count: u64,
-    /// Of the first one, until its read is at the root complex, and from there on until it has come.
+    /// Of the first one: until its read is at the root complex, and from there until its data have arrived.
     to_root: Ticks,
     answer: Ticks,
-    /// Of the engine, for each.
+    /// Engine time of each.
     engine: Ticks,
 }
 
-/// Transfer number `nth`, begun by a doorbell, with fetched descriptors of `entry_bytes`, and told of by `notice`.
+/// Transfer number `nth`, started by a doorbell, with fetched descriptors of `entry_bytes` and notification `notice`.
 pub(crate) fn asked(
     platform: &Platform,
     transfer: &Transfer,
@@ -116,30 +117,30 @@ pub(crate) fn asked(
     let over_ns = match &fetched {
         _ if !is_store => moved.ns,
         Some(fetched) if fetched.count > 1 => on_link,
-        // What waits on a link behind the first one has left the card.
+        // What waits on a link behind the first packet has left the card.
         _ => on_link.min((engine - sum.engine + way.left(&sum, nth)?).as_ns()),
     };
     let known = known.or_again(in_all(&shared).times(1.0, start.as_ns()));
     let [_, reads, writes] = &mut shared;
     if let (Verb::Load, Some(notice)) = (transfer.verb, notice) {
-        // Nothing but the notice is written.
+        // Only the notification is written.
         writes.first_ns = known.ns - (start + notice.known).as_ns();
         writes.rest_ns = notice.known.as_ns() - writes.period_ns;
     } else if is_store && descriptors == 1 {
-        // Nothing but the descriptor is read; where it waits, what comes behind it may wait for the root complex no more.
+        // Only the descriptor is read. If it waits, later requests may not have to wait for the root complex.
         let known_ns = known.ns - (start + way.root_pace()).as_ns();
         reads.rest_ns = reads.rest_ns.max(known_ns - reads.first_ns - reads.period_ns);
     }
     Some(Asked { moved, over_ns, known, shared, is_open: descriptors > 1 })
 }
 
-/// As terms.
+/// These times as terms.
 fn in_all(shared: &[Shared]) -> Largest {
     Largest::of(shared.iter().filter(|shared| shared.period_ns > 0.0).map(|shared| (shared.bound, shared.known_ns())))
 }
 
 impl Way<'_> {
-    /// The descriptors of transfer number `nth`.
+    /// Descriptors of transfer number `nth`.
     fn descriptors(&self, nth: u64, (ring, entry_bytes): (u64, u32)) -> Option<Fetched> {
         let header_dw = if ring >= 1 << 32 { 4 } else { 3 };
         let (up, down) = (Path::up(self.platform, self.transfer.card)?, Path::down(self.platform, self.transfer.card)?);
@@ -159,11 +160,11 @@ impl Way<'_> {
         })
     }
 
-    /// By what takes the requests of this transfer one at a time.
+    /// Use of the serial resources by the requests of this transfer.
     fn shared(&self, sum: &Sum, fetched: Option<&Fetched>, notice: Option<&Notice>) -> Option<[Shared; 3]> {
         let (memory, is_store) = (self.memory()?, self.transfer.verb == Verb::Store);
         let (root, read, write) = (self.root_pace(), memory.read_request_ns.value, memory.write_tlp_ns.value);
-        // From the engine to the root complex, of the first request for data, and from there to the end of the last one.
+        // From the engine to the root complex, for the first data request, and from there to the end of the last one.
         let (to_root, behind) = if is_store {
             (sum.first_latency - memory.write_ns.value, memory.write_ns.value)
         } else {
@@ -173,10 +174,10 @@ impl Way<'_> {
         };
         let (descriptors, data, notices) =
             (fetched.map_or(0, |fetched| fetched.count), sum.requests, u64::from(notice.is_some()));
-        // When the first request of all is at the root complex, and how much later the first one for data.
+        // Arrival of the first request at the root complex, and the delay of the first data request after it.
         let (first, unpaced) =
             fetched.map_or((to_root, Ticks::ZERO), |fetched| (fetched.to_root, fetched.answer + to_root));
-        // From the last request for data, or what it brings, to the notice, and from that to who is told.
+        // From the last data request, or its data, to the notification, and from there to its receiver.
         let (to_notice, known) = match notice {
             Some(notice) if is_store => (Ticks::ZERO, notice.known),
             Some(notice) => (behind + self.notice_way(notice)?, notice.known),
@@ -190,7 +191,7 @@ impl Way<'_> {
         let by_reads = read * reads.max(1) - read;
         let by_reads = match (self.transfer.verb, fetched) {
             (Verb::Load, _) => by_reads.max(unpaced + read * (data - 1)) + to_notice,
-            // Behind the last descriptor is one write at the least, and the notice.
+            // The last descriptor is followed by at least one write and the notification.
             (Verb::Store, Some(fetched)) => {
                 by_reads + fetched.answer + sum.latency - memory.write_ns.value + root * notices
             }
@@ -208,8 +209,8 @@ impl Way<'_> {
         ])
     }
 
-    /// When the last of these writes leaves the card, counted from when the engine begins, as far as they wait for the engine and
-    /// the first link.
+    /// Time at which the last of these writes leaves the card, from the start of the engine, as far as they wait for
+    /// the engine and the first link.
     fn left(&self, sum: &Sum, nth: u64) -> Option<Ticks> {
         let (hop, pieces) = (self.path.hops.first()?, self.pieces(nth)?);
         let (_, others) = pieces.split_last()?;
@@ -220,8 +221,8 @@ impl Way<'_> {
         Some(sum.engine.max(by_link) + self.platform.endpoint.egress_ns.value)
     }
 
-    /// The same terms, with descriptors that are fetched: nothing is asked for before the first is there, and the last one
-    /// comes after rounds of as many as are fetched ahead.
+    /// The same terms with descriptor fetches: no data are requested before the first descriptor is available, and
+    /// the last one arrives after rounds of as many as are prefetched.
     fn fetched(&self, nth: u64, sum: &Sum, moved: Largest, fetched: &Fetched) -> Option<Largest> {
         let latency = fetched.to_root + fetched.answer;
         let first = moved.times(1.0, latency.as_ns());
@@ -240,24 +241,24 @@ impl Way<'_> {
             (Bound::Descriptors, (latency + between * (fetched.count - 1) + last).as_ns()),
             (Bound::Engine, (sum.engine + fetched.engine * fetched.count + sum.last_way).as_ns()),
         ]));
-        // What is fetched takes the engine and the link too, and no term has both.
+        // Fetches occupy engine and link, too; no term models both.
         Some(largest.blurred())
     }
 
-    /// Of a notice, from the engine to the root complex.
+    /// Time of a notification from the engine to the root complex.
     fn notice_way(&self, notice: &Notice) -> Option<Ticks> {
         let up = Path::up(self.platform, self.transfer.card)?;
         let egress = self.platform.endpoint.egress_ns.value;
         Some(self.notice_engine(notice) + egress + up.unloaded(notice.header_dw(), DW))
     }
 
-    /// What it occupies the engine for.
+    /// Engine time of the notification.
     fn notice_engine(&self, notice: &Notice) -> Ticks {
         self.beats(notice.header_dw(), DW) + self.dma.write_request_ns.value
     }
 
-    /// When a core knows of the end of writes: its notice goes when the engine is done with them, behind the last one on every
-    /// link.
+    /// Time at which a core is notified of the end of writes. The engine sends the notification after the writes, and
+    /// it follows the last one on every link.
     fn told_of_writes(
         &self,
         notice: &Notice,
@@ -268,7 +269,7 @@ impl Way<'_> {
     ) -> Option<Largest> {
         let up = Path::up(self.platform, self.transfer.card)?;
         let egress = self.platform.endpoint.egress_ns.value;
-        // From when on it can go, counted from when the last request does.
+        // Earliest time of the notification, relative to the last request.
         let ready = engine_ns + (self.notice_engine(notice) + egress).as_ns() - over_ns;
         let ready = Ticks::from_ns(ready.max(0.0)).ok()?;
         let arrives =
@@ -285,11 +286,11 @@ impl Way<'_> {
             (Bound::RootComplex, taken + self.root_pace().as_ns()),
         ];
         let latest = Largest::of(at_root);
-        // It comes so much later than the last byte, whatever that waited for.
+        // Its delay after the last byte, whatever that waited for.
         let waits_longest = latest.ns > 2.0 * taken;
         let bound = if waits_longest { latest.bound } else { moved.bound };
         let known = Largest::leading(bound, latest.ns + notice.known.as_ns(), moved.lead());
-        // DLLPs that find packets on their line no term has.
+        // No term models packets delayed by DLLPs.
         Some(if wait.ns > 0.0 { known.blurred() } else { known })
     }
 }

@@ -1,4 +1,4 @@
-//! What no transfer of a device can exceed: its links.
+//! Ceiling of DMA transfers: their links.
 
 use super::Way;
 use crate::ceiling::Ceiling;
@@ -7,8 +7,8 @@ use lanemark_machine::{Partner, Transfer, Verb};
 use lanemark_platform::Platform;
 use lanemark_units::Rate;
 
-/// The most bytes a second that such transfers move: the payload of one of them over the least time of its packets on the
-/// slowest link of the way; of completions for reads.
+/// Ceiling of the bytes per second of such transfers: the payload of one transfer over the minimum time of its
+/// packets (for reads, of the completions) on the slowest link of the path.
 pub(crate) fn ceiling(platform: &Platform, transfer: &Transfer) -> Option<Ceiling> {
     let way = Way::of(platform, transfer)?;
     let hop = way.path.hops.iter().max_by_key(|hop| way.least_time(hop))?;
@@ -29,8 +29,8 @@ pub(crate) fn ceiling(platform: &Platform, transfer: &Transfer) -> Option<Ceilin
     Some(Ceiling { rate, because: format!("{generation} {lanes}, {packet} of {payload} B{direction}") })
 }
 
-/// The same of several that go at once: none is faster than alone, and those that share a link no faster together than it
-/// carries the packets of one of them. Links are taken in the order of what they take away; each flow counts once.
+/// Ceiling of several concurrent transfers at equal rates. None is faster than alone, and those that share a link are
+/// together no faster than the link. Links are evaluated in the order of their limits; each flow counts once.
 pub(crate) fn shared_ceiling(platform: &Platform, transfers: &[Transfer]) -> Option<Ceiling> {
     let ways = transfers.iter().map(|transfer| Way::of(platform, transfer)).collect::<Option<Vec<Way>>>()?;
     let alone = transfers.iter().map(|transfer| Some(ceiling(platform, transfer)?.rate.bytes_per_s()));
@@ -39,7 +39,7 @@ pub(crate) fn shared_ceiling(platform: &Platform, transfers: &[Transfer]) -> Opt
     let mut left: Vec<usize> = (0..ways.len()).collect();
     let (mut most, mut shared) = (0.0, Vec::new());
     loop {
-        // What each link takes away from the flows that are left.
+        // The limit that each link imposes on the remaining flows.
         let best = names.iter().filter_map(|name| {
             let on = |flow: &usize| ways[*flow].path.hops.iter().find(|hop| hop.name == **name).map(|hop| (*flow, hop));
             let flows: Vec<(usize, &Hop)> = left.iter().filter_map(on).collect();

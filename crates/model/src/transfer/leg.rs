@@ -1,4 +1,4 @@
-//! One leg of a way that bytes go from card to card.
+//! One leg of a relay from card to card.
 
 use super::pools::Packets;
 use super::{MOST_PIECES, Sum, Way};
@@ -8,29 +8,29 @@ use lanemark_machine::{Transfer, Verb};
 use lanemark_platform::Platform;
 use lanemark_units::Ticks;
 
-/// What a card reads, or what one writes to the next.
+/// The reads of the first card, or the writes of one card to the next.
 #[derive(Clone, Debug)]
 pub(crate) struct Leg {
-    /// All of it, from the first request to the last byte at its end.
+    /// All of it, from the first request to the arrival of the last byte.
     pub(crate) moved: Largest,
-    /// One packet of data, from its request to its end, at the least.
+    /// Minimum time of one data packet, from its request to its arrival.
     pub(crate) packet_ns: f64,
-    /// The least that one request moves.
+    /// Minimum bytes of a request.
     pub(crate) least_bytes: u32,
     /// Beats of all requests on the engine's data path.
     pub(crate) beats_ns: f64,
-    /// What all of its packets take of each link that they cross.
+    /// Time of all its packets on each link that they cross.
     pub(crate) on_links: Vec<(LinkName, f64)>,
 }
 
-/// `transfer`, `passes` times, as if nothing held up its bytes at either end.
+/// `passes` iterations of `transfer`, without stalls by the neighbouring legs.
 pub(crate) fn leg(platform: &Platform, transfer: &Transfer, passes: u64) -> Option<Leg> {
     let way = Way::of(platform, transfer)?;
     let all = transfer.count.checked_mul(passes).filter(|all| *all > 0 && transfer.bytes > 0)?;
     let pieces = way.pieces(0)?;
     let (taken_apart, times) =
         if (pieces.len() as u64).saturating_mul(all) <= MOST_PIECES { (all, 1.0) } else { (1, all as f64) };
-    // What queues hold is no matter of one leg.
+    // FIFOs are modelled for the whole relay, not for a single leg.
     let sum = Sum { queued: Ticks::ZERO, ..way.sum(0, taken_apart)? };
     let packet = match transfer.verb {
         Verb::Store => sum.least_engine + sum.shortest,

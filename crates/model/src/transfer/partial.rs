@@ -1,8 +1,9 @@
-//! Writes that do not fill the lines of host memory that they touch.
+//! Partial-line writes to host memory.
 //!
-//! Each such line holds the root port, unless the last-level cache has it. Without a cache none has; with one, lines that are nowhere
-//! are there once something was written to them, and in one round over a window nothing comes back to a line but what follows it
-//! at once. Where lines leave while others are written, only those count that were nowhere from the beginning: it is a bound.
+//! Each partially written line occupies the root port, unless the last-level cache holds it. Without a cache, no line
+//! is held. With a cache, a line is held after its first write. Within one pass over a window, only the immediately
+//! following access returns to the same line. If lines are evicted meanwhile, only those that were not cached at the
+//! start are counted, which gives a lower bound.
 
 use super::Way;
 use lanemark_machine::{Partner, Pattern, Transfer, Verb, Writer};
@@ -11,7 +12,7 @@ use lanemark_units::Ticks;
 use lanemark_wire::Chunk;
 
 impl Way<'_> {
-    /// What one such line holds a root port for; nothing where no host memory is written.
+    /// Time for which one such line occupies a root port; zero unless host memory is written.
     pub(super) fn partial_line(&self) -> Ticks {
         match (self.transfer.partner, self.transfer.verb) {
             (Partner::Host, Verb::Store) => self.memory().map_or(Ticks::ZERO, |memory| memory.partial_line_ns.value),
@@ -19,7 +20,7 @@ impl Way<'_> {
         }
     }
 
-    /// What a piece of transfer number `nth` holds a root port for, at the least.
+    /// Minimum time for which a piece of transfer number `nth` occupies a root port.
     pub(super) fn held_by_lines(&self, nth: u64, piece: Chunk) -> Ticks {
         let partial_line = self.partial_line();
         if partial_line == Ticks::ZERO {
@@ -33,7 +34,7 @@ impl Way<'_> {
         if nth >= window.places(*bytes) || window.pattern == Pattern::Random {
             return Ticks::ZERO;
         }
-        // What was written just before, of this transfer or the one before it.
+        // The line was just written by this transfer or the previous one.
         let start = self.base + window.place(nth, *bytes);
         let before = match nth.checked_sub(1) {
             _ if piece.address > start => Some(piece.address - 1),
@@ -48,7 +49,7 @@ impl Way<'_> {
         partial_line * lines.filter(is_new).filter(is_nowhere).count() as u64
     }
 
-    /// Whether that is all that so many transfers hold it for.
+    /// Whether that is exact for this many transfers.
     pub(super) fn knows_lines(&self, transfers: u64, written_by: Writer) -> bool {
         let Transfer { bytes, window, .. } = self.transfer;
         let is_one_round = transfers <= window.places(*bytes) && window.pattern != Pattern::Random;
@@ -56,7 +57,7 @@ impl Way<'_> {
         self.partial_line() == Ticks::ZERO || !self.has_cache() || is_cold || self.is_all_cached()
     }
 
-    /// Whether each transfer holds it for as long as the first one.
+    /// Whether each transfer occupies the root port for as long as the first one.
     pub(super) fn holds_alike(&self) -> bool {
         let step = self.transfer.window.step(self.transfer.bytes);
         self.partial_line() == Ticks::ZERO || !self.has_cache() && step.is_multiple_of(Memory::LINE_BYTES)

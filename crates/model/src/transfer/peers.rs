@@ -1,4 +1,4 @@
-//! What reads of a peer meet that reads of host memory do not: a root complex between.
+//! Reads between cards through a root complex.
 
 use super::{Way, in_dws};
 use crate::path::Path;
@@ -8,7 +8,7 @@ use lanemark_units::Ticks;
 use lanemark_wire::Chunk;
 
 impl Way<'_> {
-    /// What a root complex makes of a read of a peer; everything else stays whole.
+    /// The reads that a root complex issues for a read of a peer; all other requests stay whole.
     pub(super) fn root_pieces(&self, chunk: Chunk) -> Vec<Chunk> {
         let root = &self.platform.root_complex;
         if !self.is_split_at_root() {
@@ -26,7 +26,7 @@ impl Way<'_> {
         .collect()
     }
 
-    /// Whether these are reads of a peer below another root port, whose root complex splits them.
+    /// Whether these are reads from a peer below another root port, which the root complex splits.
     pub(super) fn is_split_at_root(&self) -> bool {
         let Partner::Peer { card, .. } = self.transfer.partner else { return false };
         let way = self.platform.peer_way(self.transfer.card as usize, card as usize);
@@ -34,8 +34,8 @@ impl Way<'_> {
         splits && self.transfer.verb == Verb::Load && way == Some(PeerWay::ByRoot)
     }
 
-    /// Whether these are reads of a peer that go by the root complex, where pieces, tags, credits and what acknowledges them
-    /// are in each other's way: no term has all of that.
+    /// Whether these are reads from a peer through the root complex. Their parts, tags, credits and acknowledgments
+    /// interact, which no term models completely.
     pub(super) fn goes_by_root(&self) -> bool {
         let (Partner::Peer { card, .. }, Verb::Load) = (self.transfer.partner, self.transfer.verb) else {
             return false;
@@ -43,17 +43,17 @@ impl Way<'_> {
         self.platform.peer_way(self.transfer.card as usize, card as usize) == Some(PeerWay::ByRoot)
     }
 
-    /// From a read that the root complex makes for a card until the next one goes with its tag.
+    /// From a read that the root complex issues for a card until the next one with the same tag.
     pub(super) fn root_loop(&self, piece: Chunk, at_end: Ticks) -> Option<Ticks> {
         let Partner::Peer { card, .. } = self.transfer.partner else { return Some(Ticks::ZERO) };
         let (down, up) = (Path::down(self.platform, card)?, Path::up(self.platform, card)?);
         let back = up.unloaded(3, in_dws(piece).min(self.payload_bytes));
         let until_answered = down.unloaded(self.header_dw, 0) + at_end + self.platform.endpoint.egress_ns.value + back;
-        // Below the same root port, the next one goes behind what is sent on of this one's answer.
+        // Below the same root port, the next read follows the forwarded part of this one's completion.
         Some(until_answered + if self.turns_at_root(card) { self.forward() } else { Ticks::ZERO })
     }
 
-    /// What the root complex takes to send something on.
+    /// Time of the root complex to forward a packet.
     fn forward(&self) -> Ticks {
         self.platform.root_complex.peer_forward_ns.value
     }
@@ -64,7 +64,7 @@ impl Way<'_> {
         there.is_some_and(|there| (0..there.hops.len()).any(|place| there.turns_at(place)))
     }
 
-    /// Of the way of a read through a root complex, what is before that and behind it; of its own data, the least.
+    /// Parts of the path of a read before and after the root complex, with the minimum of its own data.
     pub(super) fn besides_root(&self) -> Ticks {
         if !self.is_split_at_root() {
             return Ticks::ZERO;
@@ -76,7 +76,7 @@ impl Way<'_> {
         };
         let endpoint = &self.platform.endpoint;
         let there = endpoint.egress_ns.value + up.unloaded(self.header_dw, 0) + self.forward();
-        // What is sent on before the next one goes is part of how long that one's tag is held.
+        // Forwarding before the next read is part of the time for which that one holds its tag.
         let sent_on = if self.turns_at_root(other) { Ticks::ZERO } else { self.forward() };
         there + sent_on + down.unloaded(3, 4) + endpoint.ingress_ns.value + self.beats(3, 4)
     }

@@ -1,8 +1,8 @@
-//! What there is only so much of on each link: credits for what a receiver has room for, and places of a replay buffer.
+//! Limited resources of each link: receiver credits and replay-buffer entries.
 //!
-//! Of `n` packets of which a link lets `k` be under way, the last starts `(n - 1) / k` round trips after the first, and what
-//! is left over goes one behind the other. A credit is back when its packet has left for the next link, or has come to its
-//! end; a place of a replay buffer when it is acknowledged, one link further.
+//! If a link permits `k` of `n` packets in flight, the last starts `(n - 1) / k` round trips after the first; the
+//! remainder follows back to back. Credits return when the packet has left for the next link or has reached its
+//! destination. A replay-buffer entry is released when the packet is acknowledged, one link further.
 
 use super::{Sum, Way};
 use crate::path::{CREDIT, Hop, Path, Pool};
@@ -11,16 +11,16 @@ use lanemark_machine::{Partner, Verb};
 use lanemark_units::Ticks;
 use lanemark_wire::{Mps, ack_latency_limit};
 
-/// What the last packet of a stream waits for on one link more than the first, in nanoseconds.
+/// Extra waiting time of the last packet of a stream on one link, compared with the first, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Wait {
     pub(crate) bound: Bound,
     pub(crate) ns: f64,
-    /// What DLLPs that find packets on their line may add to it.
+    /// Possible extra delay by DLLPs that find the link busy.
     pub(super) hidden_ns: f64,
 }
 
-/// Packets of data in sum, or the least of each.
+/// Data packets, as sum or minimum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Packets {
     pub(super) count: u64,
@@ -29,12 +29,12 @@ pub(crate) struct Packets {
     pub(super) credits: u64,
     pub(super) least_bytes: u32,
     pub(super) most_bytes: u32,
-    /// Those with the most payload.
+    /// The packets with the largest payload.
     pub(super) full: u64,
 }
 
 impl Packets {
-    /// Of so many bytes of payload in whole DWs each.
+    /// Packets with a total payload of this many bytes, in whole DWs each.
     pub(crate) fn of(payloads: impl IntoIterator<Item = u32>) -> Packets {
         let each = |bytes: u32| Packets {
             count: 1,
@@ -47,14 +47,14 @@ impl Packets {
         payloads.into_iter().map(each).fold(Packets::default(), Packets::and)
     }
 
-    /// So many of so many bytes each, in whole DWs.
+    /// This many packets of equal payload, in whole DWs.
     pub(crate) fn alike(count: u64, bytes: u32) -> Packets {
         let credits = count * u64::from(bytes.div_ceil(CREDIT));
         let payload_bytes = count * u64::from(bytes);
         Packets { count, payload_bytes, credits, least_bytes: bytes, most_bytes: bytes, full: count }
     }
 
-    /// These and others.
+    /// The packets of both.
     pub(crate) fn and(self, other: Packets) -> Packets {
         if self.count == 0 {
             return other;
@@ -71,29 +71,29 @@ impl Packets {
         }
     }
 
-    /// So many without payload.
+    /// This many packets without payload.
     pub(super) fn empty(count: u64) -> Packets {
         Packets { count, full: count, ..Packets::default() }
     }
 }
 
-/// Packets of one kind, one behind the other over links.
+/// Back-to-back packets of one kind over several links.
 struct Stream<'p> {
     path: &'p Path,
     pool: fn(&Hop) -> Pool,
     packets: Packets,
-    /// How many times these.
+    /// Number of repetitions.
     times: f64,
     header_dw: u8,
-    /// How long one holds its credits at its end: the least, and the mean.
+    /// Time for which a packet holds its credits at the destination: minimum and mean.
     held: [Ticks; 2],
-    /// From one to the next where nothing holds them up.
+    /// Interval between packets without stalls.
     step: Ticks,
-    /// Payload of what comes against them; `None` where nothing does.
+    /// Payload in the opposite direction; `None` without any.
     against: Option<u32>,
 }
 
-/// Round trips of what one link has only so much of: of packets of the least, the mean and the most payload.
+/// Round trips of the limited resources of one link, for packets of minimum, mean and maximum payload.
 #[derive(Clone, Copy, Debug)]
 struct RoundTrips {
     least: Ticks,
@@ -102,7 +102,7 @@ struct RoundTrips {
 }
 
 impl Stream<'_> {
-    /// On each link: by its credits, and by its replay buffer.
+    /// Waiting times on each link: by credits, and by the replay buffer.
     fn waits(&self) -> impl Iterator<Item = Wait> {
         self.path.hops.iter().enumerate().flat_map(|(place, hop)| {
             let payload = |bytes: f64| bytes as u32;
@@ -118,7 +118,7 @@ impl Stream<'_> {
             let by_ack = |bytes| hop.ack_loop(self.header_dw, bytes);
             let acks = RoundTrips { least: by_ack(least_bytes), mean: by_ack(mean_bytes), most: by_ack(most_bytes) };
             let replay = Pool { headers: hop.replay_tlps, ..Pool::ENDLESS };
-            // DLLPs of both kinds find each other on the line, and what comes against them.
+            // DLLPs of both kinds meet on the link, and meet the packets of the opposite direction.
             let against = self.against.or(self.path.turns_at(place).then_some(most_bytes));
             let found = hop.dllp() + hop.flit() * 2 + against.map_or(Ticks::ZERO, |payload| hop.wire(3, payload));
             let mps = against.and(Mps::new(hop.mps_bytes));
@@ -130,25 +130,25 @@ impl Stream<'_> {
         })
     }
 
-    /// For `pool`, of which a packet has its part for a round trip, or `found` longer.
+    /// Waiting time for `pool`, of which a packet takes its part for one round trip, or `found` longer.
     fn wait(&self, bound: Bound, hop: &Hop, pool: Pool, round_trip: RoundTrips, found: Ticks) -> Wait {
         let RoundTrips { least, mean, most } = round_trip;
         let Packets { count, credits, least_bytes, most_bytes, full, .. } = self.packets;
         let (packets, full) = (count as f64 * self.times, full as f64 * self.times);
-        // All of them as if each were the least, and those of the most alone.
+        // All packets as if each were the smallest, and the largest ones alone.
         let as_least = self.rounds(packets, hop, pool, least_bytes, least);
         let of_the_most = self.rounds(full, hop, pool, most_bytes, most);
-        // What all of them have of it, each for its time, over what there is.
+        // The sum of amount and time over all packets, divided by the capacity.
         let credits = credits as f64 * self.times;
         let taken = (packets / f64::from(pool.headers)).max(credits / f64::from(pool.data));
         let by_area = taken * mean.as_ns() - most.as_ns();
         let ns = as_least.max(of_the_most).max(by_area);
-        // Short ones among long ones fill up what these leave, or do not.
+        // Short packets may or may not fit into the space that long ones leave.
         let unequal = self.rounds(packets, hop, pool, most_bytes, most) - ns;
         Wait { bound, ns, hidden_ns: taken.floor() * found.as_ns() + unequal.max(0.0) }
     }
 
-    /// Of so many packets with this payload, as many under way at once as `pool` is for.
+    /// Waiting time of packets of equal payload, with as many in flight as `pool` permits.
     fn rounds(&self, packets: f64, hop: &Hop, pool: Pool, payload_bytes: u32, round_trip: Ticks) -> f64 {
         let by_data = pool.data.checked_div(payload_bytes.div_ceil(CREDIT)).unwrap_or(u32::MAX);
         let at_once = f64::from(pool.headers.min(by_data).max(1));
@@ -160,8 +160,8 @@ impl Stream<'_> {
 }
 
 impl Way<'_> {
-    /// What the last of so many times these requests waits for more than the first, on any link; `step` is between two of
-    /// them where nothing holds them up.
+    /// Maximum extra waiting time, on any link, of the last of `times` repetitions of these requests. `step` is their
+    /// interval without stalls.
     pub(super) fn waits_of_requests(&self, sum: &Sum, times: f64, step: Ticks) -> Vec<Wait> {
         let is_load = self.transfer.verb == Verb::Load;
         let there = if is_load { self.path_there() } else { None };
@@ -179,7 +179,8 @@ impl Way<'_> {
         stream.waits().collect()
     }
 
-    /// The same of what goes on their behalf, none for writes: completions, and the reads that a root complex makes of them.
+    /// The same for packets that result from them, none for writes: completions, and reads issued by the root
+    /// complex.
     pub(super) fn waits_of_others(&self, sum: &Sum, times: f64) -> Vec<Wait> {
         if self.transfer.verb == Verb::Store {
             return Vec::new();
@@ -206,12 +207,12 @@ impl Way<'_> {
         }
     }
 
-    /// How much later than the first the last of these completions of one read starts, for what there is only so much of.
+    /// Delay of the last of these completions of one read after the first, by limited resources.
     pub(super) fn last_completion(&self, packets: Packets) -> Ticks {
         last(self.completions_on_links(packets, 1.0).waits())
     }
 
-    /// Reads that the root complex makes, on their way down.
+    /// Reads issued by the root complex, on their way downstream.
     fn reads_by_root<'p>(&self, path: &'p Path, reads: u64, times: f64) -> Stream<'p> {
         Stream {
             path,
@@ -225,15 +226,15 @@ impl Way<'_> {
         }
     }
 
-    /// How much later than the first the last of so many reads of the root complex starts on the first of the links below it,
-    /// and on any of them, for the credits there.
+    /// Delay of the last of these reads of the root complex after the first, on the first link below it and on any
+    /// link, by credits.
     pub(super) fn last_by_root(&self, path: &Path, reads: u64) -> [Ticks; 2] {
         let stream = self.reads_by_root(path, reads, 1.0);
-        // Two of each link.
+        // Two on each link.
         [last(stream.waits().take(2)), last(stream.waits())]
     }
 
-    /// The way of requests for reads, as far as they go as they are.
+    /// Path of read requests, as far as they are forwarded whole.
     pub(super) fn path_there(&self) -> Option<Path> {
         match self.transfer.partner {
             Partner::Peer { card, .. } if !self.is_split_at_root() => {
@@ -244,8 +245,8 @@ impl Way<'_> {
     }
 }
 
-/// What the last of these packets waits for more than the first, where they go by credits of `pool` and each has its own for
-/// `held` at their end.
+/// Extra waiting time of the last of these packets, if they use credits of `pool` and hold them for `held` at the
+/// destination.
 pub(crate) fn longest(path: &Path, packets: Packets, header_dw: u8, pool: fn(&Hop) -> Pool, held: Ticks) -> Wait {
     let stream =
         Stream { path, pool, packets, times: 1.0, header_dw, held: [held; 2], step: Ticks::ZERO, against: None };
@@ -253,7 +254,7 @@ pub(crate) fn longest(path: &Path, packets: Packets, header_dw: u8, pool: fn(&Ho
     stream.waits().fold(none, |longest, wait| if wait.ns > longest.ns { wait } else { longest })
 }
 
-/// The longest of some waits.
+/// The largest of several waiting times.
 fn last(waits: impl Iterator<Item = Wait>) -> Ticks {
     Ticks::from_ns(waits.map(|wait| wait.ns).fold(0.0, f64::max)).unwrap_or(Ticks::ZERO)
 }
@@ -263,7 +264,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packets_are_summed_and_those_with_the_most_payload_are_counted() {
+    fn packets_are_summed_and_the_largest_are_counted() {
         let some = Packets::of([128, 124, 128, 4]);
         let sum = Packets { count: 4, payload_bytes: 384, credits: 25, least_bytes: 4, most_bytes: 128, full: 2 };
         assert_eq!(some, sum);

@@ -1,4 +1,4 @@
-//! What a root complex does with requests of devices: how many it takes, and which reads it need not go to DRAM for.
+//! Limits of a root complex: its request rate, and reads that hit in the last-level cache.
 
 use super::Way;
 use lanemark_machine::{Partner, Pattern, Transfer, Verb, Writer};
@@ -7,11 +7,10 @@ use lanemark_units::Ticks;
 use lanemark_wire::Chunk;
 use std::ops::Range;
 
-/// Bus addresses of lines that the last-level cache holds when transfers begin; during reads nothing changes them.
+/// Bus addresses of lines in the last-level cache at the start of transfers; reads do not change them.
 ///
-/// What is to be read or written somebody has written before, from the start of its window to its end. Of that the last lines are
-/// there, as many as there is room for: a line leaves when another one of its set is written, and a set has every so many of
-/// them. What a device wrote has room in the ways that devices fill.
+/// The window was written before, from start to end. The last lines of it are cached, as many as fit: a line is
+/// evicted by a later write to the same set. Lines written by a device are restricted to the DDIO ways.
 pub(super) fn cached(platform: &Platform, transfer: &Transfer, base: u64, written_by: Writer) -> Range<u64> {
     let lines = platform.memory.as_ref().map_or(0, |memory| match written_by {
         Writer::Nobody => 0,
@@ -26,7 +25,7 @@ pub(super) fn cached(platform: &Platform, transfer: &Transfer, base: u64, writte
     start.max(end.saturating_sub(lines * Memory::LINE_BYTES))..end
 }
 
-/// Where the first so many transfers go.
+/// Addresses of the first transfers.
 fn touched(transfer: &Transfer, base: u64, transfers: u64) -> Range<u64> {
     let places = transfer.window.places(transfer.bytes);
     let met = match transfer.window.pattern {
@@ -46,7 +45,7 @@ impl Way<'_> {
         Some(if is_cached { memory.cached_read_ns.value } else { memory.read_ns.value })
     }
 
-    /// Whether the first so many transfers are all answered by the cache, or none of them is.
+    /// Whether the first transfers all hit, or all miss.
     pub(super) fn is_of_one_kind(&self, transfers: u64) -> bool {
         if self.transfer.verb == Verb::Store {
             return self.holds_alike();
@@ -56,14 +55,14 @@ impl Way<'_> {
         self.cached.is_empty() || is_apart || self.cached.start <= all.start
     }
 
-    /// Whether all lines of the window are there.
+    /// Whether all lines of the window are cached.
     pub(super) fn is_all_cached(&self) -> bool {
         let all = touched(self.transfer, self.base, u64::MAX);
         self.cached.start <= all.start && all.end <= self.cached.end
     }
 
-    /// The same with every read answered by the cache, for its bytes have just been written; `None` if not all of one
-    /// transfer's have room there.
+    /// The same with all reads hitting, because their data have just been written; `None` if one transfer does not
+    /// fit in the cache.
     pub(super) fn of_written(self) -> Option<Self> {
         let lines = self.memory().map_or(0, Memory::device_lines);
         if lines == 0 {
@@ -73,13 +72,13 @@ impl Way<'_> {
         fits.then_some(Way { cached: 0..u64::MAX, ..self })
     }
 
-    /// From when memory took the last of so many writes until the root complex takes the request behind it, at the least: where
-    /// memory is the slower one, that one took the last write long before.
+    /// Minimum time from the last of these writes at memory until the root complex accepts the request after it. If
+    /// memory is the slower one, it has accepted the last write long before.
     pub(super) fn next_taken_after(&self, writes: u64) -> Ticks {
         if writes > 1 && self.pace() > self.root_pace() { Ticks::ZERO } else { self.root_pace() }
     }
 
-    /// Time between two requests that the root complex takes, if these come to it.
+    /// Interval between two requests that the root complex accepts, if these pass it.
     pub(super) fn root_pace(&self) -> Ticks {
         let comes_there = match self.transfer.partner {
             Partner::Host => true,

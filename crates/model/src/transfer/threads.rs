@@ -1,4 +1,4 @@
-//! What transfers on several channels of one card take of what the channels share.
+//! Resources shared by transfers on several channels of one card.
 
 use super::{MOST_PIECES, Way, in_dws};
 use crate::predict::Bound;
@@ -6,19 +6,19 @@ use lanemark_machine::{Transfer, Verb};
 use lanemark_platform::Platform;
 use lanemark_units::Ticks;
 
-/// What there is only one of for all threads, or only so much.
+/// A resource that is shared by all threads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Occupied {
     pub(crate) bound: Bound,
-    /// By all of one thread, in nanoseconds.
+    /// Use by all requests of one thread, in nanoseconds.
     pub(crate) ns: f64,
-    /// By the last request of all, which nobody waits for.
+    /// Use by the last request of all, for which nothing waits.
     pub(crate) last_ns: f64,
 }
 
-/// How long all of `all` such transfers, with so many reads of descriptors and notices each at the least, occupy each thing
-/// that channels share: the slowest link, the data path, memory, the root complex, the tags, and the credits and replay buffers
-/// of links.
+/// Use of each resource that channels share by `all` such transfers, each with a minimum number of descriptor reads
+/// and notifications. The resources are the slowest link, the data path, memory, the root complex, the tags, and the
+/// credits and replay buffers of links.
 pub(crate) fn shared(
     platform: &Platform,
     transfer: &Transfer,
@@ -29,7 +29,7 @@ pub(crate) fn shared(
     let way = Way::of(platform, transfer)?;
     let memory = way.memory()?;
     if transfer.verb == Verb::Load && memory.loaded_completion_bytes.value > 0 {
-        // What one thread is told by makes the others' reads cheaper.
+        // The notification write of one thread makes reads of the others cheaper.
         return None;
     }
     let a_transfer = way.pieces(0)?.len() as u64;

@@ -1,19 +1,20 @@
-//! What an IOMMU takes of requests for host memory.
+//! IOMMU time of requests to host memory.
 //!
-//! A window that is gone over again and again in one order finds all its translations again where each set of the IOTLB has room for
-//! those of the window's pages that fall to it; where a set has not, it finds none of that set, because the one that is needed
-//! next left last. So of `p` pages, `w` of which find no room, each time round takes `w` walks.
+//! A window that is accessed repeatedly in the same order hits in the IOTLB if each set can hold the translations of
+//! all pages of the window that map to it. If a set cannot, all its pages miss, because the least recently used entry
+//! is always the next one needed. Of `p` pages, of which `w` map to such sets, each pass takes `w` page walks.
 //!
-//! A walk is one read where it is known in which page of the table its last level is, which holds for a block of 512 pages; of
-//! blocks the same is true as of pages. A first round that no other went before may find what somebody else's transfers left there,
-//! as many of each set as that has room for at the most, and there is a bound. Where walks read through the last-level cache, a table that it keeps is read from there once it has been read;
-//! one that it may not keep takes that long at the least.
+//! A walk is one read if the paging-structure cache holds the last table level of its block of 512 pages; blocks hit
+//! or miss by the same rule as pages. The first pass may find entries left by other transfers, at most the capacity
+//! of each set, so that its number of walks is a lower bound. If walks read through the last-level cache, a table
+//! that fits there is read from it after its first read; for a table that may not fit, the cache latency is a lower
+//! bound.
 //!
-//! A device with ATS has a cache of one set of its own. Where that has room for the pages of the window, nothing is looked up, and nothing
-//! walked for; where it has not, each page is asked for every time, and of these questions is true what else is of requests. A
-//! question takes beats of the engine and of its read, the way up, a look, the way down of a completion of 8 B, and its beats; a channel
-//! makes no request meanwhile. Where a look is shorter than the acknowledgment of the question is on the line, the answer waits for that,
-//! and the formula is a bound.
+//! A device with ATS has a fully associative cache of its own. If it holds all pages of the window, there are no
+//! lookups and no walks. If not, each page is requested every time, and these translation requests follow the rules
+//! for requests. A translation request takes beats of the engine, the upstream path, a lookup, the downstream path of
+//! an 8 B completion, and its beats; meanwhile the channel issues no request. If the lookup is shorter than the
+//! acknowledgment of the request on the link, the completion waits for it, and the formula is a lower bound.
 
 use super::Way;
 use crate::bounds::Largest;
@@ -25,59 +26,59 @@ use lanemark_units::Ticks;
 use lanemark_wire::ats::ENTRY_BYTES;
 use std::collections::BTreeMap;
 
-/// Most places of a window that are looked at one by one.
+/// Maximum number of places of a window that are examined one by one.
 const MOST_PLACES: u64 = 1 << 20;
 
-/// What a device asks for itself, once everything that stays known is known.
+/// Translation requests of a device, when all translations that stay cached are cached.
 #[derive(Clone, Copy, Debug)]
 struct Questions {
-    /// How many there are.
+    /// Number of requests.
     count: f64,
-    /// Whether that is all of it, and not only the least.
+    /// Whether the number is exact, not only a lower bound.
     is_exact: bool,
-    /// Whether the device has room for all pages.
+    /// Whether the device's cache holds all pages.
     has_room: bool,
 }
 
-/// What transfers walk for, once everything that stays known is known.
+/// Page walks of transfers, when all translations that stay cached are cached.
 #[derive(Clone, Copy, Debug, Default)]
 struct Walks {
-    /// How many there are.
+    /// Number of walks.
     count: f64,
-    /// How long all of them take, one after the other.
+    /// Time of all walks, one at a time.
     time_ns: f64,
-    /// Whether that is all of it, and not only the least.
+    /// Whether the number is exact, not only a lower bound.
     is_exact: bool,
-    /// Whether every set has room for all that falls to it.
+    /// Whether every set holds all translations that map to it.
     has_room: bool,
-    /// Whether the cache has everything that it would have without walks.
+    /// Whether the last-level cache holds the same lines as without walks.
     is_undisturbed: bool,
 }
 
 impl Way<'_> {
-    /// What translates these requests, if anything does.
+    /// The IOMMU that translates these requests, if any.
     fn iommu(&self) -> Option<&Iommu> {
         let iommu = self.platform.iommu.as_ref().filter(|iommu| iommu.translates());
         iommu.filter(|_| self.transfer.partner == Partner::Host)
     }
 
-    /// Whether the device asks where its addresses lead.
+    /// Whether the device requests translations.
     fn has_ats(&self) -> bool {
         self.dma.ats_entries.value > 0
     }
 
-    /// Whether it asks again and again, without room for all pages of the window.
+    /// Whether it keeps requesting them, because its cache is too small for all pages of the window.
     pub(super) fn asks_again(&self) -> bool {
         let places = self.transfer.window.places(self.transfer.bytes);
         self.has_ats() && self.iommu().is_some_and(|iommu| !self.questions(iommu, places).has_room)
     }
 
-    /// A look in the IOTLB for a request for data: none where the device has translated it.
+    /// IOTLB lookup of a data request: zero if the device has translated the address.
     pub(super) fn lookup(&self) -> Ticks {
         self.iommu().filter(|_| !self.has_ats()).map_or(Ticks::ZERO, |iommu| iommu.lookup_ns.value)
     }
 
-    /// From when a device begins to ask for a translation until it has it, if that is not walked for.
+    /// From the start of a translation request by a device until its completion, without a walk.
     fn question(&self, iommu: &Iommu) -> Option<Ticks> {
         let (endpoint, card) = (&self.platform.endpoint, self.transfer.card);
         let up = Path::up(self.platform, card)?.unloaded(self.header_dw, 0);
@@ -87,11 +88,11 @@ impl Way<'_> {
         Some(asking + up + iommu.lookup_ns.value + down + answered)
     }
 
-    /// What so many transfers ask for, at the least.
+    /// Minimum number of translation requests of this many transfers.
     fn questions(&self, iommu: &Iommu, transfers: u64) -> Questions {
         let (window, bytes) = (&self.transfer.window, self.transfer.bytes);
         let places = window.places(bytes);
-        // Channels find what another one has asked for.
+        // Channels hit on translations that another channel requested.
         let is_known = window.pattern != Pattern::Random && places <= MOST_PLACES && bytes > 0 && self.channels == 1;
         if !is_known {
             return Questions { count: 0.0, is_exact: false, has_room: false };
@@ -110,11 +111,11 @@ impl Way<'_> {
         Questions { count, is_exact, has_room: false }
     }
 
-    /// The same answer with what a device with ATS asks for.
+    /// The prediction with the translation requests of a device with ATS.
     fn asked_for(&self, iommu: &Iommu, largest: Largest, transfers: u64, one_by_one: bool) -> Option<Largest> {
         let questions = self.questions(iommu, transfers);
         if questions.has_room {
-            // Nothing is walked for any more, but what was may have pushed data out of the cache.
+            // There are no more walks, but earlier ones may have evicted data from the cache.
             let is_undisturbed = self.walks(iommu, transfers, 0).is_undisturbed;
             return Some(if is_undisturbed { largest } else { largest.blurred() });
         }
@@ -124,12 +125,13 @@ impl Way<'_> {
         let walks = if questions.is_exact {
             walks
         } else if transfers.is_multiple_of(places) {
-            // What the device knew in the first round is not walked for then, and may be found in the second.
+            // Translations cached by the device in the first pass are not walked for then, and may be found in the
+            // second.
             let read_ns = iommu.walk_read_ns.value.as_ns() * f64::from(iommu.walk_reads.value);
             let less_ns = 2.0 * f64::from(self.dma.ats_entries.value) * read_ns;
             Walks { time_ns: (walks.time_ns - less_ns).max(0.0), ..Walks::default() }
         } else {
-            // Which of them are asked for in a part of a round is not known.
+            // The pages requested in a partial pass are unknown.
             Walks::default()
         };
         let interval_ns = iommu.walk_interval_ns.value.as_ns();
@@ -138,17 +140,18 @@ impl Way<'_> {
             let is_free = walks.count == 0.0 || interval_ns * transfers as f64 <= largest.ns;
             let down = Path::down(self.platform, self.transfer.card)?;
             let is_acknowledged = down.hops.first().is_some_and(|hop| hop.dllp() <= iommu.lookup_ns.value);
-            // Where a link has one credit or place, the read waits for that of its question.
+            // With a single credit or replay-buffer entry, the read waits for that of its translation request.
             let up = Path::up(self.platform, self.transfer.card)?;
             let has_room = up.hops.iter().all(|hop| hop.credits.nonposted.headers > 1 && hop.replay_tlps > 1);
             let all = largest.then(&asked);
             return Some(if walks.is_exact && is_free && is_acknowledged && has_room { all } else { all.blurred() });
         }
-        // What a channel's requests take besides no term tells of.
+        // No term models the other costs of a channel's requests.
         Some(largest.or(asked).blurred())
     }
 
-    /// The same answer for so many transfers with what is translated for them; `one_by_one` if none begins before the last is over.
+    /// The prediction for `count` transfers with their page walks; `one_by_one` if each starts after the previous one
+    /// has ended.
     pub(super) fn translated(&self, largest: Largest, transfers: u64, one_by_one: bool) -> Largest {
         let Some(iommu) = self.iommu() else { return largest };
         if self.has_ats() {
@@ -158,18 +161,18 @@ impl Way<'_> {
         let interval_ns = iommu.walk_interval_ns.value.as_ns();
         let begun = Largest::of([(Bound::Translation, (walks.count - 1.0).max(0.0) * interval_ns)]);
         if one_by_one && self.is_one_request_each() {
-            // Nothing else goes on meanwhile, and no walk waits for the one before, if that has begun long ago.
+            // Nothing overlaps, and no walk waits for the start interval after the previous one.
             let walked = largest.then(&Largest::of([(Bound::Translation, walks.time_ns)]));
             let is_free = walks.count == 0.0 || interval_ns * transfers as f64 <= largest.ns;
             return if walks.is_exact && is_free { walked } else { walked.or(begun).blurred() };
         }
         let walking = Largest::of([(Bound::Translation, walks.time_ns / f64::from(iommu.walkers.value))]);
         let largest = largest.or(walking.or_again(begun));
-        // What waits behind a walk for another page no term tells of.
+        // No term models requests that wait behind a walk for another page.
         if walks.has_room && walks.is_undisturbed { largest } else { largest.blurred() }
     }
 
-    /// Requests that may wait at the IOMMU at once: each has credits of the root port.
+    /// Maximum number of requests that wait at the IOMMU, limited by the credits of the root port.
     fn most_waiting(&self) -> u32 {
         let root = &self.platform.root_complex;
         match self.transfer.verb {
@@ -178,8 +181,9 @@ impl Way<'_> {
         }
     }
 
-    /// What so many transfers walk for, at the least, if so many requests wait at once. Where walks that are under way have not put
-    /// their translations into a set, it still has others; so pages beyond its room and theirs are missed for certain.
+    /// Minimum number of walks of this many transfers, with at most `waiting` requests at a time. While walks in
+    /// progress have not filled their entries, the set still holds others. Only pages beyond its capacity plus those
+    /// are certain to miss.
     fn walks(&self, iommu: &Iommu, transfers: u64, waiting: u32) -> Walks {
         let (window, bytes) = (&self.transfer.window, self.transfer.bytes);
         let places = window.places(bytes);
@@ -189,7 +193,7 @@ impl Way<'_> {
         let (all, ways) = (self.pages(iommu, places), iommu.iotlb_ways.value);
         let (known, reads) = (iommu.walk_cache_entries.value as usize, u64::from(iommu.walk_reads.value));
         let of_set = in_sets(iommu, &all);
-        // Each page is met once in the first round: a set knew as many as it has room for, at the most.
+        // Each page occurs once in the first pass; a set held at most as many as its capacity.
         let first = if transfers < places { in_sets(iommu, &self.pages(iommu, transfers)) } else { of_set.clone() };
         let first: u32 = first.values().map(|pages| pages.saturating_sub(ways)).sum();
         let first_reads = f64::from(first) * if known == 0 { reads as f64 } else { 1.0 };
@@ -205,28 +209,28 @@ impl Way<'_> {
         };
         let all_reads = missed.len() as f64 + (reads - 1) as f64 * whole as f64;
         let is_whole = self.is_warm && transfers.is_multiple_of(places);
-        // Where whole rounds went before, the first one is like the others.
+        // After whole passes, the first is like the others.
         let (rounds, first, first_reads) = match (transfers / places, is_whole) {
             (rounds, true) => (rounds as f64, 0.0, 0.0),
             (rounds, false) => (rounds.saturating_sub(1) as f64, f64::from(first), first_reads),
         };
         let through = iommu.walks_through_cache();
-        // Of a table that goes through the cache, no entry takes less than from there.
+        // A table in the cache: no entry takes less than a cache hit.
         let read = if through { iommu.walk_cached_read_ns.value } else { iommu.walk_read_ns.value };
         let is_undisturbed = !through || self.has_room_for_table(&all, reads);
         let is_read = self.transfer.verb == Verb::Load;
         Walks {
             count: first + rounds * missed.len() as f64,
             time_ns: read.as_ns() * (first_reads + rounds * all_reads),
-            // What a device writes pushes lines of the table out.
+            // Writes of a device evict lines of the table.
             is_exact: is_whole && is_undisturbed && (is_read || !through || missed.is_empty()),
             has_room: of_set.values().all(|pages| *pages <= ways),
             is_undisturbed,
         }
     }
 
-    /// Whether the last-level cache has room for all lines of the table that walks for these pages may read beside what is transferred,
-    /// wherever both lie; of writes, whether what it has makes no difference.
+    /// Whether the last-level cache holds all lines of the table that walks for these pages read, together with the
+    /// transferred data, at any addresses. For writes, whether its state makes no difference.
     fn has_room_for_table(&self, pages: &[u64], levels: u64) -> bool {
         let (Some(memory), Some(first), Some(last)) = (self.memory(), pages.iter().min(), pages.iter().max()) else {
             return true;
@@ -241,13 +245,13 @@ impl Way<'_> {
         let window = &self.transfer.window;
         let data = window.places(self.transfer.bytes).saturating_mul(window.step(self.transfer.bytes));
         let runs = (0..levels as u32).map(entries).chain([data]);
-        // So many lines in a row fall to a set at the most; a run may begin and end inside of one.
+        // At most this many of consecutive lines map to one set; a run may begin and end inside of one.
         let sets = (memory.cached_lines() / Memory::CACHE_WAYS).max(1);
         let of_a_set = runs.map(|bytes| (bytes / Memory::LINE_BYTES + 2).div_ceil(sets));
         of_a_set.fold(0, u64::saturating_add) <= Memory::CACHE_WAYS
     }
 
-    /// The pages of so many transfers, in order.
+    /// The pages of this many transfers, in order.
     fn pages(&self, iommu: &Iommu, transfers: u64) -> Vec<u64> {
         let (page, bytes) = (iommu.page_bytes.value, self.transfer.bytes);
         let mut pages: Vec<u64> = Vec::new();
@@ -267,13 +271,13 @@ impl Way<'_> {
     }
 }
 
-/// In which set of the IOTLB the translation of a page is.
+/// Index of the IOTLB set of a page.
 fn set_of(iommu: &Iommu, page: u64) -> u64 {
     let from = iommu.iotlb_index_bit.value.saturating_sub(iommu.page_bytes.value.trailing_zeros());
     (page >> from) & (iommu.sets() - 1)
 }
 
-/// How many of these fall to each set that any falls to.
+/// Number of these pages in each set that has any.
 fn in_sets(iommu: &Iommu, pages: &[u64]) -> BTreeMap<u64, u32> {
     let mut of_set: BTreeMap<u64, u32> = BTreeMap::new();
     for page in pages {

@@ -1,4 +1,4 @@
-//! Writes to host memory, each followed by a read of the same bytes.
+//! DMA writes to host memory, each followed by a read of the same length.
 
 use super::{MOST_PIECES, Way, in_dws};
 use crate::bounds::Largest;
@@ -7,8 +7,8 @@ use crate::predict::{Bound, Prediction};
 use lanemark_machine::{WriteRead, Writer};
 use lanemark_platform::Platform;
 
-/// The formula's answer for `passes` times `pairs`, if one pair is under way at a time: what a read takes, from when the engine
-/// is done with the writes, or when memory has taken the last of them.
+/// Predicts `passes` iterations of `pairs` with one outstanding pair: the time of a read, from the end of the writes
+/// at the engine, or from the acceptance of the last write by memory.
 pub(crate) fn write_read(
     platform: &Platform,
     pairs: &WriteRead,
@@ -22,7 +22,7 @@ pub(crate) fn write_read(
     let all = write.count.checked_mul(passes).filter(|all| *all > 0)?;
     let found = |transfer| Way::found(platform, transfer, written_by);
     let (writes, reads) = (found(&write)?, found(&read)?);
-    // What is read from elsewhere may have left the cache for what is written.
+    // Data read from elsewhere may have been evicted from the cache by the writes.
     let reads = if pairs.read == write.window || reads.cached.is_empty() { reads.of_written()? } else { return None };
     let each = writes.pieces(0)?.len() as u64 + reads.pieces(0)?.len() as u64;
     let (taken_apart, scale) = if each.saturating_mul(all) <= MOST_PIECES { (all, 1.0) } else { (1, all as f64) };
@@ -31,13 +31,13 @@ pub(crate) fn write_read(
     }
     let mut sum: Option<Largest> = None;
     let (mut last_ns, mut seen_ns, mut requests) = (0.0, 0.0, 0);
-    // What the user's clock has to make up for when a pair begins, before the writes and behind the reads.
+    // Lag of the user clock at the start of a pair, before the writes and after the reads.
     let (mut owed_ns, mut kept_ns) = (0.0_f64, 0.0_f64);
     for nth in 0..taken_apart {
         let (written, asked) = (writes.sum(nth, 1)?, reads.sum(nth, 1)?);
         requests += written.requests + asked.requests;
         let (stored, answered) = (writes.terms(&written, 1.0), reads.terms(&asked, 1.0));
-        // The first read goes to memory behind the last write, which leaves for the link when the engine is done with it.
+        // The first read reaches memory after the last write, which is sent when the engine has finished it.
         let egress = platform.endpoint.egress_ns.value.as_ns();
         let first_engine = asked.first_engine;
         owed_ns += written.queued.as_ns();
@@ -50,11 +50,11 @@ pub(crate) fn write_read(
         let arrives =
             engine + egress + path.behind(ahead, (reads.header_dw, 0), first_engine, |_| Pool::ENDLESS).as_ns();
         let next_taken = writes.next_taken_after(written.requests).max(written.last_of_lines).as_ns();
-        // The read behind it is looked up while the write is.
+        // The lookup of the read overlaps with the write.
         let taken = stored.ns - (writes.memory()?.write_ns.value + writes.lookup()).as_ns() + next_taken;
         let unhindered = engine + first_engine.as_ns() + egress + path.unloaded(reads.header_dw, 0).as_ns();
         let held_up = (arrives.max(taken) - unhindered).max(0.0);
-        // So held up, all that begins with the first read begins later.
+        // With that delay, everything that starts with the first read starts later.
         let behind = Largest::of([(stored.bound, engine + held_up)]).then(&reads.behind_first(&asked));
         kept_ns = kept_ns.max(engine + (first_engine + asked.before_beats).as_ns()) + asked.queued.as_ns();
         let taken_in = [(Bound::Queue, kept_ns - asked.ahead.as_ns())];
@@ -62,19 +62,20 @@ pub(crate) fn write_read(
         let pair = first.then(&answered).or(behind).or(Largest::of(taken_in));
         (owed_ns, kept_ns) = ((owed_ns - pair.ns).max(0.0), (kept_ns - pair.ns).max(0.0));
         last_ns = answered.ns - first_engine.as_ns();
-        // A core may see the last write later than the card has read it.
+        // A core may observe the last write after the card has completed its read.
         seen_ns = sum.map_or(0.0, |sum| sum.ns) + stored.ns;
         sum = Some(sum.map_or(pair, |sum| sum.then(&pair)));
     }
     let start = writes.dma.start_ns.value.as_ns();
-    // What is taken to be like the first one leaves as much to make up for.
+    // Transfers assumed to be like the first one leave the same lag.
     let of_queue = |way: &Way| way.sum(0, taken_apart).map(|sum| scale * sum.queued.as_ns() - sum.ahead.as_ns());
     let queued = Largest::of([(Bound::Queue, of_queue(&writes)?), (Bound::Queue, of_queue(&reads)?)]);
     let taken = (Bound::RootComplex, (scale * requests as f64 - 1.0) * reads.root_pace().as_ns());
     let largest = sum?.times(scale, 0.0).or(queued).or(Largest::of([taken]));
     let delivered_ns = start + largest.ns.max(seen_ns);
-    let holds_for = "one card, one pair under way, nothing else on its links";
-    // With more than one request each way, what is behind the first of them is not told, nor what a device asks before it.
+    let holds_for = "one card, one outstanding pair, no other traffic on its links";
+    // With several requests in each direction, no term models what follows the first of them, nor earlier translation
+    // requests of the device.
     let is_clear = each == 2 && writes.knows_lines(all, written_by) && !platform.has_ats();
     let lead = if is_clear { largest.lead() } else { 1.0 };
     Some(Prediction { issue_ns: delivered_ns - last_ns, delivered_ns, bound: largest.bound, lead, holds_for })

@@ -1,13 +1,13 @@
 //! Keys of a base address register.
 
-use super::{HUGE, Key, Kind, Param, Raw, Section, Value};
+use super::{HUGE, Kind};
 
 section! {
-    /// One base address register.
+    /// A base address register.
     Bar ["bar"] {
-        /// Which one.
+        /// Index of the BAR.
         index: u32 = Kind::Count(0, 5);
-        /// Where the host mapped it; from 4 GiB on, requests need 4 DW headers.
+        /// Bus address to which the host maps it. From 4 GiB on, requests need 4 DW headers.
         address_bytes: u64 = Kind::Size(0, HUGE);
         /// Length of its window, a power of two.
         size_bytes: u64 = Kind::Size(16, HUGE);

@@ -1,34 +1,34 @@
-//! Keys of memory that cores share with devices.
+//! Keys of memory shared by cores and devices.
 
-use super::{Key, Kind, Param, Raw, Section, Value};
+use super::Kind;
 use lanemark_units::Ticks;
 
 words! {
-    /// Which instruction flushes a line.
+    /// Best instruction of a core to flush a line.
     FlushLine {
-        /// `CLFLUSH`: written to memory and dropped, one line after the other.
+        /// `CLFLUSH`: writes back and invalidates, one line at a time.
         Clflush = "clflush",
-        /// `CLFLUSHOPT`: the same, several lines at once.
+        /// `CLFLUSHOPT`: as `CLFLUSH`, several lines concurrently.
         Clflushopt = "clflushopt",
-        /// `CLWB`: written to memory and kept; `CLFLUSHOPT` is there besides.
+        /// `CLWB`: writes back and keeps the line valid. `CLFLUSHOPT` is available too.
         Clwb = "clwb",
     }
 }
 
 section! {
-    /// What a core pays for its own memory where a device is to see the same bytes. Without the section nobody asks.
+    /// Cost for a core of sharing memory with a device. Without the section, it is unknown.
     Coherence ["coherence"] {
-        /// From a read that misses a core's caches, or is uncached, to its bytes.
+        /// Latency of a load that misses in all caches or is uncached.
         read_ns: Ticks = Kind::Ns(1e6), unknown 20.0 to 500.0;
-        /// From a write that goes past a core's caches to its acknowledgment: of a write-combining buffer, or an uncached store.
+        /// From an uncached store, or the eviction of a write-combining buffer, to its acknowledgment from memory.
         write_ns: Ticks = Kind::Ns(1e6), unknown 20.0 to 500.0;
-        /// The best instruction that flushes a line: `clflushopt` stands for Arm's `DC CIVAC` too, `clwb` for `DC CVAC`.
-        flush: FlushLine = Kind::Choice(FlushLine::WORDS), default "\"clflushopt\"" because "what processors have had since Skylake";
-        /// From flushing a line that was written to its bytes in memory.
+        /// Best flush instruction of the cores; `clflushopt` also stands for Arm's `DC CIVAC`, `clwb` for `DC CVAC`.
+        flush: FlushLine = Kind::Choice(FlushLine::WORDS), default "\"clflushopt\"" because "available since Skylake";
+        /// From flushing a modified line until its bytes are in memory.
         flush_line_ns: Ticks = Kind::Ns(1e6), unknown 20.0 to 500.0;
-        /// The same of a line that was not written, or is in no cache.
+        /// From flushing a line that is unmodified, or in no cache, until it completes.
         purge_line_ns: Ticks = Kind::Ns(1e6), unknown 1.0 to 500.0;
-        /// Lines that may be flushed at once; by `clflush` it is one.
-        flushes_in_flight: u32 = Kind::Count(1, 128), default "1" because "nothing is known of more", unknown 1.0 to 64.0;
+        /// Maximum number of flushes in flight; 1 for `clflush`.
+        flushes_in_flight: u32 = Kind::Count(1, 128), default "1" because "no overlap is known", unknown 1.0 to 64.0;
     }
 }

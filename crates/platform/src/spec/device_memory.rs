@@ -1,22 +1,23 @@
-//! Keys of a card's own memory.
+//! Keys of the memory of a card.
 
-use super::{Key, Kind, Param, Raw, Section, Value};
+use super::Kind;
 use lanemark_units::Ticks;
 
 section! {
-    /// The card's own memory as its kernels meet it: ports that know nothing of each other, an address behind exactly one of them.
+    /// Memory of the card as accessed by its kernels: independent ports, each with an address range of its own.
     DeviceMemory ["device_memory"] {
-        /// Ports, each with memory of its own behind it.
+        /// Number of ports.
         ports: u32 = Kind::Count(1, 1024);
-        /// Bytes of a word: what a port moves at a time, asked for or not.
+        /// Width of a port: bytes of a word, the unit of its transfers.
         port_bytes: u32 = Kind::OneOf(&[8, 16, 32, 64, 128]);
         /// Bytes behind each port.
-        size_bytes: u64 = Kind::Size(4096, 1 << 40), default "268435456" because "8 GiB behind 32 ports, a common stack";
-        /// How long a port is held by each word.
+        size_bytes: u64 = Kind::Size(4096, 1 << 40), default "268435456" because "8 GiB behind 32 ports, as in common HBM stacks";
+        /// Time for which one word occupies its port.
         word_ns: Ticks = Kind::Ns(1e6), unknown 0.1 to 100.0;
-        /// From the end of a word's hold of its port to its bytes in the kernel, with the request's way there.
+        /// From the end of a word's transfer at the port until the kernel has the data, including the latency of the
+        /// request.
         read_ns: Ticks = Kind::Ns(1e6), unknown 20.0 to 2000.0;
-        /// What each burst of stores holds its port besides its words: the bus is turned round, and back.
-        turnaround_ns: Ticks = Kind::Ns(1e6), default "0" because "words are all that is known", unknown 0.5 to 500.0;
+        /// Time for which a burst of stores occupies its port in addition to its words (bus turnaround).
+        turnaround_ns: Ticks = Kind::Ns(1e6), default "0" because "no further cost is known", unknown 0.5 to 500.0;
     }
 }

@@ -1,25 +1,25 @@
-//! Keys of what an engine does within one direction: the same for reads and writes.
+//! Keys of the DMA engine that apply to one direction, the same for reads and writes.
 
-use super::{Key, Kind, Param, Raw, Section, Value};
+use super::Kind;
 use lanemark_units::Ticks;
 
-/// Bytes of what an engine works on at a time.
+/// Allowed sizes of a chunk, in bytes.
 const CHUNKS: &[u64] = &[8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096];
-/// Bytes of a segment: up to more than one transfer.
+/// Allowed sizes of a segment; a segment may be longer than any transfer.
 const SEGMENTS: Kind = Kind::Size(64, 1 << 40);
 
-/// What a DMA engine does within one direction, whichever it is: the numbers of its section.
+/// Parameters of the DMA engine for one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DmaWay {
-    /// Bytes, from a multiple of them on, that it works on at a time.
+    /// Bytes of a chunk, the aligned unit in which the engine works.
     pub chunk_bytes: u64,
-    /// What each of these takes that a request touches.
+    /// Time per chunk that a request touches.
     pub chunk: Ticks,
-    /// Bytes of a transfer behind which it pauses.
+    /// Bytes of a transfer after which the engine pauses.
     pub segment_bytes: u64,
-    /// How long it pauses there.
+    /// Length of that pause.
     pub segment: Ticks,
-    /// The least that a request takes which touches more than one line of 64 B, or begins inside one.
+    /// Minimum time of a request that touches more than one 64 B line or starts inside one.
     pub many_lines: Ticks,
 }
 
@@ -29,16 +29,16 @@ macro_rules! way {
         section! {
             $(#[$doc])*
             $name [$path] {
-                /// Bytes, from a multiple of them on, that it works on at a time.
-                chunk_bytes: u32 = Kind::OneOf(CHUNKS), default "4096" because "as much as a request can be";
-                /// What each of these takes that a request touches.
-                chunk_ns: Ticks = Kind::Ns(1e6), default "0" because "beats are all that is known", unknown 0.25 to 1000.0;
-                /// Bytes of a transfer behind which it pauses.
+                /// Size of a chunk, the aligned unit in which the engine works.
+                chunk_bytes: u32 = Kind::OneOf(CHUNKS), default "4096" because "the maximum length of a request";
+                /// Time per chunk that a request touches.
+                chunk_ns: Ticks = Kind::Ns(1e6), default "0" because "no cost besides beats is known", unknown 0.25 to 1000.0;
+                /// Bytes of a transfer after which the engine pauses.
                 segment_bytes: u64 = SEGMENTS, default "2097152" because "a large page";
-                /// How long it pauses there.
+                /// Length of that pause.
                 segment_ns: Ticks = Kind::Ns(1e9), default "0" because "no pause is known", unknown 1.0 to 100_000.0;
-                /// The least that a request takes which touches more than one line of 64 B, or begins inside one.
-                many_lines_ns: Ticks = Kind::Ns(1e6), default "0" because "beats are all that is known", unknown 0.5 to 1000.0;
+                /// Minimum time of a request that touches more than one 64 B line or starts inside one.
+                many_lines_ns: Ticks = Kind::Ns(1e6), default "0" because "no cost besides beats is known", unknown 0.5 to 1000.0;
             }
         }
 
@@ -57,11 +57,11 @@ macro_rules! way {
 }
 
 way! {
-    /// How the DMA engine makes reads.
+    /// Extra costs of reads by the DMA engine.
     DmaRead ["dma_read"]
 }
 
 way! {
-    /// How the DMA engine makes writes.
+    /// Extra costs of writes by the DMA engine.
     DmaWrite ["dma_write"]
 }

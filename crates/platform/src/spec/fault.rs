@@ -1,6 +1,6 @@
-//! What goes wrong on a simulated platform: sections `[[fault]]`, and the same as a word of a command line.
+//! Injected faults: `[[fault]]` sections, and their short form on the command line.
 
-use super::{Key, Kind, Raw, Section, Value};
+use super::{Kind, Raw, Value};
 use crate::check::ports_where_tlps_end;
 use crate::read::Notes;
 use crate::{Iommu, Origin, Param, Platform, ROOT};
@@ -9,106 +9,109 @@ use std::fmt;
 use std::str::FromStr;
 
 words! {
-    /// What goes wrong.
+    /// Kind of an injected fault.
     FaultKind {
-        /// A request is refused: Unsupported Request.
+        /// A request is rejected with Unsupported Request.
         UnsupportedRequest = "unsupported_request",
-        /// A request is given up: Completer Abort.
+        /// A request is rejected with Completer Abort.
         CompleterAbort = "completer_abort",
-        /// A TLP with data comes poisoned: its EP bit is set.
+        /// A TLP with data is poisoned (its EP bit is set).
         Poisoned = "poisoned",
-        /// The digest of a TLP does not fit it.
+        /// The ECRC of a TLP is wrong.
         Ecrc = "ecrc",
-        /// No read is answered any more.
+        /// No read is completed any more.
         NoCompletion = "no_completion",
-        /// Nothing leaves the receive buffer any more, and no credit comes back.
+        /// The receive buffer is no longer drained, so that no credits are returned.
         CreditStarvation = "credit_starvation",
         /// The link goes down.
         LinkDown = "link_down",
-        /// What hangs on the link is pulled out, for good.
+        /// The device below the link is removed, permanently.
         SurpriseRemoval = "surprise_removal",
-        /// The page that a request asks for is unmapped just before it comes to the IOMMU.
+        /// The page of a request is unmapped just before the request reaches the IOMMU.
         Unmapped = "unmapped",
-        /// The page that a write asks for may only be read from just before it comes to the IOMMU.
+        /// The page of a write becomes read-only just before the write reaches the IOMMU.
         ReadOnly = "read_only",
-        /// A command to the IOMMU to forget translations never ends.
+        /// An invalidation command to the IOMMU never completes.
         StuckInvalidation = "stuck_invalidation",
-        /// A page that the driver of a card is to pin cannot be pinned.
+        /// A page that the driver has to pin cannot be pinned.
         Unpinnable = "unpinnable",
     }
 }
 
 section! {
-    /// Something that goes wrong at a port, once.
+    /// A fault injected at a port, which triggers once.
     Fault ["fault"] {
         text {
-            /// How messages call it.
+            /// Name in messages.
             name,
-            /// The port that takes the TLPs which it is about: a slot (`card` without any), a switch for its upstream port, or `ABOVE/BELOW` for the port of a switch or of `root` that one of them hangs on.
+            /// Port that receives the affected TLPs: a slot (`card` without slots), a switch for its upstream port,
+            /// or `ABOVE/BELOW` for the port of a switch or of `root` above one of them.
             port,
         }
-        /// What goes wrong.
+        /// Kind of the fault.
         kind: FaultKind = Kind::Choice(FaultKind::WORDS);
-        /// To which TLP it happens that comes to the port by its link, of those to which it can: 1 is the first. In a driver, which of the pages that a core pins for the card.
+        /// Affected TLP: the n-th that the port receives from its link and to which the fault applies, from 1. For a
+        /// driver fault, the n-th page that a core pins for the card.
         tlp: u64 = Kind::Count(1, 1 << 40), default "1" because "the first one";
-        /// From when on these are counted, since the machine was switched on; for a link that goes down at the first, when it does.
+        /// Time since power-on from which TLPs are counted. For the first TLP (1) of a link that goes down, the time
+        /// at which it does.
         at_ns: Ticks = Kind::Ns(1e15), default "0" because "from the beginning";
-        /// How long a link stays down; 0 for good.
-        down_ns: Ticks = Kind::Ns(1e15), default "0" because "nobody brings it back";
+        /// How long the link stays down; 0 for permanently.
+        down_ns: Ticks = Kind::Ns(1e15), default "0" because "the link is not brought up again";
     }
 }
 
 impl FaultKind {
-    /// Whether it is about the whole link, both ways.
+    /// Whether the fault affects the whole link, in both directions.
     #[must_use]
     pub const fn is_of_link(self) -> bool {
         matches!(self, FaultKind::LinkDown | FaultKind::SurpriseRemoval)
     }
 
-    /// Whether it happens at the IOMMU, behind ports of the root complex.
+    /// Whether the fault occurs at the IOMMU, behind a root port.
     #[must_use]
     pub const fn is_of_iommu(self) -> bool {
         matches!(self, FaultKind::Unmapped | FaultKind::ReadOnly | FaultKind::StuckInvalidation)
     }
 
-    /// Whether it happens in the driver of a card.
+    /// Whether the fault occurs in the driver of a card.
     #[must_use]
     pub const fn is_of_driver(self) -> bool {
         matches!(self, FaultKind::Unpinnable)
     }
 
-    /// Whether it happens where TLPs come to their end, and not at ports of switches.
+    /// Whether the fault occurs at endpoints and root ports only, not at ports of switches.
     const fn is_at_the_end(self) -> bool {
         !self.is_of_link() && !matches!(self, FaultKind::CreditStarvation)
     }
 }
 
 impl Fault {
-    /// Who told it: `--fault` of a command line, or its section of a file.
+    /// Origin of the fault: `--fault` of the command line, or its section of the file.
     #[must_use]
     pub fn told_by(&self) -> String {
-        // No name in a file has this character.
+        // A name in a file cannot contain this character.
         if self.name.contains('@') { "--fault".to_owned() } else { format!("fault.{} of its file", self.name) }
     }
 }
 
-/// A text that is no fault.
+/// A text that is not a valid fault.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
-    "'{text}' is no fault: {because}; one looks like poisoned@card:3 (the third TLP with data), link_down@card:2000ns or link_down@card:2000ns+500ns"
+    "'{text}' is not a valid fault: {because}; examples: poisoned@card:3 (the third TLP with data), link_down@card:2000ns, link_down@card:2000ns+500ns"
 )]
 pub struct NoFault {
-    /// What was given.
+    /// The text.
     pub text: String,
-    /// What of it is wrong.
+    /// What is wrong with it.
     pub because: String,
 }
 
-/// Characters of a wrong text that are shown.
+/// Number of characters of a wrong text that a message shows.
 const MOST_SHOWN: usize = 60;
 
-/// `KIND@PORT[:WHEN]`, where `WHEN` is the number of a TLP, or a time as `2000ns`, for links with how long they stay down:
-/// `2000ns+500ns`.
+/// `KIND@PORT[:WHEN]`, where `WHEN` is the number of a TLP or a time such as `2000ns`. For a link, the time may be
+/// followed by how long it stays down: `2000ns+500ns`.
 ///
 /// ```
 /// use lanemark_platform::{Fault, FaultKind};
@@ -129,13 +132,13 @@ impl FromStr for Fault {
 }
 
 fn parse(text: &str) -> Result<Fault, String> {
-    let (kind, place) = text.split_once('@').ok_or("it names no port behind an @")?;
+    let (kind, place) = text.split_once('@').ok_or("it does not name a port after @")?;
     let known = || format!("kinds are {}", FaultKind::WORDS.join(", "));
     let word = FaultKind::WORDS.iter().find(|word| **word == kind).ok_or_else(known)?;
     let kind = FaultKind::from_raw(&Raw::Word(word)).ok_or_else(known)?;
     let (port, when) = place.split_once(':').map_or((place, None), |(port, when)| (port, Some(when)));
     if port.is_empty() {
-        return Err("it names no port behind an @".to_owned());
+        return Err("it does not name a port after @".to_owned());
     }
     let (mut tlp, mut at_ns, mut down_ns) = (1.0, 0.0, 0.0);
     if let Some(when) = when {
@@ -143,12 +146,12 @@ fn parse(text: &str) -> Result<Fault, String> {
         if start.ends_with("ns") {
             at_ns = time(start)?;
         } else {
-            let wrong = |_| format!("'{start}' is no number of a TLP and no time in ns");
+            let wrong = |_| format!("'{start}' is neither a TLP number nor a time in ns");
             tlp = f64::from(start.parse::<u32>().map_err(wrong)?);
         }
         down_ns = span.map_or(Ok(0.0), time)?;
         if span.is_some() && down_ns == 0.0 {
-            return Err("'+0ns' is no time at all: leave it out for a link that stays down".to_owned());
+            return Err("'+0ns' is not allowed: omit it for a link that stays down".to_owned());
         }
     }
     Ok(Fault {
@@ -162,7 +165,7 @@ fn parse(text: &str) -> Result<Fault, String> {
 }
 
 fn time(text: &str) -> Result<f64, String> {
-    let wrong = || format!("'{text}' is no time in ns");
+    let wrong = || format!("'{text}' is not a time in ns");
     text.strip_suffix("ns").and_then(|ns| ns.parse().ok()).ok_or_else(wrong)
 }
 
@@ -170,7 +173,7 @@ fn said<T>(value: T) -> Param<T> {
     Param { value, origin: Origin::Assumed("given with --fault on the command line".to_owned()), line: 0 }
 }
 
-/// A value that the key of this name takes.
+/// A value for the key of this name.
 fn number<T: Value>(name: &str, value: f64) -> Result<Param<T>, String> {
     let key = Fault::KEYS.iter().find(|key| key.name == name);
     let taken = key.and_then(|key| T::from_raw(&key.kind.take_f64(value)?));
@@ -178,13 +181,13 @@ fn number<T: Value>(name: &str, value: f64) -> Result<Param<T>, String> {
     taken.map(said).ok_or_else(wanted)
 }
 
-/// A time as a word of a command line.
+/// A time without spaces, as typed on a command line.
 fn typed(time: Ticks) -> String {
     time.to_string().replace(' ', "")
 }
 
 impl fmt::Display for Fault {
-    /// As the command line takes it.
+    /// The form that the command line accepts.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}@{}", self.kind.value.word(), self.port)?;
         match (self.tlp.value, self.at_ns.value) {
@@ -196,24 +199,24 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Each fault is at a port that is there, where it can happen, and says nothing that its kind has not.
+/// Each fault is at an existing port, where it can occur, and has only the keys of its kind.
 pub(crate) fn check_faults(platform: &Platform, notes: &mut Notes<'_>) {
     let names = platform.port_names();
     let ends = ports_where_tlps_end(platform);
     for (place, fault) in platform.faults.iter().enumerate() {
         let is_like = |other: &Fault| other.kind.value == fault.kind.value && other.port == fault.port;
         if fault.kind.value.is_of_driver() && platform.faults[..place].iter().any(is_like) {
-            let message = format!("is {}, and there is one of {} already", fault.kind.value.word(), fault.port);
+            let message = format!("is {}, but {} already has one", fault.kind.value.word(), fault.port);
             notes.at_line(fault.kind.line, format!("fault.{}.kind", fault.name), message);
         }
         let (kind, port) = (fault.kind.value, &fault.port);
         let mut note = |key: &str, line, message| notes.at_line(line, format!("fault.{}.{key}", fault.name), message);
         let line = fault.kind.line;
         if !names.contains(port) {
-            note("port", line, format!("is {port:?}, no port of this platform; its ports: {}", names.join(", ")));
+            note("port", line, format!("is {port:?}, not a port of this platform; its ports: {}", names.join(", ")));
         } else if kind.is_at_the_end() && !ends.contains(port) {
             let message = format!(
-                "is {port}, a port of a switch; {} happens where TLPs come to their end: {}",
+                "is {port}, a port of a switch; {} can occur only at root ports and cards: {}",
                 kind.word(),
                 ends.join(", ")
             );
@@ -221,23 +224,23 @@ pub(crate) fn check_faults(platform: &Platform, notes: &mut Notes<'_>) {
         } else if kind.is_of_driver()
             && !(0..platform.cards() as usize).any(|card| platform.card_name(card) == Some(port))
         {
-            let message = format!("is {port}; {} happens in the driver of a card", kind.word());
+            let message = format!("is {port}; {} occurs in the driver of a card only", kind.word());
             note("port", line, message);
         } else if kind.is_of_driver() && platform.driver.is_none() {
-            note("kind", line, format!("is {}, and there is no section [driver]", kind.word()));
+            note("kind", line, format!("is {}, but there is no section [driver]", kind.word()));
         } else if kind.is_of_iommu() && !platform.iommu.as_ref().is_some_and(Iommu::translates) {
-            note("kind", line, format!("is {}, and no section [iommu] of this platform translates", kind.word()));
+            note("kind", line, format!("is {}, but no [iommu] section translates addresses", kind.word()));
         } else if kind.is_of_iommu()
             && !platform.links().iter().any(|link| link.upper_port() == *port && link.above == ROOT)
         {
-            let message = format!("is {port}; {} happens behind the ports of {ROOT}, {ROOT}/...", kind.word());
+            let message = format!("is {port}; {} occurs behind root ports only: {ROOT}, {ROOT}/...", kind.word());
             note("port", line, message);
         }
         if fault.down_ns.value > Ticks::ZERO && kind != FaultKind::LinkDown {
             note(
                 "down_ns",
                 fault.down_ns.line,
-                format!("is of {} only, and this is {}", FaultKind::LinkDown.word(), kind.word()),
+                format!("applies to {} only, but this is {}", FaultKind::LinkDown.word(), kind.word()),
             );
         }
     }
@@ -252,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_is_read_as_it_is_printed() {
+    fn every_kind_round_trips_through_text() {
         for word in FaultKind::WORDS {
             for when in ["", ":2", ":2000ns", ":2000.5ns+500ns", ":7+500ns"] {
                 let text = format!("{word}@rc47a/fpga0{when}");
@@ -264,40 +267,44 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_text_is_said() {
+    fn an_invalid_fault_text_is_rejected_with_the_reason() {
         for (text, because) in [
-            ("poisoned", "it names no port behind an @"),
-            ("poisoned@", "it names no port behind an @"),
+            ("poisoned", "it does not name a port after @"),
+            ("poisoned@", "it does not name a port after @"),
             (
                 "broken@card",
-                "kinds are unsupported_request, abort, poisoned, ecrc, stuck, no_credits, link_down, removed, unmapped, read_only, stuck_invalidation, unpinnable",
+                "kinds are unsupported_request, completer_abort, poisoned, ecrc, no_completion, credit_starvation, link_down, surprise_removal, unmapped, read_only, stuck_invalidation, unpinnable",
             ),
-            ("poisoned@card:x", "'x' is no number of a TLP and no time in ns"),
+            ("poisoned@card:x", "'x' is neither a TLP number nor a time in ns"),
             ("poisoned@card:0", "its tlp must be a whole number from 1"),
             ("poisoned@card:-1ns", "its at_ns must be nanoseconds from 0"),
-            ("link_down@card:5ns+5", "'5' is no time in ns"),
-            ("link_down@card:3+0ns", "'+0ns' is no time at all: leave it out for a link that stays down"),
-            ("link_down@card:5ns+0.0ns", "'+0ns' is no time at all"),
+            ("link_down@card:5ns+5", "'5' is not a time in ns"),
+            ("link_down@card:3+0ns", "'+0ns' is not allowed: omit it for a link that stays down"),
+            ("link_down@card:5ns+0.0ns", "'+0ns' is not allowed"),
         ] {
-            assert!(refused(text).starts_with(&format!("'{text}' is no fault: {because}")), "{}", refused(text));
+            assert!(
+                refused(text).starts_with(&format!("'{text}' is not a valid fault: {because}")),
+                "{}",
+                refused(text)
+            );
         }
     }
 
     #[test]
-    fn a_fault_is_at_a_port_that_is_there_and_where_it_can_happen() {
+    fn a_fault_must_be_at_a_port_where_it_can_occur() {
         let rosta = preset("rosta-virtex7").unwrap().unwrap();
         let with = |text: &str| rosta.with_fault(text.parse().unwrap()).map_err(|error| error.to_string());
         let unknown = with("completer_abort@fpga8").unwrap_err();
         assert!(
             unknown.contains(
-                "fault.completer_abort@fpga8.port: is \"fpga8\", no port of this platform; its ports: root/rha25, "
+                "fault.completer_abort@fpga8.port: is \"fpga8\", not a port of this platform; its ports: root/rha25, "
             ),
             "{unknown}"
         );
         let switch = with("completer_abort@rc47a").unwrap_err();
         assert!(
             switch.contains(
-                "is rc47a, a port of a switch; abort happens where TLPs come to their end: root/rha25, fpga0, "
+                "is rc47a, a port of a switch; completer_abort can occur only at root ports and cards: root/rha25, fpga0, "
             ),
             "{switch}"
         );
@@ -310,26 +317,26 @@ mod tests {
         ] {
             assert_eq!(with(right).unwrap().faults.len(), 1, "{right}");
         }
-        assert!(with("unmapped@root/rha25").unwrap_err().contains("is unmapped, and no section [iommu]"));
+        assert!(with("unmapped@root/rha25").unwrap_err().contains("is unmapped, but no [iommu] section"));
         let translating = preset("card-gen5-x16-iommu").unwrap().unwrap();
         let with_iommu = |text: &str| translating.with_fault(text.parse().unwrap()).map_err(|error| error.to_string());
         for kind in ["unmapped", "read_only", "stuck_invalidation"] {
             assert!(with_iommu(&format!("{kind}@root/card:3")).is_ok(), "{kind}");
             let below = with_iommu(&format!("{kind}@card:3")).unwrap_err();
-            assert!(below.contains("happens behind the ports of root, root/..."), "{below}");
+            assert!(below.contains("occurs behind root ports only: root, root/..."), "{below}");
         }
         assert!(rosta.with_fault("unpinnable@fpga0:3".parse().unwrap()).is_ok());
         let once = rosta.with_fault("unpinnable@fpga0:3".parse().unwrap()).unwrap();
         let twice = once.with_fault("unpinnable@fpga0:5".parse().unwrap()).map_err(|error| error.to_string());
-        assert!(twice.unwrap_err().contains("is unpinnable, and there is one of fpga0 already"));
+        assert!(twice.unwrap_err().contains("is unpinnable, but fpga0 already has one"));
         assert!(once.with_fault("unpinnable@fpga1:5".parse().unwrap()).is_ok());
-        assert!(with("unpinnable@root/rha25").unwrap_err().contains("unpinnable happens in the driver of a card"));
+        assert!(with("unpinnable@root/rha25").unwrap_err().contains("unpinnable occurs in the driver of a card only"));
         let twice = rosta.with_fault("surprise_removal@fpga0:5".parse().unwrap()).unwrap();
         assert_eq!(twice.with_fault("completer_abort@fpga1:5".parse().unwrap()).unwrap().faults.len(), 2);
         assert!(
             with("surprise_removal@fpga0:5+5ns")
                 .unwrap_err()
-                .contains("down_ns: is of link_down only, and this is removed")
+                .contains("down_ns: applies to link_down only, but this is surprise_removal")
         );
     }
 }

@@ -1,29 +1,29 @@
-//! Keys of the queues between a DMA engine and what its user built.
+//! Keys of the FIFOs between a DMA engine and the user logic.
 
-use super::{Key, Kind, Param, Raw, Section, Value};
+use super::Kind;
 use lanemark_units::Ticks;
 
-/// Most bytes of a queue: more than any device has on the chip.
+/// Maximum size of a FIFO, more than the on-chip memory of any device.
 const MOST: u64 = 64 << 20;
 
 section! {
-    /// The queues between the DMA engine and the user's circuit.
+    /// FIFOs between the DMA engine and the user logic.
     Fifos ["fifos"] {
         text {
-            /// The region through which other cards write into `ep_rx_bytes`.
+            /// Region through which other cards write into the FIFO of `ep_rx_bytes`.
             ep_rx,
         }
-        /// What the queue holds that takes what the engine reads.
+        /// Capacity of the FIFO that receives data read by the engine.
         rx_bytes: u64 = Kind::Size(64, MOST);
-        /// What the queue holds that the engine's writes to host memory come from.
+        /// Capacity of the FIFO that feeds the engine's writes to host memory.
         tx_bytes: u64 = Kind::Size(64, MOST);
-        /// What the queue holds that takes what other cards write.
+        /// Capacity of the FIFO that receives data written by other cards.
         ep_rx_bytes: u64 = Kind::Size(64, MOST);
-        /// What the queue holds that the engine's writes to other cards come from.
+        /// Capacity of the FIFO that feeds the engine's writes to other cards.
         ep_tx_bytes: u64 = Kind::Size(64, MOST);
-        /// Bytes of the user's side of a queue.
+        /// Width of a FIFO on the side of the user logic.
         beat_bytes: u32 = Kind::OneOf(&[4, 8, 16, 32, 64, 128]);
-        /// The user's clock: time between two beats there.
+        /// Clock period of the user logic: time between two beats on its side.
         beat_ns: Ticks = Kind::Ns(1e6), unknown 0.25 to 100.0;
     }
 }

@@ -1,61 +1,63 @@
 //! Keys of host memory.
 
-use super::{HUGE, Key, Kind, Param, Raw, Section, Value};
+use super::{HUGE, Kind};
 use lanemark_units::Ticks;
 
 section! {
-    /// Host memory as a device's requests meet it.
+    /// Host memory as accessed by devices.
     Memory ["memory"] {
-        /// Where what is lent to devices lies; from 4 GiB on, requests need 4 DW headers.
-        address_bytes: u64 = Kind::Size(0, HUGE), default "4294967296" because "most memory of a machine lies above 4 GiB";
-        /// How much is lent.
+        /// Start address of the memory that is mapped for devices. From 4 GiB on, requests need 4 DW headers.
+        address_bytes: u64 = Kind::Size(0, HUGE), default "4294967296" because "most memory of a machine is above 4 GiB";
+        /// Bytes mapped for devices.
         size_bytes: u64 = Kind::Size(4096, HUGE), default "1073741824" because "more than any cache holds";
         /// From a read request at the root port to its first completion, from DRAM.
         read_ns: Ticks = Kind::Ns(1e6), unknown 50.0 to 2000.0;
-        /// What of the last-level cache holds lines that devices read and write, 16 lines a set; 0 for no such cache.
-        cache_bytes: u64 = Kind::Size(0, 1 << 30), default "0" because "every read is answered alike";
-        /// The same as `read_ns` of a read all of whose lines are in the cache; 0 for no difference.
-        cached_read_ns: Ticks = Kind::Ns(1e6), default "0" because "the cache answers no faster than DRAM", unknown 20.0 to 1000.0;
-        /// Of the 16 lines of a set, how many may be lines that devices wrote and that were not there; cores' may be all.
-        ddio_ways: u32 = Kind::Count(1, 16), default "16" because "devices may take any line's place, as cores do", unknown 1.0 to 16.0;
-        /// Time between two read requests that a root port takes.
+        /// Part of the last-level cache that serves reads and writes of devices, 16 ways; 0 without one.
+        cache_bytes: u64 = Kind::Size(0, 1 << 30), default "0" because "all reads have the same latency";
+        /// As `read_ns`, for a read whose lines are all in the cache; 0 for no difference.
+        cached_read_ns: Ticks = Kind::Ns(1e6), default "0" because "a cache hit is no faster than DRAM", unknown 20.0 to 1000.0;
+        /// Ways of the 16 of a set into which writes of devices may allocate (DDIO); cores allocate into all.
+        ddio_ways: u32 = Kind::Count(1, 16), default "16" because "devices allocate into all ways, as cores do", unknown 1.0 to 16.0;
+        /// Time between two read requests that a root port accepts.
         read_request_ns: Ticks = Kind::Ns(1e6), default "0" because "no limit is known", unknown 0.5 to 100.0;
-        /// From a write at the root port to bytes that a core sees.
+        /// From a write at the root port until a core can observe its data.
         write_ns: Ticks = Kind::Ns(1e6), unknown 10.0 to 1000.0;
-        /// Time between two writes that a root port takes.
+        /// Time between two writes that a root port accepts.
         write_tlp_ns: Ticks = Kind::Ns(1e6), default "0" because "no limit is known", unknown 0.5 to 100.0;
-        /// What a root port is held for each line that a write does not fill, unless the cache has it: memory reads the line and writes it back.
+        /// Time for which a partially written line occupies the root port, for a read-modify-write in memory; none if
+        /// the line is in the cache.
         partial_line_ns: Ticks = Kind::Ns(1e6), default "0" because "no difference is known", unknown 1.0 to 500.0;
-        /// What memory of the other socket is farther away than that of the own, each way; 0 for one socket.
+        /// Extra latency of the memory of the other socket, each way; 0 for one socket.
         remote_ns: Ticks = Kind::Ns(1e6), default "0" because "one socket", unknown 10.0 to 500.0;
-        /// Most payload of a completion; 64 for one at every 64 B.
-        completion_bytes: u32 = Kind::OneOf(&[64, 128, 256, 512, 1024, 2048, 4096]), default "4096" because "as much as the maximum payload allows";
-        /// The same of reads while which a write came to the same root port; 0 for no difference.
+        /// Maximum payload of a completion; 64 for one completion per 64 B.
+        completion_bytes: u32 = Kind::OneOf(&[64, 128, 256, 512, 1024, 2048, 4096]), default "4096" because "limited by Max_Payload_Size only";
+        /// As `completion_bytes`, for reads during which a write arrives at the same root port; 0 for no difference.
         loaded_completion_bytes: u32 = Kind::OneOf(&[0, 64, 128, 256, 512, 1024, 2048, 4096]), default "0" because "writes make no difference";
-        /// Whether what a read asks for behind the last Read Completion Boundary comes in a completion of its own, though it would fit.
-        odd_end_completion: bool = Kind::Flag, default "false" because "what fits is merged";
+        /// Whether the bytes after the last Read Completion Boundary come in a completion of their own, even if they
+        /// would fit into the one before.
+        odd_end_completion: bool = Kind::Flag, default "false" because "completions are merged if they fit";
     }
 }
 
 impl Memory {
-    /// Lines of a set of the last-level cache: the one written longest ago leaves it.
+    /// Ways of the last-level cache; each set replaces the line that was written least recently.
     pub const CACHE_WAYS: u64 = 16;
     /// Bytes of a line.
     pub const LINE_BYTES: u64 = 64;
 
-    /// How many lines the cache holds; 0 where no read is faster for it.
+    /// Lines of the cache; 0 if no read is faster through it.
     #[must_use]
     pub fn cached_lines(&self) -> u64 {
         if self.cached_read_ns.value > Ticks::ZERO { self.cache_bytes.value / Memory::LINE_BYTES } else { 0 }
     }
 
-    /// How many lines that devices wrote may be there at once, of those that were not there before.
+    /// Maximum number of lines in the cache that writes of devices allocated.
     #[must_use]
     pub fn device_lines(&self) -> u64 {
         self.cached_lines() / Memory::CACHE_WAYS * u64::from(self.ddio_ways.value)
     }
 
-    /// The lines that a write of so many bytes touches and does not fill: two at the most.
+    /// Lines that a write touches but does not fill; at most two.
     ///
     /// ```
     /// use lanemark_platform::Memory;

@@ -1,17 +1,17 @@
-//! Keys of a card's MSI-X capability.
+//! Keys of the MSI-X capability.
 
-use super::{HUGE, Key, Kind, Param, Raw, Section, Value};
+use super::{HUGE, Kind};
 
 section! {
-    /// The table of vectors through which the card interrupts; without it, its one message is plain MSI.
+    /// MSI-X capability of the card. Without the section, the card uses MSI with one vector.
     MsiX ["msi_x"] {
-        /// Vectors, each an entry of 16 B in the table.
+        /// Number of vectors; each has a 16 B entry in the table.
         vectors: u32 = Kind::Count(1, 2048);
-        /// In which BAR the table and the pending bits are.
+        /// BAR that contains the table and the pending bits.
         bar: u32 = Kind::Count(0, 5);
-        /// Where the table starts in the BAR.
+        /// Offset of the table in the BAR.
         table_offset_bytes: u64 = Kind::Size(0, HUGE);
-        /// Where the pending bits start in the BAR: 8 B for every 64 vectors.
+        /// Offset of the pending bits in the BAR, 8 B per 64 vectors.
         pending_offset_bytes: u64 = Kind::Size(0, HUGE);
     }
 }

@@ -1,21 +1,22 @@
-//! Keys of what the registers of a card are.
+//! Keys of the register layout of a card.
 
-use super::{HUGE, Key, Kind, Param, Raw, Section, Value};
+use super::{HUGE, Kind};
 
 section! {
-    /// Which of a card's registers are timers and which are its user's; without the section all of them keep what is written.
+    /// Layout of the registers of the card: timers and user registers. Without the section, all registers keep the
+    /// value written.
     Registers ["registers"] {
         text {
-            /// The region of registers that they are in.
+            /// Region that contains the registers.
             region,
         }
-        /// The card's clock, whose ticks its timers count.
+        /// Clock of the card, which its timers count.
         clock_ghz: f64 = Kind::Number(0.001, 10.0), unknown 0.05 to 2.0;
-        /// Where in the region its timers lie, of 8 B each: one that always runs, then that of each channel of its DMA engine.
+        /// Offset of the timers in the region, 8 B each: a free-running one, then one per channel of the DMA engine.
         timer_offset_bytes: u64 = Kind::Size(0, HUGE);
-        /// Where in the region the user's registers lie.
+        /// Offset of the user registers in the region.
         user_offset_bytes: u64 = Kind::Size(0, HUGE);
-        /// How long they are; what is written to other registers is lost.
+        /// Length of the user registers; writes to all other registers are ignored.
         user_bytes: u64 = Kind::Size(8, HUGE);
     }
 }

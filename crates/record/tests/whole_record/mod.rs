@@ -1,30 +1,22 @@
 //! A record in which every type of the format is there at least once.
 
+use lanemark_method::{
+    Access, AccessPath, Allocation, Arguments, Clock, Completion, ComputeWork, CopyDirection, CoreAccess, Descriptors,
+    Discipline, Fence, Flow, Flush, HostWait, Invalidation, KernelCall, LineSource, Lines, Means, Method, Peer, Share,
+    Strategy, Table, Verb, WakeBy, Width,
+};
 use lanemark_record::diagnosis::Fact;
 use lanemark_record::{
     Advice, Answer, Buffers, Bytes, CacheState, Ceiling, CeilingKind, CorrectedErrors, CurvePoint, Delivery, Detail,
     Direction, Doubt, DoubtKind, Dropped, DroppedSample, Finding, Formula, Interval, KnownBy, LineFit, Link, LinkUse,
     Origins, Quantity, RawSamples, Reach, Record, Runtime, SCHEMA, Skipped, Socket, SocketCpus, Software, Steady,
-    Summary, Target, TargetKind, Tlps, Tool, WaitShare, Way,
+    Summary, Target, TargetKind, Tlps, Tool, WaitShare,
 };
 use lanemark_record::{DeviceKind, Governor, Host, IdleState, Load};
+use lanemark_units::MemoryType;
 
 pub fn whole_record() -> Record {
-    let way = Way {
-        memory_type: "wc".to_owned(),
-        access: "memcpy".to_owned(),
-        fence: Some("sfence".to_owned()),
-        through: "user".to_owned(),
-        reach: Reach {
-            window_bytes: Some(1 << 20),
-            is_random: true,
-            stride_bytes: Some(4096),
-            outstanding: Some(4),
-            cache_state: Some(CacheState::DeviceWarm),
-            socket: Some(Socket::Remote),
-            channels: Some(2),
-        },
-    };
+    let method = every_method().remove(0);
     let summary = Summary {
         count: 3,
         min: 0.1,
@@ -61,6 +53,7 @@ pub fn whole_record() -> Record {
                 value: Load { one_minute: 0.5, five_minutes: 0.25, fifteen_minutes: 0.125, runnable: 2, threads: 90 },
             },
             load_after: Fact::Unseen { unseen: "there is no loadavg".to_owned() },
+            stolen_percent: Fact::Seen { value: 0.5 },
         }),
         targets: vec![Target {
             name: "card".to_owned(),
@@ -87,7 +80,8 @@ pub fn whole_record() -> Record {
         answers: vec![Answer {
             question: "mmio_write_bandwidth".to_owned(),
             target: "card".to_owned(),
-            way: way.clone(),
+            method: method.clone(),
+            varied: [("dma.tags".to_owned(), "64".to_owned())].into(),
             size_bytes: u64::MAX,
             alignment_bytes: 0,
             quantity: Quantity::Bandwidth,
@@ -160,15 +154,7 @@ pub fn whole_record() -> Record {
             because: "there is no such memory".to_owned(),
         }],
         warnings: vec!["the governor is powersave".to_owned()],
-        advice: vec![Advice {
-            question: "mmio_write_bandwidth".to_owned(),
-            target: "card".to_owned(),
-            size_bytes: 64,
-            way,
-            delivered_rate_bytes_per_s_median: 1e9,
-            times_the_slowest: 12.5,
-            reason: "full lines".to_owned(),
-        }],
+        advice: every_method().into_iter().map(advice).collect(),
         findings: vec![Finding {
             question: "mmio_write_bandwidth".to_owned(),
             target: "card".to_owned(),
@@ -176,4 +162,72 @@ pub fn whole_record() -> Record {
         }],
         interrupted: false,
     }
+}
+
+fn advice(method: Method) -> Advice {
+    Advice {
+        question: "mmio_write_bandwidth".to_owned(),
+        target: "card".to_owned(),
+        size_bytes: 64,
+        method,
+        delivered_rate_bytes_per_s_median: 1e9,
+        times_the_slowest: 12.5,
+        reason: "full lines".to_owned(),
+    }
+}
+
+/// A method of every kind, with every field that may be absent.
+pub fn every_method() -> Vec<Method> {
+    let reach = Reach {
+        window_bytes: Some(1 << 20),
+        is_random: true,
+        stride_bytes: Some(4096),
+        outstanding: Some(4),
+        cache_state: Some(CacheState::DeviceWarm),
+        socket: Some(Socket::Remote),
+        channels: Some(2),
+    };
+    let flows = vec![
+        Flow { card: 0, verb: Verb::Load, peer: Peer::Host },
+        Flow { card: 0, verb: Verb::Store, peer: Peer::Card(1) },
+    ];
+    let usual = Reach::default();
+    let (wait, allocation, access) = (HostWait::Finish, Allocation::Host, Access::NonTemporal(Width::B32));
+    let map = Means::Map { strategy: Strategy::Ranges, table: Table::InMemory, invalidation: Invalidation::Strict };
+    let stream = ComputeWork::StreamCopy { ports: 2, first_port: 1, vector_words: 4, stride_bytes: 64 };
+    let spmv = ComputeWork::Spmv { matrix: "poisson:64".to_owned(), kernels: 1, ports_each: 4 };
+    vec![
+        Method::Core(CoreAccess {
+            path: AccessPath::Pointer,
+            verb: Verb::Store,
+            memory_type: MemoryType::Wc,
+            access: Access::Memcpy,
+            fence: Some(Fence::Sfence),
+        }),
+        Method::Fence { fence: Fence::Locked },
+        Method::Clock { clock: Clock::FencedPair },
+        Method::KernelCall { call: KernelCall::Getppid },
+        Method::Wake { by: WakeBy::Eventfd },
+        Method::CacheLines { memory_type: MemoryType::Wb, access, lines: Lines::Two },
+        Method::LineLoad { source: LineSource::RemoteCore },
+        Method::Dma { flows: flows.clone(), outstanding: Some(1), reach },
+        Method::DmaPages { flows: flows.clone(), pages: 4, reach: usual },
+        Method::DmaUnderLoad { flows: flows.clone(), outstanding: 16, reach: usual },
+        Method::DmaCall {
+            flows,
+            share: Share::List,
+            descriptors: Descriptors::Written(MemoryType::Uc),
+            completion: Completion::Flag,
+            reach: usual,
+        },
+        Method::Relay { cards: vec![0, 1], reach: usual },
+        Method::RuntimeCopy { direction: CopyDirection::FromDevice, wait, allocation },
+        Method::Launch { kernels: 1, wait, arguments: Some(Arguments { count: 4, allocation }), pinned: false },
+        Method::Argument { wait, allocation },
+        Method::Compute { work: stream, wait },
+        Method::Compute { work: spmv, wait },
+        Method::MapUnmap { means: map },
+        Method::MapUnmap { means: Means::Pool },
+        Method::SharedBuffer { direction: CopyDirection::ToDevice, discipline: Discipline::Flushed(Flush::Clwb) },
+    ]
 }

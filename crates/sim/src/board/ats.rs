@@ -1,10 +1,11 @@
 //! What the root complex and devices with ATS say to each other about translations.
 
-use super::{Board, FIRST_CARD};
-use crate::part::credit::Cost;
-use crate::part::invalidation_queue::Command;
-use crate::part::iommu::Iommu;
-use crate::part::translation_table::Entry;
+use super::Board;
+use crate::fabric::credit::Cost;
+use crate::index::{CardIndex, RootPortIndex, Side};
+use crate::iommu::Iommu;
+use crate::iommu::invalidation_queue::Command;
+use crate::iommu::translation_table::Entry;
 use crate::ports::root_input;
 use crate::tlp::{Tlp, TlpKind, span};
 use lanemark_machine::Cause;
@@ -14,7 +15,13 @@ use lanemark_wire::ats::{AddressRange, ENTRY_BYTES, TranslationEntry};
 impl Board {
     /// A device that asks where a page leads is told so; that it leads nowhere is an answer too.
     #[inline(never)]
-    pub(super) fn answer_question(&mut self, port: usize, because: Option<Cause>, tlp: &Tlp, entry: Option<Entry>) {
+    pub(super) fn answer_question(
+        &mut self,
+        port: RootPortIndex,
+        because: Option<Cause>,
+        tlp: &Tlp,
+        entry: Option<Entry>,
+    ) {
         let page_bytes = self.iommu.as_ref().map_or(1, Iommu::page_bytes);
         let leads = |entry: Entry| TranslationEntry {
             leads_to: AddressRange::new(entry.page * page_bytes, page_bytes.trailing_zeros()),
@@ -24,15 +31,15 @@ impl Board {
         let payload = self.slab.take();
         let bytes = entry.map_or(TranslationEntry::NONE, leads).to_bytes();
         self.slab.bytes_mut(payload)[..bytes.len()].copy_from_slice(&bytes);
-        self.give_back(2 * port + 1, Cost::of(tlp), because.unwrap_or(Cause::Translation));
-        self.offer(2 * port, root_input::MEMORY, self.now, Tlp { kind: TlpKind::CplD, payload, ..*tlp });
+        self.give_back(port.up(), Cost::of(tlp), because.unwrap_or(Cause::Translation));
+        self.offer(port.down(), root_input::MEMORY, self.now, Tlp { kind: TlpKind::CplD, payload, ..*tlp });
     }
 
     /// Every device with ATS is told to forget what the first command of the invalidation queue says; whether there is any.
     #[inline(never)]
     pub(super) fn let_devices_forget(&mut self) -> bool {
-        let has_ats = |card: &usize| self.engine(*card).is_some_and(|engine| engine.atc.is_some());
-        let devices: Vec<u16> = (0..self.cards()).filter(has_ats).map(|card| FIRST_CARD + card as u16).collect();
+        let has_ats = |card: &CardIndex| self.engine(*card).is_some_and(|engine| engine.atc.is_some());
+        let devices: Vec<u16> = self.each_card().filter(has_ats).map(CardIndex::requester).collect();
         let queue = self.iommu.as_mut().and_then(Iommu::queue_mut);
         let Some((command, tag)) = queue.and_then(|queue| queue.await_devices(&devices)) else { return false };
         let page_bytes = self.iommu.as_ref().map_or(1, Iommu::page_bytes);
@@ -50,15 +57,15 @@ impl Board {
             let (_, length_dw, first_be, last_be) = span(0, u64::from(ENTRY_BYTES));
             let tlp = Tlp { length_dw, first_be, last_be, requester, tag, payload, ..Tlp::of(TlpKind::MsgD) };
             if let Some(port) = self.root_routes.below(&tlp) {
-                self.offer(2 * port, root_input::MEMORY, self.now, tlp);
+                self.offer(port.down(), root_input::MEMORY, self.now, tlp);
             }
         }
         true
     }
 
     /// A device has forgotten, and its writes before that are here.
-    pub(super) fn has_forgotten(&mut self, port: usize, because: Option<Cause>, tlp: &Tlp) {
-        self.give_back(2 * port + 1, Cost::of(tlp), because.unwrap_or(Cause::Credit));
+    pub(super) fn has_forgotten(&mut self, port: RootPortIndex, because: Option<Cause>, tlp: &Tlp) {
+        self.give_back(port.up(), Cost::of(tlp), because.unwrap_or(Cause::Credit));
         let (now, until) = (self.now, self.reached_at());
         if let Some(queue) = self.iommu.as_mut().and_then(Iommu::queue_mut)
             && queue.answered(now, tlp.requester, tlp.tag)
@@ -74,7 +81,7 @@ impl Board {
 
     /// The name of a card's port, by its number as a requester.
     pub(super) fn port_of_card(&self, requester: u16) -> &str {
-        let card = usize::from(requester.wrapping_sub(FIRST_CARD));
-        self.endpoint_up.get(card).map_or("a card", |up| self.ports[*up][0].name.as_str())
+        let card = CardIndex::of_requester(requester);
+        self.endpoint_up.get(card.0).map_or("a card", |up| self.ports[*up][Side::Sender].name.as_str())
     }
 }

@@ -1,6 +1,7 @@
 //! What the links of a board carried.
 
-use super::{Board, Direction};
+use super::Board;
+use crate::topology::Direction;
 use lanemark_units::Ticks;
 
 /// What one direction of a link carried since the beginning.

@@ -8,13 +8,16 @@
 //! Source: PCI Express Base Specification 6.0, sections 2.7 (poison, digest), 2.8 (completion timeout), 2.9 (a link that is
 //! down) and 6.2 (errors).
 
-use super::{Board, BoardError, FIRST_CARD, OUTSIDE, ROOT_COMPLEX};
-use crate::engine::Slot;
+use super::Board;
+use crate::error::BoardError;
+use crate::fabric::link::Sent;
+use crate::index::{CardIndex, DirectionIndex, PortIndex, Side};
 use crate::noticed::{Noticed, PortLimit};
-use crate::part::link::Sent;
 use crate::ports::{Port, root_input};
+use crate::requester::{FIRST_CARD, OUTSIDE, ROOT_COMPLEX};
 use crate::tlp::{AddressType, Flaw, Tlp, TlpKind};
 use crate::topology::End;
+use lanemark_engine::Slot;
 use lanemark_platform::{Fault, FaultKind, Mailbox, Platform};
 use lanemark_units::Ticks;
 use lanemark_wire::FlowClass;
@@ -43,7 +46,7 @@ struct Armed {
     number: usize,
     kind: FaultKind,
     /// The direction whose receiver is the port.
-    direction: usize,
+    direction: DirectionIndex,
     /// The card whose driver it is about.
     card: Option<u32>,
     /// TLPs to come until it happens, that one too.
@@ -69,7 +72,7 @@ impl Armed {
         Some(Armed {
             number,
             kind,
-            direction: ports.iter().position(|[_, to]| to.name == fault.port)?,
+            direction: DirectionIndex(ports.iter().position(|ends| ends[Side::Receiver].name == fault.port)?),
             card: pins::card_of(platform, kind, &fault.port),
             left,
             from,
@@ -111,8 +114,8 @@ impl Armed {
     /// What it does to a TLP that went at `went` in this direction.
     ///
     /// `ends_here` if it goes no further: what is wrong with a TLP is wrong where it comes to its end.
-    fn fate(&mut self, direction: usize, went: Ticks, sent: &Sent, ends_here: bool) -> Option<Fate> {
-        if self.is_over || direction / 2 != self.direction / 2 {
+    fn fate(&mut self, direction: DirectionIndex, went: Ticks, sent: &Sent, ends_here: bool) -> Option<Fate> {
+        if self.is_over || direction.link() != self.direction.link() {
             return None;
         }
         let is_here = direction == self.direction;
@@ -171,7 +174,7 @@ pub struct Withheld {
     pub tlps: [u64; FlowClass::ALL.len()],
     /// How many more wait at the sender.
     pub waiting: usize,
-    direction: usize,
+    direction: DirectionIndex,
 }
 
 /// TLPs that found a link down.
@@ -202,7 +205,7 @@ pub(crate) struct Faults {
     /// How long cores, and cards, wait.
     timeouts: [Ticks; 2],
     /// Directions to cards that nobody has configured since they were programmed: they decode no address.
-    unconfigured: Vec<usize>,
+    unconfigured: Vec<DirectionIndex>,
 }
 
 /// How long cores wait for an answer, and how long cards.
@@ -235,7 +238,7 @@ impl Faults {
 impl Board {
     /// What becomes of a TLP that arrives: the TLP with what is wrong with it, or nothing if it gets no further.
     #[cold]
-    pub(super) fn befall(&mut self, direction: usize, sent: &Sent) -> Option<Tlp> {
+    pub(super) fn befall(&mut self, direction: DirectionIndex, sent: &Sent) -> Option<Tlp> {
         let (now, ends_here) = (self.now, self.ends_at(direction, &sent.tlp));
         // Every fault counts every TLP; of those that meet in one, the first has it.
         let mut fate = None;
@@ -255,7 +258,7 @@ impl Board {
             Some(Fate::Lost { since, is_first }) => {
                 if is_first {
                     // The port above is the one that is still there to notice.
-                    self.note(AerError::SurpriseDown, [direction & !1, 0], since, &sent.tlp);
+                    self.note(AerError::SurpriseDown, direction.link().down(), Side::Sender, since, &sent.tlp);
                 }
                 self.cut_off(direction, since, sent);
                 None
@@ -279,7 +282,7 @@ impl Board {
     }
 
     /// Whether a TLP that comes by this direction goes no further.
-    fn ends_at(&self, direction: usize, tlp: &Tlp) -> bool {
+    fn ends_at(&self, direction: DirectionIndex, tlp: &Tlp) -> bool {
         match self.directions[direction].to {
             End::Endpoint(_) => true,
             End::Switch { .. } => false,
@@ -288,7 +291,7 @@ impl Board {
     }
 
     /// A TLP stays in the receive buffer of a port, and its credits with it.
-    fn withhold(&mut self, direction: usize, sent: &Sent) {
+    fn withhold(&mut self, direction: DirectionIndex, sent: &Sent) {
         let [from, to] = &self.ports[direction];
         let Some(faults) = &mut self.faults else { return };
         if !faults.withheld.iter().any(|held| held.direction == direction) {
@@ -304,8 +307,8 @@ impl Board {
     }
 
     /// A TLP finds its link down: the port above answers what goes down and wants an answer, and drops all else.
-    fn cut_off(&mut self, direction: usize, since: Ticks, sent: &Sent) {
-        let [above, below] = &self.ports[direction & !1];
+    fn cut_off(&mut self, direction: DirectionIndex, since: Ticks, sent: &Sent) {
+        let [above, below] = &self.ports[direction.link().down()];
         let (port, below) = (above.name.clone(), below.name.clone());
         self.has_failed = true;
         if let Some(faults) = &mut self.faults {
@@ -314,13 +317,13 @@ impl Board {
         }
         self.lose(direction, &sent.tlp);
         match sent.tlp.kind {
-            TlpKind::MRd if direction.is_multiple_of(2) => self.refuse_above(direction, &sent.tlp),
+            TlpKind::MRd if direction.is_downstream() => self.refuse_above(direction, &sent.tlp),
             _ => self.give_up_later(&sent.tlp),
         }
     }
 
     /// The port above a link that is down answers a read: Unsupported Request.
-    fn refuse_above(&mut self, direction: usize, read: &Tlp) {
+    fn refuse_above(&mut self, direction: DirectionIndex, read: &Tlp) {
         let refusal = Tlp { kind: TlpKind::Cpl, payload: Slot::NONE, flaw: Flaw::Unsupported, ..*read };
         match self.directions[direction].from {
             End::Root(port) => {
@@ -328,7 +331,7 @@ impl Board {
                     return self.refuse_peer(port, refusal);
                 }
                 if let Some(other) = self.root_routes.below(&refusal) {
-                    return self.offer(2 * other, root_input::PEERS + port, self.now, refusal);
+                    return self.offer(other.down(), root_input::from(port), self.now, refusal);
                 }
                 let upstream = &mut self.roots[port].upstream;
                 upstream.send(self.now.max(upstream.last_due()), refusal);
@@ -336,10 +339,10 @@ impl Board {
                 self.set(Port::Return(port), due);
             }
             End::Switch { switch, port } => {
-                let towards = self.switches[switch].routes.below(&refusal).unwrap_or(0);
+                let towards = self.switches[switch].routes.below(&refusal).unwrap_or(PortIndex::UPSTREAM);
                 let out = self.switch_ports[switch][towards];
                 // As if it had come in by the link that is down, whose credits nobody needs.
-                self.offer(out, port, self.now, refusal);
+                self.offer(out, port.0, self.now, refusal);
             }
             End::Endpoint(_) => {}
         }
@@ -348,7 +351,7 @@ impl Board {
     /// A TLP with something wrong arrives. Says whether that was its end; a request that is to be refused goes on to whom it
     /// asks, and so does a completion that says so.
     #[cold]
-    pub(super) fn ends_flawed(&mut self, direction: usize, sent: &Sent) -> bool {
+    pub(super) fn ends_flawed(&mut self, direction: DirectionIndex, sent: &Sent) -> bool {
         let tlp = sent.tlp;
         if !self.ends_at(direction, &tlp) || tlp.kind == TlpKind::Cpl {
             return false;
@@ -356,7 +359,7 @@ impl Board {
         match tlp.flaw {
             Flaw::None | Flaw::Unsupported | Flaw::Abort | Flaw::Unmapped | Flaw::ReadOnly => return false,
             Flaw::Poisoned => {
-                self.note(AerError::PoisonedTlp, [direction, 1], sent.arrives, &tlp);
+                self.note(AerError::PoisonedTlp, direction, Side::Receiver, sent.arrives, &tlp);
                 match (tlp.kind, self.directions[direction].to) {
                     // The engine knows what to do with it.
                     (TlpKind::CplD, End::Endpoint(_)) => return false,
@@ -369,7 +372,7 @@ impl Board {
                 }
             }
             Flaw::BadEcrc => {
-                self.note(AerError::Ecrc, [direction, 1], sent.arrives, &tlp);
+                self.note(AerError::Ecrc, direction, Side::Receiver, sent.arrives, &tlp);
                 self.lose(direction, &tlp);
                 self.give_up_later(&tlp);
             }
@@ -381,9 +384,9 @@ impl Board {
         true
     }
 
-    /// The port at one end of a direction (0: who sends) noticed an error.
-    pub(super) fn note(&mut self, error: AerError, [direction, end]: [usize; 2], at: Ticks, tlp: &Tlp) {
-        let PortLimit { name, mps_bytes } = &self.ports[direction][end];
+    /// The port at one end of a direction noticed an error.
+    pub(super) fn note(&mut self, error: AerError, direction: DirectionIndex, side: Side, at: Ticks, tlp: &Tlp) {
+        let PortLimit { name, mps_bytes } = &self.ports[direction][side];
         let (port, mps_bytes) = (name.clone(), *mps_bytes);
         let skip = u64::from(tlp.first_be.trailing_zeros().min(3));
         let read_until = self.card_of(tlp).and_then(|card| self.engine(card)?.read_until(tlp.tag));
@@ -395,16 +398,16 @@ impl Board {
 
     /// Somebody refused a request at its end.
     #[cold]
-    pub(super) fn note_refused(&mut self, direction: usize, tlp: &Tlp) {
+    pub(super) fn note_refused(&mut self, direction: DirectionIndex, tlp: &Tlp) {
         let aborted = tlp.flaw == Flaw::Abort;
         let error = if aborted { AerError::CompleterAbort } else { AerError::UnsupportedRequest };
-        self.note(error, [direction, 1], self.now, tlp);
+        self.note(error, direction, Side::Receiver, self.now, tlp);
     }
 
     /// The card that asked for what a TLP is about.
-    fn card_of(&self, tlp: &Tlp) -> Option<usize> {
-        let card = usize::from(tlp.requester.checked_sub(FIRST_CARD)?);
-        (tlp.requester != OUTSIDE && card < self.endpoints.len()).then_some(card)
+    fn card_of(&self, tlp: &Tlp) -> Option<CardIndex> {
+        let card = CardIndex(usize::from(tlp.requester.checked_sub(FIRST_CARD)?));
+        (tlp.requester != OUTSIDE && card.0 < self.endpoints.len()).then_some(card)
     }
 
     /// A request or a completion is lost: if somebody waits for it, they give up when their time is over.
@@ -437,9 +440,9 @@ impl Board {
         let tlp = Tlp { kind: TlpKind::Cpl, payload: Slot::NONE, flaw: Flaw::None, ..lost };
         let read = Tlp { kind: TlpKind::MRd, ..tlp };
         let card = self.card_of(&tlp);
-        let root = if self.roots.len() == 1 { 0 } else { self.root_routes.of_address(tlp.address).unwrap_or(0) };
-        let port = card.map_or(2 * root, |card| self.endpoint_up[card]);
-        self.note(AerError::CompletionTimeout, [port, 0], self.now, &read);
+        let root = self.root_port_of(tlp.address);
+        let leaves_by = card.map_or(root.down(), |card| self.endpoint_up[card]);
+        self.note(AerError::CompletionTimeout, leaves_by, Side::Sender, self.now, &read);
         if let Some(card) = card {
             if let Some(engine) = &mut self.endpoints[card].dma {
                 engine.arrive(self.now, tlp);
@@ -504,7 +507,7 @@ impl Board {
     /// Lets nobody ask for more, and what is under way come to its end.
     pub fn halt(&mut self) {
         self.stop_kernels();
-        for card in 0..self.endpoints.len() {
+        for card in self.each_card() {
             if let Some(engine) = &mut self.endpoints[card].dma {
                 engine.halt();
                 self.refresh_issue(card);

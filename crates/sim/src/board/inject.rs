@@ -1,9 +1,11 @@
 //! TLPs from outside: put below the root or at a card without a core or an engine that asks for them.
 
-use super::{Board, OUTSIDE};
-use crate::engine::Slot;
+use super::Board;
+use crate::index::CardIndex;
 use crate::ports::endpoint_input;
+use crate::requester::OUTSIDE;
 use crate::tlp::{Tlp, TlpKind, span};
+use lanemark_engine::Slot;
 use lanemark_units::Ticks;
 
 impl Board {
@@ -34,8 +36,8 @@ impl Board {
     }
 
     /// Puts a TLP at the upstream link of a card, as the card's own; it may go from `at` on, which is no earlier than now.
-    pub fn inject_at_card(&mut self, card: usize, at: Ticks, tlp: Tlp) {
-        if let Some(up) = self.endpoint_up.get(card).copied() {
+    pub fn inject_at_card(&mut self, card: CardIndex, at: Ticks, tlp: Tlp) {
+        if let Some(up) = self.endpoint_up.get(card.0).copied() {
             self.offer(up, endpoint_input::ANSWERS, at.max(self.now), tlp);
         }
     }

@@ -1,10 +1,11 @@
 //! How a board moves TLPs and DLLPs over its links: who has room again, and who is at the other end.
 
 use super::Board;
+use crate::fabric::credit::Cost;
+use crate::fabric::dllp::DllpKind;
+use crate::fabric::link::Sent;
+use crate::index::{CardIndex, DirectionIndex, PortIndex, Side};
 use crate::observer::Went;
-use crate::part::credit::Cost;
-use crate::part::dllp::DllpKind;
-use crate::part::link::Sent;
 use crate::ports::{Port, endpoint_input, root_input};
 use crate::tlp::{Flaw, Tlp, TlpKind};
 use crate::topology::End;
@@ -14,7 +15,7 @@ use lanemark_wire::config::AerError;
 
 impl Board {
     #[inline]
-    pub(super) fn refresh(&mut self, direction: usize) {
+    pub(super) fn refresh(&mut self, direction: DirectionIndex) {
         let mut due = self.directions[direction].transmitter.due(self.now);
         if due.awaits_dllp && self.hear(direction) {
             due = self.directions[direction].transmitter.due(self.now);
@@ -22,16 +23,16 @@ impl Board {
         let awaited = std::mem::replace(&mut self.directions[direction].awaits_dllp, due.awaits_dllp);
         self.set_send(direction, due.at);
         if awaited || due.awaits_dllp {
-            self.set_send(direction ^ 1, self.directions[direction ^ 1].transmitter.due(self.now).at);
+            self.set_send(direction.opposite(), self.directions[direction.opposite()].transmitter.due(self.now).at);
         }
     }
 
     /// A direction has something to do when its next TLP can go, or a DLLP that the other end waits for.
     #[allow(clippy::inline_always)] // For every TLP, several times: all such calls are 3 % of a run.
     #[inline(always)]
-    pub(super) fn set_send(&mut self, direction: usize, next_tlp: Ticks) {
+    pub(super) fn set_send(&mut self, direction: DirectionIndex, next_tlp: Ticks) {
         let mut at = next_tlp;
-        if self.directions[direction ^ 1].awaits_dllp {
+        if self.directions[direction.opposite()].awaits_dllp {
             at = at.min(self.directions[direction].transmitter.next_dllp_at());
         }
         self.set(Port::Send(direction), at.max(self.now));
@@ -40,14 +41,14 @@ impl Board {
     /// A direction is told what has gone for it until now; says whether anything had. Nobody looks before a TLP of it waits, or
     /// many have gone: when each DLLP went does not depend on when one looks.
     #[inline(never)]
-    pub(super) fn hear(&mut self, direction: usize) -> bool {
-        let both = self.directions.get_disjoint_mut([direction, direction ^ 1]);
+    pub(super) fn hear(&mut self, direction: DirectionIndex) -> bool {
+        let both = self.directions.get_disjoint_mut([direction.0, direction.opposite().0]);
         both.is_ok_and(|[hears, tells]| tells.transmitter.tell(self.now, &mut hears.transmitter))
     }
 
     /// Every direction is told what has gone for it until now.
     pub(super) fn hear_all(&mut self) {
-        for direction in 0..self.directions.len() {
+        for direction in DirectionIndex::all(self.directions.len()) {
             if self.hear(direction) && self.directions[direction].awaits_dllp {
                 self.refresh(direction);
             }
@@ -56,34 +57,34 @@ impl Board {
 
     /// If the other direction waits for what went of this one, it is told.
     #[inline]
-    fn pass_on_dllps(&mut self, direction: usize) {
-        if self.directions[direction ^ 1].awaits_dllp && self.hear(direction ^ 1) {
-            self.refresh(direction ^ 1);
+    fn pass_on_dllps(&mut self, direction: DirectionIndex) {
+        if self.directions[direction.opposite()].awaits_dllp && self.hear(direction.opposite()) {
+            self.refresh(direction.opposite());
         }
     }
 
     /// A direction owes the other one a DLLP.
     #[allow(clippy::inline_always)] // For every TLP, several times: all such calls are 3 % of a run.
     #[inline(always)]
-    pub(super) fn owe(&mut self, direction: usize, kind: DllpKind, from: Ticks) {
+    pub(super) fn owe(&mut self, direction: DirectionIndex, kind: DllpKind, from: Ticks) {
         let are_many = self.directions[direction].transmitter.owe(kind, from);
-        if self.directions[direction ^ 1].awaits_dllp {
+        if self.directions[direction.opposite()].awaits_dllp {
             self.pass_on_dllps(direction);
             self.refresh(direction);
         } else if are_many {
-            self.hear(direction ^ 1);
+            self.hear(direction.opposite());
         }
     }
 
     #[inline]
-    pub(super) fn offer(&mut self, direction: usize, input: usize, at: Ticks, tlp: Tlp) {
+    pub(super) fn offer(&mut self, direction: DirectionIndex, input: usize, at: Ticks, tlp: Tlp) {
         if self.directions[direction].transmitter.offer(input, at, tlp) {
             self.refresh(direction);
         }
     }
 
     #[cold]
-    pub(super) fn observe_sent(&mut self, direction: usize, sent: &Sent, is_damaged: bool) {
+    pub(super) fn observe_sent(&mut self, direction: DirectionIndex, sent: &Sent, is_damaged: bool) {
         if let Some(observer) = &mut self.observer {
             let on_line = self.directions[direction].transmitter.time_of(&sent.tlp);
             observer.sent(Went { at: self.now, on_line, direction, sent, is_damaged }, &self.slab);
@@ -92,7 +93,7 @@ impl Board {
 
     /// A TLP leaves for its link: whoever sent it has room again, and whoever is at the other end is told.
     #[inline(never)]
-    pub(super) fn send(&mut self, direction: usize) {
+    pub(super) fn send(&mut self, direction: DirectionIndex) {
         // What goes instead of one that came damaged is chosen anew, from all that can.
         if self.directions[direction].transmitter.is_replaying() {
             self.hear(direction);
@@ -110,15 +111,15 @@ impl Board {
             if let Some(until) = transmitter.take_training() {
                 // What could go before that has gone.
                 self.hear(direction);
-                self.directions[direction ^ 1].transmitter.pause(until);
-                self.refresh(direction ^ 1);
+                self.directions[direction.opposite()].transmitter.pause(until);
+                self.refresh(direction.opposite());
             }
             if let Some(sent) = damaged {
                 self.observe_sent(direction, &sent, true);
             }
             if let Some(at) = found {
-                self.owe(direction ^ 1, DllpKind::Nak, at);
-                self.refresh(direction ^ 1);
+                self.owe(direction.opposite(), DllpKind::Nak, at);
+                self.refresh(direction.opposite());
             }
         }
         self.pass_on_dllps(direction);
@@ -126,7 +127,7 @@ impl Board {
     }
 
     #[inline]
-    pub(super) fn make_room(&mut self, direction: usize, sent: &Sent) {
+    pub(super) fn make_room(&mut self, direction: DirectionIndex, sent: &Sent) {
         match self.directions[direction].from {
             End::Root(_) if sent.input == root_input::CORES => {
                 self.waiting_requests -= 1;
@@ -136,11 +137,11 @@ impl Board {
             End::Root(_) if sent.input < root_input::PEERS => {}
             End::Root(_) if sent.input == root_input::own(self.roots.len()) => self.own_left(&sent.tlp),
             End::Root(_) => {
-                let below = 2 * (sent.input - root_input::PEERS);
-                self.give_back(below + 1, Cost::of(&sent.tlp), sent.because.unwrap_or(Cause::Credit));
+                let below = root_input::came_up_at(sent.input);
+                self.give_back(below.up(), Cost::of(&sent.tlp), sent.because.unwrap_or(Cause::Credit));
             }
             End::Switch { switch, .. } => {
-                let came_by = self.switch_ports[switch][sent.input] ^ 1;
+                let came_by = self.switch_ports[switch][PortIndex(sent.input)].opposite();
                 self.give_back(came_by, Cost::of(&sent.tlp), sent.because.unwrap_or(Cause::Credit));
             }
             End::Endpoint(card) => {
@@ -156,12 +157,12 @@ impl Board {
     }
 
     #[inline]
-    pub(super) fn deliver(&mut self, direction: usize, sent: &Sent) {
+    pub(super) fn deliver(&mut self, direction: DirectionIndex, sent: &Sent) {
         let line = &mut self.directions[direction];
         if line.transmitter.counts(DllpKind::Ack) {
             line.transmitter.free(DllpKind::Ack, sent.arrives, 0, Cause::Replay);
         }
-        self.owe(direction ^ 1, DllpKind::Ack, sent.arrives);
+        self.owe(direction.opposite(), DllpKind::Ack, sent.arrives);
         if self.faults.is_none() {
             return self.land(direction, sent);
         }
@@ -172,7 +173,7 @@ impl Board {
 
     /// A TLP is at the other end of a link.
     #[inline]
-    fn land(&mut self, direction: usize, sent: &Sent) {
+    fn land(&mut self, direction: DirectionIndex, sent: &Sent) {
         if sent.tlp.payload_bytes() > self.directions[direction].most_payload {
             return self.refuse(direction, sent);
         }
@@ -187,7 +188,7 @@ impl Board {
     }
 
     #[inline]
-    pub(super) fn reach_endpoint(&mut self, card: usize, sent: &Sent) {
+    pub(super) fn reach_endpoint(&mut self, card: CardIndex, sent: &Sent) {
         let endpoint = &mut self.endpoints[card];
         if let (TlpKind::CplD | TlpKind::Cpl, Some(engine)) = (sent.tlp.kind, &mut endpoint.dma) {
             engine.arrive(sent.arrives, sent.tlp);
@@ -200,28 +201,28 @@ impl Board {
     }
 
     #[inline(never)]
-    pub(super) fn forward(&mut self, switch: usize, came_in_at: usize, sent: &Sent) {
+    pub(super) fn forward(&mut self, switch: usize, came_in_at: PortIndex, sent: &Sent) {
         let Some(port) = self.switches[switch].way_of(&sent.tlp, came_in_at) else {
-            return self.lose(self.switch_ports[switch][came_in_at] ^ 1, &sent.tlp);
+            return self.lose(self.switch_ports[switch][came_in_at].opposite(), &sent.tlp);
         };
         let out = self.switch_ports[switch][port];
         let time_out = self.directions[out].transmitter.time_of(&sent.tlp);
         let ready = self.switches[switch].ready(sent, time_out);
-        self.offer(out, came_in_at, ready, sent.tlp);
+        self.offer(out, came_in_at.0, ready, sent.tlp);
     }
 
     /// A TLP that is too long for a port on its way is counted and gone.
     #[cold]
-    pub(super) fn refuse(&mut self, direction: usize, sent: &Sent) {
+    pub(super) fn refuse(&mut self, direction: DirectionIndex, sent: &Sent) {
         let is_too_long_here = sent.tlp.payload_bytes() > self.ports[direction][0].mps_bytes;
-        let end = usize::from(!is_too_long_here);
-        self.note(AerError::MalformedTlp, [direction, end], sent.arrives, &sent.tlp);
+        let side = if is_too_long_here { Side::Sender } else { Side::Receiver };
+        self.note(AerError::MalformedTlp, direction, side, sent.arrives, &sent.tlp);
         self.lose(direction, &sent.tlp);
     }
 
     /// A TLP that leads nowhere is counted and gone.
     #[cold]
-    pub(super) fn lose(&mut self, came_by: usize, tlp: &Tlp) {
+    pub(super) fn lose(&mut self, came_by: DirectionIndex, tlp: &Tlp) {
         self.lost += 1;
         self.slab.give_back(tlp.payload);
         self.give_back(came_by, Cost::of(tlp), Cause::Credit);
@@ -229,17 +230,17 @@ impl Board {
 
     /// The receiver of a direction has room again.
     #[inline]
-    pub(super) fn give_back(&mut self, direction: usize, cost: Cost, because: Cause) {
+    pub(super) fn give_back(&mut self, direction: DirectionIndex, cost: Cost, because: Cause) {
         let (line, kind) = (&mut self.directions[direction], DllpKind::update(cost.class));
         if !line.transmitter.counts(kind) {
             return;
         }
         line.transmitter.free(kind, self.now, cost.data, because);
-        self.owe(direction ^ 1, kind, self.now);
+        self.owe(direction.opposite(), kind, self.now);
         if self.is_exhausted(direction, kind) {
-            self.directions[direction ^ 1].transmitter.hurry(self.now, kind);
-            self.refresh(direction ^ 1);
-            self.pass_on_dllps(direction ^ 1);
+            self.directions[direction.opposite()].transmitter.hurry(self.now, kind);
+            self.refresh(direction.opposite());
+            self.pass_on_dllps(direction.opposite());
         }
         if self.directions[direction].awaits_dllp {
             self.refresh(direction);
@@ -248,7 +249,7 @@ impl Board {
 
     /// Whether a direction has taken all that it was told of until now.
     #[inline]
-    fn is_exhausted(&mut self, direction: usize, kind: DllpKind) -> bool {
+    fn is_exhausted(&mut self, direction: DirectionIndex, kind: DllpKind) -> bool {
         let is_exhausted = |board: &Board| board.directions[direction].transmitter.is_exhausted(kind);
         is_exhausted(self) && {
             self.hear(direction);

@@ -1,6 +1,7 @@
 //! What has come to its end, of a card or of one of its channels.
 
-use super::{Board, FIRST_CARD};
+use super::Board;
+use crate::index::CardIndex;
 use lanemark_machine::{DmaCall, Partner, Transfer, Verb};
 use lanemark_units::Ticks;
 
@@ -8,8 +9,8 @@ impl Board {
     /// Bytes of a card's transfers that have come to their end, and when the last of them did.
     #[must_use]
     pub fn moved(&self, transfer: &Transfer) -> (u64, Ticks) {
-        let card = transfer.card as usize;
-        let requester = FIRST_CARD + card as u16;
+        let card = CardIndex::from(transfer.card);
+        let requester = card.requester();
         match (transfer.verb, transfer.partner) {
             (Verb::Load, _) => self.engine(card).map_or((0, Ticks::ZERO), |e| (e.received_bytes, e.received_at)),
             (Verb::Store, Partner::Host) => {
@@ -18,7 +19,7 @@ impl Board {
                 (bytes, seen.unwrap_or(Ticks::ZERO))
             }
             (Verb::Store, Partner::Peer { card, .. }) => {
-                self.card(card as usize).map_or((0, Ticks::ZERO), |card| card.accepted_from(requester))
+                self.card(card.into()).map_or((0, Ticks::ZERO), |card| card.accepted_from(requester))
             }
         }
     }
@@ -26,11 +27,11 @@ impl Board {
     /// Bytes of a call's transfers that have come to their end: those of its channel.
     #[must_use]
     pub fn moved_by(&self, call: &DmaCall) -> u64 {
-        let Transfer { card, verb, .. } = call.transfer;
+        let (card, verb) = (CardIndex::from(call.transfer.card), call.transfer.verb);
         match verb {
-            Verb::Load => self.engine(card as usize).map_or(0, |engine| engine.received_by(call.channel as usize)),
+            Verb::Load => self.engine(card).map_or(0, |engine| engine.received_by(call.channel as usize)),
             Verb::Store => {
-                let (requester, channel) = (FIRST_CARD + card as u16, call.channel as u16);
+                let (requester, channel) = (card.requester(), call.channel as u16);
                 self.roots.iter().map(|root| root.port.written_on(requester, channel)).sum()
             }
         }

@@ -1,8 +1,10 @@
 //! What cards below a root complex send each other through it.
 
-use super::{Board, ROOT_COMPLEX};
-use crate::part::credit::Cost;
+use super::Board;
+use crate::fabric::credit::Cost;
+use crate::index::RootPortIndex;
 use crate::ports::{Port, root_input};
+use crate::requester::ROOT_COMPLEX;
 use crate::tlp::{Tlp, TlpKind};
 use lanemark_machine::Cause;
 use lanemark_units::Ticks;
@@ -11,7 +13,7 @@ impl Board {
     /// Whether a TLP that came up at root port `port` at `at` is for a card below, or answers what was asked for one: then it is on
     /// its way there.
     #[inline]
-    pub(super) fn forward_at_root(&mut self, port: usize, at: Ticks, tlp: &Tlp) -> bool {
+    pub(super) fn forward_at_root(&mut self, port: RootPortIndex, at: Ticks, tlp: &Tlp) -> bool {
         if tlp.requester == ROOT_COMPLEX {
             self.peers.receive(at, port, port, *tlp);
             self.set(Port::Peers, self.peers.due());
@@ -22,7 +24,7 @@ impl Board {
             self.peers.receive(at, port, other, *tlp);
             self.set(Port::Peers, self.peers.due());
         } else {
-            self.offer(2 * other, root_input::PEERS + port, self.peers.ready(at), *tlp);
+            self.offer(other.down(), root_input::from(port), self.peers.ready(at), *tlp);
         }
         true
     }
@@ -32,7 +34,7 @@ impl Board {
     pub(super) fn take_peers(&mut self) {
         self.peers.step(self.now, &mut self.slab);
         while let Some(out) = self.peers.out.pop_front() {
-            self.offer(2 * out.port, root_input::own(self.roots.len()), out.at, out.tlp);
+            self.offer(out.port.down(), root_input::own(self.roots.len()), out.at, out.tlp);
         }
         self.return_peer_credits();
         self.set(Port::Peers, self.peers.due());
@@ -47,7 +49,7 @@ impl Board {
     }
 
     /// A read of its own below root port `port` ends with this refusal.
-    pub(super) fn refuse_peer(&mut self, port: usize, refusal: Tlp) {
+    pub(super) fn refuse_peer(&mut self, port: RootPortIndex, refusal: Tlp) {
         self.peers.refuse(self.now, port, refusal);
         self.set(Port::Peers, self.peers.due());
     }
@@ -55,7 +57,7 @@ impl Board {
     /// Reads whose last piece has left give their credits back.
     fn return_peer_credits(&mut self) {
         while let Some(port) = self.peers.freed.pop_front() {
-            self.give_back(2 * port + 1, Cost::of(&Tlp::of(TlpKind::MRd)), Cause::RootComplex);
+            self.give_back(port.up(), Cost::of(&Tlp::of(TlpKind::MRd)), Cause::RootComplex);
         }
     }
 }

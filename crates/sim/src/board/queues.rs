@@ -1,14 +1,15 @@
 //! How a board lets bytes pass the queues of cards.
 
 use super::Board;
-use crate::part::dma_engine::DmaEngine;
-use crate::part::interconnect::Interconnect;
+use crate::device::dma_engine::DmaEngine;
+use crate::device::interconnect::Interconnect;
+use crate::index::CardIndex;
 use crate::ports::Port;
 
 impl Board {
     /// Bytes of a card go from queue to queue.
     #[inline(never)]
-    pub(super) fn carry(&mut self, card: usize) {
+    pub(super) fn carry(&mut self, card: CardIndex) {
         let now = self.now;
         if let Some(queues) = self.endpoints[card].dma.as_mut().and_then(|engine| engine.queues.as_mut()) {
             queues.carry(now);
@@ -18,7 +19,7 @@ impl Board {
 
     /// A card's engine did something: it is looked at again, and its queues are, if it has any.
     #[inline]
-    pub(super) fn refresh_engine(&mut self, card: usize) {
+    pub(super) fn refresh_engine(&mut self, card: CardIndex) {
         // A queue that is joined to no other one matters only to what passes it.
         if self.engine(card).is_some_and(DmaEngine::joins_queues) {
             self.refresh_queues(card);
@@ -29,7 +30,7 @@ impl Board {
 
     /// When a card's engine makes its next request is looked at again: what it waited for was due before.
     #[inline]
-    pub(super) fn refresh_issue(&mut self, card: usize) {
+    pub(super) fn refresh_issue(&mut self, card: CardIndex) {
         let Some(engine) = &mut self.endpoints[card].dma else { return };
         let due = engine.due().max(self.now);
         self.set(Port::Issue(card), due);
@@ -37,7 +38,7 @@ impl Board {
 
     /// Something came into a queue of a card or left one: what waits for that is looked at again.
     #[inline]
-    pub(super) fn refresh_queues(&mut self, card: usize) {
+    pub(super) fn refresh_queues(&mut self, card: CardIndex) {
         let endpoint = &mut self.endpoints[card];
         let Some(engine) = &mut endpoint.dma else { return };
         let Some(carry) = engine.queues.as_ref().map(Interconnect::due) else { return };

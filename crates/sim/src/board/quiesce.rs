@@ -1,7 +1,8 @@
 //! When nothing of what happened on a board is felt any more.
 
 use super::Board;
-use crate::part::iommu::Iommu;
+use crate::index::DirectionIndex;
+use crate::iommu::Iommu;
 use lanemark_units::Ticks;
 
 impl Board {
@@ -11,9 +12,9 @@ impl Board {
         if !self.is_idle() {
             return;
         }
-        for direction in 0..self.directions.len() {
+        for direction in DirectionIndex::all(self.directions.len()) {
             self.directions[direction].transmitter.settle_all();
-            self.hear(direction ^ 1);
+            self.hear(direction.opposite());
         }
         self.now = self.now.max(self.quiet_at());
     }
@@ -37,11 +38,11 @@ impl Board {
     }
 
     fn settles_before(&mut self, due: Ticks) -> bool {
-        for direction in 0..self.directions.len() {
+        for direction in DirectionIndex::all(self.directions.len()) {
             if !self.directions[direction].transmitter.settle_before(due) {
                 return false;
             }
-            self.hear(direction ^ 1);
+            self.hear(direction.opposite());
         }
         self.quiet_at() <= due
     }

@@ -1,7 +1,8 @@
 //! How a board lets cards hand on what comes to them.
 
 use super::Board;
-use crate::part::interconnect::Mode;
+use crate::device::interconnect::Mode;
+use crate::index::CardIndex;
 use lanemark_machine::Relay;
 
 /// The channel of each card that writes; the first card reads on another one.
@@ -19,7 +20,7 @@ impl Board {
         let (reads, writes) = transfers.split_first().ok_or("it has no cards")?;
         let last = writes.len() - 1;
         for (place, writes) in writes.iter().enumerate() {
-            let card = writes.card as usize;
+            let card = CardIndex::from(writes.card);
             let mode = if last > 0 && (place == 0 || place == last) { Mode::Chain } else { Mode::Loopback };
             let is_whole = relay.is_stored && place == last;
             let engine = self.engine_mut(card).ok_or("its card has no DMA engine")?;
@@ -33,15 +34,15 @@ impl Board {
         }
         let job = self.job_of(reads, passes, first_pass)?;
         writes.iter().chain([reads]).for_each(|transfer| self.fill_cache(transfer));
-        self.start_on(reads.card as usize, READING, |engine, now| engine.start(now, READING, job))
+        self.start_on(reads.card.into(), READING, |engine, now| engine.start(now, READING, job))
     }
 
     /// Joins no queues any more.
     pub fn end_relay(&mut self, relay: &Relay) {
         for card in &relay.cards {
-            if let Some(queues) = self.engine_mut(*card as usize).and_then(|engine| engine.queues.as_mut()) {
+            if let Some(queues) = self.engine_mut((*card).into()).and_then(|engine| engine.queues.as_mut()) {
                 queues.join(Mode::Straight, 0);
-                self.refresh_queues(*card as usize);
+                self.refresh_queues((*card).into());
             }
         }
     }

@@ -1,15 +1,17 @@
 //! What comes up to the root complex, and what it does for it.
 
-use super::{Board, FIRST_CARD};
-use crate::engine::Slot;
-use crate::part::credit::Cost;
-use crate::part::iommu::{Iommu, Translated};
-use crate::part::last_level_cache::LastLevelCache;
-use crate::part::link::Sent;
-use crate::part::rc_ingress::Taken;
-use crate::part::root_port::Notice;
+use super::Board;
+use crate::fabric::credit::Cost;
+use crate::fabric::link::Sent;
+use crate::host::last_level_cache::LastLevelCache;
+use crate::host::rc_ingress::Taken;
+use crate::host::root_port::Notice;
+use crate::index::{CardIndex, RootPortIndex, Side};
+use crate::iommu::{Iommu, Translated};
 use crate::ports::{Port, root_input};
+use crate::requester::{FIRST_CARD, OUTSIDE};
 use crate::tlp::{AddressType, Flaw, Tlp, TlpKind};
+use lanemark_engine::Slot;
 use lanemark_machine::{Cause, HostMemory, Partner, Socket, Transfer, Verb, Writer};
 use lanemark_platform::{Memory, Platform};
 use lanemark_units::{Iova, Ticks};
@@ -19,7 +21,7 @@ use lanemark_wire::config::AerError;
 impl Board {
     /// A TLP comes up to a root port.
     #[inline(never)]
-    pub(super) fn reach_root(&mut self, port: usize, sent: &Sent) {
+    pub(super) fn reach_root(&mut self, port: RootPortIndex, sent: &Sent) {
         if self.ingress.limits() {
             self.ingress.receive(sent.arrives, port, sent.tlp);
             let due = self.ingress.due().max(self.now);
@@ -40,7 +42,7 @@ impl Board {
 
     /// What came up to a root port at `at`, and may have waited since, is translated if anything is.
     #[inline]
-    fn admit(&mut self, port: usize, at: Ticks, waited: bool, tlp: &Tlp) {
+    fn admit(&mut self, port: RootPortIndex, at: Ticks, waited: bool, tlp: &Tlp) {
         let because = if waited { Some(Cause::RootComplex) } else { None };
         let Some(iommu) = &mut self.iommu else { return self.pass(port, at, because, tlp, None) };
         iommu.receive(at, port, because, *tlp);
@@ -76,22 +78,22 @@ impl Board {
     ///
     /// Source: Intel Virtualization Technology for Directed I/O, section 7.2.
     #[cold]
-    fn refuse_untranslated(&mut self, port: usize, because: Option<Cause>, tlp: Tlp) {
-        self.note(AerError::UnsupportedRequest, [2 * port + 1, 1], self.now, &tlp);
+    fn refuse_untranslated(&mut self, port: RootPortIndex, because: Option<Cause>, tlp: Tlp) {
+        self.note(AerError::UnsupportedRequest, port.up(), Side::Receiver, self.now, &tlp);
         self.slab.give_back(tlp.payload);
-        self.give_back(2 * port + 1, Cost::of(&tlp), because.unwrap_or(Cause::Translation));
+        self.give_back(port.up(), Cost::of(&tlp), because.unwrap_or(Cause::Translation));
         if tlp.kind == TlpKind::MRd {
             let refusal = Tlp { kind: TlpKind::Cpl, payload: Slot::NONE, ..tlp };
-            self.offer(2 * port, root_input::MEMORY, self.now, refusal);
+            self.offer(port.down(), root_input::MEMORY, self.now, refusal);
         }
     }
 
     /// What came up to a root port goes at `at` where it is for; `because` says why no earlier, and `named` which address it
     /// came with, if it was another one.
     #[inline]
-    fn pass(&mut self, port: usize, at: Ticks, because: Option<Cause>, tlp: &Tlp, named: Option<Iova>) {
+    fn pass(&mut self, port: RootPortIndex, at: Ticks, because: Option<Cause>, tlp: &Tlp, named: Option<Iova>) {
         let is_completion = tlp.kind.class() == FlowClass::Completion;
-        if is_completion && tlp.requester < FIRST_CARD || tlp.requester == super::OUTSIDE {
+        if is_completion && tlp.requester < FIRST_CARD || tlp.requester == OUTSIDE {
             let pushed_until = self.roots[port].port.pushed_until();
             self.roots[port].upstream.send(at.max(pushed_until), *tlp);
             let due = self.roots[port].upstream.due();
@@ -101,7 +103,7 @@ impl Board {
             return;
         }
         if is_completion {
-            return self.lose(2 * port + 1, tlp);
+            return self.lose(port.up(), tlp);
         }
         let root = &mut self.roots[port].port;
         if let Some(named) = named {
@@ -136,7 +138,7 @@ impl Board {
     }
 
     #[inline(never)]
-    pub(super) fn take_at_root(&mut self, port: usize) {
+    pub(super) fn take_at_root(&mut self, port: RootPortIndex) {
         let root = &mut self.roots[port].port;
         if let Some((cost, because)) = root.accept(self.now, &mut self.memory, &mut self.cache, &mut self.slab) {
             let (due, fetched) = (root.accept_due(), root.answer_due());
@@ -145,7 +147,7 @@ impl Board {
             if cost.class == FlowClass::NonPosted {
                 self.set(Port::Fetched(port), fetched);
             }
-            self.give_back(2 * port + 1, cost, because);
+            self.give_back(port.up(), cost, because);
             if tells {
                 self.tell_of_taken(port);
             }
@@ -153,20 +155,20 @@ impl Board {
     }
 
     /// What a root port took last tells somebody.
-    fn tell_of_taken(&mut self, port: usize) {
+    fn tell_of_taken(&mut self, port: RootPortIndex) {
         let root = &mut self.roots[port].port;
         let (notice, refused) = (root.notice.take(), root.refused.take());
         if let Some(notice) = notice {
             self.tell(notice);
         }
         if let Some(tlp) = refused {
-            self.note_refused(2 * port + 1, &tlp);
+            self.note_refused(port.up(), &tlp);
         }
     }
 
     /// The core that called the driver of a card's channel is told.
     fn tell(&mut self, notice: Notice) {
-        let card = usize::from(notice.requester.wrapping_sub(FIRST_CARD));
+        let card = CardIndex::of_requester(notice.requester);
         let channel = usize::from(notice.channel);
         let Some(done) = self.done_of(card, channel) else { return };
         let number = self.callers[card][channel];
@@ -175,17 +177,17 @@ impl Board {
     }
 
     #[inline(never)]
-    pub(super) fn fetched(&mut self, port: usize) {
-        let (now, root, down) = (self.now, &mut self.roots[port].port, &mut self.directions[2 * port].transmitter);
+    pub(super) fn fetched(&mut self, port: RootPortIndex) {
+        let (now, root, down) = (self.now, &mut self.roots[port].port, &mut self.directions[port.down()].transmitter);
         let send = |tlp| {
             down.offer(root_input::MEMORY, now, tlp);
         };
         root.answer(now, &mut self.memory, &mut self.slab, send);
         let (due, refused) = (root.answer_due(), root.refused.take());
         self.set(Port::Fetched(port), due);
-        self.refresh(2 * port);
+        self.refresh(port.down());
         if let Some(tlp) = refused {
-            self.note_refused(2 * port + 1, &tlp);
+            self.note_refused(port.up(), &tlp);
         }
     }
 }

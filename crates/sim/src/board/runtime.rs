@@ -1,10 +1,12 @@
 //! How a board lets a core ask a runtime: what the card is told before, and what comes of it.
 
 use super::Board;
-use crate::part::dma_engine::DmaEngine;
-use crate::part::kernels::Kernels;
-use crate::part::program::{Program, stored_bytes};
-use crate::part::runtime::{CARD, Copied, Parts};
+use crate::device::dma_engine::DmaEngine;
+use crate::device::kernels::Kernels;
+use crate::host::program::Program;
+use crate::host::runtime::{CARD, Copied, Parts};
+use crate::host::stored_data::stored_bytes;
+use crate::index::CardIndex;
 use crate::ports::{Port, endpoint_input};
 use lanemark_machine::{MovedByRuntime, Op, Verb};
 
@@ -21,10 +23,10 @@ impl Board {
         first_pass: u64,
         program: Program,
     ) -> Program {
-        let card = CARD as usize;
+        let card = CardIndex::from(CARD);
         let program = match op {
             Op::Launch(_) => {
-                let told = self.endpoints.get(card).and_then(|card| card.kernels.as_ref()).map(Kernels::told);
+                let told = self.endpoints.get(card.0).and_then(|card| card.kernels.as_ref()).map(Kernels::told);
                 let Some((channel, done)) = told else { return program };
                 self.callers[card][usize::from(channel)] = number;
                 program.with_calls_from(done)
@@ -35,7 +37,7 @@ impl Board {
                     self.fill_own(&parts, asked.bytes, first_pass);
                 }
                 self.fill_cache(&parts.call.transfer);
-                let endpoint = self.endpoints.get_mut(card);
+                let endpoint = self.endpoints.get_mut(card.0);
                 let armed =
                     endpoint.and_then(|card| card.arm(self.now, &parts.call, self.mapped_at, passes, first_pass));
                 let Some(done) = armed else { return program };
@@ -86,8 +88,8 @@ impl Board {
     }
 
     /// How many ends a message of a card tells of that has come, of a channel or, behind them, of its kernels.
-    pub(super) fn done_of(&mut self, card: usize, channel: usize) -> Option<u64> {
-        let kernels = self.endpoints.get_mut(card)?.kernels.as_mut();
+    pub(super) fn done_of(&mut self, card: CardIndex, channel: usize) -> Option<u64> {
+        let kernels = self.endpoints.get_mut(card.0)?.kernels.as_mut();
         match kernels.filter(|kernels| usize::from(kernels.told().0) == channel) {
             Some(kernels) => Some(kernels.hear()),
             None => self.engine(card)?.done(channel),
@@ -96,7 +98,7 @@ impl Board {
 
     /// Looks when the next kernel of a card ends.
     #[inline]
-    pub(super) fn refresh_kernels(&mut self, card: usize) {
+    pub(super) fn refresh_kernels(&mut self, card: CardIndex) {
         if let Some(kernels) = &self.endpoints[card].kernels {
             let due = kernels.due();
             self.set(Port::Kernels(card), due);
@@ -105,7 +107,7 @@ impl Board {
 
     /// A kernel of a card ends.
     #[inline(never)]
-    pub(super) fn end_kernel(&mut self, card: usize) {
+    pub(super) fn end_kernel(&mut self, card: CardIndex) {
         let (now, up) = (self.now, self.endpoint_up[card]);
         let channels = self.engine(card).map_or(0, DmaEngine::channels);
         let ended = self.endpoints[card].kernels.as_mut().and_then(|kernels| kernels.end(now, &mut self.slab));
@@ -117,7 +119,7 @@ impl Board {
 
     /// Cards forget what was launched.
     pub(super) fn stop_kernels(&mut self) {
-        for card in 0..self.endpoints.len() {
+        for card in self.each_card() {
             self.endpoints[card].kernels.iter_mut().for_each(Kernels::stop);
             self.refresh_kernels(card);
         }
@@ -126,7 +128,7 @@ impl Board {
     /// So many passes of what core `number` asks its runtime for are not done.
     pub(crate) fn leave_out(&mut self, number: usize, passes: u64) {
         self.cores[number].leave_out(passes);
-        if let Some(engine) = self.engine_mut(CARD as usize) {
+        if let Some(engine) = self.engine_mut(CARD.into()) {
             engine.leave_out(0, passes);
         }
     }

@@ -1,13 +1,14 @@
 //! What a steady state has to know of a board: everything that changes, and where bytes lie.
 
-use super::{Board, Direction, End, Root};
-use crate::engine::Slab;
-use crate::part::dma_engine::DmaEngine;
-use crate::part::endpoint::Kind;
-use crate::part::memory::Memory;
-use crate::part::program::stored_bytes;
+use super::{Board, Root};
+use crate::device::dma_engine::DmaEngine;
+use crate::device::region::Kind;
+use crate::host::stored_data::stored_bytes;
+use crate::index::CardIndex;
 use crate::steady::{Leg, Mover, PAGE, Period, Snapshot, Survey, Writer, greatest_common_divisor};
 use crate::tlp::{Tlp, TlpKind};
+use crate::topology::{Direction, End};
+use lanemark_engine::{Memory, Slab};
 use lanemark_machine::{Unsteady, Verb};
 use lanemark_platform::OrderingChoice;
 
@@ -22,7 +23,7 @@ enum Storage {
     /// What is lent to devices.
     Host,
     /// A region of a card.
-    Region { card: usize, place: usize },
+    Region { card: CardIndex, place: usize },
 }
 
 impl Board {
@@ -135,7 +136,7 @@ impl Board {
 
     /// Transfers that a card has begun of its job.
     #[inline]
-    pub(crate) fn begun(&self, card: usize) -> u64 {
+    pub(crate) fn begun(&self, card: CardIndex) -> u64 {
         self.engine(card).map_or(0, DmaEngine::begun)
     }
 
@@ -246,7 +247,7 @@ impl Board {
     fn goes_by_root(&self, leg: &Leg) -> bool {
         let kind = if leg.verb == Verb::Store { TlpKind::MWr } else { TlpKind::MRd };
         let tlp = Tlp { address: leg.start, requester: leg.owner, length_dw: 1, ..Tlp::of(kind) };
-        let mut next = self.endpoint_up.get(leg.card()).copied();
+        let mut next = self.endpoint_up.get(leg.card().0).copied();
         while let Some(direction) = next {
             match self.directions[direction].to {
                 End::Root(_) => return true,
@@ -273,7 +274,7 @@ impl Board {
                 })
             };
             let place = holds(leg.start)?;
-            (holds(leg.end() - 1) == Some(place)).then_some(Storage::Region { card, place })
+            (holds(leg.end() - 1) == Some(place)).then_some(Storage::Region { card: CardIndex(card), place })
         })
     }
 
@@ -342,7 +343,7 @@ impl Board {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Visitor;
+    use lanemark_engine::Visitor;
     use lanemark_machine::{Partner, Pattern, Transfer, Window, WriteRead};
     use lanemark_units::Ticks;
 

@@ -1,6 +1,7 @@
 //! One function of a bus tree.
 
-use crate::config_space::SimulatedFunction;
+use crate::index::CardIndex;
+use lanemark_config_space::SimulatedFunction;
 use lanemark_wire::config::{CapabilityId, ConfigSpace};
 
 /// A function, whether the system knows it, and how firmware had set it up.
@@ -11,7 +12,7 @@ pub(super) struct Seat {
     /// As firmware left it.
     configured: SimulatedFunction,
     /// Which card, if it is one.
-    pub(super) card: Option<usize>,
+    pub(super) card: Option<CardIndex>,
     pub(super) is_known: bool,
     /// Whether it has lost its registers and nobody has set them since.
     is_blank: bool,
@@ -28,7 +29,7 @@ const DEVICE_CONTROL: (usize, u16) = (0x08, 0x2810);
 const LINK_ACTIVE: (usize, u16) = (0x12, 1 << 13);
 
 impl Seat {
-    pub(super) fn new(function: SimulatedFunction, card: Option<usize>) -> Seat {
+    pub(super) fn new(function: SimulatedFunction, card: Option<CardIndex>) -> Seat {
         Seat { configured: function.clone(), function, card, is_known: true, is_blank: false }
     }
 

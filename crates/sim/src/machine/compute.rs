@@ -1,7 +1,7 @@
 //! How a simulated machine lets kernels on its card compute: their own time, and nothing of what telling them takes.
 
 use super::{MOST_PASSES, SimulatedMachine, Waits};
-use crate::kernels;
+use lanemark_device_kernels as kernels;
 use lanemark_machine::{Cause, Compute, Confirmed, MachineError, Op, Plan, Sample, Unsupported};
 use lanemark_platform::{DeviceMemory, Kernel, Platform};
 use lanemark_units::Ticks;

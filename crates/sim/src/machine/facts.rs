@@ -1,9 +1,9 @@
 //! What a simulated platform says about itself.
 
 use super::relay::CHANNELS;
-use crate::part::coherent_memory::disciplines;
-use crate::part::program::load_from;
-use crate::part::runtime::Spec;
+use crate::host::coherent_memory::disciplines;
+use crate::host::program::load_from;
+use crate::host::runtime::Spec;
 use lanemark_machine::{
     Access, Allocation, CacheFacts, DeviceKind, DmaFacts, Facts, LineSource, Region, RegionKind, RuntimeFacts,
     TimeBase, Width,

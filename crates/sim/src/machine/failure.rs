@@ -1,12 +1,13 @@
 //! What went wrong on the bus, as an error that says who, where, what had arrived, and what to do.
 
 use super::{SimulatedMachine, calls, jobs, legs};
-use crate::board::{Board, CutOff, FIRST_CARD, OUTSIDE, ROOT_COMPLEX, Withheld};
-use crate::config_space::{ConfigSpaceError, LoggedError, SimulatedFunction, functions};
+use crate::board::{Board, CutOff, Withheld};
 use crate::header::{Parties, ROOT_COMPLEX_ID, header_of, tag};
+use crate::host::pins::RefusedPage;
 use crate::noticed::Noticed;
-use crate::part::pins::RefusedPage;
+use crate::requester::{FIRST_CARD, OUTSIDE, ROOT_COMPLEX};
 use crate::tlp::{AddressType, Tlp, TlpKind};
+use lanemark_config_space::{ConfigSpaceError, LoggedError, SimulatedFunction, functions};
 use lanemark_machine::{Arrived, BusError, DmaCall, Flow, MachineError, Op, Partner, Peer, Plan, Transfer};
 use lanemark_units::Ticks;
 use lanemark_wire::config::AerError;
@@ -57,7 +58,7 @@ pub(super) struct Before {
 /// Bytes that cores loaded, and that cards accepted from them.
 fn by_cores(board: &Board) -> (u64, u64) {
     let loaded = (0..board.cores()).map(|core| board.core(core).loaded_bytes).sum();
-    let accepted = (0..board.cards()).filter_map(|card| board.card(card)).map(|card| {
+    let accepted = board.each_card().filter_map(|card| board.card(card)).map(|card| {
         let from_cards = (0..board.cards()).map(|other| card.accepted_from(FIRST_CARD + other as u16).0);
         card.accepted_bytes - from_cards.sum::<u64>()
     });

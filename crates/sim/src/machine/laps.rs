@@ -7,9 +7,9 @@
 
 use super::{Waits, asked};
 use crate::board::{Board, Carried};
-use crate::part::link::Crossed;
-use crate::part::program::Program;
-use crate::part::runtime::CARD;
+use crate::fabric::link::Crossed;
+use crate::host::program::Program;
+use crate::host::runtime::CARD;
 use lanemark_machine::{Op, Plan, Steady, Unsteady};
 use lanemark_units::Ticks;
 
@@ -128,8 +128,8 @@ impl Counts {
     fn of(board: &mut Board, core: usize) -> Option<Counts> {
         let at = board.alone_until(core)?;
         let waits = board.waits(core);
-        let fetching = board.engine(CARD as usize).map_or(Ticks::ZERO, |engine| engine.fetching(0));
-        let crossed = board.crossed(CARD as usize).into();
+        let fetching = board.engine(CARD.into()).map_or(Ticks::ZERO, |engine| engine.fetching(0));
+        let crossed = board.crossed(CARD.into()).into();
         Some(Counts { at, waits, fetching, crossed, carried: board.carried() })
     }
 

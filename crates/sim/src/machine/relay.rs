@@ -2,8 +2,8 @@
 
 use super::failure::Before;
 use super::{MOST_PASSES, SimulatedMachine, Waits};
-use crate::part::dma_engine::DmaEngine;
-use crate::part::program::stored_bytes;
+use crate::device::dma_engine::DmaEngine;
+use crate::host::stored_data::stored_bytes;
 use lanemark_machine::{
     Cause, Confirmed, MachineError, Op, Pattern, Plan, Relay, Sample, Steady, Unsteady, Unsupported, Window,
 };
@@ -101,7 +101,7 @@ impl SimulatedMachine {
             return Err(MachineError::Interrupted { machine: self.facts.name.clone() });
         }
         self.failure(plan, passes, &before_all)?;
-        let engines = || relay.cards.iter().filter_map(|card| self.board.engine(*card as usize));
+        let engines = || relay.cards.iter().filter_map(|card| self.board.engine((*card).into()));
         if !all_arrived || !engines().all(DmaEngine::is_done) {
             let waiting_for = engines().find_map(DmaEngine::waiting_for);
             return Err(self.timeout(plan, waiting_for.or(Some(Cause::Transit))));
@@ -114,7 +114,7 @@ impl SimulatedMachine {
         }
         let (issued_at, waits) = self
             .board
-            .engine(reads.card as usize)
+            .engine(reads.card.into())
             .map_or((start, Waits::default()), |first| (first.issued_at(), first.waits));
         self.board.end_relay(relay);
         let made = transfers.len() as u64 * relay.count.saturating_mul(passes);

@@ -1,8 +1,8 @@
 //! A simulated platform as what is behind a runtime: what of a plan it can do, and whether bytes came to their place.
 
 use super::{SimulatedMachine, asked};
-use crate::part::program::stored_bytes;
-use crate::part::runtime::{CARD, Way};
+use crate::host::runtime::{CARD, Way};
+use crate::host::stored_data::stored_bytes;
 use lanemark_machine::{Allocation, Arguments, Confirmed, Launch, MovedByRuntime, Plan, Unsupported, Verb};
 use lanemark_platform::Runtime;
 use lanemark_units::format_size;
@@ -88,7 +88,7 @@ impl SimulatedMachine {
                     let first = self.passes_done - self.passes_of_last_run;
                     stored_bytes(mapped_at + at_own, first, meant);
                     let at = transfer.window.offset + nth * transfer.bytes + done;
-                    self.board.engine_mut(CARD as usize)?.sink.read(at, found);
+                    self.board.engine_mut(CARD.into())?.sink.read(at, found);
                 } else {
                     let at = if parts.way == Way::Staged { transfer.window.offset } else { parts.own_at };
                     stored_bytes(mapped_at + at + done, first_part.wrapping_add(nth), meant);

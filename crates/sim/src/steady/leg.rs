@@ -1,6 +1,6 @@
 //! One way of a device's job: where its transfers go, one behind the other.
 
-use crate::board::FIRST_CARD;
+use crate::index::CardIndex;
 use lanemark_machine::Verb;
 
 /// Requests are split at multiples of this; nothing that the standard cuts is longer.
@@ -42,8 +42,8 @@ pub(crate) struct Leg {
 
 impl Leg {
     /// Which card it is of.
-    pub(crate) fn card(&self) -> usize {
-        usize::from(self.owner.wrapping_sub(FIRST_CARD))
+    pub(crate) fn card(&self) -> CardIndex {
+        CardIndex::of_requester(self.owner)
     }
 
     /// Transfers that have not begun.

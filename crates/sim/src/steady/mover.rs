@@ -1,8 +1,8 @@
 //! Moves a board on by so many periods.
 
 use super::{Leg, Period, Survey};
-use crate::engine::{Slab, Slot, Visitor};
 use crate::tlp::{Tlp, TlpKind};
+use lanemark_engine::{Slab, Slot, Visitor};
 use lanemark_machine::Verb;
 use lanemark_units::Ticks;
 use std::slice::Iter;

@@ -1,9 +1,10 @@
 //! A board as it is, without what only grows with time; and how two of them differ.
 
 use super::{Leg, Survey};
-use crate::board::{FIRST_CARD, ROOT_COMPLEX};
-use crate::engine::{Slab, Slot, Visitor};
+use crate::index::CardIndex;
+use crate::requester::{FIRST_CARD, ROOT_COMPLEX};
 use crate::tlp::{Tlp, TlpKind};
+use lanemark_engine::{Slab, Slot, Visitor};
 use lanemark_machine::Verb;
 use lanemark_units::Ticks;
 
@@ -137,7 +138,7 @@ impl Survey for Writer<'_> {
         if !(FIRST_CARD..ROOT_COMPLEX).contains(&owner) {
             return tag.into();
         }
-        let card = usize::from(owner - FIRST_CARD);
+        let card = CardIndex::of_requester(owner).0;
         if self.names.len() <= card {
             self.names.resize(card + 1, Vec::new());
         }
@@ -228,7 +229,7 @@ impl Period {
     }
 
     /// Those of one card's first leg.
-    pub(crate) fn transfers_of(&self, state: &Snapshot, card: usize) -> u64 {
+    pub(crate) fn transfers_of(&self, state: &Snapshot, card: CardIndex) -> u64 {
         state
             .legs
             .iter()

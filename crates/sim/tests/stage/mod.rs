@@ -5,8 +5,8 @@
 
 use lanemark_machine::{Access, Cause, Fence, Lane, Op, Span, Stream, Verb, Width};
 use lanemark_platform::{Origin, Platform};
-use lanemark_sim::part::core::Seen;
-use lanemark_sim::part::program::stored_bytes;
+use lanemark_sim::Seen;
+use lanemark_sim::stored_bytes;
 use lanemark_sim::{Board, Crossing, TlpKind};
 use lanemark_units::{BarOffset, MemoryType, Ticks};
 

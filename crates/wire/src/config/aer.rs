@@ -1,4 +1,4 @@
-//! Advanced error reporting, and containment of errors at a downstream port.
+//! Advanced Error Reporting (AER) and Downstream Port Containment (DPC).
 
 use super::pcie::port_type_code;
 use super::region::Region;
@@ -76,7 +76,7 @@ const ROOT: &[Register] = &[
     register("ErrorSrc", 0x34, 4, "7.8.4.11", &[hex("ERR_COR", 15, 0), hex("ERR_FATAL/NONFATAL", 31, 16)]),
 ];
 
-/// Advanced error reporting.
+/// Advanced Error Reporting.
 pub const ADVANCED_ERROR_REPORTING: Layout = layout(
     "Advanced Error Reporting",
     &[
@@ -141,7 +141,7 @@ const PIO: &[Field] = &[
     flag("MemCTO", 18),
 ];
 
-/// Downstream port containment.
+/// Downstream Port Containment.
 pub const DOWNSTREAM_PORT_CONTAINMENT: Layout = layout(
     "Downstream Port Containment",
     &[
@@ -207,7 +207,7 @@ pub const DOWNSTREAM_PORT_CONTAINMENT: Layout = layout(
     ],
 );
 
-/// The errors of a status or mask register, by bit.
+/// Errors whose bits are set in a status or mask register.
 ///
 /// ```
 /// use lanemark_wire::config::Errors;
@@ -216,47 +216,47 @@ pub const DOWNSTREAM_PORT_CONTAINMENT: Layout = layout(
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Errors {
-    /// The register.
+    /// Value of the register.
     pub raw: u32,
     fields: &'static [Field],
 }
 
 impl Errors {
-    /// Bits of a correctable error register.
+    /// Bits of a correctable error status or mask register.
     #[must_use]
     pub const fn correctable(raw: u32) -> Errors {
         Errors { raw, fields: CORRECTABLE }
     }
 
-    /// Bits of an uncorrectable error register.
+    /// Bits of an uncorrectable error status, mask or severity register.
     #[must_use]
     pub const fn uncorrectable(raw: u32) -> Errors {
         Errors { raw, fields: UNCORRECTABLE }
     }
 
-    /// The names of the bits that are set. A bit that is reserved has none; see [`Errors::reserved`].
+    /// Names of the set bits. Reserved bits have no name; see [`Errors::reserved`].
     pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
         let raw = u64::from(self.raw);
         self.fields.iter().filter(move |field| field.of(raw) != 0).map(|field| field.name)
     }
 
-    /// The bits that are set and have no name.
+    /// The set bits without a name.
     #[must_use]
     pub fn reserved(&self) -> u32 {
         self.fields.iter().fold(self.raw, |left, field| left & !(1 << field.low))
     }
 }
 
-/// The advanced error reporting of a function.
+/// Advanced Error Reporting of a function.
 #[derive(Clone, Copy, Debug)]
 pub struct ErrorReporting<'a> {
     region: Region<'a>,
 }
 
-/// Every answer is [`Unknown`] where the register is absent or cannot be seen.
+/// Every method returns [`Unknown`] if the register is absent or not visible.
 #[allow(clippy::missing_errors_doc)]
 impl<'a> ErrorReporting<'a> {
-    /// Its registers.
+    /// The registers of the capability.
     #[must_use]
     pub const fn region(&self) -> Region<'a> {
         self.region
@@ -266,32 +266,32 @@ impl<'a> ErrorReporting<'a> {
         self.region.register(spot).map(|raw| raw as u32)
     }
 
-    /// Uncorrectable errors that have happened.
+    /// Uncorrectable Error Status.
     pub fn uncorrectable_status(&self) -> Result<Errors, Unknown> {
         self.raw(const { Spot::of(&ADVANCED_ERROR_REPORTING, "UESta", "DLP") }).map(Errors::uncorrectable)
     }
 
-    /// Uncorrectable errors that are not reported.
+    /// Uncorrectable Error Mask: errors that are not reported.
     pub fn uncorrectable_mask(&self) -> Result<Errors, Unknown> {
         self.raw(const { Spot::of(&ADVANCED_ERROR_REPORTING, "UEMsk", "DLP") }).map(Errors::uncorrectable)
     }
 
-    /// Uncorrectable errors that count as fatal.
+    /// Uncorrectable Error Severity: errors that are fatal.
     pub fn uncorrectable_severity(&self) -> Result<Errors, Unknown> {
         self.raw(const { Spot::of(&ADVANCED_ERROR_REPORTING, "UESvrt", "DLP") }).map(Errors::uncorrectable)
     }
 
-    /// Correctable errors that have happened.
+    /// Correctable Error Status.
     pub fn correctable_status(&self) -> Result<Errors, Unknown> {
         self.raw(const { Spot::of(&ADVANCED_ERROR_REPORTING, "CESta", "RxErr") }).map(Errors::correctable)
     }
 
-    /// Correctable errors that are not reported.
+    /// Correctable Error Mask: errors that are not reported.
     pub fn correctable_mask(&self) -> Result<Errors, Unknown> {
         self.raw(const { Spot::of(&ADVANCED_ERROR_REPORTING, "CEMsk", "RxErr") }).map(Errors::correctable)
     }
 
-    /// The header of the first TLP that was wrong, as four DWs in the order of the wire.
+    /// Header Log: header of the TLP of the first error, as four DWs in wire order.
     pub fn header_log(&self) -> Result<[u32; 4], Unknown> {
         Ok([
             self.raw(const { Spot::of(&ADVANCED_ERROR_REPORTING, "HeaderLog 0", "HeaderLog 0") })?,
@@ -304,13 +304,13 @@ impl<'a> ErrorReporting<'a> {
 
 #[allow(clippy::missing_errors_doc)]
 impl<'a> ConfigSpace<'a> {
-    /// The advanced error reporting capability.
+    /// The Advanced Error Reporting capability.
     pub fn error_reporting(&self) -> Result<ErrorReporting<'a>, Unknown> {
         let region = self.capability(CapabilityId::ADVANCED_ERROR_REPORTING)?.region();
         Ok(ErrorReporting { region })
     }
 
-    /// Which errors make a downstream port contain what is below it: 0 none, 1 fatal, 2 fatal and non-fatal.
+    /// Errors that trigger containment at a downstream port: 0 none, 1 fatal, 2 fatal and non-fatal.
     pub fn containment_trigger(&self) -> Result<u8, Unknown> {
         let region = self.capability(CapabilityId::DOWNSTREAM_PORT_CONTAINMENT)?.region();
         let spot = const { Spot::of(&DOWNSTREAM_PORT_CONTAINMENT, "DpcCtl", "Trigger") };
@@ -320,7 +320,7 @@ impl<'a> ConfigSpace<'a> {
         }
     }
 
-    /// Whether a downstream port has shut off what is below it.
+    /// Whether containment is triggered at a downstream port, which disables the link below.
     pub fn contained(&self) -> Result<bool, Unknown> {
         let region = self.capability(CapabilityId::DOWNSTREAM_PORT_CONTAINMENT)?.region();
         region.flag(const { Spot::of(&DOWNSTREAM_PORT_CONTAINMENT, "DpcSta", "Trigger") })

@@ -1,23 +1,23 @@
-//! The errors that advanced error reporting tells apart: a row each, with its bit, its default severity and its layer.
+//! The errors of Advanced Error Reporting: bit, name, default severity and layer of each.
 //!
-//! The names are those of the bits in [`super::aer`], which are also those that Linux prints. What came with IDE and
-//! deferrable writes (bits 27 to 31 of the uncorrectable ones) has no row: nothing here makes or explains it.
+//! The names are those of the bits in [`super::aer`], which Linux prints too. Errors of IDE and deferrable memory
+//! writes (bits 27 to 31 of the uncorrectable ones) have no row, because nothing in this project generates them.
 
 use super::Errors;
 
-/// How bad an error is unless software says otherwise.
+/// Default severity of an error.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Severity {
-    /// Repaired by hardware: counted, and nothing is lost.
+    /// Corrected by hardware without loss of information.
     Correctable,
-    /// A transaction is lost, the link is not.
+    /// A transaction is lost, but the link is reliable.
     NonFatal,
-    /// The link cannot be relied on until it is reset.
+    /// The link is unreliable until it is reset.
     Fatal,
 }
 
 impl Severity {
-    /// As Linux prints it.
+    /// Name as printed by Linux.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -28,19 +28,19 @@ impl Severity {
     }
 }
 
-/// Where an error is noticed.
+/// The layer that detects an error.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Layer {
-    /// Symbols and lanes.
+    /// Physical layer.
     Physical,
-    /// DLLPs, sequence numbers, the state of the link.
+    /// Data link layer.
     DataLink,
-    /// TLPs.
+    /// Transaction layer.
     Transaction,
 }
 
 impl Layer {
-    /// As Linux prints it.
+    /// Name as printed by Linux.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -51,77 +51,77 @@ impl Layer {
     }
 }
 
-/// An error that has a bit in the status registers of advanced error reporting.
+/// An error with a bit in the AER status registers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum AerError {
-    /// A broken rule of acknowledging.
+    /// Violation of the Ack/Nak protocol.
     DataLinkProtocol,
-    /// The link went down and nobody had said so before.
+    /// The link went down unexpectedly.
     SurpriseDown,
-    /// A TLP came whose sender says that its data are wrong.
+    /// A received TLP is marked as poisoned (EP).
     PoisonedTlp,
-    /// A broken rule of credits.
+    /// Violation of the flow control protocol.
     FlowControlProtocol,
-    /// No completion came in time.
+    /// A request was not completed in time.
     CompletionTimeout,
-    /// A completer could not do what it should have been able to.
+    /// The completer aborted a request.
     CompleterAbort,
-    /// A completion that nobody waits for.
+    /// A completion matches no outstanding request.
     UnexpectedCompletion,
-    /// More came than there were credits for.
+    /// A receiver got more TLPs than it advertised credits for.
     ReceiverOverflow,
-    /// A TLP that breaks a rule of its format.
+    /// A TLP violates a formatting rule.
     MalformedTlp,
-    /// The digest of a TLP does not fit it.
+    /// A TLP fails its ECRC check.
     Ecrc,
-    /// A request that nobody there can serve.
+    /// A request is not supported by the completer.
     UnsupportedRequest,
-    /// A request that access control forbids.
+    /// A request violates access control.
     AcsViolation,
-    /// An error inside that has no other name.
+    /// An uncorrectable internal error.
     UncorrectableInternal,
-    /// A multicast TLP that was blocked.
+    /// A multicast TLP was blocked.
     McBlockedTlp,
-    /// An atomic operation that was blocked.
+    /// An `AtomicOp` was blocked at an egress port.
     AtomicOpEgressBlocked,
-    /// A prefix that was blocked.
+    /// A TLP with a prefix was blocked.
     TlpPrefixBlocked,
-    /// A poisoned TLP that was blocked.
+    /// A poisoned TLP was blocked at an egress port.
     PoisonedTlpEgressBlocked,
-    /// A symbol that was no symbol.
+    /// A receiver error of the physical layer, such as an invalid symbol.
     Receiver,
-    /// A TLP whose LCRC or sequence number is wrong; it is sent again.
+    /// A TLP has a bad LCRC or sequence number; it is replayed.
     BadTlp,
-    /// A DLLP whose CRC is wrong.
+    /// A DLLP has a bad CRC.
     BadDllp,
-    /// A TLP was sent again four times.
+    /// A TLP was replayed four times (`REPLAY_NUM` rolled over).
     ReplayNumRollover,
-    /// No acknowledgment came in time; what waits for one is sent again.
+    /// The replay timer expired without an Ack; unacknowledged TLPs are replayed.
     ReplayTimerTimeout,
-    /// A non-fatal error that somebody else reports.
+    /// A non-fatal error that another function reports.
     AdvisoryNonFatal,
-    /// An error inside that hardware has repaired.
+    /// A corrected internal error.
     CorrectedInternal,
-    /// There was no room for another header.
+    /// The header log had no space for another header.
     HeaderLogOverflow,
 }
 
-/// What the specification fixes about one error: a row of [`AER_ERRORS`].
+/// Properties of one error: a row of [`AER_ERRORS`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AerRow {
-    /// Which error.
+    /// The error.
     pub error: AerError,
-    /// Its bit in status, mask and severity register.
+    /// Bit in the status, mask and severity registers.
     pub bit: u8,
-    /// Its short name, as `lspci` and Linux print it.
+    /// Short name, as printed by `lspci` and Linux.
     pub name: &'static str,
-    /// Its name in the specification.
+    /// Name in the specification.
     pub full_name: &'static str,
-    /// How bad it is after a reset.
+    /// Severity after reset.
     pub severity: Severity,
-    /// Where it is noticed.
+    /// Layer that detects it.
     pub layer: Layer,
-    /// Whether the header of the TLP that it is about is logged.
+    /// Whether the header of the offending TLP is logged.
     pub logs_header: bool,
 }
 
@@ -139,9 +139,9 @@ const fn row(
 
 /// Every error, in the order of [`AerError`].
 ///
-/// Source: PCI Express Base Specification 6.0; bits and severities: sections 7.8.4.2, 7.8.4.4 and 7.8.4.5; layers and whose header is
-/// logged: section 6.2.7, tables of errors by layer. The header of a request that timed out is logged by ports that are
-/// capable of it (section 7.8.4.7), as simulated ones are.
+/// Source: PCI Express Base Specification 6.0; bits and severities: sections 7.8.4.2, 7.8.4.4 and 7.8.4.5; layers and
+/// header logging: section 6.2.7, tables of errors by layer. The header of a timed-out request is logged by ports with
+/// that capability (section 7.8.4.7), which simulated ports have.
 #[rustfmt::skip]
 pub const AER_ERRORS: [AerRow; 25] = {
     use AerError as E;
@@ -177,7 +177,7 @@ pub const AER_ERRORS: [AerRow; 25] = {
 };
 
 impl AerError {
-    /// Its row.
+    /// The row of this error in [`AER_ERRORS`].
     ///
     /// ```
     /// use lanemark_wire::config::{AerError, Severity};
@@ -189,13 +189,13 @@ impl AerError {
         &AER_ERRORS[self as usize]
     }
 
-    /// Whether hardware has repaired it.
+    /// Whether hardware has corrected the error.
     #[must_use]
     pub const fn is_correctable(self) -> bool {
         matches!(self.row().severity, Severity::Correctable)
     }
 
-    /// The status register in which it stands, with its bit alone set.
+    /// The status register of this error, with only its bit set.
     #[must_use]
     pub const fn status(self) -> Errors {
         let bit = 1 << self.row().bit;
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row_stands_at_the_place_of_its_error() {
+    fn rows_are_in_the_order_of_the_errors() {
         for (place, row) in AER_ERRORS.iter().enumerate() {
             assert_eq!(row.error as usize, place, "{}", row.full_name);
             assert_eq!(row.error.row(), row);
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn every_bit_has_the_name_that_the_register_gives_it_and_no_two_share_one() {
+    fn every_row_has_the_bit_and_name_of_the_register_and_no_bit_is_used_twice() {
         for row in &AER_ERRORS {
             assert_eq!(row.error.status().names().collect::<Vec<_>>(), [row.name]);
             let same =
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn six_uncorrectable_errors_are_fatal_after_a_reset() {
+    fn six_uncorrectable_errors_are_fatal_after_reset() {
         let fatal: Vec<u8> =
             AER_ERRORS.iter().filter(|row| row.severity == Severity::Fatal).map(|row| row.bit).collect();
         assert_eq!(fatal, [4, 5, 13, 17, 18, 22]);

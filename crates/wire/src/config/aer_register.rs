@@ -1,15 +1,14 @@
-//! The registers of advanced error reporting that software writes: status and mask.
+//! The AER registers that software writes: status and mask.
 
 use super::aer::ADVANCED_ERROR_REPORTING as AER;
 use super::table::Spot;
 use super::{ErrorReporting, Errors, Unknown};
 use std::fmt;
 
-/// A status or mask register of advanced error reporting. It is shown as `setpci` calls it.
+/// A status or mask register of Advanced Error Reporting. `Display` prints the name that `setpci` uses.
 ///
-/// A bit of a status register is set when its error happens, masked or not, and cleared by writing a one to it. An error
-/// whose mask bit is set is not reported: no message goes to the root port, and neither header log nor First Error Pointer
-/// tell of it.
+/// A status bit is set when its error occurs, masked or not, and is cleared by writing 1. An error whose mask bit is
+/// set is not reported: no message is sent to the root port, and Header Log and First Error Pointer are not updated.
 ///
 /// Source: PCI Express Base Specification 6.0, sections 6.2.3.2.2 and 7.8.4.
 ///
@@ -19,23 +18,23 @@ use std::fmt;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AerRegister {
-    /// Uncorrectable errors that have happened.
+    /// Uncorrectable Error Status.
     UncorrectableStatus,
-    /// Uncorrectable errors that are not reported.
+    /// Uncorrectable Error Mask.
     UncorrectableMask,
-    /// Correctable errors that have happened.
+    /// Correctable Error Status.
     CorrectableStatus,
-    /// Correctable errors that are not reported.
+    /// Correctable Error Mask.
     CorrectableMask,
 }
 
 impl AerRegister {
-    /// What hides errors.
+    /// The mask registers.
     pub const MASKS: [AerRegister; 2] = [AerRegister::UncorrectableMask, AerRegister::CorrectableMask];
-    /// What errors leave.
+    /// The status registers.
     pub const STATUSES: [AerRegister; 2] = [AerRegister::UncorrectableStatus, AerRegister::CorrectableStatus];
 
-    /// Its first field.
+    /// The first field of the register.
     #[must_use]
     pub const fn spot(self) -> Spot {
         match self {
@@ -46,13 +45,13 @@ impl AerRegister {
         }
     }
 
-    /// Where it is, in bytes from the start of the capability.
+    /// Offset from the start of the capability, in bytes.
     #[must_use]
     pub const fn offset(self) -> u16 {
         self.spot().register.offset
     }
 
-    /// Its name in the tables of the capability, as `lspci` prints it.
+    /// Name in the table of the capability, as printed by `lspci`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         self.spot().register.name
@@ -64,7 +63,7 @@ impl AerRegister {
         matches!(self, AerRegister::UncorrectableStatus | AerRegister::CorrectableStatus)
     }
 
-    /// These bits of it, by name.
+    /// The errors whose bits are set in `raw`.
     #[must_use]
     pub const fn errors(self, raw: u32) -> Errors {
         match self {
@@ -73,10 +72,10 @@ impl AerRegister {
         }
     }
 
-    /// What it holds.
+    /// Value of the register.
     ///
     /// # Errors
-    /// [`Unknown`] if it cannot be seen.
+    /// [`Unknown`] if it is not visible.
     pub fn of(self, reporting: &ErrorReporting<'_>) -> Result<u32, Unknown> {
         reporting.region().register(self.spot()).map(|raw| raw as u32)
     }
@@ -93,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_register_is_called_as_setpci_calls_it() {
+    fn registers_have_the_names_of_setpci() {
         let all = [AerRegister::STATUSES, AerRegister::MASKS].concat();
         let names: Vec<String> = all.iter().map(|register| format!("{register} {}", register.name())).collect();
         assert_eq!(names, ["ECAP_AER+04.l UESta", "ECAP_AER+10.l CESta", "ECAP_AER+08.l UEMsk", "ECAP_AER+14.l CEMsk"]);

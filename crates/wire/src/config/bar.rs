@@ -1,27 +1,27 @@
-//! Base address registers: which ranges a function answers to. Their sizes stand elsewhere: a size is read by
-//! writing all ones, which a view over bytes cannot do (Linux has them in sysfs `resource`).
+//! Base address registers (BARs). Sizes are not decoded: a size is read after writing all ones, which a view over bytes
+//! cannot do (Linux exports sizes in the sysfs file `resource`).
 
 use super::ConfigSpace;
 use super::header::HeaderType;
 
-/// What kind of range a BAR asks for.
+/// Address space and width of a BAR.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum BarKind {
-    /// Ports.
+    /// I/O space.
     Io,
-    /// Memory, below 4 GiB.
+    /// Memory below 4 GiB.
     Memory32,
-    /// Memory, below 1 MiB (type 01, of PCI 2.x).
+    /// Memory below 1 MiB (type 01, of PCI 2.x).
     MemoryBelow1Mib,
-    /// Memory, anywhere: two registers.
+    /// Memory at any address; two registers.
     Memory64,
-    /// 64-bit memory in the last register, which has no other for the upper half.
+    /// 64-bit memory in the last register, where no register is left for the upper half.
     Memory64WithoutUpperHalf,
-    /// Memory of type 11, which is reserved.
+    /// Memory of the reserved type 11.
     MemoryReserved,
 }
 
-/// One base address register, or a pair for 64 bits.
+/// A base address register, or a pair of them for 64 bits.
 ///
 /// ```
 /// use lanemark_wire::config::{BarKind, ConfigSpace};
@@ -35,18 +35,18 @@ pub enum BarKind {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bar {
-    /// Which: 0 to 5 in an endpoint, 0 or 1 in a bridge.
+    /// Index: 0 to 5 in an endpoint, 0 or 1 in a bridge.
     pub index: u8,
-    /// Kind of range.
+    /// Address space and width.
     pub kind: BarKind,
-    /// Reads have no side effects and writes may be merged.
+    /// Prefetchable: reads have no side effects, and writes may be merged.
     pub prefetchable: bool,
-    /// The register, or both of a pair, with the bits that say the kind.
+    /// Value of the register, or of both registers of a pair, including the type bits.
     pub raw: u64,
 }
 
 impl Bar {
-    /// Where the range begins, as seen on the bus; 0 was not assigned by anybody.
+    /// Base address on the bus; 0 if none is assigned.
     #[must_use]
     pub const fn address(&self) -> u64 {
         match self.kind {
@@ -57,8 +57,8 @@ impl Bar {
 }
 
 impl<'a> ConfigSpace<'a> {
-    /// The BARs that are not zero and can be seen. A BAR of zero is not there, or is a 32-bit one that nobody has
-    /// given an address: only its size tells.
+    /// The visible nonzero BARs. A BAR of zero is either unimplemented or a 32-bit BAR without an address; only its
+    /// size would tell.
     pub fn bars(&self) -> impl Iterator<Item = Bar> + use<'a> {
         let space = *self;
         let count = match space.header_type() {
@@ -82,7 +82,7 @@ impl<'a> ConfigSpace<'a> {
     }
 }
 
-/// PCI Express Base Specification 6.0, section 7.5.1.2.1.
+/// Decodes one BAR. Source: PCI Express Base Specification 6.0, section 7.5.1.2.1.
 fn bar(space: ConfigSpace<'_>, index: u8, count: u8) -> Option<Bar> {
     let offset = 0x10 + 4 * u16::from(index);
     let raw = space.read(offset, 4)?;
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn an_upper_half_is_no_bar_of_its_own() {
+    fn the_upper_half_of_a_64_bit_bar_is_not_a_separate_bar() {
         let found = bars(0, [0xf000_0004, 1, 0xe001, 0, 0x1000_0002, 0x2000_0006]);
         let expected = [
             (0, BarKind::Memory64, 0x1_f000_0000),
@@ -125,19 +125,19 @@ mod tests {
     }
 
     #[test]
-    fn a_64_bit_bar_in_the_last_register_is_broken() {
+    fn a_64_bit_bar_in_the_last_register_has_no_upper_half() {
         assert_eq!(bars(0, [0, 0, 0, 0, 4, 5]), [(4, BarKind::Memory64, 0x5_0000_0000)]);
         assert_eq!(bars(0, [0, 0, 0, 0, 0, 4]), [(5, BarKind::Memory64WithoutUpperHalf, 0)]);
     }
 
     #[test]
-    fn a_bridge_has_two_and_a_header_of_another_type_none() {
+    fn a_bridge_has_two_bars_and_a_reserved_header_type_none() {
         let registers = [0x1000; 6];
         assert_eq!([0, 1, 2, 3, 0x80, 0x81].map(|kind| bars(kind, registers).len()), [6, 2, 1, 0, 6, 2]);
     }
 
     #[test]
-    fn a_bar_that_cannot_be_seen_whole_is_left_out() {
+    fn a_partly_visible_bar_is_left_out() {
         let mut bytes = [0; 64];
         bytes[0x10] = 0x04;
         bytes[0x14] = 0x01;

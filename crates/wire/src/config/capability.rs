@@ -1,4 +1,4 @@
-//! Which capability is this?
+//! Capability IDs and the capabilities known by name.
 
 use super::region::Region;
 use super::table::{Layout, PCIE_BASE};
@@ -6,12 +6,12 @@ use super::{ConfigSpace, aer, conventional, exchange, flit, identity, isolation,
 use super::{resizable_bar, traffic, translation, virtual_function};
 use std::fmt;
 
-/// The id of a capability, and in which list it stands.
+/// ID of a capability, with its list.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum CapabilityId {
-    /// In the standard list.
+    /// A capability of the standard list.
     Standard(u8),
-    /// In the extended list.
+    /// A capability of the extended list.
     Extended(u16),
 }
 
@@ -20,7 +20,7 @@ impl CapabilityId {
     pub const POWER_MANAGEMENT: CapabilityId = CapabilityId::Standard(0x01);
     /// MSI.
     pub const MSI: CapabilityId = CapabilityId::Standard(0x05);
-    /// Subsystem ids of a bridge.
+    /// Subsystem IDs of a bridge.
     pub const BRIDGE_SUBSYSTEM: CapabilityId = CapabilityId::Standard(0x0d);
     /// PCI Express.
     pub const PCI_EXPRESS: CapabilityId = CapabilityId::Standard(0x10);
@@ -36,7 +36,7 @@ impl CapabilityId {
     pub const ALTERNATIVE_ROUTING_ID: CapabilityId = CapabilityId::Extended(0x0e);
     /// Address translation service.
     pub const ADDRESS_TRANSLATION: CapabilityId = CapabilityId::Extended(0x0f);
-    /// Single-root I/O virtualisation.
+    /// Single Root I/O Virtualization.
     pub const SINGLE_ROOT: CapabilityId = CapabilityId::Extended(0x10);
     /// Page request interface.
     pub const PAGE_REQUEST: CapabilityId = CapabilityId::Extended(0x13);
@@ -46,7 +46,7 @@ impl CapabilityId {
     pub const LATENCY_TOLERANCE: CapabilityId = CapabilityId::Extended(0x18);
     /// Secondary PCI Express.
     pub const SECONDARY: CapabilityId = CapabilityId::Extended(0x19);
-    /// Process address space ids.
+    /// Process Address Space IDs.
     pub const PROCESS_ADDRESS_SPACE: CapabilityId = CapabilityId::Extended(0x1b);
     /// Downstream port containment.
     pub const DOWNSTREAM_PORT_CONTAINMENT: CapabilityId = CapabilityId::Extended(0x1d);
@@ -80,16 +80,16 @@ impl fmt::Display for CapabilityId {
     }
 }
 
-/// One capability that is known by name; a row of [`CAPABILITIES`].
+/// A capability known by name: a row of [`CAPABILITIES`].
 #[derive(Clone, Copy, Debug)]
 pub struct CapabilityRow {
-    /// Its id.
+    /// The ID.
     pub id: CapabilityId,
-    /// Its name and registers.
+    /// Name and registers.
     pub layout: &'static Layout,
 }
 
-/// One capability of a function.
+/// A capability of a function.
 #[derive(Clone, Copy, Debug)]
 pub struct Capability<'a> {
     id: CapabilityId,
@@ -97,7 +97,7 @@ pub struct Capability<'a> {
     region: Region<'a>,
 }
 
-/// What a capability that no row describes is read by: nothing but its bytes.
+/// Layout of a capability without a row: no registers.
 const UNNAMED: Layout = Layout { name: "unnamed capability", blocks: &[], source: PCIE_BASE };
 
 impl<'a> Capability<'a> {
@@ -106,38 +106,38 @@ impl<'a> Capability<'a> {
         Capability { id, version, region: Region::new(space, offset, layout) }
     }
 
-    /// Its id.
+    /// The ID.
     #[must_use]
     pub const fn id(&self) -> CapabilityId {
         self.id
     }
 
-    /// The version in the header of an extended capability; a standard one has none there.
+    /// Version from the header of an extended capability; `None` for a standard one.
     #[must_use]
     pub const fn version(&self) -> Option<u8> {
         self.version
     }
 
-    /// Where it begins.
+    /// Offset in configuration space.
     #[must_use]
     pub const fn offset(&self) -> u16 {
         self.region.offset()
     }
 
-    /// Whether a table describes it; if not, [`Capability::bytes`] is all there is to say.
+    /// Whether a table describes it; if not, only [`Capability::bytes`] is available.
     #[must_use]
     pub fn is_known(&self) -> bool {
         capability_row(self.id).is_some()
     }
 
-    /// Its registers.
+    /// The registers of the capability.
     #[must_use]
     pub const fn region(&self) -> Region<'a> {
         self.region
     }
 
-    /// Its visible bytes with its header, up to the next capability or the end of its kind of space. Only the
-    /// capability itself knows whether all of them are its own.
+    /// Visible bytes including the header, up to the next capability or the end of the standard or extended space. They
+    /// may include bytes that do not belong to the capability.
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
         let space = self.region.space();
@@ -165,12 +165,12 @@ const fn extended(id: u16, layout: &'static Layout) -> CapabilityRow {
     CapabilityRow { id: CapabilityId::Extended(id), layout }
 }
 
-/// An extended capability of which only the name is known.
+/// An extended capability known by name only.
 const fn named(name: &'static str) -> Layout {
     Layout { name, blocks: &[], source: PCIE_BASE }
 }
 
-/// Every capability known by name. Ids: PCI Code and ID Assignment Specification 1.15, sections 2 and 3.
+/// Every capability known by name. Source of the IDs: PCI Code and ID Assignment Specification 1.15, sections 2 and 3.
 pub const CAPABILITIES: &[CapabilityRow] = &[
     standard(0x00, &conventional::NULL),
     standard(0x01, &conventional::POWER_MANAGEMENT),

@@ -1,81 +1,82 @@
-//! The two lists of capabilities, and where they are broken.
+//! The two capability lists and their faults.
 
 use super::ConfigSpace;
 use super::capability::{Capability, CapabilityId};
 use std::fmt;
 
-/// Which list.
+/// A capability list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ChainList {
-    /// From the Capabilities Pointer at 0x34, within the first 256 bytes.
+    /// Starts at the Capabilities Pointer at 0x34; within the first 256 bytes.
     Standard,
-    /// From 0x100 on.
+    /// Starts at 0x100.
     Extended,
 }
 
-/// A place where a list of capabilities is broken.
+/// A fault of a capability list.
 ///
 /// ```
 /// use lanemark_wire::config::{BreakKind, ConfigSpace};
 /// let mut bytes = [0u8; 256];
 /// bytes[0x06] = 0x10;
 /// bytes[0x34] = 0x40;
-/// bytes[0x41] = 0x40; // the capability at 0x40 points to itself
+/// bytes[0x41] = 0x40; // the next pointer of the capability at 0x40 is 0x40
 /// let fault = ConfigSpace::new(&bytes).chain_faults().next().unwrap();
 /// assert_eq!((fault.offset, fault.what), (0x41, BreakKind::Loop { target: 0x40 }));
-/// assert_eq!(fault.to_string(), "standard capability list, 0x041: the pointer leads back to 0x040, read before");
+/// assert_eq!(fault.to_string(), "standard capability list, 0x041: the pointer leads back to 0x040, visited before");
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ChainFault {
-    /// In which list.
+    /// The list.
     pub list: ChainList,
-    /// Where: the offset of the pointer, or of the capability, that is wrong.
+    /// Offset of the wrong pointer or capability.
     pub offset: u16,
-    /// What is wrong.
+    /// The fault.
     pub what: BreakKind,
 }
 
-/// What is wrong with a list.
+/// Kinds of faults of a capability list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BreakKind {
-    /// The pointer leads back to a capability that was read before. The list ends.
+    /// The pointer leads back to a visited capability. Ends the list.
     Loop {
-        /// Where it leads.
+        /// Value of the pointer.
         target: u16,
     },
-    /// The pointer leads into the header or, in the extended list, below 0x100. The list ends.
+    /// The pointer is inside the header or, in the extended list, below 0x100. Ends the list.
     BelowStart {
-        /// Where it leads.
+        /// Value of the pointer.
         target: u16,
     },
-    /// The two lowest bits, which are reserved, are set; the list goes on without them, as the specification asks.
+    /// The two reserved low bits of the pointer are set; the list continues with them masked, as the specification
+    /// requires.
     Unaligned {
-        /// The pointer as it is.
+        /// Value of the pointer.
         target: u16,
     },
-    /// The pointer leads behind the bytes that could be read. The list ends.
+    /// The pointer is beyond the visible bytes. Ends the list.
     NotVisible {
-        /// Where it leads.
+        /// Value of the pointer.
         target: u16,
-        /// Bytes that could be read.
+        /// Number of visible bytes.
         visible: usize,
     },
-    /// All ones stand where the capability should begin. The list ends.
+    /// The capability header reads as all ones. Ends the list.
     AllOnes,
-    /// The capability is there, but not all of its registers: the bytes that could be read end, or the kind of
-    /// space does. The list goes on.
+    /// Only part of the registers of the capability is visible, or fits the standard or extended space. The list
+    /// continues.
     BodyCut {
-        /// Which capability.
+        /// The capability.
         id: CapabilityId,
-        /// Bytes it takes.
+        /// Length of the capability, in bytes.
         needed: u16,
-        /// Bytes of it that are there.
+        /// Available bytes.
         there: u16,
     },
 }
 
 impl ChainFault {
-    /// Whether what follows in the list is unknown.
+    /// Whether the fault ends the list, so that later capabilities are unknown.
     #[must_use]
     pub const fn ends_list(&self) -> bool {
         !matches!(self.what, BreakKind::Unaligned { .. } | BreakKind::BodyCut { .. })
@@ -90,15 +91,15 @@ impl fmt::Display for ChainFault {
         };
         write!(f, "{list} capability list, {:#05x}: ", self.offset)?;
         match self.what {
-            BreakKind::Loop { target } => write!(f, "the pointer leads back to {target:#05x}, read before"),
-            BreakKind::BelowStart { target } => write!(f, "the pointer leads to {target:#05x}, below the list's start"),
+            BreakKind::Loop { target } => write!(f, "the pointer leads back to {target:#05x}, visited before"),
+            BreakKind::BelowStart { target } => write!(f, "the pointer {target:#05x} is below the start of the list"),
             BreakKind::Unaligned { target } => write!(f, "the pointer {target:#05x} has reserved low bits set"),
             BreakKind::NotVisible { target, visible } => {
-                write!(f, "the pointer leads to {target:#05x}, outside the {visible} B that could be read; try as root")
+                write!(f, "the pointer {target:#05x} is beyond the {visible} B that could be read; try as root")
             }
-            BreakKind::AllOnes => f.write_str("all ones stand where a capability should begin"),
+            BreakKind::AllOnes => f.write_str("the capability header reads as all ones"),
             BreakKind::BodyCut { id, needed, there } => {
-                write!(f, "{id} takes {needed} B, of which {there} are there")
+                write!(f, "{id} has {needed} B, of which only {there} B are available")
             }
         }
     }
@@ -106,26 +107,26 @@ impl fmt::Display for ChainFault {
 
 #[derive(Clone, Copy, Debug)]
 enum Next {
-    /// The Capabilities Pointer is to be looked at.
+    /// Before the Capabilities Pointer is read.
     Start,
-    /// A pointer that stands at `from`.
+    /// Follows the pointer at `from`.
     Standard { from: u16, target: u16 },
-    /// A pointer that stands at `from`.
+    /// Follows the pointer at `from`.
     Extended { from: u16, target: u16 },
-    /// Both lists are done.
+    /// Both lists are finished.
     Done,
 }
 
-/// The walk over both lists; see [`ConfigSpace::walk`].
+/// Iterator over both lists; see [`ConfigSpace::walk`].
 #[derive(Clone, Debug)]
 pub struct Chain<'a> {
     space: ConfigSpace<'a>,
     next: Next,
-    /// Faults of the capability just given, to report before anything else: its pointer, its body.
+    /// Faults to yield before the next capability: of the pointer, of the body.
     pending: [Option<ChainFault>; 2],
-    /// A bit for each DW of configuration space: read before.
+    /// One bit per DW of configuration space: visited.
     seen: [u64; 16],
-    /// Whether to look for bodies that are cut; that takes each capability's whole table.
+    /// Whether to check for truncated bodies, which reads the table of each capability.
     bodies: bool,
 }
 
@@ -142,7 +143,7 @@ impl<'a> Chain<'a> {
     }
 
     fn extended_start(&self) -> Next {
-        // An empty extended list is a header of zero; see section 7.6.3.
+        // An empty extended list has a header of zero; see section 7.6.3.
         match self.space.read(0x100, 4) {
             None | Some(0) => Next::Done,
             Some(_) => Next::Extended { from: 0x100, target: 0x100 },
@@ -161,7 +162,7 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// What is wrong with following this pointer, or where it leads.
+    /// The target of a pointer, or its fault.
     fn follow(&mut self, list: ChainList, from: u16, target: u16) -> Result<u16, ChainFault> {
         let least = if list == ChainList::Standard { 0x40 } else { 0x100 };
         let header = if list == ChainList::Standard { 2 } else { 4 };
@@ -259,7 +260,7 @@ fn body_cut(list: ChainList, capability: &Capability<'_>) -> Option<ChainFault> 
 mod tests {
     use super::*;
 
-    /// A function of 4096 bytes with MSI at 0x40 and a serial number at 0x100.
+    /// A function with 4096 bytes, MSI at 0x40 and a serial number at 0x100.
     fn bytes() -> Vec<u8> {
         let mut bytes = vec![0; 4096];
         bytes[0x06] = 0x10;
@@ -281,12 +282,12 @@ mod tests {
     }
 
     #[test]
-    fn a_sound_function_has_no_faults() {
+    fn a_valid_function_has_no_faults() {
         assert_eq!(met(&bytes()), (vec![0x40, 0x100], vec![]));
     }
 
     #[test]
-    fn without_the_bit_in_status_there_is_no_list() {
+    fn without_the_status_bit_there_is_no_standard_list() {
         let mut bytes = bytes();
         bytes[0x06] = 0;
         assert_eq!(met(&bytes), (vec![0x100], vec![]));
@@ -310,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_of_any_length_is_met_once() {
+    fn a_loop_of_any_length_is_reported_once() {
         let mut bytes = bytes();
         for (at, to) in [(0x40, 0x60), (0x60, 0x80), (0x80, 0x60)] {
             bytes[at] = 0x0c;
@@ -322,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn reserved_low_bits_of_a_pointer_are_said_and_left_out() {
+    fn reserved_low_bits_of_a_pointer_are_reported_and_masked() {
         let mut bytes = bytes();
         bytes[0x34] = 0x43;
         assert_eq!(met(&bytes), (vec![0x40, 0x100], vec![(0x34, BreakKind::Unaligned { target: 0x43 })]));
@@ -339,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn without_root_the_list_lies_outside() {
+    fn a_pointer_beyond_the_visible_bytes_ends_the_list() {
         let not_visible = |at, target, visible| (at, BreakKind::NotVisible { target, visible });
         assert_eq!(met(&bytes()[..64]), (vec![], vec![not_visible(0x34, 0x40, 64)]));
         assert_eq!(met(&bytes()[..65]), (vec![], vec![not_visible(0x34, 0x40, 65)]));
@@ -350,9 +351,9 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_is_cut_is_said_and_the_list_goes_on() {
+    fn a_truncated_body_is_reported_and_the_list_continues() {
         let mut bytes = bytes();
-        // MSI with 32-bit addresses takes 10 bytes.
+        // MSI with 32-bit addresses has 10 bytes.
         bytes[0x34] = 0xf8;
         bytes[0xf8..0xfa].copy_from_slice(&[0x05, 0x40]);
         let id = CapabilityId::MSI;
@@ -361,7 +362,7 @@ mod tests {
         bytes[0x34] = 0xf4;
         bytes.copy_within(0xf8..0xfa, 0xf4);
         assert_eq!(met(&bytes), (vec![0xf4, 0x40, 0x100], vec![]));
-        // The serial number takes 12.
+        // The serial number capability has 12.
         let id = CapabilityId::SERIAL_NUMBER;
         let cut = (0x100, BreakKind::BodyCut { id, needed: 12, there: 11 });
         assert_eq!(met(&bytes[..0x10b]), (vec![0xf4, 0x40, 0x100], vec![cut]));
@@ -369,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cardbus_bridge_has_its_pointer_elsewhere() {
+    fn a_cardbus_bridge_has_its_pointer_at_0x14() {
         let mut bytes = bytes();
         bytes[0x0e] = 2;
         bytes[0x14] = 0x40;

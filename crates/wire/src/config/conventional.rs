@@ -1,11 +1,11 @@
-//! Capabilities of the standard list beside PCI Express: power management, MSI, MSI-X and small ones.
+//! Standard capabilities other than PCI Express: power management, MSI, MSI-X and small ones.
 
 use super::region::Region;
 use super::table::{Block, any_of, only, power, register};
 use super::table::{Layout, Reading, Spot, always, computed, flag, hex, layout, linear, number, one_of};
 use super::{CapabilityId, ConfigSpace, Unknown};
 
-/// A layout of a document that is not the PCI Express one.
+/// A layout defined by a document other than the PCI Express Base Specification.
 const fn by(source: &'static str, name: &'static str, blocks: &'static [Block]) -> Layout {
     Layout { name, blocks, source }
 }
@@ -66,7 +66,7 @@ pub const POWER_MANAGEMENT: Layout = layout(
     ])],
 );
 
-/// Vital product data. The data itself is read through the two registers, one DW at a time.
+/// Vital Product Data. Software reads the data through these two registers, one DW at a time.
 pub const VITAL_PRODUCT_DATA: Layout = layout(
     "Vital Product Data",
     &[always(&[
@@ -101,7 +101,7 @@ fn narrow_masked(region: &Region<'_>) -> bool {
     region.read(2, 2).is_some_and(|control| control & 0x180 == 0x100)
 }
 
-/// MSI: the registers move with 64-bit addresses and masks.
+/// MSI: register offsets depend on 64-bit addresses and per-vector masking.
 pub const MSI: Layout = layout(
     "MSI",
     &[
@@ -155,10 +155,10 @@ pub const MSI: Layout = layout(
     ],
 );
 
-/// A BAR Indicator Register.
+/// BAR Indicator Register values.
 const BIR: &[(u64, &str)] = &[(0, "0"), (1, "1"), (2, "2"), (3, "3"), (4, "4"), (5, "5")];
 
-/// MSI-X: tables in a BAR.
+/// MSI-X: tables in BARs.
 pub const MSI_X: Layout = layout(
     "MSI-X",
     &[always(&[
@@ -174,11 +174,11 @@ pub const MSI_X: Layout = layout(
     ])],
 );
 
-/// Vendor-specific: its length and nothing more.
+/// Vendor-specific capability: its length only.
 pub const VENDOR_SPECIFIC: Layout =
     layout("Vendor Specific Information", &[always(&[register("Length", 2, 1, "7.9.4", &[number("Len", 7, 0)])])]);
 
-/// Where a debug port stands.
+/// Debug port of an EHCI controller.
 pub const DEBUG_PORT: Layout = by(
     "EHCI Specification for USB 1.0, appendix C",
     "Debug port",
@@ -203,7 +203,7 @@ pub const SATA: Layout = by(
     ])],
 );
 
-/// Advanced features of conventional PCI: function-level reset.
+/// Advanced features of conventional PCI: function level reset.
 pub const ADVANCED_FEATURES: Layout = layout(
     "PCI Advanced Features",
     &[always(&[
@@ -241,7 +241,7 @@ pub const AGP_3: Layout = named("AGP3");
 pub const SECURE: Layout = named("Secure device");
 /// Enhanced allocation, by name only.
 pub const ENHANCED_ALLOCATION: Layout = named("Enhanced Allocation (EA)");
-/// An empty place.
+/// Null capability.
 pub const NULL: Layout = named("Null");
 
 pub(super) fn bridge_subsystem(space: ConfigSpace<'_>) -> Result<(u16, u16), Unknown> {

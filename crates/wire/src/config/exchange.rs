@@ -1,4 +1,4 @@
-//! Objects and secrets: data object exchange, integrity and data encryption, and the parts of the root complex.
+//! Data Object Exchange, Integrity and Data Encryption, and root complex capabilities.
 
 use super::region::Region;
 use super::table::{Block, Field, Layout, Presence, always, flag, hex, layout, linear, number, one_of, register};
@@ -36,7 +36,7 @@ fn first_stream(_: &Region<'_>) -> u16 {
     12
 }
 
-/// Integrity and data encryption. Selective streams, whose length varies from one to the next, are not described.
+/// Integrity and Data Encryption. Selective streams, which have variable length, are not described.
 pub const ENCRYPTION: Layout = layout(
     "Integrity & Data Encryption",
     &[
@@ -101,7 +101,7 @@ fn links(region: &Region<'_>) -> u16 {
     region.read(5, 1).unwrap_or(0) as u16
 }
 
-/// Links that a part of the root complex has with others.
+/// Links of a root complex element to other elements.
 pub const ROOT_COMPLEX_LINK: Layout = layout(
     "Root Complex Link",
     &[
@@ -143,7 +143,7 @@ fn first_link(_: &Region<'_>) -> u16 {
     0x10
 }
 
-/// Which integrated endpoints report their errors to this event collector.
+/// Integrated endpoints that report their errors to this event collector.
 pub const EVENT_COLLECTOR: Layout = layout(
     "Root Complex Event Collector Endpoint Association",
     &[always(&[register("RCiEPBitmap", 4, 4, "7.9.10.2", &[hex("RCiEPBitmap", 31, 0)])])],

@@ -1,4 +1,4 @@
-//! What came with flit mode: its error counters, and the third set of device registers.
+//! Capabilities for flit mode: Device 3 registers and flit error logging.
 
 use super::region::Region;
 use super::table::{Block, Layout, Presence, Spot, always, flag, hex, layout, number, one_of, register};
@@ -17,7 +17,7 @@ const L0P_EXIT: &[(u64, &str)] = &[
     (7, "More than 64us"),
 ];
 
-/// Device 3: tags of 14 bits, deferrable writes, L0p.
+/// Device 3: 14-bit tags, deferrable memory writes, L0p.
 pub const DEVICE_3: Layout = layout(
     "Device 3",
     &[always(&[
@@ -142,22 +142,22 @@ pub const FLIT_LOGGING: Layout = layout(
     ],
 );
 
-/// Tags of 14 bits: who can, and who may.
+/// Support and enable bits of 14-bit tags.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct FourteenBitTags {
-    /// It answers requests with such tags.
+    /// Supported as completer.
     pub completer: bool,
-    /// It can send requests with such tags.
+    /// Supported as requester.
     pub requester_supported: bool,
-    /// It may send requests with such tags.
+    /// Enabled as requester.
     pub requester: bool,
 }
 
 impl ConfigSpace<'_> {
-    /// Tags of 14 bits, from the Device 3 capability.
+    /// 14-bit tag support, from the Device 3 capability.
     ///
     /// # Errors
-    /// There is none, or it cannot be seen.
+    /// The capability is absent or not visible.
     pub fn fourteen_bit_tags(&self) -> Result<FourteenBitTags, Unknown> {
         let region = self.capability(CapabilityId::DEVICE_3)?.region();
         Ok(FourteenBitTags {
@@ -167,11 +167,10 @@ impl ConfigSpace<'_> {
         })
     }
 
-    /// The longest tags that the function may send: what is switched on. Switched on alone is not enough for 10 and
-    /// 14 bits: the completers must understand them.
+    /// The longest tags enabled for requests. For 10 and 14 bits, the completers must support them too.
     ///
     /// # Errors
-    /// The PCI Express capability is not there or cannot be seen.
+    /// The PCI Express capability is absent or not visible.
     pub fn tag_bits(&self) -> Result<TagBits, Unknown> {
         let pcie = self.pcie()?;
         if self.fourteen_bit_tags().is_ok_and(|tags| tags.requester) {

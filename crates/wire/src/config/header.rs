@@ -1,4 +1,4 @@
-//! The header, the first 64 bytes: what the function is, and where it is in the tree.
+//! The header: the first 64 bytes of configuration space.
 
 use super::ConfigSpace;
 use super::region::Region;
@@ -9,32 +9,32 @@ use super::table::{only, register};
 use super::unknown::Unknown;
 use std::ops::RangeInclusive;
 
-/// Which header it is, by bits 6:0 of Header Type.
+/// Header Type, bits 6:0.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum HeaderType {
-    /// Type 0: anything but a bridge.
+    /// Type 0: a function that is not a bridge.
     Endpoint,
-    /// Type 1: a bridge from PCI to PCI; root ports and switch ports too.
+    /// Type 1: a PCI-to-PCI bridge, including root ports and switch ports.
     Bridge,
-    /// Type 2: a bridge to `CardBus`.
+    /// Type 2: a `CardBus` bridge.
     CardBus,
 }
 
-/// The bus numbers of a bridge.
+/// Bus numbers of a bridge.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct BusNumbers {
-    /// The bus it stands on.
+    /// Bus above the bridge.
     pub primary: u8,
-    /// The bus behind it.
+    /// Bus directly below the bridge.
     pub secondary: u8,
-    /// The highest bus behind it.
+    /// Highest bus number below the bridge.
     pub subordinate: u8,
 }
 
-/// What a bridge passes down: each window is a range of addresses, or closed.
+/// Address windows that a bridge forwards downstream; `None` for a disabled window.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Windows {
-    /// Ports.
+    /// I/O space.
     pub io: Option<RangeInclusive<u64>>,
     /// Memory below 4 GiB.
     pub memory: Option<RangeInclusive<u64>>,
@@ -87,7 +87,7 @@ const fn secondary_status() -> [Field; 9] {
 
 const SECONDARY_STATUS: &[Field] = &secondary_status();
 
-/// The header of every type.
+/// The header, of all types.
 pub const HEADER: Layout = layout(
     "Header",
     &[
@@ -310,13 +310,13 @@ const SUBSYSTEM_DEVICE: Spot = Spot::of(&HEADER, "Subsystem", "Device ID");
 const LAYOUT: Spot = Spot::of(&HEADER, "Header Type", "Layout");
 const PIN: Spot = Spot::of(&HEADER, "Interrupt Pin", "Interrupt Pin");
 
-/// Command and Status bits, by name: `space.header().flag(header::MEMORY_ENABLED)`.
+/// Command register bits, for example `space.header().flag(header::MEMORY_ENABLED)`.
 pub const IO_ENABLED: Spot = Spot::of(&HEADER, "Control", "I/O");
-/// Whether the function answers to its memory BARs.
+/// Memory Space Enable.
 pub const MEMORY_ENABLED: Spot = Spot::of(&HEADER, "Control", "Mem");
-/// Whether the function may send requests.
+/// Bus Master Enable.
 pub const BUS_MASTER: Spot = Spot::of(&HEADER, "Control", "BusMaster");
-/// Whether `INTx` is off.
+/// Interrupt Disable (`INTx`).
 pub const INTX_DISABLED: Spot = Spot::of(&HEADER, "Control", "DisINTx");
 
 impl ConfigSpace<'_> {
@@ -327,7 +327,7 @@ impl ConfigSpace<'_> {
     /// Vendor ID.
     ///
     /// # Errors
-    /// It cannot be seen.
+    /// It is not visible.
     pub fn vendor_id(&self) -> Result<u16, Unknown> {
         self.header_u16(VENDOR)
     }
@@ -335,15 +335,15 @@ impl ConfigSpace<'_> {
     /// Device ID.
     ///
     /// # Errors
-    /// It cannot be seen.
+    /// It is not visible.
     pub fn device_id(&self) -> Result<u16, Unknown> {
         self.header_u16(DEVICE)
     }
 
-    /// Subsystem Vendor ID and Subsystem ID: of an endpoint from its header, of a bridge from its capability.
+    /// Subsystem Vendor ID and Subsystem ID: from the header of an endpoint, or the capability of a bridge.
     ///
     /// # Errors
-    /// They are not there or cannot be seen.
+    /// They are absent or not visible.
     pub fn subsystem(&self) -> Result<(u16, u16), Unknown> {
         if self.header_type()? == HeaderType::Endpoint {
             return Ok((self.header_u16(SUBSYSTEM_VENDOR)?, self.header_u16(SUBSYSTEM_DEVICE)?));
@@ -354,7 +354,7 @@ impl ConfigSpace<'_> {
     /// Class code: base class, sub-class and programming interface, 24 bits. `0x01_08_02` is an `NVMe` controller.
     ///
     /// # Errors
-    /// It cannot be seen.
+    /// It is not visible.
     pub fn class_code(&self) -> Result<u32, Unknown> {
         let base = self.header().bits(const { Spot::of(&HEADER, "Class Code", "Base Class") })?;
         let sub = self.header().bits(const { Spot::of(&HEADER, "Class Code", "Sub-Class") })?;
@@ -365,15 +365,15 @@ impl ConfigSpace<'_> {
     /// Revision ID.
     ///
     /// # Errors
-    /// It cannot be seen.
+    /// It is not visible.
     pub fn revision(&self) -> Result<u8, Unknown> {
         self.header().bits(const { Spot::of(&HEADER, "Revision ID", "Revision ID") }).map(|bits| bits as u8)
     }
 
-    /// Which header it is.
+    /// Type of the header.
     ///
     /// # Errors
-    /// It cannot be seen, or the code is reserved.
+    /// It is not visible, or reserved.
     pub fn header_type(&self) -> Result<HeaderType, Unknown> {
         match self.header().bits(LAYOUT)? {
             0 => Ok(HeaderType::Endpoint),
@@ -383,10 +383,10 @@ impl ConfigSpace<'_> {
         }
     }
 
-    /// The bus numbers of a bridge of either kind.
+    /// Bus numbers of a bridge (type 1 or `CardBus`).
     ///
     /// # Errors
-    /// It is no bridge, or they cannot be seen.
+    /// The function is not a bridge, or they are not visible.
     pub fn bus_numbers(&self) -> Result<BusNumbers, Unknown> {
         let primary = const { Spot::of(&HEADER, "Bus", "primary") };
         if self.header_type()? != HeaderType::CardBus {
@@ -400,14 +400,14 @@ impl ConfigSpace<'_> {
         }
     }
 
-    /// The windows of a bridge. A window whose end lies below its start is closed.
+    /// Windows of a bridge. A window with its limit below its base is disabled.
     ///
     /// # Errors
-    /// It is no bridge of type 1, cannot be seen, or a type is reserved.
+    /// The function is not a type 1 bridge, a register is not visible, or a type is reserved.
     pub fn windows(&self) -> Result<Windows, Unknown> {
         let header = self.header();
         let get = |register: Spot| header.bits(register);
-        // Both ends say their type, and must say the same.
+        // Base and limit both encode the type, and must agree.
         let wide = |base: Spot, limit: Spot| match (base.field.read(get(base)?), get(base)?, get(limit)?) {
             (Reading::Reserved(raw), _, _) => Err(header.reserved(base, raw)),
             (_, base_type, limit_type) if base_type != limit_type => Err(header.reserved(limit, limit_type)),
@@ -451,7 +451,7 @@ impl ConfigSpace<'_> {
     /// The `INTx` pin, `A` to `D`; `None` if the function has none.
     ///
     /// # Errors
-    /// It cannot be seen, or the code is reserved.
+    /// It is not visible, or reserved.
     pub fn interrupt_pin(&self) -> Result<Option<char>, Unknown> {
         match self.header().bits(PIN)? {
             0 => Ok(None),
@@ -460,10 +460,10 @@ impl ConfigSpace<'_> {
         }
     }
 
-    /// The expansion ROM: its address, and whether it is enabled. `None` if the register is zero.
+    /// Address and enable bit of the expansion ROM; `None` if the register is zero.
     ///
     /// # Errors
-    /// It cannot be seen, or the header has none.
+    /// It is not visible, or the header has no such register.
     pub fn expansion_rom(&self) -> Result<Option<(u32, bool)>, Unknown> {
         let spot = const { Spot::of(&HEADER, "Expansion ROM", "Address") };
         let offset = match self.header_type()? {
@@ -500,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_is_open_from_its_first_byte_on() {
+    fn a_window_starts_at_its_base_and_ends_at_its_limit() {
         let windows = bridge(0x2121, 0x1010_1010, 0x0011_0011).unwrap();
         assert_eq!(windows.io, Some(0x1_2000..=0x1_2fff));
         assert_eq!(windows.memory, Some(0x1010_0000..=0x101f_ffff));
@@ -508,13 +508,13 @@ mod tests {
     }
 
     #[test]
-    fn a_window_whose_end_lies_below_its_start_is_closed() {
+    fn a_window_with_its_limit_below_its_base_is_disabled() {
         let windows = bridge(0x1020, 0x1010_1020, 0x0000_0010).unwrap();
         assert_eq!(windows, Windows { io: None, memory: None, prefetchable: None });
     }
 
     #[test]
-    fn a_type_that_is_reserved_or_not_the_same_at_both_ends_is_said() {
+    fn a_reserved_window_type_or_different_types_at_both_ends_are_reported() {
         assert!(matches!(bridge(0x0202, 0, 0), Err(Unknown::Reserved { field: "Base type", raw: 2, .. })));
         assert!(matches!(bridge(0x0001, 0, 0), Err(Unknown::Reserved { field: "Limit type", raw: 0, .. })));
         assert!(matches!(bridge(0, 0x0000_0001, 0), Err(Unknown::Reserved { field: "Base type", raw: 1, .. })));
@@ -522,14 +522,14 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_has_no_windows_and_no_buses() {
+    fn an_endpoint_has_no_windows_and_no_bus_numbers() {
         let space = ConfigSpace::new(&[0; 64]);
         assert!(matches!(space.windows(), Err(Unknown::NotThere { .. })));
         assert!(matches!(space.bus_numbers(), Err(Unknown::NotThere { .. })));
     }
 
     #[test]
-    fn pins_end_at_d_and_headers_at_2() {
+    fn interrupt_pins_above_d_and_header_types_above_2_are_reserved() {
         let mut bytes = [0; 64];
         bytes[0x3d] = 4;
         assert_eq!(ConfigSpace::new(&bytes).interrupt_pin(), Ok(Some('D')));
@@ -542,7 +542,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rom_is_there_where_its_header_has_it() {
+    fn the_expansion_rom_is_at_the_offset_of_its_header_type() {
         let mut bytes = [0; 64];
         bytes[0x30..0x34].copy_from_slice(&0xfff0_0001u32.to_le_bytes());
         assert_eq!(ConfigSpace::new(&bytes).expansion_rom(), Ok(Some((0xfff0_0000, true))));
@@ -555,7 +555,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_seen_is_not_zero() {
+    fn a_register_that_is_not_visible_is_not_read_as_zero() {
         let bytes = [0; 64];
         let cut = |length| ConfigSpace::new(&bytes[..length]);
         assert_eq!(cut(2).vendor_id(), Ok(0));

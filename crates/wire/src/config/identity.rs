@@ -1,4 +1,4 @@
-//! Who made it, and what they added: serial number, vendor-specific and designated vendor-specific capabilities.
+//! Serial number and vendor-specific capabilities.
 
 use super::region::Region;
 use super::table::{Layout, Spot, always, flag, hex, layout, number, one_of, only, register};
@@ -10,13 +10,13 @@ pub const SERIAL_NUMBER: Layout = layout(
     &[always(&[register("Serial Number", 4, 8, "7.9.3.2", &[hex("Serial Number", 63, 0)])])],
 );
 
-/// A vendor's own registers.
+/// Vendor-Specific Extended Capability (VSEC).
 pub const VENDOR_EXTENDED: Layout = layout(
     "Vendor Specific Information",
     &[always(&[register("VSEC", 4, 4, "7.9.5.2", &[hex("ID", 15, 0), number("Rev", 19, 16), hex("Len", 31, 20)])])],
 );
 
-/// The vendor id of the CXL Consortium.
+/// Vendor ID of the CXL Consortium.
 pub const CXL_VENDOR: u16 = 0x1e98;
 
 /// DVSECs of CXL by id: Compute Express Link Specification 3.1, table 8-2.
@@ -36,7 +36,7 @@ fn is_cxl(region: &Region<'_>) -> bool {
     region.read(4, 2) == Some(CXL_VENDOR.into())
 }
 
-/// A CXL DVSEC of this id, of a revision from `least` on.
+/// Whether it is the CXL DVSEC `id` with at least revision `least`.
 fn cxl(region: &Region<'_>, id: u64, least: u64) -> bool {
     let revision = region.read(6, 1).map(|byte| byte & 0xf);
     is_cxl(region) && region.read(8, 2) == Some(id) && revision.is_some_and(|revision| revision >= least)
@@ -50,7 +50,7 @@ fn cxl_device_3(region: &Region<'_>) -> bool {
     cxl(region, 0, 2)
 }
 
-/// A capability that somebody else than the device's vendor has defined, such as CXL.
+/// Designated Vendor-Specific Extended Capability (DVSEC), defined by a vendor other than the device's, such as CXL.
 pub const DESIGNATED_VENDOR: Layout = layout(
     "Designated Vendor-Specific",
     &[
@@ -143,16 +143,16 @@ pub const DESIGNATED_VENDOR: Layout = layout(
 );
 
 impl ConfigSpace<'_> {
-    /// The serial number of the device, an EUI-64.
+    /// Device serial number, an EUI-64.
     ///
     /// # Errors
-    /// There is none, or it cannot be seen.
+    /// It is absent or not visible.
     pub fn serial_number(&self) -> Result<u64, Unknown> {
         let region = self.capability(CapabilityId::SERIAL_NUMBER)?.region();
         region.bits(const { Spot::of(&SERIAL_NUMBER, "Serial Number", "Serial Number") })
     }
 
-    /// Whether it says that it is a CXL device or port: the id of each of its CXL DVSECs.
+    /// IDs of the CXL DVSECs; empty if the function is not a CXL device or port.
     pub fn cxl_ids(&self) -> impl Iterator<Item = u16> {
         let id = const { Spot::of(&DESIGNATED_VENDOR, "CXL", "CXL") };
         self.capabilities()

@@ -1,11 +1,11 @@
-//! Who may reach whom: access control services, and the numbering of functions they work by.
+//! Access Control Services (ACS) and Alternative Routing-ID Interpretation (ARI).
 
 use super::table::{Layout, Spot, always, flag, layout, number, one_of, register};
 use super::{CapabilityId, ConfigSpace, Unknown};
 
 const MEMORY_ACCESS: &[(u64, &str)] = &[(0, "direct"), (1, "blocked"), (2, "redirected")];
 
-/// Access control services.
+/// Access Control Services.
 pub const ACCESS_CONTROL: Layout = layout(
     "Access Control Services",
     &[always(&[
@@ -48,7 +48,7 @@ pub const ACCESS_CONTROL: Layout = layout(
     ])],
 );
 
-/// Alternative routing ID interpretation: 256 functions of one device.
+/// Alternative Routing-ID Interpretation: up to 256 functions per device.
 pub const ALTERNATIVE_ROUTING_ID: Layout = layout(
     "Alternative Routing-ID Interpretation (ARI)",
     &[always(&[
@@ -57,23 +57,23 @@ pub const ALTERNATIVE_ROUTING_ID: Layout = layout(
     ])],
 );
 
-/// What access control services can do, or do.
+/// Access Control Services, as supported or as enabled.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(clippy::struct_excessive_bools)] // seven bits that the specification names
 pub struct AccessControl {
-    /// Requests whose Requester ID is not of the bus below are refused.
+    /// Blocks requests with a Requester ID outside the bus range of the port.
     pub source_validation: bool,
-    /// Requests with translated addresses are refused.
+    /// Blocks requests with translated addresses.
     pub translation_blocking: bool,
-    /// Requests from peer to peer go by way of the root complex.
+    /// Redirects peer-to-peer requests upstream.
     pub request_redirect: bool,
-    /// Completions from peer to peer go by way of the root complex.
+    /// Redirects peer-to-peer completions upstream.
     pub completion_redirect: bool,
-    /// What is meant for the port itself goes upstream all the same.
+    /// Forwards requests upstream even if they target the port's own downstream range.
     pub upstream_forwarding: bool,
-    /// Peers are allowed one by one.
+    /// Controls peer-to-peer requests per egress port.
     pub egress_control: bool,
-    /// Requests with translated addresses may go straight to a peer.
+    /// Lets requests with translated addresses go directly to a peer.
     pub direct_translated: bool,
 }
 
@@ -93,13 +93,13 @@ impl AccessControl {
 
 #[allow(clippy::missing_errors_doc)]
 impl ConfigSpace<'_> {
-    /// What access control the function can do.
+    /// Services that the function supports.
     pub fn access_control_supported(&self) -> Result<AccessControl, Unknown> {
         let region = self.capability(CapabilityId::ACCESS_CONTROL)?.region();
         region.register(const { Spot::of(&ACCESS_CONTROL, "ACSCap", "SrcValid") }).map(AccessControl::of)
     }
 
-    /// What access control is switched on.
+    /// Services that are enabled.
     pub fn access_control(&self) -> Result<AccessControl, Unknown> {
         let region = self.capability(CapabilityId::ACCESS_CONTROL)?.region();
         region.register(const { Spot::of(&ACCESS_CONTROL, "ACSCtl", "SrcValid") }).map(AccessControl::of)

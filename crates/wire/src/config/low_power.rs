@@ -1,9 +1,9 @@
-//! How long a device may sleep and wake: latency tolerance, L1 substates, power budgets.
+//! Latency Tolerance Reporting, L1 PM Substates and Power Budgeting.
 
 use super::table::{Layout, Reading, Spot, always, computed, flag, hex, layout, linear, number, one_of, register};
 use super::{CapabilityId, ConfigSpace, Unknown};
 
-/// A value in bits 9:0 and a scale of 32^n ns in bits 12:10; scales 6 and 7 are not permitted.
+/// Decodes a latency: value in bits 9:0, scale of 32^n ns in bits 12:10; scales 6 and 7 are reserved.
 fn latency(raw: u64) -> Reading {
     match raw >> 10 {
         scale @ 0..=5 => Reading::Quantity((raw & 0x3ff) << (5 * scale), "ns"),
@@ -11,7 +11,7 @@ fn latency(raw: u64) -> Reading {
     }
 }
 
-/// A scale in bits 1:0 and a value in bits 7:3.
+/// Decodes a power-on time: scale in bits 1:0, value in bits 7:3.
 fn power_on(raw: u64) -> Reading {
     match raw & 3 {
         0 => Reading::Quantity((raw >> 3) * 2, "us"),
@@ -21,7 +21,7 @@ fn power_on(raw: u64) -> Reading {
     }
 }
 
-/// A value in bits 9:0 and a scale of 32^n ns in bits 15:13.
+/// Decodes a threshold: value in bits 9:0, scale of 32^n ns in bits 15:13.
 fn threshold(raw: u64) -> Reading {
     match raw >> 13 {
         scale @ 0..=5 => Reading::Quantity((raw & 0x3ff) << (5 * scale), "ns"),
@@ -78,7 +78,7 @@ pub const L1_SUBSTATES: Layout = layout(
     ])],
 );
 
-/// Power budgeting: one entry at a time, chosen by writing the index.
+/// Power Budgeting: one entry at a time, selected by writing the index.
 pub const POWER_BUDGETING: Layout = layout(
     "Power Budgeting",
     &[always(&[
@@ -114,17 +114,17 @@ pub const POWER_BUDGETING: Layout = layout(
     ])],
 );
 
-/// L1 substates, as supported or as switched on.
+/// L1 substates, as supported or as enabled.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[allow(clippy::struct_excessive_bools)] // four bits that the specification names
 pub struct L1Substates {
-    /// L1.2 by way of PCI-PM.
+    /// PCI-PM L1.2.
     pub pci_pm_l1_2: bool,
-    /// L1.1 by way of PCI-PM.
+    /// PCI-PM L1.1.
     pub pci_pm_l1_1: bool,
-    /// L1.2 by way of ASPM.
+    /// ASPM L1.2.
     pub aspm_l1_2: bool,
-    /// L1.1 by way of ASPM.
+    /// ASPM L1.1.
     pub aspm_l1_1: bool,
 }
 
@@ -141,19 +141,19 @@ impl L1Substates {
 
 #[allow(clippy::missing_errors_doc)]
 impl ConfigSpace<'_> {
-    /// L1 substates that the port supports.
+    /// Supported L1 substates.
     pub fn l1_substates_supported(&self) -> Result<L1Substates, Unknown> {
         let region = self.capability(CapabilityId::L1_SUBSTATES)?.region();
         region.register(const { Spot::of(&L1_SUBSTATES, "L1SubCap", "PCI-PM_L1.2") }).map(L1Substates::of)
     }
 
-    /// L1 substates that the port may enter.
+    /// Enabled L1 substates.
     pub fn l1_substates(&self) -> Result<L1Substates, Unknown> {
         let region = self.capability(CapabilityId::L1_SUBSTATES)?.region();
         region.register(const { Spot::of(&L1_SUBSTATES, "L1SubCtl1", "PCI-PM_L1.2") }).map(L1Substates::of)
     }
 
-    /// Longest latencies that the device may report, snooped and not, in ns.
+    /// Maximum snoop and no-snoop latency that the device may report, in ns.
     pub fn max_tolerated_latency_ns(&self) -> Result<(u64, u64), Unknown> {
         let region = self.capability(CapabilityId::LATENCY_TOLERANCE)?.region();
         let snoop = const { Spot::of(&LATENCY_TOLERANCE, "Max snoop latency", "Max snoop latency") };

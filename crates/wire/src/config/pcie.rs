@@ -1,4 +1,4 @@
-//! The PCI Express capability: kind of port, payload and request sizes, tags, link, slot.
+//! The PCI Express capability: port type, payload and request sizes, tags, link, slot.
 
 mod registers;
 
@@ -16,13 +16,13 @@ use std::fmt;
 pub enum PortType {
     /// An endpoint.
     Endpoint,
-    /// An endpoint that may use ports and locked reads.
+    /// A legacy endpoint, which may use I/O space and locked reads.
     LegacyEndpoint,
-    /// A port of the root complex.
+    /// A root port.
     RootPort,
-    /// The port of a switch that looks to the root complex.
+    /// The upstream port of a switch.
     UpstreamPort,
-    /// A port of a switch that looks away from it.
+    /// A downstream port of a switch.
     DownstreamPort,
     /// A bridge to PCI or PCI-X.
     PciBridge,
@@ -30,11 +30,11 @@ pub enum PortType {
     ReverseBridge,
     /// An endpoint inside the root complex, without a link.
     IntegratedEndpoint,
-    /// What collects errors of integrated endpoints, without a link.
+    /// A root complex event collector, without a link.
     EventCollector,
 }
 
-/// Port types by code; section 7.5.3.2.
+/// Port types by code. Source: section 7.5.3.2.
 const PORT_TYPES: [(u64, PortType); 9] = [
     (0, PortType::Endpoint),
     (1, PortType::LegacyEndpoint),
@@ -47,7 +47,7 @@ const PORT_TYPES: [(u64, PortType); 9] = [
     (10, PortType::EventCollector),
 ];
 
-/// Data rate of a link: code 1 to 7 of every speed field.
+/// Data rate of a link: codes 1 to 7 of the speed fields.
 ///
 /// ```
 /// use lanemark_wire::{Generation, config::LinkSpeed};
@@ -79,19 +79,19 @@ impl LinkSpeed {
     pub const ALL: [LinkSpeed; 7] =
         [Self::Gt2_5, Self::Gt5, Self::Gt8, Self::Gt16, Self::Gt32, Self::Gt64, Self::Gt128];
 
-    /// The speed with this code, 1 to 7.
+    /// The speed with code 1 to 7.
     #[must_use]
     pub fn from_code(code: u64) -> Option<LinkSpeed> {
         Self::ALL.into_iter().find(|speed| u64::from(speed.code()) == code)
     }
 
-    /// Its code, 1 to 7: also the number of the generation.
+    /// Code, 1 to 7; equals the number of the generation.
     #[must_use]
     pub const fn code(self) -> u8 {
         self as u8 + 1
     }
 
-    /// The generation whose highest speed this is, as far as [`Generation`] goes.
+    /// The generation with this maximum speed, if [`Generation`] has it.
     #[must_use]
     pub const fn generation(self) -> Option<Generation> {
         Generation::from_number(self.code())
@@ -118,7 +118,7 @@ impl fmt::Display for LinkSpeed {
     }
 }
 
-/// Which low-power states of a link are meant.
+/// Link states of Active State Power Management.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Aspm {
     /// L0s.
@@ -127,21 +127,21 @@ pub struct Aspm {
     pub l1: bool,
 }
 
-/// How many bits a Tag has.
+/// Width of a tag.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum TagBits {
     /// 32 tags.
     Five,
     /// 256 tags: extended tags.
     Eight,
-    /// 768 tags (10 bits, of which the two upper are not both 0).
+    /// 768 tags: 10 bits, of which the two upper ones are not both 0.
     Ten,
-    /// 15 360 tags (14 bits, of which the upper four are not all 0); flit mode only.
+    /// 15 360 tags: 14 bits, of which the four upper ones are not all 0; flit mode only.
     Fourteen,
 }
 
 impl TagBits {
-    /// How many requests can be on their way at once.
+    /// Maximum number of outstanding requests.
     #[must_use]
     pub const fn tags(self) -> u16 {
         match self {
@@ -165,14 +165,14 @@ pub struct Pcie<'a> {
 
 type Answer<T> = Result<T, Unknown>;
 
-/// Every answer is [`Unknown`] where the register is absent, cannot be seen, or holds a reserved code.
+/// Every method returns [`Unknown`] if the register is absent, not visible, or holds a reserved code.
 #[allow(clippy::missing_errors_doc)]
 impl<'a> Pcie<'a> {
     pub(super) const fn new(region: Region<'a>) -> Pcie<'a> {
         Pcie { region }
     }
 
-    /// Its registers.
+    /// The registers of the capability.
     #[must_use]
     pub const fn region(&self) -> Region<'a> {
         self.region
@@ -200,12 +200,12 @@ impl<'a> Pcie<'a> {
         self.region.bits(spot).map(|raw| Aspm { l0s: raw & 1 != 0, l1: raw & 2 != 0 })
     }
 
-    /// Version of the capability: 1 or 2 so far.
+    /// Version of the capability: 1 or 2.
     pub fn version(&self) -> Answer<u8> {
         self.region.bits(const { at("Express", "Version") }).map(|raw| raw as u8)
     }
 
-    /// What kind of port it is.
+    /// Device/Port Type.
     pub fn port_type(&self) -> Answer<PortType> {
         let spot = const { at("Express", "Type") };
         let raw = self.region.bits(spot)?;
@@ -213,37 +213,37 @@ impl<'a> Pcie<'a> {
         found.ok_or(self.region.reserved(spot, raw))
     }
 
-    /// A slot is connected to this port (said by downstream ports only).
+    /// Slot Implemented: a slot is connected to this downstream port.
     pub fn has_slot(&self) -> Answer<bool> {
         self.flag(const { at("Express", "Slot") })
     }
 
-    /// The port can work in flit mode.
+    /// Flit Mode Supported.
     pub fn flit_supported(&self) -> Answer<bool> {
         self.flag(const { at("Express", "FLIT Mode Supported") })
     }
 
-    /// The link works in flit mode.
+    /// Flit Mode Status: the link operates in flit mode.
     pub fn flit_mode(&self) -> Answer<bool> {
         self.flag(const { at("LnkSta2", "FltMode") })
     }
 
-    /// Flit mode is switched off.
+    /// Flit Mode Disable.
     pub fn flit_disabled(&self) -> Answer<bool> {
         self.flag(const { at("LnkCtl", "FltModeDis") })
     }
 
-    /// Largest `Max_Payload_Size` that it supports, in bytes.
+    /// `Max_Payload_Size` Supported, in bytes.
     pub fn max_payload_supported(&self) -> Answer<u32> {
         self.bytes(const { at("DevCap", "MaxPayload") })
     }
 
-    /// `Max_Payload_Size` as set, in bytes.
+    /// `Max_Payload_Size`, in bytes.
     pub fn max_payload(&self) -> Answer<u32> {
         self.bytes(const { at("DevCtl", "MaxPayload") })
     }
 
-    /// `Max_Read_Request_Size` as set, in bytes.
+    /// `Max_Read_Request_Size`, in bytes.
     pub fn max_read_request(&self) -> Answer<u32> {
         self.bytes(const { at("DevCtl", "MaxReadReq") })
     }
@@ -253,73 +253,73 @@ impl<'a> Pcie<'a> {
         self.bytes(const { at("LnkCtl", "RCB") })
     }
 
-    /// It can use tags of 8 bits.
+    /// Extended Tag Field Supported: 8-bit tags.
     pub fn extended_tags_supported(&self) -> Answer<bool> {
         self.flag(const { at("DevCap", "ExtTag") })
     }
 
-    /// It may use tags of 8 bits.
+    /// Extended Tag Field Enable.
     pub fn extended_tags(&self) -> Answer<bool> {
         self.flag(const { at("DevCtl", "ExtTag") })
     }
 
-    /// It answers requests with tags of 10 bits.
+    /// 10-Bit Tag Completer Supported.
     pub fn ten_bit_tag_completer(&self) -> Answer<bool> {
         self.flag(const { at("DevCap2", "10BitTagComp") })
     }
 
-    /// It can send requests with tags of 10 bits.
+    /// 10-Bit Tag Requester Supported.
     pub fn ten_bit_tag_requester_supported(&self) -> Answer<bool> {
         self.flag(const { at("DevCap2", "10BitTagReq") })
     }
 
-    /// It may send requests with tags of 10 bits.
+    /// 10-Bit Tag Requester Enable.
     pub fn ten_bit_tag_requester(&self) -> Answer<bool> {
         self.flag(const { at("DevCtl2", "10BitTagReq") })
     }
 
-    /// It may set relaxed ordering in requests.
+    /// Enable Relaxed Ordering.
     pub fn relaxed_ordering(&self) -> Answer<bool> {
         self.flag(const { at("DevCtl", "RlxdOrd") })
     }
 
-    /// It may set no-snoop in requests.
+    /// Enable No Snoop.
     pub fn no_snoop(&self) -> Answer<bool> {
         self.flag(const { at("DevCtl", "NoSnoop") })
     }
 
-    /// Fastest speed that this end of the link is capable of.
+    /// Max Link Speed.
     pub fn max_link_speed(&self) -> Answer<LinkSpeed> {
         self.speed(const { at("LnkCap", "Speed") })
     }
 
-    /// Widest link that this end is capable of.
+    /// Maximum Link Width.
     pub fn max_link_width(&self) -> Answer<Lanes> {
         self.width(const { at("LnkCap", "Width") })
     }
 
-    /// Speed of the link now.
+    /// Current Link Speed.
     pub fn link_speed(&self) -> Answer<LinkSpeed> {
         self.speed(const { at("LnkSta", "Speed") })
     }
 
-    /// Width of the link now. A port with nothing behind it often says 0, which is reserved.
+    /// Negotiated Link Width. A port without a link partner often reports 0, which is reserved.
     pub fn link_width(&self) -> Answer<Lanes> {
         self.width(const { at("LnkSta", "Width") })
     }
 
-    /// Speed that the link is asked to train to.
+    /// Target Link Speed.
     pub fn target_link_speed(&self) -> Answer<LinkSpeed> {
         self.speed(const { at("LnkCtl2", "Target Link Speed") })
     }
 
-    /// Every speed that it supports, slowest first.
+    /// Supported link speeds, slowest first.
     pub fn supported_link_speeds(&self) -> Answer<impl Iterator<Item = LinkSpeed> + use<>> {
         let vector = self.region.bits(const { at("LnkCap2", "Supported Link Speeds") })?;
         Ok(LinkSpeed::ALL.into_iter().filter(move |speed| vector & 1 << (speed.code() - 1) != 0))
     }
 
-    /// The data link layer is up. Said only by ports that can report it.
+    /// Data Link Layer Link Active; `None` if the port does not report it.
     pub fn link_active(&self) -> Answer<Option<bool>> {
         if !self.flag(const { at("LnkCap", "LLActRep") })? {
             return Ok(None);
@@ -327,17 +327,17 @@ impl<'a> Pcie<'a> {
         self.flag(const { at("LnkSta", "DLActive") }).map(Some)
     }
 
-    /// ASPM states that it supports.
+    /// ASPM Support.
     pub fn aspm_supported(&self) -> Answer<Aspm> {
         self.aspm(const { at("LnkCap", "ASPM") })
     }
 
-    /// ASPM states that it may enter.
+    /// ASPM Control: enabled states.
     pub fn aspm_enabled(&self) -> Answer<Aspm> {
         self.aspm(const { at("LnkCtl", "ASPM") })
     }
 
-    /// Number of the slot, and its power limit in milliwatts.
+    /// Physical slot number, and slot power limit in milliwatts.
     pub fn slot(&self) -> Answer<(u16, u32)> {
         let number = self.region.bits(const { at("SltCap", "Slot #") })? as u16;
         Ok((number, self.region.quantity(const { at("SltCap", "PowerLimit") })? as u32))
@@ -349,7 +349,7 @@ mod tests {
     use super::*;
     use crate::config::{CapabilityId, ConfigSpace};
 
-    /// A function with a PCI Express capability at 0x40 whose registers are these.
+    /// A function with a PCI Express capability at 0x40 with these register values.
     fn function(values: &[(usize, u32)]) -> Vec<u8> {
         let mut bytes = vec![0; 256];
         bytes[0x06] = 0x10;
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn payloads_end_at_4096_and_the_next_code_is_reserved() {
+    fn payload_sizes_end_at_4096_and_the_next_code_is_reserved() {
         assert_eq!(ask(&[(0x08, 0)], Pcie::max_payload), Ok(128));
         assert_eq!(ask(&[(0x08, 5 << 5)], Pcie::max_payload), Ok(4096));
         assert!(matches!(ask(&[(0x08, 6 << 5)], Pcie::max_payload), Err(Unknown::Reserved { raw: 6, .. })));
@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn speeds_end_at_7_and_widths_are_those_that_exist() {
+    fn reserved_speeds_and_widths_are_reported() {
         assert_eq!(ask(&[(0x12, 7)], Pcie::link_speed), Ok(LinkSpeed::Gt128));
         for reserved in [0, 8] {
             assert!(matches!(ask(&[(0x12, reserved)], Pcie::link_speed), Err(Unknown::Reserved { .. })));
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn speeds_are_the_generations_as_far_as_those_go() {
+    fn link_speeds_match_the_rates_of_the_generations() {
         for speed in LinkSpeed::ALL {
             assert_eq!(LinkSpeed::from_code(speed.code().into()), Some(speed));
             let Some(generation) = speed.generation() else {
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn registers_of_version_2_are_not_in_version_1() {
+    fn registers_of_version_2_are_absent_in_version_1() {
         let one = ask(&[(0x02, 1)], Pcie::ten_bit_tag_requester);
         assert!(matches!(one, Err(Unknown::NotThere { only: "in version 2 of the capability", .. })), "{one:?}");
         assert_eq!(ask(&[(0x02, 2)], Pcie::ten_bit_tag_requester), Ok(false));
@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_is_one_of_a_downstream_port_that_has_one() {
+    fn only_a_downstream_port_with_a_slot_has_slot_registers() {
         let slot = |flags| ask(&[(0x02, flags), (0x14, 0x4b << 7), (0x16, 0x0010)], Pcie::slot);
         assert_eq!(slot(0x0142), Ok((2, 75_000)));
         for without in [0x0042, 0x0152, 0x0102] {
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn slot_power_goes_on_in_steps_of_25_w_above_239() {
+    fn slot_power_above_239_w_is_in_steps_of_25_w() {
         let power = |value: u32, scale: u32| {
             let raw = value << 7 | scale << 15;
             ask(&[(0x02, 0x0142), (0x14, raw), (0x16, raw >> 16)], Pcie::slot).map(|(_, milliwatts)| milliwatts)
@@ -438,14 +438,14 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_capability_and_an_unseen_one_are_two_things() {
+    fn a_missing_capability_is_distinguished_from_one_that_is_not_visible() {
         let mut bytes = function(&[]);
         bytes[0x40] = 0x05;
         let pcie = |bytes: &[u8]| ConfigSpace::new(bytes).pcie().map(|_| ()).unwrap_err();
         assert_eq!(pcie(&bytes), Unknown::NoCapability { structure: "PCI Express" });
         assert_eq!(pcie(&bytes[..64]), Unknown::ListCut { structure: "PCI Express", visible: 64 });
         assert_eq!(pcie(&[]), Unknown::ListCut { structure: "PCI Express", visible: 0 });
-        // The extended list of a PCIe function was not read; that of another is not there.
+        // With a PCIe capability, the extended list may exist beyond the visible bytes; without one, it cannot.
         let extended = |bytes: &[u8]| ConfigSpace::new(bytes).capability(CapabilityId::SERIAL_NUMBER).unwrap_err();
         assert!(matches!(extended(&function(&[])), Unknown::ListCut { visible: 256, .. }));
         assert!(matches!(extended(&bytes), Unknown::NoCapability { .. }));

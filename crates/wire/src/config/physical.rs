@@ -1,4 +1,4 @@
-//! The physical layer at 8 GT/s and above: equalization, lane errors, margining.
+//! The physical layer at 8 GT/s and above: equalization, lane errors, lane margining.
 
 use super::region::Region;
 use super::table::{
@@ -6,7 +6,7 @@ use super::table::{
 };
 use super::{CapabilityId, ConfigSpace, LinkSpeed, Unknown};
 
-/// Lanes that this end is capable of: so many registers per lane there are.
+/// Maximum Link Width: the number of per-lane registers.
 fn lanes(region: &Region<'_>) -> u16 {
     let width = const { Spot::of(&super::pcie::PCI_EXPRESS, "LnkCap", "Width") };
     region.space().pcie().and_then(|pcie| pcie.region().bits(width)).map_or(0, |width| width.min(32) as u16)
@@ -73,7 +73,7 @@ const EQUALIZATION: &[Field] = &[
     flag("LinkEquRequest", 4),
 ];
 
-/// Downstream port's and upstream port's transmitter preset of a lane.
+/// Downstream and upstream transmitter preset of a lane.
 const PRESETS: &[Field] = &[hex("DownstreamTxPreset", 3, 0), hex("UpstreamTxPreset", 7, 4)];
 
 /// Physical layer 16 GT/s.
@@ -200,7 +200,7 @@ pub const LANE_MARGINING: Layout = layout(
     ],
 );
 
-/// Data link feature: what both ends told each other before the link came up.
+/// Data Link Feature: features exchanged during link initialization.
 pub const DATA_LINK_FEATURE: Layout = layout(
     "Data Link Feature",
     &[always(&[
@@ -221,19 +221,19 @@ pub const DATA_LINK_FEATURE: Layout = layout(
     ])],
 );
 
-/// How far equalization got at one speed.
+/// Equalization status at one speed.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Equalization {
-    /// It was done at least once.
+    /// Equalization was completed at least once.
     pub complete: bool,
-    /// Phases 1, 2 and 3 succeeded.
+    /// Phases 1, 2 and 3 were successful.
     pub phases: [bool; 3],
-    /// The port asks for it to be done again.
+    /// The port requests another equalization.
     pub requested: bool,
 }
 
 impl Equalization {
-    /// From five bits, the lowest first.
+    /// Decodes five bits, lowest first.
     const fn of(raw: u64) -> Equalization {
         Equalization {
             complete: raw & 1 != 0,
@@ -245,7 +245,7 @@ impl Equalization {
 
 #[allow(clippy::missing_errors_doc)]
 impl ConfigSpace<'_> {
-    /// How equalization went at this speed. Below 8 GT/s there is none; that of 128 GT/s is not described here.
+    /// Equalization status at a speed. None exists below 8 GT/s, and 128 GT/s is not described.
     pub fn equalization(&self, speed: LinkSpeed) -> Result<Equalization, Unknown> {
         let (id, spot) = match speed {
             LinkSpeed::Gt2_5 | LinkSpeed::Gt5 | LinkSpeed::Gt128 => {
@@ -266,14 +266,13 @@ impl ConfigSpace<'_> {
         self.capability(id)?.region().register(spot).map(Equalization::of)
     }
 
-    /// Lanes that have seen errors, one bit each.
+    /// Lane Error Status: one bit per lane.
     pub fn lane_errors(&self) -> Result<u32, Unknown> {
         let region = self.capability(CapabilityId::SECONDARY)?.region();
         region.bits(const { Spot::of(&SECONDARY, "LaneErrStat", "LaneErrStat") }).map(|bits| bits as u32)
     }
 
-    /// Scaled flow control: whether this end can, and whether the other end said that it can (`None`: it has not
-    /// said anything).
+    /// Scaled Flow Control: supported by this port, and by the link partner (`None` if its features were not received).
     pub fn scaled_flow_control(&self) -> Result<(bool, Option<bool>), Unknown> {
         let region = self.capability(CapabilityId::DATA_LINK_FEATURE)?.region();
         let local = region.flag(const { Spot::of(&DATA_LINK_FEATURE, "DLFCap", "ScaledFlowControl") })?;

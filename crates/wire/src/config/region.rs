@@ -1,9 +1,9 @@
-//! A stretch of configuration space read by its table.
+//! Reads a structure of configuration space by its table.
 
 use super::table::{Block, Layout, Presence, Reading, Register, Spot};
 use super::{ConfigSpace, Unknown};
 
-/// The bytes of one structure, and the table they are read by.
+/// A structure of configuration space and the table that describes it.
 #[derive(Clone, Copy, Debug)]
 pub struct Region<'a> {
     space: ConfigSpace<'a>,
@@ -11,16 +11,16 @@ pub struct Region<'a> {
     layout: &'static Layout,
 }
 
-/// One field of one register, as found.
+/// The value of one field of one register.
 ///
-/// `Display` prints it as `lspci` would: `LnkSta: Speed 8GT/s`.
+/// `Display` prints it in the style of `lspci`: `LnkSta: Speed 8GT/s`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FieldValue {
     /// Name of the structure: `PCI Express`, `Advanced Error Reporting`.
     pub structure: &'static str,
     /// Offset of the structure in configuration space; 0 is the header.
     pub structure_offset: u16,
-    /// Which of several alike, and what they are: `(2, "BAR")`.
+    /// Index and name of the instance in a repeated block: `(2, "BAR")`.
     pub instance: Option<(u16, &'static str)>,
     /// Name of the register: `LnkSta`.
     pub register: &'static str,
@@ -32,13 +32,13 @@ pub struct FieldValue {
     pub high: u8,
     /// Lowest bit in the register.
     pub low: u8,
-    /// The bits.
+    /// Raw bits.
     pub raw: u64,
-    /// What they mean.
+    /// Decoded value.
     pub reading: Reading,
-    /// The document that defines it.
+    /// Document that defines the field.
     pub source: &'static str,
-    /// The section of that document.
+    /// Section in that document.
     pub section: &'static str,
 }
 
@@ -57,13 +57,13 @@ impl<'a> Region<'a> {
         Region { space, offset, layout }
     }
 
-    /// The configuration space it stands in.
+    /// The configuration space that contains it.
     #[must_use]
     pub const fn space(&self) -> ConfigSpace<'a> {
         self.space
     }
 
-    /// Where it begins.
+    /// Offset in configuration space.
     #[must_use]
     pub const fn offset(&self) -> u16 {
         self.offset
@@ -75,8 +75,8 @@ impl<'a> Region<'a> {
         self.layout
     }
 
-    /// `bytes` (1 to 8) little-endian bytes at `offset` from its start, if they are visible and in the same kind of
-    /// space (a structure below 0x100 ends there).
+    /// Reads `bytes` (1 to 8) little-endian bytes at `offset` from its start. `None` if they are not visible, or extend
+    /// from the standard into the extended space.
     #[must_use]
     pub fn read(&self, offset: u16, bytes: u8) -> Option<u64> {
         let at = self.offset.checked_add(offset)?;
@@ -86,26 +86,26 @@ impl<'a> Region<'a> {
         self.space.read(at, bytes)
     }
 
-    /// The bits of a field. A field of a repeated block is that of the first; see [`Region::bits_at`].
+    /// The bits of a field; of the first instance in a repeated block. See [`Region::bits_at`].
     ///
     /// # Errors
-    /// The register is not in this structure, or cannot be seen.
+    /// The register is not in this structure, or is not visible.
     pub fn bits(&self, spot: Spot) -> Result<u64, Unknown> {
         self.bits_at(spot, 0)
     }
 
-    /// The whole register that a field stands in.
+    /// The value of the register that contains a field.
     ///
     /// # Errors
-    /// The register is not in this structure, or cannot be seen.
+    /// The register is not in this structure, or is not visible.
     pub fn register(&self, spot: Spot) -> Result<u64, Unknown> {
         self.register_at(spot, 0)
     }
 
-    /// The bits of a field in the `index`-th of several alike.
+    /// The bits of a field in instance `index` of a repeated block.
     ///
     /// # Errors
-    /// The register is not in this structure, or cannot be seen.
+    /// The register is not in this structure, or is not visible.
     pub fn bits_at(&self, spot: Spot, index: u16) -> Result<u64, Unknown> {
         Ok(spot.field.of(self.register_at(spot, index)?))
     }
@@ -120,7 +120,7 @@ impl<'a> Region<'a> {
         })
     }
 
-    /// Where the register of a field stands, from the start of the structure, in the `index`-th of several alike.
+    /// Offset of the register of a field from the start of the structure, in instance `index` of a repeated block.
     pub(super) fn place_of(&self, spot: Spot, index: u16) -> Result<u16, Unknown> {
         let absent = |only| Unknown::NotThere { structure: self.layout.name, register: spot.register.name, only };
         let base = match spot.block.presence {
@@ -141,42 +141,42 @@ impl<'a> Region<'a> {
         Ok(base.saturating_add(spot.register.offset))
     }
 
-    /// A field of one bit.
+    /// The value of a one-bit field.
     ///
     /// # Errors
-    /// The register is not in this structure, or cannot be seen.
+    /// The register is not in this structure, or is not visible.
     pub fn flag(&self, spot: Spot) -> Result<bool, Unknown> {
         Ok(self.bits(spot)? != 0)
     }
 
-    /// What a field says.
+    /// The decoded value of a field.
     ///
     /// # Errors
-    /// The register is not in this structure, or cannot be seen. A reserved code is a [`Reading`].
+    /// The register is not in this structure, or is not visible. A reserved code is a [`Reading`].
     pub fn reading(&self, spot: Spot) -> Result<Reading, Unknown> {
         self.reading_at(spot, 0)
     }
 
-    /// What a field says in the `index`-th of several alike.
+    /// The decoded value of a field in instance `index` of a repeated block.
     ///
     /// # Errors
-    /// The register is not in this structure, or cannot be seen. A reserved code is a [`Reading`].
+    /// The register is not in this structure, or is not visible. A reserved code is a [`Reading`].
     pub fn reading_at(&self, spot: Spot, index: u16) -> Result<Reading, Unknown> {
         Ok(spot.field.read(self.bits_at(spot, index)?))
     }
 
-    /// The number a field stands for, in the unit of its row.
+    /// The numeric value of a field, in the unit of its row.
     ///
     /// # Errors
-    /// The register is not in this structure, cannot be seen, or the code is reserved.
+    /// The register is not in this structure or not visible, or the code is reserved.
     pub fn quantity(&self, spot: Spot) -> Result<u64, Unknown> {
         self.quantity_at(spot, 0)
     }
 
-    /// The number a field stands for in the `index`-th of several alike.
+    /// The numeric value of a field in instance `index` of a repeated block.
     ///
     /// # Errors
-    /// The register is not in this structure, cannot be seen, or the code is reserved.
+    /// The register is not in this structure or not visible, or the code is reserved.
     pub fn quantity_at(&self, spot: Spot, index: u16) -> Result<u64, Unknown> {
         let raw = self.bits_at(spot, index)?;
         match spot.field.read(raw) {
@@ -189,7 +189,7 @@ impl<'a> Region<'a> {
         Unknown::Reserved { structure: self.layout.name, register: spot.register.name, field: spot.field.name, raw }
     }
 
-    /// Every visible register that is there: which of several alike, its offset from the start, its row.
+    /// Every register that exists: instance, offset from the start, row.
     pub fn registers(self) -> impl Iterator<Item = (Option<(u16, &'static str)>, u16, &'static Register)> {
         self.layout.blocks.iter().flat_map(move |block| {
             instances(&self, block).flat_map(move |(instance, base)| {
@@ -198,7 +198,7 @@ impl<'a> Region<'a> {
         })
     }
 
-    /// Every visible field, in the order of the table.
+    /// Every visible field, in table order.
     pub fn fields(self) -> impl Iterator<Item = FieldValue> {
         self.registers().flat_map(move |(instance, offset, register)| {
             let value = self.read(offset, register.bytes);
@@ -224,7 +224,7 @@ impl<'a> Region<'a> {
         })
     }
 
-    /// Bytes from its start to the end of the last register that is there, seen or not.
+    /// Bytes from its start to the end of its last existing register, visible or not.
     #[must_use]
     pub fn needed_bytes(&self) -> u16 {
         self.registers().map(|(_, offset, register)| offset.saturating_add(register.bytes.into())).max().unwrap_or(0)

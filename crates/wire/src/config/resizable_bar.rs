@@ -1,11 +1,11 @@
-//! BARs whose size can be chosen: which sizes are possible, and which is set.
+//! Resizable BARs: supported sizes and current size.
 
 use super::region::Region;
 use super::table::{Block, Field, Layout, Meaning, Presence, Spot, hex, layout, number, register};
 use super::unknown::Unknown;
 use super::{CapabilityId, ConfigSpace};
 
-/// Number of Resizable BARs stands in the first control register; 1 to 6 are legal.
+/// Number of Resizable BARs, from the first control register; 1 to 6 are legal.
 fn count(region: &Region<'_>) -> u16 {
     match region.read(8, 4) {
         Some(control) => match control >> 5 & 7 {
@@ -20,7 +20,7 @@ fn first(_: &Region<'_>) -> u16 {
     4
 }
 
-/// 1 MiB << code; section 7.8.6.3 goes up to 8 EiB.
+/// Encoding of sizes: 1 MiB << code; section 7.8.6.3 defines codes up to 8 EiB.
 const SIZE: Meaning = Meaning::Power { base: 1, unit: "MiB", most: 43 };
 
 const BLOCKS: &[Block] = &[
@@ -28,7 +28,7 @@ const BLOCKS: &[Block] = &[
     Block {
         presence: Presence::Times { count, first, stride: 8, each: "resizable BAR" },
         registers: &[
-            // Bit 4 stands for 1 MiB.
+            // Bit 4 is 1 MiB.
             register("ReBARCap", 0, 4, "7.8.6.2", &[hex("supported", 31, 4)]),
             register(
                 "ReBARCtl",
@@ -38,7 +38,7 @@ const BLOCKS: &[Block] = &[
                 &[
                     number("BAR", 2, 0),
                     Field { name: "current size", high: 13, low: 8, meaning: SIZE },
-                    // Bit 16 stands for 256 TiB.
+                    // Bit 16 is 256 TiB.
                     hex("supported above 128TB", 31, 16),
                 ],
             ),
@@ -51,7 +51,7 @@ pub const RESIZABLE_BAR: Layout = layout("Physical Resizable BAR", BLOCKS);
 /// Resizable BARs of the virtual functions.
 pub const VIRTUAL_RESIZABLE_BAR: Layout = layout("Virtual Resizable BAR", BLOCKS);
 
-/// One resizable BAR.
+/// A resizable BAR.
 ///
 /// ```
 /// use lanemark_wire::config::{CapabilityId, ConfigSpace};
@@ -67,28 +67,28 @@ pub const VIRTUAL_RESIZABLE_BAR: Layout = layout("Virtual Resizable BAR", BLOCKS
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ResizableBar {
-    /// Which BAR.
+    /// Index of the BAR.
     pub bar: u8,
-    /// Bit n: a size of 1 MiB << n is possible.
+    /// Supported sizes: bit n is 1 MiB << n.
     pub possible: u64,
-    /// The size that is set is 1 MiB << this; above 43 it is reserved.
+    /// Code of the current size, which is 1 MiB << code; codes above 43 are reserved.
     pub size_code: u8,
 }
 
 impl ResizableBar {
-    /// The size that is set; `None` if its code is reserved.
+    /// Current size in bytes; `None` if its code is reserved.
     #[must_use]
     pub const fn size_bytes(&self) -> Option<u64> {
         if self.size_code <= 43 { Some(1 << (20 + self.size_code)) } else { None }
     }
 
-    /// Every size that is possible, smallest first.
+    /// Supported sizes in bytes, smallest first.
     pub fn sizes_bytes(&self) -> impl Iterator<Item = u64> + use<> {
         let possible = self.possible;
         (0..=43).filter(move |code| possible >> code & 1 != 0).map(|code| 1 << (20 + code))
     }
 
-    /// The largest size that is possible.
+    /// Largest supported size in bytes.
     #[must_use]
     pub fn largest_bytes(&self) -> Option<u64> {
         self.sizes_bytes().last()
@@ -116,12 +116,12 @@ fn entries(region: Region<'_>) -> Result<impl Iterator<Item = Result<ResizableBa
 
 #[allow(clippy::missing_errors_doc)]
 impl<'a> ConfigSpace<'a> {
-    /// The BARs whose size can be chosen.
+    /// The resizable BARs of the function.
     pub fn resizable_bars(&self) -> Result<impl Iterator<Item = Result<ResizableBar, Unknown>> + use<'a>, Unknown> {
         entries(self.capability(CapabilityId::RESIZABLE_BAR)?.region())
     }
 
-    /// The BARs of the virtual functions whose size can be chosen.
+    /// The resizable BARs of the virtual functions.
     pub fn virtual_resizable_bars(
         &self,
     ) -> Result<impl Iterator<Item = Result<ResizableBar, Unknown>> + use<'a>, Unknown> {

@@ -1,4 +1,4 @@
-//! The bytes of one function.
+//! The configuration space of one function.
 
 use super::capability::{Capability, CapabilityId, capability_row};
 use super::chain::{Chain, ChainFault};
@@ -7,10 +7,10 @@ use super::pcie::Pcie;
 use super::region::{FieldValue, Region};
 use super::unknown::Unknown;
 
-/// The configuration space of one function, as many bytes of it as could be read.
+/// The configuration space of one function, as far as it could be read.
 ///
-/// Without root Linux shows 64 bytes, with root 256, and 4096 of a PCIe function; any other length is taken as it
-/// is. Bytes behind 4096 are not looked at.
+/// Linux exposes 64 bytes without root; with root 256, or 4096 of a PCIe function. Any other length is accepted. Bytes
+/// beyond 4096 are ignored.
 ///
 /// ```
 /// use lanemark_wire::config::ConfigSpace;
@@ -23,10 +23,10 @@ pub struct ConfigSpace<'a> {
 }
 
 impl<'a> ConfigSpace<'a> {
-    /// Bytes of the configuration space of a PCIe function.
+    /// Size of the configuration space of a PCIe function, in bytes.
     pub const BYTES: usize = 4096;
 
-    /// A view over these bytes; the first is that at offset 0.
+    /// A view over `bytes`, starting at offset 0.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> ConfigSpace<'a> {
         ConfigSpace { bytes: &bytes[..bytes.len().min(Self::BYTES)] }
@@ -38,7 +38,7 @@ impl<'a> ConfigSpace<'a> {
         self.bytes
     }
 
-    /// `bytes` (1 to 8) little-endian bytes at `offset`, if all are visible.
+    /// Reads `bytes` (1 to 8) little-endian bytes at `offset`; `None` if they are not all visible.
     ///
     /// ```
     /// use lanemark_wire::config::ConfigSpace;
@@ -53,7 +53,7 @@ impl<'a> ConfigSpace<'a> {
         Some(part.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)))
     }
 
-    /// Nobody answers there: every visible byte is 0xff (what a read of a missing or dead function gives).
+    /// Whether every visible byte is 0xff, as read from a missing or dead function.
     #[must_use]
     pub fn is_absent(&self) -> bool {
         !self.bytes.is_empty() && self.bytes.iter().all(|byte| *byte == 0xff)
@@ -65,32 +65,32 @@ impl<'a> ConfigSpace<'a> {
         Region::new(*self, 0, &HEADER)
     }
 
-    /// Every capability of both lists that can be reached, and every place where a list is broken, as met.
-    /// It always ends: a list that turns back on itself is a [`ChainFault`].
+    /// Iterates over the capabilities of both lists and the faults of the lists. Terminates on every input: a loop in a
+    /// list is a [`ChainFault`].
     #[must_use]
     pub fn walk(&self) -> Chain<'a> {
         Chain::new(*self, true)
     }
 
-    /// The same, without a look at the bodies.
+    /// As [`ConfigSpace::walk`], without checks of capability bodies.
     fn links(self) -> Chain<'a> {
         Chain::new(self, false)
     }
 
-    /// The capabilities that can be reached: the standard list, then the extended one.
+    /// The reachable capabilities: standard list, then extended list.
     pub fn capabilities(&self) -> impl Iterator<Item = Capability<'a>> + use<'a> {
         self.links().filter_map(Result::ok)
     }
 
-    /// What is wrong with the two lists.
+    /// The faults of both lists.
     pub fn chain_faults(&self) -> impl Iterator<Item = ChainFault> + use<'a> {
         self.walk().filter_map(Result::err)
     }
 
-    /// The first capability with this id.
+    /// The first capability with this ID.
     ///
     /// # Errors
-    /// There is none, or the list could not be read to its end.
+    /// The capability is absent, or the list could not be read to its end.
     pub fn capability(&self, id: CapabilityId) -> Result<Capability<'a>, Unknown> {
         let mut cut = false;
         for met in self.links() {
@@ -109,7 +109,7 @@ impl<'a> ConfigSpace<'a> {
         Err(Unknown::NoCapability { structure })
     }
 
-    /// Whether there can be an extended list: a PCI Express capability is there, or the list that would tell is cut.
+    /// Whether an extended list may exist: the PCI Express capability is present, or the standard list is cut.
     fn may_be_express(&self) -> bool {
         self.links().any(|met| match met {
             Ok(capability) => capability.id() == CapabilityId::PCI_EXPRESS,
@@ -120,12 +120,12 @@ impl<'a> ConfigSpace<'a> {
     /// The PCI Express capability.
     ///
     /// # Errors
-    /// There is none, or it cannot be seen.
+    /// It is absent or not visible.
     pub fn pcie(&self) -> Result<Pcie<'a>, Unknown> {
         self.capability(CapabilityId::PCI_EXPRESS).map(|capability| Pcie::new(capability.region()))
     }
 
-    /// Every visible field of header and capabilities, in order.
+    /// Every visible field of the header and of all capabilities, in order.
     pub fn fields(&self) -> impl Iterator<Item = FieldValue> + use<'a> {
         self.header().fields().chain(self.capabilities().flat_map(|capability| capability.region().fields()))
     }

@@ -1,57 +1,56 @@
-//! How a standard is written down: registers and their fields as rows.
+//! Tables that describe registers and their fields.
 //!
-//! A [`Layout`] is one structure of configuration space (the header, a capability). Its [`Block`]s are runs of
-//! registers that are there together, perhaps several times (one per BAR, per virtual channel, per lane). A
-//! [`Field`] says where it stands and what its bits mean; bits in no row are
-//! reserved, or not described here.
+//! A [`Layout`] is one structure of configuration space (the header, a capability). Its [`Block`]s are groups of
+//! registers that exist together, possibly repeated (per BAR, per virtual channel, per lane). A [`Field`] gives the
+//! position and meaning of some bits; bits in no field are reserved, or not described here.
 
 use super::region::Region;
 use std::fmt;
 
-/// The edition whose sections the rows of this module name.
+/// The edition of the specification whose sections the rows cite.
 pub const PCIE_BASE: &str = "PCI Express Base Specification 6.0";
 
 /// One structure of configuration space: the header, or a capability.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
-    /// Its name in the specification.
+    /// Name in the specification.
     pub name: &'static str,
-    /// Runs of registers, in the order of their offsets where that is fixed.
+    /// Groups of registers, in order of offsets where those are fixed.
     pub blocks: &'static [Block],
-    /// The document that defines it; each [`Register::section`] is a section of this.
+    /// Document that defines it; every [`Register::section`] is a section of this document.
     pub source: &'static str,
 }
 
-/// Registers that are there together, once or several times.
+/// Registers that exist together, once or repeated.
 #[derive(Clone, Copy, Debug)]
 pub struct Block {
-    /// When they are there, how often, and where.
+    /// Condition, count and position.
     pub presence: Presence,
-    /// The registers; their offsets count from the block.
+    /// The registers, with offsets from the start of the block.
     pub registers: &'static [Register],
 }
 
-/// When the registers of a [`Block`] are there.
+/// When the registers of a [`Block`] exist.
 #[derive(Clone, Copy, Debug)]
 pub enum Presence {
-    /// In every such structure, at its start.
+    /// Always, at the start of the structure.
     Always,
-    /// If a bit elsewhere says so.
+    /// Only if a condition holds.
     If {
-        /// Asks that bit.
+        /// The condition.
         test: fn(&Region<'_>) -> bool,
-        /// What the test asks for, as the end of "it is there only ...".
+        /// Description of the condition, as the end of "it exists only ...".
         only: &'static str,
     },
-    /// As often as a number elsewhere says.
+    /// Repeated a number of times.
     Times {
-        /// Reads that number.
+        /// Number of instances.
         count: fn(&Region<'_>) -> u16,
-        /// Offset of the first from the start of the structure.
+        /// Offset of the first instance from the start of the structure.
         first: fn(&Region<'_>) -> u16,
-        /// Bytes from one to the next.
+        /// Distance between instances, in bytes.
         stride: u16,
-        /// What is counted, such as `BAR` or `lane`.
+        /// Name of an instance, such as `BAR` or `lane`.
         each: &'static str,
     },
 }
@@ -59,67 +58,67 @@ pub enum Presence {
 /// A register: 1 to 8 bytes, little endian.
 #[derive(Clone, Copy, Debug)]
 pub struct Register {
-    /// Its name, in `lspci`'s spelling where `lspci` has one.
+    /// Name, spelled as in `lspci` where it has one.
     pub name: &'static str,
-    /// Offset from the block.
+    /// Offset from the start of the block.
     pub offset: u16,
-    /// 1, 2, 3, 4 or 8.
+    /// Size: 1, 2, 3, 4 or 8.
     pub bytes: u8,
-    /// The section that defines it.
+    /// Section that defines it.
     pub section: &'static str,
-    /// Its fields. Bits in no field are reserved, or not described here.
+    /// Fields. Bits in no field are reserved, or not described here.
     pub fields: &'static [Field],
 }
 
-/// Some bits of a register.
+/// A field: some bits of a register.
 #[derive(Clone, Copy, Debug)]
 pub struct Field {
-    /// Its name, in `lspci`'s spelling where `lspci` has one.
+    /// Name, spelled as in `lspci` where it has one.
     pub name: &'static str,
     /// Highest bit.
     pub high: u8,
     /// Lowest bit.
     pub low: u8,
-    /// What the bits mean.
+    /// Meaning of the bits.
     pub meaning: Meaning,
 }
 
-/// What the bits of a [`Field`] mean.
+/// Encoding of a [`Field`].
 #[derive(Clone, Copy, Debug)]
 pub enum Meaning {
     /// One bit: on or off.
     Flag,
     /// A number.
     Number,
-    /// A number whose digits are bits, ids or addresses.
+    /// A number printed in hexadecimal: bits, IDs or addresses.
     Hex,
     /// `(raw + add) × scale`, in a unit.
     Linear {
-        /// Added first.
+        /// Offset, added first.
         add: u64,
-        /// Multiplied then.
+        /// Factor, applied second.
         scale: u64,
-        /// The unit of the result.
+        /// Unit of the result.
         unit: &'static str,
     },
-    /// `base << raw`, in a unit; above `most` it is reserved.
+    /// `base << raw`, in a unit; codes above `most` are reserved.
     Power {
-        /// What 0 means.
+        /// Value of code 0.
         base: u64,
-        /// The unit of the result.
+        /// Unit of the result.
         unit: &'static str,
         /// Highest code that is not reserved.
         most: u8,
     },
-    /// A code; what is not listed is reserved.
+    /// A code with a name; codes not listed are reserved.
     OneOf(&'static [(u64, &'static str)]),
-    /// A set of bits with a name each; a set bit that is not listed is reserved.
+    /// A set of named bits; set bits not listed are reserved.
     AnyOf(&'static [(u64, &'static str)]),
-    /// Something that none of the above writes down.
+    /// Any other encoding.
     Computed(fn(u64) -> Reading),
 }
 
-/// What a field says, for humans ([`fmt::Display`]) and for programs.
+/// The decoded value of a field, for programs and for display ([`fmt::Display`]).
 ///
 /// ```
 /// use lanemark_wire::config::Reading;
@@ -133,13 +132,13 @@ pub enum Reading {
     Flag(bool),
     /// A number.
     Number(u64),
-    /// A number printed in so many hexadecimal digits.
+    /// A number printed with this many hexadecimal digits.
     Hex(u64, u8),
     /// A number with its unit.
     Quantity(u64, &'static str),
-    /// What a code means.
+    /// Name of a code.
     Name(&'static str),
-    /// The named bits that are set.
+    /// The set bits, with their names.
     Names(u64, &'static [(u64, &'static str)]),
     /// A code that the specification does not define.
     Reserved(u64),
@@ -173,26 +172,26 @@ impl fmt::Display for Reading {
 }
 
 impl Field {
-    /// How many bits.
+    /// Number of bits.
     #[must_use]
     pub const fn width(&self) -> u8 {
         self.high - self.low + 1
     }
 
-    /// Its bits of the register's value.
+    /// Extracts the field from the value of the register.
     #[must_use]
     pub const fn of(&self, register: u64) -> u64 {
         (register >> self.low) & (u64::MAX >> (64 - self.width() as u32))
     }
 
-    /// The register's value with these bits in the place of its own.
+    /// Replaces the field in the value of the register.
     #[must_use]
     pub const fn put(&self, register: u64, raw: u64) -> u64 {
         let mask = u64::MAX >> (64 - self.width() as u32);
         register & !(mask << self.low) | (raw & mask) << self.low
     }
 
-    /// The bits that say this, if there are such: what [`Field::read`] reads, the other way round.
+    /// Encodes a decoded value: the inverse of [`Field::read`]. `None` if no code has this meaning.
     ///
     /// ```
     /// use lanemark_wire::config::{Reading, Spot, pcie::PCI_EXPRESS};
@@ -217,7 +216,7 @@ impl Field {
         (raw <= most && self.read(raw) == reading).then_some(raw)
     }
 
-    /// What these bits (of [`Field::of`]) say.
+    /// Decodes raw bits, as returned by [`Field::of`].
     #[must_use]
     pub fn read(&self, raw: u64) -> Reading {
         match self.meaning {
@@ -239,10 +238,10 @@ impl Field {
     }
 }
 
-/// Codes of a field that is computed; the widest has ten bits.
+/// Limit of the search for a code of a computed field; the widest has ten bits.
 const MOST_CODES: u64 = 1 << 16;
 
-// The words the tables are written in.
+// Constructors of table rows.
 
 pub(in crate::config) const fn layout(name: &'static str, blocks: &'static [Block]) -> Layout {
     Layout { name, blocks, source: PCIE_BASE }
@@ -326,7 +325,7 @@ pub(in crate::config) const fn computed(name: &'static str, high: u8, low: u8, r
     Field { name, high, low, meaning: Meaning::Computed(read) }
 }
 
-/// One field of one layout, looked up when the program is compiled: a name that no row has does not compile.
+/// A field of a layout, looked up at compile time: an unknown name does not compile.
 #[derive(Clone, Copy, Debug)]
 pub struct Spot {
     /// The block.
@@ -338,10 +337,10 @@ pub struct Spot {
 }
 
 impl Spot {
-    /// The field of this name in the first register of that name.
+    /// The field `field` of the first register named `register`.
     ///
     /// # Panics
-    /// If no row has these names; in a constant that is an error of compilation.
+    /// If no row has these names; in a constant this is a compile error.
     #[must_use]
     pub const fn of(layout: &'static Layout, register: &str, field: &str) -> Spot {
         let mut block = 0;

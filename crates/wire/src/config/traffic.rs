@@ -1,4 +1,4 @@
-//! How packets are told apart on their way: virtual channels, multicast, processing hints, time.
+//! Virtual channels, multicast, TLP processing hints and precision time measurement.
 
 use super::region::Region;
 use super::table::{
@@ -6,7 +6,7 @@ use super::table::{
 };
 use super::table::{only, register};
 
-/// Virtual channels beside VC0, and VC0 itself.
+/// Number of virtual channels, VC0 included.
 fn channels(region: &Region<'_>) -> u16 {
     region.read(4, 1).map_or(0, |capability| (capability & 7) as u16 + 1)
 }
@@ -105,7 +105,7 @@ pub const MULTICAST: Layout = layout(
                 "7.9.11.2",
                 &[
                     linear("MaxGroups", 5, 0, 1, 1, "groups"),
-                    // log2 of bytes, asked for by endpoints only.
+                    // log2 of bytes; requested by endpoints only.
                     number("WindowSz", 13, 8),
                     flag("ECRCRegen", 15),
                 ],
@@ -172,7 +172,7 @@ pub const PROCESSING_HINTS: Layout = layout(
     ])],
 );
 
-/// Local clock granularity: 0 means none, 255 means more than 254 ns.
+/// Decodes the local clock granularity: 0 is none, 255 is more than 254 ns.
 fn granularity(raw: u64) -> Reading {
     match raw {
         0 => Reading::Name("Unimplemented"),
@@ -181,7 +181,7 @@ fn granularity(raw: u64) -> Reading {
     }
 }
 
-/// Effective granularity: 0 means unknown, 255 means more than 254 ns.
+/// Decodes the effective granularity: 0 is unknown, 255 is more than 254 ns.
 fn effective_granularity(raw: u64) -> Reading {
     match raw {
         0 => Reading::Name("Unknown"),

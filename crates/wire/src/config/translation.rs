@@ -1,4 +1,4 @@
-//! Addresses that a device has translated itself: ATS, page requests, process address spaces.
+//! Address Translation Services, Page Request Interface and Process Address Space IDs.
 
 use super::table::{Layout, Spot, always, flag, hex, layout, register};
 use super::{CapabilityId, ConfigSpace, Unknown};
@@ -34,7 +34,7 @@ pub const PAGE_REQUEST: Layout = layout(
     ])],
 );
 
-/// Process address space ids.
+/// Process Address Space IDs.
 pub const PROCESS_ADDRESS_SPACE: Layout = layout(
     "Process Address Space ID (PASID)",
     &[always(&[
@@ -45,19 +45,19 @@ pub const PROCESS_ADDRESS_SPACE: Layout = layout(
 
 #[allow(clippy::missing_errors_doc)]
 impl ConfigSpace<'_> {
-    /// ATS is on: the device asks the IOMMU for translations and keeps them.
+    /// ATS enable: the device requests translations from the IOMMU and caches them.
     pub fn address_translation(&self) -> Result<bool, Unknown> {
         let region = self.capability(CapabilityId::ADDRESS_TRANSLATION)?.region();
         region.flag(const { Spot::of(&ADDRESS_TRANSLATION, "ATSCtl", "Enable") })
     }
 
-    /// PRI is on: the device may ask for pages that are not in memory.
+    /// PRI enable: the device may request pages that are not resident.
     pub fn page_requests(&self) -> Result<bool, Unknown> {
         let region = self.capability(CapabilityId::PAGE_REQUEST)?.region();
         region.flag(const { Spot::of(&PAGE_REQUEST, "PRICtl", "Enable") })
     }
 
-    /// PASID is on: requests say which process they are of.
+    /// PASID enable: requests carry a process address space ID.
     pub fn process_address_spaces(&self) -> Result<bool, Unknown> {
         let region = self.capability(CapabilityId::PROCESS_ADDRESS_SPACE)?.region();
         region.flag(const { Spot::of(&PROCESS_ADDRESS_SPACE, "PASIDCtl", "Enable") })

@@ -1,65 +1,65 @@
-//! Why a question about a configuration space has no answer.
+//! The error of reading configuration space.
 
-/// Why a value cannot be given. Nothing unknown becomes 0.
+/// Reasons why a value cannot be read. An unknown value is never reported as 0.
 ///
 /// ```
 /// use lanemark_wire::config::{ConfigSpace, Unknown};
-/// // 64 bytes, as seen without root: the capability list begins outside.
+/// // 64 bytes, as visible without root: the capability list is beyond them.
 /// let mut bytes = [0u8; 64];
 /// bytes[0x06] = 0x10;
 /// bytes[0x34] = 0x40;
 /// let error = ConfigSpace::new(&bytes).pcie().unwrap_err();
-/// assert_eq!(error.to_string(), "PCI Express: not found, and the capability list could be seen only in part (64 B)");
+/// assert_eq!(error.to_string(), "PCI Express: not found, but only part of the capability list could be read (64 B)");
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Unknown {
-    /// The function has no such capability; its whole list was read.
+    /// The function does not have the capability; its whole list was read.
     #[error("{structure}: the function has no such capability")]
     NoCapability {
-        /// Which.
+        /// The capability.
         structure: &'static str,
     },
-    /// No such capability was found, but the list is broken or could not be read to its end.
-    #[error("{structure}: not found, and the capability list could be seen only in part ({visible} B)")]
+    /// The capability was not found, but the list is broken or could not be read to its end.
+    #[error("{structure}: not found, but only part of the capability list could be read ({visible} B)")]
     ListCut {
-        /// Which.
+        /// The capability.
         structure: &'static str,
-        /// Bytes that could be read.
+        /// Number of visible bytes.
         visible: usize,
     },
-    /// The register lies behind the bytes that could be read.
-    #[error("{structure}: {register} at {offset:#05x} lies outside the {visible} B that could be read; try as root")]
+    /// The register is beyond the visible bytes.
+    #[error("{structure}: {register} at {offset:#05x} is beyond the {visible} B that could be read; try as root")]
     NotVisible {
-        /// In which structure.
+        /// The structure.
         structure: &'static str,
-        /// Which register.
+        /// The register.
         register: &'static str,
-        /// Its offset in configuration space.
+        /// Offset in configuration space.
         offset: u16,
-        /// Bytes that could be read.
+        /// Number of visible bytes.
         visible: usize,
     },
-    /// The structure is there, but not with this register.
+    /// The structure exists, but without this register.
     #[error("{structure}: there is no {register} here, only {only}")]
     NotThere {
-        /// In which structure.
+        /// The structure.
         structure: &'static str,
-        /// Which register.
+        /// The register.
         register: &'static str,
-        /// When it would be there, as in `with a slot`.
+        /// Condition under which it exists, such as `with a slot`.
         only: &'static str,
     },
-    /// The code is reserved by the specification.
+    /// The value is reserved by the specification.
     #[error("{structure}: {register} {field} is {raw:#x}, which is reserved")]
     Reserved {
-        /// In which structure.
+        /// The structure.
         structure: &'static str,
-        /// Which register.
+        /// The register.
         register: &'static str,
-        /// Which field.
+        /// The field.
         field: &'static str,
-        /// What it is.
+        /// The value.
         raw: u64,
     },
 }

@@ -1,4 +1,4 @@
-//! Virtual functions: single-root I/O virtualisation.
+//! Single Root I/O Virtualization (SR-IOV).
 
 use super::region::Region;
 use super::table::{Block, Layout, Presence, Spot, always, flag, hex, layout, linear, number, register};
@@ -12,7 +12,7 @@ fn bars(_: &Region<'_>) -> u16 {
     0x24
 }
 
-/// Single-root I/O virtualisation.
+/// Single Root I/O Virtualization.
 pub const SINGLE_ROOT: Layout = layout(
     "Single Root I/O Virtualization (SR-IOV)",
     &[
@@ -53,7 +53,7 @@ pub const SINGLE_ROOT: Layout = layout(
             register("VF offset", 0x14, 2, "9.3.3.9", &[number("VF offset", 15, 0)]),
             register("stride", 0x16, 2, "9.3.3.10", &[number("stride", 15, 0)]),
             register("Device ID", 0x1a, 2, "9.3.3.11", &[hex("Device ID", 15, 0)]),
-            // Bit n stands for pages of 4 KiB << n.
+            // Bit n is a page size of 4 KiB << n.
             register("Supported Page Size", 0x1c, 4, "9.3.3.12", &[hex("Supported Page Size", 31, 0)]),
             register("System Page Size", 0x20, 4, "9.3.3.13", &[hex("System Page Size", 31, 0)]),
             register("VF Migration", 0x3c, 4, "9.3.3.15", &[hex("BIR", 2, 0), linear("offset", 31, 3, 0, 8, "bytes")]),
@@ -65,30 +65,30 @@ pub const SINGLE_ROOT: Layout = layout(
     ],
 );
 
-/// How many virtual functions there are and could be.
+/// SR-IOV settings of a physical function.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct VirtualFunctions {
-    /// They are switched on.
+    /// VF Enable.
     pub enabled: bool,
-    /// As many as the function can have.
+    /// `TotalVFs`.
     pub total: u16,
-    /// As many as it has when it starts.
+    /// `InitialVFs`.
     pub initial: u16,
-    /// As many as are set.
+    /// `NumVFs`.
     pub number: u16,
-    /// From this function's routing id to that of the first.
+    /// First VF Offset: Routing ID distance from this function to the first VF.
     pub first_offset: u16,
-    /// From one to the next.
+    /// VF Stride: Routing ID distance between VFs.
     pub stride: u16,
-    /// Their Device ID.
+    /// VF Device ID.
     pub device_id: u16,
 }
 
 impl ConfigSpace<'_> {
-    /// The virtual functions, from the SR-IOV capability.
+    /// SR-IOV settings, from the SR-IOV capability.
     ///
     /// # Errors
-    /// There is none, or it cannot be seen.
+    /// The capability is absent or not visible.
     pub fn virtual_functions(&self) -> Result<VirtualFunctions, Unknown> {
         let region = self.capability(CapabilityId::SINGLE_ROOT)?.region();
         let get = |spot| region.bits(spot).map(|bits| bits as u16);

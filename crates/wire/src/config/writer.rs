@@ -1,4 +1,4 @@
-//! Configuration space the other way round: bytes that say what is meant, by the rows that read them.
+//! Encodes configuration space by the same tables that decode it.
 
 use super::capability::capability_row;
 use super::header::HEADER;
@@ -6,11 +6,11 @@ use super::region::Region;
 use super::table::{Layout, Meaning, Reading, Register, Spot};
 use super::{CapabilityId, ConfigSpace};
 
-/// What cannot be written.
+/// Errors of encoding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// The register stands only in other functions, or the row is one of another structure.
+    /// The register does not exist in this function, or belongs to another structure.
     #[error("{structure} of this function has no register {register}")]
     NotThere {
         /// The structure.
@@ -18,8 +18,8 @@ pub enum WriteError {
         /// The register.
         register: &'static str,
     },
-    /// No code of the field says this.
-    #[error("{structure}, {register}: no code of {field} says {value:#x}")]
+    /// No code of the field has the value.
+    #[error("{structure}, {register}: no code of {field} means {value:#x}")]
     NoCode {
         /// The structure.
         structure: &'static str,
@@ -27,26 +27,26 @@ pub enum WriteError {
         register: &'static str,
         /// The field.
         field: &'static str,
-        /// What was to be said; for a name its length.
+        /// The value; for a name, its length.
         value: u64,
     },
-    /// No row describes such a capability.
+    /// No row describes the capability.
     #[error("no row of CAPABILITIES describes {0}")]
     Unnamed(CapabilityId),
-    /// The kind of space that the capability belongs in is full.
-    #[error("there is no room for {0}")]
+    /// The standard or extended space is full.
+    #[error("no space is left for {0}")]
     Full(CapabilityId),
 }
 
-/// Where the standard list may begin, and ends.
+/// Start and end of the space for standard capabilities.
 const STANDARD: (u16, u16) = (0x40, 0x100);
-/// Bytes of the header of a capability: of the standard list, and of the extended one.
+/// Header length of a standard and of an extended capability, in bytes.
 const HEADERS: (u16, u16) = (2, 4);
 
-/// The 4096 bytes of a function, written structure by structure.
+/// Encodes the 4096 bytes of a function, structure by structure.
 ///
-/// A register whose place depends on another one (the upper half of MSI's address, the registers of a root port) is
-/// written after that one. The first thing that cannot be written is what [`Writer::finish`] returns.
+/// A register whose offset depends on another one (the upper half of the MSI address, the registers of a root port) is
+/// written after that one. [`Writer::finish`] returns the first error.
 ///
 /// ```
 /// use lanemark_wire::config::{CapabilityId, ConfigSpace, PortType, Spot, Writer, header::HEADER, pcie::PCI_EXPRESS};
@@ -66,11 +66,11 @@ const HEADERS: (u16, u16) = (2, 4);
 #[derive(Clone, Debug)]
 pub struct Writer {
     bytes: Vec<u8>,
-    /// Where the pointer to the next standard capability stands.
+    /// Offset of the pointer to the next standard capability.
     pointer: u16,
-    /// The header of the last extended capability.
+    /// Offset of the last extended capability.
     last: Option<u16>,
-    /// Behind the last capability of each list.
+    /// First free offset of each list.
     free: (u16, u16),
     error: Option<WriteError>,
 }
@@ -82,7 +82,7 @@ impl Default for Writer {
 }
 
 impl Writer {
-    /// A function of zeros.
+    /// A function with all bytes zero.
     #[must_use]
     pub fn new() -> Writer {
         let free = (STANDARD.0, STANDARD.1);
@@ -94,13 +94,12 @@ impl Writer {
         fill(&mut Structure { bytes: &mut self.bytes, offset: 0, layout: &HEADER, error: &mut self.error });
     }
 
-    /// Puts a capability of either list behind those that are there and writes its fields; an extended one is of
-    /// version 1.
+    /// Appends a capability to its list and writes its fields; an extended one gets version 1.
     pub fn capability(&mut self, id: CapabilityId, fill: impl FnOnce(&mut Structure<'_>)) {
         self.capability_of(id, 1, fill);
     }
 
-    /// The same of an extended capability of this version.
+    /// As [`Writer::capability`], with the version of an extended capability.
     pub fn capability_of(&mut self, id: CapabilityId, version: u8, fill: impl FnOnce(&mut Structure<'_>)) {
         let Some(row) = capability_row(id) else { return self.note(WriteError::Unnamed(id)) };
         let (offset, end) = match id {
@@ -128,7 +127,7 @@ impl Writer {
             CapabilityId::Extended(number) => {
                 self.put(offset, &(u32::from(number) | u32::from(version & 0xf) << 16).to_le_bytes());
                 if let Some(last) = self.last {
-                    // Bits 15:4 are those of the next pointer; the lowest four are the version.
+                    // Bits 15:4 hold the next pointer, the lowest four the version.
                     let version = self.bytes[usize::from(last) + 2] & 0xf;
                     self.put(last + 2, &(offset << 4 | u16::from(version)).to_le_bytes());
                 }
@@ -138,10 +137,10 @@ impl Writer {
         }
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     ///
     /// # Errors
-    /// The first [`WriteError`], if there was one.
+    /// The first [`WriteError`], if any.
     pub fn finish(self) -> Result<Vec<u8>, WriteError> {
         self.error.map_or(Ok(self.bytes), Err)
     }
@@ -155,12 +154,12 @@ impl Writer {
     }
 }
 
-/// Where the pointer to the first standard capability stands.
+/// Offset of the Capabilities Pointer.
 const POINTER: u16 = 0x34;
-/// Bytes of the shortest capability.
+/// Length of the shortest capability, in bytes.
 const SHORTEST: u16 = 4;
 
-/// One structure that is being written.
+/// A structure being written.
 #[derive(Debug)]
 pub struct Structure<'a> {
     bytes: &'a mut [u8],
@@ -172,10 +171,10 @@ pub struct Structure<'a> {
 impl Structure<'_> {
     /// Writes a flag.
     pub fn flag(&mut self, spot: Spot, on: bool) {
-        self.say(spot, Reading::Flag(on), u64::from(on));
+        self.write(spot, Reading::Flag(on), u64::from(on));
     }
 
-    /// Writes a number: as such, in the unit of its row, or as a set of bits.
+    /// Writes a number: plain, in the unit of its row, or as a set of bits.
     pub fn number(&mut self, spot: Spot, number: u64) {
         let reading = match spot.field.meaning {
             Meaning::Hex => Reading::Hex(number, spot.field.width().div_ceil(4)),
@@ -187,20 +186,20 @@ impl Structure<'_> {
             },
             Meaning::Flag | Meaning::Number | Meaning::OneOf(_) => Reading::Number(number),
         };
-        self.say(spot, reading, number);
+        self.write(spot, reading, number);
     }
 
-    /// Writes a code, which must not be a reserved one.
+    /// Writes a code that is not reserved.
     pub fn code(&mut self, spot: Spot, raw: u64) {
-        self.say(spot, spot.field.read(raw), raw);
+        self.write(spot, spot.field.read(raw), raw);
     }
 
-    /// Writes the code that stands for this name.
+    /// Writes the code with this name.
     pub fn name(&mut self, spot: Spot, name: &'static str) {
-        self.say(spot, Reading::Name(name), name.len() as u64);
+        self.write(spot, Reading::Name(name), name.len() as u64);
     }
 
-    fn say(&mut self, spot: Spot, reading: Reading, value: u64) {
+    fn write(&mut self, spot: Spot, reading: Reading, value: u64) {
         let (structure, register, field) = (self.layout.name, spot.register.name, spot.field.name);
         let region = Region::new(ConfigSpace::new(self.bytes), self.offset, self.layout);
         let is_meant = |other: &Register| {
@@ -236,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn every_code_of_every_field_is_written_as_it_is_read() {
+    fn every_code_of_every_field_round_trips() {
         let mut codes = 0;
         for layout in layouts() {
             let registers = layout.blocks.iter().flat_map(|block| block.registers);
@@ -248,7 +247,7 @@ mod tests {
                         continue;
                     }
                     let written = field.raw_of(reading);
-                    // Two codes that say the same are written as the lower one.
+                    // Of two codes with the same meaning, the lower one is written.
                     let says = written.map(|written| field.read(written));
                     assert_eq!(says, Some(reading), "{}, {}: {raw:#x}", layout.name, field.name);
                     assert!(written <= Some(raw));
@@ -260,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_leaves_the_bits_beside_it() {
+    fn writing_a_field_preserves_the_other_bits() {
         let field = Spot::of(&PCI_EXPRESS, "DevCtl", "MaxPayload").field;
         assert_eq!(field.put(0xffff, 0), 0xff1f);
         assert_eq!(field.put(0, 7), 0x00e0);
@@ -268,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn capabilities_follow_each_other_and_both_lists_are_sound() {
+    fn appended_capabilities_form_two_valid_lists() {
         let mut writer = Writer::new();
         writer.capability(CapabilityId::PCI_EXPRESS, |express| {
             express.number(const { Spot::of(&PCI_EXPRESS, "Express", "Version") }, 2);
@@ -296,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_code_says_is_refused_and_the_next_value_is_not() {
+    fn a_value_without_a_code_is_refused() {
         let payload = |bytes| {
             let mut writer = Writer::new();
             writer.capability(CapabilityId::PCI_EXPRESS, |express| {
@@ -312,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn a_register_that_this_function_has_not_is_refused() {
+    fn a_register_that_does_not_exist_in_this_function_is_refused() {
         let root = |port_type| {
             let mut writer = Writer::new();
             writer.capability(CapabilityId::PCI_EXPRESS, |express| {
@@ -330,8 +329,8 @@ mod tests {
     }
 
     #[test]
-    fn the_last_capability_that_fits_is_taken_and_the_next_is_not() {
-        // From 0x40 to 0x100 there are 192 bytes; each takes 14 and begins at a DW.
+    fn capabilities_are_accepted_until_the_space_is_full() {
+        // 192 bytes from 0x40 to 0x100; each capability has 14 bytes and starts at a DW.
         let mut writer = Writer::new();
         for _ in 0..12 {
             writer.capability(CapabilityId::MSI, |msi| {

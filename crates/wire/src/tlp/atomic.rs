@@ -1,22 +1,22 @@
-//! Read, change and write in one: `FetchAdd`, Swap, CAS.
+//! Atomic operations: `FetchAdd`, Swap, CAS.
 
 use super::field::{self, AddressType, CommonFields, Dws, ProcessingHint, TH, Tph};
 use super::memory::{address_and_low_bits, set_address, set_low_bits};
 use crate::{FunctionId, TlpKind, WireError};
 
-/// What is done to the memory.
+/// An atomic operation.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum AtomicKind {
-    /// Adds a value; 4 or 8 B.
+    /// Adds an operand; 4 or 8 B.
     FetchAdd,
-    /// Replaces by a value; 4 or 8 B.
+    /// Replaces the value by an operand; 4 or 8 B.
     Swap,
-    /// Replaces by a value if another one stood there; 4, 8 or 16 B each.
+    /// Replaces the value by one operand if it equals the other; 4, 8 or 16 B each.
     Cas,
 }
 
 impl AtomicKind {
-    /// The kind of TLP that asks it.
+    /// The kind of TLP of this request.
     #[inline]
     #[must_use]
     pub const fn tlp_kind(self) -> TlpKind {
@@ -27,48 +27,48 @@ impl AtomicKind {
         }
     }
 
-    /// Most bytes of one operand.
+    /// Maximum size of an operand, in bytes.
     const fn max_operand_bytes(self) -> u16 {
         if matches!(self, AtomicKind::Cas) { 16 } else { 8 }
     }
 
-    /// Operands that the request carries.
+    /// Number of operands in the request.
     const fn operands(self) -> u16 {
         if matches!(self, AtomicKind::Cas) { 2 } else { 1 }
     }
 }
 
-/// An `AtomicOp` request: non-posted, with data; a `CplD` with the old value comes back.
+/// An `AtomicOp` request: non-posted, with data. Its completion is a `CplD` with the old value.
 ///
 /// Source: PCI Express Base Specification 5.0, section 2.2.7 and section 6.15.
 ///
 /// ```
 /// use lanemark_wire::{AtomicKind, AtomicRequest, FunctionId, Header};
 /// let cas = AtomicRequest::new(AtomicKind::Cas, FunctionId(0x0100), 3, 0x1000, 8);
-/// assert_eq!(Header::Atomic(cas).data_bytes(), 16); // what to compare with, and what to write
+/// assert_eq!(Header::Atomic(cas).data_bytes(), 16); // compare value and swap value
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct AtomicRequest {
     /// TC, Attr, TD, EP.
     pub common: CommonFields,
-    /// Which operation.
+    /// The operation.
     pub kind: AtomicKind,
-    /// Who asks.
+    /// Requester ID.
     pub requester_id: FunctionId,
-    /// Pairs the request with its completion, 0 to 1023.
+    /// Tag, which matches the completion to the request; 0 to 1023.
     pub tag: u16,
-    /// Where, a multiple of `operand_bytes`.
+    /// Address, a multiple of `operand_bytes`.
     pub address: u64,
-    /// 4 or 8; CAS also 16.
+    /// Size of an operand: 4 or 8; 16 for CAS only.
     pub operand_bytes: u16,
-    /// Translated or not; never a translation request.
+    /// Address type; a translation request is not allowed.
     pub at: AddressType,
-    /// TH and what comes with it.
+    /// TLP processing hint, if TH is set.
     pub th: Option<Tph>,
 }
 
 impl AtomicRequest {
-    /// A plain request. Whether operand and address are allowed shows in `emit`.
+    /// A request without attributes. `emit` checks operand size and address.
     #[must_use]
     pub fn new(
         kind: AtomicKind,
@@ -81,14 +81,14 @@ impl AtomicRequest {
         AtomicRequest { common, kind, requester_id, tag, address, operand_bytes, at: AddressType::default(), th: None }
     }
 
-    /// DWs of the header: 3 or 4.
+    /// Length of the header in DW: 3 or 4.
     #[inline]
     #[must_use]
     pub const fn header_dw(&self) -> u8 {
         if self.address >> 32 == 0 { 3 } else { 4 }
     }
 
-    /// DWs of data that follow.
+    /// Length of the data in DW.
     #[inline]
     #[must_use]
     pub const fn length(&self) -> u16 {
@@ -180,21 +180,21 @@ mod tests {
     }
 
     #[test]
-    fn one_of_each() {
+    fn each_operation_round_trips() {
         both_ways(&FETCH_ADD, Header::Atomic(request(AtomicKind::FetchAdd, 0x1004, 4)));
         both_ways(&SWAP_64, Header::Atomic(request(AtomicKind::Swap, 0x2_0000_1008, 8)));
         both_ways(&CAS, Header::Atomic(request(AtomicKind::Cas, 0x1010, 16)));
     }
 
     #[test]
-    fn with_a_steering_tag() {
+    fn a_steering_tag_round_trips() {
         let th = Some(Tph { ph: ProcessingHint::Target, st: 0x5a });
         let bytes = [0x4c, 1, 0, 1, 1, 0, 9, 0x5a, 0, 0, 0x10, 6];
         both_ways(&bytes, Header::Atomic(AtomicRequest { th, ..request(AtomicKind::FetchAdd, 0x1004, 4) }));
     }
 
     #[test]
-    fn operands_have_the_sizes_of_the_specification() {
+    fn only_operand_sizes_of_the_specification_are_accepted() {
         for kind in [AtomicKind::FetchAdd, AtomicKind::Swap, AtomicKind::Cas] {
             let accepted: Vec<u16> = (0..=u16::MAX)
                 .filter(|size| Header::Atomic(request(kind, 0, *size)).emit(&mut [0; 16]).is_ok())
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn operands_are_aligned_to_their_size() {
+    fn operands_must_be_aligned_to_their_size() {
         let wrong = WireError::Unaligned { address: 0x1008, align: 16 };
         assert_eq!(refuse(request(AtomicKind::Cas, 0x1008, 16)), wrong);
         let mut bytes = CAS;
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn enables_and_translation_requests_are_refused() {
+    fn byte_enables_and_translation_requests_are_refused() {
         let mut bytes = FETCH_ADD;
         bytes[7] = 0x0f;
         assert!(matches!(refused(&bytes), WireError::Reserved { byte: 7, .. }));

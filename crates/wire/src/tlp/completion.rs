@@ -1,30 +1,30 @@
-//! Answers: Cpl, `CplD`, `CplLk`, `CplDLk`.
+//! Completions: Cpl, `CplD`, `CplLk`, `CplDLk`.
 
 use super::field::{self, CommonFields, Dws, MAX_LENGTH_DW};
 use crate::{FunctionId, TlpKind, WireError};
 
-/// Most bytes that can remain: the largest read.
+/// Maximum Byte Count: the largest read.
 const MAX_BYTE_COUNT: u16 = 4096;
-/// What every completion but the last must end on, whoever completes: the smaller of the two RCBs.
+/// The boundary on which every completion but the last ends, for any completer: the smaller of the two RCBs.
 const SMALLEST_RCB: u32 = 64;
 
-/// How a request ended.
+/// Completion Status.
 ///
 /// Source: PCI Express Base Specification 5.0, section 2.2.9.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum CompletionStatus {
-    /// SC.
+    /// SC, Successful Completion.
     Success,
-    /// UR: nobody there, or nobody who understands.
+    /// UR, Unsupported Request.
     UnsupportedRequest,
-    /// CRS (RRS since 6.0): a configuration request came too early.
+    /// CRS, Configuration Request Retry Status (RRS since 6.0).
     RequestRetry,
-    /// CA: the completer gave up.
+    /// CA, Completer Abort.
     CompleterAbort,
 }
 
 impl CompletionStatus {
-    /// Every status, in the order of its code.
+    /// Every status, in order of codes.
     pub const ALL: [CompletionStatus; 4] = [
         CompletionStatus::Success,
         CompletionStatus::UnsupportedRequest,
@@ -32,7 +32,7 @@ impl CompletionStatus {
         CompletionStatus::CompleterAbort,
     ];
 
-    /// Its code: 0, 1, 2 and 4.
+    /// Code: 0, 1, 2 or 4.
     #[inline]
     #[must_use]
     pub const fn code(self) -> u8 {
@@ -44,7 +44,7 @@ impl CompletionStatus {
         }
     }
 
-    /// The status with this code, if it is not reserved.
+    /// The status with this code; `None` if it is reserved.
     #[inline]
     #[must_use]
     pub const fn from_code(code: u8) -> Option<CompletionStatus> {
@@ -60,7 +60,7 @@ impl CompletionStatus {
 
 /// A completion. Its header always has 3 DW.
 ///
-/// Source: PCI Express Base Specification 5.0, section 2.2.9; where data may be cut: section 2.3.1.1.
+/// Source: PCI Express Base Specification 5.0, section 2.2.9; splitting of data: section 2.3.1.1.
 ///
 /// ```
 /// use lanemark_wire::{Completion, FunctionId, Header};
@@ -73,28 +73,28 @@ impl CompletionStatus {
 pub struct Completion {
     /// TC, Attr, TD, EP; TC and Attr are those of the request.
     pub common: CommonFields,
-    /// Answers a locked read.
+    /// Whether it completes a locked read.
     pub locked: bool,
-    /// Who answers.
+    /// Completer ID.
     pub completer_id: FunctionId,
-    /// How it ended.
+    /// Completion Status.
     pub status: CompletionStatus,
-    /// BCM: a PCI-X completer changed the byte count; `PCIe` completers leave it clear.
+    /// BCM: a PCI-X completer modified the byte count; `PCIe` completers leave it clear.
     pub bcm: bool,
-    /// Bytes that remain of the read, this completion included: 1 to 4096. 4 where nothing was read.
+    /// Byte Count: remaining bytes of the read, this completion included; 1 to 4096, and 4 if nothing was read.
     pub byte_count: u16,
-    /// Who asked.
+    /// Requester ID.
     pub requester_id: FunctionId,
     /// Tag of the request, 0 to 1023.
     pub tag: u16,
     /// Address of the first byte returned, modulo 128.
     pub lower_address: u8,
-    /// DWs of data, at most 1024; 0 makes it a `Cpl`, more a `CplD`.
+    /// Length of the data in DW, at most 1024; 0 for a `Cpl`, above for a `CplD`.
     pub length: u16,
 }
 
 impl Completion {
-    /// The next `bytes` of a read of which `byte_count` remain, the first at `lower_address` modulo 128.
+    /// A completion with the next `bytes` of a read with `byte_count` remaining, at address `lower_address` modulo 128.
     #[must_use]
     pub fn data(
         completer_id: FunctionId,
@@ -118,7 +118,7 @@ impl Completion {
         }
     }
 
-    /// The end of a request that returns no data: a write that succeeded, or anything that did not.
+    /// A completion without data: of a successful write, or of any failed request.
     #[must_use]
     pub fn without_data(
         completer_id: FunctionId,
@@ -130,7 +130,7 @@ impl Completion {
         Completion { status, length: 0, ..cpl }
     }
 
-    /// Which of the four kinds it is.
+    /// The kind of TLP.
     #[inline]
     #[must_use]
     pub const fn tlp_kind(&self) -> TlpKind {
@@ -203,7 +203,7 @@ impl Completion {
         if !success {
             return Err(self.wrong_status());
         }
-        // A byte count that a PCI-X bridge changed says nothing about the length.
+        // A byte count modified by a PCI-X bridge does not limit the length.
         if self.bcm {
             return Ok(());
         }
@@ -233,7 +233,7 @@ mod tests {
 
     /// UR from 00:00.0 to 01:00.0, tag 3.
     const CPL: [u8; 12] = [0x0a, 0, 0, 0, 0, 0, 0x20, 4, 1, 0, 3, 0];
-    /// 4096 B (Byte Count 0), of which the first 128 come here.
+    /// The first 128 B of a read of 4096 B (Byte Count field 0).
     const CPLD: [u8; 12] = [0x4a, 0, 0, 32, 0, 0, 0, 0, 1, 0, 3, 0];
 
     fn id(raw: u16) -> FunctionId {
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_each() {
+    fn each_kind_round_trips() {
         let failed = Completion::without_data(id(0), id(0x100), 3, CompletionStatus::UnsupportedRequest);
         both_ways(&CPL, Header::Completion(failed));
         both_ways(&CPLD, Header::Completion(data(0, 4096, 128)));
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn four_statuses_are_defined() {
+    fn only_the_four_defined_statuses_are_accepted() {
         for code in 0..8 {
             let mut bytes = CPL;
             bytes[6] = code << 5;
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn data_come_with_success_and_a_locked_read_without_data_failed() {
+    fn data_require_success_and_a_locked_completion_without_data_an_error() {
         let failed = Completion { status: CompletionStatus::CompleterAbort, ..data(0, 4, 4) };
         assert_eq!(refuse(failed), WireError::StatusOfKind { status: 4, kind: TlpKind::CplD });
         let cpl = Completion::without_data(id(0), id(0), 0, CompletionStatus::Success);
@@ -295,18 +295,18 @@ mod tests {
     }
 
     #[test]
-    fn no_completion_carries_more_than_remains() {
+    fn a_completion_with_more_data_than_remain_is_refused() {
         sent(Header::Completion(data(0x3f, 2, 2)));
         let long = |length, lower_address, byte_count| WireError::MoreThanRemains { length, lower_address, byte_count };
         assert_eq!(refuse(Completion { length: 3, ..data(0x3f, 2, 2) }), long(3, 0x3f, 2));
         sent(Header::Completion(Completion { length: 2, ..data(0x7d, 4, 4) }));
         assert_eq!(refuse(Completion { length: 2, ..data(0x7c, 4, 4) }), long(2, 0x7c, 4));
-        // A PCI-X completer may.
+        // Allowed for a PCI-X completer.
         sent(Header::Completion(Completion { length: 2, bcm: true, ..data(0x7c, 4, 4) }));
     }
 
     #[test]
-    fn a_completion_that_is_not_the_last_ends_on_64_bytes() {
+    fn every_completion_but_the_last_ends_on_64_bytes() {
         sent(Header::Completion(data(0x44, 256, 60)));
         sent(Header::Completion(data(0x44, 256, 124)));
         sent(Header::Completion(data(0x44, 256, 256)));
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn byte_count_and_lower_address_fit_their_fields() {
+    fn byte_count_and_lower_address_must_fit_their_fields() {
         assert!(matches!(refuse(data(0, 0, 4)), WireError::OutOfRange { byte: 6, value: 0, min: 1, .. }));
         assert!(matches!(refuse(data(0, 4097, 4)), WireError::OutOfRange { byte: 6, max: 4096, .. }));
         assert!(matches!(refuse(data(128, 4, 4)), WireError::OutOfRange { byte: 11, max: 127, .. }));

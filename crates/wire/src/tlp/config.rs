@@ -1,28 +1,28 @@
-//! Requests to configuration space: `CfgRd0`, `CfgWr0`, `CfgRd1`, `CfgWr1`.
+//! Configuration requests: `CfgRd0`, `CfgWr0`, `CfgRd1`, `CfgWr1`.
 
 use super::field::{self, Dws};
 use crate::{FunctionId, TlpKind, WireError};
 
 /// Bytes of the configuration space of one function.
 const SPACE: u16 = 4096;
-/// Bits of the third DW that are reserved: above the extended register number, below the register number.
+/// Reserved bits of the third DW: above Ext. Register Number, and below Register Number.
 const RESERVED: u32 = 0xf003;
 
-/// What is asked of configuration space.
+/// A kind of configuration request.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ConfigKind {
-    /// Read, for who is at the other end of the link.
+    /// Type 0 read: for the device at the other end of the link.
     CfgRd0,
-    /// Write, for who is at the other end of the link.
+    /// Type 0 write: for the device at the other end of the link.
     CfgWr0,
-    /// Read, for a bridge to pass on.
+    /// Type 1 read: forwarded by a bridge.
     CfgRd1,
-    /// Write, for a bridge to pass on.
+    /// Type 1 write: forwarded by a bridge.
     CfgWr1,
 }
 
 impl ConfigKind {
-    /// The kind of TLP that asks it.
+    /// The kind of TLP of this request.
     #[inline]
     #[must_use]
     pub const fn tlp_kind(self) -> TlpKind {
@@ -53,17 +53,17 @@ pub struct ConfigRequest {
     pub kind: ConfigKind,
     /// TD: a digest follows.
     pub td: bool,
-    /// EP: the data are known to be bad.
+    /// EP: the data are poisoned.
     pub ep: bool,
-    /// Who asks.
+    /// Requester ID.
     pub requester_id: FunctionId,
-    /// Pairs the request with its completion, 0 to 1023.
+    /// Tag, which matches the completion to the request; 0 to 1023.
     pub tag: u16,
-    /// Whose configuration space.
+    /// Destination function.
     pub target: FunctionId,
     /// Byte offset of the DW, a multiple of 4 below 4096: Ext. Register Number and Register Number.
     pub register: u16,
-    /// Bytes enabled, bit 0 the lowest; holes are allowed.
+    /// First DW BE, bit 0 for the lowest byte; holes are allowed.
     pub first_be: u8,
 }
 
@@ -123,7 +123,7 @@ mod tests {
     };
 
     #[test]
-    fn one_of_each() {
+    fn each_kind_round_trips() {
         both_ways(&CFGRD0, Header::Config(READ));
         for (byte0, kind) in [(0x44, ConfigKind::CfgWr0), (0x05, ConfigKind::CfgRd1), (0x45, ConfigKind::CfgWr1)] {
             let mut bytes = CFGRD0;
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_configuration_request_may_not_choose_is_refused() {
+    fn fields_with_a_fixed_value_in_configuration_requests_are_checked() {
         let kind = TlpKind::CfgRd0;
         let prescribed = |byte, field, value, wanted| WireError::Prescribed { byte, field, kind, value, wanted };
         let reserved = |byte, field| WireError::Reserved { byte, field, kind };
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn registers_end_at_4092() {
+    fn register_offsets_end_at_4092() {
         let refuse = |register| Header::Config(ConfigRequest { register, ..READ }).emit(&mut [0; 12]).unwrap_err();
         assert!(matches!(refuse(4096), WireError::OutOfRange { byte: 10, value: 4096, max: 4092, .. }));
         assert_eq!(refuse(0x102), WireError::Unaligned { address: 0x102, align: 4 });

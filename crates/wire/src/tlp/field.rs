@@ -1,4 +1,4 @@
-//! What every header begins with, and the values its fields take.
+//! Fields of the first DW, shared by all headers.
 
 use crate::{TlpKind, WireError};
 
@@ -19,19 +19,19 @@ const AT_SHIFT: u32 = 10;
 const AT: u32 = 0b11 << AT_SHIFT;
 const LENGTH: u32 = 0x3ff;
 
-/// Most DWs that one TLP carries or asks for: 4096 B.
+/// Maximum length of a TLP or of a read request: 1024 DW, 4096 B.
 pub const MAX_LENGTH_DW: u16 = 1024;
-/// Tags of the longest kind, 10 bit with T9 and T8.
+/// Highest 10-bit tag, with T9 and T8.
 pub const MAX_TAG: u16 = 0x3ff;
 
-/// Attr: what the fabric may do with the packet.
+/// Attr: ordering and snoop attributes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Attr {
-    /// RO: it may overtake posted requests before it.
+    /// RO: may pass older posted requests.
     pub relaxed_ordering: bool,
-    /// NS: the host need not look into its caches.
+    /// NS: the host need not snoop its caches.
     pub no_snoop: bool,
-    /// IDO: it may overtake packets of other requesters.
+    /// IDO: may pass TLPs of other requesters.
     pub id_based_ordering: bool,
 }
 
@@ -53,18 +53,18 @@ impl Attr {
     }
 }
 
-/// AT: what kind of address a memory request carries.
+/// AT: type of the address in a memory request.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum AddressType {
-    /// An IOVA that the IOMMU has yet to translate.
+    /// An untranslated address (IOVA).
     #[default]
     Untranslated,
-    /// A question of ATS: where does this IOVA lead? `MRd` only.
+    /// A translation request of ATS; `MRd` only.
     TranslationRequest {
-        /// NW: the device will only read there.
+        /// NW: the device requests read access only.
         no_write: bool,
     },
-    /// An address that ATS gave out.
+    /// A translated address, obtained by ATS.
     Translated,
 }
 
@@ -79,21 +79,21 @@ impl AddressType {
     }
 }
 
-/// PH: who will use the data next.
+/// PH: expected access pattern of the data.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ProcessingHint {
     /// Host and device alternate.
     Bidirectional,
-    /// The device again.
+    /// The device accesses the data again.
     Requester,
-    /// The host.
+    /// The host accesses the data.
     Target,
-    /// The host, soon.
+    /// The host accesses the data soon.
     TargetWithPriority,
 }
 
 impl ProcessingHint {
-    /// Every hint, by its code.
+    /// Every hint, in order of codes.
     pub const ALL: [ProcessingHint; 4] = [
         ProcessingHint::Bidirectional,
         ProcessingHint::Requester,
@@ -102,18 +102,18 @@ impl ProcessingHint {
     ];
 }
 
-/// What a request with TH set says: where the data should go.
+/// TLP processing hint of a request with TH set.
 ///
 /// Source: PCI Express Base Specification 5.0, section 2.2.7.1.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Tph {
     /// PH, in the low bits of the address.
     pub ph: ProcessingHint,
-    /// `ST[7:0]`, the steering tag: in the place of Tag in `MWr`, of the byte enables elsewhere.
+    /// `ST[7:0]`, the steering tag: replaces Tag in `MWr`, and the byte enables in other requests.
     pub st: u8,
 }
 
-/// The fields of the first DW that mean the same in every TLP which may choose them.
+/// Fields of the first DW with the same meaning in every TLP that has them.
 ///
 /// Source: PCI Express Base Specification 5.0, section 2.2.1.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -124,11 +124,11 @@ pub struct CommonFields {
     pub attr: Attr,
     /// TD: a digest of 4 B (ECRC) follows the data.
     pub td: bool,
-    /// EP: the data are known to be bad.
+    /// EP: the data are poisoned.
     pub ep: bool,
 }
 
-/// A header as DWs: what each kind's `parse` reads and its `emit` makes.
+/// A header as DWs: input of `parse` and output of `emit` of each kind.
 #[derive(Clone, Copy)]
 pub(super) struct Dws {
     pub dw: [u32; 4],
@@ -170,7 +170,7 @@ impl Dws {
         Ok(())
     }
 
-    /// Length as sent: 0 means 1024 DW, or nothing.
+    /// Length field as sent: 0 means 1024 DW, or no data.
     #[inline]
     pub(super) fn length_field(&self) -> u16 {
         (self.dw[0] & LENGTH) as u16
@@ -188,7 +188,7 @@ impl Dws {
         Ok(())
     }
 
-    /// The 10-bit tag whose low 8 bits stand in DW `index`.
+    /// The 10-bit tag whose low 8 bits are in DW `index`.
     #[inline]
     pub(super) fn tag(&self, index: usize) -> u16 {
         let high = self.dw[0] >> 14 & 0x200 | self.dw[0] >> 11 & 0x100;
@@ -214,7 +214,7 @@ impl Dws {
         self.dw[0] |= u32::from(at) << AT_SHIFT;
     }
 
-    /// Refuses LN: lightweight notification came with 3.1 and left with 6.0, and nothing here speaks it.
+    /// Refuses LN: lightweight notification existed in 3.1 to 5.0 and is not implemented.
     #[inline]
     pub(super) fn no_ln(&self, kind: TlpKind) -> Result<(), WireError> {
         zero(self.dw[0] & LN, 1, "LN", kind)
@@ -231,7 +231,7 @@ impl Dws {
         zero(self.dw[0] & AT, 2, "AT", kind)
     }
 
-    /// What I/O and configuration requests must have: TC 0, Attr 0, Length 1, Last DW BE 0.
+    /// Checks the fixed fields of I/O and configuration requests: TC 0, Attr 0, Length 1, Last DW BE 0.
     ///
     /// Source: PCI Express Base Specification 5.0, section 2.2.7.
     pub(super) fn one_plain_dw(&self, kind: TlpKind) -> Result<(), WireError> {
@@ -245,14 +245,14 @@ impl Dws {
     }
 }
 
-/// Bytes of data behind a legal header whose first DW this is, and TD.
+/// Bytes of data after a legal header with this first DW, and TD.
 #[inline]
 pub(super) const fn data_bytes_and_td(dw0: u32) -> (usize, bool) {
     let length_dw = if dw0 & FMT_DATA == 0 { 0 } else { length_dw((dw0 & LENGTH) as u16) };
     (length_dw as usize * 4, dw0 & TD != 0)
 }
 
-/// What the Length field means, in DW.
+/// Decodes the Length field, in DW.
 #[inline]
 pub(super) const fn length_dw(field: u16) -> u16 {
     if field == 0 { MAX_LENGTH_DW } else { field }

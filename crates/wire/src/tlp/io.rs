@@ -1,9 +1,9 @@
-//! Requests to I/O space: `IORd`, `IOWr`.
+//! I/O requests: `IORd`, `IOWr`.
 
 use super::field::{self, Dws};
 use crate::{FunctionId, TlpKind, WireError};
 
-/// What is asked of I/O space.
+/// A kind of I/O request.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum IoKind {
     /// Read.
@@ -13,7 +13,7 @@ pub enum IoKind {
 }
 
 impl IoKind {
-    /// The kind of TLP that asks it.
+    /// The kind of TLP of this request.
     #[inline]
     #[must_use]
     pub const fn tlp_kind(self) -> TlpKind {
@@ -42,15 +42,15 @@ pub struct IoRequest {
     pub kind: IoKind,
     /// TD: a digest follows.
     pub td: bool,
-    /// EP: the data are known to be bad.
+    /// EP: the data are poisoned.
     pub ep: bool,
-    /// Who asks.
+    /// Requester ID.
     pub requester_id: FunctionId,
-    /// Pairs the request with its completion, 0 to 1023.
+    /// Tag, which matches the completion to the request; 0 to 1023.
     pub tag: u16,
-    /// Which DW, a multiple of 4.
+    /// Address of the DW, a multiple of 4.
     pub address: u32,
-    /// Bytes enabled, bit 0 the lowest; holes are allowed.
+    /// First DW BE, bit 0 for the lowest byte; holes are allowed.
     pub first_be: u8,
 }
 
@@ -106,13 +106,13 @@ mod tests {
     };
 
     #[test]
-    fn a_read_and_a_poisoned_write_with_digest() {
+    fn a_read_and_a_poisoned_write_with_digest_round_trip() {
         both_ways(&IORD, Header::Io(READ));
         both_ways(&IOWR, Header::Io(IoRequest { kind: IoKind::IOWr, td: true, ep: true, first_be: 0b0101, ..READ }));
     }
 
     #[test]
-    fn what_io_may_not_choose_is_refused() {
+    fn fields_with_a_fixed_value_in_io_requests_are_checked() {
         let kind = TlpKind::IORd;
         let prescribed = |byte, field, value, wanted| WireError::Prescribed { byte, field, kind, value, wanted };
         let reserved = |byte, field| WireError::Reserved { byte, field, kind };
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_no_field_is_refused() {
+    fn values_out_of_range_are_refused() {
         let refuse = |request| Header::Io(request).emit(&mut [0; 12]).unwrap_err();
         assert_eq!(refuse(IoRequest { address: 2, ..READ }), WireError::Unaligned { address: 2, align: 4 });
         assert!(matches!(refuse(IoRequest { first_be: 16, ..READ }), WireError::OutOfRange { byte: 7, .. }));

@@ -1,15 +1,15 @@
-//! Which packets there are: one row per kind.
+//! Kinds of TLPs: one table row each.
 
 use std::fmt;
 
-/// The class of flow control and ordering a TLP belongs to.
+/// Class of a TLP for flow control and ordering.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum FlowClass {
-    /// No completion comes back: memory writes and messages.
+    /// Requests without a completion: memory writes and messages.
     Posted,
-    /// A completion comes back.
+    /// Requests with a completion.
     NonPosted,
-    /// The answer to a non-posted request.
+    /// Completions of non-posted requests.
     Completion,
 }
 
@@ -18,9 +18,10 @@ impl FlowClass {
     pub const ALL: [FlowClass; 3] = [FlowClass::Posted, FlowClass::NonPosted, FlowClass::Completion];
 }
 
-/// A kind of TLP, under the specification's name.
+/// A kind of TLP, named as in the specification.
 ///
-/// Not here: deferrable memory writes (`DMWr`) and the deprecated trusted configuration requests (`TCfgRd`, `TCfgWr`).
+/// Not included: deferrable memory writes (`DMWr`) and the deprecated trusted configuration requests (`TCfgRd`,
+/// `TCfgWr`).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum TlpKind {
     /// Memory read request.
@@ -33,13 +34,13 @@ pub enum TlpKind {
     IORd,
     /// I/O write request.
     IOWr,
-    /// Configuration read for the bus at the other end of the link.
+    /// Type 0 configuration read.
     CfgRd0,
-    /// Configuration write for the bus at the other end of the link.
+    /// Type 0 configuration write.
     CfgWr0,
-    /// Configuration read for a bus further down.
+    /// Type 1 configuration read, forwarded by bridges.
     CfgRd1,
-    /// Configuration write for a bus further down.
+    /// Type 1 configuration write, forwarded by bridges.
     CfgWr1,
     /// Message without data.
     Msg,
@@ -49,7 +50,7 @@ pub enum TlpKind {
     Cpl,
     /// Completion with data.
     CplD,
-    /// Completion of a locked read without data: it failed.
+    /// Completion of a locked read without data: an error.
     CplLk,
     /// Completion of a locked read with data.
     CplDLk,
@@ -61,16 +62,16 @@ pub enum TlpKind {
     Cas,
 }
 
-/// What the specification fixes about one kind: a row of [`TLP_KINDS`].
+/// Properties of one kind: a row of [`TLP_KINDS`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KindRow {
-    /// Which kind.
+    /// The kind.
     pub kind: TlpKind,
-    /// Its name in the specification.
+    /// Name in the specification.
     pub name: &'static str,
-    /// Fmt with a 3 DW header, if it has one.
+    /// Fmt with a 3 DW header, if allowed.
     pub fmt_3dw: Option<u8>,
-    /// Fmt with a 4 DW header, if it has one.
+    /// Fmt with a 4 DW header, if allowed.
     pub fmt_4dw: Option<u8>,
     /// Type; the low 3 bits of a message hold its [`super::Routing`] and are 0 here.
     pub type_bits: u8,
@@ -129,10 +130,10 @@ pub const TLP_KINDS: [KindRow; 18] = {
     ]
 };
 
-/// Ways to route a message that are defined; 6 and 7 are reserved.
+/// Number of defined message routings; codes 6 and 7 are reserved.
 pub(super) const ROUTINGS: u8 = 6;
 
-/// The kind that each value of byte 0 (Fmt and Type) begins.
+/// The kind for each value of byte 0 (Fmt and Type).
 const KIND_OF_BYTE0: [Option<TlpKind>; 256] = {
     let mut kinds = [None; 256];
     let mut index = 0;
@@ -154,7 +155,7 @@ const KIND_OF_BYTE0: [Option<TlpKind>; 256] = {
     kinds
 };
 
-/// Fmt with a 3 DW header and Type of every kind, as byte 0.
+/// Byte 0 of every kind: Fmt of a 3 DW header, and Type.
 const BYTE0: [u8; TLP_KINDS.len()] = {
     let mut bytes = [0; TLP_KINDS.len()];
     let mut index = 0;
@@ -167,13 +168,13 @@ const BYTE0: [u8; TLP_KINDS.len()] = {
 };
 
 impl TlpKind {
-    /// The first DW of a 3 DW header, all other fields 0.
+    /// The first DW of a 3 DW header with all other fields 0.
     #[inline]
     pub(super) const fn first_dw(self) -> u32 {
         (BYTE0[self as usize] as u32) << 24
     }
 
-    /// The kind that a header with this first byte has; `None` if the byte is reserved or begins a prefix.
+    /// The kind of a header with this first byte; `None` if the byte is reserved or starts a prefix.
     ///
     /// ```
     /// use lanemark_wire::TlpKind;
@@ -186,20 +187,20 @@ impl TlpKind {
         KIND_OF_BYTE0[byte0 as usize]
     }
 
-    /// Its row of [`TLP_KINDS`].
+    /// The row of this kind in [`TLP_KINDS`].
     #[inline]
     #[must_use]
     pub const fn row(self) -> &'static KindRow {
         &TLP_KINDS[self as usize]
     }
 
-    /// Its name in the specification.
+    /// Name in the specification.
     #[must_use]
     pub const fn name(self) -> &'static str {
         self.row().name
     }
 
-    /// Its class of flow control and ordering.
+    /// The class for flow control and ordering.
     #[inline]
     #[must_use]
     pub const fn class(self) -> FlowClass {
@@ -225,16 +226,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row_stands_where_its_kind_points() {
+    fn rows_are_in_the_order_of_the_kinds() {
         for (index, row) in TLP_KINDS.iter().enumerate() {
             assert_eq!(row.kind as usize, index);
             assert_eq!(row.kind.row(), row);
         }
     }
 
-    /// Byte 0 as everybody prints it, read off the specification's table once more.
+    /// Byte 0 of common TLPs, transcribed from the specification a second time.
     #[test]
-    fn first_bytes_that_everybody_knows() {
+    fn first_bytes_match_the_specification() {
         for (byte0, kind) in [
             (0x00, TlpKind::MRd),
             (0x20, TlpKind::MRd),
@@ -265,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_rows_share_a_first_byte_and_the_rest_is_reserved() {
+    fn first_bytes_are_unique_and_all_others_are_reserved() {
         let fmts = |row: &KindRow| row.fmt_3dw.iter().len() + row.fmt_4dw.iter().len();
         let messages = 2 * usize::from(ROUTINGS - 1);
         let wanted = TLP_KINDS.iter().map(fmts).sum::<usize>() + messages;
@@ -276,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn data_follow_writes_atomics_and_the_kinds_with_a_d() {
+    fn writes_atomics_and_kinds_named_with_d_carry_data() {
         let without: Vec<&str> = TLP_KINDS.iter().filter(|row| !row.has_data()).map(|row| row.name).collect();
         assert_eq!(without, ["MRd", "MRdLk", "IORd", "CfgRd0", "CfgRd1", "Msg", "Cpl", "CplLk"]);
     }

@@ -1,4 +1,4 @@
-//! Requests to memory: `MRd`, `MRdLk`, `MWr`.
+//! Memory requests: `MRd`, `MRdLk`, `MWr`.
 
 use super::field::{self, AddressType, CommonFields, Dws, FMT_4DW, ProcessingHint, TH, Tph};
 use crate::byte_enable::{self, contiguous, reaches_end, reaches_start};
@@ -8,7 +8,7 @@ use crate::{FunctionId, TlpKind, WireError};
 const FOUR_GIB: u64 = 1 << 32;
 const PAGE: u64 = 4096;
 
-/// What is asked of the memory.
+/// A kind of memory request.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum MemoryKind {
     /// Read.
@@ -20,7 +20,7 @@ pub enum MemoryKind {
 }
 
 impl MemoryKind {
-    /// The kind of TLP that asks it.
+    /// The kind of TLP of this request.
     #[inline]
     #[must_use]
     pub const fn tlp_kind(self) -> TlpKind {
@@ -32,7 +32,7 @@ impl MemoryKind {
     }
 }
 
-/// A memory request. The header has 4 DW from 4 GiB upwards and 3 DW below; nobody chooses.
+/// A memory request. The address determines the length of the header: 4 DW from 4 GiB on, 3 DW below.
 ///
 /// Source: PCI Express Base Specification 5.0, section 2.2.7; enables: section 2.2.5; TH: section 2.2.7.1.
 ///
@@ -49,21 +49,21 @@ pub struct MemoryRequest {
     pub common: CommonFields,
     /// Read, locked read or write.
     pub kind: MemoryKind,
-    /// Who asks.
+    /// Requester ID.
     pub requester_id: FunctionId,
-    /// Pairs a read with its completions, 0 to 1023; of no meaning in a write, and 0 in a write with TH.
+    /// Tag, which matches completions to a read; 0 to 1023. Meaningless in a write, and 0 in a write with TH.
     pub tag: u16,
-    /// First DW, a multiple of 4 B.
+    /// Address of the first DW, a multiple of 4 B.
     pub address: u64,
-    /// DWs, 1 to 1024.
+    /// Length in DW, 1 to 1024.
     pub length: u16,
-    /// Bytes enabled in the first DW, bit 0 the lowest.
+    /// First DW BE, bit 0 for the lowest byte.
     pub first_be: u8,
-    /// Bytes enabled in the last DW; 0 if it is the first one.
+    /// Last DW BE; 0 if the length is 1 DW.
     pub last_be: u8,
-    /// Translated or not.
+    /// Address type.
     pub at: AddressType,
-    /// TH and what comes with it. A read with TH asks for whole DWs.
+    /// TLP processing hint, if TH is set. A read with TH reads whole DWs.
     pub th: Option<Tph>,
 }
 
@@ -84,25 +84,25 @@ impl MemoryRequest {
         }
     }
 
-    /// Reads `bytes` bytes from `address`. Whether they are too many or cross 4 KiB shows in `emit`.
+    /// A read of `bytes` from `address`. `emit` checks the length and the 4 KiB rule.
     #[must_use]
     pub fn read(requester_id: FunctionId, tag: u16, address: u64, bytes: u32) -> MemoryRequest {
         MemoryRequest::contiguous(MemoryKind::MRd, requester_id, tag, address, bytes)
     }
 
-    /// Writes `bytes` bytes to `address`. Whether they are too many or cross 4 KiB shows in `emit`.
+    /// A write of `bytes` to `address`. `emit` checks the length and the 4 KiB rule.
     #[must_use]
     pub fn write(requester_id: FunctionId, address: u64, bytes: u32) -> MemoryRequest {
         MemoryRequest::contiguous(MemoryKind::MWr, requester_id, 0, address, bytes)
     }
 
-    /// The bytes meant, as address and count; `None` if the enables leave a hole.
+    /// Address and number of the enabled bytes; `None` if the enables leave a hole.
     #[must_use]
     pub fn span(&self) -> Option<(u64, u32)> {
         byte_enable::span(self.address, self.first_be, self.last_be, self.length)
     }
 
-    /// DWs of the header: 3 or 4.
+    /// Length of the header in DW: 3 or 4.
     #[inline]
     #[must_use]
     pub const fn header_dw(&self) -> u8 {
@@ -145,7 +145,7 @@ impl MemoryRequest {
         Ok(request)
     }
 
-    /// What was read as tag and enables, read again as of a request with TH set.
+    /// Reinterprets tag and byte enables as those of a request with TH set.
     #[cold]
     fn with_hint(self, low: u32) -> Result<MemoryRequest, WireError> {
         let ph = ProcessingHint::ALL[low as usize & 3];
@@ -237,7 +237,7 @@ impl MemoryRequest {
         }
     }
 
-    /// Source: PCI Express Base Specification 5.0, section 10.2.2.
+    /// Checks a translation request. Source: PCI Express Base Specification 5.0, section 10.2.2.
     #[cold]
     fn check_translation(self) -> Result<(), WireError> {
         let kind = self.kind.tlp_kind();
@@ -256,7 +256,7 @@ const fn whole_dws(length: u16) -> (u8, u8) {
     (0xf, if length == 1 { 0 } else { 0xf })
 }
 
-/// The byte that holds the lowest bits of the address.
+/// Offset of the byte with the lowest bits of the address.
 const fn low_bits_byte(dws: &Dws) -> u8 {
     if dws.four { 15 } else { 11 }
 }
@@ -290,7 +290,7 @@ mod tests {
     use crate::tlp::testing::{both_ways, refused, sent};
     use crate::{Attr, Header};
 
-    /// The frame of shared/recipes/tlp-traces.md that two public dissectors read.
+    /// A frame that two public dissectors decode.
     const MWR_32: [u8; 12] = [0x40, 0x00, 0x00, 0x04, 0x01, 0x00, 0x01, 0xff, 0xfe, 0x00, 0x00, 0x10];
     /// `MRd` of 4096 B (Length 0) at `0x1_2345_6000`, TC 5, RO, IDO, ECRC, tag 0x3a5, requester 3b:1f.7.
     const MRD_64: [u8; 16] =
@@ -310,13 +310,13 @@ mod tests {
     }
 
     #[test]
-    fn the_vector_that_two_dissectors_read() {
+    fn a_write_has_the_bytes_that_dissectors_decode() {
         let write = MemoryRequest { tag: 1, ..MemoryRequest::write(id(0x0100), 0xfe00_0010, 16) };
         both_ways(&MWR_32, Header::Memory(write));
     }
 
     #[test]
-    fn a_read_of_4096_bytes_above_4_gib() {
+    fn a_read_of_4096_bytes_above_4_gib_round_trips() {
         let attr = Attr { relaxed_ordering: true, no_snoop: false, id_based_ordering: true };
         let common = CommonFields { tc: 5, attr, td: true, ep: false };
         let read = MemoryRequest { common, ..MemoryRequest::read(id(0x3bff), 0x3a5, 0x1_2345_6000, 4096) };
@@ -324,13 +324,13 @@ mod tests {
     }
 
     #[test]
-    fn a_locked_read() {
+    fn a_locked_read_round_trips() {
         let read = MemoryRequest { kind: MemoryKind::MRdLk, ..MemoryRequest::read(id(0), 7, 0xc_0004, 4) };
         both_ways(&MRDLK_32, Header::Memory(read));
     }
 
     #[test]
-    fn four_dw_begin_at_4_gib() {
+    fn a_4_dw_header_is_used_from_4_gib_on() {
         let mut bytes = sent(Header::Memory(read(0x1_0000_0000, 4)));
         assert_eq!(bytes.len(), 16);
         assert_eq!(sent(Header::Memory(read(0xffff_fffc, 4))).len(), 12);
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn length_lies_between_1_and_1024() {
+    fn length_must_be_1_to_1024() {
         for (length, ok) in [(0, false), (1, true), (1024, true), (1025, false)] {
             let request = MemoryRequest { length, last_be: if length > 1 { 0xf } else { 0 }, ..read(0, 4) };
             assert_eq!(Header::Memory(request).emit(&mut [0; 16]).is_ok(), ok, "{length}");
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn last_be_is_0_exactly_with_one_dw() {
+    fn last_be_is_0_exactly_for_one_dw() {
         let one = read(0x1000, 4);
         let two = read(0x1000, 8);
         assert_eq!(refuse(MemoryRequest { last_be: 1, ..one }), WireError::LastBeOfOneDw { last_be: 1 });
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn holes_are_for_one_dw_or_a_qw() {
+    fn holes_are_allowed_in_one_dw_or_an_aligned_qw_only() {
         for first_be in 0..16 {
             sent(Header::Memory(MemoryRequest { first_be, ..read(0x1004, 4) }));
         }
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_whole_dws() {
+    fn addresses_must_be_dw_aligned() {
         let request = MemoryRequest { address: 0x1002, ..read(0x1000, 4) };
         assert_eq!(refuse(request), WireError::Unaligned { address: 0x1002, align: 4 });
         let mut bytes = MWR_32;
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_fit_no_field_are_refused() {
+    fn values_out_of_range_are_refused() {
         let out = |byte, field, value, max| WireError::OutOfRange { byte, field, value, min: 0, max };
         let tc = |tc| MemoryRequest { common: CommonFields { tc, ..CommonFields::default() }, ..read(0, 4) };
         sent(Header::Memory(tc(7)));
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn a_steering_tag_takes_the_place_of_tag_or_enables() {
+    fn a_steering_tag_replaces_the_tag_or_the_enables() {
         let th = Some(Tph { ph: ProcessingHint::TargetWithPriority, st: 0xa5 });
         let write = MemoryRequest { th, ..MemoryRequest::write(id(0x100), 0x1000, 8) };
         both_ways(&[0x40, 1, 0, 2, 1, 0, 0xa5, 0xff, 0, 0, 0x10, 3], Header::Memory(write));
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn locked_reads_and_translation_requests_take_no_steering_tag() {
+    fn locked_reads_and_translation_requests_have_no_steering_tag() {
         let th = Some(Tph { ph: ProcessingHint::Target, st: 1 });
         let locked = MemoryRequest { kind: MemoryKind::MRdLk, th, ..read(0, 4) };
         assert_eq!(refuse(locked), WireError::Reserved { byte: 1, field: "TH", kind: TlpKind::MRdLk });

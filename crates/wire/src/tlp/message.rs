@@ -1,29 +1,29 @@
-//! Messages: interrupts, power, errors, vendor-defined: Msg, `MsgD`.
+//! Messages: Msg, `MsgD` (interrupts, power management, errors, vendor-defined).
 
 use super::field::{self, CommonFields, Dws, MAX_LENGTH_DW};
 use crate::{FunctionId, TlpKind, WireError};
 
-/// Where a message goes: the low 3 bits of Type.
+/// Routing of a message: the low 3 bits of Type.
 ///
 /// Source: PCI Express Base Specification 5.0, section 2.2.8.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Routing {
-    /// Upstream, to the root complex.
+    /// To the root complex.
     ToRootComplex,
     /// By the address in bytes 8 to 15.
     ByAddress,
-    /// To the function in bytes 8 and 9.
+    /// By the ID in bytes 8 and 9.
     ById,
-    /// Downstream, to everybody.
+    /// Broadcast from the root complex.
     BroadcastFromRootComplex,
-    /// No further than the other end of the link.
+    /// Local: terminates at the receiver.
     Local,
-    /// Upstream, joined with those of the other ports.
+    /// Gathered from the downstream ports and sent to the root complex.
     GatheredToRootComplex,
 }
 
 impl Routing {
-    /// Every way, by its code.
+    /// Every routing, in order of codes.
     pub const ALL: [Routing; 6] = [
         Routing::ToRootComplex,
         Routing::ByAddress,
@@ -34,7 +34,7 @@ impl Routing {
     ];
 }
 
-/// A message. Its header always has 4 DW; what bytes 8 to 15 mean depends on the code.
+/// A message. Its header always has 4 DW; the meaning of bytes 8 to 15 depends on the code.
 ///
 /// Source: PCI Express Base Specification 5.0, section 2.2.8.
 ///
@@ -51,17 +51,17 @@ impl Routing {
 pub struct Message {
     /// TC, Attr, TD, EP.
     pub common: CommonFields,
-    /// Where it goes.
+    /// Routing.
     pub routing: Routing,
-    /// Who sends it.
+    /// Requester ID of the sender.
     pub requester_id: FunctionId,
-    /// Of no meaning in most messages, 0 to 1023.
+    /// Tag, 0 to 1023; meaningless in most messages.
     pub tag: u16,
-    /// Message Code: which message.
+    /// Message Code.
     pub code: u8,
     /// Bytes 8 to 15.
     pub code_specific: [u8; 8],
-    /// DWs of data, at most 1024; 0 makes it a `Msg`, more a `MsgD`.
+    /// Length of the data in DW, at most 1024; 0 for a `Msg`, above for a `MsgD`.
     pub length: u16,
 }
 
@@ -80,7 +80,7 @@ impl Message {
         if kind == TlpKind::Msg {
             field::zero(u32::from(length), 2, "Length", kind)?;
         }
-        // Byte 0 named a message, and the table of kinds knows no other routings.
+        // The table of kinds accepts only defined routings for a message.
         let routing = Routing::ALL[(dws.dw[0] >> 24) as usize & 7];
         Ok(Message {
             common: dws.common(),
@@ -137,7 +137,7 @@ mod tests {
     };
 
     #[test]
-    fn one_with_and_one_without_data() {
+    fn messages_with_and_without_data_round_trip() {
         both_ways(&MSG, Header::Message(INTA));
         let vendor = Message {
             common: CommonFields { tc: 2, ..CommonFields::default() },
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn every_routing_has_its_code() {
+    fn every_routing_round_trips() {
         for (code, routing) in Routing::ALL.into_iter().enumerate() {
             let mut bytes = MSG;
             bytes[0] = 0x30 | code as u8;

@@ -1,4 +1,4 @@
-//! What is in these bytes? A view that can show anything ever sent.
+//! A view of TLP bytes, legal or not.
 
 use super::TlpKind;
 use super::field::length_dw;
@@ -6,10 +6,10 @@ use crate::{FunctionId, WireError};
 
 const DW: usize = 4;
 
-/// A TLP as it lies in a buffer, legal or not, from its first prefix or header byte on.
+/// A view of a TLP in a buffer, legal or not, starting at its first prefix or header byte.
 ///
-/// A field is shown where the kind of TLP has it; elsewhere the accessor shows what lies at its place
-/// in a request. No accessor panics.
+/// Accessors read their field at its place in this kind of TLP, or at its place in a request if the kind does not have
+/// it. No accessor panics.
 ///
 /// Source: PCI Express Base Specification 5.0, section 2.2.
 ///
@@ -20,24 +20,24 @@ const DW: usize = 4;
 /// assert_eq!(packet.kind(), Some(TlpKind::MWr));
 /// assert_eq!(packet.address(), 0xfe00_0010);
 /// assert_eq!(packet.data_bytes(), 16);
-/// assert_eq!(packet.data(), [0xaa, 0xbb]); // the capture was cut
+/// assert_eq!(packet.data(), [0xaa, 0xbb]); // the capture is truncated
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<T: AsRef<[u8]>> {
     buffer: T,
     start: usize,
-    /// Of 3 DW, what follows is of no meaning.
+    /// The header; the last 4 bytes are meaningless with a 3 DW header.
     header: [u8; 16],
 }
 
 impl<T: AsRef<[u8]>> Packet<T> {
-    /// Looks at `buffer`, behind TLP prefixes if there are any.
+    /// A view of `buffer`; TLP prefixes are skipped.
     ///
     /// # Errors
-    /// [`WireError::TooShort`] if the header is not there as a whole.
+    /// [`WireError::TooShort`] if the header is incomplete.
     pub fn new(buffer: T) -> Result<Packet<T>, WireError> {
         let bytes = buffer.as_ref();
-        // Most TLPs have no prefix, and more bytes than a header: then it is one load.
+        // Fast path, one load: most TLPs have no prefix, and more bytes than a header.
         if let Some(header) = bytes.first_chunk()
             && !is_prefix(header[0])
         {
@@ -69,7 +69,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
         Ok(Packet { buffer, start, header })
     }
 
-    /// The buffer again.
+    /// Returns the buffer.
     pub fn into_inner(self) -> T {
         self.buffer
     }
@@ -79,7 +79,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
         self.buffer.as_ref().get(..self.start).unwrap_or_default()
     }
 
-    /// Bytes of the header: 12 or 16.
+    /// Length of the header: 12 or 16.
     pub fn header_bytes(&self) -> usize {
         header_bytes(self.header[0])
     }
@@ -94,7 +94,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
         self.header[0] & 0x1f
     }
 
-    /// The kind, if Fmt and Type are not reserved.
+    /// The kind of TLP; `None` if Fmt and Type are reserved.
     pub fn kind(&self) -> Option<TlpKind> {
         TlpKind::from_byte0(self.header[0])
     }
@@ -134,12 +134,12 @@ impl<T: AsRef<[u8]>> Packet<T> {
         self.header[2] >> 2 & 3
     }
 
-    /// Length as sent, 10 bits.
+    /// Length field as sent, 10 bits.
     pub fn length_field(&self) -> u16 {
         self.half(2) & 0x3ff
     }
 
-    /// Length in DW, where 0 stands for 1024.
+    /// Length in DW; field value 0 means 1024.
     pub fn length(&self) -> u16 {
         length_dw(self.length_field())
     }
@@ -170,7 +170,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
         self.header[7] >> 4
     }
 
-    /// Address of a memory, I/O or `AtomicOp` request, 3 or 4 DW, without its low two bits.
+    /// Address of a memory, I/O or `AtomicOp` request with a 3 or 4 DW header, without its low two bits.
     pub fn address(&self) -> u64 {
         let [.., a, b, c, d] = self.header;
         let low = u32::from_be_bytes([a, b, c, d]);
@@ -178,12 +178,12 @@ impl<T: AsRef<[u8]>> Packet<T> {
         if self.header_bytes() == 16 { u64::from(first) << 32 | u64::from(low & !3) } else { u64::from(first & !3) }
     }
 
-    /// The low two bits under the address: PH with TH, NW of a translation request.
+    /// The two bits below the address: PH with TH, NW in a translation request.
     pub fn address_low_bits(&self) -> u8 {
         self.header[self.header_bytes() - 1] & 3
     }
 
-    /// Target of a configuration request.
+    /// Destination of a configuration request.
     pub fn target(&self) -> FunctionId {
         FunctionId(self.half(8))
     }
@@ -208,7 +208,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
         self.header[6] & 0x10 != 0
     }
 
-    /// Byte Count of a completion, where 0 stands for 4096.
+    /// Byte Count of a completion; field value 0 means 4096.
     pub fn byte_count(&self) -> u16 {
         match self.half(6) & 0xfff {
             0 => 4096,
@@ -221,18 +221,18 @@ impl<T: AsRef<[u8]>> Packet<T> {
         self.header[11] & 0x7f
     }
 
-    /// Bytes of data that the header announces: 0 if Fmt says there are none.
+    /// Length of the data according to the header, in bytes; 0 if Fmt indicates none.
     pub fn data_bytes(&self) -> usize {
         if self.fmt() & 0b010 == 0 { 0 } else { usize::from(self.length()) * DW }
     }
 
-    /// The data, as far as the buffer has them.
+    /// The data, as far as they are in the buffer.
     pub fn data(&self) -> &[u8] {
         let rest = self.behind_header();
         &rest[..rest.len().min(self.data_bytes())]
     }
 
-    /// The digest (ECRC) behind the data, if TD announces one and the buffer reaches that far.
+    /// The digest (ECRC) after the data, if TD is set and the buffer contains it.
     pub fn ecrc(&self) -> Option<[u8; 4]> {
         if !self.td() {
             return None;
@@ -244,7 +244,7 @@ impl<T: AsRef<[u8]>> Packet<T> {
         self.buffer.as_ref().get(self.start + self.header_bytes()..).unwrap_or_default()
     }
 
-    /// Fmt without its low bit of 4 DW, and Type without that of a locked read: a test holds it against the table.
+    /// Compares Fmt without the 4 DW bit and Type without the locked bit; a test checks it against the table.
     fn is_completion(&self) -> bool {
         self.header[0] & 0b1011_1110 == 0b0000_1010
     }
@@ -254,12 +254,12 @@ impl<T: AsRef<[u8]>> Packet<T> {
     }
 }
 
-/// Whether a DW that begins with `byte0` is a TLP prefix, and no header.
+/// Whether a DW with first byte `byte0` is a TLP prefix.
 const fn is_prefix(byte0: u8) -> bool {
     byte0 >> 5 == 0b100
 }
 
-/// Bytes of the header that begins with `byte0`; the low bit of Fmt says so even where the rest is reserved.
+/// Length of the header with first byte `byte0`, by the low bit of Fmt, also for reserved types.
 const fn header_bytes(byte0: u8) -> usize {
     if byte0 & 0x20 == 0 { 3 * DW } else { 4 * DW }
 }
@@ -270,7 +270,7 @@ mod tests {
     use crate::FlowClass;
 
     #[test]
-    fn a_completion_keeps_requester_and_tag_elsewhere() {
+    fn a_completion_has_requester_id_and_tag_at_other_offsets_than_a_request() {
         let bytes = [0x4a, 0x08, 0, 1, 2, 0, 0x20, 8, 1, 0, 3, 0x44, 0xde, 0xad, 0xbe, 0xef];
         let packet = Packet::new(bytes).unwrap();
         assert_eq!(packet.completer_id(), FunctionId(0x200));
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_for_a_completion_is_one_in_the_table() {
+    fn the_fast_completion_check_agrees_with_the_table() {
         for byte0 in (0..=u8::MAX).filter(|byte0| !is_prefix(*byte0)) {
             let mut bytes = [0; 16];
             bytes[0] = byte0;
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn prefixes_are_passed_over() {
+    fn prefixes_are_skipped() {
         let mut bytes = [0; 4 + 16 + 4];
         bytes[..4].copy_from_slice(&[0x91, 0, 0, 5]); // PASID 5
         bytes[4..20].copy_from_slice(&[0x20, 0, 0x80, 1, 1, 0, 9, 0xf, 0, 0, 0, 1, 0, 0, 0x10, 0]);
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn the_header_must_be_there_as_a_whole() {
+    fn an_incomplete_header_is_refused() {
         let mut bytes = [0; 16];
         assert!(Packet::new(&bytes[..12]).is_ok());
         assert_eq!(Packet::new(&bytes[..11]).unwrap_err(), WireError::TooShort { needed: 12, got: 11 });
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_configuration_request_shows_target_and_register() {
+    fn a_configuration_request_has_target_and_register() {
         let packet = Packet::new([0x44, 0, 0, 1, 0, 0, 1, 0x0f, 1, 8, 0x0f, 0xfc]).unwrap();
         assert_eq!((packet.target(), packet.register()), (FunctionId(0x108), 0xffc));
     }

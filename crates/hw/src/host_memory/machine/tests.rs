@@ -1,4 +1,4 @@
-//! The promise, kept on real memory. No test here says how fast anything is.
+//! The contract of the `Machine` trait on real memory. No test here depends on speed.
 
 mod steps;
 
@@ -25,12 +25,12 @@ fn stream(verb: Verb, access: Access, span: Span) -> Plan {
     plan(vec![Op::Stream(Stream::over(verb, access, span))])
 }
 
-/// Runs and checks what every run must keep; also that `supports` said so.
+/// Runs a plan and checks what holds for every run, and that `supports` accepts it.
 fn run(host: &mut HostMemory, plan: &Plan, wanted: usize) -> Samples {
     host.supports(plan).unwrap();
     let mut samples = Samples::wanted(wanted);
     host.run(plan, &mut samples).unwrap();
-    // On a busy machine a long sample loses the core, and is dropped.
+    // On a busy machine a long sample is dropped because it loses its core.
     let is_short = samples.taken.len() < wanted;
     assert!(!is_short || samples.dropped.count() > wanted as u64, "{samples:?}");
     assert!(samples.spent >= samples.taken.iter().map(|sample| sample.issue).sum());
@@ -40,17 +40,17 @@ fn run(host: &mut HostMemory, plan: &Plan, wanted: usize) -> Samples {
     samples
 }
 
-/// The refusal that both `supports` and `run` give.
+/// Returns the refusal that both `supports` and `run` return.
 fn refused(host: &mut HostMemory, plan: &Plan) -> Unsupported {
     let mut samples = Samples::wanted(2);
-    let told = host.supports(plan).unwrap_err();
+    let refusal = host.supports(plan).unwrap_err();
     match host.run(plan, &mut samples).unwrap_err() {
-        MachineError::Unsupported(unsupported) => assert_eq!(unsupported, told),
-        MachineError::OutOfRange { regions, .. } => assert!(told.because.contains(&regions), "{told}"),
+        MachineError::Unsupported(unsupported) => assert_eq!(unsupported, refusal),
+        MachineError::OutOfRange { regions, .. } => assert!(refusal.because.contains(&regions), "{refusal}"),
         other => panic!("{other}"),
     }
     assert!(samples.taken.is_empty());
-    told
+    refusal
 }
 
 fn aligned_to(access: Access) -> u64 {
@@ -64,7 +64,7 @@ fn aligned_to(access: Access) -> u64 {
 const SIZES: [u64; 11] = [0, 1, 2, 7, 63, 64, 65, 511, 513, 4096 + 3, 65_536];
 
 #[test]
-fn every_store_moves_the_bytes_it_claims_and_no_others() {
+fn every_store_writes_the_claimed_bytes_and_no_others() {
     let mut host = host();
     for access in host.facts().stores.clone() {
         for len in SIZES {
@@ -84,7 +84,7 @@ fn every_store_moves_the_bytes_it_claims_and_no_others() {
 }
 
 #[test]
-fn every_copying_load_moves_the_bytes_it_claims_and_leaves_the_region_alone() {
+fn every_copying_load_moves_the_claimed_bytes_and_does_not_change_the_region() {
     let mut host = host();
     let before = host.region.bytes().to_vec();
     for access in host.facts().loads.clone() {
@@ -102,14 +102,14 @@ fn every_copying_load_moves_the_bytes_it_claims_and_leaves_the_region_alone() {
 }
 
 #[test]
-fn bytes_left_from_an_earlier_run_are_not_confirmed() {
+fn stale_bytes_of_an_earlier_run_are_not_confirmed() {
     let mut host = host();
     for access in [Access::Plain(Width::B8), Access::Memcpy] {
         let plan = stream(Verb::Store, access, span(0, 4096));
         run(&mut host, &plan, 1);
         let left = host.region.bytes()[..4096].to_vec();
         run(&mut host, &plan, 1);
-        // As if the second run's loops had done nothing.
+        // As if the loops of the second run had done nothing.
         host.region.bytes_mut()[..4096].copy_from_slice(&left);
         let ask = Ask::of(&plan, &host.ability()).unwrap();
         let confirmed = host.confirmed(&ask, host.runs - 1).unwrap().unwrap();
@@ -119,7 +119,7 @@ fn bytes_left_from_an_earlier_run_are_not_confirmed() {
 }
 
 #[test]
-fn an_access_to_one_address_writes_that_and_nothing_behind_it() {
+fn repeated_accesses_to_one_address_write_nothing_else() {
     let mut host = host();
     for access in host.facts().stores.clone() {
         let len = access.width().map_or(100, Width::bytes);
@@ -141,7 +141,7 @@ fn an_access_to_one_address_writes_that_and_nothing_behind_it() {
 }
 
 #[test]
-fn one_access_must_move_the_whole_span_it_repeats() {
+fn a_repeated_access_must_cover_its_whole_span() {
     let mut host = host();
     let order = StreamOrder::SameAddress { times: 4 };
     for len in [7, 9] {
@@ -151,7 +151,7 @@ fn one_access_must_move_the_whole_span_it_repeats() {
 }
 
 #[test]
-fn every_fence_of_a_program_stands_after_each_access_and_after_each_pass() {
+fn every_user_mode_fence_works_after_each_access_and_after_each_iteration() {
     let mut host = host();
     let fences = [None, Some(Fence::Sfence), Some(Fence::Lfence), Some(Fence::Mfence), Some(Fence::Locked)];
     for access in host.facts().stores.clone() {
@@ -172,7 +172,7 @@ fn every_fence_of_a_program_stands_after_each_access_and_after_each_pass() {
 }
 
 #[test]
-fn an_interrupt_is_no_fence_a_program_can_ask_for() {
+fn an_interrupt_is_not_a_fence_for_user_programs() {
     let mut host = host();
     let stores = Stream::over(Verb::Store, Access::Plain(Width::B4), span(0, 64));
     let each = Stream { fence_each: Some(Fence::Interrupt), ..stores.clone() };
@@ -182,7 +182,7 @@ fn an_interrupt_is_no_fence_a_program_can_ask_for() {
 }
 
 #[test]
-fn aligned_instructions_are_refused_one_byte_off_and_run_in_place() {
+fn aligned_instructions_are_rejected_at_unaligned_addresses() {
     let mut host = host();
     let both = [(Verb::Store, host.facts().stores.clone()), (Verb::Load, host.facts().loads.clone())];
     for (verb, accesses) in both {
@@ -198,7 +198,7 @@ fn aligned_instructions_are_refused_one_byte_off_and_run_in_place() {
 }
 
 #[test]
-fn a_span_may_end_with_the_region_and_not_a_byte_later() {
+fn a_span_may_end_at_the_end_of_the_region_but_not_beyond() {
     let mut host = host();
     let end = REGION as u64;
     let store = |at, len| stream(Verb::Store, Access::Plain(Width::B8), span(at, len));
@@ -217,7 +217,7 @@ fn a_span_may_end_with_the_region_and_not_a_byte_later() {
 }
 
 #[test]
-fn what_is_not_one_lane_of_known_steps_on_wb_memory_is_refused_with_a_reason() {
+fn unsupported_plans_are_rejected_with_a_reason() {
     let mut host = host();
     let store = Op::Stream(Stream::over(Verb::Store, Access::Plain(Width::B8), span(0, 64)));
     let lanes = |count| {
@@ -235,7 +235,7 @@ fn what_is_not_one_lane_of_known_steps_on_wb_memory_is_refused_with_a_reason() {
         (plan(vec![store.clone(), Op::Pause(Ticks::whole_ns(1_000_001))]), "pause"),
         (plan(vec![store.clone(), Op::FlushLines(span(0, 65))]), "flush"),
         (Plan { before: vec![store.clone()], ..plan(vec![store.clone()]) }, "before"),
-        (Plan { passes: 0, ..plan(vec![store.clone()]) }, "0 passes"),
+        (Plan { passes: 0, ..plan(vec![store.clone()]) }, "0 iterations"),
         (stream(Verb::Load, Access::Movdir64b, span(0, 64)), "movdir64b to load"),
         (stream(Verb::Store, Access::NonTemporal(Width::B4), span(0, 64)), "nt4 to store"),
     ] {
@@ -247,21 +247,21 @@ fn what_is_not_one_lane_of_known_steps_on_wb_memory_is_refused_with_a_reason() {
 }
 
 #[test]
-fn a_plan_runs_on_every_core_there_is_and_on_no_other() {
+fn a_plan_runs_on_every_allowed_core_and_on_no_other() {
     let mut host = host();
     let before = allowed_cpus().unwrap();
     let store = Op::Stream(Stream::over(Verb::Store, Access::Plain(Width::B8), span(0, 64)));
     let on = |core| Plan { lanes: vec![Lane { core, body: vec![store.clone()] }], ..plan(vec![]) };
     for core in 0..host.facts().cores {
         run(&mut host, &on(core), 1);
-        assert_eq!(allowed_cpus().unwrap(), before, "the thread has its cores back");
+        assert_eq!(allowed_cpus().unwrap(), before, "the affinity mask must be restored");
     }
     let cores = host.facts().cores;
     assert!(refused(&mut host, &on(cores)).what.contains("core"));
 }
 
 #[test]
-fn warm_up_passes_are_run_and_not_counted_as_samples() {
+fn warm_up_iterations_run_but_do_not_count_as_samples() {
     let mut host = host();
     let warm = Plan { warmup_passes: 5, ..stream(Verb::Store, Access::Plain(Width::B8), span(0, 64)) };
     let samples = run(&mut host, &warm, 7);
@@ -269,7 +269,7 @@ fn warm_up_passes_are_run_and_not_counted_as_samples() {
 }
 
 #[test]
-fn samples_filled_before_are_forgotten() {
+fn earlier_samples_are_cleared() {
     let mut host = host();
     let plan = stream(Verb::Store, Access::Plain(Width::B8), span(0, 64));
     let mut samples = Samples::wanted(3);
@@ -279,7 +279,7 @@ fn samples_filled_before_are_forgotten() {
 }
 
 #[test]
-fn a_flag_ends_the_run_before_it_starts_and_within_a_long_sample() {
+fn the_interrupt_flag_ends_a_run_before_it_starts_and_within_a_long_sample() {
     let flag = Arc::new(AtomicBool::new(true));
     let mut host = host().interrupted_by(Arc::clone(&flag));
     let mut plan = stream(Verb::Store, Access::Plain(Width::B8), span(0, 64));
@@ -299,7 +299,7 @@ fn a_flag_ends_the_run_before_it_starts_and_within_a_long_sample() {
 }
 
 #[test]
-fn a_sample_that_would_never_end_ends_at_its_timeout() {
+fn an_endless_sample_ends_at_its_timeout() {
     let mut host = host();
     let store = stream(Verb::Store, Access::Plain(Width::B8), span(0, 64));
     let timeout = Ticks::whole_ns(5_000_000);
@@ -313,18 +313,18 @@ fn a_sample_that_would_never_end_ends_at_its_timeout() {
         let MachineError::Timeout { after, waiting_for, .. } = error else { panic!("{error}") };
         assert!(after >= timeout && waiting_for.contains("of 18446744073709551615"), "{after:?}, {waiting_for}");
     }
-    // Too short to be looked into, and late all the same.
+    // Too short for a check of the clock, but still late.
     let late = Plan { timeout: Ticks(1), ..store };
     assert!(matches!(host.run(&late, &mut Samples::wanted(2)), Err(MachineError::Timeout { .. })));
 }
 
 #[test]
-fn a_single_pass_that_could_not_be_ended_is_refused() {
+fn a_single_iteration_that_cannot_be_interrupted_is_rejected() {
     let mut host = host();
     for access in [Access::Plain(Width::B8), Access::Memcpy] {
         let order = StreamOrder::SameAddress { times: u64::MAX };
         let endless = Stream { order, ..Stream::over(Verb::Store, access, span(0, 8)) };
-        assert!(refused(&mut host, &plan(vec![Op::Stream(endless)])).because.contains("more passes"));
+        assert!(refused(&mut host, &plan(vec![Op::Stream(endless)])).because.contains("more of them"));
     }
 }
 
@@ -333,7 +333,7 @@ fn driver(verb: Verb, offset: u64, len: u64, call_bytes: u64) -> Plan {
 }
 
 #[test]
-fn driver_calls_move_the_bytes_they_claim_whatever_one_call_moves() {
+fn driver_calls_move_the_claimed_bytes_for_any_call_size() {
     let mut host = host();
     for verb in [Verb::Load, Verb::Store] {
         for len in SIZES {
@@ -347,7 +347,7 @@ fn driver_calls_move_the_bytes_they_claim_whatever_one_call_moves() {
 }
 
 #[test]
-fn a_driver_call_of_nothing_of_another_width_or_beyond_the_end_is_refused() {
+fn empty_driver_calls_and_wrong_widths_and_ranges_are_rejected() {
     let mut host = host();
     assert!(refused(&mut host, &driver(Verb::Load, 0, 64, 0)).what.contains("0 B"));
     refused(&mut host, &driver(Verb::Load, REGION as u64 - 63, 64, 64));
@@ -357,7 +357,7 @@ fn a_driver_call_of_nothing_of_another_width_or_beyond_the_end_is_refused() {
 }
 
 #[test]
-fn a_machine_is_opened_with_64_mib_and_its_facts() {
+fn host_memory_opens_with_64_mib_and_its_facts() {
     let host = HostMemory::open().unwrap();
     let facts = host.facts();
     assert_eq!((facts.name.as_str(), facts.time_base), ("host", TimeBase::Real));
@@ -369,7 +369,7 @@ fn a_machine_is_opened_with_64_mib_and_its_facts() {
 }
 
 #[test]
-fn a_machine_can_be_sent_to_another_thread() {
+fn host_memory_is_send() {
     fn is_send<T: Send>() {}
     is_send::<HostMemory>();
 }

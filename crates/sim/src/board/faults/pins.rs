@@ -1,8 +1,8 @@
 //! Pages that cannot be pinned: from the platform's faults to the programs of cores, and back.
 
 use super::Board;
-use crate::part::core::Core;
-use crate::part::pins::{Pins, RefusedPage};
+use crate::host::core::Core;
+use crate::host::pins::{Pins, RefusedPage};
 use lanemark_platform::{FaultKind, Platform};
 use lanemark_units::Ticks;
 

@@ -35,7 +35,7 @@ fn second_slot(region: &Region<'_>) -> bool {
 const SPEEDS: &[(u64, &str)] =
     &[(1, "2.5GT/s"), (2, "5GT/s"), (3, "8GT/s"), (4, "16GT/s"), (5, "32GT/s"), (6, "64GT/s"), (7, "128GT/s")];
 
-/// Bit 0 of the vector is 2.5 GT/s.
+/// Supported link speeds vector; bit 0 is 2.5 GT/s.
 const SPEED_VECTOR: &[(u64, &str)] =
     &[(1, "2.5GT/s"), (2, "5GT/s"), (4, "8GT/s"), (8, "16GT/s"), (16, "32GT/s"), (32, "64GT/s"), (64, "128GT/s")];
 
@@ -78,11 +78,11 @@ const TIMEOUT_RANGES: &[(u64, &str)] = &[
 
 const INDICATOR: &[(u64, &str)] = &[(1, "On"), (2, "Blink"), (3, "Off")];
 
-/// Slot power: value in bits 7:0, scale in bits 9:8, as milliwatts.
+/// Decodes slot power in milliwatts: value in bits 7:0, scale in bits 9:8.
 fn slot_power(raw: u64) -> Reading {
     let (value, scale) = (raw & 0xff, raw >> 8);
     let milliwatts = match (value, scale) {
-        // With scale 1.0 the values above 239 stand for 250 W and more, in steps of 25 W.
+        // With scale 1.0, values above 239 encode 250 W and more, in steps of 25 W.
         (0xf0..=0xfe, 0) => 250_000 + 25_000 * (value - 0xf0),
         (0xff, 0) => return Reading::Reserved(raw),
         (_, 0) => value * 1000,
@@ -164,7 +164,7 @@ const DEVICE: &[Register] = &[
             flag("AuxPwr", 10),
             flag("NoSnoop", 11),
             power("MaxReadReq", 14, 12, 128, "bytes", 5),
-            // Bridges to PCI retry configuration requests; endpoints reset the function.
+            // Bridge Configuration Retry Enable of bridges to PCI; Initiate Function Level Reset of endpoints.
             flag("BrConfRtry/FLReset", 15),
         ],
     ),
@@ -357,7 +357,7 @@ const DEVICE_2: &[Register] = &[
             ),
             flag("ExtFmt", 20),
             flag("EETLPPrefix", 21),
-            // 0 stands for 4; meant only with EETLPPrefix.
+            // 0 encodes 4; valid only with EETLPPrefix.
             one_of("MaxEETLPPrefixes", 23, 22, &[(0, "4"), (1, "1"), (2, "2"), (3, "3")]),
             one_of(
                 "EmergencyPowerReduction",
@@ -439,7 +439,7 @@ const LINK_2: &[Register] = &[
                 &[
                     (0, "Normal Operating Range"),
                     (1, "800-1200mV(full-swing)/400-700mV(half-swing)"),
-                    // How many steps there are is up to the device.
+                    // The number of steps depends on the device.
                     (2, "step 2"),
                     (3, "step 3"),
                     (4, "step 4"),

@@ -1,11 +1,11 @@
-//! Steps that are no stream, and what stands before and after one.
+//! Operations other than streams, and operations before and after a stream.
 
 use super::*;
 use lanemark_machine::{
     BlockCopy, BufferHandoff, Channel, Clock, Discipline, Invalidation, KernelCall, MapUnmap, Means,
 };
 
-/// The widths that leave lines open.
+/// Stores narrower than a line.
 fn interleaving(host: &HostMemory) -> Vec<Access> {
     let narrow = |access: &Access| access.width().is_some_and(|width| width.bytes() < 64);
     host.facts().stores.iter().copied().filter(narrow).collect()
@@ -16,7 +16,7 @@ fn interleaved(access: Access, span: Span, lines: u64) -> Stream {
 }
 
 #[test]
-fn interleaved_lines_are_stored_whole_whatever_stands_after_the_pass() {
+fn interleaved_lines_are_stored_whole_for_any_operation_after_them() {
     let mut host = host();
     for access in interleaving(&host) {
         for lines in [1, 2, 7, 8, 17, 40] {
@@ -36,7 +36,7 @@ fn interleaved_lines_are_stored_whole_whatever_stands_after_the_pass() {
 }
 
 #[test]
-fn lines_are_interleaved_by_narrow_stores_without_fences_and_in_whole_blocks() {
+fn interleaving_needs_narrow_stores_without_fences_and_whole_blocks() {
     let mut host = host();
     let good = interleaved(Access::NonTemporal(Width::B8), span(0, 384), 3);
     run(&mut host, &plan(vec![Op::Stream(good.clone())]), 1);
@@ -54,7 +54,7 @@ fn lines_are_interleaved_by_narrow_stores_without_fences_and_in_whole_blocks() {
 }
 
 #[test]
-fn a_flush_or_a_pause_may_stand_after_any_stream() {
+fn a_flush_or_a_pause_may_follow_any_stream() {
     let mut host = host();
     for after in [Op::FlushLines(span(128, 591)), Op::Pause(Ticks::whole_ns(200))] {
         for access in host.facts().stores.clone() {
@@ -70,7 +70,7 @@ fn a_flush_or_a_pause_may_stand_after_any_stream() {
 }
 
 #[test]
-fn fences_flushes_pauses_clocks_and_calls_run_alone() {
+fn fences_flushes_pauses_clock_reads_and_system_calls_run_alone() {
     let mut host = host();
     let mut alone: Vec<Op> = [Fence::Sfence, Fence::Lfence, Fence::Mfence, Fence::Locked].map(Op::Fence).to_vec();
     alone.extend(Clock::ALL.map(Op::Clock));
@@ -84,17 +84,17 @@ fn fences_flushes_pauses_clocks_and_calls_run_alone() {
 }
 
 #[test]
-fn a_pause_lasts_as_long_as_it_says() {
+fn a_pause_is_never_shorter_than_requested() {
     let mut host = host();
     let pause = Ticks::whole_ns(20_000);
     let samples = run(&mut host, &plan(vec![Op::Pause(pause)]), 3);
     let three = Ticks(3 * pause.0);
-    // Not a claim of speed: a pause is never shorter, but for the timer's own cost.
+    // No claim about speed: a pause is never shorter, except for the cost of the timer.
     assert!(samples.taken.iter().all(|sample| sample.issue + samples.timer_cost >= three), "{:?}", samples.taken);
 }
 
 #[test]
-fn a_mapping_starts_with_a_page_and_is_not_empty() {
+fn an_mmap_is_page_aligned_and_not_empty() {
     let mut host = host();
     for bad in [span(1, 4096), span(4096, 0)] {
         refused(&mut host, &plan(vec![Op::Map(bad)]));
@@ -104,7 +104,7 @@ fn a_mapping_starts_with_a_page_and_is_not_empty() {
 }
 
 #[test]
-fn memory_is_lent_by_every_means_and_nonsense_is_refused_with_a_reason() {
+fn memory_is_mapped_by_every_means_and_invalid_requests_are_rejected_with_a_reason() {
     let mut host = host();
     for means in Means::all() {
         let page = MapUnmap { means, bytes: 4096, pairs: 2 };
@@ -117,7 +117,7 @@ fn memory_is_lent_by_every_means_and_nonsense_is_refused_with_a_reason() {
             let error = refused(&mut host, &plan(vec![Op::MapUnmap(bad)]));
             assert!(error.what.contains(&means.to_string()), "{error}");
         }
-        // As long and as often as can be asked for, and not more often.
+        // The largest and most frequent request, and one beyond it.
         let most = MapUnmap { bytes: MapUnmap::MOST_BYTES, pairs: Invalidation::QUEUE, ..page };
         assert!(host.supports(&plan(vec![Op::MapUnmap(most)])).is_ok());
         assert!(host.supports(&plan(vec![Op::MapUnmap(MapUnmap { pairs: 2 * most.pairs, ..most })])).is_err());
@@ -158,7 +158,7 @@ fn every_copy_fills_its_zone_with_the_block_hot_and_cold() {
 }
 
 #[test]
-fn a_zone_is_whole_blocks_and_a_copy_has_a_routine() {
+fn a_zone_must_be_whole_blocks_and_the_access_must_have_a_copy_routine() {
     let mut host = host();
     run(&mut host, &copies(Access::Memcpy, span(0, 192), 64), 1);
     for (len, block) in [(0, 64), (191, 64), (193, 64), (64, 0), (64, 128)] {
@@ -166,14 +166,14 @@ fn a_zone_is_whole_blocks_and_a_copy_has_a_routine() {
     }
     refused(&mut host, &copies(Access::Memcpy, span(REGION as u64 - 63, 64), 64));
     let error = refused(&mut host, &copies(Access::Plain(Width::B8), span(0, 64), 64));
-    assert!(error.because.contains("no copy"), "{error}");
+    assert!(error.because.contains("no copy routine"), "{error}");
 }
 
 fn line(access: Access, offset: u64) -> Channel {
     Channel::Line { access, span: span(offset, 64) }
 }
 
-/// Two lanes that tell each other.
+/// Two lanes that exchange messages.
 fn exchange(there: Channel, back: Channel) -> Plan {
     let lanes = vec![
         Lane { core: 0, body: vec![Op::Send(there), Op::Receive(back)] },
@@ -199,7 +199,7 @@ fn two_cores_exchange_messages_through_lines_and_events() {
             continue;
         }
         let before = allowed_cpus().unwrap();
-        // Twice: the numbers of the first run still stand in the lines.
+        // Twice: the lines still hold the numbers of the first run.
         for _ in 0..2 {
             run(&mut host, &Plan { warmup_passes: 2, ..plan.clone() }, 3);
         }
@@ -208,12 +208,12 @@ fn two_cores_exchange_messages_through_lines_and_events() {
 }
 
 #[test]
-fn an_exchange_that_would_never_end_ends_at_its_timeout_and_by_the_flag() {
+fn an_endless_exchange_ends_at_its_timeout_and_at_the_interrupt_flag() {
     let flag = Arc::new(AtomicBool::new(false));
     let mut host = host().interrupted_by(Arc::clone(&flag));
     let event = |number| Channel::Event { number };
     if host.facts().cores < 2 {
-        // With one core there is nobody to wait for, and nothing is begun.
+        // With one core there is no peer, and the plan is refused.
         assert!(refused(&mut host, &exchange(event(0), event(1))).what.contains("core 1"));
         return;
     }
@@ -240,7 +240,7 @@ fn an_exchange_that_would_never_end_ends_at_its_timeout_and_by_the_flag() {
 }
 
 #[test]
-fn lanes_that_do_not_answer_each_other_are_refused() {
+fn lanes_that_do_not_answer_each_other_are_rejected() {
     let mut host = host();
     let eight = Access::Plain(Width::B8);
     let good = exchange(line(eight, 0), line(eight, 64));
@@ -267,7 +267,7 @@ fn lanes_that_do_not_answer_each_other_are_refused() {
     }
 }
 
-/// So many passes, after one that does not count where that is possible.
+/// Plan of one or two iterations, with one warm-up iteration where that is possible.
 fn sharing(shared: BufferHandoff) -> Plan {
     let is_written = shared.finds_written_lines();
     Plan {
@@ -278,7 +278,7 @@ fn sharing(shared: BufferHandoff) -> Plan {
 }
 
 #[test]
-fn what_is_shared_with_a_device_is_written_and_copied_byte_for_byte_whatever_the_discipline() {
+fn shared_buffers_are_written_and_copied_byte_for_byte_under_every_discipline() {
     let mut host = host();
     for discipline in host.facts().disciplines.clone() {
         for bytes in [64, 4096, 16 << 10] {
@@ -297,13 +297,13 @@ fn what_is_shared_with_a_device_is_written_and_copied_byte_for_byte_whatever_the
 }
 
 #[test]
-fn what_a_device_has_written_is_read_by_one_pass_and_no_other_mapping_of_memory_is_claimed() {
+fn device_written_buffers_are_read_once_and_non_wb_mappings_are_rejected() {
     let mut host = host();
     for discipline in [Discipline::Coherent, Discipline::Bounced] {
         let one = sharing(BufferHandoff { verb: Verb::Load, discipline, bytes: 4096 });
         assert!(host.supports(&one).is_ok());
         for more in [Plan { passes: 2, ..one.clone() }, Plan { warmup_passes: 1, ..one.clone() }] {
-            assert!(refused(&mut host, &more).because.contains("one pass"), "{discipline}");
+            assert!(refused(&mut host, &more).because.contains("one iteration"), "{discipline}");
         }
     }
     for discipline in [Discipline::Uncached, Discipline::Combining, Discipline::BouncedCombining] {

@@ -1,0 +1,357 @@
+//! The best method, and where one suddenly becomes slower.
+
+use lanemark_method::{Access, AccessPath, CopyDirection, CoreAccess, Method, Width};
+use lanemark_record::{Advice, Answer, Detail, Finding, Quantity, Record, TargetKind, WaitShare};
+use lanemark_units::{MemoryType, format_size};
+
+/// The best method per target, bandwidth question and size, where there is more than one to choose from.
+///
+/// Best is the plainest of those within 2 % of the highest median of the delivered rate. Emulated targets have no best
+/// method: their times are not meaningful.
+pub(crate) fn best_methods(record: &Record) -> Vec<Advice> {
+    let mut groups: Vec<(&str, &str, Task, u64)> = Vec::new();
+    let rated = |answer: &&Answer| answer.quantity == Quantity::Bandwidth && !is_emulated(record, answer);
+    for answer in record.answers.iter().filter(rated) {
+        let key = (answer.target.as_str(), answer.question.as_str(), task(answer), answer.size_bytes);
+        if !groups.contains(&key) {
+            groups.push(key);
+        }
+    }
+    groups
+        .into_iter()
+        .filter_map(|(target, question, of_task, size)| {
+            let of_group = |answer: &&Answer| {
+                answer.target == target
+                    && answer.question == question
+                    && answer.size_bytes == size
+                    && task(answer) == of_task
+            };
+            best(record.answers.iter().filter(of_group))
+        })
+        .collect()
+}
+
+/// What a method is for: methods are compared with those for the same task only.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Task {
+    /// Moving bytes to a destination in no cache.
+    ColdCopy,
+    /// A copy by a runtime, whatever the kind of memory.
+    RuntimeCopy(CopyDirection),
+    /// All else that the question asks about.
+    Other,
+}
+
+fn task(answer: &Answer) -> Task {
+    match &answer.method {
+        Method::Core(CoreAccess { path: AccessPath::ColdCopy, .. }) => Task::ColdCopy,
+        Method::RuntimeCopy { direction, .. } => Task::RuntimeCopy(*direction),
+        Method::Core(_)
+        | Method::Fence { .. }
+        | Method::Clock { .. }
+        | Method::KernelCall { .. }
+        | Method::Wake { .. }
+        | Method::CacheLines { .. }
+        | Method::LineLoad { .. }
+        | Method::Dma { .. }
+        | Method::DmaPages { .. }
+        | Method::DmaUnderLoad { .. }
+        | Method::DmaCall { .. }
+        | Method::Relay { .. }
+        | Method::Launch { .. }
+        | Method::Argument { .. }
+        | Method::Compute { .. }
+        | Method::MapUnmap { .. }
+        | Method::SharedBuffer { .. } => Task::Other,
+    }
+}
+
+fn is_emulated(record: &Record, answer: &Answer) -> bool {
+    record.targets.iter().any(|target| target.name == answer.target && target.kind == TargetKind::Emulated)
+}
+
+fn best<'a>(answers: impl Iterator<Item = &'a Answer>) -> Option<Advice> {
+    let mut rated: Vec<(&Answer, f64)> = answers.filter_map(|answer| Some((answer, rate(answer)?))).collect();
+    rated.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let (fastest, (last, slowest)) = (rated.first()?.1, *rated.last()?);
+    // Among methods that are as good as the fastest the plainest is advised.
+    let as_good = rated.iter().filter(|rated| rated.1 >= fastest * AS_GOOD);
+    let (first, fastest) = *as_good.min_by_key(|rated| plainness(&rated.0.method))?;
+    if rated.len() < 2 || fastest / slowest < WORTH_CHOOSING {
+        return None;
+    }
+    Some(Advice {
+        question: first.question.clone(),
+        target: first.target.clone(),
+        size_bytes: first.size_bytes,
+        method: first.method.clone(),
+        delivered_rate_bytes_per_s_median: fastest,
+        times_the_slowest: fastest / slowest,
+        reason: reason(first, last),
+    })
+}
+
+/// How many times as fast as the slowest method the fastest must be for a choice to matter.
+const WORTH_CHOOSING: f64 = 1.05;
+
+/// The share of the fastest rate from which a method is as good.
+const AS_GOOD: f64 = 0.98;
+
+/// The rank of a method, the lowest being the plainest: first by the mapping that programs use anyway, then by the instruction
+/// that every compiler makes.
+fn plainness(method: &Method) -> (usize, usize) {
+    fn rank<T: PartialEq>(plainest_first: &[T], one: Option<T>) -> usize {
+        plainest_first.iter().position(|other| Some(other) == one.as_ref()).unwrap_or(plainest_first.len())
+    }
+    let mappings = [MemoryType::Wb, MemoryType::Wc, MemoryType::Uc, MemoryType::Wt, MemoryType::Wp];
+    let accesses = [
+        Access::Memcpy,
+        Access::Plain(Width::B64),
+        Access::Plain(Width::B32),
+        Access::Plain(Width::B16),
+        Access::Plain(Width::B8),
+        Access::RepMovsb,
+        Access::Plain(Width::B4),
+        Access::Plain(Width::B2),
+        Access::Plain(Width::B1),
+    ];
+    (rank(&mappings, method.memory_type()), rank(&accesses, method.access()))
+}
+
+/// How many times slower a larger transfer must be to stand out.
+const CLIFF: f64 = 3.0;
+
+/// Sizes at which one method suddenly becomes several times slower although it moves more, with the reason
+/// that its packets give; where packets cannot be seen, a fall is most often a cache's size and no finding.
+pub(crate) fn cliffs(record: &Record) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (place, smaller) in record.answers.iter().enumerate() {
+        let same_method = |answer: &&Answer| {
+            answer.target == smaller.target
+                && answer.question == smaller.question
+                && answer.method == smaller.method
+                && answer.alignment_bytes == smaller.alignment_bytes
+                && answer.size_bytes > smaller.size_bytes
+        };
+        let next = record.answers[place + 1..].iter().filter(same_method).min_by_key(|answer| answer.size_bytes);
+        let seen = smaller.quantity == Quantity::Bandwidth && smaller.tlps.is_some();
+        let Some(larger) = next.filter(|_| seen) else { continue };
+        let (Some(before), Some(after)) = (rate(smaller), rate(larger)) else { continue };
+        if before / after >= CLIFF {
+            found.push(Finding {
+                question: smaller.question.clone(),
+                target: smaller.target.clone(),
+                text: cliff(smaller, larger, before / after, record),
+            });
+        }
+    }
+    found
+}
+
+/// How many buffers each target was found to have, or why no number was found; nothing of an emulated one.
+pub(crate) fn buffers(record: &Record) -> Vec<Finding> {
+    let real = record.answers.iter().filter(|answer| !is_emulated(record, answer));
+    let found = real.filter_map(|answer| {
+        let Some(Detail::Buffers(buffers)) = &answer.detail else { return None };
+        let method = &answer.method;
+        let text = match (buffers.count, buffers.flush_ns) {
+            (Some(count), Some(flush_ns)) => format!(
+                "{method} fills up to {count} lines at once ({}); with more of them, every store leaves by itself and \
+                 costs {flush_ns:.1} ns",
+                buffers.because
+            ),
+            _ => format!("{method} shows no number of buffers, because {}", buffers.because),
+        };
+        Some(Finding { question: answer.question.clone(), target: answer.target.clone(), text })
+    });
+    found.collect()
+}
+
+fn cliff(smaller: &Answer, larger: &Answer, times: f64, record: &Record) -> String {
+    let (from, to) = (format_size(smaller.size_bytes), format_size(larger.size_bytes));
+    let fall = format!("{} falls {times:.0}-fold between {from} and {to}", smaller.method);
+    let (Some(few), Some(many)) = (requests(smaller), requests(larger)) else { return fall };
+    let packets = format!("{fall}: {from} take {few:.0} request TLPs, {to} take {many:.0}");
+    let a_byte_each = (many - larger.size_bytes as f64).abs() < 0.5;
+    if larger.method.access() != Some(Access::Memcpy) || !a_byte_each {
+        return packets;
+    }
+    let memcpy = record.targets.iter().find(|target| target.name == larger.target).map(|target| &target.memcpy);
+    let variant = memcpy.map_or("this memcpy", String::as_str);
+    format!("{packets}; {variant} uses rep movsb there, which on this memory type moves one byte at a time")
+}
+
+/// Request TLPs of one pass.
+fn requests(answer: &Answer) -> Option<f64> {
+    let tlps = answer.tlps?;
+    Some((tlps.writes + tlps.reads) as f64 / answer.passes.max(1) as f64)
+}
+
+fn rate(answer: &Answer) -> Option<f64> {
+    let measured = answer.delivered_rate_bytes_per_s.map(|summary| summary.median);
+    let said = answer.formula.as_ref().and_then(|formula| formula.delivered_rate_bytes_per_s);
+    measured.or(said).filter(|rate| *rate > 0.0)
+}
+
+/// What holds the fastest back, and what the slowest pays for.
+fn reason(fastest: &Answer, slowest: &Answer) -> String {
+    let mut parts = Vec::new();
+    if let (Some(few), Some(many)) = (requests(fastest), requests(slowest))
+        && few < many
+    {
+        let noun = if few < 1.5 { "TLP" } else { "TLPs" };
+        parts.push(format!("it takes {few:.0} request {noun} where {} takes {many:.0}", slowest.method));
+    }
+    if let Some(wait) = longest_stall(slowest).filter(|wait| wait.cause != "issue") {
+        parts.push(format!("with {} {} ({:.0} % of the time)", slowest.method, wait.explanation, wait.share_percent));
+    }
+    match (&fastest.formula, longest_stall(fastest)) {
+        (Some(formula), _) => parts.push(format!("it is bound by {}", formula.bound)),
+        (None, Some(wait))
+            if wait.share_percent >= 1.0 && !parts.iter().any(|part| part.contains(&wait.explanation)) =>
+        {
+            parts.push(format!("what is left: {}", wait.explanation));
+        }
+        _ => {}
+    }
+    if parts.is_empty() { format!("fastest of all; {} is slowest", slowest.method) } else { parts.join("; ") }
+}
+
+/// The longest stall of an answer; `None` where it is "all tags in use" and the formula finds another bound, which is what
+/// drains the tags.
+fn longest_stall(answer: &Answer) -> Option<&WaitShare> {
+    let is_symptom = |wait: &&WaitShare| {
+        wait.cause == "tag" && answer.formula.as_ref().is_some_and(|formula| formula.cause != wait.cause)
+    };
+    answer.waits.first().filter(|wait| !is_symptom(wait))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{answer, record, target};
+    use lanemark_method::{Allocation, HostWait};
+    use lanemark_record::{Buffers, Tlps};
+
+    #[test]
+    fn the_fastest_method_of_each_size_is_advised_with_its_margin() {
+        let advice = best_methods(&record(vec![
+            answer("4", 64, Some(1e9)),
+            answer("memcpy", 64, Some(4e9)),
+            answer("4", 128, Some(3e9)),
+            answer("memcpy", 128, Some(2e9)),
+        ]));
+        let found: Vec<(u64, String, f64)> = advice
+            .iter()
+            .map(|advice| (advice.size_bytes, advice.method.to_string(), advice.times_the_slowest))
+            .collect();
+        assert_eq!(found, [(64, "WC memcpy".to_owned(), 4.0), (128, "WC 4".to_owned(), 1.5)]);
+    }
+
+    #[test]
+    fn of_an_emulated_target_no_method_is_the_best_and_no_buffers_are_told() {
+        let answers = vec![answer("4", 64, Some(1e9)), answer("memcpy", 64, Some(4e9))];
+        for (kind, wanted) in [(TargetKind::Real, 1), (TargetKind::Emulated, 0)] {
+            let mut record = record(answers.clone());
+            record.targets.push(target(kind));
+            assert_eq!(best_methods(&record).len(), wanted, "{kind:?}");
+        }
+    }
+
+    fn seen(access: &str, size_bytes: u64, rate: f64, writes: u64) -> Answer {
+        let tlps = Tlps { writes, reads: 0, completions: 0, payload_bytes: size_bytes };
+        Answer { tlps: Some(tlps), ..answer(access, size_bytes, Some(rate)) }
+    }
+
+    #[test]
+    fn a_method_that_becomes_three_times_slower_with_size_is_found_and_one_that_does_not_quite_is_not() {
+        let found = cliffs(&record(vec![seen("8", 1024, 3e9, 16), seen("8", 2048, 1e9, 64)]));
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].text, "WC 8 falls 3-fold between 1KiB and 2KiB: 1KiB take 16 request TLPs, 2KiB take 64");
+        assert_eq!(cliffs(&record(vec![seen("8", 1024, 2.99e9, 16), seen("8", 2048, 1e9, 64)])), []);
+        assert_eq!(cliffs(&record(vec![seen("4", 1024, 9e9, 16), seen("8", 2048, 1e9, 64)])), []);
+    }
+
+    #[test]
+    fn a_fall_whose_packets_cannot_be_seen_is_no_finding() {
+        assert_eq!(cliffs(&record(vec![answer("8", 1024, Some(9e9)), answer("8", 2048, Some(1e9))])), []);
+    }
+
+    #[test]
+    fn a_cliff_into_rep_movsb_is_explained_by_its_packets() {
+        let found = cliffs(&record(vec![seen("memcpy", 1024, 0.19e9, 37), seen("memcpy", 2048, 0.007e9, 2048)]));
+        assert!(found[0].text.contains("1KiB take 37 request TLPs, 2KiB take 2048"), "{}", found[0].text);
+        assert!(found[0].text.contains("rep movsb"), "{}", found[0].text);
+    }
+
+    #[test]
+    fn buffers_are_told_with_their_cost_and_their_absence_with_its_reason() {
+        let with = |count, flush_ns| {
+            let buffers = Buffers {
+                count,
+                because: "there is no step".to_owned(),
+                flushes_per_line: 8,
+                flush_ns,
+                flush_spread_percent: None,
+                curve: vec![],
+            };
+            let answer = Answer { detail: Some(Detail::Buffers(buffers)), ..answer("nt8", 64, None) };
+            super::buffers(&record(vec![answer]))[0].text.clone()
+        };
+        assert!(with(Some(16), Some(46.0)).contains("up to 16 lines at once"));
+        assert_eq!(with(None, None), "WC nt8 shows no number of buffers, because there is no step");
+    }
+
+    fn copied(direction: CopyDirection, allocation: Allocation, rate: f64) -> Answer {
+        let method = Method::RuntimeCopy { direction, wait: HostWait::Event, allocation };
+        Answer { method, ..answer("8", 64, Some(rate)) }
+    }
+
+    #[test]
+    fn of_a_runtime_kinds_of_memory_are_methods_and_directions_are_not() {
+        let advice = best_methods(&record(vec![
+            copied(CopyDirection::ToDevice, Allocation::Buffer, 2e9),
+            copied(CopyDirection::ToDevice, Allocation::Device, 4e9),
+            copied(CopyDirection::FromDevice, Allocation::Buffer, 9e9),
+            copied(CopyDirection::FromDevice, Allocation::Host, 3e9),
+        ]));
+        let found: Vec<String> = advice.iter().map(|advice| advice.method.to_string()).collect();
+        assert_eq!(found, ["usm to device by runtime, wait by event", "from device by runtime, wait by event"]);
+    }
+
+    #[test]
+    fn a_hot_and_a_cold_destination_are_advised_apart() {
+        let to = |path, access: &str, rate| {
+            let mut answer = answer(access, 64, Some(rate));
+            if let Method::Core(core) = &mut answer.method {
+                core.path = path;
+            }
+            answer
+        };
+        let advice = best_methods(&record(vec![
+            to(AccessPath::HotCopy, "memcpy", 9e9),
+            to(AccessPath::HotCopy, "nt64", 3e9),
+            to(AccessPath::ColdCopy, "memcpy", 2e9),
+            to(AccessPath::ColdCopy, "nt64", 4e9),
+        ]));
+        let found: Vec<String> = advice.iter().map(|advice| advice.method.to_string()).collect();
+        assert_eq!(found, ["WC memcpy, hot", "WC nt64, cold"]);
+    }
+
+    #[test]
+    fn among_methods_within_two_percent_the_plainest_is_advised() {
+        let advised = |memcpy| {
+            let rated = [answer("nt64", 64, Some(1e9)), answer("memcpy", 64, Some(memcpy)), answer("1", 64, Some(1e8))];
+            best_methods(&record(rated.to_vec()))[0].method.access()
+        };
+        assert_eq!(advised(0.98e9), Some(Access::Memcpy));
+        assert_eq!(advised(0.979e9), Some(Access::NonTemporal(Width::B64)));
+    }
+
+    #[test]
+    fn nothing_is_advised_where_there_is_no_choice_or_no_rate() {
+        assert_eq!(best_methods(&record(vec![answer("4", 64, Some(1e9))])), []);
+        assert_eq!(best_methods(&record(vec![answer("4", 64, None), answer("8", 64, Some(1e9))])), []);
+        assert_eq!(best_methods(&record(vec![answer("4", 64, Some(1e9)), answer("8", 64, Some(1.04e9))])), []);
+    }
+}

@@ -1,0 +1,296 @@
+//! A write to configuration space, as `setpci` makes it, and what it changes of a platform.
+//!
+//! Of all registers two are simulated as more than bytes: `Max_Payload_Size` in Device Control, and P2P Request Redirect in
+//! ACS Control. A write to anything else is refused, so that nobody believes that it did something.
+
+use crate::function::functions;
+use lanemark_platform::{Origin, Platform};
+use lanemark_wire::FunctionId;
+use lanemark_wire::config::isolation::ACCESS_CONTROL;
+use lanemark_wire::config::pcie::PCI_EXPRESS;
+use lanemark_wire::config::{CapabilityId, ConfigSpace, Reading, Spot};
+use std::fmt;
+use std::str::FromStr;
+
+/// Where the offset of a write counts from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WrittenCapability {
+    /// PCI Express: `CAP_EXP`.
+    Express,
+    /// Access control services: `ECAP_ACS`.
+    AccessControl,
+}
+
+impl WrittenCapability {
+    /// As `setpci` calls it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            WrittenCapability::Express => "CAP_EXP",
+            WrittenCapability::AccessControl => "ECAP_ACS",
+        }
+    }
+}
+
+/// A write to 16 bits of a capability of one function: `04:00.0+CAP_EXP+8.w=20:e0`, `04:00.0+ECAP_ACS+6.w=4:4`.
+///
+/// `setpci -s 04:00.0 CAP_EXP+8.w=20:e0` is the same on a real machine: all numbers are hexadecimal, the bits that the
+/// mask behind the colon leaves out stay as they are, and without a mask all are written.
+///
+/// ```
+/// let write: lanemark_config_space::ConfigWrite = "04:00.0+CAP_EXP+8.w=20:e0".parse()?;
+/// assert_eq!((write.offset, write.value, write.mask), (8, 0x20, 0xe0));
+/// assert_eq!(write.to_string(), "04:00.0+CAP_EXP+8.w=0020:00e0");
+/// assert!("04:00.0+CAP_EXP+8=20".parse::<lanemark_config_space::ConfigWrite>().is_err()); // how wide?
+/// # Ok::<(), lanemark_config_space::NoConfigWrite>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ConfigWrite {
+    /// Which function.
+    pub function: FunctionId,
+    /// Which of its capabilities.
+    pub capability: WrittenCapability,
+    /// Where, from the start of that.
+    pub offset: u16,
+    /// What.
+    pub value: u16,
+    /// Which bits of it.
+    pub mask: u16,
+}
+
+/// A text that is no [`ConfigWrite`].
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error(
+    "'{0}' is no write to a register; one looks like 04:00.0+CAP_EXP+8.w=20:e0, in hexadecimal: the function, Device \
+     Control, the value, and which bits of it; ECAP_ACS+6.w is ACS Control"
+)]
+pub struct NoConfigWrite(pub String);
+
+impl FromStr for ConfigWrite {
+    type Err = NoConfigWrite;
+
+    fn from_str(text: &str) -> Result<ConfigWrite, NoConfigWrite> {
+        parse(text).ok_or_else(|| NoConfigWrite(text.chars().take(MOST_SHOWN).collect()))
+    }
+}
+
+/// Characters of a wrong text that are shown.
+const MOST_SHOWN: usize = 60;
+
+fn parse(text: &str) -> Option<ConfigWrite> {
+    let (function, write) = text.split_once('+')?;
+    let (register, value) = write.split_once('=')?;
+    let (capability, offset) = register.split_once('+')?;
+    let all = [WrittenCapability::Express, WrittenCapability::AccessControl];
+    let capability = all.into_iter().find(|known| known.name() == capability)?;
+    let offset = hex(offset.strip_suffix(".w")?)?;
+    let (value, mask) = value.split_once(':').unwrap_or((value, "ffff"));
+    Some(ConfigWrite { function: address(function)?, capability, offset, value: hex(value)?, mask: hex(mask)? })
+}
+
+/// `04:00.0`, or with the only domain there is: `0000:04:00.0`.
+fn address(text: &str) -> Option<FunctionId> {
+    let text = text.strip_prefix("0000:").unwrap_or(text);
+    let (bus, rest) = text.split_once(':')?;
+    let (device, function) = rest.split_once('.')?;
+    let byte = |text| hex(text).and_then(|number| u8::try_from(number).ok());
+    FunctionId::new(byte(bus)?, byte(device)?, byte(function)?)
+}
+
+fn hex(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix("0x").unwrap_or(text);
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    u16::from_str_radix(digits, 16).ok().filter(|_| is_number)
+}
+
+impl fmt::Display for ConfigWrite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ConfigWrite { function, capability, offset, value, mask } = self;
+        write!(f, "{function}+{}+{offset:x}.w={value:04x}:{mask:04x}", capability.name())
+    }
+}
+
+/// Why a write does nothing.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{write} on {platform}: {because}")]
+pub struct SetpciError {
+    /// What was to be written.
+    pub write: ConfigWrite,
+    /// To whose function.
+    pub platform: String,
+    /// Why not, and what there is.
+    pub because: String,
+}
+
+const MAX_PAYLOAD: Spot = Spot::of(&PCI_EXPRESS, "DevCtl", "MaxPayload");
+const REDIRECT: Spot = Spot::of(&ACCESS_CONTROL, "ACSCtl", "ReqRedir");
+
+/// The platform after these writes, one after the other: ports with another `Max_Payload_Size`, or that redirect requests.
+///
+/// ```
+/// let rosta = lanemark_platform::preset("rosta-virtex7").unwrap().unwrap();
+/// let written = lanemark_config_space::setpci(&rosta, &["05:00.0+CAP_EXP+8.w=20:e0".parse().unwrap()])?;
+/// assert_eq!(written.mps_bytes_of("fpga0"), 256);
+/// // Every port supports 128 B; the root port of this machine no more.
+/// assert!(lanemark_config_space::setpci(&rosta, &["00:01.0+CAP_EXP+8.w=20:e0".parse().unwrap()]).is_err());
+/// # Ok::<(), lanemark_config_space::SetpciError>(())
+/// ```
+///
+/// # Errors
+/// [`SetpciError`] if there is no such function, or the write would change anything but `Max_Payload_Size` and P2P Request
+/// Redirect, or that to what the port does not support.
+pub fn setpci(platform: &Platform, writes: &[ConfigWrite]) -> Result<Platform, SetpciError> {
+    writes.iter().try_fold(platform.clone(), |platform, write| one(&platform, *write))
+}
+
+fn one(platform: &Platform, write: ConfigWrite) -> Result<Platform, SetpciError> {
+    let refused = |because: String| SetpciError { write, platform: platform.name.clone(), because };
+    let functions = functions(platform).map_err(|error| refused(error.to_string()))?;
+    let Some(function) = functions.iter().find(|function| function.address == write.function) else {
+        let all = functions.iter().map(|function| format!("{} ({})", function.address, function.port));
+        let all = all.collect::<Vec<_>>().join(", ");
+        return Err(refused(format!("there is no such function; there are {all}")));
+    };
+    let what = |what: &str| {
+        refused(format!(
+            "{what}; what is simulated is Max_Payload_Size in Device Control, CAP_EXP+8.w, mask e0, and P2P Request \
+             Redirect in ACS Control, ECAP_ACS+6.w, mask 4"
+        ))
+    };
+    let space = ConfigSpace::new(&function.bytes);
+    let (spot, region) = match write.capability {
+        WrittenCapability::Express => (MAX_PAYLOAD, space.capability(CapabilityId::PCI_EXPRESS)),
+        WrittenCapability::AccessControl => (REDIRECT, space.capability(CapabilityId::ACCESS_CONTROL)),
+    };
+    let region = region.map_err(|error| refused(error.to_string()))?.region();
+    if write.offset != spot.register.offset {
+        return Err(what(&format!("offset {:#x} is another register", write.offset)));
+    }
+    let now = region.register(spot).map_err(|error| refused(error.to_string()))?;
+    let then = now & !u64::from(write.mask) | u64::from(write.value & write.mask);
+    if spot.field.put(then, 0) != spot.field.put(now, 0) {
+        return Err(what(&format!("it would change other bits, from {now:04x} to {then:04x}")));
+    }
+    let says = format!(
+        "setpci -s {} {}+{:x}.w={:x}:{:x}",
+        write.function,
+        write.capability.name(),
+        write.offset,
+        write.value,
+        write.mask
+    );
+    if write.capability == WrittenCapability::AccessControl {
+        let changed = platform.with_acs_redirect(&function.port, spot.field.of(then) == 1, Origin::Given(says));
+        return changed.map_err(|error| refused(error.to_string()));
+    }
+    let Reading::Quantity(bytes, _) = MAX_PAYLOAD.field.read(MAX_PAYLOAD.field.of(then)) else {
+        return Err(what(&format!("code {} of Max_Payload_Size is reserved", MAX_PAYLOAD.field.of(then))));
+    };
+    let supported = platform.mps_supported_bytes_of(&function.port);
+    if bytes > u64::from(supported) {
+        return Err(refused(format!("port {} supports {supported} B and not {bytes}", function.port)));
+    }
+    let changed = platform.with_mps_bytes(&function.port, bytes as u32, Origin::Given(says));
+    changed.map_err(|error| refused(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rosta() -> Platform {
+        lanemark_platform::preset("rosta-virtex7").unwrap().unwrap()
+    }
+
+    fn write(text: &str) -> ConfigWrite {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_write_is_read_and_printed_back_and_a_mask_may_be_left_out() {
+        let all = write("0000:04:1f.7+CAP_EXP+8.w=0x2830");
+        assert_eq!((all.function.to_string().as_str(), all.value, all.mask), ("04:1f.7", 0x2830, 0xffff));
+        assert_eq!(write(&all.to_string()), all);
+        for wrong in [
+            "",
+            "04:00.0",
+            "04:00.0+CAP_EXP+8.w",
+            "04:00.0+CAP_EXP+8.l=0",
+            "04:20.0+CAP_EXP+8.w=0",
+            "04:00.0+CAP_EXP+8.w=10000",
+            "04:00.0+CAP_EXP+8.w=+1",
+            "04:00.0+CAP_EXP+8.w=1:",
+        ] {
+            assert!(wrong.parse::<ConfigWrite>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_whole_register_may_be_written_if_the_other_bits_stay() {
+        let rosta = rosta();
+        let functions = functions(&rosta).unwrap();
+        let card = functions.iter().find(|function| function.port == "fpga0").unwrap();
+        let pcie = ConfigSpace::new(&card.bytes).pcie().unwrap();
+        let now = pcie.region().register(MAX_PAYLOAD).unwrap() as u16;
+        let of = |value: u16| {
+            setpci(
+                &rosta,
+                &[ConfigWrite {
+                    function: card.address,
+                    capability: WrittenCapability::Express,
+                    offset: 8,
+                    value,
+                    mask: 0xffff,
+                }],
+            )
+        };
+        assert_eq!(of(now | 0x20).unwrap().mps_bytes_of("fpga0"), 256);
+        let error = of(now ^ 0x1000).unwrap_err();
+        assert!(error.because.starts_with("it would change other bits"), "{error}");
+    }
+
+    #[test]
+    fn what_is_written_is_read_back_from_the_configuration_space() {
+        let written = setpci(&rosta(), &[write("05:00.0+CAP_EXP+8.w=20:e0")]).unwrap();
+        for function in functions(&written).unwrap() {
+            let meant = if function.port == "fpga0" { 256 } else { 128 };
+            assert_eq!(ConfigSpace::new(&function.bytes).pcie().unwrap().max_payload(), Ok(meant), "{}", function.port);
+        }
+        let back = setpci(&written, &[write("05:00.0+CAP_EXP+8.w=0:e0")]).unwrap();
+        assert_eq!(back.mps_bytes_of("fpga0"), 128);
+    }
+
+    #[test]
+    fn a_port_of_a_switch_redirects_when_its_bit_is_written_and_no_other_port_and_no_other_bit_does() {
+        let set = setpci(&rosta(), &[write("04:00.0+ECAP_ACS+6.w=4:4")]).unwrap();
+        for function in functions(&set).unwrap() {
+            let is_it = function.port == "rc47a/fpga0";
+            assert_eq!(set.redirects(&function.port), is_it, "{}", function.port);
+            if let Ok(control) = ConfigSpace::new(&function.bytes).access_control() {
+                assert_eq!(control.request_redirect, is_it);
+            }
+        }
+        // As `lanemark doctor` says how to mend it.
+        let back = setpci(&set, &[write("04:00.0+ECAP_ACS+6.w=0:c")]).unwrap();
+        assert!(!back.redirects("rc47a/fpga0"));
+        let because = |text| setpci(&rosta(), &[write(text)]).unwrap_err().because;
+        assert!(because("04:00.0+ECAP_ACS+6.w=c:c").starts_with("it would change other bits, from 0000 to 000c"));
+        assert!(because("04:00.0+ECAP_ACS+4.w=4:4").starts_with("offset 0x4 is another register"));
+        assert!(because("00:01.0+ECAP_ACS+6.w=4:4").contains("only downstream ports of switches"));
+        assert!(because("05:00.0+ECAP_ACS+6.w=4:4").contains("capability"), "a card has none");
+    }
+
+    #[test]
+    fn what_a_port_supports_is_taken_and_twice_that_is_not() {
+        let because = |text| setpci(&rosta(), &[write(text)]).unwrap_err().because;
+        assert!(setpci(&rosta(), &[write("05:00.0+CAP_EXP+8.w=20:e0")]).is_ok());
+        assert_eq!(because("05:00.0+CAP_EXP+8.w=40:e0"), "port fpga0 supports 256 B and not 512");
+        assert_eq!(because("00:01.0+CAP_EXP+8.w=20:e0"), "port root/rha25 supports 128 B and not 256");
+        assert!(because("05:00.0+CAP_EXP+8.w=c0:e0").starts_with("code 6 of Max_Payload_Size is reserved"));
+        assert!(because("05:00.0+CAP_EXP+10.w=0:3").starts_with("offset 0x10 is another register"));
+        assert!(
+            because("05:01.0+CAP_EXP+8.w=20:e0")
+                .starts_with("there is no such function; there are 00:01.0 (root/rha25)")
+        );
+    }
+}

@@ -1,0 +1,196 @@
+//! Kernels on a card's own memory: they really compute, and keep time by themselves.
+//!
+//! While they run nothing else touches their ports, so each unit's next request is known from those before it, and no event is needed
+//! for a word: the end of all of them is one.
+
+use crate::memory_port::{MemoryPort, Spec as PortSpec};
+use crate::pipeline::{Spec, run};
+use crate::spmv_kernel::SpmvKernel;
+use crate::stream_kernel::StreamKernel;
+use lanemark_compute::{Array, Spmv, StreamCopy, Work};
+use lanemark_platform::{DeviceMemory, Kernel};
+use lanemark_units::Ticks;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What came of a work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Computed {
+    /// From the first step of any kernel to the last word stored.
+    pub span: Ticks,
+    /// Bytes that were to come out.
+    pub claimed_bytes: u64,
+    /// Those of them that are right.
+    pub confirmed_bytes: u64,
+}
+
+/// Why kernels cannot do a work.
+#[must_use]
+pub fn refused(memory: &DeviceMemory, kernel: &Kernel, work: &Work) -> Option<String> {
+    let (ports, most, holds) = (memory.ports.value, kernel.most_kernels.value, memory.size_bytes.value);
+    let too_many =
+        |kernels: u32| (kernels > most).then(|| format!("{kernels} kernels do not fit: kernel.most_kernels is {most}"));
+    let too_large = |bytes: u64| {
+        (bytes > holds).then(|| format!("{bytes} B do not fit behind a port: device_memory.size_bytes is {holds}"))
+    };
+    match work {
+        Work::StreamCopy(copy) => {
+            if let Some(because) = copy.nonsense() {
+                return Some(because.to_owned());
+            }
+            if copy.first_port.checked_add(copy.ports).is_none_or(|end| end > ports) {
+                return Some(format!("it has ports 0 to {}", ports - 1));
+            }
+            let (most_bytes, ports) = (StreamCopy::most_bytes_per_port(copy.ports), copy.ports);
+            if copy.bytes_per_port > most_bytes {
+                return Some(format!("with {ports} ports, at most {most_bytes} B are copied here within each"));
+            }
+            if u64::from(copy.vector_words) > u64::from(kernel.unit_words.value) {
+                let words = kernel.unit_words.value;
+                return Some(format!(
+                    "its units have room for {words} words (kernel.unit_words), not for a vector of {}",
+                    copy.vector_words
+                ));
+            }
+            too_many(copy.ports).or_else(|| too_large(copy.span_bytes().saturating_mul(2)))
+        }
+        Work::Spmv(spmv) => {
+            if spmv.kernels == 0 || spmv.ports_each == 0 {
+                return Some("it takes a kernel and a port for it at the least".to_owned());
+            }
+            if spmv.ports_each > ports {
+                return Some(format!("it has {ports} ports, and each kernel has ports of its own"));
+            }
+            let words = Spec::new(memory, kernel).words;
+            let fullest = || spmv.held_bytes(words, ports).into_iter().max().unwrap_or(0);
+            too_many(spmv.kernels).or_else(|| too_large(fullest()))
+        }
+    }
+}
+
+/// Does a work, once. `stop` is asked again and again whether to end before; `None` if so.
+#[must_use]
+pub fn compute(
+    memory: &DeviceMemory,
+    kernel: &Kernel,
+    work: &Work,
+    stop: &mut dyn FnMut() -> bool,
+) -> Option<Computed> {
+    let spec = Spec::new(memory, kernel);
+    let mut ports = vec![MemoryPort::new(PortSpec::from(memory)); memory.ports.value as usize];
+    match work {
+        Work::StreamCopy(copy) => stream_copy(spec, &mut ports, copy, stop),
+        Work::Spmv(spmv) => (!stop()).then(|| multiply(spec, &mut ports, spmv)),
+    }
+}
+
+fn stream_copy(
+    spec: Spec,
+    ports: &mut [MemoryPort],
+    copy: &StreamCopy,
+    stop: &mut dyn FnMut() -> bool,
+) -> Option<Computed> {
+    let (mut span, mut confirmed) = (Ticks::ZERO, 0);
+    // No kernel makes another wait, for each has a port of its own: one after the other, they take the memory of one.
+    for port in copy.first_port..copy.first_port + copy.ports {
+        if stop() {
+            return None;
+        }
+        let words = (0..copy.count()).map(|word| meant(port, word)).collect();
+        let mut kernel = [StreamKernel::new(spec, *copy, port as usize, words)];
+        span = span.max(run(&mut kernel, ports));
+        confirmed += (0..).zip(kernel[0].copied()).filter(|(word, found)| **found == meant(port, *word)).count() as u64;
+    }
+    Some(Computed { span, claimed_bytes: copy.bytes() / 2, confirmed_bytes: confirmed * StreamCopy::WORD_BYTES })
+}
+
+/// What is in a word before it is copied: another one in each word of each port, and never 0.
+fn meant(port: u32, word: u64) -> u64 {
+    (u64::from(port) << 40 | (word + 1)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+fn multiply(spec: Spec, ports: &mut [MemoryPort], spmv: &Spmv) -> Computed {
+    let x = Arc::new(spmv.x());
+    let blocks = spmv.blocks();
+    let count = ports.len() as u32;
+    let of_kernel = |(kernel, rows): (u32, &Range<u32>)| {
+        spmv.ports_of(kernel, spmv.words(rows, spec.words), count).map(|port| port as usize)
+    };
+    let dealt: Vec<[usize; 5]> = (0..).zip(&blocks).map(of_kernel).collect();
+    let mut asked = vec![0_u32; ports.len()];
+    dealt.iter().flatten().for_each(|port| asked[*port] += 1);
+    let make = |(rows, ports): (&Range<u32>, &[usize; 5])| {
+        let is_alone = asked[ports[Array::X.index()]] == 1;
+        SpmvKernel::new(spec, Arc::clone(&spmv.matrix), Arc::clone(&x), rows.clone(), *ports, is_alone)
+    };
+    let mut kernels: Vec<SpmvKernel> = blocks.iter().zip(&dealt).map(make).collect();
+    let span = run(&mut kernels, ports);
+    let found = || kernels.iter().flat_map(SpmvKernel::y);
+    // Each row is summed from its first entry to its last here and there: only what differs has to be near enough.
+    let is_same = kernels.iter().zip(&blocks).all(|(kernel, rows)| {
+        kernel.y().iter().zip(rows.clone()).all(|(found, row)| *found == spmv.matrix.row_times(row, &x))
+    });
+    let right = if is_same {
+        found().count()
+    } else {
+        let near = spmv.matrix.times(&x).into_iter().zip(spmv.matrix.error_bounds(&x));
+        found().zip(near).filter(|(found, (meant, bound))| (*found - meant).abs() <= *bound).count()
+    };
+    let bytes = u64::from(Array::Y.bytes());
+    Computed { span, claimed_bytes: bytes * u64::from(spmv.matrix.rows()), confirmed_bytes: bytes * right as u64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The card of 32 ports, with so much memory behind each.
+    fn card(size_bytes: f64) -> lanemark_platform::Platform {
+        let card = lanemark_platform::preset("card-stratix10mx").unwrap().unwrap();
+        let origin = || lanemark_platform::Origin::Given("a test".to_owned());
+        card.with("device_memory.size_bytes", size_bytes, origin()).unwrap()
+    }
+
+    fn refused_of(card: &lanemark_platform::Platform, ports: u32, bytes_per_port: u64) -> Option<String> {
+        let copy = StreamCopy { first_port: 0, ports, bytes_per_port, stride_bytes: 8, vector_words: 4 };
+        refused(card.device_memory.as_ref().unwrap(), card.kernel.as_ref().unwrap(), &Work::StreamCopy(copy))
+    }
+
+    #[test]
+    fn as_much_is_copied_as_was_published_and_no_more_than_ends_in_time() {
+        let large = card((1_u64 << 40) as f64);
+        for (ports, most) in [(1, 512 << 20), (8, 512 << 20), (32, 128 << 20)] {
+            assert_eq!(refused_of(&large, ports, most), None);
+            let because = refused_of(&large, ports, most + 8).unwrap();
+            assert!(because.ends_with(&format!("at most {most} B are copied here within each")), "{because}");
+        }
+        let own = card(f64::from(256 << 20));
+        assert_eq!(refused_of(&own, 32, 96_000_000), None);
+        assert_eq!(refused_of(&own, 32, 128 << 20), None, "two arrays are all that it holds");
+        assert!(refused_of(&own, 1, (128 << 20) + 8).unwrap().contains("do not fit behind a port"));
+    }
+
+    #[test]
+    fn every_port_copies_for_itself_and_is_as_quick_as_one() {
+        let card = card(f64::from(256 << 20));
+        let (memory, kernel) = (card.device_memory.as_ref().unwrap(), card.kernel.as_ref().unwrap());
+        let copy = StreamCopy { first_port: 0, ports: 1, bytes_per_port: 4096, stride_bytes: 8, vector_words: 4 };
+        let work = |first_port, ports| Work::StreamCopy(StreamCopy { first_port, ports, ..copy });
+        let of = |first_port, ports| compute(memory, kernel, &work(first_port, ports), &mut || false).unwrap();
+        let one = of(0, 1);
+        assert_eq!((one.claimed_bytes, one.confirmed_bytes), (4096, 4096));
+        for (first_port, ports) in [(0, 32), (5, 3), (31, 1)] {
+            let bytes = 4096 * u64::from(ports);
+            let all = Computed { claimed_bytes: bytes, confirmed_bytes: bytes, ..one };
+            assert_eq!(of(first_port, ports), all);
+        }
+        // Somebody asks for an end as the fourth port begins.
+        let mut asked = 0;
+        let mut stop = || {
+            asked += 1;
+            asked == 4
+        };
+        assert_eq!(compute(memory, kernel, &work(0, 32), &mut stop), None);
+        assert_eq!(asked, 4);
+    }
+}

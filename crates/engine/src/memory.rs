@@ -1,0 +1,177 @@
+//! Bytes behind a region: a generator of what was there at first, and pages of what was written.
+
+use std::collections::BTreeMap;
+
+const PAGE: u64 = 4096;
+
+/// Storage of any size that takes room only for what was written.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Memory {
+    index: BTreeMap<u64, usize>,
+    pages: Vec<Box<[u8; PAGE as usize]>>,
+    last: Option<(u64, usize)>,
+    /// What [`first_byte`] is changed by.
+    first: u8,
+}
+
+/// What a byte holds before anything was written to it.
+#[must_use]
+pub fn first_byte(offset: u64) -> u8 {
+    (offset ^ (offset >> 8) ^ (offset >> 16)) as u8
+}
+
+/// What bytes from `offset` on hold before anything was written to them, changed by `flip`.
+fn fill_first(offset: u64, flip: u8, into: &mut [u8]) {
+    let until_word = (offset.wrapping_neg() % 8) as usize;
+    let (head, rest) = into.split_at_mut(until_word.min(into.len()));
+    let (words, tail) = rest.as_chunks_mut::<8>();
+    let of_words = offset + head.len() as u64;
+    let of_tail = of_words + 8 * words.len() as u64;
+    for (part, from) in [(head, offset), (tail, of_tail)] {
+        part.iter_mut().zip(from..).for_each(|(byte, at)| *byte = first_byte(at) ^ flip);
+    }
+    // The bytes of an aligned word differ in the lowest three bits of their offset only.
+    for (word, at) in words.iter_mut().zip((of_words..).step_by(8)) {
+        let first = u64::from(first_byte(at) ^ flip);
+        *word = ((first * 0x0101_0101_0101_0101) ^ 0x0706_0504_0302_0100).to_le_bytes();
+    }
+}
+
+impl Memory {
+    /// One whose bytes differ at first, everywhere, from those of one with another `first`; 0 is the usual one.
+    #[must_use]
+    pub fn holding(first: u8) -> Memory {
+        Memory { first, ..Memory::default() }
+    }
+
+    #[inline]
+    fn find(&mut self, number: u64) -> Option<usize> {
+        if let Some((last, page)) = self.last
+            && last == number
+        {
+            return Some(page);
+        }
+        let page = *self.index.get(&number)?;
+        self.last = Some((number, page));
+        Some(page)
+    }
+
+    #[inline]
+    fn page_mut(&mut self, number: u64) -> &mut [u8; PAGE as usize] {
+        let page = match self.find(number) {
+            Some(page) => page,
+            None => self.begin_page(number),
+        };
+        &mut self.pages[page]
+    }
+
+    #[cold]
+    fn begin_page(&mut self, number: u64) -> usize {
+        let mut fresh = Box::new([0; PAGE as usize]);
+        fill_first(number * PAGE, self.first, fresh.as_mut_slice());
+        self.pages.push(fresh);
+        let page = self.pages.len() - 1;
+        self.index.insert(number, page);
+        self.last = Some((number, page));
+        page
+    }
+
+    /// Writes the bytes of `data` whose bit in `mask` is set, from `offset` on.
+    #[inline]
+    pub fn write_masked(&mut self, offset: u64, data: &[u8; 64], mask: u64, len: usize) {
+        let at = (offset % PAGE) as usize;
+        if at + len > PAGE as usize {
+            for place in (0..len).filter(|place| mask >> place & 1 == 1) {
+                self.write(offset + place as u64, &data[place..=place]);
+            }
+            return;
+        }
+        let page = self.page_mut(offset / PAGE);
+        let full = if len == 64 { u64::MAX } else { (1 << len) - 1 };
+        if mask == full {
+            page[at..at + len].copy_from_slice(&data[..len]);
+        } else {
+            for place in 0..len {
+                if mask >> place & 1 == 1 {
+                    page[at + place] = data[place];
+                }
+            }
+        }
+    }
+
+    /// Writes `data` at `offset`, wherever it lies.
+    #[inline]
+    pub fn write(&mut self, offset: u64, data: &[u8]) {
+        let mut done = 0;
+        while done < data.len() {
+            let at = offset + done as u64;
+            let place = (at % PAGE) as usize;
+            let len = (data.len() - done).min(PAGE as usize - place);
+            self.page_mut(at / PAGE)[place..place + len].copy_from_slice(&data[done..done + len]);
+            done += len;
+        }
+    }
+
+    /// Reads from `offset` on.
+    #[inline]
+    pub fn read(&mut self, offset: u64, into: &mut [u8]) {
+        let mut done = 0;
+        while done < into.len() {
+            let at = offset + done as u64;
+            let (number, place) = (at / PAGE, (at % PAGE) as usize);
+            let len = (into.len() - done).min(PAGE as usize - place);
+            let part = &mut into[done..done + len];
+            match self.find(number) {
+                Some(page) => part.copy_from_slice(&self.pages[page][place..place + len]),
+                None => fill_first(at, self.first, part),
+            }
+            done += len;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unwritten_bytes_are_those_of_the_generator_wherever_they_begin() {
+        for (offset, flip) in [(0, 0), (1, 0x5A), (7, 1), (0xFFF9, 0), (0x1_0003, 0x5A), (255, 0)] {
+            for len in 0..40 {
+                let mut bytes = vec![0; len];
+                Memory::holding(flip).read(offset, &mut bytes);
+                let meant: Vec<u8> = (offset..).take(len).map(|at| first_byte(at) ^ flip).collect();
+                assert_eq!(bytes, meant, "{len} B at {offset}");
+            }
+        }
+    }
+
+    #[test]
+    fn unwritten_bytes_come_from_the_generator_and_written_ones_stay() {
+        let mut memory = Memory::default();
+        memory.write(4094, &[1, 2, 3, 4]);
+        let mut bytes = [0; 8];
+        memory.read(4092, &mut bytes);
+        assert_eq!(bytes, [first_byte(4092), first_byte(4093), 1, 2, 3, 4, first_byte(4098), first_byte(4099)]);
+    }
+
+    #[test]
+    fn a_masked_write_may_cross_a_page() {
+        let mut memory = Memory::default();
+        memory.write_masked(4090, &[9; 64], 0b1010_0000_0001, 12);
+        let mut bytes = [0; 12];
+        memory.read(4090, &mut bytes);
+        let meant: [u8; 12] =
+            std::array::from_fn(|place| if [0, 9, 11].contains(&place) { 9 } else { first_byte(4090 + place as u64) });
+        assert_eq!(bytes, meant);
+    }
+
+    #[test]
+    fn only_enabled_bytes_are_written() {
+        let mut memory = Memory::default();
+        memory.write_masked(64, &[9; 64], 0b101, 4);
+        let mut bytes = [0; 4];
+        memory.read(64, &mut bytes);
+        assert_eq!(bytes, [9, first_byte(65), 9, first_byte(67)]);
+    }
+}

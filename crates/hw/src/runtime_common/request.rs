@@ -1,0 +1,289 @@
+//! Check of a plan against a runtime device: the request it makes, or the reason for its refusal.
+
+use super::stream_copy::array_bytes;
+use crate::kernel_source::VECTORS;
+use lanemark_compute::{Spmv, StreamCopy, Work};
+use lanemark_machine::{Allocation, Arguments, Compute, Launch, MovedByRuntime, Op, Plan, RuntimeFacts, Unsupported};
+use lanemark_units::format_size;
+use std::fmt;
+
+/// Request that one iteration of a plan makes.
+#[derive(Clone, Debug)]
+pub(crate) enum Request {
+    Launch(Launch),
+    Moved(MovedByRuntime),
+    Compute(Compute),
+}
+
+impl Request {
+    /// Operation in progress, for messages.
+    pub(crate) const fn doing(&self) -> &'static str {
+        match self {
+            Request::Launch(_) => "launching kernels",
+            Request::Moved(_) => "copying between host and device",
+            Request::Compute(_) => "computing",
+        }
+    }
+}
+
+/// Name of the request, for messages.
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Request::Launch(launch) => match launch.arguments.count {
+                1 => f.write_str("a launch with 1 argument"),
+                count => write!(f, "a launch with {count} arguments"),
+            },
+            Request::Moved(moved) => write!(f, "a copy of {} B as {}", moved.bytes, moved.allocation),
+            Request::Compute(_) => f.write_str("kernels that compute"),
+        }
+    }
+}
+
+/// Properties of a device that decide which plans it supports.
+#[derive(Clone, Debug)]
+pub(crate) struct PlanCheck<'a> {
+    /// Machine name, for messages.
+    pub(crate) machine: &'a str,
+    /// Number of cores a plan may name.
+    pub(crate) cores: usize,
+    pub(crate) runtime: &'a RuntimeFacts,
+    /// Limits of its device.
+    pub(crate) limits: DeviceLimits,
+}
+
+/// Limits of a device that only messages and the check of a plan use.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DeviceLimits {
+    /// Name of the extension or aspect that provides device memory with addresses, for messages.
+    pub(crate) usm: &'static str,
+    /// Largest single allocation in bytes.
+    pub(crate) largest_bytes: u64,
+    /// Whether kernels may use double precision.
+    pub(crate) has_double: bool,
+}
+
+/// Maximum number of concurrent compute kernels, each with a queue of its own.
+const MOST_KERNELS: u32 = 64;
+
+impl PlanCheck<'_> {
+    /// Request of a plan, and the core that makes the calls.
+    ///
+    /// # Errors
+    /// [`Unsupported`] with the reason.
+    pub(crate) fn request(&self, plan: &Plan) -> Result<(Request, usize), Unsupported> {
+        let one = |because: &str| self.refused("the plan", because.to_owned());
+        let [lane] = plan.lanes.as_slice() else { return Err(one("a runtime is called from exactly one thread")) };
+        let request = match lane.body.as_slice() {
+            [Op::Launch(launch)] => Request::Launch(*launch),
+            [Op::MovedByRuntime(moved)] => Request::Moved(*moved),
+            [Op::Compute(compute)] => Request::Compute(compute.clone()),
+            _ => {
+                let because = "a runtime device has a queue and no BARs: one plan is one launch, one copy or one computation; it has no loads or stores";
+                return Err(one(because));
+            }
+        };
+        if !plan.before.is_empty() {
+            return Err(one("it supports no steps before the measured ones"));
+        }
+        match &request {
+            Request::Launch(launch) => self.launch(launch)?,
+            Request::Moved(moved) => self.moved(moved)?,
+            Request::Compute(Compute { work: Work::StreamCopy(copy), .. }) => self.stream_copy(copy)?,
+            Request::Compute(Compute { work: Work::Spmv(spmv), .. }) => self.spmv(spmv)?,
+        }
+        if plan.passes == 0 {
+            return Err(one("it has no iterations"));
+        }
+        let core = lane.core as usize;
+        if core >= self.cores {
+            return Err(self.refused(&format!("core {core}"), format!("this program may use {} cores", self.cores)));
+        }
+        Ok((request, core))
+    }
+
+    fn launch(&self, launch: &Launch) -> Result<(), Unsupported> {
+        let Launch { kernels, arguments: Arguments { count, allocation }, .. } = *launch;
+        if kernels == 0 || kernels > Launch::MOST_KERNELS {
+            let because = format!("one iteration launches 1 to {} kernels", Launch::MOST_KERNELS);
+            return Err(self.refused(&format!("{kernels} launches"), because));
+        }
+        if count > Arguments::MOST {
+            let because = format!("a kernel has at most {} arguments", Arguments::MOST);
+            return Err(self.refused(&format!("a kernel with {count} arguments"), because));
+        }
+        if count > 0 && !matches!(allocation, Allocation::Buffer | Allocation::Device) {
+            let because = "kernel arguments are buffers or USM device memory".to_owned();
+            return Err(self.refused(&format!("an argument as {allocation}"), because));
+        }
+        if count == 0 { Ok(()) } else { self.allocation(allocation) }
+    }
+
+    fn moved(&self, moved: &MovedByRuntime) -> Result<(), Unsupported> {
+        let MovedByRuntime { bytes, allocation, .. } = *moved;
+        if bytes == 0 || bytes > MovedByRuntime::MOST_BYTES {
+            let because = format!("a copy has 1 B to {}", format_size(MovedByRuntime::MOST_BYTES));
+            return Err(self.refused(&format!("a copy of {bytes} B"), because));
+        }
+        if bytes > self.limits.largest_bytes {
+            let because = format!("the largest allocation on the device is {} B", self.limits.largest_bytes);
+            return Err(self.refused(&format!("a copy of {bytes} B"), because));
+        }
+        self.allocation(allocation)
+    }
+
+    fn allocation(&self, allocation: Allocation) -> Result<(), Unsupported> {
+        let has = &self.runtime.allocations;
+        if has.contains(&allocation) {
+            return Ok(());
+        }
+        let has = has.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        let lacks = match allocation {
+            Allocation::Device | Allocation::Host => {
+                format!("the device does not provide {} completely: ", self.limits.usm)
+            }
+            Allocation::Buffer | Allocation::Mapped => String::new(),
+        };
+        let because = format!("{lacks}it supports {has}");
+        Err(self.refused(&format!("memory as {allocation}"), because))
+    }
+
+    fn stream_copy(&self, copy: &StreamCopy) -> Result<(), Unsupported> {
+        let StreamCopy { first_port, ports, bytes_per_port, stride_bytes, vector_words } = *copy;
+        let word = StreamCopy::WORD_BYTES;
+        if !VECTORS.contains(&vector_words) {
+            let because = "a kernel loads 1, 2, 4, 8 or 16 words at a time".to_owned();
+            return Err(self.refused(&format!("a vector of {vector_words} words"), because));
+        }
+        if stride_bytes == 0 || !stride_bytes.is_multiple_of(word) {
+            let because = format!("the stride between words must be a multiple of {word} B");
+            return Err(self.refused(&format!("a stride of {stride_bytes} B"), because));
+        }
+        let group = word * u64::from(vector_words);
+        let most = MovedByRuntime::MOST_BYTES;
+        if bytes_per_port == 0 || !bytes_per_port.is_multiple_of(group) || array_bytes(copy) > most {
+            let because = format!(
+                "the words of an array must be a multiple of {group} B, and the array with its gaps at most {}",
+                format_size(most)
+            );
+            return Err(
+                self.refused(&format!("{bytes_per_port} B per port with a stride of {stride_bytes} B"), because)
+            );
+        }
+        let has = self.runtime.memory_ports;
+        if ports == 0 || first_port.checked_add(ports).is_none_or(|end| end > has) {
+            return Err(self.refused(&format!("{ports} memory ports from port {first_port} on"), self.ports()));
+        }
+        Ok(())
+    }
+
+    fn spmv(&self, spmv: &Spmv) -> Result<(), Unsupported> {
+        let Spmv { matrix, kernels, ports_each } = spmv;
+        if !self.limits.has_double {
+            let because = "the device has no double precision (extension cl_khr_fp64)";
+            return Err(self.refused("a sparse matrix times a vector", because.to_owned()));
+        }
+        let most = MOST_KERNELS.min(matrix.rows());
+        if !(1..=most).contains(kernels) {
+            let because = format!("1 to {most} kernels are possible, each with at least one row");
+            return Err(self.refused(&format!("{kernels} kernels"), because));
+        }
+        let has = self.runtime.memory_ports;
+        // On a device without selectable ports, all kernels share its memory.
+        let share = has == 1 && *ports_each == 1;
+        if !share && (*ports_each == 0 || kernels.checked_mul(*ports_each).is_none_or(|all| all > has)) {
+            return Err(self.refused(&format!("{kernels} kernels with {ports_each} memory ports each"), self.ports()));
+        }
+        Ok(())
+    }
+
+    fn ports(&self) -> String {
+        match self.runtime.memory_ports {
+            1 => "a program cannot select memory ports on this device".to_owned(),
+            has => format!("a program can select among {has} memory ports on this device"),
+        }
+    }
+
+    fn refused(&self, what: &str, because: String) -> Unsupported {
+        Unsupported { what: what.to_owned(), machine: self.machine.to_owned(), because }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lanemark_compute::Csr;
+    use lanemark_machine::{DeviceKind, HostWait, Verb};
+    use std::sync::Arc;
+
+    fn because(op: Op, memory_ports: u32, has_double: bool) -> Option<String> {
+        let runtime = RuntimeFacts {
+            kind: DeviceKind::Cpu,
+            is_emulated: false,
+            allocations: vec![Allocation::Buffer, Allocation::Mapped],
+            memory_ports,
+            computes: true,
+        };
+        let usm = "addresses";
+        let limits = DeviceLimits { usm, largest_bytes: 1 << 20, has_double };
+        let check = PlanCheck { machine: "opencl:0", cores: 1, runtime: &runtime, limits };
+        check.request(&Plan::on_one_core(vec![op], 1)).err().map(|refused| refused.to_string())
+    }
+
+    fn launched(count: u32, allocation: Allocation) -> Option<String> {
+        let arguments = Arguments { count, allocation };
+        because(Op::Launch(Launch { kernels: 1, told: HostWait::Finish, arguments }), 1, true)
+    }
+
+    #[test]
+    fn a_kernel_has_at_most_sixteen_arguments_of_a_supported_allocation() {
+        assert_eq!(launched(16, Allocation::Buffer), None);
+        assert!(launched(17, Allocation::Buffer).unwrap().contains("at most 16"));
+        assert!(launched(1, Allocation::Device).unwrap().contains("does not provide addresses"));
+        assert!(launched(1, Allocation::Mapped).unwrap().contains("buffers or USM"));
+        assert_eq!(launched(0, Allocation::Device), None);
+    }
+
+    #[test]
+    fn an_unsupported_allocation_is_rejected_with_the_supported_ones() {
+        let moved = |allocation| {
+            let moved = MovedByRuntime { verb: Verb::Store, bytes: 1, told: HostWait::Event, allocation };
+            because(Op::MovedByRuntime(moved), 1, true)
+        };
+        assert_eq!((moved(Allocation::Buffer), moved(Allocation::Mapped)), (None, None));
+        assert!(moved(Allocation::Host).unwrap().contains("it supports buffer, mapped"));
+    }
+
+    #[test]
+    fn a_stream_copy_needs_whole_vectors_and_existing_ports() {
+        let copy = StreamCopy { first_port: 1, ports: 6, bytes_per_port: 64, stride_bytes: 8, vector_words: 4 };
+        let request =
+            |copy| because(Op::Compute(Compute { work: Work::StreamCopy(copy), told: HostWait::Event }), 7, false);
+        assert_eq!(request(copy), None);
+        assert!(request(StreamCopy { ports: 7, ..copy }).unwrap().contains("among 7 memory ports"));
+        assert!(request(StreamCopy { ports: 0, ..copy }).is_some());
+        assert!(request(StreamCopy { vector_words: 3, ..copy }).unwrap().contains("1, 2, 4, 8 or 16"));
+        assert!(request(StreamCopy { bytes_per_port: 72, ..copy }).unwrap().contains("a multiple of 32 B"));
+        assert!(request(StreamCopy { stride_bytes: 12, ..copy }).unwrap().contains("a multiple of 8 B"));
+        let most = MovedByRuntime::MOST_BYTES;
+        assert_eq!(request(StreamCopy { bytes_per_port: most, ..copy }), None);
+        assert!(request(StreamCopy { bytes_per_port: most, stride_bytes: 16, ..copy }).is_some());
+    }
+
+    #[test]
+    fn a_matrix_needs_double_precision_and_a_row_and_ports_per_kernel() {
+        let matrix = Arc::new(Csr::new(1, vec![0; 5], vec![], vec![]).unwrap());
+        let request = |kernels, ports_each, memory_ports, has_double| {
+            let work = Work::Spmv(Spmv { matrix: Arc::clone(&matrix), kernels, ports_each });
+            because(Op::Compute(Compute { work, told: HostWait::Event }), memory_ports, has_double)
+        };
+        assert_eq!(request(4, 1, 1, true), None);
+        assert!(request(4, 1, 1, false).unwrap().contains("cl_khr_fp64"));
+        assert!(request(5, 1, 1, true).unwrap().contains("1 to 4 kernels"));
+        assert!(request(0, 1, 1, true).is_some());
+        assert!(request(1, 2, 1, true).unwrap().contains("cannot select"));
+        assert_eq!(request(2, 4, 8, true), None);
+        assert!(request(3, 4, 8, true).unwrap().contains("among 8 memory ports"));
+        assert!(request(1, 0, 8, true).is_some());
+    }
+}

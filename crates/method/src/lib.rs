@@ -1,0 +1,46 @@
+//! The vocabulary of methods: how bytes are moved, or what is done where none are.
+//!
+//! A [`Method`] is one such way as data, with every parameter in a typed field. Plans of the crate `machine` and answers of
+//! the crate `record` use the same names, which are declared here once: instructions ([`Access`], [`Fence`]), flows of
+//! devices ([`Flow`], [`Reach`]), driver calls ([`Share`], [`Descriptors`], [`Completion`]), runtimes ([`HostWait`],
+//! [`Allocation`], [`Arguments`]), shared buffers ([`Discipline`]) and mappings ([`Means`]).
+
+#![forbid(unsafe_code)]
+
+mod access;
+mod allocation;
+mod clock;
+mod columns;
+mod compute;
+mod core_access;
+mod discipline;
+mod dma_call;
+mod flow;
+mod kernel_call;
+mod kind;
+mod label;
+mod launch;
+mod line_source;
+mod means;
+mod method;
+mod name;
+mod reach;
+mod verb;
+
+pub use access::{Access, Fence, Width};
+pub use allocation::Allocation;
+pub use clock::Clock;
+pub use compute::ComputeWork;
+pub use core_access::{AccessPath, CoreAccess};
+pub use discipline::{Discipline, Flush};
+pub use dma_call::{Completion, Descriptors, Share};
+pub use flow::{Flow, Peer};
+pub use kernel_call::KernelCall;
+pub use kind::MethodKind;
+pub use launch::{Arguments, HostWait};
+pub use line_source::LineSource;
+pub use means::{Invalidation, Means, Strategy, Table};
+pub use method::{CopyDirection, Lines, Method, WakeBy};
+pub use name::UnknownName;
+pub use reach::{CacheState, Reach, Socket};
+pub use verb::Verb;

@@ -1,0 +1,157 @@
+//! How far and how densely devices move bytes and what they find there, where somebody asked for something else than usual.
+
+use lanemark_units::format_size;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What somebody asked for of devices' transfers; all that nobody asked for is the question's own choice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Reach {
+    /// Bytes at the other end that each flow goes over.
+    pub window_bytes: Option<u64>,
+    /// Whether transfers begin anywhere in them, instead of one behind the other.
+    pub is_random: bool,
+    /// From the start of one transfer to that of the next in them, where that is not the end of the one before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stride_bytes: Option<u64>,
+    /// Transfers outstanding at once, at most.
+    pub outstanding: Option<u32>,
+    /// Who wrote the host memory last that they find.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_state: Option<CacheState>,
+    /// Which socket it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub socket: Option<Socket>,
+    /// Channels of each card that its transfers are dealt to, or that threads call its driver on, one each.
+    pub channels: Option<u32>,
+}
+
+/// Who wrote host memory last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CacheState {
+    /// Nobody since its lines left every cache.
+    Cold,
+    /// A core.
+    HostWarm,
+    /// A device, after its lines had left every cache.
+    DeviceWarm,
+}
+
+impl CacheState {
+    /// All of them.
+    pub const ALL: [CacheState; 3] = [CacheState::Cold, CacheState::HostWarm, CacheState::DeviceWarm];
+
+    /// As it is said and asked for.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            CacheState::Cold => "cold",
+            CacheState::HostWarm => "host-warm",
+            CacheState::DeviceWarm => "device-warm",
+        }
+    }
+}
+
+/// Socket of a memory, as seen from the devices.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Socket {
+    /// The socket whose root ports the devices are attached to.
+    #[default]
+    Local,
+    /// The other socket.
+    Remote,
+}
+
+impl Socket {
+    /// Both of them.
+    pub const ALL: [Socket; 2] = [Socket::Local, Socket::Remote];
+
+    /// As it is said and asked for.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Socket::Local => "local",
+            Socket::Remote => "remote",
+        }
+    }
+}
+
+impl Reach {
+    /// Whether all that was asked for is so; what nobody asked for may be anything.
+    #[must_use]
+    pub fn is_as_asked(&self, asked: &Reach) -> bool {
+        let Reach { window_bytes, is_random, stride_bytes, outstanding, cache_state, socket, channels } = *asked;
+        (window_bytes.is_none() || window_bytes == self.window_bytes)
+            && (!is_random || self.is_random)
+            && (stride_bytes.is_none() || stride_bytes == self.stride_bytes)
+            && (outstanding.is_none() || outstanding == self.outstanding)
+            && (cache_state.is_none() || cache_state == self.cache_state)
+            && (socket.is_none() || socket == self.socket)
+            && (channels.is_none() || channels == self.channels)
+    }
+
+    /// Whether nobody asked for anything.
+    #[must_use]
+    pub fn is_usual(&self) -> bool {
+        *self == Reach::default()
+    }
+}
+
+impl std::fmt::Display for Reach {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(state) = self.cache_state {
+            write!(f, ", {}", state.name())?;
+        }
+        if let Some(socket) = self.socket {
+            write!(f, ", {} socket", socket.name())?;
+        }
+        if self.is_random {
+            f.write_str(", at random")?;
+        }
+        if let Some(bytes) = self.stride_bytes {
+            write!(f, ", every {}", format_size(bytes))?;
+        }
+        if let Some(bytes) = self.window_bytes {
+            write!(f, ", in {}", format_size(bytes))?;
+        }
+        if let Some(most) = self.outstanding {
+            write!(f, ", {most} outstanding")?;
+        }
+        match self.channels {
+            None => Ok(()),
+            Some(1) => f.write_str(", on 1 channel"),
+            Some(channels) => write!(f, ", on {channels} channels"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reach_reads_as_what_was_asked_for() {
+        let window_bytes = Some(65536);
+        let reach =
+            Reach { window_bytes, is_random: true, outstanding: Some(4), channels: Some(2), ..Reach::default() };
+        assert_eq!(reach.to_string(), ", at random, in 64KiB, 4 outstanding, on 2 channels");
+        let apart = Reach { window_bytes, stride_bytes: Some(4096), ..Reach::default() };
+        assert_eq!(apart.to_string(), ", every 4KiB, in 64KiB");
+        let one = Reach { channels: Some(1), ..Reach::default() };
+        assert_eq!(one.to_string(), ", on 1 channel");
+        let warm = Reach {
+            cache_state: Some(CacheState::DeviceWarm),
+            socket: Some(Socket::Remote),
+            window_bytes,
+            ..Reach::default()
+        };
+        assert_eq!(warm.to_string(), ", device-warm, remote socket, in 64KiB");
+        assert!(warm.is_as_asked(&Reach { cache_state: Some(CacheState::DeviceWarm), ..Reach::default() }));
+        assert!(!warm.is_as_asked(&Reach { socket: Some(Socket::Local), ..Reach::default() }));
+        assert!(!Reach { is_random: true, ..Reach::default() }.is_usual());
+        assert!(Reach::default().is_usual() && Reach::default().to_string().is_empty());
+    }
+}

@@ -1,0 +1,62 @@
+//! Does the table of answers have every parameter and figure of a record?
+
+mod whole_record;
+
+use lanemark_method::Method;
+use lanemark_record::{Answer, Record, answers_table};
+use std::collections::{BTreeMap, BTreeSet};
+use whole_record::{every_method, whole_record};
+
+fn rows(record: &Record) -> Vec<BTreeMap<String, String>> {
+    let text = answers_table(record).unwrap();
+    let mut table = csv::Reader::from_reader(text.as_bytes());
+    table.deserialize().map(Result::unwrap).collect()
+}
+
+#[test]
+fn a_row_has_what_was_asked_the_method_the_figures_and_what_was_varied() {
+    let rows = rows(&whole_record());
+    assert_eq!(rows.len(), 1);
+    for (column, cell) in [
+        ("question", "mmio_write_bandwidth"),
+        ("target", "card"),
+        ("quantity", "bandwidth"),
+        ("size_bytes", "18446744073709551615"),
+        ("kind", "core"),
+        ("memory_type", "wc"),
+        ("access", "memcpy"),
+        ("fence", "sfence"),
+        ("flows", ""),
+        ("label", "WC memcpy+sfence"),
+        ("share_of_ceiling_percent", "99.9"),
+        ("bound", "link"),
+        ("bound_cause", "link_busy"),
+        ("longest_wait_cause", "credit"),
+        ("doubts", "two kinds"),
+        ("varied.dma.tags", "64"),
+    ] {
+        assert_eq!(rows[0][column], cell, "{column}");
+    }
+    assert_eq!(rows[0]["latency_ns_median"].parse(), Ok(1.0 / 3.0));
+}
+
+#[test]
+fn no_two_columns_have_one_name_and_every_field_of_a_method_has_a_column() {
+    let text = answers_table(&whole_record()).unwrap();
+    let heads: Vec<&str> = text.lines().next().unwrap().split(',').collect();
+    assert_eq!(heads.iter().collect::<BTreeSet<_>>().len(), heads.len(), "{heads:?}");
+    for method in every_method() {
+        for (column, _) in method.cells() {
+            assert!(Method::COLUMNS.contains(&column), "{method}: {column}");
+        }
+    }
+}
+
+#[test]
+fn methods_that_differ_have_rows_that_differ() {
+    let mut record = whole_record();
+    let answer = record.answers.remove(0);
+    record.answers = every_method().into_iter().map(|method| Answer { method, ..answer.clone() }).collect();
+    let distinct: BTreeSet<String> = rows(&record).iter().map(|row| format!("{row:?}")).collect();
+    assert_eq!(distinct.len(), every_method().len());
+}

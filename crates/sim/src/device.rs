@@ -1,0 +1,21 @@
+//! The device of a platform: an endpoint with its regions and registers, and its DMA engine.
+//!
+//! Start with `endpoint.rs`, then `dma_engine.rs` with its `channel.rs` and `job.rs`. `atc.rs` caches the translations
+//! of the IOMMU; `kernels.rs` is the doorbell and the end of kernels, whose time is in the crate `device_kernels`.
+//!
+//! Uses `host` (what software wrote: programs, blocks of a driver), `iommu` and `fabric`; none of them uses it.
+
+pub mod atc;
+pub mod channel;
+pub mod data_path;
+pub mod descriptor_fetcher;
+pub mod dma_engine;
+pub mod endpoint;
+pub mod fifo;
+pub mod interconnect;
+pub mod job;
+pub mod kernels;
+pub mod msi_x;
+pub mod region;
+pub mod registers;
+pub mod timer;

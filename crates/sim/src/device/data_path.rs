@@ -1,0 +1,79 @@
+//! The data path of a DMA engine: beats of one TLP after the other.
+//!
+//! Ports: [`DataPath::reserve`] gives a TLP its beats. Who asks later may go first where the path is free before the beats that
+//! others have: a channel that works on a descriptor holds nobody up.
+
+use lanemark_engine::Visitor;
+use lanemark_units::Ticks;
+use std::collections::VecDeque;
+
+/// When it is taken, by time; of what is over nothing is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct DataPath {
+    taken: VecDeque<(Ticks, Ticks)>,
+}
+
+impl DataPath {
+    /// `span` without interruption, from `from` on at the earliest and no earlier than `now`; says when it ends.
+    #[inline]
+    pub fn reserve(&mut self, now: Ticks, from: Ticks, span: Ticks) -> Ticks {
+        if let (1, Some(only)) = (self.taken.len(), self.taken.back_mut())
+            && only.1 <= now
+        {
+            *only = (from, from + span);
+            return from + span;
+        }
+        while self.taken.front().is_some_and(|(_, end)| *end <= now) {
+            self.taken.pop_front();
+        }
+        if self.taken.back().is_none_or(|(_, end)| *end <= from) {
+            self.taken.push_back((from, from + span));
+            return from + span;
+        }
+        let mut start = from;
+        let mut place = self.taken.len();
+        for (number, (other, end)) in self.taken.iter().enumerate() {
+            if start + span <= *other {
+                place = number;
+                break;
+            }
+            start = start.max(*end);
+        }
+        self.taken.insert(place, (start, start + span));
+        start + span
+    }
+
+    /// Shows everything that changes.
+    pub(crate) fn visit(&mut self, view: &mut impl Visitor) {
+        let DataPath { taken } = self;
+        view.count(taken.len());
+        for (start, end) in taken {
+            view.time(start);
+            view.time(end);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_asks_later_goes_first_where_there_is_room_and_last_where_a_tick_is_missing() {
+        let mut path = DataPath::default();
+        assert_eq!(path.reserve(Ticks(0), Ticks(100), Ticks(10)), Ticks(110));
+        assert_eq!(path.reserve(Ticks(0), Ticks(0), Ticks(50)), Ticks(50));
+        assert_eq!(path.clone().reserve(Ticks(0), Ticks(0), Ticks(50)), Ticks(100));
+        assert_eq!(path.clone().reserve(Ticks(0), Ticks(0), Ticks(51)), Ticks(161));
+        assert_eq!(path.reserve(Ticks(0), Ticks(105), Ticks(1)), Ticks(111));
+    }
+
+    #[test]
+    fn what_is_over_is_forgotten() {
+        let mut path = DataPath::default();
+        for nth in 0..1000 {
+            path.reserve(Ticks(10 * nth), Ticks(10 * nth), Ticks(10));
+        }
+        assert_eq!(path.taken.len(), 1);
+    }
+}

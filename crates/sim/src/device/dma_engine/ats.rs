@@ -1,0 +1,94 @@
+//! How a DMA engine asks where addresses lead, and forgets it when it is told to.
+//!
+//! A channel's next request waits for the translation of its page, and the requests behind it wait for it; other channels go on.
+
+use super::{DmaEngine, Made};
+use crate::device::atc::Found;
+use crate::device::channel::Channel;
+use crate::device::descriptor_fetcher::DescriptorFetcher;
+use crate::tlp::{Tlp, TlpKind};
+use lanemark_engine::Slab;
+use lanemark_machine::{Completion, Partner};
+use lanemark_units::Ticks;
+use lanemark_wire::ats::AddressRange;
+
+impl DmaEngine {
+    /// Instead of its next request a channel asks for a translation, or somebody is told that all is forgotten; says whether it
+    /// is so.
+    pub(super) fn speaks_of_translations(&mut self, place: usize, now: Ticks, made: &mut Made) -> bool {
+        let next = self.next_address(place, now);
+        let Some(atc) = &mut self.atc else { return false };
+        if let Some(done) = atc.take_done() {
+            (made.tlp, made.channel) = (done, place);
+            made.at = self.send(place, now, self.beats_of(&made.tlp), self.spec.write.request);
+            return true;
+        }
+        let Some(address) = next else {
+            atc.skip();
+            return false;
+        };
+        if let Found::Known(_) = atc.find(place, address) {
+            return false;
+        }
+        made.tlp = atc.ask(now, place, address);
+        made.at = self.send(place, now, self.beats_of(&made.tlp), self.spec.read.request);
+        true
+    }
+
+    /// The address in host memory that a channel's next request is for; `None` if it is for something else, which nobody translates.
+    fn next_address(&self, place: usize, now: Ticks) -> Option<u64> {
+        let Channel { calls, fetcher, job, .. } = &self.channels[place];
+        if let Some(calls) = calls {
+            let channel = &self.channels[place];
+            if channel.fetch_due(calls, &self.spec) <= now {
+                return fetcher.as_ref().map(DescriptorFetcher::next_at);
+            }
+            if channel.notice_due(calls, &self.spec) <= now {
+                return (calls.completion == Completion::Flag).then_some(calls.mailbox.flag);
+            }
+        }
+        let job = job.as_ref().filter(|job| job.transfer.partner == Partner::Host)?;
+        job.piece.map(|piece| piece.chunk.address)
+    }
+
+    /// A request that was made goes where its page leads, if that is known.
+    pub(super) fn translate(&mut self, tlp: &mut Tlp) {
+        let Some(atc) = &mut self.atc else { return };
+        let above = atc.translate(tlp);
+        if let Some(read) = self.reads.get_mut(usize::from(tlp.tag)).filter(|_| tlp.kind == TlpKind::MRd) {
+            read.end = read.end.wrapping_sub(above);
+        }
+    }
+
+    /// An answer that is there is taken, and its channel goes on; says whether there was one.
+    pub(super) fn take_answer(&mut self, now: Ticks, slab: &mut Slab) -> bool {
+        let Some(atc) = &mut self.atc else { return false };
+        let Some(tlp) = atc.take_answer(now) else { return false };
+        let mut data = [0; 8];
+        if tlp.kind == TlpKind::CplD {
+            data.copy_from_slice(&slab.line(tlp.payload)[..8]);
+        }
+        slab.give_back(tlp.payload);
+        atc.learn(now, &tlp, data);
+        self.taken_at = now;
+        true
+    }
+
+    /// An Invalidate Request: it makes none of its requests by these translations from now on.
+    pub(crate) fn forget_translations(&mut self, range: AddressRange, itag: u16) {
+        if let Some(atc) = &mut self.atc {
+            atc.invalidate(range, itag);
+            self.all_left();
+        }
+    }
+
+    /// If it waits for requests to leave, and all have: it goes on. Says whether it does.
+    pub(super) fn all_left(&mut self) -> bool {
+        let Some(atc) = self.atc.as_mut().filter(|atc| atc.awaits_leaving()) else { return false };
+        let has_left = self.channels.iter().all(|channel| channel.unsent == 0);
+        if has_left {
+            atc.all_left();
+        }
+        has_left
+    }
+}

@@ -1,0 +1,411 @@
+//! An endpoint: takes TLPs in order, hands them to regions, returns credits and completions.
+//!
+//! ```text
+//!  link --> receive buffer --ingress--> region beats --> bytes, FIFO entries, counters
+//!                                          |
+//!  link <------------- egress <------------+ completions
+//! ```
+//!
+//! Some of its [registers](crate::device::registers) may be timers; where it says which, others than those and the user's keep nothing.
+//!
+//! A write leaves the receive buffer, and its credits with it, when its last beat is accepted. Completions of its own
+//! reads go to its DMA engine, if it has one, and do not wait for regions. What other cards write goes to a queue of that engine, if
+//! it has queues, and stays in the receive buffer while that is full.
+
+use crate::device::dma_engine::{DmaEngine, Made};
+use crate::device::interconnect::Queue;
+use crate::device::kernels::Kernels;
+use crate::device::msi_x::MsiX;
+use crate::device::region::{Beats, Kind, Region, RegionSpec};
+use crate::device::registers::{self, Registers};
+use crate::requester::{FIRST_CARD, OUTSIDE};
+use crate::tlp::{Cut, Flaw, Tlp, TlpKind, completions};
+use lanemark_engine::{Memory, Slab, Slot};
+use lanemark_machine::{Cause, DmaCall};
+use lanemark_units::Ticks;
+use lanemark_wire::Rcb;
+use lanemark_wire::ats::AddressRange;
+use std::collections::VecDeque;
+
+mod steady;
+mod timers;
+
+/// What never changes about the endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spec {
+    /// From a packet checked to the request at its region.
+    pub ingress: Ticks,
+    /// From a region's answer to the completion at the link.
+    pub egress: Ticks,
+    /// Most payload of a completion: `Max_Payload_Size`.
+    pub completion_bytes: u32,
+    /// The region through which other cards write to the queue `EP_RX`, if there is one.
+    pub queued: Option<usize>,
+    /// Which of its registers are what, if that is known.
+    pub registers: Option<registers::Spec>,
+}
+
+/// A TLP in the receive buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Received {
+    /// When its last beat is accepted, or its read request taken.
+    done: Ticks,
+    /// When it was checked.
+    at: Ticks,
+    tlp: Tlp,
+    /// Its region, or [`NOWHERE`].
+    place: usize,
+    beats: u64,
+    /// Whether it waits for those before it.
+    waits: bool,
+    /// How long it takes its region.
+    span: Ticks,
+}
+
+/// What left the receive buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accepted {
+    /// The packet; its payload is given back.
+    pub tlp: Tlp,
+    /// When it was checked.
+    pub at: Ticks,
+    /// The first eight bytes of its payload.
+    pub head: [u8; 8],
+    /// Why the credits that it held come back no earlier.
+    pub because: Cause,
+    /// It was a request that nobody here serves.
+    pub is_refused: bool,
+    /// It was a store to a doorbell, of the DMA engine or of kernels, or one that lets it send a message; or it is told to forget translations.
+    pub rings: bool,
+}
+
+impl Accepted {
+    /// Where one is put.
+    pub const INVALID: Accepted = {
+        let tlp = Tlp::of(TlpKind::MWr);
+        let (at, head, because) = (Ticks::ZERO, [0; 8], Cause::Credit);
+        Accepted { tlp, at, head, because, is_refused: false, rings: false }
+    };
+}
+
+/// Everything that does change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    spec: Spec,
+    /// Its regions, in platform order.
+    pub regions: Vec<Region>,
+    /// What its timers show.
+    registers: Option<Registers>,
+    /// In the receive buffer, until the last beat.
+    accepting: VecDeque<Received>,
+    free_at: Ticks,
+    /// When the last one left that.
+    left_at: Ticks,
+    /// What moves bytes by itself.
+    pub dma: Option<DmaEngine>,
+    /// What runs the kernels that a runtime launches.
+    pub kernels: Option<Kernels>,
+    /// When the last write was accepted.
+    pub last_accepted: Ticks,
+    /// Enabled bytes of accepted writes.
+    pub accepted_bytes: u64,
+    /// Those of other cards: who, how many, and when the last of them.
+    accepted_from: Vec<(u16, u64, Ticks)>,
+    /// Requests that hit no region.
+    pub unsupported: u64,
+}
+
+/// No region: the request is unsupported.
+const NOWHERE: usize = usize::MAX;
+
+impl Endpoint {
+    /// With its regions as at power-on.
+    #[must_use]
+    pub fn new(spec: Spec, regions: Vec<RegionSpec>, dma: Option<DmaEngine>, kernels: Option<Kernels>) -> Endpoint {
+        let mut regions: Vec<Region> = regions
+            .into_iter()
+            .map(|spec| Region {
+                spec,
+                memory: Memory::default(),
+                beats: Beats::default(),
+                fifo: VecDeque::new(),
+                fifo_lost: 0,
+                clear_on_read: Vec::new(),
+                set_on_write: Vec::new(),
+                kept: Vec::new(),
+                answers: VecDeque::new(),
+            })
+            .collect();
+        let registers = spec.registers.clone().map(Registers::new);
+        if let Some(registers) = &registers
+            && let Some(region) = regions.get_mut(registers.place())
+        {
+            region.kept = registers.kept().into();
+            if let Some(table) = dma.as_ref().and_then(DmaEngine::vectors_at) {
+                let offset = |address: u64| address.saturating_sub(region.spec.address);
+                region.kept.push(offset(table.start)..offset(table.end));
+            }
+        }
+        let mut endpoint = Endpoint {
+            spec,
+            regions,
+            registers,
+            accepting: VecDeque::new(),
+            free_at: Ticks::ZERO,
+            left_at: Ticks::ZERO,
+            dma,
+            kernels,
+            last_accepted: Ticks::ZERO,
+            accepted_bytes: 0,
+            accepted_from: Vec::new(),
+            unsupported: 0,
+        };
+        endpoint.with_vectors(|msi_x, region| {
+            msi_x.write_to(&mut region.memory, msi_x.table_at() - region.spec.address);
+        });
+        endpoint
+    }
+
+    /// Looks at the vectors and the region that holds their table, if there are any.
+    fn with_vectors(&mut self, look: impl FnOnce(&mut MsiX, &mut Region)) {
+        let Some(msi_x) = self.dma.as_mut().and_then(|engine| engine.msi_x.as_mut()) else { return };
+        let holds = |region: &&mut Region| msi_x.table_at().wrapping_sub(region.spec.address) < region.spec.len;
+        if let Some(region) = self.regions.iter_mut().find(holds) {
+            look(msi_x, region);
+        }
+    }
+
+    /// Takes over what another one of its kind holds: the bytes, entries and registers of regions, and what was read.
+    pub(crate) fn keep_bytes_of(&mut self, used: &mut Endpoint) {
+        std::mem::swap(&mut self.regions, &mut used.regions);
+        std::mem::swap(&mut self.registers, &mut used.registers);
+        self.regions.iter_mut().for_each(|region| region.answers.clear());
+        if let (Some(fresh), Some(used)) = (&mut self.dma, &mut used.dma) {
+            std::mem::swap(&mut fresh.sink, &mut used.sink);
+        }
+        self.with_vectors(|msi_x, region| {
+            msi_x.read_from(&mut region.memory, msi_x.table_at() - region.spec.address);
+        });
+    }
+
+    /// The region of this name.
+    pub fn region_mut(&mut self, name: &str) -> Option<&mut Region> {
+        self.regions.iter_mut().find(|region| region.spec.name == name)
+    }
+
+    /// Bytes that a card wrote here, and when the last of them was accepted.
+    #[must_use]
+    pub fn accepted_from(&self, requester: u16) -> (u64, Ticks) {
+        let from = self.accepted_from.iter().find(|(other, ..)| *other == requester);
+        from.map_or((0, Ticks::ZERO), |(_, bytes, at)| (*bytes, *at))
+    }
+
+    #[inline]
+    fn accept_from_card(&mut self, now: Ticks, requester: u16, bytes: u64) {
+        match self.accepted_from.iter_mut().find(|(other, ..)| *other == requester) {
+            Some((_, sum, at)) => (*sum, *at) = (*sum + bytes, now),
+            None => self.accepted_from.push((requester, bytes, now)),
+        }
+    }
+
+    #[inline]
+    fn region_of(&self, tlp: &Tlp) -> usize {
+        let end = tlp.address + u64::from(tlp.length_dw) * 4;
+        self.regions
+            .iter()
+            .position(|region| {
+                tlp.address >= region.spec.address && end <= (region.spec.address + region.spec.len).next_multiple_of(4)
+            })
+            .unwrap_or(NOWHERE)
+    }
+
+    /// A TLP comes from the link and is checked at `at`. It may be told so before that time: TLPs come in
+    /// order, so when each is done is known as soon as it is sent.
+    #[inline]
+    pub fn receive(&mut self, at: Ticks, tlp: Tlp) {
+        let is_for_region = tlp.flaw == Flaw::None && tlp.kind != TlpKind::MsgD;
+        let place = if is_for_region { self.region_of(&tlp) } else { NOWHERE };
+        let at_region = at + self.spec.ingress;
+        let start = at_region.max(self.free_at);
+        let (beats, span) = match self.regions.get(place) {
+            Some(region) => {
+                let beats = region.beats_of(&tlp);
+                (beats, region.spec.beat * beats)
+            }
+            None => (0, Ticks::ZERO),
+        };
+        // A read occupies the port for its request only; its data come after the region's latency.
+        let span = if tlp.kind == TlpKind::MRd { Ticks::ZERO } else { span };
+        let done = start + span;
+        self.free_at = done;
+        self.accepting.push_back(Received { done, at, tlp, place, beats, waits: start > at_region, span });
+    }
+
+    /// When the next TLP leaves the receive buffer.
+    #[inline]
+    #[must_use]
+    pub fn accept_due(&self) -> Ticks {
+        let Some(first) = self.accepting.front() else { return Ticks::NEVER };
+        if self.spec.queued.is_none() {
+            return first.done;
+        }
+        // What was held up holds up those behind it.
+        let (due, bytes) = (first.done.max(self.left_at + first.span), u64::from(first.tlp.enabled_bytes()));
+        let queues = self
+            .dma
+            .as_ref()
+            .and_then(|engine| engine.queues.as_ref())
+            .filter(|_| self.is_queued(first.place, &first.tlp));
+        queues.map_or(due, |queues| due.max(queues.takes_at(Queue::EpRx, bytes)))
+    }
+
+    /// Whether what was received goes to the queue of what other cards write.
+    #[inline]
+    fn is_queued(&self, place: usize, tlp: &Tlp) -> bool {
+        Some(place) == self.spec.queued
+            && tlp.kind == TlpKind::MWr
+            && tlp.requester >= FIRST_CARD
+            && tlp.requester != OUTSIDE
+    }
+
+    /// A write of another card goes to the queue.
+    fn queue(&mut self, now: Ticks, tlp: &Tlp, slab: &Slab) {
+        if let Some(queues) = self.dma.as_mut().and_then(|engine| engine.queues.as_mut()) {
+            let skip = tlp.first_be.trailing_zeros() as usize;
+            queues.take(now, Queue::EpRx, &slab.bytes(tlp.payload)[skip..skip + tlp.enabled_bytes() as usize]);
+        }
+    }
+
+    /// The next TLP leaves the receive buffer to where the caller wants it; says whether one did.
+    #[inline]
+    pub fn accept(&mut self, now: Ticks, slab: &mut Slab, accepted: &mut Accepted) -> bool {
+        if self.accept_due() > now {
+            return false;
+        }
+        let Some(first) = self.accepting.front() else { return false };
+        let Received { place, beats, .. } = *first;
+        accepted.because = if first.waits || now > first.done { Cause::Device } else { Cause::Credit };
+        (accepted.at, accepted.tlp) = (first.at, first.tlp);
+        self.accepting.pop_front();
+        let tlp = &accepted.tlp;
+        self.left_at = now;
+        if self.is_queued(place, tlp) {
+            self.queue(now, tlp, slab);
+        }
+        accepted.head = [0; 8];
+        let (mut rings, mut is_refused) = (false, false);
+        if tlp.payload != Slot::NONE {
+            accepted.head.copy_from_slice(&slab.line(tlp.payload)[..8]);
+        }
+        let timers = if tlp.kind == TlpKind::MWr { self.timers_in(place, tlp) } else { 0..0 };
+        self.show_timers(now, timers.clone());
+        match (tlp.kind, self.regions.get_mut(place)) {
+            (TlpKind::MWr, Some(region)) => {
+                region.write(tlp, slab, beats);
+                let changes = |engine: &mut DmaEngine| engine.vectors_change(now, tlp, region);
+                rings = self.dma.as_mut().is_some_and(changes);
+                self.set_timers(now, timers);
+                slab.give_back(tlp.payload);
+                let bytes = u64::from(tlp.enabled_bytes());
+                self.accepted_bytes += bytes;
+                self.last_accepted = now;
+                rings |= self.dma.as_mut().is_some_and(|engine| engine.store_arrives(now, tlp.address));
+                rings |= self.kernels.as_mut().is_some_and(|kernels| kernels.store_arrives(now, tlp.address));
+                if tlp.requester >= FIRST_CARD && tlp.requester != OUTSIDE {
+                    self.accept_from_card(now, tlp.requester, bytes);
+                }
+            }
+            (TlpKind::MWr, None) => {
+                slab.give_back(tlp.payload);
+                self.unsupported += 1;
+                is_refused = true;
+                self.last_accepted = now;
+            }
+            (TlpKind::MRd, Some(region)) => {
+                let free = region.answers.back().map_or(Ticks::ZERO, |last| last.0);
+                let ready = (now + region.spec.read).max(free) + region.spec.beat * beats;
+                region.answers.push_back((ready, *tlp));
+            }
+            (TlpKind::MRd, None) => {
+                self.unsupported += 1;
+                is_refused = true;
+            }
+            (TlpKind::MsgD, _) => {
+                if let Some(engine) = &mut self.dma {
+                    engine.forget_translations(AddressRange::from_bytes(accepted.head), tlp.tag);
+                    rings = true;
+                }
+                slab.give_back(tlp.payload);
+            }
+            (TlpKind::CplD | TlpKind::Cpl | TlpKind::Msg, _) => slab.give_back(tlp.payload),
+        }
+        (accepted.is_refused, accepted.rings) = (is_refused, rings);
+        true
+    }
+
+    /// What tells the requester of a read taken now that nobody here serves it, and when that is at the link.
+    #[must_use]
+    pub fn refusal(&self, now: Ticks, read: &Tlp) -> (Ticks, Tlp) {
+        (now + self.spec.egress, Tlp { kind: TlpKind::Cpl, payload: Slot::NONE, ..*read })
+    }
+
+    /// The DMA engine makes its next request, as [`DmaEngine::issue`]; what its status register says follows it.
+    #[inline]
+    pub fn issue(&mut self, now: Ticks, slab: &mut Slab, made: &mut Made) -> bool {
+        let Some(engine) = &mut self.dma else { return false };
+        let is_made = engine.issue(now, slab, made);
+        if let Some((address, done)) = engine.take_status() {
+            self.show_status(address, done);
+        }
+        is_made
+    }
+
+    /// The DMA engine takes calls, as [`DmaEngine::arm`]; its status register says what it has done before.
+    pub fn arm(&mut self, now: Ticks, call: &DmaCall, base: u64, passes: u64, first_pass: u64) -> Option<u64> {
+        let engine = self.dma.as_mut()?;
+        let done = engine.arm(now, call, base, passes, first_pass)?;
+        let status = engine.status_at(call.channel as usize)?;
+        self.show_status(status, done);
+        Some(done)
+    }
+
+    fn show_status(&mut self, address: u64, done: u64) {
+        let holds = |region: &&mut Region| address.wrapping_sub(region.spec.address) < region.spec.len;
+        if let Some(region) = self.regions.iter_mut().find(holds) {
+            region.memory.write(address - region.spec.address, &done.to_le_bytes());
+        }
+    }
+
+    /// When region `place` answers next.
+    #[inline]
+    #[must_use]
+    pub fn answer_due(&self, place: usize) -> Ticks {
+        self.regions[place].answers.front().map_or(Ticks::NEVER, |first| first.0)
+    }
+
+    /// Region `place` answers a read: each completion, and when it is at the link.
+    #[inline]
+    pub fn answer(&mut self, now: Ticks, place: usize, slab: &mut Slab, mut send: impl FnMut(Ticks, Tlp)) {
+        let Some((_, tlp)) = self.regions[place].answers.pop_front() else { return };
+        self.show_timers(now, self.timers_in(place, &tlp));
+        let region = &mut self.regions[place];
+        if region.spec.kind == Kind::CountedStorage {
+            region.beats.read += region.beats_of(&tlp);
+        }
+        let at_link = now + self.spec.egress;
+        let cut = Cut { rcb: Rcb::B128, most: self.spec.completion_bytes, odd_end_apart: false };
+        for completion in completions(&tlp, cut) {
+            let payload = slab.take();
+            region.read(&completion, slab.bytes_mut(payload));
+            send(at_link, Tlp { payload, ..completion });
+        }
+    }
+
+    /// Whether nothing is under way inside.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.accepting.is_empty()
+            && self.dma.as_ref().is_none_or(DmaEngine::is_done)
+            && self.regions.iter().all(|region| region.answers.is_empty())
+    }
+}

@@ -1,0 +1,57 @@
+//! What changes in an endpoint, but for its DMA engine.
+
+use super::{Endpoint, Received};
+use crate::steady::Survey;
+
+impl Endpoint {
+    /// Shows everything that changes. The engine is shown behind all that may carry its tags, by [`DmaEngine::visit`].
+    ///
+    /// [`DmaEngine::visit`]: crate::device::dma_engine::DmaEngine::visit
+    pub(crate) fn visit(&mut self, view: &mut impl Survey) {
+        let Endpoint {
+            spec: _,
+            regions,
+            registers,
+            accepting,
+            free_at,
+            left_at,
+            dma: _,
+            kernels,
+            last_accepted,
+            accepted_bytes,
+            accepted_from,
+            unsupported,
+        } = self;
+        for region in regions {
+            region.visit(view);
+        }
+        if let Some(registers) = registers {
+            registers.visit(view);
+        }
+        if let Some(kernels) = kernels {
+            kernels.visit(view);
+        }
+        view.count(accepting.len());
+        for Received { done, at, tlp, place, beats, waits, span } in accepting {
+            view.moment(done);
+            view.moment(at);
+            view.tlp(tlp);
+            view.count(*place);
+            view.state(*beats);
+            view.flag(*waits);
+            view.state(span.0);
+        }
+        view.time(free_at);
+        // Where it does not move nothing comes, and nobody asks for it.
+        view.time(left_at);
+        view.mark(last_accepted);
+        view.counter(accepted_bytes);
+        view.count(accepted_from.len());
+        for (requester, bytes, at) in accepted_from {
+            view.state(u64::from(*requester));
+            view.counter(bytes);
+            view.mark(at);
+        }
+        view.state(*unsupported);
+    }
+}

@@ -1,0 +1,245 @@
+//! A region of a card: registers, storage or a queue behind a part of a BAR, and the reads that it still has to answer.
+//!
+//! An [`Endpoint`](crate::device::endpoint::Endpoint) hands it each TLP in order and says when.
+
+use crate::steady::Survey;
+use crate::tlp::Tlp;
+use lanemark_engine::{Memory, Slab};
+use lanemark_units::Ticks;
+use std::collections::VecDeque;
+use std::ops::Range;
+
+/// What a region is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Registers of 8 B: reading clears the ones marked so, writing to a marked one sets bits.
+    Registers,
+    /// Bytes that stay.
+    Storage,
+    /// Bytes that stay, and counters of beats that reading clears.
+    CountedStorage,
+    /// A queue of this many entries.
+    Fifo(usize),
+}
+
+/// What never changes about a region.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegionSpec {
+    /// Its name in the platform.
+    pub name: String,
+    /// Bus address of its first byte.
+    pub address: u64,
+    /// Its length.
+    pub len: u64,
+    /// What it is.
+    pub kind: Kind,
+    /// Bytes of one beat.
+    pub beat_bytes: u64,
+    /// Time between beats.
+    pub beat: Ticks,
+    /// From a read request to its first beat.
+    pub read: Ticks,
+}
+
+/// Beats counted since the last look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Beats {
+    /// Written.
+    pub write: u64,
+    /// Read.
+    pub read: u64,
+}
+
+/// One write as it arrived at a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FifoEntry {
+    /// Offset of the first enabled byte in the region.
+    pub offset: u64,
+    /// Enabled bytes.
+    pub len: u32,
+    /// The first eight of them.
+    pub data: [u8; 8],
+}
+
+/// A region and its state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Region {
+    /// What never changes.
+    pub spec: RegionSpec,
+    /// Its bytes.
+    pub memory: Memory,
+    /// Beats since the last look.
+    pub(super) beats: Beats,
+    /// Entries of a queue, oldest first.
+    pub fifo: VecDeque<FifoEntry>,
+    /// Entries that found the queue full.
+    pub fifo_lost: u64,
+    /// Registers that a read clears.
+    pub(super) clear_on_read: Vec<u64>,
+    /// Registers a write sets bits in.
+    pub(super) set_on_write: Vec<u64>,
+    /// Where it keeps what is written, if not everywhere.
+    pub(super) kept: Vec<Range<u64>>,
+    pub(super) answers: VecDeque<(Ticks, Tlp)>,
+}
+
+impl Region {
+    #[inline]
+    pub(super) fn beats_of(&self, tlp: &Tlp) -> u64 {
+        // A beat is a power of two bytes.
+        let shift = self.spec.beat_bytes.trailing_zeros();
+        let first = tlp.address >> shift;
+        let last = (tlp.address + u64::from(tlp.length_dw) * 4 - 1) >> shift;
+        last - first + 1
+    }
+
+    /// The beats counted since the last time; looking clears them, as on the card they model.
+    pub fn take_beats(&mut self) -> Beats {
+        std::mem::take(&mut self.beats)
+    }
+
+    /// Makes the 8 B register at `offset` clear itself when read.
+    pub fn clear_on_read(&mut self, offset: u64) {
+        self.clear_on_read.push(offset / 8);
+    }
+
+    /// Makes writes to the 8 B register at `offset` set bits instead of replacing them.
+    pub fn set_on_write(&mut self, offset: u64) {
+        self.set_on_write.push(offset / 8);
+    }
+
+    pub(super) fn write(&mut self, tlp: &Tlp, slab: &Slab, beats: u64) {
+        let offset = tlp.address - self.spec.address;
+        if tlp.length_dw > 16 {
+            return self.write_long(tlp, slab.bytes(tlp.payload), beats);
+        }
+        let (mask, len) = (self.kept_of(offset, tlp.byte_mask()), usize::from(tlp.length_dw) * 4);
+        let bytes = slab.line(tlp.payload);
+        match self.spec.kind {
+            Kind::Fifo(entries) => self.push(offset, mask, bytes, entries),
+            Kind::Registers if !self.set_on_write.is_empty() => {
+                let mut merged = *bytes;
+                let mut old = [0; 64];
+                self.memory.read(offset, &mut old[..len]);
+                for place in (0..len).filter(|place| self.set_on_write.contains(&((offset + *place as u64) / 8))) {
+                    merged[place] |= old[place];
+                }
+                self.memory.write_masked(offset, &merged, mask, len);
+            }
+            Kind::CountedStorage => {
+                self.beats.write += beats;
+                self.memory.write_masked(offset, bytes, mask, len);
+            }
+            Kind::Storage | Kind::Registers => self.memory.write_masked(offset, bytes, mask, len),
+        }
+    }
+
+    /// Those bytes of a line, from `offset` on, that it keeps.
+    #[inline]
+    fn kept_of(&self, offset: u64, mask: u64) -> u64 {
+        if self.kept.is_empty() {
+            return mask;
+        }
+        let is_kept = |place: &u64| self.kept.iter().any(|kept| kept.contains(&(offset + place)));
+        (0..64).filter(is_kept).fold(0, |kept, place| kept | 1 << place) & mask
+    }
+
+    /// What no core sends: more than a line, and of one piece. Registers take it as plain bytes.
+    fn write_long(&mut self, tlp: &Tlp, bytes: &[u8], beats: u64) {
+        let skip = tlp.first_be.trailing_zeros() as usize;
+        let len = tlp.enabled_bytes();
+        let (offset, bytes) = (tlp.address - self.spec.address + skip as u64, &bytes[skip..skip + len as usize]);
+        match self.spec.kind {
+            Kind::Fifo(entries) => {
+                let mut data = [0; 8];
+                data.copy_from_slice(&bytes[..8]);
+                self.enter(FifoEntry { offset, len, data }, entries);
+            }
+            kind => {
+                if kind == Kind::CountedStorage {
+                    self.beats.write += beats;
+                }
+                if self.kept.is_empty() {
+                    return self.memory.write(offset, bytes);
+                }
+                for kept in &self.kept {
+                    let (from, until) = (kept.start.max(offset), kept.end.min(offset + u64::from(len)));
+                    if from < until {
+                        self.memory.write(from, &bytes[(from - offset) as usize..(until - offset) as usize]);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Clears every register marked so of which a byte in `mask` was read.
+    pub(super) fn clear(&mut self, offset: u64, mask: u64) {
+        for register in &self.clear_on_read {
+            let read = (0..64).any(|place| mask >> place & 1 == 1 && (offset + place) / 8 == *register);
+            if read {
+                self.memory.write(register * 8, &[0; 8]);
+            }
+        }
+    }
+
+    fn push(&mut self, offset: u64, mask: u64, bytes: &[u8; 64], entries: usize) {
+        let first = mask.trailing_zeros() as usize;
+        let mut data = [0; 8];
+        let enabled = (first..64).filter(|place| mask >> place & 1 == 1);
+        for (to, from) in data.iter_mut().zip(enabled) {
+            *to = bytes[from];
+        }
+        self.enter(FifoEntry { offset: offset + first as u64, len: mask.count_ones(), data }, entries);
+    }
+
+    fn enter(&mut self, entry: FifoEntry, entries: usize) {
+        if self.fifo.len() < entries {
+            self.fifo.push_back(entry);
+        } else {
+            self.fifo_lost += 1;
+        }
+    }
+
+    /// What one completion of a read carries.
+    pub(super) fn read(&mut self, tlp: &Tlp, into: &mut [u8]) {
+        let offset = tlp.address - self.spec.address;
+        let len = usize::from(tlp.length_dw) * 4;
+        match self.spec.kind {
+            Kind::Fifo(_) => {
+                into[..len].fill(0);
+                if let Some(entry) = self.fifo.pop_front() {
+                    let part = len.min(8);
+                    into[..part].copy_from_slice(&entry.data[..part]);
+                }
+            }
+            kind => {
+                self.memory.read(offset, &mut into[..len]);
+                if kind == Kind::Registers && len <= 64 {
+                    self.clear(offset, tlp.byte_mask());
+                }
+            }
+        }
+    }
+
+    /// Whether looking at it or writing to it does something else besides, or less.
+    pub(crate) fn changes_when_touched(&self) -> bool {
+        !self.clear_on_read.is_empty() || !self.set_on_write.is_empty() || !self.kept.is_empty()
+    }
+
+    pub(super) fn visit(&mut self, view: &mut impl Survey) {
+        // Bytes decide nothing. Registers that change when they are touched, and queues that are read, are no steady state's:
+        // `Board::unsteady` sees to it, so that of a queue only its length changes.
+        let Region { spec: _, memory: _, beats, fifo, fifo_lost, clear_on_read: _, set_on_write: _, kept: _, answers } =
+            self;
+        let Beats { write, read } = beats;
+        view.counter(write);
+        view.counter(read);
+        view.count(fifo.len());
+        view.counter(fifo_lost);
+        view.count(answers.len());
+        for (at, tlp) in answers {
+            view.moment(at);
+            view.tlp(tlp);
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! The PCIe fabric: links with their data link layer and credits, switches and routing.
+//!
+//! Start with `link.rs`, the transmitter of one direction of a link. Neither hosts nor devices are known here: an
+//! end of a link is an input number.
+
+pub mod credit;
+pub mod dllp;
+pub mod input;
+pub mod link;
+pub mod pace;
+pub mod route;
+pub mod switch;

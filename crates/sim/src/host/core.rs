@@ -1,0 +1,800 @@
+//! A core: an in-order interpreter of instructions with the buffers between it and the root complex.
+//!
+//! ```text
+//!  program --> issue --> store buffer --> write-combining buffers --+
+//!                |                    \-> UC, WT, WP, direct -------+--> requests
+//!                +--> loads: uncached, streaming buffers, cache ----+
+//!                         acknowledgments, completions <----------------
+//! ```
+//!
+//! Two clocks run: `issued`, when the front end was done with the last instruction, and the time of the
+//! simulation, at which a store leaves the store buffer. A store issues as soon as the store buffer has
+//! room, and leaves it behind all older loads. A load and a fence wait until the stores before them have
+//! left it, which is stricter than a real core for loads from combining and cached memory.
+//!
+//! Waits recorded: `StrongOrder`, `SameLine`, `Buffers`, `ReadRoundTrip`, `Fence`, `Driver`, and `Transfer` and `Interrupt`
+//! for what a card [tells](Core::hear) it; where the root complex says that it was kept waiting itself, its cause is taken
+//! instead.
+
+use crate::host::cache::{self, Cache};
+use crate::host::coherent_memory::{self, CoherentMemory, Deed};
+use crate::host::instruction::{Instruction, Manner, Touch};
+use crate::host::pins::Pins;
+use crate::host::program::Program;
+use crate::host::root_complex::Ack;
+use crate::host::root_port::Notice;
+use crate::host::runtime::Copied;
+use crate::host::stored_data::stored_bytes;
+use crate::host::streaming_buffer::{self, StreamingBuffers};
+use crate::host::wc_buffer::{Stored, WcBuffers};
+use crate::tlp::{Tlp, TlpKind, span};
+use lanemark_engine::{Slab, Wire};
+use lanemark_machine::{Cause, Fence, Verb};
+use lanemark_platform::Platform;
+use lanemark_units::Ticks;
+
+mod told;
+
+/// What never changes during a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spec {
+    /// Which core.
+    pub number: u16,
+    cycle: Ticks,
+    cached_load: Ticks,
+    sfence: Ticks,
+    lfence: Ticks,
+    mfence: Ticks,
+    interrupt: Ticks,
+    /// What a message takes to come here besides the way to the nearest core.
+    distance: Ticks,
+    loads_in_flight: u32,
+    store_buffer: usize,
+}
+
+impl Spec {
+    /// From a platform.
+    #[must_use]
+    pub fn new(platform: &Platform, number: u16) -> Spec {
+        let core = &platform.core;
+        Spec {
+            number,
+            cycle: Ticks::from_ns(1.0 / core.clock_ghz.value).unwrap_or(Ticks(1)),
+            cached_load: core.cached_load_ns.value,
+            sfence: core.sfence_ns.value,
+            lfence: core.lfence_ns.value,
+            mfence: core.mfence_ns.value,
+            interrupt: core.interrupt_ns.value,
+            distance: platform.core_distance(number.into()),
+            loads_in_flight: core.wc_loads_in_flight.value,
+            store_buffer: core.store_buffer_entries.value as usize,
+        }
+    }
+}
+
+/// Bytes a load brought into a register, kept when somebody observes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Bus address.
+    pub address: u64,
+    /// The bytes.
+    pub bytes: Vec<u8>,
+    /// When they were there.
+    pub at: Ticks,
+}
+
+/// Why a read was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    /// One load of its own.
+    Load { address: u64, len: u64 },
+    /// A load of a register that is loaded until it says something.
+    Poll,
+    /// A line for a streaming buffer.
+    Streaming { place: usize },
+    /// A line for the cache.
+    Fill { place: usize },
+}
+
+/// What the interpreter is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// It executes its current instruction at this time.
+    Ready(Ticks),
+    /// It waits for an acknowledgment or a completion, since, for this reason unless told better.
+    Waiting { since: Ticks, reason: Cause },
+    /// The program has ended.
+    Done,
+}
+
+/// What the handler of one instruction says.
+enum Outcome {
+    /// Done; the front end was done with it at `issued`, and the next may start at `next`.
+    Done { issued: Ticks, next: Ticks },
+    /// Not possible now.
+    Blocked(Cause),
+}
+
+/// Tags below are write-combining buffers; these are the others.
+const TAG_STORE: u16 = 0x4000;
+const TAG_READ: u16 = 0x8000;
+
+/// Everything that does change.
+#[derive(Debug)]
+pub struct Core {
+    spec: Spec,
+    program: Option<Program>,
+    current: Option<Instruction>,
+    state: State,
+    issued: Ticks,
+    /// When each of the last stores left the store buffer, as a ring.
+    left_at: Vec<Ticks>,
+    left_next: usize,
+    wc: WcBuffers,
+    streaming: StreamingBuffers,
+    cache: Cache,
+    /// What it shares with devices; `None` if nothing is known of it.
+    own: Option<CoherentMemory>,
+    reads: Vec<Option<Purpose>>,
+    /// When each of them was sent.
+    asked: Vec<Ticks>,
+    /// Bytes that completions brought.
+    pub loaded_bytes: u64,
+    reads_out: u32,
+    single_loads_out: u32,
+    /// A UC, WT or WP store is on its way.
+    store_out: bool,
+    /// Acknowledgments on their way here; they are taken when the core executes.
+    pub acks: Wire<Ack>,
+    /// What cards tell it, with how many transfers each has done; taken as acknowledgments are.
+    told: Wire<(Notice, u64)>,
+    /// The most that it was told, and what the register said that it loaded last.
+    heard: u64,
+    polled: u64,
+    /// Since when it waits for a message.
+    asleep_since: Option<Ticks>,
+    /// When its program looked at the time.
+    stamped: Option<Ticks>,
+    /// The current instruction has sent its request.
+    sent: bool,
+    /// When the last load that hit the cache has its bytes.
+    hit_until: Ticks,
+    /// Loads that wait for a line, while somebody observes.
+    attached: Vec<(Purpose, Touch)>,
+    /// What it waited for, by [`Cause::index`].
+    pub waits: [Ticks; Cause::ALL.len()],
+    /// Loads and what they saw, while somebody observes.
+    pub seen: Option<Vec<Seen>>,
+    /// Lines this core's stores take out of other cores' caches, until the board did it.
+    pub invalidate: Vec<u64>,
+    /// Host memory that it copied, until the board did it.
+    pub copies: Vec<Copied>,
+}
+
+impl Core {
+    /// An idle core.
+    #[must_use]
+    pub fn new(platform: &Platform, number: u16) -> Core {
+        let spec = Spec::new(platform, number);
+        let core = &platform.core;
+        Core {
+            left_at: vec![Ticks::ZERO; spec.store_buffer],
+            left_next: 0,
+            wc: WcBuffers::new(core.wc_buffers.value as usize, core.wc_partial_flush.value),
+            streaming: StreamingBuffers::new(core.streaming_load_buffers.value as usize),
+            cache: Cache::new(core.cached_lines.value as usize, core.fill_buffers.value as usize),
+            own: coherent_memory::Spec::new(platform).map(CoherentMemory::new),
+            spec,
+            program: None,
+            current: None,
+            state: State::Done,
+            issued: Ticks::ZERO,
+            reads: Vec::with_capacity(64),
+            asked: Vec::with_capacity(64),
+            loaded_bytes: 0,
+            reads_out: 0,
+            single_loads_out: 0,
+            store_out: false,
+            acks: Wire::default(),
+            told: Wire::default(),
+            heard: 0,
+            polled: 0,
+            asleep_since: None,
+            stamped: None,
+            sent: false,
+            hit_until: Ticks::ZERO,
+            attached: Vec::new(),
+            waits: [Ticks::ZERO; Cause::ALL.len()],
+            seen: None,
+            invalidate: Vec::new(),
+            copies: Vec::new(),
+        }
+    }
+
+    /// Starts `program` at `now`; buffers keep what they hold.
+    pub fn start(&mut self, now: Ticks, mut program: Program) {
+        self.current = program.next();
+        self.program = Some(program);
+        self.issued = now;
+        self.sent = false;
+        self.left_at.fill(now);
+        (self.heard, self.polled) = (0, 0);
+        (self.asleep_since, self.stamped) = (None, None);
+        self.state = if self.current.is_some() { State::Ready(now) } else { State::Done };
+        self.waits = [Ticks::ZERO; Cause::ALL.len()];
+    }
+
+    /// Gives up its program and its cached lines; what it sent goes on its way.
+    pub fn stop(&mut self) {
+        self.cache.drop_all();
+        // Nobody waits for it any more.
+        self.told = Wire::default();
+        self.program = None;
+        self.current = None;
+        self.state = State::Done;
+    }
+
+    /// When it has something to do: its next instruction, or, while it waits, the next acknowledgment. When
+    /// it is done, the last one.
+    #[inline]
+    #[must_use]
+    pub fn due(&self) -> Ticks {
+        match self.state {
+            State::Ready(at) => at,
+            State::Waiting { .. } => self.acks.due().min(self.told.due()),
+            State::Done if self.acks.is_empty() => Ticks::NEVER,
+            State::Done => self.acks.last_due(),
+        }
+    }
+
+    /// Whether its program has ended and its loads have come.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.state == State::Done
+    }
+
+    /// Whether nothing of it is under way or buffered.
+    #[must_use]
+    pub fn is_drained(&self) -> bool {
+        self.is_done() && self.wc.leaving() == 0 && self.wc.open() == 0 && !self.store_out && self.reads_out == 0
+    }
+
+    /// Lines it has gathered stores to.
+    #[must_use]
+    pub fn lines_open(&self) -> u32 {
+        self.wc.open()
+    }
+
+    /// When the front end was done with the last instruction.
+    #[must_use]
+    pub fn issued_at(&self) -> Ticks {
+        self.issued
+    }
+
+    /// When its program was done, as far as it knew: when it looked at the time, if it did, or else when the front end was done.
+    #[must_use]
+    pub fn stamped_at(&self) -> Ticks {
+        self.stamped.unwrap_or(self.issued)
+    }
+
+    /// Its program.
+    #[must_use]
+    pub const fn program(&self) -> Option<&Program> {
+        self.program.as_ref()
+    }
+
+    /// So many passes of its program are not done.
+    pub fn leave_out(&mut self, passes: u64) {
+        if let Some(program) = &mut self.program {
+            program.leave_out(passes);
+        }
+    }
+
+    /// Pages that its program has pinned, if somebody counts them.
+    #[must_use]
+    pub fn pins(&self) -> Option<Pins> {
+        self.program.as_ref()?.pins()
+    }
+
+    /// What it waits for, for messages.
+    #[must_use]
+    pub fn waiting_for(&self) -> Option<Cause> {
+        if let State::Waiting { reason, .. } = self.state { Some(reason) } else { None }
+    }
+
+    /// Executes the current instruction, or finds that it must wait.
+    #[inline]
+    pub fn execute(&mut self, now: Ticks, slab: &mut Slab, mut send: impl FnMut(Tlp)) {
+        self.acknowledge(now);
+        if !matches!(self.state, State::Ready(_)) {
+            return;
+        }
+        let Some(instruction) = self.current else {
+            self.finish(now);
+            return;
+        };
+        match self.try_execute(instruction, now, slab, &mut send) {
+            Outcome::Done { issued, next } => {
+                self.sent = false;
+                self.issued = issued;
+                self.current = self.program.as_mut().and_then(Program::next);
+                self.state = State::Ready(next);
+                if self.current.is_none() && self.reads_out == 0 {
+                    // The closing timestamp waits for loads, not for stores.
+                    self.issued = self.issued.max(self.hit_until);
+                    self.state = State::Done;
+                }
+            }
+            Outcome::Blocked(reason) => self.state = State::Waiting { since: now, reason },
+        }
+    }
+
+    /// The program is over; loads may still be under way.
+    fn finish(&mut self, now: Ticks) {
+        if self.reads_out > 0 {
+            self.state = State::Waiting { since: now, reason: Cause::ReadRoundTrip };
+        } else {
+            self.issued = self.issued.max(now).max(self.hit_until);
+            self.state = State::Done;
+        }
+    }
+
+    fn try_execute(
+        &mut self,
+        instruction: Instruction,
+        now: Ticks,
+        slab: &mut Slab,
+        send: &mut impl FnMut(Tlp),
+    ) -> Outcome {
+        match instruction {
+            Instruction::Touch(touch) => match (touch.verb, touch.manner) {
+                (Verb::Store, Manner::Combining) => self.combine(now, &touch, slab, send),
+                (Verb::Store, Manner::Uncached) => self.store_uncached(now, &touch, slab, send),
+                (Verb::Store, Manner::Direct) => self.store_direct(now, &touch, slab, send),
+                (Verb::Store, Manner::Through | Manner::Protected | Manner::Streaming) => {
+                    self.store_through(now, &touch, slab, send)
+                }
+                (Verb::Load, Manner::Uncached | Manner::Direct) => self.load_uncached(now, &touch, slab, send),
+                (Verb::Load, Manner::Combining) => self.load_combining(now, &touch, slab, send),
+                (Verb::Load, Manner::Streaming) => self.load_streaming(now, &touch, slab, send),
+                (Verb::Load, Manner::Through | Manner::Protected) => self.load_cached(now, &touch, slab, send),
+            },
+            Instruction::Fence(fence) => self.fence(fence, now, slab, send),
+            Instruction::Kernel(span) => {
+                if let Some(blocked) = self.drain(Cause::Fence, slab, send) {
+                    return blocked;
+                }
+                self.waits[Cause::Driver.index()] += span;
+                Core::after(now, span)
+            }
+            Instruction::Pause(span) => Core::after(now, span),
+            Instruction::LoadFrom(span) => {
+                self.waits[Cause::ReadRoundTrip.index()] += span;
+                Core::after(now, span)
+            }
+            Instruction::Work(span) => {
+                self.waits[Cause::Driver.index()] += span;
+                Core::after(now, span)
+            }
+            Instruction::Library(span) => {
+                self.waits[Cause::Runtime.index()] += span;
+                Core::after(now, span)
+            }
+            Instruction::Copy { from, to, bytes, span } => {
+                self.copies.push(Copied { from, to, bytes });
+                self.waits[Cause::Runtime.index()] += span;
+                Core::after(now, span)
+            }
+            Instruction::Stamp => {
+                self.stamped = Some(now);
+                Core::after(now, Ticks::ZERO)
+            }
+            Instruction::Sleep { until, wake, reason } => self.sleep(now, until, wake, reason),
+            Instruction::Own(deed) => self.share(now, deed),
+            Instruction::Await { until } if self.heard < until => Outcome::Blocked(Cause::Transfer),
+            Instruction::Await { .. } => Core::after(now, Ticks::ZERO),
+            Instruction::Poll { touch, until } => self.poll(now, &touch, until, slab, send),
+            // It is ordered behind earlier loads. Source: Intel SDM volume 2, CLFLUSH.
+            Instruction::FlushLine(_) if self.reads_out > 0 => Outcome::Blocked(Cause::ReadRoundTrip),
+            Instruction::FlushLine(line) => {
+                self.cache.drop_line(line);
+                Core::after(now, self.spec.cycle)
+            }
+        }
+    }
+
+    /// Does something on memory that is shared with a device.
+    fn share(&mut self, now: Ticks, deed: Deed) -> Outcome {
+        // Without the numbers such plans are refused before they run.
+        let Some(own) = &mut self.own else { return Core::after(now, Ticks::ZERO) };
+        let coherent_memory::Done { next, waited: (cause, span) } = own.execute(deed, now, self.spec.mfence);
+        self.waits[cause.index()] += span;
+        Outcome::Done { issued: next, next }
+    }
+
+    /// Its caches hold what it shares with devices, and nothing of that is under way.
+    pub fn invalidate_shared(&mut self) {
+        self.own.iter_mut().for_each(CoherentMemory::invalidate);
+    }
+
+    /// Done at `now` + `span`, and nothing overlaps it.
+    fn after(now: Ticks, span: Ticks) -> Outcome {
+        Outcome::Done { issued: now + span, next: now + span }
+    }
+
+    /// A store left the store buffer at `now`: when did it issue, and when may the next leave?
+    #[inline]
+    fn stored(&mut self, now: Ticks, pace: Ticks) -> Outcome {
+        let room = self.left_at[self.left_next];
+        self.left_at[self.left_next] = now;
+        self.left_next = if self.left_next + 1 == self.left_at.len() { 0 } else { self.left_next + 1 };
+        let issued = (self.issued + pace).max(room);
+        Outcome::Done { issued, next: issued.max(now + self.spec.cycle) }
+    }
+
+    /// The write of one store, by itself.
+    fn write(&self, touch: &Touch, tag: u16, slab: &mut Slab) -> Tlp {
+        let (address, length_dw, first_be, last_be) = span(touch.address, touch.len);
+        let payload = slab.take();
+        let skip = (touch.address - address) as usize;
+        stored_bytes(touch.address, touch.turn, &mut slab.line_mut(payload)[skip..skip + touch.len as usize]);
+        let requester = self.spec.number;
+        Tlp { address, length_dw, first_be, last_be, requester, tag, payload, ..Tlp::of(TlpKind::MWr) }
+    }
+
+    /// Lets write-combining buffer `place` leave.
+    #[inline]
+    fn evict(&mut self, place: usize, slab: &mut Slab, send: &mut impl FnMut(Tlp)) {
+        let requester = self.spec.number;
+        self.invalidate.push(self.wc.line(place));
+        self.wc.evict(place, slab, |piece, payload| {
+            send(Tlp { requester, tag: place as u16, payload, ..piece.write() });
+        });
+    }
+
+    /// Lets everything leave; `Some` while it is on its way, with the reason it has to.
+    fn drain(&mut self, reason: Cause, slab: &mut Slab, send: &mut impl FnMut(Tlp)) -> Option<Outcome> {
+        while let Some(place) = if self.wc.open() > 0 { self.wc.oldest_open() } else { None } {
+            self.evict(place, slab, send);
+        }
+        if self.wc.leaving() > 0 || self.store_out {
+            return Some(Outcome::Blocked(reason));
+        }
+        (self.reads_out > 0).then_some(Outcome::Blocked(Cause::ReadRoundTrip))
+    }
+
+    /// A store leaves the store buffer only after it has retired, and it retires after the loads before it.
+    /// Then whatever this core holds of its line is out of date.
+    ///
+    /// Source: Intel SDM volume 3, "Memory Ordering": writes are not reordered with older reads.
+    #[inline]
+    fn behind_loads(&mut self, touch: &Touch) -> Option<Outcome> {
+        if self.reads_out > 0 {
+            return Some(Outcome::Blocked(Cause::ReadRoundTrip));
+        }
+        self.streaming.drop_line(touch.line());
+        if touch.manner != Manner::Through {
+            self.cache.drop_line(touch.line());
+        }
+        None
+    }
+
+    #[inline]
+    fn combine(&mut self, now: Ticks, touch: &Touch, slab: &mut Slab, send: &mut impl FnMut(Tlp)) -> Outcome {
+        if let Some(blocked) = self.behind_loads(touch) {
+            return blocked;
+        }
+        let fill = |bytes: &mut [u8]| stored_bytes(touch.address, touch.turn, bytes);
+        match self.wc.store(touch.address, touch.len, slab, fill) {
+            Stored::Gathered => self.stored(now, touch.pace),
+            Stored::Full(place) => {
+                self.evict(place, slab, send);
+                self.stored(now, touch.pace)
+            }
+            Stored::SameLine => Outcome::Blocked(Cause::SameLine),
+            Stored::NoBuffer(oldest) => {
+                if let Some(place) = oldest {
+                    self.evict(place, slab, send);
+                }
+                Outcome::Blocked(Cause::WcBuffers)
+            }
+        }
+    }
+
+    fn store_uncached(&mut self, now: Ticks, touch: &Touch, slab: &mut Slab, send: &mut impl FnMut(Tlp)) -> Outcome {
+        if self.sent {
+            if self.store_out {
+                return Outcome::Blocked(Cause::StrongOrdering);
+            }
+            return Core::after(now, Ticks::ZERO);
+        }
+        if let Some(blocked) = self.drain(Cause::StrongOrdering, slab, send) {
+            return blocked;
+        }
+        self.streaming.drop_line(touch.line());
+        send(self.write(touch, TAG_STORE, slab));
+        self.sent = true;
+        self.store_out = true;
+        Outcome::Blocked(Cause::StrongOrdering)
+    }
+
+    fn store_through(&mut self, now: Ticks, touch: &Touch, slab: &mut Slab, send: &mut impl FnMut(Tlp)) -> Outcome {
+        if let Some(blocked) = self.behind_loads(touch) {
+            return blocked;
+        }
+        if self.store_out {
+            return Outcome::Blocked(Cause::StrongOrdering);
+        }
+        // Non-temporal stores before it to the same line are older and go first.
+        if let Some(place) = self.wc.open_at(touch.address) {
+            self.evict(place, slab, send);
+        }
+        if touch.manner == Manner::Through {
+            let mut bytes = [0; 64];
+            let bytes = &mut bytes[..touch.len as usize];
+            stored_bytes(touch.address, touch.turn, bytes);
+            self.cache.update(touch.address, bytes);
+        }
+        self.invalidate.push(touch.line());
+        send(self.write(touch, TAG_STORE, slab));
+        self.store_out = true;
+        self.stored(now, touch.pace)
+    }
+
+    fn store_direct(&mut self, now: Ticks, touch: &Touch, slab: &mut Slab, send: &mut impl FnMut(Tlp)) -> Outcome {
+        if let Some(blocked) = self.behind_loads(touch) {
+            return blocked;
+        }
+        if let Some(place) = self.wc.open_at(touch.address) {
+            self.evict(place, slab, send);
+        }
+        match self.wc.reserve(touch.line()) {
+            Stored::Full(place) => {
+                self.invalidate.push(touch.line());
+                send(self.write(touch, place as u16, slab));
+                self.stored(now, touch.pace)
+            }
+            Stored::NoBuffer(oldest) => {
+                if let Some(place) = oldest {
+                    self.evict(place, slab, send);
+                }
+                Outcome::Blocked(Cause::WcBuffers)
+            }
+            Stored::SameLine | Stored::Gathered => Outcome::Blocked(Cause::SameLine),
+        }
+    }
+
+    fn read(&mut self, now: Ticks, address: u64, len: u64, purpose: Purpose, send: &mut impl FnMut(Tlp)) {
+        let place = self.reads.iter().position(Option::is_none).unwrap_or_else(|| {
+            self.reads.push(None);
+            self.asked.push(now);
+            self.reads.len() - 1
+        });
+        (self.reads[place], self.asked[place]) = (Some(purpose), now);
+        self.reads_out += 1;
+        let (address, length_dw, first_be, last_be) = span(address, len);
+        let (requester, tag) = (self.spec.number, TAG_READ | place as u16);
+        send(Tlp { address, length_dw, first_be, last_be, requester, tag, ..Tlp::of(TlpKind::MRd) });
+    }
+
+    /// A load was sent or served; the next instruction follows a cycle later.
+    fn loaded(&self, now: Ticks) -> Outcome {
+        let issued = now + self.spec.cycle;
+        Outcome::Done { issued, next: issued }
+    }
+
+    fn load_uncached(&mut self, now: Ticks, touch: &Touch, slab: &mut Slab, send: &mut impl FnMut(Tlp)) -> Outcome {
+        if self.sent {
+            if self.reads_out > 0 {
+                return Outcome::Blocked(Cause::ReadRoundTrip);
+            }
+            return Core::after(now, Ticks::ZERO);
+        }
+        if let Some(blocked) = self.drain(Cause::StrongOrdering, slab, send) {
+            return blocked;
+        }
+        self.read(now, touch.address, touch.len, Purpose::Load { address: touch.address, len: touch.len }, send);
+        self.sent = true;
+        Outcome::Blocked(Cause::ReadRoundTrip)
+    }
+
+    /// Loads a register again and again.
+    fn poll(&mut self, now: Ticks, touch: &Touch, until: u64, slab: &mut Slab, send: &mut impl FnMut(Tlp)) -> Outcome {
+        if self.sent && self.reads_out == 0 && self.polled >= until {
+            return Core::after(now, Ticks::ZERO);
+        }
+        if self.reads_out == 0 {
+            if let Some(blocked) = self.drain(Cause::StrongOrdering, slab, send) {
+                return blocked;
+            }
+            self.read(now, touch.address, touch.len, Purpose::Poll, send);
+            self.sent = true;
+        }
+        Outcome::Blocked(Cause::ReadRoundTrip)
+    }
+
+    fn load_combining(&mut self, now: Ticks, touch: &Touch, slab: &mut Slab, send: &mut impl FnMut(Tlp)) -> Outcome {
+        // The core sees its own stores: what is gathered for this line goes first, and reads do not pass it.
+        if let Some(place) = self.wc.open_at(touch.address) {
+            self.evict(place, slab, send);
+        }
+        if self.single_loads_out >= self.spec.loads_in_flight {
+            return Outcome::Blocked(Cause::ReadRoundTrip);
+        }
+        self.single_loads_out += 1;
+        self.read(now, touch.address, touch.len, Purpose::Load { address: touch.address, len: touch.len }, send);
+        self.loaded(now)
+    }
+
+    fn load_streaming(&mut self, now: Ticks, touch: &Touch, slab: &mut Slab, send: &mut impl FnMut(Tlp)) -> Outcome {
+        if let Some(place) = self.wc.open_at(touch.address) {
+            self.evict(place, slab, send);
+        }
+        let place = match self.streaming.find(touch.line(), touch.mask()) {
+            streaming_buffer::Found::Buffered(place) => place,
+            streaming_buffer::Found::Fetch(place) => {
+                self.streaming.fetch(place, touch.line());
+                self.read(now, touch.line(), 64, Purpose::Streaming { place }, send);
+                place
+            }
+            streaming_buffer::Found::Wait => return Outcome::Blocked(Cause::ReadRoundTrip),
+        };
+        match self.streaming.give(place, touch.mask()) {
+            Some(data) => self.see(touch.address, touch.of(&data), now),
+            None => self.attach(Purpose::Streaming { place }, touch),
+        }
+        self.loaded(now)
+    }
+
+    fn load_cached(&mut self, now: Ticks, touch: &Touch, slab: &mut Slab, send: &mut impl FnMut(Tlp)) -> Outcome {
+        if let Some(place) = self.wc.open_at(touch.address) {
+            self.evict(place, slab, send);
+        }
+        let line = touch.line();
+        match self.cache.find(line) {
+            cache::Found::Hit => {
+                if let Some(data) = self.cache.line(line).copied() {
+                    self.hit_until = now + self.spec.cached_load;
+                    self.see(touch.address, touch.of(&data), self.hit_until);
+                }
+            }
+            cache::Found::Coming(place) => self.attach(Purpose::Fill { place }, touch),
+            cache::Found::Fetch(place) => {
+                self.cache.fetch(place, line);
+                self.read(now, line, 64, Purpose::Fill { place }, send);
+                self.attach(Purpose::Fill { place }, touch);
+            }
+            cache::Found::Wait => return Outcome::Blocked(Cause::ReadRoundTrip),
+        }
+        self.loaded(now)
+    }
+
+    fn fence(&mut self, fence: Fence, now: Ticks, slab: &mut Slab, send: &mut impl FnMut(Tlp)) -> Outcome {
+        if fence == Fence::Sfence {
+            while let Some(place) = if self.wc.open() > 0 { self.wc.oldest_open() } else { None } {
+                self.evict(place, slab, send);
+            }
+            if self.wc.leaving() > 0 || self.store_out {
+                return Outcome::Blocked(Cause::Fence);
+            }
+            return Core::after(now, self.spec.sfence);
+        }
+        if fence == Fence::Lfence {
+            if self.reads_out > 0 {
+                return Outcome::Blocked(Cause::ReadRoundTrip);
+            }
+            let issued = now.max(self.issued).max(self.hit_until) + self.spec.lfence;
+            return Outcome::Done { issued, next: issued };
+        }
+        if let Some(blocked) = self.drain(Cause::Fence, slab, send) {
+            return blocked;
+        }
+        self.streaming.empty();
+        Core::after(
+            now.max(self.hit_until),
+            if fence == Fence::Interrupt { self.spec.interrupt } else { self.spec.mfence },
+        )
+    }
+
+    fn see(&mut self, address: u64, bytes: &[u8], at: Ticks) {
+        if let Some(seen) = &mut self.seen {
+            seen.push(Seen { address, bytes: bytes.to_vec(), at });
+        }
+    }
+
+    fn attach(&mut self, purpose: Purpose, touch: &Touch) {
+        if self.seen.is_some() {
+            self.attached.push((purpose, *touch));
+        }
+    }
+
+    fn see_attached(&mut self, purpose: Purpose, data: &[u8; 64], at: Ticks) {
+        let attached = std::mem::take(&mut self.attached);
+        for (waits_for, touch) in attached {
+            if waits_for == purpose {
+                self.see(touch.address, touch.of(data), at);
+            } else {
+                self.attached.push((waits_for, touch));
+            }
+        }
+    }
+
+    /// Takes the acknowledgments of posted writes that have come.
+    #[inline]
+    fn acknowledge(&mut self, now: Ticks) {
+        if self.told.due() <= now {
+            self.listen(now);
+        }
+        while let Some(ack) = self.acks.take(now) {
+            if ack.tag == TAG_STORE {
+                self.store_out = false;
+            } else {
+                self.wc.acknowledge(usize::from(ack.tag));
+            }
+            self.wake(now, ack.because);
+        }
+    }
+
+    /// When the read of this tag was sent, if it is under way.
+    #[must_use]
+    pub fn asked_at(&self, tag: u16) -> Option<Ticks> {
+        let place = usize::from(tag & !TAG_READ);
+        self.reads.get(place)?.as_ref().and_then(|_| self.asked.get(place).copied())
+    }
+
+    /// A read of this core was completed.
+    pub fn complete(&mut self, now: Ticks, tlp: &Tlp, slab: &mut Slab) {
+        let place = usize::from(tlp.tag & !TAG_READ);
+        let Some(purpose) = self.reads.get_mut(place).and_then(Option::take) else { return };
+        self.reads_out -= 1;
+        // A completion without data reads as all ones, as on a real machine.
+        let data = if tlp.kind == TlpKind::CplD {
+            self.loaded_bytes += u64::from(tlp.enabled_bytes());
+            *slab.line(tlp.payload)
+        } else {
+            [0xFF; 64]
+        };
+        slab.give_back(tlp.payload);
+        match purpose {
+            Purpose::Load { address, len } => {
+                self.single_loads_out = self.single_loads_out.saturating_sub(1);
+                let skip = (address % 4) as usize;
+                self.see(address, &data[skip..skip + len as usize], now);
+            }
+            Purpose::Poll => {
+                let (low, high) = data.split_at(4);
+                let word = |bytes: &[u8]| bytes[..4].iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
+                self.polled = word(low) | word(high) << 32;
+            }
+            Purpose::Streaming { place } => {
+                self.streaming.fill(place, &data);
+                self.see_attached(purpose, &data, now);
+            }
+            Purpose::Fill { place } => {
+                self.cache.fill(place, &data);
+                self.see_attached(purpose, &data, now);
+            }
+        }
+        self.wake(now, None);
+    }
+
+    /// Something arrived: if the interpreter waits, it tries again, and the wait so far is charged.
+    #[inline]
+    fn wake(&mut self, now: Ticks, because: Option<Cause>) {
+        if let State::Waiting { since, reason } = self.state {
+            self.waits[because.unwrap_or(reason).index()] += now - since;
+            self.state = State::Ready(now);
+        }
+    }
+
+    /// Another core stored to this line.
+    #[inline]
+    pub fn invalidate_line(&mut self, line: u64) {
+        self.cache.drop_line(line);
+    }
+
+    /// Lets every gathered line leave, as when the operating system takes the core away.
+    pub fn flush(&mut self, slab: &mut Slab, mut send: impl FnMut(Tlp)) {
+        let _ = self.drain(Cause::Fence, slab, &mut send);
+    }
+}

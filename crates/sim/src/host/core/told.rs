@@ -1,0 +1,43 @@
+//! What cards tell a core, and how it waits for that.
+
+use super::{Core, Outcome, State};
+use crate::host::instruction::Wake;
+use crate::host::root_port::Notice;
+use lanemark_machine::Cause;
+use lanemark_units::Ticks;
+
+impl Core {
+    /// A card says that it has done so much.
+    pub fn hear(&mut self, notice: Notice, done: u64) {
+        let distance = if notice.interrupts { self.spec.distance } else { Ticks::ZERO };
+        self.told.send(notice.known + distance, (notice, done));
+    }
+
+    /// Takes what cards have told: of a wait for that, the part behind the message is the interrupt's.
+    #[cold]
+    pub(super) fn listen(&mut self, now: Ticks) {
+        while let Some((notice, done)) = self.told.take(now) {
+            self.heard = self.heard.max(done);
+            if let State::Waiting { since, reason } = self.state {
+                let is_for_it = matches!(reason, Cause::Transfer | Cause::Compute);
+                let taken = if notice.interrupts && is_for_it { notice.taken.max(since) } else { now };
+                self.waits[reason.index()] += taken - since;
+                self.waits[Cause::Interrupt.index()] += now - taken;
+                self.state = State::Ready(now);
+            }
+        }
+    }
+
+    /// Waits for a message, if it has not come; then the core wakes, the handler runs, and the thread.
+    pub(super) fn sleep(&mut self, now: Ticks, until: u64, wake: Wake, reason: Cause) -> Outcome {
+        if self.heard < until {
+            self.asleep_since.get_or_insert(now);
+            return Outcome::Blocked(reason);
+        }
+        let Some(since) = self.asleep_since.take() else { return Core::after(now, Ticks::ZERO) };
+        let idle = if now - since > wake.idle_entry { wake.idle_exit } else { Ticks::ZERO };
+        self.waits[Cause::Idle.index()] += idle;
+        self.waits[Cause::Driver.index()] += wake.woken;
+        Core::after(now, idle + wake.woken)
+    }
+}

@@ -1,0 +1,480 @@
+//! How a root complex sends on what one card below it sends another.
+//!
+//! ```text
+//!  root port --> MRd --> pieces, own requester and tags --> other root port
+//!  root port <-- CplD, in order of address <-- pieces <---- other root port
+//! ```
+//!
+//! Ports: writes, and reads that pass whole, are sent on when they are [ready](PeerForwarder::ready). Reads that are
+//! split come by [`PeerForwarder::receive`], and so do the completions of their pieces; [`PeerForwarder::step`] takes what has
+//! come and leaves in [`PeerForwarder::out`] what goes on. [`PeerForwarder::left`] hears which piece has left, and
+//! [`PeerForwarder::freed`] says at which root ports a read has left its receive buffer, which is when its last piece has.
+//!
+//! A tag is taken from the request of a piece until all of its data have gone on, so what is held back has an end.
+//! Completions of one read go back in order of address, as the specification demands; those of several reads as they come,
+//! or in the order of the reads.
+
+use crate::index::RootPortIndex;
+use crate::steady::Survey;
+use crate::tlp::{Flaw, Tlp, TlpKind, span};
+use lanemark_engine::{Slab, Slot, Wire};
+use lanemark_units::Ticks;
+use std::collections::VecDeque;
+
+/// What never changes during a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spec {
+    /// Whether reads go on; those that do not have nobody to answer them.
+    pub reads: bool,
+    /// Whether writes do.
+    pub writes: bool,
+    /// From a TLP checked at one root port until it can go at the other.
+    pub latency: Ticks,
+    /// Reads are split at multiples of this many bytes; 0 for never.
+    pub read_bytes: u32,
+    /// Pieces under way or held.
+    pub tags: u16,
+    /// Whether reads are answered in the order in which they came.
+    pub in_order: bool,
+    /// The requester of the pieces.
+    pub requester: u16,
+}
+
+/// Something on its way to a root port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Out {
+    /// From when on it can go.
+    pub at: Ticks,
+    /// Which root port.
+    pub port: RootPortIndex,
+    /// The packet.
+    pub tlp: Tlp,
+}
+
+/// A read that is not answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Read {
+    number: u64,
+    /// Where it came up, and below which root port it is answered.
+    came_at: RootPortIndex,
+    goes_to: RootPortIndex,
+    tlp: Tlp,
+    /// From when on its pieces can go.
+    ready: Ticks,
+    /// Bytes are asked for up to here, and answered up to there.
+    asked_to: u64,
+    answered_to: u64,
+    end: u64,
+    /// Pieces that have not left.
+    unsent: u32,
+    /// Whether it lies in its port's receive buffer.
+    holds_credit: bool,
+}
+
+/// A piece of a read, by its tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Piece {
+    read: u64,
+    /// Bytes that have not gone on.
+    left: u32,
+}
+
+/// Everything that does change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerForwarder {
+    spec: Spec,
+    /// What comes up at each root port, and for reads below which other one they are answered.
+    coming: Vec<Wire<(Tlp, RootPortIndex)>>,
+    reads: VecDeque<Read>,
+    /// How many came.
+    count: u64,
+    pieces: Vec<Option<Piece>>,
+    free_tags: VecDeque<u16>,
+    /// Completions that came before it is their turn.
+    held: Vec<(u64, Tlp)>,
+    /// What goes on, until somebody takes it.
+    pub out: VecDeque<Out>,
+    /// Root ports that have room for another read, each once for each.
+    pub freed: VecDeque<RootPortIndex>,
+}
+
+/// The address of the first byte that counts.
+fn first_byte(tlp: &Tlp) -> u64 {
+    tlp.address + u64::from(tlp.first_be.trailing_zeros().min(3))
+}
+
+impl PeerForwarder {
+    /// With nothing under way, between so many root ports.
+    #[must_use]
+    pub fn new(spec: Spec, root_ports: usize) -> PeerForwarder {
+        PeerForwarder {
+            spec,
+            coming: vec![Wire::default(); root_ports],
+            reads: VecDeque::new(),
+            count: 0,
+            pieces: vec![None; usize::from(spec.tags)],
+            free_tags: (0..spec.tags).collect(),
+            held: Vec::new(),
+            out: VecDeque::new(),
+            freed: VecDeque::new(),
+        }
+    }
+
+    /// Whether such a TLP goes on at all.
+    #[inline]
+    #[must_use]
+    pub fn forwards(&self, kind: TlpKind) -> bool {
+        match kind {
+            TlpKind::MRd => self.spec.reads,
+            TlpKind::MWr => self.spec.writes,
+            TlpKind::CplD | TlpKind::Cpl => true,
+            TlpKind::MsgD | TlpKind::Msg => false,
+        }
+    }
+
+    /// Whether it does not go on as it is.
+    #[inline]
+    #[must_use]
+    pub fn splits(&self, kind: TlpKind) -> bool {
+        kind == TlpKind::MRd && self.spec.read_bytes > 0
+    }
+
+    /// When what is checked at `at` can go on.
+    #[inline]
+    #[must_use]
+    pub fn ready(&self, at: Ticks) -> Ticks {
+        at + self.spec.latency
+    }
+
+    /// A read that is answered below root port `goes_to`, or a completion of a piece, is checked at root port `port` at `at`.
+    /// It may be told so before that time.
+    pub fn receive(&mut self, at: Ticks, port: RootPortIndex, goes_to: RootPortIndex, tlp: Tlp) {
+        self.coming[port].send(at, (tlp, goes_to));
+    }
+
+    /// A piece that went below root port `port` will not be answered: what this says is there behind all that comes there.
+    pub fn refuse(&mut self, now: Ticks, port: RootPortIndex, refusal: Tlp) {
+        let at = now.max(self.coming[port].last_due());
+        self.receive(at, port, port, refusal);
+    }
+
+    /// When the next one has come.
+    #[inline]
+    #[must_use]
+    pub fn due(&self) -> Ticks {
+        self.coming.iter().map(Wire::due).min().unwrap_or(Ticks::NEVER)
+    }
+
+    /// Takes all that has come.
+    pub fn step(&mut self, now: Ticks, slab: &mut Slab) {
+        for port in (0..self.coming.len()).map(RootPortIndex) {
+            while let Some((tlp, goes_to)) = self.coming[port].take(now) {
+                match tlp.kind {
+                    TlpKind::MRd => self.begin(now, port, goes_to, tlp),
+                    TlpKind::CplD => self.hold(tlp, slab),
+                    TlpKind::MWr | TlpKind::Cpl | TlpKind::MsgD | TlpKind::Msg => self.fail(now, &tlp, slab),
+                }
+            }
+        }
+        self.release(now);
+        self.ask(now);
+    }
+
+    fn begin(&mut self, now: Ticks, came_at: RootPortIndex, goes_to: RootPortIndex, tlp: Tlp) {
+        let start = first_byte(&tlp);
+        self.count += 1;
+        self.reads.push_back(Read {
+            number: self.count,
+            came_at,
+            goes_to,
+            tlp,
+            ready: now + self.spec.latency,
+            asked_to: start,
+            answered_to: start,
+            end: start + u64::from(tlp.enabled_bytes()),
+            unsent: 0,
+            holds_credit: true,
+        });
+    }
+
+    /// Asks for pieces, those of the oldest read first, as long as there are tags.
+    fn ask(&mut self, now: Ticks) {
+        let step = u64::from(self.spec.read_bytes.max(1));
+        for read in self.reads.iter_mut().filter(|read| read.asked_to < read.end) {
+            while read.asked_to < read.end {
+                let Some(tag) = self.free_tags.pop_front() else { return };
+                let end = ((read.asked_to / step + 1) * step).min(read.end);
+                let (address, length_dw, first_be, last_be) = span(read.asked_to, end - read.asked_to);
+                let requester = self.spec.requester;
+                let tlp = Tlp { address, length_dw, first_be, last_be, requester, tag, flaw: Flaw::None, ..read.tlp };
+                let left = (end - read.asked_to) as u32;
+                self.pieces[usize::from(tag)] = Some(Piece { read: read.number, left });
+                (read.asked_to, read.unsent) = (end, read.unsent + 1);
+                self.out.push_back(Out { at: read.ready.max(now), port: read.goes_to, tlp });
+            }
+        }
+    }
+
+    /// The piece of this tag has left for its link.
+    pub fn left(&mut self, tag: u16) {
+        let Some(piece) = self.pieces.get(usize::from(tag)).copied().flatten() else { return };
+        let Some(read) = self.reads.iter_mut().find(|read| read.number == piece.read) else { return };
+        read.unsent -= 1;
+        self.give_back();
+    }
+
+    /// Reads whose last piece has left leave the receive buffer, and those that are answered are forgotten.
+    fn give_back(&mut self) {
+        for read in &mut self.reads {
+            if read.holds_credit && read.unsent == 0 && read.asked_to == read.end {
+                read.holds_credit = false;
+                self.freed.push_back(read.came_at);
+            }
+        }
+        self.reads.retain(|read| read.holds_credit || read.answered_to < read.end);
+    }
+
+    fn hold(&mut self, tlp: Tlp, slab: &mut Slab) {
+        let Some(piece) = self.pieces.get(usize::from(tlp.tag)).copied().flatten() else {
+            return slab.give_back(tlp.payload);
+        };
+        if self.reads.iter().any(|read| read.number == piece.read && read.answered_to < read.end) {
+            return self.held.push((piece.read, tlp));
+        }
+        // It belongs to a read that was refused.
+        slab.give_back(tlp.payload);
+        self.pass(tlp.tag, tlp.enabled_bytes());
+    }
+
+    /// So many bytes of a piece are no longer here; without any left its tag is free.
+    fn pass(&mut self, tag: u16, bytes: u32) {
+        if let Some(piece) = &mut self.pieces[usize::from(tag)] {
+            piece.left -= bytes.min(piece.left);
+            if piece.left == 0 {
+                self.pieces[usize::from(tag)] = None;
+                self.free_tags.push_back(tag);
+            }
+        }
+    }
+
+    /// A piece was refused, and so is the read that it is of: nothing more is asked for, and what else comes is dropped.
+    fn fail(&mut self, now: Ticks, tlp: &Tlp, slab: &mut Slab) {
+        let Some(piece) = self.pieces.get(usize::from(tlp.tag)).copied().flatten() else { return };
+        self.pass(tlp.tag, u32::MAX);
+        let number = piece.read;
+        let Some(read) = self.reads.iter_mut().find(|read| read.number == number && read.answered_to < read.end) else {
+            return;
+        };
+        (read.asked_to, read.answered_to) = (read.end, read.end);
+        let refusal = Tlp { kind: TlpKind::Cpl, payload: Slot::NONE, flaw: tlp.flaw, ..read.tlp };
+        self.out.push_back(Out { at: now + self.spec.latency, port: read.came_at, tlp: refusal });
+        while let Some(place) = self.held.iter().position(|(other, _)| *other == number) {
+            let (_, dropped) = self.held.swap_remove(place);
+            slab.give_back(dropped.payload);
+            self.pass(dropped.tag, dropped.enabled_bytes());
+        }
+        self.give_back();
+    }
+
+    /// Sends on what it is the turn of.
+    fn release(&mut self, now: Ticks) {
+        for place in 0..self.reads.len() {
+            let mut read = self.reads[place];
+            let is_next =
+                |read: &Read, (number, tlp): &(u64, Tlp)| *number == read.number && first_byte(tlp) == read.answered_to;
+            while let Some(found) = self.held.iter().position(|held| is_next(&read, held)) {
+                let (_, came) = self.held.swap_remove(found);
+                let bytes = came.enabled_bytes();
+                read.answered_to += u64::from(bytes);
+                let Tlp { requester, tag, relaxed, id_based, .. } = read.tlp;
+                let tlp = Tlp { requester, tag, relaxed, id_based, ..came };
+                self.out.push_back(Out { at: now + self.spec.latency, port: read.came_at, tlp });
+                self.pass(came.tag, bytes);
+            }
+            self.reads[place] = read;
+            if self.spec.in_order && read.answered_to < read.end {
+                break;
+            }
+        }
+        self.give_back();
+    }
+
+    /// Shows everything that changes. Its own tags are shown as they are: it gives them out in turn.
+    pub(crate) fn visit(&mut self, view: &mut impl Survey) {
+        let PeerForwarder { spec: _, coming, reads, count, pieces, free_tags, held, out, freed } = self;
+        for coming in coming {
+            coming.visit(view, |view, (tlp, goes_to)| {
+                view.tlp(tlp);
+                view.count(goes_to.0);
+            });
+        }
+        let before = *count;
+        view.counter(count);
+        let moved = *count - before;
+        view.count(reads.len());
+        for read in reads {
+            let Read { number, came_at, goes_to, tlp, ready, asked_to, answered_to, end, unsent, holds_credit } = read;
+            view.state(before - *number);
+            *number += moved;
+            view.count(came_at.0);
+            view.count(goes_to.0);
+            let start = first_byte(tlp);
+            view.tlp(tlp);
+            let moved = first_byte(tlp).wrapping_sub(start);
+            for at in [asked_to, answered_to, end] {
+                view.state(at.wrapping_sub(start));
+                *at = at.wrapping_add(moved);
+            }
+            view.moment(ready);
+            view.state(u64::from(*unsent));
+            view.flag(*holds_credit);
+        }
+        let mut outstanding = 0;
+        for (tag, Piece { read, left }) in (0..).zip(pieces).filter_map(|(tag, piece)| Some((tag, piece.as_mut()?))) {
+            for value in [tag, before - *read, u64::from(*left)] {
+                view.state(value);
+            }
+            *read += moved;
+            outstanding += 1;
+        }
+        view.count(outstanding);
+        // While none is under way it is no matter which one is next.
+        for tag in free_tags.iter().filter(|_| outstanding > 0) {
+            view.state(u64::from(*tag));
+        }
+        view.count(held.len());
+        for (number, tlp) in held {
+            view.state(before - *number);
+            *number += moved;
+            view.tlp(tlp);
+        }
+        // Somebody takes these in the same event.
+        view.count(out.len());
+        view.count(freed.len());
+    }
+
+    /// Whether nothing is under way.
+    #[must_use]
+    #[cfg(test)]
+    pub fn is_idle(&self) -> bool {
+        self.reads.is_empty() && self.due() == Ticks::NEVER
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SPEC: Spec =
+        Spec { reads: true, writes: true, latency: Ticks(5), read_bytes: 64, tags: 8, in_order: false, requester: 99 };
+
+    fn read(tag: u16, address: u64, len: u64) -> Tlp {
+        let (address, length_dw, first_be, last_be) = span(address, len);
+        Tlp { address, length_dw, first_be, last_be, requester: 7, tag, ..Tlp::of(TlpKind::MRd) }
+    }
+
+    /// What answers a piece.
+    fn answer(piece: &Tlp) -> Tlp {
+        Tlp { kind: TlpKind::CplD, ..*piece }
+    }
+
+    struct Stage {
+        forwarder: PeerForwarder,
+        slab: Slab,
+    }
+
+    impl Stage {
+        fn new(spec: Spec) -> Stage {
+            Stage { forwarder: PeerForwarder::new(spec, 3), slab: Slab::new(64) }
+        }
+
+        /// This comes up, and that goes on.
+        fn come(&mut self, at: u64, port: usize, tlp: Tlp) -> Vec<Out> {
+            self.forwarder.receive(Ticks(at), RootPortIndex(port), RootPortIndex(1), tlp);
+            assert_eq!(self.forwarder.due(), Ticks(at));
+            self.forwarder.step(Ticks(at), &mut self.slab);
+            self.forwarder.out.drain(..).collect()
+        }
+    }
+
+    /// From where to where each is about, which tag it has.
+    fn spans(out: &[Out]) -> Vec<(u64, u32, u16)> {
+        out.iter().map(|out| (first_byte(&out.tlp), out.tlp.enabled_bytes(), out.tlp.tag)).collect()
+    }
+
+    #[test]
+    fn a_read_of_512_becomes_eight_of_64_with_another_requester_and_its_own_tags() {
+        let mut stage = Stage::new(SPEC);
+        let pieces = stage.come(100, 0, read(3, 0x1000, 512));
+        let expected: Vec<(u64, u32, u16)> = (0..8).map(|nth| (0x1000 + 64 * nth, 64, nth as u16)).collect();
+        assert_eq!(spans(&pieces), expected);
+        assert!(pieces.iter().all(|out| (out.at, out.port.0, out.tlp.requester) == (Ticks(105), 1, 99)));
+        // Across a boundary of 64 B, and no multiple of 4.
+        let pieces = Stage::new(SPEC).come(100, 0, read(3, 0x103D, 6));
+        assert_eq!(spans(&pieces), [(0x103D, 3, 0), (0x1040, 3, 1)]);
+    }
+
+    #[test]
+    fn completions_of_one_read_wait_for_those_before_them_and_the_last_piece_that_leaves_frees_its_place() {
+        let mut stage = Stage::new(SPEC);
+        let pieces = stage.come(0, 0, read(3, 0x1000, 128));
+        stage.forwarder.left(0);
+        assert!(stage.forwarder.freed.is_empty());
+        stage.forwarder.left(1);
+        assert_eq!(stage.forwarder.freed, [RootPortIndex(0)]);
+        assert_eq!(stage.come(10, 1, answer(&pieces[1].tlp)), []);
+        let back = stage.come(20, 1, answer(&pieces[0].tlp));
+        assert_eq!(spans(&back), [(0x1000, 64, 3), (0x1040, 64, 3)]);
+        assert!(back.iter().all(|out| (out.at, out.port.0, out.tlp.requester) == (Ticks(25), 0, 7)));
+        assert!(stage.forwarder.is_idle());
+    }
+
+    #[test]
+    fn completions_of_several_reads_go_as_they_come_or_in_the_order_of_the_reads() {
+        for in_order in [false, true] {
+            let mut stage = Stage::new(Spec { in_order, ..SPEC });
+            let first = stage.come(0, 0, read(3, 0x1000, 64));
+            let second = stage.come(0, 0, read(4, 0x2000, 64));
+            let early = stage.come(10, 2, answer(&second[0].tlp));
+            assert_eq!(early.len(), usize::from(!in_order));
+            let late = stage.come(20, 1, answer(&first[0].tlp));
+            let tags: Vec<u16> = early.iter().chain(&late).map(|out| out.tlp.tag).collect();
+            assert_eq!(tags, if in_order { [3, 4] } else { [4, 3] });
+        }
+    }
+
+    #[test]
+    fn without_a_tag_a_piece_waits_until_one_has_gone_back() {
+        let mut stage = Stage::new(Spec { tags: 2, ..SPEC });
+        let pieces = stage.come(0, 0, read(3, 0x1000, 192));
+        assert_eq!(pieces.len(), 2);
+        stage.forwarder.left(0);
+        stage.forwarder.left(1);
+        assert!(stage.forwarder.freed.is_empty(), "a piece has not left");
+        let next = stage.come(30, 1, answer(&pieces[0].tlp));
+        assert_eq!(spans(&next), [(0x1000, 64, 3), (0x1080, 64, 0)]);
+        assert_eq!(next[1].at, Ticks(30), "the read itself is here long since");
+        stage.forwarder.left(0);
+        assert_eq!(stage.forwarder.freed, [RootPortIndex(0)]);
+    }
+
+    #[test]
+    fn a_refused_piece_refuses_its_read_once_and_leaves_nothing_behind() {
+        let mut stage = Stage::new(Spec { tags: 3, ..SPEC });
+        let pieces = stage.come(0, 0, read(3, 0x1000, 512));
+        for tag in 0..3 {
+            stage.forwarder.left(tag);
+        }
+        let payload = stage.slab.take();
+        assert_eq!(stage.come(10, 1, Tlp { payload, ..answer(&pieces[2].tlp) }), []);
+        let refused = stage.come(20, 1, Tlp { kind: TlpKind::Cpl, ..pieces[0].tlp });
+        assert_eq!(refused.len(), 1);
+        assert_eq!((refused[0].tlp.kind, refused[0].tlp.tag, refused[0].port.0), (TlpKind::Cpl, 3, 0));
+        assert_eq!(stage.forwarder.freed, [RootPortIndex(0)]);
+        let payload = stage.slab.take();
+        assert_eq!(stage.come(30, 1, Tlp { payload, ..answer(&pieces[1].tlp) }), []);
+        assert!(stage.forwarder.is_idle() && stage.slab.in_use() == 0);
+        // All tags are there again.
+        assert_eq!(stage.come(40, 0, read(4, 0x1000, 512)).len(), 3);
+    }
+}

@@ -1,0 +1,500 @@
+//! A lane of a plan as the instructions its core executes, one after the other, without allocation.
+
+use crate::host::coherent_memory::Sharing;
+use crate::host::driver::{self, Call};
+use crate::host::instruction::{Instruction, Manner, Touch};
+use crate::host::pins::Pins;
+use crate::host::runtime::{self, Asked, Command};
+use lanemark_machine::{Access, DmaCall, DriverCall, Fence, Lane, LineSource, Op, Order, Span, Stream, Verb, Width};
+use lanemark_platform::memcpy::{Pieces, Variant};
+use lanemark_platform::{Loads, Platform};
+use lanemark_units::{MemoryType, Ticks};
+
+/// Numbers of the core that decide which instructions there are.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spec {
+    cycle: Ticks,
+    store_loop: Ticks,
+    vector_bytes: u64,
+    memcpy: Variant,
+    streaming: bool,
+    kernel: Ticks,
+    map: Ticks,
+    loads: Loads,
+    /// Bus address where each BAR starts.
+    bars: [u64; 6],
+    /// What lets cards make transfers.
+    driver: Option<driver::Spec>,
+    /// What a runtime costs.
+    runtime: Option<runtime::Spec>,
+}
+
+impl Spec {
+    /// From a platform.
+    #[must_use]
+    pub fn new(platform: &Platform) -> Spec {
+        let core = &platform.core;
+        let ns = |cycles: f64| Ticks::from_ns(cycles / core.clock_ghz.value).unwrap_or(Ticks(1));
+        let mut bars = [0; 6];
+        for bar in &platform.bars {
+            bars[bar.index.value as usize] = bar.address_bytes.value;
+        }
+        Spec {
+            cycle: ns(1.0),
+            store_loop: ns(core.store_loop_cycles.value),
+            vector_bytes: u64::from(core.vector_bytes.value),
+            memcpy: core.memcpy.value,
+            streaming: core.streaming_load_buffers.value > 0,
+            kernel: platform.driver.as_ref().map_or(Ticks::ZERO, |driver| driver.call_ns.value),
+            map: platform.driver.as_ref().map_or(Ticks::ZERO, |driver| driver.map_ns.value),
+            loads: platform.loads(),
+            bars,
+            driver: driver::Spec::new(platform),
+            runtime: runtime::Spec::new(platform),
+        }
+    }
+
+    /// What a runtime costs, if there is one.
+    #[must_use]
+    pub const fn runtime(&self) -> Option<&runtime::Spec> {
+        self.runtime.as_ref()
+    }
+
+    /// One cycle of the core.
+    #[must_use]
+    pub const fn cycle(&self) -> Ticks {
+        self.cycle
+    }
+
+    /// Bus address of a place in a BAR.
+    #[must_use]
+    pub fn bus(&self, at: lanemark_units::BarOffset) -> u64 {
+        self.bars[usize::from(at.bar)] + at.offset
+    }
+
+    fn manner(&self, verb: Verb, access: Access, kind: MemoryType) -> Manner {
+        match (verb, access, kind) {
+            // Direct stores follow the WC protocol whatever the memory type, UC and WP too.
+            // Source: Intel SDM volume 2, MOVDIRI and MOVDIR64B.
+            (Verb::Store, Access::Movdiri(_) | Access::Movdir64b, _) => Manner::Direct,
+            (Verb::Load, Access::NonTemporal(_), MemoryType::Wc) if self.streaming => Manner::Streaming,
+            (_, _, MemoryType::Uc) => Manner::Uncached,
+            // UC and WP override a non-temporal hint; WT does not. Source: Intel SDM volume 1, 10.4.6.2.
+            (_, _, MemoryType::Wc) | (Verb::Store, Access::NonTemporal(_), MemoryType::Wt | MemoryType::Wb) => {
+                Manner::Combining
+            }
+            (_, _, MemoryType::Wt | MemoryType::Wb) => Manner::Through,
+            (_, _, MemoryType::Wp) => Manner::Protected,
+        }
+    }
+
+    fn stores(&self, access: Access, kind: MemoryType, len: u64, misaligned: u64) -> Pieces {
+        // Fast strings move whole vectors only to WB and WC memory; elsewhere it is a byte a time.
+        // Source: Intel SDM volume 1, "Fast-String Operation".
+        let string = || match kind {
+            MemoryType::Wc | MemoryType::Wb => Pieces::of(len, self.vector_bytes),
+            _ => Pieces::of(len, 1),
+        };
+        match access {
+            Access::Memcpy => self.memcpy.stores(len, misaligned).unwrap_or_else(string),
+            // `supports` lets no plan with it pass: the simulated core has no such routine.
+            Access::RepMovsb | Access::CopyToDevice => string(),
+            Access::Movdir64b => Pieces::of(len, 64),
+            Access::Plain(width) | Access::NonTemporal(width) | Access::Movdiri(width) => {
+                Pieces::of(len, width.bytes())
+            }
+        }
+    }
+
+    /// A loop compiled from source steps at the loop's pace; hand-written copies issue once a cycle.
+    fn pace(&self, verb: Verb, access: Access) -> Ticks {
+        match (verb, access) {
+            (Verb::Store, Access::Plain(Width::B1 | Width::B2 | Width::B4 | Width::B8)) => self.store_loop,
+            _ => self.cycle,
+        }
+    }
+}
+
+/// Where in a stream the core is.
+#[derive(Clone, Debug)]
+struct Walk {
+    verb: Verb,
+    manner: Manner,
+    base: u64,
+    pace: Ticks,
+    stores: Pieces,
+    all: Pieces,
+    times_left: u64,
+    fence_each: Option<Fence>,
+    turn: u64,
+    /// A piece that crosses a line: what is left of it.
+    rest: Option<(u64, u64)>,
+    /// Where the pieces lie, if not one behind the other, and how wide they are.
+    order: Option<(Order, Width)>,
+}
+
+impl Walk {
+    fn next(&mut self) -> Option<(u64, u64)> {
+        let (address, len) = match self.rest.take() {
+            Some(rest) => rest,
+            None => loop {
+                if let Some(piece) = self.stores.next() {
+                    let offset = match self.order {
+                        None => piece.offset,
+                        Some((order, width)) => order.place(piece.offset / width.bytes(), width),
+                    };
+                    break (self.base + offset, piece.bytes);
+                }
+                self.times_left -= 1;
+                if self.times_left == 0 {
+                    return None;
+                }
+                self.turn += 1;
+                self.stores = self.all.clone();
+            },
+        };
+        let in_line = 64 - address % 64;
+        if len > in_line {
+            self.rest = Some((address + in_line, len - in_line));
+            return Some((address, in_line));
+        }
+        Some((address, len))
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Inside {
+    Nothing,
+    Stream(Walk),
+    /// A driver call: bytes done, and which step of the call is next.
+    Driver {
+        call: DriverCall,
+        done: u64,
+        walk: Option<Walk>,
+    },
+    Flush {
+        next: u64,
+        end: u64,
+    },
+    Sharing(Sharing),
+    /// What a runtime was asked for.
+    Runtime(Command),
+    /// Calls for transfers: how many are begun, and the one under way.
+    Dma {
+        call: DmaCall,
+        begun: u64,
+        outstanding: Option<Call>,
+    },
+}
+
+/// A lane under way.
+#[derive(Clone, Debug)]
+pub struct Program {
+    spec: Spec,
+    body: Vec<Op>,
+    op: usize,
+    passes_left: u64,
+    pass: u64,
+    inside: Inside,
+    fence_next: Option<Fence>,
+    /// What the lane's channel of a card, or its kernels, had done when it started, and what was asked for since.
+    done_before: u64,
+    calls: u64,
+    /// Times that a runtime came to the first doorbell of what it is asked for.
+    laps: u64,
+    /// What is left to do behind the last pass, when that is over.
+    ending: Option<std::vec::IntoIter<Instruction>>,
+    /// Pages that its calls pin, if one of them cannot be.
+    pins: Option<Pins>,
+}
+
+impl Program {
+    /// `passes` times the lane's body; stored bytes count turns from `first_pass`.
+    #[must_use]
+    pub fn new(spec: Spec, lane: &Lane, passes: u64, first_pass: u64) -> Program {
+        Program {
+            spec,
+            body: lane.body.clone(),
+            op: 0,
+            passes_left: if lane.body.is_empty() { 0 } else { passes },
+            pass: first_pass,
+            inside: Inside::Nothing,
+            fence_next: None,
+            done_before: 0,
+            calls: 0,
+            laps: 0,
+            ending: None,
+            pins: None,
+        }
+    }
+
+    /// With calls for transfers on a channel of a card that has done so many.
+    #[must_use]
+    pub fn with_calls_from(self, done_before: u64) -> Program {
+        Program { done_before, ..self }
+    }
+
+    /// With calls that pin pages until one cannot be: they end there, and so does the lane. What a runtime keeps pinned it pins first.
+    #[must_use]
+    pub fn with_pins(mut self, mut pins: Pins) -> Program {
+        if let Some(Asked::Copy(_, parts)) = self.asked()
+            && parts.kept_pages() > 0
+            && pins.pin(parts.call.transfer.window.offset, parts.kept_pages()).is_some()
+        {
+            self.end();
+        }
+        Program { pins: Some(pins), ..self }
+    }
+
+    /// Nothing more is done.
+    fn end(&mut self) {
+        (self.passes_left, self.inside) = (0, Inside::Nothing);
+        self.ending = Some(Vec::new().into_iter());
+    }
+
+    /// What a runtime is asked for in each pass, if one is.
+    fn asked(&self) -> Option<Asked> {
+        match self.body.first()? {
+            Op::Launch(launch) => Some(Asked::Launch(*launch)),
+            Op::MovedByRuntime(asked) => Some(Asked::Copy(*asked, self.spec.runtime.as_ref()?.parts(asked))),
+            _ => None,
+        }
+    }
+
+    /// How often a runtime has come to the first doorbell of what it is asked for.
+    #[must_use]
+    pub const fn laps(&self) -> u64 {
+        self.laps
+    }
+
+    /// Passes to do, with the one under way.
+    #[must_use]
+    pub const fn passes_left(&self) -> u64 {
+        self.passes_left
+    }
+
+    /// So many passes are not done.
+    pub fn leave_out(&mut self, passes: u64) {
+        self.passes_left = self.passes_left.saturating_sub(passes);
+        self.pass = self.pass.wrapping_add(passes);
+    }
+
+    /// What is done behind the last pass.
+    fn next_at_end(&mut self) -> Option<Instruction> {
+        if self.ending.is_none() {
+            let ending = self.asked().zip(self.spec.runtime.as_ref());
+            let done = self.done_before + self.calls;
+            let ending = ending.map(|(asked, spec)| Command::drain(&asked, spec, done)).unwrap_or_default();
+            self.ending = Some(ending.into_iter());
+        }
+        self.ending.as_mut()?.next()
+    }
+
+    /// Pages that its calls have pinned, if somebody counts them.
+    #[must_use]
+    pub const fn pins(&self) -> Option<Pins> {
+        self.pins
+    }
+
+    /// The next call for a transfer; `None` when all of this pass are made.
+    fn next_call(&mut self, call: &DmaCall, begun: u64) -> Option<Call> {
+        if begun == call.transfer.count {
+            return None;
+        }
+        self.calls += 1;
+        let mut made = Call::new(self.spec.driver.as_ref()?, call, self.calls - 1, self.done_before + self.calls)?;
+        if let Some(pins) = &mut self.pins {
+            made.pin(pins);
+        }
+        Some(made)
+    }
+
+    fn walk(spec: &Spec, stream: &Stream, turn: u64) -> Walk {
+        let base = spec.bus(stream.span.at);
+        let stores = spec.stores(stream.access, stream.span.memory_type, stream.span.len, base % 64);
+        let times = match stream.order {
+            Order::Ascending | Order::Interleaved { .. } => 1,
+            Order::SameAddress { times } => times,
+        };
+        let is_interleaved = matches!(stream.order, Order::Interleaved { .. });
+        Walk {
+            verb: stream.verb,
+            manner: spec.manner(stream.verb, stream.access, stream.span.memory_type),
+            base,
+            pace: spec.pace(stream.verb, stream.access),
+            all: stores.clone(),
+            stores,
+            times_left: times.max(1),
+            fence_each: stream.fence_each,
+            turn: turn.wrapping_mul(times.max(1)),
+            rest: None,
+            order: stream.access.width().filter(|_| is_interleaved).map(|width| (stream.order, width)),
+        }
+    }
+
+    /// Starts the current step of the body; steps of one instruction are done with it.
+    fn begin(&mut self) -> Option<Instruction> {
+        let (instruction, inside) = match &self.body[self.op] {
+            Op::Stream(stream) => (None, Inside::Stream(Program::walk(&self.spec, stream, self.pass))),
+            Op::Driver(call) => (None, Inside::Driver { call: *call, done: 0, walk: None }),
+            Op::Dma(call) => (None, Inside::Dma { call: *call, begun: 0, outstanding: None }),
+            Op::Launch(_) | Op::MovedByRuntime(_) => {
+                let command = self.asked().map(|asked| {
+                    let command = Command::new(asked, self.done_before + self.calls, self.calls == 0);
+                    self.calls += Command::ends(&asked);
+                    command
+                });
+                (None, command.map_or(Inside::Nothing, Inside::Runtime))
+            }
+            Op::FlushLines(span) => {
+                let start = self.spec.bus(span.at);
+                (None, Inside::Flush { next: start & !63, end: start + span.len })
+            }
+            Op::BufferHandoff(handover) => (None, Inside::Sharing(Sharing::new(*handover))),
+            Op::Fence(fence) => (Some(Instruction::Fence(*fence)), Inside::Nothing),
+            Op::Map(_) => (Some(Instruction::Kernel(self.spec.map)), Inside::Nothing),
+            Op::Pause(span) => (Some(Instruction::Pause(*span)), Inside::Nothing),
+            Op::LoadFrom(holder) => {
+                // Without the number such plans are refused before they run.
+                let span = load_from(&self.spec.loads, *holder).unwrap_or(Ticks::ZERO);
+                (Some(Instruction::LoadFrom(span)), Inside::Nothing)
+            }
+            // `Op` may grow; `supports` refuses what is not here.
+            _ => unreachable!("a plan with an operation that is not here is refused before it runs"),
+        };
+        self.inside = inside;
+        if instruction.is_some() {
+            self.advance();
+        }
+        instruction
+    }
+
+    fn advance(&mut self) {
+        self.op += 1;
+        if self.op == self.body.len() {
+            self.op = 0;
+            self.passes_left -= 1;
+            self.pass += 1;
+        }
+    }
+}
+
+impl Iterator for Program {
+    type Item = Instruction;
+
+    /// The next instruction; `None` when the lane is done.
+    fn next(&mut self) -> Option<Instruction> {
+        if let Some(fence) = self.fence_next.take() {
+            return Some(Instruction::Fence(fence));
+        }
+        loop {
+            match &mut self.inside {
+                Inside::Stream(walk) => {
+                    if let Some(found) = step(walk, &mut self.fence_next) {
+                        return Some(found);
+                    }
+                }
+                Inside::Driver { call, done, walk: Some(walk) } => {
+                    if let Some(found) = step(walk, &mut self.fence_next) {
+                        return Some(found);
+                    }
+                    *done += call.call_bytes.min(call.span.len - *done);
+                    let (call, done) = (*call, *done);
+                    let kernel = self.spec.kernel - self.spec.kernel / 2;
+                    if done < call.span.len {
+                        self.inside = Inside::Driver { call, done, walk: None };
+                    } else {
+                        self.inside = Inside::Nothing;
+                        self.advance();
+                    }
+                    return Some(Instruction::Kernel(kernel));
+                }
+                Inside::Driver { call, done, walk } => {
+                    let len = call.call_bytes.min(call.span.len - *done);
+                    let mut at = call.span.at;
+                    at.offset += *done;
+                    let span = Span { at, len, memory_type: call.span.memory_type };
+                    let mut copy =
+                        Program::walk(&self.spec, &Stream::over(call.verb, Access::Plain(call.width), span), self.pass);
+                    // The kernel's copy loop is compiled with optimisation.
+                    copy.pace = self.spec.cycle;
+                    *walk = Some(copy);
+                    return Some(Instruction::Kernel(self.spec.kernel / 2));
+                }
+                Inside::Flush { next, end } if *next < *end => {
+                    let line = *next;
+                    *next += 64;
+                    return Some(Instruction::FlushLine(line));
+                }
+                Inside::Nothing => {
+                    if self.passes_left == 0 {
+                        return self.next_at_end();
+                    }
+                    match self.begin() {
+                        Some(instruction) => return Some(instruction),
+                        None => continue,
+                    }
+                }
+                Inside::Flush { .. } => {}
+                Inside::Sharing(sharing) => {
+                    if let Some(deed) = sharing.next() {
+                        return Some(Instruction::Own(deed));
+                    }
+                }
+                Inside::Runtime(command) => {
+                    let spec = self.spec.runtime.as_ref()?;
+                    if let Some(pins) = &mut self.pins {
+                        command.pin(spec, pins);
+                    }
+                    let is_at_bell = command.is_at_first_bell();
+                    if let Some(instruction) = command.next(spec) {
+                        self.laps += u64::from(is_at_bell);
+                        return Some(instruction);
+                    }
+                    if self.pins.is_some_and(|pins| pins.refused().is_some()) {
+                        self.end();
+                        return None;
+                    }
+                }
+                Inside::Dma { call, begun, outstanding } => {
+                    let next = outstanding.as_mut().zip(self.spec.driver.as_ref());
+                    if let Some(instruction) = next.and_then(|(outstanding, spec)| outstanding.next(spec)) {
+                        return Some(instruction);
+                    }
+                    if self.pins.is_some_and(|pins| pins.refused().is_some()) {
+                        self.passes_left = 0;
+                        self.inside = Inside::Nothing;
+                        return None;
+                    }
+                    let (call, begun) = (*call, *begun);
+                    if let Some(outstanding) = self.next_call(&call, begun) {
+                        self.inside = Inside::Dma { call, begun: begun + 1, outstanding: Some(outstanding) };
+                        continue;
+                    }
+                }
+            }
+            self.inside = Inside::Nothing;
+            self.advance();
+        }
+    }
+}
+
+/// What a load waits for a line that somebody else has; `None` where nothing is known of it.
+#[must_use]
+pub fn load_from(loads: &Loads, holder: LineSource) -> Option<Ticks> {
+    match holder {
+        LineSource::Memory => loads.memory,
+        LineSource::RemoteMemory => loads.remote_memory,
+        LineSource::Core => loads.core,
+        LineSource::RemoteCore => loads.remote_core,
+    }
+}
+
+fn step(walk: &mut Walk, fence_next: &mut Option<Fence>) -> Option<Instruction> {
+    let (address, len) = walk.next()?;
+    if walk.rest.is_none() {
+        *fence_next = walk.fence_each;
+    }
+    let Walk { verb, manner, turn, pace, .. } = *walk;
+    Some(Instruction::Touch(Touch { verb, manner, address, len, turn, pace }))
+}

@@ -1,0 +1,185 @@
+//! What a root complex takes of devices: one request after the other, whichever root port they come to.
+//!
+//! ```text
+//!  root port 0 --requests, completions--+
+//!  root port 1 --requests, completions--+--> one request at a time, root ports in turns --> memory, peers
+//! ```
+//!
+//! Ports: [`RcIngress::receive`] takes what comes up, [`RcIngress::take`] hands it on when it is [due](RcIngress::due). Requests of
+//! one root port stay in order. Completions take no time of it; they pass reads, and no write.
+//!
+//! Source: PCI Express Base Specification, "Ordering Rules": a completion passes a read, and no posted request.
+
+use crate::index::RootPortIndex;
+use crate::steady::Survey;
+use crate::tlp::{Tlp, TlpKind};
+use lanemark_engine::Wire;
+use lanemark_units::Ticks;
+use lanemark_wire::FlowClass;
+use std::collections::VecDeque;
+
+/// What goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// Which root port it came to.
+    pub port: RootPortIndex,
+    /// Whether it waited for requests before it.
+    pub waited: bool,
+    /// The packet.
+    pub tlp: Tlp,
+}
+
+/// A completion behind so many writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Behind {
+    at: Ticks,
+    writes: u64,
+    tlp: Tlp,
+}
+
+/// What came to one root port.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+struct AtPort {
+    requests: Wire<Tlp>,
+    /// Writes among them.
+    writes: u64,
+    completions: VecDeque<Behind>,
+}
+
+/// Everything that changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RcIngress {
+    /// Time between two requests.
+    request: Ticks,
+    ports: Vec<AtPort>,
+    /// From when on it takes the next request.
+    next: Ticks,
+    /// Which root port the last one came to.
+    served: usize,
+}
+
+impl AtPort {
+    fn completion_due(&self) -> Ticks {
+        self.completions.front().filter(|first| first.writes == 0).map_or(Ticks::NEVER, |first| first.at)
+    }
+}
+
+impl RcIngress {
+    /// Of so many root ports; with no time between requests it holds nothing up and need not be asked.
+    #[must_use]
+    pub fn new(request: Ticks, root_ports: usize) -> RcIngress {
+        let ports = vec![AtPort::default(); root_ports];
+        RcIngress { request, ports, next: Ticks::ZERO, served: root_ports.saturating_sub(1) }
+    }
+
+    /// Whether anything ever waits here.
+    #[inline]
+    #[must_use]
+    pub fn limits(&self) -> bool {
+        self.request > Ticks::ZERO
+    }
+
+    /// This comes to root port `port` at `at`. It may be told so before that time: what comes to one port comes in order.
+    pub fn receive(&mut self, at: Ticks, port: RootPortIndex, tlp: Tlp) {
+        let to = &mut self.ports[port];
+        match tlp.kind {
+            TlpKind::CplD | TlpKind::Cpl => to.completions.push_back(Behind { at, writes: to.writes, tlp }),
+            TlpKind::MRd | TlpKind::MWr | TlpKind::MsgD | TlpKind::Msg => {
+                to.writes += u64::from(tlp.kind.class() == FlowClass::Posted);
+                to.requests.send(at, tlp);
+            }
+        }
+    }
+
+    /// When the next one goes on, as far as is known now.
+    #[must_use]
+    pub fn due(&self) -> Ticks {
+        let of = |port: &AtPort| port.completion_due().min(port.requests.due().max(self.next));
+        self.ports.iter().map(of).min().unwrap_or(Ticks::NEVER)
+    }
+
+    /// From when on what it took last keeps nothing waiting.
+    #[must_use]
+    pub fn quiet_at(&self) -> Ticks {
+        self.next
+    }
+
+    /// The next one that goes on at `now`.
+    pub fn take(&mut self, now: Ticks) -> Option<Taken> {
+        if let Some(port) = self.ports.iter().position(|port| port.completion_due() <= now) {
+            let first = self.ports[port].completions.pop_front()?;
+            return Some(Taken { port: RootPortIndex(port), waited: false, tlp: first.tlp });
+        }
+        let count = self.ports.len();
+        let mut turns = (1..=count).map(|turn| (self.served + turn) % count).filter(|_| self.next <= now);
+        let port = turns.find(|port| self.ports[*port].requests.due() <= now)?;
+        let from = &mut self.ports[port];
+        let waited = from.requests.due() < now;
+        let tlp = from.requests.take(now)?;
+        if tlp.kind.class() == FlowClass::Posted {
+            from.writes -= 1;
+            from.completions.iter_mut().for_each(|behind| behind.writes = behind.writes.saturating_sub(1));
+        }
+        (self.served, self.next) = (port, now + self.request);
+        Some(Taken { port: RootPortIndex(port), waited, tlp })
+    }
+
+    /// Shows everything that changes.
+    pub(crate) fn visit(&mut self, view: &mut impl Survey) {
+        let RcIngress { request: _, ports, next, served } = self;
+        for AtPort { requests, writes, completions } in ports {
+            requests.visit(view, Survey::tlp);
+            view.state(*writes);
+            view.count(completions.len());
+            for Behind { at, writes, tlp } in completions {
+                view.moment(at);
+                view.state(*writes);
+                view.tlp(tlp);
+            }
+        }
+        view.time(next);
+        view.count(*served);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tlp(kind: TlpKind, tag: u16) -> Tlp {
+        Tlp { tag, ..Tlp::of(kind) }
+    }
+
+    /// What goes on until `until`, each with its time.
+    fn all(ingress: &mut RcIngress, until: u64) -> Vec<(u64, usize, u16, bool)> {
+        let (mut gone, mut now) = (Vec::new(), Ticks::ZERO);
+        while ingress.due() <= Ticks(until) {
+            now = now.max(ingress.due());
+            let taken = ingress.take(now).unwrap();
+            gone.push((now.0, taken.port.0, taken.tlp.tag, taken.waited));
+        }
+        assert_eq!(ingress.take(Ticks(until)), None);
+        gone
+    }
+
+    #[test]
+    fn requests_of_all_root_ports_go_on_one_after_the_other_and_ports_take_turns() {
+        let mut ingress = RcIngress::new(Ticks(10), 2);
+        for (at, port, tag) in [(5, 0, 1), (5, 0, 2), (6, 1, 3), (40, 1, 4)] {
+            ingress.receive(Ticks(at), RootPortIndex(port), tlp(TlpKind::MRd, tag));
+        }
+        let gone = all(&mut ingress, 100);
+        assert_eq!(gone, [(5, 0, 1, false), (15, 1, 3, true), (25, 0, 2, true), (40, 1, 4, false)]);
+    }
+
+    #[test]
+    fn completions_pass_reads_and_no_writes() {
+        let mut ingress = RcIngress::new(Ticks(10), 1);
+        let kinds = [TlpKind::MRd, TlpKind::MRd, TlpKind::CplD, TlpKind::MWr, TlpKind::CplD, TlpKind::MRd];
+        for (kind, tag) in kinds.into_iter().zip(0..) {
+            ingress.receive(Ticks(1), RootPortIndex(0), tlp(kind, tag));
+        }
+        let order: Vec<(u64, u16)> = all(&mut ingress, 100).into_iter().map(|(at, _, tag, _)| (at, tag)).collect();
+        assert_eq!(order, [(1, 2), (1, 0), (11, 1), (21, 3), (21, 4), (31, 5)]);
+    }
+}

@@ -1,0 +1,369 @@
+//! Write-combining buffers: gather stores to 64 B lines, leave as few TLPs as the bytes allow.
+//!
+//! A buffer is *free*, *open* (gathering), or *leaving* (its TLPs are on their way to the root complex
+//! and not all acknowledged). A line that is full leaves at once. A line that is not leaves when
+//! something flushes it, in pieces that the processor's policy decides. While a line is leaving, a store
+//! to it must wait.
+
+use crate::tlp::{Tlp, TlpKind, span};
+use lanemark_engine::{Slab, Slot};
+use lanemark_platform::WcPartialFlush;
+
+/// Bytes of a line.
+pub const LINE: u64 = 64;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Free,
+    Open,
+    Leaving,
+}
+
+/// One buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Buffer {
+    state: State,
+    /// Bus address of its line.
+    line: u64,
+    /// Valid bytes.
+    mask: u64,
+    /// TLPs not yet acknowledged.
+    unacknowledged: u32,
+    /// Order of opening, to find the oldest.
+    opened: u64,
+    data: Slot,
+}
+
+/// One TLP that a buffer leaves as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Bus address of its first DW.
+    pub address: u64,
+    /// DWs.
+    pub length_dw: u16,
+    /// Byte enables of the first DW.
+    pub first_be: u8,
+    /// Byte enables of the last DW.
+    pub last_be: u8,
+}
+
+impl Piece {
+    /// As a write whose payload is still to be said.
+    #[inline]
+    #[must_use]
+    pub const fn write(&self) -> Tlp {
+        let Piece { address, length_dw, first_be, last_be } = *self;
+        Tlp { address, length_dw, first_be, last_be, ..Tlp::of(TlpKind::MWr) }
+    }
+}
+
+/// What became of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stored {
+    /// It is in a buffer.
+    Gathered,
+    /// It is in this buffer, which is full now.
+    Full(usize),
+    /// Its line is leaving.
+    SameLine,
+    /// All buffers are in use; this one, open the longest, must leave, if there is one.
+    NoBuffer(Option<usize>),
+}
+
+/// The buffers of one core.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WcBuffers {
+    policy: WcPartialFlush,
+    buffers: Vec<Buffer>,
+    opened: u64,
+    leaving: u32,
+    open: u32,
+}
+
+impl WcBuffers {
+    /// `count` free buffers.
+    #[must_use]
+    pub fn new(count: usize, policy: WcPartialFlush) -> WcBuffers {
+        let free = Buffer { state: State::Free, line: 0, mask: 0, unacknowledged: 0, opened: 0, data: Slot::NONE };
+        WcBuffers { policy, buffers: vec![free; count], opened: 0, leaving: 0, open: 0 }
+    }
+
+    /// Stores `len` bytes, which `fill` writes, at bus address `address`; they must not cross a line.
+    #[inline]
+    pub fn store(&mut self, address: u64, len: u64, slab: &mut Slab, fill: impl FnOnce(&mut [u8])) -> Stored {
+        let line = address & !(LINE - 1);
+        let place = (address % LINE) as usize..(address % LINE + len) as usize;
+        let mut free = None;
+        for (number, buffer) in self.buffers.iter_mut().enumerate() {
+            match buffer.state {
+                State::Free => free = free.or(Some(number)),
+                _ if buffer.line != line => {}
+                State::Leaving => return Stored::SameLine,
+                State::Open => return merge(buffer, number, place, slab, fill),
+            }
+        }
+        let Some(number) = free else {
+            return Stored::NoBuffer(if self.leaving > 0 { None } else { self.oldest_open() });
+        };
+        self.opened += 1;
+        self.open += 1;
+        let buffer = &mut self.buffers[number];
+        let data = slab.take();
+        *buffer = Buffer { state: State::Open, line, mask: 0, unacknowledged: 0, opened: self.opened, data };
+        merge(buffer, number, place, slab, fill)
+    }
+
+    /// Takes a buffer for a direct store of a part of `line`, which gathers nothing.
+    pub fn reserve(&mut self, line: u64) -> Stored {
+        if let Some(place) = self.find(line, State::Leaving) {
+            debug_assert_eq!(self.buffers[place].line, line);
+            return Stored::SameLine;
+        }
+        match self.buffers.iter().position(|buffer| buffer.state == State::Free) {
+            Some(place) => {
+                let buffer = &mut self.buffers[place];
+                *buffer =
+                    Buffer { state: State::Leaving, line, mask: 0, unacknowledged: 1, opened: 0, data: Slot::NONE };
+                self.leaving += 1;
+                Stored::Full(place)
+            }
+            None => Stored::NoBuffer(if self.leaving > 0 { None } else { self.oldest_open() }),
+        }
+    }
+
+    fn find(&self, line: u64, state: State) -> Option<usize> {
+        self.buffers.iter().position(|buffer| buffer.state == state && buffer.line == line)
+    }
+
+    /// Bus address of the line in buffer `place`.
+    #[inline]
+    #[must_use]
+    pub fn line(&self, place: usize) -> u64 {
+        self.buffers[place].line
+    }
+
+    /// The open buffer of the line that holds `address`.
+    #[must_use]
+    pub fn open_at(&self, address: u64) -> Option<usize> {
+        if self.open == 0 { None } else { self.find(address & !(LINE - 1), State::Open) }
+    }
+
+    /// The buffer open the longest.
+    #[must_use]
+    pub fn oldest_open(&self) -> Option<usize> {
+        let open = self.buffers.iter().enumerate().filter(|(_, buffer)| buffer.state == State::Open);
+        open.min_by_key(|(_, buffer)| buffer.opened).map(|(place, _)| place)
+    }
+
+    /// Lets buffer `place` leave: each of its TLPs is handed to `send` with its payload.
+    #[inline]
+    pub fn evict(&mut self, place: usize, slab: &mut Slab, mut send: impl FnMut(Piece, Slot)) {
+        let policy = self.policy;
+        let buffer = &mut self.buffers[place];
+        if buffer.state != State::Open {
+            return;
+        }
+        let (line, mask, data) = (buffer.line, buffer.mask, buffer.data);
+        buffer.state = State::Leaving;
+        buffer.data = Slot::NONE;
+        self.open -= 1;
+        self.leaving += 1;
+        if mask == u64::MAX {
+            buffer.unacknowledged = 1;
+            send(Piece { address: line, length_dw: 16, first_be: 0xF, last_be: 0xF }, data);
+            return;
+        }
+        let mut count = 0;
+        each_piece(line, mask, policy, |piece| {
+            let payload = slab.take();
+            let start = (piece.address - line) as usize;
+            let len = usize::from(piece.length_dw) * 4;
+            let bytes = *slab.line(data);
+            slab.line_mut(payload)[..len].copy_from_slice(&bytes[start..start + len]);
+            count += 1;
+            send(piece, payload);
+        });
+        self.buffers[place].unacknowledged = count;
+        slab.give_back(data);
+    }
+
+    /// One TLP of buffer `place` was acknowledged.
+    #[inline]
+    pub fn acknowledge(&mut self, place: usize) {
+        let buffer = &mut self.buffers[place];
+        buffer.unacknowledged -= 1;
+        if buffer.unacknowledged == 0 {
+            buffer.state = State::Free;
+            self.leaving -= 1;
+        }
+    }
+
+    /// Buffers that are leaving.
+    #[inline]
+    #[must_use]
+    pub fn leaving(&self) -> u32 {
+        self.leaving
+    }
+
+    /// Buffers that are gathering.
+    #[inline]
+    #[must_use]
+    pub fn open(&self) -> u32 {
+        self.open
+    }
+}
+
+#[inline]
+fn merge(
+    buffer: &mut Buffer,
+    number: usize,
+    place: std::ops::Range<usize>,
+    slab: &mut Slab,
+    fill: impl FnOnce(&mut [u8]),
+) -> Stored {
+    let bits = if place.len() == 64 { u64::MAX } else { ((1 << place.len()) - 1) << place.start };
+    buffer.mask |= bits;
+    fill(&mut slab.line_mut(buffer.data)[place]);
+    if buffer.mask == u64::MAX { Stored::Full(number) } else { Stored::Gathered }
+}
+
+/// The TLPs that the valid bytes of a line that is not full leave as.
+fn each_piece(line: u64, mask: u64, policy: WcPartialFlush, mut send: impl FnMut(Piece)) {
+    match policy {
+        WcPartialFlush::EightBytes => {
+            for chunk in 0..8 {
+                let enables = (mask >> (chunk * 8) & 0xFF) as u8;
+                let (low, high) = (enables & 0xF, enables >> 4);
+                let address = line + chunk * 8;
+                match (low, high) {
+                    (0, 0) => {}
+                    (low, 0) => send(Piece { address, length_dw: 1, first_be: low, last_be: 0 }),
+                    (0, high) => send(Piece { address: address + 4, length_dw: 1, first_be: high, last_be: 0 }),
+                    (low, high) => send(Piece { address, length_dw: 2, first_be: low, last_be: high }),
+                }
+            }
+        }
+        WcPartialFlush::Dw => {
+            for dw in 0..16 {
+                let first_be = (mask >> (dw * 4) & 0xF) as u8;
+                if first_be != 0 {
+                    send(Piece { address: line + dw * 4, length_dw: 1, first_be, last_be: 0 });
+                }
+            }
+        }
+        WcPartialFlush::Contiguous => {
+            let mut rest = mask;
+            while rest != 0 {
+                let start = u64::from(rest.trailing_zeros());
+                let len = u64::from((!(rest >> start)).trailing_zeros());
+                let (address, length_dw, first_be, last_be) = span(line + start, len);
+                send(Piece { address, length_dw, first_be, last_be });
+                rest &= !(((1_u128 << len) - 1) << start) as u64;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn store(wc: &mut WcBuffers, address: u64, data: &[u8], slab: &mut Slab) -> Stored {
+        wc.store(address, data.len() as u64, slab, |bytes| bytes.copy_from_slice(data))
+    }
+
+    fn pieces(mask: u64, policy: WcPartialFlush) -> Vec<(u64, u16, u8, u8)> {
+        let mut all = Vec::new();
+        each_piece(0, mask, policy, |piece| all.push((piece.address, piece.length_dw, piece.first_be, piece.last_be)));
+        all
+    }
+
+    #[test]
+    fn a_line_leaves_when_its_last_byte_is_stored_and_not_before() {
+        let (mut slab, mut wc) = (Slab::new(64), WcBuffers::new(1, WcPartialFlush::EightBytes));
+        assert_eq!(store(&mut wc, 0, &[1; 63], &mut slab), Stored::Gathered);
+        assert_eq!(store(&mut wc, 63, &[1], &mut slab), Stored::Full(0));
+        let mut sent = Vec::new();
+        wc.evict(0, &mut slab, |piece, _| sent.push(piece));
+        assert_eq!(sent, [Piece { address: 0, length_dw: 16, first_be: 0xF, last_be: 0xF }]);
+    }
+
+    #[test]
+    fn stores_to_the_same_address_are_eaten() {
+        let (mut slab, mut wc) = (Slab::new(64), WcBuffers::new(1, WcPartialFlush::EightBytes));
+        for value in 1..=6 {
+            assert_eq!(store(&mut wc, 0, &[value], &mut slab), Stored::Gathered);
+        }
+        let mut sent = Vec::new();
+        wc.evict(0, &mut slab, |piece, slot| sent.push((piece.first_be, slot)));
+        assert_eq!(sent.len(), 1);
+        assert_eq!((sent[0].0, slab.line(sent[0].1)[0]), (1, 6), "one byte, the last value");
+    }
+
+    #[test]
+    fn one_line_more_than_there_are_buffers_evicts_the_oldest() {
+        let (mut slab, mut wc) = (Slab::new(64), WcBuffers::new(6, WcPartialFlush::EightBytes));
+        for line in 0..6 {
+            assert_eq!(store(&mut wc, line * 64, &[1], &mut slab), Stored::Gathered);
+        }
+        assert_eq!(store(&mut wc, 5 * 64 + 1, &[1], &mut slab), Stored::Gathered, "the sixth line has its buffer");
+        assert_eq!(store(&mut wc, 6 * 64, &[1], &mut slab), Stored::NoBuffer(Some(0)));
+    }
+
+    #[test]
+    fn while_a_buffer_is_leaving_others_wait_for_it_instead_of_evicting() {
+        let (mut slab, mut wc) = (Slab::new(64), WcBuffers::new(2, WcPartialFlush::EightBytes));
+        store(&mut wc, 0, &[1], &mut slab);
+        wc.evict(0, &mut slab, |_, _| {});
+        store(&mut wc, 64, &[1], &mut slab);
+        assert_eq!(store(&mut wc, 0, &[1], &mut slab), Stored::SameLine);
+        assert_eq!(store(&mut wc, 128, &[1], &mut slab), Stored::NoBuffer(None));
+        wc.acknowledge(0);
+        assert_eq!(store(&mut wc, 128, &[1], &mut slab), Stored::Gathered);
+    }
+
+    #[test]
+    fn eight_byte_policy_splits_at_8_bytes_and_keeps_byte_enables() {
+        assert_eq!(
+            pieces(0b1111_0000_0011_1100_0101, WcPartialFlush::EightBytes),
+            [(0, 2, 0b0101, 0b1100), (8, 2, 0b0011, 0b0000)]
+                .map(|piece: (u64, u16, u8, u8)| if piece.3 == 0 { (piece.0, 1, piece.2, 0) } else { piece })
+                .into_iter()
+                .chain([(16, 1, 0b1111, 0)])
+                .collect::<Vec<_>>()
+        );
+        assert_eq!(pieces(u64::MAX >> 1, WcPartialFlush::EightBytes).len(), 8);
+        assert_eq!(pieces(0xF0, WcPartialFlush::EightBytes), [(4, 1, 0xF, 0)]);
+    }
+
+    #[test]
+    fn dw_policy_sends_every_touched_dw_by_itself() {
+        assert_eq!(pieces(0xFFFF, WcPartialFlush::Dw).len(), 4);
+        assert_eq!(pieces(0x1001, WcPartialFlush::Dw), [(0, 1, 1, 0), (12, 1, 1, 0)]);
+    }
+
+    #[test]
+    fn contiguous_policy_sends_one_tlp_a_run() {
+        assert_eq!(pieces(0x00FF_FF00, WcPartialFlush::Contiguous), [(8, 4, 0xF, 0xF)]);
+        assert_eq!(pieces(0b1_0000_0110, WcPartialFlush::Contiguous), [(0, 1, 0b0110, 0), (8, 1, 1, 0)]);
+        assert_eq!(pieces(u64::MAX >> 1, WcPartialFlush::Contiguous), [(0, 16, 0xF, 0x7)]);
+    }
+
+    #[test]
+    fn every_policy_sends_every_valid_byte_once_and_no_other() {
+        let mut state = 7_u64;
+        for _ in 0..2000 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let mask = state ^ (state >> 29);
+            for policy in [WcPartialFlush::EightBytes, WcPartialFlush::Dw, WcPartialFlush::Contiguous] {
+                let mut seen = 0_u64;
+                each_piece(0, mask, policy, |piece| {
+                    let bytes = piece.write().byte_mask() << piece.address;
+                    assert_eq!(seen & bytes, 0);
+                    seen |= bytes;
+                });
+                assert_eq!(seen, mask, "{policy:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,782 @@
+//! What translates the addresses that devices ask for, between root ports and host memory.
+//!
+//! ```text
+//!  root port --requests in order--> IOTLB --hit------------------------> memory
+//!                                     |                            ^
+//!                                     +--miss--> walkers --reads--> +
+//! ```
+//!
+//! Ports: [`Iommu::receive`] takes what comes up to a root port, [`Iommu::look`] looks up what is [due](Iommu::due), and
+//! [`Iommu::take`] hands it on. What came to one root port leaves in that order, but a request is looked up when it comes, so that
+//! several walks for one port are under way. Requests for a page that is walked for already wait for that walk.
+//!
+//! A translation is in its set from when its walk ends; the one that was used longest ago makes room. What is not memory that was
+//! lent, a message for instance, needs no translation, and waits only for what was before it.
+//!
+//! Memory that is lent leads to itself, until somebody [changes the table](Iommu::table_mut). From then on an address leads where the table
+//! said when its walk ended, as long as its translation is in the IOTLB; and what leads nowhere, or may not be done there, is refused and
+//! [recorded](Iommu::faults).
+
+pub mod fault_queue;
+pub mod invalidation_queue;
+pub mod iotlb;
+pub mod translation_table;
+
+use crate::fabric::route::Range;
+use crate::host::last_level_cache::LastLevelCache;
+use crate::index::RootPortIndex;
+use crate::iommu::fault_queue::{FaultQueue, FaultReason, TranslationFault};
+use crate::iommu::invalidation_queue::{Command, InvalidationQueue};
+use crate::iommu::iotlb::Iotlb;
+use crate::iommu::translation_table::{Entry, TranslationTable};
+use crate::tlp::{AddressType, Flaw, Tlp, TlpKind};
+use lanemark_dma::Permission;
+use lanemark_engine::Wire;
+use lanemark_machine::Cause;
+use lanemark_platform::{self as platform, Mailbox, Platform};
+use lanemark_units::{Iova, Ticks};
+use std::collections::{BTreeMap, VecDeque};
+
+/// What never changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Spec {
+    /// Bus address of the memory lent to devices, and its length.
+    pub lent: (u64, u64),
+    /// Bytes of a page, a power of two.
+    pub page_bytes: u64,
+    /// Its IOTLB.
+    pub iotlb: iotlb::Spec,
+    /// A look in the IOTLB.
+    pub lookup: Ticks,
+    /// Reads of a walk, and one of them.
+    pub walk_reads: u64,
+    /// See `walk_reads`.
+    pub walk_read: Ticks,
+    /// The same of an entry whose line the last-level cache holds, if walks read through that.
+    pub walk_cached_read: Option<Ticks>,
+    /// Pages whose last level is one page of the table, and of how many of these it is known where they are.
+    pub block_pages: u64,
+    /// See `block_pages`.
+    pub blocks: usize,
+    /// Walks at once.
+    pub walkers: usize,
+    /// From the beginning of one walk to that of the next.
+    pub interval: Ticks,
+    /// Its invalidation queue.
+    pub invalidation: invalidation_queue::Spec,
+    /// Whether devices have ATS: then it answers their questions, and takes what they have translated.
+    pub has_ats: bool,
+}
+
+impl Spec {
+    /// Faults that are kept until software takes them: how many registers there are for them is a capability, 1 to 256, and
+    /// this is a choice of ours.
+    const FAULTS: usize = 8;
+
+    /// That of a platform, if it has one that translates.
+    #[must_use]
+    pub fn of(platform: &Platform) -> Option<Spec> {
+        let iommu = platform.iommu.as_ref().filter(|iommu| iommu.translates())?;
+        let memory = platform.memory.as_ref()?;
+        Some(Spec {
+            lent: (memory.address_bytes.value, memory.size_bytes.value),
+            page_bytes: iommu.page_bytes.value,
+            iotlb: iotlb::Spec {
+                sets: iommu.sets(),
+                ways: iommu.iotlb_ways.value as usize,
+                index_bit: iommu.iotlb_index_bit.value.saturating_sub(iommu.page_bytes.value.trailing_zeros()),
+            },
+            lookup: iommu.lookup_ns.value,
+            walk_reads: u64::from(iommu.walk_reads.value),
+            walk_read: iommu.walk_read_ns.value,
+            walk_cached_read: iommu.walks_through_cache().then_some(iommu.walk_cached_read_ns.value),
+            block_pages: platform::Iommu::BLOCK_PAGES,
+            blocks: iommu.walk_cache_entries.value as usize,
+            walkers: iommu.walkers.value as usize,
+            interval: iommu.walk_interval_ns.value,
+            invalidation: invalidation_queue::Spec {
+                latency: iommu.invalidation_ns.value,
+                entries: iommu.invalidation_entries.value as usize,
+            },
+            has_ats: platform.has_ats(),
+        })
+    }
+}
+
+impl Spec {
+    /// How long the last `reads` reads of a walk for a page take, one after the other.
+    fn walked(&self, page: u64, reads: u64, cache: &mut LastLevelCache) -> Ticks {
+        let Some(cached) = self.walk_cached_read else { return self.walk_read * reads };
+        let each = (1..=reads as u32).rev().map(|level| {
+            let is_cached = cache.read_entry(self.entry_at(page, level));
+            if is_cached { cached } else { self.walk_read }
+        });
+        each.fold(Ticks::ZERO, |sum, read| sum + read)
+    }
+
+    /// Where the entry for a page is in a level of the table; the last one is level 1. Each level lies behind what is lent, in a part of
+    /// its own.
+    fn entry_at(&self, page: u64, level: u32) -> u64 {
+        let above = level.saturating_sub(1);
+        let part = (self.lent.0.saturating_add(self.lent.1)).saturating_add(u64::from(above) << 56);
+        let index = page.checked_shr(self.block_pages.trailing_zeros() * above).unwrap_or(0);
+        part.saturating_add(index.saturating_mul(platform::Iommu::ENTRY_BYTES))
+    }
+}
+
+/// Blocks: the one used last first.
+type Recent = VecDeque<u64>;
+
+/// A walk under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Walk {
+    page: u64,
+    until: Ticks,
+}
+
+/// A request that was looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Looked {
+    ready: Ticks,
+    because: Option<Cause>,
+    tlp: Tlp,
+    to: Leads,
+}
+
+/// Where the page of a request leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Leads {
+    /// To itself.
+    There,
+    /// As an entry says; `None` for nowhere.
+    By(Option<Entry>),
+    /// As the walk for this page will find.
+    Walked(u64),
+    /// Nowhere: it came translated, of somebody who may not do that.
+    Blocked,
+}
+
+/// Translations that are not all those of pages to themselves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Translations {
+    table: TranslationTable,
+    /// What the IOTLB holds, by page.
+    held: BTreeMap<u64, Entry>,
+    /// What lies below root ports: it needs no translation.
+    below: Vec<Range<RootPortIndex>>,
+    faults: FaultQueue,
+    queue: InvalidationQueue,
+}
+
+/// What came to one root port.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+struct AtPort {
+    coming: Wire<(Option<Cause>, Tlp)>,
+    looked: VecDeque<Looked>,
+    last: Ticks,
+}
+
+/// What goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Translated {
+    /// Which root port it came to.
+    pub port: RootPortIndex,
+    /// What it waited for last, here or before.
+    pub because: Option<Cause>,
+    /// The packet, at the address of the host where its page leads.
+    pub tlp: Tlp,
+    /// The address that it came with, where that is another one.
+    pub named: Option<Iova>,
+    /// Why it goes nowhere, if it does not.
+    pub refused: Option<FaultReason>,
+    /// What its page leads to, if that was looked up and it leads anywhere: of a question, the answer.
+    pub entry: Option<Entry>,
+}
+
+/// How often it was asked, and how often it had to walk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counted {
+    /// Requests for memory that was lent.
+    pub lookups: u64,
+    /// Those that found no translation, and no walk for it.
+    pub walks: u64,
+}
+
+/// Everything that changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Iommu {
+    spec: Spec,
+    ports: Vec<AtPort>,
+    iotlb: Iotlb,
+    blocks: Recent,
+    /// Walks under way, by their ends.
+    walks: VecDeque<Walk>,
+    /// When each walker is free.
+    walkers: Vec<Ticks>,
+    next_walk: Ticks,
+    /// `None` while what is lent leads to itself.
+    own: Option<Box<Translations>>,
+    /// Since it was built.
+    pub counted: Counted,
+}
+
+impl Iommu {
+    /// Knows no translation; of so many root ports.
+    #[must_use]
+    pub fn new(spec: Spec, root_ports: usize) -> Iommu {
+        Iommu {
+            ports: vec![AtPort::default(); root_ports],
+            iotlb: Iotlb::new(spec.iotlb),
+            blocks: Recent::new(),
+            walks: VecDeque::new(),
+            walkers: vec![Ticks::ZERO; spec.walkers.max(1)],
+            next_walk: Ticks::ZERO,
+            own: None,
+            counted: Counted::default(),
+            spec,
+        }
+    }
+
+    /// This comes to root port `port` at `at`, and `because` says why no earlier. It may be told so before that time: what comes to one port
+    /// comes in order.
+    pub fn receive(&mut self, at: Ticks, port: RootPortIndex, because: Option<Cause>, tlp: Tlp) {
+        self.ports[port].coming.send(at, (because, tlp));
+    }
+
+    /// When something is to be looked up, or goes on.
+    #[must_use]
+    pub fn due(&self) -> Ticks {
+        let of = |port: &AtPort| port.coming.due().min(port.looked.front().map_or(Ticks::NEVER, |first| first.ready));
+        let queue = self.own.as_ref().map_or(Ticks::NEVER, |own| own.queue.due());
+        self.ports.iter().map(of).fold(queue, Ticks::min)
+    }
+
+    /// From when on the walks before keep nothing waiting.
+    #[must_use]
+    pub fn quiet_at(&self) -> Ticks {
+        self.next_walk
+    }
+
+    /// Looks up everything that has come by `now`: of several root ports in their order. A walk finds in the cache of host memory what
+    /// is there when it is asked for.
+    pub fn look(&mut self, now: Ticks, cache: &mut LastLevelCache) {
+        for port in 0..self.ports.len() {
+            while let Some((because, mut tlp)) = self.ports[port].coming.take(now) {
+                if matches!(tlp.flaw, Flaw::Unmapped | Flaw::ReadOnly) {
+                    self.befall(now, &mut tlp);
+                }
+                let (ready, to) = self.ready(now, &tlp, cache);
+                let ready = ready.max(self.ports[port].last);
+                let because = if ready > now { Some(Cause::Translation) } else { because };
+                self.ports[port].last = ready;
+                self.ports[port].looked.push_back(Looked { ready, because, tlp, to });
+            }
+        }
+    }
+
+    /// The next one that goes on at `now`.
+    pub fn take(&mut self, now: Ticks) -> Option<Translated> {
+        if self.own.is_some() {
+            // What walks have found, requests behind them go by.
+            self.end_walks(now);
+        }
+        let is_ready = |port: &AtPort| port.looked.front().is_some_and(|first| first.ready <= now);
+        let port = RootPortIndex(self.ports.iter().position(is_ready)?);
+        let Looked { because, tlp, to, .. } = self.ports[port].looked.pop_front()?;
+        let plain = Translated { port, because, tlp, named: None, refused: None, entry: None };
+        match to {
+            Leads::By(entry) if tlp.at == AddressType::TranslationRequest => Some(Translated { entry, ..plain }),
+            Leads::By(entry) => Some(self.translated(now, plain, entry)),
+            Leads::Blocked => Some(self.refused(now, plain, FaultReason::NotEnabled)),
+            Leads::There | Leads::Walked(_) => Some(plain),
+        }
+    }
+
+    /// A request goes nowhere, and that is recorded.
+    fn refused(&mut self, now: Ticks, translated: Translated, reason: FaultReason) -> Translated {
+        let tlp = &translated.tlp;
+        if let Some(own) = &mut self.own {
+            own.faults.record(TranslationFault { requester: tlp.requester, at: Iova(tlp.address), reason, when: now });
+        }
+        Translated { refused: Some(reason), ..translated }
+    }
+
+    /// A request goes where its page leads, or is refused.
+    fn translated(&mut self, now: Ticks, plain: Translated, entry: Option<Entry>) -> Translated {
+        let tlp = plain.tlp;
+        let is_write = tlp.kind == TlpKind::MWr;
+        let Some(Entry { page, permission }) = entry else { return self.refused(now, plain, FaultReason::NotMapped) };
+        if is_write && !permission.writes() {
+            return self.refused(now, plain, FaultReason::NotWritable);
+        }
+        if !is_write && !permission.reads() {
+            return self.refused(now, plain, FaultReason::NotReadable);
+        }
+        let page_bytes = self.spec.page_bytes;
+        let address = page * page_bytes + tlp.address % page_bytes;
+        let named = (address != tlp.address).then_some(Iova(tlp.address));
+        Translated { tlp: Tlp { address, ..tlp }, named, entry, ..plain }
+    }
+
+    /// Whether this is a request for memory.
+    fn is_for_memory(&self, tlp: &Tlp) -> bool {
+        if !matches!(tlp.kind, TlpKind::MRd | TlpKind::MWr) {
+            return false;
+        }
+        let (lent, len) = self.spec.lent;
+        let is_lent = tlp.address.wrapping_sub(lent) < len;
+        match &self.own {
+            None => is_lent,
+            // Any address may be mapped but for those that mean something else.
+            Some(own) => is_lent || !own.mean_something_else(tlp.address, tlp.address),
+        }
+    }
+
+    /// When the address of a request that comes now is known, and where it leads.
+    fn ready(&mut self, now: Ticks, tlp: &Tlp, cache: &mut LastLevelCache) -> (Ticks, Leads) {
+        if tlp.at == AddressType::Translated && tlp.flaw == Flaw::None {
+            return (now, if self.spec.has_ats { Leads::There } else { Leads::Blocked });
+        }
+        if !self.is_for_memory(tlp) {
+            return (now, Leads::There);
+        }
+        // No request crosses a boundary of 4 KiB, so each is about one page.
+        let page = tlp.address / self.spec.page_bytes;
+        self.counted.lookups += 1;
+        self.end_walks(now);
+        let looked = now + self.spec.lookup;
+        if self.iotlb.find(page) {
+            let held = |own: &Translations| Leads::By(own.held.get(&page).copied());
+            return (looked, self.own.as_deref().map_or(Leads::There, held));
+        }
+        let ready = match self.walks.iter().find(|walk| walk.page == page) {
+            Some(walk) => walk.until.max(looked),
+            None => self.walk(looked, page, cache),
+        };
+        (ready, if self.own.is_some() { Leads::Walked(page) } else { Leads::There })
+    }
+
+    /// Walks the table for a page from `from` on, when a walker is free; says until when.
+    fn walk(&mut self, from: Ticks, page: u64, cache: &mut LastLevelCache) -> Ticks {
+        self.counted.walks += 1;
+        let Spec { walk_reads, block_pages, blocks, interval, .. } = self.spec;
+        let free = self.walkers.iter_mut().min();
+        let start = free.as_ref().map_or(from, |free| from.max(**free)).max(self.next_walk);
+        let block = page / block_pages;
+        let known = self.blocks.iter().position(|other| *other == block);
+        let reads = if known.is_some() { 1 } else { walk_reads };
+        let until = start + self.spec.walked(page, reads, cache);
+        if let Some(used) = known.and_then(|place| self.blocks.remove(place)) {
+            self.blocks.push_front(used);
+        } else {
+            self.blocks.push_front(block);
+            self.blocks.truncate(blocks);
+        }
+        if let Some(free) = free {
+            *free = until;
+        }
+        self.next_walk = start + interval;
+        let place = self.walks.partition_point(|walk| walk.until <= until);
+        self.walks.insert(place, Walk { page, until });
+        until
+    }
+
+    /// Translations whose walks are over are in their sets.
+    fn end_walks(&mut self, now: Ticks) {
+        while let Some(walk) = self.walks.front().copied().filter(|walk| walk.until <= now) {
+            self.walks.pop_front();
+            match &mut self.own {
+                None => {
+                    self.iotlb.enter(walk.page);
+                }
+                Some(_) => self.end_walk(walk.page),
+            }
+        }
+    }
+
+    /// A walk finds what the table says now; what waited for it goes by that. That there is nothing is not kept.
+    fn end_walk(&mut self, page: u64) {
+        let Some(own) = &mut self.own else { return };
+        let found = own.table.find(page);
+        if let Some(entry) = found {
+            own.held.insert(page, entry);
+            if let Some(left) = self.iotlb.enter(page) {
+                own.held.remove(&left);
+            }
+        }
+        let waiting = self.ports.iter_mut().flat_map(|port| &mut port.looked);
+        for looked in waiting.filter(|looked| looked.to == Leads::Walked(page)) {
+            looked.to = Leads::By(found);
+        }
+    }
+
+    /// From now on the table may be changed: pages lead to themselves that are lent, if `is_lent`, and no others. The IOTLB is
+    /// empty then. What lies `below` root ports is not memory.
+    pub fn own_table(&mut self, is_lent: bool, below: &[Range<RootPortIndex>]) {
+        let (lent, len) = self.spec.lent;
+        let pages = if is_lent { len / self.spec.page_bytes } else { 0 };
+        let table = TranslationTable::identical(lent / self.spec.page_bytes, pages);
+        self.iotlb.clear();
+        self.own = Some(Box::new(match self.own.take() {
+            Some(own) => Translations { table, held: BTreeMap::new(), ..*own },
+            None => Translations {
+                table,
+                held: BTreeMap::new(),
+                below: below.to_vec(),
+                faults: FaultQueue::new(Spec::FAULTS),
+                queue: InvalidationQueue::new(self.spec.invalidation),
+            },
+        }));
+    }
+
+    /// Whether its table may be changed.
+    #[must_use]
+    pub fn has_own_table(&self) -> bool {
+        self.own.is_some()
+    }
+
+    /// Whether anything of the page from an address on means something else than memory: a message, or what lies below a root
+    /// port.
+    #[must_use]
+    pub fn means_something_else(&self, at: Iova) -> bool {
+        let last = at.0.saturating_add(self.spec.page_bytes - 1);
+        self.own.as_ref().is_some_and(|own| own.mean_something_else(at.0, last))
+    }
+
+    /// Bytes of a page.
+    #[must_use]
+    pub const fn page_bytes(&self) -> u64 {
+        self.spec.page_bytes
+    }
+
+    /// Bus address of the memory that devices may be lent, and its length.
+    #[must_use]
+    pub const fn lent(&self) -> (u64, u64) {
+        self.spec.lent
+    }
+
+    /// Its table, if that is [its own](Iommu::own_table). What is changed at `now` the IOTLB does not know.
+    pub fn table_mut(&mut self, now: Ticks) -> Option<&mut TranslationTable> {
+        // Walks that are over found what was there until now.
+        self.end_walks(now);
+        Some(&mut self.own.as_mut()?.table)
+    }
+
+    /// The same to look at.
+    #[must_use]
+    pub fn table(&self) -> Option<&TranslationTable> {
+        Some(&self.own.as_ref()?.table)
+    }
+
+    /// What it refused, if its table is its own.
+    pub fn faults_mut(&mut self) -> Option<&mut FaultQueue> {
+        Some(&mut self.own.as_mut()?.faults)
+    }
+
+    /// The same to look at.
+    #[must_use]
+    pub fn faults(&self) -> Option<&FaultQueue> {
+        Some(&self.own.as_ref()?.faults)
+    }
+
+    /// Its invalidation queue, if its table is its own.
+    pub fn queue_mut(&mut self) -> Option<&mut InvalidationQueue> {
+        Some(&mut self.own.as_mut()?.queue)
+    }
+
+    /// The same to look at.
+    #[must_use]
+    pub fn queue(&self) -> Option<&InvalidationQueue> {
+        Some(&self.own.as_ref()?.queue)
+    }
+
+    /// Translations that are not to be used for what comes from now on; and when the last request has left that was looked up before.
+    pub fn invalidate(&mut self, now: Ticks, command: Command) -> Ticks {
+        self.end_walks(now);
+        let Some(own) = &mut self.own else { return now };
+        match command {
+            Command::All => {
+                self.iotlb.clear();
+                own.held.clear();
+            }
+            Command::Pages { first, pages } => {
+                let gone: Vec<u64> =
+                    own.held.range(first..first.saturating_add(pages)).map(|(page, _)| *page).collect();
+                for page in gone {
+                    own.held.remove(&page);
+                    self.iotlb.leave(page);
+                }
+            }
+        }
+        self.ports.iter().map(|port| port.last).fold(now, Ticks::max)
+    }
+
+    /// What a fault does to the page of a request, as if somebody had changed the table just before it: the request is like any other
+    /// then.
+    #[cold]
+    fn befall(&mut self, now: Ticks, tlp: &mut Tlp) {
+        let page = tlp.address / self.spec.page_bytes;
+        let is_unmapped = tlp.flaw == Flaw::Unmapped;
+        tlp.flaw = Flaw::None;
+        if !self.is_for_memory(tlp) {
+            return;
+        }
+        if let Some(table) = self.table_mut(now) {
+            let entry = table.find(page).filter(|_| !is_unmapped);
+            table.set(page, entry.map(|entry| Entry { permission: Permission::Read, ..entry }));
+        }
+        self.invalidate(now, Command::Pages { first: page, pages: 1 });
+    }
+
+    /// After a reset of links: what was under way is gone, the table and what it recorded stay.
+    pub fn take_over(&mut self, now: Ticks, used: &mut Iommu) {
+        self.own = used.own.take();
+        if let Some(own) = &mut self.own {
+            own.held.clear();
+            own.queue.devices_are_new(now);
+        }
+    }
+}
+
+impl Translations {
+    /// Any address from the first to the last.
+    fn mean_something_else(&self, first: u64, last: u64) -> bool {
+        let meets = |start: u64, end: u64| start < end && start <= last && first < end;
+        meets(Mailbox::MESSAGES.start, Mailbox::MESSAGES.end)
+            || self.below.iter().any(|range| meets(range.start, range.end))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SPEC: Spec = Spec {
+        lent: (0, 1 << 40),
+        page_bytes: 4096,
+        iotlb: iotlb::Spec { sets: 2, ways: 2, index_bit: 0 },
+        lookup: Ticks(1),
+        walk_reads: 4,
+        walk_read: Ticks(10),
+        walk_cached_read: None,
+        block_pages: 512,
+        blocks: 0,
+        walkers: 2,
+        interval: Ticks(0),
+        invalidation: invalidation_queue::Spec { latency: Ticks(100), entries: 4 },
+        has_ats: false,
+    };
+
+    fn no_cache() -> LastLevelCache {
+        LastLevelCache::new(0, 1)
+    }
+
+    /// Requests for these pages at these times, at one root port: when each goes on.
+    fn goes_on(iommu: &mut Iommu, requests: &[(u64, u64)]) -> Vec<u64> {
+        goes_on_with(iommu, &mut no_cache(), requests)
+    }
+
+    fn goes_on_with(iommu: &mut Iommu, cache: &mut LastLevelCache, requests: &[(u64, u64)]) -> Vec<u64> {
+        for (at, page) in requests {
+            let tlp = Tlp { address: page * 4096, ..Tlp::of(TlpKind::MRd) };
+            iommu.receive(Ticks(*at), RootPortIndex(0), None, tlp);
+        }
+        let mut gone = Vec::new();
+        while iommu.due() < Ticks::NEVER {
+            let now = iommu.due();
+            iommu.look(now, cache);
+            while iommu.take(now).is_some() {
+                gone.push(now.0);
+            }
+        }
+        gone
+    }
+
+    fn fresh(spec: Spec, requests: &[(u64, u64)]) -> Vec<u64> {
+        goes_on(&mut Iommu::new(spec, 1), requests)
+    }
+
+    #[test]
+    fn the_first_request_for_a_page_waits_for_a_walk_and_the_next_for_a_look() {
+        assert_eq!(fresh(SPEC, &[(0, 7), (100, 7), (200, 8)]), [41, 101, 241]);
+    }
+
+    #[test]
+    fn requests_for_a_page_that_is_walked_for_wait_for_that_walk() {
+        let mut iommu = Iommu::new(SPEC, 1);
+        assert_eq!(goes_on(&mut iommu, &[(0, 7), (5, 7), (41, 7)]), [41, 41, 42]);
+        assert_eq!(iommu.counted, Counted { lookups: 3, walks: 1 });
+        let slow = Spec { lookup: Ticks(30), ..SPEC };
+        assert_eq!(fresh(slow, &[(0, 7), (50, 7)]), [70, 80], "a look takes its time all the same");
+    }
+
+    #[test]
+    fn a_request_behind_one_that_waits_is_looked_up_and_goes_on_behind_it() {
+        assert_eq!(fresh(SPEC, &[(0, 7), (100, 8), (101, 7)]), [41, 141, 141]);
+        assert_eq!(fresh(SPEC, &[(0, 1), (1, 2)]), [41, 42], "two walks at once");
+    }
+
+    #[test]
+    fn as_many_walks_are_under_way_as_there_are_walkers_and_none_begins_too_soon() {
+        assert_eq!(fresh(SPEC, &[(0, 1), (0, 2), (0, 3)]), [41, 41, 81]);
+        assert_eq!(fresh(Spec { walkers: 3, ..SPEC }, &[(0, 1), (0, 2), (0, 3)]), [41, 41, 41]);
+        assert_eq!(fresh(Spec { interval: Ticks(5), ..SPEC }, &[(0, 1), (0, 2)]), [41, 46]);
+    }
+
+    #[test]
+    fn of_a_set_that_is_full_the_one_used_longest_ago_leaves() {
+        // Even pages fall to one set, which holds two.
+        let all = [(0, 0), (100, 2), (200, 0), (300, 4), (400, 0), (500, 2), (600, 1)];
+        assert_eq!(fresh(SPEC, &all), [41, 141, 201, 341, 401, 541, 641]);
+    }
+
+    #[test]
+    fn the_bits_that_tell_the_set_are_those_asked_for() {
+        let coarse = Spec { iotlb: iotlb::Spec { sets: 2, ways: 1, index_bit: 1 }, ..SPEC };
+        // Pages 0 and 1 share a set then, 0 and 2 do not.
+        assert_eq!(fresh(coarse, &[(0, 0), (100, 2), (200, 0)]), [41, 141, 201]);
+        assert_eq!(fresh(coarse, &[(0, 0), (100, 1), (200, 0)]), [41, 141, 241]);
+    }
+
+    #[test]
+    fn where_the_last_level_of_a_block_is_known_a_walk_is_one_read() {
+        let cached = Spec { blocks: 1, ..SPEC };
+        assert_eq!(fresh(cached, &[(0, 0), (100, 511), (200, 512), (300, 1)]), [41, 111, 241, 341]);
+        let two = Spec { blocks: 2, ..SPEC };
+        assert_eq!(fresh(two, &[(0, 0), (100, 511), (200, 512), (300, 1)]), [41, 111, 241, 311]);
+    }
+
+    #[test]
+    fn a_walk_through_the_cache_is_quick_where_lines_of_the_table_are_there() {
+        let through = Spec { walk_cached_read: Some(Ticks(2)), walk_reads: 3, ..SPEC };
+        let (mut iommu, mut cache) = (Iommu::new(through, 1), LastLevelCache::new(64, 16));
+        // Three lines are read; page 7's entries are in the same ones; page 8's last entry is in the next, and 512's last two are.
+        let walked = [(0, 0), (100, 7), (200, 8), (300, 512), (400, 4096)];
+        assert_eq!(goes_on_with(&mut iommu, &mut cache, &walked), [31, 107, 215, 315, 423]);
+        // A core has written as much as there is room for.
+        cache.write_by_core(1 << 40, 64 * 64);
+        assert_eq!(goes_on_with(&mut iommu, &mut cache, &[(500, 2)]), [531]);
+    }
+
+    #[test]
+    fn of_a_block_that_is_known_the_last_entry_alone_is_read_through_the_cache() {
+        let through = Spec { walk_cached_read: Some(Ticks(2)), blocks: 1, ..SPEC };
+        let (mut iommu, mut cache) = (Iommu::new(through, 1), LastLevelCache::new(64, 16));
+        assert_eq!(goes_on_with(&mut iommu, &mut cache, &[(0, 0), (100, 1), (200, 8)]), [41, 103, 211]);
+    }
+
+    #[test]
+    fn every_page_that_has_a_number_has_its_entries() {
+        let deep = Spec { walk_cached_read: Some(Ticks(2)), walk_reads: 8, ..SPEC };
+        assert_eq!(deep.walked(u64::MAX / 4096, 8, &mut LastLevelCache::new(64, 16)), Ticks(80));
+    }
+
+    #[test]
+    fn what_is_not_lent_waits_only_for_what_was_before_it() {
+        let mut iommu = Iommu::new(Spec { lent: (0, 4096), ..SPEC }, 1);
+        assert_eq!(goes_on(&mut iommu, &[(0, 1), (1, 0), (2, 1)]), [0, 42, 42]);
+        assert_eq!(iommu.counted, Counted { lookups: 1, walks: 1 });
+    }
+
+    #[test]
+    fn what_came_to_another_root_port_does_not_wait_for_it() {
+        let mut iommu = Iommu::new(SPEC, 2);
+        let read = |page: u64| Tlp { address: page * 4096, ..Tlp::of(TlpKind::MRd) };
+        iommu.receive(Ticks(0), RootPortIndex(0), None, read(1));
+        iommu.receive(Ticks(50), RootPortIndex(0), None, read(3));
+        iommu.receive(Ticks(60), RootPortIndex(1), Some(Cause::RootComplex), read(1));
+        let mut gone = Vec::new();
+        while iommu.due() < Ticks::NEVER {
+            let now = iommu.due();
+            iommu.look(now, &mut no_cache());
+            while let Some(Translated { port, because, .. }) = iommu.take(now) {
+                gone.push((now.0, port.0, because));
+            }
+        }
+        let translation = Some(Cause::Translation);
+        assert_eq!(gone, [(41, 0, translation), (61, 1, translation), (91, 0, translation)]);
+    }
+
+    /// Reads of these pages at these times: where each goes, or why it does not.
+    fn leads(iommu: &mut Iommu, requests: &[(u64, u64)]) -> Vec<(u64, Option<FaultReason>)> {
+        for (at, page) in requests {
+            iommu.receive(
+                Ticks(*at),
+                RootPortIndex(0),
+                None,
+                Tlp { address: page * 4096 + 64, ..Tlp::of(TlpKind::MRd) },
+            );
+        }
+        let mut all = Vec::new();
+        while iommu.due() < Ticks::NEVER {
+            let now = iommu.due();
+            iommu.look(now, &mut no_cache());
+            while let Some(Translated { tlp, refused, .. }) = iommu.take(now) {
+                assert_eq!(tlp.address % 4096, 64);
+                all.push((tlp.address / 4096, refused));
+            }
+        }
+        all
+    }
+
+    fn reads(page: u64) -> Entry {
+        Entry { page, permission: Permission::Read }
+    }
+
+    #[test]
+    fn an_address_leads_where_the_table_said_when_its_walk_ended_until_that_is_forgotten() {
+        let mut iommu = Iommu::new(SPEC, 1);
+        iommu.own_table(false, &[]);
+        iommu.table_mut(Ticks(0)).unwrap().set(7, Some(reads(9)));
+        assert_eq!(leads(&mut iommu, &[(0, 7)]), [(9, None)]);
+        iommu.table_mut(Ticks(50)).unwrap().set(7, None);
+        assert_eq!(leads(&mut iommu, &[(60, 7)]), [(9, None)], "the IOTLB still has it");
+        iommu.invalidate(Ticks(70), Command::Pages { first: 7, pages: 1 });
+        let refused = Some(FaultReason::NotMapped);
+        assert_eq!(leads(&mut iommu, &[(80, 7), (200, 7)]), [(7, refused); 2]);
+        // That there is nothing was not kept.
+        iommu.table_mut(Ticks(300)).unwrap().set(7, Some(reads(3)));
+        assert_eq!(leads(&mut iommu, &[(301, 7)]), [(3, None)]);
+        assert_eq!(iommu.faults().unwrap().iter().map(|fault| fault.at).collect::<Vec<_>>(), [Iova(7 * 4096 + 64); 2]);
+    }
+
+    #[test]
+    fn a_walk_that_is_over_found_what_was_there_before_a_change() {
+        // The walk ends at 41; nobody looks until 100.
+        for (changed, leads_to) in [(40, 5), (41, 9)] {
+            let mut iommu = Iommu::new(SPEC, 1);
+            iommu.own_table(false, &[]);
+            iommu.table_mut(Ticks(0)).unwrap().set(7, Some(reads(9)));
+            iommu.receive(Ticks(0), RootPortIndex(0), None, Tlp { address: 7 * 4096, ..Tlp::of(TlpKind::MRd) });
+            iommu.look(Ticks(0), &mut no_cache());
+            iommu.table_mut(Ticks(changed)).unwrap().set(7, Some(reads(5)));
+            assert_eq!(iommu.take(Ticks(100)).map(|gone| gone.tlp.address / 4096), Some(leads_to), "{changed}");
+        }
+    }
+
+    #[test]
+    fn a_page_is_read_or_written_as_its_entry_says() {
+        for (permission, kind, refused) in [
+            (Permission::Read, TlpKind::MRd, None),
+            (Permission::Read, TlpKind::MWr, Some(FaultReason::NotWritable)),
+            (Permission::Write, TlpKind::MRd, Some(FaultReason::NotReadable)),
+            (Permission::Write, TlpKind::MWr, None),
+            (Permission::ReadWrite, TlpKind::MWr, None),
+        ] {
+            let mut iommu = Iommu::new(SPEC, 1);
+            iommu.own_table(false, &[]);
+            iommu.table_mut(Ticks(0)).unwrap().set(7, Some(Entry { page: 9, permission }));
+            iommu.receive(Ticks(0), RootPortIndex(0), None, Tlp { address: 7 * 4096, ..Tlp::of(kind) });
+            iommu.look(Ticks(0), &mut no_cache());
+            assert_eq!(iommu.take(Ticks(50)).unwrap().refused, refused, "{permission:?} {kind:?}");
+        }
+    }
+
+    #[test]
+    fn with_a_table_of_its_own_that_says_nothing_else_it_takes_as_long() {
+        let requests = [(0, 1), (0, 2), (3, 1), (100, 4), (101, 6), (200, 2), (300, 8), (301, 4), (302, 1)];
+        let mut own = Iommu::new(SPEC, 1);
+        own.own_table(true, &[]);
+        assert_eq!(goes_on(&mut own, &requests), fresh(SPEC, &requests));
+    }
+}
