@@ -100,8 +100,8 @@ const AS_GOOD: f64 = 0.98;
 /// The rank of a method, the lowest being the plainest: first by the mapping that programs use anyway, then by the instruction
 /// that every compiler makes.
 fn plainness(method: &Method) -> (usize, usize) {
-    fn rank<T: PartialEq>(plainest_first: &[T], one: Option<T>) -> usize {
-        plainest_first.iter().position(|other| Some(other) == one.as_ref()).unwrap_or(plainest_first.len())
+    fn rank<T: PartialEq>(plainest_first: &[T], one: Option<&T>) -> usize {
+        plainest_first.iter().position(|other| Some(other) == one).unwrap_or(plainest_first.len())
     }
     let mappings = [MemoryType::Wb, MemoryType::Wc, MemoryType::Uc, MemoryType::Wt, MemoryType::Wp];
     let accesses = [
@@ -115,7 +115,7 @@ fn plainness(method: &Method) -> (usize, usize) {
         Access::Plain(Width::B2),
         Access::Plain(Width::B1),
     ];
-    (rank(&mappings, method.memory_type()), rank(&accesses, method.access()))
+    (rank(&mappings, method.memory_type().as_ref()), rank(&accesses, method.access().as_ref()))
 }
 
 /// How many times slower a larger transfer must be to stand out.

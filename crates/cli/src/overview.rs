@@ -26,12 +26,12 @@ type Asked = (&'static str, Axes);
 /// # Errors
 /// [`RunError`] if the example card cannot be simulated. A machine that cannot be measured is noted as skipped.
 pub fn measure(
-    command: Vec<String>,
+    command: &[String],
     budget: Option<Ticks>,
     cancel: &Cancel,
 ) -> Result<(Record, Option<RunError>), RunError> {
     let effort = Effort { budget: budget.unwrap_or(BUDGET), ..Effort::default() };
-    let mut record = Record::new(command.clone());
+    let mut record = Record::new(command.to_vec());
     let mut problem = None;
     for (name, asked) in [("host", of_host as fn(&Facts) -> Vec<Asked>), (CARD, of_card)] {
         let target: Target = name.parse()?;
@@ -56,7 +56,7 @@ pub fn measure(
                 questions: vec![question(name)?],
                 axes,
                 effort,
-                command: command.clone(),
+                command: command.to_vec(),
                 ..Request::default()
             };
             let outcome = run(&request, &mut |_| {}, cancel)?;

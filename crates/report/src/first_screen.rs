@@ -83,7 +83,7 @@ const COSTS: &[CostRow] = &[
         what: "system call, getppid",
         is: |answer| answer.method == Method::KernelCall { call: KernelCall::Getppid },
     },
-    CostRow { what: "wake-up of a thread on another core", is: |answer| answer.method == Method::Wake },
+    CostRow { what: "wake-up of a thread on another core", is: |answer| matches!(answer.method, Method::Wake { .. }) },
     CostRow {
         what: "cache line to another core, one way",
         is: |answer| matches!(answer.method, Method::CacheLines { access: Access::Plain(_), lines: Lines::One, .. }),
