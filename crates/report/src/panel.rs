@@ -241,16 +241,20 @@ impl Point<'_> {
         }
     }
 
-    /// What limits the transfer: the bound that the formula finds, or the longest stall where no formula answers.
+    /// What limits the transfer: of a rate the bound that the formula finds, of a latency the longest stall with its share.
     ///
-    /// The longest stall of a saturated transfer names the queue in front of the bottleneck, such as the tags of reads, so
-    /// the formula goes first.
+    /// The longest stall of saturated traffic names the queue in front of the bottleneck, such as the tags of reads, so there
+    /// the formula goes first. Where no formula or no stall is known, the other one stands for it.
     pub fn bound_in_words(&self) -> Option<String> {
-        if let Some(formula) = &self.answer.formula {
-            return Some(formula.bound.clone());
-        }
-        let longest = self.answer.waits.iter().max_by(|a, b| a.share_percent.total_cmp(&b.share_percent))?;
-        Some(format!("stalls: {} {}", words(&longest.cause), figures::whole_percent(longest.share_percent)))
+        let is_saturated =
+            self.answer.quantity == Quantity::Bandwidth || matches!(self.answer.method, Method::DmaUnderLoad { .. });
+        let formula = || self.answer.formula.as_ref().map(|formula| formula.bound.clone());
+        let longest = || {
+            let waits = self.answer.waits.iter();
+            let longest = waits.max_by(|a, b| a.share_percent.total_cmp(&b.share_percent))?;
+            Some(format!("{} {}", words(&longest.cause), figures::whole_percent(longest.share_percent)))
+        };
+        if is_saturated { formula().or_else(longest) } else { longest().or_else(formula) }
     }
 
     /// The 95 % interval of the figure, in bytes per second or nanoseconds.
