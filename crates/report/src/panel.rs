@@ -2,7 +2,7 @@
 
 use crate::figures::{self, Unit};
 use lanemark_method::Method;
-use lanemark_record::{Answer, Ceiling, CeilingKind, Quantity, Record, TargetKind};
+use lanemark_record::{Answer, Ceiling, CeilingKind, Quantity, Record, Target, TargetKind};
 
 /// The answers of one target to one question.
 pub(crate) struct Panel<'a> {
@@ -10,6 +10,8 @@ pub(crate) struct Panel<'a> {
     pub target: &'a str,
     /// What kind of answer it gives; `None` if the record does not list it.
     pub kind: Option<TargetKind>,
+    /// Whether the target is ordinary memory of this machine, which is no MMIO.
+    pub is_memory: bool,
     /// The question, by its catalogue name.
     pub question: &'a str,
     /// What the figures are.
@@ -59,9 +61,15 @@ impl<'a> Panel<'a> {
     }
 
     fn empty(record: &Record, answer: &'a Answer) -> Panel<'a> {
+        let target = record.targets.iter().find(|target| target.name == answer.target);
+        let is_memory = |target: &Target| {
+            let is_measured = matches!(target.kind, TargetKind::Real | TargetKind::Emulated);
+            is_measured && target.platform.is_none() && target.card.is_none() && target.runtime.is_none()
+        };
         Panel {
             target: &answer.target,
-            kind: record.targets.iter().find(|target| target.name == answer.target).map(|target| target.kind),
+            kind: target.map(|target| target.kind),
+            is_memory: target.is_some_and(is_memory),
             question: &answer.question,
             quantity: answer.quantity,
             lines: Vec::new(),
@@ -148,7 +156,15 @@ impl<'a> Panel<'a> {
 
     /// The question as a heading.
     pub fn title(&self) -> String {
-        title(self.question)
+        let of_memory = match self.question {
+            "mmio_write_bandwidth" => Some("Store bandwidth to WB memory"),
+            "mmio_write_latency" => Some("Store latency to WB memory"),
+            "mmio_read_bandwidth" => Some("Load bandwidth from WB memory"),
+            "mmio_read_latency" => Some("Load latency from WB memory"),
+            "streaming_load_bandwidth" => Some("Streaming load bandwidth from WB memory"),
+            _ => None,
+        };
+        of_memory.filter(|_| self.is_memory).map_or_else(|| title(self.question), str::to_owned)
     }
 
     /// Every size any method was asked for, smallest first.
