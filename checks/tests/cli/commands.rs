@@ -172,7 +172,7 @@ fn errors_that_links_repair_are_told_and_recorded_by_port() {
     let cable = ["--with", "link.tlps_per_error=3,link.skp=true"];
     let text = folder.good(&[&asked[..], &cable].concat());
     assert!(
-        text.contains("device-to-host by DMA at 4 KiB: links repaired ") && text.contains(" BadTLP at root/card"),
+        text.contains("device-to-host by DMA at 4 KiB: links corrected ") && text.contains(" BadTLP at root/card"),
         "{text}"
     );
     let record: serde_json::Value =
