@@ -50,7 +50,7 @@ fn task(answer: &Answer) -> Task {
         | Method::Fence { .. }
         | Method::Clock { .. }
         | Method::KernelCall { .. }
-        | Method::Wake
+        | Method::Wake { .. }
         | Method::CacheLines { .. }
         | Method::LineLoad { .. }
         | Method::Dma { .. }
@@ -100,8 +100,8 @@ const AS_GOOD: f64 = 0.98;
 /// Rank of a method; the plainest has the lowest. It depends on the memory type first, ordinary
 /// mappings being plainest, and then on the instruction, plain stores and `memcpy` being plainest.
 fn plainness(method: &Method) -> (usize, usize) {
-    fn rank<T: PartialEq>(plainest_first: &[T], one: Option<T>) -> usize {
-        plainest_first.iter().position(|other| Some(other) == one.as_ref()).unwrap_or(plainest_first.len())
+    fn rank<T: PartialEq>(plainest_first: &[T], one: Option<&T>) -> usize {
+        plainest_first.iter().position(|other| Some(other) == one).unwrap_or(plainest_first.len())
     }
     let mappings = [MemoryType::Wb, MemoryType::Wc, MemoryType::Uc, MemoryType::Wt, MemoryType::Wp];
     let accesses = [
@@ -115,7 +115,7 @@ fn plainness(method: &Method) -> (usize, usize) {
         Access::Plain(Width::B2),
         Access::Plain(Width::B1),
     ];
-    (rank(&mappings, method.memory_type()), rank(&accesses, method.access()))
+    (rank(&mappings, method.memory_type().as_ref()), rank(&accesses, method.access().as_ref()))
 }
 
 /// Smallest slow-down from one size to the next that is reported.

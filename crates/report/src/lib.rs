@@ -40,6 +40,7 @@ mod doctor_tree;
 mod error;
 mod fabric;
 pub mod figures;
+mod first_screen;
 #[cfg(test)]
 mod fixture;
 mod grid;
@@ -64,6 +65,7 @@ pub use capture::capture_table;
 pub use comparison::comparison_table;
 pub use doctor::diagnosis;
 pub use error::ReportError;
+pub use first_screen::first_screen;
 pub use html::html;
 pub use plot::bandwidth_plot;
 pub use probe::probe;

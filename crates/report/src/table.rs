@@ -52,6 +52,8 @@ fn head(record: &Record, width: Option<u16>) -> String {
     if record.interrupted {
         lines.push("INTERRUPTED: the run was stopped early; only the results obtained until then follow".to_owned());
     }
+    let disturbance = record.host.as_ref().and_then(lanemark_record::Host::disturbance);
+    lines.extend(disturbance.map(|text| wrap(&format!("WARNING: {text}"), width, 4)));
     for target in &record.targets {
         let kind = label(target);
         let origins = target.origins.map_or_else(String::new, |origins| format!("; {}", origins_in_words(origins)));
@@ -337,7 +339,8 @@ fn doubts(panel: &Panel) -> Vec<String> {
     let points = panel.lines.iter().flat_map(|line| line.points.iter().map(move |point| (line, point.answer)));
     let mut found: Vec<(DoubtKind, usize, String)> = Vec::new();
     for (line, answer) in points {
-        for doubt in &answer.doubts {
+        // The first line of the output says it of all answers.
+        for doubt in answer.doubts.iter().filter(|doubt| doubt.kind != DoubtKind::BusyMachine) {
             if let Some((_, count, _)) = found.iter_mut().find(|(kind, ..)| *kind == doubt.kind) {
                 *count += 1;
             } else {

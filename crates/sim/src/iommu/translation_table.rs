@@ -16,16 +16,6 @@ pub struct Entry {
 }
 
 /// All entries.
-///
-/// ```
-/// use lanemark_dma::Permission;
-/// use lanemark_sim::part::translation_table::{Entry, TranslationTable};
-/// let mut table = TranslationTable::identical(16, 4);
-/// assert_eq!(table.find(19).map(|entry| entry.page), Some(19));
-/// table.set(19, None);
-/// table.set(7, Some(Entry { page: 18, permission: Permission::Read }));
-/// assert_eq!((table.find(19), table.find(7).map(|entry| entry.page), table.find(20)), (None, Some(18), None));
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TranslationTable {
     /// The first page that leads to itself where no entry says otherwise, and how many do.
@@ -56,5 +46,19 @@ impl TranslationTable {
         } else {
             self.entries.insert(page, entry);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_leads_to_itself_until_an_entry_says_otherwise() {
+        let mut table = TranslationTable::identical(16, 4);
+        assert_eq!(table.find(19).map(|entry| entry.page), Some(19));
+        table.set(19, None);
+        table.set(7, Some(Entry { page: 18, permission: Permission::Read }));
+        assert_eq!((table.find(19), table.find(7).map(|entry| entry.page), table.find(20)), (None, Some(18), None));
     }
 }
