@@ -124,7 +124,7 @@ fn a_dirty_line_is_copied_to_the_reading_processor_and_to_memory() {
     assert_eq!(
         (machine.state(0, AT), machine.in_memory(AT)),
         (Some(LineState::Dirty), OLD),
-        "not written back at once"
+        "the line must not be written back yet"
     );
     let copies = machine.board().counts().copies;
     assert_eq!(machine.load(1, AT), NEW);

@@ -143,7 +143,7 @@ fn launches_are_measured_by_every_wait_and_the_record_describes_the_runtime() {
     assert_eq!(runtime["software"]["platform_name"], "Portable Computing Language");
     assert!(runtime["software"]["driver_version"].as_str().unwrap().starts_with("3.1"), "{runtime}");
     assert!(runtime["software"]["loader_library"].as_str().unwrap().contains("libOpenCL.so"), "{runtime}");
-    for fact in ["processor", "sockets", "governors", "idle_states", "load_before", "load_after"] {
+    for fact in ["processor", "sockets", "governors", "idle_states", "load_before", "load_after", "stolen_percent"] {
         let fact = &record["host"][fact];
         assert!(fact.get("value").is_some() || fact["unseen"].is_string(), "{fact}");
     }

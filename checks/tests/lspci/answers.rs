@@ -1,4 +1,4 @@
-//! The typed answers, for the devices whose fields lspci confirms.
+//! Typed answers for devices whose fields lspci confirms.
 
 use crate::devices;
 use lanemark_wire::Lanes;
@@ -75,7 +75,7 @@ fn a_root_port_with_a_slot_and_access_control() {
     assert!(access.request_redirect && access.completion_redirect && !access.direct_translated);
     assert_eq!(space.containment_trigger(), Ok(1));
     assert_eq!(space.subsystem(), Ok((0x8086, 0)));
-    // The same without root: what cannot be seen is said, not guessed.
+    // Without root rights: unseen facts are reported as such.
     let seen = ConfigSpace::new(&bytes[..64]);
     assert_eq!(seen.windows(), Ok(windows));
     assert!(matches!(seen.pcie(), Err(Unknown::ListCut { visible: 64, .. })));

@@ -1,11 +1,11 @@
-//! Our decode of some bytes, held against what `lspci` prints for them.
+//! Comparison of our decoder with the output of `lspci` for the same bytes.
 
 use crate::decoded::{Decoded, Seen};
 use crate::extended::ANYTHING;
 use crate::{express, extended, printed, standard};
 use lanemark_wire::config::{Capability, CapabilityId, ConfigSpace};
 
-/// Lines that `lspci` prints and we do not decode: capability, how the line begins, why not.
+/// Lines of `lspci` that we do not decode: capability, start of the line, reason.
 pub const NOT_DECODED: &[(u16, &str, &str)] = &[
     (0x23, "CXLCap2: ", "the cache of a CXL device is no matter of PCIe"),
     (0x23, "Range1: ", "the memory of a CXL device is no matter of PCIe"),
@@ -71,14 +71,14 @@ fn lines(place: &str, ours: &[String], theirs: &[String], ignored: &[&str], foun
     }
 }
 
-/// Equal, where a run of [`ANYTHING`] stands for anything up to a space or comma.
+/// Whether both are equal, where a run of [`ANYTHING`] matches anything up to a space or comma.
 fn same(ours: &str, theirs: &str) -> bool {
     let mut parts = ours.split(ANYTHING);
     let Some(mut rest) = parts.next().and_then(|first| theirs.strip_prefix(first)) else { return false };
     for part in parts {
         let end = rest.find([' ', ',']).unwrap_or(rest.len());
         let Some(behind) = rest[end..].strip_prefix(part) else {
-            // What is anything may end inside a word, as before "ns".
+            // A match may end inside a word, as before "ns".
             return rest.find(part).is_some_and(|at| !rest[..at].contains([' ', ',']) && at + part.len() == rest.len());
         };
         rest = behind;

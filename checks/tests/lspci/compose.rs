@@ -1,21 +1,21 @@
-//! Configuration spaces put together: devices as they are, and spaces with every bit of every capability set in turn.
+//! Composed configuration spaces: typical devices, and spaces with each bit of each capability set in turn.
 
 use std::fmt::Write as _;
 
-/// A configuration space in the making.
+/// A configuration space under construction.
 #[derive(Clone)]
 pub struct Space {
     pub bytes: Vec<u8>,
-    /// Where the pointer to the next standard capability belongs.
+    /// Offset of the pointer to the next standard capability.
     standard_link: usize,
-    /// Where the next standard capability goes.
+    /// Offset of the next standard capability.
     standard_at: usize,
-    /// The last extended capability, and where the next one goes.
+    /// Offsets of the last and the next extended capability.
     extended: (Option<usize>, usize),
 }
 
 impl Space {
-    /// A header of type 0 or 1 with these ids.
+    /// A header of type 0 or 1 with the given IDs.
     pub fn new(kind: u8, vendor: u16, device: u16, class: u32) -> Space {
         let space = Space { bytes: vec![0; 4096], standard_link: 0x34, standard_at: 0x40, extended: (None, 0x100) };
         let space = space.put(0, 2, vendor.into()).put(2, 2, device.into()).put(9, 3, class.into());
@@ -28,12 +28,12 @@ impl Space {
         self
     }
 
-    /// Where the next standard capability will stand.
+    /// Offset of the next standard capability.
     pub fn next_standard(&self) -> usize {
         self.standard_at
     }
 
-    /// A standard capability with these bytes behind its id and pointer.
+    /// Adds a standard capability with these bytes after its ID and pointer.
     pub fn standard(mut self, id: u8, body: &[u8]) -> Space {
         let at = self.standard_at;
         self.bytes[self.standard_link] = at as u8;
@@ -46,7 +46,7 @@ impl Space {
         self
     }
 
-    /// An extended capability with these DWs behind its header.
+    /// Adds an extended capability with these DWs after its header.
     pub fn extended(mut self, id: u16, version: u8, body: &[u32]) -> Space {
         let at = self.extended.1;
         if let Some(last) = self.extended.0 {
@@ -62,7 +62,7 @@ impl Space {
     }
 }
 
-/// The bytes as `lspci -xxxx` shows them, for the function number `index` of a made-up machine.
+/// The bytes in the format of `lspci -xxxx`, for function number `index` of a generated machine.
 pub fn dump(index: usize, bytes: &[u8]) -> String {
     let mut text = format!("{} composed\n", address(index));
     for (line, bytes) in bytes.chunks(16).enumerate() {
@@ -76,12 +76,12 @@ pub fn dump(index: usize, bytes: &[u8]) -> String {
     text
 }
 
-/// Every function is number 0 of device 0: of others lspci leaves out registers that are reserved there.
+/// Address with function 0 of device 0, because lspci omits registers that are reserved in other functions.
 fn address(index: usize) -> String {
     format!("{:04x}:{:02x}:00.0", index >> 8, index & 0xff)
 }
 
-/// The functions of a dump; lines that begin with # are remarks.
+/// The functions of a dump; lines that begin with # are comments.
 pub fn undump(text: &str) -> Vec<Vec<u8>> {
     let mut functions: Vec<Vec<u8>> = Vec::new();
     for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
@@ -96,18 +96,18 @@ pub fn undump(text: &str) -> Vec<Vec<u8>> {
     functions
 }
 
-/// What fills the registers of a space that is not one of a device.
+/// Fill pattern of the registers of a generated space.
 #[derive(Clone, Copy, Debug)]
 pub enum Fill {
     /// One bit of every DW.
     Walk(u32),
-    /// All bits of every DW but one.
+    /// All bits except one of every DW.
     Inverse(u32),
-    /// Anything.
+    /// Random bits.
     Random(u64),
 }
 
-/// splitmix64: the same numbers everywhere, for ever.
+/// `splitmix64` with a fixed seed.
 struct Numbers(u64);
 
 impl Numbers {
@@ -135,7 +135,7 @@ impl Filler {
         match self.fill {
             Fill::Walk(bit) => 1 << bit,
             Fill::Inverse(bit) => !(1 << bit),
-            // Sparse, dense and even ones alike.
+            // Sparse, dense and balanced bit patterns.
             Fill::Random(_) => match self.numbers.next() % 3 {
                 0 => (self.numbers.next() & self.numbers.next()) as u32,
                 1 => (self.numbers.next() | self.numbers.next()) as u32,
@@ -149,13 +149,13 @@ impl Filler {
     }
 
     fn bytes(&mut self, count: usize) -> Vec<u8> {
-        // The first two bytes of a standard capability are its own.
+        // The first two bytes of a standard capability are ID and pointer.
         let dws = self.dws(count.div_ceil(4) + 1);
         dws.iter().flat_map(|dw| dw.to_le_bytes()).skip(2).take(count).collect()
     }
 }
 
-/// Extended capabilities by id, and how many DWs stand behind the header.
+/// Extended capabilities by ID, with the number of DWs after the header.
 const EXTENDED: &[(u16, usize)] = &[
     (0x01, 17),
     (0x02, 27),
@@ -206,7 +206,7 @@ const EXTENDED: &[(u16, usize)] = &[
     (0x3f, 1),
 ];
 
-/// A function of this port type whose registers are filled so.
+/// A function of this port type with filled registers.
 pub fn filled(port_type: u8, version: u8, fill: Fill) -> Space {
     let mut filler = Filler::new(fill);
     let is_bridge = (4..=7).contains(&port_type);
@@ -234,15 +234,15 @@ pub fn filled(port_type: u8, version: u8, fill: Fill) -> Space {
     for &(id, count) in EXTENDED {
         let mut body = filler.dws(count);
         match id {
-            // As many links as there is room for: 3.
+            // The most links that fit: 3.
             0x05 => body[0] &= !0xfc00,
             // Selective streams are not decoded.
             0x30 => body[0] &= !2,
-            // A device of CXL, after a DVSEC of anybody.
+            // A CXL DVSEC, after one of another vendor.
             0x23 if cxl => {
                 body[0] = 0x03c0_0000 | ((body[0] & 0x1_0000) + 0x1_0000) | 0x1e98;
                 body[1] &= 0xffff_0000;
-                // lspci 3.15.0 reads behind its tables of memory types and classes, and crashes.
+                // lspci 3.15.0 reads beyond its tables of memory types and classes, and crashes.
                 body[6] &= !0xfc;
                 body[10] &= !0xfc;
             }
@@ -254,10 +254,10 @@ pub fn filled(port_type: u8, version: u8, fill: Fill) -> Space {
     space
 }
 
-/// Every port type that the specification defines, and one that it does not.
+/// Every port type of the specification, and an undefined one.
 pub const PORT_TYPES: [u8; 10] = [0, 1, 4, 5, 6, 7, 8, 9, 10, 2];
 
-/// Spaces in which every bit of every register is the only one of its DW, and the only one missing, for each type.
+/// Spaces in which each bit of each register is the only one set, and the only one cleared in its DW, for each port type.
 pub fn walking() -> Vec<Space> {
     let each = |port_type| {
         let fills = (0..32).map(Fill::Walk).chain((0..32).map(Fill::Inverse));
@@ -266,7 +266,7 @@ pub fn walking() -> Vec<Space> {
     PORT_TYPES.into_iter().flat_map(each).collect()
 }
 
-/// Spaces at random, from this seed.
+/// Random spaces from `seed`.
 pub fn random(seed: u64, count: u64) -> Vec<Space> {
     let space = |index: u64| {
         let number = Numbers(seed ^ index.wrapping_mul(0x1000_0001)).next();

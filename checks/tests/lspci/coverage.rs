@@ -1,11 +1,11 @@
-//! Which of our fields lspci confirms, and why it cannot confirm the others.
+//! Fields that lspci confirms, and reasons for the others.
 
 use crate::decoded::Name;
 use lanemark_wire::config::capability::CAPABILITIES;
 use lanemark_wire::config::header::HEADER;
 use std::collections::BTreeSet;
 
-/// Fields that `lspci -vvv` never prints: structure, register and field (`*` is any), why not.
+/// Fields that `lspci -vvv` never prints: structure, register and field (`*` matches any), reason.
 const NOT_PRINTED: &[(&str, &str, &str, &str)] = &[
     ("Access Control Services", "ACSCap", "Enhanced", NEWER),
     ("Access Control Services", "ACSCap", "EgressVectorBits", NEWER),
@@ -111,7 +111,7 @@ const NOT_PRINTED: &[(&str, &str, &str, &str)] = &[
 const NEWER: &str = "younger than what lspci 3.15.0 prints of this register";
 const NO_LINE: &str = "lspci does not print this register";
 
-/// Every field of every table was compared, or is on the list; nothing on the list was compared or is unknown.
+/// Checks that every field of every table was compared or is listed, and that every listed field exists and was not compared.
 pub fn check(seen: &BTreeSet<Name>) {
     let layouts = CAPABILITIES.iter().map(|row| row.layout).chain([&HEADER]);
     let mut all = BTreeSet::new();

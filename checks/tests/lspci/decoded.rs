@@ -1,4 +1,4 @@
-//! Our decode of one structure, asked by register and field, with a note of what was asked.
+//! Decoded fields of a structure, accessed by register and field, with a record of the accessed ones.
 
 use lanemark_wire::config::{FieldValue, Reading, Region};
 use std::cell::RefCell;
@@ -7,12 +7,12 @@ use std::collections::BTreeSet;
 /// Structure, register, field.
 pub type Name = (&'static str, &'static str, &'static str);
 
-/// What was compared so far.
+/// Fields that were compared so far.
 #[derive(Default)]
 pub struct Seen(RefCell<BTreeSet<Name>>);
 
 impl Seen {
-    /// Every field that was compared.
+    /// The compared fields.
     pub fn names(&self) -> BTreeSet<Name> {
         self.0.borrow().clone()
     }
@@ -30,7 +30,7 @@ impl<'a> Decoded<'a> {
         Decoded { region, fields: region.fields().collect(), seen }
     }
 
-    /// Whether the register is there and visible.
+    /// Whether the register exists and is visible.
     pub fn has(&self, register: &str) -> bool {
         self.fields.iter().any(|value| value.register == register)
     }
@@ -52,23 +52,23 @@ impl<'a> Decoded<'a> {
         *value
     }
 
-    /// A register of which there is one.
+    /// A register that exists once.
     pub fn register<'d>(&'d self, name: &'d str) -> Printer<'d, 'a> {
         Printer { decoded: self, instance: None, name }
     }
 
-    /// A register of one of several alike.
+    /// A register of a repeated group.
     pub fn instance<'d>(&'d self, index: u16, name: &'d str) -> Printer<'d, 'a> {
         Printer { decoded: self, instance: Some(index), name }
     }
 
-    /// How many of them there are.
+    /// Number of groups.
     pub fn instances(&self) -> u16 {
         self.fields.iter().filter_map(|value| value.instance).map(|(index, _)| index + 1).max().unwrap_or(0)
     }
 }
 
-/// One register, printed as `lspci` does.
+/// Formats a register like `lspci`.
 #[derive(Clone, Copy)]
 pub struct Printer<'d, 'a> {
     decoded: &'d Decoded<'a>,
@@ -102,12 +102,12 @@ impl Printer<'_, '_> {
         fields.iter().map(|field| self.flag(field)).collect::<Vec<_>>().join(" ")
     }
 
-    /// The reading as we print it.
+    /// The value in our format.
     pub fn text(&self, field: &str) -> String {
         self.value(field).reading.to_string()
     }
 
-    /// The same, but `otherwise` for a reserved code.
+    /// The value in our format, or `otherwise` for a reserved code.
     pub fn or(&self, field: &str, otherwise: &str) -> String {
         match self.value(field).reading {
             Reading::Reserved(_) => otherwise.to_owned(),
@@ -124,7 +124,7 @@ impl Printer<'_, '_> {
     }
 }
 
-/// `lspci` prints a flag by the last word of our name: `Status MRL` stands behind `Status:`.
+/// Last word of our name, which `lspci` prints for a flag: `Status MRL` is after `Status:`.
 fn last_word(field: &str) -> &str {
     field.strip_prefix("Status ").or_else(|| field.strip_prefix("Changed ")).unwrap_or(field)
 }

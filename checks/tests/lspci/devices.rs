@@ -1,4 +1,4 @@
-//! Devices as one meets them, composed register by register; `dumps/` holds them as `lspci -xxxx` shows them.
+//! Typical devices, composed register by register; `dumps/` contains them in the format of `lspci -xxxx`.
 
 use crate::compose::Space;
 

@@ -9,12 +9,12 @@ pub fn house(path: &str) -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
 }
 
-/// Its version, or why it cannot be had.
+/// Version of lspci, or the reason why it is not available.
 pub fn version() -> Result<String, String> {
     run(&["--version"])
 }
 
-/// What it prints for these dumps.
+/// Output of lspci for a dump.
 pub fn listing(dump: &str) -> Result<String, String> {
     let mut file = tempfile::NamedTempFile::new().map_err(|error| error.to_string())?;
     file.write_all(dump.as_bytes()).map_err(|error| error.to_string())?;

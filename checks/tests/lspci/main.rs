@@ -1,18 +1,17 @@
-//! Our decode of configuration space against what the real `lspci -n -vvv -F` prints for the same bytes.
+//! Comparison of our decoder of configuration space with the output of the real `lspci -n -vvv -F` for the same bytes.
 //!
-//! | bytes | held against |
+//! | bytes | compared with |
 //! | --- | --- |
 //! | the devices of `devices.rs`, as `dumps/*.txt` | `dumps/*.lspci`, and lspci itself |
-//! | a few spaces at random | `dumps/random.lspci`, and lspci itself |
-//! | the presets, in `simulated.rs` | what the platform means; `dumps/simulated-*.lspci`, and lspci itself |
-//! | every bit of every register alone, and alone missing; many spaces at random | lspci itself |
+//! | a few random spaces | `dumps/random.lspci`, and lspci itself |
+//! | the presets, in `simulated.rs` | the platform; `dumps/simulated-*.lspci`, and lspci itself |
+//! | every bit of every register alone set and alone cleared; many random spaces | lspci itself |
 //!
-//! lspci itself is fetched by `checks/tools/lspci`. Where that cannot be done the test says why on standard error, and
-//! holds what is committed; with `LANEMARK_REQUIRE_LSPCI=1` it fails. `LANEMARK_BLESS=1 cargo test -p lanemark-checks
-//! --test lspci` writes `dumps/` anew.
+//! `checks/tools/lspci` fetches lspci. If that fails, the test prints the reason on standard error and compares with the
+//! committed output only; with `LANEMARK_REQUIRE_LSPCI=1` it fails. `LANEMARK_BLESS=1 cargo test -p lanemark-checks --test
+//! lspci` rewrites `dumps/`.
 //!
-//! What lspci 3.15.0 gets wrong (sections of the PCI Express Base Specification 6.0); the place that expects each says
-//! so too:
+//! Errors of lspci 3.15.0 (sections of the PCI Express Base Specification 6.0), also noted where each is expected:
 //!
 //! | lspci prints | but |
 //! | --- | --- |
@@ -58,7 +57,7 @@ use lanemark_wire::config::{BreakKind, ConfigSpace};
 use std::io::Write as _;
 use std::path::PathBuf;
 
-/// How many spaces at random are committed with what lspci printed for them.
+/// Number of random spaces that are committed with the output of lspci.
 const COMMITTED: u64 = 12;
 
 fn dumps(name: &str) -> PathBuf {
@@ -78,18 +77,18 @@ fn text(spaces: &[Vec<u8>]) -> String {
     spaces.iter().enumerate().map(|(index, bytes)| dump(index, bytes)).collect()
 }
 
-/// Standard error past the harness, which keeps to itself what a passing test prints.
+/// Prints to standard error directly, because the test harness captures the output of passing tests.
 fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// What lspci prints for these spaces, and whether it is the lspci that printed what is committed. Nothing where it
-/// cannot be had; then standard error has the reason.
+/// Output of lspci for these spaces, and whether its version is that of the committed output; `None` if lspci is not
+/// available, with the reason on standard error.
 fn live(spaces: &[Vec<u8>]) -> Option<(String, bool)> {
     live_of(&text(spaces))
 }
 
-/// The same for a dump.
+/// As [`live`], for a dump.
 fn live_of(dump: &str) -> Option<(String, bool)> {
     let listing = live::version().and_then(|version| Ok((live::listing(dump)?, version)));
     match listing {
@@ -121,7 +120,7 @@ fn hold(name: &str, spaces: &[Vec<u8>], listing: &str, seen: &Seen) {
     assert!(found.is_empty(), "{} differences:\n{}", found.len(), found[..found.len().min(40)].join("\n"));
 }
 
-/// With `LANEMARK_BLESS` set: dumps, and what lspci prints for them, written anew.
+/// Rewrites the dumps and the output of lspci for them, if `LANEMARK_BLESS` is set.
 fn bless() {
     if std::env::var_os("LANEMARK_BLESS").is_none() {
         return;
@@ -148,7 +147,7 @@ fn golden(name: &str) -> String {
 }
 
 #[test]
-fn every_field_that_lspci_prints_is_decoded_alike() {
+fn all_fields_printed_by_lspci_are_decoded_equally() {
     bless();
     let seen = Seen::default();
     let mut live_spaces = Vec::new();
@@ -185,14 +184,14 @@ fn every_field_that_lspci_prints_is_decoded_alike() {
 }
 
 #[test]
-fn a_flipped_bit_is_noticed() {
+fn a_flipped_bit_is_detected() {
     let space = devices::all().into_iter().find(|(name, _)| *name == "nvme").unwrap().1.bytes;
     let listing = golden("nvme");
     let function = &printed::functions(&listing)[0];
     let seen = Seen::default();
     assert_eq!(differences(&space, function, &seen), [""; 0]);
     let express = ConfigSpace::new(&space).pcie().unwrap().region().offset();
-    // Every bit of Device Control and Link Status, and one here and there.
+    // Every bit of Device Control and Link Status, and some others.
     let bits = |offset: u16| (0..16).map(move |bit| (express + offset, bit));
     let whole = bits(0x08).chain(bits(0x12));
     for (offset, bit) in whole.chain([(0x04, 2), (0x10, 20), (0x2c, 0), (0x104, 20), (0x110, 13)]) {
@@ -209,7 +208,7 @@ fn a_flipped_bit_is_noticed() {
 }
 
 #[test]
-fn a_line_that_we_do_not_decode_is_noticed() {
+fn a_line_without_decoder_is_detected() {
     let space = devices::all().into_iter().find(|(name, _)| *name == "gpu").unwrap().1.bytes;
     let listing = golden("gpu").replace("\t\tDevSta:\t", "\t\tDevNew:\tAll+\n\t\tDevSta:\t");
     let found = differences(&space, &printed::functions(&listing)[0], &Seen::default());
@@ -219,10 +218,10 @@ fn a_line_that_we_do_not_decode_is_noticed() {
     assert_eq!(found.len(), 1, "{found:?}");
 }
 
-/// Where the second capability of a broken list stands.
+/// Offset of the second capability of a broken list.
 const AT: u16 = 0x7c;
 
-/// A broken list, what we say, and how lspci shows it (if at all).
+/// Broken lists, with our error and the output of lspci, if any.
 #[test]
 fn broken_lists_end_where_lspci_ends_them() {
     let base = || Space::new(0, 0x10ee, 1, 0x02_00_00).standard(0x10, &[0; 58]).standard(0x05, &[0; 8]);
@@ -236,7 +235,7 @@ fn broken_lists_end_where_lspci_ends_them() {
         // lspci follows a pointer into the header (section 7.5.1.1.11: capabilities begin at 0x40).
         (base().put(at + 1, 1, 0x30), &[BreakKind::BelowStart { target: 0x30 }], "[30] Null"),
         (serial().put(0x100, 4, next(0x100)), &[BreakKind::Loop { target: 0x100 }], "[100 v1] <chain looped>"),
-        // Here lspci stops and says nothing.
+        // lspci stops here without a message.
         (serial().put(0x100, 4, next(0xf0)), &[BreakKind::BelowStart { target: 0xf0 }], ""),
         (serial().put(0x100, 4, next(0x200)).put(0x200, 4, 0xffff_ffff), &[BreakKind::AllOnes], ""),
         (base().put(0x100, 4, 0xffff_ffff), &[BreakKind::AllOnes], ""),

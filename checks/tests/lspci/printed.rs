@@ -1,30 +1,30 @@
-//! What `lspci` prints, taken apart: functions, their header lines, their capabilities, and the lines of each.
+//! Parser for the output of `lspci`: functions, header lines, and capabilities with their lines.
 
-/// One function as `lspci -n -vvv` prints it.
+/// A function in the output of `lspci -n -vvv`.
 #[derive(Debug, Default)]
 pub struct Function {
     /// The first line.
     pub title: String,
-    /// Lines of the header, a continued one joined to the one before, white space made single.
+    /// Lines of the header, with continuation lines joined and white space collapsed.
     pub header: Vec<String>,
-    /// Its capabilities.
+    /// Capabilities of the function.
     pub capabilities: Vec<Capability>,
 }
 
-/// One capability as printed.
+/// A capability in the output.
 #[derive(Debug)]
 pub struct Capability {
-    /// Where it stands.
+    /// Offset.
     pub offset: u16,
-    /// Its version, if it is an extended one.
+    /// Version of an extended capability.
     pub version: Option<u8>,
-    /// What follows on the line of its offset.
+    /// Rest of the line with the offset.
     pub title: String,
-    /// Its lines, a continued one joined to the one before, white space made single.
+    /// Lines of the capability, with continuation lines joined and white space collapsed.
     pub lines: Vec<String>,
 }
 
-/// Every function of a listing.
+/// Parses all functions of a listing.
 pub fn functions(listing: &str) -> Vec<Function> {
     let mut functions: Vec<Function> = Vec::new();
     for line in listing.lines().filter(|line| !line.trim().is_empty()) {

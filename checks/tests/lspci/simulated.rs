@@ -1,4 +1,4 @@
-//! The configuration space of simulated platforms, as the real `lspci` decodes it.
+//! Configuration space of simulated platforms, decoded by the real `lspci`.
 
 use crate::decoded::Seen;
 use crate::{compare, dumps, golden, live, live_of, printed};
@@ -6,7 +6,7 @@ use lanemark_config_space::{SimulatedFunction, functions, lspci_text};
 use lanemark_platform::{Origin, PRESETS, Platform, Slot, Switch, preset};
 use lanemark_wire::config::PortType;
 
-/// Every preset; the default one with as many tags as there can be, and one with a port that redirects, too.
+/// Every preset, the default one with the most tags, and one with a redirecting port.
 fn platforms() -> Vec<Platform> {
     let mut all: Vec<Platform> = PRESETS.iter().map(|row| preset(row.name).unwrap().unwrap()).collect();
     all.push(many_tags());
@@ -16,7 +16,7 @@ fn platforms() -> Vec<Platform> {
     all
 }
 
-/// The default card with as many vectors as fit below the list of descriptors.
+/// The default card with the most vectors that fit below the descriptor list.
 fn many_vectors() -> Platform {
     let text = PRESETS.iter().find(|row| row.name == "card-gen5-x16").unwrap().text;
     let number = |(key, value): (&str, u32)| format!("{key} = {{ value = {value}, source = \"a test\" }}\n");
@@ -29,7 +29,7 @@ fn many_tags() -> Platform {
     card.with("dma.tags", 768.0, Origin::Given("a test".to_owned())).unwrap()
 }
 
-/// What `lspci` printed for one function, as one line a register.
+/// Output of `lspci` for a function, one line per register.
 struct Printed<'a> {
     function: &'a printed::Function,
     of: &'a SimulatedFunction,
@@ -57,7 +57,7 @@ impl Printed<'_> {
     }
 }
 
-/// Speed and width of the link that a port is at, as a platform says it.
+/// Speed and width of the link at a port, from the platform.
 fn link_of(platform: &Platform, port: &str) -> (u32, u32) {
     let below = port.split_once('/').map_or(port, |(_, below)| below);
     let switch = platform.switches.iter().find(|switch| switch.name == below);
@@ -65,7 +65,7 @@ fn link_of(platform: &Platform, port: &str) -> (u32, u32) {
     switch.map_or((platform.link.generation.value, platform.link.width_lanes.value), of_switch)
 }
 
-/// Every field that a platform decides, in the words of `lspci`.
+/// Checks every field that a platform determines, in the format of `lspci`.
 fn check(platform: &Platform, seen: &Printed<'_>) {
     let (generation, lanes) = link_of(platform, &seen.of.port);
     let speed = ["2.5GT/s", "5GT/s", "8GT/s", "16GT/s", "32GT/s"][generation as usize - 1];
@@ -148,11 +148,11 @@ fn check_all(platform: &Platform, listing: &str) {
     }
 }
 
-/// The committed listing is of this one.
+/// The preset of the committed listing.
 const COMMITTED: &str = "simulated-card-gen5-x16";
 
 #[test]
-fn lspci_decodes_every_field_of_every_preset_as_the_platform_means_it() {
+fn lspci_decodes_every_field_of_every_preset_correctly() {
     let text = lspci_text(&functions(&many_tags()).unwrap());
     if std::env::var_os("LANEMARK_BLESS").is_some() {
         let version = live::version().unwrap_or_else(|why| panic!("nothing to bless with: {why}"));
@@ -170,7 +170,7 @@ fn lspci_decodes_every_field_of_every_preset_as_the_platform_means_it() {
 }
 
 #[test]
-fn what_is_written_is_what_lspci_and_our_decode_read_alike() {
+fn lspci_and_our_decoder_agree_on_written_registers() {
     let spaces: Vec<Vec<u8>> =
         platforms().iter().flat_map(|platform| functions(platform).unwrap()).map(|function| function.bytes).collect();
     let Some((listing, true)) = live(&spaces) else { return };

@@ -85,6 +85,7 @@ mod tests {
             idle_states: seen(vec![IdleState { name: "C6".to_owned(), exit_latency_ns, is_disabled }]),
             load_before: unseen(),
             load_after: unseen(),
+            stolen_percent: Fact::Unseen { unseen: "a test".to_owned() },
         };
         Record { host: Some(host), targets: vec![fixture::target(TargetKind::Real)], ..fixture::record(vec![answer]) }
     }

@@ -50,7 +50,7 @@ fn task(answer: &Answer) -> Task {
         | Method::Fence { .. }
         | Method::Clock { .. }
         | Method::KernelCall { .. }
-        | Method::Wake
+        | Method::Wake { .. }
         | Method::CacheLines { .. }
         | Method::LineLoad { .. }
         | Method::Dma { .. }

@@ -55,9 +55,10 @@ pub(crate) fn runs(record: &Record) -> Vec<Finding> {
             times => format!(" (a whole run has {}, {times} times as many)", runs.whole_copies),
         };
         let each = group.iter().map(|(answer, runs)| {
-            let memory = match answer.method {
-                Method::RuntimeCopy { allocation, .. } => allocation.name().replace('_', " "),
-                _ => answer.method.to_string(),
+            let memory = if let Method::RuntimeCopy { allocation, .. } = answer.method {
+                allocation.name().replace('_', " ")
+            } else {
+                answer.method.to_string()
             };
             let (median, shortest, longest) =
                 (seconds(runs.median_s), seconds(runs.shortest_s), seconds(runs.longest_s));

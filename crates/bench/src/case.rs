@@ -54,7 +54,7 @@ impl Case {
             | Method::Fence { .. }
             | Method::Clock { .. }
             | Method::KernelCall { .. }
-            | Method::Wake
+            | Method::Wake { .. }
             | Method::CacheLines { .. }
             | Method::LineLoad { .. }
             | Method::Relay { .. }
@@ -148,7 +148,7 @@ impl Case {
             Method::Fence { .. }
             | Method::Clock { .. }
             | Method::KernelCall { .. }
-            | Method::Wake
+            | Method::Wake { .. }
             | Method::CacheLines { .. }
             | Method::Relay { .. }
             | Method::Launch { .. }
@@ -177,7 +177,7 @@ impl Case {
             Method::Fence { fence } => Some(*fence),
             Method::Clock { .. }
             | Method::KernelCall { .. }
-            | Method::Wake
+            | Method::Wake { .. }
             | Method::CacheLines { .. }
             | Method::LineLoad { .. }
             | Method::Dma { .. }
@@ -212,7 +212,7 @@ impl Case {
             | Method::Fence { .. }
             | Method::Clock { .. }
             | Method::KernelCall { .. }
-            | Method::Wake
+            | Method::Wake { .. }
             | Method::CacheLines { .. }
             | Method::LineLoad { .. }
             | Method::Relay { .. }
@@ -234,10 +234,10 @@ impl Case {
     /// The first card that takes part; the first of all where none does.
     #[must_use]
     pub fn first_card(&self) -> u32 {
-        match &self.method {
-            Method::Relay { cards, .. } => cards.first().copied().unwrap_or(0),
-            _ => self.flows().first().map_or(0, |flow| flow.card),
+        if let Method::Relay { cards, .. } = &self.method {
+            return cards.first().copied().unwrap_or(0);
         }
+        self.flows().first().map_or(0, |flow| flow.card)
     }
 
     /// Threads that call the driver of each card at once, each on a channel of its own; one where nobody asked for more.
@@ -296,7 +296,7 @@ impl Case {
             | Method::Fence { .. }
             | Method::Clock { .. }
             | Method::KernelCall { .. }
-            | Method::Wake
+            | Method::Wake { .. }
             | Method::CacheLines { .. }
             | Method::LineLoad { .. }
             | Method::Launch { .. }

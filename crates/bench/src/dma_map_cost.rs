@@ -55,10 +55,9 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
 /// Pairs of one pass: where pieces wait for their invalidation, so many that the queue is empty when they are over, and
 /// every sample has its share of that.
 fn pairs(case: &Case) -> u64 {
-    match case.method {
-        Method::MapUnmap { means: Means::Map { invalidation: Invalidation::Deferred, .. } } => Invalidation::QUEUE,
-        _ => 1,
-    }
+    let is_deferred =
+        matches!(case.method, Method::MapUnmap { means: Means::Map { invalidation: Invalidation::Deferred, .. } });
+    if is_deferred { Invalidation::QUEUE } else { 1 }
 }
 
 fn plan(case: &Case, passes: u64) -> Plan {

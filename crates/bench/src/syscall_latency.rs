@@ -14,7 +14,7 @@ use crate::case::{Axes, Case};
 use crate::core_to_core::exchange;
 use crate::question::Question;
 use lanemark_machine::{Channel, Facts, KernelCall, Op, Plan};
-use lanemark_method::Method;
+use lanemark_method::{Method, WakeBy};
 use lanemark_record::{CorePair, Quantity};
 
 /// The catalogue row.
@@ -25,9 +25,9 @@ pub const QUESTION: Question = Question {
     cases,
     plan,
     simulated_passes: |_| 8,
-    most_passes: |case| if matches!(case.method, Method::Wake) { WAKES } else { 1 << 14 },
+    most_passes: |case| if matches!(case.method, Method::Wake { .. }) { WAKES } else { 1 << 14 },
     // Of a wake, one there and one back.
-    accesses_per_pass: |case| if matches!(case.method, Method::Wake) { 2 } else { 1 },
+    accesses_per_pass: |case| if matches!(case.method, Method::Wake { .. }) { 2 } else { 1 },
     ask: None,
     is_usual: false,
     left_out: |_| None,
@@ -39,7 +39,7 @@ const WAKES: u64 = 4;
 fn cases(facts: &Facts, _: &Axes) -> Vec<Case> {
     let calls = KernelCall::ALL.map(|call| (Method::KernelCall { call }, Caller::AsPlanned)).into_iter();
     let pair = Caller::Between(CorePair { from_core: 0, to_core: 1 });
-    let wake = (facts.cores > 1).then_some((Method::Wake, pair));
+    let wake = (facts.cores > 1).then_some((Method::Wake { by: WakeBy::Eventfd }, pair));
     let of = |(method, caller)| Some(Case { caller, ..Case::of_nothing(facts, method)? });
     calls.chain(wake).filter_map(of).collect()
 }
@@ -47,7 +47,7 @@ fn cases(facts: &Facts, _: &Axes) -> Vec<Case> {
 fn plan(case: &Case, passes: u64) -> Plan {
     match (&case.method, case.caller) {
         (Method::KernelCall { call }, _) => Plan::on_one_core(vec![Op::Kernel(*call)], passes),
-        (Method::Wake, Caller::Between(pair)) => {
+        (Method::Wake { .. }, Caller::Between(pair)) => {
             let event = |number| Channel::Event { number };
             exchange(pair, event(0), event(1), passes.max(WAKES))
         }

@@ -25,7 +25,7 @@ pub fn plan_to_trace(question: &Question, case: &Case, passes: Option<u64>) -> P
         | Method::Fence { .. }
         | Method::Clock { .. }
         | Method::KernelCall { .. }
-        | Method::Wake
+        | Method::Wake { .. }
         | Method::CacheLines { .. }
         | Method::LineLoad { .. }
         | Method::DmaCall { .. }

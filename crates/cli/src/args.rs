@@ -320,6 +320,14 @@ pub struct CardArgs {
     pub system_root: Option<PathBuf>,
 }
 
+impl CardArgs {
+    /// Whether no option for a card is given.
+    pub fn is_usual(&self) -> bool {
+        let CardArgs { bars, dry_run, i_own_this_device, enable, emulated, system_root } = self;
+        bars.is_empty() && !dry_run && !i_own_this_device && !enable && !emulated && system_root.is_none()
+    }
+}
+
 /// A fence, or `none`.
 #[derive(Clone, Copy, Debug)]
 pub struct MaybeFence(pub Option<Fence>);

@@ -3,9 +3,12 @@
 use crate::args::BenchArgs;
 use crate::failure::{Failure, say};
 use crate::interrupt;
-use crate::output::{self, terminal_width, write_html, write_svg};
+use crate::output::{self, command_line, terminal_width, write_html, write_svg};
+use crate::overview;
 use crate::progress::Cases;
-use crate::request::request;
+use crate::request::{axes, request};
+use lanemark_bench::Axes;
+use lanemark_record::gate::Judged;
 use lanemark_record::{Record, RecordError, file};
 use lanemark_runner::{Answerer, Cancel, DryRun, Outcome, RangeCheck, Request, RunError, dry_run, run};
 use std::io::Write;
@@ -13,7 +16,10 @@ use std::path::Path;
 
 /// `lanemark bench`
 pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
-    let request = request(args, &["card-gen5-x16", "host"], Answerer::Machines)?;
+    if is_bare(args) {
+        return first_screen(args);
+    }
+    let request = request(args, &["host", "card-gen5-x16"], Answerer::Machines)?;
     if args.card.dry_run {
         return print_dry_run(&dry_run(&request)?);
     }
@@ -38,6 +44,52 @@ pub fn predict(args: &BenchArgs) -> Result<(), Failure> {
     ask(args, &request, &Cancel::new())
 }
 
+/// Whether the command line names nothing to measure, so that one screen answers.
+fn is_bare(args: &BenchArgs) -> bool {
+    let names_nothing = args.on.is_empty() && args.questions.is_empty() && !args.full;
+    let changes_nothing = args.with.is_empty() && args.setpci.is_empty() && args.fault.is_empty();
+    let is_usual = args.iterations.is_none() && !args.no_fast_forward && args.kernels.is_none();
+    let sampling = &args.sampling;
+    let samples_as_usual = sampling.interval.is_none() && !sampling.all_copies && sampling.samples.is_none();
+    let has_usual_axes = axes(&args.axes).is_ok_and(|axes| axes == Axes::default());
+    names_nothing && changes_nothing && is_usual && samples_as_usual && has_usual_axes && args.card.is_usual()
+}
+
+/// Measures and prints the first screen.
+fn first_screen(args: &BenchArgs) -> Result<(), Failure> {
+    output::check(&outputs(args).collect::<Vec<_>>(), &[])?;
+    let cancel = interrupt::cancel()?;
+    let (mut record, problem) = overview::measure(command_line(), args.sampling.budget, &cancel)?;
+    let judged = lanemark_advise::interpret(&mut record);
+    let written = write(&record, args);
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        writeln!(out, "{}", file::to_json(&record))?;
+    } else {
+        let pci = overview::pci();
+        let pci = pci.as_ref().map_err(String::as_str);
+        out.write_all(lanemark_report::first_screen(&record, pci).as_bytes())?;
+    }
+    finish(args, written, &judged, problem)
+}
+
+/// Names the files that were written, and ends with the worst problem.
+fn finish(
+    args: &BenchArgs,
+    written: Result<(), Failure>,
+    judged: &Judged,
+    problem: Option<RunError>,
+) -> Result<(), Failure> {
+    written?;
+    for path in outputs(args) {
+        say(&format!("wrote {}", path.display()));
+    }
+    if !judged.impossible.is_empty() {
+        return Err(Failure::impossible(&judged.impossible));
+    }
+    problem.map_or(Ok(()), |problem| Err(problem.into()))
+}
+
 /// Runs the request, adds what the record means, and writes it.
 fn ask(args: &BenchArgs, request: &Request, cancel: &Cancel) -> Result<(), Failure> {
     let inputs: Vec<&Path> = args.on.iter().map(Path::new).collect();
@@ -56,14 +108,7 @@ fn ask(args: &BenchArgs, request: &Request, cancel: &Cancel) -> Result<(), Failu
         let shown = on_screen(&record, problem.as_ref());
         out.write_all(lanemark_report::tables(&shown, terminal_width()).as_bytes())?;
     }
-    written?;
-    for path in outputs(args) {
-        say(&format!("wrote {}", path.display()));
-    }
-    if !judged.impossible.is_empty() {
-        return Err(Failure::impossible(&judged.impossible));
-    }
-    problem.map_or(Ok(()), |problem| Err(problem.into()))
+    finish(args, written, &judged, problem)
 }
 
 /// A request that was refused; where the user named no target, with how to name one.

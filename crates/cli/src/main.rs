@@ -12,6 +12,7 @@ mod interrupt;
 mod listing;
 mod lspci;
 mod output;
+mod overview;
 mod paper;
 mod progress;
 mod recover;

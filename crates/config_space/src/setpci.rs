@@ -276,7 +276,7 @@ mod tests {
         let because = |text| setpci(&rosta(), &[write(text)]).unwrap_err().because;
         assert!(because("04:00.0+ECAP_ACS+6.w=c:c").starts_with("it would change other bits, from 0000 to 000c"));
         assert!(because("04:00.0+ECAP_ACS+4.w=4:4").starts_with("offset 0x4 is another register"));
-        assert!(because("00:01.0+ECAP_ACS+6.w=4:4").contains("only ports of switches that look down"));
+        assert!(because("00:01.0+ECAP_ACS+6.w=4:4").contains("only downstream ports of switches"));
         assert!(because("05:00.0+ECAP_ACS+6.w=4:4").contains("capability"), "a card has none");
     }
 

@@ -108,16 +108,19 @@ mod tests {
 
     #[test]
     fn a_question_has_a_method_and_what_is_derived_has_neither() {
-        let How::Ask(asking) = read("question = \"q\"\nmethod = { kind = \"wake\" }").unwrap().how else { panic!() };
+        let How::Ask(asking) = read("question = \"q\"\nmethod = { kind = \"wake\", by = \"eventfd\" }").unwrap().how
+        else {
+            panic!()
+        };
         assert_eq!((asking.figure, asking.size), (Wanted::LatencyNs, None));
         let derived = read("derive = \"A/B\"\nunit = \"%\"").unwrap().how;
         assert_eq!(derived, How::Derive { expression: "A/B".to_owned(), unit: Some("%".to_owned()) });
         for wrong in [
             "",
             "question = \"q\"",
-            "method = { kind = \"wake\" }",
-            "question = \"q\"\nmethod = { kind = \"wake\" }\nunit = \"%\"",
-            "question = \"q\"\nmethod = { kind = \"wake\" }\nderive = \"A\"",
+            "method = { kind = \"wake\", by = \"eventfd\" }",
+            "question = \"q\"\nmethod = { kind = \"wake\", by = \"eventfd\" }\nunit = \"%\"",
+            "question = \"q\"\nmethod = { kind = \"wake\", by = \"eventfd\" }\nderive = \"A\"",
             "derive = \"A\"\nfigure = \"whole_run_s\"",
             "derive = \"A\"\nsize = 4",
         ] {

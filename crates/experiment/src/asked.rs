@@ -51,8 +51,11 @@ fn with_numbers(platform: &Platform, wanted: &Ask) -> Result<Platform, String> {
     })
 }
 
+/// Decides whether a case's method is meant.
+type MethodFilter = Box<dyn Fn(&Method) -> bool>;
+
 /// Which methods are asked: one, those of a kind, or those by which a core reaches memory.
-fn method_of(wanted: &Ask) -> Result<Box<dyn Fn(&Method) -> bool>, String> {
+fn method_of(wanted: &Ask) -> Result<MethodFilter, String> {
     match (wanted.method.clone(), wanted.kind, wanted.path) {
         (Some(method), None, None) => Ok(Box::new(move |other| *other == method)),
         (None, Some(kind), None) => Ok(Box::new(move |other| other.kind() == kind)),

@@ -16,6 +16,6 @@ pub(crate) use pictures::picture;
 use std::fmt::Display;
 
 /// An error of another crate, as text.
-fn told(error: impl Display) -> String {
+fn as_text(error: impl Display) -> String {
     error.to_string()
 }

@@ -311,29 +311,29 @@ impl Experiment {
         for row in csv::Reader::from_reader(published.as_bytes()).deserialize() {
             let row: Published = row.map_err(|error: csv::Error| csv(error.to_string()))?;
             if let Some(twice) = read.published.insert(row.id.clone(), row) {
-                return Err(csv(format!("{} stands twice", twice.id)));
+                return Err(csv(format!("{} is listed twice", twice.id)));
             }
         }
         for figure in &read.figures {
             if !read.published.contains_key(&figure.id) {
-                return Err(csv(format!("{} is in experiment.toml and not here", figure.id)));
+                return Err(csv(format!("{} is in experiment.toml but has no row here", figure.id)));
             }
-            let ways = usize::from(figure.ask.is_some())
+            let sources = usize::from(figure.ask.is_some())
                 + usize::from(figure.measure.is_some())
                 + usize::from(figure.derive.is_some())
                 + usize::from(!figure.rules.is_empty())
                 + usize::from(figure.later.is_some())
                 + usize::from(figure.given);
-            if ways != 1 {
+            if sources != 1 {
                 let message = format!(
-                    "{}: needs exactly one of ask, measure, derive, rules, later, given; has {ways}",
+                    "{}: needs exactly one of ask, measure, derive, rules, later, given, but has {sources}",
                     figure.id
                 );
                 return Err(toml(message));
             }
         }
         if read.platform.is_some() == read.machine.is_some() {
-            return Err(toml("needs exactly one of platform and machine".to_owned()));
+            return Err(toml("needs exactly one of the keys platform and machine".to_owned()));
         }
         for id in read.published.keys() {
             let in_column = read.columns.iter().any(|column| size_of(&column.id, id).is_some());
@@ -373,7 +373,7 @@ mod tests {
             |experiment: &str, published: &str| Experiment::read("x", experiment, published).unwrap_err().to_string();
         assert!(error(EXPERIMENT, "id,what,published,corrected,unit\n").contains("published.csv: A"));
         assert!(error(EXPERIMENT, &format!("{PUBLISHED}B,b,1,,ns\n")).contains("B is in published.csv but has no"));
-        assert!(error(EXPERIMENT, &format!("{PUBLISHED}A,b,1,,ns\n")).contains("A stands twice"));
+        assert!(error(EXPERIMENT, &format!("{PUBLISHED}A,b,1,,ns\n")).contains("A is listed twice"));
     }
 
     #[test]

@@ -413,7 +413,7 @@ mod tests {
         let lines = [
             format!("{COPIES}, figure = \"whole_run_s\", name = \"B\""),
             format!("{COPIES}, figure = \"worst_run_s\", name = \"C\""),
-            "of = \"runtimes\", question = \"stream_copy\", method = { kind = \"wake\" }, name = \"D\"".to_owned(),
+            "of = \"runtimes\", question = \"stream_copy\", method = { kind = \"wake\", by = \"eventfd\" }, name = \"D\"".to_owned(),
             "of = \"runtimes\", derive = \"C/B\"".to_owned(),
             "of = \"runtimes\", derive = \"D/B\", unit = \"%\"".to_owned(),
         ];

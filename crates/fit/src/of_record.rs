@@ -467,7 +467,7 @@ fn datum(target: &OpenTarget, answer: &Answer) -> Option<Datum> {
         Method::Fence { .. }
         | Method::Clock { .. }
         | Method::KernelCall { .. }
-        | Method::Wake
+        | Method::Wake { .. }
         | Method::DmaPages { .. }
         | Method::DmaUnderLoad { .. }
         | Method::DmaCall { .. }

@@ -48,7 +48,7 @@ const RANDOM_KEYS: [(&str, f64, f64); 6] = [
     ("dma.descriptor_ns", 5.0, 40.0),
 ];
 
-/// A card that nobody has seen.
+/// A card with random numbers.
 fn card(draw: &mut Draw) -> Platform {
     let platform = Platform::parse("truth", &text(&|_| String::new())).unwrap();
     RANDOM_KEYS.iter().fold(platform, |platform, (key, low, high)| {

@@ -50,7 +50,7 @@ pub use express::{Express, Feature};
 pub use function::{Function, Sriov};
 pub use inventory::{Inventory, Note, Source};
 pub use link::{Link, Width};
-pub use load::Load;
+pub use load::{CpuTime, Load};
 pub use machine::{Governor, IdleState, Iommu, Kernel, Mtrr, NumaNode, Package, Pat, PatRange, Processors};
 pub use region::{Region, RegionKind};
 pub use seen::{Seen, Unseen, Why};

@@ -25,6 +25,41 @@ impl Load {
     }
 }
 
+/// CPU time of this machine since boot, from the first line of `/proc/stat`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CpuTime {
+    /// Clock ticks in which a hypervisor ran something else although a CPU of this machine was ready (*steal*).
+    pub stolen_ticks: u64,
+    /// All clock ticks, of all CPUs.
+    pub all_ticks: u64,
+}
+
+impl CpuTime {
+    /// The CPU time of this machine until now.
+    #[must_use]
+    pub fn of_this_machine() -> Seen<CpuTime> {
+        Files::new(&Folder::new(Path::new("/"))).fact("proc", "stat", cpu_time)
+    }
+
+    /// The share of the time since `before` that was stolen, in percent; 0 if no tick has passed.
+    #[must_use]
+    pub fn stolen_percent_since(&self, before: &CpuTime) -> f64 {
+        let all = self.all_ticks.saturating_sub(before.all_ticks);
+        let stolen = self.stolen_ticks.saturating_sub(before.stolen_ticks);
+        if all == 0 { 0.0 } else { 100.0 * stolen as f64 / all as f64 }
+    }
+}
+
+/// Parses `cpu  user nice system idle iowait irq softirq steal guest guest_nice`; guest times are part of user and nice times.
+fn cpu_time(text: &str) -> Option<CpuTime> {
+    let mut words = text.lines().next()?.split_whitespace();
+    (words.next()? == "cpu").then_some(())?;
+    let ticks: Vec<u64> = words.take(8).map(|word| word.parse().ok()).collect::<Option<_>>()?;
+    let [.., stolen_ticks] = ticks[..] else { return None };
+    (ticks.len() == 8)
+        .then(|| CpuTime { stolen_ticks, all_ticks: ticks.iter().fold(0, |sum, of| u64::saturating_add(sum, *of)) })
+}
+
 impl Processors {
     /// The CPUs of this machine, whether or not it has PCI.
     #[must_use]
@@ -45,6 +80,19 @@ fn load(text: &str) -> Option<Load> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn stolen_time_is_the_eighth_figure_of_the_first_line() {
+        let before = cpu_time("cpu  100 0 50 800 10 5 5 30 7 0\ncpu0 1 2 3\n").unwrap();
+        assert_eq!(before, CpuTime { stolen_ticks: 30, all_ticks: 1000 });
+        let after = cpu_time("cpu 150 0 50 800 10 5 5 80 7 0").unwrap();
+        assert_eq!(after.stolen_percent_since(&before), 50.0);
+        assert_eq!(before.stolen_percent_since(&before), 0.0);
+        assert_eq!(before.stolen_percent_since(&after), 0.0, "counters that went back say nothing");
+        for garbled in ["", "cpu", "cpu 1 2 3 4 5 6 7", "cpu0 1 2 3 4 5 6 7 8", "cpu 1 2 3 4 5 6 7 x"] {
+            assert_eq!(cpu_time(garbled), None, "{garbled}");
+        }
+    }
 
     #[test]
     fn a_load_line_has_three_averages_and_two_counts() {

@@ -62,17 +62,15 @@ impl BufferHandoff {
             return Some("nothing would be shared");
         }
         if !self.bytes.is_multiple_of(BufferHandoff::LINE_BYTES) {
-            return Some(
-                "a buffer that is flushed is whole lines of 64 B: what else lies in its last line would go with it",
-            );
+            return Some("the buffer must be whole 64 B lines, because flushes affect whole lines");
         }
         if self.bytes > BufferHandoff::MOST_BYTES {
-            return Some("one pass could not be ended when the time is over; ask for at most 16 MiB");
+            return Some("one iteration could exceed the timeout; the maximum is 16 MiB");
         }
         match (self.verb, self.discipline) {
-            (Verb::Load, Discipline::Streaming) => Some("streaming loads of ordinary memory are loads like any other"),
+            (Verb::Load, Discipline::Streaming) => Some("streaming loads from WB memory are ordinary loads"),
             (Verb::Load, Discipline::Flushed(Flush::Clwb)) => {
-                Some("CLWB leaves the line in the cache, and reads would find what was there before")
+                Some("CLWB keeps the line valid, so that reads would return stale data")
             }
             _ => None,
         }

@@ -32,13 +32,13 @@ impl MapUnmap {
     #[must_use]
     pub const fn nonsense(&self) -> Option<&'static str> {
         if self.bytes == 0 || self.pairs == 0 {
-            return Some("nothing would be lent");
+            return Some("nothing would be mapped");
         }
         if self.bytes > MapUnmap::MOST_BYTES {
-            return Some("one pass could not be ended when the time is over; ask for at most 32 MiB");
+            return Some("one iteration could exceed the timeout; the maximum is 32 MiB");
         }
         match self.means {
-            Means::Pool if !self.bytes.is_power_of_two() => Some("an object of a pool is a power of two of bytes"),
+            Means::Pool if !self.bytes.is_power_of_two() => Some("the size of a pool object must be a power of two"),
             _ => None,
         }
     }

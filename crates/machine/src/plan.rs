@@ -223,7 +223,7 @@ impl Order {
     pub const fn nonsense(self, access: Access, span: &Span) -> Option<&'static str> {
         let Order::Interleaved { lines } = self else { return None };
         match access.width() {
-            None | Some(Width::B64) => return Some("only accesses narrower than a line leave lines open"),
+            None | Some(Width::B64) => return Some("the access must be narrower than a line"),
             Some(_) => {}
         }
         if lines == 0 || !span.len.is_multiple_of(lines.saturating_mul(LINE_BYTES)) {

@@ -175,7 +175,7 @@ mod tests {
             met[(place / 64) as usize] = true;
         }
         assert!(met.iter().all(|met| *met));
-        assert_ne!(window.place(0, 64) + 64, window.place(1, 64), "neighbours do not follow each other");
+        assert_ne!(window.place(0, 64) + 64, window.place(1, 64), "consecutive transfers are not adjacent");
     }
 
     #[test]

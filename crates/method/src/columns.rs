@@ -4,7 +4,7 @@ use crate::{Arguments, ComputeWork, CoreAccess, Flow, Means, Method, Reach};
 
 impl Method {
     /// The columns that the fields of all methods need, in the order of a table.
-    pub const COLUMNS: [&'static str; 42] = [
+    pub const COLUMNS: [&'static str; 43] = [
         "kind",
         "path",
         "verb",
@@ -13,6 +13,7 @@ impl Method {
         "fence",
         "clock",
         "call",
+        "by",
         "lines",
         "source",
         "flows",
@@ -71,7 +72,7 @@ impl Method {
             Method::Fence { fence } => put("fence", fence.name()),
             Method::Clock { clock } => put("clock", clock.name()),
             Method::KernelCall { call } => put("call", call.name()),
-            Method::Wake => {}
+            Method::Wake { by } => put("by", by.name()),
             Method::CacheLines { memory_type, access, lines } => {
                 put("memory_type", memory_type.name());
                 put("access", &access.to_string());

@@ -103,7 +103,7 @@ impl Method {
             Method::Fence { .. } => MethodKind::Fence,
             Method::Clock { .. } => MethodKind::Clock,
             Method::KernelCall { .. } => MethodKind::KernelCall,
-            Method::Wake => MethodKind::Wake,
+            Method::Wake { .. } => MethodKind::Wake,
             Method::CacheLines { .. } => MethodKind::CacheLines,
             Method::LineLoad { .. } => MethodKind::LineLoad,
             Method::Dma { .. } => MethodKind::Dma,

@@ -19,7 +19,7 @@ impl fmt::Display for Method {
             Method::Fence { fence } => write!(f, "{fence} alone"),
             Method::Clock { clock } => write!(f, "{clock}"),
             Method::KernelCall { call } => write!(f, "{call}"),
-            Method::Wake => f.write_str("eventfd that wakes a thread, one way"),
+            Method::Wake { by } => write!(f, "{} that wakes a thread, one way", by.name()),
             Method::CacheLines { memory_type, access, lines: Lines::One } => {
                 write!(f, "{memory_type} {access}, one line")
             }

@@ -40,7 +40,7 @@ pub use kind::MethodKind;
 pub use launch::{Arguments, HostWait};
 pub use line_source::LineSource;
 pub use means::{Invalidation, Means, Strategy, Table};
-pub use method::{CopyDirection, Lines, Method};
+pub use method::{CopyDirection, Lines, Method, WakeBy};
 pub use name::UnknownName;
 pub use reach::{CacheState, Reach, Socket};
 pub use verb::Verb;

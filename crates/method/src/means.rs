@@ -6,7 +6,7 @@ use std::fmt;
 
 /// Method of making memory available for DMA.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Means {
     /// The buffer is mapped, in as many segments as the strategy needs, and each segment is unmapped.
     Map {

@@ -41,8 +41,11 @@ pub enum Method {
         /// The call.
         call: KernelCall,
     },
-    /// One core wakes a thread that sleeps on another, by an `eventfd`.
-    Wake,
+    /// One core wakes a thread that sleeps on another.
+    Wake {
+        /// By which call.
+        by: WakeBy,
+    },
     /// Cache lines that two cores write and read in turn.
     CacheLines {
         /// The memory type of the lines.
@@ -161,6 +164,24 @@ pub enum Method {
     },
 }
 
+/// The call by which one thread wakes another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WakeBy {
+    /// A write to an `eventfd` that the other thread reads.
+    Eventfd,
+}
+
+impl WakeBy {
+    /// The name in files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            WakeBy::Eventfd => "eventfd",
+        }
+    }
+}
+
 /// The direction of a copy, as a program sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -243,7 +264,7 @@ impl Method {
             | Method::Fence { .. }
             | Method::Clock { .. }
             | Method::KernelCall { .. }
-            | Method::Wake
+            | Method::Wake { .. }
             | Method::CacheLines { .. }
             | Method::LineLoad { .. }
             | Method::RuntimeCopy { .. }
@@ -258,9 +279,9 @@ impl Method {
     /// Whether devices move the bytes.
     ///
     /// ```
-    /// use lanemark_method::{Method, Reach};
+    /// use lanemark_method::{Method, Reach, WakeBy};
     /// assert!(Method::Relay { cards: vec![0], reach: Reach::default() }.is_dma());
-    /// assert!(!Method::Wake.is_dma());
+    /// assert!(!Method::Wake { by: WakeBy::Eventfd }.is_dma());
     /// ```
     #[must_use]
     pub const fn is_dma(&self) -> bool {
@@ -277,7 +298,7 @@ impl Method {
             Method::Fence { .. }
             | Method::Clock { .. }
             | Method::KernelCall { .. }
-            | Method::Wake
+            | Method::Wake { .. }
             | Method::Dma { .. }
             | Method::DmaPages { .. }
             | Method::DmaUnderLoad { .. }
@@ -302,7 +323,7 @@ impl Method {
             Method::Fence { .. }
             | Method::Clock { .. }
             | Method::KernelCall { .. }
-            | Method::Wake
+            | Method::Wake { .. }
             | Method::Dma { .. }
             | Method::DmaPages { .. }
             | Method::DmaUnderLoad { .. }
@@ -330,7 +351,7 @@ impl Method {
             | Method::Fence { .. }
             | Method::Clock { .. }
             | Method::KernelCall { .. }
-            | Method::Wake
+            | Method::Wake { .. }
             | Method::CacheLines { .. }
             | Method::LineLoad { .. }
             | Method::RuntimeCopy { .. }

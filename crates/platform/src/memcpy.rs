@@ -1,9 +1,9 @@
-//! Which stores a `memcpy` makes: a model per variant.
+//! Stores of `memcpy`, by variant.
 //!
-//! On ordinary memory nobody sees them; on a BAR every one may be a packet. A model names the library
-//! version it describes, because they differ.
+//! They matter on a BAR, where each store may become a packet. Implementations differ, so that a variant names the
+//! library version.
 
-/// A `memcpy` that has been described.
+/// A variant of `memcpy`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Variant {
     /// glibc 2.20 to 2.23 on processors with fast unaligned AVX loads (`memcpy-avx-unaligned`).
@@ -30,12 +30,12 @@ pub enum Variant {
 }
 
 impl Variant {
-    /// Every variant.
+    /// All variants.
     pub const ALL: [Variant; 2] = [Variant::Glibc220AvxUnaligned, Variant::Glibc224AvxErms];
-    /// Their names, in the same order.
+    /// Names of the variants, in the same order.
     pub const NAMES: &'static [&'static str] = &["glibc-2.20-avx-unaligned", "glibc-2.24-avx-unaligned-erms"];
 
-    /// The name in platform files and records.
+    /// Name in platform files and records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         Variant::NAMES[self as usize]
@@ -47,8 +47,8 @@ impl Variant {
         Variant::ALL.into_iter().find(|variant| variant.name() == name)
     }
 
-    /// The stores of a copy of `len` bytes to an address `misaligned_bytes` behind a 64 B boundary, in
-    /// order; `None` if it uses `rep movsb`, whose stores are the core's affair ([`Pieces::of`]).
+    /// The stores of a copy of `len` bytes to an address `misaligned_bytes` after a 64 B boundary, in order. `None`
+    /// if the copy uses `rep movsb`, whose stores depend on the core ([`Pieces::of`]).
     ///
     /// ```
     /// use lanemark_platform::memcpy::Variant;
@@ -85,7 +85,7 @@ impl Variant {
     }
 }
 
-/// The widest of 1, 2, 4, 8 B that fits into `len`.
+/// The largest of 1, 2, 4, 8 B that is not above `len`.
 const fn widest_below(len: u64) -> u64 {
     match len {
         0..2 => 1,
@@ -95,12 +95,12 @@ const fn widest_below(len: u64) -> u64 {
     }
 }
 
-/// The largest power of two not above `number`, which is 1 or more.
+/// The largest power of two not above `number`, which is at least 1.
 const fn power_of_two_up_to(number: u64) -> u64 {
     1 << number.ilog2()
 }
 
-/// One store (or load): where, from the start of the copy, and how wide.
+/// One store (or load): its offset in the copy and its width.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Piece {
     /// Offset from the start.
@@ -124,8 +124,8 @@ impl Pieces {
         Pieces { runs, run: 0, done: 0 }
     }
 
-    /// `count` accesses of `width` from the start and as many that end at `len`; only the first if it
-    /// covers all.
+    /// `count` accesses of `width` from the start, and as many that end at `len`; only the first access if it covers
+    /// everything.
     fn ends(len: u64, width: u64, count: u64) -> Pieces {
         if len == 0 {
             return Pieces::new([]);
@@ -136,8 +136,8 @@ impl Pieces {
         Pieces::new([(0, count, width), (len - count * width, count, width)])
     }
 
-    /// Accesses of `width` bytes (a power of two up to 64) over `len` bytes; the rest, if any, with
-    /// narrower ones.
+    /// Accesses of `width` bytes (a power of two up to 64) over `len` bytes; a remainder is accessed with narrower
+    /// ones.
     ///
     /// ```
     /// use lanemark_platform::memcpy::Pieces;
@@ -156,7 +156,7 @@ impl Pieces {
         Pieces { runs, run: 0, done: 0 }
     }
 
-    /// How many accesses are left.
+    /// Number of remaining accesses.
     #[must_use]
     pub fn left(&self) -> u64 {
         self.runs[self.run.min(8)..].iter().map(|run| run.1).sum::<u64>() - self.done
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn every_variant_writes_every_byte_and_none_beside() {
+    fn every_variant_writes_every_byte_exactly() {
         for variant in Variant::ALL {
             for misaligned in [0, 1, 31, 32, 33, 63] {
                 for len in (0..2100).chain(4000..4200) {
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn aligned_turns_of_the_large_copy_are_aligned() {
+    fn the_unrolled_loop_of_a_large_copy_is_aligned() {
         let stores = Variant::Glibc220AvxUnaligned.stores(1000, 20).unwrap();
         assert!(stores.take(4).all(|piece| (piece.offset + 20) % 32 == 0 && piece.bytes == 32));
     }
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_cover_their_length_with_one_width_and_a_narrowing_rest() {
+    fn streams_use_one_width_and_narrower_accesses_for_the_remainder() {
         for width in [1, 2, 4, 8, 16, 32, 64] {
             for len in [0, 1, 63, 64, 65, 127, 4096 + 63] {
                 assert!(covers(Pieces::of(len, width), len), "{len} by {width}");

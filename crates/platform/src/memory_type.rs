@@ -1,12 +1,12 @@
-//! MTRR and PAT make the effective memory type: one table a vendor.
+//! Effective memory types from MTRR and PAT: one table per vendor.
 //!
-//! A page's memory type is chosen twice: by the MTRR that covers its physical address and by the PAT
-//! entry its page table selects. The vendors' manuals say what results.
+//! A page has two memory types: that of the MTRR that covers its physical address, and that of the PAT entry selected
+//! by its page table entry. The manuals of the vendors define the combined type.
 
 use lanemark_units::MemoryType;
 use std::fmt;
 
-/// What a page table entry can select.
+/// Memory type selected by a page table entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pat {
     /// Strong uncacheable, encoding 0.
@@ -19,18 +19,18 @@ pub enum Pat {
     Wp,
     /// Write back, encoding 6.
     Wb,
-    /// Uncacheable unless the MTRR says write combining, encoding 7.
+    /// Uncacheable, unless the MTRR is write combining; encoding 7.
     UcMinus,
 }
 
-/// What results for a page.
+/// Effective memory type of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effective {
-    /// This memory type.
+    /// An ordinary memory type.
     Type(MemoryType),
-    /// AMD's cache-disable type: behaves as uncacheable, and caches are snooped.
+    /// AMD's cache-disable type: behaves as uncacheable, but caches are snooped.
     Cd,
-    /// The manual says it is undefined, or reserves the encoding.
+    /// Undefined by the manual, or a reserved encoding.
     Undefined,
 }
 
@@ -44,7 +44,7 @@ impl fmt::Display for Effective {
     }
 }
 
-/// Whose manual, and which.
+/// The manual that defines the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Manual {
     /// Intel SDM volume 3, "Effective Page-Level Memory Types for Pentium III and More Recent Processor
@@ -57,7 +57,7 @@ pub enum Manual {
 }
 
 impl Pat {
-    /// Every PAT type, by encoding.
+    /// All PAT types, by encoding.
     pub const ALL: [Pat; 6] = [Pat::Uc, Pat::Wc, Pat::Wt, Pat::Wp, Pat::Wb, Pat::UcMinus];
 
     /// The type of a PAT encoding; 2 and 3 are reserved.
@@ -129,7 +129,7 @@ const AMD: Table = [
     /* WB */ [CD, WC, WT, WP, WB, CD],
 ];
 
-/// What results from an MTRR type and a PAT type.
+/// Effective type for an MTRR type and a PAT type.
 ///
 /// ```
 /// use lanemark_platform::memory_type::{Effective, Manual, Pat, effective};
@@ -165,7 +165,7 @@ mod tests {
     const MANUALS: [Manual; 3] = [Manual::Intel, Manual::IntelEarlier, Manual::Amd];
 
     #[test]
-    fn pat_write_combining_wins_over_every_mtrr() {
+    fn pat_wc_overrides_every_mtrr_type() {
         for manual in MANUALS {
             for mtrr in MemoryType::ALL {
                 assert_eq!(effective(manual, mtrr, Pat::Wc), WC);
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn write_back_pages_take_the_type_of_the_mtrr() {
+    fn wb_pages_take_the_mtrr_type() {
         for manual in MANUALS {
             for mtrr in MemoryType::ALL {
                 assert_eq!(effective(manual, mtrr, Pat::Wb), Effective::Type(mtrr));
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_write_back_unless_both_say_so() {
+    fn wb_results_only_from_wb_mtrr_and_wb_pat() {
         for manual in MANUALS {
             for mtrr in MemoryType::ALL {
                 for pat in Pat::ALL {
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn uc_minus_gives_way_to_a_write_combining_mtrr_and_uc_does_not() {
+    fn wc_mtrr_overrides_uc_minus_but_not_uc() {
         for manual in MANUALS {
             assert_eq!(effective(manual, MemoryType::Wc, Pat::UcMinus), WC);
             assert_eq!(effective(manual, MemoryType::Wc, Pat::Uc), UC);
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn earlier_intel_manuals_differ_only_where_they_said_undefined() {
+    fn earlier_intel_manuals_differ_only_in_undefined_entries() {
         let mut undefined = 0;
         for mtrr in MemoryType::ALL {
             for pat in Pat::ALL {

@@ -1,7 +1,7 @@
-//! Is every kind of mistake in a platform file named, with file, line, key and what would be right?
+//! Reports of problems in platform files: file, line, key, and rule.
 //!
-//! `card.toml` beside this file is sound; each test changes one thing in it. What lies just inside a rule
-//! is accepted by the tests that say so, and in `every_key.rs`.
+//! `card.toml` in this folder is valid; each test changes one thing in it. Values at the limit of a rule are accepted
+//! by the tests that say so, and in `every_key.rs`.
 
 mod sound;
 
@@ -21,7 +21,7 @@ fn refused_bytes(bytes: &[u8], messages: &[&str]) {
 
 const LANES: &str = "width_lanes = { value = 8, source = \"lspci\" }";
 
-/// The sound file with one piece, which must be there once, replaced.
+/// The valid file with one piece replaced, which must occur exactly once.
 fn card(from: &str, to: &str) -> String {
     change(CARD, from, to)
 }
@@ -34,7 +34,7 @@ fn the_card_itself_is_sound() {
 }
 
 #[test]
-fn an_unknown_key_at_the_top() {
+fn an_unknown_top_level_key_is_rejected() {
     refused(
         &card("name = \"card\"", "name = \"card\"\nauthor = \"me\""),
         &[
@@ -45,7 +45,7 @@ fn an_unknown_key_at_the_top() {
 }
 
 #[test]
-fn an_unknown_section() {
+fn an_unknown_section_is_rejected() {
     refused(
         &card("[endpoint]", "[bridge]\nports = 4\n[endpoint]"),
         &[
@@ -56,7 +56,7 @@ fn an_unknown_section() {
 }
 
 #[test]
-fn an_unknown_key_in_a_section() {
+fn an_unknown_key_in_a_section_is_rejected() {
     refused(
         &card("[endpoint]", "[endpoint]\nvendor = { value = \"x\", source = \"y\" }"),
         &[
@@ -66,7 +66,7 @@ fn an_unknown_key_in_a_section() {
 }
 
 #[test]
-fn an_unknown_key_beside_a_value() {
+fn an_unknown_key_beside_a_value_is_rejected() {
     refused(
         &card(LANES, "width_lanes = { value = 8, source = \"lspci\", unit = \"lanes\" }"),
         &["card.toml:29: link.width_lanes: unknown key unit beside the value; use value, source, assumed, fitted_to"],
@@ -74,7 +74,7 @@ fn an_unknown_key_beside_a_value() {
 }
 
 #[test]
-fn an_odd_key_is_shown_on_one_line_and_not_at_any_length() {
+fn an_odd_key_is_quoted_on_one_line_and_truncated() {
     refused(
         &card("[endpoint]", &format!("[endpoint]\n\"a\\nb\" = 1\n\"\" = 2\n{} = 3", "x".repeat(99))),
         &[
@@ -89,7 +89,7 @@ fn an_odd_key_is_shown_on_one_line_and_not_at_any_length() {
 }
 
 #[test]
-fn a_key_without_its_unit() {
+fn a_key_without_its_unit_is_rejected_with_the_right_name() {
     refused(
         &card("read_ns = { value = 50,", "read = { value = 50,"),
         &[
@@ -101,7 +101,7 @@ fn a_key_without_its_unit() {
 }
 
 #[test]
-fn a_key_with_another_unit() {
+fn a_key_with_another_unit_is_rejected_with_the_right_name() {
     refused(
         &card("read_ns = { value = 50,", "read_us = { value = 50,"),
         &[
@@ -113,7 +113,7 @@ fn a_key_with_another_unit() {
 }
 
 #[test]
-fn a_bare_value() {
+fn a_value_without_origin_is_rejected() {
     refused(
         &card(LANES, "width_lanes = 8"),
         &["card.toml:29: link.width_lanes: is a bare 8; add its origin: \
@@ -127,7 +127,7 @@ fn a_bare_value() {
 }
 
 #[test]
-fn a_bare_value_that_is_wrong_too() {
+fn a_wrong_value_without_origin_is_rejected() {
     for (bare, shown) in
         [("3", "3"), ("[8]", "a TOML array"), ("2024-01-01", "a TOML datetime"), ("0x3", "0x3"), ("'''\na'''", "\"a\"")]
     {
@@ -142,7 +142,7 @@ fn a_bare_value_that_is_wrong_too() {
 }
 
 #[test]
-fn no_value() {
+fn a_missing_value_is_rejected() {
     refused(
         &card(LANES, "width_lanes = { source = \"lspci\" }"),
         &["card.toml:29: link.width_lanes: has no value; must be one of 1, 2, 4, 8, 12, 16, 32"],
@@ -152,7 +152,7 @@ fn no_value() {
 const ORIGIN: &str = "must state its origin once: source = \"...\", assumed = \"why\" or fitted_to = [\"ID\"]";
 
 #[test]
-fn no_origin_and_two_origins() {
+fn no_origin_and_two_origins_are_rejected() {
     for given in [
         "{ value = 8 }",
         "{ value = 8, source = \"lspci\", assumed = \"a guess\" }",
@@ -177,7 +177,7 @@ fn an_empty_table_lacks_value_and_origin() {
 }
 
 #[test]
-fn an_origin_that_says_nothing() {
+fn a_blank_origin_is_rejected() {
     for (given, shown) in [
         ("source = \"\"", "source is \"\""),
         ("assumed = \" \\t\"", "assumed is \" \\t\""),
@@ -191,7 +191,7 @@ fn an_origin_that_says_nothing() {
 }
 
 #[test]
-fn fitted_to_that_names_no_figure() {
+fn fitted_to_without_figures_is_rejected() {
     for given in ["[]", "[5]", "[\"X1\", 5]", "[\"\"]", "\"X1\"", "{}"] {
         refused(
             &card("fitted_to = [\"X1\", \"X2\"]", &format!("fitted_to = {given}")),
@@ -214,7 +214,7 @@ fn a_value_and_its_origin_can_both_be_wrong() {
 }
 
 #[test]
-fn a_latency_that_is_none() {
+fn an_invalid_latency_is_rejected() {
     for bad in ["-1", "-0.001", "nan", "+nan", "inf", "-inf", "1e999", "1000000001", "\"100\"", "true"] {
         refused(
             &card("latency_ns = { value = 100", &format!("latency_ns = {{ value = {bad}")),
@@ -227,7 +227,7 @@ fn a_latency_that_is_none() {
 }
 
 #[test]
-fn a_width_of_3_lanes_and_of_4() {
+fn a_width_of_3_lanes_is_rejected_and_of_4_accepted() {
     refused(
         &card(LANES, "width_lanes = { value = 3, source = \"lspci\" }"),
         &["card.toml:29: link.width_lanes: is 3; must be one of 1, 2, 4, 8, 12, 16, 32"],
@@ -237,7 +237,7 @@ fn a_width_of_3_lanes_and_of_4() {
 }
 
 #[test]
-fn a_generation_of_7_and_of_6() {
+fn generation_7_is_rejected_and_6_accepted() {
     refused(
         &card("generation = { value = 3", "generation = { value = 7"),
         &["card.toml:28: link.generation: is 7; must be one of 1, 2, 3, 4, 5, 6"],
@@ -246,7 +246,7 @@ fn a_generation_of_7_and_of_6() {
 }
 
 #[test]
-fn a_count_that_is_no_whole_number_or_too_large_for_any_type() {
+fn a_count_that_is_fractional_or_too_large_is_rejected() {
     for bad in ["10.0", "-1", "0", "129", "18446744073709551617", "\"10\""] {
         refused(
             &card("wc_buffers = { value = 10", &format!("wc_buffers = {{ value = {bad}")),
@@ -261,7 +261,7 @@ fn a_count_that_is_no_whole_number_or_too_large_for_any_type() {
 }
 
 #[test]
-fn a_size_with_an_unknown_unit_or_too_large() {
+fn a_size_with_an_unknown_unit_or_too_large_is_rejected() {
     let wanted = "must be bytes (4096) or a size with its unit (\"4KiB\") from 1B to 8388608TiB";
     for bad in ["\"64K\"", "\"-4KiB\"", "\"\"", "\"KiB\"", "0", "9223372036854775809", "\"16777216TiB\"", "4096.0"] {
         refused(
@@ -278,7 +278,7 @@ const BAR0_SIZE: &str = "size_bytes = { value = \"64KiB\"";
 const BAR0_ADDRESS: &str = "address_bytes = { value = 0xF0000000";
 
 #[test]
-fn a_bar_of_0_bytes_and_of_the_fewest() {
+fn a_bar_of_0_bytes_is_rejected_and_of_the_minimum_accepted() {
     refused(
         &card(BAR0_SIZE, "size_bytes = { value = 0"),
         &["card.toml:44: bar.0.size_bytes: is 0; must be bytes (4096) or a size with its unit (\"4KiB\") from 16B to \
@@ -289,7 +289,7 @@ fn a_bar_of_0_bytes_and_of_the_fewest() {
 }
 
 #[test]
-fn a_bar_that_is_no_power_of_two() {
+fn a_bar_size_must_be_a_power_of_two() {
     refused(
         &card(BAR0_SIZE, "size_bytes = { value = \"48KiB\""),
         &["card.toml:44: bar.0.size_bytes: is 48KiB; a BAR's size is a power of two, such as 64KiB"],
@@ -297,7 +297,7 @@ fn a_bar_that_is_no_power_of_two() {
 }
 
 #[test]
-fn a_bar_beside_a_multiple_of_its_size() {
+fn a_misaligned_bar_is_rejected() {
     refused(
         &card(BAR0_ADDRESS, "address_bytes = { value = 0xF0008000"),
         &["card.toml:43: bar.0.address_bytes: is 0xf0008000; it must be a multiple of the BAR's size 64KiB"],
@@ -306,7 +306,7 @@ fn a_bar_beside_a_multiple_of_its_size() {
 }
 
 #[test]
-fn a_bar_where_messages_of_interrupts_go() {
+fn a_bar_must_not_overlap_interrupt_messages() {
     for inside in ["0xFEE00000", "0xFEEF0000"] {
         refused(
             &card(BAR0_ADDRESS, &format!("address_bytes = {{ value = {inside}")),
@@ -321,7 +321,7 @@ fn a_bar_where_messages_of_interrupts_go() {
 }
 
 #[test]
-fn bars_that_overlap_and_bars_that_touch() {
+fn overlapping_bars_are_rejected_and_adjacent_ones_accepted() {
     refused(
         &card(BAR0_ADDRESS, "address_bytes = { value = 0x8000F0000"),
         &["card.toml:49: bar.2.address_bytes: overlaps BAR0, which extends from 0x8000f0000 to 0x800100000"],
@@ -331,7 +331,7 @@ fn bars_that_overlap_and_bars_that_touch() {
 }
 
 #[test]
-fn two_bars_with_one_index() {
+fn two_bars_with_one_index_are_rejected() {
     refused(
         &card("index = { value = 2", "index = { value = 0"),
         &["card.toml:48: bar.0.index: occurs twice; give each BAR its own index"],
@@ -342,7 +342,7 @@ fn two_bars_with_one_index() {
 const QUEUE_OFFSET: &str = "offset_bytes = { value = \"8KiB\"";
 
 #[test]
-fn a_region_beyond_its_bar_and_one_up_to_its_end() {
+fn a_region_must_end_within_its_bar() {
     refused(
         &card(QUEUE_OFFSET, "offset_bytes = { value = 0xF004"),
         &["card.toml:67: region.queue.size_bytes: is 4KiB; from offset 0xf004 it extends beyond BAR0, which is 64KiB"],
@@ -356,7 +356,7 @@ fn a_region_beyond_its_bar_and_one_up_to_its_end() {
 }
 
 #[test]
-fn a_region_that_begins_inside_a_dw_and_one_at_its_edge() {
+fn a_region_must_be_dw_aligned() {
     let message = "extends from 0x1001 to 0x2001; both must be multiples of 4 B, a DW";
     refused(
         &card(QUEUE_OFFSET, "offset_bytes = { value = 0x1001"),
@@ -366,7 +366,7 @@ fn a_region_that_begins_inside_a_dw_and_one_at_its_edge() {
 }
 
 #[test]
-fn regions_that_overlap_and_regions_that_touch() {
+fn overlapping_regions_are_rejected_and_adjacent_ones_accepted() {
     refused(
         &card(QUEUE_OFFSET, "offset_bytes = { value = 0xFFC"),
         &["card.toml:66: region.queue.offset_bytes: overlaps region registers, which extends from 0x0 to 0x1000"],
@@ -375,7 +375,7 @@ fn regions_that_overlap_and_regions_that_touch() {
 }
 
 #[test]
-fn a_region_in_a_bar_that_is_not_there() {
+fn a_region_in_a_missing_bar_is_rejected() {
     refused(
         &change(
             CARD,
@@ -387,7 +387,7 @@ fn a_region_in_a_bar_that_is_not_there() {
 }
 
 #[test]
-fn two_regions_with_one_name() {
+fn two_regions_with_one_name_are_rejected() {
     refused(
         &card("name = \"queue\"", "name = \"registers\""),
         &["card.toml:64: region.registers.name: is used in line 54 already; give each its own name"],
@@ -395,7 +395,7 @@ fn two_regions_with_one_name() {
 }
 
 #[test]
-fn a_region_whose_name_could_not_stand_in_a_path() {
+fn a_region_name_must_be_valid_in_a_path() {
     for (name, shown) in [("a.b", "\"a.b\""), ("a b", "\"a b\""), ("\u{e9}", "\"\u{e9}\"")] {
         refused(
             &card("name = \"queue\"", &format!("name = \"{name}\"")),
@@ -406,7 +406,7 @@ fn a_region_whose_name_could_not_stand_in_a_path() {
 }
 
 #[test]
-fn a_text_that_is_none() {
+fn an_invalid_text_is_rejected() {
     for (bad, shown) in
         [("\"\"", "\"\""), ("\" \"", "\" \""), ("3", "3"), ("\"a\\nb\"", "\"a\\nb\""), ("[]", "a TOML array")]
     {
@@ -422,7 +422,7 @@ fn a_text_that_is_none() {
 }
 
 #[test]
-fn fewer_credits_than_one_payload_takes_and_just_as_many() {
+fn credits_must_cover_one_maximum_payload() {
     let credits =
         |number| card("posted_data_credits = { value = 128", &format!("posted_data_credits = {{ value = {number}"));
     refused(
@@ -433,14 +433,14 @@ fn fewer_credits_than_one_payload_takes_and_just_as_many() {
 }
 
 #[test]
-fn a_section_that_is_missing() {
+fn a_missing_required_section_is_rejected() {
     let (before, rest) = CARD.split_once("[link]").unwrap();
     let (_, after) = rest.split_once("[endpoint]").unwrap();
     refused(&format!("{before}[endpoint]{after}"), &["card.toml:1: link: the section [link] is missing"]);
 }
 
 #[test]
-fn no_bar_and_no_region() {
+fn a_file_without_bars_or_regions_is_rejected() {
     let (before, _) = CARD.split_once("[[bar]]").unwrap();
     refused(
         before,
@@ -452,12 +452,12 @@ fn no_bar_and_no_region() {
 }
 
 #[test]
-fn a_section_given_twice() {
+fn a_duplicate_section_is_rejected() {
     refused(&format!("{CARD}[link]\n"), &["card.toml:73: not TOML: duplicate key: link may occur here only once"]);
 }
 
 #[test]
-fn a_key_given_twice() {
+fn a_duplicate_key_is_rejected() {
     refused(
         &card(LANES, &format!("{LANES}\n{LANES}")),
         &["card.toml:30: not TOML: duplicate key: width_lanes may occur here only once"],
@@ -465,7 +465,7 @@ fn a_key_given_twice() {
 }
 
 #[test]
-fn one_bar_written_as_a_section_of_its_own() {
+fn a_bar_as_a_single_section_is_rejected() {
     let (before, rest) = CARD.split_once("[[bar]]").unwrap();
     let (bar, _) = rest.split_once("[[bar]]").unwrap();
     let (_, regions) = rest.split_once("[[region]]").unwrap();
@@ -476,7 +476,7 @@ fn one_bar_written_as_a_section_of_its_own() {
 }
 
 #[test]
-fn one_section_written_as_several() {
+fn a_single_section_written_as_repeated_is_rejected() {
     refused(
         &card("[endpoint]", "[[endpoint]]"),
         &["card.toml:36: endpoint: is a TOML array; must be one section [endpoint]"],
@@ -487,7 +487,7 @@ fn one_section_written_as_several() {
 }
 
 #[test]
-fn bars_and_regions_that_are_no_sections() {
+fn bars_and_regions_that_are_not_sections_are_rejected() {
     let (before, _) = CARD.split_once("[[bar]]").unwrap();
     refused(
         &format!("bar = [1, {{}}]\nregion = []\n{before}").replace("{}", "[2]"),
@@ -507,7 +507,7 @@ fn bars_and_regions_that_are_no_sections() {
 }
 
 #[test]
-fn a_bar_is_named_by_its_index_in_messages_however_it_is_written() {
+fn messages_name_a_bar_by_its_index() {
     let bad = "prefetchable = 1\n\n[[bar]]";
     let text = card("prefetchable = { value = false, source = \"lspci\" }\n\n[[bar]]", bad);
     let message = |label| {
@@ -527,7 +527,7 @@ fn a_bar_is_named_by_its_index_in_messages_however_it_is_written() {
 }
 
 #[test]
-fn what_is_not_toml() {
+fn invalid_toml_is_rejected() {
     refused(
         &card(LANES, "width_lanes = { value = x8, source = \"lspci\" }"),
         &["card.toml:29: not TOML: string values must be quoted, expected literal string"],
@@ -536,7 +536,7 @@ fn what_is_not_toml() {
 }
 
 #[test]
-fn two_lines_that_are_not_toml() {
+fn two_invalid_lines_are_both_reported() {
     refused(
         &change(&card(LANES, "width_lanes = "), "name = \"Some card\"", "name = \"Some card"),
         &[
@@ -547,7 +547,7 @@ fn two_lines_that_are_not_toml() {
 }
 
 #[test]
-fn what_is_not_utf_8() {
+fn invalid_utf_8_is_rejected() {
     let mut bytes = card("A core, a link", "A core, a l?nk").into_bytes();
     let at = bytes.iter().position(|byte| *byte == b'?').unwrap();
     bytes[at] = 0xff;
@@ -561,7 +561,7 @@ fn what_is_not_utf_8() {
 }
 
 #[test]
-fn a_schema_that_is_missing_or_none() {
+fn a_missing_or_invalid_schema_is_rejected() {
     refused(&card("schema = 2\n", ""), &["card.toml:1: schema: is missing: schema = 2"]);
     for bad in ["0", "-1", "\"1\"", "1.0", "true"] {
         refused(
@@ -572,13 +572,13 @@ fn a_schema_that_is_missing_or_none() {
 }
 
 #[test]
-fn of_a_newer_schema_nothing_else_is_said() {
+fn a_newer_schema_is_the_only_reported_problem() {
     let newer = change(&card("schema = 2", "schema = 3"), LANES, "width_lanes = 3");
     refused(&newer, &["card.toml:2: schema: is 3; this program reads up to 2: use a newer lanemark"]);
 }
 
 #[test]
-fn an_older_schema_says_how_to_bring_the_file_up_to_date() {
+fn an_older_schema_is_rejected_with_update_instructions() {
     refused(
         &card("schema = 2", "schema = 1"),
         &[
@@ -589,7 +589,7 @@ fn an_older_schema_says_how_to_bring_the_file_up_to_date() {
 }
 
 #[test]
-fn an_empty_file_says_all_that_is_needed() {
+fn an_empty_file_reports_everything_that_is_required() {
     let needed = [
         "card.toml:1: schema: is missing: schema = 2",
         "card.toml:1: name: is missing: one line of text in quotes",
@@ -607,7 +607,7 @@ fn an_empty_file_says_all_that_is_needed() {
 }
 
 #[test]
-fn deep_nesting_is_refused_and_does_not_overflow_the_stack() {
+fn deep_nesting_is_rejected_without_stack_overflow() {
     for text in [
         "a = ".to_owned() + &"[".repeat(100_000),
         "a = ".to_owned() + &"{a=".repeat(100_000),
@@ -620,7 +620,7 @@ fn deep_nesting_is_refused_and_does_not_overflow_the_stack() {
 }
 
 #[test]
-fn several_mistakes_are_named_together_in_the_order_of_lines() {
+fn several_problems_are_reported_in_line_order() {
     let mut text = card("offset_bytes = { value = \"8KiB\"", "offset_bytes = { value = 0xFFC");
     for (from, to) in [
         ("name = \"card\"", "name = \"card\"\nspeed = 3"),
@@ -645,7 +645,7 @@ fn several_mistakes_are_named_together_in_the_order_of_lines() {
 }
 
 #[test]
-fn lines_that_end_in_cr_lf_are_counted_once() {
+fn cr_lf_counts_as_one_line_end() {
     let text = change(&card(LANES, "width_lanes = 3"), BAR0_SIZE, "size_bytes = { value = 0").replace('\n', "\r\n");
     let error = read(&text).unwrap_err();
     assert_eq!(error.problems.iter().map(|problem| problem.line).collect::<Vec<_>>(), [29, 44]);
@@ -658,7 +658,7 @@ fn with_key(section: &str, key: &str, value: u32) -> String {
 }
 
 #[test]
-fn a_root_port_without_room_for_one_payload_is_refused_and_one_with_just_enough_is_not() {
+fn root_port_credits_must_cover_one_maximum_payload() {
     let needed = accepted(CARD).link.mps_bytes.value / 16;
     accepted(&with_key("[root_complex]", "posted_data_credits", needed));
     let short = with_key("[root_complex]", "posted_data_credits", needed - 1);
@@ -667,7 +667,7 @@ fn a_root_port_without_room_for_one_payload_is_refused_and_one_with_just_enough_
 }
 
 #[test]
-fn a_link_on_which_every_tlp_comes_damaged_is_refused_and_one_with_every_second_is_not() {
+fn a_link_that_corrupts_every_tlp_is_rejected() {
     accepted(&with_key("[link]", "tlps_per_error", 2));
     accepted(&with_key("[link]", "tlps_per_error", 0));
     let wanted = "link.tlps_per_error: is 1: every TLP would be corrupted; use 0 for an error-free link";
@@ -675,7 +675,7 @@ fn a_link_on_which_every_tlp_comes_damaged_is_refused_and_one_with_every_second_
 }
 
 #[test]
-fn a_dma_engine_without_memory_is_refused_and_lent_memory_may_not_lie_in_a_bar() {
+fn a_dma_engine_needs_memory_outside_bars() {
     let dma = "\n[dma]\ntags = { value = 8, source = \"a test\" }\nbeat_bytes = { value = 8, source = \"a test\" }\n\
                beat_ns = { value = 4, source = \"a test\" }\n";
     let alone = said(&format!("{CARD}{dma}"));
@@ -693,14 +693,14 @@ fn a_dma_engine_without_memory_is_refused_and_lent_memory_may_not_lie_in_a_bar()
 }
 
 #[test]
-fn many_sections_are_read_in_a_moment() {
+fn many_sections_are_read_quickly() {
     let region = &CARD[CARD.rfind("[[region]]").unwrap()..];
     let many: String = (0..3000).map(|i| region.replace("\"queue\"", &format!("\"queue{i}\""))).collect();
     assert_eq!(read(&format!("{CARD}{many}")).unwrap_err().problems.len(), 3000, "each overlaps the first");
 }
 
 #[test]
-fn a_fault_at_no_port_and_a_timeout_below_50_us_are_refused_with_their_lines() {
+fn an_unknown_fault_port_and_a_timeout_below_50_us_are_rejected() {
     let fault = |port: &str, more: &str| {
         format!(
             "{CARD}\n[[fault]]\nname = \"bad\"\nport = \"{port}\"\nkind = {{ value = \"completer_abort\", assumed = \"a test\" }}\n{more}\n"

@@ -1,12 +1,12 @@
-//! Is every mistake in what hangs on what named: switches, slots, and ports that are set apart?
+//! Reports of problems in the topology: switches, slots, and ports.
 //!
-//! The tree hangs behind the sound card of `card.toml`; each test changes one thing in it.
+//! The tree is added to the valid `card.toml`; each test changes one thing in it.
 
 mod sound;
 
 use sound::{CARD, accepted, change, said};
 
-/// Two switches and two slots behind the card, with something in them replaced.
+/// Two switches and two slots added to the card, with one piece replaced.
 fn tree(from: &str, to: &str) -> String {
     let tree = r#"
 [[switch]]
@@ -45,7 +45,7 @@ fn a_tree_of_switches_is_read() {
 }
 
 #[test]
-fn what_hangs_below_something_that_is_not_there_is_named_with_what_there_is() {
+fn an_unknown_parent_is_reported_with_the_known_names() {
     let wanted = ["switch.lower.below: is \"nowhere\"; known names: upper, lower, root"];
     assert_eq!(
         said(&tree("name = \"lower\"\nbelow = \"upper\"", "name = \"lower\"\nbelow = \"nowhere\""))[..1],
@@ -56,13 +56,13 @@ fn what_hangs_below_something_that_is_not_there_is_named_with_what_there_is() {
 }
 
 #[test]
-fn switches_below_each_other_in_a_circle_are_refused() {
+fn a_cycle_of_switches_is_rejected() {
     let said = said(&tree("below = \"root\"", "below = \"lower\""));
     assert!(said.iter().any(|said| said.contains("a cycle that never reaches root")), "{said:?}");
 }
 
 #[test]
-fn cards_whose_bars_overlap_or_are_misaligned_are_refused() {
+fn cards_with_overlapping_or_misaligned_bars_are_rejected() {
     let same = said(&tree("value = \"1GiB\"", "value = 0"));
     assert!(same[0].contains("a BAR of it would overlap a BAR of slot left"), "{same:?}");
     let odd = said(&tree("value = \"1GiB\"", "value = 0x40000010"));
@@ -70,7 +70,7 @@ fn cards_whose_bars_overlap_or_are_misaligned_are_refused() {
 }
 
 #[test]
-fn a_switch_without_room_for_one_payload_is_refused_and_one_with_just_enough_is_not() {
+fn switch_credits_must_cover_one_maximum_payload() {
     let with = |credits: u32| {
         let key = format!("posted_data_credits = {{ value = {credits}, source = \"a test\" }}\n");
         tree("name = \"upper\"\n", &format!("name = \"upper\"\n{key}"))
@@ -80,7 +80,7 @@ fn a_switch_without_room_for_one_payload_is_refused_and_one_with_just_enough_is_
     assert!(said(&with(needed - 1))[0].contains("one payload of link.mps_bytes takes"));
 }
 
-/// The tree with one port set apart.
+/// The tree with one `[[port]]` section.
 fn with_port(name: &str, mps: u32) -> String {
     let supported = "name = \"lower\"\nmps_supported_bytes = { value = 1024, source = \"a test\" }";
     let port = format!("[[port]]\nname = \"{name}\"\nmps_bytes = {{ value = {mps}, source = \"a test\" }}\n");
@@ -88,7 +88,7 @@ fn with_port(name: &str, mps: u32) -> String {
 }
 
 #[test]
-fn a_port_is_set_to_what_it_supports_and_no_more() {
+fn a_port_payload_is_limited_to_what_it_supports() {
     let mps = accepted(CARD).link.mps_bytes.value;
     for (name, most) in
         [("lower", 1024), ("lower/right", 1024), ("upper/lower", mps), ("root/upper", mps), ("left", mps)]
@@ -101,7 +101,7 @@ fn a_port_is_set_to_what_it_supports_and_no_more() {
 }
 
 #[test]
-fn a_port_that_is_not_there_is_named_with_those_that_are() {
+fn an_unknown_port_is_reported_with_the_known_ports() {
     let said = said(&with_port("upper/right", 128));
     let wanted = "port.upper/right.name: is not a port of this platform; its ports: root/upper, upper, upper/lower, lower, \
                   upper/left, left, lower/right, right";
@@ -109,7 +109,7 @@ fn a_port_that_is_not_there_is_named_with_those_that_are() {
 }
 
 #[test]
-fn a_port_stands_once_and_a_slot_is_not_called_as_a_switch() {
+fn duplicate_ports_and_slots_named_as_switches_are_rejected() {
     let twice = format!(
         "{}{}",
         with_port("left", 128),
@@ -126,7 +126,7 @@ fn a_port_stands_once_and_a_slot_is_not_called_as_a_switch() {
 }
 
 #[test]
-fn a_port_without_room_for_one_payload_is_refused_and_one_with_just_enough_is_not() {
+fn port_credits_must_cover_one_maximum_payload() {
     let with = |credits: u32| {
         with_port("lower", 1024).replace(
             "name = \"lower\"\nmps_supported",
@@ -143,14 +143,14 @@ fn a_port_without_room_for_one_payload_is_refused_and_one_with_just_enough_is_no
 }
 
 #[test]
-fn a_last_level_cache_is_whole_sets_and_no_slower_than_dram() {
+fn a_cache_has_whole_sets_and_is_no_slower_than_dram() {
     let card = lanemark_platform::preset("card-gen5-x16").unwrap().unwrap();
     let with = |key: &str, value: f64| {
         let origin = lanemark_platform::Origin::Given("a test".to_owned());
         card.with(key, value, origin).map_err(|error| error.problems[0].message.clone())
     };
     let lines = |bytes| with("memory.cache_bytes", bytes).map(|card| card.memory.unwrap().cached_lines());
-    // Sixteen lines are a set; and without a latency of its own no line is read any sooner.
+    // A set has 16 lines. Without a latency of its own, a cache hit is no faster.
     assert_eq!(lines(1024.0), Ok(0));
     assert_eq!(lines(1023.0), Err("is 1023; must be a multiple of 1024 B, a set".to_owned()));
     assert!(with("memory.cached_read_ns", 300.0).is_ok());

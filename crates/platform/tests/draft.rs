@@ -1,4 +1,4 @@
-//! Does a file with unknown numbers stay apart from a platform?
+//! Drafts with unknown numbers, which are never platforms.
 
 use lanemark_platform::{Draft, Origin, PRESETS, Platform, preset, schema};
 
@@ -21,7 +21,7 @@ fn refusals(text: &str) -> String {
 }
 
 #[test]
-fn a_file_without_unknown_numbers_is_the_platform_it_was() {
+fn a_draft_without_unknown_numbers_is_a_platform() {
     for row in PRESETS {
         let draft = Draft::parse(row.name, row.text).unwrap();
         assert_eq!(draft.unknowns(), []);
@@ -32,7 +32,7 @@ fn a_file_without_unknown_numbers_is_the_platform_it_was() {
 }
 
 #[test]
-fn an_unknown_number_is_counted_printed_and_named_where_a_platform_is_wanted() {
+fn an_unknown_number_is_counted_printed_and_reported() {
     let text = unknown("latency_ns");
     let draft = Draft::parse("card.toml", &text).unwrap();
     let of_card = Draft::parse("card.toml", CARD).unwrap().origins();
@@ -48,7 +48,7 @@ fn an_unknown_number_is_counted_printed_and_named_where_a_platform_is_wanted() {
 }
 
 #[test]
-fn every_unknown_number_is_named_at_once() {
+fn all_unknown_numbers_are_reported_together() {
     let mut text = unknown("latency_ns");
     text = text.replace("ingress_ns = {", "ingress_ns = { unknown = \"a\" } # {");
     let error = Platform::parse("card.toml", &text).unwrap_err();
@@ -57,16 +57,16 @@ fn every_unknown_number_is_named_at_once() {
 }
 
 #[test]
-fn a_whole_number_is_not_offered_to_a_fit() {
+fn a_whole_number_is_not_suggested_for_a_fit() {
     let error = Platform::parse("card.toml", &unknown("posted_queue_entries")).unwrap_err().to_string();
     assert!(error.ends_with("; write value and source, or value and assumed"), "{error}");
 }
 
 #[test]
-fn what_makes_the_platform_what_it_is_cannot_be_unknown() {
+fn essential_keys_cannot_be_unknown() {
     for key in ["generation", "width_lanes", "mps_bytes", "mrrs_bytes", "vendor", "memcpy"] {
         let found = refusals(&with(key, "{ unknown = \"measure it\" }"));
-        // Keys that the file leaves out to their default are not there to be replaced.
+        // Keys that the file omits cannot be replaced.
         if CARD.contains(&format!("\n{key} =")) {
             assert!(found.contains("cannot be unknown; write value and source"), "{key}: {found}");
         }
@@ -75,7 +75,7 @@ fn what_makes_the_platform_what_it_is_cannot_be_unknown() {
 }
 
 #[test]
-fn a_number_is_known_or_not_and_an_unknown_one_says_how_it_may_be_found() {
+fn an_unknown_number_has_a_hint_and_no_value() {
     for (entry, says) in [
         ("{ unknown = \"x\", value = 3 }", "is unknown and has a value: write one or the other"),
         ("{ unknown = \"x\", source = \"y\" }", "must state its origin once"),
@@ -89,7 +89,7 @@ fn a_number_is_known_or_not_and_an_unknown_one_says_how_it_may_be_found() {
 }
 
 #[test]
-fn filling_changes_one_entry_of_the_text_and_nothing_else() {
+fn filling_a_number_changes_only_its_entry() {
     let draft = Draft::parse("card.toml", &unknown("latency_ns")).unwrap();
     let ids = Origin::FittedTo(vec!["r.json: a \"way\"".to_owned(), "b".to_owned()]);
     let filled = draft.fill("link.latency_ns", 118.123_456_7, &ids).unwrap();
@@ -101,7 +101,7 @@ fn filling_changes_one_entry_of_the_text_and_nothing_else() {
 }
 
 #[test]
-fn a_filled_number_keeps_to_its_range_and_to_the_others() {
+fn a_filled_number_must_be_valid_and_consistent() {
     let draft = Draft::parse("card.toml", &unknown("posted_data_credits")).unwrap();
     let why = Origin::Assumed("a test".to_owned());
     let mps = preset_mps();
@@ -117,7 +117,7 @@ fn preset_mps() -> u32 {
 }
 
 #[test]
-fn a_number_that_stands_in_a_table_of_its_own_is_not_rewritten_but_refused() {
+fn a_number_in_a_table_of_its_own_cannot_be_filled() {
     let text = CARD.replace("[endpoint]", "[endpoint.egress_ns]\nunknown = \"x\"\n\n[endpoint]");
     let text: String = {
         let kept = text.lines().filter(|line| !line.starts_with("egress_ns"));
@@ -143,7 +143,7 @@ fn the_start_of_a_search_does_not_depend_on_the_machine() {
 }
 
 #[test]
-fn the_schema_takes_unknown_alone_and_not_beside_a_value() {
+fn the_schema_accepts_unknown_only_without_a_value() {
     let validator = jsonschema::draft202012::new(&serde_json::from_str(&schema()).unwrap()).unwrap();
     let draft = Draft::parse("card.toml", &unknown("latency_ns")).unwrap();
     let mut file = draft.to_json();

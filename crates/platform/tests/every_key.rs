@@ -1,4 +1,4 @@
-//! Does every key take the least and the most that its kind allows, and nothing beyond? Is it missed where it has no default?
+//! Limits and defaults of every key.
 
 mod sound;
 
@@ -12,7 +12,7 @@ fn header(row: &SectionRow) -> String {
     if row.is_repeated { format!("[[{}]]", row.path) } else { format!("[{}]", row.path) }
 }
 
-/// Values at the edges of what a key takes, and values just outside, as they stand in a file.
+/// Values at the limits of a kind, and values just outside, as written in a file.
 fn edges(kind: Kind) -> (Vec<String>, Vec<String>) {
     let whole = |min: u64, max: u64| {
         let beyond = u128::from(max) + 1;
@@ -63,8 +63,8 @@ fn edges(kind: Kind) -> (Vec<String>, Vec<String>) {
     }
 }
 
-/// The presets, one of them with a port that is set apart from the others, a fault, vectors, and what an engine does within
-/// each direction.
+/// The presets. One of them is extended by a port, a fault, MSI-X, kernels, and both sections of the DMA engine's
+/// directions.
 fn texts() -> Vec<String> {
     let port =
         "\n[dma_read]\n[dma_write]\n[[port]]\nname = \"card\"\nmps_bytes = { value = 256, source = \"a test\" }\n";
@@ -80,13 +80,13 @@ fn texts() -> Vec<String> {
     PRESETS.iter().map(of).collect()
 }
 
-/// Whether a text has a section of this header; each is in one of them at the least.
+/// Whether a text has a section with this header. Every section must occur in some text.
 fn has(text: &str, header: &str) -> bool {
     assert!(texts().iter().any(|text| text.lines().any(|line| line == header)), "{header} is in none");
     text.lines().any(|line| line == header)
 }
 
-/// `text` with the row of `key` in the first section of this header replaced, or added; and its line.
+/// `text` with the row of `key` in the first such section replaced or added, and its line.
 fn with_row(text: &str, header: &str, key: &str, row: &str) -> (String, usize) {
     let mut lines: Vec<&str> = text.lines().collect();
     let start = lines.iter().position(|line| *line == header).unwrap();
@@ -102,7 +102,7 @@ fn with_row(text: &str, header: &str, key: &str, row: &str) -> (String, usize) {
     (lines.join("\n"), place + 1)
 }
 
-/// The number that one of the [`edges`] stands for.
+/// The number that one of the [`edges`] denotes.
 fn meant(value: &str) -> f64 {
     let bare = value.trim_matches(['"', ' ']);
     match bare.strip_prefix("0x") {
@@ -112,7 +112,7 @@ fn meant(value: &str) -> f64 {
 }
 
 #[test]
-fn every_key_takes_its_edges_and_nothing_beyond() {
+fn every_key_accepts_its_limits_and_nothing_beyond() {
     let mut tried = 0;
     for text_of in texts() {
         for part in Platform::SECTIONS.iter().filter(|part| has(&text_of, &header(part))) {
@@ -125,7 +125,7 @@ fn every_key_takes_its_edges_and_nothing_beyond() {
                     let (text, line) = with_row(&text_of, &header(part), key.name, &row);
                     let result = read(&text);
                     let problems = result.as_ref().map_or_else(|error| error.problems.clone(), |_| Vec::new());
-                    // Whether it fits the other keys is another question.
+                    // Consistency with other keys is tested elsewhere.
                     let here: Vec<Problem> =
                         problems.into_iter().filter(|problem| problem.message.ends_with(&wanted)).collect();
                     (result, line, here)
@@ -133,7 +133,7 @@ fn every_key_takes_its_edges_and_nothing_beyond() {
                 for value in inside {
                     let (result, _, here) = problems(&value);
                     assert_eq!(here, [], "{} {} = {value}", part.path, key.name);
-                    // A path to one of several sections needs its name: see `path.rs`.
+                    // A path to a repeated section needs a name: see `path.rs`.
                     let path = format!("{}.{}", part.path, key.name);
                     if let Some((number, origin)) = result.ok().and_then(|platform| platform.number(&path)) {
                         assert_eq!(origin, Origin::Given("a test".to_owned()));
@@ -156,7 +156,7 @@ fn every_key_takes_its_edges_and_nothing_beyond() {
 }
 
 #[test]
-fn every_key_without_a_default_is_missed_and_every_other_is_filled_in() {
+fn keys_without_default_are_required_and_others_get_it() {
     for text_of in texts() {
         for part in Platform::SECTIONS.iter().filter(|part| has(&text_of, &header(part))) {
             for key in part.keys {

@@ -1,4 +1,4 @@
-//! Can every number of a platform be read and replaced by its path, and only so that the whole stays sound?
+//! Reading and replacing single values by path.
 
 use lanemark_platform::spec::{Key, Kind};
 use lanemark_platform::{
@@ -43,7 +43,7 @@ fn paths(platform: &Platform) -> Vec<(String, &'static Key)> {
         .collect()
 }
 
-/// The numbers at the edges of a kind, and just outside; empty if it takes no numbers.
+/// Numbers at the limits of a kind, and just outside; empty if it is not numeric.
 fn edges(kind: Kind) -> (Vec<f64>, Vec<f64>) {
     match kind {
         Kind::Ns(max) => (vec![0.0, 0.25, max], vec![-1.0, -f64::MIN_POSITIVE, max.next_up()]),
@@ -63,7 +63,7 @@ fn edges(kind: Kind) -> (Vec<f64>, Vec<f64>) {
 }
 
 #[test]
-fn every_number_is_replaced_read_back_and_keeps_its_origin() {
+fn every_number_can_be_replaced_and_read_back_with_its_origin() {
     let origin = Origin::FittedTo(vec!["X1".to_owned(), "X2".to_owned()]);
     let mut replaced = 0;
     for platform in presets() {
@@ -79,7 +79,7 @@ fn every_number_is_replaced_read_back_and_keeps_its_origin() {
                         differing.retain(|(path, _)| changed.number(path) != platform.number(path));
                         assert!(differing.iter().all(|(_, other)| other.name == key.name), "{path}: {differing:?}");
                     }
-                    // Only what it does not fit may speak against it.
+                    // The only permitted problem is inconsistency with other keys.
                     Err(error) => {
                         let message = error.to_string();
                         assert!(!message.contains(&key.kind.wanted()), "{message}");
@@ -97,7 +97,7 @@ fn every_number_is_replaced_read_back_and_keeps_its_origin() {
 }
 
 #[test]
-fn what_is_out_of_range_or_no_number_is_refused() {
+fn values_out_of_range_are_rejected() {
     for platform in presets() {
         for (path, key) in paths(&platform) {
             for value in edges(key.kind).1.into_iter().chain([f64::NAN, f64::INFINITY, f64::NEG_INFINITY]) {
@@ -110,7 +110,7 @@ fn what_is_out_of_range_or_no_number_is_refused() {
 }
 
 #[test]
-fn a_path_that_leads_nowhere_is_refused() {
+fn an_unknown_path_is_rejected() {
     for path in [
         ".",
         "link",
@@ -139,14 +139,14 @@ fn a_path_that_leads_nowhere_is_refused() {
 }
 
 #[test]
-fn choices_and_flags_are_no_numbers() {
+fn choices_and_flags_are_not_numbers() {
     for path in ["core.vendor", "core.direct_stores", "region.memory.kind", "bar.0.prefetchable"] {
         assert_eq!(card().number(path), None, "{path}");
     }
 }
 
 #[test]
-fn a_driver_that_is_not_there_has_no_numbers() {
+fn a_missing_driver_has_no_numbers() {
     let card = Platform { driver: None, ..card() };
     assert_eq!(card.number("driver.call_ns"), None);
     let error = card.with("driver.call_ns", 1.0, Origin::Given("a test".to_owned())).unwrap_err();
@@ -159,7 +159,7 @@ fn said(platform: &Platform, path: &str, text: &str) -> Result<Platform, String>
 }
 
 #[test]
-fn every_key_takes_the_text_of_its_own_value_and_refuses_what_is_none_of_its_kind() {
+fn every_key_accepts_the_text_of_its_value_and_rejects_other_kinds() {
     let mut flags_and_words = 0;
     for platform in presets() {
         for (path, key) in paths(&platform) {
@@ -178,7 +178,7 @@ fn every_key_takes_the_text_of_its_own_value_and_refuses_what_is_none_of_its_kin
 }
 
 #[test]
-fn a_section_that_is_not_there_is_made_where_defaults_are_enough_and_what_it_takes_is_said_where_not() {
+fn a_missing_section_is_created_from_defaults_or_its_needs_are_reported() {
     let card = Platform { dma_read: None, dma_write: None, fifos: None, ..card() };
     for (path, other) in
         [("dma_read.chunk_ns", "dma_read.segment_ns"), ("dma_write.chunk_ns", "dma_write.many_lines_ns")]
@@ -198,7 +198,7 @@ fn a_section_that_is_not_there_is_made_where_defaults_are_enough_and_what_it_tak
 }
 
 #[test]
-fn an_origin_that_says_nothing_is_refused() {
+fn an_empty_origin_is_rejected() {
     for origin in [
         Origin::Given(String::new()),
         Origin::Assumed(" ".to_owned()),
@@ -212,7 +212,7 @@ fn an_origin_that_says_nothing_is_refused() {
 }
 
 #[test]
-fn a_number_that_does_not_fit_the_others_is_refused() {
+fn an_inconsistent_number_is_rejected() {
     for (path, value, message) in [
         ("bar.0.index", 2.0, "bar.2.index: occurs twice; give each BAR its own index"),
         (
@@ -249,7 +249,7 @@ fn a_number_that_does_not_fit_the_others_is_refused() {
 }
 
 #[test]
-fn channels_that_fetch_by_more_tags_than_requesters_have() {
+fn prefetching_channels_must_have_enough_tags() {
     let with = |channels: f64, fetched: f64, tags: f64| {
         let mut card = preset("card-gen5-x16").unwrap().unwrap();
         for (key, value) in [("dma.tags", tags), ("dma.prefetch_descriptors", fetched), ("dma.channels", channels)] {
@@ -262,7 +262,7 @@ fn channels_that_fetch_by_more_tags_than_requesters_have() {
     assert!(error.contains("dma.channels: is 5; with 64 prefetched descriptors each they need 320 tags"), "{error}");
     assert!(error.contains("available: 256"), "{error}");
     assert!(with(1.0, 256.0, 768.0).is_ok());
-    // With ATS each channel has one to ask for translations.
+    // With ATS, each channel has one more tag for translation requests.
     let with_ats = |fetched: f64| {
         let mut card = preset("card-gen5-x16-iommu").unwrap().unwrap();
         for (key, value) in [("dma.tags", 768.0), ("dma.ats_entries", 1.0), ("dma.prefetch_descriptors", fetched)] {

@@ -1,4 +1,4 @@
-//! Does the JSON Schema say the same as the reader?
+//! Agreement of the JSON Schema with the reader.
 
 use lanemark_platform::{PRESETS, Platform, schema};
 use proptest::prelude::*;
@@ -38,19 +38,19 @@ fn value(toml: &DeValue<'_>) -> Value {
 }
 
 #[test]
-fn the_committed_schema_is_the_one_the_code_makes() {
+fn the_committed_schema_is_up_to_date() {
     let committed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schemas/platform.json");
     let committed = std::fs::read_to_string(committed).unwrap_or_default();
     assert!(committed == schema(), "schemas/platform.json is out of date: run `make schemas`");
 }
 
 #[test]
-fn the_schema_is_a_schema() {
+fn the_schema_is_valid() {
     jsonschema::draft202012::meta::validate(&serde_json::from_str(&schema()).unwrap()).unwrap();
 }
 
 #[test]
-fn every_preset_obeys_the_schema_as_a_file_and_as_json() {
+fn every_preset_conforms_to_the_schema() {
     let validator = validator();
     for preset in PRESETS {
         validator.validate(&json(preset.text)).unwrap_or_else(|error| panic!("{}: {error}", preset.name));
@@ -60,13 +60,13 @@ fn every_preset_obeys_the_schema_as_a_file_and_as_json() {
 }
 
 #[test]
-fn a_platform_as_json_reads_back_with_the_same_numbers() {
+fn a_platform_round_trips_through_json() {
     for preset in PRESETS {
         let platform = Platform::parse(preset.name, preset.text).unwrap();
         let text = toml::to_string(&platform.to_json()).unwrap();
         let back = Platform::parse(preset.name, &text).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(back.origins(), platform.origins());
-        // A default is an assumption with its reason from then on.
+        // A default becomes an assumption with its reason.
         let again = back.to_json();
         let same = again.to_string().replace("\"default: ", "\"")
             == platform.to_json().to_string().replace("\"default: ", "\"");
@@ -74,7 +74,7 @@ fn a_platform_as_json_reads_back_with_the_same_numbers() {
     }
 }
 
-/// Changes of `card.toml` that both refuse.
+/// Changes of `card.toml` that both reject.
 const REFUSED: &[(&str, &str)] = &[
     ("name = \"card\"", "name = \"card\"\nauthor = \"me\""),
     ("name = \"card\"", "name = \"\""),
@@ -142,7 +142,7 @@ fn change((from, to): (&str, &str)) -> String {
 }
 
 #[test]
-fn what_a_schema_can_say_is_refused_by_both() {
+fn schema_and_reader_reject_the_same_files() {
     let validator = validator();
     for pair in REFUSED {
         let text = change(*pair);
@@ -152,7 +152,7 @@ fn what_a_schema_can_say_is_refused_by_both() {
 }
 
 #[test]
-fn what_is_right_is_accepted_by_both() {
+fn schema_and_reader_accept_the_same_files() {
     let validator = validator();
     for pair in ACCEPTED {
         let text = change(*pair);
@@ -162,7 +162,7 @@ fn what_is_right_is_accepted_by_both() {
 }
 
 #[test]
-fn no_key_of_a_platform_may_hold_more_than_the_schema_says() {
+fn the_schema_enforces_the_range_of_every_key() {
     let validator = validator();
     let mut edge = json(CARD);
     for (key, top, beyond) in [
@@ -180,7 +180,7 @@ fn no_key_of_a_platform_may_hold_more_than_the_schema_says() {
 }
 
 #[test]
-fn a_clock_is_0_or_one_that_a_core_can_have_to_both() {
+fn schema_and_reader_agree_on_zero_or_a_valid_clock() {
     let validator = validator();
     let mut card =
         PRESETS.iter().find(|preset| preset.name == "card-stratix10mx").map(|preset| json(preset.text)).unwrap();

@@ -31,6 +31,8 @@ pub enum DoubtKind {
     TwoHumps,
     /// The interval is wider than was wanted.
     WideInterval,
+    /// Other work used the CPUs.
+    BusyMachine,
 }
 
 impl DoubtKind {
@@ -44,6 +46,7 @@ impl DoubtKind {
             DoubtKind::Drift => "drift",
             DoubtKind::TwoHumps => "two humps",
             DoubtKind::WideInterval => "wide interval",
+            DoubtKind::BusyMachine => "busy machine",
         }
     }
 }

@@ -20,6 +20,8 @@ pub struct Host {
     pub load_before: Fact<Load>,
     /// What there was to do after the last.
     pub load_after: Fact<Load>,
+    /// Share of the CPU time of the run that a hypervisor gave to other machines, in percent.
+    pub stolen_percent: Fact<f64>,
 }
 
 /// The processors of a socket, by the system's numbers, ascending.
@@ -74,7 +76,38 @@ pub struct Load {
     pub threads: u32,
 }
 
+/// Stolen CPU time that disturbs measurements, in percent.
+const STOLEN_PERCENT: f64 = 1.0;
+
 impl Host {
+    /// The number of CPUs, where it is known.
+    #[must_use]
+    pub fn cpu_count(&self) -> Option<usize> {
+        Some(self.sockets.value()?.iter().map(|socket| socket.cpus.len()).sum())
+    }
+
+    /// What else used the CPUs during the run, in a sentence; `None` if the machine was idle enough, or nothing is known.
+    ///
+    /// The machine was busy if more threads were runnable than it has CPUs, at the start or the end, or if a hypervisor took more
+    /// than 1 % of the CPU time.
+    #[must_use]
+    pub fn disturbance(&self) -> Option<String> {
+        let cpus = self.cpu_count()?;
+        let runnable = |load: &Fact<Load>| load.value().map(|load| load.runnable as usize);
+        let (before, after) = (runnable(&self.load_before), runnable(&self.load_after));
+        let mut causes = Vec::new();
+        if before.max(after).is_some_and(|most| most > cpus) {
+            let count = |count: Option<usize>| count.map_or_else(|| "unknown".to_owned(), |count| count.to_string());
+            causes.push(format!("runnable threads: {} before, {} after, on {cpus} CPUs", count(before), count(after)));
+        }
+        if let Some(stolen) = self.stolen_percent.value().filter(|stolen| **stolen > STOLEN_PERCENT) {
+            causes.push(format!("{stolen:.1} % of the CPU time went to other virtual machines"));
+        }
+        let because = causes.join("; ");
+        (!causes.is_empty())
+            .then(|| format!("the machine was busy ({because}): measured times are too long and scatter"))
+    }
+
     /// The socket of a processor, where it is known.
     #[must_use]
     pub fn socket_of(&self, cpu: u32) -> Option<u32> {
@@ -138,6 +171,7 @@ mod tests {
             idle_states: Fact::Seen { value: vec![state("C1E", 10_000, false), state("C6", 133_000, true)] },
             load_before: seen,
             load_after: Fact::Unseen { unseen: "there is no loadavg".to_owned() },
+            stolen_percent: Fact::Seen { value: 0.0 },
         };
         assert_eq!(
             host.in_words(),
@@ -146,6 +180,15 @@ mod tests {
         );
         assert_eq!((host.socket_of(3), host.socket_of(4)), (Some(1), None));
         assert_eq!((host.governor_of(2).is_some(), host.governor_of(3)), (true, None));
+        assert_eq!(host.disturbance(), None, "two runnable threads on two CPUs");
+        let busy = |runnable, stolen| {
+            let load = Load { one_minute: 0.5, five_minutes: 0.4, fifteen_minutes: 0.3, runnable, threads: 90 };
+            let (load_before, stolen_percent) = (Fact::Seen { value: load }, Fact::Seen { value: stolen });
+            Host { load_before, stolen_percent, ..host.clone() }.disturbance()
+        };
+        assert_eq!(busy(2, 1.0), None);
+        assert!(busy(3, 0.0).unwrap().contains("runnable threads: 3 before, unknown after, on 2 CPUs"));
+        assert!(busy(2, 1.1).unwrap().contains("1.1 % of the CPU time"));
         let bare = Host {
             governors: Fact::Seen { value: vec![] },
             idle_states: Fact::Unseen { unseen: "why".to_owned() },

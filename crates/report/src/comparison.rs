@@ -181,10 +181,10 @@ mod tests {
 a.json to b.json: ratio of median times, above 1 is slower; ci95 is the 95 % interval of the ratio
 
 MMIO write bandwidth of host (mmio_write_bandwidth)
-method     size     before      after  ratio            ci95  verdict  doubts
-───────────────────────────────────────────────────────────────────────────
-WB 16  4 KiB  4.10 GB/s  3.41 GB/s  1.200  1.190 to 1.210  slower   1 doubt
-WB 8   4 KiB  4.10 GB/s  4.55 GB/s  0.900  0.890 to 0.910  faster
+method   size     before      after  ratio            ci95  verdict  doubts
+────────────────────────────────────────────────────────────────────────────
+WB 16   4 KiB  4.10 GB/s  3.41 GB/s  1.200  1.190 to 1.210  slower   1 doubt
+WB 8    4 KiB  4.10 GB/s  4.55 GB/s  0.900  0.890 to 0.910  faster
 no difference seen in 1 answer
 
 3 pairs: 1 slower, 1 faster, 1 no difference seen, 0 undecided

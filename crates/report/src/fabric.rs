@@ -399,6 +399,6 @@ mod tests {
         assert_eq!(lines.len(), 5, "{lines:?}");
         let one = fixture::fabric(1);
         let lines = Fabric::of(&one, &one.answers[0]).unwrap().lines(None);
-        assert_eq!(lines, ["link fpga0 (Gen2 x4) in use: 0 % down, 49.8 % up: 0:host by DMA, 1 MiB"]);
+        assert_eq!(lines, ["link fpga0 (Gen2 x4) in use: 0 % down, 49.8 % up: device-to-host by DMA, 1 MiB"]);
     }
 }

@@ -312,6 +312,7 @@ pub(crate) fn callers() -> Record {
         idle_states: Fact::Unseen { unseen: unseen("idle states") },
         load_before: Fact::Unseen { unseen: unseen("loadavg") },
         load_after: Fact::Unseen { unseen: unseen("loadavg") },
+        stolen_percent: Fact::Unseen { unseen: unseen("stat") },
     });
     let runtime = Runtime { device_kind: DeviceKind::Cpu, is_emulated: false, software: None };
     record.targets.truncate(1);

@@ -685,7 +685,7 @@ mod tests {
         let page = html(&record, &[]).unwrap();
         let panel = between(&page, "id=\"panel-0\"", "</section>");
         assert!(panel.contains("<svg class=\"fabric\"") && panel.contains("aria-labelledby=\"fabric-0-0-title"));
-        assert!(panel.contains("<b>0:host by DMA, 1 MiB</b>") && panel.contains("stalls: link busy 82 %"));
+        assert!(panel.contains("<b>device-to-host by DMA, 1 MiB</b>") && panel.contains("stalls: link busy 82 %"));
         assert!(panel.contains("<b>What to do:</b> it is the limit, unless small payloads fill it"), "{panel}");
         assert!(panel.contains("<td class=\"num\">82.4 %</td>"));
     }

@@ -11,7 +11,7 @@
 //! figures are written by [`figures`].
 //!
 //! ```
-//! # let text = r#"{"schema": 2, "tool": {"name": "lanemark", "version": "0"}, "command": [],
+//! # let text = r#"{"schema": 3, "tool": {"name": "lanemark", "version": "0"}, "command": [],
 //! #   "written_unix_s": null, "targets": [], "answers": [], "skipped": [], "warnings": [],
 //! #   "advice": [], "findings": [], "interrupted": false}"#;
 //! let record = lanemark_record::file::from_bytes(text.as_bytes(), "r.json".as_ref())?;
@@ -39,6 +39,7 @@ mod doctor_tree;
 mod error;
 mod fabric;
 pub mod figures;
+mod first_screen;
 #[cfg(test)]
 mod fixture;
 mod grid;
@@ -63,6 +64,7 @@ pub use capture::capture_table;
 pub use comparison::comparison_table;
 pub use doctor::diagnosis;
 pub use error::ReportError;
+pub use first_screen::first_screen;
 pub use html::html;
 pub use plot::bandwidth_plot;
 pub use probe::probe;

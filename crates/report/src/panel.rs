@@ -286,7 +286,7 @@ fn formula(answer: &Answer) -> Option<f64> {
     }
 }
 
-fn headline(answer: &Answer, kind: Option<TargetKind>) -> Option<f64> {
+pub(crate) fn headline(answer: &Answer, kind: Option<TargetKind>) -> Option<f64> {
     let fitted = || answer.fit.filter(|_| answer.quantity == Quantity::Overhead).map(|fit| fit.per_call_ns);
     let computed = || formula(answer).filter(|_| kind == Some(TargetKind::Formula));
     summary(answer).map(|summary| summary.median).or_else(fitted).or_else(computed).filter(|value| value.is_finite())

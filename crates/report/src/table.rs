@@ -50,6 +50,8 @@ fn head(record: &Record, width: Option<u16>) -> String {
     if record.interrupted {
         lines.push("INTERRUPTED: this run was ended early; what was measured until then follows".to_owned());
     }
+    let disturbance = record.host.as_ref().and_then(lanemark_record::Host::disturbance);
+    lines.extend(disturbance.map(|text| wrap(&format!("WARNING: {text}"), width, 4)));
     for target in &record.targets {
         let kind = label(target);
         let origins = target.origins.map_or_else(String::new, |origins| format!("; {}", origins_in_words(origins)));
@@ -334,7 +336,8 @@ fn doubts(panel: &Panel) -> Vec<String> {
     let points = panel.lines.iter().flat_map(|line| line.points.iter().map(move |point| (line, point.answer)));
     let mut found: Vec<(DoubtKind, usize, String)> = Vec::new();
     for (line, answer) in points {
-        for doubt in &answer.doubts {
+        // The first line of the output says it of all answers.
+        for doubt in answer.doubts.iter().filter(|doubt| doubt.kind != DoubtKind::BusyMachine) {
             if let Some((_, count, _)) = found.iter_mut().find(|(kind, ..)| *kind == doubt.kind) {
                 *count += 1;
             } else {
@@ -522,7 +525,7 @@ How to read: a delivered rate runs to the last byte accepted; MAD is the median 
 
 MMIO write bandwidth of card-gen5-x16 (mmio_write_bandwidth)
 delivered rate in GB/s, median; the columns on the right are for a method's largest size
-method               64 B   4 KiB   4 MiB  of limit  waited for                 formula
+method            64 B   4 KiB   4 MiB  of limit  waited for                 formula
 ────────────────────────────────────────────────────────────────────────────────────
 WC movdir64b      8.00    30.0    51.0    94.4 %  link busy 90 %       51.5 (+1.0 %)
 WC nt32+sfence    2.00    20.0    50.0    92.6 %  link busy 90 %       50.5 (+1.0 %)
@@ -531,14 +534,14 @@ limit: 54.0 GB/s, computed: Gen5 x16 in 256 B packets
 
 MMIO read latency of card-gen5-x16 (mmio_read_latency)
 round-trip latency in ns, median ±MAD
-method   size      ns  waited for                formula
-─────────────────────────────────────────────────────
-UC 4   4 B  441 ±0  read round trip 99 %  441 (0.0 %)
-UC 8   8 B  442 ±0  read round trip 99 %  442 (0.0 %)
+method  size      ns  waited for                formula
+───────────────────────────────────────────────────────
+UC 4     4 B  441 ±0  read round trip 99 %  441 (0.0 %)
+UC 8     8 B  442 ±0  read round trip 99 %  442 (0.0 %)
 
 MMIO write bandwidth of host (mmio_write_bandwidth)
 delivered rate in GB/s, median
-method         size  GB/s  of limit
+method      size  GB/s  of limit
 ────────────────────────────────
 WB memcpy  4 KiB  12.0   unknown
 limit: unknown: no stand-in was measured

@@ -1,56 +1,12 @@
 //! A real card: opened with what the user allows, watched, and put into the record.
 
 use crate::cancel::Cancel;
-use crate::ceiling::unknown;
 use crate::error::RunError;
-use crate::target::Target;
+use crate::setup::CardAccess;
 use lanemark_bench::Case;
-use lanemark_hw::linux_sysfs::{Address, Attachment, CardMachine, Consent, Mapping, Place, Range, State, System};
+use lanemark_hw::linux_sysfs::{Address, Attachment, CardMachine, Mapping, Place, State};
 use lanemark_machine::{Facts, Machine};
 use lanemark_record::{Card as CardRecord, CardLink, CardMapping, CardRange, Ceiling, CeilingKind};
-use std::path::PathBuf;
-
-/// What may be touched of a card, and what may be changed.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct CardAccess {
-    /// The ranges of BARs that may be loaded and stored; nothing else is.
-    pub bars: Vec<Range>,
-    /// A driver that is bound to the device, and memory decoding that is off.
-    pub consent: Consent,
-    /// Marks the record as made in an emulator, which is also detected.
-    pub emulated: bool,
-    /// A folder that stands for the root of the file system, for tests.
-    pub system_root: Option<PathBuf>,
-}
-
-impl CardAccess {
-    /// The first part that is given, by the name of its option.
-    fn given(&self) -> Option<&'static str> {
-        let given = [
-            (!self.bars.is_empty(), "bar"),
-            (self.consent.owns_device, "i_own_this_device"),
-            (self.consent.enable, "enable"),
-            (self.emulated, "emulated"),
-            (self.system_root.is_some(), "system_root"),
-        ];
-        given.into_iter().find(|(is_given, _)| *is_given).map(|(_, field)| field)
-    }
-
-    /// Refuses access to a card where no card is asked, and ranges for several cards.
-    pub(crate) fn check(&self, targets: &[Target]) -> Result<(), RunError> {
-        let cards = targets.iter().filter(|target| matches!(target, Target::Card(_))).count();
-        match self.given() {
-            Some(field) if cards == 0 => Err(RunError::NoCard { field }),
-            _ if cards > 1 => Err(RunError::SeveralCards),
-            _ => Ok(()),
-        }
-    }
-
-    /// The files of the kernel to look at.
-    pub(crate) fn system(&self) -> System {
-        self.system_root.as_deref().map_or_else(System::this, System::at)
-    }
-}
 
 /// What is known of a card besides its machine.
 pub(crate) struct Card {
@@ -79,6 +35,7 @@ pub(crate) fn open(
 impl Card {
     /// The ceiling of a case: what the slowest link on the path carries.
     pub(crate) fn ceiling(&self, case: &Case) -> Ceiling {
+        let unknown = |because: String| Ceiling { kind: CeilingKind::Unknown, rate_bytes_per_s: None, because };
         if let Some(because) = &self.emulated {
             return unknown(format!("emulated: {because}"));
         }

@@ -1,11 +1,11 @@
 //! The ceiling of a case: computed, measured on a stand-in, or unknown with the reason.
 
-use crate::open::{Kind, OpenTarget};
+use crate::open_target::{Kind, OpenTarget};
 use lanemark_bench::{BenchError, Case, Effort, measured_ceiling};
 use lanemark_machine::{Machine, MachineError, TimeBase, Verb};
 use lanemark_method::Method;
 use lanemark_platform::Platform;
-use lanemark_record::{Ceiling, CeilingKind};
+use lanemark_record::{Ceiling, CeilingKind, Runtime};
 
 impl OpenTarget {
     /// The ceiling of a case. The stand-ins of ordinary memory are measured when they are needed first.
@@ -19,7 +19,7 @@ impl OpenTarget {
             Kind::Card(card) => card.ceiling(case),
             Kind::Runtime(_) => {
                 let because = "a runtime does not say what lies between a program and its device";
-                let no_card = runtime.as_ref().and_then(|runtime| runtime.no_card_because());
+                let no_card = runtime.as_ref().and_then(Runtime::no_card_because);
                 unknown(no_card.unwrap_or(because).to_owned())
             }
             Kind::Memory(stand_ins) => {
@@ -34,7 +34,7 @@ impl OpenTarget {
 }
 
 /// A ceiling that is not known.
-pub(crate) fn unknown(because: String) -> Ceiling {
+fn unknown(because: String) -> Ceiling {
     Ceiling { kind: CeilingKind::Unknown, rate_bytes_per_s: None, because }
 }
 

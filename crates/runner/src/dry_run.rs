@@ -1,7 +1,7 @@
 //! What a request would touch on a card, with nothing of it done.
 
 use crate::error::RunError;
-use crate::open::OpenTarget;
+use crate::open_target::OpenTarget;
 use crate::request::Request;
 use crate::target::Target;
 use crate::tasks::{Task, work};

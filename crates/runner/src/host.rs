@@ -1,11 +1,24 @@
 //! The machine that measured, as records show it.
 
-use lanemark_inventory::{Load as SeenLoad, Processors, Seen};
+use lanemark_inventory::{CpuTime, Load as SeenLoad, Processors, Seen};
 use lanemark_record::diagnosis::Fact;
 use lanemark_record::{Governor, Host, IdleState, Load, SocketCpus};
 
-/// The processors of a machine, and its load before and after a run.
-pub(crate) fn host(processors: &Processors, before: &Seen<SeenLoad>, after: &Seen<SeenLoad>) -> Host {
+/// The load of this machine at an instant, and the CPU time used until then.
+pub(crate) struct Activity {
+    pub(crate) load: Seen<SeenLoad>,
+    pub(crate) cpu_time: Seen<CpuTime>,
+}
+
+impl Activity {
+    /// The activity of this machine now.
+    pub(crate) fn now() -> Activity {
+        Activity { load: SeenLoad::of_this_machine(), cpu_time: CpuTime::of_this_machine() }
+    }
+}
+
+/// The processors of a machine, and its activity before and after a run.
+pub(crate) fn host(processors: &Processors, before: &Activity, after: &Activity) -> Host {
     Host {
         processor: fact(&processors.model),
         sockets: each(&processors.packages, |package| SocketCpus {
@@ -23,8 +36,12 @@ pub(crate) fn host(processors: &Processors, before: &Seen<SeenLoad>, after: &See
             exit_latency_ns: fact(&state.exit_latency_us.clone().map(|us| us.saturating_mul(1000))),
             is_disabled: fact(&state.disabled),
         }),
-        load_before: load(before),
-        load_after: load(after),
+        load_before: load(&before.load),
+        load_after: load(&after.load),
+        stolen_percent: match (&before.cpu_time, &after.cpu_time) {
+            (Seen::Known(before), Seen::Known(after)) => Fact::Seen { value: after.stolen_percent_since(before) },
+            (Seen::Unseen(why), _) | (_, Seen::Unseen(why)) => Fact::Unseen { unseen: why.because() },
+        },
     }
 }
 
@@ -65,8 +82,13 @@ mod tests {
             exit_latency_us: Seen::Known(133),
             disabled: Seen::Unseen(why.clone()),
         }]);
-        let before = Seen::Known(SeenLoad { means: [3.0, 2.0, 1.0], runnable: 5, threads: 90 });
-        let host = host(&processors, &before, &Seen::Unseen(why));
+        let before = Activity {
+            load: Seen::Known(SeenLoad { means: [3.0, 2.0, 1.0], runnable: 5, threads: 90 }),
+            cpu_time: Seen::Known(CpuTime { stolen_ticks: 10, all_ticks: 1000 }),
+        };
+        let cpu_time = Seen::Known(CpuTime { stolen_ticks: 30, all_ticks: 2000 });
+        let host = host(&processors, &before, &Activity { load: Seen::Unseen(why), cpu_time });
+        assert_eq!(host.stolen_percent.value(), Some(&2.0));
         let unseen = Fact::Unseen { unseen: "it is a test".to_owned() };
         assert_eq!(host.processor, unseen);
         assert_eq!(host.load_before.value().map(|load| (load.one_minute, load.runnable)), Some((3.0, 5)));

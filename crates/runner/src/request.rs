@@ -1,7 +1,8 @@
 //! What is asked of which targets.
 
 use crate::error::RunError;
-use crate::open::Setup;
+use crate::open_target::Answerer;
+use crate::setup::Setup;
 use crate::target::Target;
 use lanemark_bench::{Axes, CATALOGUE, Effort, Question};
 
@@ -22,16 +23,6 @@ pub struct Request {
     pub setup: Setup,
     /// The command line, or whatever else tells a reader of the record where it came from.
     pub command: Vec<String>,
-}
-
-/// Who answers the questions of a request.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Answerer {
-    /// The machines: simulations of platforms, and real machines.
-    #[default]
-    Machines,
-    /// The formulas of simulated platforms alone. Their answers have a formula and a ceiling, and no samples.
-    Formulas,
 }
 
 /// The question of this name.

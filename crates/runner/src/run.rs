@@ -1,17 +1,17 @@
 //! A request to a record.
 
 use crate::cancel::Cancel;
-use crate::error::RunError;
+use crate::error::{Class, RunError};
 use crate::event::{Event, by_time};
-use crate::host::host;
-use crate::open::{Kind, OpenTarget};
-use crate::request::{Answerer, Request};
+use crate::host::{Activity, host};
+use crate::open_target::{Answerer, Kind, OpenTarget};
+use crate::request::Request;
 use crate::target::Target;
 use crate::tasks::{Task, work};
 use lanemark_bench::{Axes, BenchError, CATALOGUE, Case, Question};
-use lanemark_inventory::{Load, Processors, Seen};
+use lanemark_inventory::Processors;
 use lanemark_machine::{MachineError, TimeBase, Unsupported};
-use lanemark_record::{Answer, Record, Skipped};
+use lanemark_record::{Answer, Doubt, DoubtKind, Host, Record, Skipped};
 use lanemark_units::format_size;
 use std::time::Instant;
 
@@ -48,8 +48,8 @@ impl Outcome {
 pub fn run(request: &Request, progress: &mut dyn FnMut(Event<'_>), cancel: &Cancel) -> Result<Outcome, RunError> {
     let Prepared { targets, tasks, skipped } = prepare(request, cancel)?;
     let record = Record { skipped, ..Record::new(request.command.clone()) };
-    let load_before = Load::of_this_machine();
-    let mut run = Run { request, targets, record, failed: None, unanswered: None, gone: Vec::new(), load_before };
+    let before = Activity::now();
+    let mut run = Run { request, targets, record, failed: None, unanswered: None, gone: Vec::new(), before };
     run.ask_all(&tasks, progress, cancel);
     Ok(run.finish())
 }
@@ -72,14 +72,12 @@ fn prepare(request: &Request, cancel: &Cancel) -> Result<Prepared, RunError> {
             }
             Ok(target) => targets.push(target),
             // A machine that cannot be measured does not keep the others from answering.
-            Err(error) if error.class() == crate::Class::Absent && request.targets.len() != 1 => {
-                skipped.push(Skipped {
-                    question: "every question".to_owned(),
-                    target: target.to_string(),
-                    what: "everything".to_owned(),
-                    because: error.to_string(),
-                })
-            }
+            Err(error) if error.class() == Class::Absent && request.targets.len() != 1 => skipped.push(Skipped {
+                question: "every question".to_owned(),
+                target: target.to_string(),
+                what: "everything".to_owned(),
+                because: error.to_string(),
+            }),
             Err(error) => return Err(error),
         }
     }
@@ -135,7 +133,7 @@ struct Run<'a> {
     /// Targets that do not answer any more.
     gone: Vec<usize>,
     /// The load of this machine before anything was asked.
-    load_before: Seen<Load>,
+    before: Activity,
 }
 
 impl Run<'_> {
@@ -243,12 +241,28 @@ impl Run<'_> {
         if self.targets.iter().any(|target| target.facts().time_base != TimeBase::Simulated) {
             let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
             self.record.written_unix_s = now.ok().map(|since| since.as_secs());
-            let (processors, load_after) = (Processors::of_this_machine(), Load::of_this_machine());
-            self.record.host = Some(host(&processors, &self.load_before, &load_after));
+            self.record.host = Some(host(&Processors::of_this_machine(), &self.before, &Activity::now()));
+            self.note_disturbance();
         }
         self.note_changes();
         let problem = self.problem();
         Outcome { record: self.record, problem }
+    }
+
+    /// Warns of other work on this machine, in the record and at each answer that was measured.
+    fn note_disturbance(&mut self) {
+        let Some(text) = self.record.host.as_ref().and_then(Host::disturbance) else { return };
+        let measured: Vec<&str> = self
+            .targets
+            .iter()
+            .map(OpenTarget::facts)
+            .filter(|facts| facts.time_base != TimeBase::Simulated)
+            .map(|facts| facts.name.as_str())
+            .collect();
+        for answer in self.record.answers.iter_mut().filter(|answer| measured.contains(&answer.target.as_str())) {
+            answer.doubts.push(Doubt { kind: DoubtKind::BusyMachine, text: text.clone() });
+        }
+        self.record.warnings.insert(0, text);
     }
 
     /// Adds the changes to each platform to the answers of its target.

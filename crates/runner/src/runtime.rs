@@ -3,7 +3,8 @@
 use crate::cancel::Cancel;
 use crate::error::RunError;
 use crate::input::read_file;
-use crate::open::{OpenTarget, Setup};
+use crate::open_target::OpenTarget;
+use crate::setup::Setup;
 use lanemark_hw::opencl::{Device, FinishedKernels, OpenClError, OpenClMachine, vendors};
 use lanemark_hw::sycl::{SyclError, SyclMachine};
 use lanemark_record::Software;

@@ -1,7 +1,7 @@
 //! The tasks of a run: every case of every question of every target, checked before anything runs.
 
 use crate::error::RunError;
-use crate::open::OpenTarget;
+use crate::open_target::OpenTarget;
 use lanemark_bench::{Axes, Caller, Case, LeftOut, Question};
 use lanemark_machine::{Facts, Peer};
 use lanemark_method::Method;
@@ -167,7 +167,7 @@ fn touched(facts: &Facts, case: &Case) -> String {
         | Method::Fence { .. }
         | Method::Clock { .. }
         | Method::KernelCall { .. }
-        | Method::Wake
+        | Method::Wake { .. }
         | Method::CacheLines { .. }
         | Method::LineLoad { .. }
         | Method::Dma { .. }

@@ -3,7 +3,8 @@
 use crate::cancel::Cancel;
 use crate::changes::Changes;
 use crate::error::RunError;
-use crate::open::{OpenTarget, Setup};
+use crate::open_target::OpenTarget;
+use crate::setup::Setup;
 use crate::target::Target;
 use crate::tasks::{Work, work};
 use lanemark_bench::{Axes, Case, Question, plan_to_trace};
@@ -83,6 +84,9 @@ pub fn trace(request: &TraceRequest, cancel: &Cancel) -> Result<TracedCase, RunE
     };
     let Some(platform) = opened.platform() else { return Err(RunError::NoTrace { target: target.to_string() }) };
     let mut machine = SimulatedMachine::new(platform)?.interrupted_by(cancel.flag()).with_dllps(*dllps);
+    if cancel.is_cancelled() {
+        return Err(RunError::Interrupted);
+    }
     let plan = plan_to_trace(question, &case, *passes);
     let mut samples = Samples::wanted(1);
     let (trace, done) = machine.trace_to_the_end(&plan, &mut samples, Trace::MOST);

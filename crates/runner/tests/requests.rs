@@ -1,6 +1,6 @@
 //! What a request gives: a record, a problem beside it, or an error with its class.
 
-use lanemark_bench::{Axes, Effort};
+use lanemark_bench::Axes;
 use lanemark_record::{CeilingKind, TargetKind};
 use lanemark_runner::{
     Answerer, Cancel, CardAccess, Changes, Class, Event, Outcome, Request, RunError, Setup, Target, TraceRequest,
@@ -155,18 +155,8 @@ fn errors_name_the_part_of_the_request_and_what_would_be_right() {
 
 #[test]
 fn a_choice_that_leaves_nothing_is_absent_with_the_reason() {
-    let axes = Axes {
-        memory_types: Some(vec![MemoryType::Wt]),
-        accesses: Some(vec!["movdir64b".parse().unwrap()]),
-        ..Axes::default()
-    };
-    let questions = questions(&["driver_call_overhead"]).unwrap();
-    let outcome = asked(&Request {
-        questions,
-        axes: Axes { region: Some("registers".to_owned()), ..axes },
-        effort: Effort::default(),
-        ..small()
-    });
+    let questions = questions(&["launch_latency"]).unwrap();
+    let outcome = asked(&Request { questions, axes: Axes::default(), ..small() });
     assert!(outcome.record.answers.is_empty());
     let problem = outcome.problem.unwrap();
     assert_eq!((problem.class(), problem.to_string()), (Class::Absent, outcome.record.skipped[0].because.clone()));

@@ -200,7 +200,7 @@ fn a_call_that_runs_out_of_time_says_what_it_waited_for_and_leaves_a_quiet_board
         let short = Plan { timeout: Ticks(whole.0 * nth / 40), ..good.clone() };
         let error = machine.run(&short, &mut Samples::wanted(1)).unwrap_err();
         let MachineError::Timeout { waiting_for, .. } = error else { panic!("{error}") };
-        stopped += u32::from(waiting_for.contains("moving the bytes"));
+        stopped += u32::from(waiting_for.contains("transferring the data"));
         assert_eq!(machine.board_mut().slots_in_use(), 0);
         machine.run(&good, &mut samples).unwrap();
         assert_eq!(samples.taken[0].delivered, whole, "after {nth} of 40");
@@ -233,7 +233,7 @@ fn what_no_driver_does_is_refused_with_the_reason() {
     assert!(without(&Platform { driver: None, ..platform("8B", &[]) }).contains("no section [driver]"));
     assert!(without(&Platform { dma: None, ..platform("8B", &[]) }).contains("no section [dma]"));
     let small = without(&platform("8B", &[("memory.size_bytes", 131_072.0)]));
-    assert!(small.contains("256 KiB for each card"), "{small}");
+    assert!(small.contains("256 KiB per card"), "{small}");
     // All that is lent but the driver's part.
     let mut most = moves(Transfer { bytes: (1 << 20) - 16384, ..good.transfer });
     most.transfer.window.len = most.transfer.bytes;
@@ -247,7 +247,7 @@ fn an_interrupt_that_comes_after_a_plan_was_given_up_is_nobodys() {
     let impatient = Plan { timeout: ns(50_000_000), ..plan(&[by_message]) };
     for _ in 0..2 {
         let error = machine.run(&impatient, &mut Samples::wanted(1)).unwrap_err();
-        assert!(error.to_string().contains("not done after"), "{error}");
+        assert!(error.to_string().contains("timed out after"), "{error}");
     }
     machine.run(&plan(&[call(64)]), &mut Samples::wanted(1)).unwrap();
 }

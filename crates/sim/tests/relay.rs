@@ -146,7 +146,7 @@ fn a_relay_that_takes_too_long_names_what_it_waits_for_and_leaves_a_quiet_machin
     let short = Plan { timeout: Ticks::whole_ns(1_000_000), ..plan(&relay(&[0, 1], 65536)) };
     let error = machine.run(&short, &mut Samples::wanted(1)).unwrap_err();
     assert!(matches!(error, MachineError::Timeout { .. }), "{error}");
-    assert!(error.to_string().contains("a queue inside the device"), "{error}");
+    assert!(error.to_string().contains("a FIFO inside the device"), "{error}");
     assert!(machine.board_mut().is_idle());
     assert_eq!(machine.board_mut().slots_in_use(), 0);
 }

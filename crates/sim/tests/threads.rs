@@ -188,7 +188,7 @@ fn a_channel_that_is_not_there_or_has_a_caller_is_refused() {
     let many = |channels: f64| platform("8B", &[("dma.channels", channels), ("memory.size_bytes", 1_048_576.0)]);
     run_on(&many(32.0), &[call(3, 64)]);
     let error = refused(&many(33.0), &[call(3, 64)]);
-    assert!(error.contains("128 B for each channel"), "{error}");
+    assert!(error.contains("128 B per channel"), "{error}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Suggestions for a mistyped name: "did you mean link.mps_bytes?".
+//! Suggestions for a mistyped name: "did you mean `link.mps_bytes`?".
 
 /// At most as many names are suggested.
 const MOST: usize = 4;

@@ -1,7 +1,7 @@
 //! Named numbers that are counted on a board.
 
+use super::as_text;
 use super::mapped_board::{AT, MappedBoard, PAGE};
-use super::told;
 use lanemark_dma::{Hints, Pool};
 use lanemark_units::HostVirt;
 
@@ -32,9 +32,9 @@ fn one_by_one() -> Result<f64, String> {
 fn packed() -> Result<f64, String> {
     let mut machine = MappedBoard::coherent()?;
     let page = machine.map(AT, PAGE, Hints::NONE)?;
-    let mut pool = Pool::over(page.range(), OBJECT_BYTES).map_err(told)?;
+    let mut pool = Pool::over(page.range(), OBJECT_BYTES).map_err(as_text)?;
     for object in 0..OBJECTS {
-        let at = pool.take().map_err(told)?.at;
+        let at = pool.take().map_err(as_text)?.at;
         machine.device_write(at, &[object as u8; OBJECT_BYTES as usize])?;
         let seen = machine.load(0, HostVirt(AT.0 + (at.0 - page.iova().0)))?;
         if seen != [object as u8; OBJECT_BYTES as usize] {

@@ -1,6 +1,6 @@
 //! A coherent board with a DMA domain for its memory and an attached device.
 
-use super::told;
+use super::as_text;
 use lanemark_coherent::{CoherentBoard, Spec, TransactionKind};
 use lanemark_dma::{
     Buffer, Device, Domain, Hints, Invalidation, MapRequest, Mapping, Permission, Ranges, Sequential, Space, Turn,
@@ -31,15 +31,15 @@ impl MappedBoard {
     /// [`OLD`], and no cache contains it.
     pub fn of(mut spec: Spec) -> Result<MappedBoard, String> {
         spec.adapter.tlb.block_bits = 8;
-        let space = Space::of_device(28).map_err(told)?;
-        let ranges = Ranges::new(space).map_err(told)?.over_entries(256).map_err(told)?;
-        let strategy = Sequential::new(ranges).map_err(told)?;
-        let board = CoherentBoard::new(spec).map_err(told)?;
-        let mut domain = Domain::new("machine", strategy, board, Invalidation::Strict).map_err(told)?;
-        let device = domain.attach("device 0").map_err(told)?;
+        let space = Space::of_device(28).map_err(as_text)?;
+        let ranges = Ranges::new(space).map_err(as_text)?.over_entries(256).map_err(as_text)?;
+        let strategy = Sequential::new(ranges).map_err(as_text)?;
+        let board = CoherentBoard::new(spec).map_err(as_text)?;
+        let mut domain = Domain::new("machine", strategy, board, Invalidation::Strict).map_err(as_text)?;
+        let device = domain.attach("device 0").map_err(as_text)?;
         let mut mapped = MappedBoard { domain, device };
         mapped.store(0, AT, &[OLD[0]; 2 * PAGE as usize])?;
-        mapped.board().flush(0, AT, 2 * PAGE as usize).map_err(told)?;
+        mapped.board().flush(0, AT, 2 * PAGE as usize).map_err(as_text)?;
         Ok(mapped)
     }
 
@@ -62,31 +62,31 @@ impl MappedBoard {
     /// Maps `len_bytes` from `at` on, in one piece.
     pub fn map(&mut self, at: HostVirt, len_bytes: u64, hints: Hints) -> Result<Mapping, String> {
         let request = MapRequest::new(self.device, Permission::ReadWrite).hints(hints);
-        self.domain.map(&mut Buffer::new(at, len_bytes), request, NOW).map_err(told)
+        self.domain.map(&mut Buffer::new(at, len_bytes), request, NOW).map_err(as_text)
     }
 
     pub fn sync(&mut self, at: HostVirt, len_bytes: u64, permission: Permission, turn: Turn) -> Result<(), String> {
-        self.domain.sync(Buffer::new(at, len_bytes), permission, turn).map_err(told)
+        self.domain.sync(Buffer::new(at, len_bytes), permission, turn).map_err(as_text)
     }
 
     pub fn store(&mut self, processor: usize, at: HostVirt, data: &[u8]) -> Result<(), String> {
-        self.board().store(processor, at, data).map(drop).map_err(told)
+        self.board().store(processor, at, data).map(drop).map_err(as_text)
     }
 
     pub fn load(&mut self, processor: usize, at: HostVirt) -> Result<[u8; LINE], String> {
         let mut seen = [0; LINE];
-        self.board().load(processor, at, &mut seen).map_err(told)?;
+        self.board().load(processor, at, &mut seen).map_err(as_text)?;
         Ok(seen)
     }
 
     pub fn device_read(&mut self, at: Iova) -> Result<[u8; LINE], String> {
         let mut seen = [0; LINE];
-        self.board().device_read(0, at, &mut seen).map_err(told)?;
+        self.board().device_read(0, at, &mut seen).map_err(as_text)?;
         Ok(seen)
     }
 
     pub fn device_write(&mut self, at: Iova, data: &[u8]) -> Result<(), String> {
-        self.board().device_write(0, at, data).map(drop).map_err(told)
+        self.board().device_write(0, at, data).map(drop).map_err(as_text)
     }
 
     /// Runs the board for one millisecond.

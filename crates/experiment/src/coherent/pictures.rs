@@ -1,8 +1,8 @@
 //! Pictures of arguments that a paper makes in words or leaves open: lines over a parameter.
 
+use super::as_text;
 use super::server::Server;
 use super::streams::{Found, Load, Scheme, counted};
-use super::told;
 use lanemark_platform::{Platform, preset};
 use lanemark_record::{Picture, PictureLine};
 use lanemark_sim::IommuSpec;
@@ -130,7 +130,7 @@ fn pages_per_range(what: &str) -> Result<Picture, String> {
 }
 
 fn today() -> Result<Platform, String> {
-    preset(TODAY).ok_or_else(|| format!("there is no platform named '{TODAY}'"))?.map_err(told)
+    preset(TODAY).ok_or_else(|| format!("there is no platform named '{TODAY}'"))?.map_err(as_text)
 }
 
 fn thirty_years() -> Result<Picture, String> {

@@ -1,6 +1,6 @@
 //! Device streams through an I/O TLB: number of misses by address allocation scheme.
 
-use super::told;
+use super::as_text;
 use lanemark_coherent::{AdapterTlb, AdapterTlbSpec, PAGE_BYTES, PageEntry, TlbCommand};
 use lanemark_dma::{Ask, Device, IovaAllocator, IovaRange, Magazine, Ranges, Space};
 use lanemark_sim::{Iotlb, IotlbSpec};
@@ -179,24 +179,24 @@ fn tlb(scheme: Scheme) -> Tlb {
 }
 
 fn strategies(load: Load, scheme: Scheme) -> Result<Vec<Box<dyn IovaAllocator>>, String> {
-    let all = || Space::of_device(32).map_err(told);
+    let all = || Space::of_device(32).map_err(as_text);
     let chain_bytes = PAGE_BYTES << BLOCK_BITS;
     Ok(match scheme {
-        Scheme::ChainIdAStream => vec![Box::new(Ranges::of_pages(all()?, 1 << BLOCK_BITS).map_err(told)?)],
+        Scheme::ChainIdAStream => vec![Box::new(Ranges::of_pages(all()?, 1 << BLOCK_BITS).map_err(as_text)?)],
         Scheme::ChainIdADevice => {
             let pages = load.buffer_bytes.div_ceil(PAGE_BYTES).next_power_of_two();
             let of = |device: u32| {
                 let first = u64::from(device) * chain_bytes;
-                let space = Space::between(Iova(first), Iova(first + chain_bytes - 1), PAGE_BYTES).map_err(told)?;
-                Ok(Box::new(Ranges::of_pages(space, pages).map_err(told)?) as Box<dyn IovaAllocator>)
+                let space = Space::between(Iova(first), Iova(first + chain_bytes - 1), PAGE_BYTES).map_err(as_text)?;
+                Ok(Box::new(Ranges::of_pages(space, pages).map_err(as_text)?) as Box<dyn IovaAllocator>)
             };
             (0..load.devices).map(of).collect::<Result<_, String>>()?
         }
         Scheme::Ranges(pages) => {
-            let ranges = Ranges::of_pages(all()?, pages).map_err(told)?;
-            vec![Box::new(ranges.over_entries(ENTRIES).map_err(told)?)]
+            let ranges = Ranges::of_pages(all()?, pages).map_err(as_text)?;
+            vec![Box::new(ranges.over_entries(ENTRIES).map_err(as_text)?)]
         }
-        Scheme::Magazines(_) => vec![Box::new(Magazine::new(all()?, 1).map_err(told)?.core(0).map_err(told)?)],
+        Scheme::Magazines(_) => vec![Box::new(Magazine::new(all()?, 1).map_err(as_text)?.core(0).map_err(as_text)?)],
     })
 }
 

@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_is_read_as_it_is_printed() {
+    fn every_kind_round_trips_through_text() {
         for word in FaultKind::WORDS {
             for when in ["", ":2", ":2000ns", ":2000.5ns+500ns", ":7+500ns"] {
                 let text = format!("{word}@rc47a/fpga0{when}");
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_text_is_said() {
+    fn an_invalid_fault_text_is_rejected_with_the_reason() {
         for (text, because) in [
             ("poisoned", "it does not name a port after @"),
             ("poisoned@", "it does not name a port after @"),
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_is_at_a_port_that_is_there_and_where_it_can_happen() {
+    fn a_fault_must_be_at_a_port_where_it_can_occur() {
         let rosta = preset("rosta-virtex7").unwrap().unwrap();
         let with = |text: &str| rosta.with_fault(text.parse().unwrap()).map_err(|error| error.to_string());
         let unknown = with("completer_abort@fpga8").unwrap_err();

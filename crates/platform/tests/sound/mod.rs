@@ -1,4 +1,4 @@
-//! A sound file, and what is made of it with one thing changed.
+//! A valid file, and its results with one thing changed.
 
 #![allow(dead_code)] // Each test binary uses its part.
 
@@ -6,7 +6,7 @@ use lanemark_platform::{Platform, PlatformError};
 
 pub const CARD: &str = include_str!("../card.toml");
 
-/// A text with one piece, which must be there once, replaced.
+/// A text with one piece replaced, which must occur exactly once.
 pub fn change(text: &str, from: &str, to: &str) -> String {
     assert_eq!(text.matches(from).count(), 1, "{from}");
     text.replacen(from, to, 1)

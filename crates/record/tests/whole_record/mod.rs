@@ -3,7 +3,7 @@
 use lanemark_method::{
     Access, AccessPath, Allocation, Arguments, Clock, Completion, ComputeWork, CopyDirection, CoreAccess, Descriptors,
     Discipline, Fence, Flow, Flush, HostWait, Invalidation, KernelCall, LineSource, Lines, Means, Method, Peer, Share,
-    Strategy, Table, Verb, Width,
+    Strategy, Table, Verb, WakeBy, Width,
 };
 use lanemark_record::diagnosis::Fact;
 use lanemark_record::{
@@ -53,6 +53,7 @@ pub fn whole_record() -> Record {
                 value: Load { one_minute: 0.5, five_minutes: 0.25, fifteen_minutes: 0.125, runnable: 2, threads: 90 },
             },
             load_after: Fact::Unseen { unseen: "there is no loadavg".to_owned() },
+            stolen_percent: Fact::Seen { value: 0.5 },
         }),
         targets: vec![Target {
             name: "card".to_owned(),
@@ -206,7 +207,7 @@ pub fn every_method() -> Vec<Method> {
         Method::Fence { fence: Fence::Locked },
         Method::Clock { clock: Clock::FencedPair },
         Method::KernelCall { call: KernelCall::Getppid },
-        Method::Wake,
+        Method::Wake { by: WakeBy::Eventfd },
         Method::CacheLines { memory_type: MemoryType::Wb, access, lines: Lines::Two },
         Method::LineLoad { source: LineSource::RemoteCore },
         Method::Dma { flows: flows.clone(), outstanding: Some(1), reach },

@@ -27,15 +27,15 @@ impl Board {
     /// descriptors of drivers only where somebody maps them.
     ///
     /// ```
-    /// use lanemark_dma::{Buffer, Domain, Invalidation, MapUnmap, Permission, Ranges, Space};
+    /// use lanemark_dma::{Buffer, Domain, Invalidation, MapRequest, Permission, Ranges, Space};
     /// use lanemark_units::HostPhys;
     /// let platform = lanemark_platform::preset("card-gen5-x16-iommu").unwrap()?;
     /// let mut board = lanemark_sim::Board::new(&platform)?;
     /// board.map_nothing()?;
     /// let page = HostPhys(board.mapped_at() + 7 * 4096);
     /// let mut domain = Domain::new("card", Ranges::new(Space::of_device(32)?)?, board, Invalidation::Strict)?;
-    /// let lend = MapUnmap::new(domain.attach("card")?, Permission::Read);
-    /// let mapping = domain.map(&mut Buffer::new(page, 4096), lend, domain.backend().now())?;
+    /// let request = MapRequest::new(domain.attach("card")?, Permission::Read);
+    /// let mapping = domain.map(&mut Buffer::new(page, 4096), request, domain.backend().now())?;
     /// // The card is told `mapping.iova()`; the board lets time pass, and invalidates when the page is taken back.
     /// assert_ne!(mapping.iova().0, page.0);
     /// domain.unmap(mapping, domain.backend().now())?;

@@ -26,14 +26,6 @@ impl Pins {
     pub const PAGE: u64 = 4096;
 
     /// Of so many pages that are pinned for a card, the last one cannot be; there is one at the least.
-    ///
-    /// ```
-    /// use lanemark_sim::part::pins::Pins;
-    /// let mut pins = Pins::until(0, 5);
-    /// assert_eq!(pins.pin(0x1000, 3), None);
-    /// assert_eq!(pins.pin(0x8000, 3).map(|page| (page.nth, page.at)), Some((2, 0x9000)));
-    /// assert_eq!(pins.pin(0x8000, 3), None, "it happens once");
-    /// ```
     #[must_use]
     pub const fn until(card: u32, left: u64) -> Pins {
         Pins { card, left, refused: None }
@@ -67,5 +59,18 @@ impl Pins {
         let first = at - at % Pins::PAGE;
         self.refused = Some(RefusedPage { card: self.card, at: first + (nth - 1) * Pins::PAGE, nth, pages });
         self.refused
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_that_cannot_be_pinned_is_refused_once() {
+        let mut pins = Pins::until(0, 5);
+        assert_eq!(pins.pin(0x1000, 3), None);
+        assert_eq!(pins.pin(0x8000, 3).map(|page| (page.nth, page.at)), Some((2, 0x9000)));
+        assert_eq!(pins.pin(0x8000, 3), None, "it happens once");
     }
 }

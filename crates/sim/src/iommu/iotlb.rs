@@ -17,8 +17,8 @@ pub struct Spec {
 /// State of the cache.
 ///
 /// ```
-/// use lanemark_sim::part::iotlb::{Iotlb, Spec};
-/// let mut iotlb = Iotlb::new(Spec { sets: 4, ways: 1, index_bit: 0 });
+/// use lanemark_sim::{Iotlb, IotlbSpec};
+/// let mut iotlb = Iotlb::new(IotlbSpec { sets: 4, ways: 1, index_bit: 0 });
 /// iotlb.enter(7);
 /// assert!(iotlb.find(7) && !iotlb.find(3));
 /// iotlb.enter(3);

@@ -17,16 +17,6 @@ pub struct Entry {
 }
 
 /// State of the table.
-///
-/// ```
-/// use lanemark_dma::Permission;
-/// use lanemark_sim::part::translation_table::{Entry, TranslationTable};
-/// let mut table = TranslationTable::identical(16, 4);
-/// assert_eq!(table.find(19).map(|entry| entry.page), Some(19));
-/// table.set(19, None);
-/// table.set(7, Some(Entry { page: 18, permission: Permission::Read }));
-/// assert_eq!((table.find(19), table.find(7).map(|entry| entry.page), table.find(20)), (None, Some(18), None));
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TranslationTable {
     /// First page and number of pages that are identity-mapped where `entries` has no entry.
@@ -57,5 +47,19 @@ impl TranslationTable {
         } else {
             self.entries.insert(page, entry);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_leads_to_itself_until_an_entry_says_otherwise() {
+        let mut table = TranslationTable::identical(16, 4);
+        assert_eq!(table.find(19).map(|entry| entry.page), Some(19));
+        table.set(19, None);
+        table.set(7, Some(Entry { page: 18, permission: Permission::Read }));
+        assert_eq!((table.find(19), table.find(7).map(|entry| entry.page), table.find(20)), (None, Some(18), None));
     }
 }

@@ -1,0 +1,309 @@
+//! Open targets, and what they answer.
+
+use crate::card::Card;
+use crate::error::RunError;
+use lanemark_bench::{Axes, BenchError, Case, Effort, Question, Watch, ask_together, has_formula};
+use lanemark_machine::{DeviceKind as SeenKind, Facts, Machine, MachineError, TimeBase, Unsupported};
+use lanemark_model::FormulaMachine;
+use lanemark_platform::{LinkEnds, Platform};
+use lanemark_record::{
+    Answer, Ceiling, DeviceKind, Formula, Link, Origins, Quantity, Runtime, Software, Target as TargetRecord,
+    TargetKind,
+};
+use lanemark_sim::SimulatedMachine;
+
+/// Who answers the questions of a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Answerer {
+    /// The machines: simulations of platforms, and real machines.
+    #[default]
+    Machines,
+    /// The formulas of simulated platforms alone. Their answers have a formula and a ceiling, and no samples.
+    Formulas,
+}
+
+/// A target that is open and answers.
+pub struct OpenTarget {
+    pub(crate) machine: Box<dyn Machine>,
+    pub(crate) kind: Kind,
+    /// Sentences for the record's warnings: what differs from the platform's file; runtimes that do not answer.
+    pub(crate) notes: Vec<String>,
+}
+
+/// What is known of a target besides its machine.
+pub(crate) enum Kind {
+    /// A simulated platform.
+    Platform(Box<Formulas>),
+    /// A real card.
+    Card(Box<Card>),
+    /// A device behind a runtime, and the programs in between.
+    Runtime(Option<Software>),
+    /// Ordinary memory, with the measured ceilings of loads and of stores once they were needed.
+    Memory(Option<[Ceiling; 2]>),
+}
+
+/// A platform and its formulas.
+pub(crate) struct Formulas {
+    pub(crate) platform: Platform,
+    machine: FormulaMachine,
+}
+
+impl OpenTarget {
+    /// The simulation of `platform` and its formulas.
+    ///
+    /// # Errors
+    /// [`RunError::Board`] if it cannot be simulated.
+    ///
+    /// ```
+    /// use lanemark_bench::{Axes, Effort};
+    /// use lanemark_runner::{OpenTarget, platform, question};
+    ///
+    /// let mut target = OpenTarget::of_platform(&platform("card-gen5-x16")?)?;
+    /// let question = question("dma_read_latency")?;
+    /// let case = target.cases(question, &Axes { sizes: Some(vec![64]), ..Axes::default() }).remove(0);
+    /// let simulated = target.ask(question, &case, &Effort::default()).unwrap().latency_ns.unwrap().median;
+    /// let formula = target.ask_formulas(question, &case, &Effort::default()).unwrap().latency_ns.unwrap().median;
+    /// assert!((simulated / formula - 1.0).abs() < 0.05);
+    /// # Ok::<(), lanemark_runner::RunError>(())
+    /// ```
+    pub fn of_platform(platform: &Platform) -> Result<OpenTarget, RunError> {
+        Ok(OpenTarget::of_simulation(platform.clone(), SimulatedMachine::new(platform)?))
+    }
+
+    pub(crate) fn of_simulation(platform: Platform, machine: SimulatedMachine) -> OpenTarget {
+        let formulas = FormulaMachine::new(&platform, machine.facts());
+        let kind = Kind::Platform(Box::new(Formulas { platform, machine: formulas }));
+        OpenTarget { machine: Box::new(machine), kind, notes: Vec::new() }
+    }
+
+    /// A machine of which nothing else is known.
+    pub(crate) fn of_memory(machine: Box<dyn Machine>) -> OpenTarget {
+        OpenTarget { machine, kind: Kind::Memory(None), notes: Vec::new() }
+    }
+
+    pub(crate) fn of_runtime(machine: Box<dyn Machine>, software: Option<Software>, notes: Vec<String>) -> OpenTarget {
+        OpenTarget { machine, kind: Kind::Runtime(software), notes }
+    }
+
+    /// What the target reports of itself.
+    #[must_use]
+    pub fn facts(&self) -> &Facts {
+        self.machine.facts()
+    }
+
+    /// The machine, for plans of the caller's own.
+    pub fn machine(&mut self) -> &mut dyn Machine {
+        self.machine.as_mut()
+    }
+
+    /// The platform after all changes, of a simulated target.
+    #[must_use]
+    pub fn platform(&self) -> Option<&Platform> {
+        match &self.kind {
+            Kind::Platform(formulas) => Some(&formulas.platform),
+            _ => None,
+        }
+    }
+
+    /// Sentences for a reader: keys that were changed, and runtimes that were left out.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// The cases of a question on this target.
+    #[must_use]
+    pub fn cases(&self, question: &Question, axes: &Axes) -> Vec<Case> {
+        (question.cases)(self.facts(), axes)
+    }
+
+    /// The only case of a question that `is_wanted`.
+    ///
+    /// # Errors
+    /// [`RunError::NotOneCase`] if there are none or several.
+    pub fn one_case(
+        &self,
+        question: &Question,
+        axes: &Axes,
+        is_wanted: impl Fn(&Case) -> bool,
+    ) -> Result<Case, RunError> {
+        let mut cases = self.cases(question, axes).into_iter().filter(|case| is_wanted(case));
+        match (cases.next(), cases.next()) {
+            (Some(case), None) => Ok(case),
+            (first, _) => Err(RunError::NotOneCase {
+                question: question.name,
+                target: self.facts().name.clone(),
+                several: first.is_some(),
+            }),
+        }
+    }
+
+    /// The machine's answer to one case, without ceiling and formula.
+    ///
+    /// # Errors
+    /// As for [`lanemark_bench::ask`].
+    pub fn ask(&mut self, question: &Question, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
+        lanemark_bench::ask(question, self.machine.as_mut(), case, effort)
+    }
+
+    /// The formulas' answer to one case, without ceiling.
+    ///
+    /// # Errors
+    /// As for [`lanemark_bench::ask`]; [`Unsupported`] if there is no platform or no closed form.
+    pub fn ask_formulas(&mut self, question: &Question, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
+        match &mut self.kind {
+            Kind::Platform(formulas) => lanemark_bench::ask(question, &mut formulas.machine, case, effort),
+            _ => Err(self.without_formula(question, "it has no platform, and so no formula")),
+        }
+    }
+
+    fn without_formula(&self, question: &Question, because: &str) -> BenchError {
+        let machine = format!("the formula for {}", self.facts().name);
+        let (what, because) = (question.name.to_owned(), because.to_owned());
+        MachineError::from(Unsupported { what, machine, because }).into()
+    }
+
+    /// The answers to cases that belong together, with their ceilings and formulas; fewer than cases if `watch` ends them.
+    pub(crate) fn answers(
+        &mut self,
+        answerer: Answerer,
+        question: &Question,
+        cases: &[Case],
+        effort: &Effort,
+        watch: Watch<'_>,
+    ) -> Vec<Result<Answer, BenchError>> {
+        match answerer {
+            Answerer::Machines => self.measure(question, cases, effort, watch),
+            Answerer::Formulas => {
+                let each = cases.iter().enumerate().take_while(|(done, _)| watch(*done as f64));
+                each.map(|(_, case)| self.predict(question, case, effort)).collect()
+            }
+        }
+    }
+
+    fn measure(
+        &mut self,
+        question: &Question,
+        cases: &[Case],
+        effort: &Effort,
+        watch: Watch<'_>,
+    ) -> Vec<Result<Answer, BenchError>> {
+        // A stand-in is measured first: after a cancellation there would be none.
+        if question.quantity == Quantity::Bandwidth
+            && let Some(case) = cases.first()
+            && let Err(error) = self.ceiling(case, effort)
+        {
+            return vec![Err(error)];
+        }
+        let answers = ask_together(question, self.machine.as_mut(), cases, effort, watch);
+        let with_limit = answers.into_iter().zip(cases).map(|(answer, case)| {
+            let mut answer = answer?;
+            answer.formula = self.formula(question, case, effort);
+            if question.quantity == Quantity::Bandwidth || answer.delivered_rate_bytes_per_s.is_some() {
+                answer.hold_against(self.ceiling(case, effort)?);
+            }
+            Ok(answer)
+        });
+        with_limit.collect()
+    }
+
+    fn predict(&mut self, question: &Question, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
+        if !has_formula(question, case) {
+            let because = "for several threads formulas are lower bounds, whose difference is none";
+            return Err(self.without_formula(question, because));
+        }
+        let mut answer = self.ask_formulas(question, case, effort)?;
+        answer.formula = self.formula(question, case, effort);
+        if question.quantity == Quantity::Bandwidth {
+            answer.hold_against(self.ceiling(case, effort)?);
+        }
+        (answer.latency_ns, answer.issue_rate_bytes_per_s, answer.delivered_rate_bytes_per_s) = (None, None, None);
+        (answer.samples_ns, answer.raw, answer.dropped) = (Vec::new(), Vec::new(), None);
+        Ok(answer)
+    }
+
+    /// The figures of the target's formula for the same case; `None` where it has none.
+    fn formula(&mut self, question: &Question, case: &Case, effort: &Effort) -> Option<Formula> {
+        let Kind::Platform(formulas) = &mut self.kind else { return None };
+        if !has_formula(question, case) {
+            return None;
+        }
+        let answer = lanemark_bench::ask(question, &mut formulas.machine, case, effort).ok()?;
+        let last = formulas.machine.last()?;
+        Some(Formula {
+            latency_ns: answer.latency_ns.map(|summary| summary.median),
+            delivered_rate_bytes_per_s: answer.delivered_rate_bytes_per_s.map(|summary| summary.median),
+            bound: last.bound.name().to_owned(),
+            cause: last.bound.cause().name().to_owned(),
+            holds_for: last.holds_for.to_owned(),
+        })
+    }
+
+    /// The faults that were injected and what came of them, in words; if formulas answered, those that no formula contains.
+    pub(crate) fn injected_faults(&self, answerer: Answerer) -> Vec<String> {
+        let name = &self.facts().name;
+        match answerer {
+            Answerer::Machines => {
+                self.machine.injected_faults().into_iter().map(|fault| format!("{name}: {fault}")).collect()
+            }
+            Answerer::Formulas => {
+                let faults = self.platform().into_iter().flat_map(|platform| &platform.faults);
+                faults.map(|fault| format!("{name}: {fault} by {} is in no formula", fault.told_by())).collect()
+            }
+        }
+    }
+
+    /// The device behind a runtime, as records show it.
+    pub(crate) fn runtime(&self) -> Option<Runtime> {
+        let facts = self.facts().runtime.as_ref()?;
+        let device_kind = match facts.kind {
+            SeenKind::Cpu => DeviceKind::Cpu,
+            SeenKind::Gpu => DeviceKind::Gpu,
+            SeenKind::Accelerator => DeviceKind::Accelerator,
+            SeenKind::Other => DeviceKind::Other,
+        };
+        let software = match &self.kind {
+            Kind::Runtime(software) => software.clone(),
+            _ => None,
+        };
+        Some(Runtime { device_kind, is_emulated: facts.is_emulated, software })
+    }
+
+    /// The target as records show it.
+    pub(crate) fn to_record(&self, answerer: Answerer) -> TargetRecord {
+        let facts = self.facts();
+        let platform = self.platform();
+        let origins = platform.map(Platform::origins);
+        TargetRecord {
+            name: facts.name.clone(),
+            summary: facts.summary.clone(),
+            kind: match facts.time_base {
+                _ if answerer == Answerer::Formulas => TargetKind::Formula,
+                TimeBase::Simulated => TargetKind::Simulated,
+                TimeBase::Real if facts.runtime.as_ref().is_some_and(|runtime| runtime.is_emulated) => {
+                    TargetKind::Emulated
+                }
+                TimeBase::Real => TargetKind::Real,
+                TimeBase::Emulated => TargetKind::Emulated,
+            },
+            memcpy: facts.memcpy.clone(),
+            platform: platform.map(Platform::to_json),
+            origins: origins.map(|[given, assumed, fitted]| Origins { given, assumed, fitted, unknown: 0 }),
+            card: match &self.kind {
+                Kind::Card(card) => Some(card.to_record(facts)),
+                _ => None,
+            },
+            links: platform.map(links).unwrap_or_default(),
+            runtime: self.runtime(),
+        }
+    }
+}
+
+/// The links of a platform.
+fn links(platform: &Platform) -> Vec<Link> {
+    let link = |link: LinkEnds| {
+        let (generation, width_lanes) = platform.trained_at(link);
+        Link { name: link.below.to_owned(), above: link.above.to_owned(), generation, width_lanes }
+    };
+    platform.links().into_iter().map(link).collect()
+}
