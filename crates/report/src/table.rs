@@ -360,21 +360,21 @@ fn doubts(panel: &Panel) -> Vec<String> {
 /// Notes on answers with fast-forwarded steady state.
 fn steady(panel: &Panel) -> Vec<String> {
     let points = panel.lines.iter().flat_map(|line| line.points.iter().map(move |point| (line, point.answer)));
-    let told = points.filter_map(|(line, answer)| {
+    let notes = points.filter_map(|(line, answer)| {
         let steady = answer.steady.as_ref()?;
         Some(format!("{} at {}: {}", line.name, figures::size(answer.size_bytes), steady.in_words()))
     });
-    told.collect()
+    notes.collect()
 }
 
 /// Notes on errors that links corrected.
 fn corrected(panel: &Panel) -> Vec<String> {
     let points = panel.lines.iter().flat_map(|line| line.points.iter().map(move |point| (line, point.answer)));
-    let told = points.filter(|(_, answer)| !answer.corrected.is_empty()).map(|(line, answer)| {
+    let notes = points.filter(|(_, answer)| !answer.corrected.is_empty()).map(|(line, answer)| {
         let all: Vec<String> = answer.corrected.iter().map(ToString::to_string).collect();
         format!("{} at {}: links corrected {}", line.name, figures::size(answer.size_bytes), all.join(", "))
     });
-    told.collect()
+    notes.collect()
 }
 
 fn fit(line: &Line) -> Option<String> {
