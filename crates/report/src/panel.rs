@@ -2,7 +2,7 @@
 
 use crate::figures::{self, Unit};
 use lanemark_method::Method;
-use lanemark_record::{Answer, Ceiling, CeilingKind, Quantity, Record, TargetKind};
+use lanemark_record::{Answer, Ceiling, CeilingKind, Quantity, Record, Target, TargetKind};
 
 /// The answers of one target to one question.
 pub(crate) struct Panel<'a> {
@@ -10,6 +10,8 @@ pub(crate) struct Panel<'a> {
     pub target: &'a str,
     /// The target's kind; `None` if the record does not list the target.
     pub kind: Option<TargetKind>,
+    /// Whether the target is ordinary memory of this machine, which is no MMIO.
+    pub is_memory: bool,
     /// The question, by its catalogue name.
     pub question: &'a str,
     /// Quantity of the figures.
@@ -59,9 +61,15 @@ impl<'a> Panel<'a> {
     }
 
     fn empty(record: &Record, answer: &'a Answer) -> Panel<'a> {
+        let target = record.targets.iter().find(|target| target.name == answer.target);
+        let is_memory = |target: &Target| {
+            let is_measured = matches!(target.kind, TargetKind::Real | TargetKind::Emulated);
+            is_measured && target.platform.is_none() && target.card.is_none() && target.runtime.is_none()
+        };
         Panel {
             target: &answer.target,
-            kind: record.targets.iter().find(|target| target.name == answer.target).map(|target| target.kind),
+            kind: target.map(|target| target.kind),
+            is_memory: target.is_some_and(is_memory),
             question: &answer.question,
             quantity: answer.quantity,
             lines: Vec::new(),
@@ -148,7 +156,15 @@ impl<'a> Panel<'a> {
 
     /// The question as a heading.
     pub fn title(&self) -> String {
-        title(self.question)
+        let of_memory = match self.question {
+            "mmio_write_bandwidth" => Some("Store bandwidth to WB memory"),
+            "mmio_write_latency" => Some("Store latency to WB memory"),
+            "mmio_read_bandwidth" => Some("Load bandwidth from WB memory"),
+            "mmio_read_latency" => Some("Load latency from WB memory"),
+            "streaming_load_bandwidth" => Some("Streaming load bandwidth from WB memory"),
+            _ => None,
+        };
+        of_memory.filter(|_| self.is_memory).map_or_else(|| title(self.question), str::to_owned)
     }
 
     /// Every size of any method, smallest first.
@@ -242,16 +258,20 @@ impl Point<'_> {
         }
     }
 
-    /// What limits the transfer: the bound that the formula finds, or the longest stall where no formula answers.
+    /// What limits the transfer: of a rate the bound that the formula finds, of a latency the longest stall with its share.
     ///
-    /// The longest stall of a saturated transfer names the queue in front of the bottleneck, such as the tags of reads, so
-    /// the formula goes first.
+    /// The longest stall of saturated traffic names the queue in front of the bottleneck, such as the tags of reads, so there
+    /// the formula goes first. Where no formula or no stall is known, the other one stands for it.
     pub fn bound_in_words(&self) -> Option<String> {
-        if let Some(formula) = &self.answer.formula {
-            return Some(formula.bound.clone());
-        }
-        let longest = self.answer.waits.iter().max_by(|a, b| a.share_percent.total_cmp(&b.share_percent))?;
-        Some(format!("stalls: {} {}", words(&longest.cause), figures::whole_percent(longest.share_percent)))
+        let is_saturated =
+            self.answer.quantity == Quantity::Bandwidth || matches!(self.answer.method, Method::DmaUnderLoad { .. });
+        let formula = || self.answer.formula.as_ref().map(|formula| formula.bound.clone());
+        let longest = || {
+            let waits = self.answer.waits.iter();
+            let longest = waits.max_by(|a, b| a.share_percent.total_cmp(&b.share_percent))?;
+            Some(format!("{} {}", words(&longest.cause), figures::whole_percent(longest.share_percent)))
+        };
+        if is_saturated { formula().or_else(longest) } else { longest().or_else(formula) }
     }
 
     /// The 95 % interval of the figure, in bytes per second or nanoseconds.
