@@ -538,10 +538,10 @@ limit: 54.0 GB/s, computed: Gen5 x16 in 256 B packets
 
 MMIO read latency of card-gen5-x16 (mmio_read_latency)
 round-trip latency in ns, median ±MAD
-method  size      ns  bound by        formula
-─────────────────────────────────────────────
-UC 4     4 B  441 ±0  round trip  441 (0.0 %)
-UC 8     8 B  442 ±0  round trip  442 (0.0 %)
+method  size      ns  bound by                  formula
+───────────────────────────────────────────────────────
+UC 4     4 B  441 ±0  read round trip 99 %  441 (0.0 %)
+UC 8     8 B  442 ±0  read round trip 99 %  442 (0.0 %)
 
 MMIO write bandwidth of host (mmio_write_bandwidth)
 delivered rate in GB/s, median
