@@ -543,7 +543,7 @@ method  size      ns  bound by                  formula
 UC 4     4 B  441 ±0  read round trip 99 %  441 (0.0 %)
 UC 8     8 B  442 ±0  read round trip 99 %  442 (0.0 %)
 
-MMIO write bandwidth of host (mmio_write_bandwidth)
+Store bandwidth to WB memory of host (mmio_write_bandwidth)
 delivered rate in GB/s, median
 method      size  GB/s  of limit
 ────────────────────────────────
