@@ -9,11 +9,11 @@ const CASES: &[(&str, i32, &str)] = &[
     ("a-millionth-above", 1, "100.0001 % of the limit of 6000000000 B/s (Gen3 x8 in 64 B packets)"),
     ("units-278-times-too-low", 0, "20000000 B/s is far below every bound, check units"),
     ("twice-the-limit", 1, "likely cause: half of the buffers were submitted: 2048 of 4096 bytes crossed the link"),
-    ("512-gb-per-s", 1, "likely cause: seconds dropped from a timer: at the limit a sample takes 11.5 s, and 0.134 s"),
-    ("small-messages-above-theory", 1, "likely cause: time of issue taken for time of delivery"),
-    ("wrong-size-counted", 1, "likely cause: a wrong size counted: rate and time make 4194304 B a pass, of 4096 B"),
-    ("bytes-unequal", 1, "4095 of 4096 bytes arrived; the figure means nothing"),
-    ("above-a-stand-in", 0, "1 answer lies up to 1.67 % above the ceiling; it is a stand-in, measured"),
+    ("512-gb-per-s", 1, "likely cause: seconds lost by a timer: at the limit a sample takes 11.5 s, and 0.134 s"),
+    ("small-messages-above-theory", 1, "likely cause: issue time used as delivery time"),
+    ("wrong-size-counted", 1, "likely cause: wrong size: rate and time give 4194304 B per iteration instead of 4096 B"),
+    ("bytes-unequal", 1, "4095 of 4096 bytes arrived; the figure is invalid"),
+    ("above-a-stand-in", 0, "1 answer lies up to 1.67 % above the ceiling; it is a measured stand-in"),
 ];
 
 fn text(name: &str) -> Vec<u8> {

@@ -1,4 +1,4 @@
-//! Instructions that load and store, and instructions that order them.
+//! Load and store instructions, and instructions that order them.
 
 use crate::UnknownName;
 use std::fmt;

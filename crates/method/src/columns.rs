@@ -1,9 +1,9 @@
-//! The fields of a method as columns of a table.
+//! The fields of methods as table columns.
 
 use crate::{Arguments, ComputeWork, CoreAccess, Flow, Means, Method, Reach};
 
 impl Method {
-    /// The columns that the fields of all methods need, in the order of a table.
+    /// The columns of all methods, in table order.
     pub const COLUMNS: [&'static str; 43] = [
         "kind",
         "path",
@@ -50,7 +50,7 @@ impl Method {
         "label",
     ];
 
-    /// Its fields by column; columns that are not listed are empty.
+    /// The fields with a value, by column; other columns are empty.
     ///
     /// ```
     /// use lanemark_method::{Clock, Method};

@@ -1,32 +1,32 @@
-//! What kernels compute, by the parameters of a method.
+//! Computations of kernels, with the parameters of a method.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What kernels compute on memory of their device.
+/// Computation of kernels on device memory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ComputeWork {
     /// A copy from one array to another.
     StreamCopy {
-        /// Ports of the memory that are used.
+        /// Number of memory ports.
         ports: u32,
-        /// The first of them.
+        /// First port.
         #[serde(default)]
         first_port: u32,
-        /// Words of 8 B that a kernel loads at once; 1 for a plain loop.
+        /// Words of 8 B per load of a kernel; 1 for a plain loop.
         vector_words: u32,
-        /// From the start of one access to that of the next, in bytes.
+        /// Distance between the starts of two accesses, in bytes.
         #[serde(default = "one_word")]
         stride_bytes: u64,
     },
-    /// A sparse matrix times a vector.
+    /// Multiplication of a sparse matrix by a vector.
     Spmv {
-        /// The matrix: a generator's text or a file's name.
+        /// The matrix: text of a generator, or a file name.
         matrix: String,
-        /// Kernels that share its rows.
+        /// Number of kernels that share the rows.
         kernels: u32,
-        /// Ports of the memory that each of them uses.
+        /// Number of memory ports per kernel.
         ports_each: u32,
     },
 }

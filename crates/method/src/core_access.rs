@@ -9,40 +9,40 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CoreAccess {
-    /// How the core reaches the memory.
+    /// Path of the core to the memory.
     pub path: AccessPath,
     /// Load or store.
     pub verb: Verb,
-    /// The effective memory type of the mapping.
+    /// Effective memory type of the mapping.
     pub memory_type: MemoryType,
-    /// The instruction.
+    /// Instruction.
     pub access: Access,
-    /// The fence after it; absent where there is none.
+    /// Fence after the accesses; absent without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fence: Option<Fence>,
 }
 
-/// How a core reaches memory.
+/// Path of a core to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AccessPath {
     /// A pointer of the program.
     Pointer,
     /// A driver call.
     Driver,
-    /// Driver calls that read a flag until it is set, and then a value.
+    /// Driver calls that poll a flag and then read a value.
     DriverPoll,
-    /// A mapping that is made for the access and removed again.
+    /// A mapping created for the access and removed afterwards.
     Mmap,
-    /// A pointer, where a device could move the bytes by DMA instead.
+    /// A pointer, for transfers that DMA could also make.
     Loads,
-    /// A pointer, to a destination whose lines are in a cache.
+    /// A pointer to a destination in a cache.
     HotCopy,
-    /// A pointer, to a destination whose lines are in no cache.
+    /// A pointer to a destination that no cache holds.
     ColdCopy,
 }
 
 impl AccessPath {
-    /// Every path, in the order they are listed to users.
+    /// All paths, in the order shown to users.
     pub const ALL: [AccessPath; 7] = [
         AccessPath::Pointer,
         AccessPath::Driver,
@@ -53,7 +53,7 @@ impl AccessPath {
         AccessPath::ColdCopy,
     ];
 
-    /// The name in files.
+    /// Name in files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! What a core does so that a device and itself see the same bytes.
+//! Sharing of a buffer between a core and a device.
 
 use std::fmt;
 
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn disciplines_are_told_apart_by_their_names() {
+    fn disciplines_have_distinct_names() {
         for (place, discipline) in Discipline::ALL.into_iter().enumerate() {
             assert!(Discipline::ALL[..place].iter().all(|other| other.name() != discipline.name()));
         }

@@ -1,4 +1,4 @@
-//! How a core asks a device to move bytes, and how it is notified of the end.
+//! DMA started by a core: steps of a driver call, descriptors and notification.
 
 use lanemark_units::MemoryType;
 use schemars::JsonSchema;
@@ -18,7 +18,7 @@ pub enum Share {
 }
 
 impl Share {
-    /// The name in files.
+    /// Name in files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -29,18 +29,18 @@ impl Share {
     }
 }
 
-/// How a device obtains its descriptors.
+/// Transfer of descriptors to a device.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Descriptors {
-    /// The core writes them to the device, through a mapping of this memory type: UC or WC.
+    /// Written by the core to the device, through a mapping of this memory type: UC or WC.
     Written(MemoryType),
-    /// The device fetches them from host memory, where the core has written them.
+    /// Fetched by the device from host memory, where the core has written them.
     Fetched,
 }
 
 impl Descriptors {
-    /// The memory type they are written through, or `fetched`.
+    /// Memory type of the mapping, or `fetched`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -50,7 +50,7 @@ impl Descriptors {
     }
 }
 
-/// How a core is notified that a device has finished.
+/// Notification of a core when a device has finished.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Completion {
     /// The device writes a completion flag to host memory, which the core polls.
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_way_to_tell_of_an_end_is_read_by_its_name() {
+    fn every_completion_is_parsed_from_its_name() {
         for completion in Completion::ALL {
             assert_eq!(completion.to_string().parse::<Completion>().unwrap(), completion);
         }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Transfers of one card with one partner, in the direction of the data.
+/// Transfers between a card and a peer, named in the direction of the data.
 ///
 /// `0:host`: card 0 writes to host memory. `host:0`: card 0 reads host memory. `0:1`: card 0 writes to card 1.
 /// `0:1:read`: card 1 reads from card 0.

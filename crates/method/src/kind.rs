@@ -2,7 +2,7 @@
 
 use crate::Method;
 
-/// Which variant of [`Method`] one is.
+/// Variant of a [`Method`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MethodKind {
     /// [`Method::Core`].
@@ -44,7 +44,7 @@ pub enum MethodKind {
 }
 
 impl MethodKind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [MethodKind; 18] = [
         MethodKind::Core,
         MethodKind::Fence,
@@ -66,7 +66,7 @@ impl MethodKind {
         MethodKind::SharedBuffer,
     ];
 
-    /// The value of the key `kind` in files.
+    /// Value of the key `kind` in files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -95,7 +95,7 @@ impl MethodKind {
 crate::name::from_name!(MethodKind, "a kind of method");
 
 impl Method {
-    /// Which kind it is.
+    /// The kind of this method.
     #[must_use]
     pub const fn kind(&self) -> MethodKind {
         match self {

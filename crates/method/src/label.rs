@@ -1,4 +1,4 @@
-//! The label of a method: what people read in tables and messages.
+//! Labels of methods in tables and messages.
 
 use crate::compute::WORD;
 use crate::{
@@ -130,7 +130,8 @@ impl fmt::Display for ComputeWork {
     }
 }
 
-/// Flows in words: the direction for one card and the host, else each flow, with a row of cards as one.
+/// Flows in words: the direction for a single flow between a card and the host, else each flow,
+/// with consecutive cards merged.
 fn flows_in_words(flows: &[Flow]) -> String {
     match flows {
         [Flow { card: 0, verb: Verb::Store, peer: Peer::Host }] => return "device-to-host".to_owned(),
@@ -154,7 +155,7 @@ fn flows_in_words(flows: &[Flow]) -> String {
     words.join(" ")
 }
 
-/// The cards between host memory and host memory; a row of neighbours as the first and the last.
+/// The chain of cards between host memory and host memory; consecutive cards are merged.
 fn chain_in_words(cards: &[u32]) -> String {
     let rows = cards.chunk_by(|one, other| one.checked_add(1) == Some(*other)).map(|row| match row {
         [first, .., last] => format!("{first}-{last}"),
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_core_does_reads_as_memory_type_instruction_fence_and_path() {
+    fn labels_of_core_accesses_have_type_instruction_fence_and_path() {
         let eight = Access::Plain(Width::B8);
         let nt32 = Access::NonTemporal(Width::B32);
         assert_eq!(core(AccessPath::Pointer, MemoryType::Wc, nt32, Some(Fence::Sfence)), "WC nt32+sfence");
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_devices_move_reads_as_flows_and_how() {
+    fn labels_of_dma_have_flows_and_parameters() {
         let reach = Reach::default();
         let dma = |words: &[&str]| Method::Dma { flows: flows(words), outstanding: Some(1), reach }.to_string();
         assert_eq!(dma(&["0:host"]), "device-to-host by DMA");
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_runtime_does_reads_with_how_a_program_waits_for_it() {
+    fn labels_of_runtime_methods_have_the_kind_of_wait() {
         let launch = |kernels, wait, arguments| Method::Launch { kernels, wait, arguments, pinned: true }.to_string();
         assert_eq!(launch(1, HostWait::Event, None), "launch, wait by event");
         let four = Arguments { count: 4, allocation: Allocation::Device };
@@ -244,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_to_memory_reads_with_how() {
+    fn labels_of_mapping_and_sharing_have_their_parameters() {
         let means =
             Means::Map { strategy: Strategy::FreeList, table: Table::InMemory, invalidation: Invalidation::Strict };
         assert_eq!(Method::MapUnmap { means }.to_string(), "baseline free list, page table strict");

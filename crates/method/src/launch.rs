@@ -1,4 +1,4 @@
-//! What a launched kernel is given, and how a program waits for it.
+//! Arguments of a launched kernel, and waits for its completion.
 
 use crate::Allocation;
 use schemars::JsonSchema;

@@ -1,9 +1,10 @@
-//! The vocabulary of methods: how bytes are moved, or what is done where none are.
+//! The vocabulary of methods: how bytes are moved, and other timed operations.
 //!
-//! A [`Method`] is one such way as data, with every parameter in a typed field. Plans of the crate `machine` and answers of
-//! the crate `record` use the same names, which are declared here once: instructions ([`Access`], [`Fence`]), flows of
-//! devices ([`Flow`], [`Reach`]), driver calls ([`Share`], [`Descriptors`], [`Completion`]), runtimes ([`HostWait`],
-//! [`Allocation`], [`Arguments`]), shared buffers ([`Discipline`]) and mappings ([`Means`]).
+//! A [`Method`] is data, with every parameter in a typed field. Plans of the crate `machine` and
+//! answers of the crate `record` share the types of this crate: instructions ([`Access`],
+//! [`Fence`]), DMA flows ([`Flow`], [`Reach`]), driver calls ([`Share`], [`Descriptors`],
+//! [`Completion`]), runtimes ([`HostWait`], [`Allocation`], [`Arguments`]), shared buffers
+//! ([`Discipline`]) and mappings ([`Means`]).
 
 #![forbid(unsafe_code)]
 

@@ -1,8 +1,8 @@
-//! Holder of the cache line that a core loads.
+//! Sources of a cache line that a core loads.
 
 use std::fmt;
 
-/// Holder of a line of ordinary memory that misses in the core's own caches, when the core loads 8 B of it.
+/// Source of a line of ordinary memory that misses in the core's own caches, for a load of 8 B.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum LineSource {
     /// Memory of the core's own socket; no cache holds the line.

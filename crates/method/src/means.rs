@@ -1,4 +1,4 @@
-//! By which means memory is mapped for a device.
+//! Mapping of memory for a device.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -98,7 +98,7 @@ pub enum Table {
 impl Table {
     const ALL: [Table; 2] = [Table::Nothing, Table::InMemory];
 
-    /// The name in files.
+    /// Name in files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -108,7 +108,7 @@ impl Table {
     }
 }
 
-/// When unmapped addresses are invalidated.
+/// Time of the invalidation of unmapped addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Invalidation {
@@ -124,7 +124,7 @@ impl Invalidation {
 
     const ALL: [Invalidation; 2] = [Invalidation::Strict, Invalidation::Deferred];
 
-    /// The name in files.
+    /// Name in files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_means_has_a_name_of_its_own() {
+    fn every_means_has_a_distinct_name() {
         let names: Vec<String> = Means::all().map(|means| means.to_string()).collect();
         assert_eq!(names.len(), 17);
         assert!(names.iter().enumerate().all(|(place, name)| !names[..place].contains(name)), "{names:?}");

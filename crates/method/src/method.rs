@@ -1,4 +1,4 @@
-//! How bytes are moved, or what is done where none are, with every parameter.
+//! Methods of moving bytes, and other timed operations, with every parameter.
 
 use crate::{
     Access, Allocation, Arguments, Clock, Completion, ComputeWork, CoreAccess, Descriptors, Discipline, Fence, Flow,
@@ -8,10 +8,10 @@ use lanemark_units::MemoryType;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How bytes are moved, or what is done where none are.
+/// A method of moving bytes, or another timed operation.
 ///
-/// In files the key `kind` says which variant it is, and the other keys are the variant's own. `to_string` gives the label
-/// that people read.
+/// In files, the key `kind` names the variant, and the other keys are its fields. `to_string`
+/// returns the label shown to users.
 ///
 /// ```
 /// use lanemark_method::{HostWait, Method};
@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 pub enum Method {
     /// Loads, stores or copies of a core.
     Core(CoreAccess),
-    /// A fence with nothing before it.
+    /// A fence alone.
     Fence {
         /// The fence.
         fence: Fence,
@@ -36,81 +36,82 @@ pub enum Method {
         /// The clock.
         clock: Clock,
     },
-    /// A system call for which the kernel has nothing to do.
+    /// A system call without work for the kernel.
     KernelCall {
         /// The call.
         call: KernelCall,
     },
-    /// One core wakes a thread that sleeps on another.
+    /// A wake-up of a thread that sleeps on another core.
     Wake {
-        /// By which call.
+        /// Call that wakes it.
         by: WakeBy,
     },
-    /// Cache lines that two cores write and read in turn.
+    /// Cache lines that two cores write and read alternately.
     CacheLines {
         /// The memory type of the lines.
         memory_type: MemoryType,
         /// The store.
         access: Access,
-        /// One line for both directions, or one each.
+        /// One line for both directions, or one for each.
         lines: Lines,
     },
-    /// A load of 8 B of write-back memory whose line is in no cache of the core.
+    /// A load of 8 B of write-back memory whose line misses in the core's caches.
     LineLoad {
-        /// Where the line is.
+        /// Source of the line.
         source: LineSource,
     },
-    /// DMA: devices move the bytes themselves.
+    /// DMA by devices.
     Dma {
         /// Source, destination and direction of each concurrent flow.
         flows: Vec<Flow>,
-        /// Transfers outstanding at once; absent for as many as the device can have.
+        /// Largest number of outstanding transfers; absent for as many as the device supports.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         outstanding: Option<u32>,
-        /// Where in memory, as far as it was asked for.
+        /// Requested placement in memory.
         #[serde(default, skip_serializing_if = "Reach::is_usual")]
         reach: Reach,
     },
-    /// DMA of one transfer at a time, each to the next of a few pages in turn.
+    /// DMA with one transfer at a time, cycling through a few pages.
     DmaPages {
         /// Source, destination and direction of each concurrent flow.
         flows: Vec<Flow>,
-        /// The number of pages.
+        /// Number of pages.
         pages: u64,
-        /// Where in memory, as far as it was asked for.
+        /// Requested placement in memory.
         #[serde(default, skip_serializing_if = "Reach::is_usual")]
         reach: Reach,
     },
-    /// DMA under load: the first flow has one transfer outstanding while all others load the links; a flow alone is its own
-    /// load.
+    /// DMA under load: the first flow has one outstanding transfer, and all others load the links.
+    /// A single flow loads them itself.
     DmaUnderLoad {
-        /// The flow that is timed, and then those that load the links.
+        /// The timed flow, then the loading flows.
         flows: Vec<Flow>,
-        /// Transfers that each loading flow has outstanding.
+        /// Number of outstanding transfers of each loading flow.
         outstanding: u32,
-        /// Where in memory, as far as it was asked for.
+        /// Requested placement in memory.
         #[serde(default, skip_serializing_if = "Reach::is_usual")]
         reach: Reach,
     },
-    /// DMA that a core asks a device for, and is notified of.
+    /// DMA that a core starts, with a notification of its end.
     DmaCall {
         /// Source, destination and direction of each concurrent flow.
         flows: Vec<Flow>,
-        /// How much of a driver call there is.
+        /// Included steps of a driver call.
         share: Share,
-        /// How the device gets the descriptors.
+        /// Transfer of the descriptors.
         descriptors: Descriptors,
-        /// How the core is notified.
+        /// Notification of the core.
         completion: Completion,
-        /// Where in memory, as far as it was asked for.
+        /// Requested placement in memory.
         #[serde(default, skip_serializing_if = "Reach::is_usual")]
         reach: Reach,
     },
-    /// Bytes from host memory through cards, each of which writes them to the next, and back to host memory.
+    /// A relay from host memory through cards, each of which writes to the next, and back to host
+    /// memory.
     Relay {
-        /// The cards, in the order in which the bytes pass them.
+        /// The cards, in the order of the data.
         cards: Vec<u32>,
-        /// Where in memory, as far as it was asked for.
+        /// Requested placement in memory.
         #[serde(default, skip_serializing_if = "Reach::is_usual")]
         reach: Reach,
     },
@@ -118,53 +119,53 @@ pub enum Method {
     RuntimeCopy {
         /// To the device or from it.
         direction: CopyDirection,
-        /// How the program waits for the end.
+        /// Wait of the program for the end.
         wait: HostWait,
-        /// What the memory of the device is to the program.
+        /// Kind of memory.
         allocation: Allocation,
     },
-    /// Launches of a kernel that does nothing, through a runtime.
+    /// Launches of an empty kernel through a runtime.
     Launch {
-        /// Launches before the program waits.
+        /// Number of launches per wait.
         kernels: u32,
-        /// How the program waits for the end.
+        /// Wait of the program for the end.
         wait: HostWait,
-        /// The memory that each of them is given; absent where it is none.
+        /// Arguments of each launch; absent without arguments.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         arguments: Option<Arguments>,
-        /// Whether the calling thread is held on one core.
+        /// Whether the calling thread is pinned to a core.
         #[serde(default = "yes")]
         pinned: bool,
     },
-    /// One more piece of memory that a launched kernel is given.
+    /// One more argument of a launched kernel.
     Argument {
-        /// How the program waits for the end.
+        /// Wait of the program for the end.
         wait: HostWait,
-        /// What the memory is.
+        /// Kind of memory.
         allocation: Allocation,
     },
-    /// Kernels that compute on memory of their device.
+    /// Kernels that compute on device memory.
     Compute {
-        /// What they compute.
+        /// The computation.
         work: ComputeWork,
-        /// How the program waits for the end.
+        /// Wait of the program for the end.
         wait: HostWait,
     },
-    /// Memory that is mapped for a device and unmapped.
+    /// Mapping of memory for a device, and unmapping.
     MapUnmap {
-        /// By which means.
+        /// Strategy and table.
         means: Means,
     },
     /// A buffer of ordinary memory that a core shares with a device.
     SharedBuffer {
-        /// Written for the device, or read after it.
+        /// Writing for the device, or reading after it.
         direction: CopyDirection,
-        /// How both see the same bytes.
+        /// Method that gives both the same view.
         discipline: Discipline,
     },
 }
 
-/// The call by which one thread wakes another.
+/// Call by which one thread wakes another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WakeBy {
@@ -173,7 +174,7 @@ pub enum WakeBy {
 }
 
 impl WakeBy {
-    /// The name in files.
+    /// Name in files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -182,7 +183,7 @@ impl WakeBy {
     }
 }
 
-/// The direction of a copy, as a program sees it.
+/// Direction of a copy, as seen by a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CopyDirection {
@@ -193,7 +194,7 @@ pub enum CopyDirection {
 }
 
 impl CopyDirection {
-    /// The direction of what a core stores or loads.
+    /// The direction of a core's stores or loads.
     #[must_use]
     pub const fn of(verb: Verb) -> CopyDirection {
         match verb {
@@ -202,7 +203,7 @@ impl CopyDirection {
         }
     }
 
-    /// What a core does for a copy in this direction: a store to the device, or a load from it.
+    /// The access of a core for a copy in this direction: a store to the device, or a load from it.
     #[must_use]
     pub const fn verb(self) -> Verb {
         match self {
@@ -211,7 +212,7 @@ impl CopyDirection {
         }
     }
 
-    /// The name in files.
+    /// Name in files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -221,18 +222,18 @@ impl CopyDirection {
     }
 }
 
-/// The lines by which two cores exchange messages.
+/// Cache lines of a message exchange between two cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Lines {
     /// One line for both directions.
     One,
-    /// A line for each direction.
+    /// One line per direction.
     Two,
 }
 
 impl Lines {
-    /// The name in files.
+    /// Name in files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -247,7 +248,7 @@ const fn yes() -> bool {
 }
 
 impl Method {
-    /// Where in memory devices move bytes, as far as it was asked for; the usual reach where they move none.
+    /// Requested placement of DMA in memory; the default without DMA.
     #[must_use]
     pub fn reach(&self) -> Reach {
         self.reach_ref().copied().unwrap_or_default()
@@ -276,7 +277,7 @@ impl Method {
         }
     }
 
-    /// Whether devices move the bytes.
+    /// Whether the method is DMA.
     ///
     /// ```
     /// use lanemark_method::{Method, Reach, WakeBy};
@@ -288,7 +289,7 @@ impl Method {
         self.reach_ref().is_some()
     }
 
-    /// The instruction of a core that moves the bytes; `None` where no instruction does, or none is named.
+    /// Instruction of a core that moves the bytes; `None` if no instruction does, or none is named.
     #[must_use]
     pub const fn access(&self) -> Option<Access> {
         match self {
@@ -313,7 +314,7 @@ impl Method {
         }
     }
 
-    /// The memory type that a core's accesses go through; `None` where no core accesses memory.
+    /// Memory type of a core's accesses; `None` if no core accesses memory.
     #[must_use]
     pub const fn memory_type(&self) -> Option<MemoryType> {
         match self {
@@ -338,7 +339,7 @@ impl Method {
         }
     }
 
-    /// The reach, to change it; `None` where devices move no bytes.
+    /// The reach, to be changed; `None` without DMA.
     #[must_use]
     pub const fn reach_mut(&mut self) -> Option<&mut Reach> {
         match self {
@@ -363,7 +364,7 @@ impl Method {
         }
     }
 
-    /// The method with the calling thread held on a core, whether it was or not.
+    /// The same method with a pinned calling thread.
     #[must_use]
     pub fn pinned(&self) -> Method {
         let mut method = self.clone();

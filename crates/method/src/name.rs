@@ -1,4 +1,4 @@
-//! Names in files: an enumeration is written and read by the names that people type.
+//! Names of enumerations in files and on the command line.
 
 /// An unknown name, with the list of known names.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -12,7 +12,7 @@ pub struct UnknownName {
     pub known: String,
 }
 
-/// Serializes `$type` by its name, reads it back, and describes it as the list of all names.
+/// Serializes `$type` by its name, and describes it in JSON Schema as the list of all names.
 ///
 /// `$type` has `ALL` and `FromStr`, whose error lists the names.
 macro_rules! by_name {
@@ -46,7 +46,7 @@ macro_rules! by_name {
 }
 pub(crate) use by_name;
 
-/// Reads `$type` by `name`, and lists all names where there is no such one.
+/// Parses `$type` by `name`; the error lists all names.
 macro_rules! from_name {
     ($type:ty, $what:literal) => {
         impl std::str::FromStr for $type {

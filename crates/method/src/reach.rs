@@ -1,49 +1,50 @@
-//! How far and how densely devices move bytes and what they find there, where somebody asked for something else than usual.
+//! Placement of DMA in memory: window, stride, order, cache state and socket.
 
 use lanemark_units::format_size;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What somebody asked for of devices' transfers; all that nobody asked for is the question's own choice.
+/// Requested parameters of DMA transfers; the question chooses those that are absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reach {
-    /// Bytes at the other end that each flow goes over.
+    /// Window of each flow at the other end, in bytes.
     pub window_bytes: Option<u64>,
-    /// Whether transfers begin anywhere in them, instead of one behind the other.
+    /// Whether transfers begin at random offsets in the window, instead of back to back.
     pub is_random: bool,
-    /// From the start of one transfer to that of the next in them, where that is not the end of the one before.
+    /// Distance between the starts of two transfers; absent for adjacent transfers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stride_bytes: Option<u64>,
-    /// Transfers outstanding at once, at most.
+    /// Largest number of outstanding transfers.
     pub outstanding: Option<u32>,
-    /// Who wrote the host memory last that they find.
+    /// Initial cache state of the host memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_state: Option<CacheState>,
-    /// Which socket it belongs to.
+    /// Socket of the host memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket: Option<Socket>,
-    /// Channels of each card that its transfers are dealt to, or that threads call its driver on, one each.
+    /// Number of channels of each card, over which transfers are distributed, or one for each
+    /// thread that calls the driver.
     pub channels: Option<u32>,
 }
 
-/// Who wrote host memory last.
+/// Initial cache state of host memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheState {
-    /// Nobody since its lines left every cache.
+    /// No cache holds the lines.
     Cold,
-    /// A core.
+    /// A core wrote the lines last.
     HostWarm,
-    /// A device, after its lines had left every cache.
+    /// A device wrote the lines last, after they were flushed from all caches.
     DeviceWarm,
 }
 
 impl CacheState {
-    /// All of them.
+    /// All states.
     pub const ALL: [CacheState; 3] = [CacheState::Cold, CacheState::HostWarm, CacheState::DeviceWarm];
 
-    /// As it is said and asked for.
+    /// Name in options and records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -66,10 +67,10 @@ pub enum Socket {
 }
 
 impl Socket {
-    /// Both of them.
+    /// Both sockets.
     pub const ALL: [Socket; 2] = [Socket::Local, Socket::Remote];
 
-    /// As it is said and asked for.
+    /// Name in options and records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -80,7 +81,7 @@ impl Socket {
 }
 
 impl Reach {
-    /// Whether all that was asked for is so; what nobody asked for may be anything.
+    /// Whether `self` has every parameter that is requested in `asked`.
     #[must_use]
     pub fn is_as_asked(&self, asked: &Reach) -> bool {
         let Reach { window_bytes, is_random, stride_bytes, outstanding, cache_state, socket, channels } = *asked;
@@ -93,7 +94,7 @@ impl Reach {
             && (channels.is_none() || channels == self.channels)
     }
 
-    /// Whether nobody asked for anything.
+    /// Whether no parameter is requested.
     #[must_use]
     pub fn is_usual(&self) -> bool {
         *self == Reach::default()
@@ -133,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reach_reads_as_what_was_asked_for() {
+    fn labels_of_a_reach_have_the_requested_parameters() {
         let window_bytes = Some(65536);
         let reach =
             Reach { window_bytes, is_random: true, outstanding: Some(4), channels: Some(2), ..Reach::default() };

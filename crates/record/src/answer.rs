@@ -1,4 +1,4 @@
-//! One answer: a question, a target, a method, and what came out.
+//! One answer: question, target, method and figures.
 
 use crate::{CorrectedErrors, Delivery, Detail, Doubt, LinkUse, Summary};
 use lanemark_method::Method;
@@ -6,77 +6,80 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What one question found on one target for one method and size.
+/// The figures of one question on one target, for one method and size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Answer {
-    /// The question, by its catalogue name.
+    /// Name of the question in the catalogue.
     pub question: String,
-    /// The target, by its name in `targets`.
+    /// Name of the target in `targets`.
     pub target: String,
-    /// How the bytes were moved, or what was done where none were.
+    /// The method of moving bytes, or the operation if none are moved.
     pub method: Method,
-    /// What was changed of the target for this run, by what changed it: keys of the platform with their values, `setpci` and
-    /// `fault`; absent where nothing was.
+    /// Changes to the target for this run: keys of the platform with their values, `setpci` and
+    /// `fault`; absent without changes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub varied: BTreeMap<String, String>,
-    /// Bytes one pass moves; for a latency, the bytes of one access.
+    /// Bytes per iteration; for a latency, bytes per access.
     pub size_bytes: u64,
-    /// Distance of the first byte from a 64 B boundary.
+    /// Offset of the first byte from a 64 B boundary.
     pub alignment_bytes: u64,
-    /// What the headline figure is.
+    /// Quantity of the headline figure.
     pub quantity: Quantity,
-    /// Latency of one pass or access, which one the question says; absent for bandwidths.
+    /// Latency per iteration or access, as defined by the question; absent for bandwidths.
     pub latency_ns: Option<Summary>,
-    /// Bytes over the time until the last instruction was issued.
+    /// Bytes over the time until the last instruction is issued.
     pub issue_rate_bytes_per_s: Option<Summary>,
-    /// Bytes over the time until the last byte was accepted; this one is held against the ceiling.
+    /// Bytes over the time until the last byte is accepted; the ceiling limits this rate.
     pub delivered_rate_bytes_per_s: Option<Summary>,
     /// The limit.
     pub ceiling: Ceiling,
-    /// Delivered rate over the ceiling's, in percent; absent where the ceiling is unknown or this is a latency.
+    /// Delivered rate over the rate of the ceiling, in percent; absent for an unknown ceiling and
+    /// for latencies.
     pub share_of_ceiling_percent: Option<f64>,
-    /// What the core waited for, as shares of the time, largest first; empty where it cannot be seen.
+    /// Stall causes with their share of the time, largest first; empty if not visible.
     pub waits: Vec<WaitShare>,
-    /// What the formula says; absent for real machines without a platform file.
+    /// Figures of the formula; absent for real machines without a platform file.
     pub formula: Option<Formula>,
-    /// Packets on the link in one sample; absent where they cannot be seen.
+    /// TLPs on the link per sample; absent if not visible.
     pub tlps: Option<Tlps>,
-    /// What each direction of each link carried, of those that carried anything; empty where it cannot be seen.
+    /// Traffic of each used direction of each link; empty if not visible.
     #[serde(default)]
     pub links: Vec<LinkUse>,
-    /// Errors that links repaired in the samples, by port; absent where there were none or they cannot be seen.
+    /// Errors that links corrected during the samples, by port; absent if there were none or they
+    /// are not visible.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub corrected: Vec<CorrectedErrors>,
-    /// How the end of what was stored is known; absent where the target sees it itself, or nothing was stored.
+    /// Detection of the end of stores; absent if the target observes it itself, or nothing is
+    /// stored.
     pub delivery: Option<Delivery>,
-    /// Bytes that were to arrive and did; absent where it cannot be checked.
+    /// Expected and confirmed bytes; absent if they cannot be checked.
     pub bytes: Option<Bytes>,
-    /// What an empty sample costs, already subtracted.
+    /// Time of an empty sample, already subtracted.
     pub timer_cost_ns: f64,
-    /// Passes of one sample.
+    /// Iterations per sample.
     pub passes: u64,
-    /// The samples themselves, in the order they were taken: nanoseconds of one pass, to delivery.
+    /// The samples in order: nanoseconds per iteration, to delivery.
     pub samples_ns: Vec<f64>,
-    /// All samples, one list a plan of the question.
+    /// All samples, one list per plan of the question.
     #[serde(default)]
     pub raw: Vec<RawSamples>,
-    /// Samples that were taken and thrown away, by reason; absent where nobody counted.
+    /// Number of dropped samples, by reason; absent if not counted.
     pub dropped: Option<Dropped>,
-    /// What makes the headline figure doubtful.
+    /// Reasons to doubt the headline figure.
     #[serde(default)]
     pub doubts: Vec<Doubt>,
-    /// What was not simulated step by step, where more passes than usual were asked for.
+    /// Steady state that the simulation skipped; absent unless many iterations were requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady: Option<Steady>,
-    /// Straight-line fit over call counts, where the question makes one.
+    /// Straight line over call counts, if the question fits one.
     pub fit: Option<LineFit>,
-    /// What else the question found out.
+    /// Further results of the question.
     pub detail: Option<Detail>,
 }
 
 impl Answer {
-    /// The cores it is about, counted as plans count them; none where it is about no core more than about another.
+    /// The cores of this answer, numbered as in plans; empty if it is not about particular cores.
     #[must_use]
     pub fn cores(&self) -> Vec<u32> {
         match &self.detail {
@@ -86,7 +89,7 @@ impl Answer {
         }
     }
 
-    /// Holds the delivered rate against `ceiling` and keeps both.
+    /// Sets the ceiling and the share of it.
     pub fn hold_against(&mut self, ceiling: Ceiling) {
         self.share_of_ceiling_percent = match (self.delivered_rate_bytes_per_s, ceiling.rate_bytes_per_s) {
             (Some(delivered), Some(limit)) if limit > 0.0 => Some(100.0 * delivered.median / limit),
@@ -96,22 +99,23 @@ impl Answer {
     }
 }
 
-/// Transfers that a simulation left out, because it was where it had been before. All figures are as if it had not.
+/// Transfers that a simulation skipped because it was in a steady state. All figures are as without
+/// skipping.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Steady {
-    /// Transfers of all devices.
+    /// Number of transfers of all devices.
     pub transfers: u64,
-    /// Those of them that were not simulated one by one.
+    /// Number of skipped transfers.
     pub skipped_transfers: u64,
-    /// Transfers of the first device after which everything is as before; 0 where nothing was left out.
+    /// Period of the steady state, in transfers of the first device; 0 if nothing was skipped.
     pub period_transfers: u64,
-    /// Why nothing was left out; absent where something was.
+    /// Reason for not skipping; absent if transfers were skipped.
     pub because: Option<String>,
 }
 
 impl Steady {
-    /// In a sentence.
+    /// The steady state as a phrase.
     ///
     /// ```
     /// use lanemark_record::Steady;
@@ -126,7 +130,7 @@ impl Steady {
         if let Some(because) = because {
             return format!("none of {transfers} transfers skipped: {because}");
         }
-        // Cut, not rounded: it is never all of them.
+        // Rounded down, because some transfers are always simulated.
         let permille = u128::from(*skipped_transfers) * 1000 / u128::from(*transfers).max(1);
         format!(
             "{}.{} % of {transfers} transfers skipped, a steady state of {period_transfers}",
@@ -136,50 +140,51 @@ impl Steady {
     }
 }
 
-/// The samples of one plan as they were taken: the lists, but for those that are empty, are of one length, a sample a place. Times are of whole
-/// samples, with the timer's cost subtracted.
+/// The samples of one plan, in order. All lists except empty ones have the same length, one entry
+/// per sample. Times are those of whole samples, with the timer's cost subtracted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RawSamples {
-    /// Which of the question's plans; empty where it has one.
+    /// Name of the plan within the question; empty if it is the only one.
     pub plan: String,
-    /// Passes of one sample.
+    /// Iterations per sample.
     pub passes: u64,
-    /// The round in which each was taken, from 0.
+    /// Round of each sample, from 0.
     pub round: Vec<u64>,
-    /// Until the last instruction was issued.
+    /// Time until the last instruction was issued.
     pub issue_ns: Vec<f64>,
-    /// Until the last byte was accepted.
+    /// Time until the last byte was accepted.
     pub delivered_ns: Vec<f64>,
-    /// The system's number of the processor on which each ended; empty where the target does not tell.
+    /// Number of the processor on which each sample ended, as counted by the operating system;
+    /// empty if unknown.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cpu: Vec<u32>,
-    /// Those that were dropped, by their places in the lists; no other is.
+    /// Dropped samples, by index into the lists.
     pub dropped: Vec<DroppedSample>,
 }
 
-/// Why a sample was dropped.
+/// A dropped sample.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DroppedSample {
-    /// Its place in the lists, from 0.
+    /// Index into the lists, from 0.
     pub place: u64,
-    /// `context_switch` or `clock_step`.
+    /// Reason: `context_switch` or `clock_step`.
     pub reason: String,
 }
 
-/// Samples that tell of something else than the question.
+/// Number of dropped samples, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Dropped {
-    /// The core was given to somebody else, or the thread to another core.
+    /// Another thread ran on the core, or the thread moved to another core.
     pub context_switches: u64,
-    /// Two clocks disagree on how long the sample took.
+    /// Two clocks disagree on the length of the sample.
     pub clock_steps: u64,
 }
 
 impl Dropped {
-    /// All of them.
+    /// Number of dropped samples for any reason.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.context_switches.saturating_add(self.clock_steps)
@@ -190,15 +195,15 @@ impl Dropped {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LineFit {
-    /// Cost of one call more.
+    /// Additional time per call.
     pub per_call_ns: f64,
-    /// Time left over at no calls.
+    /// Time at zero calls.
     pub fixed_ns: f64,
-    /// Share of the variance the line explains, 0 to 1.
+    /// Share of the variance that the line explains, 0 to 1.
     pub r_squared: f64,
 }
 
-/// What the headline figure of an answer is.
+/// Quantity of the headline figure of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
@@ -208,9 +213,9 @@ pub enum Quantity {
     RoundTripLatency,
     /// Bytes per second.
     Bandwidth,
-    /// Time a call costs beyond what it moves.
+    /// Time of a call in addition to the bytes that it moves.
     Overhead,
-    /// Time that one of what is asked about takes or adds: an instruction, a call, a flush.
+    /// Time that one operation takes or adds: an instruction, a call, a flush.
     Cost,
 }
 
@@ -218,15 +223,15 @@ pub enum Quantity {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Ceiling {
-    /// Where it comes from.
+    /// Origin of the limit.
     pub kind: CeilingKind,
-    /// The rate; absent where it is unknown.
+    /// The rate; absent if unknown.
     pub rate_bytes_per_s: Option<f64>,
-    /// How it was computed, what stood in for it, or why it is unknown.
+    /// Derivation of the rate, its stand-in, or the reason why it is unknown.
     pub because: String,
 }
 
-/// Where a ceiling comes from.
+/// Origin of a ceiling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CeilingKind {
@@ -234,39 +239,39 @@ pub enum CeilingKind {
     Computed,
     /// From a measurement of a named stand-in.
     Measured,
-    /// Nobody knows.
+    /// Unknown.
     Unknown,
 }
 
-/// A share of the time a core spent waiting.
+/// A stall cause of a core, and its share of the time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WaitShare {
-    /// What for, by the cause's name.
+    /// Name of the cause.
     pub cause: String,
-    /// In a clause a person understands.
+    /// Explanation of the cause, as a clause.
     pub explanation: String,
-    /// Of the samples' time, in percent.
+    /// Share of the samples' time, in percent.
     pub share_percent: f64,
 }
 
-/// What a closed form says.
+/// Figures of a closed form.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Formula {
-    /// The latency in nanoseconds; absent for bandwidths.
+    /// Latency in nanoseconds; absent for bandwidths.
     pub latency_ns: Option<f64>,
-    /// The delivered rate; absent for latencies.
+    /// Delivered rate; absent for latencies.
     pub delivered_rate_bytes_per_s: Option<f64>,
-    /// What the formula finds to limit the transfer, in words.
+    /// The bound of the transfer according to the formula, in words.
     pub bound: String,
-    /// The stall cause whose remedies raise that bound, by its name in `waits`.
+    /// Name in `waits` of the stall cause whose remedies raise that bound.
     pub cause: String,
-    /// Where the formula holds.
+    /// Range of validity of the formula.
     pub holds_for: String,
 }
 
-/// Packets on the link, per sample.
+/// Number of TLPs on the link, per sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tlps {
@@ -276,16 +281,16 @@ pub struct Tlps {
     pub reads: u64,
     /// Completions.
     pub completions: u64,
-    /// Payload bytes of all of them.
+    /// Payload bytes of all these TLPs.
     pub payload_bytes: u64,
 }
 
-/// Bytes that were to arrive and bytes that did.
+/// Expected and confirmed bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bytes {
-    /// Distinct bytes that one pass stores.
+    /// Distinct bytes stored per iteration.
     pub claimed_bytes: u64,
-    /// Those of them found at the far end with the values stored last.
+    /// Number of these bytes that have the last stored value at the destination.
     pub confirmed_bytes: u64,
 }

@@ -1,17 +1,18 @@
-//! The answers of a record as a table: a CSV file, a row an answer, for spreadsheets and other tools.
+//! The answers of a record as a CSV file, one row per answer, for spreadsheets and other tools.
 
 use crate::{Answer, Ceiling, Formula, Record, Summary};
 use lanemark_method::Method;
 use std::collections::BTreeSet;
 
-/// The answers as the text of a CSV file, to be written by [`write_whole`](crate::file::write_whole).
+/// Formats the answers as a CSV file, to be written by [`write_whole`](crate::file::write_whole).
 ///
-/// The first row names the columns: the question, the target and what was asked for; then every parameter of a method
-/// ([`Method::COLUMNS`]), empty where the method has none of that name; then the figures, with their units at the end of their
-/// names; then a column `varied.KEY` for every key that was changed for any answer.
+/// The first row names the columns. First come the question, the target and the requested
+/// parameters; then every parameter of a method ([`Method::COLUMNS`]), empty if the method has none
+/// of that name; then the figures, with units in their names; then a column `varied.KEY` for every
+/// changed key.
 ///
 /// # Errors
-/// What the writer said; only by a mistake of this program.
+/// The error of the writer, which only a bug of this program can cause.
 pub fn answers_table(record: &Record) -> Result<String, csv::Error> {
     let varied: BTreeSet<&String> = record.answers.iter().flat_map(|answer| answer.varied.keys()).collect();
     let mut table = csv::Writer::from_writer(Vec::new());
@@ -39,10 +40,10 @@ pub fn answers_table(record: &Record) -> Result<String, csv::Error> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// What was asked, and of which target.
+/// Columns of the question and the target.
 const ASKED: [&str; 6] = ["question", "target", "quantity", "size_bytes", "alignment_bytes", "cores"];
 
-/// A column of figures: its name, and its cell, which is empty where the answer has none.
+/// A column of figures: its name, and its cell, which is empty without a figure.
 type Figure = (&'static str, fn(&Answer) -> Option<String>);
 
 const FIGURES: [Figure; 22] = [

@@ -1,8 +1,9 @@
-//! Captures: TLPs as they passed one place, in files that public tools read.
+//! Captures: TLPs that passed one point, in files that public tools read.
 //!
-//! A file is a pcapng file whose frames are Ethernet, IPv4 and UDP around `NetTLP`'s encapsulation of a TLP, which stock
-//! Wireshark shows as UDP and two public plugins decode. [`Capture::to_pcapng`] writes one, [`Capture::from_pcapng`] reads it
-//! and those of others: nothing in a frame is fatal, and what cannot be read is counted in [`Unread`].
+//! A file is in pcapng format. Its frames are Ethernet, IPv4 and UDP around the `NetTLP`
+//! encapsulation of a TLP; stock Wireshark shows UDP, and two public plugins decode the TLP.
+//! [`Capture::to_pcapng`] writes such a file. [`Capture::from_pcapng`] also reads those of other
+//! tools: no frame causes an error, and unreadable ones are counted in [`Unread`].
 //! [`Capture::exchanges`] pairs requests with completions.
 
 mod exchange;
@@ -14,7 +15,7 @@ pub use exchange::{Exchange, Exchanges, RequesterLatency};
 use lanemark_wire::Header;
 use std::path::PathBuf;
 
-/// TLPs by the time at which they passed.
+/// TLPs by time.
 ///
 /// ```
 /// use lanemark_record::{Capture, Passed};
@@ -27,38 +28,38 @@ use std::path::PathBuf;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Capture {
-    /// Where it was taken: the name of the first interface of the file, if it has one.
+    /// Capture point: the name of the first interface of the file, if it has one.
     pub place: String,
-    /// What it is of: the comment of the file, if it has one.
+    /// Description: the comment of the file, if it has one.
     pub about: String,
     /// The TLPs, in the order of the file.
     pub frames: Vec<Passed>,
-    /// What was there besides.
+    /// Content that is not shown as TLPs.
     pub unread: Unread,
 }
 
-/// One TLP.
+/// A captured TLP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Passed {
-    /// When, in nanoseconds; since when depends on who captured.
+    /// Time in nanoseconds, from an origin that the capturing tool chooses.
     pub at_ns: u64,
-    /// Whether it went towards the root; `None` if the file does not say.
+    /// Whether the direction is towards the root; `None` if the file does not tell.
     pub is_upstream: Option<bool>,
-    /// `NetTLP`'s sequence number, which counts the frames of a sender modulo 2^16.
+    /// Sequence number of `NetTLP`, which counts the frames of a sender modulo 2^16.
     pub sequence: u16,
-    /// Its header.
+    /// Header of the TLP.
     pub header: Header,
-    /// Header, payload and digest as on the link; of a frame that was cut, what there is.
+    /// Header, payload and digest as on the link; the available part of a truncated frame.
     pub tlp: Vec<u8>,
     /// Whether payload is missing.
     pub is_cut: bool,
 }
 
 impl Passed {
-    /// The whole TLP at the start of `tlp`.
+    /// The TLP at the start of `tlp`, without the bytes after it.
     ///
     /// # Errors
-    /// [`WireError`](lanemark_wire::WireError) if there is none.
+    /// [`WireError`](lanemark_wire::WireError) if there is no valid TLP.
     pub fn new(at_ns: u64, is_upstream: Option<bool>, mut tlp: Vec<u8>) -> Result<Passed, lanemark_wire::WireError> {
         let (header, _) = Header::parse_whole(&tlp)?;
         tlp.truncate(whole_bytes(&header));
@@ -66,35 +67,35 @@ impl Passed {
     }
 }
 
-/// Bytes of a TLP with this header: data and digest too.
+/// Number of bytes of a TLP with this header, including payload and digest.
 fn whole_bytes(header: &Header) -> usize {
     let digest = if header.td() { 4 } else { 0 };
     usize::from(header.header_dw()) * 4 + header.data_bytes() as usize + digest
 }
 
-/// What a file has besides TLPs.
+/// Content of a file that is not shown as TLPs.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Unread {
-    /// Frames that carry no `NetTLP`.
+    /// Frames without `NetTLP`.
     pub others: u64,
-    /// Frames that do, and whose TLP breaks a rule.
+    /// `NetTLP` frames whose TLP is malformed.
     pub malformed: u64,
-    /// Which of them was the first, and which rule.
+    /// The first malformed frame and the violated rule.
     pub first_malformed: Option<String>,
-    /// Frames that the capture cut; those whose header is there are among the TLPs.
+    /// Truncated frames; those with a complete header are among the TLPs.
     pub cut: u64,
-    /// Frames whose time the file does not say.
+    /// Frames without a time.
     pub untimed: u64,
-    /// Why the file could not be read to its end.
+    /// Reason why the rest of the file was not read.
     pub ends_early: Option<String>,
 }
 
-/// Bytes that are no capture.
+/// Bytes that are not a capture.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {what}", .path.display())]
 pub struct CaptureError {
-    /// Which file.
+    /// The file.
     pub path: PathBuf,
-    /// What it is instead and what to do.
+    /// The actual content and the fix.
     pub what: String,
 }

@@ -1,4 +1,4 @@
-//! A card as it was found and what of it was touched.
+//! A card, its state, and its accessed ranges.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,35 +9,35 @@ use serde::{Deserialize, Serialize};
 pub struct Card {
     /// Vendor and device, in hexadecimal: `1af4:1110`.
     pub id: String,
-    /// The driver that was bound to it, which the user said does not matter; absent if none was.
+    /// The driver that was bound, which the user declared harmless; absent without a driver.
     pub driver: Option<String>,
-    /// Whether this run turned memory decoding on, because the user allowed it; it stays on.
+    /// Whether this run enabled memory decoding, with the user's permission; it stays enabled.
     pub was_enabled: bool,
-    /// Why its times say nothing about speed; absent for a real card.
+    /// Reason why timings are not meaningful; absent for a real card.
     pub emulated_because: Option<String>,
-    /// The only bytes that were loaded or stored.
+    /// The only bytes that were accessed.
     pub ranges: Vec<CardRange>,
-    /// What came of mapping each range with each memory type.
+    /// Results of mapping each range with each memory type.
     pub mappings: Vec<CardMapping>,
-    /// The links from the card up to the root complex before the run; those that changed stand in the warnings.
+    /// The links from the card up to the root complex before the run; changes are in the warnings.
     pub links: Vec<CardLink>,
 }
 
-/// Bytes of one BAR.
+/// A range of one BAR.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CardRange {
-    /// Its region's name in the answers.
+    /// Name of its region in the answers.
     pub region: String,
-    /// Which BAR.
+    /// Number of the BAR.
     pub bar: u8,
-    /// Offset of its first byte in the BAR.
+    /// Offset in the BAR.
     pub offset_bytes: u64,
-    /// Its length.
+    /// Length.
     pub len_bytes: u64,
     /// `storage`, `registers`, `registers:write` or `registers:write-only`.
     pub kind: String,
-    /// Whether that was taken from the BAR, because the user did not say.
+    /// Whether the kind was derived from the BAR, because the user gave none.
     pub is_kind_assumed: bool,
 }
 
@@ -45,29 +45,29 @@ pub struct CardRange {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CardMapping {
-    /// The range's region.
+    /// Region of the range.
     pub region: String,
-    /// The memory type that was asked for.
+    /// Requested memory type.
     pub memory_type: String,
-    /// The file of the kernel's that was mapped.
+    /// The mapped sysfs file.
     pub file: String,
-    /// The effective type that was read back; absent where it is as asked for and could not be read back, and where there
-    /// is no such mapping.
+    /// Effective memory type that was read back; absent if it could not be read back and is
+    /// assumed, and without a mapping.
     pub effective_memory_type: Option<String>,
-    /// Whether the range was measured so.
+    /// Whether the range was measured with this type.
     pub is_used: bool,
-    /// How the type is known, or why there is no such mapping.
+    /// Evidence of the type, or the reason why there is no mapping.
     pub because: String,
 }
 
-/// A link on the way to the card.
+/// A link between root complex and card.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CardLink {
     /// The function that reports it.
     pub device: String,
-    /// Its generation: 1 to 5.
+    /// Generation, 1 to 5.
     pub generation: u8,
-    /// Its width.
+    /// Width.
     pub width_lanes: u8,
 }

@@ -1,25 +1,25 @@
-//! How it is known that what was stored had arrived.
+//! Detection of the delivery of stored data.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How the end of a transfer to a device is known, where the target cannot see the device.
+/// Detection of the end of a transfer to a device that the target cannot observe.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Delivery {
-    /// What showed it.
+    /// Evidence of delivery.
     pub known_by: KnownBy,
-    /// The median time of that load alone, which is inside every time to delivery and not subtracted: such a time is an
-    /// upper bound, and such a rate a lower one.
+    /// Median time of the load that detects delivery. It is included in every delivered time and
+    /// not subtracted, so such a time is an upper bound, and such a rate a lower bound.
     pub read_round_trip_ns: Option<f64>,
 }
 
-/// What showed that bytes had arrived.
+/// Evidence of delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum KnownBy {
-    /// A load from where was stored came back; it cannot pass posted writes.
+    /// A load from the stored address completed; it cannot pass posted writes.
     ReadBack,
-    /// Nothing: the place may not be loaded, so that there is a time of issue only.
+    /// None: the address may not be loaded, so only issue times exist.
     Nothing,
 }

@@ -1,127 +1,127 @@
-//! What some answers have besides their headline figure.
+//! Further results of some answers.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What an answer has besides its headline figure.
+/// Further results of an answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub enum Detail {
-    /// How many buffers there are, and the curve that shows it.
+    /// The number of buffers, and the curve that shows it.
     Buffers(Buffers),
-    /// Which two cores it is about.
+    /// The two cores of an exchange.
     Pair(CorePair),
-    /// What each of several devices moved.
+    /// The rate of each of several devices.
     Flows(Flows),
-    /// What whole runs of copies took.
+    /// The times of whole runs of copies.
     Runs(Runs),
-    /// From which core a runtime was called.
+    /// The core that called a runtime.
     Caller(CallerCores),
 }
 
-/// Runs of as many copies, one behind the other, each waited for.
+/// Runs of copies, each of which is waited for before the next.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Runs {
-    /// Copies of one run.
+    /// Copies per measured run.
     pub copies: u64,
-    /// Copies that a whole run would have: it is so many times longer, if every copy takes as long as another.
+    /// Copies per whole run, which is longer by this ratio if all copies take the same time.
     pub whole_copies: u64,
-    /// How many runs there were.
+    /// Number of runs.
     pub runs: u64,
-    /// The shortest.
+    /// Time of the shortest run.
     pub shortest_s: f64,
-    /// The middle one.
+    /// Median time.
     pub median_s: f64,
-    /// The longest.
+    /// Time of the longest run.
     pub longest_s: f64,
 }
 
-/// Where the thread was that called a runtime.
+/// The core and the processors of a thread that called a runtime.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CallerCores {
-    /// The core that it was held on, counted as plans count them; absent where it was held on none.
+    /// The core of the pinned thread, numbered as in plans; absent for an unpinned thread.
     pub core: Option<u32>,
-    /// The processors on which samples ended that count, by the system's numbers, ascending; empty where there is no system.
+    /// Processors on which counted samples ended, as numbered by the operating system, ascending;
+    /// empty without an operating system.
     pub cpus: Vec<CpuSamples>,
 }
 
-/// Samples that ended on one processor.
+/// Number of samples that ended on one processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CpuSamples {
-    /// The system's number of it.
+    /// The processor, as numbered by the operating system.
     pub cpu: u32,
-    /// How many.
+    /// Number of samples.
     pub samples: u64,
 }
 
-/// What several devices moved at once; all began together.
+/// Rates of several concurrent devices, which began together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Flows {
-    /// From their beginning until the first of them was done.
+    /// Time from the start until the first of them completed.
     pub common_ns: f64,
-    /// Their bytes in that time over that time.
+    /// Total rate over that time.
     pub common_rate_bytes_per_s: f64,
-    /// From their beginning until the last of them was done.
+    /// Time from the start until the last of them completed.
     pub all_ns: f64,
-    /// All bytes over all of the time.
+    /// Total rate over the whole time.
     pub all_rate_bytes_per_s: f64,
-    /// Each of them.
+    /// The flows.
     pub each: Vec<FlowRate>,
 }
 
-/// One of several flows.
+/// Rate of one of several flows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlowRate {
-    /// Who moves bytes where: `0:host`, `host:0`, `0:1`.
+    /// The flow: `0:host`, `host:0`, `0:1`.
     pub flow: String,
-    /// In the time that all have in common.
+    /// Rate over the common time.
     pub common_rate_bytes_per_s: f64,
-    /// Over its own time.
+    /// Rate over its own time.
     pub rate_bytes_per_s: f64,
 }
 
-/// How many write-combining or fill buffers a core has.
+/// Number of write-combining or fill buffers of a core.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Buffers {
-    /// The most lines that can be written at once before lines leave partly filled; absent where the curve does
-    /// not show it.
+    /// Largest number of open lines without partial flushes; absent if the curve does not show it.
     pub count: Option<u64>,
-    /// How the curve shows it, or why it does not.
+    /// Evidence of the curve, or the reason why there is none.
     pub because: String,
-    /// Pieces that a line leaves in where there are more lines than buffers: one an access.
+    /// Number of writes per line with more open lines than buffers: one per access.
     pub flushes_per_line: u64,
-    /// Time of one of those pieces, the median over the curve beyond the count; absent without a count.
+    /// Time of one such write, the median over the curve beyond the count; absent without a count.
     pub flush_ns: Option<f64>,
-    /// How far the curve beyond the count lies from that at most, in percent.
+    /// Largest deviation of the curve from that median beyond the count, in percent.
     pub flush_spread_percent: Option<f64>,
-    /// Time of a line by lines written at once, ascending.
+    /// Time per line by number of open lines, ascending.
     pub curve: Vec<CurvePoint>,
 }
 
-/// One place of a curve.
+/// One point of a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CurvePoint {
-    /// Lines written at once.
+    /// Number of open lines.
     pub lines: u64,
-    /// Time of one line in the calmest samples: 5 % of them took less.
+    /// Time per line, 5th percentile.
     pub line_ns_p5: f64,
-    /// Time of one line in the middle one.
+    /// Time per line, median.
     pub line_ns_median: f64,
 }
 
-/// Two cores, counted as plans count them.
+/// Two cores, numbered as in plans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CorePair {
-    /// The one whose timestamps count.
+    /// The core that takes the time stamps.
     pub from_core: u32,
-    /// The one that answers.
+    /// The core that answers.
     pub to_core: u32,
 }

@@ -1,38 +1,38 @@
-//! What `lanemark doctor` found: a machine's functions, its links, and what is wrong with them.
+//! Results of `lanemark doctor`: functions of a machine, links, and problems.
 
 use crate::Tool;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The version of the diagnosis format this code writes.
+/// Version of the diagnosis format that this code writes.
 pub const SCHEMA: u32 = 1;
 
-/// A machine as it was seen, and what is wrong with it.
+/// A machine and its problems.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Diagnosis {
-    /// The version of this format.
+    /// Version of this format.
     pub schema: u32,
     /// The program that wrote it.
     pub tool: Tool,
-    /// What was read: `this machine`, or which file.
+    /// Source of the facts: `this machine`, or a file.
     pub source: String,
-    /// The side of the processors.
+    /// Facts about the processors and the kernel.
     pub machine: Machine,
     /// The functions, by address.
     pub functions: Vec<Function>,
     /// The links, by the address of their lower end.
     pub links: Vec<Link>,
-    /// What is wrong, the costliest first.
+    /// Problems, the costliest first.
     pub findings: Vec<Finding>,
-    /// What could not be seen, and what would show it.
+    /// Facts that were not visible, with the way to see them.
     pub unseen: Vec<Unseen>,
-    /// What is strange about what was read.
+    /// Inconsistencies of the source.
     pub notes: Vec<String>,
 }
 
 impl Diagnosis {
-    /// One of this program with nothing in it yet.
+    /// An empty diagnosis of this program.
     #[must_use]
     pub fn new(source: String, machine: Machine) -> Diagnosis {
         Diagnosis {
@@ -49,24 +49,25 @@ impl Diagnosis {
     }
 }
 
-/// A fact, or the reason why it is none. Where there may be none of something, `value` is null for "there is none".
+/// A fact, or the reason why it is unknown. If something can be absent, `value` is null for "there
+/// is none".
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, deny_unknown_fields)]
 pub enum Fact<T> {
-    /// It was seen.
+    /// The fact is known.
     Seen {
         /// The fact.
         value: T,
     },
-    /// It was not.
+    /// The fact is unknown.
     Unseen {
-        /// Why not.
+        /// The reason.
         unseen: String,
     },
 }
 
 impl<T> Fact<T> {
-    /// The fact, if it is one.
+    /// The fact, if it is known.
     pub const fn value(&self) -> Option<&T> {
         match self {
             Fact::Seen { value } => Some(value),
@@ -75,23 +76,23 @@ impl<T> Fact<T> {
     }
 }
 
-/// The side of the processors.
+/// Facts about the processors and the kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
-    /// The processor's name for itself.
+    /// Name of the processor, as reported by itself.
     pub processor: Fact<String>,
-    /// How many sockets.
+    /// Number of sockets.
     pub sockets: Fact<u32>,
-    /// How many NUMA nodes.
+    /// Number of NUMA nodes.
     pub numa_nodes: Fact<u32>,
-    /// The kernel's release.
+    /// Release of the kernel.
     pub kernel: Fact<String>,
-    /// Governors of the frequency, each name once.
+    /// Frequency governors, each name once.
     pub governors: Fact<Vec<String>>,
     /// The kernel's policy for active state power management.
     pub aspm_policy: Fact<String>,
-    /// Units of the IOMMU; empty where there is none.
+    /// IOMMU units; empty without an IOMMU.
     pub iommu_units: Fact<Vec<String>>,
 }
 
@@ -115,27 +116,27 @@ pub struct Function {
     pub name: Fact<String>,
     /// The driver that is bound.
     pub driver: Fact<Option<String>>,
-    /// The NUMA node it hangs on.
+    /// NUMA node of the function.
     pub numa_node: Fact<Option<u32>>,
     /// The IOMMU group.
     pub iommu_group: Fact<Option<u32>>,
-    /// The power state as the kernel says it.
+    /// Power state, as reported by the kernel.
     pub power_state: Fact<String>,
-    /// Bytes of config space that could be read.
+    /// Number of readable bytes of configuration space.
     pub config_bytes: Fact<u32>,
-    /// What stands here in the PCI Express hierarchy; null for conventional PCI.
+    /// Type of port in the PCI Express hierarchy; null for conventional PCI.
     pub port: Fact<Option<String>>,
-    /// `Max_Payload_Size` it is set to.
+    /// Current `Max_Payload_Size`.
     pub mps_bytes: Fact<u32>,
-    /// The largest payload it could take.
+    /// Largest supported payload.
     pub mps_supported_bytes: Fact<u32>,
-    /// `Max_Read_Request_Size` it is set to.
+    /// Current `Max_Read_Request_Size`.
     pub mrrs_bytes: Fact<u32>,
-    /// How many reads it may have under way: 32, 256 or 768.
+    /// Largest number of outstanding reads: 32, 256 or 768.
     pub tags: Fact<u16>,
     /// Its base address registers.
     pub bars: Fact<Vec<Bar>>,
-    /// Its capabilities with every field, as far as the bytes could be read; empty unless fields were asked for.
+    /// Capabilities with every readable field; empty unless fields are requested.
     pub capabilities: Vec<Capability>,
 }
 
@@ -143,27 +144,27 @@ pub struct Function {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bar {
-    /// Which.
+    /// Number of the register.
     pub index: u8,
-    /// Where its window is; null where no address was assigned.
+    /// Address of the window; null without an assigned address.
     pub address_bytes: Fact<Option<u64>>,
-    /// How long it is.
+    /// Size of the window.
     pub size_bytes: Fact<u64>,
     /// Whether it is prefetchable.
     pub prefetchable: bool,
 }
 
-/// A capability, or the header.
+/// A capability, or the configuration header.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Capability {
-    /// Its name; its id where it is not known by name.
+    /// Name, or the ID of an unknown capability.
     pub name: String,
-    /// Where it begins.
+    /// Offset in configuration space.
     pub offset: u16,
-    /// Its fields; empty where it is not known by name.
+    /// Fields; empty for an unknown capability.
     pub fields: Vec<Field>,
-    /// Its bytes in hexadecimal, where it is not known by name.
+    /// Bytes in hexadecimal, for an unknown capability.
     pub raw: Option<String>,
 }
 
@@ -171,13 +172,13 @@ pub struct Capability {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Field {
-    /// The register, with the number of its instance where there are several.
+    /// The register, with its instance number if there are several.
     pub register: String,
     /// The field.
     pub field: String,
-    /// Its bits.
+    /// Value of the field.
     pub raw: u64,
-    /// What they mean.
+    /// Meaning of the value.
     pub means: String,
 }
 
@@ -185,23 +186,24 @@ pub struct Field {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
-    /// The port that looks away from the root; null where it was not seen.
+    /// The downstream port above the link; null if it was not visible.
     pub upper: Option<String>,
-    /// The device below it, by its first function.
+    /// The first function of the device below the link.
     pub lower: String,
-    /// What it was trained to.
+    /// Trained speed and width.
     pub trained: Fact<LinkRate>,
-    /// What the upper end can.
+    /// Capability of the upper end.
     pub upper_can: Fact<LinkRate>,
-    /// What the lower end can.
+    /// Capability of the lower end.
     pub lower_can: Fact<LinkRate>,
-    /// What both ends can, and the trained link is to be measured against; unseen where an end is.
+    /// Common capability of both ends, the reference for the trained link; unknown if that of an
+    /// end is.
     pub both_can: Fact<LinkRate>,
-    /// Payload of back-to-back memory writes of the trained link, one way.
+    /// Payload rate of back-to-back memory writes on the trained link, in one direction.
     pub ceiling_bytes_per_s: Fact<f64>,
-    /// Active state power management that is on at either end: `none`, `L0s`, `L1`, `L0s L1`.
+    /// ASPM states enabled at either end: `none`, `L0s`, `L1`, `L0s L1`.
     pub aspm: Fact<String>,
-    /// One line for people: `Gen3 x8 of Gen4 x16`.
+    /// State in one line: `Gen3 x8 of Gen4 x16`.
     pub state: String,
 }
 
@@ -209,7 +211,7 @@ pub struct Link {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkRate {
-    /// The generation whose speed it is, 1 to 6.
+    /// Generation of the speed, 1 to 6.
     pub generation: u8,
     /// Lanes.
     pub width_lanes: u8,
@@ -221,72 +223,72 @@ impl std::fmt::Display for LinkRate {
     }
 }
 
-/// How much a finding matters.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// Something fails or is lost.
     Broken,
-    /// Bandwidth or latency is lost, by the figure in `gain`.
+    /// Bandwidth or latency is lost; `gain` has the figure.
     Costly,
-    /// It may cost something under some loads.
+    /// There may be a cost under some loads.
     Minor,
-    /// Worth knowing.
+    /// For information.
     Hint,
 }
 
-/// Which end of a link is meant.
+/// End of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
-    /// The port nearer to the root.
+    /// The port nearer to the root complex.
     Upper,
-    /// The port further from it.
+    /// The port further from the root complex.
     Lower,
-    /// Both, or what lies between them.
+    /// Both ends, or the connection between them.
     Both,
 }
 
-/// Something that is wrong.
+/// A problem.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Finding {
-    /// Which check found it.
+    /// Name of the check.
     pub check: String,
-    /// How much it matters.
+    /// Severity.
     pub severity: Severity,
-    /// At which functions; none if it is about the machine.
+    /// Affected functions; empty for the machine as a whole.
     pub functions: Vec<String>,
-    /// At which end of a link, where it is about one.
+    /// Affected end of a link.
     pub end: Option<End>,
-    /// What and why, in a sentence without a full stop.
+    /// The problem and its reason, without a full stop.
     pub reason: String,
-    /// What mending it would bring.
+    /// Expected gain of the fix.
     pub gain: Gain,
-    /// What would mend it. Nothing of it was done.
+    /// Proposed fix, which was not applied.
     pub mend: Mend,
 }
 
-/// What mending brings.
+/// Expected gain of a fix.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Gain {
-    /// The model says.
+    /// Computed by the model.
     Computed {
-        /// Of what: `device-to-host DMA`.
+        /// The quantity: `device-to-host DMA`.
         quantity: String,
-        /// How it is now.
+        /// Current value.
         now: f64,
-        /// How it would be.
+        /// Value after the fix.
         then: f64,
-        /// The unit of both: `bytes_per_s` or `ns`.
+        /// Unit of both values: `bytes_per_s` or `ns`.
         unit: Unit,
-        /// From which assumptions.
+        /// Assumptions of the computation.
         assumes: String,
     },
-    /// Nobody can say.
+    /// Unknown.
     Unknown {
-        /// Why not.
+        /// The reason.
         because: String,
     },
 }
@@ -295,14 +297,14 @@ pub enum Gain {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
-    /// Bytes per second: more is better.
+    /// Bytes per second; more is better.
     BytesPerS,
-    /// Nanoseconds: less is better.
+    /// Nanoseconds; less is better.
     Ns,
 }
 
 impl Gain {
-    /// How many times better it would be; `None` where that is unknown.
+    /// Improvement factor; `None` if unknown.
     #[must_use]
     pub fn factor(&self) -> Option<f64> {
         match self {
@@ -313,31 +315,31 @@ impl Gain {
     }
 }
 
-/// What would mend a finding.
+/// Proposed fix of a finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Mend {
     /// The exact command, if there is one. It was not run.
     pub command: Option<String>,
-    /// What to do in words, or what to know before the command.
+    /// The fix in words, or conditions of the command.
     pub words: String,
 }
 
-/// Something that could not be seen.
+/// A fact that was not visible.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Unseen {
-    /// What.
+    /// The fact.
     pub what: String,
-    /// Why not.
+    /// The reason.
     pub because: String,
-    /// What would show it.
+    /// A way to make it visible.
     pub enable: String,
-    /// Of which functions; none if it is a fact of the machine.
+    /// Affected functions; empty for a fact about the machine.
     pub functions: Vec<String>,
 }
 
-/// The JSON Schema of [`Diagnosis`], as text with a final newline.
+/// The JSON Schema of [`Diagnosis`] as text, with a final newline.
 #[must_use]
 pub fn schema() -> String {
     let schema = schemars::schema_for!(Diagnosis);
@@ -351,7 +353,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn none_and_unseen_are_told_apart_in_json() {
+    fn absent_and_unknown_facts_differ_in_json() {
         let none: Fact<Option<u32>> = Fact::Seen { value: None };
         let unseen: Fact<Option<u32>> = Fact::Unseen { unseen: "no root".to_owned() };
         assert_eq!(serde_json::to_string(&none).unwrap(), r#"{"value":null}"#);
@@ -363,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gain_is_a_factor_of_more_bytes_or_of_less_time() {
+    fn a_gain_is_a_factor_for_rates_and_times() {
         let gain =
             |now, then, unit| Gain::Computed { quantity: String::new(), now, then, unit, assumes: String::new() };
         assert_eq!(gain(1.0, 4.0, Unit::BytesPerS).factor(), Some(4.0));

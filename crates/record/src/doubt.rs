@@ -1,4 +1,4 @@
-//! What makes a median doubtful: samples that drift, samples of two kinds, an interval that stayed wide.
+//! Reasons to doubt a median: drift, two humps, a wide interval.
 
 use crate::summary::{Summary, median, sorted};
 use crate::{Dropped, Interval, LEAST_SAMPLES};
@@ -9,34 +9,34 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Doubt {
-    /// Which reason.
+    /// Kind of the reason.
     pub kind: DoubtKind,
-    /// It with its figures, in a clause.
+    /// The reason with its figures, as a clause.
     pub text: String,
 }
 
-/// Which reason.
+/// Kind of a reason to doubt a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DoubtKind {
-    /// Every sample was dropped: there is no figure.
+    /// Every sample was dropped, so there is no figure.
     NoSamples,
     /// More than a tenth of the samples were dropped.
     Dropped,
     /// There are too few samples for an interval.
     FewSamples,
-    /// The samples become larger or smaller with time.
+    /// The samples become longer or shorter over time.
     Drift,
-    /// The samples are of two kinds.
+    /// The samples have two humps.
     TwoHumps,
-    /// The interval is wider than was wanted.
+    /// The interval is wider than the target.
     WideInterval,
     /// Other work used the CPUs.
     BusyMachine,
 }
 
 impl DoubtKind {
-    /// In a word or two.
+    /// The kind in one or two words.
     #[must_use]
     pub const fn in_words(self) -> &'static str {
         match self {
@@ -51,10 +51,10 @@ impl DoubtKind {
     }
 }
 
-/// What makes the median of these samples doubtful.
+/// Finds reasons to doubt the median of these samples.
 ///
-/// `samples` are nanoseconds in the order they were taken; `dropped` is how many others were thrown away;
-/// `wanted_percent` is how wide the interval of the median was to be at most, in percent of the median.
+/// `samples` are nanoseconds in order; `dropped` counts dropped samples; `wanted_percent` is the
+/// target width of the median's interval, in percent of the median.
 #[must_use]
 pub fn doubts(samples: &[f64], dropped: Dropped, wanted_percent: f64) -> Vec<Doubt> {
     let mut doubts = Vec::new();
@@ -94,7 +94,7 @@ pub fn doubts(samples: &[f64], dropped: Dropped, wanted_percent: f64) -> Vec<Dou
         Some((Interval { low, high }, percent)) => {
             let wide = percent.map_or_else(String::new, |percent| format!(", {} %", figure(percent)));
             let text = format!(
-                "the ci95 of the median is {} to {} ns{wide}; {} % was wanted",
+                "the ci95 of the median is {} to {} ns{wide}; {} % is the target",
                 figure(low),
                 figure(high),
                 figure(wanted_percent)
@@ -105,26 +105,27 @@ pub fn doubts(samples: &[f64], dropped: Dropped, wanted_percent: f64) -> Vec<Dou
     doubts
 }
 
-/// Share of the samples that may be dropped without a word.
+/// Share of samples that may be dropped without a doubt.
 const DROPPED_SHARE: f64 = 0.1;
 
-/// Three digits are enough for a remark.
+/// Formats a figure with three significant digits.
 fn figure(value: f64) -> String {
     let digits = if value == 0.0 { 0.0 } else { value.abs().log10().floor() };
     let decimals = (2.0 - digits).clamp(0.0, 6.0) as usize;
     format!("{value:.decimals$}")
 }
 
-/// How far the samples must drift apart to be worth a word, in percent of their median.
+/// Smallest drift that is reported, in percent of the median.
 const DRIFT_PERCENT: f64 = 5.0;
-/// Standard deviations of Mann's S beyond which the order is no chance: 1 in 1000 from both sides.
+/// Standard deviations of Mann's S beyond which the order is significant: 1 in 1000, two-sided.
 const DRIFT_DEVIATIONS: f64 = 3.29;
 
-/// How much longer, in percent of the median of all, the median of the last third of `samples` is than that of the
-/// first, if they drift.
+/// Drift of `samples`, if significant: the median of the last third minus that of the first third,
+/// in percent of the median of all.
 ///
-/// They do if the trend test of H. B. Mann ("Nonparametric tests against trend", 1945) calls their order no chance at
-/// 1 in 1000, and if the two thirds lie at least 5 % apart. Nine samples are the fewest in which it can be seen.
+/// A drift needs two conditions: the trend test of H. B. Mann ("Nonparametric tests against trend",
+/// 1945) is significant at 1 in 1000, and the two thirds differ by at least 5 %. The smallest
+/// number of samples with a significant order is nine.
 #[must_use]
 pub fn drift(samples: &[f64]) -> Option<f64> {
     let (count, third) = (samples.len() as f64, samples.len() / 3);
@@ -137,46 +138,48 @@ pub fn drift(samples: &[f64]) -> Option<f64> {
             rising += i64::from(later > sample) - i64::from(later < sample);
         }
     }
-    // Ties add to no count, so they take from its variance.
+    // Ties are not counted, so they reduce the variance.
     let sorted = sorted(samples.to_vec());
     let ties = sorted.chunk_by(|a, b| a == b).map(|run| run.len() as f64);
     let term = |count: f64| count * (count - 1.0) * (2.0 * count + 5.0);
     let variance = (term(count) - ties.map(term).sum::<f64>()) / 18.0;
-    // One step towards zero, for S is a whole number and the normal distribution is not.
+    // Continuity correction: S is a whole number, and the normal distribution is continuous.
     let deviations = (rising.unsigned_abs().saturating_sub(1)) as f64 / variance.sqrt();
     let ends = [&samples[..third], &samples[samples.len() - third..]].map(|third| median(third.to_vec()));
     let percent = 100.0 * (ends[1] - ends[0]) / median(samples.to_vec()).abs();
     (deviations > DRIFT_DEVIATIONS && percent.is_finite() && percent.abs() >= DRIFT_PERCENT).then_some(percent)
 }
 
-/// Two kinds of samples.
+/// Two humps of samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TwoHumps {
-    /// The median of the smaller ones.
+    /// Median of the lower hump.
     pub low: f64,
-    /// The median of the larger ones.
+    /// Median of the upper hump.
     pub high: f64,
-    /// Share of the smaller ones in all, in percent.
+    /// Share of the lower hump, in percent of all samples.
     pub low_percent: f64,
 }
 
-/// Share of the samples that a hump has at the least; three of them at any rate.
+/// Smallest share of samples in a hump, which also has at least three samples.
 const HUMP_SHARE: f64 = 0.15;
-/// How far humps must lie apart to be worth a word, as a share of the median of all.
+/// Smallest distance of humps, as a share of the median of all samples.
 const HUMPS_APART: f64 = 0.1;
-/// How many times the humps' own spread (median distances from their medians, added) they lie apart.
+/// Smallest distance of humps, in sums of their median absolute deviations.
 const HUMPS_OVER_SPREAD: f64 = 4.0;
-/// Samples in the middle half between the humps, as a share of the smaller hump.
+/// Largest number of samples in the middle half between the humps, as a share of the smaller hump.
 const VALLEY: f64 = 0.2;
 
-/// The two humps of `samples`, if they have two.
+/// The two humps of `samples`, if there are two.
 ///
-/// The sorted samples are cut where the variance between the two parts is largest (N. Otsu, "A threshold selection
-/// method from gray-level histograms", 1979), then again half way between the medians of the parts, and the parts are humps if each has at least 15 % of the samples, if their
-/// medians lie at least 10 % of the median of all apart and four times as far as both spread, and if there is a valley
-/// between them. Of 15 samples of a normal, uniform, exponential or log-normal distribution it finds humps in at most
-/// 5 of 100 cases, of 60 in fewer than 1 of 100; of two equal humps 1.5 times apart with a spread of 3 % it finds
-/// 95 of 100 and more (`tests/intervals.rs` counts both).
+/// The sorted samples are split where the variance between the two parts is largest (N. Otsu, "A
+/// threshold selection method from gray-level histograms", 1979), and again half way between the
+/// medians of the parts. The parts are humps under three conditions: each has at least 15 % of the
+/// samples; their medians differ by at least 10 % of the median of all and by four times both
+/// spreads; and there is a valley between them. For 15 samples of a normal, uniform, exponential or
+/// log-normal distribution, it finds humps in at most 5 of 100 cases; for 60 samples in fewer than
+/// 1 of 100. For two equal humps at a ratio of 1.5 with a spread of 3 %, it finds at least 95 of
+/// 100 (`tests/intervals.rs` counts both).
 #[must_use]
 pub fn two_humps(samples: &[f64]) -> Option<TwoHumps> {
     let sorted = sorted(samples.to_vec());
@@ -196,7 +199,8 @@ pub fn two_humps(samples: &[f64]) -> Option<TwoHumps> {
             cut = (between, place);
         }
     }
-    // A cut that had to leave enough on each side may lie within a hump: cut again half way between the two.
+    // The first split must leave enough samples on each side and may lie within a hump, so split
+    // again half way.
     let (low, high) = sorted.split_at(cut.1);
     let half_way = f64::midpoint(median(low.to_vec()), median(high.to_vec()));
     let (low, high) = sorted.split_at(sorted.partition_point(|sample| *sample < half_way));
@@ -227,13 +231,13 @@ mod tests {
     }
 
     #[test]
-    fn level_samples_leave_no_doubt() {
+    fn level_samples_have_no_doubt() {
         assert_eq!(kinds(&[5.0; 30], NONE, 0.0), []);
         assert_eq!(kinds(&[0.0; 30], NONE, 0.0), []);
     }
 
     #[test]
-    fn every_sample_dropped_is_said_and_nothing_else() {
+    fn if_all_samples_are_dropped_that_is_the_only_doubt() {
         let dropped = Dropped { context_switches: 7, clock_steps: 1 };
         let said = doubts(&[], dropped, 2.0);
         assert_eq!(said.len(), 1);
@@ -242,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tenth_dropped_is_passed_over_and_one_more_is_said() {
+    fn a_doubt_needs_more_than_a_tenth_of_dropped_samples() {
         assert_eq!(kinds(&[5.0; 18], Dropped { context_switches: 2, clock_steps: 0 }, 2.0), []);
         let dropped = Dropped { context_switches: 2, clock_steps: 1 };
         assert_eq!(kinds(&[5.0; 18], dropped, 2.0), [DoubtKind::Dropped]);
@@ -255,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_as_wide_as_wanted_is_no_doubt_and_a_wider_one_is() {
+    fn only_an_interval_wider_than_the_target_is_doubtful() {
         let samples: Vec<f64> = (0..21).map(|n| 100.0 + f64::from(n * 8 % 21)).collect();
         let summary = Summary::of(&samples).unwrap();
         let width = summary.ci95.unwrap().width_percent_of(summary.median).unwrap();
@@ -266,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_rise_of_5_percent_is_a_drift_and_a_smaller_one_is_not() {
-        // Thirds of 30: their medians are 20 samples apart.
+        // The medians of the thirds of 30 samples are 20 samples apart.
         let rising = |percent: f64| (0..30).map(|n| 100.0 + percent / 20.0 * (f64::from(n) - 14.5)).collect::<Vec<_>>();
         assert!((drift(&rising(5.001)).unwrap() - 5.001).abs() < 1e-9);
         assert_eq!(drift(&rising(4.999)), None);
@@ -275,15 +279,16 @@ mod tests {
     }
 
     #[test]
-    fn a_rise_that_order_alone_can_give_is_no_drift() {
-        // Of eight samples none is called a drift, of nine a strict rise is: S = 36, its deviation 9.59.
+    fn a_rise_that_may_be_chance_is_no_drift() {
+        // Eight samples never have a drift; nine strictly rising ones do: S = 36 with a deviation
+        // of 9.59.
         assert_eq!(drift(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]), None);
         assert!(drift(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]).is_some());
         assert_eq!(drift(&[2.0, 1.0, 3.0, 5.0, 4.0, 6.0, 7.0, 9.0, 8.0]), None, "S = 30");
     }
 
     #[test]
-    fn every_second_sample_three_times_as_long_is_two_humps() {
+    fn alternating_samples_at_a_ratio_of_three_are_two_humps() {
         let humps = two_humps(&[1.0, 3.0].repeat(8)).unwrap();
         assert_eq!(humps, TwoHumps { low: 1.0, high: 3.0, low_percent: 50.0 });
     }

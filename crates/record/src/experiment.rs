@@ -1,27 +1,27 @@
-//! A published figure beside ours.
+//! Published figures compared with simulation and formula.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What reproducing one paper gave.
+/// The reproduction of one paper.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reproduction {
-    /// The experiment's folder name.
+    /// Folder name of the experiment.
     pub paper: String,
-    /// What the paper is.
+    /// Title of the paper.
     pub title: String,
-    /// The platform it was asked of, or which other machine.
+    /// The platform, or another machine.
     pub platform: String,
     /// Its figures, row by row.
     pub rows: Vec<Row>,
-    /// Agreement over sets of rows, as the experiment wants it.
+    /// Required agreement over sets of rows.
     pub bounds: Vec<Bound>,
-    /// What the paper argues in words, or leaves open, as pictures.
+    /// Pictures of statements that the paper makes in words, or leaves open.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pictures: Vec<Picture>,
-    /// What the machine this runs on says to the same things, if it was asked; it is another than the paper's, and
-    /// nothing of this counts as agreement.
+    /// Figures of this machine for the same questions, if measured. It is not the paper's machine,
+    /// so they do not count as agreement.
     pub here: Vec<Here>,
 }
 
@@ -29,132 +29,135 @@ pub struct Reproduction {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Picture {
-    /// What it shows.
+    /// Title of the picture.
     pub title: String,
     /// The parameter, with its unit.
     pub along: String,
-    /// What is drawn over it, with its unit.
+    /// The quantity of the lines, with its unit.
     pub shows: String,
     /// Values of the parameter, from small to large.
     pub at: Vec<f64>,
     /// The lines.
     pub lines: Vec<PictureLine>,
-    /// What a reader should know: where the lines come from, and what they say.
+    /// Note on the origin and the meaning of the lines.
     pub note: String,
 }
 
-/// One of them.
+/// A line of a picture.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PictureLine {
-    /// What it is of.
+    /// Name of the line.
     pub name: String,
-    /// Its values, one for each of the parameter's; absent where there is none.
+    /// One value per value of the parameter; absent values are missing.
     pub values: Vec<Option<f64>>,
 }
 
-/// A published figure beside that of the machine this runs on.
+/// A published figure beside that of this machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Here {
-    /// The figure's ID.
+    /// ID of the figure.
     pub id: String,
-    /// What was asked here.
+    /// The measured quantity.
     pub what: String,
-    /// Who was asked: `host`, or a device behind a runtime and what it is.
+    /// The target: `host`, or a device behind a runtime and its kind.
     pub asked: String,
-    /// The question and the method that answered, and from which core where several were asked; or the arithmetic over other rows.
+    /// The question and the method, with the core if several were measured; or the arithmetic over
+    /// other rows.
     pub method: String,
-    /// What the paper says of its machine; absent where it gives no number.
+    /// The published value for the paper's machine; absent if the paper has no number.
     pub published: Option<f64>,
-    /// What was said here, the median unless `what` says otherwise; of several cores or pairs of cores, that of the best. Absent if there is
-    /// no answer.
+    /// The value of this machine: the median unless `what` says otherwise, and that of the best
+    /// core or pair of cores. Absent without an answer.
     pub here: Option<f64>,
-    /// Below which 1 % of the samples lie; of runs of many copies the shortest. Absent where one sample is all.
+    /// 1st percentile of the samples; for runs of many copies the shortest. Absent for a single
+    /// sample.
     pub from: Option<f64>,
-    /// Below which 99 % of them lie; of runs the longest.
+    /// 99th percentile of the samples; for runs the longest.
     pub to: Option<f64>,
-    /// Of all of them.
+    /// Unit of the four values.
     pub unit: String,
-    /// Why it does not; empty if it does.
+    /// Reason for a missing answer; empty otherwise.
     pub because: String,
 }
 
-/// Wanted agreement over the predicted rows of a set.
+/// Required agreement over the predicted rows of a set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bound {
-    /// What it is about.
+    /// Name of the set.
     pub name: String,
-    /// Which statistic: `median` or `worst` of the absolute errors.
+    /// Statistic of the absolute errors: `median` or `worst`.
     pub statistic: String,
-    /// How many predicted rows it covers.
+    /// Number of predicted rows.
     pub rows: u64,
-    /// The statistic found, in percent.
+    /// Value of the statistic, in percent.
     pub found_percent: f64,
-    /// The statistic wanted, in percent.
+    /// Largest accepted value, in percent.
     pub wanted_percent: f64,
-    /// Whether it is met.
+    /// Whether the requirement is met.
     pub met: bool,
 }
 
-/// One published figure and ours.
+/// One published figure with the simulated and the computed one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Row {
-    /// The figure's ID, and which cell of it.
+    /// ID of the figure, with its cell.
     pub id: String,
-    /// What it says.
+    /// The quantity.
     pub what: String,
     /// The published value; absent for rules.
     pub published: Option<f64>,
-    /// The value to compare with where the text contradicts itself or carries a tool's error.
+    /// Corrected value for the comparison, if the text contradicts itself or has an error of a
+    /// tool.
     pub corrected: Option<f64>,
-    /// What the simulation gives.
+    /// Simulated value.
     pub simulated: Option<f64>,
-    /// What the formula gives.
+    /// Value of the formula.
     pub formula: Option<f64>,
-    /// The unit of the four.
+    /// Unit of the four values.
     pub unit: String,
-    /// Whether it counts as agreement.
+    /// Role of the row.
     pub class: Class,
-    /// 100 x (simulated - published) / published, with the corrected value where there is one and the
-    /// formula's where nothing is simulated.
+    /// 100 x (simulated - published) / published, with the corrected value if there is one, and
+    /// with the formula if nothing is simulated.
     pub error_percent: Option<f64>,
-    /// What that may be at most; absent where nothing is wanted.
+    /// Largest accepted error; absent without a requirement.
     pub tolerance_percent: Option<f64>,
-    /// How it stands.
+    /// Verdict.
     pub verdict: Verdict,
-    /// What a reader should know.
+    /// Note for readers.
     pub note: String,
 }
 
-/// Whether a figure of ours counts as agreement.
+/// Role of a figure in the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
-    /// An input.
+    /// An input of the model.
     Given,
     /// A parameter was fitted to it.
     Fitted,
-    /// Neither: only these count.
+    /// Neither given nor fitted; only these rows count as agreement.
     Predicted,
 }
 
-/// How a row stands.
+/// Verdict on a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Within its tolerance; for a rule: it holds.
     Agrees,
-    /// Outside its tolerance, and nobody has said why; for a rule: it is broken.
+    /// Outside its tolerance without an explanation; for a rule: it is violated.
     Disagrees,
     /// Outside its tolerance, known, and explained in the experiment's DEVIATIONS.md.
     KnownGap,
-    /// Printed without being compared.
+    /// Printed without a comparison.
     Listed,
-    /// The text contradicts itself or carries a tool's error.
+    /// The text contradicts itself, or has an error of a tool.
     Sic,
-    /// Not there yet.
+    /// Not implemented.
     Later,
 }

@@ -1,4 +1,4 @@
-//! Records as files: written whole or not at all, read with every mistake named.
+//! Records as files: written completely or not at all, and read with exact error messages.
 
 use crate::{Record, SCHEMA};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Unexpected, Visitor};
@@ -7,74 +7,74 @@ use std::fs::Metadata;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Why a record could not be read or written.
+/// A record could not be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
-    /// The operating system refused.
+    /// An error of the operating system.
     #[error("{doing} {}: {source}", .path.display())]
     Os {
-        /// What was being done.
+        /// The failed operation.
         doing: &'static str,
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What it said.
+        /// The error.
         source: std::io::Error,
     },
-    /// Not JSON, or not a record.
+    /// The file is not JSON, or not a record.
     #[error("{}: line {line}, column {column}: {message}", .path.display())]
     Malformed {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Where.
+        /// Line of the error.
         line: usize,
-        /// Where in the line.
+        /// Column of the error.
         column: usize,
-        /// What is wrong and what would be right.
+        /// The error, and the expected content.
         message: String,
     },
-    /// Written by a newer program.
+    /// The record has a newer schema.
     #[error("{}: key 'schema', line {line}: this record has schema {found} and this program reads {SCHEMA}; use the lanemark that wrote it, or a newer one", .path.display())]
     Newer {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Where.
+        /// Line of the schema.
         line: usize,
-        /// Its schema.
+        /// Schema of the record.
         found: u64,
     },
-    /// Written by an older program.
+    /// The record has an older schema.
     #[error("{}: key 'schema', line {line}: this record has schema {found} and this program reads {SCHEMA}; run `lanemark bench` again, with the options in its key 'command', to write a new one", .path.display())]
     Older {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Where.
+        /// Line of the schema.
         line: usize,
-        /// Its schema.
+        /// Schema of the record.
         found: u64,
     },
-    /// It would not read back as it is.
-    #[error("{}: not written, for the record would not read back the same: {reason}", .path.display())]
+    /// The record contains a value that JSON cannot represent.
+    #[error("{}: not written, because the record would not read back unchanged: {reason}", .path.display())]
     Unwritable {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Where, and why.
+        /// Position and reason.
         reason: String,
     },
 }
 
-/// Writes `record` to `path`, as [`write_whole`] does.
+/// Writes `record` to `path` with [`write_whole`].
 ///
 /// # Errors
-/// [`RecordError::Unwritable`] if it holds what JSON cannot, such as a number that is not finite;
-/// [`RecordError::Os`]. Nothing is left behind then, and an old file at `path` is untouched.
+/// [`RecordError::Unwritable`] if it contains a value that JSON cannot represent, such as NaN;
+/// [`RecordError::Os`]. No partial file remains, and an old file at `path` is unchanged.
 pub fn write(record: &Record, path: &Path) -> Result<(), RecordError> {
     let mut text = to_json(record);
     text.push('\n');
     let unwritable = |reason| Err(RecordError::Unwritable { path: path.to_owned(), reason });
     match from_bytes(text.as_bytes(), path) {
         Ok(read) if read == *record => write_whole(path, text.as_bytes()),
-        Ok(_) => unwritable("a number in it is not finite".to_owned()),
+        Ok(_) => unwritable("it contains a number that is not finite".to_owned()),
         Err(RecordError::Malformed { line, column, message, .. }) => {
             unwritable(format!("line {line}, column {column} of it: {message}"))
         }
@@ -82,14 +82,14 @@ pub fn write(record: &Record, path: &Path) -> Result<(), RecordError> {
     }
 }
 
-/// Writes `bytes` to `path` whole or not at all: first to a new file beside it, then moved in place, so
-/// that a reader sees all of it or none.
+/// Writes `bytes` to `path` completely or not at all: first to a temporary file in the same folder,
+/// which is then renamed. Readers never see a partial file.
 ///
-/// A symbolic link stays one: what it leads to is replaced. What is no file (`/dev/null`, a pipe) is
-/// written to as it is.
+/// A symbolic link is kept, and its target is replaced. Devices and pipes, such as `/dev/null`, are
+/// written to directly.
 ///
 /// # Errors
-/// [`RecordError::Os`]; nothing is left behind then, and an old file at `path` is untouched.
+/// [`RecordError::Os`]; no partial file remains, and an old file at `path` is unchanged.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), RecordError> {
     let os = |doing| move |source| RecordError::Os { doing, path: path.to_owned(), source };
     let old = std::fs::metadata(path).ok();
@@ -102,7 +102,7 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), RecordError> {
     }
     let target = match &old {
         Some(_) => std::fs::canonicalize(path).map_err(os("following"))?,
-        // A link to nothing yet is relative to where it lies.
+        // A dangling link is relative to its own folder.
         None => match std::fs::read_link(path) {
             Ok(to) => path.parent().unwrap_or(Path::new("")).join(to),
             Err(_) => path.to_owned(),
@@ -124,10 +124,11 @@ fn permissions() -> std::fs::Permissions {
     std::os::unix::fs::PermissionsExt::from_mode(0o644)
 }
 
-/// The record as indented JSON without a final newline; a list of numbers stands on one line.
+/// Formats the value as indented JSON without a final newline; lists of numbers are on one line.
 #[must_use]
 pub fn to_json<T: serde::Serialize>(value: &T) -> String {
-    // Only a map with keys that are no strings, or a failing `Serialize`, can fail; our types have neither.
+    // Only maps with keys other than strings, or a failing `Serialize`, cause errors; these types
+    // have neither.
     let text = serde_json::to_string_pretty(value).unwrap_or_else(|error| format!("{{\"error\": \"{error}\"}}"));
     let mut joined = String::with_capacity(text.len());
     let mut lines = text.lines().peekable();
@@ -151,7 +152,7 @@ pub fn to_json<T: serde::Serialize>(value: &T) -> String {
     joined
 }
 
-/// Whether a line of indented JSON is an element of a list and a number.
+/// Whether a line of indented JSON is a number in a list.
 fn is_number(line: &str) -> bool {
     line.trim_start().starts_with(|c: char| c == '-' || c.is_ascii_digit())
 }
@@ -159,8 +160,8 @@ fn is_number(line: &str) -> bool {
 /// Reads the record at `path`.
 ///
 /// # Errors
-/// [`RecordError::Os`] if it cannot be read; [`RecordError::Newer`] if a newer program wrote it;
-/// [`RecordError::Malformed`], with line and column, for everything else.
+/// [`RecordError::Os`] if it cannot be read; [`RecordError::Newer`] or [`RecordError::Older`] for
+/// another schema; [`RecordError::Malformed`], with line and column, for everything else.
 pub fn read(path: &Path) -> Result<Record, RecordError> {
     let bytes =
         std::fs::read(path).map_err(|source| RecordError::Os { doing: "reading", path: path.to_owned(), source })?;
@@ -202,7 +203,8 @@ pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Record, RecordError> {
     serde_json::from_str(text).map_err(json)
 }
 
-/// Reads nothing of a record but its schema. It fails at any version but [`SCHEMA`], and keeps that version.
+/// Reads only the schema of a record. Fails at any version except [`SCHEMA`], and keeps that
+/// version.
 struct Version<'a>(&'a mut Option<u64>);
 
 impl<'de> DeserializeSeed<'de> for Version<'_> {
@@ -264,16 +266,16 @@ mod tests {
     }
 
     #[test]
-    fn a_record_reads_back_as_it_was_written() {
+    fn a_record_reads_back_unchanged() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("r.json");
         write(&record(), &path).unwrap();
         assert_eq!(read(&path).unwrap(), record());
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left beside it");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file remains");
     }
 
     #[test]
-    fn a_record_that_cannot_be_written_leaves_nothing() {
+    fn a_failed_write_leaves_no_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("no/such/folder/r.json");
         assert!(write(&record(), &path).unwrap_err().to_string().contains("no/such/folder"));
@@ -282,7 +284,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_symbolic_link_stays_one_whether_it_leads_to_a_file_or_to_none_yet() {
+    fn a_symbolic_link_is_kept_even_if_it_is_dangling() {
         let folder = tempfile::tempdir().unwrap();
         let link = folder.path().join("link.json");
         std::os::unix::fs::symlink("real.json", &link).unwrap();
@@ -294,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn only_this_schema_is_read_and_an_older_one_is_refused_with_what_to_run() {
+    fn only_this_schema_is_read_and_an_older_one_names_the_command_to_run() {
         let text = to_json(&record());
         assert!(from_bytes(text.as_bytes(), Path::new("r")).is_ok());
         let of = |schema: u32| text.replacen("\"schema\": 3", &format!("\"schema\": {schema}"), 1);
@@ -308,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_of_numbers_stands_on_one_line_and_nothing_else_does() {
+    fn only_lists_of_numbers_are_on_one_line() {
         let value = serde_json::json!({"a": [1, -2.5, 3e300], "b": ["[", "1"], "c": [[1], []], "d": [{"e": [0]}]});
         let lines = [
             "{",
@@ -332,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_record_is_refused_with_its_place() {
+    fn invalid_records_are_refused_with_line_and_column() {
         for (bytes, hint) in [
             (&b"{\n  \"schema\": 3,\n  \"extra\": 1\n}"[..], "line 3"),
             (b"[", "line 1"),

@@ -1,42 +1,42 @@
-//! The limit gate: can this figure be true?
+//! The limit gate, which detects impossible figures.
 //!
-//! Every delivered rate is held against its ceiling, and every claim of bytes against what was found. The gate works on
-//! records alone, so it judges records from other machines too.
+//! Checks every delivered rate against its ceiling, and every expected byte against the confirmed
+//! ones. The gate reads records only, so it also judges records of other machines.
 
 use crate::{Answer, CeilingKind, Quantity, Record, TargetKind};
 use lanemark_method::{Access, Method, Width};
 use lanemark_units::format_size;
 
-/// What the gate says about an answer.
+/// A judgement of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judgement {
-    /// How it stands.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Which answer, what is wrong with it, and the likely cause, in a sentence without a full stop.
+    /// The answer, the problem and its likely cause, without a full stop.
     pub text: String,
 }
 
-/// How an answer stands.
+/// Verdict on an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It cannot be true: a rate above a computed ceiling, or bytes claimed that did not arrive.
+    /// Impossible: a rate above a computed ceiling, or bytes that did not arrive.
     Impossible,
-    /// It can be true, and nothing known explains it: most often a unit is wrong.
+    /// Possible but unexplained; usually a unit is wrong.
     FarBelow,
-    /// Above a ceiling that is itself a measurement, of a stand-in.
+    /// Above a ceiling that is measured on a stand-in.
     AboveStandIn,
 }
 
-/// The judgements of a record as sentences, by their weight.
+/// The judgements of a record as sentences, by weight.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Judged {
-    /// Answers that cannot be true.
+    /// Impossible answers.
     pub impossible: Vec<String>,
-    /// Answers that are only remarkable.
+    /// Other remarkable answers.
     pub others: Vec<String>,
 }
 
-/// The [`judgements`] of a record, sorted.
+/// The [`judgements`] of a record, by weight.
 #[must_use]
 pub fn judge(record: &Record) -> Judged {
     let mut judged = Judged::default();
@@ -49,21 +49,23 @@ pub fn judge(record: &Record) -> Judged {
     judged
 }
 
-/// What is left to the rounding of two figures that are both computed in floating point, as a share.
+/// Relative rounding error of two figures computed in floating point.
 const ROUNDING: f64 = 1e-9;
 
-/// How many times below its formula a rate is far below. The simulation of the default card, which several constraints
-/// slow down at once, stays within 1.2 times; a factor of 8, bits taken for bytes, is not far enough to tell by this.
+/// Smallest factor between formula and rate that counts as far below. The simulation of the default
+/// card, with several constraints at once, stays within a factor of 1.2. A factor of 8, from bits
+/// instead of bytes, is too small to be detected here.
 const FAR_BELOW_FORMULA: f64 = 30.0;
 
-/// The slowest plausible round trip: ten times that of a register behind several switches. A method that moves one access
-/// per round trip is the slowest there is.
+/// Longest plausible round trip: ten times that of a register behind several switches. A method
+/// with one access per round trip is the slowest.
 const SLOWEST_ROUND_TRIP_NS: f64 = 10_000.0;
 
-/// What stands out in `record`, answer by answer; of stand-ins that are exceeded, one judgement a question and target.
+/// Judges `record`, answer by answer; exceeded stand-ins give one judgement per question and
+/// target.
 ///
-/// What was measured in an emulator, or on a device that is no card but the processor, is held against no rate, for it says
-/// nothing about a link; its bytes are.
+/// Rates from an emulator, or from a device that is the processor itself, are not checked, because
+/// they are not those of a link. Their bytes are checked.
 #[must_use]
 pub fn judgements(record: &Record) -> Vec<Judgement> {
     let mut found = Vec::new();
@@ -100,8 +102,8 @@ pub fn judgements(record: &Record) -> Vec<Judgement> {
     found.extend(above.into_iter().map(|(question, target, count, most)| {
         let answers = if count == 1 { "1 answer lies".to_owned() } else { format!("{count} answers lie") };
         let text = format!(
-            "{question} on {target}: {answers} up to {} % above the ceiling; it is a stand-in, measured, and no limit \
-             that could not be passed",
+            "{question} on {target}: {answers} up to {} % above the ceiling; it is a measured stand-in, not a strict \
+             limit",
             figure(most)
         );
         Judgement { verdict: Verdict::AboveStandIn, text }
@@ -121,26 +123,26 @@ fn lost_bytes(answer: &Answer) -> Option<String> {
     let bytes = answer.bytes?;
     let (claimed, confirmed) = (bytes.claimed_bytes, bytes.confirmed_bytes);
     let half = if confirmed > 0 && confirmed.checked_mul(2) == Some(claimed) {
-        ", and the likely cause is that half of the buffers were submitted"
+        "; likely cause: half of the buffers were submitted"
     } else {
         ""
     };
     (claimed != confirmed)
-        .then(|| format!("{}: {confirmed} of {claimed} bytes arrived; the figure means nothing{half}", about(answer)))
+        .then(|| format!("{}: {confirmed} of {claimed} bytes arrived; the figure is invalid{half}", about(answer)))
 }
 
 fn above_ceiling(answer: &Answer, rate: f64, ceiling: f64) -> String {
     let cause = cause(answer, rate, ceiling).map_or_else(
         || {
-            "likely causes: a wrong size counted, time of issue taken for time of delivery, seconds dropped from a \
-             timer, half of the buffers submitted"
+            "likely causes: wrong size, issue time used as delivery time, seconds lost by a timer, half of the \
+             buffers submitted"
                 .to_owned()
         },
         |cause| format!("likely cause: {cause}"),
     );
     let because = &answer.ceiling.because;
     let times = rate / ceiling;
-    // What is beyond by less than it is written with would read as the limit itself.
+    // A share close to 100 % needs more digits to differ from the limit.
     let share = if times < 1.01 { format!("{:.4} %", 100.0 * times) } else { format!("{} times", figure(times)) };
     format!(
         "{}: {} B/s, {share} of the limit of {} B/s ({because}); {cause}",
@@ -150,7 +152,7 @@ fn above_ceiling(answer: &Answer, rate: f64, ceiling: f64) -> String {
     )
 }
 
-/// The cause that the answer itself gives away.
+/// The likely cause, from the data of the answer.
 fn cause(answer: &Answer, rate: f64, ceiling: f64) -> Option<String> {
     let bytes = (answer.size_bytes as f64) * answer.passes as f64;
     if let Some(payload) = answer.tlps.map(|tlps| tlps.payload_bytes as f64).filter(|payload| *payload > 0.0)
@@ -166,12 +168,12 @@ fn cause(answer: &Answer, rate: f64, ceiling: f64) -> Option<String> {
         pass_ns.map(|ns| rate * ns / 1e9).filter(|counted| !near(*counted, answer.size_bytes as f64, 0.01))
     {
         let size = answer.size_bytes;
-        return Some(format!("a wrong size counted: rate and time make {counted:.0} B a pass, of {size} B"));
+        return Some(format!("wrong size: rate and time give {counted:.0} B per iteration instead of {size} B"));
     }
     let (least_s, claimed_s) = (bytes / ceiling, bytes / rate);
     if least_s >= 1.0 && claimed_s < 1.0 {
         return Some(format!(
-            "seconds dropped from a timer: at the limit a sample takes {} s, and {} s are claimed",
+            "seconds lost by a timer: at the limit a sample takes {} s, and {} s were reported",
             figure(least_s),
             figure(claimed_s)
         ));
@@ -179,21 +181,21 @@ fn cause(answer: &Answer, rate: f64, ceiling: f64) -> Option<String> {
     let is_load = answer.question.contains("read") || answer.question.contains("load");
     let issue = answer.issue_rate_bytes_per_s.map(|summary| summary.median).filter(|_| !is_load);
     if issue.is_some_and(|issue| near(issue, rate, 0.001)) {
-        return Some("time of issue taken for time of delivery: both rates are the same".to_owned());
+        return Some("issue time used as delivery time: both rates are equal".to_owned());
     }
     let expected = answer.formula.as_ref().and_then(|formula| formula.delivered_rate_bytes_per_s).unwrap_or(ceiling);
     near(rate, 2.0 * expected, 0.1)
-        .then(|| "half of the buffers submitted, or each byte counted twice: the rate is twice what can be".to_owned())
+        .then(|| "half of the buffers submitted, or each byte counted twice: the rate is twice the limit".to_owned())
 }
 
 fn far_below(answer: &Answer, rate: f64) -> Option<String> {
-    // A call into a runtime takes what it takes, however few bytes it moves.
+    // The time of a runtime call does not depend on the bytes that it moves.
     if answer.quantity != Quantity::Bandwidth || matches!(answer.method, Method::RuntimeCopy { .. }) {
         return None;
     }
     let formula = answer.formula.as_ref().and_then(|formula| formula.delivered_rate_bytes_per_s);
     let (bound, what) = if let Some(formula) = formula {
-        (formula / FAR_BELOW_FORMULA, format!("its formula says {} B/s", exact(formula)))
+        (formula / FAR_BELOW_FORMULA, format!("its formula gives {} B/s", exact(formula)))
     } else {
         let bytes = answer.method.access().and_then(Access::width).map_or(1, Width::bytes);
         let slowest = bytes as f64 * 1e9 / SLOWEST_ROUND_TRIP_NS;
@@ -216,7 +218,7 @@ fn figure(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// A rate so that one part in a million can be seen.
+/// Formats a rate with a resolution of one part in a million.
 fn exact(rate: f64) -> String {
     format!("{rate:.0}")
 }
@@ -244,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn at_a_computed_ceiling_is_accepted_and_one_part_in_a_million_above_it_is_refused() {
+    fn a_rate_at_the_ceiling_is_accepted_and_one_above_it_is_impossible() {
         for ceiling in [1e8, 3.0e9, 15_753_846_153.846_153, 63e9 / 7.0] {
             assert_eq!(verdicts(vec![held(ceiling, ceiling, CeilingKind::Computed)]), []);
             // The same limit after some arithmetic.
@@ -255,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stand_in_that_is_exceeded_is_said_once_a_question_and_is_no_error() {
+    fn an_exceeded_stand_in_is_reported_once_per_question_without_error() {
         let answers = vec![held(1.5e9, 1e9, CeilingKind::Measured), held(1.25e9, 1e9, CeilingKind::Measured)];
         let judged = judgements(&record(answers));
         assert_eq!(judged.len(), 1);
@@ -264,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn one_byte_that_did_not_arrive_is_enough() {
+    fn one_missing_byte_makes_an_answer_impossible() {
         let lost = |confirmed_bytes| Answer {
             bytes: Some(Bytes { claimed_bytes: 4096, confirmed_bytes }),
             ..held(1e9, 2e9, CeilingKind::Computed)
@@ -275,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn thirty_times_below_the_formula_is_passed_and_more_is_far_below() {
+    fn more_than_thirty_times_below_the_formula_is_far_below() {
         let below = |times: f64| {
             let formula = Formula {
                 latency_ns: None,
@@ -292,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_formula_one_access_in_ten_microseconds_is_the_least() {
+    fn without_a_formula_the_threshold_is_one_access_per_ten_microseconds() {
         let slow = |access: &str, rate| verdicts(vec![answer(access, 64, Some(rate))]);
         assert_eq!(slow("8", 0.8e6), []);
         assert_eq!(slow("8", 0.799e6), [Verdict::FarBelow]);
@@ -310,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cause_is_named_where_the_answer_gives_it_away() {
+    fn the_likely_cause_is_derived_from_the_answer() {
         let above = || Answer { samples_ns: vec![4096.0 / 4.0], ..held(4e9, 2e9, CeilingKind::Computed) };
         let text = |answer: Answer| only_text(answer).split_once("likely cause").unwrap().1.to_owned();
         let tlps = |payload_bytes| Some(Tlps { writes: 1, reads: 0, completions: 0, payload_bytes });
@@ -319,23 +321,26 @@ mod tests {
         );
         assert!(text(Answer { tlps: tlps(512), ..above() }).contains("a part of the buffers"));
         let counted = text(Answer { samples_ns: vec![4096.0], ..above() });
-        assert!(counted.contains("a wrong size counted: rate and time make 16384 B a pass, of 4096 B"), "{counted}");
+        assert!(
+            counted.contains("wrong size: rate and time give 16384 B per iteration instead of 4096 B"),
+            "{counted}"
+        );
         let issued = Answer { issue_rate_bytes_per_s: Summary::of(&[4e9]), ..above() };
-        assert!(text(issued).contains("time of issue taken for time of delivery"));
+        assert!(text(issued).contains("issue time used as delivery time"));
         let long = Answer {
             passes: 1 << 20,
             size_bytes: 4096,
             samples_ns: vec![512.0],
             ..held(8e9, 2e9, CeilingKind::Computed)
         };
-        assert!(text(long).contains("seconds dropped from a timer: at the limit a sample takes 2.15 s, and 0.537 s"));
-        assert!(text(above()).contains("twice what can be"));
+        assert!(text(long).contains("seconds lost by a timer: at the limit a sample takes 2.15 s, and 0.537 s"));
+        assert!(text(above()).contains("twice the limit"));
         let five = Answer { samples_ns: vec![409.6], ..held(10e9, 2e9, CeilingKind::Computed) };
-        assert!(text(five).starts_with("s: a wrong size counted, time of issue"));
+        assert!(text(five).starts_with("s: wrong size, issue time"));
     }
 
     #[test]
-    fn what_was_emulated_is_held_against_its_bytes_only() {
+    fn emulated_answers_are_checked_for_their_bytes_only() {
         let lost = Some(Bytes { claimed_bytes: 2, confirmed_bytes: 1 });
         let fast = held(4e9, 2e9, CeilingKind::Computed);
         let mut record = record(vec![fast.clone(), Answer { bytes: lost, ..fast }]);
@@ -344,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_processor_did_in_the_place_of_a_card_is_held_against_no_card() {
+    fn rates_of_a_processor_device_are_not_checked() {
         let mut record = record(vec![held(4e9, 2e9, CeilingKind::Computed)]);
         record.targets.push(target(TargetKind::Real));
         for (device_kind, impossible) in [(DeviceKind::Cpu, 0), (DeviceKind::Accelerator, 1)] {

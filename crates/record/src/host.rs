@@ -1,42 +1,42 @@
-//! The machine that measured: what its processors are and were doing.
+//! The measuring machine: its processors and their state.
 
 use crate::diagnosis::Fact;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The machine on which something real was measured.
+/// The machine of real measurements.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Host {
-    /// The processor's name for itself.
+    /// Name of the processor, as reported by itself.
     pub processor: Fact<String>,
-    /// Its sockets, each with its processors.
+    /// The sockets with their processors.
     pub sockets: Fact<Vec<SocketCpus>>,
-    /// What sets their frequency; empty where nothing of the kind is told.
+    /// Frequency governors; empty if none are reported.
     pub governors: Fact<Vec<Governor>>,
-    /// What the first processor does when it has nothing to do, the lightest sleep first; empty where nothing of the kind is told.
+    /// Idle states of the first processor, the lightest first; empty if none are reported.
     pub idle_states: Fact<Vec<IdleState>>,
-    /// What there was to do before the first question.
+    /// Load before the first question.
     pub load_before: Fact<Load>,
-    /// What there was to do after the last.
+    /// Load after the last question.
     pub load_after: Fact<Load>,
     /// Share of the CPU time of the run that a hypervisor gave to other machines, in percent.
     pub stolen_percent: Fact<f64>,
 }
 
-/// The processors of a socket, by the system's numbers, ascending.
+/// The processors of a socket, as numbered by the operating system, ascending.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SocketCpus {
-    /// Its number.
+    /// Number of the socket.
     pub socket: u32,
-    /// All of them.
+    /// All processors.
     pub cpus: Vec<u32>,
-    /// Those that are the first thread of a core; empty where the system does not tell which share one.
+    /// Processors that are the first thread of a core; empty if the sharing of cores is unknown.
     pub first_threads: Vec<u32>,
 }
 
-/// What sets the frequency of processors.
+/// A frequency governor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Governor {
@@ -44,33 +44,33 @@ pub struct Governor {
     pub name: String,
     /// The driver below it, such as `intel_pstate`.
     pub driver: Fact<String>,
-    /// The processors it governs, by the system's numbers, ascending.
+    /// Processors with this governor, as numbered by the operating system, ascending.
     pub cpus: Vec<u32>,
 }
 
-/// How a processor sleeps.
+/// An idle state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IdleState {
     /// `POLL`, `C1E`, `C6`, ...
     pub name: String,
-    /// What the kernel takes the time to wake from it for.
+    /// Exit latency, as reported by the kernel.
     pub exit_latency_ns: Fact<u64>,
-    /// Whether it is switched off.
+    /// Whether the state is disabled.
     pub is_disabled: Fact<bool>,
 }
 
-/// What processors have to do at an instant.
+/// Load of the processors at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Load {
-    /// Threads that ran, wanted to run or waited for a disk: the mean of the last minute.
+    /// Threads that ran, were runnable or waited for a disk: mean of the last minute.
     pub one_minute: f64,
-    /// Of the last five.
+    /// Mean of the last five minutes.
     pub five_minutes: f64,
-    /// Of the last fifteen.
+    /// Mean of the last fifteen minutes.
     pub fifteen_minutes: f64,
-    /// Threads that ran or wanted to, the one that asked among them.
+    /// Running and runnable threads, including the reading one.
     pub runnable: u32,
     /// All threads.
     pub threads: u32,
@@ -108,20 +108,20 @@ impl Host {
             .then(|| format!("the machine was busy ({because}): measured times are too long and scatter"))
     }
 
-    /// The socket of a processor, where it is known.
+    /// The socket of a processor, if known.
     #[must_use]
     pub fn socket_of(&self, cpu: u32) -> Option<u32> {
         let of = |socket: &&SocketCpus| socket.cpus.contains(&cpu);
         self.sockets.value()?.iter().find(of).map(|socket| socket.socket)
     }
 
-    /// The governor of a processor, where it is known.
+    /// The governor of a processor, if known.
     #[must_use]
     pub fn governor_of(&self, cpu: u32) -> Option<&Governor> {
         self.governors.value()?.iter().find(|governor| governor.cpus.contains(&cpu))
     }
 
-    /// What governs which processors and how they sleep, in words.
+    /// Governors, idle states and load, in words.
     #[must_use]
     pub fn in_words(&self) -> String {
         let governors = in_words("governor", &self.governors, |governor: &Governor| {
@@ -143,7 +143,7 @@ impl Host {
 
 fn in_words<T>(name: &str, fact: &Fact<Vec<T>>, word: impl Fn(&T) -> String) -> String {
     match fact {
-        Fact::Seen { value } if value.is_empty() => format!("{name} none told"),
+        Fact::Seen { value } if value.is_empty() => format!("{name} not reported"),
         Fact::Seen { value } => format!("{name} {}", value.iter().map(word).collect::<Vec<_>>().join(", ")),
         Fact::Unseen { unseen } => format!("{name} unknown: {unseen}"),
     }
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_host_reads_as_what_its_processors_do_and_what_is_unknown_says_why() {
+    fn a_host_in_words_has_governors_idle_states_and_reasons_for_unknown_facts() {
         let seen = Fact::Seen {
             value: Load { one_minute: 0.5, five_minutes: 0.4, fifteen_minutes: 0.3, runnable: 2, threads: 90 },
         };
@@ -194,6 +194,6 @@ mod tests {
             idle_states: Fact::Unseen { unseen: "why".to_owned() },
             ..host
         };
-        assert!(bare.in_words().starts_with("governor none told; idle states unknown: why; "));
+        assert!(bare.in_words().starts_with("governor not reported; idle states unknown: why; "));
     }
 }

@@ -1,38 +1,40 @@
-//! How sure a median is, and a ratio of two medians.
+//! Confidence intervals of medians and of ratios of medians.
 
 use crate::summary::sorted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A 95 % confidence interval (`ci95`); the unit is that of the figure it is of.
+/// A 95 % confidence interval (`ci95`), in the unit of its figure.
 ///
-/// By the percentile bootstrap (B. Efron, "Bootstrap methods: another look at the jackknife", 1979): if as many samples
-/// as there are were drawn from them with replacement, again and again, the median of the drawn would lie below the
-/// interval in 2.5 % of cases and above it in 2.5 %. For a median that need not be tried out: which of the sorted
-/// samples is the middle one of those drawn follows a binomial distribution, and the same samples have the same interval
-/// to the last digit. Of an even number either of the middle two counts half; between two samples the interval ends in
-/// proportion. It holds the true median in 92 to 98 % of cases from 15 samples on, in up to 99 % of fewer
+/// Computed by the percentile bootstrap (B. Efron, "Bootstrap methods: another look at the
+/// jackknife", 1979). The samples are resampled with replacement, and 2.5 % of the resampled
+/// medians lie below the interval and 2.5 % above it. For a median this needs no random numbers:
+/// the rank of the median among the sorted samples follows a binomial distribution, so equal
+/// samples have exactly equal intervals. For an even number of samples, each of the middle two
+/// counts half; between two samples the bounds are interpolated. The interval covers the true
+/// median in 92 to 98 % of cases from 15 samples on, and in up to 99 % for fewer
 /// (`tests/intervals.rs` counts).
 ///
-/// Samples are taken to be independent of each other; where they are not, a drift or two humps tell
-/// ([`doubts`](crate::doubts)).
+/// Samples are assumed to be independent. [`doubts`](crate::doubts) detects drift and two humps.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Interval {
-    /// Where it begins.
+    /// Lower bound.
     pub low: f64,
-    /// Where it ends.
+    /// Upper bound.
     pub high: f64,
 }
 
-/// The fewest samples that have an interval: that of seven holds the true median in fewer than 90 % of cases.
+/// Smallest number of samples with an interval; for seven, it would cover the true median in fewer
+/// than 90 % of cases.
 pub const LEAST_SAMPLES: usize = 8;
 
-/// What lies beyond each end.
+/// Probability beyond each bound.
 const BEYOND: f64 = 0.025;
 
 impl Interval {
-    /// The interval of the median of `samples`; `None` for fewer than eight of them or where one is not finite.
+    /// The interval of the median of `samples`; `None` for fewer than eight samples, or if one is
+    /// not finite.
     ///
     /// ```
     /// use lanemark_record::Interval;
@@ -46,8 +48,9 @@ impl Interval {
         Some(Interval::of_drawn(&drawn_medians(samples)?))
     }
 
-    /// The interval of the median of `over` divided by that of `under`, each drawn on its own; `None` for fewer than
-    /// eight samples of either, where one is not finite, or where a median of `under` would be zero.
+    /// The interval of the median of `over` divided by that of `under`, resampled independently.
+    /// `None` for fewer than eight samples of either, if one is not finite, or if a resampled
+    /// median of `under` is zero.
     ///
     /// ```
     /// use lanemark_record::Interval;
@@ -63,12 +66,12 @@ impl Interval {
         ratios.iter().all(|(ratio, _)| ratio.is_finite()).then(|| Interval::of_drawn(&ratios))
     }
 
-    /// From what 2.5 % of the drawn figures lie below to what 2.5 % lie above; figures ascend, each with its share.
+    /// The central 95 % of resampled figures, which ascend, each with its probability.
     fn of_drawn(drawn: &[(f64, f64)]) -> Interval {
         Interval { low: end(drawn.iter()), high: end(drawn.iter().rev()) }
     }
 
-    /// How wide it is, in percent of `figure`; `None` where the figure is zero and the interval is not.
+    /// Width in percent of `figure`; `None` if the figure is zero and the width is not.
     #[must_use]
     pub fn width_percent_of(&self, figure: f64) -> Option<f64> {
         let width = self.high - self.low;
@@ -76,7 +79,7 @@ impl Interval {
     }
 }
 
-/// Where 2.5 % of the shares are passed, between two figures in proportion.
+/// The figure at which the cumulative probability passes 2.5 %, interpolated.
 fn end<'a>(drawn: impl Iterator<Item = &'a (f64, f64)>) -> f64 {
     let (mut passed, mut before) = (0.0, None);
     for (figure, share) in drawn {
@@ -89,11 +92,11 @@ fn end<'a>(drawn: impl Iterator<Item = &'a (f64, f64)>) -> f64 {
     before.unwrap_or(f64::NAN)
 }
 
-/// The most figures of either side that a ratio is made of: every one meets every other.
+/// Largest number of figures per side of a ratio, which combines all pairs.
 const MOST_FIGURES: usize = 1000;
 
-/// Neighbours as one, where there are too many: figures that lie that close together differ by a thousandth of the
-/// spread of the medians.
+/// Merges neighbours if there are too many figures. Merged figures differ by about a thousandth of
+/// the spread of the medians.
 fn coarser(drawn: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     let together = drawn.len().div_ceil(MOST_FIGURES);
     if together <= 1 {
@@ -102,7 +105,7 @@ fn coarser(drawn: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     drawn.chunks(together).map(|some| (some[some.len() / 2].0, some.iter().map(|(_, share)| share).sum())).collect()
 }
 
-/// The medians of as many samples as there are, drawn with replacement, each with its share; ascending.
+/// The possible medians of a resampling, ascending, each with its probability.
 fn drawn_medians(samples: &[f64]) -> Option<Vec<(f64, f64)>> {
     if samples.len() < LEAST_SAMPLES || samples.iter().any(|sample| !sample.is_finite()) {
         return None;
@@ -113,7 +116,7 @@ fn drawn_medians(samples: &[f64]) -> Option<Vec<(f64, f64)>> {
     for n in 1..=count {
         factorials_ln[n] = factorials_ln[n - 1] + (n as f64).ln();
     }
-    // Of those drawn so many at least are among the first `place`: then the middle one is too.
+    // If at least half of the resampled samples are among the first `place`, the median is too.
     let at_most = |place: usize| {
         let share = place as f64 / count as f64;
         f64::midpoint(
@@ -121,7 +124,7 @@ fn drawn_medians(samples: &[f64]) -> Option<Vec<(f64, f64)>> {
             at_least(count / 2 + 1, share, &factorials_ln),
         )
     };
-    // Beyond six standard deviations from the middle nothing is left that counts: 1 in 10^9.
+    // Beyond six standard deviations the probability is negligible: 1 in 10^9.
     let reach = (3.0 * (count as f64).sqrt()).ceil() as usize + 1;
     let first = (count / 2).saturating_sub(reach);
     let last = (count / 2 + reach).min(count);
@@ -134,7 +137,8 @@ fn drawn_medians(samples: &[f64]) -> Option<Vec<(f64, f64)>> {
     Some(medians)
 }
 
-/// The probability that of `factorials_ln.len() - 1` tries at least `least` succeed, each with probability `share`.
+/// The probability that at least `least` of `factorials_ln.len() - 1` trials succeed, each with
+/// probability `share`.
 fn at_least(least: usize, share: f64, factorials_ln: &[f64]) -> f64 {
     let tries = factorials_ln.len() - 1;
     if share >= 1.0 {
@@ -146,7 +150,8 @@ fn at_least(least: usize, share: f64, factorials_ln: &[f64]) -> f64 {
     for succeed in least..tries {
         term *= (tries - succeed) as f64 / (succeed + 1) as f64 * share / (1.0 - share);
         sum += term;
-        // Terms rise to the likeliest number and then fall, faster and faster: what is left does not count.
+        // Terms rise up to the most likely number and then fall ever faster, so the rest is
+        // negligible.
         if (succeed as f64) > tries as f64 * share && term < sum * 1e-18 {
             break;
         }
@@ -159,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seven_samples_have_no_interval_and_eight_have_one() {
+    fn an_interval_needs_eight_samples() {
         assert_eq!(Interval::of_median(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]), None);
         let interval = Interval::of_median(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]).unwrap();
         assert!(interval.low < 2.0 && interval.high > 7.0, "{interval:?}");
@@ -168,14 +173,14 @@ mod tests {
     }
 
     #[test]
-    fn samples_without_spread_have_an_interval_without_width() {
+    fn samples_without_spread_have_a_zero_width_interval() {
         assert_eq!(Interval::of_median(&[0.0; 8]), Some(Interval { low: 0.0, high: 0.0 }));
         assert_eq!(Interval { low: 0.0, high: 0.0 }.width_percent_of(0.0), Some(0.0));
         assert_eq!(Interval::of_ratio(&[3.0; 9], &[1.0; 8]), Some(Interval { low: 3.0, high: 3.0 }));
     }
 
     #[test]
-    fn what_cannot_be_divided_or_is_no_number_has_no_interval() {
+    fn zero_denominators_and_nan_have_no_interval() {
         assert_eq!(Interval::of_ratio(&[1.0; 8], &[0.0; 8]), None);
         assert_eq!(Interval::of_ratio(&[0.0; 8], &[0.0; 8]), None);
         for bad in [f64::NAN, f64::INFINITY] {
@@ -187,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_ratio_of_very_many_samples_has_nearly_the_interval_of_all_pairs() {
-        // 40,000 samples draw 1,203 different medians.
+        // 40,000 samples have 1,203 different resampled medians.
         let samples: Vec<f64> = (0..40_000).map(|n| 1000.0 + f64::from(n * 17 % 40_000)).collect();
         let all = drawn_medians(&samples).unwrap();
         assert!(all.len() > MOST_FIGURES && coarser(all.clone()).len() <= MOST_FIGURES);
@@ -209,8 +214,9 @@ mod tests {
     }
 
     #[test]
-    fn shares_are_those_of_drawing_again_and_again() {
-        // Of three drawn from three, the middle one is the first in 7 of 27 cases, the second in 13, the third in 7.
+    fn probabilities_are_those_of_resampling() {
+        // For three samples, the median of a resampling is the first in 7 of 27 cases, the second
+        // in 13, the third in 7.
         let factorials_ln = [0.0, 0.0, 2.0_f64.ln(), 6.0_f64.ln()];
         assert!((at_least(2, 1.0 / 3.0, &factorials_ln) - 7.0 / 27.0).abs() < 1e-12);
         assert!((at_least(2, 2.0 / 3.0, &factorials_ln) - 20.0 / 27.0).abs() < 1e-12);

@@ -1,9 +1,9 @@
-//! The answers, and the only room that knows how a result file looks.
+//! Result data and its file formats.
 //!
-//! A [`Record`] is what one run found: on which targets, which questions, which answers, what was
-//! skipped and why. It is plain data with units at the end of its keys, written as JSON whole or not
-//! at all ([`file`]), described by a JSON Schema generated from these types ([`schema`]).
-//! A [`Capture`] is TLPs as they passed one place, in a file that other tools read too.
+//! A [`Record`] holds one run: targets, questions, answers, and skipped cases with reasons. It is
+//! plain data with units at the end of keys, written as JSON completely or not at all ([`file`]),
+//! and described by a JSON Schema generated from these types ([`schema`]). A [`Capture`] holds the
+//! TLPs that passed one point, in a file format that other tools read.
 
 #![forbid(unsafe_code)]
 
@@ -57,42 +57,42 @@ pub use summary::Summary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The version of the record format that this code writes and reads.
+/// Version of the record format that this code reads and writes.
 pub const SCHEMA: u32 = 3;
 
-/// What one run found.
+/// The results of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Record {
-    /// The version of this format.
+    /// Version of this format.
     pub schema: u32,
     /// The program that wrote it.
     pub tool: Tool,
-    /// The command line, as it was given.
+    /// The command line, as given.
     pub command: Vec<String>,
-    /// When it was written, in seconds since 1970-01-01 UTC; absent where nothing real was measured.
+    /// Time of writing, in seconds since 1970-01-01 UTC; absent if nothing real was measured.
     pub written_unix_s: Option<u64>,
-    /// The machine that this program ran on, where anything real was measured.
+    /// The machine that ran this program; absent if nothing real was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<Host>,
-    /// Whom the questions were asked of.
+    /// The targets.
     pub targets: Vec<Target>,
-    /// The answers, in the order they were asked.
+    /// The answers, in order of measurement.
     pub answers: Vec<Answer>,
-    /// What was not asked or not answered, and why.
+    /// Cases that were not asked or not answered, with reasons.
     pub skipped: Vec<Skipped>,
-    /// What a reader should know before believing the figures.
+    /// Warnings that a reader needs before using the figures.
     pub warnings: Vec<String>,
     /// The best method per target, direction and size.
     pub advice: Vec<Advice>,
-    /// What stands out in the answers, and why.
+    /// Remarkable results, with reasons.
     pub findings: Vec<Finding>,
-    /// Whether the run was ended early; what was measured until then is here.
+    /// Whether the run was stopped early; only the results obtained until then are included.
     pub interrupted: bool,
 }
 
 impl Record {
-    /// A record of this program with nothing in it yet.
+    /// An empty record of this program.
     #[must_use]
     pub fn new(command: Vec<String>) -> Record {
         Record {
@@ -122,33 +122,33 @@ pub struct Tool {
     pub version: String,
 }
 
-/// Whom a question was asked of.
+/// A target of questions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// How answers refer to it.
+    /// Name used by answers.
     pub name: String,
-    /// One line about it.
+    /// Summary in one line.
     pub summary: String,
-    /// What kind of answer it gives.
+    /// Kind of its answers.
     pub kind: TargetKind,
-    /// The `memcpy` behind the access `memcpy`.
+    /// Implementation behind the access `memcpy`.
     pub memcpy: String,
-    /// The platform as it was used, all defaults filled in; absent for real machines.
+    /// The platform as used, with all defaults; absent for real machines.
     pub platform: Option<serde_json::Value>,
-    /// How many numbers of the platform are given, assumed and fitted.
+    /// Number of given, assumed and fitted parameters of the platform.
     pub origins: Option<Origins>,
-    /// The device, what of it was touched and how it was found; absent where no real card was measured.
+    /// The device, its accessed ranges and its state; absent unless a real card was measured.
     pub card: Option<Card>,
-    /// Its links, those of switches first; empty where they are not known.
+    /// Its links, those of switches first; empty if unknown.
     #[serde(default)]
     pub links: Vec<Link>,
-    /// The device and the programs in between, where a runtime was asked; absent for all others.
+    /// The device of a runtime and its software; absent for other targets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime: Option<Runtime>,
 }
 
-/// What kind of answer a target gives.
+/// Kind of a target's answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetKind {
@@ -156,44 +156,44 @@ pub enum TargetKind {
     Simulated,
     /// Real time on a real machine.
     Real,
-    /// A real backend, within an emulator: the bytes are real, and the times say nothing about any machine. Such answers
-    /// are held against no ceiling and never compared with real ones.
+    /// A real backend in an emulator: the bytes are real, but timings are not meaningful. Such
+    /// answers have no ceiling and are never compared with real ones.
     Emulated,
     /// Formulas only.
     Formula,
 }
 
-/// How many numbers of a platform come from where.
+/// Number of a platform's parameters by origin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Origins {
-    /// From a data sheet, a manual, a paper.
+    /// From a data sheet, a manual or a paper.
     pub given: u32,
     /// Assumed, with a reason.
     pub assumed: u32,
     /// Fitted to measurements by `lanemark fit`.
     pub fitted: u32,
-    /// Not known to anybody yet; absent where there are none, and none are where something was simulated.
+    /// Unknown; absent if there are none, as in every simulated platform.
     #[serde(default, skip_serializing_if = "is_none")]
     pub unknown: u32,
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_none(unknown: &u32) -> bool {
     *unknown == 0
 }
 
-/// Something that was not asked or not answered.
+/// A case that was not asked or not answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Skipped {
     /// The question.
     pub question: String,
-    /// Of whom.
+    /// The target.
     pub target: String,
-    /// Which variants.
+    /// The variants.
     pub what: String,
-    /// Why not.
+    /// The reason.
     pub because: String,
 }
 
@@ -203,9 +203,9 @@ pub struct Skipped {
 pub struct Advice {
     /// The question whose answers were compared.
     pub question: String,
-    /// On which target.
+    /// The target.
     pub target: String,
-    /// For this transfer size.
+    /// The transfer size.
     pub size_bytes: u64,
     /// The best method.
     pub method: Method,
@@ -213,23 +213,23 @@ pub struct Advice {
     pub delivered_rate_bytes_per_s_median: f64,
     /// That rate over the rate of the slowest method.
     pub times_the_slowest: f64,
-    /// Why, in one sentence.
+    /// The reason, in one sentence.
     pub reason: String,
 }
 
-/// Something that stands out.
+/// A remarkable result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Finding {
-    /// The question whose answers show it.
+    /// The question.
     pub question: String,
-    /// On which target.
+    /// The target.
     pub target: String,
-    /// What it is and why, in a sentence without a full stop.
+    /// The result and its reason, without a full stop.
     pub text: String,
 }
 
-/// The JSON Schema of [`Record`], as text with a final newline.
+/// The JSON Schema of [`Record`] as text, with a final newline.
 #[must_use]
 pub fn schema() -> String {
     let schema = schemars::schema_for!(Record);

@@ -1,4 +1,4 @@
-//! Links: where they are, and what they carried.
+//! Links and their traffic.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,33 +7,33 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Link {
-    /// Its name: that of the switch or the card below it.
+    /// Name: that of the switch or the card below it.
     pub name: String,
-    /// What is above it: `root`, or a switch by the name of the link above that.
+    /// The upper end: `root`, or the name of the link above the switch.
     pub above: String,
-    /// PCIe generation it trained at.
+    /// Trained PCIe generation.
     pub generation: u32,
-    /// Lanes it trained at.
+    /// Trained width.
     pub width_lanes: u32,
 }
 
-/// What one direction of a link carried while the samples were taken, or while all of several flows went.
+/// Traffic of one direction of a link during the samples, or during all concurrent flows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkUse {
-    /// The link, by its name in the target's `links`.
+    /// Name of the link in the target's `links`.
     pub link: String,
-    /// Which way.
+    /// Direction.
     pub direction: Direction,
-    /// Share of the time in which the line carried TLPs with their framing, in percent.
+    /// Share of the time with TLPs and their framing on the link, in percent.
     pub tlp_share_percent: f64,
-    /// Share of the time of DLLPs that a TLP could have waited for, in percent.
+    /// Share of the time with DLLPs that can delay a TLP, in percent.
     pub dllp_share_percent: f64,
-    /// Bytes of payload a second.
+    /// Payload bytes per second.
     pub payload_rate_bytes_per_s: f64,
 }
 
-/// Which way on a link.
+/// Direction on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -44,7 +44,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// One word, as people say it.
+    /// Name in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

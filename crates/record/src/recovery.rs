@@ -1,65 +1,64 @@
-//! How a card that no longer works is brought back while the machine runs: the steps, and what became of them where they were
-//! carried out.
+//! Recovery of a card in a running machine: the steps, and their results on a simulated machine.
 
 use lanemark_wire::FunctionId;
 use lanemark_wire::config::AerRegister;
 use serde::{Serialize, Serializer};
 
-/// The steps that bring a card back.
+/// The steps that recover a card.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Recovery {
-    /// Where the machine was seen: `this machine`, or which file.
+    /// Source of the facts: `this machine`, or a file.
     pub source: String,
-    /// The card's functions, by address: `0000:01:00.0`.
+    /// Addresses of the card's functions: `0000:01:00.0`.
     pub functions: Vec<String>,
-    /// The ports between the card and the processors, the nearest first.
+    /// Addresses of the ports above the card, the nearest first.
     pub ports: Vec<String>,
-    /// What to do, in this order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
-    /// What the steps cannot know.
+    /// Conditions that the steps cannot check.
     pub notes: Vec<String>,
 }
 
 /// One step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Step {
-    /// Which.
+    /// Kind of the step.
     pub kind: StepKind,
-    /// Commands for a shell, one after the other.
+    /// Shell commands, in order.
     pub commands: Vec<String>,
-    /// The same for who can do it without a shell; `commands` say it to all others.
+    /// The same as acts for a simulated machine; serialized as `commands` only.
     #[serde(skip)]
     pub acts: Vec<Act>,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
-/// What a step is for.
+/// Purpose of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepKind {
-    /// Driver and programs let the card go.
+    /// Unbinds the driver and stops programs that use the card.
     Unbind,
-    /// What masks hold is kept for the end.
+    /// Saves the masks for the end.
     Keep,
-    /// Card and ports report no errors.
+    /// Masks error reports of card and ports.
     Mask,
-    /// The system forgets the card.
+    /// Removes the card from the system.
     Remove,
-    /// The card is programmed.
+    /// Programs the card.
     Program,
-    /// The system looks for the card.
+    /// Rescans the bus for the card.
     Rescan,
-    /// What was set meanwhile in status registers is cleared.
+    /// Clears status bits that were set meanwhile.
     Clear,
-    /// Link, BARs and errors are looked at.
+    /// Checks link, BARs and errors.
     Check,
-    /// Masks are as before.
+    /// Restores the masks.
     Restore,
 }
 
 impl StepKind {
-    /// Its name.
+    /// Name of the step.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -76,72 +75,72 @@ impl StepKind {
     }
 }
 
-/// Something that is done to functions of one PCI domain.
+/// An act on functions of one PCI domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// A register is written.
+    /// A register write.
     Write {
-        /// Of which function.
+        /// The function.
         function: FunctionId,
-        /// Which.
+        /// The register.
         register: AerRegister,
-        /// What.
+        /// The value.
         value: u32,
     },
-    /// The system forgets a function.
+    /// Removal of a function from the system.
     Remove(FunctionId),
-    /// The card that has this function is programmed.
+    /// Programming of the card with this function.
     Program(FunctionId),
-    /// The system looks at a bus for what it does not know.
+    /// A scan of a bus for new functions.
     Rescan {
-        /// Which bus.
+        /// The bus.
         bus: u8,
     },
 }
 
-/// What became of a step.
+/// The result of a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Done {
     /// The step.
     pub step: Step,
-    /// Why it was left out, if it was.
+    /// Reason for skipping it; absent if it was performed.
     pub left_out: Option<String>,
-    /// What went wrong with it.
+    /// Failures.
     pub failures: Vec<String>,
-    /// What it changed.
+    /// Changes.
     pub changes: Vec<Changed>,
-    /// Errors that reached the system's log in it.
+    /// Errors that reached the system's log.
     pub reported: Vec<String>,
 }
 
 /// A function before and after a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Changed {
-    /// Its address.
+    /// Address.
     pub function: String,
-    /// How it looked.
+    /// State before the step.
     pub before: String,
-    /// How it looks.
+    /// State after the step.
     pub after: String,
 }
 
-/// A recovery that was carried out on a simulated machine.
+/// A recovery on a simulated machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct CarriedOut {
-    /// Whose.
+    /// The machine.
     pub machine: String,
-    /// How card and ports looked at first, by address.
+    /// Initial state of card and ports, by address.
     #[serde(serialize_with = "by_function")]
     pub at_first: Vec<(String, String)>,
-    /// What a load from the card brought at first.
+    /// Result of a load from the card before the recovery.
     pub first_load: String,
-    /// Errors that had reached the log by then.
+    /// Errors in the log before the recovery.
     pub reported_at_first: Vec<String>,
-    /// What was done.
+    /// The performed steps.
     pub done: Vec<Done>,
-    /// What a load from the card brought at the end.
+    /// Result of a load from the card after the recovery.
     pub last_load: String,
-    /// What of the card is not as it was while it worked; none if all is.
+    /// Differences of the card from its working state; empty after a complete recovery.
     pub differences: Vec<String>,
 }
 

@@ -1,21 +1,21 @@
-//! What is left between a measured figure and a platform's.
+//! Differences between a record and a fitted platform.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One answer of a record beside what a platform gives for it.
+/// An answer of a record, with the simulated and computed figures of a platform.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Residual {
-    /// Which answer: question, method and size.
+    /// Question, method and size of the answer.
     pub what: String,
-    /// The unit of the three: `ns` or `B/s`.
+    /// Unit of the three figures: `ns` or `B/s`.
     pub unit: String,
-    /// What the record has.
+    /// Measured figure of the record.
     pub measured: f64,
-    /// What the simulation gives.
+    /// Simulated figure.
     pub simulated: f64,
-    /// What the formula gives; absent where there is no closed form.
+    /// Figure of the formula; absent without a closed form.
     pub formula: Option<f64>,
     /// 100 x (simulated - measured) / measured.
     pub error_percent: f64,

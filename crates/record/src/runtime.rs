@@ -1,21 +1,21 @@
-//! A device behind a runtime, and which programs are in between.
+//! Devices behind runtimes, and the software between.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A device that takes work from the queue of a runtime.
+/// A device that takes commands from the queue of a runtime.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Runtime {
-    /// What the runtime says that it is.
+    /// Kind of the device, as reported by the runtime.
     pub device_kind: DeviceKind,
-    /// Whether the runtime says that it only behaves like one.
+    /// Whether the runtime reports an emulated device.
     pub is_emulated: bool,
-    /// The programs between a caller and it; absent where it is simulated.
+    /// Software between caller and device; absent for simulated targets.
     pub software: Option<Software>,
 }
 
-/// What a device of a runtime is.
+/// Kind of a runtime's device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DeviceKind {
@@ -23,13 +23,13 @@ pub enum DeviceKind {
     Cpu,
     /// A graphics processor.
     Gpu,
-    /// Something else that computes, an FPGA for instance.
+    /// Another accelerator, such as an FPGA.
     Accelerator,
-    /// What the runtime has no word for.
+    /// A kind that the runtime does not name.
     Other,
 }
 
-/// The programs between a caller and a device, as they name themselves.
+/// Software between a caller and a device, by its own names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Software {
@@ -39,16 +39,17 @@ pub struct Software {
     pub platform_version: String,
     /// The device.
     pub device_name: String,
-    /// Which version of the standard it has.
+    /// Version of the standard that it supports.
     pub device_version: String,
     /// The version of its driver.
     pub driver_version: String,
-    /// The library that found the runtime; absent if the system does not tell.
+    /// The library that loaded the runtime; absent if unknown.
     pub loader_library: Option<String>,
 }
 
 impl Runtime {
-    /// Why its times say nothing about a card, if they do not: it is emulated, or it is the processor itself.
+    /// Reason why its times are not those of a card, if any: it is emulated, or it is the processor
+    /// itself.
     ///
     /// ```
     /// use lanemark_record::{DeviceKind, Runtime};
@@ -61,13 +62,13 @@ impl Runtime {
     #[must_use]
     pub const fn no_card_because(&self) -> Option<&'static str> {
         match (self.is_emulated, self.device_kind) {
-            (true, _) => Some("the device is emulated: its times say nothing about a real one"),
+            (true, _) => Some("the device is emulated: timings are not meaningful"),
             (false, DeviceKind::Cpu) => Some("the device is the processor itself: nothing lies between it and memory"),
             (false, _) => None,
         }
     }
 
-    /// What kind of device it is, in a word or two.
+    /// Kind of the device in a few words.
     #[must_use]
     pub const fn label(&self) -> &'static str {
         match (self.is_emulated, self.device_kind) {
@@ -75,7 +76,7 @@ impl Runtime {
             (false, DeviceKind::Cpu) => "CPU device, no card",
             (false, DeviceKind::Gpu) => "GPU",
             (false, DeviceKind::Accelerator) => "accelerator",
-            (false, DeviceKind::Other) => "device of no known kind",
+            (false, DeviceKind::Other) => "device of unknown kind",
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Every raw sample of a record as a table: a Parquet file, for those who analyse with other tools.
+//! All raw samples of a record as a Parquet file, for analysis with other tools.
 
 use crate::{Answer, RawSamples, Record};
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
@@ -9,16 +9,17 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 use std::sync::Arc;
 
-/// The table as the bytes of a Parquet file, to be written by [`write_whole`](crate::file::write_whole).
+/// Encodes the table as a Parquet file, to be written by [`write_whole`](crate::file::write_whole).
 ///
-/// A row a sample, dropped ones among them, in the order of answers and then of time. Columns: `question`, `target`,
-/// `method` (its label), `kind`, `memory_type`, `access` and `fence` (empty: none), `size_bytes`, `alignment_bytes`, `plan` (empty where the
-/// question has one), `passes`, `round` and `sample` (from 0; within the answer and plan), `issue_ns` and
-/// `delivered_ns` of the whole sample, and `dropped`, the reason, which is null for a sample that counts. Not compressed,
-/// for then every reader can read it; names are stored once.
+/// One row per sample, including dropped ones, in the order of answers and then of time. Columns:
+/// `question`, `target`, `method` (its label), `kind`, `memory_type`, `access` and `fence` (empty:
+/// none), `size_bytes`, `alignment_bytes`, `plan` (empty if the question has only one), `passes`,
+/// `round` and `sample` (from 0; within the answer and plan), `issue_ns` and `delivered_ns` of the
+/// whole sample, and `dropped`, the reason, which is null for a counted sample. The file is not
+/// compressed, so that every reader can read it; names are stored once.
 ///
 /// # Errors
-/// What the writer said; only by a mistake of this program.
+/// The error of the writer, which only a bug of this program can cause.
 pub fn samples_table(record: &Record) -> Result<Vec<u8>, ParquetError> {
     let labels: Vec<String> = record.answers.iter().map(|answer| answer.method.to_string()).collect();
     let cells: Vec<Cells> = record.answers.iter().map(|answer| answer.method.cells()).collect();
@@ -40,7 +41,7 @@ fn created_by() -> String {
     format!("lanemark version {} (build 0)", env!("CARGO_PKG_VERSION"))
 }
 
-/// The fields of a method by column.
+/// Fields of a method by column.
 type Cells = Vec<(&'static str, String)>;
 
 /// One sample.
@@ -54,7 +55,7 @@ struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// A field of the method; empty where it has none of this name.
+    /// A field of the method; empty if it has none of this name.
     fn cell(&self, column: &str) -> &'a str {
         self.cells.iter().find(|(name, _)| *name == column).map_or("", |(_, text)| text.as_str())
     }
@@ -62,7 +63,7 @@ impl<'a> Row<'a> {
 
 fn rows<'a>(answer: &'a Answer, label: &'a str, cells: &'a Cells) -> impl Iterator<Item = Row<'a>> {
     answer.raw.iter().flat_map(move |raw| {
-        // A list that somebody cut short has as many samples as the shortest.
+        // Lists of different lengths in a damaged record are truncated to the shortest.
         let count = raw.round.len().min(raw.issue_ns.len()).min(raw.delivered_ns.len());
         let reason = |place: usize| {
             raw.dropped.iter().find(|dropped| dropped.place == place as u64).map(|dropped| dropped.reason.as_str())
@@ -71,7 +72,7 @@ fn rows<'a>(answer: &'a Answer, label: &'a str, cells: &'a Cells) -> impl Iterat
     })
 }
 
-/// How a column gets its values.
+/// Source of a column's values.
 enum Column {
     Text(for<'a> fn(&Row<'a>) -> &'a str),
     TextOrNull(for<'a> fn(&Row<'a>) -> Option<&'a str>),

@@ -1,33 +1,33 @@
-//! Many samples as a few numbers that say which they are.
+//! Statistics of samples.
 
 use crate::Interval;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The spread of a set of samples; the unit is that of the samples.
+/// Statistics of a set of samples, in their unit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Summary {
-    /// How many samples.
+    /// Number of samples.
     pub count: u64,
-    /// The smallest.
+    /// Minimum.
     pub min: f64,
-    /// The value 1 % of the samples lie below.
+    /// 1st percentile.
     pub p1: f64,
-    /// The middle one, or the mean of the two middle ones.
+    /// Median; the mean of the two middle samples for an even number.
     pub median: f64,
-    /// The value 99 % of the samples lie below.
+    /// 99th percentile.
     pub p99: f64,
-    /// The largest.
+    /// Maximum.
     pub max: f64,
-    /// The median distance from the median.
+    /// Median absolute deviation.
     pub mad: f64,
-    /// The 95 % interval of the median; absent where there are fewer than eight samples, as of a simulation.
+    /// The 95 % interval of the median; absent for fewer than eight samples, as in simulations.
     pub ci95: Option<Interval>,
 }
 
 impl Summary {
-    /// The summary of `samples`; `None` if there are none or one is not a number.
+    /// The statistics of `samples`; `None` for no samples, or if one is NaN.
     ///
     /// Percentiles interpolate linearly between the two nearest samples.
     ///
@@ -54,14 +54,14 @@ impl Summary {
         })
     }
 
-    /// The median distance of `samples` from their median; not a number if there are none.
+    /// Median absolute deviation of `samples`; NaN without samples.
     pub(crate) fn mad_of(samples: &[f64]) -> f64 {
         let middle = median(samples.to_vec());
         median(samples.iter().map(|sample| (sample - middle).abs()).collect())
     }
 }
 
-/// The middle one, or the mean of the two middle ones; not a number if there are none.
+/// Median of `values`; NaN without values.
 pub(crate) fn median(values: Vec<f64>) -> f64 {
     if values.is_empty() { f64::NAN } else { percentile(&sorted(values), 50.0) }
 }
@@ -71,7 +71,7 @@ pub(crate) fn sorted(mut values: Vec<f64>) -> Vec<f64> {
     values
 }
 
-/// What `percent` of the values lie below, between the two nearest.
+/// The percentile of sorted values, with linear interpolation.
 fn percentile(sorted: &[f64], percent: f64) -> f64 {
     let place = percent / 100.0 * (sorted.len() - 1) as f64;
     let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn samples_without_spread_have_none() {
+    fn equal_samples_have_no_spread() {
         let summary = Summary::of(&[7.0; 5]).unwrap();
         assert_eq!(
             (summary.min, summary.p1, summary.median, summary.p99, summary.max, summary.mad),

@@ -1,4 +1,4 @@
-//! Does the table of answers have every parameter and figure of a record?
+//! The table of answers has every parameter and figure of a record.
 
 mod whole_record;
 
@@ -14,7 +14,7 @@ fn rows(record: &Record) -> Vec<BTreeMap<String, String>> {
 }
 
 #[test]
-fn a_row_has_what_was_asked_the_method_the_figures_and_what_was_varied() {
+fn a_row_has_question_method_figures_and_varied_keys() {
     let rows = rows(&whole_record());
     assert_eq!(rows.len(), 1);
     for (column, cell) in [
@@ -41,7 +41,7 @@ fn a_row_has_what_was_asked_the_method_the_figures_and_what_was_varied() {
 }
 
 #[test]
-fn no_two_columns_have_one_name_and_every_field_of_a_method_has_a_column() {
+fn column_names_are_unique_and_every_method_field_has_a_column() {
     let text = answers_table(&whole_record()).unwrap();
     let heads: Vec<&str> = text.lines().next().unwrap().split(',').collect();
     assert_eq!(heads.iter().collect::<BTreeSet<_>>().len(), heads.len(), "{heads:?}");
@@ -53,7 +53,7 @@ fn no_two_columns_have_one_name_and_every_field_of_a_method_has_a_column() {
 }
 
 #[test]
-fn methods_that_differ_have_rows_that_differ() {
+fn different_methods_have_different_rows() {
     let mut record = whole_record();
     let answer = record.answers.remove(0);
     record.answers = every_method().into_iter().map(|method| Answer { method, ..answer.clone() }).collect();

@@ -1,11 +1,11 @@
-//! Do the intervals hold the truth about as often as they say, and are two humps found where there are two?
+//! Intervals have their stated coverage, and two humps are detected reliably.
 
 use lanemark_record::{Interval, two_humps};
 
-/// Sets of samples per distribution and count.
+/// Number of sets of samples per distribution and count.
 const SETS: usize = 2000;
 
-/// One value of a distribution.
+/// A random value of a distribution.
 type Draw = fn(&mut fastrand::Rng) -> f64;
 
 fn normal(random: &mut fastrand::Rng) -> f64 {
@@ -29,7 +29,7 @@ fn set(draw: Draw, count: usize, random: &mut fastrand::Rng) -> Vec<f64> {
     (0..count).map(|_| draw(random)).collect()
 }
 
-/// In how many of 100 cases something is so.
+/// Percentage of 100 cases in which a condition holds.
 fn percent(mut is_so: impl FnMut() -> bool) -> f64 {
     100.0 * (0..SETS).filter(|_| is_so()).count() as f64 / SETS as f64
 }
@@ -39,7 +39,7 @@ fn holds(interval: Interval, truth: f64) -> bool {
 }
 
 #[test]
-fn the_interval_of_a_median_holds_it_in_about_95_of_100_cases() {
+fn intervals_of_medians_cover_95_percent() {
     let mut random = fastrand::Rng::with_seed(3);
     for (name, draw, truth) in DISTRIBUTIONS {
         for (count, least, most) in
@@ -52,7 +52,7 @@ fn the_interval_of_a_median_holds_it_in_about_95_of_100_cases() {
 }
 
 #[test]
-fn the_interval_of_a_ratio_holds_it_in_about_95_of_100_cases() {
+fn intervals_of_ratios_cover_95_percent() {
     let mut random = fastrand::Rng::with_seed(4);
     for (name, draw, truth) in DISTRIBUTIONS {
         let [(_, other, other_truth), ..] = DISTRIBUTIONS;
@@ -67,7 +67,7 @@ fn the_interval_of_a_ratio_holds_it_in_about_95_of_100_cases() {
 }
 
 #[test]
-fn more_samples_make_the_interval_narrower_as_their_square_root_does() {
+fn interval_widths_shrink_with_the_square_root_of_the_count() {
     let mut random = fastrand::Rng::with_seed(5);
     let mut width = |count| {
         let widths = (0..200).map(|_| {
@@ -81,7 +81,7 @@ fn more_samples_make_the_interval_narrower_as_their_square_root_does() {
 }
 
 #[test]
-fn one_hump_is_seldom_called_two() {
+fn one_hump_is_rarely_taken_for_two() {
     let mut random = fastrand::Rng::with_seed(6);
     for (name, draw, _) in DISTRIBUTIONS {
         for (count, most) in [(15, 5.0), (30, 2.0), (60, 0.9), (1000, 0.1)] {
@@ -92,7 +92,7 @@ fn one_hump_is_seldom_called_two() {
 }
 
 #[test]
-fn two_humps_are_mostly_called_two() {
+fn two_humps_are_usually_detected() {
     let mut random = fastrand::Rng::with_seed(7);
     let pair = |random: &mut fastrand::Rng, apart: f64, spread: f64, count: usize| {
         let one = |place: usize, random: &mut fastrand::Rng| {

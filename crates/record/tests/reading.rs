@@ -1,4 +1,4 @@
-//! Whatever lies in a file: is it read, or refused with its place?
+//! Any file is either read or refused with line and column.
 
 mod whole_record;
 
@@ -18,28 +18,28 @@ fn refused(text: &str, message: &str) {
     assert_eq!(read(text.as_bytes()).unwrap_err().to_string(), message);
 }
 
-/// The text of a sound record with one piece replaced where it stands first.
+/// The text of a valid record with the first occurrence of a piece replaced.
 fn text(from: &str, to: &str) -> String {
     let whole = file::to_json(&whole_record());
     assert!(whole.contains(from), "{from}");
     whole.replacen(from, to, 1)
 }
 
-/// The line of a sound record in which this stands first.
+/// Line of the first occurrence of a piece in a valid record.
 fn line_of(piece: &str) -> usize {
     let whole = file::to_json(&whole_record());
     whole.lines().position(|line| line.contains(piece)).unwrap() + 1
 }
 
 #[test]
-fn a_sound_record_reads_back_the_same() {
+fn a_valid_record_reads_back_unchanged() {
     let text = file::to_json(&whole_record());
     assert_eq!(read(text.as_bytes()).unwrap(), whole_record());
     assert_eq!(read(format!("\n{}\r\n", text.replace('\n', "\r\n")).as_bytes()).unwrap(), whole_record());
 }
 
 #[test]
-fn numbers_that_are_none() {
+fn invalid_numbers_are_refused() {
     for (bad, what) in [("1e999", "number out of range"), ("NaN", "expected value"), ("-Infinity", "invalid number")] {
         let error = read(text("\"timer_cost_ns\": -0.0", &format!("\"timer_cost_ns\": {bad}")).as_bytes()).unwrap_err();
         let message = error.to_string();
@@ -61,7 +61,7 @@ fn numbers_that_are_none() {
 }
 
 #[test]
-fn unknown_missing_and_doubled_keys() {
+fn unknown_missing_and_duplicate_keys_are_refused() {
     let line = line_of("\"passes\"");
     let next = line + 1;
     refused(
@@ -84,7 +84,7 @@ fn unknown_missing_and_doubled_keys() {
 }
 
 #[test]
-fn a_newer_schema_is_told_by_its_line_wherever_it_stands() {
+fn a_newer_schema_is_refused_with_its_line() {
     let newer = |line, found| {
         format!(
             "r.json: key 'schema', line {line}: this record has schema {found} and this program reads 3; use the \
@@ -93,12 +93,12 @@ fn a_newer_schema_is_told_by_its_line_wherever_it_stands() {
     };
     refused(&text("\"schema\": 3", "\"schema\": 4"), &newer(2, "4"));
     refused("{\"schema\":18446744073709551615}", &newer(1, "18446744073709551615"));
-    // What a newer program writes need not make sense to this one.
+    // A newer record may have any other content.
     refused("{\n\"platform\": {\"schema\": 1},\n\"new\": [[\"schema\"]],\n\"schema\": 4,\nnonsense", &newer(4, "4"));
 }
 
 #[test]
-fn an_older_schema_is_refused_with_what_to_run() {
+fn an_older_schema_is_refused_with_the_command_to_run() {
     for older in ["0", "1", "2"] {
         refused(
             &text("\"schema\": 3", &format!("\"schema\": {older}")),
@@ -111,7 +111,7 @@ fn an_older_schema_is_refused_with_what_to_run() {
 }
 
 #[test]
-fn a_schema_that_is_none() {
+fn an_invalid_schema_is_refused() {
     for (bad, what) in [
         ("-1", "invalid value: integer `-1`"),
         ("\"1\"", "invalid type: string \"1\""),
@@ -132,7 +132,7 @@ fn a_schema_that_is_none() {
 }
 
 #[test]
-fn what_is_no_object() {
+fn anything_but_an_object_is_refused() {
     for text in ["[1]", "1", "\"schema\"", "null"] {
         let error = read(text.as_bytes()).unwrap_err().to_string();
         assert!(error.starts_with("r.json: line 1, column "), "{error}");
@@ -141,8 +141,8 @@ fn what_is_no_object() {
     refused("", &format!("r.json: line 1, column 1: EOF while parsing a value{HELP}"));
 }
 
-/// A gap: inside a record, a list of the right values in the right order is taken for an object. The schema
-/// refuses it, and so should the reader.
+/// Known gap: inside a record, a list of the right values in the right order is accepted as an
+/// object. The JSON Schema refuses it, and the reader should too.
 #[test]
 fn known_gap_inside_a_record_a_list_may_stand_for_an_object() {
     let tool = "\"tool\": {\n    \"name\": \"lanemark\",\n    \"version\": \"0.1.0\"\n  }";
@@ -151,7 +151,7 @@ fn known_gap_inside_a_record_a_list_may_stand_for_an_object() {
 }
 
 #[test]
-fn what_is_not_utf_8() {
+fn invalid_utf_8_is_refused() {
     let error = read(b"{\n  \"schema\": 3,\n  \xff}").unwrap_err().to_string();
     assert_eq!(error, "r.json: line 3, column 3: byte 19 is not UTF-8; a record is JSON text");
     let error = read(b"\xff").unwrap_err().to_string();
@@ -182,7 +182,7 @@ fn nesting_of_any_depth_does_not_overflow_the_stack() {
     );
 }
 
-/// Whatever comes out is one line that says where; or the record is sound and reads back the same.
+/// The result is a one-line message with a position, or a valid record that reads back unchanged.
 fn told(bytes: &[u8]) -> Result<(), TestCaseError> {
     let lines = bytes.split(|byte| *byte == b'\n').count();
     match read(bytes) {

@@ -1,4 +1,4 @@
-//! Does the JSON Schema say the same as the reader?
+//! The JSON Schema agrees with the reader.
 
 mod whole_record;
 
@@ -16,14 +16,14 @@ fn is_read(record: &Value) -> bool {
 }
 
 #[test]
-fn the_committed_schema_is_the_one_the_code_makes() {
+fn the_committed_record_schema_is_current() {
     let committed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schemas/record.json");
     let committed = std::fs::read_to_string(committed).unwrap_or_default();
     assert!(committed == schema(), "schemas/record.json is out of date: run `make schemas`");
 }
 
 #[test]
-fn the_committed_schema_of_a_diagnosis_is_the_one_the_code_makes() {
+fn the_committed_diagnosis_schema_is_current() {
     let committed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schemas/doctor.json");
     let committed = std::fs::read_to_string(committed).unwrap_or_default();
     let made = lanemark_record::diagnosis::schema();
@@ -32,18 +32,18 @@ fn the_committed_schema_of_a_diagnosis_is_the_one_the_code_makes() {
 }
 
 #[test]
-fn the_schema_is_a_schema() {
+fn the_schema_is_valid() {
     jsonschema::draft202012::meta::validate(&serde_json::from_str(&schema()).unwrap()).unwrap();
 }
 
 #[test]
-fn a_written_record_obeys_the_schema() {
+fn a_written_record_matches_the_schema() {
     let record = serde_json::from_str(&file::to_json(&whole_record())).unwrap();
     validator().validate(&record).unwrap_or_else(|error| panic!("{error}"));
     assert!(is_read(&record));
 }
 
-/// Every place in `value`, as a JSON pointer; inside a platform nothing is said, for it has its own schema.
+/// All positions in `value` as JSON pointers; platforms have their own schema and are excluded.
 fn places(value: &Value, at: &str, all: &mut Vec<String>) {
     all.push(at.to_owned());
     match value {
@@ -55,14 +55,14 @@ fn places(value: &Value, at: &str, all: &mut Vec<String>) {
 }
 
 #[test]
-fn another_value_is_taken_by_both_or_refused_by_both() {
+fn reader_and_schema_agree_on_changed_values() {
     let validator = validator();
     let whole = serde_json::to_value(whole_record()).unwrap();
     let mut all = Vec::new();
     places(&whole, "", &mut all);
     let others = [json!(null), json!(true), json!(-1), json!(1.5), json!(3), json!("x"), json!([]), json!({})];
     let (mut taken, mut refused) = (0, 0);
-    // The schema says of the version only that it is a number.
+    // The schema allows any number as version.
     for place in all.iter().filter(|place| *place != "/schema") {
         for other in &others {
             let mut changed = whole.clone();
@@ -75,7 +75,7 @@ fn another_value_is_taken_by_both_or_refused_by_both() {
 }
 
 #[test]
-fn a_key_more_or_less_is_taken_by_both_or_refused_by_both() {
+fn reader_and_schema_agree_on_added_and_removed_keys() {
     let validator = validator();
     let whole = serde_json::to_value(whole_record()).unwrap();
     let mut all = Vec::new();

@@ -1,4 +1,4 @@
-//! Is a record written whole or not at all?
+//! A record is written completely or not at all.
 
 mod whole_record;
 
@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use whole_record::whole_record;
 
-/// The names in a folder.
+/// File names in a folder.
 fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> =
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
@@ -31,14 +31,14 @@ fn a_record_replaces_an_old_one() {
 }
 
 #[test]
-fn what_would_not_read_back_is_not_written() {
+fn unrepresentable_values_are_not_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = old_file(folder.path());
     let spoiled = |spoil: fn(&mut Record)| {
         let mut record = whole_record();
         spoil(&mut record);
         let error = file::write(&record, &path).unwrap_err().to_string();
-        let start = format!("{}: not written, for the record would not read back the same: ", path.display());
+        let start = format!("{}: not written, because the record would not read back unchanged: ", path.display());
         error.strip_prefix(&start).unwrap_or_else(|| panic!("{error}")).to_owned()
     };
     for (spoil, reason) in [
@@ -47,7 +47,10 @@ fn what_would_not_read_back_is_not_written() {
             "column 27 of it: invalid type: null, expected f64",
         ),
         (|record| record.answers[0].samples_ns[1] = f64::INFINITY, "column 12 of it: invalid type: null, expected f64"),
-        (|record| record.answers[0].share_of_ceiling_percent = Some(f64::NAN), "a number in it is not finite"),
+        (
+            |record| record.answers[0].share_of_ceiling_percent = Some(f64::NAN),
+            "it contains a number that is not finite",
+        ),
         (
             |record| record.targets[0].platform = Some((0..200).fold(1.into(), |inner, _| vec![inner].into())),
             "of it: recursion limit exceeded",
@@ -63,7 +66,7 @@ fn what_would_not_read_back_is_not_written() {
 }
 
 #[test]
-fn a_folder_that_is_not_there() {
+fn a_missing_folder_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("none").join("r.json");
     let error = file::write(&whole_record(), &path).unwrap_err().to_string();
@@ -72,7 +75,7 @@ fn a_folder_that_is_not_there() {
 }
 
 #[test]
-fn a_folder_that_is_a_file() {
+fn a_file_as_folder_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = old_file(folder.path());
     let error = file::write(&whole_record(), &path.join("r.json")).unwrap_err().to_string();
@@ -81,7 +84,7 @@ fn a_folder_that_is_a_file() {
 }
 
 #[test]
-fn a_target_that_is_a_folder() {
+fn a_folder_as_target_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("r.json");
     fs::create_dir(&path).unwrap();
@@ -94,7 +97,7 @@ fn a_target_that_is_a_folder() {
 }
 
 #[test]
-fn a_path_that_names_nothing() {
+fn an_empty_path_is_an_error() {
     assert!(file::write(&whole_record(), Path::new("")).is_err());
     assert!(file::write(&whole_record(), Path::new("/")).is_err());
     assert!(names(Path::new(".")).iter().all(|name| !name.starts_with(".tmp")));
@@ -105,9 +108,9 @@ mod unix {
     use super::*;
     use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
 
-    /// A folder in which nothing can be made; root makes files in every folder, so it has none to offer.
+    /// A read-only folder; not tested as root, who may write into every folder.
     #[test]
-    fn a_folder_that_is_read_only() {
+    fn a_read_only_folder_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = old_file(folder.path());
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o555)).unwrap();
@@ -124,9 +127,9 @@ mod unix {
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    /// `--record /dev/null`, as root, must not turn the device into a file.
+    /// `--record /dev/null`, as root, must not replace the device by a file.
     #[test]
-    fn a_device_is_written_to_and_stays_one() {
+    fn a_device_is_written_to_and_kept() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("null");
         symlink("/dev/null", &path).unwrap();
@@ -137,7 +140,7 @@ mod unix {
     }
 
     #[test]
-    fn a_socket_is_no_place_for_a_record_and_stays() {
+    fn a_socket_is_refused_and_kept() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
         let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
@@ -147,7 +150,7 @@ mod unix {
     }
 
     #[test]
-    fn a_symbolic_link_stays_and_its_target_is_replaced() {
+    fn a_symbolic_link_is_kept_and_its_target_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("far")).unwrap();
         let target = old_file(&folder.path().join("far"));
@@ -163,7 +166,7 @@ mod unix {
     }
 
     #[test]
-    fn a_new_file_is_for_all_to_read_and_an_old_one_keeps_its_permissions() {
+    fn a_new_file_is_world_readable_and_an_old_one_keeps_its_permissions() {
         let folder = tempfile::tempdir().unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         let new = folder.path().join("new.json");

@@ -19,7 +19,7 @@ pub fn recovery(recovery: &Recovery, width: Option<u16>) -> String {
     blocks.extend(recovery.steps.iter().enumerate().map(|(place, step)| head(place, step, width)));
     if !recovery.notes.is_empty() {
         let notes = recovery.notes.iter().map(|note| wrap(&format!("  - {note}"), width, 4));
-        blocks.push(std::iter::once("besides:".to_owned()).chain(notes).collect::<Vec<_>>().join("\n"));
+        blocks.push(std::iter::once("notes:".to_owned()).chain(notes).collect::<Vec<_>>().join("\n"));
     }
     blocks.join("\n\n") + "\n"
 }
@@ -96,7 +96,7 @@ this machine: card 0000:01:00.0, below 0000:00:01.0
 2. remove: it must be
      do it
 
-besides:
+notes:
   - look
 ";
         assert_eq!(recovery(&steps, None), expected);

@@ -360,21 +360,21 @@ fn doubts(panel: &Panel) -> Vec<String> {
 /// Notes on answers with fast-forwarded steady state.
 fn steady(panel: &Panel) -> Vec<String> {
     let points = panel.lines.iter().flat_map(|line| line.points.iter().map(move |point| (line, point.answer)));
-    let told = points.filter_map(|(line, answer)| {
+    let notes = points.filter_map(|(line, answer)| {
         let steady = answer.steady.as_ref()?;
         Some(format!("{} at {}: {}", line.name, figures::size(answer.size_bytes), steady.in_words()))
     });
-    told.collect()
+    notes.collect()
 }
 
 /// Notes on errors that links corrected.
 fn corrected(panel: &Panel) -> Vec<String> {
     let points = panel.lines.iter().flat_map(|line| line.points.iter().map(move |point| (line, point.answer)));
-    let told = points.filter(|(_, answer)| !answer.corrected.is_empty()).map(|(line, answer)| {
+    let notes = points.filter(|(_, answer)| !answer.corrected.is_empty()).map(|(line, answer)| {
         let all: Vec<String> = answer.corrected.iter().map(ToString::to_string).collect();
         format!("{} at {}: links corrected {}", line.name, figures::size(answer.size_bytes), all.join(", "))
     });
-    told.collect()
+    notes.collect()
 }
 
 fn fit(line: &Line) -> Option<String> {
@@ -538,12 +538,12 @@ limit: 54.0 GB/s, computed: Gen5 x16 in 256 B packets
 
 MMIO read latency of card-gen5-x16 (mmio_read_latency)
 round-trip latency in ns, median ±MAD
-method  size      ns  bound by        formula
-─────────────────────────────────────────────
-UC 4     4 B  441 ±0  round trip  441 (0.0 %)
-UC 8     8 B  442 ±0  round trip  442 (0.0 %)
+method  size      ns  bound by                  formula
+───────────────────────────────────────────────────────
+UC 4     4 B  441 ±0  read round trip 99 %  441 (0.0 %)
+UC 8     8 B  442 ±0  read round trip 99 %  442 (0.0 %)
 
-MMIO write bandwidth of host (mmio_write_bandwidth)
+Store bandwidth to WB memory of host (mmio_write_bandwidth)
 delivered rate in GB/s, median
 method      size  GB/s  of limit
 ────────────────────────────────

@@ -1,45 +1,44 @@
-//! Which completion answers which request, and how long it took.
+//! Pairs of requests and completions, and their latencies.
 
 use super::{Capture, Passed};
 use crate::Summary;
 use lanemark_wire::{FlowClass, FunctionId, Header};
 use std::collections::BTreeMap;
 
-/// A request and what came back.
+/// A request and its completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// Where in the capture its request is.
+    /// Index of the request in the capture.
     pub request: usize,
-    /// Where its first and its last completion are.
+    /// Indices of the first and the last completion.
     pub completions: (usize, usize),
 }
 
-/// The non-posted requests of a capture, by what became of them.
+/// The non-posted requests of a capture, by outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Exchanges {
-    /// Those answered to the last byte, in the order of their last completions.
+    /// Completed requests, in the order of their last completions.
     pub answered: Vec<Exchange>,
-    /// Those that were not: the capture ends before, or their tag was used again.
+    /// Incomplete requests: the capture ends earlier, or their tag is reused.
     pub unanswered: u64,
     /// Completions whose request is not in the capture.
     pub strays: u64,
-    /// Requests that were answered before they were asked, by their time stamps: they are in no latency.
+    /// Requests whose completion has an earlier time stamp; they are excluded from latencies.
     pub backwards: u64,
 }
 
-/// How long one requester's requests took, in nanoseconds, from request to completion as both passed the place of the
-/// capture.
+/// Latencies of one requester, in nanoseconds, from request to completion at the capture point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RequesterLatency {
-    /// Who asked.
+    /// The requester.
     pub requester: FunctionId,
-    /// Until the first completion.
+    /// Time until the first completion.
     pub first_ns: Summary,
-    /// Until the last one.
+    /// Time until the last completion.
     pub last_ns: Summary,
 }
 
-/// A request under way.
+/// An outstanding request.
 struct Open {
     request: usize,
     first: Option<usize>,
@@ -48,7 +47,7 @@ struct Open {
 impl Capture {
     /// Pairs requests with completions by requester and tag.
     ///
-    /// The last completion is that whose Byte Count is what it carries, and any without data.
+    /// A completion is the last one if it carries its whole Byte Count, or has no data.
     #[must_use]
     pub fn exchanges(&self) -> Exchanges {
         let mut open: BTreeMap<(FunctionId, u16), Open> = BTreeMap::new();
@@ -83,7 +82,7 @@ impl Capture {
         found
     }
 
-    /// Latencies by requester, in the order of their IDs.
+    /// Latencies by requester, in the order of IDs.
     #[must_use]
     pub fn latencies(&self, exchanges: &Exchanges) -> Vec<RequesterLatency> {
         let mut by_requester: BTreeMap<FunctionId, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
@@ -101,7 +100,7 @@ impl Capture {
     }
 }
 
-/// Whether nothing is to come behind this completion.
+/// Whether this is the last completion of a request.
 fn is_last(header: &Header) -> bool {
     let Header::Completion(completion) = header else { return false };
     let carried = u32::from(completion.length) * 4;
@@ -140,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_read_is_answered_when_its_last_byte_has_come() {
+    fn a_read_is_complete_with_its_last_byte() {
         let (exchanges, latencies) = of(vec![
             read(100, 7, 0x1003, 70),
             read(110, 8, 0x2000, 4),
@@ -157,23 +156,23 @@ mod tests {
     }
 
     #[test]
-    fn a_byte_less_than_asked_for_leaves_a_read_unanswered() {
+    fn a_read_with_a_missing_byte_is_incomplete() {
         let (exchanges, latencies) = of(vec![read(0, 1, 0, 65), data(9, 1, 0, 65, 64)]);
         assert_eq!(exchanges, Exchanges { unanswered: 1, ..Exchanges::default() });
         assert_eq!(latencies, []);
     }
 
     #[test]
-    fn a_refusal_is_an_answer() {
+    fn an_error_completion_completes_a_request() {
         let refusal = Completion::without_data(FunctionId(0), CARD, 1, CompletionStatus::UnsupportedRequest);
         let (exchanges, _) = of(vec![read(0, 1, 0, 4096), passed(5, Header::Completion(refusal))]);
         assert_eq!(exchanges.answered, [Exchange { request: 0, completions: (1, 1) }]);
     }
 
     #[test]
-    fn what_does_not_belong_together_is_counted() {
+    fn unmatched_tlps_are_counted() {
         let (exchanges, latencies) = of(vec![
-            data(1, 1, 0, 4, 4), // asked for before the capture began
+            data(1, 1, 0, 4, 4), // its request precedes the capture
             read(2, 1, 0, 4),
             read(3, 1, 0, 4),    // its tag again
             data(2, 1, 0, 4, 4), // back in time

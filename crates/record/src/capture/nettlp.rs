@@ -1,10 +1,11 @@
-//! `NetTLP`'s encapsulation: Ethernet, IPv4, UDP, a header of 6 B, a TLP.
+//! The `NetTLP` encapsulation: Ethernet, IPv4, UDP, a header of 6 B, a TLP.
 //!
 //! ```text
 //! 14 B Ethernet II | 20 B IPv4, protocol 17 | 8 B UDP, no checksum | u16 sequence, u32 time | TLP
 //! ```
 //!
-//! UDP ports carry the tag: 0x3000 + tag. Public dissectors take 0x3000 to 0x4fff for `NetTLP`. All big-endian.
+//! The UDP ports encode the tag: 0x3000 + tag. Public dissectors decode ports 0x3000 to 0x4fff as
+//! `NetTLP`. All fields are big-endian.
 //!
 //! Source: the frames that github.com/NetTLP writes and its Wireshark plugin reads.
 
@@ -13,15 +14,15 @@ const IPV4: usize = 20;
 const UDP: usize = 8;
 const NETTLP: usize = 6;
 
-/// The first UDP port; the tag is added to it.
+/// First UDP port, to which the tag is added.
 const FIRST_PORT: u16 = 0x3000;
 const LAST_PORT: u16 = 0x4FFF;
 
-/// Who is at the two ends: those of the `NetTLP` papers, the root first.
+/// MAC addresses of the two ends, as in the `NetTLP` papers, the root first.
 const MACS: [[u8; 6]; 2] = [[0xA0, 0x36, 0x9F, 0x28, 0, 2], [0xA0, 0x36, 0x9F, 0x28, 0, 1]];
 const ADDRESSES: [[u8; 4]; 2] = [[192, 168, 10, 1], [192, 168, 10, 3]];
 
-/// A frame around `tlp`, which is at most 4112 B long.
+/// Builds a frame around `tlp`, which has at most 4112 B.
 pub(super) fn frame(sequence: u16, time: u32, tag: u16, is_upstream: bool, tlp: &[u8]) -> Vec<u8> {
     let (from, to) = if is_upstream { (1, 0) } else { (0, 1) };
     let udp_bytes = (UDP + NETTLP + tlp.len()) as u16;
@@ -49,7 +50,7 @@ pub(super) fn frame(sequence: u16, time: u32, tag: u16, is_upstream: bool, tlp: 
     .concat()
 }
 
-/// Of an IPv4 header.
+/// Checksum of an IPv4 header.
 ///
 /// Source: RFC 791, "Header Checksum".
 fn checksum(header: &[u8]) -> u16 {
@@ -57,29 +58,29 @@ fn checksum(header: &[u8]) -> u16 {
     !((sum & 0xFFFF) + (sum >> 16)) as u16
 }
 
-/// What a frame is.
+/// Content of a frame.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Found<'a> {
-    /// `NetTLP`: its sequence number and what follows its header.
+    /// `NetTLP`: its sequence number and the bytes after its header.
     Tlp { sequence: u16, tlp: &'a [u8], is_cut: bool },
-    /// `NetTLP`, cut within the headers around the TLP, or with lengths that do not fit each other.
+    /// `NetTLP`, truncated within the headers around the TLP, or with inconsistent lengths.
     Broken { is_cut: bool },
     /// Something else.
     Other,
 }
 
-/// Looks into a frame of a link type of pcapng, of which `whole_bytes` were there and `frame` is captured.
+/// Decodes a frame with a pcapng link type; `frame` is the captured part of `whole_bytes`.
 pub(super) fn look(link_type: u16, frame: &[u8], whole_bytes: usize) -> Found<'_> {
     let was_cut = frame.len() < whole_bytes;
     let ip = match link_type {
-        // Ethernet; what is no IPv4 is nothing of ours.
+        // Ethernet; only IPv4 is decoded.
         1 => match frame.get(12..ETHERNET) {
             Some([8, 0]) => &frame[ETHERNET..],
             _ => return Found::Other,
         },
         // IPv4.
         228 => frame,
-        // USER0, which the plugins' users give to NetTLP's header and TLP.
+        // USER0, which users of the plugins assign to the header of NetTLP.
         147 => return behind_udp(frame, was_cut),
         _ => return Found::Other,
     };
@@ -95,7 +96,7 @@ pub(super) fn look(link_type: u16, frame: &[u8], whole_bytes: usize) -> Found<'_
     if !(FIRST_PORT..=LAST_PORT).contains(&to) {
         return Found::Other;
     }
-    // Short frames are padded, so the length says where a TLP ends.
+    // Short frames are padded, so the length field determines the end of the TLP.
     let Some(all) = usize::from(length).checked_sub(UDP) else { return Found::Broken { is_cut: false } };
     let there = &udp[UDP..];
     behind_udp(&there[..there.len().min(all)], there.len() < all)
@@ -112,7 +113,8 @@ fn behind_udp(bytes: &[u8], is_cut: bool) -> Found<'_> {
 mod tests {
     use super::*;
 
-    /// A frame made by hand that two public dissectors decode: a write of 4 DW to 0xfe000010, tag 1, by 01:00.0.
+    /// A hand-made frame that two public dissectors decode: a write of 4 DW to 0xfe000010, tag 1,
+    /// by 01:00.0.
     const BY_HAND: &str = "a0369f280001a0369f2800020800 4500003e000000004011e55ac0a80a01c0a80a03 30013001002a0000 \
                            000100000064 40000004010001fffe000010000102030405060708090a0b0c0d0e0f";
 
@@ -123,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_that_which_public_dissectors_decode() {
+    fn frames_match_those_of_public_dissectors() {
         let known = by_hand();
         let tlp = &known[ETHERNET + IPV4 + UDP + NETTLP..];
         assert_eq!(tlp.len(), 28);
@@ -131,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_framed_is_found_again() {
+    fn encapsulation_round_trips() {
         for (is_upstream, tag, length) in [(false, 0, 12), (true, 1023, 4112)] {
             let tlp: Vec<u8> = (0..length).map(|byte| byte as u8).collect();
             let frame = frame(65_535, 7, tag, is_upstream, &tlp);
@@ -144,14 +146,14 @@ mod tests {
     }
 
     #[test]
-    fn padding_of_a_short_frame_is_no_part_of_the_tlp() {
+    fn padding_of_short_frames_is_ignored() {
         let mut padded = frame(1, 0, 0, false, &[7; 12]);
         padded.resize(90, 0);
         assert_eq!(look(1, &padded, 90), Found::Tlp { sequence: 1, tlp: &[7; 12], is_cut: false });
     }
 
     #[test]
-    fn a_cut_frame_is_known_by_the_length_in_its_udp_header() {
+    fn truncation_is_detected_from_the_udp_length() {
         let whole = by_hand();
         for kept in 0..whole.len() {
             let found = look(1, &whole[..kept], whole.len());
@@ -164,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn other_traffic_is_told_by_each_of_its_signs() {
+    fn other_traffic_is_detected() {
         let whole = by_hand();
         let with = |place: usize, byte: u8| {
             let mut changed = whole.clone();

@@ -1,7 +1,8 @@
-//! pcapng: blocks of 4 B words, each with its length before and behind it.
+//! The pcapng format: blocks of 4 B words, each with its length at both ends.
 //!
-//! Written: one section, one interface (Ethernet, nanoseconds), a frame a block. Read: any number of sections, either byte
-//! order, any resolution of time. Lengths in a file are believed only as far as its bytes reach.
+//! Written files have one section, one interface (Ethernet, nanoseconds) and one frame per block.
+//! Read files may have any number of sections, either byte order and any time resolution. Lengths
+//! are checked against the size of the file.
 //!
 //! Source: draft-ietf-opsawg-pcapng, sections 3 and 4.
 
@@ -23,29 +24,29 @@ const TIME_RESOLUTION: u16 = 9;
 const TIME_OFFSET: u16 = 14;
 
 const ETHERNET: u16 = 1;
-/// Of the flags of a frame: seen from below the link, what comes down comes in.
+/// Direction flag of a frame, seen from below the link: downstream is inbound.
 const INBOUND: u32 = 0b01;
 const OUTBOUND: u32 = 0b10;
 
-/// Type and both lengths.
+/// Bytes of a block's type and two lengths.
 const LEAST_BLOCK: usize = 12;
 
 impl Capture {
-    /// The bytes of a pcapng file, to be written by [`write_whole`](crate::file::write_whole). Sequence numbers are those
-    /// of the list.
+    /// Encodes the capture as a pcapng file, to be written by
+    /// [`write_whole`](crate::file::write_whole). Sequence numbers follow the list.
     #[must_use]
     pub fn to_pcapng(&self) -> Vec<u8> {
         let mut file = Vec::new();
         let mut body = Vec::new();
         body.extend(BYTE_ORDER.to_le_bytes());
         body.extend([1, 0, 0, 0]);
-        // How long the section is, nobody needs to know.
+        // The optional length of the section is unknown.
         body.extend([0xFF; 8]);
         options(&mut body, &[(COMMENT, self.about.as_bytes())]);
         block(&mut file, SECTION, &body);
         body.clear();
         body.extend(ETHERNET.to_le_bytes());
-        // Reserved; no frame is cut.
+        // Reserved; frames are not truncated.
         body.extend([0; 6]);
         options(&mut body, &[(NAME, self.place.as_bytes()), (TIME_RESOLUTION, &[9])]);
         block(&mut file, INTERFACE, &body);
@@ -70,10 +71,10 @@ impl Capture {
         file
     }
 
-    /// Reads the bytes of a pcapng file; `path` is for messages. What follows a block that cannot be read is not read.
+    /// Decodes a pcapng file; `path` is for messages. Decoding stops at an unreadable block.
     ///
     /// # Errors
-    /// [`CaptureError`] if it is no pcapng file; nothing behind its first block is an error.
+    /// [`CaptureError`] if it is not a pcapng file; later blocks never cause an error.
     pub fn from_pcapng(bytes: &[u8], path: &Path) -> Result<Capture, CaptureError> {
         if let Some(what) = no_pcapng(bytes) {
             return Err(CaptureError { path: path.to_owned(), what });
@@ -98,7 +99,7 @@ fn no_pcapng(bytes: &[u8]) -> Option<String> {
     match start {
         Some(SECTION) => None,
         Some(0xA1B2_C3D4 | 0xD4C3_B2A1 | 0xA1B2_3C4D | 0x4D3C_B2A1) => {
-            Some("it is a capture in the older format pcap; make a pcapng of it: editcap -F pcapng OLD NEW".to_owned())
+            Some("it is a capture in the older format pcap; convert it with editcap -F pcapng OLD NEW".to_owned())
         }
         Some(start) => Some(format!("it begins with {start:#010x}, a pcapng file with {SECTION:#010x}")),
         None => Some(format!("it has {} B, a pcapng file at least 28", bytes.len())),
@@ -109,10 +110,10 @@ fn pad(bytes: &mut Vec<u8>) {
     bytes.resize(bytes.len().next_multiple_of(4), 0);
 }
 
-/// Options and their end; one without a value is left out.
+/// Options and their end marker; empty ones are left out.
 fn options(body: &mut Vec<u8>, options: &[(u16, &[u8])]) {
     for (code, value) in options.iter().filter(|(_, value)| !value.is_empty()) {
-        // What is longer than its length can say is cut.
+        // Truncates values to the range of the length field.
         let value = &value[..value.len().min(usize::from(u16::MAX))];
         body.extend(code.to_le_bytes());
         body.extend((value.len() as u16).to_le_bytes());
@@ -130,7 +131,7 @@ fn block(file: &mut Vec<u8>, kind: u32, body: &[u8]) {
     file.extend(length);
 }
 
-/// What an interface says of its frames.
+/// Properties of an interface's frames.
 #[derive(Clone, Copy)]
 struct Interface {
     link_type: u16,
@@ -139,14 +140,14 @@ struct Interface {
 }
 
 impl Interface {
-    /// A time stamp in nanoseconds, as far as 64 bits hold it.
+    /// A time stamp in nanoseconds, saturated to 64 bits.
     fn ns(&self, stamp: u64) -> u64 {
         let scaled = u128::from(stamp) * 1_000_000_000;
         let power = u32::from(self.resolution & 0x7F);
         let since = if self.resolution & 0x80 != 0 {
             scaled >> power
         } else {
-            // Finer than 10^-38 s is no time at all.
+            // Resolutions finer than 10^-38 s count as zero time.
             10_u128.checked_pow(power).map_or(0, |parts| scaled / parts)
         };
         let all = i128::try_from(since).unwrap_or(i128::MAX).saturating_add(i128::from(self.offset_s) * 1_000_000_000);
@@ -158,7 +159,7 @@ struct Reader {
     capture: Capture,
     is_big: bool,
     interfaces: Vec<Interface>,
-    /// Frames so far, for messages.
+    /// Number of frames so far, for messages.
     frames: u64,
 }
 
@@ -173,7 +174,8 @@ impl Reader {
         Some(if self.is_big { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
     }
 
-    /// Reads the block at the start of `rest`; says how long it is, or why that is not known.
+    /// Decodes the block at the start of `rest`; returns its length, or the reason why it is
+    /// invalid.
     fn block(&mut self, rest: &[u8]) -> Result<usize, String> {
         let ends = || "the file ends within a block".to_owned();
         if rest.starts_with(&SECTION.to_be_bytes()) {
@@ -181,7 +183,7 @@ impl Reader {
             self.is_big = match (u32::from_le_bytes(*order), u32::from_be_bytes(*order)) {
                 (BYTE_ORDER, _) => false,
                 (_, BYTE_ORDER) => true,
-                (order, _) => return Err(format!("a section whose byte order is said by {order:#010x}")),
+                (order, _) => return Err(format!("a section with the invalid byte-order magic {order:#010x}")),
             };
         }
         let (kind, length) = self.u32(rest, 0).zip(self.u32(rest, 4)).ok_or_else(ends)?;
@@ -191,7 +193,7 @@ impl Reader {
         }
         let block = rest.get(..length).ok_or_else(ends)?;
         if self.u32(block, length - 4) != Some(length as u32) {
-            return Err(format!("a block of {length} B that does not say so at its end"));
+            return Err(format!("a block of {length} B with another length at its end"));
         }
         let body = &block[8..length - 4];
         match kind {
@@ -227,7 +229,7 @@ impl Reader {
         {
             self.capture.place = String::from_utf8_lossy(name).into_owned();
         }
-        // One that is too short to say of which type is of none that we read.
+        // An interface block without a type is of an unsupported type.
         let link_type = self.u16(body, 0).unwrap_or(u16::MAX);
         self.interfaces.push(Interface { link_type, resolution, offset_s });
     }
@@ -260,12 +262,12 @@ impl Reader {
             Found::Other => return self.capture.unread.others += 1,
         };
         let keep = |header| {
-            // What follows a TLP is no part of it.
+            // Bytes after a TLP are ignored.
             let tlp = tlp[..tlp.len().min(whole_bytes(&header))].to_vec();
             Passed { at_ns, is_upstream, sequence, header, tlp, is_cut }
         };
         match (Header::parse_whole(tlp), Header::parse(tlp)) {
-            // A frame may be cut behind its TLP.
+            // A frame may be truncated after its TLP.
             (Ok((header, _)), _) => self.capture.frames.push(Passed { is_cut: false, ..keep(header) }),
             (Err(WireError::DataCut { .. }), Ok((header, _))) if is_cut => {
                 self.capture.unread.cut += 1;
@@ -281,7 +283,7 @@ impl Reader {
         self.capture.unread.first_malformed.get_or_insert_with(|| format!("frame {number}: {why}"));
     }
 
-    /// The value of the first option of this code.
+    /// The value of the first option with this code.
     fn option<'a>(&self, mut options: &'a [u8], wanted: u16) -> Option<&'a [u8]> {
         loop {
             let (code, length) = (self.u16(options, 0)?, usize::from(self.u16(options, 2)?));

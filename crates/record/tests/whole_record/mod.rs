@@ -1,4 +1,4 @@
-//! A record in which every type of the format is there at least once.
+//! A record with every type of the format.
 
 use lanemark_method::{
     Access, AccessPath, Allocation, Arguments, Clock, Completion, ComputeWork, CopyDirection, CoreAccess, Descriptors,
@@ -176,7 +176,7 @@ fn advice(method: Method) -> Advice {
     }
 }
 
-/// A method of every kind, with every field that may be absent.
+/// A method of every kind, with every optional field.
 pub fn every_method() -> Vec<Method> {
     let reach = Reach {
         window_bytes: Some(1 << 20),

@@ -1,4 +1,4 @@
-//! What is written is read back; what is broken is counted and never fatal.
+//! Written captures are read back; damaged ones are counted and never cause errors.
 
 use super::*;
 use crate::Unread;
@@ -18,7 +18,7 @@ fn read(bytes: &[u8]) -> Capture {
     Capture::from_pcapng(bytes, Path::new("x.pcapng")).unwrap()
 }
 
-/// Where the blocks of a file of ours begin.
+/// Offsets of the blocks of a written file.
 fn blocks(bytes: &[u8]) -> Vec<usize> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -30,7 +30,7 @@ fn blocks(bytes: &[u8]) -> Vec<usize> {
 }
 
 #[test]
-fn a_capture_is_read_back_as_it_was_written() {
+fn a_capture_round_trips() {
     let mut capture = capture();
     capture.frames.push(passed(7, None, 3));
     assert_eq!(read(&capture.to_pcapng()), capture);
@@ -38,7 +38,7 @@ fn a_capture_is_read_back_as_it_was_written() {
 }
 
 #[test]
-fn the_first_blocks_are_those_of_the_format() {
+fn the_first_blocks_match_the_format() {
     let bytes = Capture::default().to_pcapng();
     let section = [
         &[0x0A, 0x0D, 0x0D, 0x0A, 32, 0, 0, 0, 0x4D, 0x3C, 0x2B, 0x1A, 1, 0, 0, 0][..],
@@ -51,7 +51,7 @@ fn the_first_blocks_are_those_of_the_format() {
 }
 
 #[test]
-fn a_file_that_ends_anywhere_gives_what_is_whole_and_says_so() {
+fn a_truncated_file_gives_its_complete_blocks_and_a_reason() {
     let bytes = capture().to_pcapng();
     let ends: Vec<usize> = blocks(&bytes).into_iter().skip(1).chain([bytes.len()]).collect();
     for kept in 4..bytes.len() {
@@ -63,7 +63,7 @@ fn a_file_that_ends_anywhere_gives_what_is_whole_and_says_so() {
 }
 
 #[test]
-fn lengths_that_lie_end_the_reading_and_allocate_nothing() {
+fn wrong_lengths_end_decoding_without_allocation() {
     let bytes = capture().to_pcapng();
     let second = blocks(&bytes)[3];
     let with = |at: usize, value: u32| {
@@ -77,26 +77,26 @@ fn lengths_that_lie_end_the_reading_and_allocate_nothing() {
         (13, "a block of 13 B"),
         (u32::MAX, "a block of 4294967295 B"),
         (u32::MAX - 3, "the file ends within a block"),
-        (96, "a block of 96 B that does not say so at its end"),
+        (96, "a block of 96 B with another length at its end"),
     ] {
         let found = with(second + 4, length);
         assert_eq!(found.unread.ends_early, Some(format!("byte {second}: {why}")));
         assert_eq!(found.frames.len(), 1);
     }
-    // Of the frame: longer than its block by a byte, and as long.
+    // Length of the frame: one byte longer than its block, and equal to it.
     let room = u32::from_le_bytes(*bytes[second + 4..].first_chunk().unwrap()) - 32;
     for length in [room + 1, u32::MAX] {
         let found = with(second + 20, length);
         assert_eq!((found.frames.len(), found.unread.malformed), (2, 1));
         assert_eq!(found.unread.first_malformed.as_deref(), Some("frame 2: it is longer than its block"));
     }
-    assert_eq!(with(second + 20, room).unread, Unread::default(), "what follows a TLP is no part of it");
+    assert_eq!(with(second + 20, room).unread, Unread::default(), "bytes after a TLP are ignored");
     let strange = with(second + 8, 1);
     assert_eq!(strange.unread.first_malformed.as_deref(), Some("frame 2: it names an interface that is not described"));
 }
 
 #[test]
-fn frames_that_are_no_tlp_are_counted_by_what_they_are() {
+fn frames_without_a_valid_tlp_are_counted_by_kind() {
     let mut bytes = capture().to_pcapng();
     let [_, _, first, second, third] = *blocks(&bytes) else { panic!("{:?}", blocks(&bytes)) };
     let frame = 28;
@@ -110,7 +110,7 @@ fn frames_that_are_no_tlp_are_counted_by_what_they_are() {
 }
 
 #[test]
-fn a_write_whose_payload_is_cut_keeps_its_header() {
+fn a_write_with_a_truncated_payload_keeps_its_header() {
     let write = [&[0x40, 0, 0, 4, 1, 0, 1, 0xff, 0xfe, 0, 0, 0x10][..], &[9; 16]].concat();
     let passed = Passed::new(1, None, write).unwrap();
     let mut bytes = Capture { frames: vec![passed.clone()], ..Capture::default() }.to_pcapng();
@@ -124,7 +124,7 @@ fn a_write_whose_payload_is_cut_keeps_its_header() {
 }
 
 #[test]
-fn what_follows_a_tlp_in_its_datagram_is_no_part_of_it() {
+fn bytes_after_a_tlp_in_its_datagram_are_ignored() {
     let mut long = passed(1, None, 0);
     long.tlp.extend([9; 5]);
     let capture = Capture { frames: vec![long], ..Capture::default() };
@@ -137,7 +137,7 @@ fn what_follows_a_tlp_in_its_datagram_is_no_part_of_it() {
 }
 
 #[test]
-fn the_other_byte_order_and_other_resolutions_are_read() {
+fn both_byte_orders_and_all_resolutions_are_read() {
     let word = |value: u32| value.to_be_bytes();
     let frame = nettlp::frame(3, 0, 7, false, &READ);
     let block = |kind: u32, body: &[u8]| {
@@ -168,7 +168,7 @@ fn the_other_byte_order_and_other_resolutions_are_read() {
 }
 
 #[test]
-fn what_is_no_pcapng_file_is_refused_with_what_it_is() {
+fn other_files_are_refused_with_their_actual_format() {
     for (bytes, hint) in [
         (&b""[..], "it has 0 B"),
         (b"\x0A\x0D\x0D", "it has 3 B"),
