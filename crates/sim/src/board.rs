@@ -297,7 +297,7 @@ impl Board {
     pub fn start_pairs(&mut self, pairs: &WriteRead, passes: u64, first_pass: u64) -> Result<(), &'static str> {
         let write = &pairs.write;
         if (write.verb, write.partner) != (Verb::Store, Partner::Host) {
-            return Err("it is host memory that is written, and then read");
+            return Err("the write must be to host memory, which is then read");
         }
         let job = self.job_of(write, passes, first_pass)?.with_reads(pairs);
         self.fill_cache(write);

@@ -219,8 +219,8 @@ fn unsupported_driver_calls_are_refused_with_the_reason() {
         (moves(Transfer { card: 1, ..good.transfer }), "there is no card 1"),
         (moves(Transfer { partner: peer, ..good.transfer }), "no peer"),
         (moves(Transfer { bytes: 0, ..good.transfer }), "moves nothing"),
-        (moves(Transfer { outstanding: Some(1), ..good.transfer }), "the next call comes when it is over"),
-        (moves(Transfer { bytes: (1 << 20) - 16384 + 1, ..good.transfer }), "reach beyond memory that is lent"),
+        (moves(Transfer { outstanding: Some(1), ..good.transfer }), "the next call begins after it"),
+        (moves(Transfer { bytes: (1 << 20) - 16384 + 1, ..good.transfer }), "reach beyond DMA memory"),
         (DmaCall { descriptors: Descriptors::Written(MemoryType::Wb), ..good }, "UC or WC"),
     ] {
         let error = machine.run(&plan(&[bad]), &mut Samples::wanted(1)).unwrap_err();

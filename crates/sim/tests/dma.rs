@@ -264,7 +264,7 @@ fn an_invalid_transfer_is_refused_before_any_tlp() {
         (Transfer { bytes: 0, ..good }, "moves nothing"),
         (Transfer { count: 0, ..good }, "moves nothing"),
         (Transfer { outstanding: Some(0), ..good }, "moves nothing"),
-        (Transfer { bytes: (1 << 20) + 1, ..good }, "reach beyond memory that is lent"),
+        (Transfer { bytes: (1 << 20) + 1, ..good }, "reach beyond DMA memory"),
         (Transfer { window: Window { offset: u64::MAX, ..good.window }, ..good }, "reach beyond"),
         (peer(0, 0), "is no peer"),
         (peer(1, 0), "is no peer"),
@@ -275,10 +275,12 @@ fn an_invalid_transfer_is_refused_before_any_tlp() {
         assert!(error.because.contains(because), "{error}");
     }
     let twice = machine.run(&plan(&[good, good]), &mut Samples::wanted(1)).unwrap_err();
-    assert!(twice.to_string().contains("one at a time"), "{twice}");
+    assert!(twice.to_string().contains("one transfer at a time"), "{twice}");
     let mut mixed = plan(&[good]);
     mixed.lanes[0].body.push(Op::Pause(ns(1)));
-    assert!(machine.run(&mixed, &mut Samples::wanted(1)).unwrap_err().to_string().contains("keeps the time"));
+    assert!(
+        machine.run(&mixed, &mut Samples::wanted(1)).unwrap_err().to_string().contains("times its transfers itself")
+    );
     let none = Platform { dma: None, ..platform("8B", &[]) };
     let none = SimulatedMachine::new(&none).unwrap().run(&plan(&[good]), &mut Samples::wanted(1)).unwrap_err();
     assert!(none.to_string().contains("no section [dma]"), "{none}");
@@ -493,7 +495,7 @@ fn pairs_require_writes_to_host_memory() {
         [Transfer { verb: Verb::Load, ..write }, Transfer { partner: Partner::Peer { card: 1, bar: 0 }, ..write }]
     {
         let pairs = WriteRead { write, read: write.window, is_mixed: false };
-        assert_eq!(board.start_pairs(&pairs, 1, 0), Err("it is host memory that is written, and then read"));
+        assert_eq!(board.start_pairs(&pairs, 1, 0), Err("the write must be to host memory, which is then read"));
     }
     assert!(!board.step(), "nothing was started");
     let pairs = WriteRead { write, read: write.window, is_mixed: false };

@@ -315,7 +315,7 @@ fn credit_starvation_names_the_receiver_its_tlps_and_those_waiting() {
     let error = fails(&mut machine, &stores(4096));
     // No timer of the specification ends it: the receiver keeps returning the same counts.
     assert_eq!((error.error, error.noticed_by.as_str()), (None, "00:01.0 (root/card)"));
-    let wanted = "01:00.0 (card) has given back no credits since then: 32 posted stay in its receive buffer and 8 TLPs wait for \
+    let wanted = "01:00.0 (card) has returned no credits since then: 32 posted stay in its receive buffer and 8 TLPs wait for \
                   it, the first MWr of 8 B by core 0 (00:00.0)";
     assert_eq!(error.what, wanted);
     assert_eq!((error.address, error.arrived[0].bytes), (Some(stage::bus("sram", 8)), 8));

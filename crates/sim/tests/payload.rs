@@ -81,7 +81,7 @@ fn a_malformed_tlp_at_the_root_port_is_an_error_with_requester_and_port() {
     let what = "MWr of 256 B by fpga0 (05:00.0), is longer than Max_Payload_Size, 128 B, the first of 2";
     assert_eq!((error.what.as_str(), error.address), (what, Some(0x1000_0000)));
     assert_eq!(error.header_log, Some([0x4000_0040, 0x0500_00ff, 0x1000_0000, 0]));
-    let to_do = "it supports no more: let fpga0 move bytes where every port on the way takes 256 B";
+    let to_do = "it supports no more: let fpga0 use a path on which every port accepts 256 B";
     assert_eq!((error.to_do.as_str(), error.arrived[0].bytes), (to_do, 0));
     // The next plan starts on an idle machine.
     let small = Plan::on_one_core(vec![Op::Transfer(move_bytes(Verb::Store, Partner::Host, 128))], 1);

@@ -145,7 +145,7 @@ fn redirected_requests_arrive_and_those_that_would_turn_back_are_refused() {
     }
     let mut machine = SimulatedMachine::new(&redirecting(&["lower/c"])).unwrap();
     let error = machine.supports(&plan(&transfer(2, Verb::Store, 3, 64, 1))).unwrap_err();
-    assert!(error.because.contains("port upper/lower does not send it further"), "{error}");
+    assert!(error.because.contains("port upper/lower does not forward it"), "{error}");
     machine.board_mut().start_transfer(&transfer(2, Verb::Store, 3, 64, 1), 1, 0).unwrap();
     while machine.board_mut().step() {}
     assert_eq!(machine.board_mut().lost, 1, "a request sent in spite of that is lost");
@@ -196,7 +196,7 @@ fn peer_requests_that_are_not_forwarded_are_refused_with_their_key_and_complete_
     for (verb, key) in [(Verb::Load, "peer_reads"), (Verb::Store, "peer_writes")] {
         let mut machine = SimulatedMachine::new(&platform).unwrap();
         let error = machine.supports(&plan(&transfer(3, verb, 0, 64, 1))).unwrap_err();
-        for hint in ["what card 3 asks card 0 goes up to the root complex", "UR", key, "false"] {
+        for hint in ["a request of card 3 to card 0 goes up to the root complex", "UR", key, "false"] {
             assert!(error.because.contains(hint), "{error}");
         }
         assert!(machine.supports(&plan(&transfer(2, verb, 0, 64, 1))).is_ok(), "below one root port");

@@ -134,7 +134,7 @@ fn an_unsupported_relay_is_refused_with_the_missing_part() {
     let registers = Window { offset: 0, len: 4096, pattern: Pattern::Sequential };
     assert!(refused(&rosta(&[]), &Relay { at_peers: registers, ..usual.clone() }).contains("region ep_rx"));
     let over = Window { offset: 4095, ..usual.from };
-    assert!(refused(&rosta(&[]), &Relay { to: over, ..usual.clone() }).contains("write over what it reads"));
+    assert!(refused(&rosta(&[]), &Relay { to: over, ..usual.clone() }).contains("overwrite its source"));
     let beside = Window { offset: 4096, ..usual.from };
     assert!(SimulatedMachine::new(&rosta(&[])).unwrap().supports(&plan(&Relay { to: beside, ..usual })).is_ok());
 }

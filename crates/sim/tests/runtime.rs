@@ -260,7 +260,7 @@ fn an_unpinnable_page_fails_every_kind_of_copy_once() {
                 let (error, confirmed) = refused_once("unpinnable@card:1", verb, bytes, allocation);
                 let pages = bytes.div_ceil(4096);
                 let said = format!("page 1 of a buffer of {pages} cannot be pinned; no page was pinned before it");
-                assert!(error.contains(&said) && error.contains("card was told nothing"), "{error}");
+                assert!(error.contains(&said) && error.contains("card received no doorbell"), "{error}");
                 assert_eq!(confirmed, Some(Confirmed { claimed_bytes: bytes, confirmed_bytes: bytes }));
             }
         }

@@ -183,7 +183,7 @@ fn a_missing_or_shared_channel_is_refused() {
     let error = refused(&platform("8B", &[]), &[call(0, 64), call(1, 64)]);
     assert!(error.contains("channel 1 of a card") && error.contains("has 1 (dma.channels)"), "{error}");
     let error = refused(&card(&[]), &[call(0, 64), call(3, 64), call(3, 64)]);
-    assert!(error.contains("two driver calls for one channel"), "{error}");
+    assert!(error.contains("two concurrent driver calls for one channel"), "{error}");
     // 4 KiB of registers hold lists of 64 B for 32 channels, but not for 33.
     let many = |channels: f64| platform("8B", &[("dma.channels", channels), ("memory.size_bytes", 1_048_576.0)]);
     run_on(&many(32.0), &[call(3, 64)]);
