@@ -303,7 +303,7 @@ fn a_fault_at_a_page_that_is_never_pinned_is_reported_as_not_triggered() {
     call.transfer.count = 1;
     machine.run(&plan, &mut Samples::wanted(1)).unwrap();
     let not = machine.injected_faults()[0].because_not.clone().unwrap();
-    assert!(not.starts_with("no core pinned more than 2 pages for card until all was over at "), "{not}");
+    assert!(not.starts_with("no core pinned more than 2 pages for card until the end of the run at "), "{not}");
     // Two more pages: the last of them is the fourth.
     let error = machine.run(&plan, &mut Samples::wanted(1)).unwrap_err().to_string();
     assert!(error.contains("page 2 of a buffer of 2"), "{error}");

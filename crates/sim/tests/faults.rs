@@ -452,7 +452,7 @@ fn a_fault_that_is_not_triggered_reports_how_many_tlps_were_eligible() {
         ("link_down", "TLPs"),
     ] {
         let mut behind = machine(&format!("{kind}@root/card:33"));
-        assert!(missed(&behind).starts_with("no ") && missed(&behind).ends_with(" until all was over at 0 ns"));
+        assert!(missed(&behind).starts_with("no ") && missed(&behind).ends_with(" until the end of the run at 0 ns"));
         works(&mut behind, &moves(Verb::Store));
         assert!(
             missed(&behind).starts_with(&format!("only 32 {some} came to root/card until ")),
@@ -466,14 +466,14 @@ fn a_fault_that_is_not_triggered_reports_how_many_tlps_were_eligible() {
     }
     let mut never = machine("no_completion@root/card:1");
     works(&mut never, &moves(Verb::Store));
-    assert!(missed(&never).starts_with("no read came to root/card until all was over at "), "{}", missed(&never));
+    assert!(missed(&never).starts_with("no read came to root/card until the end of the run at "), "{}", missed(&never));
 }
 
 #[test]
 fn a_link_down_without_traffic_has_no_effect() {
     let mut later = machine("link_down@card:900000ns");
     works(&mut later, &moves(Verb::Store));
-    assert!(missed(&later).starts_with("all was over at "), "{}", missed(&later));
+    assert!(missed(&later).starts_with("the run ended at "), "{}", missed(&later));
     let mut between = machine("link_down@card:0ns+1ns");
     works(&mut between, &loads(8));
     assert_eq!(missed(&between), "nothing was sent over that link while it was down");
@@ -486,7 +486,7 @@ fn of_two_faults_at_one_tlp_the_second_reports_the_first() {
     assert_eq!(fails(&mut machine, &moves(Verb::Store)).error, Some(AerError::PoisonedTlp));
     let because: Vec<_> =
         machine.injected_faults().into_iter().map(|injected_fault| injected_fault.because_not).collect();
-    assert_eq!(because, [None, Some("another fault had its TLP".to_owned())]);
+    assert_eq!(because, [None, Some("another fault affected its TLP".to_owned())]);
 }
 
 #[test]

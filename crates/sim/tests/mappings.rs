@@ -591,7 +591,7 @@ fn a_buffer_with_an_unpinnable_page_is_not_mapped_and_the_page_is_named() {
     let kept = lend(&mut domain, 7, 1, Permission::ReadWrite);
     let names = |said: String, page: u64| {
         assert!(said.contains("test: IOMMU of the board, mapping"), "{said}");
-        let meant = format!("the page at {page:#x} cannot be pinned: it is not of the {len} B of memory from");
+        let meant = format!("the page at {page:#x} cannot be pinned: it is outside the {len} B of memory from");
         assert!(said.contains(&meant), "{said}, and not {meant}");
     };
     // Contiguous: the third of four pages is the first one beyond the end.

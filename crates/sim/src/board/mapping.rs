@@ -161,7 +161,7 @@ impl Board {
             let source = Error::new(
                 ErrorKind::InvalidInput,
                 format!(
-                    "{} and {} B are no whole pages of {page_bytes} B, which the IOMMU has",
+                    "{} and {} B are not whole IOMMU pages of {page_bytes} B",
                     range.at, range.len_bytes
                 ),
             );
@@ -205,11 +205,11 @@ impl Board {
         if within < bytes {
             // The first page that does not lie in memory.
             let at = memory.0 + within / page_bytes * page_bytes;
-            let because = format!("it is not of the {len} B of memory from {lent:#x} on");
+            let because = format!("it is outside the {len} B of memory from {lent:#x} on");
             return Err(BackendError::Pin { at, because });
         }
         if !memory.0.is_multiple_of(page_bytes) {
-            let because = format!("no page of {page_bytes} B begins there");
+            let because = format!("it is not aligned to a page of {page_bytes} B");
             return Err(BackendError::Pin { at: memory.0, because });
         }
         if let Some(table) = self.table_of_its_own()?.table_mut(now) {

@@ -28,16 +28,16 @@ impl Armed {
         let (port, tlp) = (&fault.port, fault.tlp.value);
         match self.since {
             Some(_) if self.is_noticed => None,
-            Some(_) if self.is_eclipsed => Some("another fault had its TLP".to_owned()),
+            Some(_) if self.is_eclipsed => Some("another fault affected its TLP".to_owned()),
             Some(since) if self.kind.is_of_link() && since <= now => {
                 Some("nothing was sent over that link while it was down".to_owned())
             }
-            Some(_) if self.kind.is_of_link() => Some(format!("all was over at {now}")),
+            Some(_) if self.kind.is_of_link() => Some(format!("the run ended at {now}")),
             Some(_) => None,
             None => {
                 let (came, whats) = (tlp - self.left, self.whats());
                 let from = if self.from > Ticks::ZERO { format!(" from {} on", self.from) } else { String::new() };
-                let until = format!("until all was over at {now}");
+                let until = format!("until the end of the run at {now}");
                 let [one, more] = whats;
                 if self.kind == FaultKind::Unpinnable {
                     return Some(format!("no core pinned more than {came} pages for {port}{from} {until}"));
