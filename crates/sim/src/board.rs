@@ -203,7 +203,7 @@ impl Board {
         };
         // With ATS or IOMMU faults, the table must be changeable.
         if platform.has_ats() || platform.faults.iter().any(|fault| fault.kind.value.is_of_iommu()) {
-            board.lend_by_table();
+            board.make_table_changeable();
         }
         Ok(board)
     }
@@ -448,7 +448,7 @@ impl Board {
     /// Ends the trace and returns it; empty without [`Board::observe`]. On an idle board it includes the DLLPs that
     /// no sender waits for.
     pub fn take_trace(&mut self) -> Trace {
-        self.hear_all();
+        self.deliver_all_dllps();
         self.quiesce();
         let watched = self.directions.iter_mut().enumerate().filter_map(|(number, direction)| {
             let (watch, on_line) = direction.transmitter.take_watched()?;
@@ -492,7 +492,7 @@ impl Board {
 
     /// Returns the traffic of a card's link, downstream and upstream.
     pub fn crossed(&mut self, card: CardIndex) -> (Crossed, Crossed) {
-        self.hear_all();
+        self.deliver_all_dllps();
         let up = self.endpoint_up[card];
         (self.directions[up.opposite()].transmitter.crossed, self.directions[up].transmitter.crossed)
     }

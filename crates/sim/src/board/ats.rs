@@ -15,7 +15,7 @@ use lanemark_wire::ats::{AddressRange, ENTRY_BYTES, TranslationEntry};
 impl Board {
     /// Completes the Translation Request of a device; a page without a mapping has a completion without permissions.
     #[inline(never)]
-    pub(super) fn answer_question(
+    pub(super) fn complete_translation_request(
         &mut self,
         port: RootPortIndex,
         because: Option<Cause>,
@@ -38,7 +38,7 @@ impl Board {
     /// Sends Invalidate Requests for the first command of the invalidation queue to every device with ATS; returns
     /// whether there is any.
     #[inline(never)]
-    pub(super) fn let_devices_forget(&mut self) -> bool {
+    pub(super) fn request_invalidations(&mut self) -> bool {
         let has_ats = |card: &CardIndex| self.engine(*card).is_some_and(|engine| engine.atc.is_some());
         let devices: Vec<u16> = self.each_card().filter(has_ats).map(CardIndex::requester).collect();
         let queue = self.iommu.as_mut().and_then(Iommu::queue_mut);
@@ -65,7 +65,7 @@ impl Board {
     }
 
     /// Receives an Invalidate Completion, behind the earlier writes of its device.
-    pub(super) fn has_forgotten(&mut self, port: RootPortIndex, because: Option<Cause>, tlp: &Tlp) {
+    pub(super) fn receive_invalidate_completion(&mut self, port: RootPortIndex, because: Option<Cause>, tlp: &Tlp) {
         self.give_back(port.up(), Cost::of(tlp), because.unwrap_or(Cause::Credit));
         let (now, until) = (self.now, self.reached_at());
         if let Some(queue) = self.iommu.as_mut().and_then(Iommu::queue_mut)

@@ -27,7 +27,7 @@ impl Carried {
 impl Board {
     /// Returns the traffic of each direction of each link up to now, link after link, the downstream direction first.
     pub fn carried(&mut self) -> Vec<Carried> {
-        self.hear_all();
+        self.deliver_all_dllps();
         let of = |line: &Direction| {
             let [tlps, dllps] = line.transmitter.carried(self.now);
             Carried { tlps, dllps, payload_bytes: line.transmitter.crossed.payload_bytes }

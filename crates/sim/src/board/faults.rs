@@ -239,7 +239,7 @@ impl Faults {
 impl Board {
     /// Applies faults to an arriving TLP; `None` if it is lost or withheld.
     #[cold]
-    pub(super) fn befall(&mut self, direction: DirectionIndex, sent: &Sent) -> Option<Tlp> {
+    pub(super) fn apply_faults(&mut self, direction: DirectionIndex, sent: &Sent) -> Option<Tlp> {
         let (now, ends_here) = (self.now, self.ends_at(direction, &sent.tlp));
         // Every fault counts every TLP; if several meet, the first one affects it.
         let mut fate = None;

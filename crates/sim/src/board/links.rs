@@ -47,7 +47,7 @@ impl Board {
     }
 
     /// Delivers the DLLPs sent up to now, in every direction.
-    pub(super) fn hear_all(&mut self) {
+    pub(super) fn deliver_all_dllps(&mut self) {
         for direction in DirectionIndex::all(self.directions.len()) {
             if self.hear(direction) && self.directions[direction].awaits_dllp {
                 self.refresh(direction);
@@ -66,8 +66,8 @@ impl Board {
     /// Schedules a DLLP of a direction for the other one.
     #[allow(clippy::inline_always)] // For every TLP, several times: all such calls are 3 % of a run.
     #[inline(always)]
-    pub(super) fn owe(&mut self, direction: DirectionIndex, kind: DllpKind, from: Ticks) {
-        let are_many = self.directions[direction].transmitter.owe(kind, from);
+    pub(super) fn schedule_dllp(&mut self, direction: DirectionIndex, kind: DllpKind, from: Ticks) {
+        let are_many = self.directions[direction].transmitter.schedule_dllp(kind, from);
         if self.directions[direction.opposite()].awaits_dllp {
             self.pass_on_dllps(direction);
             self.refresh(direction);
@@ -118,7 +118,7 @@ impl Board {
                 self.observe_sent(direction, &sent, true);
             }
             if let Some(at) = found {
-                self.owe(direction.opposite(), DllpKind::Nak, at);
+                self.schedule_dllp(direction.opposite(), DllpKind::Nak, at);
                 self.refresh(direction.opposite());
             }
         }
@@ -162,11 +162,11 @@ impl Board {
         if line.transmitter.counts(DllpKind::Ack) {
             line.transmitter.free(DllpKind::Ack, sent.arrives, 0, Cause::Replay);
         }
-        self.owe(direction.opposite(), DllpKind::Ack, sent.arrives);
+        self.schedule_dllp(direction.opposite(), DllpKind::Ack, sent.arrives);
         if self.faults.is_none() {
             return self.land(direction, sent);
         }
-        if let Some(tlp) = self.befall(direction, sent) {
+        if let Some(tlp) = self.apply_faults(direction, sent) {
             self.land(direction, &Sent { tlp, ..*sent });
         }
     }
@@ -236,7 +236,7 @@ impl Board {
             return;
         }
         line.transmitter.free(kind, self.now, cost.data, because);
-        self.owe(direction.opposite(), kind, self.now);
+        self.schedule_dllp(direction.opposite(), kind, self.now);
         if self.is_exhausted(direction, kind) {
             self.directions[direction.opposite()].transmitter.hurry(self.now, kind);
             self.refresh(direction.opposite());

@@ -50,7 +50,7 @@ impl Board {
     }
 
     /// Makes the table changeable, with the DMA memory identity-mapped.
-    pub(super) fn lend_by_table(&mut self) {
+    pub(super) fn make_table_changeable(&mut self) {
         let _ = self.table_of_its_own();
     }
 
@@ -124,7 +124,7 @@ impl Board {
         while let Some(step) = self.iommu.as_mut().and_then(|iommu| iommu.queue_mut()?.step(now)) {
             let until = match step {
                 Step::Invalidate(command) => self.iommu.as_mut().map(|iommu| iommu.invalidate(now, command)),
-                Step::Left if self.let_devices_forget() => None,
+                Step::Left if self.request_invalidations() => None,
                 Step::Left => self.reached_at(),
                 Step::Ended => continue,
             };
@@ -160,10 +160,7 @@ impl Board {
         if !range.at.0.is_multiple_of(page_bytes) || !end.is_multiple_of(page_bytes) {
             let source = Error::new(
                 ErrorKind::InvalidInput,
-                format!(
-                    "{} and {} B are not whole IOMMU pages of {page_bytes} B",
-                    range.at, range.len_bytes
-                ),
+                format!("{} and {} B are not whole IOMMU pages of {page_bytes} B", range.at, range.len_bytes),
             );
             return Err(BackendError::Os { doing: "finding pages", source });
         }

@@ -60,9 +60,9 @@ impl Board {
         while let Some(translated) = self.iommu.as_mut().and_then(|iommu| iommu.take(now)) {
             let Translated { port, because, tlp, named, refused, entry } = translated;
             if tlp.at == AddressType::TranslationRequest && tlp.flaw == Flaw::None {
-                self.answer_question(port, because, &tlp, entry);
+                self.complete_translation_request(port, because, &tlp, entry);
             } else if tlp.kind == TlpKind::Msg {
-                self.has_forgotten(port, because, &tlp);
+                self.receive_invalidate_completion(port, because, &tlp);
             } else if refused.is_some() {
                 self.refuse_untranslated(port, because, tlp);
             } else {

@@ -94,7 +94,7 @@ impl Board {
 
     /// Takes a snapshot, reusing the memory of an old one.
     pub(crate) fn snapshot(&mut self, over: Snapshot) -> Snapshot {
-        self.hear_all();
+        self.deliver_all_dllps();
         self.shown(over)
     }
 
@@ -424,7 +424,7 @@ mod tests {
         for _ in 0..700 {
             assert!(board.step());
         }
-        board.hear_all();
+        board.deliver_all_dllps();
         board
     }
 
