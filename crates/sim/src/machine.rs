@@ -4,14 +4,14 @@ mod compute;
 mod corrected;
 mod facts;
 mod failure;
-mod laps;
 mod refused;
 mod relay;
 mod runtime;
+mod runtime_periods;
 mod tracing;
 
 use self::failure::Before;
-use self::laps::{Laps, LeftOut};
+use self::runtime_periods::{LeftOut, RuntimePeriods};
 use crate::board::{Board, Carried};
 use crate::callers::Callers;
 use crate::device::dma_engine::DmaEngine;
@@ -279,7 +279,7 @@ impl SimulatedMachine {
         };
         let mut stop = self.stop();
         let mut watch = Callers::of(plan, &self.board);
-        let mut laps = Laps::of(plan, &self.board, passes, self.skips);
+        let mut laps = RuntimePeriods::of(plan, &self.board, passes, self.skips);
         let mut ended = false;
         let mut until = Ticks::NEVER;
         // Repeat if iterations were skipped: the deadline is earlier by their time.

@@ -37,7 +37,7 @@ fn domain_on(platform: &Platform, policy: Invalidation) -> Domain<Ranges, Board>
 }
 
 /// Maps `pages` pages of the host from `page` on.
-fn lend(domain: &mut Domain<Ranges, Board>, page: u64, pages: u64, permission: Permission) -> Mapping {
+fn map_pages(domain: &mut Domain<Ranges, Board>, page: u64, pages: u64, permission: Permission) -> Mapping {
     let at = domain.backend().mapped_at() + page * PAGE;
     let now = domain.backend().now();
     domain.map(&mut Buffer::new(HostPhys(at), pages * PAGE), MapRequest::new(Device(0), permission), now).unwrap()
@@ -76,7 +76,7 @@ fn changed(before: &[u8], after: &[u8]) -> Vec<usize> {
 #[test]
 fn each_page_is_translated_once_and_bytes_reach_it() {
     let mut domain = domain_on(&platform(&[]), Invalidation::Strict);
-    let there = lend(&mut domain, 20, 4, Permission::ReadWrite).iova();
+    let there = map_pages(&mut domain, 20, 4, Permission::ReadWrite).iova();
     let board = domain.backend_mut();
     let before = memory(board);
     assert_eq!(moves(board, Verb::Store, there, 4 * PAGE), 4 * PAGE);
@@ -194,8 +194,8 @@ fn a_stall_for_a_translation_is_charged_to_translation() {
 #[test]
 fn unmapped_or_forbidden_accesses_are_refused_and_recorded_without_changing_memory() {
     let mut domain = domain_on(&platform(&[]), Invalidation::Strict);
-    let read_only = lend(&mut domain, 4, 1, Permission::Read).iova();
-    let write_only = lend(&mut domain, 5, 1, Permission::Write).iova();
+    let read_only = map_pages(&mut domain, 4, 1, Permission::Read).iova();
+    let write_only = map_pages(&mut domain, 5, 1, Permission::Write).iova();
     let board = domain.backend_mut();
     let (before, nowhere) = (memory(board), Iova(0x7654_3000));
     for (verb, at, reason) in [
@@ -279,7 +279,7 @@ fn translated_requests_are_accepted_from_devices_with_ats_only() {
 fn a_device_reaches_an_unmapped_page_until_the_invalidation() {
     let longest = Ticks::whole_ns(1_000_000);
     let mut domain = domain_on(&platform(&[]), Invalidation::Deferred { entries: 8, longest });
-    let mapping = lend(&mut domain, 20, 1, Permission::ReadWrite);
+    let mapping = map_pages(&mut domain, 20, 1, Permission::ReadWrite);
     let at = mapping.iova();
     assert_eq!(moves(domain.backend_mut(), Verb::Store, at, 64), 64);
     let now = domain.backend().now();
@@ -305,7 +305,7 @@ fn an_invalidation_completes_after_device_requests_that_used_the_page() {
         (Verb::Load, &[("root_complex.nonposted_header_credits", "1"), ("memory.read_request_ns", "100")]),
     ] {
         let mut domain = domain_on(&platform(set), Invalidation::Strict);
-        let mapping = lend(&mut domain, 20, 16, Permission::ReadWrite);
+        let mapping = map_pages(&mut domain, 20, 16, Permission::ReadWrite);
         let range = IovaRange { at: mapping.iova(), len_bytes: 16 * PAGE };
         let board = domain.backend_mut();
         let transfer = whole(verb, 16 * PAGE);
@@ -328,8 +328,8 @@ fn an_invalidation_completes_after_device_requests_that_used_the_page() {
 #[test]
 fn a_device_uses_other_pages_during_an_invalidation() {
     let mut domain = domain_on(&platform(&[]), Invalidation::Strict);
-    let kept = lend(&mut domain, 20, 4, Permission::ReadWrite);
-    let gone = lend(&mut domain, 30, 1, Permission::ReadWrite);
+    let kept = map_pages(&mut domain, 20, 4, Permission::ReadWrite);
+    let gone = map_pages(&mut domain, 30, 1, Permission::ReadWrite);
     let board = domain.backend_mut();
     assert_eq!(moves(board, Verb::Store, gone.iova(), 64), 64);
     let transfer = whole(Verb::Store, 4 * PAGE);
@@ -351,14 +351,14 @@ fn a_missing_invalidate_completion_names_the_device_and_its_page_is_not_reused()
     // There are no reads: the first request that it does not complete is the Invalidate Request.
     let platform = platform(&[]).with_fault("no_completion@card:1".parse().unwrap()).unwrap();
     let mut domain = domain_on(&platform, Invalidation::Strict);
-    let stuck = lend(&mut domain, 2, 1, Permission::ReadWrite);
+    let stuck = map_pages(&mut domain, 2, 1, Permission::ReadWrite);
     let at = stuck.iova();
     assert_eq!(moves(domain.backend_mut(), Verb::Store, at, 64), 64);
     let now = domain.backend().now();
     let error = domain.unmap(stuck, now).unwrap_err().to_string();
     assert!(error.contains("no Invalidate Completion of card after 1000000000 ns"), "{error}");
     let now = domain.backend().now();
-    assert_ne!(lend(&mut domain, 2, 1, Permission::ReadWrite).iova(), at, "{now:?}");
+    assert_ne!(map_pages(&mut domain, 2, 1, Permission::ReadWrite).iova(), at, "{now:?}");
     assert_eq!(domain.backend().injected_faults(&platform)[0].because_not, None);
     // After a reset its cache is empty, and the command completes.
     let board = domain.backend_mut();
@@ -445,7 +445,7 @@ fn a_trace_shows_translation_requests_completions_and_translated_requests() {
 fn an_invalidation_has_a_request_to_each_card_and_a_completion_behind_its_writes() {
     let platform = platform(&[]);
     let mut domain = domain_on(&platform, Invalidation::Strict);
-    let mapping = lend(&mut domain, 20, 4, Permission::ReadWrite);
+    let mapping = map_pages(&mut domain, 20, 4, Permission::ReadWrite);
     let range = IovaRange { at: mapping.iova(), len_bytes: 4 * PAGE };
     let board = domain.backend_mut();
     board.observe(&platform, Trace::MOST).unwrap();

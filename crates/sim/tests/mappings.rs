@@ -41,12 +41,17 @@ fn domain(policy: Invalidation) -> Domain<Ranges, Board> {
 }
 
 /// Maps `pages` pages of the host from `page` on.
-fn lend<A: IovaAllocator>(domain: &mut Domain<A, Board>, page: u64, pages: u64, permission: Permission) -> Mapping {
-    try_to_lend(domain, page, pages, permission).unwrap()
+fn map_pages<A: IovaAllocator>(
+    domain: &mut Domain<A, Board>,
+    page: u64,
+    pages: u64,
+    permission: Permission,
+) -> Mapping {
+    try_map_pages(domain, page, pages, permission).unwrap()
 }
 
-/// Maps pages like `lend`, or returns the error.
-fn try_to_lend<A: IovaAllocator>(
+/// Maps pages like `map_pages`, or returns the error.
+fn try_map_pages<A: IovaAllocator>(
     domain: &mut Domain<A, Board>,
     page: u64,
     pages: u64,
@@ -99,7 +104,7 @@ fn with(mut before: Vec<u8>, place: u64, bytes: &[u8]) -> Vec<u8> {
 #[test]
 fn a_device_reads_and_writes_the_mapped_page_only() {
     let mut domain = domain(Invalidation::Strict);
-    let there = lend(&mut domain, 7, 1, Permission::ReadWrite);
+    let there = map_pages(&mut domain, 7, 1, Permission::ReadWrite);
     let board = domain.backend_mut();
     let before = memory(board);
     write(board, there.iova().0 + 100, b"where it belongs");
@@ -124,8 +129,8 @@ fn scattered_pages_are_mapped_to_one_range() {
 #[test]
 fn unmapped_or_forbidden_accesses_are_refused_and_recorded_without_changing_memory() {
     let mut domain = domain(Invalidation::Strict);
-    let read_only = lend(&mut domain, 4, 1, Permission::Read).iova();
-    let write_only = lend(&mut domain, 5, 1, Permission::Write).iova();
+    let read_only = map_pages(&mut domain, 4, 1, Permission::Read).iova();
+    let write_only = map_pages(&mut domain, 5, 1, Permission::Write).iova();
     let board = domain.backend_mut();
     let (before, nowhere) = (memory(board), 0x7654_3000);
     let at_host = board.mapped_at() + 6 * PAGE;
@@ -157,7 +162,7 @@ fn unmapped_or_forbidden_accesses_are_refused_and_recorded_without_changing_memo
 #[test]
 fn each_page_of_a_transfer_is_refused_separately() {
     let mut domain = domain(Invalidation::Strict);
-    let there = lend(&mut domain, 10, 4, Permission::ReadWrite);
+    let there = map_pages(&mut domain, 10, 4, Permission::ReadWrite);
     let board = domain.backend_mut();
     let hole = IovaRange { at: Iova(there.iova().0 + PAGE), len_bytes: PAGE };
     board.unmap(hole).unwrap();
@@ -190,7 +195,7 @@ fn faults_beyond_the_queue_are_counted() {
 fn a_device_reaches_an_unmapped_page_until_the_deferred_invalidation() {
     let longest = Ticks::whole_ns(1_000_000);
     let mut domain = domain(Invalidation::Deferred { entries: 8, longest });
-    let mapping = lend(&mut domain, 20, 1, Permission::ReadWrite);
+    let mapping = map_pages(&mut domain, 20, 1, Permission::ReadWrite);
     let at = mapping.iova().0;
     write(domain.backend_mut(), at, b"known");
     let unmapped_at = domain.backend().now();
@@ -214,7 +219,7 @@ fn a_device_reaches_an_unmapped_page_until_the_deferred_invalidation() {
 #[test]
 fn strict_invalidation_closes_the_window_before_unmap_returns() {
     let mut domain = domain(Invalidation::Strict);
-    let mapping = lend(&mut domain, 20, 1, Permission::ReadWrite);
+    let mapping = map_pages(&mut domain, 20, 1, Permission::ReadWrite);
     write(domain.backend_mut(), mapping.iova().0, b"known");
     domain.unmap(mapping, Ticks::ZERO).unwrap();
     let board = domain.backend_mut();
@@ -229,7 +234,7 @@ fn an_unmap_completes_after_delayed_partial_line_writes() {
     for [partial_ns, remote_ns] in [["0", "0"], ["10000", "0"], ["10000", "200"]] {
         let platform = platform(&[("memory.partial_line_ns", partial_ns), ("memory.remote_ns", remote_ns)]);
         let mut domain = domain_on(&platform, Invalidation::Strict);
-        let mapping = lend(&mut domain, 7, 1, Permission::ReadWrite);
+        let mapping = map_pages(&mut domain, 7, 1, Permission::ReadWrite);
         let board = domain.backend_mut();
         for nth in 0..16 {
             let (address, length_dw, first_be, last_be) = span(mapping.iova().0 + nth * 128 + 4, 4);
@@ -282,7 +287,7 @@ fn an_invalidation_completes_after_earlier_translated_requests() {
     // Slow enough for many requests to wait at the root port.
     let slow = platform(&[("memory.write_tlp_ns", "50")]);
     let mut domain = domain_on(&slow, Invalidation::Strict);
-    let mapping = lend(&mut domain, 20, 16, Permission::ReadWrite);
+    let mapping = map_pages(&mut domain, 20, 16, Permission::ReadWrite);
     let range = IovaRange { at: mapping.iova(), len_bytes: 16 * PAGE };
     let board = domain.backend_mut();
     let window = Window { offset: 0, len: 16 * PAGE, pattern: Pattern::Sequential };
@@ -303,7 +308,7 @@ fn an_invalidation_completes_after_earlier_translated_requests() {
 fn queued_invalidations_complete_after_a_link_reset() {
     let platform = platform(&[]);
     let mut domain = domain_on(&platform, Invalidation::Strict);
-    let mapping = lend(&mut domain, 20, 1, Permission::ReadWrite);
+    let mapping = map_pages(&mut domain, 20, 1, Permission::ReadWrite);
     let board = domain.backend_mut();
     let number = board.put_invalidation(InvalidationCommand::All).unwrap();
     board.reset(&platform).unwrap();
@@ -319,9 +324,9 @@ fn a_hung_invalidation_is_an_error_and_its_page_is_not_reused() {
     let fault = "stuck_invalidation@root/card:2".parse().unwrap();
     let platform = platform(&[]).with_fault(fault).unwrap();
     let mut domain = domain_on(&platform, Invalidation::Strict);
-    let good = lend(&mut domain, 1, 1, Permission::ReadWrite);
+    let good = map_pages(&mut domain, 1, 1, Permission::ReadWrite);
     domain.unmap(good, Ticks::ZERO).unwrap();
-    let stuck = lend(&mut domain, 2, 1, Permission::ReadWrite);
+    let stuck = map_pages(&mut domain, 2, 1, Permission::ReadWrite);
     assert_eq!(stuck.iova(), good.iova(), "an address is reused after its invalidation");
     let error = domain.unmap(stuck, Ticks::ZERO).unwrap_err().to_string();
     assert!(error.contains("no completion after"), "{error}");
@@ -462,22 +467,22 @@ fn few() -> Space {
 
 /// Maps page after page, from the first one of host memory on, until a mapping fails. Returns the mappings and the
 /// error. Checks that each mapping reaches its page, and no other IOVA any page.
-fn lent_until_refused<A: IovaAllocator>(domain: &mut Domain<A, Board>) -> (Vec<Mapping>, String) {
+fn map_until_refused<A: IovaAllocator>(domain: &mut Domain<A, Board>) -> (Vec<Mapping>, String) {
     let mut mapped = Vec::new();
     let said = loop {
-        match try_to_lend(domain, mapped.len() as u64, 1, Permission::ReadWrite) {
+        match try_map_pages(domain, mapped.len() as u64, 1, Permission::ReadWrite) {
             Ok(mapping) => mapped.push(mapping),
             Err(said) => break said,
         }
         assert!(mapped.len() as u64 <= FEW, "more pages than IOVAs");
     };
     let pages: Vec<(u64, Mapping)> = (0..).zip(mapped.iter().copied()).collect();
-    leads_there_and_nowhere_else(domain, &pages);
+    check_mapped(domain, &pages);
     (mapped, said)
 }
 
 /// Checks that these pages of host memory are mapped as given, and no others.
-fn leads_there_and_nowhere_else<A: IovaAllocator>(domain: &mut Domain<A, Board>, mapped: &[(u64, Mapping)]) {
+fn check_mapped<A: IovaAllocator>(domain: &mut Domain<A, Board>, mapped: &[(u64, Mapping)]) {
     let board = domain.backend_mut();
     let mut meant = memory(board);
     for (page, mapping) in mapped {
@@ -504,7 +509,7 @@ fn exhausts<A: IovaAllocator>(strategy: A, order: AccessOrder, of_one: u64) {
     if order == AccessOrder::Sequential {
         domain.set_order(Device(0), order).unwrap();
     }
-    let (mut mapped, said) = lent_until_refused(&mut domain);
+    let (mut mapped, said) = map_until_refused(&mut domain);
     assert_eq!(mapped.len() as u64, FEW / of_one, "{name}");
     let meant = format!(
         "test: {name} has no IOVA for card: 4096 contiguous bytes requested; 0 B are free, the longest run is 0 B; \
@@ -514,14 +519,14 @@ fn exhausts<A: IovaAllocator>(strategy: A, order: AccessOrder, of_one: u64) {
     // After an unmap, another page gets its IOVA.
     let gone = mapped.remove(3);
     domain.unmap(gone, Ticks::ZERO).unwrap();
-    let next = lend(&mut domain, 40, 1, Permission::ReadWrite);
+    let next = map_pages(&mut domain, 40, 1, Permission::ReadWrite);
     assert_eq!(next.iova(), gone.iova(), "{name}");
-    assert_eq!(try_to_lend(&mut domain, 41, 1, Permission::Read), Err(meant));
+    assert_eq!(try_map_pages(&mut domain, 41, 1, Permission::Read), Err(meant));
     let stay = (0..).filter(|page| *page != 3).zip(mapped.iter().copied()).chain([(40, next)]);
-    leads_there_and_nowhere_else(&mut domain, &stay.collect::<Vec<_>>());
+    check_mapped(&mut domain, &stay.collect::<Vec<_>>());
     // Every mapping can be unmapped.
     mapped.into_iter().chain([next]).for_each(|mapping| domain.unmap(mapping, Ticks::ZERO).unwrap());
-    leads_there_and_nowhere_else(&mut domain, &[]);
+    check_mapped(&mut domain, &[]);
 }
 
 #[test]
@@ -542,17 +547,17 @@ fn scatters<A: IovaAllocator>(strategy: A, order: AccessOrder) {
     if order == AccessOrder::Sequential {
         domain.set_order(Device(0), order).unwrap();
     }
-    let (mapped, _) = lent_until_refused(&mut domain);
+    let (mapped, _) = map_until_refused(&mut domain);
     let (goes, stays): (Vec<_>, Vec<_>) = (0..).zip(mapped).partition(|(page, _)| page % 2 == 0);
     for (_, mapping) in goes {
         domain.unmap(mapping, Ticks::ZERO).unwrap();
     }
-    let said = try_to_lend(&mut domain, 50, 2, Permission::ReadWrite).unwrap_err();
+    let said = try_map_pages(&mut domain, 50, 2, Permission::ReadWrite).unwrap_err();
     let meant = "8192 contiguous bytes requested; 32768 B are free, the longest run is 4096 B; unmap something";
     assert!(said.contains(&format!("{name} has no IOVA for card: {meant}")), "{said}");
-    leads_there_and_nowhere_else(&mut domain, &stays);
+    check_mapped(&mut domain, &stays);
     domain.unmap(stays[0].1, Ticks::ZERO).unwrap();
-    let two = lend(&mut domain, 50, 2, Permission::ReadWrite);
+    let two = map_pages(&mut domain, 50, 2, Permission::ReadWrite);
     let board = domain.backend_mut();
     let before = memory(board);
     write(board, two.iova().0 + PAGE - 4, b"over two pages");
@@ -572,11 +577,11 @@ fn iovas_that_wait_for_their_invalidation_are_reclaimed_when_needed() {
     let longest = Ticks::whole_ns(1_000_000_000);
     let policy = Invalidation::Deferred { entries: 64, longest };
     let mut domain = domain_by(FreeList::new(few()), &platform(&[]), policy);
-    let (mapped, _) = lent_until_refused(&mut domain);
+    let (mapped, _) = map_until_refused(&mut domain);
     for mapping in mapped {
         domain.unmap(mapping, Ticks::ZERO).unwrap();
     }
-    let again = lend(&mut domain, 20, FEW, Permission::ReadWrite);
+    let again = map_pages(&mut domain, 20, FEW, Permission::ReadWrite);
     let board = domain.backend_mut();
     let before = memory(board);
     write(board, again.iova().0, b"through no stale entry");
@@ -588,29 +593,29 @@ fn a_buffer_with_an_unpinnable_page_is_not_mapped_and_the_page_is_named() {
     let len = platform(&[]).memory.as_ref().unwrap().size_bytes.value;
     let beyond = |domain: &Domain<FreeList, Board>| domain.backend().mapped_at() + len;
     let mut domain = domain_by(FreeList::new(few()), &platform(&[]), Invalidation::Strict);
-    let kept = lend(&mut domain, 7, 1, Permission::ReadWrite);
+    let kept = map_pages(&mut domain, 7, 1, Permission::ReadWrite);
     let names = |said: String, page: u64| {
         assert!(said.contains("test: IOMMU of the board, mapping"), "{said}");
         let meant = format!("the page at {page:#x} cannot be pinned: it is outside the {len} B of memory from");
         assert!(said.contains(&meant), "{said}, and not {meant}");
     };
     // Contiguous: the third of four pages is the first one beyond the end.
-    let said = try_to_lend(&mut domain, len / PAGE - 2, 4, Permission::ReadWrite).unwrap_err();
+    let said = try_map_pages(&mut domain, len / PAGE - 2, 4, Permission::ReadWrite).unwrap_err();
     names(said, beyond(&domain));
-    leads_there_and_nowhere_else(&mut domain, &[(7, kept)]);
+    check_mapped(&mut domain, &[(7, kept)]);
     // Scattered: two pages are mapped before the failing one.
     let at = domain.backend().mapped_at();
     let pages = [HostPhys(at + 9 * PAGE), HostPhys(at + 3 * PAGE), HostPhys(beyond(&domain) + PAGE), HostPhys(at)];
-    let lend_all = MapRequest::new(Device(0), Permission::ReadWrite);
-    let said = domain.map_scattered(&pages, lend_all, Ticks::ZERO).unwrap_err().to_string();
+    let map_all_request = MapRequest::new(Device(0), Permission::ReadWrite);
+    let said = domain.map_scattered(&pages, map_all_request, Ticks::ZERO).unwrap_err().to_string();
     names(said, beyond(&domain) + PAGE);
     assert_eq!(domain.live_mappings(), 1);
-    leads_there_and_nowhere_else(&mut domain, &[(7, kept)]);
+    check_mapped(&mut domain, &[(7, kept)]);
     // Below the memory.
     let below = Buffer::new(HostPhys(at - PAGE), 2 * PAGE);
-    names(domain.map_all(below, lend_all, Ticks::ZERO).unwrap_err().to_string(), at - PAGE);
+    names(domain.map_all(below, map_all_request, Ticks::ZERO).unwrap_err().to_string(), at - PAGE);
     // The next mapping takes every IOVA but the one in use: none was lost.
-    let next = lend(&mut domain, 20, FEW - 1, Permission::ReadWrite);
+    let next = map_pages(&mut domain, 20, FEW - 1, Permission::ReadWrite);
     assert_eq!(next.iova().0, kept.iova().0 + PAGE);
     let board = domain.backend_mut();
     let before = memory(board);

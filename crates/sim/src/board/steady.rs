@@ -185,7 +185,7 @@ impl Board {
     }
 
     /// Returns why no iteration of runtime commands can be skipped, if so.
-    pub(crate) fn unsteady_laps(&self) -> Option<Unsteady> {
+    pub(crate) fn unsteady_runtime(&self) -> Option<Unsteady> {
         let beats = self.directions.iter().any(|direction| direction.transmitter.spec().skp.is_some());
         let cached = self.cache.is_there().then_some(Unsteady::Cached);
         // Ordered sets fall at a different time in each period.
