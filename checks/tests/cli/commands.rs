@@ -82,8 +82,7 @@ fn whatever_goes_wrong_ends_with_1_and_says_who_where_and_what_to_do() {
     let down = ask("dma_write_bandwidth", "mine.toml", &[]);
     assert_eq!(down.code, Some(1));
     assert!(down.out.contains("- mine: link_down@card:2000ns injected by fault.loose of its file"), "{}", down.out);
-    for said in ["mine: 00:01.0 (root/card): PCIe Bus Error:", "[5] SDES", "the link to card went down", "look at slot"]
-    {
+    for said in ["mine: 00:01.0 (root/card): PCIe Bus Error:", "[5] SDES", "the link to card went down", "check slot"] {
         assert!(down.err.contains(said), "{said}: {}", down.err);
     }
     let read = "dma_read_bandwidth";

@@ -41,7 +41,7 @@ impl WrittenCapability {
 /// let write: lanemark_config_space::ConfigWrite = "04:00.0+CAP_EXP+8.w=20:e0".parse()?;
 /// assert_eq!((write.offset, write.value, write.mask), (8, 0x20, 0xe0));
 /// assert_eq!(write.to_string(), "04:00.0+CAP_EXP+8.w=0020:00e0");
-//// how wide?/ \/\/ no widthassert!("04:00.0+CAP_EXP+8=20".parse::<lanemark_config_space::ConfigWrite>().is_err());/ how wide?/ \/\/ no width/// how wide?/ \/\/ no widthhow/ how wide?/ \/\/ no widthwide?
+/// assert!("04:00.0+CAP_EXP+8=20".parse::<lanemark_config_space::ConfigWrite>().is_err()); // without a width
 /// # Ok::<(), lanemark_config_space::NoConfigWrite>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

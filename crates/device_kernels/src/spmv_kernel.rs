@@ -6,9 +6,9 @@
 //!
 //! 1. The first one loads the row starts.
 //! 2. The second one iterates over entries, one an initiation interval, once the end of their row is known. It loads
-//!   their columns and values.
+//!    their columns and values.
 //! 3. The last one loads an element of `x` once its column has arrived, one an interval. It adds the product when
-//!   value and element have arrived and the previous addition has ended. Sums are gathered into bursts and stored.
+//!    value and element have arrived and the previous addition has ended. Sums are gathered into bursts and stored.
 //!
 //! No loop runs ahead of the previous one. A load unit requests a burst at its first element, when it has space for
 //! all of its words. The space is free once the last entry that needs the burst has used it. A row without entries

@@ -10,7 +10,7 @@ pub struct Memory {
     index: BTreeMap<u64, usize>,
     pages: Vec<Box<[u8; PAGE as usize]>>,
     last: Option<(u64, usize)>,
-    /// The value XORed into every byte of [`first_byte`].
+    /// The value combined with every byte of [`first_byte`] by exclusive or.
     first: u8,
 }
 
@@ -20,7 +20,7 @@ pub fn first_byte(offset: u64) -> u8 {
     (offset ^ (offset >> 8) ^ (offset >> 16)) as u8
 }
 
-/// Fills `into` with the initial bytes from `offset` on, each XORed with `flip`.
+/// Fills `into` with the initial bytes from `offset` on, with an exclusive or by `flip`.
 fn fill_first(offset: u64, flip: u8, into: &mut [u8]) {
     let until_word = (offset.wrapping_neg() % 8) as usize;
     let (head, rest) = into.split_at_mut(until_word.min(into.len()));
@@ -38,7 +38,7 @@ fn fill_first(offset: u64, flip: u8, into: &mut [u8]) {
 }
 
 impl Memory {
-    /// Creates a memory whose initial bytes are those of [`first_byte`] XORed with `first`; 0 is the default.
+    /// Creates a memory whose initial bytes are those of [`first_byte`] with an exclusive or by `first`; 0 is the default.
     #[must_use]
     pub fn holding(first: u8) -> Memory {
         Memory { first, ..Memory::default() }

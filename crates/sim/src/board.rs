@@ -1,4 +1,4 @@
-//! A board: parts built from a platform and connected, driven by three calls.
+//! A board: connected parts of a platform, driven by three calls.
 //!
 //! ```text
 //!  core 0..n --from_cores--> root complex --> root port --link--> [switch --link-->] endpoint --> regions
@@ -7,12 +7,12 @@
 //!      +------ completions ----------+---------------+--------- link <----------------+--------------+
 //! ```
 //!
-//! [`Board::inject_write`] and [`Board::inject_read`] put a TLP below the root, [`Board::run_until`] lets time pass,
-//! [`Board::next_at`] says when something happens next. Endpoints and links work without any core: completions of
-//! injected reads are then found in [`Board::outbox`].
+//! [`Board::inject_write`] and [`Board::inject_read`] inject a TLP below the root, [`Board::run_until`] advances
+//! time, [`Board::next_at`] returns the time of the next event. Endpoints and links work without a core; completions
+//! of injected reads then go to [`Board::outbox`].
 //!
-//! A TLP that leaves for a link is handed to whoever is at the other end at once, with the time at which it will be
-//! there: TLPs of a link come in order, so no event is needed for their arrival.
+//! A TLP sent on a link is delivered to the other end immediately, with its arrival time. TLPs of a link arrive in
+//! order, so their arrival needs no event.
 
 mod ats;
 mod carried;
@@ -63,26 +63,26 @@ use lanemark_platform::Platform;
 use lanemark_units::{Iova, Ticks};
 use std::collections::VecDeque;
 
-/// A TLP as it crossed the link to an endpoint, for observers.
+/// A TLP delivered to an endpoint, for observers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crossing {
-    /// When it was checked at the other end; it is listed when the device has accepted it.
+    /// Time at which it was checked at the endpoint; it is listed once it is accepted.
     pub at: Ticks,
-    /// The packet; its payload slot is no longer valid.
+    /// The TLP; its payload slot is no longer valid.
     pub tlp: Tlp,
     /// The first eight bytes of its payload.
     pub head: [u8; 8],
 }
 
-/// A root port besides its link.
+/// A root port without its link.
 #[derive(Debug)]
 struct Root {
     port: RootPort,
-    /// Completions for cores, on the link.
+    /// Completions for cores, in flight on the link.
     upstream: Wire<Tlp>,
 }
 
-/// A simulation: a value, independent of every other.
+/// A simulation: a value that is independent of others.
 #[derive(Debug)]
 pub struct Board {
     now: Ticks,
@@ -92,55 +92,55 @@ pub struct Board {
     slab: Slab,
     cores: Vec<Core>,
     root_complex: RootComplex,
-    /// Requests of cores that wait at root ports.
+    /// Number of requests of cores that wait at root ports.
     waiting_requests: usize,
     roots: Vec<Root>,
     root_routes: Routes<RootPortIndex>,
     peers: PeerForwarder,
     ingress: RcIngress,
     iommu: Option<Iommu>,
-    /// What is lent to devices, and which lines of it are in the last-level cache.
+    /// DMA memory, and the last-level cache.
     memory: Memory,
     cache: LastLevelCache,
-    /// Who wrote there what transfers find.
+    /// The last writer of the buffers that transfers use.
     written_by: Writer,
-    /// Two for each link, the one down first.
+    /// Two directions for each link, the downstream one first.
     directions: Vec<Direction>,
-    /// The ports at both ends of each, the sender's first.
+    /// The ports of each direction, the sender first.
     ports: Vec<[PortLimit; 2]>,
     switches: Vec<Switch>,
-    /// The ports of each switch: the directions that leave it, the one up first.
+    /// The directions that leave each switch, the upstream one first.
     switch_ports: Vec<Vec<DirectionIndex>>,
     endpoints: Vec<Endpoint>,
     /// The direction that leaves each endpoint.
     endpoint_up: Vec<DirectionIndex>,
-    /// Bus addresses of the lent memory, and of each card's BARs.
+    /// Bus address of the DMA memory, and of the BARs of each card.
     mapped_at: u64,
     bars_at: Vec<[u64; 6]>,
     program: program::Spec,
-    /// Which core called the driver of each card's channels last, and behind them, which launched its kernels.
+    /// For each card, the core that last called the driver of each channel, and the core that launched its kernels.
     callers: Vec<Vec<usize>>,
-    /// Completions that nobody on the board asked for: those of injected reads.
+    /// Completions of injected reads.
     pub outbox: VecDeque<(Ticks, Tlp, [u8; 64])>,
-    /// TLPs that endpoints accepted, while somebody observes.
+    /// TLPs that endpoints accepted, while there is an observer.
     pub crossings: Option<Vec<Crossing>>,
-    /// Who keeps a trace, if anybody does.
+    /// The observer that records a trace.
     observer: Option<Box<Observer>>,
-    /// TLPs that lead nowhere.
+    /// Number of TLPs without a route.
     pub lost: u64,
-    /// Uncorrectable errors that ports noticed since the last reset, the first first.
+    /// Uncorrectable errors detected by ports since the last reset, the first one first.
     pub errors: Vec<Noticed>,
-    /// Whether anything went wrong since then.
+    /// Whether any failure occurred since then.
     has_failed: bool,
-    /// What goes wrong, if anything does.
+    /// Injected faults.
     faults: Option<Box<faults::Faults>>,
 }
 
 impl Board {
-    /// Builds the parts of `platform`.
+    /// Builds the board of a platform.
     ///
     /// # Errors
-    /// [`BoardError`] if the platform names a link or a place that does not exist; files are checked for that.
+    /// [`BoardError`] if the platform names a link or a place that does not exist, which the file parser prevents.
     pub fn new(platform: &Platform) -> Result<Board, BoardError> {
         let fail = |because: &str| BoardError { platform: platform.name.clone(), because: because.to_owned() };
         let Topology {
@@ -158,7 +158,7 @@ impl Board {
             (0..platform.core.cores.value).map(|number| Core::new(platform, number as u16)).collect();
         let (places, table) =
             Places::table(cores.len(), directions.len(), root_ports.len(), endpoints.len(), platform.regions.len());
-        // No core sends more than a line; with devices that move bytes, packets are as long as the links allow.
+        // Cores send a line at most; with DMA, TLPs are as long as the links allow.
         let is_moving = platform.dma.is_some() || endpoints.len() > 1;
         let slot_bytes = if is_moving { platform.largest_mps_bytes() as usize } else { 64 };
         let mut board = Board {
@@ -201,26 +201,26 @@ impl Board {
             errors: Vec::new(),
             has_failed: false,
         };
-        // Who is asked where pages lead has a table that says so.
+        // With ATS or IOMMU faults, the table must be changeable.
         if platform.has_ats() || platform.faults.iter().any(|fault| fault.kind.value.is_of_iommu()) {
-            board.lend_by_table();
+            board.make_table_changeable();
         }
         Ok(board)
     }
 
-    /// The time now.
+    /// Returns the current time.
     #[must_use]
     pub fn now(&self) -> Ticks {
         self.now
     }
 
-    /// When something happens next; `None` if nothing ever will.
+    /// Returns the time of the next event; `None` if there is none.
     #[must_use]
     pub fn next_at(&mut self) -> Option<Ticks> {
         self.schedule.first().map(|next| next.0)
     }
 
-    /// Lets everything up to and including `until` happen.
+    /// Processes every event up to and including `until`.
     pub fn run_until(&mut self, until: Ticks) {
         while let Some((at, port)) = self.schedule.first()
             && at <= until
@@ -230,14 +230,14 @@ impl Board {
         self.now = self.now.max(until);
     }
 
-    /// Lets the next event happen and says whether there was one.
+    /// Processes the next event; returns whether there was one.
     pub fn step(&mut self) -> bool {
         let Some((at, port)) = self.schedule.first() else { return false };
         self.handle(at, port);
         true
     }
 
-    /// Lets things happen until `done` says so; `false` if time or events run out before.
+    /// Processes events while `busy` returns true; returns false if time or events end before.
     pub fn run_while(&mut self, until: Ticks, mut busy: impl FnMut(&mut Board) -> bool) -> bool {
         while busy(self) {
             match self.schedule.first() {
@@ -250,7 +250,7 @@ impl Board {
         true
     }
 
-    /// Starts a lane of a plan on its core: `passes` times its body.
+    /// Starts a lane of a plan on its core, `passes` iterations.
     pub fn start(&mut self, lane: &Lane, passes: u64, first_pass: u64) {
         let number = lane.core as usize;
         let mut program = Program::new(self.program.clone(), lane, passes, first_pass);
@@ -271,17 +271,17 @@ impl Board {
         self.schedule.set(number, self.cores[number].due());
     }
 
-    /// Lets a card make `transfer`, `passes` times.
+    /// Starts the DMA `transfer` of a card, `passes` iterations.
     ///
     /// # Errors
-    /// Why there is nobody to make it, or nothing at its other end.
+    /// The reason, if the card or the target does not exist.
     pub fn start_transfer(&mut self, transfer: &Transfer, passes: u64, first_pass: u64) -> Result<(), &'static str> {
         let job = self.job_of(transfer, passes, first_pass)?;
         self.fill_cache(transfer);
         self.start_on(transfer.card.into(), 0, |engine, now| engine.start(now, 0, job))
     }
 
-    /// The same, with offset 0 of its window at an address that the IOMMU knows.
+    /// Starts a DMA transfer with offset 0 of its window at an IOVA.
     ///
     /// # Errors
     /// As [`Board::start_transfer`].
@@ -290,14 +290,14 @@ impl Board {
         self.start_on(transfer.card.into(), 0, |engine, now| engine.start(now, 0, job))
     }
 
-    /// Lets a card write to host memory, `passes` times, with a read behind each write.
+    /// Starts DMA writes of a card to host memory, each followed by a read, `passes` iterations.
     ///
     /// # Errors
-    /// As [`Board::start_transfer`], and that it is no write to host memory.
+    /// As [`Board::start_transfer`], or if it does not write to host memory.
     pub fn start_pairs(&mut self, pairs: &WriteRead, passes: u64, first_pass: u64) -> Result<(), &'static str> {
         let write = &pairs.write;
         if (write.verb, write.partner) != (Verb::Store, Partner::Host) {
-            return Err("it is host memory that is written, and then read");
+            return Err("the write must be to host memory, which is then read");
         }
         let job = self.job_of(write, passes, first_pass)?.with_reads(pairs);
         self.fill_cache(write);
@@ -305,7 +305,7 @@ impl Board {
         self.start_on(write.card.into(), 0, |engine, now| engine.start(now, 0, job))
     }
 
-    /// Lets a card make transfers on several of its channels, `passes` times.
+    /// Starts DMA transfers on several channels of a card, `passes` iterations.
     ///
     /// # Errors
     /// As [`Board::start_transfer`].
@@ -320,7 +320,7 @@ impl Board {
         Ok(())
     }
 
-    /// A job of which nothing may begin.
+    /// Creates a job with no transfer released.
     fn job_of(&self, transfer: &Transfer, passes: u64, first_pass: u64) -> Result<Job, &'static str> {
         let base = match transfer.partner {
             Partner::Host => self.mapped_at,
@@ -337,7 +337,7 @@ impl Board {
         Ok(Job::new(transfer, base, passes, first_pass, engine.most_bytes()))
     }
 
-    /// A channel of a card's engine is started.
+    /// Starts a job on a channel of a card.
     fn start_on(
         &mut self,
         card: CardIndex,
@@ -354,29 +354,29 @@ impl Board {
         Ok(())
     }
 
-    /// The DMA engine of a card.
+    /// Returns the DMA engine of a card.
     #[must_use]
     pub fn engine(&self, card: CardIndex) -> Option<&DmaEngine> {
         self.endpoints.get(card.0)?.dma.as_ref()
     }
 
-    /// The same, to look at the bytes it received.
+    /// Returns the DMA engine of a card for writing, for example to read its received bytes.
     pub fn engine_mut(&mut self, card: CardIndex) -> Option<&mut DmaEngine> {
         self.endpoints.get_mut(card.0)?.dma.as_mut()
     }
 
-    /// What is lent to devices, from the start of it.
+    /// Returns the DMA memory.
     pub fn memory_mut(&mut self) -> &mut Memory {
         &mut self.memory
     }
 
-    /// Bus address of what is lent to devices.
+    /// Returns the bus address of the DMA memory.
     #[must_use]
     pub fn mapped_at(&self) -> u64 {
         self.mapped_at
     }
 
-    /// Ends every lane and every transfer where it is and lets what is under way arrive.
+    /// Ends every lane and every transfer; outstanding requests complete.
     pub fn stop(&mut self) {
         for card in self.each_card() {
             if let Some(engine) = &mut self.endpoints[card].dma {
@@ -398,7 +398,7 @@ impl Board {
         }
     }
 
-    /// Lets core `number` write out what it gathered, as a fence after its last instruction would.
+    /// Evicts the write-combining buffers of core `number`, as a fence would.
     pub fn flush(&mut self, number: usize) {
         let (now, root_complex) = (self.now, &mut self.root_complex);
         self.cores[number].flush(&mut self.slab, |tlp| root_complex.request(now, tlp));
@@ -406,49 +406,49 @@ impl Board {
         self.refresh_requests();
     }
 
-    /// A core.
+    /// Returns a core.
     #[must_use]
     pub fn core(&self, number: usize) -> &Core {
         &self.cores[number]
     }
 
-    /// How many cores there are.
+    /// Returns the number of cores.
     #[must_use]
     pub fn cores(&self) -> usize {
         self.cores.len()
     }
 
-    /// Keeps what core `number` loads from now on.
+    /// Records the loads of core `number` from now on.
     pub fn observe_loads(&mut self, number: usize) {
         self.cores[number].seen = Some(Vec::new());
     }
 
-    /// What core `number` loaded since it is observed.
+    /// Returns the recorded loads of core `number`.
     #[must_use]
     pub fn loads_seen(&self, number: usize) -> &[Seen] {
         self.cores[number].seen.as_deref().unwrap_or_default()
     }
 
-    /// Keeps a trace from now on, of `most` frames and as many waits, the last ones; [`Trace::MOST`] at the most.
+    /// Starts a trace of the last `most` frames and as many stalls; at most [`Trace::MOST`].
     ///
     /// # Errors
-    /// [`BoardError`] if `platform`, which is that of the board, has more buses than a trace can name.
+    /// [`BoardError`] if `platform`, the one of the board, has more buses than a trace can name.
     pub fn observe(&mut self, platform: &Platform, most: usize) -> Result<(), BoardError> {
         let lines = self.directions.iter().map(|line| Line { from: line.from, to: line.to }).collect();
         self.observer = Some(Box::new(Observer::new(platform, lines, &self.bars_at, self.now, most)?));
         Ok(())
     }
 
-    /// Keeps the last `most` DLLPs of each direction of each link too.
+    /// Also records the last `most` DLLPs of each direction.
     pub fn observe_dllps(&mut self, most: usize) {
         let most = most.min(Trace::MOST);
         self.directions.iter_mut().for_each(|direction| direction.transmitter.watch_dllps(most));
     }
 
-    /// The trace since [`Board::observe`], which ends with it; empty if nobody observed. On an idle board it has the DLLPs
-    /// that nobody waits for too.
+    /// Ends the trace and returns it; empty without [`Board::observe`]. On an idle board it includes the DLLPs that
+    /// no sender waits for.
     pub fn take_trace(&mut self) -> Trace {
-        self.hear_all();
+        self.deliver_all_dllps();
         self.quiesce();
         let watched = self.directions.iter_mut().enumerate().filter_map(|(number, direction)| {
             let (watch, on_line) = direction.transmitter.take_watched()?;
@@ -457,71 +457,71 @@ impl Board {
         self.observer.take().map_or_else(Trace::default, |observer| observer.into_trace(watched))
     }
 
-    /// The first endpoint.
+    /// Returns the first endpoint.
     #[must_use]
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoints[0]
     }
 
-    /// An endpoint.
+    /// Returns an endpoint.
     #[must_use]
     pub fn card(&self, card: CardIndex) -> Option<&Endpoint> {
         self.endpoints.get(card.0)
     }
 
-    /// How many endpoints there are.
+    /// Returns the number of endpoints.
     #[must_use]
     pub fn cards(&self) -> usize {
         self.endpoints.len()
     }
 
-    /// The index of each endpoint.
+    /// Returns the index of each endpoint.
     pub fn each_card(&self) -> impl DoubleEndedIterator<Item = CardIndex> + use<> {
         (0..self.endpoints.len()).map(CardIndex)
     }
 
-    /// A region of the first endpoint, to look at its bytes and counters as the device does.
+    /// Returns a region of the first endpoint, with its bytes and counters.
     pub fn region_mut(&mut self, name: &str) -> Option<&mut Region> {
         self.endpoints[0].region_mut(name)
     }
 
-    /// The same of any endpoint.
+    /// Returns a region of an endpoint, with its bytes and counters.
     pub fn region_of_mut(&mut self, card: CardIndex, name: &str) -> Option<&mut Region> {
         self.endpoints.get_mut(card.0)?.region_mut(name)
     }
 
-    /// What crossed the link of a card, downstream and upstream.
+    /// Returns the traffic of a card's link, downstream and upstream.
     pub fn crossed(&mut self, card: CardIndex) -> (Crossed, Crossed) {
-        self.hear_all();
+        self.deliver_all_dllps();
         let up = self.endpoint_up[card];
         (self.directions[up.opposite()].transmitter.crossed, self.directions[up].transmitter.crossed)
     }
 
-    /// TLPs that crossed a link, counted at each of them.
+    /// Returns the number of TLPs on links, counted on each link.
     #[must_use]
     pub fn hops(&self) -> u64 {
         let crossed = |direction: &Direction| direction.transmitter.crossed;
         self.directions.iter().map(crossed).map(|crossed| crossed.writes + crossed.reads + crossed.completions).sum()
     }
 
-    /// Lets the caches of all cores hold what these share with devices, as on a board that is new.
+    /// Resets the coherent memory of every core: the caches hold every shared line.
     pub fn invalidate_shared(&mut self) {
         self.cores.iter_mut().for_each(Core::invalidate_shared);
     }
 
-    /// Whether nothing is under way anywhere.
+    /// Returns whether no event is due.
     #[must_use]
     pub fn is_idle(&mut self) -> bool {
         self.schedule.first().is_none()
     }
 
-    /// Payload slots in use: none when the board is idle and nothing is gathered.
+    /// Returns the number of payload slots in use; 0 if the board is idle and no store is gathered.
     #[must_use]
     pub fn slots_in_use(&self) -> usize {
         self.slab.in_use()
     }
 
-    // Which port is known wherever this is called: then its place is a sum.
+    // The port is a constant at each call, so its index compiles to a sum.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     fn set(&mut self, port: Port, at: Ticks) {
@@ -579,7 +579,7 @@ impl Board {
         }
     }
 
-    /// Takes the lines that core `number` stored to out of the caches of the others.
+    /// Invalidates the lines that core `number` stored to in the other cores.
     #[inline]
     fn invalidate_others(&mut self, number: usize) {
         while let Some(line) = self.cores[number].invalidate.pop() {
@@ -591,22 +591,21 @@ impl Board {
         }
     }
 
-    /// A request of a core goes to the root port below which it is at its end.
+    /// Sends a request of a core to the root port above its completer.
     #[inline]
     fn request(&mut self, at: Ticks, tlp: Tlp) {
         self.waiting_requests += 1;
         self.offer(self.root_port_of(tlp.address).down(), root_input::CORES, at, tlp);
     }
 
-    /// The root port below which an address is; the first one for an address below none.
+    /// Returns the root port above an address; the first one for an address that is below none.
     #[inline]
     fn root_port_of(&self, address: u64) -> RootPortIndex {
         let found = if self.roots.len() == 1 { None } else { self.root_routes.of_address(address) };
         found.unwrap_or(RootPortIndex::FIRST)
     }
 
-    /// The root complex takes what has come as long as it has room; a core that waits learns when its
-    /// acknowledgment comes.
+    /// Accepts arrived requests while the root complex has space, and schedules their acknowledgments.
     #[inline]
     fn take_requests(&mut self) {
         while self.root_complex.due(self.waiting_requests) <= self.now {
@@ -726,21 +725,21 @@ impl Board {
         self.set(Port::Completions, self.root_complex.completions.due());
     }
 
-    /// What core `number` waited for since it was started, by [`Cause::index`].
+    /// Returns the stall times of core `number` since its start, by [`Cause::index`].
     #[must_use]
     pub fn waits(&self, number: usize) -> [Ticks; Cause::ALL.len()] {
         self.cores[number].waits
     }
 }
 
-/// How a platform's root complex sends on what cards send each other.
+/// Returns the peer forwarding of a platform's root complex.
 fn peers_of(platform: &Platform) -> peer_forwarder::Spec {
     let root = &platform.root_complex;
     peer_forwarder::Spec {
         reads: root.peer_reads.value,
         writes: root.peer_writes.value,
         latency: root.peer_forward_ns.value,
-        // Completions end at a read completion boundary, so no piece is shorter.
+        // Completions end at a read completion boundary, so pieces are at least that long.
         read_bytes: match root.peer_read_bytes.value {
             0 => 0,
             bytes => bytes.max(platform.link.rcb_bytes.value),

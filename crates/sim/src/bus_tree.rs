@@ -77,7 +77,7 @@ pub enum BusTreeError {
     #[error(transparent)]
     ConfigSpace(#[from] ConfigSpaceError),
     /// The operating system does not know the function.
-    #[error("the system knows no function {function} now; a rescan of the bus finds what answers there")]
+    #[error("the system has no function {function}; rescan its bus to find it again")]
     Unknown {
         /// Address of the function.
         function: FunctionId,

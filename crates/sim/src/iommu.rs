@@ -264,7 +264,7 @@ impl Iommu {
         for port in 0..self.ports.len() {
             while let Some((because, mut tlp)) = self.ports[port].coming.take(now) {
                 if matches!(tlp.flaw, Flaw::Unmapped | Flaw::ReadOnly) {
-                    self.befall(now, &mut tlp);
+                    self.apply_fault(now, &mut tlp);
                 }
                 let (ready, to) = self.ready(now, &tlp, cache);
                 let ready = ready.max(self.ports[port].last);
@@ -516,7 +516,7 @@ impl Iommu {
 
     /// Applies an injected fault to the page of a request, as if software had changed the table just before.
     #[cold]
-    fn befall(&mut self, now: Ticks, tlp: &mut Tlp) {
+    fn apply_fault(&mut self, now: Ticks, tlp: &mut Tlp) {
         let page = tlp.address / self.spec.page_bytes;
         let is_unmapped = tlp.flaw == Flaw::Unmapped;
         tlp.flaw = Flaw::None;

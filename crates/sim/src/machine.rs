@@ -4,14 +4,14 @@ mod compute;
 mod corrected;
 mod facts;
 mod failure;
-mod laps;
 mod refused;
 mod relay;
 mod runtime;
+mod runtime_periods;
 mod tracing;
 
 use self::failure::Before;
-use self::laps::{Laps, LeftOut};
+use self::runtime_periods::{LeftOut, RuntimePeriods};
 use crate::board::{Board, Carried};
 use crate::callers::Callers;
 use crate::device::dma_engine::DmaEngine;
@@ -220,7 +220,7 @@ impl SimulatedMachine {
             let wanted = transfer.bytes_of_pass().saturating_mul(passes);
             if *bytes != wanted {
                 let what = format!(
-                    "{}: {bytes} of {wanted} bytes of card {} came to an end: nothing is there to take the others",
+                    "{}: {bytes} of {wanted} bytes of card {} came to an end: the remaining requests target unmapped addresses",
                     self.facts.name, transfer.card
                 );
                 return Err(MachineError::Device { machine: self.facts.name.clone(), what });
@@ -279,7 +279,7 @@ impl SimulatedMachine {
         };
         let mut stop = self.stop();
         let mut watch = Callers::of(plan, &self.board);
-        let mut laps = Laps::of(plan, &self.board, passes, self.skips);
+        let mut laps = RuntimePeriods::of(plan, &self.board, passes, self.skips);
         let mut ended = false;
         let mut until = Ticks::NEVER;
         // Repeat if iterations were skipped: the deadline is earlier by their time.
@@ -494,7 +494,7 @@ impl Machine for SimulatedMachine {
             return Err(self.unsupported("an empty plan", "there is nothing to time"));
         }
         if plan.placement == Placement::Unpinned {
-            return Err(self.unsupported("a thread that is not pinned", "here is no system that would move it"));
+            return Err(self.unsupported("a thread that is not pinned", "there is no operating system to schedule it"));
         }
         for (place, lane) in plan.lanes.iter().enumerate() {
             if lane.core >= self.facts.cores {
@@ -513,26 +513,29 @@ impl Machine for SimulatedMachine {
                 |lane: &Lane| matches!(lane.body[..], [Op::Transfer(_) | Op::WriteRead(_) | Op::OnChannels(_)]);
             let alone = plan.before.is_empty() && plan.lanes.iter().all(is_alone);
             if !alone {
-                let because = "a card keeps the time of its transfers itself: a lane is one transfer and nothing else";
+                let because = "a card times its transfers itself: a lane must be one transfer and nothing else";
                 return Err(self.unsupported("a transfer by a card beside other steps", because));
             }
             let cards: Vec<u32> = jobs(plan).map(|(transfer, _)| transfer.card).collect();
             if (1..cards.len()).any(|place| cards[..place].contains(&cards[place])) {
-                return Err(self.unsupported("two transfers of one card at once", "each card makes one at a time here"));
+                return Err(self.unsupported(
+                    "two concurrent transfers of one card",
+                    "each card does one transfer at a time here",
+                ));
             }
         }
         self.check_memory(plan)?;
         if relay::relay(plan).is_some() {
             let is_alone = plan.lanes.len() == 1 && plan.lanes[0].body.len() == 1 && plan.before.is_empty();
             if !is_alone {
-                return Err(self.unsupported("a relay by cards beside other steps", "cards keep its time themselves"));
+                return Err(self.unsupported("a relay by cards beside other steps", "cards time it themselves"));
             }
         }
         self.check_alone(plan)?;
         let channels: Vec<[u32; 2]> = calls(plan).map(|call| [call.transfer.card, call.channel]).collect();
         if (1..channels.len()).any(|place| channels[..place].contains(&channels[place])) {
-            let because = "its driver makes one call at a time on each channel; others may call on others";
-            return Err(self.unsupported("two driver calls for one channel of a card at once", because));
+            let because = "its driver makes one call at a time on each channel; use other channels for further calls";
+            return Err(self.unsupported("two concurrent driver calls for one channel of a card", because));
         }
         if plan.lanes.iter().any(|lane| lane.body.iter().filter(|op| matches!(op, Op::Dma(_))).count() > 1) {
             return Err(
@@ -540,7 +543,7 @@ impl Machine for SimulatedMachine {
             );
         }
         if plan.before.iter().any(|op| matches!(op, Op::Dma(_))) {
-            return Err(self.unsupported("a driver call before the first time stamp", "it is what is timed"));
+            return Err(self.unsupported("a driver call before the first timestamp", "the call is the timed part"));
         }
         self.check_asked(plan)?;
         plan.before.iter().try_for_each(|op| self.check_op(op))?;

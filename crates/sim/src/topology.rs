@@ -180,7 +180,7 @@ impl Builder<'_> {
     fn endpoints_at(&self, below: Below, depth: usize) -> Result<Vec<CardIndex>, &'static str> {
         match below {
             Below::Endpoint(card) => Ok(vec![card]),
-            Below::Switch(_) if depth > self.platform.switches.len() => Err("its switches lead round in a circle"),
+            Below::Switch(_) if depth > self.platform.switches.len() => Err("its switches form a cycle"),
             Below::Switch(number) => {
                 let mut all = Vec::new();
                 for below in self.below(&self.platform.switches[number].name) {

@@ -1,6 +1,6 @@
-//! Nothing is allocated for a TLP: after warm-up, a thousand more passes allocate nothing.
+//! The simulation of a TLP allocates nothing: after warm-up, a thousand more iterations allocate nothing.
 
-// A global allocator is unsafe by its nature; this one hands everything to the system's and counts.
+// A global allocator is unsafe by nature; this one forwards every call to the system allocator and counts.
 #![allow(unsafe_code)]
 
 mod stage;
@@ -14,25 +14,25 @@ use std::cell::Cell;
 struct Counting;
 
 std::thread_local! {
-    /// Of this thread only: the test harness has threads of its own.
+    /// Per thread, because the test harness has threads of its own.
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
 fn count() {
-    // A thread that is ending has no counter any more, and none is needed.
+    // A thread that is ending has no counter any more.
     let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
 }
 
-// SAFETY: every call goes to the system's allocator with the arguments it came with.
+// SAFETY: every call is forwarded to the system allocator with the same arguments.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
-        // SAFETY: the caller keeps the contract of `alloc`.
+        // SAFETY: the caller fulfils the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the pointer came from `alloc` above, so from the system's allocator.
+        // SAFETY: the pointer came from `alloc` above, hence from the system allocator.
         unsafe { System.dealloc(pointer, layout) }
     }
 
@@ -46,7 +46,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Allocations while the core does `passes` passes, from an idle board to an idle board.
+/// Returns the allocations of `passes` iterations of the core, from an idle board to an idle board.
 fn allocations(board: &mut Board, lane: &Lane, passes: u64) -> u64 {
     let before = ALLOCATIONS.get();
     board.start(lane, passes, 0);
@@ -55,7 +55,7 @@ fn allocations(board: &mut Board, lane: &Lane, passes: u64) -> u64 {
 }
 
 #[test]
-fn after_warm_up_a_thousand_more_passes_allocate_nothing() {
+fn a_thousand_iterations_after_warm_up_allocate_nothing() {
     let streams: [(&str, Vec<Op>); 4] = [
         ("WC stores of 64 B", vec![stage::store(64, stage::span("sram", MemoryType::Wc, 0, 4096))]),
         ("UC stores of 4 B", vec![stage::store(4, stage::span("sram", MemoryType::Uc, 0, 256))]),
@@ -65,11 +65,11 @@ fn after_warm_up_a_thousand_more_passes_allocate_nothing() {
     for (what, body) in streams {
         let mut board = Board::new(&stage::platform("8B", &[])).unwrap();
         let lane = Lane { core: 0, body };
-        // What gathers in buffers of a core leaves them in other queues at the next start.
+        // Stores gathered by a core are evicted into other queues at the next start.
         for passes in [10, 1] {
             allocations(&mut board, &lane, passes);
         }
-        // To start a lane copies its body; that is all there is, however long it runs.
+        // Starting a lane copies its body: a constant number of allocations.
         let to_start = allocations(&mut board, &lane, 1);
         assert_eq!(allocations(&mut board, &lane, 1001), to_start, "{what}");
     }

@@ -1,4 +1,4 @@
-//! Does a device that keeps translations ask for each once, go where they lead, and forget them before anybody is told that it has?
+//! ATS: a device requests each translation once, uses it, and stops using it before the invalidation completes.
 
 use lanemark_dma::{Backend, Buffer, Device, Domain, Invalidation, IovaRange, MapRequest, Mapping, Permission, Purge};
 use lanemark_dma::{Ranges, Space, Stale};
@@ -15,9 +15,9 @@ use lanemark_wire::{AddressType as OnWire, Header, ats};
 use std::collections::BTreeSet;
 
 const PAGE: u64 = 4096;
-/// The first card as a requester.
+/// Requester ID of the first card.
 const CARD: u16 = 0x8000;
-/// Pages of host memory that are looked at.
+/// Number of pages of host memory that are compared.
 const LOOKED_AT: u64 = 64;
 
 fn platform(set: &[(&str, &str)]) -> Platform {
@@ -36,8 +36,8 @@ fn domain_on(platform: &Platform, policy: Invalidation) -> Domain<Ranges, Board>
     domain
 }
 
-/// Lends so many pages of the host from this one on.
-fn lend(domain: &mut Domain<Ranges, Board>, page: u64, pages: u64, permission: Permission) -> Mapping {
+/// Maps `pages` pages of the host from `page` on.
+fn map_pages(domain: &mut Domain<Ranges, Board>, page: u64, pages: u64, permission: Permission) -> Mapping {
     let at = domain.backend().mapped_at() + page * PAGE;
     let now = domain.backend().now();
     domain.map(&mut Buffer::new(HostPhys(at), pages * PAGE), MapRequest::new(Device(0), permission), now).unwrap()
@@ -48,7 +48,7 @@ fn whole(verb: Verb, bytes: u64) -> Transfer {
     Transfer { card: 0, verb, partner: Partner::Host, bytes, count: 1, window, outstanding: None }
 }
 
-/// A card moves so many bytes at an address, and everything comes to its end; how many arrived.
+/// Moves `bytes` bytes by a card at an address, to its end; returns the bytes that arrived.
 fn moves(board: &mut Board, verb: Verb, at: Iova, bytes: u64) -> u64 {
     let transfer = whole(verb, bytes);
     let before = board.moved(&transfer).0;
@@ -61,7 +61,7 @@ fn counted(board: &Board) -> AtcCounts {
     board.engine(CardIndex(0)).unwrap().atc.as_ref().unwrap().counted
 }
 
-/// All bytes that a test may have changed.
+/// Returns all bytes that a test may have changed.
 fn memory(board: &mut Board) -> Vec<u8> {
     let mut bytes = vec![0; (LOOKED_AT * PAGE) as usize];
     board.memory_mut().read(0, &mut bytes);
@@ -74,27 +74,27 @@ fn changed(before: &[u8], after: &[u8]) -> Vec<usize> {
 }
 
 #[test]
-fn each_page_is_asked_for_once_and_bytes_go_where_it_leads() {
+fn each_page_is_translated_once_and_bytes_reach_it() {
     let mut domain = domain_on(&platform(&[]), Invalidation::Strict);
-    let there = lend(&mut domain, 20, 4, Permission::ReadWrite).iova();
+    let there = map_pages(&mut domain, 20, 4, Permission::ReadWrite).iova();
     let board = domain.backend_mut();
     let before = memory(board);
     assert_eq!(moves(board, Verb::Store, there, 4 * PAGE), 4 * PAGE);
     let after = memory(board);
     assert_eq!(changed(&before, &after), [20, 21, 22, 23]);
     assert_eq!(counted(board).questions, 4);
-    // Requests of 512 B, and none untranslated.
+    // Requests of 512 B, all of them translated.
     assert_eq!(counted(board).lookups, 32);
     assert_eq!(moves(board, Verb::Load, there, 4 * PAGE), 4 * PAGE);
     let mut read = vec![0; 4 * PAGE as usize];
     board.engine_mut(CardIndex(0)).unwrap().sink.read(0, &mut read);
     assert_eq!(read, after[20 * PAGE as usize..24 * PAGE as usize]);
-    assert_eq!(counted(board).questions, 4, "they are known");
+    assert_eq!(counted(board).questions, 4, "the translations are cached");
     assert!(board.errors.is_empty() && board.slots_in_use() == 0);
 }
 
 #[test]
-fn pages_of_any_size_and_few_tags_and_few_places_change_nothing_but_the_time() {
+fn page_size_tags_and_cache_size_affect_timing_only() {
     for set in [
         &[("dma.ats_entries", "1")][..],
         &[("dma.tags", "1")],
@@ -116,7 +116,7 @@ fn pages_of_any_size_and_few_tags_and_few_places_change_nothing_but_the_time() {
 }
 
 #[test]
-fn channels_that_share_one_place_all_come_to_their_end() {
+fn channels_that_share_one_cache_entry_all_complete() {
     let set = &[("dma.ats_entries", "1"), ("dma.channels", "4"), ("dma.tags", "2"), ("dma.send_buffers", "1")];
     for verb in [Verb::Load, Verb::Store] {
         let transfer = Transfer { count: 64, ..whole(verb, PAGE) };
@@ -129,7 +129,7 @@ fn channels_that_share_one_place_all_come_to_their_end() {
     }
 }
 
-/// The platform of these tests with queues between each engine and its user's circuit.
+/// The platform of these tests with FIFOs between each engine and its user circuit.
 fn with_queues(set: &[(&str, &str)]) -> Platform {
     let number = |key: &str, value: u64| format!("{key} = {{ value = {value}, assumed = \"a test\" }}\n");
     let queues = ["rx_bytes", "tx_bytes", "ep_rx_bytes", "ep_tx_bytes"].map(|key| number(key, 64 << 10)).concat();
@@ -142,7 +142,7 @@ fn with_queues(set: &[(&str, &str)]) -> Platform {
 }
 
 #[test]
-fn what_waits_in_front_of_a_full_queue_holds_up_no_answer_and_its_reads_no_question() {
+fn a_full_queue_blocks_neither_translation_completions_nor_requests() {
     let bytes = 1 << 20;
     let window = |offset| Window { offset, len: bytes, pattern: Pattern::Sequential };
     let (from, to) = (window(0), window(8 << 20));
@@ -161,7 +161,7 @@ fn what_waits_in_front_of_a_full_queue_holds_up_no_answer_and_its_reads_no_quest
 }
 
 #[test]
-fn descriptors_and_words_for_a_core_are_translated_and_a_message_is_not() {
+fn descriptors_and_completion_words_are_translated_but_messages_are_not() {
     for completion in [Completion::Flag, Completion::Interrupt, Completion::Register] {
         let (share, descriptors) = (Share::Doorbell, Descriptors::Fetched);
         let call = DmaCall { transfer: whole(Verb::Store, 4 * PAGE), channel: 0, share, descriptors, completion };
@@ -171,7 +171,7 @@ fn descriptors_and_words_for_a_core_are_translated_and_a_message_is_not() {
         let mut machine = SimulatedMachine::new(&platform(&[])).unwrap();
         let mut samples = Samples::wanted(1);
         machine.run(&plan, &mut samples).unwrap();
-        // Four pages, and that of the driver's ring and word; each time 32 writes, four descriptors and the word.
+        // Four pages, and that of the driver's ring and word; each has 32 writes, four descriptors and the word.
         let word = u64::from(completion == Completion::Flag);
         let all = AtcCounts { lookups: 5 * (32 + 4 + word), questions: 5 };
         assert_eq!(counted(machine.board_mut()), all, "{completion:?}");
@@ -180,7 +180,7 @@ fn descriptors_and_words_for_a_core_are_translated_and_a_message_is_not() {
 }
 
 #[test]
-fn what_waits_for_an_answer_waits_for_translation() {
+fn a_stall_for_a_translation_is_charged_to_translation() {
     let platform = platform(&[("dma.ats_entries", "1"), ("iommu.walk_read_ns", "2000")]);
     let transfer = Transfer { count: 64, ..whole(Verb::Store, PAGE) };
     let transfer = Transfer { window: Window { len: 64 * PAGE, ..transfer.window }, ..transfer };
@@ -192,10 +192,10 @@ fn what_waits_for_an_answer_waits_for_translation() {
 }
 
 #[test]
-fn what_is_not_mapped_or_not_allowed_is_refused_and_recorded_and_no_byte_changes() {
+fn unmapped_or_forbidden_accesses_are_refused_and_recorded_without_changing_memory() {
     let mut domain = domain_on(&platform(&[]), Invalidation::Strict);
-    let read_only = lend(&mut domain, 4, 1, Permission::Read).iova();
-    let write_only = lend(&mut domain, 5, 1, Permission::Write).iova();
+    let read_only = map_pages(&mut domain, 4, 1, Permission::Read).iova();
+    let write_only = map_pages(&mut domain, 5, 1, Permission::Write).iova();
     let board = domain.backend_mut();
     let (before, nowhere) = (memory(board), Iova(0x7654_3000));
     for (verb, at, reason) in [
@@ -210,16 +210,16 @@ fn what_is_not_mapped_or_not_allowed_is_refused_and_recorded_and_no_byte_changes
     }
     assert_eq!(memory(board), before);
     assert!(board.take_translation_fault().is_none() && board.slots_in_use() == 0);
-    // Everybody goes on, and what may be done is done translated.
+    // Permitted accesses still work, translated.
     assert_eq!(moves(board, Verb::Load, read_only, 64), 64);
     assert_eq!(moves(board, Verb::Store, write_only, 64), 64);
     assert_eq!(changed(&before, &memory(board)), [5]);
-    // Each of the two pages once, and nowhere each time, for that is not kept.
+    // Each of the two pages once; the unmapped page each time, because that is not cached.
     assert_eq!(counted(board).questions, 4);
 }
 
 #[test]
-fn nothing_that_is_taken_back_is_reached_by_what_a_device_knew_of_it() {
+fn an_unmapped_page_is_not_reached_by_a_cached_translation() {
     let mut board = Board::new(&platform(&[])).unwrap();
     let there = Iova(board.mapped_at());
     assert_eq!(moves(&mut board, Verb::Store, there, 64), 64);
@@ -232,9 +232,9 @@ fn nothing_that_is_taken_back_is_reached_by_what_a_device_knew_of_it() {
 }
 
 #[test]
-fn a_read_whose_page_is_asked_for_takes_as_much_longer_as_the_answer_does() {
+fn a_read_that_misses_takes_longer_by_the_translation() {
     let latencies = |entries| {
-        // Each page two times, and more of them than there is room for.
+        // Each page twice, and more pages than cache entries.
         let window = Window { offset: 0, len: 16 * PAGE, pattern: Pattern::Strided(PAGE / 2) };
         let read = Transfer { count: 32, window, outstanding: Some(1), ..whole(Verb::Load, 64) };
         let mut samples = Samples::wanted(1);
@@ -248,7 +248,7 @@ fn a_read_whose_page_is_asked_for_takes_as_much_longer_as_the_answer_does() {
     let known = knowing[0];
     assert!(knowing.iter().all(|took| *took == known), "{knowing:?}");
     let asked = asking[0];
-    // There and back, which a read takes that is not answered by memory.
+    // A round trip, which is that of a read without memory access.
     assert!(asked > known + Ticks::whole_ns(300) && asked < known * 2, "{asked:?} and {known:?}");
     for (nth, took) in asking.iter().enumerate() {
         assert_eq!(*took, if nth % 2 == 0 { asked } else { known }, "read {nth}");
@@ -256,7 +256,7 @@ fn a_read_whose_page_is_asked_for_takes_as_much_longer_as_the_answer_does() {
 }
 
 #[test]
-fn a_request_that_comes_translated_is_taken_only_of_a_device_with_ats() {
+fn translated_requests_are_accepted_from_devices_with_ats_only() {
     for (entries, reaches) in [("8", true), ("0", false)] {
         let mut board = Board::new(&platform(&[("dma.ats_entries", entries)])).unwrap();
         board.map_nothing().unwrap();
@@ -276,16 +276,16 @@ fn a_request_that_comes_translated_is_taken_only_of_a_device_with_ats() {
 }
 
 #[test]
-fn until_it_is_told_to_forget_a_device_reaches_a_page_that_is_unmapped_and_not_after_it() {
+fn a_device_reaches_an_unmapped_page_until_the_invalidation() {
     let longest = Ticks::whole_ns(1_000_000);
     let mut domain = domain_on(&platform(&[]), Invalidation::Deferred { entries: 8, longest });
-    let mapping = lend(&mut domain, 20, 1, Permission::ReadWrite);
+    let mapping = map_pages(&mut domain, 20, 1, Permission::ReadWrite);
     let at = mapping.iova();
     assert_eq!(moves(domain.backend_mut(), Verb::Store, at, 64), 64);
     let now = domain.backend().now();
     domain.unmap(mapping, now).unwrap();
     let board = domain.backend_mut();
-    assert_eq!(moves(board, Verb::Store, Iova(at.0 + 128), 64), 64, "it knows where that led");
+    assert_eq!(moves(board, Verb::Store, Iova(at.0 + 128), 64), 64, "the translation is still cached");
     let now = board.now();
     domain.flush(now).unwrap();
     let board = domain.backend_mut();
@@ -296,7 +296,7 @@ fn until_it_is_told_to_forget_a_device_reaches_a_page_that_is_unmapped_and_not_a
 }
 
 #[test]
-fn an_invalidation_ends_behind_the_writes_and_reads_of_devices_that_used_it_and_no_byte_comes_after_it() {
+fn an_invalidation_completes_after_device_requests_that_used_the_page() {
     for (verb, set) in [
         (Verb::Store, &[("memory.write_tlp_ns", "50")][..]),
         (Verb::Store, &[("link.latency_ns", "3000"), ("root_complex.posted_header_credits", "8")]),
@@ -305,7 +305,7 @@ fn an_invalidation_ends_behind_the_writes_and_reads_of_devices_that_used_it_and_
         (Verb::Load, &[("root_complex.nonposted_header_credits", "1"), ("memory.read_request_ns", "100")]),
     ] {
         let mut domain = domain_on(&platform(set), Invalidation::Strict);
-        let mapping = lend(&mut domain, 20, 16, Permission::ReadWrite);
+        let mapping = map_pages(&mut domain, 20, 16, Permission::ReadWrite);
         let range = IovaRange { at: mapping.iova(), len_bytes: 16 * PAGE };
         let board = domain.backend_mut();
         let transfer = whole(verb, 16 * PAGE);
@@ -313,23 +313,23 @@ fn an_invalidation_ends_behind_the_writes_and_reads_of_devices_that_used_it_and_
         board.run_until(Ticks::whole_ns(30_000));
         board.unmap(range).unwrap();
         let took = board.invalidate(Stale::Range { range, by: Purge::Matching }).unwrap();
-        assert!(took > Ticks::whole_ns(1200), "it waited for the device: {took:?}");
+        assert!(took > Ticks::whole_ns(1200), "it waits for the device: {took:?}");
         let moved = board.moved(&transfer).0;
-        assert!(moved > 0 && !board.is_idle(), "it is in the middle of it: {moved}");
+        assert!(moved > 0 && !board.is_idle(), "the transfer is in progress: {moved}");
         let after = memory(board);
         while board.step() {}
         assert_eq!(memory(board), after, "{verb:?} {set:?}");
         if verb == Verb::Load {
-            assert_eq!(board.moved(&transfer).0, moved, "no read brings anything after it: {set:?}");
+            assert_eq!(board.moved(&transfer).0, moved, "no read completes after it: {set:?}");
         }
     }
 }
 
 #[test]
-fn a_device_goes_on_with_other_pages_while_it_forgets_one() {
+fn a_device_uses_other_pages_during_an_invalidation() {
     let mut domain = domain_on(&platform(&[]), Invalidation::Strict);
-    let kept = lend(&mut domain, 20, 4, Permission::ReadWrite);
-    let gone = lend(&mut domain, 30, 1, Permission::ReadWrite);
+    let kept = map_pages(&mut domain, 20, 4, Permission::ReadWrite);
+    let gone = map_pages(&mut domain, 30, 1, Permission::ReadWrite);
     let board = domain.backend_mut();
     assert_eq!(moves(board, Verb::Store, gone.iova(), 64), 64);
     let transfer = whole(Verb::Store, 4 * PAGE);
@@ -342,25 +342,25 @@ fn a_device_goes_on_with_other_pages_while_it_forgets_one() {
     assert!(!board.is_idle());
     while board.step() {}
     assert_eq!(board.moved(&transfer).0, 800 * PAGE + 64);
-    assert_eq!(counted(board).questions, 5, "four pages and the one that is gone");
+    assert_eq!(counted(board).questions, 5, "four pages and the invalidated one");
     assert!(board.errors.is_empty() && board.slots_in_use() == 0);
 }
 
 #[test]
-fn a_device_that_does_not_answer_makes_an_error_that_names_it_and_its_page_is_not_handed_out_again() {
-    // Nothing reads: the first that it could not answer is the Invalidate Request.
+fn a_missing_invalidate_completion_names_the_device_and_its_page_is_not_reused() {
+    // There are no reads: the first request that it does not complete is the Invalidate Request.
     let platform = platform(&[]).with_fault("no_completion@card:1".parse().unwrap()).unwrap();
     let mut domain = domain_on(&platform, Invalidation::Strict);
-    let stuck = lend(&mut domain, 2, 1, Permission::ReadWrite);
+    let stuck = map_pages(&mut domain, 2, 1, Permission::ReadWrite);
     let at = stuck.iova();
     assert_eq!(moves(domain.backend_mut(), Verb::Store, at, 64), 64);
     let now = domain.backend().now();
     let error = domain.unmap(stuck, now).unwrap_err().to_string();
     assert!(error.contains("no Invalidate Completion of card after 1000000000 ns"), "{error}");
     let now = domain.backend().now();
-    assert_ne!(lend(&mut domain, 2, 1, Permission::ReadWrite).iova(), at, "{now:?}");
+    assert_ne!(map_pages(&mut domain, 2, 1, Permission::ReadWrite).iova(), at, "{now:?}");
     assert_eq!(domain.backend().injected_faults(&platform)[0].because_not, None);
-    // After a reset it knows nothing, and the command ends.
+    // After a reset its cache is empty, and the command completes.
     let board = domain.backend_mut();
     board.reset(&platform).unwrap();
     assert!(board.put_invalidation(InvalidationCommand::All).is_ok());
@@ -371,7 +371,7 @@ fn a_device_that_does_not_answer_makes_an_error_that_names_it_and_its_page_is_no
 }
 
 #[test]
-fn faults_that_meet_a_question_or_its_answer_are_told_and_everybody_goes_on() {
+fn faults_of_translation_requests_and_completions_are_reported_and_traffic_continues() {
     for fault in [
         "unmapped@root/card:1",
         "unsupported_request@root/card:1",
@@ -394,7 +394,7 @@ fn faults_that_meet_a_question_or_its_answer_are_told_and_everybody_goes_on() {
 }
 
 #[test]
-fn a_fault_of_what_is_looked_up_counts_nothing_that_came_translated_and_says_so() {
+fn iommu_faults_count_untranslated_requests_only() {
     for (fault, entries, came) in [
         ("read_only@root/card:1", "8", "no write came untranslated (dma.ats_entries is 8) to root/card until"),
         ("unmapped@root/card:3", "8", "only 2 requests came untranslated (dma.ats_entries is 8) to root/card until"),
@@ -411,7 +411,7 @@ fn a_fault_of_what_is_looked_up_counts_nothing_that_came_translated_and_says_so(
 }
 
 #[test]
-fn a_trace_has_questions_answers_and_what_was_translated() {
+fn a_trace_shows_translation_requests_completions_and_translated_requests() {
     let plan = Plan::on_one_core(vec![Op::Transfer(whole(Verb::Store, 2 * PAGE))], 1);
     let mut machine = SimulatedMachine::new(&platform(&[])).unwrap();
     let trace = machine.trace(&plan, &mut Samples::wanted(1), Trace::MOST).unwrap();
@@ -442,10 +442,10 @@ fn a_trace_has_questions_answers_and_what_was_translated() {
 }
 
 #[test]
-fn an_invalidation_is_a_request_to_each_card_and_a_completion_of_each_behind_its_writes() {
+fn an_invalidation_has_a_request_to_each_card_and_a_completion_behind_its_writes() {
     let platform = platform(&[]);
     let mut domain = domain_on(&platform, Invalidation::Strict);
-    let mapping = lend(&mut domain, 20, 4, Permission::ReadWrite);
+    let mapping = map_pages(&mut domain, 20, 4, Permission::ReadWrite);
     let range = IovaRange { at: mapping.iova(), len_bytes: 4 * PAGE };
     let board = domain.backend_mut();
     board.observe(&platform, Trace::MOST).unwrap();
@@ -480,10 +480,10 @@ fn an_invalidation_is_a_request_to_each_card_and_a_completion_of_each_behind_its
         let header = Header::parse_whole(&frame.tlp).unwrap().0;
         matches!(header, Header::Memory(request) if request.at == OnWire::Translated)
     };
-    assert_eq!(trace.frames[nth..].iter().filter(is_translated).count(), 0, "all of them went before it");
+    assert_eq!(trace.frames[nth..].iter().filter(is_translated).count(), 0, "all of them precede it");
 }
 
-/// Eight cards behind switches, and an IOMMU.
+/// Returns a platform of eight cards behind switches, with an IOMMU.
 fn many_cards(fault: Option<&str>) -> Platform {
     let rosta = PRESETS.iter().find(|preset| preset.name == "rosta-virtex7").unwrap();
     let number = |key: &str, value: u64| format!("{key} = {{ value = {value}, assumed = \"a test\" }}\n");
@@ -496,7 +496,7 @@ fn many_cards(fault: Option<&str>) -> Platform {
 }
 
 #[test]
-fn every_card_behind_switches_is_told_and_those_that_do_not_answer_are_named() {
+fn every_card_behind_switches_gets_the_request_and_missing_completions_are_named() {
     for (fault, silent) in [(None, None), (Some("link_down@fpga5:1"), Some("of fpga5 after"))] {
         let platform = many_cards(fault);
         assert_eq!(platform.cards(), 8);
@@ -515,10 +515,10 @@ fn every_card_behind_switches_is_told_and_those_that_do_not_answer_are_named() {
         let of = |direction| frames.iter().filter(move |frame| frame.direction == direction);
         for answer in of(Direction::Upstream) {
             let mut told = of(Direction::Downstream).filter(|told| told.link == answer.link);
-            assert!(told.any(|told| told.arrives < answer.starts), "{answer:?} went before it was asked for");
+            assert!(told.any(|told| told.arrives < answer.starts), "{answer:?} precedes its request");
         }
         match silent {
-            None => assert!(said.unwrap() > Ticks::whole_ns(1000), "and a way there and back"),
+            None => assert!(said.unwrap() > Ticks::whole_ns(1000), "and a round trip"),
             Some(silent) => assert!(said.as_ref().is_err_and(|error| error.contains(silent)), "{said:?}"),
         }
     }

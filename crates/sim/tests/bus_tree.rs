@@ -1,4 +1,4 @@
-//! What does software see of a card that is masked, removed, programmed again and found again, and what if a step is left out?
+//! The bus tree: masking, removing, reprogramming and rescanning a card, and the effect of leaving out a step.
 
 use lanemark_sim::{BusTree, BusTreeError};
 use lanemark_wire::FunctionId;
@@ -19,7 +19,7 @@ fn at(tree: &BusTree, port: &str) -> FunctionId {
     tree.functions().into_iter().find(|function| function.port == port).unwrap().address
 }
 
-/// What a register of a port holds, as software reads it.
+/// Returns a register of a port as software reads it.
 fn held(tree: &BusTree, port: &str, register: AerRegister) -> u32 {
     let function = tree.functions().into_iter().find(|function| function.port == port).unwrap();
     register.of(&ConfigSpace::new(&function.bytes).error_reporting().unwrap()).unwrap()
@@ -47,7 +47,7 @@ fn mask(tree: &mut BusTree, port: FunctionId) {
 }
 
 #[test]
-fn a_broken_card_answers_again_when_it_was_masked_removed_programmed_and_found_and_is_where_it_was() {
+fn a_broken_card_works_at_its_address_after_mask_remove_program_and_rescan() {
     for fault in ["no_completion@card", "surprise_removal@card", "link_down@card", "credit_starvation@card"] {
         let mut tree = broken(&[fault]);
         let (port, card, before) = (at(&tree, PORT), at(&broken(&[]), CARD), bars(&broken(&[])));
@@ -63,7 +63,7 @@ fn a_broken_card_answers_again_when_it_was_masked_removed_programmed_and_found_a
 }
 
 #[test]
-fn a_link_that_goes_down_is_reported_by_the_port_above_and_not_if_that_is_masked() {
+fn surprise_down_is_reported_by_the_port_above_unless_masked() {
     let [unmasked, masked] = [false, true].map(|is_masked| {
         let mut tree = broken(&[]);
         let (port, card) = (at(&tree, PORT), at(&tree, CARD));
@@ -71,19 +71,19 @@ fn a_link_that_goes_down_is_reported_by_the_port_above_and_not_if_that_is_masked
             mask(&mut tree, port);
         }
         tree.remove(card).unwrap();
-        assert_eq!(names(&tree), [""; 0], "to forget a card sends nothing");
+        assert_eq!(names(&tree), [""; 0], "removing a card sends no TLP");
         tree.program(card).unwrap();
         tree
     });
     assert_eq!(names(&unmasked), ["root/card SDES"]);
     assert_eq!(names(&masked), [""; 0]);
-    // The bit is set, masked or not; which was the first error is not said of a masked one.
+    // The status bit is set, masked or not; the First Error Pointer ignores masked errors.
     assert_eq!([&unmasked, &masked].map(|tree| held(tree, PORT, AerRegister::UncorrectableStatus)), [1 << 5; 2]);
     assert_eq!([first_error(&unmasked, PORT), first_error(&masked, PORT)], [5, 0]);
 }
 
 #[test]
-fn a_mask_hides_its_own_error_and_no_other() {
+fn a_mask_hides_its_own_error_only() {
     for (mask, reported) in [(1 << 5, 0), (!(1 << 5), 1)] {
         let mut tree = broken(&[]);
         let (port, card) = (at(&tree, PORT), at(&tree, CARD));
@@ -94,7 +94,7 @@ fn a_mask_hides_its_own_error_and_no_other() {
 }
 
 #[test]
-fn a_status_bit_is_cleared_by_a_one_and_by_nothing_else() {
+fn a_status_bit_is_cleared_by_writing_a_one_only() {
     let mut tree = broken(&[]);
     let (port, card) = (at(&tree, PORT), at(&tree, CARD));
     tree.program(card).unwrap();
@@ -105,7 +105,7 @@ fn a_status_bit_is_cleared_by_a_one_and_by_nothing_else() {
 }
 
 #[test]
-fn a_card_that_was_not_found_again_decodes_no_address_and_says_nothing_of_it() {
+fn a_card_before_its_rescan_decodes_no_address_and_reports_no_error() {
     let mut tree = broken(&["no_completion@card"]);
     let card = at(&tree, CARD);
     assert_eq!(tree.load(card).unwrap().bytes, None);
@@ -114,13 +114,13 @@ fn a_card_that_was_not_found_again_decodes_no_address_and_says_nothing_of_it() {
     let known = tree.reported().len();
     let loaded = tree.load(card).unwrap();
     assert_eq!(loaded.bytes, None);
-    assert!(loaded.took.as_ns() < 5000.0, "it is refused, and nobody waits: {} ns", loaded.took.as_ns());
-    assert_eq!(tree.reported().len(), known, "a card that nobody set up may not report");
+    assert!(loaded.took.as_ns() < 5000.0, "it is refused without a timeout: {} ns", loaded.took.as_ns());
+    assert_eq!(tree.reported().len(), known, "an unconfigured card may not report");
     assert_eq!(tree.write(card, AerRegister::UncorrectableMask, 0), Err(BusTreeError::Unknown { function: card }));
 }
 
 #[test]
-fn a_card_that_was_not_programmed_is_as_broken_as_before() {
+fn a_card_that_is_not_reprogrammed_stays_broken() {
     for (fault, is_found) in [("no_completion@card", true), ("surprise_removal@card", false)] {
         let mut tree = broken(&[fault]);
         let card = at(&tree, CARD);
@@ -133,7 +133,7 @@ fn a_card_that_was_not_programmed_is_as_broken_as_before() {
 }
 
 #[test]
-fn a_card_that_the_system_still_knows_is_not_set_up_again() {
+fn a_rescan_does_not_configure_a_known_card() {
     let mut tree = broken(&[]);
     let card = at(&tree, CARD);
     tree.program(card).unwrap();
@@ -143,7 +143,7 @@ fn a_card_that_the_system_still_knows_is_not_set_up_again() {
 }
 
 #[test]
-fn masks_of_a_card_are_lost_when_it_is_programmed_and_those_of_its_port_are_kept() {
+fn reprogramming_resets_the_masks_of_a_card_but_not_of_its_port() {
     let mut tree = broken(&[]);
     let (port, card) = (at(&tree, PORT), at(&tree, CARD));
     let fresh = held(&tree, CARD, AerRegister::UncorrectableMask);
@@ -159,7 +159,7 @@ fn masks_of_a_card_are_lost_when_it_is_programmed_and_those_of_its_port_are_kept
 }
 
 #[test]
-fn a_card_whose_link_is_down_reads_as_all_ones_and_its_port_says_that_the_link_is_down() {
+fn a_card_below_a_down_link_reads_as_all_ones_and_its_port_clears_link_active() {
     let tree = broken(&["surprise_removal@card"]);
     let functions = tree.functions();
     assert!(functions[1].bytes.iter().all(|byte| *byte == 0xff));
@@ -169,7 +169,7 @@ fn a_card_whose_link_is_down_reads_as_all_ones_and_its_port_says_that_the_link_i
 }
 
 #[test]
-fn a_bridge_is_not_removed_and_a_bus_that_is_none_is_not_scanned() {
+fn removing_a_bridge_and_scanning_a_missing_bus_are_rejected() {
     let mut tree = broken(&[]);
     let (port, card) = (at(&tree, PORT), at(&tree, CARD));
     assert_eq!(tree.remove(port), Err(BusTreeError::Bridge { function: port }));
@@ -179,7 +179,7 @@ fn a_bridge_is_not_removed_and_a_bus_that_is_none_is_not_scanned() {
 }
 
 #[test]
-fn a_card_beside_the_one_that_is_programmed_keeps_its_fault() {
+fn reprogramming_a_card_leaves_faults_of_other_cards() {
     let rosta = lanemark_platform::preset("rosta-virtex7").unwrap().unwrap();
     let platform = ["no_completion@fpga0", "no_completion@fpga1"]
         .into_iter()

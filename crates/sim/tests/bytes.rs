@@ -1,4 +1,4 @@
-//! Bytes are real: what a core stores is what the device has, and what the device has is what a core loads.
+//! Bytes are simulated: stored bytes are those of the device, and loads return the bytes of the device.
 
 mod stage;
 
@@ -18,7 +18,7 @@ fn loads() -> Vec<Access> {
     SimulatedMachine::new(&stage::platform("8B", &[])).unwrap().facts().accesses(Verb::Load).to_vec()
 }
 
-/// Offset and length as the instruction allows them.
+/// Returns an offset and a length that the instruction supports.
 fn allowed(access: Access, offset: u64, len: u64) -> (u64, u64) {
     match access {
         Access::Movdir64b => (offset & !63, len.next_multiple_of(64)),
@@ -31,7 +31,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_device_has_the_last_pattern_stored_and_its_neighbours_are_untouched(
+    fn a_store_changes_exactly_its_bytes_in_the_device(
         access in prop::sample::select(stores()),
         kind in prop::sample::select(&TYPES[..]),
         policy in prop::sample::select(vec!["8B", "dw", "contiguous"]),
@@ -62,7 +62,7 @@ proptest! {
     }
 
     #[test]
-    fn loads_bring_the_bytes_of_the_device_each_of_them(
+    fn loads_return_every_byte_of_the_device(
         access in prop::sample::select(loads()),
         kind in prop::sample::select(&TYPES[..]),
         offset in 0_u64..200,
@@ -90,7 +90,7 @@ proptest! {
     }
 
     #[test]
-    fn a_core_loads_what_it_stored_last_through_any_pair_of_instructions(
+    fn a_load_returns_the_last_store_for_any_pair_of_instructions(
         by in prop::sample::select(stores()),
         with in prop::sample::select(loads()),
         kind in prop::sample::select(&TYPES[..]),

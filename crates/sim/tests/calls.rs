@@ -1,4 +1,4 @@
-//! Cores that ask a driver for a card's transfers: how long a call takes, what it waits for, and which bytes arrive.
+//! Driver calls for transfers of a card: duration, stall causes, and the bytes that arrive.
 
 mod stage;
 
@@ -14,7 +14,7 @@ use stage::{ns, platform, tree_platform};
 
 const UC: Descriptors = Descriptors::Written(MemoryType::Uc);
 
-/// One call that rings for `bytes` bytes from the card to memory, and polls a word.
+/// Returns a call that rings the doorbell for `bytes` bytes from the card to memory, and polls a word.
 fn call(bytes: u64) -> DmaCall {
     let window = Window { offset: 0, len: 64 << 10, pattern: Pattern::Sequential };
     let partner = Partner::Host;
@@ -45,18 +45,18 @@ fn wait(samples: &Samples, cause: Cause) -> Ticks {
     samples.waits.iter().find(|wait| wait.cause == cause).map_or(Ticks::ZERO, |wait| wait.span)
 }
 
-/// To the card: 50 to the root complex, 32 B on the link 8, 100 one way, in 50, a beat of 10.
+/// Latency of a doorbell: 50 to the root complex, 32 B on the link 8, link latency 100, ingress 50, a beat of 10.
 const BELL: u64 = 218;
-/// Until the last bit of 64 B is on the link: five beats 20, out 50, 88 B 22.
+/// From the start until the last bit of 64 B is on the link: five beats 20, egress 50, 88 B 22.
 const WRITTEN: u64 = 92;
 
 #[test]
-fn a_word_that_is_polled_comes_behind_the_last_write() {
-    // 28 B 7, 100 one way, 50 until it is seen, a load of 4.
+fn a_polled_word_arrives_after_the_last_write() {
+    // 28 B 7, link latency 100, 50 until it is visible, a load of 4.
     assert_eq!(took(&[], &call(64)), ns(BELL + WRITTEN + 7 + 100 + 50 + 4));
     let late = [("dma.start_ns", 1000.0), ("memory.write_ns", 80.0)];
     assert_eq!(took(&late, &call(64)), ns(BELL + 1000 + WRITTEN + 7 + 100 + 80 + 4));
-    // The engine's time for the word, once the link waits for it: two beats of 4, where 22 were over.
+    // The engine's time for the word, once the link is free: two beats of 4, after 22.
     let slow = took(&[("dma.write_request_ns", 30.0)], &call(64));
     assert_eq!(slow, ns(BELL + 20 + 30 + 8 + 30 + 50 + 7 + 100 + 50 + 4));
 }
@@ -64,23 +64,24 @@ fn a_word_that_is_polled_comes_behind_the_last_write() {
 #[test]
 fn a_message_interrupts_the_core_and_its_handler_wakes_the_thread() {
     let told = DmaCall { completion: Completion::Interrupt, ..call(64) };
-    // 24 B 6, 100 one way; then the interrupt's way, handler and thread.
+    // 24 B 6, link latency 100; then the interrupt latency, handler and thread.
     assert_eq!(took(&[], &told), ns(BELL + WRITTEN + 6 + 100 + 1000 + 500 + 1500));
     let samples = run(&platform("8B", &[]), &[told]);
     assert_eq!(wait(&samples, Cause::Interrupt), ns(1000));
     assert_eq!(wait(&samples, Cause::Driver), ns(2000));
-    // An interrupt that is quicker than memory: the handler sees what was written before it.
+    // An interrupt that is faster than memory: the handler still sees the earlier writes.
     let quick = [("driver.interrupt_ns", 0.0), ("driver.handler_ns", 0.0), ("driver.wake_ns", 0.0)];
     assert_eq!(took(&quick, &told), ns(BELL + WRITTEN + 6 + 100 + 50));
 }
 
 #[test]
-fn a_register_is_loaded_until_it_says_so() {
+fn a_register_is_polled_until_completion() {
     let polled = DmaCall { completion: Completion::Register, ..call(64) };
-    // The store is acknowledged after 100; a load: 50, 24 B 6, 100, in 50, 40 and a beat of 10, out 50, 28 B 7, 100, 50.
+    // The store is acknowledged after 100. A load: 50, 24 B 6, 100, ingress 50, 40 and a beat of 10, egress 50, 28 B
+    // 7, 100, 50.
     assert_eq!(took(&[], &polled), ns(100 + 463));
-    // The last write leaves for the link at 218 + 70, a load looks at 100 + 256: 68 later it is seen, 69 later it is not.
-    // What the load brings back waits for the write before it, whether it tells of it or not.
+    // The last write leaves for the link at 218 + 70, and a load reads the register at 100 + 256: a delay of 68 is
+    // seen, 69 is not. The completion of the load waits for the earlier write in both cases.
     assert_eq!(took(&[("dma.start_ns", 68.0)], &polled), ns(BELL + 68 + WRITTEN + 100 + 50 + 50));
     assert_eq!(took(&[("dma.start_ns", 69.0)], &polled), ns(100 + 463 + 16 + 463));
     assert_eq!(took(&[("memory.write_ns", 500.0)], &polled), ns(BELL + WRITTEN + 100 + 500 + 50));
@@ -92,7 +93,7 @@ fn descriptors_cost_stores_or_a_fetch() {
     // Two stores of 8 B, each acknowledged after 100, and 20 to build one.
     assert_eq!(took(&[], &DmaCall { share: Share::List, ..call(64) }), ns(20 + 200 + bare));
     assert_eq!(took(&[("driver.copy_bytes", 4.0)], &DmaCall { share: Share::List, ..call(64) }), ns(20 + 400 + bare));
-    // A beat 4, out 50, 24 B 6, 100, memory 200, 36 B 9, 100, in 50, two beats 8.
+    // A beat 4, egress 50, 24 B 6, 100, memory 200, 36 B 9, 100, ingress 50, two beats 8.
     let fetched = DmaCall { descriptors: Descriptors::Fetched, ..call(64) };
     assert_eq!(took(&[], &fetched), ns(527 + bare));
     assert_eq!(took(&[], &DmaCall { share: Share::List, ..fetched }), ns(20 + 527 + bare));
@@ -101,14 +102,14 @@ fn descriptors_cost_stores_or_a_fetch() {
 }
 
 #[test]
-fn a_whole_call_pins_and_unpins_every_page_it_touches() {
+fn a_whole_call_pins_and_unpins_each_page() {
     let whole = |bytes, offset| {
         let mut whole = DmaCall { share: Share::Call, ..call(bytes) };
         whole.transfer.window.offset = offset;
         let bare = DmaCall { share: Share::Doorbell, ..whole };
         took(&[], &whole) - took(&[], &bare)
     };
-    // 200 the call, 100 + 50 a page, 20 and two stores a descriptor.
+    // The call 200, 100 + 50 a page, 20 and two stores a descriptor.
     assert_eq!(whole(64, 0), ns(200 + 150 + 220));
     assert_eq!(whole(4096, 0), ns(200 + 150 + 220));
     assert_eq!(whole(4097, 0), ns(200 + 2 * (150 + 220)));
@@ -116,7 +117,7 @@ fn a_whole_call_pins_and_unpins_every_page_it_touches() {
 }
 
 #[test]
-fn as_many_descriptors_are_fetched_in_a_latency_as_are_fetched_ahead() {
+fn prefetched_descriptors_share_one_memory_latency() {
     let fetched = DmaCall { descriptors: Descriptors::Fetched, ..call(16 * 4096) };
     let waited = |ahead: f64| {
         let fast = [("dma.prefetch_descriptors", ahead), ("memory.read_ns", 200_000.0)];
@@ -129,7 +130,7 @@ fn as_many_descriptors_are_fetched_in_a_latency_as_are_fetched_ahead() {
 }
 
 #[test]
-fn every_kind_of_call_moves_its_bytes_and_the_next_begins_when_it_is_over() {
+fn every_kind_of_call_moves_its_bytes_before_the_next_begins() {
     let wc = Descriptors::Written(MemoryType::Wc);
     for verb in [Verb::Store, Verb::Load] {
         for share in [Share::Call, Share::List, Share::Doorbell] {
@@ -151,7 +152,7 @@ fn every_kind_of_call_moves_its_bytes_and_the_next_begins_when_it_is_over() {
 }
 
 #[test]
-fn a_list_through_wc_memory_leaves_in_lines() {
+fn a_descriptor_list_in_wc_memory_is_written_in_lines() {
     let list = |memory_type| {
         let listed = DmaCall { share: Share::List, descriptors: Descriptors::Written(memory_type), ..call(16 * 4096) };
         run(&platform("8B", &[]), &[listed]).traffic.unwrap().write_tlps
@@ -162,7 +163,7 @@ fn a_list_through_wc_memory_leaves_in_lines() {
 }
 
 #[test]
-fn several_cores_with_a_card_each_share_what_they_have_in_common() {
+fn several_cores_with_a_card_each_share_the_common_link() {
     let tree = tree_platform(&[("core.cores", 4.0)]);
     let of = |card: u32| {
         let window = Window { offset: u64::from(card) * 0x20000, len: 0x20000, pattern: Pattern::Sequential };
@@ -176,11 +177,11 @@ fn several_cores_with_a_card_each_share_what_they_have_in_common() {
     assert!(together.each.iter().all(|moved| moved.common_bytes <= 65536));
     let first = together.each.iter().map(|moved| moved.delivered).min().unwrap();
     assert_eq!(first, together.common);
-    assert!(first.as_ns() > 2.0 * alone.taken[0].delivered.as_ns(), "the link up is shared: {first:?}");
+    assert!(first.as_ns() > 2.0 * alone.taken[0].delivered.as_ns(), "the upstream link is shared: {first:?}");
 }
 
 #[test]
-fn a_plan_is_the_same_to_the_tick_whenever_it_is_run() {
+fn a_plan_takes_the_same_time_in_every_run() {
     let asked = DmaCall { share: Share::Call, descriptors: Descriptors::Fetched, ..call(9000) };
     let mut machine = SimulatedMachine::new(&platform("8B", &[])).unwrap();
     let mut samples = Samples::wanted(3);
@@ -190,7 +191,7 @@ fn a_plan_is_the_same_to_the_tick_whenever_it_is_run() {
 }
 
 #[test]
-fn a_call_that_runs_out_of_time_says_what_it_waited_for_and_leaves_a_quiet_board() {
+fn a_call_that_times_out_names_its_stall_cause_and_leaves_an_idle_board() {
     let mut machine = SimulatedMachine::new(&platform("8B", &[])).unwrap();
     let good = plan(&[DmaCall { descriptors: Descriptors::Fetched, ..call(16 * 4096) }]);
     let mut samples = Samples::wanted(1);
@@ -209,7 +210,7 @@ fn a_call_that_runs_out_of_time_says_what_it_waited_for_and_leaves_a_quiet_board
 }
 
 #[test]
-fn what_no_driver_does_is_refused_with_the_reason() {
+fn unsupported_driver_calls_are_refused_with_the_reason() {
     let mut machine = SimulatedMachine::new(&platform("8B", &[])).unwrap();
     let good = call(64);
     let peer = Partner::Peer { card: 1, bar: 0 };
@@ -218,8 +219,8 @@ fn what_no_driver_does_is_refused_with_the_reason() {
         (moves(Transfer { card: 1, ..good.transfer }), "there is no card 1"),
         (moves(Transfer { partner: peer, ..good.transfer }), "no peer"),
         (moves(Transfer { bytes: 0, ..good.transfer }), "moves nothing"),
-        (moves(Transfer { outstanding: Some(1), ..good.transfer }), "the next call comes when it is over"),
-        (moves(Transfer { bytes: (1 << 20) - 16384 + 1, ..good.transfer }), "reach beyond memory that is lent"),
+        (moves(Transfer { outstanding: Some(1), ..good.transfer }), "the next call begins after it"),
+        (moves(Transfer { bytes: (1 << 20) - 16384 + 1, ..good.transfer }), "reach beyond DMA memory"),
         (DmaCall { descriptors: Descriptors::Written(MemoryType::Wb), ..good }, "UC or WC"),
     ] {
         let error = machine.run(&plan(&[bad]), &mut Samples::wanted(1)).unwrap_err();
@@ -234,14 +235,14 @@ fn what_no_driver_does_is_refused_with_the_reason() {
     assert!(without(&Platform { dma: None, ..platform("8B", &[]) }).contains("no section [dma]"));
     let small = without(&platform("8B", &[("memory.size_bytes", 131_072.0)]));
     assert!(small.contains("256 KiB per card"), "{small}");
-    // All that is lent but the driver's part.
+    // All of the DMA memory but the driver's part.
     let mut most = moves(Transfer { bytes: (1 << 20) - 16384, ..good.transfer });
     most.transfer.window.len = most.transfer.bytes;
     machine.run(&plan(&[most]), &mut Samples::wanted(1)).unwrap();
 }
 
 #[test]
-fn an_interrupt_that_comes_after_a_plan_was_given_up_is_nobodys() {
+fn an_interrupt_after_a_timed_out_plan_is_ignored() {
     let mut machine = SimulatedMachine::new(&platform("8B", &[("driver.interrupt_ns", 1e8)])).unwrap();
     let by_message = DmaCall { completion: Completion::Interrupt, ..call(64) };
     let impatient = Plan { timeout: ns(50_000_000), ..plan(&[by_message]) };
@@ -252,7 +253,7 @@ fn an_interrupt_that_comes_after_a_plan_was_given_up_is_nobodys() {
     machine.run(&plan(&[call(64)]), &mut Samples::wanted(1)).unwrap();
 }
 
-/// Three calls for 8 KiB each, of which the second one cannot pin its second page.
+/// Three calls of 8 KiB each; the second one cannot pin its second page.
 fn unpinnable(verb: Verb, descriptors: Descriptors, completion: Completion) -> (SimulatedMachine, Plan) {
     let mut whole = DmaCall { share: Share::Call, descriptors, completion, ..call(8192) };
     (whole.transfer.verb, whole.transfer.count) = (verb, 3);
@@ -261,7 +262,7 @@ fn unpinnable(verb: Verb, descriptors: Descriptors, completion: Completion) -> (
 }
 
 #[test]
-fn a_page_that_cannot_be_pinned_ends_its_call_with_nothing_moved_and_the_next_call_works() {
+fn a_call_that_cannot_pin_a_page_moves_nothing_and_the_next_call_works() {
     for verb in [Verb::Load, Verb::Store] {
         for descriptors in [UC, Descriptors::Written(MemoryType::Wc), Descriptors::Fetched] {
             for completion in [Completion::Flag, Completion::Interrupt, Completion::Register] {
@@ -270,7 +271,7 @@ fn a_page_that_cannot_be_pinned_ends_its_call_with_nothing_moved_and_the_next_ca
                 let text = error.to_string();
                 let MachineError::Bus(error) = error else { panic!("{text}") };
                 assert_eq!((error.error, error.noticed_by.as_str()), (None, "the driver of card"));
-                // The call, two pages up and one back.
+                // The call, two pages pinned and one unpinned.
                 assert!(error.at >= ns(200 + 200 + 50), "{text}");
                 assert!(text.contains("page 2 of a buffer of 2 cannot be pinned"), "{text}");
                 assert!(
@@ -284,26 +285,26 @@ fn a_page_that_cannot_be_pinned_ends_its_call_with_nothing_moved_and_the_next_ca
                 board.memory_mut().read(8192, &mut found);
                 assert!(
                     (8192..).zip(found).all(|(place, byte)| byte == first_byte(place)),
-                    "no byte of the other calls"
+                    "only bytes of completed calls"
                 );
                 assert_eq!(board.slots_in_use(), 0);
                 let mut samples = Samples::wanted(1);
                 machine.run(&plan, &mut samples).unwrap_or_else(|error| panic!("{error}"));
-                assert_eq!(samples.taken.len(), 1, "it happens once");
+                assert_eq!(samples.taken.len(), 1, "the fault triggers once");
             }
         }
     }
 }
 
 #[test]
-fn a_page_that_was_never_to_be_pinned_is_told_of_as_a_fault_that_did_not_happen() {
+fn a_fault_at_a_page_that_is_never_pinned_is_reported_as_not_triggered() {
     let (mut machine, mut plan) = unpinnable(Verb::Store, UC, Completion::Flag);
     let Op::Dma(call) = &mut plan.lanes[0].body[0] else { panic!() };
     call.transfer.count = 1;
     machine.run(&plan, &mut Samples::wanted(1)).unwrap();
     let not = machine.injected_faults()[0].because_not.clone().unwrap();
-    assert!(not.starts_with("no core pinned more than 2 pages for card until all was over at "), "{not}");
-    // Two more, and the last of them is the fourth.
+    assert!(not.starts_with("no core pinned more than 2 pages for card until the end of the run at "), "{not}");
+    // Two more pages: the last of them is the fourth.
     let error = machine.run(&plan, &mut Samples::wanted(1)).unwrap_err().to_string();
     assert!(error.contains("page 2 of a buffer of 2"), "{error}");
     assert_eq!(machine.injected_faults()[0].because_not, None);

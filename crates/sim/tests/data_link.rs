@@ -1,4 +1,4 @@
-//! The data link layer as a board shows it: replay, replay buffers, SKP ordered sets, FLITs.
+//! The data link layer of a board: replay, replay buffers, SKP ordered sets, FLITs.
 
 mod stage;
 
@@ -37,8 +37,8 @@ fn wait(samples: &Samples, cause: Cause) -> Ticks {
 }
 
 #[test]
-fn a_damaged_packet_costs_its_way_there_the_nak_back_and_itself_again() {
-    // A request is 24 B, 6 ns; its completion 84 B, 21 ns; the Nak is 2 ns, both ways are 100 ns.
+fn a_corrupted_tlp_costs_a_nak_round_trip_and_its_line_time() {
+    // A request is 24 B, 6 ns; its completion 84 B, 21 ns; a Nak 2 ns; the latency 100 ns each way.
     let (request, completion) = (6 + 100 + 2 + 100, 21 + 100 + 2 + 100);
     let one_at_a_time = |tlps_per_error: f64| {
         let window = Window { offset: 0, len: 64 << 10, pattern: Pattern::Sequential };
@@ -60,7 +60,7 @@ fn a_damaged_packet_costs_its_way_there_the_nak_back_and_itself_again() {
 }
 
 #[test]
-fn every_byte_arrives_over_links_that_damage_one_packet_in_five_and_the_waits_say_so() {
+fn every_byte_arrives_with_one_corrupted_tlp_in_five_and_stalls_show_replay() {
     for verb in [Verb::Store, Verb::Load] {
         let (samples, mut machine) = run(&[("link.tlps_per_error", 5.0)], verb, 5000, 20);
         let (down, up) = machine.board_mut().crossed(CardIndex(0));
@@ -73,13 +73,13 @@ fn every_byte_arrives_over_links_that_damage_one_packet_in_five_and_the_waits_sa
 }
 
 #[test]
-fn a_replay_buffer_of_one_packet_sends_one_a_round_trip_and_one_that_holds_the_round_trip_as_many_as_none() {
+fn a_replay_buffer_limits_the_tlps_of_a_round_trip() {
     let time = |tlps: f64| delivered(&[("link.replay_tlps", tlps)], Verb::Store, 64, 100);
-    // 22 ns on the link, 100 there, its Ack of 2 ns, 100 back.
+    // Line time 22 ns, latency 100, Ack 2 ns, latency 100.
     let round_trip = ns(22 + 100 + 2 + 100);
     let one = time(1.0);
     assert_eq!(one, delivered(&[], Verb::Store, 64, 1) + Ticks(round_trip.0 * 99));
-    // 11 packets of 22 ns are 242 ns, more than the round trip, and 10 of them are less.
+    // 11 TLPs of 22 ns are 242 ns, longer than the round trip; 10 of them are shorter.
     assert_eq!(time(11.0), time(0.0));
     assert!(time(10.0) > time(0.0));
     let (samples, _) = run(&[("link.replay_tlps", 1.0)], Verb::Store, 64, 100);
@@ -87,19 +87,19 @@ fn a_replay_buffer_of_one_packet_sends_one_a_round_trip_and_one_that_holds_the_r
 }
 
 #[test]
-fn ordered_sets_take_their_share_of_a_busy_link_and_nothing_else() {
+fn ordered_sets_take_their_share_of_a_busy_link() {
     let [with, without] = [true, false].map(|skp| {
         let mut platform = platform("8B", &[]);
         platform.link.skp.value = skp;
         run_on(&platform, Verb::Store, 4096, 1000).0.taken[0].delivered.as_ns()
     });
-    // 4 symbols of 1180, of the 1176 that are left.
+    // 4 symbols for each 1176 of TLPs.
     let share = with / without - 1.0;
     assert!((share - 4.0 / 1176.0).abs() < 0.0002, "{share}");
 }
 
 #[test]
-fn at_64_gts_writes_fill_the_236_bytes_of_every_flit() {
+fn at_64_gts_writes_fill_236_bytes_of_each_flit() {
     let changes = [("link.generation", 6.0), ("link.width_lanes", 1.0), ("dma.beat_ns", 1.0)];
     let first = delivered(&changes, Verb::Store, 64, 1).as_ns();
     let many = delivered(&changes, Verb::Store, 64, 5901).as_ns();
@@ -109,7 +109,7 @@ fn at_64_gts_writes_fill_the_236_bytes_of_every_flit() {
 }
 
 #[test]
-fn the_least_credits_with_traffic_both_ways_leave_nothing_behind() {
+fn minimum_credits_with_bidirectional_traffic_do_not_deadlock() {
     use lanemark_sim::{Board, Tlp, TlpKind};
     for (credits, width) in [(8.0, 8.0), (9.0, 8.0), (12.0, 8.0), (12.0, 1.0)] {
         for seed in 0..150_u64 {

@@ -1,5 +1,4 @@
-//! A simulation is a value: the same platform and plan give the same result to the byte, two live side by
-//! side, and nothing leaks.
+//! Determinism: the same platform and plan give identical results, boards are independent, and no payload slot leaks.
 
 mod random;
 mod stage;
@@ -8,7 +7,7 @@ use lanemark_machine::{Cause, Machine, Samples};
 use lanemark_sim::{Board, CardIndex, SimulatedMachine};
 use random::{Random, plan};
 
-/// Everything a run leaves behind, as text.
+/// Returns the observable results of a run as text.
 fn trace(seed: u64) -> String {
     let mut random = Random::new(seed);
     let mut machine = SimulatedMachine::new(&random.platform()).unwrap();
@@ -26,13 +25,13 @@ fn trace(seed: u64) -> String {
 }
 
 #[test]
-fn the_same_platform_with_plan_give_the_same_trace_to_the_byte() {
+fn the_same_platform_and_plan_give_an_identical_trace() {
     for seed in 0..150 {
         assert_eq!(trace(seed), trace(seed), "seed {seed}");
     }
 }
 
-/// A board with its plan's lanes started.
+/// Returns a board with the lanes of its plan started.
 fn started(seed: u64) -> Board {
     let mut random = Random::new(seed);
     let machine = SimulatedMachine::new(&random.platform()).unwrap();
@@ -52,7 +51,7 @@ fn state(board: &mut Board) -> String {
 }
 
 #[test]
-fn two_boards_stepped_in_turn_give_the_same_as_each_alone() {
+fn two_boards_stepped_alternately_give_the_same_results_as_alone() {
     for seed in 0..60 {
         let alone = [seed, seed + 1000].map(|seed| {
             let mut board = started(seed);
@@ -71,7 +70,7 @@ fn two_boards_stepped_in_turn_give_the_same_as_each_alone() {
 }
 
 #[test]
-fn small_slices_of_time_give_the_same_as_one_large_one() {
+fn small_time_slices_give_the_same_result_as_a_large_one() {
     for seed in 0..60 {
         let mut whole = started(seed);
         while whole.step() {}
@@ -91,7 +90,7 @@ fn no_payload_slot_leaks() {
         let mut board = started(seed);
         while board.step() {}
         let gathered: usize = (0..board.cores()).map(|core| board.core(core).lines_open() as usize).sum();
-        assert_eq!(board.slots_in_use(), gathered, "seed {seed}: each open line has one, nobody else");
+        assert_eq!(board.slots_in_use(), gathered, "seed {seed}: only open lines have a slot");
         for core in 0..board.cores() {
             board.flush(core);
         }
@@ -102,12 +101,12 @@ fn no_payload_slot_leaks() {
 }
 
 #[test]
-fn samples_of_a_plan_that_starts_on_a_quiet_board_are_equal() {
+fn samples_that_start_on_an_idle_board_are_equal() {
     for seed in 0..200 {
         let mut random = Random::new(seed);
         let mut machine = SimulatedMachine::new(&random.platform()).unwrap();
         let mut plan = plan(&mut random, &machine);
-        // Caches and streaming buffers keep lines from one sample to the next; stores alone leave nothing.
+        // Caches and streaming buffers keep lines between samples; stores alone leave no state.
         for lane in &mut plan.lanes {
             lane.body.retain(random::only_stores);
         }

@@ -1,4 +1,4 @@
-//! What devices move by themselves: how long it takes, what it waits for, and which bytes arrive.
+//! DMA transfers: duration, stall causes, and the bytes that arrive.
 
 mod stage;
 
@@ -11,7 +11,7 @@ use lanemark_sim::{Tlp, TlpKind};
 use lanemark_units::Ticks;
 use stage::{ns, offset_of, platform, tree_platform};
 
-/// Transfers of `bytes` bytes between card 0 and host memory.
+/// Returns transfers of `bytes` bytes between card 0 and host memory.
 fn transfer(verb: Verb, bytes: u64, count: u64) -> Transfer {
     let window = Window { offset: 0, len: 64 << 10, pattern: Pattern::Sequential };
     Transfer { card: 0, verb, partner: Partner::Host, bytes, count, window, outstanding: None }
@@ -42,7 +42,7 @@ fn wait(samples: &Samples, cause: Cause) -> Ticks {
 }
 
 #[test]
-fn a_read_is_answered_in_pieces_while_a_write_came_and_merged_a_tick_before_or_after() {
+fn completions_are_split_only_if_a_write_arrives_during_the_read() {
     let completions = |write_at: Ticks, loaded: f64| {
         let platform = platform("8B", &[("memory.loaded_completion_bytes", loaded), ("link.mps_bytes", 256.0)]);
         let mut board = Board::new(&platform).unwrap();
@@ -57,9 +57,9 @@ fn a_read_is_answered_in_pieces_while_a_write_came_and_merged_a_tick_before_or_a
         while board.step() {}
         board.crossed(CardIndex(0)).0.completions
     };
-    // The data are there 200 ns after the read was; the write of 32 B takes 2 ns longer on the line than the read.
+    // The data arrives 200 ns after the read; the write of 32 B takes 2 ns longer on the line than the read.
     let late = ns(1198);
-    assert_eq!(completions(Ticks(late.0 - 1), 64.0), 4, "a tick before the data are there");
+    assert_eq!(completions(Ticks(late.0 - 1), 64.0), 4, "a tick before the data arrives");
     assert_eq!(completions(Ticks(late.0 - 1), 128.0), 2);
     assert_eq!(completions(Ticks(late.0 - 1), 0.0), 1, "no difference");
     assert_eq!(completions(late + Ticks(1), 64.0), 1, "after it");
@@ -67,7 +67,7 @@ fn a_read_is_answered_in_pieces_while_a_write_came_and_merged_a_tick_before_or_a
 }
 
 #[test]
-fn an_odd_end_comes_by_itself_where_the_root_complex_sends_it_so() {
+fn an_odd_end_has_its_own_completion_if_configured() {
     let mut apart = platform("8B", &[("link.mps_bytes", 256.0)]);
     let count =
         |platform: &Platform, bytes| run(platform, &[transfer(Verb::Load, bytes, 1)]).traffic.unwrap().completion_tlps;
@@ -77,30 +77,31 @@ fn an_odd_end_comes_by_itself_where_the_root_complex_sends_it_so() {
 }
 
 #[test]
-fn a_read_takes_the_sum_of_its_way_there_and_back() {
-    // A beat for the header 4, out 50, 24 B on the link 6, 100 one way, memory 200, 84 B 21, 100, in 50, five beats 20.
+fn a_read_takes_the_sum_of_the_latencies_of_its_round_trip() {
+    // A beat for the header 4, egress 50, 24 B on the link 6, latency 100, memory 200, 84 B 21, 100, ingress 50, five
+    // beats 20.
     assert_eq!(delivered(&platform("8B", &[]), &transfer(Verb::Load, 64, 1)), ns(551));
-    // Memory below 4 GiB: a header of 12 B is one beat too, and a DW less on the link.
+    // Memory below 4 GiB: a header of 12 B is also one beat, and a DW less on the link.
     let low = platform("8B", &[("memory.address_bytes", 1_048_576.0)]);
     assert_eq!(delivered(&low, &transfer(Verb::Load, 64, 1)), ns(550));
 }
 
 #[test]
-fn a_write_takes_the_sum_of_its_way_until_a_core_sees_it() {
-    // Five beats 20, out 50, 88 B on the link 22, 100 one way, 50 until it is seen.
+fn a_write_takes_the_sum_of_the_latencies_until_a_core_sees_it() {
+    // Five beats 20, egress 50, 88 B on the link 22, latency 100, 50 until it is visible.
     assert_eq!(delivered(&platform("8B", &[]), &transfer(Verb::Store, 64, 1)), ns(242));
     let late = platform("8B", &[("dma.start_ns", 1000.0), ("dma.write_request_ns", 7.0)]);
     assert_eq!(delivered(&late, &transfer(Verb::Store, 64, 1)), ns(1249));
 }
 
 #[test]
-fn writes_follow_each_other_as_fast_as_the_slower_of_engine_and_link() {
+fn the_write_rate_is_limited_by_the_slower_of_engine_and_link() {
     let between = |platform: &Platform| {
         let time = |count| delivered(platform, &transfer(Verb::Store, 4096, count));
-        // 32 packets of 128 B in every transfer.
+        // 32 TLPs of 128 B in each transfer.
         Ticks((time(9) - time(1)).0 / (8 * 32))
     };
-    // 152 B on the link are 38 ns, nine beats 36.
+    // 152 B take 38 ns on the link, nine beats 36.
     assert_eq!(between(&platform("8B", &[])), ns(38));
     assert_eq!(between(&platform("8B", &[("dma.beat_ns", 5.0)])), ns(45));
     assert_eq!(between(&platform("8B", &[("dma.write_request_ns", 20.0)])), ns(56));
@@ -108,7 +109,7 @@ fn writes_follow_each_other_as_fast_as_the_slower_of_engine_and_link() {
 }
 
 #[test]
-fn what_writes_wait_for_is_what_limits_them() {
+fn the_stall_cause_of_writes_is_their_bottleneck() {
     for (changes, cause) in [
         (&[][..], Cause::LinkBusy),
         (&[("dma.beat_ns", 5.0)], Cause::Engine),
@@ -123,27 +124,27 @@ fn what_writes_wait_for_is_what_limits_them() {
 }
 
 #[test]
-fn reads_go_as_many_as_there_are_tags_in_a_round_trip() {
+fn tags_limit_the_reads_of_a_round_trip() {
     // 128 B: 4 + 50 + 6 + 100 + 200 + 37 + 100 + 50 + 9 x 4 = 583.
     let one = platform("8B", &[("dma.tags", 1.0), ("dma.read_bytes", 128.0)]);
     assert_eq!(delivered(&one, &transfer(Verb::Load, 128, 1)), ns(583));
     assert_eq!(delivered(&one, &transfer(Verb::Load, 128, 10)), ns(5830));
     let two = platform("8B", &[("dma.tags", 2.0), ("dma.read_bytes", 128.0)]);
     let samples = run(&two, &[transfer(Verb::Load, 128, 100)]);
-    // The second comes as much later as its data take: 36 ns of beats, 37 on the link.
+    // The second read completes later by the time of its data: 36 ns of beats, 37 on the link.
     assert_eq!(samples.taken[0].delivered, ns(50 * 583 + 37));
     assert!(wait(&samples, Cause::Tag) > ns(28_000), "{:?}", samples.waits);
 }
 
 #[test]
-fn one_transfer_at_a_time_waits_for_its_round_trip() {
+fn one_outstanding_transfer_stalls_for_its_round_trip() {
     let one = Transfer { outstanding: Some(1), ..transfer(Verb::Load, 64, 10) };
     let samples = run(&platform("8B", &[]), &[one]);
     assert_eq!(samples.taken[0].delivered, ns(5510));
     assert_eq!(wait(&samples, Cause::ReadRoundTrip), ns(9 * 551));
 }
 
-/// Pairs of a write and a read of `bytes` bytes.
+/// Returns pairs of a write and a read of `bytes` bytes.
 fn pairs(bytes: u64, count: u64, read_at: u64, is_mixed: bool) -> WriteRead {
     let write = transfer(Verb::Store, bytes, count);
     WriteRead { write, read: Window { offset: read_at, ..write.window }, is_mixed }
@@ -160,26 +161,26 @@ fn run_pairs(pairs: WriteRead) -> Samples {
 }
 
 #[test]
-fn a_read_behind_a_write_waits_for_it_on_the_link_and_finds_its_bytes() {
-    // Five beats 20 for the write, one for the read: ready when the write is 4 ns on the link, of 22. Then as alone.
+fn a_read_behind_a_write_waits_for_the_link_and_returns_the_written_bytes() {
+    // Five beats 20 for the write, one for the read, which is ready 4 ns into the 22 ns of the write. Then as alone.
     let one = run_pairs(pairs(64, 1, 0, false));
     assert_eq!(one.taken[0].delivered, ns(20 + 18 + 551));
     let mut several = pairs(64, 10, 0, false);
     several.write.outstanding = Some(1);
     let samples = run_pairs(several);
     assert_eq!(samples.taken[0].delivered, ns(10 * 589));
-    // From each read's request, 20 behind the beginning of its write.
+    // From the request of each read, 20 after the start of its write.
     assert_eq!(wait(&samples, Cause::ReadRoundTrip), ns(9 * (589 - 20)));
 }
 
 #[test]
-fn both_ways_at_once_take_turns_or_follow_each_other() {
+fn mixed_pairs_overlap_and_sequential_pairs_do_not() {
     let took = |is_mixed| run_pairs(pairs(16 << 10, 2, 32 << 10, is_mixed)).taken[0].delivered.as_ns();
     assert!(took(false) > 1.3 * took(true), "{} and {}", took(false), took(true));
 }
 
 #[test]
-fn completions_are_cut_as_the_root_complex_cuts_them() {
+fn completions_are_split_at_read_completion_boundaries() {
     let completions = |changes: &[(&str, f64)], offset: u64, bytes: u64| {
         let window = Window { offset, len: 4096, pattern: Pattern::Sequential };
         let samples = run(&platform("8B", changes), &[Transfer { window, ..transfer(Verb::Load, bytes, 1) }]);
@@ -188,16 +189,16 @@ fn completions_are_cut_as_the_root_complex_cuts_them() {
         (traffic.read_tlps, traffic.completion_tlps)
     };
     assert_eq!(completions(&[], 0, 512), (1, 4), "MPS 128");
-    assert_eq!(completions(&[], 4, 512), (1, 5), "cut at boundaries");
+    assert_eq!(completions(&[], 4, 512), (1, 5), "split at boundaries");
     assert_eq!(completions(&[("memory.completion_bytes", 64.0)], 0, 512), (1, 8));
     assert_eq!(completions(&[("memory.completion_bytes", 64.0)], 63, 2), (1, 2));
     assert_eq!(completions(&[("dma.read_bytes", 64.0)], 0, 512), (8, 8));
-    assert_eq!(completions(&[("link.mrrs_bytes", 128.0)], 1, 128), (2, 2), "what begins inside a DW needs one more");
-    assert_eq!(completions(&[], 4090, 12), (2, 2), "no request crosses 4 KiB");
+    assert_eq!(completions(&[("link.mrrs_bytes", 128.0)], 1, 128), (2, 2), "a start inside a DW needs one more");
+    assert_eq!(completions(&[], 4090, 12), (2, 2), "a request does not cross 4 KiB");
 }
 
 #[test]
-fn every_byte_arrives_wherever_it_begins_and_ends() {
+fn every_byte_arrives_at_any_alignment() {
     for verb in [Verb::Load, Verb::Store] {
         for offset in [0, 1, 3, 4, 63, 4095] {
             for bytes in [1, 2, 5, 63, 64, 65, 127, 128, 129, 4096, 5000] {
@@ -211,7 +212,7 @@ fn every_byte_arrives_wherever_it_begins_and_ends() {
 }
 
 #[test]
-fn bytes_that_were_not_moved_are_not_taken_for_those_that_were() {
+fn unmoved_bytes_are_not_confirmed() {
     let mut board = Board::new(&platform("8B", &[])).unwrap();
     let moved = transfer(Verb::Load, 64, 1);
     board.start_transfer(&moved, 1, 0).unwrap();
@@ -224,18 +225,18 @@ fn bytes_that_were_not_moved_are_not_taken_for_those_that_were() {
 }
 
 #[test]
-fn a_read_of_what_is_not_lent_ends_with_its_address() {
+fn a_read_outside_dma_memory_fails_with_its_address() {
     let mut board = Board::new(&platform("8B", &[])).unwrap();
     let window = Window { offset: (1 << 20) - 64, len: 128, pattern: Pattern::Sequential };
     board.start_transfer(&Transfer { window, ..transfer(Verb::Load, 128, 1) }, 1, 0).unwrap();
     while board.step() {}
     assert_eq!(board.engine(CardIndex(0)).unwrap().refused, Some((4 << 30) + (1 << 20)));
-    assert_eq!(board.engine(CardIndex(0)).unwrap().received_bytes, 64, "what is lent still comes");
+    assert_eq!(board.engine(CardIndex(0)).unwrap().received_bytes, 64, "reads inside DMA memory complete");
     assert_eq!(board.slots_in_use(), 0);
 }
 
 #[test]
-fn a_transfer_that_is_not_done_in_time_says_what_it_waited_for_and_spoils_no_other() {
+fn a_timed_out_transfer_names_its_stall_cause_and_affects_no_other() {
     let mut machine = SimulatedMachine::new(&platform("8B", &[("dma.tags", 1.0)])).unwrap();
     let read = transfer(Verb::Load, 4096, 4);
     let mut samples = Samples::wanted(1);
@@ -254,7 +255,7 @@ fn a_transfer_that_is_not_done_in_time_says_what_it_waited_for_and_spoils_no_oth
 }
 
 #[test]
-fn a_transfer_that_cannot_be_is_refused_before_anything_is_sent() {
+fn an_invalid_transfer_is_refused_before_any_tlp() {
     let mut machine = SimulatedMachine::new(&platform("8B", &[])).unwrap();
     let good = transfer(Verb::Store, 64, 1);
     let peer = |card, bar| Transfer { partner: Partner::Peer { card, bar }, ..good };
@@ -263,7 +264,7 @@ fn a_transfer_that_cannot_be_is_refused_before_anything_is_sent() {
         (Transfer { bytes: 0, ..good }, "moves nothing"),
         (Transfer { count: 0, ..good }, "moves nothing"),
         (Transfer { outstanding: Some(0), ..good }, "moves nothing"),
-        (Transfer { bytes: (1 << 20) + 1, ..good }, "reach beyond memory that is lent"),
+        (Transfer { bytes: (1 << 20) + 1, ..good }, "reach beyond DMA memory"),
         (Transfer { window: Window { offset: u64::MAX, ..good.window }, ..good }, "reach beyond"),
         (peer(0, 0), "is no peer"),
         (peer(1, 0), "is no peer"),
@@ -274,17 +275,19 @@ fn a_transfer_that_cannot_be_is_refused_before_anything_is_sent() {
         assert!(error.because.contains(because), "{error}");
     }
     let twice = machine.run(&plan(&[good, good]), &mut Samples::wanted(1)).unwrap_err();
-    assert!(twice.to_string().contains("one at a time"), "{twice}");
+    assert!(twice.to_string().contains("one transfer at a time"), "{twice}");
     let mut mixed = plan(&[good]);
     mixed.lanes[0].body.push(Op::Pause(ns(1)));
-    assert!(machine.run(&mixed, &mut Samples::wanted(1)).unwrap_err().to_string().contains("keeps the time"));
+    assert!(
+        machine.run(&mixed, &mut Samples::wanted(1)).unwrap_err().to_string().contains("times its transfers itself")
+    );
     let none = Platform { dma: None, ..platform("8B", &[]) };
     let none = SimulatedMachine::new(&none).unwrap().run(&plan(&[good]), &mut Samples::wanted(1)).unwrap_err();
     assert!(none.to_string().contains("no section [dma]"), "{none}");
 }
 
 #[test]
-fn a_peer_is_written_through_the_switches_between_and_the_root_sees_nothing() {
+fn peer_writes_pass_the_switches_without_the_root_complex() {
     let tree = tree_platform(&[]);
     let to = |from, card| {
         let window = Window { offset: 0x80000, len: 4096, pattern: Pattern::Sequential };
@@ -295,17 +298,17 @@ fn a_peer_is_written_through_the_switches_between_and_the_root_sees_nothing() {
         assert_eq!((confirmed.claimed_bytes, confirmed.confirmed_bytes), (64, 64));
         samples.taken[0].delivered
     };
-    // 20 + 50; header of 24 B in 6, 100 one way, 150 through the switch; 22, 100, in 50, a beat of 10.
+    // 20 + 50; header of 24 B 6, latency 100, switch 150; 22, 100, ingress 50, a beat of 10.
     let one = ns(20 + 50 + 6 + 100 + 150 + 22 + 100 + 50 + 10);
     assert_eq!(to(0, 1), one);
     assert_eq!(to(3, 2), one);
-    // Another switch: its link of 10 ns, the header once more, 150.
+    // One more switch: its link of 10 ns, the header again 6, 150.
     assert_eq!(to(0, 3), one + ns(10 + 6 + 150));
     assert_eq!(to(2, 1), one + ns(10 + 6 + 150));
 }
 
 #[test]
-fn a_peer_is_read_through_the_switches_between_byte_for_byte() {
+fn peer_reads_through_switches_return_every_byte() {
     let tree = tree_platform(&[]);
     let sram = offset_of("sram");
     let held: Vec<u8> = (0..0x1_0000_u32).map(|place| (place.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
@@ -329,25 +332,26 @@ fn a_peer_is_read_through_the_switches_between_byte_for_byte() {
 }
 
 #[test]
-fn a_read_of_a_peer_takes_the_sum_of_its_way_there_and_back() {
+fn a_peer_read_takes_the_sum_of_the_latencies_of_its_round_trip() {
     let tree = tree_platform(&[]);
     let read = |card, other| {
         let window = Window { offset: offset_of("sram"), len: 4096, pattern: Pattern::Sequential };
         let partner = Partner::Peer { card: other, bar: 0 };
         delivered(&tree, &Transfer { card, partner, window, ..transfer(Verb::Load, 64, 1) })
     };
-    // A beat for the header 4, out 50, 24 B on each link 6, 100 one way, 150 through the switch, in 50; the region 40 and
-    // four beats of 10; out 50, 84 B on each link: 20 B of header 5 before the switch, 21 after it; in 50, five beats 20.
+    // A beat for the header 4, egress 50, 24 B on each link 6, latency 100, switch 150, ingress 50; region 40 and
+    // four beats of 10; egress 50, 84 B on each link: 20 B of header 5 before the switch, 21 after it; ingress 50,
+    // five beats 20.
     let there = ns(4 + 50 + 6 + 100 + 150 + 6 + 100 + 50);
     let one = there + ns(40 + 40) + ns(50 + 5 + 100 + 150 + 21 + 100 + 50 + 20);
     assert_eq!(read(0, 1), one);
     assert_eq!(read(3, 2), one);
-    // Another switch: its link of 10 ns, each header once more, 150, both ways.
+    // One more switch: its link of 10 ns, the headers again, 150, in both directions.
     assert_eq!(read(0, 3), one + ns(10 + 6 + 150 + 10 + 5 + 150));
 }
 
 #[test]
-fn a_switch_that_stores_first_waits_for_the_last_bit() {
+fn a_store_and_forward_switch_waits_for_the_last_bit() {
     let mut tree = tree_platform(&[]);
     for switch in &mut tree.switches {
         switch.forwarding.value = lanemark_platform::Forwarding::StoreAndForward;
@@ -367,14 +371,14 @@ fn ports_that_share_a_link_share_it_equally() {
     let alone = run(&tree, &flows(0..1)).taken[0].delivered;
     let times = |flows: &[Transfer]| run(&tree, flows).taken[0].delivered.as_ns() / alone.as_ns();
     assert!((times(&flows(0..2)) / 2.0 - 1.0).abs() < 0.01);
-    // Ports take turns: two cards behind one port of the upper switch have its turn together.
+    // Round-robin by port: two cards behind one port of the upper switch share its turn.
     let from_below: Vec<Transfer> = flows(0..4).into_iter().rev().collect();
     assert!((times(&flows(0..4)) / 3.0 - 1.0).abs() < 0.01, "{}", times(&flows(0..4)));
     assert!((times(&from_below) / 4.0 - 1.0).abs() < 0.01, "{}", times(&from_below));
 }
 
 #[test]
-fn a_read_comes_back_to_the_card_that_asked() {
+fn completions_return_to_the_requesting_card() {
     let tree = tree_platform(&[]);
     for card in 0..4 {
         let window = Window { offset: 4096 * u64::from(card), len: 4096, pattern: Pattern::Sequential };
@@ -385,7 +389,7 @@ fn a_read_comes_back_to_the_card_that_asked() {
 }
 
 #[test]
-fn acknowledgments_and_credits_of_one_direction_take_time_of_the_other() {
+fn acks_and_credit_updates_take_line_time_of_the_other_direction() {
     let window = Window { offset: 0x80000, len: 4096, pattern: Pattern::Sequential };
     let to = |card, peer| Transfer {
         card,
@@ -396,25 +400,25 @@ fn acknowledgments_and_credits_of_one_direction_take_time_of_the_other() {
     let tree = tree_platform(&[]);
     let one_way = run(&tree, &[to(0, 1)]).taken[0].delivered.as_ns();
     let both_ways = run(&tree, &[to(0, 1), to(1, 0)]).taken[0].delivered.as_ns();
-    // At Gen2 x8 and 128 B a receiver gathers for 118.75 symbol times of 2 ns, and begins anew with the packet after
-    // that: every seventh of 38 ns. Then 8 B acknowledge, and 8 B return credits.
+    // At Gen2 x8 and 128 B, a receiver delays acknowledgment by up to 118.75 symbol times of 2 ns, and restarts with
+    // the next TLP: every seventh TLP of 38 ns. Then 8 B acknowledge, and 8 B return credits.
     let times = both_ways / one_way;
     assert!((times - (1.0 + 16.0 / (7.0 * 152.0))).abs() < 0.003, "{times}");
 }
 
 #[test]
-fn packets_start_at_the_slots_of_the_endpoints_interface() {
+fn tlps_start_at_the_configured_alignment() {
     let between = |slot: f64| {
         let tree = platform("8B", &[("link.tlp_alignment_bytes", slot), ("memory.address_bytes", 1_048_576.0)]);
         let time = |count| delivered(&tree, &transfer(Verb::Store, 4096, count));
         Ticks((time(9) - time(1)).0 / (8 * 32))
     };
-    // 148 B at 4 GB/s; to the next slot of 8 B, 152; of 16 B, 160.
+    // 148 B at 4 GB/s; aligned to 8 B, 152; to 16 B, 160.
     assert_eq!([4.0, 8.0, 16.0].map(between), [ns(37), ns(38), ns(40)]);
 }
 
 #[test]
-fn a_descriptor_costs_once_a_page_and_once_a_transfer_and_a_peer_has_none() {
+fn a_descriptor_costs_once_a_page_and_once_a_transfer_but_not_for_peers() {
     let with = |cost: f64, moved: &Transfer| {
         delivered(&tree_platform(&[("dma.descriptor_ns", cost), ("dma.send_buffers", 1024.0)]), moved)
     };
@@ -423,7 +427,7 @@ fn a_descriptor_costs_once_a_page_and_once_a_transfer_and_a_peer_has_none() {
     {
         let window = Window { offset, len: 1 << 16, pattern: Pattern::Sequential };
         let moved = Transfer { window, ..transfer(Verb::Load, bytes, count) };
-        // One at a time, so that nothing hides behind anything.
+        // One outstanding transfer, so that no cost is hidden.
         let moved = Transfer { outstanding: Some(1), ..moved };
         let more = with(1_000_000.0, &moved) - with(0.0, &moved);
         assert!((more.as_ns() / 1e6 - f64::from(descriptors)).abs() < 0.01, "{moved:?}: {more:?}");
@@ -434,7 +438,7 @@ fn a_descriptor_costs_once_a_page_and_once_a_transfer_and_a_peer_has_none() {
 }
 
 #[test]
-fn any_flows_at_once_all_come_to_their_end_and_time_never_runs_back() {
+fn random_concurrent_flows_all_complete_and_time_never_decreases() {
     let mut state = 5_u64;
     let mut random = |below: u64| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -484,22 +488,22 @@ fn any_flows_at_once_all_come_to_their_end_and_time_never_runs_back() {
 }
 
 #[test]
-fn a_board_pairs_no_reads_with_what_is_no_write_to_host_memory() {
+fn pairs_require_writes_to_host_memory() {
     let mut board = Board::new(&tree_platform(&[])).unwrap();
     let write = transfer(Verb::Store, 64, 10);
     for write in
         [Transfer { verb: Verb::Load, ..write }, Transfer { partner: Partner::Peer { card: 1, bar: 0 }, ..write }]
     {
         let pairs = WriteRead { write, read: write.window, is_mixed: false };
-        assert_eq!(board.start_pairs(&pairs, 1, 0), Err("it is host memory that is written, and then read"));
+        assert_eq!(board.start_pairs(&pairs, 1, 0), Err("the write must be to host memory, which is then read"));
     }
-    assert!(!board.step(), "nothing of it was begun");
+    assert!(!board.step(), "nothing was started");
     let pairs = WriteRead { write, read: write.window, is_mixed: false };
     assert_eq!(board.start_pairs(&pairs, 1, 0), Ok(()));
 }
 
 #[test]
-fn the_same_transfers_take_the_same_time_to_the_tick_and_boards_do_not_disturb_each_other() {
+fn equal_transfers_take_equal_times_and_boards_are_independent() {
     let tree = tree_platform(&[("core.cores", 4.0)]);
     let window = Window { offset: 0, len: 1 << 16, pattern: Pattern::Random };
     let flows: Vec<Transfer> = (0..4)

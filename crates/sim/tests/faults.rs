@@ -1,4 +1,4 @@
-//! What does a plan say when something goes wrong on its way, and which bytes are there then?
+//! Injected faults: the error of a plan, and the bytes that have arrived.
 
 mod stage;
 
@@ -15,7 +15,7 @@ use lanemark_wire::config::{AerError, ConfigSpace, Errors};
 use lanemark_wire::{Packet, TlpKind};
 use stage::{BAR, load, ns, platform, span, store, tree_platform};
 
-/// Bytes of a transfer, of one of its writes or completions, and of one of its reads.
+/// Bytes of a transfer, of each of its writes or completions, and of each of its reads.
 const BYTES: u64 = 4096;
 const WRITE: u64 = 128;
 const READ: u64 = 512;
@@ -52,7 +52,7 @@ fn fails(machine: &mut SimulatedMachine, plan: &Plan) -> BusError {
             *error
         }
         Err(other) => panic!("{other}"),
-        Ok(()) => panic!("nothing went wrong"),
+        Ok(()) => panic!("the run succeeded"),
     }
 }
 
@@ -65,7 +65,7 @@ fn works(machine: &mut SimulatedMachine, plan: &Plan) {
     }
 }
 
-/// Which pieces of a transfer are there, each whole or not at all.
+/// Returns the pieces of a transfer that have arrived, each completely or not at all.
 #[track_caller]
 fn arrived(machine: &mut SimulatedMachine, verb: Verb) -> Vec<u64> {
     let mapped_at = machine.board_mut().mapped_at();
@@ -79,7 +79,7 @@ fn arrived(machine: &mut SimulatedMachine, verb: Verb) -> Vec<u64> {
         for (place, (meant, before)) in (piece * WRITE..).zip(meant.iter_mut().zip(&mut before)) {
             (*meant, *before) = (first_byte(place), first_byte(place));
             if verb == Verb::Load {
-                // What a card's memory holds at first is nothing that host memory holds there.
+                // The initial content of a card's memory differs from that of host memory.
                 *before ^= 0x5A;
             }
         }
@@ -87,27 +87,27 @@ fn arrived(machine: &mut SimulatedMachine, verb: Verb) -> Vec<u64> {
             stored_bytes(mapped_at + piece * WRITE, 0, &mut meant);
         }
         let found = &found[(piece * WRITE) as usize..][..WRITE as usize];
-        assert!(found == meant || found == before, "piece {piece} is there in part");
+        assert!(found == meant || found == before, "piece {piece} has partly arrived");
         found == meant
     };
     (0..BYTES / WRITE).filter(is_there).collect()
 }
 
-/// The pieces that are there are as many bytes as the error says.
+/// Checks that the arrived pieces are as many bytes as the error reports.
 #[track_caller]
 fn is_known_to_the_byte(error: &BusError, pieces: &[u64]) {
     let [flow] = &error.arrived[..] else { panic!("{:?}", error.arrived) };
     assert_eq!((flow.bytes, flow.wanted_bytes), (pieces.len() as u64 * WRITE, Some(BYTES)));
 }
 
-/// The TLP in a header log, read by the codec.
+/// Decodes the TLP in a header log.
 fn logged(error: &BusError) -> Packet<Vec<u8>> {
     let bytes = error.header_log.unwrap().iter().flat_map(|dw| dw.to_be_bytes()).collect::<Vec<u8>>();
     Packet::new(bytes).unwrap()
 }
 
 #[test]
-fn a_write_that_is_refused_given_up_poisoned_or_damaged_is_not_there_and_all_others_are() {
+fn only_the_faulty_write_is_missing() {
     for (kind, bit) in [
         ("unsupported_request", AerError::UnsupportedRequest),
         ("completer_abort", AerError::CompleterAbort),
@@ -126,24 +126,24 @@ fn a_write_that_is_refused_given_up_poisoned_or_damaged_is_not_there_and_all_oth
         is_known_to_the_byte(&error, &pieces);
         assert_eq!(pieces[..3], [0, 1, 3], "{kind}");
         let last = *pieces.last().unwrap();
-        assert_eq!(pieces.len() as u64, last, "only one is missing before the last that went: {pieces:?}");
+        assert_eq!(pieces.len() as u64, last, "exactly one is missing before the last one: {pieces:?}");
         works(&mut machine, &moves(Verb::Store));
     }
 }
 
 #[test]
-fn data_that_come_poisoned_or_damaged_are_not_taken_and_the_others_of_their_read_are() {
+fn only_the_faulty_completion_of_a_read_is_dropped() {
     for (kind, bit) in [("poisoned", AerError::PoisonedTlp), ("ecrc", AerError::Ecrc)] {
         let mut machine = machine(&format!("{kind}@card:3"));
         let error = fails(&mut machine, &moves(Verb::Load));
         assert_eq!((error.error, error.noticed_by.as_str()), (Some(bit), "01:00.0 (card)"));
         let packet = logged(&error);
         assert_eq!((packet.kind(), packet.ep()), (Some(TlpKind::CplD), kind == "poisoned"));
-        assert_eq!(u64::from(packet.byte_count()), READ - 2 * WRITE, "it is the third of its read");
+        assert_eq!(u64::from(packet.byte_count()), READ - 2 * WRITE, "it is the third completion of its read");
         let pieces = arrived(&mut machine, Verb::Load);
         is_known_to_the_byte(&error, &pieces);
         assert_eq!(pieces[..3], [0, 1, 3]);
-        // Of a read that lost a part, the rest is given up; a poisoned one is complete.
+        // A read that lost a completion times out; one with a poisoned completion is complete.
         let followed = error.followed_by.iter().map(|(error, by)| (*error, by.as_str())).collect::<Vec<_>>();
         let timeout = [(AerError::CompletionTimeout, "01:00.0 (card)")];
         assert_eq!(followed, timeout[..usize::from(kind == "ecrc")]);
@@ -152,7 +152,7 @@ fn data_that_come_poisoned_or_damaged_are_not_taken_and_the_others_of_their_read
 }
 
 #[test]
-fn a_read_that_is_refused_or_given_up_brings_nothing_and_those_around_it_all() {
+fn a_refused_or_aborted_read_returns_no_data_and_others_are_complete() {
     for (kind, bit) in
         [("unsupported_request", AerError::UnsupportedRequest), ("completer_abort", AerError::CompleterAbort)]
     {
@@ -169,7 +169,7 @@ fn a_read_that_is_refused_or_given_up_brings_nothing_and_those_around_it_all() {
 }
 
 #[test]
-fn a_read_that_nobody_answers_is_given_up_when_its_time_is_over_and_not_before() {
+fn an_unanswered_read_ends_exactly_at_the_completion_timeout() {
     for (timeout, changes) in [
         (50_000_000, &[][..]),
         (50_000, &[("endpoint.completion_timeout_ns", 50_000.0), ("root_complex.completion_timeout_ns", 50_000.0)]),
@@ -178,7 +178,7 @@ fn a_read_that_nobody_answers_is_given_up_when_its_time_is_over_and_not_before()
         let mut machine = SimulatedMachine::new(&platform).unwrap();
         let error = fails(&mut machine, &moves(Verb::Load));
         assert_eq!((error.error, error.noticed_by.as_str()), (Some(AerError::CompletionTimeout), "01:00.0 (card)"));
-        assert_eq!(error.at, ns(timeout), "it was made at the start");
+        assert_eq!(error.at, ns(timeout), "it was issued at the start");
         assert_eq!((logged(&error).tag(), logged(&error).address()), (0, machine.board_mut().mapped_at()));
         assert_eq!(arrived(&mut machine, Verb::Load), Vec::<u64>::new());
         works(&mut machine, &moves(Verb::Load));
@@ -198,7 +198,7 @@ fn a_read_that_nobody_answers_is_given_up_when_its_time_is_over_and_not_before()
 }
 
 #[test]
-fn what_a_core_loads_from_who_refuses_does_not_answer_or_is_gone_is_all_ones() {
+fn a_failed_load_of_a_core_returns_all_ones() {
     for fault in [
         "unsupported_request@card:2",
         "completer_abort@card:2",
@@ -222,7 +222,7 @@ fn what_a_core_loads_from_who_refuses_does_not_answer_or_is_gone_is_all_ones() {
 }
 
 #[test]
-fn stores_of_a_core_are_there_up_to_the_one_that_is_lost() {
+fn stores_of_a_core_arrive_up_to_the_lost_one() {
     for (kind, bit) in [
         ("poisoned", AerError::PoisonedTlp),
         ("ecrc", AerError::Ecrc),
@@ -236,7 +236,7 @@ fn stores_of_a_core_are_there_up_to_the_one_that_is_lost() {
         let (bytes, mut meant) = (error.arrived[0].bytes, vec![0; 256]);
         stored_bytes(stage::bus("sram", 0), 0, &mut meant);
         for (place, byte) in meant.iter_mut().enumerate() {
-            // The lost store, and what the core was stopped before.
+            // The lost store, and those that the core had not issued.
             if (24..32).contains(&place) || place as u64 >= bytes + 8 {
                 *byte = first_byte(place as u64);
             }
@@ -247,16 +247,16 @@ fn stores_of_a_core_are_there_up_to_the_one_that_is_lost() {
 }
 
 #[test]
-fn a_link_that_goes_down_at_the_nth_tlp_has_brought_those_before_and_no_other() {
+fn a_link_down_at_the_nth_tlp_delivers_the_tlps_before_it() {
     for n in [1, 2, 7] {
         let mut machine = machine(&format!("link_down@root/card:{n}"));
         let error = fails(&mut machine, &moves(Verb::Store));
         assert_eq!((error.error, error.noticed_by.as_str()), (Some(AerError::SurpriseDown), "00:01.0 (root/card)"));
-        assert_eq!(error.header_log, None, "no TLP is to blame");
+        assert_eq!(error.header_log, None, "the error has no TLP");
         let pieces = arrived(&mut machine, Verb::Store);
         assert_eq!(pieces, (0..n - 1).collect::<Vec<u64>>());
         is_known_to_the_byte(&error, &pieces);
-        // It stays down, and that is no news.
+        // It stays down, which is not a new error.
         let error = fails(&mut machine, &moves(Verb::Store));
         assert_eq!((error.error, error.arrived[0].bytes), (None, 0));
         assert!(error.what.starts_with("01:00.0 (card) is gone: its link is down since"), "{}", error.what);
@@ -264,7 +264,7 @@ fn a_link_that_goes_down_at_the_nth_tlp_has_brought_those_before_and_no_other() 
 }
 
 #[test]
-fn a_tlp_is_lost_that_arrives_when_the_link_is_down_and_not_one_that_arrives_a_tick_before() {
+fn a_tlp_is_lost_exactly_from_the_time_of_link_down() {
     let mut machine = machine("link_down@root/card:3");
     let third = fails(&mut machine, &moves(Verb::Store)).at;
     for (at, pieces) in [(third, 2), (third + Ticks(1), 3)] {
@@ -276,7 +276,7 @@ fn a_tlp_is_lost_that_arrives_when_the_link_is_down_and_not_one_that_arrives_a_t
 }
 
 #[test]
-fn a_link_that_comes_back_carries_the_next_plan_and_a_card_that_is_removed_never_does() {
+fn a_link_that_recovers_works_again_and_a_removed_card_does_not() {
     let mut back = machine("link_down@root/card:3+1ns");
     assert_eq!(fails(&mut back, &moves(Verb::Store)).error, Some(AerError::SurpriseDown));
     works(&mut back, &moves(Verb::Store));
@@ -290,7 +290,7 @@ fn a_link_that_comes_back_carries_the_next_plan_and_a_card_that_is_removed_never
 }
 
 #[test]
-fn behind_a_switch_whose_link_is_down_reads_are_refused_by_the_port_above_and_others_go_on() {
+fn reads_below_a_down_link_are_refused_by_the_port_above_and_others_continue() {
     let platform = tree_platform(&[]).with_fault("link_down@lower".parse().unwrap()).unwrap();
     let mut board = Board::new(&platform).unwrap();
     let sram = |card: u64| BAR + (card << 20) + 0x10000;
@@ -310,12 +310,12 @@ fn behind_a_switch_whose_link_is_down_reads_are_refused_by_the_port_above_and_ot
 }
 
 #[test]
-fn a_receiver_that_gives_no_credits_back_is_named_with_what_it_keeps_and_what_waits() {
+fn credit_starvation_names_the_receiver_its_tlps_and_those_waiting() {
     let mut machine = machine("credit_starvation@card:2");
     let error = fails(&mut machine, &stores(4096));
-    // No timer of the specification ends it: the receiver goes on telling the same counts.
+    // No timer of the specification ends it: the receiver keeps returning the same counts.
     assert_eq!((error.error, error.noticed_by.as_str()), (None, "00:01.0 (root/card)"));
-    let wanted = "01:00.0 (card) has given back no credits since then: 32 posted stay in its receive buffer and 8 TLPs wait for \
+    let wanted = "01:00.0 (card) has returned no credits since then: 32 posted stay in its receive buffer and 8 TLPs wait for \
                   it, the first MWr of 8 B by core 0 (00:00.0)";
     assert_eq!(error.what, wanted);
     assert_eq!((error.address, error.arrived[0].bytes), (Some(stage::bus("sram", 8)), 8));
@@ -326,7 +326,7 @@ fn a_receiver_that_gives_no_credits_back_is_named_with_what_it_keeps_and_what_wa
 }
 
 #[test]
-fn writes_that_all_fit_into_a_buffer_that_nobody_empties_have_not_arrived_either() {
+fn writes_in_a_receive_buffer_that_is_not_drained_have_not_arrived() {
     let mut machine = machine("credit_starvation@root/card:31");
     let error = fails(&mut machine, &moves(Verb::Store));
     assert!(error.what.contains(": 2 posted stay in its receive buffer and 0 TLPs wait"), "{}", error.what);
@@ -336,7 +336,7 @@ fn writes_that_all_fit_into_a_buffer_that_nobody_empties_have_not_arrived_either
 }
 
 #[test]
-fn a_plan_that_ends_before_the_completion_timeout_says_who_did_not_answer_all_the_same() {
+fn a_plan_that_times_out_before_the_completion_timeout_names_the_completer() {
     let mut machine = machine("no_completion@card");
     let plan = Plan { timeout: ns(5000), ..loads(8) };
     let error = fails(&mut machine, &plan);
@@ -344,7 +344,7 @@ fn a_plan_that_ends_before_the_completion_timeout_says_who_did_not_answer_all_th
 }
 
 #[test]
-fn a_fault_behind_the_last_tlp_does_not_happen() {
+fn a_fault_after_the_last_tlp_is_not_triggered() {
     for kind in ["poisoned", "ecrc", "unsupported_request", "completer_abort", "credit_starvation", "link_down"] {
         works(&mut machine(&format!("{kind}@root/card:33")), &moves(Verb::Store));
         let error = fails(&mut machine(&format!("{kind}@root/card:32")), &moves(Verb::Store));
@@ -353,7 +353,7 @@ fn a_fault_behind_the_last_tlp_does_not_happen() {
 }
 
 #[test]
-fn the_same_fault_gives_the_same_words_every_time() {
+fn the_same_fault_gives_the_same_message() {
     for fault in [
         "poisoned@card:3",
         "completer_abort@root/card:2",
@@ -372,7 +372,7 @@ fn the_same_fault_gives_the_same_words_every_time() {
     }
 }
 
-/// The bits that are set at a port, as `lspci` calls them: uncorrectable, correctable, and the header log.
+/// Returns the status bits of a port by their `lspci` names, uncorrectable and correctable, and the header log.
 fn status(machine: &SimulatedMachine, port: &str) -> (Vec<&'static str>, Vec<&'static str>, [u32; 4]) {
     let functions = machine.functions().unwrap();
     let function = functions.iter().find(|function| function.port == port).unwrap();
@@ -383,20 +383,20 @@ fn status(machine: &SimulatedMachine, port: &str) -> (Vec<&'static str>, Vec<&'s
 }
 
 #[test]
-fn the_registers_of_a_port_show_what_it_noticed_and_the_header_of_the_first() {
+fn the_registers_of_a_port_show_its_errors_and_the_header_of_the_first() {
     let mut machine = machine("ecrc@card:3");
     let nothing = (vec![], vec![], [0; 4]);
     assert_eq!(status(&machine, "card"), nothing);
     let error = fails(&mut machine, &moves(Verb::Load));
     assert_eq!(status(&machine, "card"), (vec!["CmpltTO", "ECRC"], vec![], error.header_log.unwrap()));
     assert_eq!(status(&machine, "root/card"), nothing);
-    // They stay until somebody clears them.
+    // They stay until they are cleared.
     works(&mut machine, &moves(Verb::Load));
     assert_eq!(status(&machine, "card").0, ["CmpltTO", "ECRC"]);
 }
 
 #[test]
-fn what_a_link_repairs_is_counted_and_is_no_error() {
+fn corrected_link_errors_are_counted_and_fail_no_plan() {
     let platform = platform("8B", &[("link.tlps_per_error", 3.0)]);
     let mut machine = SimulatedMachine::new(&platform).unwrap();
     works(&mut machine, &moves(Verb::Store));
@@ -416,7 +416,7 @@ fn what_a_link_repairs_is_counted_and_is_no_error() {
 }
 
 #[test]
-fn errors_that_links_repair_are_in_the_samples_by_port_and_those_of_a_warm_up_are_not() {
+fn samples_list_corrected_errors_by_port_without_those_of_the_warm_up() {
     let mut machine = SimulatedMachine::new(&platform("8B", &[("link.tlps_per_error", 2.0)])).unwrap();
     let mut samples = Samples::wanted(2);
     let mut plan = moves(Verb::Store);
@@ -437,14 +437,14 @@ fn errors_that_links_repair_are_in_the_samples_by_port_and_those_of_a_warm_up_ar
     assert_eq!(clean.corrected, []);
 }
 
-/// What is said of the only fault of a machine; empty if it has happened.
+/// Returns why the only fault of a machine has not triggered; empty if it has.
 fn missed(machine: &SimulatedMachine) -> String {
     let [injected_fault] = &machine.injected_faults()[..] else { panic!("one fault") };
     injected_fault.because_not.clone().unwrap_or_default()
 }
 
 #[test]
-fn a_fault_says_whether_it_has_happened_and_if_not_how_many_it_could_have_happened_to() {
+fn a_fault_that_is_not_triggered_reports_how_many_tlps_were_eligible() {
     for (kind, some) in [
         ("poisoned", "TLPs with data"),
         ("unsupported_request", "requests"),
@@ -452,7 +452,7 @@ fn a_fault_says_whether_it_has_happened_and_if_not_how_many_it_could_have_happen
         ("link_down", "TLPs"),
     ] {
         let mut behind = machine(&format!("{kind}@root/card:33"));
-        assert!(missed(&behind).starts_with("no ") && missed(&behind).ends_with(" until all was over at 0 ns"));
+        assert!(missed(&behind).starts_with("no ") && missed(&behind).ends_with(" until the end of the run at 0 ns"));
         works(&mut behind, &moves(Verb::Store));
         assert!(
             missed(&behind).starts_with(&format!("only 32 {some} came to root/card until ")),
@@ -466,31 +466,31 @@ fn a_fault_says_whether_it_has_happened_and_if_not_how_many_it_could_have_happen
     }
     let mut never = machine("no_completion@root/card:1");
     works(&mut never, &moves(Verb::Store));
-    assert!(missed(&never).starts_with("no read came to root/card until all was over at "), "{}", missed(&never));
+    assert!(missed(&never).starts_with("no read came to root/card until the end of the run at "), "{}", missed(&never));
 }
 
 #[test]
-fn a_link_that_goes_down_later_or_while_nothing_is_on_it_had_no_effect() {
+fn a_link_down_without_traffic_has_no_effect() {
     let mut later = machine("link_down@card:900000ns");
     works(&mut later, &moves(Verb::Store));
-    assert!(missed(&later).starts_with("all was over at "), "{}", missed(&later));
+    assert!(missed(&later).starts_with("the run ended at "), "{}", missed(&later));
     let mut between = machine("link_down@card:0ns+1ns");
     works(&mut between, &loads(8));
     assert_eq!(missed(&between), "nothing was sent over that link while it was down");
 }
 
 #[test]
-fn of_two_faults_that_meet_in_one_tlp_the_first_has_it_and_the_other_says_so() {
+fn of_two_faults_at_one_tlp_the_second_reports_the_first() {
     let platform = with("poisoned@root/card:3", &[]).with_fault("ecrc@root/card:3".parse().unwrap()).unwrap();
     let mut machine = SimulatedMachine::new(&platform).unwrap();
     assert_eq!(fails(&mut machine, &moves(Verb::Store)).error, Some(AerError::PoisonedTlp));
     let because: Vec<_> =
         machine.injected_faults().into_iter().map(|injected_fault| injected_fault.because_not).collect();
-    assert_eq!(because, [None, Some("another fault had its TLP".to_owned())]);
+    assert_eq!(because, [None, Some("another fault affected its TLP".to_owned())]);
 }
 
 #[test]
-fn the_time_of_a_descriptor_that_does_not_come_counts_from_its_request() {
+fn the_completion_timeout_of_a_descriptor_counts_from_its_request() {
     let window = Window { offset: 0, len: BYTES, pattern: Pattern::Sequential };
     let (partner, share, completion) = (Partner::Host, Share::Doorbell, Completion::Flag);
     let transfer = Transfer { card: 0, verb: Verb::Store, partner, bytes: BYTES, count: 1, window, outstanding: None };
@@ -506,7 +506,7 @@ fn the_time_of_a_descriptor_that_does_not_come_counts_from_its_request() {
 }
 
 #[test]
-fn an_engine_in_a_pause_is_waited_for_and_no_instruction() {
+fn a_timeout_during_an_engine_pause_names_the_engine() {
     let changes = [("dma_write.segment_bytes", 128.0), ("dma_write.segment_ns", 1e6)];
     let mut machine = SimulatedMachine::new(&platform("8B", &changes)).unwrap();
     let plan = Plan { timeout: ns(5000), ..moves(Verb::Store) };
@@ -518,13 +518,13 @@ fn an_engine_in_a_pause_is_waited_for_and_no_instruction() {
 }
 
 #[test]
-fn a_run_that_fails_leaves_a_trace_up_to_that_and_one_that_fails_in_its_warm_up_too() {
+fn a_failing_run_keeps_its_trace_even_in_the_warm_up() {
     for warmup_passes in [0, 1] {
         let mut machine = machine("poisoned@card:3");
         let plan = Plan { warmup_passes, ..moves(Verb::Load) };
         let (trace, done) = machine.trace_to_the_end(&plan, &mut Samples::wanted(1), 1000);
         assert!(matches!(done, Err(MachineError::Bus(_))));
-        // The poisoned completion, and what came to its end behind it.
+        // The poisoned completion, and those that completed after it.
         let came = trace.frames.iter().filter(|frame| frame.direction == Direction::Downstream).count();
         assert!(came > 3 && came < 33, "{came}");
         let (_, done) = machine.trace_to_the_end(&plan, &mut Samples::wanted(1), 1000);
@@ -537,14 +537,14 @@ fn a_run_that_fails_leaves_a_trace_up_to_that_and_one_that_fails_in_its_warm_up_
 }
 
 #[test]
-fn a_driver_that_waits_for_a_card_is_told_what_went_wrong_with_its_transfer() {
+fn a_driver_call_fails_with_the_error_of_its_transfer() {
     let window = Window { offset: 0, len: BYTES, pattern: Pattern::Sequential };
     for (verb, fault, descriptors, bit) in [
         (Verb::Load, "completer_abort@root/card:2", Descriptors::Written(MemoryType::Uc), AerError::CompleterAbort),
         (Verb::Store, "poisoned@root/card:2", Descriptors::Written(MemoryType::Uc), AerError::PoisonedTlp),
-        // The first read is that of the descriptor.
+        // The first read is the descriptor's.
         (Verb::Store, "no_completion@root/card", Descriptors::Fetched, AerError::CompletionTimeout),
-        // The doorbell never rings.
+        // The doorbell does not arrive.
         (Verb::Store, "ecrc@card", Descriptors::Fetched, AerError::Ecrc),
     ] {
         let (partner, share, completion) = (Partner::Host, Share::Doorbell, Completion::Flag);
@@ -562,7 +562,7 @@ fn a_driver_that_waits_for_a_card_is_told_what_went_wrong_with_its_transfer() {
 }
 
 #[test]
-fn between_two_cards_a_fault_is_noticed_by_the_one_that_takes_the_write() {
+fn a_fault_of_a_peer_write_is_detected_by_the_completer() {
     let platform = tree_platform(&[]).with_fault("poisoned@d:2".parse().unwrap()).unwrap();
     let mut machine = SimulatedMachine::new(&platform).unwrap();
     let window = Window { offset: 0x10000, len: BYTES, pattern: Pattern::Sequential };

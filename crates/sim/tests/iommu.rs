@@ -1,4 +1,4 @@
-//! Does an IOMMU on the way to memory change when things come, and nothing else?
+//! An IOMMU changes the timing of transfers, and nothing else.
 
 use lanemark_machine::{
     Cause, Completion, Descriptors, DmaCall, Lane, Machine, Op, Partner, Pattern, Plan, Samples, Share, Transfer,
@@ -29,7 +29,7 @@ fn transfer(verb: Verb, bytes: u64, count: u64) -> Transfer {
 }
 
 #[test]
-fn every_byte_comes_to_its_place_and_later_than_without_one() {
+fn every_byte_arrives_but_later_than_without_an_iommu() {
     let (with, without) = (with_iommu(&[]), preset("card-gen5-x16").unwrap().unwrap());
     for verb in [Verb::Load, Verb::Store] {
         let op = Op::Transfer(transfer(verb, 5000, 40));
@@ -41,7 +41,7 @@ fn every_byte_comes_to_its_place_and_later_than_without_one() {
 }
 
 #[test]
-fn what_waits_for_credits_behind_a_walk_waits_for_translation() {
+fn a_credit_stall_behind_a_walk_is_charged_to_translation() {
     let slow = with_iommu(&[("iommu.walkers", "1"), ("iommu.walk_read_ns", "2000")]);
     let samples = run(&slow, Op::Transfer(transfer(Verb::Store, 4096, 64)), 1);
     let longest = samples.waits.iter().max_by_key(|wait| wait.span).unwrap();
@@ -49,8 +49,8 @@ fn what_waits_for_credits_behind_a_walk_waits_for_translation() {
 }
 
 #[test]
-fn a_core_that_is_told_of_writes_finds_them_though_their_pages_are_walked_for() {
-    // A message needs no translation and would be there long before the writes.
+fn a_notified_core_sees_the_writes_even_during_walks() {
+    // A message needs no translation and would otherwise arrive long before the writes.
     let slow = with_iommu(&[("iommu.walk_read_ns", "5000")]);
     for completion in [Completion::Interrupt, Completion::Flag] {
         let call = DmaCall {
@@ -68,7 +68,7 @@ fn a_core_that_is_told_of_writes_finds_them_though_their_pages_are_walked_for() 
 }
 
 #[test]
-fn nothing_is_skipped_and_the_reason_is_said() {
+fn no_steady_state_is_skipped_and_the_reason_is_reported() {
     let samples = run(&with_iommu(&[]), Op::Transfer(transfer(Verb::Store, 4096, 1000)), 100);
     let steady = samples.steady.unwrap();
     assert_eq!((steady.skipped, steady.because), (0, Some(Unsteady::Translated)));

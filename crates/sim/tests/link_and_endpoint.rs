@@ -1,4 +1,4 @@
-//! Endpoint and link by themselves, driven by the three calls; and what a core waits for when they are slow.
+//! Endpoint and link without cores, driven by the three calls; and the stall causes of a core when they are slow.
 
 mod stage;
 
@@ -25,7 +25,7 @@ fn an_injected_write_arrives_and_changes_the_bytes_it_covers() {
     board.inject_write(ns(1000), bus("sram", 5), &[1, 2, 3, 4]);
     assert_eq!(board.next_at(), Some(ns(1000)));
     let mut bytes = [0; 8];
-    // 8 B of two DWs with 24 B of header and framing: 8 ns; 100 one way; 50 in; 10 for a beat.
+    // 8 B in two DWs with 24 B of header and framing: 8 ns; latency 100; ingress 50; a beat of 10.
     board.run_until(Ticks(ns(1168).0 - 1));
     board.region_mut("sram").unwrap().memory.read(4, &mut bytes);
     let before = bytes;
@@ -45,12 +45,12 @@ fn an_injected_read_completes_with_the_bytes_behind_it() {
     while board.step() {}
     let (_, tlp, bytes) = board.outbox.pop_front().unwrap();
     assert_eq!((tlp.kind, tlp.tag, tlp.length_dw), (TlpKind::CplD, 9, 3));
-    assert_eq!(bytes[2..9], data[6..13], "from the DW the read begins in");
+    assert_eq!(bytes[2..9], data[6..13], "from the DW in which the read begins");
     assert_eq!(board.slots_in_use(), 0);
 }
 
 #[test]
-fn a_read_does_not_pass_the_writes_before_it() {
+fn a_read_does_not_pass_earlier_writes() {
     let mut board = board(&[("region.sram.beat_ns", 5000.0)]);
     for value in 1..=3 {
         board.inject_write(ns(0), bus("sram", 0), &[value; 8]);
@@ -83,7 +83,7 @@ fn a_region_ends_at_its_last_byte() {
 }
 
 #[test]
-fn as_many_writes_as_header_credits_go_at_once_and_the_next_waits_for_a_credit() {
+fn writes_beyond_the_header_credits_wait_for_a_credit() {
     for credits in [1_u32, 2, 5] {
         let mut board = board(&[("link.posted_header_credits", f64::from(credits))]);
         for number in 0..=credits {
@@ -94,13 +94,13 @@ fn as_many_writes_as_header_credits_go_at_once_and_the_next_waits_for_a_credit()
         for (number, at) in at.iter().enumerate().take(credits as usize) {
             assert_eq!(*at, ns(22 * (number as u64 + 1) + 100), "back to back at 22 ns");
         }
-        // The first is accepted at 182; its UpdateFC takes 2 ns of the line, and is there at 284.
+        // The first write is accepted at 182; its UpdateFC takes 2 ns of the line and arrives at 284.
         assert_eq!(at[credits as usize], ns(284.max(22 * u64::from(credits)) + 22 + 100), "{credits} credits");
     }
 }
 
 #[test]
-fn data_credits_hold_as_header_credits_do() {
+fn writes_beyond_the_data_credits_wait_for_a_credit() {
     // 8 data credits are two writes of 64 B or eight of 16 B.
     for (bytes, together) in [(64_u64, 2), (16, 8), (17, 4)] {
         let mut board = board(&[("link.posted_data_credits", 8.0)]);
@@ -123,12 +123,12 @@ fn reads_have_credits_of_their_own() {
         board.inject_read(ns(0), bus("sram", 0), 4, tag);
     }
     while board.step() {}
-    // 24 B are 6 ns; the first is taken at 156, and its UpdateFC of 2 ns is there at 258.
+    // 24 B take 6 ns; the first read is accepted at 156, and its UpdateFC of 2 ns arrives at 258.
     assert_eq!(arrivals(&board), [ns(106), ns(258 + 106)]);
 }
 
 #[test]
-fn writes_arrive_no_faster_than_the_link_carries_them() {
+fn writes_arrive_at_the_link_rate() {
     let mut board = board(&[]);
     for number in 0..20 {
         board.inject_write(ns(0), bus("ddr", number * 64), &[1; 64]);
@@ -140,7 +140,7 @@ fn writes_arrive_no_faster_than_the_link_carries_them() {
 }
 
 #[test]
-fn two_clients_may_inject_out_of_order_and_are_sent_in_the_order_they_came() {
+fn injected_tlps_are_sent_in_the_order_of_their_times() {
     let mut board = board(&[]);
     board.inject_write(ns(500), bus("sram", 0), &[1]);
     board.inject_write(ns(100), bus("sram", 0), &[2]);
@@ -152,15 +152,15 @@ fn two_clients_may_inject_out_of_order_and_are_sent_in_the_order_they_came() {
 }
 
 #[test]
-fn an_injection_waits_behind_the_stores_of_a_core_and_the_other_way_round() {
+fn injected_tlps_and_stores_of_a_core_keep_their_order() {
     let mut stage = Stage::new();
     stage.board.inject_write(ns(10_000), bus("sram", 0), &[7; 8]);
     stage.run(vec![store(8, span("sram", Uc, 0, 8))]);
     stage.quiesce();
-    assert_eq!(stage.device("sram", 0, 8), stage.stored("sram", 0, 8), "the store came later");
+    assert_eq!(stage.device("sram", 0, 8), stage.stored("sram", 0, 8), "the store arrived later");
 }
 
-/// Lets a core store 256 lines on a platform with changes and says what it waited for most.
+/// Stores 256 lines on a changed platform; returns the main stall cause and its share.
 fn most_waited(changes: &[(&str, f64)]) -> (Cause, f64) {
     let mut stage = Stage::with("8B", changes);
     let time = stage.run(vec![store(64, span("ddr", Wc, 0, 0x4000))]);
@@ -170,7 +170,7 @@ fn most_waited(changes: &[(&str, f64)]) -> (Cause, f64) {
 }
 
 #[test]
-fn backpressure_is_charged_to_what_causes_it() {
+fn backpressure_is_charged_to_its_cause() {
     let quick = ("root_complex.core_round_trip_ns", 10.0);
     for (changes, cause) in [
         (vec![("region.ddr.beat_ns", 200.0), quick], Cause::Device),
@@ -185,9 +185,9 @@ fn backpressure_is_charged_to_what_causes_it() {
 }
 
 #[test]
-fn a_store_waits_only_when_buffers_queue_and_credits_are_all_taken() {
-    // Six buffers, a queue of two and two credits in front of a device that takes nothing for 10 us; the
-    // store buffer takes eight more.
+fn a_store_stalls_only_when_buffers_queue_and_credits_are_exhausted() {
+    // Six buffers, a queue of two and two credits to a device that accepts nothing for 10 us; the store buffer holds
+    // eight more.
     let changes = [
         ("region.ddr.beat_ns", 10_000.0),
         ("root_complex.posted_queue_entries", 2.0),
@@ -214,11 +214,11 @@ fn a_plan_longer_than_its_timeout_ends_with_an_error_and_the_next_one_runs() {
     machine.run(&plan, &mut after).unwrap();
     let mut fresh = Samples::wanted(1);
     SimulatedMachine::new(&platform("8B", &[])).unwrap().run(&plan, &mut fresh).unwrap();
-    assert_eq!((after.taken, after.waits), (fresh.taken, fresh.waits), "nothing is left of the one that failed");
+    assert_eq!((after.taken, after.waits), (fresh.taken, fresh.waits), "the failed plan leaves no state");
 }
 
 #[test]
-fn a_device_that_never_accepts_within_the_timeout_is_an_error_that_says_so() {
+fn a_device_that_does_not_accept_within_the_timeout_is_an_error() {
     let mut machine = SimulatedMachine::new(&platform("8B", &[("region.ddr.beat_ns", 1e9)])).unwrap();
     let mut plan = Plan::on_one_core(vec![store(64, span("ddr", Wc, 0, 64))], 1);
     plan.timeout = ns(1_000_000);
@@ -227,8 +227,8 @@ fn a_device_that_never_accepts_within_the_timeout_is_an_error_that_says_so() {
 }
 
 #[test]
-fn a_write_larger_than_all_credits_ever_is_stuck_and_not_a_hang() {
-    // The file check asks for at least four data credits; below that a line could never leave.
+fn a_write_larger_than_all_credits_is_an_error_not_a_hang() {
+    // The file parser requires at least four data credits; with fewer, a line could never be sent.
     let mut platform = platform("8B", &[("link.posted_data_credits", 8.0)]);
     platform.link.posted_data_credits.value = 3;
     let mut machine = SimulatedMachine::new(&platform).unwrap();

@@ -1,4 +1,4 @@
-//! Do a device's bytes go where somebody mapped them, and nowhere else?
+//! DMA mappings: the bytes of a device reach the mapped pages, and no others.
 
 use lanemark_dma::{AccessOrder, Backend, BackendError, Buddy, Buffer, Device, Domain, FreeList, Hints, Invalidation};
 use lanemark_dma::{
@@ -12,9 +12,9 @@ use lanemark_units::{HostPhys, Iova, Ticks};
 use lanemark_wire::config::AerError;
 
 const PAGE: u64 = 4096;
-/// The first card as a requester.
+/// Requester ID of the first card.
 const CARD: u16 = 0x8000;
-/// Pages of host memory that are looked at: more than any test maps.
+/// Number of pages of host memory that are compared; more than any test maps.
 const LOOKED_AT: u64 = 64;
 
 fn platform(set: &[(&str, &str)]) -> Platform {
@@ -40,13 +40,18 @@ fn domain(policy: Invalidation) -> Domain<Ranges, Board> {
     domain_on(&platform(&[]), policy)
 }
 
-/// Lends so many pages of the host from this one on.
-fn lend<A: IovaAllocator>(domain: &mut Domain<A, Board>, page: u64, pages: u64, permission: Permission) -> Mapping {
-    try_to_lend(domain, page, pages, permission).unwrap()
+/// Maps `pages` pages of the host from `page` on.
+fn map_pages<A: IovaAllocator>(
+    domain: &mut Domain<A, Board>,
+    page: u64,
+    pages: u64,
+    permission: Permission,
+) -> Mapping {
+    try_map_pages(domain, page, pages, permission).unwrap()
 }
 
-/// The same, or what was said.
-fn try_to_lend<A: IovaAllocator>(
+/// Maps pages like `map_pages`, or returns the error.
+fn try_map_pages<A: IovaAllocator>(
     domain: &mut Domain<A, Board>,
     page: u64,
     pages: u64,
@@ -56,11 +61,11 @@ fn try_to_lend<A: IovaAllocator>(
     let now = domain.backend().now();
     let mut buffer = Buffer::new(HostPhys(at), pages * PAGE);
     let mapped = domain.map(&mut buffer, MapRequest::new(Device(0), permission).hints(Hints::ONE_PIECE), now);
-    assert!(mapped.is_ok() || (buffer.at.0, buffer.len_bytes) == (at, pages * PAGE), "the buffer is as it was");
+    assert!(mapped.is_ok() || (buffer.at.0, buffer.len_bytes) == (at, pages * PAGE), "the buffer is unchanged");
     mapped.map_err(|error| error.to_string())
 }
 
-/// A card writes a few bytes to an address, and everything comes to its end.
+/// Writes bytes by a card to an address, to its end.
 fn write(board: &mut Board, at: u64, bytes: &[u8]) {
     let (address, length_dw, first_be, last_be) = span(at, bytes.len() as u64);
     let payload = board.payload(&[&vec![0; (at - address) as usize], bytes].concat());
@@ -69,7 +74,7 @@ fn write(board: &mut Board, at: u64, bytes: &[u8]) {
     while board.step() {}
 }
 
-/// A card reads so many bytes from an address; `None` where any of them was refused.
+/// Reads bytes by a card from an address; `None` if any of them was refused.
 fn read(board: &mut Board, at: Iova, bytes: u64) -> Option<Vec<u8>> {
     let window = Window { offset: 0, len: bytes, pattern: Pattern::Sequential };
     let transfer =
@@ -83,23 +88,23 @@ fn read(board: &mut Board, at: Iova, bytes: u64) -> Option<Vec<u8>> {
     (came == bytes).then_some(read)
 }
 
-/// All bytes that a test may have changed.
+/// Returns all bytes that a test may have changed.
 fn memory(board: &mut Board) -> Vec<u8> {
     let mut bytes = vec![0; (LOOKED_AT * PAGE) as usize];
     board.memory_mut().read(0, &mut bytes);
     bytes
 }
 
-/// What is there after these bytes were written at this place.
+/// Returns the memory after writing these bytes at an offset.
 fn with(mut before: Vec<u8>, place: u64, bytes: &[u8]) -> Vec<u8> {
     before[place as usize..place as usize + bytes.len()].copy_from_slice(bytes);
     before
 }
 
 #[test]
-fn bytes_go_to_and_come_from_the_page_that_was_mapped_and_no_other_changes() {
+fn a_device_reads_and_writes_the_mapped_page_only() {
     let mut domain = domain(Invalidation::Strict);
-    let there = lend(&mut domain, 7, 1, Permission::ReadWrite);
+    let there = map_pages(&mut domain, 7, 1, Permission::ReadWrite);
     let board = domain.backend_mut();
     let before = memory(board);
     write(board, there.iova().0 + 100, b"where it belongs");
@@ -110,7 +115,7 @@ fn bytes_go_to_and_come_from_the_page_that_was_mapped_and_no_other_changes() {
 }
 
 #[test]
-fn scattered_pages_are_one_range_to_a_device() {
+fn scattered_pages_are_mapped_to_one_range() {
     let mut domain = domain(Invalidation::Strict);
     let (at, now) = (domain.backend().mapped_at(), Ticks::ZERO);
     let pages = [9, 3, 30].map(|page| HostPhys(at + page * PAGE));
@@ -122,16 +127,16 @@ fn scattered_pages_are_one_range_to_a_device() {
 }
 
 #[test]
-fn what_is_not_mapped_or_not_allowed_is_refused_and_recorded_and_no_byte_changes() {
+fn unmapped_or_forbidden_accesses_are_refused_and_recorded_without_changing_memory() {
     let mut domain = domain(Invalidation::Strict);
-    let read_only = lend(&mut domain, 4, 1, Permission::Read).iova();
-    let write_only = lend(&mut domain, 5, 1, Permission::Write).iova();
+    let read_only = map_pages(&mut domain, 4, 1, Permission::Read).iova();
+    let write_only = map_pages(&mut domain, 5, 1, Permission::Write).iova();
     let board = domain.backend_mut();
     let (before, nowhere) = (memory(board), 0x7654_3000);
     let at_host = board.mapped_at() + 6 * PAGE;
     for (at, reason) in [
         (nowhere, FaultReason::NotMapped),
-        // Nobody maps it, though it is memory.
+        // A page of memory that is not mapped.
         (at_host, FaultReason::NotMapped),
         (read_only.0 + 8, FaultReason::NotWritable),
     ] {
@@ -149,15 +154,15 @@ fn what_is_not_mapped_or_not_allowed_is_refused_and_recorded_and_no_byte_changes
         board.errors.iter().map(|noticed| (noticed.error, noticed.count)).collect::<Vec<_>>(),
         [(AerError::UnsupportedRequest, 5)]
     );
-    // Everybody goes on.
+    // Permitted accesses still work.
     write(board, write_only.0, b"here");
     assert_eq!(memory(board), with(before, 5 * PAGE, b"here"));
 }
 
 #[test]
-fn of_a_transfer_over_several_pages_each_is_refused_by_itself() {
+fn each_page_of_a_transfer_is_refused_separately() {
     let mut domain = domain(Invalidation::Strict);
-    let there = lend(&mut domain, 10, 4, Permission::ReadWrite);
+    let there = map_pages(&mut domain, 10, 4, Permission::ReadWrite);
     let board = domain.backend_mut();
     let hole = IovaRange { at: Iova(there.iova().0 + PAGE), len_bytes: PAGE };
     board.unmap(hole).unwrap();
@@ -173,11 +178,11 @@ fn of_a_transfer_over_several_pages_each_is_refused_by_itself() {
         before[bytes.clone()] != after[bytes]
     };
     assert_eq!((0..LOOKED_AT).filter(|page| changed(*page)).collect::<Vec<_>>(), [10, 12, 13]);
-    assert_eq!(board.moved(&transfer).0, 3 * PAGE, "what arrived is known");
+    assert_eq!(board.moved(&transfer).0, 3 * PAGE, "the arrived bytes are known");
 }
 
 #[test]
-fn faults_beyond_those_that_are_kept_are_counted() {
+fn faults_beyond_the_queue_are_counted() {
     let mut domain = domain(Invalidation::Strict);
     let board = domain.backend_mut();
     (0..10).for_each(|page| write(board, 0x10_0000 + page * PAGE, b"gone"));
@@ -187,10 +192,10 @@ fn faults_beyond_those_that_are_kept_are_counted() {
 }
 
 #[test]
-fn until_a_deferred_invalidation_a_device_reaches_a_page_that_is_unmapped_and_not_after_it() {
+fn a_device_reaches_an_unmapped_page_until_the_deferred_invalidation() {
     let longest = Ticks::whole_ns(1_000_000);
     let mut domain = domain(Invalidation::Deferred { entries: 8, longest });
-    let mapping = lend(&mut domain, 20, 1, Permission::ReadWrite);
+    let mapping = map_pages(&mut domain, 20, 1, Permission::ReadWrite);
     let at = mapping.iova().0;
     write(domain.backend_mut(), at, b"known");
     let unmapped_at = domain.backend().now();
@@ -206,7 +211,7 @@ fn until_a_deferred_invalidation_a_device_reaches_a_page_that_is_unmapped_and_no
     write(board, at + 16, b"not any more, whoever");
     assert_eq!(memory(board), stale, "the window is closed");
     assert_eq!(board.take_translation_fault().map(|fault| fault.reason), Some(FaultReason::NotMapped));
-    // From the call of unmap until the end of the one command.
+    // From the call of unmap until the only command has completed.
     let command = Ticks::whole_ns(1000);
     assert_eq!(domain.windows().longest, now.since(unmapped_at) + command);
 }
@@ -214,7 +219,7 @@ fn until_a_deferred_invalidation_a_device_reaches_a_page_that_is_unmapped_and_no
 #[test]
 fn strict_invalidation_closes_the_window_before_unmap_returns() {
     let mut domain = domain(Invalidation::Strict);
-    let mapping = lend(&mut domain, 20, 1, Permission::ReadWrite);
+    let mapping = map_pages(&mut domain, 20, 1, Permission::ReadWrite);
     write(domain.backend_mut(), mapping.iova().0, b"known");
     domain.unmap(mapping, Ticks::ZERO).unwrap();
     let board = domain.backend_mut();
@@ -225,11 +230,11 @@ fn strict_invalidation_closes_the_window_before_unmap_returns() {
 }
 
 #[test]
-fn an_unmap_ends_behind_writes_that_lines_hold_up_and_no_byte_comes_after_it() {
+fn an_unmap_completes_after_delayed_partial_line_writes() {
     for [partial_ns, remote_ns] in [["0", "0"], ["10000", "0"], ["10000", "200"]] {
         let platform = platform(&[("memory.partial_line_ns", partial_ns), ("memory.remote_ns", remote_ns)]);
         let mut domain = domain_on(&platform, Invalidation::Strict);
-        let mapping = lend(&mut domain, 7, 1, Permission::ReadWrite);
+        let mapping = map_pages(&mut domain, 7, 1, Permission::ReadWrite);
         let board = domain.backend_mut();
         for nth in 0..16 {
             let (address, length_dw, first_be, last_be) = span(mapping.iova().0 + nth * 128 + 4, 4);
@@ -243,12 +248,16 @@ fn an_unmap_ends_behind_writes_that_lines_hold_up_and_no_byte_comes_after_it() {
         let then = memory(board);
         while board.step() {}
         assert!(memory(board) == then, "{partial_ns} ns a line");
-        assert_eq!(then[7 * PAGE as usize + 15 * 128 + 4..][..4], [0xaa; 4], "all were translated before it");
+        assert_eq!(
+            then[7 * PAGE as usize + 15 * 128 + 4..][..4],
+            [0xaa; 4],
+            "all of them were translated before the unmap"
+        );
     }
 }
 
 #[test]
-fn what_means_something_else_is_neither_mapped_nor_changed_in_pages_of_any_size() {
+fn message_addresses_are_never_mapped_with_any_page_size() {
     let attributes = MapRequest::new(Device(0), Permission::ReadWrite).attributes();
     for (page_bytes, size, at) in [("4KiB", "1GiB", 0xfee0_0000), ("1GiB", "4GiB", 0xc000_0000)] {
         let platform = platform(&[("memory.size_bytes", size), ("iommu.page_bytes", page_bytes)]);
@@ -266,7 +275,7 @@ fn what_means_something_else_is_neither_mapped_nor_changed_in_pages_of_any_size(
 }
 
 #[test]
-fn an_invalidation_is_taken_before_anybody_changed_the_table() {
+fn an_invalidation_works_before_any_change_of_the_table() {
     let mut board = Board::new(&platform(&[])).unwrap();
     assert!(board.put_invalidation(InvalidationCommand::All).is_ok());
     let mut none = Board::new(&preset("card-gen5-x16").unwrap().unwrap()).unwrap();
@@ -274,11 +283,11 @@ fn an_invalidation_is_taken_before_anybody_changed_the_table() {
 }
 
 #[test]
-fn an_invalidation_ends_behind_the_requests_that_were_translated_before_it() {
-    // So slow that many wait at the root port.
+fn an_invalidation_completes_after_earlier_translated_requests() {
+    // Slow enough for many requests to wait at the root port.
     let slow = platform(&[("memory.write_tlp_ns", "50")]);
     let mut domain = domain_on(&slow, Invalidation::Strict);
-    let mapping = lend(&mut domain, 20, 16, Permission::ReadWrite);
+    let mapping = map_pages(&mut domain, 20, 16, Permission::ReadWrite);
     let range = IovaRange { at: mapping.iova(), len_bytes: 16 * PAGE };
     let board = domain.backend_mut();
     let window = Window { offset: 0, len: 16 * PAGE, pattern: Pattern::Sequential };
@@ -288,18 +297,18 @@ fn an_invalidation_ends_behind_the_requests_that_were_translated_before_it() {
     board.run_until(Ticks::whole_ns(3000));
     board.unmap(range).unwrap();
     let took = board.invalidate(Stale::Range { range, by: lanemark_dma::Purge::Matching }).unwrap();
-    assert!(took > Ticks::whole_ns(1000), "it waited for requests: {took:?}");
-    assert!(board.moved(&transfer).0 > 0 && !board.is_idle(), "it is in the middle of it");
+    assert!(took > Ticks::whole_ns(1000), "it waits for requests: {took:?}");
+    assert!(board.moved(&transfer).0 > 0 && !board.is_idle(), "the transfer is in progress");
     let after = memory(board);
     while board.step() {}
-    assert_eq!(memory(board), after, "nothing comes behind the end of the invalidation");
+    assert_eq!(memory(board), after, "no write arrives after the invalidation");
 }
 
 #[test]
-fn what_is_asked_of_the_queue_is_done_though_links_are_reset() {
+fn queued_invalidations_complete_after_a_link_reset() {
     let platform = platform(&[]);
     let mut domain = domain_on(&platform, Invalidation::Strict);
-    let mapping = lend(&mut domain, 20, 1, Permission::ReadWrite);
+    let mapping = map_pages(&mut domain, 20, 1, Permission::ReadWrite);
     let board = domain.backend_mut();
     let number = board.put_invalidation(InvalidationCommand::All).unwrap();
     board.reset(&platform).unwrap();
@@ -311,14 +320,14 @@ fn what_is_asked_of_the_queue_is_done_though_links_are_reset() {
 }
 
 #[test]
-fn an_invalidation_that_never_ends_is_an_error_and_its_page_is_not_handed_out_again() {
+fn a_hung_invalidation_is_an_error_and_its_page_is_not_reused() {
     let fault = "stuck_invalidation@root/card:2".parse().unwrap();
     let platform = platform(&[]).with_fault(fault).unwrap();
     let mut domain = domain_on(&platform, Invalidation::Strict);
-    let good = lend(&mut domain, 1, 1, Permission::ReadWrite);
+    let good = map_pages(&mut domain, 1, 1, Permission::ReadWrite);
     domain.unmap(good, Ticks::ZERO).unwrap();
-    let stuck = lend(&mut domain, 2, 1, Permission::ReadWrite);
-    assert_eq!(stuck.iova(), good.iova(), "an address whose invalidation has ended is used again");
+    let stuck = map_pages(&mut domain, 2, 1, Permission::ReadWrite);
+    assert_eq!(stuck.iova(), good.iova(), "an address is reused after its invalidation");
     let error = domain.unmap(stuck, Ticks::ZERO).unwrap_err().to_string();
     assert!(error.contains("no completion after"), "{error}");
     let other = domain.map(
@@ -332,7 +341,7 @@ fn an_invalidation_that_never_ends_is_an_error_and_its_page_is_not_handed_out_ag
 }
 
 #[test]
-fn the_queue_takes_as_many_commands_as_it_has_entries() {
+fn a_full_invalidation_queue_is_waited_for() {
     let few = platform(&[("iommu.invalidation_entries", "2")]);
     let mut domain = domain_on(&few, Invalidation::Strict);
     let board = domain.backend_mut();
@@ -342,14 +351,14 @@ fn the_queue_takes_as_many_commands_as_it_has_entries() {
     assert_eq!(board.put_invalidation(InvalidationCommand::All), Err(QueueFull { entries: 2 }));
     board.run_until(Ticks::whole_ns(1000));
     assert!(board.is_invalidated(first) && !board.is_invalidated(second));
-    // Three commands by a queue of two: it is waited for.
+    // Three commands in a queue of two: the caller waits.
     let range = IovaRange { at: Iova(3 * PAGE), len_bytes: 9 * PAGE };
     let took = board.invalidate(Stale::Range { range, by: lanemark_dma::Purge::Matching }).unwrap();
-    assert_eq!(took, Ticks::whole_ns(4000), "and the one before them");
+    assert_eq!(took, Ticks::whole_ns(4000), "with the one before them");
 }
 
 #[test]
-fn memory_that_is_not_the_boards_cannot_be_pinned_and_nothing_is_mapped() {
+fn memory_outside_the_board_cannot_be_pinned_and_is_not_mapped() {
     let mut domain = domain(Invalidation::Strict);
     let platform = platform(&[]);
     let (len, at) = (platform.memory.as_ref().unwrap().size_bytes.value, domain.backend().mapped_at());
@@ -363,14 +372,11 @@ fn memory_that_is_not_the_boards_cannot_be_pinned_and_nothing_is_mapped() {
     assert_eq!(domain.live_mappings(), 1);
     let board = domain.backend_mut();
     let next = IovaRange { at: Iova(last.iova().0 + PAGE), len_bytes: PAGE };
-    assert!(
-        matches!(board.unmap(next), Err(BackendError::NotThere { at }) if at == next.at),
-        "nothing of the two is there"
-    );
+    assert!(matches!(board.unmap(next), Err(BackendError::NotThere { at }) if at == next.at), "neither page is mapped");
 }
 
 #[test]
-fn what_means_something_else_cannot_be_mapped() {
+fn message_addresses_and_ranges_below_root_ports_cannot_be_mapped() {
     let mut domain = domain(Invalidation::Strict);
     let board = domain.backend_mut();
     let attributes = MapRequest::new(Device(0), Permission::Read).attributes();
@@ -384,7 +390,7 @@ fn what_means_something_else_cannot_be_mapped() {
 }
 
 #[test]
-fn without_translation_nothing_can_be_mapped_and_requests_go_where_they_say_at_once() {
+fn without_translation_nothing_can_be_mapped_and_addresses_are_physical() {
     let through = platform(&[("iommu.pass_through", "true")]);
     let error = Board::new(&through).unwrap().map_nothing().unwrap_err().to_string();
     assert!(error.contains("no IOMMU that translates"), "{error}");
@@ -402,7 +408,8 @@ fn without_translation_nothing_can_be_mapped_and_requests_go_where_they_say_at_o
     assert!(run(&platform(&[])) > run(&without));
 }
 
-/// A transfer of 64 KiB on a platform with this fault, and again: each error, and which pieces of 512 B have changed in memory.
+/// Runs a transfer of 64 KiB twice on a platform with this fault; returns each error, and the changed pieces of 512 B
+/// in memory.
 fn with_fault(fault: &str, verb: Verb) -> [(BusError, Vec<usize>); 2] {
     let platform = platform(&[]).with_fault(fault.parse().unwrap()).unwrap();
     let mut machine = SimulatedMachine::new(&platform).unwrap();
@@ -414,20 +421,20 @@ fn with_fault(fault: &str, verb: Verb) -> [(BusError, Vec<usize>); 2] {
         let before = memory(machine.board_mut());
         let Err(MachineError::Bus(error)) = machine.run(&plan, &mut Samples::wanted(1)) else { panic!("{fault}") };
         let after = memory(machine.board_mut());
-        assert_eq!(machine.board_mut().take_translation_fault(), None, "the error has told of it");
+        assert_eq!(machine.board_mut().take_translation_fault(), None, "the error contains it");
         let pieces = before.chunks(512).zip(after.chunks(512));
         (*error, pieces.enumerate().filter(|(_, (before, after))| before != after).map(|piece| piece.0).collect())
     })
 }
 
 #[test]
-fn a_transfer_whose_page_is_unmapped_under_it_says_what_had_arrived_to_the_byte_and_the_page_stays_so() {
-    // Requests are of 512 B: the eighteenth is of the third page, and its eight pieces are those from 16 on.
+fn a_page_unmapped_during_a_transfer_is_an_error_with_the_arrived_bytes() {
+    // Requests have 512 B: the eighteenth is in the third page, whose eight pieces begin at 16.
     for (error, changed) in with_fault("unmapped@root/card:18", Verb::Store) {
         let said = error.to_string();
         assert!(said.contains("UnsupReq") && said.contains("by card (01:00.0)"), "{said}");
         assert!(said.contains("was refused by the IOMMU: the page is not mapped"), "{said}");
-        assert!(said.contains("lend what lies there"), "{said}");
+        assert!(said.contains("map that address"), "{said}");
         assert_eq!(error.address, Some(0x1_0000_2000));
         assert_eq!(error.arrived[0].bytes, 512 * changed.len() as u64, "{said}");
         assert!(changed.len() > 16 && changed.len() < 128 - 8, "{changed:?}");
@@ -441,7 +448,7 @@ fn a_transfer_whose_page_is_unmapped_under_it_says_what_had_arrived_to_the_byte_
 }
 
 #[test]
-fn a_transfer_that_writes_to_a_page_that_may_only_be_read_says_so() {
+fn a_write_to_a_read_only_page_is_an_error() {
     for (error, changed) in with_fault("read_only@root/card", Verb::Store) {
         let said = error.to_string();
         assert!(said.contains("the page is mapped for reads only"), "{said}");
@@ -450,7 +457,7 @@ fn a_transfer_that_writes_to_a_page_that_may_only_be_read_says_so() {
     }
 }
 
-/// Pages of IOVAs, where there are few, and the first of them.
+/// Number of IOVA pages in tests of exhaustion, and the first of them.
 const FEW: u64 = 16;
 const FIRST: u64 = 1 << 20;
 
@@ -458,24 +465,24 @@ fn few() -> Space {
     Space::between(Iova(FIRST), Iova(FIRST + FEW * PAGE - 1), PAGE).unwrap()
 }
 
-/// Lends page after page, from the first one of host memory on, until that is refused, and gives what was mapped and what was
-/// said. Each mapping leads to its page then, to the byte, and no other page of memory or of IOVAs to anything.
-fn lent_until_refused<A: IovaAllocator>(domain: &mut Domain<A, Board>) -> (Vec<Mapping>, String) {
+/// Maps page after page, from the first one of host memory on, until a mapping fails. Returns the mappings and the
+/// error. Checks that each mapping reaches its page, and no other IOVA any page.
+fn map_until_refused<A: IovaAllocator>(domain: &mut Domain<A, Board>) -> (Vec<Mapping>, String) {
     let mut mapped = Vec::new();
     let said = loop {
-        match try_to_lend(domain, mapped.len() as u64, 1, Permission::ReadWrite) {
+        match try_map_pages(domain, mapped.len() as u64, 1, Permission::ReadWrite) {
             Ok(mapping) => mapped.push(mapping),
             Err(said) => break said,
         }
         assert!(mapped.len() as u64 <= FEW, "more pages than IOVAs");
     };
     let pages: Vec<(u64, Mapping)> = (0..).zip(mapped.iter().copied()).collect();
-    leads_there_and_nowhere_else(domain, &pages);
+    check_mapped(domain, &pages);
     (mapped, said)
 }
 
-/// These pages of host memory are mapped like that, and nothing else is.
-fn leads_there_and_nowhere_else<A: IovaAllocator>(domain: &mut Domain<A, Board>, mapped: &[(u64, Mapping)]) {
+/// Checks that these pages of host memory are mapped as given, and no others.
+fn check_mapped<A: IovaAllocator>(domain: &mut Domain<A, Board>, mapped: &[(u64, Mapping)]) {
     let board = domain.backend_mut();
     let mut meant = memory(board);
     for (page, mapping) in mapped {
@@ -495,35 +502,35 @@ fn leads_there_and_nowhere_else<A: IovaAllocator>(domain: &mut Domain<A, Board>,
     assert!(memory(board) == meant);
 }
 
-/// One device takes all the IOVAs there are; `of_one` pages of them by each mapping of one page.
+/// Exhausts the IOVAs by one device; a mapping of one page uses `of_one` pages of them.
 fn exhausts<A: IovaAllocator>(strategy: A, order: AccessOrder, of_one: u64) {
     let name = strategy.name();
     let mut domain = domain_by(strategy, &platform(&[]), Invalidation::Strict);
     if order == AccessOrder::Sequential {
         domain.set_order(Device(0), order).unwrap();
     }
-    let (mut mapped, said) = lent_until_refused(&mut domain);
+    let (mut mapped, said) = map_until_refused(&mut domain);
     assert_eq!(mapped.len() as u64, FEW / of_one, "{name}");
     let meant = format!(
         "test: {name} has no IOVA for card: 4096 contiguous bytes requested; 0 B are free, the longest run is 0 B; \
          unmap something, or use a larger space"
     );
     assert_eq!(said, meant);
-    // One is taken back, and another page gets its IOVA.
+    // After an unmap, another page gets its IOVA.
     let gone = mapped.remove(3);
     domain.unmap(gone, Ticks::ZERO).unwrap();
-    let next = lend(&mut domain, 40, 1, Permission::ReadWrite);
+    let next = map_pages(&mut domain, 40, 1, Permission::ReadWrite);
     assert_eq!(next.iova(), gone.iova(), "{name}");
-    assert_eq!(try_to_lend(&mut domain, 41, 1, Permission::Read), Err(meant));
+    assert_eq!(try_map_pages(&mut domain, 41, 1, Permission::Read), Err(meant));
     let stay = (0..).filter(|page| *page != 3).zip(mapped.iter().copied()).chain([(40, next)]);
-    leads_there_and_nowhere_else(&mut domain, &stay.collect::<Vec<_>>());
-    // All that is mapped can be taken back.
+    check_mapped(&mut domain, &stay.collect::<Vec<_>>());
+    // Every mapping can be unmapped.
     mapped.into_iter().chain([next]).for_each(|mapping| domain.unmap(mapping, Ticks::ZERO).unwrap());
-    leads_there_and_nowhere_else(&mut domain, &[]);
+    check_mapped(&mut domain, &[]);
 }
 
 #[test]
-fn a_device_that_has_taken_all_iovas_is_told_so_and_what_it_has_stays_and_the_next_that_is_taken_back_serves_again() {
+fn exhausted_iovas_are_an_error_and_an_unmapped_one_is_reused() {
     exhausts(FreeList::new(few()), AccessOrder::Any, 1);
     exhausts(Buddy::new(few()), AccessOrder::Any, 1);
     exhausts(Magazine::new(few(), 2).unwrap().core(1).unwrap(), AccessOrder::Any, 1);
@@ -533,24 +540,24 @@ fn a_device_that_has_taken_all_iovas_is_told_so_and_what_it_has_stays_and_the_ne
     exhausts(Sequential::new(ranges()).unwrap(), AccessOrder::Sequential, 1);
 }
 
-/// Every second page is taken back: there is room, and no hole of two pages until a neighbour goes.
+/// Unmaps every second page: there is space, but no free run of two pages until a neighbour is unmapped.
 fn scatters<A: IovaAllocator>(strategy: A, order: AccessOrder) {
     let name = strategy.name();
     let mut domain = domain_by(strategy, &platform(&[]), Invalidation::Strict);
     if order == AccessOrder::Sequential {
         domain.set_order(Device(0), order).unwrap();
     }
-    let (mapped, _) = lent_until_refused(&mut domain);
+    let (mapped, _) = map_until_refused(&mut domain);
     let (goes, stays): (Vec<_>, Vec<_>) = (0..).zip(mapped).partition(|(page, _)| page % 2 == 0);
     for (_, mapping) in goes {
         domain.unmap(mapping, Ticks::ZERO).unwrap();
     }
-    let said = try_to_lend(&mut domain, 50, 2, Permission::ReadWrite).unwrap_err();
+    let said = try_map_pages(&mut domain, 50, 2, Permission::ReadWrite).unwrap_err();
     let meant = "8192 contiguous bytes requested; 32768 B are free, the longest run is 4096 B; unmap something";
     assert!(said.contains(&format!("{name} has no IOVA for card: {meant}")), "{said}");
-    leads_there_and_nowhere_else(&mut domain, &stays);
+    check_mapped(&mut domain, &stays);
     domain.unmap(stays[0].1, Ticks::ZERO).unwrap();
-    let two = lend(&mut domain, 50, 2, Permission::ReadWrite);
+    let two = map_pages(&mut domain, 50, 2, Permission::ReadWrite);
     let board = domain.backend_mut();
     let before = memory(board);
     write(board, two.iova().0 + PAGE - 4, b"over two pages");
@@ -558,7 +565,7 @@ fn scatters<A: IovaAllocator>(strategy: A, order: AccessOrder) {
 }
 
 #[test]
-fn iovas_that_are_free_in_pieces_too_short_are_counted_and_the_longest_piece_is_named() {
+fn fragmented_iovas_report_the_free_bytes_and_the_longest_run() {
     scatters(FreeList::new(few()), AccessOrder::Any);
     scatters(Buddy::new(few()), AccessOrder::Any);
     scatters(Magazine::new(few(), 2).unwrap().core(0).unwrap(), AccessOrder::Any);
@@ -566,15 +573,15 @@ fn iovas_that_are_free_in_pieces_too_short_are_counted_and_the_longest_piece_is_
 }
 
 #[test]
-fn iovas_that_wait_for_their_invalidation_are_not_missed() {
+fn iovas_that_wait_for_their_invalidation_are_reclaimed_when_needed() {
     let longest = Ticks::whole_ns(1_000_000_000);
     let policy = Invalidation::Deferred { entries: 64, longest };
     let mut domain = domain_by(FreeList::new(few()), &platform(&[]), policy);
-    let (mapped, _) = lent_until_refused(&mut domain);
+    let (mapped, _) = map_until_refused(&mut domain);
     for mapping in mapped {
         domain.unmap(mapping, Ticks::ZERO).unwrap();
     }
-    let again = lend(&mut domain, 20, FEW, Permission::ReadWrite);
+    let again = map_pages(&mut domain, 20, FEW, Permission::ReadWrite);
     let board = domain.backend_mut();
     let before = memory(board);
     write(board, again.iova().0, b"through no stale entry");
@@ -582,33 +589,33 @@ fn iovas_that_wait_for_their_invalidation_are_not_missed() {
 }
 
 #[test]
-fn of_a_buffer_with_a_page_that_cannot_be_pinned_nothing_stays_mapped_and_the_page_is_named() {
+fn a_buffer_with_an_unpinnable_page_is_not_mapped_and_the_page_is_named() {
     let len = platform(&[]).memory.as_ref().unwrap().size_bytes.value;
     let beyond = |domain: &Domain<FreeList, Board>| domain.backend().mapped_at() + len;
     let mut domain = domain_by(FreeList::new(few()), &platform(&[]), Invalidation::Strict);
-    let kept = lend(&mut domain, 7, 1, Permission::ReadWrite);
+    let kept = map_pages(&mut domain, 7, 1, Permission::ReadWrite);
     let names = |said: String, page: u64| {
         assert!(said.contains("test: IOMMU of the board, mapping"), "{said}");
-        let meant = format!("the page at {page:#x} cannot be pinned: it is not of the {len} B of memory from");
+        let meant = format!("the page at {page:#x} cannot be pinned: it is outside the {len} B of memory from");
         assert!(said.contains(&meant), "{said}, and not {meant}");
     };
-    // In a row: the third of four pages is the first beyond the end.
-    let said = try_to_lend(&mut domain, len / PAGE - 2, 4, Permission::ReadWrite).unwrap_err();
+    // Contiguous: the third of four pages is the first one beyond the end.
+    let said = try_map_pages(&mut domain, len / PAGE - 2, 4, Permission::ReadWrite).unwrap_err();
     names(said, beyond(&domain));
-    leads_there_and_nowhere_else(&mut domain, &[(7, kept)]);
-    // Scattered: two are mapped before the one that cannot be.
+    check_mapped(&mut domain, &[(7, kept)]);
+    // Scattered: two pages are mapped before the failing one.
     let at = domain.backend().mapped_at();
     let pages = [HostPhys(at + 9 * PAGE), HostPhys(at + 3 * PAGE), HostPhys(beyond(&domain) + PAGE), HostPhys(at)];
-    let lend_all = MapRequest::new(Device(0), Permission::ReadWrite);
-    let said = domain.map_scattered(&pages, lend_all, Ticks::ZERO).unwrap_err().to_string();
+    let map_all_request = MapRequest::new(Device(0), Permission::ReadWrite);
+    let said = domain.map_scattered(&pages, map_all_request, Ticks::ZERO).unwrap_err().to_string();
     names(said, beyond(&domain) + PAGE);
     assert_eq!(domain.live_mappings(), 1);
-    leads_there_and_nowhere_else(&mut domain, &[(7, kept)]);
-    // Below memory.
+    check_mapped(&mut domain, &[(7, kept)]);
+    // Below the memory.
     let below = Buffer::new(HostPhys(at - PAGE), 2 * PAGE);
-    names(domain.map_all(below, lend_all, Ticks::ZERO).unwrap_err().to_string(), at - PAGE);
-    // The next takes all IOVAs but the one that is out: none was lost on the way.
-    let next = lend(&mut domain, 20, FEW - 1, Permission::ReadWrite);
+    names(domain.map_all(below, map_all_request, Ticks::ZERO).unwrap_err().to_string(), at - PAGE);
+    // The next mapping takes every IOVA but the one in use: none was lost.
+    let next = map_pages(&mut domain, 20, FEW - 1, Permission::ReadWrite);
     assert_eq!(next.iova().0, kept.iova().0 + PAGE);
     let board = domain.backend_mut();
     let before = memory(board);

@@ -1,5 +1,4 @@
-//! What each memory type allows and costs (T21, T25): widths, order, overlap, caching, staleness, side
-//! effects.
+//! Semantics and cost of each memory type (T21, T25): widths, order, overlap, caching, staleness and side effects.
 
 mod stage;
 
@@ -9,10 +8,10 @@ use lanemark_units::MemoryType::{Uc, Wc, Wp, Wt};
 use lanemark_units::{MemoryType, Ticks};
 use stage::{Stage, fence, load, ns, span, store, stream};
 
-/// A load of 8 B from SRAM: 100 to the root complex and back, 6 and 7 on the link, 2 x 100 one way, 50 in,
-/// 40 + 10 in the region, 50 out.
+/// A load of 8 B from SRAM: 100 to the root complex and back, 6 and 7 on the link, latency 2 x 100, ingress 50,
+/// region 40 + 10, egress 50.
 const LOAD_8: u64 = 463;
-/// The same of a line: 4 beats and 21 ns of completion.
+/// A load of a line: four beats, and a completion of 21 ns.
 const LOAD_64: u64 = 507;
 
 fn streaming(len: u64) -> Op {
@@ -41,7 +40,7 @@ fn uc_loads_and_stores_have_the_width_of_the_instruction() {
 }
 
 #[test]
-fn uc_loads_go_one_at_a_time() {
+fn uc_loads_are_serialised() {
     for loads in 1..5 {
         assert_eq!(Stage::new().run(vec![load(8, span("sram", Uc, 0, loads * 8))]), ns(LOAD_8 * loads));
     }
@@ -54,12 +53,12 @@ fn uc_loads_and_stores_keep_program_order() {
     let time = stage.run(vec![store(8, at(0)), load(8, at(0)), store(8, at(64)), load(8, at(64))]);
     let kinds: Vec<_> = stage.quiesce().crossed().iter().map(|crossing| crossing.tlp.kind).collect();
     assert_eq!(kinds, [TlpKind::MWr, TlpKind::MRd, TlpKind::MWr, TlpKind::MRd]);
-    assert_eq!(time, ns(2 * (100 + LOAD_8)), "each waits for the one before");
+    assert_eq!(time, ns(2 * (100 + LOAD_8)), "each waits for the previous one");
     assert_eq!(stage.seen(), stage.stored("sram", 64, 8));
 }
 
 #[test]
-fn a_uc_store_holds_the_core_until_it_is_acknowledged() {
+fn a_uc_store_stalls_the_core_until_it_is_acknowledged() {
     for stores in 1..5 {
         let mut stage = Stage::new();
         assert_eq!(stage.run(vec![store(4, span("sram", Uc, 0, stores * 4))]), ns(stores * 100));
@@ -68,25 +67,25 @@ fn a_uc_store_holds_the_core_until_it_is_acknowledged() {
 }
 
 #[test]
-fn unfenced_wc_loads_overlap_and_take_anomalously_little_time() {
+fn unfenced_wc_loads_overlap() {
     let mut stage = Stage::new();
     let time = stage.run(vec![load(8, span("sram", Wc, 0, 16))]);
-    // The second goes a cycle later and comes a beat later: the region answers one after the other.
+    // The second load is issued a cycle later and completes a beat later, because the region serialises them.
     assert_eq!(time, ns(LOAD_8 + 10));
     let many = Stage::with("8B", &[("core.wc_loads_in_flight", 4.0)]).run(vec![load(8, span("sram", Wc, 0, 32))]);
     assert_eq!(many, ns(LOAD_8 + 30), "four in flight");
     let more = Stage::with("8B", &[("core.wc_loads_in_flight", 3.0)]).run(vec![load(8, span("sram", Wc, 0, 32))]);
-    assert_eq!(more, ns(2 * LOAD_8), "the fourth of three waits for the first");
+    assert_eq!(more, ns(2 * LOAD_8), "the fourth waits for the first of three");
 }
 
 #[test]
-fn wc_loads_do_not_overlap_where_the_core_keeps_one_in_flight() {
+fn wc_loads_do_not_overlap_with_one_in_flight() {
     let mut stage = Stage::with("8B", &[("core.wc_loads_in_flight", 1.0)]);
     assert_eq!(stage.run(vec![load(8, span("sram", Wc, 0, 32))]), ns(4 * LOAD_8));
 }
 
 #[test]
-fn a_fence_between_wc_loads_keeps_them_apart() {
+fn a_fence_serialises_wc_loads() {
     for (kind, cost) in [(Fence::Lfence, 2), (Fence::Mfence, 10), (Fence::Locked, 10)] {
         let time = Stage::new().run(vec![fenced(Wc, kind, 32)]);
         assert_eq!(time, ns(4 * (LOAD_8 + cost)), "{kind}");
@@ -105,7 +104,7 @@ fn four_streaming_loads_of_a_line_are_one_read_of_64_bytes() {
 }
 
 #[test]
-fn as_many_streaming_reads_as_buffers_are_in_flight() {
+fn streaming_buffers_limit_the_reads_in_flight() {
     for (buffers, lines, trips) in [(2.0, 2_u64, 1_u64), (2.0, 3, 2), (3.0, 3, 1), (3.0, 4, 2), (1.0, 2, 2)] {
         let mut stage = Stage::with("8B", &[("core.streaming_load_buffers", buffers)]);
         let time = stage.run(vec![streaming(lines * 64)]);
@@ -130,7 +129,7 @@ fn mfence_empties_streaming_buffers_and_lfence_does_not() {
 }
 
 #[test]
-fn a_streamed_byte_is_given_out_once() {
+fn a_streaming_buffer_supplies_each_byte_once() {
     let mut stage = Stage::new();
     stage.run(vec![streaming(16), fence(Fence::Lfence), streaming(16)]);
     assert_eq!(stage.quiesce().reads("sram"), [(0, 64), (0, 64)], "a second load of the same bytes fetches again");
@@ -166,14 +165,14 @@ fn a_cached_line_is_fetched_once_and_goes_stale_when_the_device_writes() {
 }
 
 #[test]
-fn as_many_lines_as_fill_buffers_are_fetched_together() {
+fn fill_buffers_limit_concurrent_line_fetches() {
     let lines = |count: u64| Stage::new().run(vec![load(64, span("sram", Wt, 0, count * 64))]);
     assert_eq!(lines(4), ns(LOAD_64 + 3 * 40), "four buffers; the region needs 40 ns a line");
     assert_eq!(lines(5), ns(2 * LOAD_64), "the fifth waits for the first");
 }
 
 #[test]
-fn a_wt_store_changes_the_cached_line_and_reaches_the_device() {
+fn a_wt_store_updates_the_cached_line_and_the_device() {
     let mut stage = Stage::new();
     stage.run(vec![load(8, span("sram", Wt, 0, 8)), store(8, span("sram", Wt, 0, 8)), load(8, span("sram", Wt, 0, 8))]);
     stage.quiesce();
@@ -193,7 +192,7 @@ fn a_wp_store_drops_the_cached_line_and_reaches_the_device() {
 }
 
 #[test]
-fn a_store_drops_the_line_from_other_cores() {
+fn a_store_invalidates_the_line_in_other_cores() {
     let at = |kind, len| span("sram", kind, 0, len);
     let stores = [
         ("WT", Wt, store(8, at(Wt, 8))),
@@ -213,7 +212,7 @@ fn a_store_drops_the_line_from_other_cores() {
 }
 
 #[test]
-fn a_line_stored_to_while_another_core_fetches_it_is_not_kept_there() {
+fn a_line_stored_to_during_a_fetch_of_another_core_is_not_cached_there() {
     let mut stage = Stage::new();
     let lane = |core, op| lanemark_machine::Lane { core, body: vec![op] };
     stage.board.start(&lane(1, load(8, span("sram", Wt, 0, 8))), 1, 0);
@@ -226,10 +225,10 @@ fn a_line_stored_to_while_another_core_fetches_it_is_not_kept_there() {
 }
 
 #[test]
-fn wt_stores_are_acknowledged_one_after_the_other_behind_the_store_buffer() {
+fn wt_stores_are_acknowledged_one_at_a_time() {
     let stores = |count: u64| Stage::new().run(vec![store(8, span("sram", Wt, 0, count * 8))]);
     assert_eq!(stores(8), ns(8), "eight fit into the store buffer");
-    assert_eq!(stores(9), ns(9), "and one is on its way");
+    assert_eq!(stores(9), ns(9), "and one is outstanding");
     assert_eq!(stores(10), ns(100), "the tenth waits for the first acknowledgment");
     assert_eq!(stores(20), ns(1100));
 }
@@ -251,7 +250,7 @@ fn registers_with_read_side_effects_read_once_under_uc() {
 }
 
 #[test]
-fn a_cached_or_streamed_load_clears_registers_that_nobody_asked_for() {
+fn a_cached_or_streamed_load_clears_registers_outside_its_bytes() {
     let loads = [
         ("WT", load(8, span("registers", Wt, 0, 8))),
         ("WP", load(8, span("registers", Wp, 0, 8))),
@@ -268,7 +267,7 @@ fn a_cached_or_streamed_load_clears_registers_that_nobody_asked_for() {
 }
 
 #[test]
-fn a_cached_load_misses_what_a_register_says_later() {
+fn a_cached_load_does_not_see_a_later_register_value() {
     let mut stage = Stage::new();
     stage.device_writes("registers", 0, &[1; 8]);
     stage.run(vec![load(8, span("registers", Wt, 0, 8))]);
@@ -280,7 +279,7 @@ fn a_cached_load_misses_what_a_register_says_later() {
 }
 
 #[test]
-fn registers_with_write_side_effects_see_every_store_under_uc_and_the_last_under_wc() {
+fn registers_with_write_side_effects_get_every_uc_store_but_only_the_last_wc_store() {
     for (kind, both) in [(Uc, true), (Wt, true), (Wp, true), (Wc, false)] {
         let mut stage = Stage::new();
         stage.device_writes("registers", 8, &[0; 8]);
@@ -322,8 +321,8 @@ fn popping_a_queue_takes_one_entry_a_uc_load_and_loses_entries_to_wider_reads() 
 }
 
 #[test]
-fn a_load_waits_for_nothing_but_its_own_way() {
-    // 64 B, 8 B and 4 B from each type, unloaded: the same way, other payloads.
+fn an_unloaded_load_takes_the_sum_of_its_latencies() {
+    // 64 B, 8 B and 4 B of each type, unloaded: the same latencies with other payloads.
     for (kind, bytes, beats, completion) in
         [(Uc, 4, 1, 6), (Uc, 8, 1, 7), (Uc, 64, 4, 21), (Wc, 4, 1, 6), (Wc, 64, 4, 21), (Wt, 4, 4, 21), (Wp, 8, 4, 21)]
     {

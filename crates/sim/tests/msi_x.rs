@@ -1,4 +1,4 @@
-//! MSI-X: messages by the entries of a table that cores write, masks, and pending bits.
+//! MSI-X: messages by the entries of a table that cores write, masks and pending bits.
 
 mod stage;
 
@@ -8,7 +8,7 @@ use lanemark_sim::Board;
 use lanemark_units::{MemoryType, Ticks};
 use stage::{REGISTERS, bus, platform, platform_with};
 
-/// In the registers, apart from doorbell, status and the list.
+/// Offsets in the registers, apart from doorbell, status and descriptor list.
 const TABLE: u64 = 0x100;
 const PENDING: u64 = 0x200;
 
@@ -33,7 +33,7 @@ fn call() -> Lane {
     Lane { core: 0, body: vec![Op::Dma(call)] }
 }
 
-/// Lets everything happen, and says whether the core has been told.
+/// Processes every event; returns whether the core has completed.
 fn ends(board: &mut Board) -> bool {
     while board.step() {}
     board.core(0).is_done()
@@ -45,14 +45,14 @@ fn pending(board: &mut Board) -> u64 {
     u64::from_le_bytes(word)
 }
 
-/// A core writes one DW of the entry of vector 0.
+/// Writes one DW of the entry of vector 0 by a core.
 fn write(board: &mut Board, dw: u64, value: u32) {
     let now = board.now();
     board.inject_write(now, bus("registers", TABLE + 4 * dw), &value.to_le_bytes());
 }
 
 #[test]
-fn an_interrupt_takes_as_long_by_a_vector_as_by_msi() {
+fn an_msi_x_interrupt_takes_as_long_as_an_msi() {
     let took = |platform: &Platform| {
         let mut board = Board::new(platform).unwrap();
         board.start(&call(), 1, 0);
@@ -63,31 +63,31 @@ fn an_interrupt_takes_as_long_by_a_vector_as_by_msi() {
 }
 
 #[test]
-fn the_table_says_where_a_message_goes_and_what_it_says() {
+fn a_message_uses_the_address_and_data_of_its_table_entry() {
     let mut board = Board::new(&vectors()).unwrap();
     let mut entry = [0; 16];
     board.region_mut("registers").unwrap().memory.read(TABLE + 3 * 16, &mut entry);
-    // As it was set up: to the interrupt controller, with the number of the vector, unmasked.
+    // The initial entry: the address of the interrupt controller, the number of the vector, unmasked.
     assert_eq!(entry, [0, 0, 0xE0, 0xFE, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0]);
-    // Memory that is lent, above 4 GiB.
+    // An address in DMA memory, above 4 GiB.
     let to = board.mapped_at() + 64;
     write(&mut board, 0, to as u32);
     write(&mut board, 1, (to >> 32) as u32);
     write(&mut board, 2, 0xABCD_1234);
     board.start(&call(), 1, 0);
-    assert!(!ends(&mut board), "no interrupt controller was told");
+    assert!(!ends(&mut board), "no interrupt arrived");
     let mut word = [0; 4];
     board.memory_mut().read(64, &mut word);
     assert_eq!(u32::from_le_bytes(word), 0xABCD_1234);
 }
 
 #[test]
-fn a_masked_vector_is_pending_and_sends_when_it_is_unmasked() {
+fn a_masked_vector_is_pending_and_sent_when_unmasked() {
     masks_and_unmasks(&vectors());
 }
 
 #[test]
-fn so_it_does_in_a_region_that_keeps_only_what_it_knows() {
+fn masking_works_in_a_region_that_ignores_other_writes() {
     masks_and_unmasks(&platform_with(&format!("{SECTION}{REGISTERS}"), &[]));
 }
 
@@ -98,7 +98,7 @@ fn masks_and_unmasks(platform: &Platform) {
     board.start(&call(), 1, 0);
     assert!(!ends(&mut board));
     assert_eq!(pending(&mut board), 1);
-    // Another DW of the entry changes nothing.
+    // Writing another DW of the entry changes nothing.
     write(&mut board, 2, 77);
     assert!(!ends(&mut board));
     let masked_until = board.now();
@@ -107,7 +107,7 @@ fn masks_and_unmasks(platform: &Platform) {
     assert_eq!(pending(&mut board), 0);
     assert!(board.core(0).issued_at() > masked_until + Ticks::whole_ns(1000));
     assert_eq!(board.slots_in_use(), 0);
-    // Unmasked, it sends at once.
+    // Unmasked, it is sent immediately.
     board.start(&call(), 1, 1);
     assert!(ends(&mut board));
 }

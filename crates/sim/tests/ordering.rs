@@ -1,4 +1,5 @@
-//! Litmus tests of ordering over whole boards; those of one transmitter are in `fabric/link/litmus.rs`: *No* is never seen, *Yes* is seen where blocking would stop everything, *Y/N* is seen both ways.
+//! Litmus tests of ordering over whole boards: *No* is never observed, *Yes* is observed where blocking would
+//! deadlock, *Y/N* is observed both ways. Those of one transmitter are in `fabric/link/litmus.rs`.
 
 mod random;
 mod stage;
@@ -10,16 +11,17 @@ use lanemark_sim::{Board, CardIndex, Tlp, TlpKind};
 use random::Random;
 use stage::{BAR, ns, offset_of, tree_platform};
 
-/// A writer's data and then its flag, each 64 B, to the same card over two switches; what the card accepted, in order.
+/// Writes data and then a flag, 64 B each, to the same card over two switches; returns what the card accepted, in
+/// order.
 fn producer(passing: OrderingChoice, relaxed_flag: bool, seed: u64) -> Vec<u64> {
     let mut platform = tree_platform(&[("switch.lower.posted_data_credits", 16.0)]);
     platform.link.ordering.value = passing;
-    // Room for one payload and a flag.
+    // Credits for one payload and a flag.
     platform.link.posted_data_credits.value = 12;
     let mut board = Board::new(&platform).unwrap();
     board.crossings = Some(Vec::new());
     let mut random = Random::new(seed);
-    // Card a writes into card c, and so does card b, to fill the way.
+    // Cards a and b write to card c, so that its link is saturated.
     let window = BAR + (2 << 20) + offset_of("ddr");
     let write = |board: &mut Board, card: usize, at: u64, place: u64, relaxed: bool| {
         let payload = board.payload(&[card as u8; 128]);
@@ -53,7 +55,7 @@ fn producer(passing: OrderingChoice, relaxed_flag: bool, seed: u64) -> Vec<u64> 
 }
 
 #[test]
-fn a_flag_never_comes_before_its_data_unless_it_was_sent_relaxed_and_ports_make_use_of_it() {
+fn a_flag_passes_its_data_only_with_relaxed_ordering_and_ports_that_use_it() {
     let early =
         |passing, relaxed| (0..200).filter(|seed| producer(passing, relaxed, *seed).last() != Some(&63)).count();
     assert_eq!(early(OrderingChoice::Never, true), 0);
@@ -65,8 +67,8 @@ fn a_flag_never_comes_before_its_data_unless_it_was_sent_relaxed_and_ports_make_
 }
 
 #[test]
-fn a_read_pushes_the_writes_of_others_that_were_at_the_switch_before_it() {
-    // Card a fills the way to card c; a read from the root that comes behind is answered with what was written.
+fn a_read_pushes_earlier_writes_of_other_requesters() {
+    // Card a saturates the link of card c; a later read from the root returns the written bytes.
     let mut platform = tree_platform(&[]);
     platform.link.posted_data_credits.value = 8;
     let mut board = Board::new(&platform).unwrap();
@@ -84,14 +86,14 @@ fn a_read_pushes_the_writes_of_others_that_were_at_the_switch_before_it() {
         };
         board.inject_at_card(CardIndex(0), ns(0), tlp);
     }
-    // All writes have reached the upper switch by then, and most wait there.
+    // By then, every write has reached the upper switch, and most wait there.
     board.inject_read(ns(700), window + 7 * 128, 64, 9);
     while board.step() {}
     let (_, completion, bytes) = board.outbox.pop_front().unwrap();
     assert_eq!((completion.tag, bytes), (9, [7; 64]));
 }
 
-/// How long card a takes to read host memory while card b fills a slow region of it.
+/// Returns how long card a takes to read host memory while card b writes to a slow region of it.
 fn read_beside_writes(relaxed: bool, id_based: bool, passing: OrderingChoice) -> f64 {
     let mut platform = tree_platform(&[("region.ddr.beat_ns", 200.0)]);
     platform.link.ordering.value = passing;
@@ -119,13 +121,16 @@ fn read_beside_writes(relaxed: bool, id_based: bool, passing: OrderingChoice) ->
 }
 
 #[test]
-fn completions_wait_behind_a_peers_writes_unless_the_read_was_relaxed() {
+fn completions_wait_behind_peer_writes_unless_the_read_was_relaxed() {
     let strict = read_beside_writes(false, false, OrderingChoice::Blocked);
     let free = read_beside_writes(true, false, OrderingChoice::Blocked);
     assert!(free * 2.0 < strict, "{free} and {strict}");
-    assert!(read_beside_writes(true, false, OrderingChoice::Never) > strict * 0.99, "a port that lets nothing pass");
+    assert!(
+        read_beside_writes(true, false, OrderingChoice::Never) > strict * 0.99,
+        "a port without optional reordering"
+    );
     assert!(
         read_beside_writes(false, true, OrderingChoice::Blocked) > strict * 0.99,
-        "ID-based ordering frees no completion"
+        "ID-based ordering does not let completions pass"
     );
 }

@@ -1,4 +1,4 @@
-//! What happens to a TLP that is longer than a port on its way allows?
+//! TLPs longer than the `Max_Payload_Size` of a port.
 
 use lanemark_machine::{Machine, MachineError, Op, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
 use lanemark_platform::{Origin, Platform, preset};
@@ -22,7 +22,7 @@ fn move_bytes(verb: Verb, partner: Partner, bytes: u64) -> Transfer {
 
 const PEER: Partner = Partner::Peer { card: 1, bar: 0 };
 
-/// The port that drops what card 0 moves, with its limit, and how many there were.
+/// Returns the port that drops the TLPs of card 0, its limit, and their number.
 fn malformed(platform: &Platform, transfer: &Transfer) -> Option<(String, u32, u64)> {
     let mut board = Board::new(platform).unwrap();
     board.start_transfer(transfer, 1, 0).unwrap();
@@ -34,7 +34,7 @@ fn malformed(platform: &Platform, transfer: &Transfer) -> Option<(String, u32, u
 }
 
 #[test]
-fn a_tlp_as_long_as_a_port_allows_passes_and_one_dw_more_does_not() {
+fn a_tlp_longer_than_max_payload_size_is_dropped() {
     let card = with(&["fpga0"]);
     assert_eq!(malformed(&card, &move_bytes(Verb::Store, PEER, 128)), None);
     let refused = Some(("rc47a/fpga0".to_owned(), 128, 1));
@@ -42,7 +42,7 @@ fn a_tlp_as_long_as_a_port_allows_passes_and_one_dw_more_does_not() {
 }
 
 #[test]
-fn every_port_between_two_cards_must_allow_it_one_that_only_sends_on_too() {
+fn every_port_between_two_cards_checks_the_payload_size() {
     let ports = ["fpga0", "rc47a/fpga0", "rc47a/fpga1", "fpga1"];
     let write = move_bytes(Verb::Store, PEER, 256);
     assert_eq!(malformed(&with(&ports), &write), None);
@@ -51,39 +51,39 @@ fn every_port_between_two_cards_must_allow_it_one_that_only_sends_on_too() {
         let refused = Some((ports[left_out].to_owned(), 128, 1));
         assert_eq!(malformed(&with(&others), &write), refused);
     }
-    // The card itself then sends what its own register allows.
+    // The card itself then sends at most what its own register permits.
     assert_eq!(malformed(&with(&ports[1..]), &write), None);
 }
 
 #[test]
-fn thousands_of_refused_tlps_give_their_credits_back() {
+fn thousands_of_malformed_tlps_return_their_credits() {
     let card = with(&["fpga0"]);
     let refused = malformed(&card, &move_bytes(Verb::Store, PEER, 1 << 20));
     assert_eq!(refused, Some(("rc47a/fpga0".to_owned(), 128, 4096)));
 }
 
 #[test]
-fn completions_are_as_long_as_the_root_port_allows_whatever_the_card_takes() {
+fn completions_are_limited_by_the_root_port_only() {
     let read = move_bytes(Verb::Load, Partner::Host, 4096);
     assert_eq!(malformed(&with(&["fpga0", "rc47a/fpga0"]), &read), None);
 }
 
 #[test]
-fn the_root_port_refuses_what_every_switch_lets_through_and_the_machine_says_who_and_where() {
+fn a_malformed_tlp_at_the_root_port_is_an_error_with_requester_and_port() {
     let platform = with(&["fpga0", "rc47a/fpga0", "rc47a", "rha25/rc47a", "rha25"]);
     let write = move_bytes(Verb::Store, Partner::Host, 512);
     assert_eq!(malformed(&platform, &write), Some(("root/rha25".to_owned(), 128, 2)));
     let mut machine = SimulatedMachine::new(&platform).unwrap();
     let plan = Plan::on_one_core(vec![Op::Transfer(write)], 1);
     let mut samples = Samples::wanted(1);
-    let Err(MachineError::Bus(error)) = machine.run(&plan, &mut samples) else { panic!("it was taken") };
+    let Err(MachineError::Bus(error)) = machine.run(&plan, &mut samples) else { panic!("the run succeeded") };
     assert_eq!((error.error, error.noticed_by.as_str()), (Some(AerError::MalformedTlp), "00:01.0 (root/rha25)"));
     let what = "MWr of 256 B by fpga0 (05:00.0), is longer than Max_Payload_Size, 128 B, the first of 2";
     assert_eq!((error.what.as_str(), error.address), (what, Some(0x1000_0000)));
     assert_eq!(error.header_log, Some([0x4000_0040, 0x0500_00ff, 0x1000_0000, 0]));
-    let to_do = "it supports no more: let fpga0 move bytes where every port on the way takes 256 B";
+    let to_do = "it supports no more: let fpga0 use a path on which every port accepts 256 B";
     assert_eq!((error.to_do.as_str(), error.arrived[0].bytes), (to_do, 0));
-    // The next plan finds a quiet machine.
+    // The next plan starts on an idle machine.
     let small = Plan::on_one_core(vec![Op::Transfer(move_bytes(Verb::Store, Partner::Host, 128))], 1);
     machine.run(&small, &mut samples).unwrap();
     assert_eq!(samples.confirmed.map(|bytes| bytes.confirmed_bytes), Some(128));

@@ -1,4 +1,4 @@
-//! Cards below different root ports: what a root complex makes of what they send each other.
+//! Peer-to-peer requests of cards below different root ports.
 
 mod stage;
 
@@ -13,7 +13,7 @@ use lanemark_wire::config::AerError;
 use lanemark_wire::{FunctionId, Header, MemoryRequest};
 use stage::{ns, offset_of, tree_platform};
 
-/// The stage's tree with the last card below a root port of its own.
+/// The stage's tree with the last card below its own root port.
 fn platform(changes: &[(&str, f64)]) -> Platform {
     let mut tree = tree_platform(changes);
     "root".clone_into(&mut tree.slots[3].below);
@@ -39,7 +39,7 @@ fn traced(platform: &Platform, moved: &Transfer) -> Trace {
     SimulatedMachine::new(platform).unwrap().trace(&plan(moved), &mut Samples::wanted(1), Trace::MOST).unwrap()
 }
 
-/// The reads that go down to the card of slot `to`.
+/// Returns the reads sent down to the card of slot `to`.
 fn reads_down(trace: &Trace, to: &str) -> Vec<MemoryRequest> {
     let goes_there = |frame: &&Frame| trace.links[frame.link] == to && frame.direction == Direction::Downstream;
     let header = |frame: &Frame| match Header::parse(&frame.tlp).unwrap().0 {
@@ -50,7 +50,7 @@ fn reads_down(trace: &Trace, to: &str) -> Vec<MemoryRequest> {
 }
 
 #[test]
-fn a_read_of_512_passes_switches_whole_and_the_root_complex_as_eight_of_64_with_its_own_requester() {
+fn a_read_of_512_is_split_into_eight_of_64_by_the_root_complex_only() {
     let platform = platform(&[("link.mrrs_bytes", 512.0), ("dma.read_bytes", 512.0)]);
     let by_switch = traced(&platform, &transfer(2, Verb::Load, 0, 512, 1));
     let by_root = traced(&platform, &transfer(3, Verb::Load, 0, 512, 1));
@@ -61,7 +61,7 @@ fn a_read_of_512_passes_switches_whole_and_the_root_complex_as_eight_of_64_with_
     let tags: Vec<u16> = asked.iter().map(|read| read.tag).collect();
     assert_eq!(tags, [0, 1, 2, 3, 4, 5, 6, 7]);
     assert!(asked.iter().all(|read| read.requester_id == FunctionId::new(0, 31, 7).unwrap()));
-    // Those that come back are for the card that asked, with its tag, and count down.
+    // The completions to the requesting card have its tag and a decreasing Byte Count.
     let back = by_root.frames.iter().filter(|frame| by_root.links[frame.link] == "d");
     let back: Vec<(u32, u16)> = back
         .filter_map(|frame| match Header::parse(&frame.tlp).unwrap().0 {
@@ -77,12 +77,12 @@ fn a_read_of_512_passes_switches_whole_and_the_root_complex_as_eight_of_64_with_
 }
 
 #[test]
-fn a_read_of_one_line_takes_the_sum_of_its_way_and_twice_the_time_of_the_root_complex() {
+fn a_peer_read_takes_the_sum_of_its_latencies_and_twice_that_of_the_root_complex() {
     for (read_bytes, forward) in [(64.0, 0), (64.0, 300), (0.0, 0), (0.0, 300)] {
         let keys = [("root_complex.peer_read_bytes", read_bytes), ("root_complex.peer_forward_ns", f64::from(forward))];
         let platform = platform(&keys);
-        // A beat for the header, out, up; down with two headers, a switch between; in. The region and four beats; out, up
-        // through the switch, down, in and five beats.
+        // There: a beat for the header, egress, up; down with two headers and a switch between; ingress. Region and
+        // four beats. Back: egress, up through the switch, down, ingress and five beats.
         let there = 4 + 50 + 6 + 100 + forward + 6 + 10 + 150 + 6 + 100 + 50;
         let back = 50 + 5 + 100 + 150 + 21 + 10 + forward + 21 + 100 + 50 + 20;
         let found = delivered(&platform, &transfer(3, Verb::Load, 0, 64, 1));
@@ -91,7 +91,7 @@ fn a_read_of_one_line_takes_the_sum_of_its_way_and_twice_the_time_of_the_root_co
 }
 
 #[test]
-fn a_write_goes_through_the_root_complex_as_it_is() {
+fn a_peer_write_passes_the_root_complex_unchanged() {
     let with = |forward| {
         delivered(&platform(&[("root_complex.peer_forward_ns", forward)]), &transfer(3, Verb::Store, 0, 64, 1))
     };
@@ -101,7 +101,7 @@ fn a_write_goes_through_the_root_complex_as_it_is() {
     assert_eq!(trace.frames.len(), 3, "up from d, down to the switch, down to a");
 }
 
-/// The stage's tree, in which ports send requests up: those of card 0, and where its switch hangs.
+/// The stage's tree with P2P Request Redirect on these ports: of card 0, and the upstream link of its switch.
 fn redirecting(ports: &[&str]) -> Platform {
     let origin = || lanemark_platform::Origin::Assumed("test".to_owned());
     let redirect = |tree: Platform, port: &&str| tree.with_acs_redirect(port, true, origin()).unwrap();
@@ -109,7 +109,7 @@ fn redirecting(ports: &[&str]) -> Platform {
 }
 
 #[test]
-fn a_port_that_redirects_sends_requests_for_peers_up_to_the_root_and_down_again_and_completions_come_straight() {
+fn acs_redirects_peer_requests_to_the_root_but_not_their_completions() {
     let links = |platform: &Platform, moved: &Transfer| -> Vec<String> {
         let trace = traced(platform, moved);
         let line = |frame: &Frame| format!("{} {}", trace.links[frame.link], frame.direction.name());
@@ -121,17 +121,17 @@ fn a_port_that_redirects_sends_requests_for_peers_up_to_the_root_and_down_again_
     let mut redirected = redirecting(&["upper/a"]);
     let up_and_down = ["a up", "upper up", "upper down", "b down"];
     assert_eq!(links(&redirected, &write), up_and_down);
-    // A read is split, so its completion goes by who asked: the root complex.
+    // A read is split, so its completions are routed by the requester ID of the root complex.
     let back = ["b up", "upper up", "upper down", "a down"];
     assert_eq!(links(&redirected, &read), [up_and_down, back].concat());
     redirected.root_complex.peer_read_bytes.value = 0;
     assert_eq!(links(&redirected, &read), [&up_and_down[..], &["b up", "a down"]].concat());
-    // What card 1 asks is not redirected, and what both ask of host memory goes up anyway.
+    // Requests of card 1 are not redirected, and requests to host memory go up in any case.
     assert_eq!(links(&redirected, &transfer(1, Verb::Store, 0, 64, 1)), ["b up", "a down"]);
 }
 
 #[test]
-fn every_byte_comes_where_ports_redirect_and_what_would_turn_where_it_came_from_is_refused() {
+fn redirected_requests_arrive_and_those_that_would_turn_back_are_refused() {
     for (ports, card, peer) in [(&["upper/a"][..], 0, 1), (&["lower/c", "upper/lower"], 2, 3), (&["upper/lower"], 2, 0)]
     {
         for verb in [Verb::Store, Verb::Load] {
@@ -145,14 +145,14 @@ fn every_byte_comes_where_ports_redirect_and_what_would_turn_where_it_came_from_
     }
     let mut machine = SimulatedMachine::new(&redirecting(&["lower/c"])).unwrap();
     let error = machine.supports(&plan(&transfer(2, Verb::Store, 3, 64, 1))).unwrap_err();
-    assert!(error.because.contains("port upper/lower does not send it further"), "{error}");
+    assert!(error.because.contains("port upper/lower does not forward it"), "{error}");
     machine.board_mut().start_transfer(&transfer(2, Verb::Store, 3, 64, 1), 1, 0).unwrap();
     while machine.board_mut().step() {}
-    assert_eq!(machine.board_mut().lost, 1, "and whoever does it all the same loses it");
+    assert_eq!(machine.board_mut().lost, 1, "a request sent in spite of that is lost");
 }
 
 #[test]
-fn every_byte_comes_in_any_order_with_any_pieces_and_leaves_nothing_behind() {
+fn every_byte_arrives_with_any_order_and_piece_size() {
     let held: Vec<u8> = (0..0x1_0000_u32).map(|place| (place.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     for (pieces, tags) in [(0.0, 32.0), (64.0, 32.0), (64.0, 1.0), (128.0, 3.0), (512.0, 2.0)] {
         for (bytes, from, in_order) in
@@ -178,9 +178,9 @@ fn every_byte_comes_in_any_order_with_any_pieces_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn as_many_pieces_are_under_way_as_the_root_complex_has_tags() {
+fn outstanding_pieces_are_limited_by_the_tags_of_the_root_complex() {
     let with = |tags| delivered(&platform(&[("root_complex.peer_tags", tags)]), &transfer(3, Verb::Load, 0, 4096, 1));
-    // From a piece asked for at the root until it is there: down, a switch between, in, region and beats, and back.
+    // The round trip of a piece: down, a switch, ingress, region and beats, and back.
     let round = (6 + 10 + 150 + 6 + 100 + 50) + (40 + 40) + (50 + 5 + 100 + 150 + 21 + 10);
     let one = with(1.0);
     let more = |times: u64| ns(63 / times * round);
@@ -189,18 +189,18 @@ fn as_many_pieces_are_under_way_as_the_root_complex_has_tags() {
 }
 
 #[test]
-fn what_is_not_sent_on_is_refused_with_the_key_that_says_so_and_is_an_unsupported_request() {
+fn peer_requests_that_are_not_forwarded_are_refused_with_their_key_and_complete_with_ur() {
     let mut platform = platform(&[]);
     platform.root_complex.peer_reads.value = false;
     platform.root_complex.peer_writes.value = false;
     for (verb, key) in [(Verb::Load, "peer_reads"), (Verb::Store, "peer_writes")] {
         let mut machine = SimulatedMachine::new(&platform).unwrap();
         let error = machine.supports(&plan(&transfer(3, verb, 0, 64, 1))).unwrap_err();
-        for hint in ["what card 3 asks card 0 goes up to the root complex", "UR", key, "false"] {
+        for hint in ["a request of card 3 to card 0 goes up to the root complex", "UR", key, "false"] {
             assert!(error.because.contains(hint), "{error}");
         }
         assert!(machine.supports(&plan(&transfer(2, verb, 0, 64, 1))).is_ok(), "below one root port");
-        // Whoever does it all the same is answered, or ignored.
+        // A read in spite of that is completed with UR, a write is dropped.
         let board = machine.board_mut();
         board.start_transfer(&transfer(3, verb, 0, 64, 1), 1, 0).unwrap();
         while board.step() {}
@@ -210,7 +210,7 @@ fn what_is_not_sent_on_is_refused_with_the_key_that_says_so_and_is_an_unsupporte
     }
 }
 
-/// What a read of card a by card d says when this goes wrong on its way, and what is there afterwards.
+/// Returns the error of a peer read from card a by card d with this fault, and the machine.
 fn fails(fault: &str) -> (BusError, SimulatedMachine) {
     let platform = platform(&[]).with_fault(fault.parse().unwrap()).unwrap();
     let mut machine = SimulatedMachine::new(&platform).unwrap();
@@ -221,7 +221,7 @@ fn fails(fault: &str) -> (BusError, SimulatedMachine) {
 }
 
 #[test]
-fn a_piece_that_is_lost_or_refused_ends_the_read_it_is_of_and_the_error_names_who_asked_for_it() {
+fn a_lost_or_refused_piece_ends_its_read_and_the_error_names_the_requester() {
     let root_complex = FunctionId::new(0, 31, 7).unwrap();
     for (fault, wanted) in [
         ("no_completion@a:3", AerError::CompletionTimeout),
@@ -242,7 +242,7 @@ fn a_piece_that_is_lost_or_refused_ends_the_read_it_is_of_and_the_error_names_wh
 }
 
 #[test]
-fn a_read_for_a_card_whose_link_is_down_comes_back_refused_and_nothing_is_left_behind() {
+fn a_peer_read_to_a_down_link_is_refused_and_leaves_no_state() {
     for fault in [
         "surprise_removal@a:0ns",
         "surprise_removal@root/upper:0ns",
@@ -256,14 +256,14 @@ fn a_read_for_a_card_whose_link_is_down_comes_back_refused_and_nothing_is_left_b
     }
     let (error, mut machine) = fails("surprise_removal@a:0ns");
     assert_eq!(error.error, Some(AerError::SurpriseDown));
-    assert!(machine.board_mut().outbox.is_empty(), "a refusal went to nobody");
+    assert!(machine.board_mut().outbox.is_empty(), "a UR completion had no requester");
 }
 
 #[test]
-fn what_is_wrong_at_a_root_port_is_wrong_with_what_comes_to_its_end_there() {
+fn a_fault_of_a_root_port_affects_only_tlps_that_end_there() {
     let moved = transfer(3, Verb::Store, 0, 4096, 4);
     let platform = platform(&[]).with_fault("poisoned@root/d:2".parse().unwrap()).unwrap();
-    // A peer's writes only pass.
+    // A peer write only passes the port.
     SimulatedMachine::new(&platform).unwrap().run(&plan(&moved), &mut Samples::wanted(1)).unwrap();
     let to_host = Transfer { partner: Partner::Host, window: Window { offset: 0, ..moved.window }, ..moved };
     let ended = SimulatedMachine::new(&platform).unwrap().run(&plan(&to_host), &mut Samples::wanted(1));

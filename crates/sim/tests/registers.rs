@@ -1,4 +1,4 @@
-//! Timers of a card, as a core reads and sets them, and registers that keep what is written.
+//! Timers of a card, as a core reads and sets them, and user registers.
 
 mod stage;
 
@@ -12,12 +12,12 @@ use lanemark_units::MemoryType::Uc;
 use lanemark_units::Ticks;
 use stage::{REGISTERS, Stage, load, ns, platform_with, span, store};
 
-/// Where the timers are: the one that always runs, and those of channels.
+/// Offsets of the free-running timer and of the user registers; timers of channels follow the former.
 const CLOCK: u64 = 0x400;
 const USER: u64 = 0x600;
-/// One tick.
+/// Period of the clock.
 const TICK: u64 = 4;
-/// From a load until its region answers: 50 to the root complex, 24 B 6, 100, in 50, 40 and a beat of 10.
+/// From a load until its region completes it: 50 to the root complex, 24 B 6, 100, ingress 50, 40 and a beat of 10.
 const LOOKED: u64 = 256;
 
 fn card(changes: &[(&str, f64)]) -> Platform {
@@ -28,7 +28,7 @@ fn timer(channel: u64) -> u64 {
     CLOCK + 8 * (1 + channel)
 }
 
-/// What core 1 loads from a register.
+/// Returns the value of a register as loaded by core 1.
 fn shown(board: &mut Board, offset: u64) -> u64 {
     board.observe_loads(1);
     let body = vec![load(8, span("registers", Uc, offset, 8))];
@@ -48,7 +48,7 @@ fn ticks(from: Ticks, to: Ticks) -> u64 {
     to.0 / ns(TICK).0 - from.0 / ns(TICK).0
 }
 
-/// A transfer of the card with the start of what is lent.
+/// Returns transfers of the card with the start of DMA memory.
 fn transfer(verb: Verb, bytes: u64, count: u64) -> Transfer {
     let window = Window { offset: 0, len: 64 << 10, pattern: Pattern::Sequential };
     Transfer { card: 0, verb, partner: Partner::Host, bytes, count, window, outstanding: None }
@@ -60,7 +60,7 @@ fn call(channel: u32, verb: Verb, bytes: u64) -> DmaCall {
 }
 
 #[test]
-fn the_users_registers_keep_what_is_written_by_any_width_and_their_neighbours_do_not() {
+fn user_registers_keep_writes_of_any_width_and_other_registers_ignore_them() {
     for width in [1, 2, 4, 8] {
         let mut stage = Stage::of(&card(&[]));
         for offset in [USER, USER + 64 - width] {
@@ -78,7 +78,7 @@ fn the_users_registers_keep_what_is_written_by_any_width_and_their_neighbours_do
             assert_ne!(before, stage.stored("registers", offset, width));
         }
     }
-    // Half of one and then all of it.
+    // Half of a register, and then all of it.
     let mut stage = Stage::of(&card(&[]));
     stage.run(vec![store(8, span("registers", Uc, USER, 8))]);
     let low = stage.stored("registers", USER, 4);
@@ -89,7 +89,7 @@ fn the_users_registers_keep_what_is_written_by_any_width_and_their_neighbours_do
 }
 
 #[test]
-fn a_card_that_says_nothing_of_its_registers_keeps_all_of_them() {
+fn a_card_without_declared_registers_keeps_every_write() {
     let mut stage = Stage::new();
     stage.run(vec![store(8, span("registers", Uc, CLOCK, 8))]);
     let meant = stage.stored("registers", CLOCK, 8);
@@ -98,32 +98,33 @@ fn a_card_that_says_nothing_of_its_registers_keeps_all_of_them() {
 }
 
 #[test]
-fn the_clock_counts_ticks_and_shows_them_as_they_are_when_its_region_answers() {
+fn the_clock_is_read_when_its_region_completes_the_load() {
     let mut stage = Stage::of(&card(&[]));
     let at = |width| load(width, span("registers", Uc, CLOCK, width));
     stage.run(vec![at(8), Op::Pause(ns(1000)), at(8), at(4)]);
     let seen: Vec<u64> = stage.seen_on(0).iter().map(|seen| whole(&seen.bytes)).collect();
-    // What a load brings goes back in 50 ns out, 7 on the link, 100, and 50 to the core.
+    // The completion takes egress 50, 7 on the link, 100, and 50 to the core.
     let round_trip = LOOKED + 50 + 7 + 100 + 50;
     let meant = [LOOKED, round_trip + 1000 + LOOKED, 2 * round_trip + 1000 + LOOKED].map(|time| time / TICK);
     assert_eq!(seen, meant);
 }
 
 #[test]
-fn a_core_starts_a_timer_by_writing_to_it() {
+fn a_write_sets_a_timer() {
     let mut stage = Stage::of(&card(&[]));
     stage.run(vec![store(8, span("registers", Uc, CLOCK, 8))]);
     let set = whole(&stage.stored("registers", CLOCK, 8));
-    // The store is accepted after 50, 8 on the link, 100, in 50 and a beat of 10; the load begins when it is acknowledged.
+    // The store is accepted after 50, 8 on the link, 100, ingress 50 and a beat of 10; the load begins after its
+    // acknowledgment.
     stage.run(vec![load(8, span("registers", Uc, CLOCK, 8))]);
     assert_eq!(whole(&stage.seen()), set + ticks(ns(218), ns(100 + LOOKED)));
-    // Its upper half alone: the lower one goes on.
+    // Writing the upper half only: the lower half continues.
     let mut stage = Stage::of(&card(&[]));
     stage.run(vec![store(4, span("registers", Uc, CLOCK + 4, 4))]);
     let high = whole(&stage.stored("registers", CLOCK + 4, 4));
     stage.run(vec![load(8, span("registers", Uc, CLOCK, 8))]);
     assert_eq!(whole(&stage.seen()), (high << 32) | ((100 + LOOKED) / TICK));
-    // That of a channel with nothing to do stays as it was set.
+    // The timer of an idle channel keeps its value.
     stage.run(vec![store(8, span("registers", Uc, timer(1), 8))]);
     let set = stage.stored("registers", timer(1), 8);
     stage.run(vec![Op::Pause(ns(5000)), load(8, span("registers", Uc, timer(1), 8))]);
@@ -131,16 +132,16 @@ fn a_core_starts_a_timer_by_writing_to_it() {
 }
 
 #[test]
-fn the_timer_of_a_channel_counts_from_its_command_to_its_last_byte_and_a_core_counts_more() {
-    // The doorbell is accepted after 218 ns; of 64 B, five beats of 4 ns go to the link.
+fn a_channel_timer_counts_from_its_command_to_its_last_byte() {
+    // The doorbell is accepted after 218 ns; 64 B take five beats of 4 ns.
     let mut stage = Stage::of(&card(&[]));
     let took = stage.run(vec![Op::Dma(call(1, Verb::Store, 64))]);
     assert_eq!(shown(&mut stage.quiesce().board, timer(1)), ticks(ns(218), ns(218 + 20)));
     assert_eq!(shown(&mut stage.board, timer(0)), 0, "the other channel did nothing");
-    // What the core waits for besides: its doorbell's way, that of the bytes, and that of the word behind them.
+    // The core also waits for the latencies of its doorbell, of the data, and of the word behind them.
     assert_eq!(took, ns(218 + 20 + 50 + 22 + 7 + 100 + 50 + 4));
-    // What a card reads it has when the last beat is in: a request's beat, its way of 50, 6 and 100, memory, the way back
-    // of 84 B 21, 100 and 50, and five beats.
+    // Read data are complete with the last beat: the beat of the request, 50, 6 and 100, memory, the completion of 84
+    // B 21, 100 and 50, and five beats.
     let mut stage = Stage::of(&card(&[]));
     stage.run(vec![Op::Dma(call(0, Verb::Load, 64))]);
     let received_at = stage.quiesce().board.engine(CardIndex(0)).unwrap().received_at;
@@ -149,14 +150,14 @@ fn the_timer_of_a_channel_counts_from_its_command_to_its_last_byte_and_a_core_co
 }
 
 #[test]
-fn a_timer_runs_while_its_channel_does_and_adds_up() {
+fn a_channel_timer_accumulates_over_transfers() {
     let mut stage = Stage::of(&card(&[("dma.start_ns", 10_000.0)]));
     let start = |stage: &mut Stage| {
         let call = call(0, Verb::Store, 64);
         stage.board.start(&Lane { core: 0, body: vec![Op::Dma(call)] }, 1, 0);
     };
     start(&mut stage);
-    // The load comes behind the bell, and its region answers 40 and a beat of 10 later.
+    // The load follows the doorbell, and its region completes it 40 and a beat of 10 later.
     assert_eq!(shown(&mut stage.board, timer(0)), ticks(ns(218), ns(218 + 50)));
     stage.quiesce();
     let once = shown(&mut stage.board, timer(0));
@@ -168,7 +169,7 @@ fn a_timer_runs_while_its_channel_does_and_adds_up() {
 }
 
 #[test]
-fn it_counts_what_a_card_moves_by_itself_and_whether_that_is_skipped_makes_no_difference() {
+fn a_channel_timer_counts_dma_with_and_without_fast_forward() {
     let mut shown_by = Vec::new();
     for (is_detailed, verb) in [(false, Verb::Store), (true, Verb::Store), (false, Verb::Load), (true, Verb::Load)] {
         let machine = SimulatedMachine::new(&card(&[])).unwrap();
@@ -179,7 +180,7 @@ fn it_counts_what_a_card_moves_by_itself_and_whether_that_is_skipped_makes_no_di
         assert_eq!(samples.steady.unwrap().skipped > 0, !is_detailed);
         let counted = shown(machine.board_mut(), timer(0));
         let both = samples.taken[0].delivered + samples.taken[1].delivered;
-        // Of a write, the card does not see the way: 172 ns and what lies before the link.
+        // The card does not observe the delivery of a write: 172 ns and the latency before the link.
         let unseen = both.as_ns() - (counted * TICK) as f64;
         assert!((0.0..2.0 * 1000.0).contains(&unseen) && both.as_ns() > 100_000.0, "{verb:?} {unseen} of {both:?}");
         assert_eq!(shown(machine.board_mut(), timer(1)), 0);
@@ -189,7 +190,7 @@ fn it_counts_what_a_card_moves_by_itself_and_whether_that_is_skipped_makes_no_di
 }
 
 #[test]
-fn what_is_stopped_in_the_middle_stops_its_timer() {
+fn stopping_a_transfer_stops_its_timer() {
     let mut machine = SimulatedMachine::new(&card(&[])).unwrap();
     let plan = Plan::on_one_core(vec![Op::Transfer(transfer(Verb::Load, 4096, 1000))], 1);
     let short = Plan { timeout: ns(50_000), ..plan.clone() };
@@ -205,7 +206,7 @@ fn what_is_stopped_in_the_middle_stops_its_timer() {
 }
 
 #[test]
-fn timers_and_the_users_registers_outlive_a_reset_of_the_link() {
+fn timers_and_user_registers_survive_a_link_reset() {
     let faulty = card(&[]).with_fault("poisoned@root/card:2".parse().unwrap()).unwrap();
     let mut machine = SimulatedMachine::new(&faulty).unwrap();
     let body = vec![store(8, span("registers", Uc, USER, 8))];

@@ -1,4 +1,4 @@
-//! What cards hand on: which bytes come back, how long it takes, and what full and empty queues hold up.
+//! Relays through cards: the returned bytes, duration, and back-pressure of full and empty queues.
 
 mod stage;
 
@@ -9,7 +9,7 @@ use lanemark_platform::{Origin, Platform, preset};
 use lanemark_sim::SimulatedMachine;
 use lanemark_units::Ticks;
 
-/// Where the queue for other cards is in a BAR of the preset.
+/// Window of the queue for peer writes in a BAR of the preset.
 const AT_PEERS: Window = Window { offset: 8 << 20, len: 8 << 20, pattern: Pattern::Sequential };
 
 fn rosta(changes: &[(&str, f64)]) -> Platform {
@@ -48,7 +48,7 @@ fn wait(samples: &Samples, cause: Cause) -> Ticks {
 }
 
 #[test]
-fn bytes_come_back_through_one_card_and_through_all_of_them_as_they_were() {
+fn bytes_return_unchanged_through_one_card_and_through_all() {
     let platform = rosta(&[]);
     for bytes in [1, 63, 64, 65, 4096, 70_001] {
         for cards in [&[0][..], &[3], &[0, 1], &[4, 0], &[0, 1, 2, 3, 4, 5, 6, 7]] {
@@ -58,7 +58,7 @@ fn bytes_come_back_through_one_card_and_through_all_of_them_as_they_were() {
 }
 
 #[test]
-fn a_chain_is_as_fast_as_the_reads_of_its_first_card() {
+fn a_chain_is_limited_by_the_reads_of_its_first_card() {
     let platform = rosta(&[]);
     let bytes = 1 << 20;
     let through = mib_per_s(&run(&platform, &relay(&[0, 1, 2, 3, 4, 5, 6, 7], bytes)), bytes);
@@ -73,9 +73,9 @@ fn a_chain_is_as_fast_as_the_reads_of_its_first_card() {
 }
 
 #[test]
-fn the_users_clock_limits_what_passes_the_queues() {
+fn the_user_clock_limits_the_rate_of_the_queues() {
     let bytes = 1 << 18;
-    // A beat of 8 B every 20 ns.
+    // A beat of 8 B each 20 ns.
     let slow = rosta(&[("fifos.beat_ns", 20.0)]);
     let samples = run(&slow, &relay(&[0], bytes));
     let beats = Ticks::whole_ns(20) * (bytes / 8);
@@ -85,7 +85,7 @@ fn the_users_clock_limits_what_passes_the_queues() {
 }
 
 #[test]
-fn a_queue_that_is_always_read_or_filled_holds_nothing_up_unless_the_users_clock_is_slower() {
+fn an_unconnected_queue_limits_nothing_unless_the_user_clock_is_slower() {
     let delivered = |platform: &Platform, verb: Verb, partner: Partner| {
         let bytes = 1 << 16;
         let offset = if partner == Partner::Host { 0 } else { AT_PEERS.offset };
@@ -102,7 +102,7 @@ fn a_queue_that_is_always_read_or_filled_holds_nothing_up_unless_the_users_clock
     let peer = Partner::Peer { card: 1, bar: 0 };
     for (verb, partner) in [(Verb::Load, Partner::Host), (Verb::Store, Partner::Host), (Verb::Store, peer)] {
         assert_eq!(delivered(&rosta(&[]), verb, partner), delivered(&without, verb, partner));
-        // What the queue does not hold at first goes with the user's clock.
+        // Bytes beyond the capacity of the queue move with the user clock.
         let slow = delivered(&rosta(&[("fifos.beat_ns", 30.0)]), verb, partner);
         let beats = Ticks::whole_ns(30) * ((65536 - 4096) / 8);
         assert!(slow > beats && slow.as_ns() < 1.05 * beats.as_ns(), "{verb:?} {partner:?}: {slow:?} and {beats:?}");
@@ -110,7 +110,7 @@ fn a_queue_that_is_always_read_or_filled_holds_nothing_up_unless_the_users_clock
 }
 
 #[test]
-fn what_is_to_be_stored_whole_fits_into_the_queue_to_the_byte() {
+fn a_whole_transfer_must_fit_into_the_queue() {
     let platform = rosta(&[]);
     let stored = |bytes| Relay { is_stored: true, ..relay(&[0], bytes) };
     let (whole, streamed) = (run(&platform, &stored(4096)), run(&platform, &relay(&[0], 4096)));
@@ -121,7 +121,7 @@ fn what_is_to_be_stored_whole_fits_into_the_queue_to_the_byte() {
 }
 
 #[test]
-fn a_relay_that_cannot_be_is_refused_with_what_is_missing() {
+fn an_unsupported_relay_is_refused_with_the_missing_part() {
     let refused = |platform: &Platform, relay: &Relay| {
         SimulatedMachine::new(platform).unwrap().supports(&plan(relay)).unwrap_err().to_string()
     };
@@ -134,13 +134,13 @@ fn a_relay_that_cannot_be_is_refused_with_what_is_missing() {
     let registers = Window { offset: 0, len: 4096, pattern: Pattern::Sequential };
     assert!(refused(&rosta(&[]), &Relay { at_peers: registers, ..usual.clone() }).contains("region ep_rx"));
     let over = Window { offset: 4095, ..usual.from };
-    assert!(refused(&rosta(&[]), &Relay { to: over, ..usual.clone() }).contains("write over what it reads"));
+    assert!(refused(&rosta(&[]), &Relay { to: over, ..usual.clone() }).contains("overwrite its source"));
     let beside = Window { offset: 4096, ..usual.from };
     assert!(SimulatedMachine::new(&rosta(&[])).unwrap().supports(&plan(&Relay { to: beside, ..usual })).is_ok());
 }
 
 #[test]
-fn a_relay_that_takes_too_long_names_what_it_waits_for_and_leaves_a_quiet_machine() {
+fn a_relay_that_times_out_names_its_stall_cause_and_leaves_an_idle_machine() {
     let platform = rosta(&[("fifos.beat_ns", 1_000_000.0)]);
     let mut machine = SimulatedMachine::new(&platform).unwrap();
     let short = Plan { timeout: Ticks::whole_ns(1_000_000), ..plan(&relay(&[0, 1], 65536)) };
@@ -151,7 +151,7 @@ fn a_relay_that_takes_too_long_names_what_it_waits_for_and_leaves_a_quiet_machin
     assert_eq!(machine.board_mut().slots_in_use(), 0);
 }
 
-/// Four channels, descriptors of a microsecond, and memory that takes what comes.
+/// Four channels, descriptors of a microsecond, and memory without a write limit.
 fn with_channels(channels: f64) -> Platform {
     rosta(&[
         ("dma.channels", channels),
@@ -176,12 +176,12 @@ fn on_channels(platform: &Platform, transfer: Transfer, channels: u32) -> Ticks 
 }
 
 #[test]
-fn channels_work_on_their_descriptors_beside_each_other() {
+fn channels_process_descriptors_concurrently() {
     let between = |channels: u32| {
         let time = |count| on_channels(&with_channels(8.0), writes(128, count), channels);
         Ticks((time(801) - time(161)).0 / 640)
     };
-    // A descriptor of 1000 ns and 18 beats of 4 ns, shared by the channels, until the data path limits.
+    // A descriptor of 1000 ns and 18 beats of 4 ns, divided by the channels, up to the limit of the data path.
     assert_eq!(between(1), Ticks::whole_ns(1072));
     for channels in [2, 4, 8] {
         let one = 1072.0 / f64::from(channels);
@@ -191,7 +191,7 @@ fn channels_work_on_their_descriptors_beside_each_other() {
 }
 
 #[test]
-fn the_data_path_is_one_for_all_channels() {
+fn channels_share_the_data_path() {
     let platform = rosta(&[
         ("dma.channels", 8.0),
         ("dma.descriptor_ns", 0.0),
@@ -204,7 +204,7 @@ fn the_data_path_is_one_for_all_channels() {
 }
 
 #[test]
-fn more_channels_than_there_are_and_none_are_refused() {
+fn too_many_channels_and_zero_channels_are_refused() {
     let machine = SimulatedMachine::new(&rosta(&[])).unwrap();
     let refused = |channels| {
         let op = Op::OnChannels(OnChannels { transfer: writes(64, 4), channels });

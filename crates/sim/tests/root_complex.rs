@@ -1,4 +1,4 @@
-//! What a root complex does with requests of devices: how many it takes, and which reads the last-level cache answers.
+//! Device requests at the root complex: their rate, and the reads that hit in the last-level cache.
 
 mod stage;
 
@@ -32,7 +32,7 @@ fn took(platform: &Platform, op: Op) -> Ticks {
 const REQUEST: (&str, f64) = ("root_complex.request_ns", 300.0);
 
 #[test]
-fn reads_and_writes_come_no_faster_than_the_root_complex_takes_them() {
+fn reads_and_writes_are_limited_by_the_root_complex() {
     let (free, slow) = (platform("8B", &[]), platform("8B", &[REQUEST]));
     for verb in [Verb::Store, Verb::Load] {
         let of = |platform, count| took(platform, Op::Transfer(transfer(verb, 64, count, 4096)));
@@ -40,7 +40,7 @@ fn reads_and_writes_come_no_faster_than_the_root_complex_takes_them() {
         assert_eq!(of(&slow, 11) - of(&slow, 1), ns(300) * 10, "{verb:?}");
         assert!(of(&free, 11) - of(&free, 1) < ns(300) * 10);
     }
-    // Taken together: each pair is a write and a read.
+    // Together: each pair is a write and a read.
     let write = Transfer { outstanding: Some(4), ..transfer(Verb::Store, 64, 11, 4096) };
     let read = Window { offset: 8192, len: 4096, pattern: Pattern::Sequential };
     let pairs = |count| {
@@ -51,7 +51,7 @@ fn reads_and_writes_come_no_faster_than_the_root_complex_takes_them() {
 }
 
 #[test]
-fn no_sample_waits_for_what_the_root_complex_and_memory_took_of_the_one_before() {
+fn a_sample_is_not_delayed_by_requests_of_the_previous_one() {
     for key in [REQUEST.0, "memory.read_request_ns", "memory.write_tlp_ns"] {
         let slow = platform("8B", &[(key, 100_000.0)]);
         for verb in [Verb::Store, Verb::Load] {
@@ -66,7 +66,7 @@ fn no_sample_waits_for_what_the_root_complex_and_memory_took_of_the_one_before()
 }
 
 #[test]
-fn all_root_ports_together_are_taken_from_in_turns() {
+fn root_ports_share_the_root_complex_round_robin() {
     let mut two = tree_platform(&[REQUEST]);
     "root".clone_into(&mut two.switches[1].below);
     let write = |card| {
@@ -78,12 +78,12 @@ fn all_root_ports_together_are_taken_from_in_turns() {
     let moved: u64 = both.together.as_ref().unwrap().each.iter().map(|moved| moved.bytes).sum();
     assert_eq!(moved, 2 * 40 * 64);
     let more = both.taken[0].delivered - alone.taken[0].delivered;
-    // In turns: the last but one of all, or the last one, is the first card's.
+    // Round-robin: the first card's last request is the last but one of all, or the last one.
     assert!((ns(300) * 39..=ns(300) * 40).contains(&more), "{more:?}");
 }
 
 #[test]
-fn a_card_that_waits_for_credits_of_what_was_not_taken_waits_for_the_root_complex() {
+fn a_credit_stall_for_queued_requests_is_charged_to_the_root_complex() {
     let slow = platform("8B", &[REQUEST, ("root_complex.posted_header_credits", 4.0)]);
     let samples = run(&slow, &[Op::Transfer(transfer(Verb::Store, 64, 40, 4096))]);
     let waited = samples.waits.iter().find(|wait| wait.cause == Cause::RootComplex).map(|wait| wait.span);
@@ -91,14 +91,14 @@ fn a_card_that_waits_for_credits_of_what_was_not_taken_waits_for_the_root_comple
 }
 
 #[test]
-fn a_load_of_a_core_comes_back_behind_the_cards_writes_that_the_root_complex_has_not_taken() {
+fn a_load_completes_after_queued_writes_of_the_card() {
     let call = |request: f64, completion| {
         let transfer = transfer(Verb::Store, 1024, 1, 4096);
         let descriptors = Descriptors::Written(lanemark_units::MemoryType::Uc);
         let call = DmaCall { transfer, channel: 0, share: Share::Doorbell, descriptors, completion };
         took(&platform("8B", &[("root_complex.request_ns", request)]), Op::Dma(call))
     };
-    // Eight writes of 128 B; the word comes behind them, and so does what a load brings back.
+    // Eight writes of 128 B; the word follows them, and so does the completion of a load.
     assert!(call(2000.0, Completion::Flag) > ns(2000) * 8);
     let polled = call(2000.0, Completion::Register);
     assert!(polled > ns(2000) * 7 && polled < ns(2000) * 8, "{polled:?}");
@@ -107,7 +107,7 @@ fn a_load_of_a_core_comes_back_behind_the_cards_writes_that_the_root_complex_has
 const CACHE: [(&str, f64); 2] = [("memory.cache_bytes", 4096.0), ("memory.cached_read_ns", 80.0)];
 
 #[test]
-fn reads_of_a_window_that_fits_into_the_cache_are_quick_and_of_one_a_line_longer_the_first_is_not() {
+fn reads_hit_in_a_window_that_fits_into_the_cache() {
     let (plain, cached) = (platform("8B", &[]), platform("8B", &CACHE));
     let one = |platform, window: Window, bytes| {
         took(platform, Op::Transfer(Transfer { window, outstanding: Some(1), ..transfer(Verb::Load, bytes, 1, 0) }))
@@ -115,18 +115,18 @@ fn reads_of_a_window_that_fits_into_the_cache_are_quick_and_of_one_a_line_longer
     let at = |offset, len| Window { offset, len, pattern: Pattern::Sequential };
     let dram = one(&plain, at(0, 4096), 64);
     assert_eq!(one(&cached, at(0, 4096), 64), dram - ns(120));
-    // The window begins in the midst of a line, and touches one more.
+    // The window begins inside a line, so it touches one more.
     assert_eq!(one(&cached, at(32, 4096), 64), dram);
     assert_eq!(one(&cached, at(32, 4032), 64), one(&plain, at(32, 4032), 64) - ns(120));
     assert_eq!(one(&cached, at(0, 4160), 64), dram);
-    // All lines of a read must be there.
+    // Every line of a read must be cached.
     assert_eq!(one(&cached, at(0, 4096), 128), one(&plain, at(0, 4096), 128) - ns(120));
     assert_eq!(one(&cached, at(0, 4224), 128), one(&plain, at(0, 4224), 128));
 }
 
 #[test]
-fn a_read_that_the_cache_answers_passes_one_that_waits_for_dram() {
-    // Of 65 lines the first is not there; the second read is answered before it.
+fn a_read_that_hits_completes_before_an_earlier_dram_read() {
+    // The first of 65 lines is not cached; the second read completes before it.
     let platform = platform("8B", &CACHE);
     let reads = |count| took(&platform, Op::Transfer(transfer(Verb::Load, 64, count, 65 * 64)));
     assert_eq!(reads(2), reads(1));
@@ -137,7 +137,7 @@ fn a_read_that_the_cache_answers_passes_one_that_waits_for_dram() {
 }
 
 #[test]
-fn what_a_card_has_just_written_is_in_the_cache_however_long_the_window() {
+fn a_card_hits_on_lines_it_has_just_written() {
     let write = Transfer { outstanding: Some(1), ..transfer(Verb::Store, 64, 1, 65536) };
     let pair = |changes: &[(&str, f64)]| {
         took(&platform("8B", changes), Op::WriteRead(WriteRead { write, read: write.window, is_mixed: false }))
@@ -146,7 +146,7 @@ fn what_a_card_has_just_written_is_in_the_cache_however_long_the_window() {
 }
 
 #[test]
-fn descriptors_that_the_core_has_left_in_memory_are_fetched_from_the_cache() {
+fn descriptors_written_by_the_core_hit_in_the_cache() {
     let transfer = transfer(Verb::Store, 64, 1, 4096);
     let (share, descriptors, completion) = (Share::Doorbell, Descriptors::Fetched, Completion::Flag);
     let call = DmaCall { transfer, channel: 0, share, descriptors, completion };
@@ -154,7 +154,7 @@ fn descriptors_that_the_core_has_left_in_memory_are_fetched_from_the_cache() {
     assert_eq!(took(&CACHE), took(&[]) - ns(120));
 }
 
-/// One at a time, round a window of so many lines once.
+/// Reads a window of `lines` lines once, one line at a time; returns the latencies.
 fn one_by_one(platform: &Platform, lines: u64, written_by: Writer) -> Vec<Ticks> {
     let read = Transfer { outstanding: Some(1), ..transfer(Verb::Load, 64, lines, lines * 64) };
     let memory = HostMemory { written_by, ..HostMemory::default() };
@@ -165,7 +165,7 @@ fn one_by_one(platform: &Platform, lines: u64, written_by: Writer) -> Vec<Ticks>
 }
 
 #[test]
-fn what_a_device_wrote_is_there_as_far_as_its_ways_reach_what_a_core_wrote_as_far_as_all_do_and_cold_lines_are_not() {
+fn hits_are_limited_by_ddio_ways_after_device_writes_and_by_all_ways_after_core_writes() {
     // 64 lines, of which devices fill 12.
     let cached = platform("8B", &[CACHE[0], CACHE[1], ("memory.ddio_ways", 3.0)]);
     let latencies = |lines, written_by| one_by_one(&cached, lines, written_by);
@@ -182,7 +182,7 @@ fn what_a_device_wrote_is_there_as_far_as_its_ways_reach_what_a_core_wrote_as_fa
 }
 
 #[test]
-fn a_line_that_a_write_does_not_fill_holds_the_port_unless_the_cache_has_it() {
+fn a_partial_line_write_occupies_the_port_unless_the_line_is_cached() {
     let held = ("memory.partial_line_ns", 70.0);
     let writes = |changes: &[(&str, f64)], bytes, offset, written_by| {
         let window = Window { offset, len: 64 << 10, pattern: Pattern::Strided(192) };
@@ -201,7 +201,7 @@ fn a_line_that_a_write_does_not_fill_holds_the_port_unless_the_cache_has_it() {
         let slow = writes(&[held], bytes, offset, Writer::Core);
         let meant = if lines == 0 { free(bytes, offset) } else { ns(70) * lines * 10 };
         assert_eq!(slow, meant, "{bytes} B at {offset}");
-        // All of the window is there if a core wrote it before, and none of it if nobody did.
+        // The whole window is cached after core writes, and not cached without a writer.
         let cached = [held, ("memory.cache_bytes", 65536.0), ("memory.cached_read_ns", 80.0)];
         assert_eq!(writes(&cached, bytes, offset, Writer::Core), free(bytes, offset), "{bytes} B at {offset}");
         assert_eq!(writes(&cached, bytes, offset, Writer::Nobody), meant, "{bytes} B at {offset}");
@@ -209,7 +209,7 @@ fn a_line_that_a_write_does_not_fill_holds_the_port_unless_the_cache_has_it() {
 }
 
 #[test]
-fn who_comes_behind_a_write_that_holds_the_port_waits_for_it_and_so_does_what_is_read() {
+fn requests_behind_a_partial_line_write_wait_for_it() {
     let pair = |partial: f64, bytes| {
         let write = Transfer { outstanding: Some(1), ..transfer(Verb::Store, bytes, 1, 4096) };
         let pairs = WriteRead { write, read: write.window, is_mixed: false };
@@ -225,7 +225,7 @@ fn who_comes_behind_a_write_that_holds_the_port_waits_for_it_and_so_does_what_is
 }
 
 #[test]
-fn memory_of_the_other_socket_is_as_much_farther_away_there_and_back() {
+fn memory_of_the_other_socket_adds_its_latency_in_both_directions() {
     let two = platform("8B", &[CACHE[0], CACHE[1], ("memory.remote_ns", 65.0)]);
     let took = |platform: &Platform, verb, written_by, socket| {
         let memory = HostMemory { written_by, socket };

@@ -1,4 +1,4 @@
-//! Does a program get its kernels launched and its bytes copied, by every way, and pay for what the runtime, its core and the card do?
+//! Runtimes: kernels are launched, bytes are copied by every method, and runtime, core and card take their time.
 
 use lanemark_machine::{
     Allocation, Arguments, Cause, Confirmed, HostWait, Launch, Machine, MovedByRuntime, Op, Plan, Samples, Verb,
@@ -34,13 +34,13 @@ fn delivered_ns(platform: &Platform, op: Op) -> f64 {
 }
 
 #[test]
-fn every_byte_of_every_way_comes_to_its_place() {
+fn every_copy_method_moves_every_byte() {
     let from_malloc = with(&card(), "runtime.buffer_offset_bytes", 16.0);
     for platform in [card(), from_malloc] {
         for verb in [Verb::Store, Verb::Load] {
             for allocation in Allocation::ALL {
                 for told in HostWait::ALL {
-                    // Less than a line; a staged one; one in place; one more than two chunks.
+                    // Less than a line; a staged copy; an in-place copy; one byte more than two chunks.
                     for bytes in [1, 4095, 4096, 131_073] {
                         let samples = run(&platform, copy(verb, bytes, told, allocation), 2);
                         let all = Confirmed { claimed_bytes: bytes, confirmed_bytes: bytes };
@@ -57,11 +57,11 @@ fn waited_ns(samples: &Samples, cause: Cause) -> f64 {
     samples.waits.iter().find(of).map_or(0.0, |wait| wait.span.as_ns()) / samples.taken.len() as f64
 }
 
-/// Much of the same.
+/// No arguments.
 const NOTHING: Arguments = Arguments::NONE;
 
 #[test]
-fn kernels_launched_before_one_wait_cost_their_calls_and_one_wait() {
+fn kernels_before_one_wait_cost_a_call_each_and_one_wait() {
     let quiet = with(&with(&card(), "runtime.idle_exit_ns", 0.0), "runtime.kernel_start_ns", 100.0);
     let one = delivered_ns(&quiet, launch(1, HostWait::Finish, NOTHING));
     let hundred = delivered_ns(&quiet, launch(100, HostWait::Finish, NOTHING));
@@ -70,14 +70,14 @@ fn kernels_launched_before_one_wait_cost_their_calls_and_one_wait() {
     let round_trip = quiet.root_complex.core_round_trip_ns.value.as_ns() + 2.0 * distance;
     let (submit, cycle) = (quiet.runtime.as_ref().unwrap().submit_ns.value.as_ns(), 1.0 / core.clock_ghz.value);
     assert!((hundred - one - 99.0 * (submit + round_trip)).abs() < 99.0 * cycle, "{one} {hundred}");
-    // A card that is slower than the calls runs them one after the other.
+    // A card slower than the calls runs them one after another.
     let slow = with(&quiet, "runtime.kernel_end_ns", 10_000.0);
     let [one, hundred] = [1, 100].map(|kernels| delivered_ns(&slow, launch(kernels, HostWait::Finish, NOTHING)));
     assert!((hundred - one - 99.0 * 10_100.0).abs() < 0.1, "{one} {hundred}");
 }
 
 #[test]
-fn each_buffer_a_kernel_is_given_costs_a_look_and_addresses_cost_none() {
+fn buffer_arguments_have_a_cost_and_address_arguments_have_none() {
     let of = |count, allocation| delivered_ns(&card(), launch(1, HostWait::Finish, Arguments { count, allocation }));
     let (none, look) = (of(0, Allocation::Buffer), card().runtime.unwrap().argument_ns.value.as_ns());
     assert_eq!([1, 16].map(|count| of(count, Allocation::Buffer) - none), [look, 16.0 * look]);
@@ -85,7 +85,7 @@ fn each_buffer_a_kernel_is_given_costs_a_look_and_addresses_cost_none() {
 }
 
 #[test]
-fn an_event_and_an_empty_queue_cost_what_they_say_and_only_the_program_that_uses_them() {
+fn events_and_finish_cost_only_the_programs_that_use_them() {
     let platform = with(&with(&card(), "runtime.event_ns", 700.0), "runtime.finish_ns", 300.0);
     for op in [|told| launch(3, told, NOTHING), |told| copy(Verb::Load, 8192, told, Allocation::Device)] {
         let took = |platform: &Platform, told| delivered_ns(platform, op(told));
@@ -95,8 +95,8 @@ fn an_event_and_an_empty_queue_cost_what_they_say_and_only_the_program_that_uses
 }
 
 #[test]
-fn a_copy_is_staged_below_a_length_beside_a_line_and_beyond_what_may_be_pinned() {
-    // A driver that pins for nothing leaves no doubt who copied.
+fn a_copy_is_staged_if_short_misaligned_or_beyond_the_pinning_limit() {
+    // With free pinning, runtime time shows that the core copied.
     let copied_ns = |platform: &Platform, bytes| {
         waited_ns(&run(platform, copy(Verb::Load, bytes, HostWait::Event, Allocation::Device), 1), Cause::Runtime)
     };
@@ -113,7 +113,7 @@ fn a_copy_is_staged_below_a_length_beside_a_line_and_beyond_what_may_be_pinned()
 }
 
 #[test]
-fn memory_that_stays_pinned_must_be_less_than_may_be_pinned() {
+fn buffers_that_stay_pinned_must_fit_the_pinning_limit() {
     let platform = with(&with(&card(), "runtime.chunk_bytes", 4096.0), "runtime.pinned_bytes", 8192.0);
     let machine = SimulatedMachine::new(&platform).unwrap();
     let takes = |bytes, allocation| {
@@ -127,7 +127,7 @@ fn memory_that_stays_pinned_must_be_less_than_may_be_pinned() {
 }
 
 #[test]
-fn a_staged_store_gives_the_buffer_back_before_it_is_over_and_nothing_else_does() {
+fn only_a_staged_store_returns_before_it_completes() {
     let is_early = |verb, bytes, told, allocation| {
         let sample = run(&card(), copy(verb, bytes, told, allocation), 1).taken[0];
         sample.issue < sample.delivered
@@ -142,7 +142,7 @@ fn a_staged_store_gives_the_buffer_back_before_it_is_over_and_nothing_else_does(
 }
 
 #[test]
-fn a_core_that_waits_too_long_falls_asleep_and_wakes_late() {
+fn a_long_wait_enters_an_idle_state_and_wakes_later() {
     let of = |entry| {
         let platform = with(&card(), "runtime.idle_entry_ns", entry);
         let samples = run(&platform, launch(1, HostWait::Finish, NOTHING), 1);
@@ -155,7 +155,7 @@ fn a_core_that_waits_too_long_falls_asleep_and_wakes_late() {
 }
 
 #[test]
-fn a_slow_clock_makes_all_that_software_does_slow_and_nothing_else() {
+fn a_slow_core_clock_slows_software_only() {
     let powersave = with(&card(), "runtime.clock_ghz", 1.4);
     for op in [launch(1, HostWait::Finish, NOTHING), copy(Verb::Store, 80_000, HostWait::Finish, Allocation::Buffer)] {
         let [fast, slow] = [card(), powersave.clone()].map(|platform| run(&platform, op.clone(), 1));
@@ -173,7 +173,7 @@ fn a_slow_clock_makes_all_that_software_does_slow_and_nothing_else() {
 }
 
 #[test]
-fn the_last_core_of_the_first_socket_launches_soonest() {
+fn the_nearest_core_launches_fastest() {
     let took = |core| {
         let mut plan = Plan::on_one_core(vec![launch(1, HostWait::Finish, NOTHING)], 1);
         plan.lanes[0].core = core;
@@ -187,7 +187,7 @@ fn the_last_core_of_the_first_socket_launches_soonest() {
     assert!(all[..32].windows(2).all(|pair| pair[0] > pair[1]) && all[32..].iter().all(|far| *far > all[0]));
 }
 
-/// The same with the passes that are alike, and without.
+/// Runs with and without the skip of equal iterations.
 fn both(platform: &Platform, op: &Op, passes: u64, timeout_ns: u64) -> [Result<Samples, String>; 2] {
     let mut plan = Plan { warmup_passes: 1, ..Plan::on_one_core(vec![op.clone()], passes) };
     plan.timeout = lanemark_units::Ticks::whole_ns(timeout_ns);
@@ -203,7 +203,7 @@ fn both(platform: &Platform, op: &Op, passes: u64, timeout_ns: u64) -> [Result<S
 }
 
 #[test]
-fn passes_that_are_left_out_change_nothing_that_is_seen() {
+fn skipped_iterations_change_no_result() {
     for (key, value) in [("runtime.chunk_bytes", 65_536.0), ("runtime.chunk_bytes", 1000.0), ("link.width_lanes", 1.0)]
     {
         let platform = with(&card(), key, value);
@@ -217,7 +217,7 @@ fn passes_that_are_left_out_change_nothing_that_is_seen() {
 }
 
 #[test]
-fn time_is_over_when_it_would_be_with_every_pass() {
+fn a_timeout_is_the_same_with_skipped_iterations() {
     let op = copy(Verb::Load, 4096, HostWait::Finish, Allocation::Buffer);
     let took = both(&card(), &op, 100, 1_000_000_000)[0].as_ref().unwrap().taken[0].delivered.as_ns().ceil() as u64;
     assert!(both(&card(), &op, 100, took + 1).iter().all(Result::is_ok));
@@ -227,7 +227,7 @@ fn time_is_over_when_it_would_be_with_every_pass() {
 }
 
 #[test]
-fn a_hundred_thousand_copies_take_as_long_as_so_many_and_are_quickly_simulated() {
+fn a_hundred_thousand_copies_are_simulated_quickly() {
     let op = copy(Verb::Store, 80_000, HostWait::Finish, Allocation::Device);
     let per_copy = |passes| {
         let mut plan = Plan::on_one_core(vec![op.clone()], passes);
@@ -240,7 +240,7 @@ fn a_hundred_thousand_copies_take_as_long_as_so_many_and_are_quickly_simulated()
     assert!((per_copy(100_000) / per_copy(100) - 1.0).abs() < 1e-6);
 }
 
-/// Asks for a copy while a page cannot be pinned, and again: the error, and the bytes that came then.
+/// Runs a copy with a page that cannot be pinned, and again; returns the error, and the bytes of the second run.
 fn refused_once(fault: &str, verb: Verb, bytes: u64, allocation: Allocation) -> (String, Option<Confirmed>) {
     let platform = card().with_fault(fault.parse().unwrap()).unwrap();
     let mut machine = SimulatedMachine::new(&platform).unwrap();
@@ -253,14 +253,14 @@ fn refused_once(fault: &str, verb: Verb, bytes: u64, allocation: Allocation) -> 
 }
 
 #[test]
-fn a_page_that_cannot_be_pinned_ends_every_way_of_a_copy_with_an_error_and_the_next_copy_works() {
+fn an_unpinnable_page_fails_every_kind_of_copy_once() {
     for verb in [Verb::Store, Verb::Load] {
         for allocation in Allocation::ALL {
             for bytes in [64, 80_000] {
                 let (error, confirmed) = refused_once("unpinnable@card:1", verb, bytes, allocation);
                 let pages = bytes.div_ceil(4096);
                 let said = format!("page 1 of a buffer of {pages} cannot be pinned; no page was pinned before it");
-                assert!(error.contains(&said) && error.contains("card was told nothing"), "{error}");
+                assert!(error.contains(&said) && error.contains("card received no doorbell"), "{error}");
                 assert_eq!(confirmed, Some(Confirmed { claimed_bytes: bytes, confirmed_bytes: bytes }));
             }
         }
@@ -268,8 +268,8 @@ fn a_page_that_cannot_be_pinned_ends_every_way_of_a_copy_with_an_error_and_the_n
 }
 
 #[test]
-fn pages_before_one_that_cannot_be_pinned_are_unpinned_and_what_was_copied_before_is_there() {
-    // Page 3 of the second copy; the first is whole.
+fn earlier_pages_are_unpinned_and_earlier_copies_stay() {
+    // Page 3 of the second copy; the first copy is complete.
     let (error, _) = refused_once("unpinnable@card:23", Verb::Load, 80_000, Allocation::Device);
     assert!(
         error.contains("page 3 of a buffer of 20 cannot be pinned; the 2 before it were unpinned again"),
@@ -279,7 +279,7 @@ fn pages_before_one_that_cannot_be_pinned_are_unpinned_and_what_was_copied_befor
 }
 
 #[test]
-fn pages_that_stay_pinned_are_pinned_once() {
+fn buffers_that_stay_pinned_are_pinned_once() {
     for (allocation, bytes, pages) in
         [(Allocation::Host, 80_000, 20), (Allocation::Mapped, 80_000, 20), (Allocation::Buffer, 64, 1)]
     {
@@ -293,7 +293,7 @@ fn pages_that_stay_pinned_are_pinned_once() {
 }
 
 #[test]
-fn other_faults_end_a_copy_too_and_the_next_one_works() {
+fn other_faults_fail_a_copy_and_the_next_one_works() {
     for (fault, verb) in [("poisoned@card:3", Verb::Store), ("ecrc@card:3", Verb::Store)] {
         let (error, confirmed) = refused_once(fault, verb, 80_000, Allocation::Buffer);
         assert!(!error.is_empty());
@@ -302,11 +302,11 @@ fn other_faults_end_a_copy_too_and_the_next_one_works() {
 }
 
 #[test]
-fn each_message_tells_of_its_own_kernel_though_others_are_over() {
-    // All are over long before the first of their messages is at the handler.
+fn each_message_reports_its_own_kernel() {
+    // All kernels end long before the first message reaches the handler.
     let platform = with(&with(&card(), "runtime.kernel_start_ns", 10.0), "driver.interrupt_ns", 1_000_000.0);
     let took = |kernels| run(&platform, launch(kernels, HostWait::Finish, NOTHING), 1);
     let (one, two) = (took(1), took(2));
     let later = two.taken[0].delivered - one.taken[0].delivered;
-    assert!(later.as_ns() > 3000.0, "the second call takes so long, and then its own message");
+    assert!(later.as_ns() > 3000.0, "the second call, and then its own message");
 }

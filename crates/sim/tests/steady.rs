@@ -1,5 +1,5 @@
-//! A run that skips what it has seen before gives what a run gives that skips nothing; `checks/tests/steady.rs` has random
-//! platforms, here are single cases and those where it does not apply.
+//! The fast-forward of steady states gives the results of a full simulation. Single cases, and those where it does
+//! not apply; `checks/tests/steady.rs` has random platforms.
 
 use lanemark_machine::{
     Lane, Machine, OnChannels, Op, Partner, Pattern, Plan, Relay, Samples, Steady, Transfer, Unsteady, Verb, Window,
@@ -13,7 +13,7 @@ fn rosta() -> Platform {
     preset("rosta-virtex7").unwrap().unwrap()
 }
 
-/// Writes of 128 B, one TLP each, by card 0 to a window of 1 MiB of another.
+/// Writes of 128 B, one TLP each, by card 0 to a window of 1 MiB of another card.
 fn writes(to: u32, count: u64) -> Transfer {
     let window = Window { offset: 8 << 20, len: 1 << 20, pattern: Pattern::Sequential };
     let partner = Partner::Peer { card: to, bar: 0 };
@@ -31,7 +31,7 @@ fn plan(ops: &[Op]) -> Plan {
     Plan { lanes: lanes.collect(), timeout: Ticks::whole_ns(1 << 45), ..Plan::on_one_core(Vec::new(), 1) }
 }
 
-/// Its samples, and what was skipped.
+/// Returns the samples, and the result of the search for a steady state.
 fn run(mut machine: SimulatedMachine, ops: &[Op]) -> (Samples, Steady) {
     let mut samples = Samples::wanted(1);
     machine.run(&plan(ops), &mut samples).unwrap_or_else(|error| panic!("{error}"));
@@ -48,8 +48,9 @@ fn in_detail(platform: &Platform, ops: &[Op]) -> (Samples, Steady) {
 }
 
 #[test]
-fn writes_to_a_peer_repeat_when_their_starts_meet_the_ordered_sets_again() {
-    // 76 ns of the line each, and 8 ns every 2360: both are back where they were after 19 sets, which leave room for 588 writes.
+fn peer_writes_repeat_with_the_common_period_of_writes_and_ordered_sets() {
+    // 76 ns of the line each, and ordered sets of 8 ns each 2360 ns: both repeat after 19 sets, between which 588
+    // writes fit.
     let ops = [Op::Transfer(writes(1, 100_000))];
     let (quick, steady) = skipping(&rosta(), &ops);
     assert_eq!((steady.transfers, steady.period), (100_000, 588));
@@ -57,7 +58,7 @@ fn writes_to_a_peer_repeat_when_their_starts_meet_the_ordered_sets_again() {
     let (detailed, unwanted) = in_detail(&rosta(), &ops);
     assert_eq!(quick, detailed);
     assert_eq!((unwanted.skipped, unwanted.because), (0, Some(Unsteady::Unwanted)));
-    // Without the sets every write is as the one before, however far it goes.
+    // Without ordered sets, every write is like the previous one, whatever its target.
     let mut plain = rosta();
     plain.link.skp.value = false;
     for to in [1, 4] {
@@ -69,7 +70,7 @@ fn writes_to_a_peer_repeat_when_their_starts_meet_the_ordered_sets_again() {
 }
 
 #[test]
-fn writes_that_hold_memory_for_lines_that_they_do_not_fill_are_skipped_as_those_that_do() {
+fn partial_line_writes_are_skipped_like_full_ones() {
     let assumed = Origin::Assumed("a test".to_owned());
     let mut held = rosta().with("memory.partial_line_ns", 300.0, assumed).unwrap();
     held.link.skp.value = false;
@@ -84,10 +85,10 @@ fn writes_that_hold_memory_for_lines_that_they_do_not_fill_are_skipped_as_those_
     }
 }
 
-/// 1 TiB of writes of 128 B through the Virtex-7 tree cannot be simulated one by one in a test. What must hold is that it takes as
-/// much longer than a run that can, as it has more periods.
+/// 1 TiB of writes of 128 B through the Virtex-7 tree cannot be simulated in full in a test. Its time must exceed
+/// that of a shorter run by its additional periods.
 #[test]
-fn a_tebibyte_of_writes_takes_exactly_as_many_periods_more_as_it_has() {
+fn the_time_of_a_tebibyte_grows_exactly_by_its_periods() {
     let short = (1 << 33) % 588 + 588 * 40;
     let (few, none) = in_detail(&rosta(), &[Op::Transfer(writes(1, short))]);
     let (more, _) = in_detail(&rosta(), &[Op::Transfer(writes(1, short + 588))]);
@@ -117,7 +118,7 @@ fn a_tebibyte_of_writes_takes_exactly_as_many_periods_more_as_it_has() {
 }
 
 #[test]
-fn where_it_does_not_apply_the_reason_is_told() {
+fn the_reason_is_reported_where_fast_forward_does_not_apply() {
     let many = 20_000;
     let plain = rosta();
     let mut damaged = rosta();
@@ -149,7 +150,7 @@ fn where_it_does_not_apply_the_reason_is_told() {
             Unsteady::ReorderedWrites,
         ),
         (&plain, vec![write(writes(1, 60))], Unsteady::Few),
-        // Two clocks of ordered sets: more than a million writes until both are as they were.
+        // Two clocks of ordered sets: their common period exceeds a million writes.
         (&plain, vec![write(writes(4, many))], Unsteady::Irregular),
     ] {
         let (_, steady) = skipping(platform, &ops);
@@ -157,9 +158,9 @@ fn where_it_does_not_apply_the_reason_is_told() {
     }
 }
 
-/// One preset has queues, whose circuit keeps up with the engine; with a slower clock they are the limit.
+/// One preset has queues, whose circuit is as fast as the engine; with a slower clock they are the limit.
 #[test]
-fn queues_that_join_nothing_are_part_of_the_state() {
+fn unconnected_queues_are_part_of_the_state() {
     for beat_ns in [4.0, 7.0, 33.0] {
         let mut platform = rosta().with("fifos.beat_ns", beat_ns, Origin::Assumed("a clock".to_owned())).unwrap();
         platform.link.skp.value = false;
@@ -172,9 +173,9 @@ fn queues_that_join_nothing_are_part_of_the_state() {
     }
 }
 
-/// The first block of a line is quick, and those behind it take longer than all that is under way.
+/// The first block of a line is fast, and the following ones take longer than the latency of all requests in flight.
 #[test]
-fn blocks_of_a_line_are_told_apart_where_its_beginning_is_quicker() {
+fn blocks_of_a_line_are_distinguished_if_its_first_block_is_faster() {
     let text = PRESETS.iter().find(|preset| preset.name == "rosta-virtex7").unwrap().text;
     let platform = Platform::parse("ways", &format!("{text}\n[dma_write]\n")).unwrap();
     let mut platform = platform.with("dma_write.many_lines_ns", 5000.0, Origin::Assumed("slow".to_owned())).unwrap();
@@ -187,7 +188,7 @@ fn blocks_of_a_line_are_told_apart_where_its_beginning_is_quicker() {
     }
 }
 
-/// Below different root ports.
+/// The cards below different root ports.
 fn apart() -> Platform {
     let mut platform = rosta();
     platform.link.skp.value = false;
@@ -196,10 +197,10 @@ fn apart() -> Platform {
 }
 
 #[test]
-fn what_the_root_complex_sends_on_whole_is_skipped_and_what_it_splits_is_not() {
+fn peer_requests_forwarded_whole_are_skipped_and_split_ones_are_not() {
     let read = Transfer { verb: Verb::Load, ..writes(4, 5000) };
     assert_eq!(skipping(&apart(), &[Op::Transfer(read)]).1.because, Some(Unsteady::SplitReads));
-    // Those below one switch do not come there.
+    // Peer requests below one switch do not reach the root complex.
     let near = Transfer { verb: Verb::Load, ..writes(1, 5000) };
     let whole = apart().with("root_complex.peer_read_bytes", 0.0, Origin::Assumed("whole".to_owned())).unwrap();
     let split = apart();
@@ -211,12 +212,12 @@ fn what_the_root_complex_sends_on_whole_is_skipped_and_what_it_splits_is_not() {
 }
 
 #[test]
-fn channels_relays_and_faults_are_simulated_one_by_one() {
+fn channels_relays_and_faults_are_not_skipped() {
     let dealt = |channels| Op::OnChannels(OnChannels { transfer: writes(1, 5000), channels });
     let (_, steady) = skipping(&rosta(), &[dealt(3)]);
     let because = Some(Unsteady::Channels);
     assert_eq!(steady, Steady { transfers: 5000, skipped: 0, period: 0, because });
-    // One channel is what a transfer takes.
+    // A transfer uses one channel.
     assert_eq!(skipping(&rosta(), &[dealt(1)]), skipping(&rosta(), &[Op::Transfer(writes(1, 5000))]));
     let window = |offset| Window { offset, len: 64 << 10, pattern: Pattern::Sequential };
     let (at_peers, from, to) = (window(8 << 20), window(0), window(1 << 20));
@@ -225,13 +226,13 @@ fn channels_relays_and_faults_are_simulated_one_by_one() {
     assert_eq!((steady.transfers, steady.skipped, steady.because), (3000, 0, Some(Unsteady::Relayed)));
     assert_eq!(in_detail(&rosta(), &[Op::Relay(relay)]).1.because, Some(Unsteady::Unwanted));
     let port = rosta().port_names().pop().unwrap();
-    // One that does not happen for so long.
+    // A fault that triggers much later.
     let broken = rosta().with_fault(format!("ecrc@{port}:1000000").parse().unwrap()).unwrap();
     assert_eq!(skipping(&broken, &[Op::Transfer(writes(1, 5000))]).1.because, Some(Unsteady::Faults));
 }
 
 #[test]
-fn whoever_watches_sees_every_tlp() {
+fn a_trace_contains_every_tlp() {
     let mut machine = SimulatedMachine::new(&rosta()).unwrap();
     let (ops, mut samples) = ([Op::Transfer(writes(1, 2000))], Samples::wanted(1));
     let trace = machine.trace(&plan(&ops), &mut samples, 100_000).unwrap();
@@ -249,8 +250,8 @@ fn whoever_watches_sees_every_tlp() {
 }
 
 #[test]
-fn reads_that_are_timed_one_by_one_keep_all_their_times() {
-    // Fewer and more than are kept.
+fn latencies_of_single_reads_are_all_kept() {
+    // Fewer and more than the log keeps.
     for count in [3000, 20_000] {
         let read = Transfer { outstanding: Some(1), ..host(Verb::Load, count) };
         let mut platform = rosta();
@@ -263,7 +264,7 @@ fn reads_that_are_timed_one_by_one_keep_all_their_times() {
 }
 
 #[test]
-fn registers_that_reading_clears_are_read_one_by_one() {
+fn reads_of_clear_on_read_registers_are_not_skipped() {
     let mut machine = SimulatedMachine::new(&rosta()).unwrap();
     let read = Transfer { verb: Verb::Load, ..writes(1, 5000) };
     let region = rosta().region_at(0, 8 << 20, 128).unwrap().name.clone();
@@ -271,9 +272,9 @@ fn registers_that_reading_clears_are_read_one_by_one() {
     assert_eq!(run(machine, &[Op::Transfer(read)]).1.because, Some(Unsteady::Registers));
 }
 
-/// Slower than the links, in the midst of what they carry, and faster; below one root port and two.
+/// Slower than the links, within the range of their load, and faster; below one root port and two.
 #[test]
-fn a_root_complex_that_takes_one_request_at_a_time_is_part_of_the_state() {
+fn a_serialising_root_complex_is_part_of_the_state() {
     for request_ns in [5.0, 77.0, 150.25] {
         for platform in [rosta(), apart()] {
             let origin = Origin::Assumed("a root complex".to_owned());

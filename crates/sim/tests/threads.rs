@@ -1,4 +1,4 @@
-//! Several cores that call the driver of one card at once, each on a channel of its own, and of several cards.
+//! Concurrent driver calls of several cores, on channels of one card and on several cards.
 
 mod stage;
 
@@ -14,7 +14,7 @@ use stage::{platform, tree_platform};
 
 const UC: Descriptors = Descriptors::Written(MemoryType::Uc);
 const WAYS: [Descriptors; 3] = [UC, Descriptors::Written(MemoryType::Wc), Descriptors::Fetched];
-/// What each thread has of the memory that is lent.
+/// DMA memory of each thread, in bytes.
 const PART: u64 = 64 << 10;
 
 /// Four cores and a card of four channels, with some numbers replaced.
@@ -22,7 +22,7 @@ fn card(changes: &[(&str, f64)]) -> Platform {
     platform("8B", &[&[("core.cores", 4.0), ("dma.channels", 4.0)], changes].concat())
 }
 
-/// A call on a channel that rings for `bytes` bytes to memory, and polls a word.
+/// Returns a call on a channel that rings the doorbell for `bytes` bytes to memory, and polls a word.
 fn call(channel: u32, bytes: u64) -> DmaCall {
     let window = Window { offset: u64::from(channel) * PART, len: PART, pattern: Pattern::Sequential };
     let (verb, partner) = (Verb::Store, Partner::Host);
@@ -50,7 +50,7 @@ fn took(platform: &Platform, calls: &[DmaCall]) -> Ticks {
     run_on(platform, calls).taken[0].delivered
 }
 
-/// Whether all bytes of a call are where they were to go.
+/// Returns whether every byte of a call has reached its destination.
 fn is_there(machine: &mut SimulatedMachine, call: &DmaCall) -> bool {
     let Transfer { bytes, count, window, verb, .. } = call.transfer;
     let board = machine.board_mut();
@@ -72,7 +72,7 @@ fn is_there(machine: &mut SimulatedMachine, call: &DmaCall) -> bool {
 }
 
 #[test]
-fn every_thread_moves_its_own_bytes_whatever_way_each_of_them_calls() {
+fn every_thread_moves_its_own_bytes_with_any_kind_of_call() {
     for verb in [Verb::Store, Verb::Load] {
         for descriptors in WAYS {
             for share in [Share::Call, Share::List, Share::Doorbell] {
@@ -80,7 +80,7 @@ fn every_thread_moves_its_own_bytes_whatever_way_each_of_them_calls() {
                     .map(|channel| {
                         let asked = call(channel, 5000 + 100 * u64::from(channel));
                         let completion = Completion::ALL[channel as usize % 3];
-                        // The others do not do as many.
+                        // The threads have different numbers of transfers.
                         let transfer = Transfer { verb, count: 1 + u64::from(channel), ..asked.transfer };
                         DmaCall { transfer, share, descriptors, completion, ..asked }
                     })
@@ -92,7 +92,7 @@ fn every_thread_moves_its_own_bytes_whatever_way_each_of_them_calls() {
                     assert_eq!(moved.bytes, call.transfer.bytes_of_pass(), "{call:?}");
                     assert!(is_there(&mut machine, call), "{call:?}");
                 }
-                // Whoever asked for least was done first, and then the others were not.
+                // The thread with the fewest transfers completes first, before the others.
                 assert_eq!(common, each[0].delivered);
                 assert_eq!(each[0].common_bytes, each[0].bytes);
                 assert!(each[1..].iter().all(|moved| moved.common_bytes < moved.bytes && moved.delivered > common));
@@ -104,7 +104,7 @@ fn every_thread_moves_its_own_bytes_whatever_way_each_of_them_calls() {
 }
 
 #[test]
-fn a_thread_that_is_alone_is_as_fast_on_any_channel() {
+fn a_single_thread_is_equally_fast_on_every_channel() {
     for verb in [Verb::Store, Verb::Load] {
         for descriptors in WAYS {
             for completion in Completion::ALL {
@@ -122,32 +122,32 @@ fn a_thread_that_is_alone_is_as_fast_on_any_channel() {
 }
 
 #[test]
-fn what_only_a_channel_takes_overlaps_and_what_they_share_does_not() {
+fn costs_of_a_channel_overlap_and_shared_costs_do_not() {
     let [one, four] = [1, 4].map(|threads| (0..threads).map(|channel| call(channel, 4096)).collect::<Vec<_>>());
-    // A page takes a channel 20 us before its first request, and then the link one.
+    // A page costs a channel 20 us before its first request, and the link 1 us.
     let slow = card(&[("dma.descriptor_ns", 20_000.0)]);
     let (alone, all) = (took(&slow, &one), took(&slow, &four));
     assert!(all > alone && all.as_ns() < 1.3 * alone.as_ns(), "{alone:?} {all:?}");
-    // Beats of a microsecond, and all channels have one data path.
+    // Beats of a microsecond on the shared data path.
     let narrow = card(&[("dma.beat_ns", 1000.0)]);
     let (alone, all) = (took(&narrow, &one), took(&narrow, &four));
     assert!(all.as_ns() > 3.8 * alone.as_ns() && all.as_ns() < 4.0 * alone.as_ns(), "{alone:?} {all:?}");
 }
 
 #[test]
-fn descriptors_of_each_channel_are_fetched_ahead_by_itself() {
+fn each_channel_prefetches_its_descriptors() {
     let of = |channels: u32| {
         let fetched = |channel| DmaCall { descriptors: Descriptors::Fetched, ..call(channel, 8 * 4096) };
         (0..channels).map(fetched).collect::<Vec<_>>()
     };
-    // A latency for each page of a channel, and those of four channels at once.
+    // A memory latency for each page of a channel; four channels overlap theirs.
     let far = card(&[("memory.read_ns", 100_000.0)]);
     let (alone, all) = (took(&far, &of(1)), took(&far, &of(4)));
     assert!(alone.as_ns() > 8.0 * 100_000.0 && all.as_ns() < 1.05 * alone.as_ns(), "{alone:?} {all:?}");
 }
 
 #[test]
-fn threads_of_several_cards_and_channels_are_one_plan() {
+fn a_plan_may_have_threads_on_several_cards_and_channels() {
     let tree = tree_platform(&[("core.cores", 4.0), ("dma.channels", 2.0)]);
     let of = |card: u32, channel: u32| {
         let asked = call(channel, 16384);
@@ -162,7 +162,7 @@ fn threads_of_several_cards_and_channels_are_one_plan() {
 }
 
 #[test]
-fn the_same_threads_take_the_same_time_again() {
+fn the_same_threads_take_the_same_time_in_every_run() {
     let calls: Vec<DmaCall> = (0..4)
         .map(|channel| DmaCall { share: Share::Call, descriptors: Descriptors::Fetched, ..call(channel, 9000) })
         .collect();
@@ -173,7 +173,7 @@ fn the_same_threads_take_the_same_time_again() {
 }
 
 #[test]
-fn a_channel_that_is_not_there_or_has_a_caller_is_refused() {
+fn a_missing_or_shared_channel_is_refused() {
     let refused = |platform: &Platform, calls: &[DmaCall]| {
         let mut machine = SimulatedMachine::new(platform).unwrap();
         machine.run(&plan(calls), &mut Samples::wanted(1)).unwrap_err().to_string()
@@ -183,8 +183,8 @@ fn a_channel_that_is_not_there_or_has_a_caller_is_refused() {
     let error = refused(&platform("8B", &[]), &[call(0, 64), call(1, 64)]);
     assert!(error.contains("channel 1 of a card") && error.contains("has 1 (dma.channels)"), "{error}");
     let error = refused(&card(&[]), &[call(0, 64), call(3, 64), call(3, 64)]);
-    assert!(error.contains("two driver calls for one channel"), "{error}");
-    // 4 KiB of registers are lists of 64 B for 32 channels, and not for 33.
+    assert!(error.contains("two concurrent driver calls for one channel"), "{error}");
+    // 4 KiB of registers hold lists of 64 B for 32 channels, but not for 33.
     let many = |channels: f64| platform("8B", &[("dma.channels", channels), ("memory.size_bytes", 1_048_576.0)]);
     run_on(&many(32.0), &[call(3, 64)]);
     let error = refused(&many(33.0), &[call(3, 64)]);
@@ -192,7 +192,7 @@ fn a_channel_that_is_not_there_or_has_a_caller_is_refused() {
 }
 
 #[test]
-fn a_fault_says_what_came_of_each_channel() {
+fn a_fault_reports_the_bytes_of_each_channel() {
     let faulty = card(&[]).with_fault("poisoned@root/card:20".parse().unwrap()).unwrap();
     let mut machine = SimulatedMachine::new(&faulty).unwrap();
     let calls = [call(0, 16384), call(2, 8192)];

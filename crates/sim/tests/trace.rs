@@ -1,4 +1,4 @@
-//! A trace has what happened and changes nothing of it.
+//! A trace contains every event and changes no result.
 
 mod random;
 mod stage;
@@ -31,7 +31,7 @@ fn moves(card: u32, verb: Verb, partner: Partner, bytes: u64, count: u64) -> Pla
 }
 
 #[test]
-fn a_trace_changes_nothing_and_has_every_tlp_and_every_wait() {
+fn a_trace_changes_no_result_and_has_every_tlp_and_stall() {
     let mut tlps = 0;
     for seed in 0..150 {
         let platform = Random::new(seed).platform();
@@ -59,7 +59,7 @@ fn a_trace_changes_nothing_and_has_every_tlp_and_every_wait() {
 }
 
 #[test]
-fn dllps_are_seen_only_on_demand_and_change_nothing_and_never_lie_on_a_tlp() {
+fn dllps_are_traced_on_demand_change_no_result_and_do_not_overlap_tlps() {
     let mut seen = 0;
     for seed in 0..100 {
         let platform = Random::new(seed).platform();
@@ -78,7 +78,7 @@ fn dllps_are_seen_only_on_demand_and_change_nothing_and_never_lie_on_a_tlp() {
             line.sort_unstable();
             assert!(line.windows(2).all(|pair| pair[0].1 <= pair[1].0), "seed {seed}: {line:?}");
         }
-        // Every TLP is acknowledged: by the last Ack of its receiver, if by no other.
+        // Every TLP is acknowledged, at the latest by the last Ack of its receiver.
         for frame in &trace.frames {
             let acks =
                 trace.dllps.iter().filter(|dllp| dllp.kind == DllpKind::Ack && dllp.direction != frame.direction);
@@ -90,20 +90,20 @@ fn dllps_are_seen_only_on_demand_and_change_nothing_and_never_lie_on_a_tlp() {
 }
 
 #[test]
-fn an_ack_goes_when_its_line_is_free_though_nobody_looked_at_it_then() {
+fn an_ack_is_sent_on_an_idle_line_without_observation() {
     let store = stage::store(2, stage::span("sram", MemoryType::Uc, 1, 2));
     let platform = stage::platform("8B", &[]);
     let mut machine = SimulatedMachine::new(&platform).unwrap().with_dllps(true);
     let trace = machine.trace(&Plan::on_one_core(vec![store], 1), &mut Samples::wanted(1), 10).unwrap();
     let ack = trace.dllps.iter().find(|dllp| dllp.kind == DllpKind::Ack).unwrap();
-    // The store is there after 157 ns; a DLLP is 8 B at 4 GB/s.
+    // The store arrives after 157 ns; a DLLP is 8 B at 4 GB/s.
     assert_eq!((ack.direction, ack.starts, ack.ends, ack.arrives), (Direction::Upstream, ns(157), ns(159), ns(259)));
     let credits = trace.dllps.iter().filter(|dllp| dllp.kind == DllpKind::UpdateFcPosted).count();
     assert_eq!((credits, trace.dllps.len()), (1, 2));
 }
 
 #[test]
-fn a_tlp_that_comes_damaged_is_there_each_time_it_goes_with_one_number() {
+fn a_corrupted_tlp_is_traced_at_each_transmission_with_one_number() {
     let mut platform = stage::tree_platform(&[]);
     platform.link.tlps_per_error.value = 3;
     let plan = moves(0, Verb::Load, Partner::Host, 512, 20);
@@ -119,7 +119,7 @@ fn a_tlp_that_comes_damaged_is_there_each_time_it_goes_with_one_number() {
         };
         let again = trace.frames[place + 1..].iter().find(is_it).unwrap();
         assert!(again.because == Some(Cause::Replay) && again.starts > frame.arrives, "{frame:?} {again:?}");
-        // Either its Nak was there, or the replay timer ended because that was damaged too.
+        // Its Nak arrived or, if that was corrupted too, REPLAY_TIMER expired.
         let nak = trace
             .dllps
             .iter()
@@ -133,7 +133,7 @@ fn a_tlp_that_comes_damaged_is_there_each_time_it_goes_with_one_number() {
 }
 
 #[test]
-fn times_of_a_tlp_run_forward_and_no_line_carries_two_at_once() {
+fn times_of_a_tlp_increase_and_tlps_do_not_overlap_on_a_line() {
     for seed in 0..100 {
         let platform = Random::new(seed).platform();
         let plan = plan(&mut Random::new(seed), &SimulatedMachine::new(&platform).unwrap());
@@ -154,7 +154,7 @@ fn times_of_a_tlp_run_forward_and_no_line_carries_two_at_once() {
 }
 
 #[test]
-fn a_store_is_seen_with_its_address_and_its_bytes_and_no_others() {
+fn a_store_is_traced_with_its_address_and_its_bytes() {
     let store = stage::store(2, stage::span("sram", MemoryType::Uc, 1, 2));
     let (_, trace) = traced(&stage::platform("8B", &[]), &Plan::on_one_core(vec![store], 1), 10);
     let [frame] = trace.frames.as_slice() else { panic!("{trace:?}") };
@@ -169,7 +169,7 @@ fn a_store_is_seen_with_its_address_and_its_bytes_and_no_others() {
 }
 
 #[test]
-fn a_peers_write_is_one_request_on_every_link_on_its_way() {
+fn a_peer_write_is_one_request_on_every_link() {
     let partner = Partner::Peer { card: 3, bar: 0 };
     let (_, trace) = traced(&stage::tree_platform(&[]), &moves(0, Verb::Store, partner, 64, 2), 100);
     let ways: Vec<Vec<(&str, Direction)>> = (1..=2)
@@ -189,7 +189,7 @@ fn a_peers_write_is_one_request_on_every_link_on_its_way() {
 }
 
 #[test]
-fn completions_say_how_much_is_to_come_and_who_answers() {
+fn completions_have_a_byte_count_and_a_completer_id() {
     let (_, trace) = traced(&stage::tree_platform(&[]), &moves(1, Verb::Load, Partner::Host, 512, 3), 1000);
     for request in 1..=3 {
         for link in 0..trace.links.len() {
@@ -212,7 +212,7 @@ fn completions_say_how_much_is_to_come_and_who_answers() {
 }
 
 #[test]
-fn packets_carry_the_ordering_that_their_engine_asked_for_and_completions_that_of_their_request() {
+fn requests_and_completions_carry_the_ordering_attributes_of_their_engine() {
     for (relaxed, id_based) in [(false, false), (true, false), (false, true), (true, true)] {
         let mut platform = stage::tree_platform(&[]);
         let dma = platform.dma.as_mut().unwrap();
@@ -234,7 +234,7 @@ fn packets_carry_the_ordering_that_their_engine_asked_for_and_completions_that_o
 }
 
 #[test]
-fn a_long_sample_leaves_its_end_and_the_count_of_what_went_before() {
+fn a_long_trace_keeps_its_end_and_counts_the_dropped_frames() {
     let loads = stage::load(8, stage::span("sram", MemoryType::Uc, 0, 80));
     let plan = Plan::on_one_core(vec![loads], 1);
     let (_, whole) = traced(&stage::platform("8B", &[]), &plan, 20);
@@ -247,7 +247,7 @@ fn a_long_sample_leaves_its_end_and_the_count_of_what_went_before() {
 }
 
 #[test]
-fn warm_up_and_what_comes_before_a_sample_are_not_in_it() {
+fn a_trace_excludes_the_warm_up() {
     let load = || stage::load(8, stage::span("sram", MemoryType::Uc, 0, 8));
     let plan = Plan { warmup_passes: 3, before: vec![load()], ..Plan::on_one_core(vec![load()], 1) };
     let (_, trace) = traced(&stage::platform("8B", &[]), &plan, 100);
@@ -256,7 +256,7 @@ fn warm_up_and_what_comes_before_a_sample_are_not_in_it() {
 }
 
 #[test]
-fn cores_ask_as_functions_of_their_own_and_cards_have_buses_of_their_own() {
+fn cores_and_cards_have_distinct_requester_ids() {
     let lane = |core| Lane { core, body: vec![stage::load(8, stage::span("sram", MemoryType::Uc, 0, 8))] };
     let plan = Plan { lanes: vec![lane(0), lane(1)], ..Plan::on_one_core(Vec::new(), 1) };
     let (_, trace) = traced(&stage::platform("8B", &[]), &plan, 100);

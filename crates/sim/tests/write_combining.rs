@@ -1,4 +1,4 @@
-//! What write-combining does to stores: the rules of F8 and F7 on the TLPs and bytes that arrive.
+//! Write-combining: the rules of F8 and F7 on the TLPs and bytes that arrive.
 
 mod stage;
 
@@ -33,14 +33,14 @@ fn a_fifo_behind_wc_loses_writes_to_the_same_address() {
 }
 
 #[test]
-fn a_fifo_behind_wc_gets_all_bytes_when_they_are_sprayed_over_the_line() {
+fn a_fifo_behind_wc_gets_every_byte_if_addresses_differ() {
     let mut stage = Stage::new();
     stage.run(vec![store(1, span("fifo", Wc, 0, 6)), fence(Fence::Sfence)]);
     stage.quiesce();
     let stored = stage.stored("fifo", 0, 6);
     let entry = *stage.board.region_mut("fifo").unwrap().fifo.front().unwrap();
     assert_eq!((entry.offset, entry.len, &entry.data[..6]), (0, 6, &stored[..]));
-    assert_eq!(stage.writes("fifo"), [(0, 2, 0b1111, 0b0011)], "the number of writes is not kept: one for six");
+    assert_eq!(stage.writes("fifo"), [(0, 2, 0b1111, 0b0011)], "the number of writes is not kept: one instead of six");
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_partial_flush_splits_by_policy() {
             let stored = stage.stored("sram", part.start as u64, part.len() as u64);
             after[part].copy_from_slice(&stored);
         }
-        assert_eq!(stage.device("sram", 0, 64), after, "{policy}: these bytes and no other");
+        assert_eq!(stage.device("sram", 0, 64), after, "{policy}: these bytes and no others");
     }
 }
 
@@ -98,14 +98,14 @@ fn a_line_of_64_bytes_is_one_tlp_and_63_bytes_are_not() {
     for policy in ["8B", "dw", "contiguous"] {
         let mut stage = Stage::with(policy, &[]);
         stage.run(vec![store(1, span("sram", Wc, 0, 63))]);
-        assert_eq!(stage.quiesce().writes("sram"), [], "{policy}: one byte short, nothing leaves");
+        assert_eq!(stage.quiesce().writes("sram"), [], "{policy}: one byte short, no TLP is sent");
         stage.run(vec![store(1, span("sram", Wc, 63, 1))]);
-        assert_eq!(stage.quiesce().writes("sram"), [LINE], "{policy}: full, it leaves by itself");
+        assert_eq!(stage.quiesce().writes("sram"), [LINE], "{policy}: full, it is evicted");
     }
 }
 
 #[test]
-fn others_read_stale_data_before_a_flush_and_new_data_after_it() {
+fn other_cores_read_stale_data_until_the_flush() {
     let mut stage = Stage::new();
     let old = stage.device("sram", 0, 8);
     stage.run(vec![store(8, span("sram", Wc, 0, 8))]);
@@ -122,7 +122,7 @@ fn others_read_stale_data_before_a_flush_and_new_data_after_it() {
 }
 
 #[test]
-fn a_core_sees_its_own_stores_whatever_it_loads_with() {
+fn a_core_sees_its_own_stores_with_any_load() {
     for (access, kind) in [
         (stage::plain(8), Wc),
         (stage::plain(8), Uc),
@@ -131,7 +131,7 @@ fn a_core_sees_its_own_stores_whatever_it_loads_with() {
         (Access::NonTemporal(Width::B16), Wc),
     ] {
         let mut stage = Stage::new();
-        // First loaded, so that a line may be cached or lie in a streaming buffer, then stored to.
+        // Loaded first, so that the line may be in a cache or a streaming buffer, and then stored to.
         let len = access.width().unwrap().bytes();
         stage.run(vec![
             stream(Verb::Load, access, span("sram", kind, 0, len)),
@@ -144,15 +144,15 @@ fn a_core_sees_its_own_stores_whatever_it_loads_with() {
 }
 
 #[test]
-fn a_seventh_line_evicts_on_a_processor_with_six_buffers_and_six_lines_do_not() {
+fn a_line_beyond_the_six_buffers_evicts() {
     let touch = |line: u64| store(8, span("sram", Wc, line * 64, 8));
     let mut stage = Stage::new();
     stage.run((0..6).map(touch).collect());
     assert_eq!(stage.quiesce().writes("sram"), []);
     stage.run(vec![touch(5), touch(0)]);
-    assert_eq!(stage.quiesce().writes("sram"), [], "lines that have a buffer need no other");
+    assert_eq!(stage.quiesce().writes("sram"), [], "six lines fit into six buffers");
     stage.run(vec![touch(6)]);
-    assert_eq!(stage.quiesce().writes("sram"), [(0, 2, 0xF, 0xF)], "the line opened first leaves");
+    assert_eq!(stage.quiesce().writes("sram"), [(0, 2, 0xF, 0xF)], "the oldest line is evicted");
     let mut ten = Stage::with("8B", &[("core.wc_buffers", 10.0)]);
     ten.run((0..10).map(touch).collect());
     assert_eq!(ten.quiesce().writes("sram"), []);
@@ -171,7 +171,7 @@ fn writes_of_another_region_evict() {
 }
 
 #[test]
-fn whatever_drains_drains_and_lfence_does_not() {
+fn serialising_operations_drain_wc_buffers_but_lfence_does_not() {
     let registers = |verb| stream(verb, stage::plain(8), span("registers", Uc, 0, 8));
     let call = |verb| Op::Driver(DriverCall { verb, span: span("ddr", Uc, 0, 8), call_bytes: 8, width: Width::B8 });
     let drains = [
@@ -200,7 +200,7 @@ fn whatever_drains_drains_and_lfence_does_not() {
 }
 
 #[test]
-fn a_uc_store_arrives_behind_the_wc_stores_before_it() {
+fn a_uc_store_arrives_after_earlier_wc_stores() {
     let mut stage = Stage::new();
     stage.run(vec![store(8, span("sram", Wc, 0, 16)), store(8, span("sram", Uc, 128, 8))]);
     stage.quiesce();
@@ -209,9 +209,9 @@ fn a_uc_store_arrives_behind_the_wc_stores_before_it() {
 }
 
 #[test]
-fn sfence_waits_until_the_last_line_is_acknowledged_and_not_until_it_is_delivered() {
+fn sfence_waits_for_the_acknowledgment_not_the_delivery() {
     let mut stage = Stage::new();
-    // 64 B leave at 0; the acknowledgment is back after 100 ns; SFENCE itself takes 2.
+    // 64 B are sent at 0; the acknowledgment arrives after 100 ns; SFENCE itself takes 2.
     let time = stage.run(vec![store(64, span("sram", Wc, 0, 64)), fence(Fence::Sfence)]);
     assert_eq!(time, ns(102));
     assert_eq!(stage.writes("sram"), [], "the line is still on the link");
@@ -237,7 +237,7 @@ fn sixteen_stores_of_4_bytes_make_16_beats_on_uc_and_1_on_wc() {
         let first = beats(&mut stage);
         assert_eq!((first.write, first.read), (count, 0), "{kind}");
         let second = beats(&mut stage);
-        assert_eq!((second.write, second.read), (0, 0), "{kind}: looking clears");
+        assert_eq!((second.write, second.read), (0, 0), "{kind}: reading clears");
     }
     stage.run(vec![load(4, span("ddr", Uc, 0, 16))]);
     assert_eq!(beats(&mut stage).read, 4);
@@ -262,12 +262,12 @@ fn movdir64b_is_one_tlp_of_64_bytes_even_on_uc() {
         let time = stage.run(vec![stream(Verb::Store, Access::Movdir64b, span("sram", kind, 0, 128))]);
         stage.quiesce();
         assert_eq!(stage.writes("sram"), [LINE, (64, 16, 0xF, 0xF)], "{kind}");
-        assert_eq!(time, ns(2), "{kind}: weakly ordered, nobody waits");
+        assert_eq!(time, ns(2), "{kind}: weakly ordered, without a stall");
     }
 }
 
 #[test]
-fn a_direct_store_flushes_what_is_gathered_for_its_line_first() {
+fn a_direct_store_evicts_gathered_stores_of_its_line_first() {
     let mut stage = Stage::new();
     stage.run(vec![
         store(8, span("sram", Wc, 0, 16)),
@@ -297,11 +297,11 @@ fn a_wt_store_does_not_overtake_a_non_temporal_one_to_its_line() {
         fence(Fence::Sfence),
     ]);
     stage.quiesce();
-    assert_eq!(stage.writes("sram"), [(0, 2, 0xF, 0xF), (0, 1, 0xF, 0)], "the older one first");
+    assert_eq!(stage.writes("sram"), [(0, 2, 0xF, 0xF), (0, 1, 0xF, 0)], "the earlier one first");
 }
 
 #[test]
-fn a_load_and_the_store_behind_it_do_not_change_places() {
+fn a_store_does_not_pass_an_earlier_load() {
     let mut stage = Stage::new();
     let old = stage.device("sram", 0, 64);
     stage.run(vec![load(8, span("sram", Wc, 0, 8)), store(64, span("sram", Wc, 0, 64))]);
@@ -313,15 +313,15 @@ fn a_load_and_the_store_behind_it_do_not_change_places() {
 
 #[test]
 fn stores_issue_until_the_store_buffer_is_full() {
-    // One line after the other fills six buffers; then each store waits, and eight more may issue.
+    // Consecutive lines fill six buffers; then each store stalls, and eight more may issue.
     let stored = |lines: u64| Stage::new().run(vec![store(64, span("ddr", Wc, 0, lines * 64))]);
     assert_eq!(stored(6), ns(6));
-    assert_eq!(stored(14), ns(14), "six in line buffers, eight in the store buffer");
+    assert_eq!(stored(14), ns(14), "six in WC buffers, eight in the store buffer");
     assert_eq!(stored(15), ns(100), "the fifteenth needs the first buffer back");
 }
 
 #[test]
-fn a_bar_mapped_wb_and_a_misaligned_movdir64b_are_refused_before_anything_is_sent() {
+fn a_wb_bar_and_a_misaligned_movdir64b_are_refused_before_any_tlp() {
     let mut machine = SimulatedMachine::new(&stage::platform("8B", &[])).unwrap();
     let plans = [
         store(8, span("sram", lanemark_units::MemoryType::Wb, 0, 8)),

@@ -1,4 +1,4 @@
-//! What the root complex and devices with ATS say to each other about translations.
+//! ATS messages between the root complex and devices.
 
 use super::Board;
 use crate::fabric::credit::Cost;
@@ -13,9 +13,9 @@ use lanemark_units::Ticks;
 use lanemark_wire::ats::{AddressRange, ENTRY_BYTES, TranslationEntry};
 
 impl Board {
-    /// A device that asks where a page leads is told so; that it leads nowhere is an answer too.
+    /// Completes the Translation Request of a device; a page without a mapping has a completion without permissions.
     #[inline(never)]
-    pub(super) fn answer_question(
+    pub(super) fn complete_translation_request(
         &mut self,
         port: RootPortIndex,
         because: Option<Cause>,
@@ -35,9 +35,10 @@ impl Board {
         self.offer(port.down(), root_input::MEMORY, self.now, Tlp { kind: TlpKind::CplD, payload, ..*tlp });
     }
 
-    /// Every device with ATS is told to forget what the first command of the invalidation queue says; whether there is any.
+    /// Sends Invalidate Requests for the first command of the invalidation queue to every device with ATS; returns
+    /// whether there is any.
     #[inline(never)]
-    pub(super) fn let_devices_forget(&mut self) -> bool {
+    pub(super) fn request_invalidations(&mut self) -> bool {
         let has_ats = |card: &CardIndex| self.engine(*card).is_some_and(|engine| engine.atc.is_some());
         let devices: Vec<u16> = self.each_card().filter(has_ats).map(CardIndex::requester).collect();
         let queue = self.iommu.as_mut().and_then(Iommu::queue_mut);
@@ -63,8 +64,8 @@ impl Board {
         true
     }
 
-    /// A device has forgotten, and its writes before that are here.
-    pub(super) fn has_forgotten(&mut self, port: RootPortIndex, because: Option<Cause>, tlp: &Tlp) {
+    /// Receives an Invalidate Completion, behind the earlier writes of its device.
+    pub(super) fn receive_invalidate_completion(&mut self, port: RootPortIndex, because: Option<Cause>, tlp: &Tlp) {
         self.give_back(port.up(), Cost::of(tlp), because.unwrap_or(Cause::Credit));
         let (now, until) = (self.now, self.reached_at());
         if let Some(queue) = self.iommu.as_mut().and_then(Iommu::queue_mut)
@@ -74,12 +75,12 @@ impl Board {
         }
     }
 
-    /// When all that is at root ports now has reached memory.
+    /// Returns when every request now at root ports has reached memory.
     pub(super) fn reached_at(&self) -> Option<Ticks> {
         self.roots.iter().map(|root| root.port.reached_at()).max()
     }
 
-    /// The name of a card's port, by its number as a requester.
+    /// Returns the name of a card's port, by its requester ID.
     pub(super) fn port_of_card(&self, requester: u16) -> &str {
         let card = CardIndex::of_requester(requester);
         self.endpoint_up.get(card.0).map_or("a card", |up| self.ports[*up][Side::Sender].name.as_str())

@@ -1,22 +1,22 @@
-//! What the links of a board carried.
+//! Traffic of the links of a board.
 
 use super::Board;
 use crate::topology::Direction;
 use lanemark_units::Ticks;
 
-/// What one direction of a link carried since the beginning.
+/// Traffic of one direction of a link since construction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Carried {
-    /// Time of TLPs on the line.
+    /// Line time of TLPs.
     pub tlps: Ticks,
-    /// Time of DLLPs.
+    /// Line time of DLLPs.
     pub dllps: Ticks,
-    /// Bytes of payload.
+    /// Payload bytes.
     pub payload_bytes: u64,
 }
 
 impl Carried {
-    /// And this.
+    /// Adds `other` to every counter.
     pub(crate) fn add(&mut self, other: &Carried) {
         self.tlps += other.tlps;
         self.dllps += other.dllps;
@@ -25,9 +25,9 @@ impl Carried {
 }
 
 impl Board {
-    /// What each direction of each link carried until now, link after link, that down first.
+    /// Returns the traffic of each direction of each link up to now, link after link, the downstream direction first.
     pub fn carried(&mut self) -> Vec<Carried> {
-        self.hear_all();
+        self.deliver_all_dllps();
         let of = |line: &Direction| {
             let [tlps, dllps] = line.transmitter.carried(self.now);
             Carried { tlps, dllps, payload_bytes: line.transmitter.crossed.payload_bytes }
@@ -35,7 +35,7 @@ impl Board {
         self.directions.iter().map(of).collect()
     }
 
-    /// What hangs below each link, by its name in the platform.
+    /// Returns the name of the component below each link.
     #[must_use]
     pub fn link_names(&self) -> Vec<&str> {
         self.ports.iter().step_by(2).map(|[_, lower]| lower.name.as_str()).collect()

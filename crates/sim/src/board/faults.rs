@@ -1,11 +1,12 @@
-//! What goes wrong on a board: faults of the platform meet TLPs, ports notice, requesters give up.
+//! Injected faults on a board: they affect TLPs, ports detect errors, requesters time out.
 //!
-//! Whatever crosses a link is looked at where it arrives, if the platform has faults at all. What is wrong with one TLP goes
-//! with it ([`Flaw`]) to its end: a request is refused by whom it asks, data are dropped by whom they are for. What is on a
-//! link that is down is lost; what a port keeps in its buffer never leaves it. A read that loses its request or a completion
-//! so is given up when its requester's time is over; nobody needs a timer for any other, because every other one is answered.
+//! If the platform has faults, every TLP is examined on arrival at a port. A defective TLP carries its [`Flaw`] to
+//! its end: a completer refuses a request, a receiver drops data. TLPs on a link that is down are lost; TLPs withheld
+//! by a port stay in its receive buffer.
+//! A read whose request or completion is lost ends with a completion timeout. Other reads need no timer, because they
+//! are always completed.
 //!
-//! Source: PCI Express Base Specification 6.0, sections 2.7 (poison, digest), 2.8 (completion timeout), 2.9 (a link that is
+//! Source: PCI Express Base Specification 6.0, sections 2.7 (poisoning, ECRC), 2.8 (completion timeout), 2.9 (link
 //! down) and 6.2 (errors).
 
 use super::Board;
@@ -28,40 +29,40 @@ mod hot_plug;
 mod injected_fault;
 mod pins;
 
-/// What becomes of a TLP.
+/// The effect of faults on a TLP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
-    /// It goes on, with this wrong with it.
+    /// It continues, with this flaw.
     GoesOn(Flaw),
-    /// The link is down since then; whether it is the first that finds it so.
+    /// It is lost, because the link is down since `since`; `is_first` for the first such TLP.
     Lost { since: Ticks, is_first: bool },
     /// It stays in the receive buffer.
     Withheld,
 }
 
-/// A fault of the platform, on its way to happen.
+/// A fault of the platform and its progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Armed {
-    /// Which of the platform's, from 0.
+    /// Index in the platform's list.
     number: usize,
     kind: FaultKind,
     /// The direction whose receiver is the port.
     direction: DirectionIndex,
-    /// The card whose driver it is about.
+    /// The card whose driver it affects.
     card: Option<u32>,
-    /// TLPs to come until it happens, that one too.
+    /// TLPs up to the fault, with the affected one.
     left: u64,
-    /// They count from then on.
+    /// Time from which TLPs count.
     from: Ticks,
-    /// How long a link stays down.
+    /// Duration of a link-down fault.
     down: Ticks,
-    /// When it happened, if it has.
+    /// Time at which it was triggered.
     since: Option<Ticks>,
-    /// Whether nothing more comes of it.
+    /// Whether its effect has ended.
     is_over: bool,
-    /// Whether somebody has noticed.
+    /// Whether a port has detected it.
     is_noticed: bool,
-    /// Whether another fault had the TLP that it was to happen to.
+    /// Whether another fault already affected its TLP.
     is_eclipsed: bool,
 }
 
@@ -77,7 +78,7 @@ impl Armed {
             left,
             from,
             down: if down == Ticks::ZERO { Ticks::NEVER } else { down },
-            // Nothing need come for a link to go down at its time.
+            // A link-down fault at the first TLP is triggered at its time, without a TLP.
             since: (kind.is_of_link() && left == 1).then_some(from),
             is_over: false,
             is_noticed: false,
@@ -85,7 +86,7 @@ impl Armed {
         })
     }
 
-    /// Whether it can happen to a TLP of this kind.
+    /// Returns whether it can affect a TLP of this kind.
     const fn is_for(&self, kind: TlpKind) -> bool {
         match self.kind {
             FaultKind::UnsupportedRequest | FaultKind::CompleterAbort | FaultKind::Unmapped => {
@@ -99,7 +100,7 @@ impl Armed {
         }
     }
 
-    /// Counts a TLP and says whether it is the one.
+    /// Counts a TLP; returns whether the fault affects it.
     fn is_now(&mut self, kind: TlpKind, arrives: Ticks) -> bool {
         if self.since.is_some() || !self.is_for(kind) || arrives < self.from {
             return false;
@@ -111,9 +112,9 @@ impl Armed {
         self.left == 0
     }
 
-    /// What it does to a TLP that went at `went` in this direction.
+    /// Returns the effect on a TLP sent at `went` in this direction.
     ///
-    /// `ends_here` if it goes no further: what is wrong with a TLP is wrong where it comes to its end.
+    /// `ends_here` if this is the destination: a flaw takes effect there.
     fn fate(&mut self, direction: DirectionIndex, went: Ticks, sent: &Sent, ends_here: bool) -> Option<Fate> {
         if self.is_over || direction.link() != self.direction.link() {
             return None;
@@ -130,7 +131,7 @@ impl Armed {
             return Some(Fate::Lost { since, is_first });
         }
         let is_its_end = ends_here || self.kind == FaultKind::CreditStarvation;
-        // Messages are not translated, and what a device has translated is not looked up.
+        // Messages are not translated, and translated requests are not looked up.
         let is_translated = || sent.tlp.at == AddressType::Translated || Mailbox::MESSAGES.contains(&sent.tlp.address);
         if self.kind.is_of_iommu() && is_translated() {
             return None;
@@ -159,74 +160,74 @@ impl Armed {
     }
 }
 
-/// TLPs that stay in the receive buffer of a port.
+/// TLPs that stay in the receive buffer of a port (injected fault).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Withheld {
-    /// The port, and that at the other end, which waits for credits.
+    /// The port, and the sender at the other end, which waits for credits.
     pub port: String,
     /// See `port`.
     pub sender: String,
-    /// When the first of them came.
+    /// Arrival time of the first one.
     pub since: Ticks,
-    /// The first of them; its payload slot is no longer valid.
+    /// The first one; its payload slot is no longer valid.
     pub first: Tlp,
-    /// How many of each class, by [`FlowClass`].
+    /// Number of TLPs of each class, by [`FlowClass`].
     pub tlps: [u64; FlowClass::ALL.len()],
-    /// How many more wait at the sender.
+    /// Number of TLPs that wait at the sender.
     pub waiting: usize,
     direction: DirectionIndex,
 }
 
-/// TLPs that found a link down.
+/// TLPs lost on a link that is down.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CutOff {
     /// The port above the link.
     pub port: String,
-    /// What hangs below it.
+    /// The component below the link.
     pub below: String,
-    /// Since when it is down.
+    /// Time since which it is down.
     pub since: Ticks,
-    /// The first of them; its payload slot is no longer valid.
+    /// The first one; its payload slot is no longer valid.
     pub first: Tlp,
-    /// When it came there.
+    /// Arrival time of the first one.
     pub at: Ticks,
-    /// How many there were.
+    /// Number of lost TLPs.
     pub tlps: u64,
 }
 
-/// Faults, and what came of them that no port notices.
+/// Injected faults, and their effects that no port detects.
 #[derive(Debug, Default)]
 pub(crate) struct Faults {
     armed: Vec<Armed>,
     withheld: Vec<Withheld>,
     cut_off: Option<CutOff>,
-    /// Reads that will never be answered, by the time at which their requester gives them up, requester and tag.
+    /// Reads that will time out: by time, requester ID and tag.
     given_up: BTreeMap<(Ticks, u16, u16), Tlp>,
-    /// How long cores, and cards, wait.
+    /// Completion timeouts of cores and of cards.
     timeouts: [Ticks; 2],
-    /// Directions to cards that nobody has configured since they were programmed: they decode no address.
+    /// Directions to cards that have not been configured since they were programmed: they decode no address.
     unconfigured: Vec<DirectionIndex>,
 }
 
-/// How long cores wait for an answer, and how long cards.
+/// Returns the completion timeouts of cores and of cards.
 fn timeouts(platform: &Platform) -> [Ticks; 2] {
     [platform.root_complex.completion_timeout_ns.value, platform.endpoint.completion_timeout_ns.value]
 }
 
 impl Faults {
-    /// Those of a platform whose directions have these ports; `None` if there are none.
+    /// Creates the faults of a platform with these ports; `None` without faults.
     pub(crate) fn new(platform: &Platform, ports: &[[PortLimit; 2]]) -> Option<Box<Faults>> {
         let timeouts = timeouts(platform);
         let each = platform.faults.iter().enumerate();
         let mut armed: Vec<Armed> =
             each.filter_map(|(number, fault)| Armed::new(platform, number, fault, ports)).collect();
-        // What is lost on a link has nothing else happen to it.
+        // A TLP lost on a link is not affected by other faults.
         armed.sort_by_key(|fault| !fault.kind.is_of_link());
         (!armed.is_empty()).then(|| Box::new(Faults { armed, timeouts, ..Faults::default() }))
     }
 
-    /// The links were reset: what a receiver kept is gone, and it and whatever did not answer work again. A link that is
-    /// down stays so.
+    /// Handles a link reset: withheld TLPs are lost, and completers that did not answer work again. A link that is
+    /// down stays down.
     fn reset(&mut self) {
         (self.withheld, self.cut_off, self.given_up) = (Vec::new(), None, BTreeMap::new());
         for fault in self.armed.iter_mut().filter(|fault| fault.since.is_some() && !fault.kind.is_of_link()) {
@@ -236,11 +237,11 @@ impl Faults {
 }
 
 impl Board {
-    /// What becomes of a TLP that arrives: the TLP with what is wrong with it, or nothing if it gets no further.
+    /// Applies faults to an arriving TLP; `None` if it is lost or withheld.
     #[cold]
-    pub(super) fn befall(&mut self, direction: DirectionIndex, sent: &Sent) -> Option<Tlp> {
+    pub(super) fn apply_faults(&mut self, direction: DirectionIndex, sent: &Sent) -> Option<Tlp> {
         let (now, ends_here) = (self.now, self.ends_at(direction, &sent.tlp));
-        // Every fault counts every TLP; of those that meet in one, the first has it.
+        // Every fault counts every TLP; if several meet, the first one affects it.
         let mut fate = None;
         for fault in &mut self.faults.as_mut()?.armed {
             let its = fault.fate(direction, now, sent, ends_here);
@@ -257,7 +258,7 @@ impl Board {
             }
             Some(Fate::Lost { since, is_first }) => {
                 if is_first {
-                    // The port above is the one that is still there to notice.
+                    // The port above still works and detects the error.
                     self.note(AerError::SurpriseDown, direction.link().down(), Side::Sender, since, &sent.tlp);
                 }
                 self.cut_off(direction, since, sent);
@@ -266,7 +267,7 @@ impl Board {
         }
     }
 
-    /// Whether the command that is put into the invalidation queue now is to hang.
+    /// Returns whether the next invalidation command hangs.
     pub(super) fn hangs_invalidation(&mut self) -> bool {
         let now = self.now;
         let armed = self.faults.iter_mut().flat_map(|faults| &mut faults.armed);
@@ -281,7 +282,7 @@ impl Board {
         })
     }
 
-    /// Whether a TLP that comes by this direction goes no further.
+    /// Returns whether a TLP arriving by this direction is at its destination.
     fn ends_at(&self, direction: DirectionIndex, tlp: &Tlp) -> bool {
         match self.directions[direction].to {
             End::Endpoint(_) => true,
@@ -290,7 +291,7 @@ impl Board {
         }
     }
 
-    /// A TLP stays in the receive buffer of a port, and its credits with it.
+    /// Keeps a TLP and its credits in the receive buffer of a port.
     fn withhold(&mut self, direction: DirectionIndex, sent: &Sent) {
         let [from, to] = &self.ports[direction];
         let Some(faults) = &mut self.faults else { return };
@@ -306,7 +307,7 @@ impl Board {
         self.give_up_later(&sent.tlp);
     }
 
-    /// A TLP finds its link down: the port above answers what goes down and wants an answer, and drops all else.
+    /// Handles a TLP on a link that is down: the port above completes downstream reads, and drops all else.
     fn cut_off(&mut self, direction: DirectionIndex, since: Ticks, sent: &Sent) {
         let [above, below] = &self.ports[direction.link().down()];
         let (port, below) = (above.name.clone(), below.name.clone());
@@ -322,7 +323,7 @@ impl Board {
         }
     }
 
-    /// The port above a link that is down answers a read: Unsupported Request.
+    /// Completes a read with Unsupported Request at the port above a link that is down.
     fn refuse_above(&mut self, direction: DirectionIndex, read: &Tlp) {
         let refusal = Tlp { kind: TlpKind::Cpl, payload: Slot::NONE, flaw: Flaw::Unsupported, ..*read };
         match self.directions[direction].from {
@@ -341,15 +342,15 @@ impl Board {
             End::Switch { switch, port } => {
                 let towards = self.switches[switch].routes.below(&refusal).unwrap_or(PortIndex::UPSTREAM);
                 let out = self.switch_ports[switch][towards];
-                // As if it had come in by the link that is down, whose credits nobody needs.
+                // Sent as if received by the link that is down, whose credits are unused.
                 self.offer(out, port.0, self.now, refusal);
             }
             End::Endpoint(_) => {}
         }
     }
 
-    /// A TLP with something wrong arrives. Says whether that was its end; a request that is to be refused goes on to whom it
-    /// asks, and so does a completion that says so.
+    /// Handles a defective TLP on arrival; returns whether it ends here. A request to be refused continues to its
+    /// completer, and so does an error completion.
     #[cold]
     pub(super) fn ends_flawed(&mut self, direction: DirectionIndex, sent: &Sent) -> bool {
         let tlp = sent.tlp;
@@ -361,7 +362,7 @@ impl Board {
             Flaw::Poisoned => {
                 self.note(AerError::PoisonedTlp, direction, Side::Receiver, sent.arrives, &tlp);
                 match (tlp.kind, self.directions[direction].to) {
-                    // The engine knows what to do with it.
+                    // The engine handles it.
                     (TlpKind::CplD, End::Endpoint(_)) => return false,
                     (TlpKind::CplD, End::Root(port)) => {
                         self.slab.give_back(tlp.payload);
@@ -384,7 +385,7 @@ impl Board {
         true
     }
 
-    /// The port at one end of a direction noticed an error.
+    /// Logs an error at one port of a direction.
     pub(super) fn note(&mut self, error: AerError, direction: DirectionIndex, side: Side, at: Ticks, tlp: &Tlp) {
         let PortLimit { name, mps_bytes } = &self.ports[direction][side];
         let (port, mps_bytes) = (name.clone(), *mps_bytes);
@@ -396,7 +397,7 @@ impl Board {
         self.has_failed = true;
     }
 
-    /// Somebody refused a request at its end.
+    /// Logs the error of a request that its completer refuses.
     #[cold]
     pub(super) fn note_refused(&mut self, direction: DirectionIndex, tlp: &Tlp) {
         let aborted = tlp.flaw == Flaw::Abort;
@@ -404,13 +405,13 @@ impl Board {
         self.note(error, direction, Side::Receiver, self.now, tlp);
     }
 
-    /// The card that asked for what a TLP is about.
+    /// Returns the card that issued the request of a TLP.
     fn card_of(&self, tlp: &Tlp) -> Option<CardIndex> {
         let card = CardIndex(usize::from(tlp.requester.checked_sub(FIRST_CARD)?));
         (tlp.requester != OUTSIDE && card.0 < self.endpoints.len()).then_some(card)
     }
 
-    /// A request or a completion is lost: if somebody waits for it, they give up when their time is over.
+    /// Schedules the completion timeout of a lost request or completion, if it is non-posted.
     fn give_up_later(&mut self, tlp: &Tlp) {
         if tlp.kind.class() == FlowClass::Posted {
             return;
@@ -432,7 +433,7 @@ impl Board {
         self.set(Port::Timeouts, at);
     }
 
-    /// A requester gives up a read: it ends as if it had been refused.
+    /// Times out a read: it ends as if it had been refused.
     #[cold]
     pub(super) fn give_up(&mut self) {
         let due = |faults: &mut Box<Faults>| faults.given_up.pop_first();
@@ -460,16 +461,16 @@ impl Board {
         self.refresh_timeouts();
     }
 
-    /// Whether something went wrong since the last reset.
+    /// Returns whether a failure occurred since the last reset.
     #[must_use]
     pub fn has_failed(&self) -> bool {
         self.has_failed
     }
 
-    /// Errors that links have repaired since the last reset: which port counted which, and how many. A TLP that came damaged
-    /// is a Bad TLP of its receiver; if its `Nak` was damaged too, its sender has a Bad DLLP and a replay timer that ended. The
-    /// fourth replay in a row is a rollover of `REPLAY_NUM`. Nobody has a Receiver Error: which symbols were wrong is not
-    /// simulated.
+    /// Returns the errors that links have corrected since the last reset: port, error and number. A corrupted TLP is
+    /// a Bad TLP at its receiver. If its `Nak` was corrupted too, its sender has a Bad DLLP and a `REPLAY_TIMER`
+    /// timeout. The fourth replay in a row is a `REPLAY_NUM` rollover. There are no Receiver Errors, because symbols
+    /// are not simulated.
     ///
     /// Source: PCI Express Base Specification 6.0, sections 3.6.2.1, 3.6.2.2 and 3.6.3.1.
     pub fn corrected(&self) -> impl Iterator<Item = (&str, AerError, u64)> {
@@ -485,26 +486,26 @@ impl Board {
         each.filter(|(.., count)| *count > 0)
     }
 
-    /// Whether a read was lost that its requester has not given up yet.
+    /// Returns whether a lost read has not timed out yet.
     #[must_use]
     pub fn awaits_timeouts(&self) -> bool {
         self.faults.as_ref().is_some_and(|faults| !faults.given_up.is_empty())
     }
 
-    /// What found a link down.
+    /// Returns the TLPs lost on a link that is down.
     #[must_use]
     pub fn cut_off_tlps(&self) -> Option<&CutOff> {
         self.faults.as_ref()?.cut_off.as_ref()
     }
 
-    /// What stays in receive buffers.
+    /// Returns the TLPs withheld in receive buffers.
     pub fn withheld(&self) -> impl Iterator<Item = Withheld> + '_ {
         let all = self.faults.as_ref().map_or(&[][..], |faults| &faults.withheld);
         let waiting = |held: &Withheld| self.directions[held.direction].transmitter.queued();
         all.iter().map(move |held| Withheld { waiting: waiting(held), ..held.clone() })
     }
 
-    /// Lets nobody ask for more, and what is under way come to its end.
+    /// Stops new requests; outstanding ones complete.
     pub fn halt(&mut self) {
         self.stop_kernels();
         for card in self.each_card() {
@@ -517,8 +518,8 @@ impl Board {
         while self.step() {}
     }
 
-    /// Resets links and engines, as after an error: what was under way is gone, memory and regions keep their bytes, and time
-    /// goes on. A link that is down stays so.
+    /// Resets links and engines, as after an error: outstanding requests are lost, memory and regions keep their
+    /// bytes, and time continues. A link that is down stays down.
     ///
     /// # Errors
     /// [`BoardError`], as [`Board::new`] for the platform of this board.
@@ -539,7 +540,7 @@ impl Board {
             faults.reset();
         }
         *self = fresh;
-        // What was asked of its invalidation queue is still to be done.
+        // Pending invalidation commands are still executed.
         self.refresh_iommu();
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! TLPs from outside: put below the root or at a card without a core or an engine that asks for them.
+//! Injection of TLPs below the root or at a card, without a core or a DMA engine.
 
 use super::Board;
 use crate::index::CardIndex;
@@ -9,7 +9,7 @@ use lanemark_engine::Slot;
 use lanemark_units::Ticks;
 
 impl Board {
-    /// Puts a memory write below the root, behind what already waits there; it may go from `at` on.
+    /// Injects a memory write below the root, behind queued requests, at `at` at the earliest.
     pub fn inject_write(&mut self, at: Ticks, address: u64, data: &[u8]) {
         let (start, length_dw, first_be, last_be) = span(address, data.len() as u64);
         let payload = self.slab.take();
@@ -21,28 +21,28 @@ impl Board {
         );
     }
 
-    /// Puts a memory read below the root; its completion comes to [`Board::outbox`] with this tag.
+    /// Injects a memory read below the root; [`Board::outbox`] receives its completion with this tag.
     pub fn inject_read(&mut self, at: Ticks, address: u64, len: u64, tag: u16) {
         let (address, length_dw, first_be, last_be) = span(address, len);
         let requester = OUTSIDE;
         self.inject(at, Tlp { address, length_dw, first_be, last_be, requester, tag, ..Tlp::of(TlpKind::MRd) });
     }
 
-    /// Puts a TLP below the root, as a core's; it may go from `at` on, which is no earlier than now. One that leads
-    /// nowhere goes below the first root port.
+    /// Injects a TLP below the root, as if from a core, at `at` at the earliest but not before now. A TLP without a
+    /// route goes below the first root port.
     pub fn inject(&mut self, at: Ticks, tlp: Tlp) {
         self.request(at.max(self.now), tlp);
         self.refresh_requests();
     }
 
-    /// Puts a TLP at the upstream link of a card, as the card's own; it may go from `at` on, which is no earlier than now.
+    /// Injects a TLP at the upstream link of a card, as if from the card, at `at` at the earliest but not before now.
     pub fn inject_at_card(&mut self, card: CardIndex, at: Ticks, tlp: Tlp) {
         if let Some(up) = self.endpoint_up.get(card.0).copied() {
             self.offer(up, endpoint_input::ANSWERS, at.max(self.now), tlp);
         }
     }
 
-    /// A slot of payload for a TLP that is injected.
+    /// Allocates a payload slot for an injected TLP.
     pub fn payload(&mut self, bytes: &[u8]) -> Slot {
         let slot = self.slab.take();
         let room = self.slab.bytes_mut(slot);

@@ -1,4 +1,4 @@
-//! How a board moves TLPs and DLLPs over its links: who has room again, and who is at the other end.
+//! TLPs and DLLPs on the links of a board: sending, delivery and credits.
 
 use super::Board;
 use crate::fabric::credit::Cost;
@@ -27,7 +27,7 @@ impl Board {
         }
     }
 
-    /// A direction has something to do when its next TLP can go, or a DLLP that the other end waits for.
+    /// Schedules a direction: at its next TLP, or at a DLLP that the other end waits for.
     #[allow(clippy::inline_always)] // For every TLP, several times: all such calls are 3 % of a run.
     #[inline(always)]
     pub(super) fn set_send(&mut self, direction: DirectionIndex, next_tlp: Ticks) {
@@ -38,16 +38,16 @@ impl Board {
         self.set(Port::Send(direction), at.max(self.now));
     }
 
-    /// A direction is told what has gone for it until now; says whether anything had. Nobody looks before a TLP of it waits, or
-    /// many have gone: when each DLLP went does not depend on when one looks.
+    /// Delivers the DLLPs sent to a direction up to now; returns whether there were any. It is called only when a TLP
+    /// waits or many were sent, because the sending times do not depend on it.
     #[inline(never)]
     pub(super) fn hear(&mut self, direction: DirectionIndex) -> bool {
         let both = self.directions.get_disjoint_mut([direction.0, direction.opposite().0]);
         both.is_ok_and(|[hears, tells]| tells.transmitter.tell(self.now, &mut hears.transmitter))
     }
 
-    /// Every direction is told what has gone for it until now.
-    pub(super) fn hear_all(&mut self) {
+    /// Delivers the DLLPs sent up to now, in every direction.
+    pub(super) fn deliver_all_dllps(&mut self) {
         for direction in DirectionIndex::all(self.directions.len()) {
             if self.hear(direction) && self.directions[direction].awaits_dllp {
                 self.refresh(direction);
@@ -55,7 +55,7 @@ impl Board {
         }
     }
 
-    /// If the other direction waits for what went of this one, it is told.
+    /// Delivers the DLLPs of this direction, if the other direction waits for one.
     #[inline]
     fn pass_on_dllps(&mut self, direction: DirectionIndex) {
         if self.directions[direction.opposite()].awaits_dllp && self.hear(direction.opposite()) {
@@ -63,11 +63,11 @@ impl Board {
         }
     }
 
-    /// A direction owes the other one a DLLP.
+    /// Schedules a DLLP of a direction for the other one.
     #[allow(clippy::inline_always)] // For every TLP, several times: all such calls are 3 % of a run.
     #[inline(always)]
-    pub(super) fn owe(&mut self, direction: DirectionIndex, kind: DllpKind, from: Ticks) {
-        let are_many = self.directions[direction].transmitter.owe(kind, from);
+    pub(super) fn schedule_dllp(&mut self, direction: DirectionIndex, kind: DllpKind, from: Ticks) {
+        let are_many = self.directions[direction].transmitter.schedule_dllp(kind, from);
         if self.directions[direction.opposite()].awaits_dllp {
             self.pass_on_dllps(direction);
             self.refresh(direction);
@@ -91,10 +91,10 @@ impl Board {
         }
     }
 
-    /// A TLP leaves for its link: whoever sent it has room again, and whoever is at the other end is told.
+    /// Sends a TLP on its link: frees the sender's buffer and delivers the TLP to the other end.
     #[inline(never)]
     pub(super) fn send(&mut self, direction: DirectionIndex) {
-        // What goes instead of one that came damaged is chosen anew, from all that can.
+        // The replay of a corrupted TLP is chosen anew, from all that can be sent.
         if self.directions[direction].transmitter.is_replaying() {
             self.hear(direction);
         }
@@ -109,7 +109,7 @@ impl Board {
         } else {
             let (damaged, found) = (transmitter.damaged.take(), transmitter.take_damaged());
             if let Some(until) = transmitter.take_training() {
-                // What could go before that has gone.
+                // DLLPs that could be sent before the recovery have been sent.
                 self.hear(direction);
                 self.directions[direction.opposite()].transmitter.pause(until);
                 self.refresh(direction.opposite());
@@ -118,7 +118,7 @@ impl Board {
                 self.observe_sent(direction, &sent, true);
             }
             if let Some(at) = found {
-                self.owe(direction.opposite(), DllpKind::Nak, at);
+                self.schedule_dllp(direction.opposite(), DllpKind::Nak, at);
                 self.refresh(direction.opposite());
             }
         }
@@ -162,16 +162,16 @@ impl Board {
         if line.transmitter.counts(DllpKind::Ack) {
             line.transmitter.free(DllpKind::Ack, sent.arrives, 0, Cause::Replay);
         }
-        self.owe(direction.opposite(), DllpKind::Ack, sent.arrives);
+        self.schedule_dllp(direction.opposite(), DllpKind::Ack, sent.arrives);
         if self.faults.is_none() {
             return self.land(direction, sent);
         }
-        if let Some(tlp) = self.befall(direction, sent) {
+        if let Some(tlp) = self.apply_faults(direction, sent) {
             self.land(direction, &Sent { tlp, ..*sent });
         }
     }
 
-    /// A TLP is at the other end of a link.
+    /// Delivers a TLP at the other end of a link.
     #[inline]
     fn land(&mut self, direction: DirectionIndex, sent: &Sent) {
         if sent.tlp.payload_bytes() > self.directions[direction].most_payload {
@@ -211,7 +211,7 @@ impl Board {
         self.offer(out, came_in_at.0, ready, sent.tlp);
     }
 
-    /// A TLP that is too long for a port on its way is counted and gone.
+    /// Drops a TLP that is too long for a port, and logs it as malformed.
     #[cold]
     pub(super) fn refuse(&mut self, direction: DirectionIndex, sent: &Sent) {
         let is_too_long_here = sent.tlp.payload_bytes() > self.ports[direction][0].mps_bytes;
@@ -220,7 +220,7 @@ impl Board {
         self.lose(direction, &sent.tlp);
     }
 
-    /// A TLP that leads nowhere is counted and gone.
+    /// Drops a TLP without a route.
     #[cold]
     pub(super) fn lose(&mut self, came_by: DirectionIndex, tlp: &Tlp) {
         self.lost += 1;
@@ -228,7 +228,7 @@ impl Board {
         self.give_back(came_by, Cost::of(tlp), Cause::Credit);
     }
 
-    /// The receiver of a direction has room again.
+    /// Frees space at the receiver of a direction.
     #[inline]
     pub(super) fn give_back(&mut self, direction: DirectionIndex, cost: Cost, because: Cause) {
         let (line, kind) = (&mut self.directions[direction], DllpKind::update(cost.class));
@@ -236,7 +236,7 @@ impl Board {
             return;
         }
         line.transmitter.free(kind, self.now, cost.data, because);
-        self.owe(direction.opposite(), kind, self.now);
+        self.schedule_dllp(direction.opposite(), kind, self.now);
         if self.is_exhausted(direction, kind) {
             self.directions[direction.opposite()].transmitter.hurry(self.now, kind);
             self.refresh(direction.opposite());
@@ -247,7 +247,7 @@ impl Board {
         }
     }
 
-    /// Whether a direction has taken all that it was told of until now.
+    /// Returns whether the sender of a direction has used every credit returned up to now.
     #[inline]
     fn is_exhausted(&mut self, direction: DirectionIndex, kind: DllpKind) -> bool {
         let is_exhausted = |board: &Board| board.directions[direction].transmitter.is_exhausted(kind);

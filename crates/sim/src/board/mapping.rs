@@ -1,6 +1,6 @@
-//! Whoever lends memory to the devices of this board: an operating system that writes the table of its IOMMU.
+//! DMA mappings of a board: an operating system that writes the table of the IOMMU.
 //!
-//! What is lent leads to itself at first. Writing the table takes no time; to forget what the IOTLB holds does, for that goes through the
+//! DMA memory is identity-mapped at first. Writing the table takes no time; invalidating the IOTLB does, through the
 //! invalidation queue.
 
 use super::Board;
@@ -13,18 +13,18 @@ use lanemark_dma::{Abilities, Ability, Attributes, Backend, BackendError, IovaRa
 use lanemark_units::{HostPhys, Iova, Ticks};
 use std::io::{Error, ErrorKind};
 
-/// How long software waits for the end of an invalidation.
+/// Longest wait of software for an invalidation.
 ///
-/// Source: `ARM_SMMU_CMDQ_SYNC_TIMEOUT_US` of Linux, for an IOMMU of another kind.
+/// Source: `ARM_SMMU_CMDQ_SYNC_TIMEOUT_US` of Linux, for another kind of IOMMU.
 const LONGEST: Ticks = Ticks::whole_ns(1_000_000_000);
 
-/// A command that was put into the invalidation queue.
+/// Identifies a queued invalidation command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Invalidating(u64);
 
 impl Board {
-    /// Takes back what is lent, whoever has it: from now on devices reach only what is [mapped](Backend::map), and the words and
-    /// descriptors of drivers only where somebody maps them.
+    /// Unmaps the DMA memory: from now on devices reach only what is [mapped](Backend::map). This includes the words
+    /// and descriptors of drivers.
     ///
     /// ```
     /// use lanemark_dma::{Buffer, Domain, Invalidation, MapRequest, Permission, Ranges, Space};
@@ -36,7 +36,7 @@ impl Board {
     /// let mut domain = Domain::new("card", Ranges::new(Space::of_device(32)?)?, board, Invalidation::Strict)?;
     /// let request = MapRequest::new(domain.attach("card")?, Permission::Read);
     /// let mapping = domain.map(&mut Buffer::new(page, 4096), request, domain.backend().now())?;
-    /// // The card is told `mapping.iova()`; the board lets time pass, and invalidates when the page is taken back.
+    /// // The card uses `mapping.iova()`. Unmapping invalidates it, while the board advances its time.
     /// assert_ne!(mapping.iova().0, page.0);
     /// domain.unmap(mapping, domain.backend().now())?;
     /// assert_eq!(domain.backend().now().as_ns(), 1000.0);
@@ -49,8 +49,8 @@ impl Board {
         self.own_table(false).map(|_| ())
     }
 
-    /// Lets the table be changed, with what is lent leading to itself.
-    pub(super) fn lend_by_table(&mut self) {
+    /// Makes the table changeable, with the DMA memory identity-mapped.
+    pub(super) fn make_table_changeable(&mut self) {
         let _ = self.table_of_its_own();
     }
 
@@ -62,7 +62,7 @@ impl Board {
         Ok(iommu)
     }
 
-    /// The IOMMU, with a table that may be changed.
+    /// Returns the IOMMU with a changeable table.
     fn table_of_its_own(&mut self) -> Result<&mut Iommu, BackendError> {
         if !self.iommu.as_ref().is_some_and(Iommu::has_own_table) {
             self.own_table(true)?;
@@ -70,32 +70,32 @@ impl Board {
         self.iommu.as_mut().ok_or_else(no_iommu)
     }
 
-    /// The oldest request that the IOMMU refused and nobody has taken; `None` if there is none.
+    /// Takes the oldest recorded translation fault.
     pub fn take_translation_fault(&mut self) -> Option<TranslationFault> {
         self.iommu.as_mut()?.faults_mut()?.take()
     }
 
-    /// Requests that the IOMMU refused and could not keep.
+    /// Returns the number of translation faults that found the queue full.
     #[must_use]
     pub fn lost_translation_faults(&self) -> u64 {
         self.iommu.as_ref().and_then(Iommu::faults).map_or(0, FaultQueue::overflowed)
     }
 
-    /// What the IOMMU keeps of a request that it refused.
+    /// Returns the recorded translation fault of a request.
     pub(crate) fn translation_fault(&self, requester: u16, address: u64) -> Option<&TranslationFault> {
-        // The newest of those that are kept: one before it may have had another reason.
+        // The newest record counts: an earlier one may have another reason.
         let faults = self.iommu.as_ref()?.faults()?.iter();
         faults.filter(|fault| fault.requester == requester && fault.at.0 == address).last()
     }
 
-    /// Puts a command into the invalidation queue, and does not wait for its end.
+    /// Queues an invalidation command without waiting for its completion.
     ///
     /// # Errors
-    /// [`QueueFull`]; a board without IOMMU has no entries.
+    /// [`QueueFull`]; a board without an IOMMU has no entries.
     pub fn put_invalidation(&mut self, command: Command) -> Result<Invalidating, QueueFull> {
         let none = QueueFull { entries: 0 };
         let is_full = self.table_of_its_own().map_err(|_| none)?.queue().is_none_or(InvalidationQueue::is_full);
-        // A command that is refused is none that could hang.
+        // A rejected command cannot hang.
         let (now, hangs) = (self.now, !is_full && self.hangs_invalidation());
         let queue = self.iommu.as_mut().and_then(Iommu::queue_mut).ok_or(none)?;
         if hangs {
@@ -106,7 +106,7 @@ impl Board {
         Ok(Invalidating(number))
     }
 
-    /// Whether the end of a command was written.
+    /// Returns whether a command has completed.
     #[must_use]
     pub fn is_invalidated(&self, number: Invalidating) -> bool {
         self.iommu.as_ref().and_then(Iommu::queue).is_some_and(|queue| queue.done() >= number.0)
@@ -117,14 +117,14 @@ impl Board {
         self.set(Port::Iommu, due.max(self.now));
     }
 
-    /// What happens to the first command of the invalidation queue.
+    /// Executes the due steps of the first invalidation command.
     #[inline]
     pub(super) fn invalidate_what_is_due(&mut self) {
         let now = self.now;
         while let Some(step) = self.iommu.as_mut().and_then(|iommu| iommu.queue_mut()?.step(now)) {
             let until = match step {
                 Step::Invalidate(command) => self.iommu.as_mut().map(|iommu| iommu.invalidate(now, command)),
-                Step::Left if self.let_devices_forget() => None,
+                Step::Left if self.request_invalidations() => None,
                 Step::Left => self.reached_at(),
                 Step::Ended => continue,
             };
@@ -134,7 +134,7 @@ impl Board {
         }
     }
 
-    /// Time passes until this is so, or too much has; says whether it is.
+    /// Advances time until a condition holds, or for the longest wait; returns an error in the latter case.
     fn wait_for(&mut self, from: Ticks, mut is_so: impl FnMut(&Board) -> bool) -> Result<(), BackendError> {
         let until = from + LONGEST;
         if self.run_while(until, |board| !is_so(board)) {
@@ -144,7 +144,7 @@ impl Board {
         Err(self.silent_devices().unwrap_or(BackendError::Timeout { after: LONGEST }))
     }
 
-    /// Which devices were told to forget translations and have not answered, if that is what is waited for.
+    /// Returns an error with the devices whose Invalidate Completion is outstanding, if the queue waits for them.
     fn silent_devices(&self) -> Option<BackendError> {
         let silent = self.iommu.as_ref().and_then(Iommu::queue).map(InvalidationQueue::silent)?;
         let names: Vec<&str> = silent.iter().map(|requester| self.port_of_card(*requester)).collect();
@@ -153,17 +153,14 @@ impl Board {
         (!names.is_empty()).then_some(BackendError::Os { doing: "invalidating", source })
     }
 
-    /// The pages of a range of IOVAs, which are whole ones of the IOMMU.
+    /// Returns the page numbers of a range of IOVAs, which must be whole pages of the IOMMU.
     fn pages_of(&self, range: IovaRange) -> Result<std::ops::Range<u64>, BackendError> {
         let page_bytes = self.page_bytes();
         let end = range.at.0.checked_add(range.len_bytes).ok_or(BackendError::NotThere { at: range.at })?;
         if !range.at.0.is_multiple_of(page_bytes) || !end.is_multiple_of(page_bytes) {
             let source = Error::new(
                 ErrorKind::InvalidInput,
-                format!(
-                    "{} and {} B are no whole pages of {page_bytes} B, which the IOMMU has",
-                    range.at, range.len_bytes
-                ),
+                format!("{} and {} B are not whole IOMMU pages of {page_bytes} B", range.at, range.len_bytes),
             );
             return Err(BackendError::Os { doing: "finding pages", source });
         }
@@ -174,14 +171,14 @@ impl Board {
         self.iommu.as_ref().map_or(1, Iommu::page_bytes)
     }
 
-    /// Is every page of `range` mapped, or none of them?
+    /// Checks that every page of `range` is mapped, or that none is.
     fn all_are(&mut self, range: IovaRange, mapped: bool) -> Result<std::ops::Range<u64>, BackendError> {
         let page_bytes = self.page_bytes();
         let iommu = self.table_of_its_own()?;
         let other = (range.at.0 / page_bytes..range.at.0.saturating_add(range.len_bytes) / page_bytes).find(|page| {
             let at = Iova(page * page_bytes);
             let is_mapped = iommu.table().is_some_and(|table| table.find(*page).is_some());
-            // What means something else is never mapped, and cannot be.
+            // Message addresses and ranges below root ports are never mapped.
             let is_taken = iommu.means_something_else(at);
             if mapped { !is_mapped || is_taken } else { is_mapped || is_taken }
         });
@@ -203,13 +200,13 @@ impl Board {
         let bytes = (pages.end - pages.start) * page_bytes;
         let within = memory.0.checked_sub(lent).filter(|offset| *offset < len).map_or(0, |offset| len - offset);
         if within < bytes {
-            // The first page of which not all is there.
+            // The first page that does not lie in memory.
             let at = memory.0 + within / page_bytes * page_bytes;
-            let because = format!("it is not of the {len} B of memory from {lent:#x} on");
+            let because = format!("it is outside the {len} B of memory from {lent:#x} on");
             return Err(BackendError::Pin { at, because });
         }
         if !memory.0.is_multiple_of(page_bytes) {
-            let because = format!("no page of {page_bytes} B begins there");
+            let because = format!("it is not aligned to a page of {page_bytes} B");
             return Err(BackendError::Pin { at: memory.0, because });
         }
         if let Some(table) = self.table_of_its_own()?.table_mut(now) {
@@ -226,7 +223,7 @@ fn no_iommu() -> BackendError {
     BackendError::Os { doing: "mapping", source }
 }
 
-/// Pages as commands: each of a power of two of them, the first a multiple of that.
+/// Splits a range of pages into naturally aligned powers of two, one for each command.
 ///
 /// Source: Intel Virtualization Technology for Directed I/O, section 6.5.2.3, the address mask of an IOTLB invalidate descriptor.
 fn commands_for(pages: std::ops::Range<u64>) -> Vec<Command> {
@@ -280,7 +277,7 @@ impl Backend for Board {
         self.write_entries(pages, memory, attributes)
     }
 
-    /// Puts the commands into the queue, waiting where it is full, and lets time pass until the end of the last is written.
+    /// Queues the commands, waiting while the queue is full, and advances time until the last one has completed.
     fn invalidate(&mut self, stale: Stale) -> Result<Ticks, BackendError> {
         let before = self.now;
         self.table_of_its_own()?;
@@ -308,7 +305,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_range_is_as_few_commands_as_its_alignment_allows() {
+    fn a_range_is_split_into_the_fewest_aligned_commands() {
         let of = |first, pages| Command::Pages { first, pages };
         assert_eq!(commands_for(0..8), [of(0, 8)]);
         assert_eq!(commands_for(3..12), [of(3, 1), of(4, 4), of(8, 4)]);

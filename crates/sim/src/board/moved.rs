@@ -1,4 +1,4 @@
-//! What has come to its end, of a card or of one of its channels.
+//! Progress of the transfers of a card or of a channel.
 
 use super::Board;
 use crate::index::CardIndex;
@@ -6,7 +6,7 @@ use lanemark_machine::{DmaCall, Partner, Transfer, Verb};
 use lanemark_units::Ticks;
 
 impl Board {
-    /// Bytes of a card's transfers that have come to their end, and when the last of them did.
+    /// Returns the completed bytes of a card's transfers, and the time of the last completion.
     #[must_use]
     pub fn moved(&self, transfer: &Transfer) -> (u64, Ticks) {
         let card = CardIndex::from(transfer.card);
@@ -24,7 +24,7 @@ impl Board {
         }
     }
 
-    /// Bytes of a call's transfers that have come to their end: those of its channel.
+    /// Returns the completed bytes of a call's channel.
     #[must_use]
     pub fn moved_by(&self, call: &DmaCall) -> u64 {
         let (card, verb) = (CardIndex::from(call.transfer.card), call.transfer.verb);

@@ -1,4 +1,4 @@
-//! What cards below a root complex send each other through it.
+//! Peer-to-peer TLPs of cards through the root complex.
 
 use super::Board;
 use crate::fabric::credit::Cost;
@@ -10,8 +10,8 @@ use lanemark_machine::Cause;
 use lanemark_units::Ticks;
 
 impl Board {
-    /// Whether a TLP that came up at root port `port` at `at` is for a card below, or answers what was asked for one: then it is on
-    /// its way there.
+    /// Forwards a TLP that root port `port` checks at `at`, if it is for a card or completes a peer read; returns
+    /// whether it did.
     #[inline]
     pub(super) fn forward_at_root(&mut self, port: RootPortIndex, at: Ticks, tlp: &Tlp) -> bool {
         if tlp.requester == ROOT_COMPLEX {
@@ -29,7 +29,7 @@ impl Board {
         true
     }
 
-    /// The root complex takes what came for its own reads.
+    /// Processes the arrivals of the root complex's own reads.
     #[inline(never)]
     pub(super) fn take_peers(&mut self) {
         self.peers.step(self.now, &mut self.slab);
@@ -40,7 +40,7 @@ impl Board {
         self.set(Port::Peers, self.peers.due());
     }
 
-    /// One of its own TLPs has left.
+    /// Records that a TLP of the root complex has left.
     pub(super) fn own_left(&mut self, tlp: &Tlp) {
         if tlp.kind == TlpKind::MRd {
             self.peers.left(tlp.tag);
@@ -48,13 +48,13 @@ impl Board {
         }
     }
 
-    /// A read of its own below root port `port` ends with this refusal.
+    /// Ends a read of the root complex below `port` by this UR completion.
     pub(super) fn refuse_peer(&mut self, port: RootPortIndex, refusal: Tlp) {
         self.peers.refuse(self.now, port, refusal);
         self.set(Port::Peers, self.peers.due());
     }
 
-    /// Reads whose last piece has left give their credits back.
+    /// Returns the credits of reads whose last piece has left.
     fn return_peer_credits(&mut self) {
         while let Some(port) = self.peers.freed.pop_front() {
             self.give_back(port.up(), Cost::of(&Tlp::of(TlpKind::MRd)), Cause::RootComplex);

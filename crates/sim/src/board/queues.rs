@@ -1,4 +1,4 @@
-//! How a board lets bytes pass the queues of cards.
+//! The queues of cards on a board.
 
 use super::Board;
 use crate::device::dma_engine::DmaEngine;
@@ -7,7 +7,7 @@ use crate::index::CardIndex;
 use crate::ports::Port;
 
 impl Board {
-    /// Bytes of a card go from queue to queue.
+    /// Moves bytes between the queues of a card.
     #[inline(never)]
     pub(super) fn carry(&mut self, card: CardIndex) {
         let now = self.now;
@@ -17,10 +17,10 @@ impl Board {
         self.refresh_queues(card);
     }
 
-    /// A card's engine did something: it is looked at again, and its queues are, if it has any.
+    /// Reschedules a card's engine and its connected queues after an activity of the engine.
     #[inline]
     pub(super) fn refresh_engine(&mut self, card: CardIndex) {
-        // A queue that is joined to no other one matters only to what passes it.
+        // A queue without connections affects only the TLPs that pass it.
         if self.engine(card).is_some_and(DmaEngine::joins_queues) {
             self.refresh_queues(card);
         } else {
@@ -28,7 +28,7 @@ impl Board {
         }
     }
 
-    /// When a card's engine makes its next request is looked at again: what it waited for was due before.
+    /// Reschedules the next request of a card's engine, whose stall has ended.
     #[inline]
     pub(super) fn refresh_issue(&mut self, card: CardIndex) {
         let Some(engine) = &mut self.endpoints[card].dma else { return };
@@ -36,7 +36,7 @@ impl Board {
         self.set(Port::Issue(card), due);
     }
 
-    /// Something came into a queue of a card or left one: what waits for that is looked at again.
+    /// Reschedules what waits for a queue of a card after its content has changed.
     #[inline]
     pub(super) fn refresh_queues(&mut self, card: CardIndex) {
         let endpoint = &mut self.endpoints[card];
@@ -46,7 +46,7 @@ impl Board {
         let accept = endpoint.accept_due();
         self.set(Port::Carry(card), carry);
         for (port, due) in [(Port::Issue(card), issue), (Port::Data(card), data), (Port::Accept(card), accept)] {
-            // What waited for room or for bytes was due before.
+            // A stall for space or bytes may have ended in the past.
             self.set(port, due.max(self.now));
         }
     }

@@ -1,4 +1,4 @@
-//! When nothing of what happened on a board is felt any more.
+//! Quiescence: the time from which past events have no effect.
 
 use super::Board;
 use crate::index::DirectionIndex;
@@ -6,8 +6,8 @@ use crate::iommu::Iommu;
 use lanemark_units::Ticks;
 
 impl Board {
-    /// On an idle board: lets the acknowledgments and credits go that nobody waits for, and come; and time pass until nothing that
-    /// was taken keeps a request waiting.
+    /// Quiesces an idle board: sends and delivers the scheduled DLLPs, and advances time until no past request delays
+    /// a new one.
     pub fn quiesce(&mut self) {
         if !self.is_idle() {
             return;
@@ -19,7 +19,7 @@ impl Board {
         self.now = self.now.max(self.quiet_at());
     }
 
-    /// Since when nothing that was taken keeps a request waiting, once all that is owed has gone.
+    /// Returns the time from which no past request delays a new one, once every scheduled DLLP has been sent.
     fn quiet_at(&self) -> Ticks {
         let links = self.directions.iter().map(|direction| direction.transmitter.quiet_at());
         let roots = self.roots.iter().map(|root| root.port.quiet_at());
@@ -27,8 +27,8 @@ impl Board {
         links.chain(roots).fold(others, Ticks::max)
     }
 
-    /// When core `number` executes its next instruction, if nothing else happens on the board before, and nothing of what happened
-    /// is felt then: what is owed has gone, of itself, and come, and nothing keeps a request waiting.
+    /// Returns when core `number` executes its next instruction, if no other event is due before and the board is
+    /// quiescent by then.
     pub(crate) fn alone_until(&mut self, number: usize) -> Option<Ticks> {
         let due = self.cores[number].due();
         self.schedule.set(number, Ticks::NEVER);

@@ -1,20 +1,20 @@
-//! How a board lets cards hand on what comes to them.
+//! Relays between the cards of a board.
 
 use super::Board;
 use crate::device::interconnect::Mode;
 use crate::index::CardIndex;
 use lanemark_machine::Relay;
 
-/// The channel of each card that writes; the first card reads on another one.
+/// The writing channel of each card; the first card reads on [`READING`].
 const WRITING: usize = 0;
-/// See [`WRITING`].
+/// The reading channel of the first card.
 const READING: usize = 1;
 
 impl Board {
-    /// Lets cards relay, `passes` times.
+    /// Starts a relay through cards, `passes` iterations.
     ///
     /// # Errors
-    /// Why there is nobody to do it, or nothing to do it with.
+    /// The reason, if a card, engine or queue does not exist.
     pub fn start_relay(&mut self, relay: &Relay, passes: u64, first_pass: u64) -> Result<(), &'static str> {
         let transfers = relay.transfers();
         let (reads, writes) = transfers.split_first().ok_or("it has no cards")?;
@@ -24,7 +24,7 @@ impl Board {
             let mode = if last > 0 && (place == 0 || place == last) { Mode::Chain } else { Mode::Loopback };
             let is_whole = relay.is_stored && place == last;
             let engine = self.engine_mut(card).ok_or("its card has no DMA engine")?;
-            // A packet is what an engine waits for, unless it waits for all of a transfer.
+            // The engine waits for a full TLP, or for a whole transfer.
             let few_bytes = u64::from(engine.most_bytes().write).max(if is_whole { relay.bytes } else { 0 });
             engine.queues.as_mut().ok_or("its card has no queues")?.join(mode, few_bytes);
             let job = self.job_of(writes, passes, first_pass)?;
@@ -37,7 +37,7 @@ impl Board {
         self.start_on(reads.card.into(), READING, |engine, now| engine.start(now, READING, job))
     }
 
-    /// Joins no queues any more.
+    /// Disconnects the queues.
     pub fn end_relay(&mut self, relay: &Relay) {
         for card in &relay.cards {
             if let Some(queues) = self.engine_mut((*card).into()).and_then(|engine| engine.queues.as_mut()) {

@@ -1,4 +1,4 @@
-//! What comes up to the root complex, and what it does for it.
+//! TLPs received by the root complex.
 
 use super::Board;
 use crate::fabric::credit::Cost;
@@ -19,7 +19,7 @@ use lanemark_wire::FlowClass;
 use lanemark_wire::config::AerError;
 
 impl Board {
-    /// A TLP comes up to a root port.
+    /// Receives a TLP at a root port.
     #[inline(never)]
     pub(super) fn reach_root(&mut self, port: RootPortIndex, sent: &Sent) {
         if self.ingress.limits() {
@@ -30,7 +30,7 @@ impl Board {
         self.admit(port, sent.arrives, false, &sent.tlp);
     }
 
-    /// The root complex takes what it is the turn of.
+    /// Forwards the due TLPs of the ingress.
     #[inline(never)]
     pub(super) fn take_in(&mut self) {
         while let Some(Taken { port, waited, tlp }) = self.ingress.take(self.now) {
@@ -40,7 +40,7 @@ impl Board {
         self.set(Port::RcIngress, due);
     }
 
-    /// What came up to a root port at `at`, and may have waited since, is translated if anything is.
+    /// Passes a TLP that arrived at `at` to the IOMMU, if there is one, or on to its destination.
     #[inline]
     fn admit(&mut self, port: RootPortIndex, at: Ticks, waited: bool, tlp: &Tlp) {
         let because = if waited { Some(Cause::RootComplex) } else { None };
@@ -50,7 +50,7 @@ impl Board {
         self.set(Port::Iommu, due);
     }
 
-    /// The IOMMU looks up what has come to it, and what it knows goes on.
+    /// Lets the IOMMU look up arrived requests, and forwards the translated ones.
     #[inline(never)]
     pub(super) fn translate(&mut self) {
         let now = self.now;
@@ -60,9 +60,9 @@ impl Board {
         while let Some(translated) = self.iommu.as_mut().and_then(|iommu| iommu.take(now)) {
             let Translated { port, because, tlp, named, refused, entry } = translated;
             if tlp.at == AddressType::TranslationRequest && tlp.flaw == Flaw::None {
-                self.answer_question(port, because, &tlp, entry);
+                self.complete_translation_request(port, because, &tlp, entry);
             } else if tlp.kind == TlpKind::Msg {
-                self.has_forgotten(port, because, &tlp);
+                self.receive_invalidate_completion(port, because, &tlp);
             } else if refused.is_some() {
                 self.refuse_untranslated(port, because, tlp);
             } else {
@@ -74,7 +74,7 @@ impl Board {
         self.set(Port::Iommu, due);
     }
 
-    /// A request that the IOMMU refused goes no further: a read is answered with Unsupported Request, a write is dropped.
+    /// Ends a request that the IOMMU refused: a read is completed with Unsupported Request, a write is dropped.
     ///
     /// Source: Intel Virtualization Technology for Directed I/O, section 7.2.
     #[cold]
@@ -88,8 +88,8 @@ impl Board {
         }
     }
 
-    /// What came up to a root port goes at `at` where it is for; `because` says why no earlier, and `named` which address it
-    /// came with, if it was another one.
+    /// Passes a TLP received by a root port to its destination at `at`. `because` is its stall cause, and `named` its
+    /// untranslated address if that differs.
     #[inline]
     fn pass(&mut self, port: RootPortIndex, at: Ticks, because: Option<Cause>, tlp: &Tlp, named: Option<Iova>) {
         let is_completion = tlp.kind.class() == FlowClass::Completion;
@@ -114,15 +114,16 @@ impl Board {
         self.set(Port::Take(port), due);
     }
 
-    /// What transfers find of host memory from now on, `remote` farther away, each way, if it is not the root ports' own.
+    /// Sets the initial cache state of host memory, and the extra one-way latency `remote` to the memory of another
+    /// socket.
     pub fn find_memory(&mut self, memory: HostMemory, remote: Ticks) {
         self.written_by = memory.written_by;
         let remote = if memory.socket == Socket::Remote { remote } else { Ticks::ZERO };
         self.roots.iter_mut().for_each(|root| root.port.set_remote(remote));
     }
 
-    /// What a card is to read of host memory somebody has just written, from its start to its end; what it is to write too, where
-    /// that makes a difference.
+    /// Puts the buffer of a transfer in the last-level cache, as left by its writer; of a write only where that
+    /// affects timing.
     pub(super) fn fill_cache(&mut self, transfer: &Transfer) {
         let matters = transfer.verb == Verb::Load || self.roots.iter().any(|root| root.port.is_held_by_lines());
         if !self.cache.is_there() || transfer.partner != Partner::Host || !matters {
@@ -154,7 +155,7 @@ impl Board {
         }
     }
 
-    /// What a root port took last tells somebody.
+    /// Delivers the notification of the request that a root port accepted last.
     fn tell_of_taken(&mut self, port: RootPortIndex) {
         let root = &mut self.roots[port].port;
         let (notice, refused) = (root.notice.take(), root.refused.take());
@@ -166,7 +167,7 @@ impl Board {
         }
     }
 
-    /// The core that called the driver of a card's channel is told.
+    /// Notifies the core that called the driver of a card's channel.
     fn tell(&mut self, notice: Notice) {
         let card = CardIndex::of_requester(notice.requester);
         let channel = usize::from(notice.channel);
@@ -192,7 +193,7 @@ impl Board {
     }
 }
 
-/// A platform's last-level cache.
+/// Creates the last-level cache of a platform.
 pub(super) fn cache_of(platform: &Platform) -> LastLevelCache {
     let lines = |memory: &Memory| LastLevelCache::new(memory.cached_lines(), memory.ddio_ways.value as u8);
     platform.memory.as_ref().map_or_else(|| LastLevelCache::new(0, 1), lines)

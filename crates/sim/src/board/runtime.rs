@@ -1,4 +1,4 @@
-//! How a board lets a core ask a runtime: what the card is told before, and what comes of it.
+//! Runtime commands on a board: arming the card, copies by the core, and completions.
 
 use super::Board;
 use crate::device::dma_engine::DmaEngine;
@@ -14,7 +14,7 @@ use lanemark_machine::{MovedByRuntime, Op, Verb};
 const PIECE: usize = 4096;
 
 impl Board {
-    /// The card takes what a runtime is to ask it for, `passes` times.
+    /// Prepares the card for the command of a runtime, `passes` iterations.
     pub(super) fn arm_runtime(
         &mut self,
         op: &Op,
@@ -52,12 +52,12 @@ impl Board {
         self.pins(CARD).into_iter().fold(program, Program::with_pins)
     }
 
-    /// What the card moves for a copy; `None` without a runtime.
+    /// Returns the transfers of the card for a copy; `None` without a runtime.
     pub(crate) fn parts(&self, asked: &MovedByRuntime) -> Option<Parts> {
         Some(self.program.runtime()?.parts(asked))
     }
 
-    /// A program writes what it is going to let a runtime copy.
+    /// Fills the program's buffer before a runtime copies it.
     fn fill_own(&mut self, parts: &Parts, bytes: u64, pass: u64) {
         let mut piece = [0; PIECE];
         for done in (0..bytes).step_by(PIECE) {
@@ -67,7 +67,7 @@ impl Board {
         }
     }
 
-    /// Does what core `number` has copied.
+    /// Performs the copies of core `number`.
     #[inline]
     pub(super) fn copy_for(&mut self, number: usize) {
         while let Some(copied) = self.cores[number].copies.pop() {
@@ -87,7 +87,8 @@ impl Board {
         self.cache.write_by_core(to, bytes);
     }
 
-    /// How many ends a message of a card tells of that has come, of a channel or, behind them, of its kernels.
+    /// Returns the number of completions that an arrived message of a card reports, of a channel or, behind the
+    /// channels, of its kernels.
     pub(super) fn done_of(&mut self, card: CardIndex, channel: usize) -> Option<u64> {
         let kernels = self.endpoints.get_mut(card.0)?.kernels.as_mut();
         match kernels.filter(|kernels| usize::from(kernels.told().0) == channel) {
@@ -96,7 +97,7 @@ impl Board {
         }
     }
 
-    /// Looks when the next kernel of a card ends.
+    /// Reschedules the next end of a kernel of a card.
     #[inline]
     pub(super) fn refresh_kernels(&mut self, card: CardIndex) {
         if let Some(kernels) = &self.endpoints[card].kernels {
@@ -105,7 +106,7 @@ impl Board {
         }
     }
 
-    /// A kernel of a card ends.
+    /// Ends a kernel of a card.
     #[inline(never)]
     pub(super) fn end_kernel(&mut self, card: CardIndex) {
         let (now, up) = (self.now, self.endpoint_up[card]);
@@ -117,7 +118,7 @@ impl Board {
         self.refresh_kernels(card);
     }
 
-    /// Cards forget what was launched.
+    /// Stops the launched kernels of every card.
     pub(super) fn stop_kernels(&mut self) {
         for card in self.each_card() {
             self.endpoints[card].kernels.iter_mut().for_each(Kernels::stop);
@@ -125,7 +126,7 @@ impl Board {
         }
     }
 
-    /// So many passes of what core `number` asks its runtime for are not done.
+    /// Skips `passes` iterations of the runtime commands of core `number`.
     pub(crate) fn leave_out(&mut self, number: usize, passes: u64) {
         self.cores[number].leave_out(passes);
         if let Some(engine) = self.engine_mut(CARD.into()) {

@@ -1,4 +1,4 @@
-//! What a steady state has to know of a board: everything that changes, and where bytes lie.
+//! The steady state of a board: its state for snapshots, and the storage of transferred bytes.
 
 use super::{Board, Root};
 use crate::device::dma_engine::DmaEngine;
@@ -12,22 +12,22 @@ use lanemark_engine::{Memory, Slab};
 use lanemark_machine::{Unsteady, Verb};
 use lanemark_platform::OrderingChoice;
 
-/// Headers of requests beyond it are longer.
+/// Requests to addresses from here on have longer headers.
 const FOUR_GIB: u64 = 1 << 32;
-/// Bytes moved from memory to sink at a time.
+/// Bytes copied from memory to a sink at a time.
 const PIECE: usize = 4096;
 
-/// Where bytes lie.
+/// The storage of a leg's bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Storage {
-    /// What is lent to devices.
+    /// DMA memory.
     Host,
     /// A region of a card.
     Region { card: CardIndex, place: usize },
 }
 
 impl Board {
-    /// Shows everything that changes while devices move bytes and cores do nothing.
+    /// Visits the state that changes during DMA, without that of cores.
     fn visit(&mut self, view: &mut impl Survey) {
         let Board {
             now,
@@ -88,17 +88,17 @@ impl Board {
         view.state(*lost);
         view.count(errors.len());
         view.flag(*has_failed);
-        // With any nothing is skipped.
+        // With faults, no steady state is skipped.
         view.flag(faults.is_some());
     }
 
-    /// What it is now, without what only grows with time; written over one that is not needed.
+    /// Takes a snapshot, reusing the memory of an old one.
     pub(crate) fn snapshot(&mut self, over: Snapshot) -> Snapshot {
-        self.hear_all();
+        self.deliver_all_dllps();
         self.shown(over)
     }
 
-    /// The same where everybody has heard what has gone.
+    /// Takes a snapshot after every sent DLLP has been delivered.
     fn shown(&mut self, over: Snapshot) -> Snapshot {
         let (legs, slab) = (self.legs(), std::mem::replace(&mut self.slab, Slab::new(0)));
         let mut writer = Writer::new(over, self.now, legs, &slab);
@@ -108,7 +108,7 @@ impl Board {
         snapshot
     }
 
-    /// Moves everything on by `times` periods, as [`Period::most_times`] allows; `legs` are those of now.
+    /// Moves the board by `times` periods, at most [`Period::most_times`]; `legs` are the current ones.
     pub(crate) fn skip(&mut self, period: &Period, times: u64, legs: &[Leg]) {
         let mut slab = std::mem::replace(&mut self.slab, Slab::new(0));
         let mut mover = Mover::new(period, times, legs, &mut slab);
@@ -128,19 +128,19 @@ impl Board {
         }
     }
 
-    /// Whether all events of this tick are over.
+    /// Returns whether every event of this tick has been processed.
     #[inline]
     pub(crate) fn is_between_ticks(&mut self) -> bool {
         self.schedule.first().is_some_and(|(at, _)| at > self.now)
     }
 
-    /// Transfers that a card has begun of its job.
+    /// Returns the number of transfers that a card has begun.
     #[inline]
     pub(crate) fn begun(&self, card: CardIndex) -> u64 {
         self.engine(card).map_or(0, DmaEngine::begun)
     }
 
-    /// Where the jobs of all cards go.
+    /// Returns the legs of the jobs of all cards.
     pub(crate) fn legs(&self) -> Vec<Leg> {
         let engines = self.endpoints.iter().filter_map(|endpoint| endpoint.dma.as_ref());
         let mut legs: Vec<Leg> = engines.flat_map(DmaEngine::legs).collect();
@@ -153,8 +153,8 @@ impl Board {
         legs
     }
 
-    /// No part looks at more of an address inside one piece of memory than its rest by this: pages, read completion boundaries
-    /// and payloads are no longer than a page; descriptors, chunks and beats may be.
+    /// Returns the modulus of addresses on which timing depends within one storage: pages, read completion boundaries
+    /// and payloads are at most a page; descriptors, chunks and beats may be longer.
     fn address_modulus(&self) -> u64 {
         let beats = self.endpoints.iter().flat_map(|endpoint| &endpoint.regions).map(|region| region.spec.beat_bytes);
         let engines = self.endpoints.iter().filter_map(|endpoint| endpoint.dma.as_ref());
@@ -163,7 +163,7 @@ impl Board {
         all.fold(PAGE, |modulus, bytes: u64| modulus.saturating_mul(bytes.max(1) / common(modulus, bytes.max(1))))
     }
 
-    /// Why nothing may be skipped, whatever goes on.
+    /// Returns why no steady state can be skipped on this board, if so.
     fn never_steady(&self) -> Option<Unsteady> {
         let is_watched = |line: &Direction| line.transmitter.is_watched();
         if self.observer.is_some() || self.crossings.is_some() || self.directions.iter().any(is_watched) {
@@ -175,7 +175,7 @@ impl Board {
         self.iommu.is_some().then_some(Unsteady::Translated)
     }
 
-    /// The same because of what links do at random.
+    /// Returns the reason if links corrupt TLPs at random.
     fn at_random(&self) -> Option<Unsteady> {
         let specs = || self.directions.iter().map(|direction| direction.transmitter.spec());
         if specs().any(|spec| spec.tlps_per_error > 0) {
@@ -184,16 +184,16 @@ impl Board {
         specs().any(|spec| spec.ordering == OrderingChoice::Random).then_some(Unsteady::RandomOrdering)
     }
 
-    /// Why nothing may be skipped of what a core asks a runtime for, if so.
-    pub(crate) fn unsteady_laps(&self) -> Option<Unsteady> {
+    /// Returns why no iteration of runtime commands can be skipped, if so.
+    pub(crate) fn unsteady_runtime(&self) -> Option<Unsteady> {
         let beats = self.directions.iter().any(|direction| direction.transmitter.spec().skp.is_some());
         let cached = self.cache.is_there().then_some(Unsteady::Cached);
-        // What links send by the clock comes at another place of each lap.
+        // Ordered sets fall at a different time in each period.
         let by_the_clock = || beats.then_some(Unsteady::Irregular);
         self.never_steady().or_else(|| self.at_random()).or(cached).or_else(by_the_clock)
     }
 
-    /// Why nothing may be skipped of the jobs under way, if so.
+    /// Returns why no period of the current jobs can be skipped, if so.
     pub(crate) fn unsteady(&self) -> Option<Unsteady> {
         let legs: Vec<Leg> = self.legs().into_iter().filter(|leg| !leg.is_over).collect();
         if let Some(because) = self.never_steady() {
@@ -214,7 +214,7 @@ impl Board {
         }
         for leg in &legs {
             let Some(storage) = self.storage(leg) else { return Some(Unsteady::NoStorage) };
-            // Whether reads are quick then depends on which lines were written since when.
+            // The latency of reads then depends on which lines were written when.
             if storage == Storage::Host && self.cache.is_there() {
                 return Some(Unsteady::Cached);
             }
@@ -235,7 +235,7 @@ impl Board {
                 return Some(Unsteady::SharedBytes);
             }
         }
-        // What passes stays among what is under way, and that is less than this.
+        // A TLP passes only others that are in flight, and these are fewer than this.
         let most_under_way = 1 << 12;
         if legs.iter().any(|leg| leg.are_free && writes(leg) && leg.places < most_under_way) {
             return Some(Unsteady::ReorderedWrites);
@@ -243,7 +243,7 @@ impl Board {
         None
     }
 
-    /// Whether what a leg asks another card for comes to the root complex.
+    /// Returns whether the peer requests of a leg pass the root complex.
     fn goes_by_root(&self, leg: &Leg) -> bool {
         let kind = if leg.verb == Verb::Store { TlpKind::MWr } else { TlpKind::MRd };
         let tlp = Tlp { address: leg.start, requester: leg.owner, length_dw: 1, ..Tlp::of(kind) };
@@ -261,7 +261,7 @@ impl Board {
         false
     }
 
-    /// Where the bytes of a leg lie, if all of them lie in one piece of memory.
+    /// Returns the storage of a leg's bytes, if it is a single one.
     fn storage(&self, leg: &Leg) -> Option<Storage> {
         let bytes = leg.end() - leg.start;
         if self.roots.first().is_some_and(|root| root.port.lends(leg.start, bytes)) {
@@ -278,7 +278,7 @@ impl Board {
         })
     }
 
-    /// The bytes behind a bus address.
+    /// Returns the memory of a storage, and the bus address of its start.
     fn memory_of(&mut self, storage: Storage) -> (&mut Memory, u64) {
         match storage {
             Storage::Host => (&mut self.memory, self.mapped_at),
@@ -289,7 +289,7 @@ impl Board {
         }
     }
 
-    /// Gives a TLP the bytes that it carries where it is now.
+    /// Fills a moved TLP with the bytes of its new address.
     fn fill(&mut self, tlp: &Tlp, legs: &[Leg]) {
         let verb = if tlp.kind == TlpKind::MWr { Verb::Store } else { Verb::Load };
         let Some(leg) = legs.iter().find(|leg| leg.owner == tlp.requester && leg.verb == verb) else { return };
@@ -306,7 +306,7 @@ impl Board {
         self.slab = slab;
     }
 
-    /// Stores what the last `most` transfers begun have stored, or will have when what is under way has come.
+    /// Stores the bytes of the last `most` transfers begun, as if they had been simulated.
     fn store(&mut self, leg: &Leg, most: u64) {
         let Some(storage) = self.storage(leg) else { return };
         let is_queue = matches!(storage, Storage::Region { card, place }
@@ -317,7 +317,7 @@ impl Board {
         let first = leg.next - most.min(leg.places).min(leg.next);
         let mut piece = [0; PIECE];
         for number in first..leg.next {
-            // Of the last one, what is not asked for is not there.
+            // The last transfer has not requested all of its bytes.
             let unasked = if number + 1 == leg.next && leg.verb == Verb::Store { leg.unasked } else { 0 };
             let (start, mut left) = (leg.address_of(number), leg.bytes - unasked.min(leg.bytes));
             let mut at = start;
@@ -347,7 +347,7 @@ mod tests {
     use lanemark_machine::{Partner, Pattern, Transfer, Window, WriteRead};
     use lanemark_units::Ticks;
 
-    /// Changes one of the values that it is shown.
+    /// A visitor that changes one of the visited values.
     struct Disturber {
         shown: usize,
         changes: Option<usize>,
@@ -409,7 +409,7 @@ mod tests {
         }
     }
 
-    /// Cards that write to each other and to memory, and read it, in the midst of it.
+    /// Returns a board with cards in the middle of writing and reading each other and host memory.
     fn busy() -> Board {
         let platform = lanemark_platform::preset("rosta-virtex7").unwrap().unwrap();
         let mut board = Board::new(&platform).unwrap();
@@ -424,12 +424,12 @@ mod tests {
         for _ in 0..700 {
             assert!(board.step());
         }
-        board.hear_all();
+        board.deliver_all_dllps();
         board
     }
 
     #[test]
-    fn every_value_that_is_shown_makes_a_difference() {
+    fn every_visited_value_affects_the_snapshot() {
         let meant = busy().shown(Snapshot::default());
         assert_eq!(busy().shown(Snapshot::default()), meant);
         let mut all = Disturber { shown: 0, changes: None };

@@ -49,7 +49,7 @@ pub struct Spec {
 
 /// The result of a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum Lookup {
     /// A hit: the translation; `None` if the IOMMU returned no permission.
     Known(Option<Entry>),
     /// A miss: a Translation Request is needed.
@@ -186,18 +186,18 @@ impl Atc {
     }
 
     /// Looks up the page of a channel's next request.
-    pub fn find(&mut self, channel: usize, address: u64) -> Found {
+    pub fn find(&mut self, channel: usize, address: u64) -> Lookup {
         let page = address / self.spec.page_bytes;
         let waited = std::mem::replace(&mut self.waits[channel].0, Waits::Nothing);
         let entry = match waited {
             Waits::Answered { page: other, entry } if other == page => entry,
             _ if self.cache.find(page) => self.held.get(&page).copied(),
-            _ => return Found::Unknown,
+            _ => return Lookup::Unknown,
         };
         self.counted.lookups += 1;
         self.next = Some((page, entry));
         self.begun = self.asking[channel].take();
-        Found::Known(entry)
+        Lookup::Known(entry)
     }
 
     /// Builds the Translation Request for an address.
@@ -381,12 +381,12 @@ mod tests {
     fn learn(atc: &mut Atc, page: u64) {
         atc.ask(Ticks(1), 0, page * PAGE);
         assert!(answer(atc, 3, data(page + 100, true, true)));
-        assert!(matches!(atc.find(0, page * PAGE), Found::Known(Some(_))));
+        assert!(matches!(atc.find(0, page * PAGE), Lookup::Known(Some(_))));
     }
 
     /// Returns the address and type of a request for a page.
     fn goes(atc: &mut Atc, kind: TlpKind, page: u64) -> (u64, AddressType) {
-        assert!(matches!(atc.find(0, page * PAGE), Found::Known(_)), "{page}");
+        assert!(matches!(atc.find(0, page * PAGE), Lookup::Known(_)), "{page}");
         let mut tlp = Tlp { address: page * PAGE + 8, tag: 1, ..Tlp::of(kind) };
         let above = atc.translate(&mut tlp);
         assert_eq!(tlp.address.wrapping_add(above), page * PAGE + 8);
@@ -396,7 +396,7 @@ mod tests {
     #[test]
     fn a_channel_waits_for_its_answer_and_other_channels_continue() {
         let mut atc = Atc::new(SPEC);
-        assert_eq!(atc.find(0, 5 * PAGE + 8), Found::Unknown);
+        assert_eq!(atc.find(0, 5 * PAGE + 8), Lookup::Unknown);
         let question = atc.ask(Ticks(1), 0, 5 * PAGE + 8);
         assert_eq!((question.address, question.length_dw, question.tag), (5 * PAGE, 2, 3));
         assert_eq!((atc.held_until(0), atc.held_until(1)), (Ticks::NEVER, Ticks::ZERO));
@@ -413,15 +413,15 @@ mod tests {
         learn(&mut atc, 2);
         goes(&mut atc, TlpKind::MWr, 1);
         learn(&mut atc, 3);
-        assert_eq!(atc.find(0, 2 * PAGE), Found::Unknown);
-        assert!(matches!(atc.find(0, PAGE), Found::Known(Some(_))));
+        assert_eq!(atc.find(0, 2 * PAGE), Lookup::Unknown);
+        assert!(matches!(atc.find(0, PAGE), Lookup::Known(Some(_))));
         // The answer for channel 1 is replaced before its request is made.
         atc.ask(Ticks(1), 1, 6 * PAGE);
         answer(&mut atc, 4, data(106, true, true));
         learn(&mut atc, 7);
         learn(&mut atc, 8);
-        assert!(matches!(atc.find(1, 6 * PAGE), Found::Known(Some(_))));
-        assert_eq!(atc.find(1, 6 * PAGE), Found::Unknown, "it is used once");
+        assert!(matches!(atc.find(1, 6 * PAGE), Lookup::Known(Some(_))));
+        assert_eq!(atc.find(1, 6 * PAGE), Lookup::Unknown, "it is used once");
     }
 
     #[test]
@@ -437,7 +437,7 @@ mod tests {
         atc.ask(Ticks(1), 0, 2 * PAGE);
         answer(&mut atc, 3, [0; 8]);
         assert_eq!(goes(&mut atc, TlpKind::MRd, 2), (2 * PAGE + 8, AddressType::Untranslated));
-        assert_eq!(atc.find(0, 2 * PAGE), Found::Unknown);
+        assert_eq!(atc.find(0, 2 * PAGE), Lookup::Unknown);
         // A failed answer is not cached either.
         atc.ask(Ticks(1), 0, 2 * PAGE);
         atc.learn(Ticks(9), &Tlp { tag: 3, ..Tlp::of(TlpKind::Cpl) }, data(9, true, true));
@@ -455,13 +455,13 @@ mod tests {
         answer(&mut atc, 3, data(102, true, true));
         answer(&mut atc, 4, data(106, true, true));
         atc.all_left();
-        assert_eq!([1, 2].map(|page| atc.find(0, page * PAGE)), [Found::Unknown; 2]);
-        assert!(matches!(atc.find(1, 6 * PAGE), Found::Known(Some(_))));
+        assert_eq!([1, 2].map(|page| atc.find(0, page * PAGE)), [Lookup::Unknown; 2]);
+        assert!(matches!(atc.find(1, 6 * PAGE), Lookup::Known(Some(_))));
         // An answer that has arrived and was not used is dropped too.
         atc.ask(Ticks(1), 0, 2 * PAGE);
         answer(&mut atc, 3, data(102, true, true));
         atc.invalidate(AddressRange::ALL, 6);
-        assert_eq!(atc.find(0, 2 * PAGE), Found::Unknown);
+        assert_eq!(atc.find(0, 2 * PAGE), Lookup::Unknown);
     }
 
     #[test]
@@ -473,10 +473,10 @@ mod tests {
                 atc.invalidate_all();
             }
             answer(&mut atc, 3, data(102, true, true));
-            assert_eq!(atc.find(0, 2 * PAGE) == Found::Unknown, at == 1);
+            assert_eq!(atc.find(0, 2 * PAGE) == Lookup::Unknown, at == 1);
         }
         assert_eq!(atc.begun(Ticks(30)), Ticks(1));
-        assert!(matches!(atc.find(0, 2 * PAGE), Found::Known(_)));
+        assert!(matches!(atc.find(0, 2 * PAGE), Lookup::Known(_)));
         assert_eq!(atc.begun(Ticks(31)), Ticks(31), "the next one hits");
     }
 

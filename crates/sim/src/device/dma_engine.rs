@@ -418,7 +418,7 @@ impl DmaEngine {
             return false;
         }
         (self.served, made.channel) = (channel, channel);
-        if self.atc.is_some() && self.speaks_of_translations(channel, now, made) {
+        if self.atc.is_some() && self.issue_ats_message(channel, now, made) {
             return true;
         }
         let at = if self.channels[channel].calls.is_some() {

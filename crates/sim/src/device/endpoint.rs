@@ -335,7 +335,7 @@ impl Endpoint {
             }
             (TlpKind::MsgD, _) => {
                 if let Some(engine) = &mut self.dma {
-                    engine.forget_translations(AddressRange::from_bytes(accepted.head), tlp.tag);
+                    engine.invalidate_translations(AddressRange::from_bytes(accepted.head), tlp.tag);
                     rings = true;
                 }
                 slab.give_back(tlp.payload);

@@ -1,6 +1,6 @@
 //! DLLPs and SKP ordered sets of one direction of a link: which are scheduled, and when they are sent between TLPs.
 //!
-//! Ports: [`Dllps::owe`] schedules a DLLP, [`Dllps::before`] sends the DLLPs that precede the next TLP, and
+//! Ports: [`Dllps::schedule_dllp`] schedules a DLLP, [`Dllps::before`] sends the DLLPs that precede the next TLP, and
 //! [`Dllps::gone`] holds those to be delivered to the other end; [`Dllps::gone_by`] delivers those sent by now.
 //!
 //! A `Nak`, an ordered set and the `UpdateFC` of an exhausted pool are sent as soon as the line is free. Others are
@@ -72,7 +72,7 @@ pub struct Spec {
     /// From its last bit to its effect at the other end.
     pub latency: Ticks,
     /// Whether the other end needs `Ack`s, because its replay buffer is finite.
-    pub hears_acks: bool,
+    pub needs_acks: bool,
     /// SKP ordered sets, if they are simulated.
     pub skp: Option<Skp>,
 }
@@ -130,7 +130,7 @@ impl Watch {
 pub struct Dllps {
     spec: Spec,
     /// Scheduling times of each kind.
-    owed: [VecDeque<Ticks>; DllpKind::POOLS],
+    scheduled: [VecDeque<Ticks>; DllpKind::POOLS],
     /// First scheduling time of each kind; [`Ticks::NEVER`] without any.
     first: [Ticks; DllpKind::POOLS],
     /// Kind and time of the first scheduled DLLP.
@@ -156,7 +156,7 @@ impl Dllps {
     pub fn new(spec: Spec) -> Dllps {
         Dllps {
             spec,
-            owed: std::array::from_fn(|_| VecDeque::with_capacity(MANY)),
+            scheduled: std::array::from_fn(|_| VecDeque::with_capacity(MANY)),
             first: [Ticks::NEVER; DllpKind::POOLS],
             next: (0, Ticks::NEVER),
             said_until: [Ticks::ZERO; DllpKind::POOLS],
@@ -179,26 +179,26 @@ impl Dllps {
     /// Schedules a DLLP of this kind from `from` on, which must not decrease for a kind. Returns whether so many are
     /// scheduled that they should be sent now.
     #[inline]
-    pub fn owe(&mut self, kind: DllpKind, from: Ticks) -> bool {
+    pub fn schedule_dllp(&mut self, kind: DllpKind, from: Ticks) -> bool {
         if kind == DllpKind::Nak {
             self.nak = self.nak.min(from);
             self.look_for_urgent();
             return false;
         }
         let kind = kind.pool();
-        let owed = &mut self.owed[kind];
+        let scheduled = &mut self.scheduled[kind];
         // A DLLP scheduled at the time of another of its kind is merged with it.
-        if from < self.said_until[kind] || owed.back() == Some(&from) {
+        if from < self.said_until[kind] || scheduled.back() == Some(&from) {
             return false;
         }
-        owed.push_back(from);
-        if owed.len() == 1 {
+        scheduled.push_back(from);
+        if scheduled.len() == 1 {
             self.first[kind] = from;
             if (from, kind) < (self.next.1, self.next.0) {
                 self.next = (kind, from);
             }
         }
-        self.owed[kind].len() >= MANY
+        self.scheduled[kind].len() >= MANY
     }
 
     /// Makes the DLLP of this kind urgent from `from` on.
@@ -222,7 +222,7 @@ impl Dllps {
 
     /// Returns whether any DLLP is scheduled.
     #[must_use]
-    pub fn are_owed(&self) -> bool {
+    pub fn are_scheduled(&self) -> bool {
         self.next_at(Ticks::ZERO) < Ticks::NEVER
     }
 
@@ -263,22 +263,22 @@ impl Dllps {
     #[inline]
     fn says(&mut self, kind: usize, at: Ticks) {
         self.said_until[kind] = at + Ticks(1);
-        let owed = &mut self.owed[kind];
-        while owed.front().is_some_and(|from| *from <= at) {
-            owed.pop_front();
+        let scheduled = &mut self.scheduled[kind];
+        while scheduled.front().is_some_and(|from| *from <= at) {
+            scheduled.pop_front();
         }
-        self.first[kind] = owed.front().copied().unwrap_or(Ticks::NEVER);
+        self.first[kind] = scheduled.front().copied().unwrap_or(Ticks::NEVER);
         self.look_for_next();
     }
 
     /// Visits the state.
     pub fn visit(&mut self, view: &mut impl Visitor) {
         // While there is an observer, no steady state is skipped.
-        let Dllps { spec: _, owed, first, next: _, said_until, nak, hurried, skp, urgent, hurry: _, gone, watch } =
+        let Dllps { spec: _, scheduled, first, next: _, said_until, nak, hurried, skp, urgent, hurry: _, gone, watch } =
             self;
-        for owed in owed {
-            view.count(owed.len());
-            for from in owed {
+        for scheduled in scheduled {
+            view.count(scheduled.len());
+            for from in scheduled {
                 view.moment(from);
             }
         }
@@ -358,7 +358,7 @@ impl Dllps {
         if let Some(watch) = &mut self.watch {
             watch.see(gone);
         }
-        if kind != DllpKind::Ack || self.spec.hears_acks {
+        if kind != DllpKind::Ack || self.spec.needs_acks {
             tell(gone);
         }
         before.busy_until = at + self.spec.time;
@@ -397,13 +397,13 @@ mod tests {
     use super::*;
 
     const SPEC: Spec =
-        Spec { ack_latency_limit: Ticks(50), time: Ticks(2), latency: Ticks(7), hears_acks: false, skp: None };
+        Spec { ack_latency_limit: Ticks(50), time: Ticks(2), latency: Ticks(7), needs_acks: false, skp: None };
 
     /// Schedules DLLPs with a latency limit of 50 and a line time of 2.
-    fn owed(all: &[(DllpKind, u64)]) -> Dllps {
+    fn scheduled(all: &[(DllpKind, u64)]) -> Dllps {
         let mut dllps = Dllps::new(SPEC);
         for (kind, from) in all {
-            dllps.owe(*kind, Ticks(*from));
+            dllps.schedule_dllp(*kind, Ticks(*from));
         }
         dllps
     }
@@ -414,35 +414,35 @@ mod tests {
 
     #[test]
     fn a_dllp_precedes_a_tlp_only_on_an_idle_line() {
-        assert_eq!(owed(&[(DllpKind::Ack, 9)]).before(Ticks(10), Ticks(0)), gone(11, 1));
-        assert_eq!(owed(&[(DllpKind::Ack, 10)]).before(Ticks(10), Ticks(0)), gone(0, 0));
-        assert_eq!(owed(&[(DllpKind::Ack, 5)]).before(Ticks(10), Ticks(10)), gone(10, 0), "the line is busy");
+        assert_eq!(scheduled(&[(DllpKind::Ack, 9)]).before(Ticks(10), Ticks(0)), gone(11, 1));
+        assert_eq!(scheduled(&[(DllpKind::Ack, 10)]).before(Ticks(10), Ticks(0)), gone(0, 0));
+        assert_eq!(scheduled(&[(DllpKind::Ack, 5)]).before(Ticks(10), Ticks(10)), gone(10, 0), "the line is busy");
     }
 
     #[test]
     fn a_dllp_at_its_latency_limit_precedes_the_tlp() {
-        assert_eq!(owed(&[(DllpKind::Ack, 5)]).before(Ticks(55), Ticks(55)), gone(57, 1));
-        assert_eq!(owed(&[(DllpKind::Ack, 6)]).before(Ticks(55), Ticks(55)), gone(55, 0));
+        assert_eq!(scheduled(&[(DllpKind::Ack, 5)]).before(Ticks(55), Ticks(55)), gone(57, 1));
+        assert_eq!(scheduled(&[(DllpKind::Ack, 6)]).before(Ticks(55), Ticks(55)), gone(55, 0));
     }
 
     #[test]
     fn a_dllp_covers_all_of_its_kind_scheduled_before_it_is_sent() {
         let all = [(DllpKind::Ack, 5), (DllpKind::Ack, 20), (DllpKind::UpdatePosted, 20), (DllpKind::Ack, 41)];
         // The line is free at 40: the first one is sent and covers the second; then the third, and then the fourth.
-        assert_eq!(owed(&all).before(Ticks(100), Ticks(40)), gone(46, 3));
+        assert_eq!(scheduled(&all).before(Ticks(100), Ticks(40)), gone(46, 3));
     }
 
     #[test]
     fn a_nak_precedes_the_tlp_and_other_dllps_and_arrives_after_the_latency() {
-        let mut dllps = owed(&[(DllpKind::Ack, 5), (DllpKind::Nak, 10)]);
+        let mut dllps = scheduled(&[(DllpKind::Ack, 5), (DllpKind::Nak, 10)]);
         assert_eq!(dllps.before(Ticks(10), Ticks(10)), gone(12, 1));
         assert_eq!(dllps.gone.pop_front(), Some(Gone { kind: DllpKind::Nak, went: Ticks(10), comes: Ticks(19) }));
-        assert_eq!(owed(&[(DllpKind::Nak, 11)]).before(Ticks(10), Ticks(10)), gone(10, 0));
+        assert_eq!(scheduled(&[(DllpKind::Nak, 11)]).before(Ticks(10), Ticks(10)), gone(10, 0));
     }
 
     #[test]
     fn urgent_credits_precede_the_tlp_once() {
-        let mut dllps = owed(&[(DllpKind::Ack, 5), (DllpKind::UpdatePosted, 10)]);
+        let mut dllps = scheduled(&[(DllpKind::Ack, 5), (DllpKind::UpdatePosted, 10)]);
         dllps.hurry(DllpKind::UpdatePosted, Ticks(10));
         assert_eq!(dllps.before(Ticks(10), Ticks(10)), gone(12, 1));
         assert_eq!(dllps.before(Ticks(500), Ticks(500)), gone(502, 1), "only the Ack is left");
@@ -451,7 +451,7 @@ mod tests {
     #[test]
     fn an_observer_sees_the_last_dllps_and_their_times() {
         let went = |most| {
-            let mut dllps = owed(&[(DllpKind::Ack, 5), (DllpKind::UpdatePosted, 20), (DllpKind::Nak, 30)]);
+            let mut dllps = scheduled(&[(DllpKind::Ack, 5), (DllpKind::UpdatePosted, 20), (DllpKind::Nak, 30)]);
             dllps.watch = Some(Watch::new(most));
             // None is sent before this call.
             dllps.before(Ticks(100), Ticks(0));
@@ -469,7 +469,7 @@ mod tests {
             (0..120).flat_map(|from| [(from, 0, 60), (from, 20, 60), (from, 60, 60), (from, 59, 60), (from, 58, 60)])
         {
             let mut dllps = Dllps::new(SPEC);
-            dllps.owe(DllpKind::Ack, Ticks(from));
+            dllps.schedule_dllp(DllpKind::Ack, Ticks(from));
             let foreseen = dllps.first_behind(Ticks(start), Ticks(start), Ticks(busy_until));
             let goes = dllps.before(Ticks(start), Ticks(busy_until)).busy_until.max(Ticks(start));
             assert_eq!(foreseen, goes, "from {from}, busy until {busy_until}");
@@ -483,7 +483,7 @@ mod tests {
             let mut dllps = Dllps::new(Spec { skp, ..SPEC });
             let (mut busy_until, mut count) = (Ticks::ZERO, 0);
             for from in [5, 38, 41, 77, 90, 161] {
-                dllps.owe(DllpKind::UpdatePosted, Ticks(from));
+                dllps.schedule_dllp(DllpKind::UpdatePosted, Ticks(from));
             }
             for now in at {
                 let mut gone = Vec::new();
@@ -503,12 +503,12 @@ mod tests {
 
     #[test]
     fn acks_are_delivered_only_to_an_end_that_needs_them() {
-        for hears_acks in [false, true] {
-            let mut dllps = Dllps::new(Spec { hears_acks, ..SPEC });
-            dllps.owe(DllpKind::Ack, Ticks(1));
-            dllps.owe(DllpKind::UpdatePosted, Ticks(3));
+        for needs_acks in [false, true] {
+            let mut dllps = Dllps::new(Spec { needs_acks, ..SPEC });
+            dllps.schedule_dllp(DllpKind::Ack, Ticks(1));
+            dllps.schedule_dllp(DllpKind::UpdatePosted, Ticks(3));
             dllps.before(Ticks(90), Ticks(0));
-            assert_eq!(dllps.gone.len(), 1 + usize::from(hears_acks));
+            assert_eq!(dllps.gone.len(), 1 + usize::from(needs_acks));
         }
     }
 

@@ -3,7 +3,7 @@
 //!
 //! Ports: [`Transmitter::offer`] queues a TLP of a sender, which is an [input](Spec::inputs).
 //! [`Transmitter::send_as`] sends a TLP and returns its arrival time. [`Transmitter::free`] frees space at the
-//! receiver, whose credits arrive a link latency later. [`Transmitter::owe`] schedules the DLLPs that the other
+//! receiver, whose credits arrive a link latency later. [`Transmitter::schedule_dllp`] schedules the DLLPs that the other
 //! direction causes: they are sent on an idle line, and precede a TLP only at their latency limit. A DLLP covers all
 //! of its kind that are scheduled when it is sent.
 //!
@@ -250,7 +250,7 @@ impl Transmitter {
                 ack_latency_limit: spec.ack_latency_limit,
                 time: dw * u64::from(rate.dllp_bytes / 4),
                 latency: spec.latency,
-                hears_acks: spec.replay_tlps < Pool::INFINITE.header,
+                needs_acks: spec.replay_tlps < Pool::INFINITE.header,
                 skp: spec.skp,
             }),
             inputs: vec![Input::default(); spec.inputs],
@@ -676,8 +676,8 @@ impl Transmitter {
     /// Schedules a DLLP of this kind from `from` on: an `Ack` or `UpdateFC` for the other direction. Returns whether
     /// so many are scheduled that they should be processed.
     #[inline]
-    pub fn owe(&mut self, kind: DllpKind, from: Ticks) -> bool {
-        self.flits.is_none() && self.dllps.owe(kind, from)
+    pub fn schedule_dllp(&mut self, kind: DllpKind, from: Ticks) -> bool {
+        self.flits.is_none() && self.dllps.schedule_dllp(kind, from)
     }
 
     /// Returns when the next DLLP is sent if no TLP precedes it; a tick later, so that a TLP at the same time comes
@@ -742,14 +742,14 @@ impl Transmitter {
 
     /// Sends every scheduled DLLP on a line without TLPs.
     pub fn settle_all(&mut self) {
-        while self.dllps.are_owed() {
+        while self.dllps.are_scheduled() {
             self.settle_dllps(self.next_dllp_at());
         }
     }
 
     /// Sends the scheduled DLLPs before `due` on a line without TLPs; returns whether those were all.
     pub fn settle_before(&mut self, due: Ticks) -> bool {
-        while self.dllps.are_owed() {
+        while self.dllps.are_scheduled() {
             let goes_at = self.next_dllp_at();
             if goes_at >= due {
                 return false;

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// The result of a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum Lookup {
     /// Hit.
     Hit,
     /// Miss; this fill buffer is fetching the line.
@@ -47,13 +47,13 @@ impl Cache {
 
     /// Looks up `line`.
     #[must_use]
-    pub fn find(&self, line: u64) -> Found {
+    pub fn find(&self, line: u64) -> Lookup {
         if self.lines.contains_key(&line) {
-            Found::Hit
+            Lookup::Hit
         } else if let Some(place) = self.fills.iter().position(|fill| *fill == Fill::Coming(line)) {
-            Found::Coming(place)
+            Lookup::Coming(place)
         } else {
-            self.fills.iter().position(|fill| *fill == Fill::Free).map_or(Found::Wait, Found::Fetch)
+            self.fills.iter().position(|fill| *fill == Fill::Free).map_or(Lookup::Wait, Lookup::Fetch)
         }
     }
 
@@ -128,16 +128,16 @@ mod tests {
             cache.fetch(0, line);
             cache.fill(0, &[0; 64]);
         }
-        assert_eq!((cache.find(0), cache.find(64), cache.find(128)), (Found::Fetch(0), Found::Hit, Found::Hit));
+        assert_eq!((cache.find(0), cache.find(64), cache.find(128)), (Lookup::Fetch(0), Lookup::Hit, Lookup::Hit));
     }
 
     #[test]
     fn fetches_beyond_the_fill_buffers_wait() {
         let mut cache = Cache::new(8, 2);
         cache.fetch(0, 0);
-        assert_eq!(cache.find(64), Found::Fetch(1));
+        assert_eq!(cache.find(64), Lookup::Fetch(1));
         cache.fetch(1, 64);
-        assert_eq!((cache.find(64), cache.find(128)), (Found::Coming(1), Found::Wait));
+        assert_eq!((cache.find(64), cache.find(128)), (Lookup::Coming(1), Lookup::Wait));
     }
 
     #[test]
@@ -145,8 +145,8 @@ mod tests {
         let mut cache = Cache::new(8, 2);
         cache.fetch(0, 0);
         cache.drop_line(0);
-        assert_eq!(cache.find(0), Found::Fetch(1), "a load after the drop fetches the line again");
+        assert_eq!(cache.find(0), Lookup::Fetch(1), "a load after the drop fetches the line again");
         cache.fill(0, &[1; 64]);
-        assert_eq!((cache.find(0), cache.line(0)), (Found::Fetch(0), None));
+        assert_eq!((cache.find(0), cache.line(0)), (Lookup::Fetch(0), None));
     }
 }

@@ -94,7 +94,7 @@ pub enum Through {
 
 /// An operation of a core on shared memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Deed {
+pub enum BufferOp {
     /// A coherent device write of `lines` lines of the shared buffer: no cache holds any of them.
     Arrive {
         /// Number of lines.
@@ -240,17 +240,17 @@ impl CoherentMemory {
     }
 
     /// Executes an operation at `now`; `fence` is the minimum time of a fence.
-    pub fn execute(&mut self, deed: Deed, now: Ticks, fence: Ticks) -> Done {
+    pub fn execute(&mut self, deed: BufferOp, now: Ticks, fence: Ticks) -> Done {
         let Spec { cycle, store, write, read, .. } = self.spec;
         let done = |begun: Ticks, next: Ticks, cause| Done { next, waited: (cause, begun.since(now)) };
         match deed {
-            Deed::Arrive { lines } => {
+            BufferOp::Arrive { lines } => {
                 let shared = &mut self.lines[Place::Shared as usize];
                 shared.clear();
                 shared.resize(lines as usize, Line::Absent);
                 done(now, now, Cause::Issue)
             }
-            Deed::Store { place, through, nth, copies } => {
+            BufferOp::Store { place, through, nth, copies } => {
                 let pace = if copies { cycle } else { store };
                 let line = nth / A_LINE;
                 let data = if copies { self.loaded.max(now) } else { now };
@@ -273,7 +273,7 @@ impl CoherentMemory {
                     Through::Single => done(now + write, now + write.max(cycle), Cause::StrongOrdering),
                 }
             }
-            Deed::Load { place, through, nth } => {
+            BufferOp::Load { place, through, nth } => {
                 // Loads see earlier stores of their core, so the store data comes first.
                 let ready = self.stored[place as usize].max(now);
                 match through {
@@ -291,7 +291,7 @@ impl CoherentMemory {
                     Through::Single => done(ready + read, ready + read.max(cycle), Cause::ReadRoundTrip),
                 }
             }
-            Deed::Flush { flush, line } => {
+            BufferOp::Flush { flush, line } => {
                 // A flush is ordered behind stores, hence behind the fetches of their lines.
                 let ready = self.fills.settled().max(now);
                 let begun = self.flushes.ready(ready);
@@ -305,7 +305,7 @@ impl CoherentMemory {
                 let cause = if ready > now { Cause::WcBuffers } else { Cause::Flush };
                 done(begun, begun + cycle, cause)
             }
-            Deed::Fence => {
+            BufferOp::Fence => {
                 let settled = self.settled().max(now);
                 done(settled, settled + fence, Cause::Fence)
             }
@@ -385,25 +385,25 @@ impl Sharing {
 }
 
 impl Iterator for Sharing {
-    type Item = Deed;
+    type Item = BufferOp;
 
     /// Returns the next operation; `None` after the handoff.
-    fn next(&mut self) -> Option<Deed> {
+    fn next(&mut self) -> Option<BufferOp> {
         let accesses = self.handover.bytes / BufferHandoff::WIDTH_BYTES;
         let step = self.step()?;
         let nth = self.nth;
         let (deed, count) = match step {
-            Step::Arrive => (Deed::Arrive { lines: self.handover.lines() }, 1),
-            Step::Fence => (Deed::Fence, 1),
-            Step::Write(place, through) => (Deed::Store { place, through, nth, copies: false }, accesses),
-            Step::Read(place, through) => (Deed::Load { place, through, nth }, accesses),
+            Step::Arrive => (BufferOp::Arrive { lines: self.handover.lines() }, 1),
+            Step::Fence => (BufferOp::Fence, 1),
+            Step::Write(place, through) => (BufferOp::Store { place, through, nth, copies: false }, accesses),
+            Step::Read(place, through) => (BufferOp::Load { place, through, nth }, accesses),
             Step::Copy([(place, through), _]) if nth.is_multiple_of(2) => {
-                (Deed::Load { place, through, nth: nth / 2 }, 2 * accesses)
+                (BufferOp::Load { place, through, nth: nth / 2 }, 2 * accesses)
             }
             Step::Copy([_, (place, through)]) => {
-                (Deed::Store { place, through, nth: nth / 2, copies: true }, 2 * accesses)
+                (BufferOp::Store { place, through, nth: nth / 2, copies: true }, 2 * accesses)
             }
-            Step::Flush(flush) => (Deed::Flush { flush, line: nth }, self.handover.lines()),
+            Step::Flush(flush) => (BufferOp::Flush { flush, line: nth }, self.handover.lines()),
         };
         self.nth += 1;
         if self.nth == count {

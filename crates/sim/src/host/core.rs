@@ -17,7 +17,7 @@
 //! stall cause, that cause is recorded instead.
 
 use crate::host::cache::{self, Cache};
-use crate::host::coherent_memory::{self, CoherentMemory, Deed};
+use crate::host::coherent_memory::{self, BufferOp, CoherentMemory};
 use crate::host::instruction::{Instruction, Manner, Touch};
 use crate::host::pins::Pins;
 use crate::host::program::Program;
@@ -404,7 +404,7 @@ impl Core {
     }
 
     /// Executes an operation on coherent memory.
-    fn share(&mut self, now: Ticks, deed: Deed) -> Outcome {
+    fn share(&mut self, now: Ticks, deed: BufferOp) -> Outcome {
         // Plans on a platform without the section are refused before they run.
         let Some(own) = &mut self.own else { return Core::after(now, Ticks::ZERO) };
         let coherent_memory::Done { next, waited: (cause, span) } = own.execute(deed, now, self.spec.mfence);
@@ -632,13 +632,13 @@ impl Core {
             self.evict(place, slab, send);
         }
         let place = match self.streaming.find(touch.line(), touch.mask()) {
-            streaming_buffer::Found::Buffered(place) => place,
-            streaming_buffer::Found::Fetch(place) => {
+            streaming_buffer::Lookup::Buffered(place) => place,
+            streaming_buffer::Lookup::Fetch(place) => {
                 self.streaming.fetch(place, touch.line());
                 self.read(now, touch.line(), 64, Purpose::Streaming { place }, send);
                 place
             }
-            streaming_buffer::Found::Wait => return Outcome::Blocked(Cause::ReadRoundTrip),
+            streaming_buffer::Lookup::Wait => return Outcome::Blocked(Cause::ReadRoundTrip),
         };
         match self.streaming.give(place, touch.mask()) {
             Some(data) => self.see(touch.address, touch.of(&data), now),
@@ -653,19 +653,19 @@ impl Core {
         }
         let line = touch.line();
         match self.cache.find(line) {
-            cache::Found::Hit => {
+            cache::Lookup::Hit => {
                 if let Some(data) = self.cache.line(line).copied() {
                     self.hit_until = now + self.spec.cached_load;
                     self.see(touch.address, touch.of(&data), self.hit_until);
                 }
             }
-            cache::Found::Coming(place) => self.attach(Purpose::Fill { place }, touch),
-            cache::Found::Fetch(place) => {
+            cache::Lookup::Coming(place) => self.attach(Purpose::Fill { place }, touch),
+            cache::Lookup::Fetch(place) => {
                 self.cache.fetch(place, line);
                 self.read(now, line, 64, Purpose::Fill { place }, send);
                 self.attach(Purpose::Fill { place }, touch);
             }
-            cache::Found::Wait => return Outcome::Blocked(Cause::ReadRoundTrip),
+            cache::Lookup::Wait => return Outcome::Blocked(Cause::ReadRoundTrip),
         }
         self.loaded(now)
     }
@@ -724,7 +724,7 @@ impl Core {
     #[inline]
     fn acknowledge(&mut self, now: Ticks) {
         if self.told.due() <= now {
-            self.listen(now);
+            self.process_notifications(now);
         }
         while let Some(ack) = self.acks.take(now) {
             if ack.tag == TAG_STORE {

@@ -1,6 +1,6 @@
 //! The instructions that a core executes for a program, a driver or a runtime.
 
-use crate::host::coherent_memory::Deed;
+use crate::host::coherent_memory::BufferOp;
 use lanemark_machine::{Cause, Fence, Verb};
 use lanemark_units::Ticks;
 
@@ -20,7 +20,7 @@ pub enum Instruction {
     /// A flush of a cached line.
     FlushLine(u64),
     /// An operation on memory shared with a device.
-    Own(Deed),
+    Own(BufferOp),
     /// Driver time without memory ordering.
     Work(Ticks),
     /// Runtime library time without memory ordering.

@@ -18,7 +18,7 @@ struct Buffer {
 
 /// The result of a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum Lookup {
     /// Hit in this buffer, whose line has arrived or is being fetched.
     Buffered(usize),
     /// Miss; this buffer is free to fetch the line.
@@ -43,19 +43,19 @@ impl StreamingBuffers {
     }
 
     /// Looks up the bytes `mask` of `line`.
-    pub fn find(&mut self, line: u64, mask: u64) -> Found {
+    pub fn find(&mut self, line: u64, mask: u64) -> Lookup {
         if let Some(place) = self.buffers.iter().position(|buffer| buffer.line == Some(line)) {
             if self.buffers[place].left & mask == mask {
-                return Found::Buffered(place);
+                return Lookup::Buffered(place);
             }
             // Some of the bytes were supplied before: fetch the line again, into the same buffer.
-            return if self.buffers[place].filled { Found::Fetch(place) } else { Found::Wait };
+            return if self.buffers[place].filled { Lookup::Fetch(place) } else { Lookup::Wait };
         }
         if let Some(place) = self.buffers.iter().position(|buffer| buffer.line.is_none()) {
-            return Found::Fetch(place);
+            return Lookup::Fetch(place);
         }
         let filled = self.buffers.iter().enumerate().filter(|(_, buffer)| buffer.filled);
-        filled.min_by_key(|(_, buffer)| buffer.opened).map_or(Found::Wait, |(place, _)| Found::Fetch(place))
+        filled.min_by_key(|(_, buffer)| buffer.opened).map_or(Lookup::Wait, |(place, _)| Lookup::Fetch(place))
     }
 
     /// Starts the fetch of `line` in buffer `place`.
@@ -117,25 +117,25 @@ mod tests {
     #[test]
     fn one_fetch_serves_four_loads_of_16_bytes() {
         let mut buffers = StreamingBuffers::new(2);
-        assert_eq!(buffers.find(0, 0xFFFF), Found::Fetch(0));
+        assert_eq!(buffers.find(0, 0xFFFF), Lookup::Fetch(0));
         buffers.fetch(0, 0);
         for quarter in 0..4 {
-            assert_eq!(buffers.find(0, 0xFFFF << (quarter * 16)), Found::Buffered(0));
+            assert_eq!(buffers.find(0, 0xFFFF << (quarter * 16)), Lookup::Buffered(0));
             buffers.give(0, 0xFFFF << (quarter * 16));
         }
         buffers.fill(0, &[7; 64]);
-        assert_eq!(buffers.find(0, 0xFFFF), Found::Fetch(0));
+        assert_eq!(buffers.find(0, 0xFFFF), Lookup::Fetch(0));
     }
 
     #[test]
     fn a_line_beyond_the_buffers_waits() {
         let mut buffers = StreamingBuffers::new(2);
         buffers.fetch(0, 0);
-        assert_eq!(buffers.find(64, 1), Found::Fetch(1));
+        assert_eq!(buffers.find(64, 1), Lookup::Fetch(1));
         buffers.fetch(1, 64);
-        assert_eq!(buffers.find(128, 1), Found::Wait);
+        assert_eq!(buffers.find(128, 1), Lookup::Wait);
         buffers.fill(0, &[0; 64]);
-        assert_eq!(buffers.find(128, 1), Found::Fetch(0));
+        assert_eq!(buffers.find(128, 1), Lookup::Fetch(0));
     }
 
     #[test]
@@ -143,8 +143,8 @@ mod tests {
         let mut buffers = StreamingBuffers::new(1);
         buffers.fetch(0, 0);
         buffers.fill(0, &[1; 64]);
-        assert_eq!(buffers.find(0, 1), Found::Buffered(0));
+        assert_eq!(buffers.find(0, 1), Lookup::Buffered(0));
         buffers.empty();
-        assert_eq!(buffers.find(0, 1), Found::Fetch(0));
+        assert_eq!(buffers.find(0, 1), Lookup::Fetch(0));
     }
 }

@@ -37,7 +37,7 @@ impl SimulatedMachine {
         let computes = |op: &Op| matches!(op, Op::Compute(_));
         let has_any = compute(plan).is_some() || plan.before.iter().any(computes);
         if has_any && !is_alone {
-            return Err(self.unsupported("kernels that compute beside other steps", "they keep their time themselves"));
+            return Err(self.unsupported("kernels that compute beside other steps", "they time themselves"));
         }
         Ok(())
     }

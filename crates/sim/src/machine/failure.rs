@@ -202,11 +202,11 @@ impl SimulatedMachine {
             error: None,
             header_log: None,
             address: Some(address),
-            what: format!("page {nth} of a buffer of {pages} cannot be pinned; {before}, and {card} was told nothing"),
+            what: format!("page {nth} of a buffer of {pages} cannot be pinned; {before}, and {card} received no doorbell"),
             at,
             arrived,
             followed_by: Vec::new(),
-            to_do: "lend memory that can stay where it is: no mapping of a device or of a DAX file, within RLIMIT_MEMLOCK; then call again".to_owned(),
+            to_do: "use memory that can be pinned: no mapping of a device or of a DAX file, within RLIMIT_MEMLOCK; then retry the call".to_owned(),
             ends_plan_only: true,
         }
     }
@@ -260,7 +260,7 @@ impl SimulatedMachine {
             };
         }
         // Unreachable: every failure is one of the above.
-        error("a port".to_owned(), "nobody knows what".to_owned(), self.board.now(), "report it".to_owned())
+        error("a port".to_owned(), "unknown".to_owned(), self.board.now(), "report it".to_owned())
     }
 
     /// Describes the TLP of an error.
@@ -271,7 +271,7 @@ impl SimulatedMachine {
         match error {
             AerError::MalformedTlp => format!("{about}, is longer than Max_Payload_Size, {mps_bytes} B{so_often}"),
             AerError::PoisonedTlp => format!("{about}, was poisoned (EP), and its data were dropped{so_often}"),
-            AerError::Ecrc => format!("{about}, had a wrong digest and was dropped{so_often}"),
+            AerError::Ecrc => format!("{about}, had a wrong ECRC and was dropped{so_often}"),
             AerError::CompletionTimeout => {
                 let span = if tlp.requester < FIRST_CARD || tlp.requester == ROOT_COMPLEX {
                     self.platform.root_complex.completion_timeout_ns.value
@@ -287,10 +287,10 @@ impl SimulatedMachine {
                 ),
                 None => "the link below went down".to_owned(),
             },
-            AerError::CompleterAbort => format!("{about}, was given up by its completer{so_often}"),
+            AerError::CompleterAbort => format!("{about}, was aborted by its completer{so_often}"),
             AerError::UnsupportedRequest => match self.board.translation_fault(tlp.requester, tlp.address) {
                 Some(fault) => format!("{about}, was refused by the IOMMU: {}{so_often}", fault.reason),
-                None => format!("{about}, is served by nobody there{so_often}"),
+                None => format!("{about}, is not supported by its completer{so_often}"),
             },
             _ => format!("{about}{so_often}"),
         }
@@ -304,23 +304,23 @@ impl SimulatedMachine {
                 let bytes = tlp.payload_bytes();
                 let supports = self.platform.mps_supported_bytes_of(port) >= bytes;
                 let first = if supports { "set it higher there too, or" } else { "it supports no more:" };
-                format!("{first} let {who} move bytes where every port on the way takes {bytes} B")
+                format!("{first} let {who} use a path on which every port accepts {bytes} B")
             }
-            AerError::PoisonedTlp => "ask again for these bytes; if it happens again, the memory they come from is bad".to_owned(),
-            AerError::Ecrc => "ask again; if it happens again, look at the switches on the way, for links check what they carry".to_owned(),
+            AerError::PoisonedTlp => "retry the transfer; if the error repeats, test the memory that holds these bytes".to_owned(),
+            AerError::Ecrc => "retry the transfer; if the error repeats, check the switches on the path, because links have their own CRC".to_owned(),
             AerError::CompletionTimeout => {
-                "reset whoever did not answer; if it is only slow, raise completion_timeout_ns, which real requesters have in Device Control 2".to_owned()
+                "reset the completer that did not answer; if it is only slow, raise completion_timeout_ns (Completion Timeout in Device Control 2 of real requesters)".to_owned()
             }
-            AerError::SurpriseDown => "look at slot, cable and power; then remove the device and rescan the bus".to_owned(),
-            AerError::CompleterAbort => "read the status of the completer: what it aborts it could do, and did not".to_owned(),
+            AerError::SurpriseDown => "check slot, cable and power; then remove the device and rescan the bus".to_owned(),
+            AerError::CompleterAbort => "read the status of the completer: it supports the request, but could not complete it".to_owned(),
             AerError::UnsupportedRequest if tlp.requester == ROOT_COMPLEX => {
-                "look what lies behind that BAR of the card that is read, and whether its memory space is enabled".to_owned()
+                "check what is behind that BAR of the card, and whether Memory Space Enable is set".to_owned()
             }
             AerError::UnsupportedRequest if tlp.requester >= FIRST_CARD && tlp.requester != OUTSIDE => {
-                format!("lend what lies there, or let {who} ask where something is lent")
+                format!("map that address, or let {who} use a mapped address")
             }
-            AerError::UnsupportedRequest => "look whether memory space is enabled, and what lies behind that BAR".to_owned(),
-            _ => "look at the port".to_owned(),
+            AerError::UnsupportedRequest => "check whether Memory Space Enable is set, and what is behind that BAR".to_owned(),
+            _ => "check the port".to_owned(),
         }
     }
 
@@ -335,14 +335,13 @@ impl SimulatedMachine {
         });
         let kinds = kinds.collect::<Vec<_>>().join(", ");
         let what = format!(
-            "{} has given back no credits since then: {kinds} stay in its receive buffer and {waiting} TLPs wait for it, the \
+            "{} has returned no credits since then: {kinds} stay in its receive buffer and {waiting} TLPs wait for it, the \
              first {}",
             named(functions, port),
             self.about(first, functions)
         );
-        let to_do = format!(
-            "reset {port}: its FIFO is full and nothing takes from it; posted writes have no timeout of their own"
-        );
+        let to_do =
+            format!("reset {port}: its FIFO is full and is not drained; posted writes have no completion timeout");
         (what, to_do)
     }
 
@@ -354,7 +353,7 @@ impl SimulatedMachine {
             cut.tlps,
             self.about(&cut.first, functions)
         );
-        (what, "loads bring all ones; remove the device and rescan the bus when it is back".to_owned())
+        (what, "loads return all ones; remove the device and rescan the bus when it is back".to_owned())
     }
 
     /// Describes a TLP and its requester.

@@ -49,7 +49,7 @@ impl SimulatedMachine {
                     return Err(self.unsupported("a driver call", "its platform file has no [driver] section"));
                 }
                 if call.call_bytes == 0 {
-                    return Err(self.unsupported("a driver call of 0 B", "it would never end"));
+                    return Err(self.unsupported("a driver call of 0 B", "it transfers nothing"));
                 }
                 self.check_access(call.verb, Access::Plain(call.width), &call.span)
             }
@@ -57,15 +57,13 @@ impl SimulatedMachine {
                 Err(self.unsupported("mapping a BAR", "its platform file has no [driver] section"))
             }
             Op::Map(_) | Op::Fence(_) | Op::FlushLines(_) | Op::Pause(_) => Ok(()),
-            Op::Clock(_) => {
-                Err(self.unsupported("reading a clock", "simulated time is read from outside, for nothing"))
-            }
-            Op::Kernel(_) => Err(self.unsupported("a call of the kernel", "it simulates driver calls only")),
+            Op::Clock(_) => Err(self.unsupported("reading a clock", "simulated time is observed without a clock read")),
+            Op::Kernel(_) => Err(self.unsupported("a system call", "it simulates driver calls only")),
             Op::Launch(launch) => self.check_launch(launch),
             Op::Compute(compute) => self.check_compute(compute),
             Op::MovedByRuntime(moved) => self.check_moved(moved),
             Op::MapUnmap(_) => {
-                Err(self.unsupported("lending memory to a device", "its cores do not run a program's instructions"))
+                Err(self.unsupported("mapping memory for a device", "its cores do not run a program's instructions"))
             }
             Op::BufferHandoff(handover) => self.check_handover(handover),
             Op::LoadFrom(holder) if self.facts.line_sources.contains(holder) => Ok(()),
@@ -76,8 +74,10 @@ impl SimulatedMachine {
                     LineSource::Core => "cache_to_cache_ns",
                     LineSource::RemoteCore => "remote_core_load_ns",
                 };
-                Err(self
-                    .unsupported(format!("a load from {holder}"), format!("core.{key} is 0: nothing is known of it")))
+                Err(self.unsupported(
+                    format!("a load from {holder}"),
+                    format!("core.{key} is 0, so the latency is unknown"),
+                ))
             }
             Op::Copy(_) => Err(self.unsupported("a copy from memory", "its stores come from registers")),
             Op::Transfer(transfer) => self.check_transfer(transfer),
@@ -86,9 +86,9 @@ impl SimulatedMachine {
             Op::Relay(relay) => self.check_relay(relay),
             Op::Dma(call) => self.check_call(call),
             Op::Send(_) | Op::Receive(_) => {
-                Err(self.unsupported("a message to another core", "its cores share no memory but the card's"))
+                Err(self.unsupported("a message to another core", "its cores share device memory only"))
             }
-            _ => Err(self.unsupported("an operation of a newer plan", "this simulator does not know it")),
+            _ => Err(self.unsupported("an operation of a newer plan", "this simulator does not support it")),
         }
     }
 
@@ -102,7 +102,7 @@ impl SimulatedMachine {
             return refused(because);
         }
         if !self.facts.disciplines.contains(&handover.discipline) {
-            return refused("its cores flush lines otherwise (coherence.flush)");
+            return refused("its cores use another flush instruction (coherence.flush)");
         }
         Ok(())
     }
@@ -122,7 +122,7 @@ impl SimulatedMachine {
             return refused("it moves nothing".to_owned());
         }
         let (what, len) = match transfer.partner {
-            Partner::Host => ("memory that is lent", dma.mapped_bytes),
+            Partner::Host => ("DMA memory", dma.mapped_bytes),
             Partner::Peer { card, .. } if card == transfer.card || card >= dma.cards => {
                 return refused(format!("card {card} is no peer of card {}", transfer.card));
             }
@@ -132,7 +132,7 @@ impl SimulatedMachine {
             Partner::Peer { bar, .. } => {
                 let region = self.platform.region_at(bar, transfer.window.offset, transfer.bytes);
                 let end = region.map_or(0, |region| region.offset_bytes.value + region.size_bytes.value);
-                ("the region they begin in", end)
+                ("the region in which they begin", end)
             }
         };
         let window = &transfer.window;
@@ -155,12 +155,12 @@ impl SimulatedMachine {
             PeerWay::BySwitch => None,
             PeerWay::ByRoot if is_sent_on => None,
             PeerWay::ByRoot => Some(format!(
-                "what card {from} asks card {to} goes up to the root complex, which sends no {what} of peers on: it answers \
-                 UR (root_complex.{key} is false); ask cards with a switch above both that does not redirect"
+                "a request of card {from} to card {to} goes up to the root complex, which does not forward peer {what}: it completes them with \
+                 UR (root_complex.{key} is false); use cards below a common switch that does not redirect"
             )),
             PeerWay::Nowhere(port) => Some(format!(
-                "what card {from} asks card {to} is redirected up, and port {port} does not send it further \
-                 (port.{port}.acs_redirect is false), nor back where it came from"
+                "a request of card {from} to card {to} is redirected upstream, but port {port} does not forward it \
+                 (port.{port}.acs_redirect is false), and a TLP does not return to its ingress port"
             )),
         }
     }
@@ -169,7 +169,7 @@ impl SimulatedMachine {
         self.check_transfer(&pairs.write)?;
         self.check_transfer(&pairs.read())?;
         if (pairs.write.verb, pairs.write.partner) != (Verb::Store, Partner::Host) {
-            let because = "it is host memory that is written, and then read";
+            let because = "the write must be to host memory, which is then read";
             return Err(self.unsupported("a write and a read by a card's DMA engine", because));
         }
         Ok(())
@@ -189,10 +189,10 @@ impl SimulatedMachine {
         self.check_transfer(&call.transfer)?;
         let refused = |because: &str| Err(self.unsupported("a driver call for a transfer by a card", because));
         if call.transfer.partner != Partner::Host {
-            return refused("the driver lends host memory, and no other card");
+            return refused("the driver maps host memory, not other cards");
         }
         if call.transfer.outstanding.is_some() {
-            return refused("a call is one transfer, and the next call comes when it is over");
+            return refused("a call is one transfer, and the next call begins after it");
         }
         if let Descriptors::Written(memory_type) = call.descriptors
             && !matches!(memory_type, MemoryType::Uc | MemoryType::Wc)
@@ -226,7 +226,7 @@ impl SimulatedMachine {
         if *memory == HostMemory::default() || ops.all(is_job) {
             return Ok(());
         }
-        let because = "that can be said of transfers that devices make by themselves";
-        Err(self.unsupported("memory of another socket, or that no core wrote", because))
+        let because = "these options apply to DMA transfers only";
+        Err(self.unsupported("memory of another socket, or with an initial cache state", because))
     }
 }

@@ -28,7 +28,7 @@ impl SimulatedMachine {
         let channels = self.facts.dma.map_or(0, |dma| dma.channels);
         if channels < CHANNELS {
             return refused(format!(
-                "a card reads and writes at once, which takes {CHANNELS} channels; dma.channels is {channels}"
+                "the first card reads and writes concurrently, which needs {CHANNELS} channels; dma.channels is {channels}"
             ));
         }
         let transfers = relay.transfers();
@@ -37,32 +37,29 @@ impl SimulatedMachine {
         }
         for (place, card) in relay.cards.iter().enumerate() {
             if relay.cards[..place].contains(card) {
-                return refused(format!("card {card} would have it twice, and has each of its queues once"));
+                return refused(format!("card {card} is listed twice, but has each of its queues once"));
             }
         }
         transfers.iter().try_for_each(|transfer| self.check_transfer(transfer))?;
         let places = |window: &Window| (window.pattern, window.len);
         if places(&relay.from) != places(&relay.to) || relay.from.pattern != Pattern::Sequential {
             return refused(
-                "what is read and what is written must be windows of one length, gone over in order".to_owned(),
+                "the windows of the reads and the writes must have the same length and be sequential".to_owned(),
             );
         }
         let [from, to] =
             [relay.from, relay.to].map(|window| (window.offset, window.offset + window.len.max(relay.bytes)));
         if from.0 < to.1 && to.0 < from.1 {
-            return refused("it would write over what it reads: give both windows of their own".to_owned());
+            return refused("it would overwrite its source; use windows that do not overlap".to_owned());
         }
         let (bytes, window) = (relay.bytes, &relay.at_peers);
         let region = self.platform.region_at(relay.bar, window.offset, window.len.max(bytes));
         if relay.cards.len() > 1 && region.is_none_or(|region| region.name != fifos.ep_rx) {
-            return refused(format!("cards take what others write through region {}", fifos.ep_rx));
+            return refused(format!("cards receive peer writes through region {}", fifos.ep_rx));
         }
         let tx_bytes = fifos.tx_bytes.value;
         if relay.is_stored && relay.bytes > tx_bytes {
-            return refused(format!(
-                "{} B are to be in a queue at once that holds {tx_bytes} (fifos.tx_bytes)",
-                relay.bytes
-            ));
+            return refused(format!("{} B must fit into a queue of {tx_bytes} B (fifos.tx_bytes)", relay.bytes));
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ const PIECE: usize = 4096;
 
 impl SimulatedMachine {
     fn runtime(&self, what: &str) -> Result<&Runtime, Unsupported> {
-        let because = "it simulates no runtime: that takes a section [runtime] of its platform file, and what its copies go through";
+        let because = "it simulates no runtime: add a section [runtime] to its platform file, and the sections that its copies use";
         self.platform
             .runtime
             .as_ref()
@@ -24,16 +24,16 @@ impl SimulatedMachine {
         self.runtime("a launch")?;
         let Launch { kernels, arguments: Arguments { count, allocation }, .. } = *launch;
         if kernels == 0 || kernels > Launch::MOST_KERNELS {
-            let because = format!("launches between two waits are 1 to {}", Launch::MOST_KERNELS);
+            let because = format!("the number of launches between two waits must be 1 to {}", Launch::MOST_KERNELS);
             return Err(self.unsupported(format!("{kernels} launches"), because));
         }
         if count > Arguments::MOST {
-            let because = format!("kernels are given {} at the most", Arguments::MOST);
-            return Err(self.unsupported(format!("kernels that are given {count} pieces of memory"), because));
+            let because = format!("kernels have at most {} arguments", Arguments::MOST);
+            return Err(self.unsupported(format!("kernels with {count} buffers"), because));
         }
         if count > 0 && !matches!(allocation, Allocation::Buffer | Allocation::Device) {
-            let because = "kernels are given buffers, or addresses of the device";
-            return Err(self.unsupported(format!("kernels that are given memory as {allocation}"), because));
+            let because = "arguments are buffers or device addresses";
+            return Err(self.unsupported(format!("kernels with arguments as {allocation}"), because));
         }
         Ok(())
     }
@@ -52,7 +52,7 @@ impl SimulatedMachine {
         }
         let lent = self.platform.bytes_for_plans();
         if parts.end() > lent {
-            return refused(format!("it takes {} B of what is lent, {lent} B", parts.end()));
+            return refused(format!("it needs {} B of DMA memory, which has {lent} B", parts.end()));
         }
         Ok(())
     }
@@ -66,7 +66,7 @@ impl SimulatedMachine {
         if is_alone {
             return Ok(());
         }
-        let because = "one program has the queue, and asks for one thing in each pass";
+        let because = "a program must have one command in each iteration and no other steps";
         Err(self.unsupported("a runtime beside other steps", because))
     }
 

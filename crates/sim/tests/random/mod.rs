@@ -10,7 +10,7 @@ use lanemark_platform::Platform;
 use lanemark_sim::SimulatedMachine;
 use lanemark_units::{MemoryType, Ticks};
 
-/// A linear congruential generator: the same seed, the same numbers, everywhere.
+/// A linear congruential generator: the same seed gives the same numbers on every machine.
 pub struct Random(u64);
 
 impl Random {
@@ -29,7 +29,7 @@ impl Random {
         from[self.below(from.len() as u64) as usize]
     }
 
-    /// The stage's platform with some numbers changed.
+    /// The stage's platform with some random numbers.
     pub fn platform(&mut self) -> Platform {
         let policy = self.pick(&["8B", "dw", "contiguous"]);
         let mut changes = Vec::new();
@@ -59,7 +59,7 @@ impl Random {
         stage::platform(policy, &changes)
     }
 
-    /// A range of SRAM or DDR, wherever it begins; a few lines at most.
+    /// A range of SRAM or DDR at any offset, a few lines at most.
     pub fn span(&mut self, access: Access) -> Span {
         let kind = self.pick(&[MemoryType::Uc, MemoryType::Wc, MemoryType::Wc, MemoryType::Wt, MemoryType::Wp]);
         let align = access.width().map_or(1, Width::bytes);
@@ -76,7 +76,7 @@ impl Random {
     }
 }
 
-/// A plan of one or two lanes of a few steps each.
+/// Returns a plan of one or two lanes with a few steps each.
 pub fn plan(random: &mut Random, machine: &SimulatedMachine) -> Plan {
     let lanes = 1 + random.below(2) as u32;
     let lanes = (0..lanes)
@@ -109,7 +109,7 @@ fn op(random: &mut Random, machine: &SimulatedMachine) -> Op {
     }
 }
 
-/// Whether a step stores and loads nothing.
+/// Returns whether a step is a stream of stores.
 pub fn only_stores(op: &Op) -> bool {
     matches!(op, Op::Stream(Stream { verb: Verb::Store, .. }))
 }

@@ -1,5 +1,5 @@
-//! A stage for tests: one platform with every kind of region and round numbers, and short ways to let its
-//! cores act and to see what the device got.
+//! A stage for tests: a platform with every kind of region and round numbers, and helpers that run its cores and
+//! observe the device.
 
 #![allow(dead_code)] // Each test binary uses its part of the stage.
 
@@ -10,8 +10,8 @@ use lanemark_sim::stored_bytes;
 use lanemark_sim::{Board, Crossing, TlpKind};
 use lanemark_units::{BarOffset, MemoryType, Ticks};
 
-/// Six write-combining buffers; a core's round trip of 100 ns; a Gen2 x8 link (22 ns for 64 B, 4 DW header);
-/// 100 ns one way; 50 ns into and out of the endpoint; 10 ns a beat.
+/// Six write-combining buffers; a round trip of 100 ns between core and root complex; a Gen2 x8 link (22 ns for 64 B
+/// with a header of 4 DW) with a latency of 100 ns; endpoint ingress and egress of 50 ns; beats of 10 ns.
 pub const TEXT: &str = r#"
 schema = 2
 name = "stage"
@@ -81,17 +81,17 @@ const REGIONS: [(&str, u64); 4] = [("registers", 0), ("fifo", 0x1000), ("sram", 
 /// Bus address of the stage's BAR.
 pub const BAR: u64 = 0x10_0000_0000;
 
-/// The stage's platform as [`TREE`].
+/// The stage's platform with [`TREE`].
 pub fn tree_platform(changes: &[(&str, f64)]) -> Platform {
     tree("8B", changes, &format!("{}{TREE}", region_texts()))
 }
 
-/// The stage's platform with more sections, behind its regions.
+/// The stage's platform with more sections after its regions.
 pub fn platform_with(sections: &str, changes: &[(&str, f64)]) -> Platform {
     tree("8B", changes, &format!("{}{sections}", region_texts()))
 }
 
-/// Timers and user's registers, as a section of a platform.
+/// A platform section with timers and user registers.
 pub const REGISTERS: &str = r#"
 [registers]
 region = "registers"
@@ -101,7 +101,7 @@ user_offset_bytes = { value = 0x600, assumed = "test" }
 user_bytes = { value = 64, assumed = "test" }
 "#;
 
-/// The stage's platform with its policy for partial flushes and some numbers replaced.
+/// The stage's platform with this policy for partial flushes and some numbers replaced.
 pub fn platform(policy: &str, changes: &[(&str, f64)]) -> Platform {
     tree(policy, changes, &region_texts())
 }
@@ -130,7 +130,7 @@ read_ns = {{ value = 40, assumed = "test" }}
     regions.concat()
 }
 
-/// Two switches of 150 ns below each other, and four cards: two below each switch.
+/// Two cascaded switches of 150 ns with two cards each.
 pub const TREE: &str = r#"
 [[switch]]
 name = "upper"
@@ -176,17 +176,17 @@ fn tree(policy: &str, changes: &[(&str, f64)], behind: &str) -> Platform {
     })
 }
 
-/// Where a region starts in the BAR.
+/// Returns the offset of a region in the BAR.
 pub fn offset_of(region: &str) -> u64 {
     REGIONS.iter().find(|(name, _)| *name == region).unwrap().1
 }
 
-/// Bus address of a place in a region.
+/// Returns the bus address of an offset in a region.
 pub fn bus(region: &str, offset: u64) -> u64 {
     BAR + offset_of(region) + offset
 }
 
-/// A range of a region under a memory type.
+/// Returns a range of a region with a memory type.
 pub fn span(region: &str, memory_type: MemoryType, offset: u64, len: u64) -> Span {
     Span { at: BarOffset { bar: 0, offset: offset_of(region) + offset }, len, memory_type }
 }
@@ -218,10 +218,10 @@ pub fn ns(ns: u64) -> Ticks {
     Ticks::whole_ns(ns)
 }
 
-/// A write as the device got it: offset in its region, DWs, byte enables of the first and the last.
+/// A write as accepted by the device: offset in its region, DWs, first and last byte enables.
 pub type Got = (u64, u16, u8, u8);
 
-/// A board and the way to act on it.
+/// A board, and helpers to act on it.
 pub struct Stage {
     pub board: Board,
     turn: u64,
@@ -245,7 +245,7 @@ impl Stage {
         Stage { board, turn: 0, looked: 0 }
     }
 
-    /// Core 0 does `body` once; the buffers keep what they gathered. Says how long it took.
+    /// Runs `body` once on core 0; buffers keep gathered stores. Returns the duration.
     pub fn run(&mut self, body: Vec<Op>) -> Ticks {
         self.run_on(0, body)
     }
@@ -260,32 +260,32 @@ impl Stage {
         self.board.core(core as usize).issued_at().since(start)
     }
 
-    /// Everything under way arrives; what is gathered stays.
+    /// Completes every outstanding request; gathered stores stay.
     pub fn quiesce(&mut self) -> &mut Stage {
         while self.board.step() {}
         self
     }
 
-    /// The bytes that the last run stored there.
+    /// Returns the bytes that the last run stored there.
     pub fn stored(&self, region: &str, offset: u64, len: u64) -> Vec<u8> {
         let mut bytes = vec![0; len as usize];
         stored_bytes(bus(region, offset), self.turn, &mut bytes);
         bytes
     }
 
-    /// The bytes that the device has there.
+    /// Returns the bytes of the device.
     pub fn device(&mut self, region: &str, offset: u64, len: u64) -> Vec<u8> {
         let mut bytes = vec![0; len as usize];
         self.board.region_mut(region).unwrap().memory.read(offset, &mut bytes);
         bytes
     }
 
-    /// The device changes its own bytes.
+    /// Changes bytes of the device.
     pub fn device_writes(&mut self, region: &str, offset: u64, bytes: &[u8]) {
         self.board.region_mut(region).unwrap().memory.write(offset, bytes);
     }
 
-    /// Everything that crossed since the last look.
+    /// Returns the TLPs delivered since the last call.
     pub fn crossed(&mut self) -> Vec<Crossing> {
         let all = self.board.crossings.as_deref().unwrap();
         let new = all[self.looked..].to_vec();
@@ -293,7 +293,7 @@ impl Stage {
         new
     }
 
-    /// The writes that crossed since the last look, all to one region.
+    /// Returns the writes delivered since the last call, all of them to one region.
     pub fn writes(&mut self, region: &str) -> Vec<Got> {
         let base = bus(region, 0);
         let writes = self.crossed().into_iter().filter(|crossing| crossing.tlp.kind == TlpKind::MWr);
@@ -303,7 +303,7 @@ impl Stage {
             .collect()
     }
 
-    /// The reads that crossed since the last look: offset and bytes.
+    /// Returns offset and length of the reads delivered since the last call.
     pub fn reads(&mut self, region: &str) -> Vec<(u64, u64)> {
         let base = bus(region, 0);
         let reads = self.crossed().into_iter().filter(|crossing| crossing.tlp.kind == TlpKind::MRd);
@@ -315,17 +315,17 @@ impl Stage {
             .collect()
     }
 
-    /// What core 0 loaded last.
+    /// Returns the data of the last load of core 0.
     pub fn seen(&self) -> Vec<u8> {
         self.seen_on(0).last().unwrap().bytes.clone()
     }
 
-    /// Every load of a core, in the order their bytes came.
+    /// Returns the loads of a core, in the order of completion.
     pub fn seen_on(&self, core: usize) -> &[Seen] {
         self.board.loads_seen(core)
     }
 
-    /// What core 0 waited for in its last run.
+    /// Returns the stall time of core 0 in its last run.
     pub fn waited(&self, cause: Cause) -> Ticks {
         self.board.waits(0)[cause.index()]
     }

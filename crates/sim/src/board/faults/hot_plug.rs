@@ -1,7 +1,7 @@
-//! A card that is programmed again while the machine runs: its link goes down and comes up, and what it was is gone.
+//! Reprogramming of a card while the machine runs: its link goes down and up, and its state is lost.
 //!
-//! Source: PCI Express Base Specification 6.0, sections 2.9.1 (a link that is down resets what is below it), 3.2.1 (surprise
-//! down) and 7.5.1.1.3 (a function without `Memory Space Enable` takes no memory request).
+//! Source: PCI Express Base Specification 6.0, sections 2.9.1 (link down resets what is below it), 3.2.1 (surprise
+//! down) and 7.5.1.1.3 (a function without `Memory Space Enable` accepts no memory request).
 
 use super::{Board, Faults, timeouts};
 use crate::error::BoardError;
@@ -14,7 +14,7 @@ use lanemark_wire::FlowClass;
 use lanemark_wire::config::AerError;
 
 impl Faults {
-    /// Whether a link is down at a time.
+    /// Returns whether a link is down at a time.
     fn is_down(&self, link: LinkIndex, at: Ticks) -> bool {
         let mut those = self.armed.iter().filter(|fault| fault.kind.is_of_link() && fault.direction.link() == link);
         those.any(|fault| {
@@ -23,13 +23,13 @@ impl Faults {
         })
     }
 
-    /// Whether the port above a link has noticed that it is down.
+    /// Returns whether the port above a link has detected that it is down.
     fn is_noticed(&self, link: LinkIndex) -> bool {
         let mut those = self.armed.iter().filter(|fault| fault.kind.is_of_link() && fault.direction.link() == link);
         those.any(|fault| fault.is_noticed && !fault.is_over)
     }
 
-    /// What was wrong until now at a link and at the card below it is over.
+    /// Ends the faults of a link and of the card below it.
     fn heal(&mut self, link: LinkIndex, now: Ticks) {
         self.withheld.retain(|held| held.direction.link() != link);
         self.cut_off = None;
@@ -40,26 +40,26 @@ impl Faults {
 }
 
 impl Board {
-    /// The errors that ports noticed since the last reset, or since somebody took them last.
+    /// Takes the errors that ports detected since the last reset or the last call.
     pub fn take_errors(&mut self) -> Vec<Noticed> {
         self.has_failed = false;
         std::mem::take(&mut self.errors)
     }
 
-    /// The direction that leads down to a card.
+    /// Returns the direction down to a card.
     fn down_to(&self, card: CardIndex) -> Option<DirectionIndex> {
         self.endpoint_up.get(card.0).map(|up| up.link().down())
     }
 
-    /// Whether the link to a card is up.
+    /// Returns whether the link to a card is up.
     #[must_use]
     pub fn link_is_up(&self, card: CardIndex) -> bool {
         let is_down = |faults: &Faults, down: DirectionIndex| faults.is_down(down.link(), self.now);
         self.down_to(card).is_some_and(|down| !self.faults.as_ref().is_some_and(|faults| is_down(faults, down)))
     }
 
-    /// Whether a card answers requests for its configuration space: its link is up, and it takes what comes. One that answers no
-    /// read of its memory may still do so, for the block that answers is another one.
+    /// Returns whether a card answers configuration requests: its link is up and it accepts TLPs. A card that
+    /// completes no memory read may still answer them, because another block does so.
     #[must_use]
     pub fn answers_config(&self, card: CardIndex) -> bool {
         let takes = |down: DirectionIndex| {
@@ -74,9 +74,9 @@ impl Board {
         self.link_is_up(card) && self.down_to(card).is_some_and(takes)
     }
 
-    /// Programs a card again, on a quiet board: its link goes down, which the port above notices unless it was down and noticed
-    /// already, and comes up; faults that have happened there are over; what the card kept is gone, and it decodes no address
-    /// until somebody configures it. What else the board keeps, it keeps.
+    /// Reprograms a card on an idle board. Its link goes down, which the port above detects unless it was known to be
+    /// down, and comes up. Triggered faults of the link and the card end. The card loses its state and decodes no
+    /// address until it is configured. The rest of the board is unchanged.
     ///
     /// # Errors
     /// [`BoardError`], as [`Board::new`] for the platform of this board.
@@ -92,7 +92,7 @@ impl Board {
         std::mem::swap(&mut self.endpoints[card], &mut fresh.endpoints[card]);
         self.faults = Some(faults);
         if !is_known {
-            // It is about no TLP.
+            // The error has no TLP.
             let (tlp, left_bytes, at, error) = (Tlp::of(TlpKind::MRd), 0, self.now, AerError::SurpriseDown);
             let PortLimit { name, mps_bytes } = &self.ports[down][Side::Sender];
             let (port, mps_bytes) = (name.clone(), *mps_bytes);
@@ -102,7 +102,7 @@ impl Board {
         Ok(())
     }
 
-    /// A card is configured: it decodes its addresses.
+    /// Configures a card, so that it decodes its addresses.
     pub fn configure(&mut self, card: CardIndex) {
         let down = self.down_to(card);
         if let Some(faults) = &mut self.faults {
@@ -110,7 +110,7 @@ impl Board {
         }
     }
 
-    /// Whether a TLP asks a card that decodes no address.
+    /// Returns whether a TLP requests a card that decodes no address.
     pub(super) fn is_unconfigured(&self, direction: DirectionIndex, tlp: &Tlp) -> bool {
         let is_request = tlp.kind.class() != FlowClass::Completion;
         is_request && self.faults.as_ref().is_some_and(|faults| faults.unconfigured.contains(&direction))

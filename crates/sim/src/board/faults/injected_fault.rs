@@ -1,4 +1,4 @@
-//! Which faults have happened, and why the others have not.
+//! The injected faults, and which of them have triggered.
 
 use super::{Armed, Board};
 use lanemark_machine::InjectedFault;
@@ -6,7 +6,7 @@ use lanemark_platform::{Fault, FaultKind, Platform};
 use lanemark_units::Ticks;
 
 impl Board {
-    /// What the faults of `platform`, which is that of the board, have come to so far.
+    /// Returns the state of each fault of `platform`, the one of the board.
     #[must_use]
     pub fn injected_faults(&self, platform: &Platform) -> Vec<InjectedFault> {
         let armed = |number: usize| self.faults.as_ref()?.armed.iter().find(|armed| armed.number == number);
@@ -23,26 +23,26 @@ impl Board {
 }
 
 impl Armed {
-    /// Why nothing has come of it until now, if nothing has.
+    /// Returns why the fault has had no effect so far; `None` if it had one.
     fn because_not(&self, now: Ticks, fault: &Fault, platform: &Platform) -> Option<String> {
         let (port, tlp) = (&fault.port, fault.tlp.value);
         match self.since {
             Some(_) if self.is_noticed => None,
-            Some(_) if self.is_eclipsed => Some("another fault had its TLP".to_owned()),
+            Some(_) if self.is_eclipsed => Some("another fault affected its TLP".to_owned()),
             Some(since) if self.kind.is_of_link() && since <= now => {
                 Some("nothing was sent over that link while it was down".to_owned())
             }
-            Some(_) if self.kind.is_of_link() => Some(format!("all was over at {now}")),
+            Some(_) if self.kind.is_of_link() => Some(format!("the run ended at {now}")),
             Some(_) => None,
             None => {
                 let (came, whats) = (tlp - self.left, self.whats());
                 let from = if self.from > Ticks::ZERO { format!(" from {} on", self.from) } else { String::new() };
-                let until = format!("until all was over at {now}");
+                let until = format!("until the end of the run at {now}");
                 let [one, more] = whats;
                 if self.kind == FaultKind::Unpinnable {
                     return Some(format!("no core pinned more than {came} pages for {port}{from} {until}"));
                 }
-                // What a device has translated is not looked up, and not counted.
+                // Translated requests are not looked up, hence not counted.
                 let entries = platform.dma.as_ref().map_or(0, |dma| dma.ats_entries.value);
                 let is_looked_up = matches!(self.kind, FaultKind::Unmapped | FaultKind::ReadOnly);
                 let how = if is_looked_up && platform.has_ats() {
@@ -59,7 +59,7 @@ impl Armed {
         }
     }
 
-    /// To what it can happen: one, and more.
+    /// Returns the name of the TLPs that it can affect, singular and plural.
     const fn whats(&self) -> [&'static str; 2] {
         match self.kind {
             FaultKind::UnsupportedRequest | FaultKind::CompleterAbort | FaultKind::Unmapped => ["request", "requests"],

@@ -1,4 +1,4 @@
-//! Pages that cannot be pinned: from the platform's faults to the programs of cores, and back.
+//! Pages that cannot be pinned (injected fault): passed to programs of cores, and collected from them.
 
 use super::Board;
 use crate::host::core::Core;
@@ -7,21 +7,21 @@ use lanemark_platform::{FaultKind, Platform};
 use lanemark_units::Ticks;
 
 impl Board {
-    /// What a program that calls the driver of this card has to count.
+    /// Returns the pin counter for a program that calls the driver of this card.
     pub(in crate::board) fn pins(&self, card: u32) -> Option<Pins> {
         let armed = self.faults.iter().flat_map(|faults| &faults.armed).filter(|fault| fault.since.is_none());
         let mut of_card = armed.filter(|fault| fault.card == Some(card) && self.now >= fault.from);
         of_card.next().map(|fault| Pins::until(card, fault.left))
     }
 
-    /// Whether a program could not pin a page.
+    /// Returns whether a program could not pin a page.
     #[must_use]
     pub fn has_refused_page(&self) -> bool {
         self.faults.is_some() && self.cores.iter().filter_map(Core::pins).any(|pins| pins.refused().is_some())
     }
 
-    /// Takes over what programs have counted. The page that one of them could not pin, and when its call was over, if there was one: each
-    /// core counts for itself, and the one that has pinned most is ahead.
+    /// Collects the pin counters of programs. Returns the page that could not be pinned and the end of its call, if
+    /// there was one. Each core counts separately; the largest count is used.
     pub fn take_pins(&mut self) -> Option<(RefusedPage, Ticks)> {
         let faults = self.faults.as_mut()?;
         let mut refused = None;
@@ -42,7 +42,7 @@ impl Board {
     }
 }
 
-/// The card whose driver a fault is about, if it is about one.
+/// Returns the card whose driver a fault affects, if any.
 pub(super) fn card_of(platform: &Platform, kind: FaultKind, port: &str) -> Option<u32> {
     let cards = (0..platform.cards()).filter(|_| kind == FaultKind::Unpinnable);
     cards.into_iter().find(|card| platform.card_name(*card as usize) == Some(port))

@@ -3,7 +3,7 @@
 //! A channel's requests wait for the translation of the next one; other channels continue.
 
 use super::{DmaEngine, Made};
-use crate::device::atc::Found;
+use crate::device::atc::Lookup;
 use crate::device::channel::Channel;
 use crate::device::descriptor_fetcher::DescriptorFetcher;
 use crate::tlp::{Tlp, TlpKind};
@@ -15,7 +15,7 @@ use lanemark_wire::ats::AddressRange;
 impl DmaEngine {
     /// Issues a Translation Request or an Invalidate Completion instead of the next request of a channel; returns
     /// whether it did.
-    pub(super) fn speaks_of_translations(&mut self, place: usize, now: Ticks, made: &mut Made) -> bool {
+    pub(super) fn issue_ats_message(&mut self, place: usize, now: Ticks, made: &mut Made) -> bool {
         let next = self.next_address(place, now);
         let Some(atc) = &mut self.atc else { return false };
         if let Some(done) = atc.take_done() {
@@ -27,7 +27,7 @@ impl DmaEngine {
             atc.skip();
             return false;
         };
-        if let Found::Known(_) = atc.find(place, address) {
+        if let Lookup::Known(_) = atc.find(place, address) {
             return false;
         }
         made.tlp = atc.ask(now, place, address);
@@ -75,7 +75,7 @@ impl DmaEngine {
     }
 
     /// Receives an Invalidate Request: new requests do not use these translations.
-    pub(crate) fn forget_translations(&mut self, range: AddressRange, itag: u16) {
+    pub(crate) fn invalidate_translations(&mut self, range: AddressRange, itag: u16) {
         if let Some(atc) = &mut self.atc {
             atc.invalidate(range, itag);
             self.all_left();

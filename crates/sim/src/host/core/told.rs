@@ -15,7 +15,7 @@ impl Core {
 
     /// Processes arrived notifications. Of a wait, the time after the message is charged to the interrupt.
     #[cold]
-    pub(super) fn listen(&mut self, now: Ticks) {
+    pub(super) fn process_notifications(&mut self, now: Ticks) {
         while let Some((notice, done)) = self.told.take(now) {
             self.heard = self.heard.max(done);
             if let State::Waiting { since, reason } = self.state {

@@ -41,7 +41,7 @@ pub(super) struct LeftOut {
 
 /// The search for equal periods.
 #[derive(Debug)]
-pub(super) struct Laps {
+pub(super) struct RuntimePeriods {
     core: usize,
     seen: u64,
     before: Option<Counts>,
@@ -50,9 +50,9 @@ pub(super) struct Laps {
     found: Option<Steady>,
 }
 
-impl Laps {
+impl RuntimePeriods {
     /// Creates the search for a plan, if it uses a runtime.
-    pub(super) fn of(plan: &Plan, board: &Board, passes: u64, is_wanted: bool) -> Laps {
+    pub(super) fn of(plan: &Plan, board: &Board, passes: u64, is_wanted: bool) -> RuntimePeriods {
         let core = plan.lanes.first().map_or(0, |lane| lane.core as usize);
         let transfers = asked(plan).map(|op| match op {
             Op::Launch(launch) => passes.saturating_mul(launch.kernels.into()),
@@ -63,9 +63,9 @@ impl Laps {
         });
         let unwanted = (!is_wanted).then_some(Unsteady::Unwanted);
         let few = (passes < WORTH_PASSES).then_some(Unsteady::Few);
-        let because = unwanted.or(few).or_else(|| board.unsteady_laps());
+        let because = unwanted.or(few).or_else(|| board.unsteady_runtime());
         let found = transfers.map(|transfers| Steady { transfers, because, ..Steady::default() });
-        Laps { core, seen: 0, before: None, lap: None, left_out: None, found }
+        RuntimePeriods { core, seen: 0, before: None, lap: None, left_out: None, found }
     }
 
     /// Examines the board, and skips iterations that end before `deadline`; returns whether it skipped any.
