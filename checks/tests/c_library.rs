@@ -55,7 +55,7 @@ fn a_c_program_receives_messages_for_refused_accesses() {
         assert!(said.contains(status) && said.contains(words), "{said}");
     };
     refused("", ": 3: ", "no range named");
-    refused("2:0..4K", ": 1: ", "2:0..4KiB");
+    refused("2:0..4Q", ": 1: ", "2:0..4KiB");
     refused("1:0..64", ": 3: ", "no BAR1");
     refused("2:0..64:registers:write", ": 10: ", "UC only");
     refused("2:0..64", ": 8: ", "outside the named range 2:0..64B");

@@ -35,7 +35,7 @@ fn wrong_targets_are_refused() {
     let folder = Folder::with(&[("copy.toml", card().as_bytes())]);
     for verb in ["bench", "predict"] {
         refused(&folder, &[verb, "--on", "nowhere"], &["'nowhere'", "card-gen5-x16", "host", "No such file"]);
-        refused(&folder, &[verb, "--on", ""], &["no built-in platform"]);
+        refused(&folder, &[verb, "--on", ""], &["is not a target"]);
         refused(&folder, &[verb, "--on", "."], &["directory"]);
         let twice = "two targets are called 'card-gen5-x16'";
         refused(&folder, &[verb, "--on", "card-gen5-x16", "--on", "card-gen5-x16"], &[twice]);
@@ -82,7 +82,7 @@ fn a_write_that_would_do_nothing_is_refused_with_what_there_is() {
         ("05:00.0+CAP_EXP+10.w=20:e0", &["is another register", "Device Control"]),
         ("05:00.0+CAP_EXP+8.w=20", &["it would change other bits", "mask e0"]),
         ("04:00.0+ECAP_ACS+6.w=c:c", &["it would change other bits", "ECAP_ACS+6.w, mask 4"]),
-        ("00:01.0+ECAP_ACS+6.w=4:4", &["only ports of switches that look down"]),
+        ("00:01.0+ECAP_ACS+6.w=4:4", &["only downstream ports of switches, SWITCH/BELOW, can redirect"]),
         ("05:00.0+CAP_EXP+8.w=40:e0", &["port fpga0 supports 256 B and not 512"]),
         ("00:01.0+CAP_EXP+8.w=20:e0", &["port root/rha25 supports 128 B and not 256"]),
     ];
@@ -129,7 +129,7 @@ fn a_fault_is_one_of_its_kinds_at_a_port_that_is_there_and_simulated() {
     let faults: [(&str, &[&str]); 7] = [
         ("link_down@card:3+0ns", &["'+0ns' is not allowed: omit it for a link that stays down"]),
         ("poisoned", &["'poisoned' is not a valid fault", "it does not name a port after @", "poisoned@card:3"]),
-        ("broken@card", &["kinds are unsupported_request, abort,"]),
+        ("broken@card", &["kinds are unsupported_request, completer_abort,"]),
         ("completer_abort@card:x", &["'x' is neither a TLP number nor a time in ns"]),
         (
             "completer_abort@crad",
@@ -274,7 +274,7 @@ fn what_is_no_platform_file_is_refused() {
         ("latin.toml", b"schema = 2\nname = \"\xe9\"\n", &["latin.toml:2: byte 19 is not UTF-8"]),
         ("zeros.toml", &[0; 4096], &["zeros.toml:1"]),
         ("json.toml", b"{\"schema\": 1}\n", &["json.toml:1"]),
-        ("newer.toml", newer.as_bytes(), &["newer.toml:2: schema: is 2; this program reads up to 1"]),
+        ("newer.toml", newer.as_bytes(), &["newer.toml:2: schema: is 3; this program reads up to 2"]),
     ];
     for (name, bytes, hints) in files {
         refused(&Folder::with(&[(name, bytes)]), &["bench", "--on", name], hints);

@@ -40,9 +40,15 @@ fn times(output: &Output, words: &str) -> usize {
 
 const TRANSFER: [&str; 4] = ["--question", "runtime_copy", "--sizes", "64"];
 
+/// The warnings of a record, without the one about other work on this machine.
+fn warnings(record: &Value) -> Vec<&str> {
+    let all = record["warnings"].as_array().unwrap().iter().filter_map(Value::as_str);
+    all.filter(|text| !text.starts_with("the machine was busy")).collect()
+}
+
 #[test]
 fn a_kernel_that_does_not_build_leaves_the_copies_answered() {
-    let both = ["--question", "accessor_overhead,transfer", "--sizes", "64", "--json"];
+    let both = ["--question", "accessor_overhead,runtime_copy", "--sizes", "64", "--json"];
     let output = bench("clBuildProgram 2 -11", None, &both);
     assert_eq!(output.status.code(), Some(0), "{}", texts(&output)[1]);
     let record = record(&output);
@@ -85,7 +91,7 @@ fn a_device_that_is_lost_in_the_middle_keeps_its_answers_and_says_why_once() {
     assert!(texts(&output)[1].contains("opencl:0 failed before it was asked all"), "{:?}", texts(&output));
     let record = record(&bench(lost, None, &[&both[..], &["--json"]].concat()));
     assert!(!record["answers"].as_array().unwrap().is_empty());
-    assert_eq!(record["warnings"].as_array().unwrap().len(), 1, "{}", record["warnings"]);
+    assert_eq!(warnings(&record).len(), 1, "{}", record["warnings"]);
 }
 
 #[test]
@@ -115,8 +121,8 @@ fn a_device_that_cannot_be_opened_is_named_and_a_runtime_that_is_broken_is_a_war
     let file = vendors.path().join("broken.icd");
     std::fs::write(&file, "/nowhere/libbroken.so").unwrap();
     let record = record(&bench_among(&file, "", None, &[&TRANSFER[..], &["--json"]].concat()));
-    let warnings = record["warnings"].as_array().unwrap();
+    let warnings = warnings(&record);
     assert_eq!(warnings.len(), 1, "{warnings:?}");
-    let warning = warnings[0].as_str().unwrap();
+    let warning = warnings[0];
     assert!(warning.contains("broken.icd names /nowhere/libbroken.so, which cannot be loaded"), "{warning}");
 }

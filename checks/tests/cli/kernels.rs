@@ -82,7 +82,7 @@ fn matrices_that_are_none_are_refused_with_their_line_and_what_to_try() {
         ("card.toml", ["line 1", "%%MatrixMarket matrix coordinate"]),
         ("absent.mtx", ["absent.mtx", "No such file"]),
         ("springs", ["poisson:256", "MATRIX.mtx"]),
-        ("poisson:100000", ["50000000000 entries", "at most 67108864"]),
+        ("poisson:100000", ["50000000000 entries", "the maximum is 67108864"]),
     ] {
         let outcome = folder.run(&["bench", "--on", "card.toml", "--question", "spmv", "--matrix", name]);
         assert_eq!((outcome.code, outcome.out.as_str()), (Some(2), ""), "{name}: {}", outcome.err);

@@ -27,7 +27,7 @@ fn a_card_without_a_range_is_refused_and_its_bars_are_told() {
     let card = FakeCard::new();
     refused(&card, 2, &[], &["--bar 2:0..4KiB", "BAR0 4KiB", "BAR2 1MiB 64-bit memory, prefetchable"]);
     refused(&card, 2, &["--bar", "2:0..2MiB"], &["2:0..2MiB ends beyond BAR2"]);
-    refused(&card, 2, &["--bar", "2:0..4K"], &["'4K'", "2:0..4KiB"]);
+    refused(&card, 2, &["--bar", "2:0..4Q"], &["'4Q'", "2:0..4KiB"]);
     refused(&card, 2, &["--bar", "2:0..64", "--region", "memory"], &["no such region", "bar2"]);
 }
 

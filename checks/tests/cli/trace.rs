@@ -217,7 +217,7 @@ fn a_run_that_fails_is_traced_up_to_that_and_ends_with_its_exit_code() {
     let late = ["trace", "--on", "far.toml", "--question", "mmio_read_latency"];
     let gone =
         ["trace", "--on", "card-gen5-x16", "--question", "dma_read_latency", "--fault", "surprise_removal@card:600ns"];
-    for (arguments, error) in [(&late[..], "was not done after"), (&gone, "[5] SDES")] {
+    for (arguments, error) in [(&late[..], "timed out after"), (&gone, "[5] SDES")] {
         for form in ["txt", "json", "pcapng"] {
             let name = format!("x.{form}");
             let outcome = folder.run(&with(arguments, &["--sizes", "8", "-o", &name]));
