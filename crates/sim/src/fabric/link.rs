@@ -57,6 +57,8 @@ pub struct Spec {
     pub lanes: Lanes,
     /// From the last bit sent to the packet checked at the other end.
     pub latency: Ticks,
+    /// The same of the opposite direction.
+    pub latency_back: Ticks,
     /// Credits the receiver advertised at initialisation.
     pub credits: Credits,
     /// A TLP starts at a multiple of this many DWs, a power of two.
@@ -579,7 +581,7 @@ impl Transmitter {
     /// The link goes through Recovery before the next replay: nothing goes either way as long.
     fn enter_recovery(&mut self, now: Ticks) {
         let sets = dw_ticks(self.spec.generation, Lanes::X1) * (TRAINING_SETS * 4);
-        let until = now + self.spec.latency * 4 + sets;
+        let until = now + (self.spec.latency + self.spec.latency_back) * 2 + sets;
         (self.replay_num, self.busy_until, self.again_at, self.trains_until) = (0, until, Some(until), Some(until));
         self.crossed.rollovers += 1;
     }
@@ -642,7 +644,7 @@ impl Transmitter {
     pub fn free(&mut self, kind: DllpKind, from: Ticks, data: u32, because: Cause) {
         self.account.free(kind, from, data, because);
         if let Some(line) = self.flits {
-            self.account.told(kind, from, line.checked(line.slot(from)) + self.spec.latency);
+            self.account.told(kind, from, line.checked(line.slot(from)) + self.spec.latency_back);
         }
     }
 
