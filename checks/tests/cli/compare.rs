@@ -90,11 +90,11 @@ fn what_cannot_be_compared_is_refused_and_the_reason_said() {
     changed(&folder, "a.json", "empty.json", |record| record.answers.clear());
     for (first, second, reason) in [
         ("a.json", "real.json", "is simulated and"),
-        ("real.json", "emulated.json", "an emulator's times say nothing"),
-        ("formula.json", "a.json", "is formulas only"),
+        ("real.json", "emulated.json", "timings in an emulator are not meaningful"),
+        ("formula.json", "a.json", "has formulas only"),
         ("a.json", "old.json", "this record has schema 2 and this program reads 3"),
-        ("a.json", "other.json", "they answer other questions"),
-        ("a.json", "larger.json", "no answer of one has a partner"),
+        ("a.json", "other.json", "the records have no question in common"),
+        ("a.json", "larger.json", "no answer has a counterpart"),
         ("empty.json", "a.json", "the first record has no answers"),
         ("a.json", "none.json", "reading none.json"),
     ] {

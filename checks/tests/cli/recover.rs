@@ -100,7 +100,7 @@ fn a_simulated_card_that_is_broken_comes_back_and_nothing_is_reported_after_the_
         assert!(first.contains("all ones and no data") && first.contains("log: 00:01.0 (root/card)"), "{fault}: {out}");
         assert!(!rest.contains("log:"), "{fault}: {out}");
         assert!(rest.contains("a load from the card: 03020100 from"), "{fault}: {out}");
-        assert!(rest.ends_with("links, BARs and masks are as they were, and no error is set\n"), "{fault}: {out}");
+        assert!(rest.ends_with("links, BARs and masks are restored, and no error bit is set\n"), "{fault}: {out}");
     }
 }
 
@@ -115,21 +115,21 @@ fn a_step_that_is_left_out_is_missed_for_its_reason() {
     let (_, programmed) = unmasked.out.split_once("3. program").unwrap();
     assert!(programmed.contains("[5] SDES (Surprise Down Error)\n"), "{}", unmasked.out);
     for (step, fault, why) in [
-        ("rescan", "no_completion@card", "not as it was: 0000:01:00.0 is missing"),
-        ("program", "surprise_removal@card", "not as it was: 0000:01:00.0 is missing"),
-        ("remove", "no_completion@card", "not as it was: 0000:01:00.0: no BAR instead of BAR0 at"),
-        ("clear", "no_completion@card", "not as it was: 0000:00:01.0: SDES, CmpltTO is set"),
-        ("restore", "no_completion@card", "not as it was: 0000:00:01.0: UEMsk "),
+        ("rescan", "no_completion@card", "not restored: 0000:01:00.0 is missing"),
+        ("program", "surprise_removal@card", "not restored: 0000:01:00.0 is missing"),
+        ("remove", "no_completion@card", "not restored: 0000:01:00.0: no BAR instead of BAR0 at"),
+        ("clear", "no_completion@card", "not restored: 0000:00:01.0: SDES, CmpltTO is set"),
+        ("restore", "no_completion@card", "not restored: 0000:00:01.0: UEMsk "),
     ] {
         let outcome = without(step, fault);
         assert_eq!(outcome.code, Some(1), "{step}: {}", outcome.out);
         assert!(outcome.out.contains(why), "{step}: {}", outcome.out);
-        assert!(outcome.out.contains(&format!("left out, by --without {step}")), "{step}: {}", outcome.out);
+        assert!(outcome.out.contains(&format!("skipped because of --without {step}")), "{step}: {}", outcome.out);
     }
     // It is found, and set up, and still answers no load.
     let dead = without("program", "no_completion@card");
     assert_eq!(dead.code, Some(1));
-    let (_, end) = dead.out.split_once("at the end").unwrap();
+    let (_, end) = dead.out.split_once("final state").unwrap();
     assert!(end.contains("all ones and no data") && !end.contains("is missing"), "{}", dead.out);
 }
 

@@ -66,7 +66,7 @@ fn what_is_written_is_read_back_with_the_latency_that_was_simulated() {
     folder.good(&with(&READS, &["--iterations", "3", "-o", "x.pcapng"]));
     let text = folder.good(&["trace", "--read", "x.pcapng"]);
     assert!(text.starts_with("x.pcapng: 6 TLPs at card\n"), "{text}");
-    assert!(text.contains("\n3 requests answered\n"), "{text}");
+    assert!(text.contains("\n3 requests completed\n"), "{text}");
     let row = text.lines().last().unwrap().split_whitespace().collect::<Vec<_>>();
     assert_eq!(row[..2], ["01:00.0", "3"]);
     assert_eq!(row[2], row[5], "one completion is the first and the last");
@@ -112,7 +112,7 @@ fn dllps_are_shown_on_demand_and_damaged_tlps_always() {
     folder.good(&with(&with(&READS, &cable), &["-o", "x.pcapng"]));
     let capture = capture(&folder.content()["x.pcapng"]);
     assert_eq!(capture.frames.len(), 16, "each once");
-    assert!(capture.about.contains(" TLPs that came damaged are left out"), "{}", capture.about);
+    assert!(capture.about.contains(" damaged TLPs are left out"), "{}", capture.about);
 }
 
 #[test]
@@ -142,10 +142,10 @@ fn what_there_is_no_room_for_is_said() {
         folder.run(&with(&many, &["--access", "8", "--sizes", "64KiB", "--iterations", "9", "-o", "x.pcapng"]));
     assert_eq!(outcome.code, Some(0), "{}", outcome.err);
     // 73,728 writes; 65,536 are kept.
-    assert!(outcome.err.contains("\n8192 TLPs before these are not kept\n"), "{}", outcome.err);
+    assert!(outcome.err.contains("\n8192 earlier TLPs were dropped\n"), "{}", outcome.err);
     let capture = capture(&folder.content()["x.pcapng"]);
     assert_eq!(capture.frames.len(), 65_536);
-    assert!(capture.about.contains("8192 TLPs before these are not kept"), "{}", capture.about);
+    assert!(capture.about.contains("8192 earlier TLPs were dropped"), "{}", capture.about);
 }
 
 /// Refused with exit code 2, these words and nothing written.
@@ -206,8 +206,8 @@ fn what_is_no_capture_is_refused_and_what_is_broken_is_counted() {
     refused(&folder, &["trace", "--read", "old.pcapng"], &["editcap -F pcapng"]);
     let text = folder.good(&["trace", "--read", "half.pcapng"]);
     assert!(text.contains("half.pcapng: 15 TLPs at card\n"), "{text}");
-    assert!(text.contains("not read to its end: byte") && text.contains("the file ends within a block\n"), "{text}");
-    assert!(text.contains("7 requests answered, 1 not answered here\n"), "{text}");
+    assert!(text.contains("incomplete: byte") && text.contains("the file ends within a block\n"), "{text}");
+    assert!(text.contains("7 requests completed, 1 without a completion in the capture\n"), "{text}");
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn a_run_that_fails_is_traced_up_to_that_and_ends_with_its_exit_code() {
             assert!(outcome.err.contains(&format!("\nwrote {name}, up to the error\n")), "{}", outcome.err);
             assert_eq!(outcome.err.matches(error).count(), 1, "{}", outcome.err);
             let written = folder.content()[&name].clone();
-            let said = [b"it ended with an error: ", error.as_bytes()]
+            let said = [b"the run ended with an error: ", error.as_bytes()]
                 .map(|text| written.windows(text.len()).any(|part| part == text));
             assert_eq!(said, [true; 2], "{form}");
         }

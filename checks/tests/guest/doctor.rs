@@ -53,5 +53,5 @@ fn the_json_document_matches_the_kernels_bars_drivers_and_groups() {
 fn without_root_it_reports_unseen_facts() {
     let said = shared().run_as_somebody("lanemark", "doctor");
     assert_eq!(said.status, 0, "{said:?}");
-    assert!(said.stdout.contains("could not see") && said.stdout.contains("root"), "{}", said.stdout);
+    assert!(said.stdout.contains("not visible") && said.stdout.contains("root"), "{}", said.stdout);
 }

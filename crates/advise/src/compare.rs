@@ -1,81 +1,84 @@
-//! What changed between two records, as far as it can be told from chance.
+//! Comparison of two records, with confidence intervals.
 
 use lanemark_record::{Alone, Answer, Change, Comparison, Interval, Pair, Record, Runtime, Summary, TargetKind};
 
-/// Why two records cannot be compared.
+/// Two records cannot be compared.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Incomparable {
     /// Their formats differ.
     #[error(
-        "the first record has schema {first} and the second {second}: measure again with one program, for figures of two formats need not mean the same"
+        "the first record has schema {first} and the second {second}: figures of two formats may differ in meaning; measure both again with one version of lanemark"
     )]
     Schemas {
-        /// Of the first.
+        /// Schema of the first record.
         first: u32,
-        /// Of the second.
+        /// Schema of the second record.
         second: u32,
     },
     /// A record has no answers.
     #[error("the {record} record has no answers")]
     Empty {
-        /// Which.
+        /// `first` or `second`.
         record: &'static str,
     },
-    /// No question is in both.
-    #[error("they answer other questions: the first {first}; the second {second}")]
+    /// The records have no question in common.
+    #[error("the records have no question in common: the first has {first}; the second has {second}")]
     Questions {
-        /// Of the first.
+        /// Questions of the first record.
         first: String,
-        /// Of the second.
+        /// Questions of the second record.
         second: String,
     },
-    /// One kind of time against another.
+    /// The targets are of different kinds.
     #[error("'{first}' is {first_kind} and '{second}' is {second_kind}: {because}")]
     Kinds {
-        /// A target of the first.
+        /// Target of the first record.
         first: String,
-        /// What it is.
+        /// Kind of that target.
         first_kind: &'static str,
-        /// A target of the second.
+        /// Target of the second record.
         second: String,
-        /// What it is.
+        /// Kind of that target.
         second_kind: &'static str,
-        /// Why that cannot be compared.
+        /// Reason why such times cannot be compared.
         because: &'static str,
     },
-    /// Nothing was measured or simulated.
-    #[error("'{target}' of the {record} record is formulas only: there are no samples; ask it with `lanemark bench`")]
+    /// A target has formulas only.
+    #[error(
+        "'{target}' of the {record} record has formulas only and no samples: measure or simulate it with `lanemark bench`"
+    )]
     FormulasOnly {
-        /// Which target.
+        /// The target.
         target: String,
-        /// Of which record.
+        /// `first` or `second`.
         record: &'static str,
     },
     /// A target that the record does not list.
-    #[error("the {record} record does not say what its target '{target}' is")]
+    #[error("the {record} record does not list its target '{target}'")]
     Unknown {
-        /// Which target.
+        /// The target.
         target: String,
-        /// Of which record.
+        /// `first` or `second`.
         record: &'static str,
     },
-    /// No answer of one has a partner in the other.
+    /// No answer has a counterpart in the other record.
     #[error(
-        "no answer of one has a partner in the other: question, method, size and alignment must be the same, and the target's name where a record has several; the targets are {first} and {second}"
+        "no answer has a counterpart in the other record: question, method, size and alignment must be equal, and the target's name if a record has several targets; the targets are {first} and {second}"
     )]
     NoPair {
-        /// Targets of the first.
+        /// Targets of the first record.
         first: String,
-        /// Targets of the second.
+        /// Targets of the second record.
         second: String,
     },
 }
 
-/// Pairs the answers of two records by question, method, size, alignment and cores, and by the target's name unless each record
-/// has one target only; what was asked twice is paired in order.
+/// Pairs the answers of two records by question, method, size, alignment and cores, and by target
+/// unless each record has only one. Repeated answers are paired in order.
 ///
-/// The ratio of a pair is that of the median times of a pass, second over first, with its bootstrap interval.
+/// The ratio of a pair is that of the median times per iteration, second over first, with its
+/// bootstrap interval.
 ///
 /// # Errors
 /// [`Incomparable`], with the reason.
@@ -125,7 +128,7 @@ pub fn compare(first: &Record, second: &Record) -> Result<Comparison, Incomparab
             comparison.warnings.push(format!("'{target}' of the {name} record: {because}"));
         }
         if record.interrupted {
-            comparison.warnings.push(format!("the {name} record was ended early: answers may be missing"));
+            comparison.warnings.push(format!("the {name} record was stopped early: answers may be missing"));
         }
     }
     Ok(comparison)
@@ -139,7 +142,7 @@ fn target(answer: &Answer) -> &str {
     &answer.target
 }
 
-/// What answers are called, each once.
+/// Distinct names of questions or targets.
 fn names(record: &Record, of: fn(&Answer) -> &str) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
     for answer in &record.answers {
@@ -158,7 +161,7 @@ fn runtime<'a>(record: &'a Record, name: &str) -> Option<&'a Runtime> {
     record.targets.iter().find(|target| target.name == name)?.runtime.as_ref()
 }
 
-/// Refuses targets whose times are of two kinds or none.
+/// Refuses targets of different kinds, or without samples.
 fn same_kind(first: (&Record, &str), second: (&Record, &str)) -> Result<(), Incomparable> {
     let of = |(record, name): (&Record, &str), which: &'static str| match kind(record, name) {
         Some(TargetKind::Formula) => Err(Incomparable::FormulasOnly { target: name.to_owned(), record: which }),
@@ -183,9 +186,9 @@ fn same_kind(first: (&Record, &str), second: (&Record, &str)) -> Result<(), Inco
         return Ok(());
     }
     let because = if kinds.contains(&TargetKind::Emulated) {
-        "an emulator's times say nothing about any machine"
+        "timings in an emulator are not meaningful"
     } else {
-        "a simulation says what a platform's numbers give, and a measurement what a machine does; `reproduce` and `fit` hold them together"
+        "a simulation follows from a platform's parameters, a measurement from a machine; `lanemark reproduce` and `lanemark fit` relate them"
     };
     let [first_kind, second_kind] = kinds.map(|kind| match kind {
         TargetKind::Simulated => "simulated",
@@ -214,7 +217,7 @@ fn is_same(before: &Answer, after: &Answer) -> bool {
 fn pair(before: &Answer, after: &Answer, is_simulated: bool) -> Pair {
     let median = |answer: &Answer| Summary::of(&answer.samples_ns).map(|summary| summary.median);
     let (before_ns, after_ns) = (median(before), median(after));
-    // What is not positive, as a difference of two times can be, has no ratio that says anything.
+    // Differences of two times can be zero or negative, and then have no meaningful ratio.
     let positive = |ns: Option<f64>| ns.filter(|ns| *ns > 0.0);
     let ratio = positive(before_ns).zip(positive(after_ns)).map(|(before, after)| after / before);
     let ratio_ci95 = match ratio {
@@ -303,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_is_seen_when_the_whole_interval_lies_on_one_side() {
+    fn a_difference_is_reported_if_the_whole_interval_excludes_one() {
         assert_eq!(only_pair(&real(&[5.0; 9]), &real(&[5.001; 9])).verdict, Change::Slower);
         assert_eq!(only_pair(&real(&[5.001; 9]), &real(&[5.0; 9])).verdict, Change::Faster);
         let noisy: Vec<f64> = (0..15).map(|n| 90.0 + 2.0 * f64::from(n)).collect();
@@ -312,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_down_fails_only_if_the_whole_interval_lies_beyond() {
+    fn a_slow_down_fails_only_if_the_whole_interval_exceeds_the_threshold() {
         let slower = |percent: f64| {
             let after = [100.0 * (1.0 + percent / 100.0); 9];
             compare(&real(&[100.0; 9]), &real(&after)).unwrap().slower_by_more_than(5.0).count()
@@ -340,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_partner_is_listed_by_record() {
+    fn answers_without_a_counterpart_are_listed_by_record() {
         let first = record(TargetKind::Real, vec![answer("8", &[5.0; 9]), answer("4", &[5.0; 9])]);
         let second =
             record(TargetKind::Real, vec![answer("8", &[5.0; 9]), answer("8", &[5.0; 9]), answer("2", &[5.0; 9])]);
@@ -352,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn single_targets_are_paired_whatever_their_names_and_several_by_name() {
+    fn single_targets_are_paired_under_any_name_and_several_by_name() {
         let renamed = |mut record: Record, name: &str| {
             name.clone_into(&mut record.targets[0].name);
             name.clone_into(&mut record.answers[0].target);
@@ -373,14 +376,14 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_compared_is_refused_with_the_reason() {
+    fn incomparable_records_are_refused_with_a_reason() {
         let of = |kind| record(kind, vec![answer("8", &[5.0; 9])]);
         let refused = |first: &Record, second: &Record| compare(first, second).unwrap_err().to_string();
         let real = of(TargetKind::Real);
         for (kind, reason) in [
             (TargetKind::Simulated, "'card' is real and 'card' is simulated"),
-            (TargetKind::Emulated, "an emulator's times say nothing about any machine"),
-            (TargetKind::Formula, "'card' of the second record is formulas only"),
+            (TargetKind::Emulated, "timings in an emulator are not meaningful"),
+            (TargetKind::Formula, "'card' of the second record has formulas only"),
         ] {
             let message = refused(&real, &of(kind));
             assert!(message.contains(reason), "{message}");
@@ -391,11 +394,13 @@ mod tests {
         assert!(refused(&real, &Record { answers: vec![], ..real.clone() }).contains("second record has no answers"));
         let mut asked = real.clone();
         asked.answers[0].question = "mmio_read_latency".to_owned();
-        assert!(refused(&real, &asked).contains("the first mmio_write_bandwidth; the second mmio_read_latency"));
+        assert!(
+            refused(&real, &asked).contains("the first has mmio_write_bandwidth; the second has mmio_read_latency")
+        );
         let mut larger = real.clone();
         larger.answers[0].size_bytes = 128;
-        assert!(refused(&real, &larger).contains("no answer of one has a partner"));
-        assert!(refused(&real, &Record { targets: vec![], ..real.clone() }).contains("does not say what its target"));
+        assert!(refused(&real, &larger).contains("no answer has a counterpart"));
+        assert!(refused(&real, &Record { targets: vec![], ..real.clone() }).contains("does not list its target"));
     }
 
     fn behind(device_kind: DeviceKind, is_emulated: bool) -> Record {
@@ -405,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_is_no_card_is_not_compared_with_one_that_is() {
+    fn a_card_is_not_compared_with_a_device_that_is_not_a_card() {
         let (cpu, card) = (behind(DeviceKind::Cpu, false), behind(DeviceKind::Accelerator, false));
         let emulated = behind(DeviceKind::Accelerator, true);
         for (first, second) in [(&cpu, &card), (&card, &cpu), (&emulated, &card), (&cpu, &emulated)] {
@@ -418,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_about_one_core_are_paired_with_those_about_the_same() {
+    fn answers_are_paired_by_core() {
         let about = |cores: &[u32]| {
             let detail = |core| Detail::Caller(CallerCores { core: Some(core), cpus: vec![] });
             let answers = cores.iter().map(|core| Answer { detail: Some(detail(*core)), ..answer("8", &[1.0; 6]) });

@@ -1,11 +1,11 @@
-//! From which size on it is worth asking a device to move bytes.
+//! The size from which DMA to host memory is faster than loads.
 
 use lanemark_method::{AccessPath, CoreAccess, Method};
 use lanemark_record::{Answer, Finding, Quantity, Record, TargetKind};
 use lanemark_units::format_size;
 
-/// For each target and question that has both methods: up to which size a core that loads bytes itself has them first, and from
-/// which on a device that is asked to write them to memory. Of an emulated target nothing is said.
+/// Reports, for each target and question with both methods, the size up to which loads are faster
+/// and the size from which DMA writes are. Emulated targets are ignored.
 pub(crate) fn crossovers(record: &Record) -> Vec<Finding> {
     let is_emulated =
         |name: &str| record.targets.iter().any(|target| target.name == name && target.kind == TargetKind::Emulated);
@@ -46,7 +46,7 @@ fn crossover(answers: &[&Answer]) -> Option<String> {
     let both = |size: u64| Some((size, fastest(size, true)?, fastest(size, false)?));
     let compared: Vec<_> = sizes.into_iter().filter_map(both).collect();
     let loads_win = |(_, loads, dma): &&(u64, (&Answer, f64), (&Answer, f64))| loads.1 <= dma.1;
-    // Once the device wins it goes on winning, or there is no one crossover.
+    // There is one crossover only if DMA stays faster beyond it.
     let wins = compared.iter().take_while(loads_win).count();
     if compared[wins..].iter().any(|size| loads_win(&size)) {
         return None;
@@ -55,19 +55,19 @@ fn crossover(answers: &[&Answer]) -> Option<String> {
     let method = |one: &(&Answer, f64)| format!("{} ({:.0} ns)", one.0.method, one.1);
     match (before, after) {
         (Some((small, loads, _)), Some((large, _, dma))) => Some(format!(
-            "up to {} a core has bytes first that loads them, by {}; from {} on a device that is asked, by {}",
+            "up to {} loads are faster, with {}; from {} on DMA is faster, with {}",
             format_size(*small),
             method(loads),
             format_size(*large),
             method(dma)
         )),
         (None, Some((large, _, dma))) => Some(format!(
-            "from {} on, the smallest size asked, a device that is asked is faster than loads, by {}",
+            "from {} on, the smallest size, DMA is faster than loads, with {}",
             format_size(*large),
             method(dma)
         )),
         (Some((small, loads, _)), None) => Some(format!(
-            "up to {}, the largest size asked, loads are faster than a device that is asked, by {}",
+            "up to {}, the largest size, loads are faster than DMA, with {}",
             format_size(*small),
             method(loads)
         )),
@@ -117,13 +117,13 @@ mod tests {
     }
 
     #[test]
-    fn where_one_method_always_wins_the_sizes_asked_are_named() {
-        assert!(texts(&[(64, 9.0, 7.0)])[0].contains("the smallest size asked"));
-        assert!(texts(&[(64, 5.0, 7.0)])[0].contains("the largest size asked"));
+    fn a_method_that_always_wins_is_reported_with_the_end_of_the_sizes() {
+        assert!(texts(&[(64, 9.0, 7.0)])[0].contains("the smallest size"));
+        assert!(texts(&[(64, 5.0, 7.0)])[0].contains("the largest size"));
     }
 
     #[test]
-    fn a_curve_that_crosses_twice_has_no_crossover() {
+    fn curves_that_cross_twice_have_no_crossover() {
         assert!(texts(&[(64, 5.0, 6.0), (128, 9.0, 7.0), (256, 6.0, 7.0)]).is_empty());
     }
 }

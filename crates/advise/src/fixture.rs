@@ -5,7 +5,7 @@ use lanemark_record::{Answer, Ceiling, CeilingKind, Quantity, Record, Summary, T
 use lanemark_units::MemoryType;
 use std::collections::BTreeMap;
 
-/// An answer about stores to a card that knows its rate and nothing else.
+/// An answer about stores to a card, with a rate only.
 pub(crate) fn answer(access: &str, size_bytes: u64, rate: Option<f64>) -> Answer {
     Answer {
         question: "mmio_write_bandwidth".to_owned(),
@@ -45,7 +45,7 @@ pub(crate) fn answer(access: &str, size_bytes: u64, rate: Option<f64>) -> Answer
     }
 }
 
-/// A record of these answers and no targets.
+/// A record of `answers` without targets.
 pub(crate) fn record(answers: Vec<Answer>) -> Record {
     Record { answers, ..Record::new(vec![]) }
 }

@@ -1,4 +1,4 @@
-//! Everything that a record means, added to it.
+//! Adds advice and findings to a record.
 
 use crate::crossover::crossovers;
 use crate::launches::launches;
@@ -8,13 +8,13 @@ use crate::runtime::{accessors, runs};
 use lanemark_record::gate::{Judged, judge};
 use lanemark_record::{Finding, Record};
 
-/// The families of findings, in the order in which a record has them.
+/// The families of findings, in the order of a record.
 const FAMILIES: [fn(&Record) -> Vec<Finding>; 7] = [cliffs, buffers, crossovers, reaches, accessors, runs, launches];
 
-/// Adds advice, findings and the judgements of the limit gate to a record that has none yet. Every interface calls it once
-/// for each record that it makes.
+/// Adds advice, findings and the judgements of the limit gate to a record without any. Call it once
+/// for each new record.
 ///
-/// Returns the judgements, which are warnings of the record from then on.
+/// Returns the judgements, which are also added to the warnings of the record.
 pub fn interpret(record: &mut Record) -> Judged {
     record.advice = best_methods(record);
     record.findings = FAMILIES.iter().flat_map(|family| family(record)).collect();
@@ -30,10 +30,11 @@ mod tests {
     use lanemark_record::{Ceiling, CeilingKind};
 
     #[test]
-    fn advice_and_what_cannot_be_true_are_added() {
+    fn advice_and_impossible_figures_are_added() {
         let ceiling =
             Ceiling { kind: CeilingKind::Computed, rate_bytes_per_s: Some(1e9), because: "a test".to_owned() };
-        let mut record = record(vec![lanemark_record::Answer { ceiling, ..answer("8", 4096, Some(2e9)) }]);
+        let slower = answer("4", 4096, Some(1e9));
+        let mut record = record(vec![lanemark_record::Answer { ceiling, ..answer("8", 4096, Some(2e9)) }, slower]);
         let judged = interpret(&mut record);
         assert_eq!((judged.impossible.len(), judged.others.len()), (1, 0));
         assert_eq!(record.warnings, judged.impossible);

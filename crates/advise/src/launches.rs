@@ -1,4 +1,4 @@
-//! What the processor may have had to do with the time of a launch.
+//! Findings about processor settings that may lengthen launches.
 
 use lanemark_method::Method;
 use lanemark_record::{Answer, Detail, Finding, Host, Record, TargetKind};
@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 const QUESTION: &str = "launch_latency";
 
-/// Why launches may have taken longer than they need, as far as the governor and the idle states of the machine tell: a clock
-/// that is kept low, and a sleep that takes as long to wake from as the fastest launch takes.
+/// Names processor settings that may have made launches longer: a governor that keeps the clock
+/// low, and an idle state whose exit latency is at least that of the fastest launch.
 pub(crate) fn launches(record: &Record) -> Vec<Finding> {
     let Some(host) = &record.host else { return Vec::new() };
     let real = record.targets.iter().filter(|target| target.kind == TargetKind::Real);
@@ -32,7 +32,7 @@ fn powersave(host: &Host, answers: &[&Answer]) -> Option<String> {
     (!slow.is_empty()).then(|| {
         format!(
             "the governor of processors {} is powersave, which keeps the clock low or raises it late: measure again with \
-             performance, and hold the two records together with `lanemark compare`",
+             performance, and compare the two records with `lanemark compare`",
             slow.join(", ")
         )
     })
@@ -47,8 +47,8 @@ fn sleep(host: &Host, answers: &[&Answer]) -> Option<String> {
         states.filter_map(|state| latency(&state.name, *state.exit_latency_ns.value()?)).max_by_key(|(_, ns)| *ns);
     let (name, ns) = deepest?;
     Some(format!(
-        "to wake from {name} a processor takes {ns} ns, and the fastest launch takes {fastest_ns:.0} ns: nobody slept so deeply there, and \
-         where a runtime's thread does, a launch takes at least twice as long; switch the state off (cpuidle/state*/disable) and measure again"
+        "leaving idle state {name} takes {ns} ns, and the fastest launch takes {fastest_ns:.0} ns: a launch that wakes a thread from this state \
+         takes at least twice as long; disable the state (cpuidle/state*/disable) and measure again"
     ))
 }
 
@@ -65,10 +65,10 @@ mod tests {
     }
 
     fn unseen<T>() -> Fact<T> {
-        Fact::Unseen { unseen: "it is a test".to_owned() }
+        Fact::Unseen { unseen: "a test".to_owned() }
     }
 
-    /// A launch of 40 us from processor 3.
+    /// One launch of 40 us from processor 3.
     fn record(governor: &str, exit_latency_ns: u64, is_disabled: bool) -> Record {
         let mut answer = fixture::answer("8", 0, None);
         QUESTION.clone_into(&mut answer.question);
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn powersave_is_named_where_a_launch_was_called_and_performance_is_not() {
+    fn powersave_on_the_calling_processor_is_reported_and_performance_is_not() {
         let texts = |record: &Record| launches(record).into_iter().map(|finding| finding.text).collect::<Vec<_>>();
         let [text] = &texts(&record("powersave", 39_999, false))[..] else { panic!("one finding") };
         assert!(text.starts_with("the governor of processors 3 is powersave"), "{text}");
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sleep_is_named_that_takes_as_long_as_a_launch_and_is_not_switched_off() {
+    fn an_enabled_idle_state_with_a_long_exit_latency_is_reported() {
         let count = |ns, is_disabled| launches(&record("performance", ns, is_disabled)).len();
         assert_eq!([count(40_000, false), count(39_999, false), count(133_000, true)], [1, 0, 0]);
     }

@@ -1,7 +1,7 @@
-//! What it means: which way to use, what stands out ([`interpret`]) and what changed in a record; what is wrong
-//! with a machine ([`doctor`]); how a card is brought back ([`recover`]).
+//! Interpretation of records: advice and findings ([`interpret`]), changes between records,
+//! problems of a machine ([`doctor`]), and recovery of a card ([`recover`]).
 //!
-//! Reads what others measured or saw; it measures nothing and touches no machine.
+//! This crate reads records and facts. It measures nothing and touches no machine.
 //!
 //! `doctor/` has one file per family of checks and a table of all checks. A finding has a reason, the gain that the model
 //! computes, and a command that is never run. `recover/` has the steps that recover a card: each is a command with its

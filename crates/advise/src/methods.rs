@@ -1,13 +1,13 @@
-//! The best method, and where one suddenly becomes slower.
+//! The best method of each question and size, and sudden drops of a method's rate.
 
 use lanemark_method::{Access, AccessPath, CopyDirection, CoreAccess, Method, Width};
 use lanemark_record::{Advice, Answer, Detail, Finding, Quantity, Record, TargetKind, WaitShare};
 use lanemark_units::{MemoryType, format_size};
 
-/// The best method per target, bandwidth question and size, where there is more than one to choose from.
+/// Advises the best method per target, bandwidth question and size, if there are several methods.
 ///
-/// Best is the plainest of those within 2 % of the highest median of the delivered rate. Emulated targets have no best
-/// method: their times are not meaningful.
+/// The best method is the plainest within 2 % of the highest median delivered rate. Emulated
+/// targets get no advice, because their times are not meaningful.
 pub(crate) fn best_methods(record: &Record) -> Vec<Advice> {
     let mut groups: Vec<(&str, &str, Task, u64)> = Vec::new();
     let rated = |answer: &&Answer| answer.quantity == Quantity::Bandwidth && !is_emulated(record, answer);
@@ -31,14 +31,14 @@ pub(crate) fn best_methods(record: &Record) -> Vec<Advice> {
         .collect()
 }
 
-/// What a method is for: methods are compared with those for the same task only.
+/// The task of a method. Methods compete only within a task.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Task {
-    /// Moving bytes to a destination in no cache.
+    /// A copy to a destination that no cache holds.
     ColdCopy,
-    /// A copy by a runtime, whatever the kind of memory.
+    /// A copy by a runtime, with any kind of memory.
     RuntimeCopy(CopyDirection),
-    /// All else that the question asks about.
+    /// The other methods of the question.
     Other,
 }
 
@@ -74,7 +74,7 @@ fn best<'a>(answers: impl Iterator<Item = &'a Answer>) -> Option<Advice> {
     let mut rated: Vec<(&Answer, f64)> = answers.filter_map(|answer| Some((answer, rate(answer)?))).collect();
     rated.sort_by(|a, b| b.1.total_cmp(&a.1));
     let (fastest, (last, slowest)) = (rated.first()?.1, *rated.last()?);
-    // Among methods that are as good as the fastest the plainest is advised.
+    // The plainest of the methods that are as good as the fastest is advised.
     let as_good = rated.iter().filter(|rated| rated.1 >= fastest * AS_GOOD);
     let (first, fastest) = *as_good.min_by_key(|rated| plainness(&rated.0.method))?;
     if rated.len() < 2 || fastest / slowest < WORTH_CHOOSING {
@@ -91,17 +91,17 @@ fn best<'a>(answers: impl Iterator<Item = &'a Answer>) -> Option<Advice> {
     })
 }
 
-/// How many times as fast as the slowest method the fastest must be for a choice to matter.
+/// Smallest ratio of the fastest to the slowest rate for which the choice matters.
 const WORTH_CHOOSING: f64 = 1.05;
 
-/// The share of the fastest rate from which a method is as good.
+/// Share of the fastest rate from which a method counts as equally good.
 const AS_GOOD: f64 = 0.98;
 
-/// The rank of a method, the lowest being the plainest: first by the mapping that programs use anyway, then by the instruction
-/// that every compiler makes.
+/// Rank of a method; the plainest has the lowest. It depends on the memory type first, ordinary
+/// mappings being plainest, and then on the instruction, plain stores and `memcpy` being plainest.
 fn plainness(method: &Method) -> (usize, usize) {
-    fn rank<T: PartialEq>(plainest_first: &[T], one: Option<T>) -> usize {
-        plainest_first.iter().position(|other| Some(other) == one.as_ref()).unwrap_or(plainest_first.len())
+    fn rank<T: PartialEq>(plainest_first: &[T], one: Option<&T>) -> usize {
+        plainest_first.iter().position(|other| Some(other) == one).unwrap_or(plainest_first.len())
     }
     let mappings = [MemoryType::Wb, MemoryType::Wc, MemoryType::Uc, MemoryType::Wt, MemoryType::Wp];
     let accesses = [
@@ -115,14 +115,14 @@ fn plainness(method: &Method) -> (usize, usize) {
         Access::Plain(Width::B2),
         Access::Plain(Width::B1),
     ];
-    (rank(&mappings, method.memory_type()), rank(&accesses, method.access()))
+    (rank(&mappings, method.memory_type().as_ref()), rank(&accesses, method.access().as_ref()))
 }
 
-/// How many times slower a larger transfer must be to stand out.
+/// Smallest slow-down from one size to the next that is reported.
 const CLIFF: f64 = 3.0;
 
-/// Sizes at which one method suddenly becomes several times slower although it moves more, with the reason
-/// that its packets give; where packets cannot be seen, a fall is most often a cache's size and no finding.
+/// Reports sizes at which a method suddenly becomes several times slower, explained by its TLPs.
+/// Without TLP counts nothing is reported, because such a drop is usually the size of a cache.
 pub(crate) fn cliffs(record: &Record) -> Vec<Finding> {
     let mut found = Vec::new();
     for (place, smaller) in record.answers.iter().enumerate() {
@@ -148,7 +148,8 @@ pub(crate) fn cliffs(record: &Record) -> Vec<Finding> {
     found
 }
 
-/// How many buffers each target was found to have, or why no number was found; nothing of an emulated one.
+/// Reports the number of write-combining buffers of each target, or why none was found. Emulated
+/// targets are ignored.
 pub(crate) fn buffers(record: &Record) -> Vec<Finding> {
     let real = record.answers.iter().filter(|answer| !is_emulated(record, answer));
     let found = real.filter_map(|answer| {
@@ -156,11 +157,11 @@ pub(crate) fn buffers(record: &Record) -> Vec<Finding> {
         let method = &answer.method;
         let text = match (buffers.count, buffers.flush_ns) {
             (Some(count), Some(flush_ns)) => format!(
-                "{method} fills up to {count} lines at once ({}); with more of them, every store leaves by itself and \
+                "{method} combines stores to up to {count} open lines ({}); with more open lines, every store is sent alone and \
                  costs {flush_ns:.1} ns",
                 buffers.because
             ),
-            _ => format!("{method} shows no number of buffers, because {}", buffers.because),
+            _ => format!("{method}: buffer count unknown: {}", buffers.because),
         };
         Some(Finding { question: answer.question.clone(), target: answer.target.clone(), text })
     });
@@ -181,7 +182,7 @@ fn cliff(smaller: &Answer, larger: &Answer, times: f64, record: &Record) -> Stri
     format!("{packets}; {variant} uses rep movsb there, which on this memory type moves one byte at a time")
 }
 
-/// Request TLPs of one pass.
+/// Request TLPs per iteration.
 fn requests(answer: &Answer) -> Option<f64> {
     let tlps = answer.tlps?;
     Some((tlps.writes + tlps.reads) as f64 / answer.passes.max(1) as f64)
@@ -193,7 +194,7 @@ fn rate(answer: &Answer) -> Option<f64> {
     measured.or(said).filter(|rate| *rate > 0.0)
 }
 
-/// What holds the fastest back, and what the slowest pays for.
+/// The limit of the fastest method, and the cost of the slowest.
 fn reason(fastest: &Answer, slowest: &Answer) -> String {
     let mut parts = Vec::new();
     if let (Some(few), Some(many)) = (requests(fastest), requests(slowest))
@@ -203,22 +204,22 @@ fn reason(fastest: &Answer, slowest: &Answer) -> String {
         parts.push(format!("it takes {few:.0} request {noun} where {} takes {many:.0}", slowest.method));
     }
     if let Some(wait) = longest_stall(slowest).filter(|wait| wait.cause != "issue") {
-        parts.push(format!("with {} {} ({:.0} % of the time)", slowest.method, wait.explanation, wait.share_percent));
+        parts.push(format!("with {}: {} ({:.0} % of the time)", slowest.method, wait.explanation, wait.share_percent));
     }
     match (&fastest.formula, longest_stall(fastest)) {
         (Some(formula), _) => parts.push(format!("it is bound by {}", formula.bound)),
         (None, Some(wait))
             if wait.share_percent >= 1.0 && !parts.iter().any(|part| part.contains(&wait.explanation)) =>
         {
-            parts.push(format!("what is left: {}", wait.explanation));
+            parts.push(format!("remaining stall: {}", wait.explanation));
         }
         _ => {}
     }
     if parts.is_empty() { format!("fastest of all; {} is slowest", slowest.method) } else { parts.join("; ") }
 }
 
-/// The longest stall of an answer; `None` where it is "all tags in use" and the formula finds another bound, which is what
-/// drains the tags.
+/// The longest stall of an answer. `None` if it is `tag` and the formula finds another bound: all
+/// tags are then in use because of that bound.
 fn longest_stall(answer: &Answer) -> Option<&WaitShare> {
     let is_symptom = |wait: &&WaitShare| {
         wait.cause == "tag" && answer.formula.as_ref().is_some_and(|formula| formula.cause != wait.cause)
@@ -249,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn of_an_emulated_target_no_method_is_the_best_and_no_buffers_are_told() {
+    fn emulated_targets_get_no_advice_and_no_buffer_count() {
         let answers = vec![answer("4", 64, Some(1e9)), answer("memcpy", 64, Some(4e9))];
         for (kind, wanted) in [(TargetKind::Real, 1), (TargetKind::Emulated, 0)] {
             let mut record = record(answers.clone());
@@ -264,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_method_that_becomes_three_times_slower_with_size_is_found_and_one_that_does_not_quite_is_not() {
+    fn a_threefold_drop_is_reported_and_a_smaller_one_is_not() {
         let found = cliffs(&record(vec![seen("8", 1024, 3e9, 16), seen("8", 2048, 1e9, 64)]));
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].text, "WC 8 falls 3-fold between 1KiB and 2KiB: 1KiB take 16 request TLPs, 2KiB take 64");
@@ -273,19 +274,19 @@ mod tests {
     }
 
     #[test]
-    fn a_fall_whose_packets_cannot_be_seen_is_no_finding() {
+    fn a_drop_without_tlp_counts_is_not_reported() {
         assert_eq!(cliffs(&record(vec![answer("8", 1024, Some(9e9)), answer("8", 2048, Some(1e9))])), []);
     }
 
     #[test]
-    fn a_cliff_into_rep_movsb_is_explained_by_its_packets() {
+    fn a_drop_caused_by_rep_movsb_is_explained_by_its_tlps() {
         let found = cliffs(&record(vec![seen("memcpy", 1024, 0.19e9, 37), seen("memcpy", 2048, 0.007e9, 2048)]));
         assert!(found[0].text.contains("1KiB take 37 request TLPs, 2KiB take 2048"), "{}", found[0].text);
         assert!(found[0].text.contains("rep movsb"), "{}", found[0].text);
     }
 
     #[test]
-    fn buffers_are_told_with_their_cost_and_their_absence_with_its_reason() {
+    fn a_buffer_count_has_its_cost_and_a_missing_one_its_reason() {
         let with = |count, flush_ns| {
             let buffers = Buffers {
                 count,
@@ -298,8 +299,8 @@ mod tests {
             let answer = Answer { detail: Some(Detail::Buffers(buffers)), ..answer("nt8", 64, None) };
             super::buffers(&record(vec![answer]))[0].text.clone()
         };
-        assert!(with(Some(16), Some(46.0)).contains("up to 16 lines at once"));
-        assert_eq!(with(None, None), "WC nt8 shows no number of buffers, because there is no step");
+        assert!(with(Some(16), Some(46.0)).contains("up to 16 open lines"));
+        assert_eq!(with(None, None), "WC nt8: buffer count unknown: there is no step");
     }
 
     fn copied(direction: CopyDirection, allocation: Allocation, rate: f64) -> Answer {
@@ -308,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_runtime_kinds_of_memory_are_methods_and_directions_are_not() {
+    fn kinds_of_memory_compete_and_copy_directions_do_not() {
         let advice = best_methods(&record(vec![
             copied(CopyDirection::ToDevice, Allocation::Buffer, 2e9),
             copied(CopyDirection::ToDevice, Allocation::Device, 4e9),
@@ -320,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hot_and_a_cold_destination_are_advised_apart() {
+    fn cached_and_uncached_destinations_get_separate_advice() {
         let to = |path, access: &str, rate| {
             let mut answer = answer(access, 64, Some(rate));
             if let Method::Core(core) = &mut answer.method {
@@ -339,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn among_methods_within_two_percent_the_plainest_is_advised() {
+    fn the_plainest_method_within_two_percent_is_advised() {
         let advised = |memcpy| {
             let rated = [answer("nt64", 64, Some(1e9)), answer("memcpy", 64, Some(memcpy)), answer("1", 64, Some(1e8))];
             best_methods(&record(rated.to_vec()))[0].method.access()
@@ -349,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_advised_where_there_is_no_choice_or_no_rate() {
+    fn one_method_or_no_rate_gives_no_advice() {
         assert_eq!(best_methods(&record(vec![answer("4", 64, Some(1e9))])), []);
         assert_eq!(best_methods(&record(vec![answer("4", 64, None), answer("8", 64, Some(1e9))])), []);
         assert_eq!(best_methods(&record(vec![answer("4", 64, Some(1e9)), answer("8", 64, Some(1.04e9))])), []);

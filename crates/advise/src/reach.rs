@@ -1,26 +1,26 @@
-//! How many pages an IOTLB reaches, and what is behind its reach.
+//! The reach of translation caches in pages, and the cost of misses beyond it.
 
 use lanemark_method::Method;
 use lanemark_record::{Answer, Finding, Record, Summary, Target, TargetKind};
 use lanemark_units::format_size;
 use std::fmt::Write as _;
 
-/// The question whose answers show it.
+/// The question with the answers.
 const QUESTION: &str = "iotlb_reach";
-/// A latency that is more than this above the one before is a step, in percent, unless the two scatter more than that.
+/// Smallest rise of latency that counts as a step, in percent of the latency before it.
 const STEP_PERCENT: f64 = 2.0;
-/// How many times the median distances of both from their medians it must be above them.
+/// Smallest rise that counts as a step, in sums of the two median absolute deviations.
 const MADS: f64 = 3.0;
 
-/// For each target, length and distance of reads: up to how many pages a device waits alike, and how much longer beyond. Of an emulated
-/// target nothing is said, and of fewer than two windows neither.
+/// Reports, for each target, length and stride of reads, the number of pages with hits and the
+/// extra latency beyond. Emulated targets and groups with fewer than two windows are ignored.
 pub(crate) fn reaches(record: &Record) -> Vec<Finding> {
     let is_emulated =
         |name: &str| record.targets.iter().any(|target| target.name == name && target.kind == TargetKind::Emulated);
     let asked = |answer: &&Answer| {
         answer.question == QUESTION && !is_emulated(&answer.target) && answer.method.reach().stride_bytes.is_some()
     };
-    // What differs by the window alone, as it was asked.
+    // Members of a group differ only by their window.
     let alike = |one: &Answer, other: &Answer| {
         anywhere(one) == anywhere(other)
             && (&one.target, one.size_bytes, one.alignment_bytes)
@@ -56,14 +56,15 @@ fn anywhere(answer: &Answer) -> Method {
     method
 }
 
-/// Where latency leaves one level, where it has reached the next, and how much higher that is.
+/// A step of latency: the last window before it, the first window after it, and its height.
 struct Step {
     last_alike: u64,
     first_higher: u64,
     rise_ns: f64,
 }
 
-/// Rises behind each other are one step: where sets are not filled evenly, it takes several windows.
+/// Finds steps. Consecutive rises are one step: if sets are filled unevenly, a step takes several
+/// windows.
 fn steps(windows: &[(u64, Summary)]) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     let mut is_rising = false;
@@ -84,8 +85,8 @@ fn steps(windows: &[(u64, Summary)]) -> Vec<Step> {
     steps
 }
 
-/// Up to which window, of which something is read every `stride`, devices of this target know all pages themselves; `None` if they
-/// keep none, and of a machine that is not described, of which nobody knows.
+/// Bytes at a stride of `stride` whose pages fit into the device's translation cache. `None`
+/// without such a cache, and for a target without a platform description.
 fn kept_bytes(target: &Target, stride: u64) -> Option<u64> {
     let platform = target.platform.as_ref()?;
     let number = |key| platform.pointer(key)?.as_u64();
@@ -96,7 +97,7 @@ fn kept_bytes(target: &Target, stride: u64) -> Option<u64> {
 fn in_words(windows: &[(u64, Summary)], bytes: u64, stride: u64, kept_bytes: Option<u64>) -> Option<String> {
     let [(shortest, first), .., (longest, _)] = windows else { return None };
     let keeps = kept_bytes.is_some();
-    // Where not all pages of the smallest window are kept, each is asked for from the beginning on.
+    // If the smallest window exceeds the device's cache, every window needs translation requests.
     let is_shown = kept_bytes.is_some_and(|kept| kept >= *shortest);
     let pages = |window: u64| {
         let count = window / stride.max(1);
@@ -106,20 +107,23 @@ fn in_words(windows: &[(u64, Summary)], bytes: u64, stride: u64, kept_bytes: Opt
     let steps = steps(windows);
     let Some(step) = steps.first() else {
         return Some(format!(
-            "{every}, {} take {:.0} ns as few do: what translates reaches further, or nothing is translated",
+            "{every}, {} take {:.0} ns, as few pages do: the IOTLB reaches further, or nothing is translated",
             pages(*longest),
             first.median
         ));
     };
-    let (by, why) = if is_shown {
-        (" by the device", "what asking the IOMMU takes, and a walk if that knows no more")
+    let (cache, why) = if is_shown {
+        (
+            "the translation cache of the device",
+            "the time of a translation request, and of a page walk if the IOTLB misses",
+        )
     } else if keeps {
-        (" by the IOMMU", "what a walk takes that is waited for")
+        ("the IOTLB of the IOMMU", "the time of a page walk")
     } else {
-        ("", "what a walk takes that is waited for")
+        ("the IOTLB", "the time of a page walk")
     };
     let mut text = format!(
-        "{every}, up to {} are translated at hand{by}, {:.0} ns; from {} on a read takes {:.0} ns more, {why}",
+        "{every}, up to {} hit {cache}, {:.0} ns; from {} on a read takes {:.0} ns more, {why}",
         pages(step.last_alike),
         first.median,
         pages(step.first_higher),
@@ -128,11 +132,11 @@ fn in_words(windows: &[(u64, Summary)], bytes: u64, stride: u64, kept_bytes: Opt
     for (nth, step) in steps.iter().enumerate().skip(1) {
         let (from, rise_ns) = (pages(step.first_higher), step.rise_ns);
         let why = if is_shown && nth == 1 {
-            "the IOMMU has to walk, or less of its table is at hand"
+            "page walks, or less of the page table is cached"
         } else {
-            "less of the table is at hand"
+            "less of the page table is cached"
         };
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(text, "; from {from} on another {rise_ns:.0} ns: {why}");
     }
     Some(text)
@@ -163,32 +167,32 @@ mod tests {
     }
 
     #[test]
-    fn the_last_window_that_is_alike_and_the_first_that_is_not_are_named_with_what_lies_between() {
+    fn the_windows_before_and_after_a_step_are_named_with_its_height() {
         let found = texts(&[&[600.0], &[600.0], &[612.0], &[612.0], &[700.0], &[700.0]]);
         assert_eq!(found.len(), 1);
         let text = &found[0];
         assert!(
-            text.contains("up to 8 pages (32KiB) are") && text.contains("600 ns; from 16 pages (64KiB) on"),
+            text.contains("up to 8 pages (32KiB) hit") && text.contains("600 ns; from 16 pages (64KiB) on"),
             "{text}"
         );
         assert!(text.contains("takes 88 ns more"), "12 ns are 2 % and no step: {text}");
     }
 
     #[test]
-    fn rises_behind_each_other_are_one_step_and_after_a_level_another() {
+    fn consecutive_rises_are_one_step_and_a_level_separates_steps() {
         let found = texts(&[&[600.0], &[640.0], &[680.0], &[680.0], &[920.0]]);
         assert!(
             found[0].contains("up to 1 page (4KiB)")
                 && found[0].contains("from 4 pages (16KiB) on a read takes 80 ns more")
         );
         assert!(
-            found[0].ends_with("from 16 pages (64KiB) on another 240 ns: less of the table is at hand"),
+            found[0].ends_with("from 16 pages (64KiB) on another 240 ns: less of the page table is cached"),
             "{found:?}"
         );
     }
 
     #[test]
-    fn where_the_device_keeps_translations_it_is_named_and_what_is_behind_it_is_another_step() {
+    fn the_device_cache_is_named_and_the_iotlb_is_another_step() {
         let levels: [&[f64]; 6] = [&[600.0], &[600.0], &[960.0], &[960.0], &[1040.0], &[1040.0]];
         let mut record = of_levels(&levels);
         let preset = lanemark_platform::preset("card-gen5-x16-iommu").unwrap().unwrap();
@@ -197,15 +201,23 @@ mod tests {
             let platform = Some(preset.with_text("dma.ats_entries", entries, origin).unwrap().to_json());
             record.targets = vec![Target { platform, ..target(TargetKind::Simulated) }];
             let text = &reaches(&record)[0].text;
-            assert_eq!(text.contains("up to 2 pages (8KiB) are translated at hand by the device"), has_ats, "{text}");
-            assert_eq!(text.contains("on a read takes 360 ns more, what asking the IOMMU takes"), has_ats, "{text}");
+            assert_eq!(
+                text.contains("up to 2 pages (8KiB) hit the translation cache of the device"),
+                has_ats,
+                "{text}"
+            );
+            assert_eq!(
+                text.contains("on a read takes 360 ns more, the time of a translation request"),
+                has_ats,
+                "{text}"
+            );
             assert!(text.contains("from 16 pages (64KiB) on another 80 ns"), "{text}");
-            assert_eq!(text.contains("the IOMMU has to walk"), has_ats, "{text}");
+            assert_eq!(text.contains("page walks, or"), has_ats, "{text}");
         }
     }
 
     #[test]
-    fn where_the_device_keeps_fewer_than_the_smallest_window_has_only_the_iommu_is_named() {
+    fn a_device_cache_below_the_smallest_window_is_not_named() {
         let mut record = of_levels(&[&[600.0], &[600.0], &[680.0], &[680.0]]);
         record.answers.retain(|answer| answer.method.reach().window_bytes != Some(4096));
         let preset = lanemark_platform::preset("card-gen5-x16-iommu").unwrap().unwrap();
@@ -214,14 +226,18 @@ mod tests {
             let platform = Some(preset.with_text("dma.ats_entries", entries, origin).unwrap().to_json());
             record.targets = vec![Target { platform, ..target(TargetKind::Simulated) }];
             let text = &reaches(&record)[0].text;
-            assert_eq!(text.contains("up to 2 pages (8KiB) are translated at hand by the device"), is_shown, "{text}");
-            assert_eq!(text.contains("up to 2 pages (8KiB) are translated at hand by the IOMMU"), !is_shown, "{text}");
-            assert_eq!(text.contains("takes 80 ns more, what a walk takes"), !is_shown, "{text}");
+            assert_eq!(
+                text.contains("up to 2 pages (8KiB) hit the translation cache of the device"),
+                is_shown,
+                "{text}"
+            );
+            assert_eq!(text.contains("up to 2 pages (8KiB) hit the IOTLB of the IOMMU"), !is_shown, "{text}");
+            assert_eq!(text.contains("takes 80 ns more, the time of a page walk"), !is_shown, "{text}");
         }
     }
 
     #[test]
-    fn what_scatters_as_much_as_it_rises_is_no_step() {
+    fn a_rise_within_the_spread_is_no_step() {
         let noisy = |at: f64| [at - 10.0, at, at + 10.0];
         let (low, high) = (noisy(600.0), noisy(659.0));
         assert!(texts(&[&low, &high])[0].contains("reaches further, or nothing is translated"));
@@ -230,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_of_another_length_are_another_finding() {
+    fn each_length_of_reads_has_its_own_finding() {
         let of = |bytes: u64, window: u64, ns: f64| {
             let mut answer = answer("8", bytes, None);
             QUESTION.clone_into(&mut answer.question);
@@ -245,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn of_one_window_and_of_an_emulated_target_nothing_is_said() {
+    fn one_window_or_an_emulated_target_gives_no_finding() {
         assert!(texts(&[&[600.0]]).is_empty());
         let mut answers = Vec::new();
         for window in [4096, 8192] {

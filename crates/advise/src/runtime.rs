@@ -1,20 +1,20 @@
-//! What a runtime asks for memory that kernels are given, and what runs of copies took.
+//! Findings about runtimes: the cost of kernel arguments, and the times of runs of copies.
 
 use lanemark_method::Method;
 use lanemark_record::{Answer, Detail, Finding, Record, Runs, TargetKind};
 use lanemark_units::format_size;
 
-/// For each target and kind of memory, whether a launch takes longer for each piece that its kernel is given. Of an emulated target nothing is
-/// said.
+/// Reports, for each target and kind of memory, whether each argument of a kernel makes a launch
+/// longer. Emulated targets are ignored.
 pub(crate) fn accessors(record: &Record) -> Vec<Finding> {
     let found = record.answers.iter().filter_map(|answer| {
         let Method::Argument { allocation, .. } = answer.method else { return None };
         let memory = allocation.name().replace('_', " ");
         let (fit, slope) = (answer.fit?, answer.latency_ns?);
         let kind = record.targets.iter().find(|target| target.name == answer.target).map(|target| target.kind);
-        let added = format!("{} on top of {}", time(slope.median), time(fit.fixed_ns));
-        let longer = format!("each {memory} argument makes a launch longer, with nothing to move: {added}");
-        let no_longer = format!("a launch takes no longer for a {memory} argument that could be told");
+        let added = format!("{} in addition to {}", time(slope.median), time(fit.fixed_ns));
+        let longer = format!("each {memory} argument makes a launch longer, without any copy: {added}");
+        let no_longer = format!("no visible cost of a {memory} argument per launch");
         let text = match (slope.ci95, kind) {
             (_, Some(TargetKind::Emulated)) => return None,
             (Some(interval), _) => {
@@ -22,7 +22,7 @@ pub(crate) fn accessors(record: &Record) -> Vec<Finding> {
                 if interval.low > 0.0 { format!("{longer}, {between}") } else { format!("{no_longer}: {added}, {between}") }
             }
             (None, Some(TargetKind::Real)) => format!(
-                "what a {memory} argument adds to a launch was seen too seldom to tell: {added}, without an interval; ask again \
+                "too few samples for the cost of a {memory} argument per launch: {added}, without an interval; measure again \
                  with --budget 10"
             ),
             (None, _) if slope.median > 0.0 => longer,
@@ -33,7 +33,8 @@ pub(crate) fn accessors(record: &Record) -> Vec<Finding> {
     found.collect()
 }
 
-/// For each target and size of copies, what runs took by kinds of memory; of an emulated target nothing.
+/// Reports, for each target and size of copies, the times of runs by kind of memory. Emulated
+/// targets are ignored.
 pub(crate) fn runs(record: &Record) -> Vec<Finding> {
     let mut groups: Vec<Vec<(&Answer, &Runs)>> = Vec::new();
     for answer in &record.answers {
@@ -75,7 +76,7 @@ pub(crate) fn runs(record: &Record) -> Vec<Finding> {
     found.collect()
 }
 
-/// Three digits, whichever the unit.
+/// A time with three digits or more.
 fn seconds(seconds: f64) -> String {
     if seconds >= 1.0 { format!("{seconds:.2} s") } else { format!("{:.1} ms", seconds * 1e3) }
 }
@@ -101,23 +102,23 @@ mod tests {
     }
 
     #[test]
-    fn an_argument_costs_something_only_if_all_of_its_interval_is_above_nothing() {
+    fn an_argument_has_a_cost_only_if_its_whole_interval_is_positive() {
         let text =
             |slopes: &[f64]| accessors(&fixture::record(vec![slope(Allocation::Buffer, slopes)]))[0].text.clone();
         let above = text(&[300.0; 9]);
         assert!(
             above.starts_with("each buffer argument makes a launch longer")
-                && above.contains("300 ns on top of 5.00 us")
+                && above.contains("300 ns in addition to 5.00 us")
         );
         let around = text(&[-9.0, -8.0, -1.0, 1.0, 2.0, 3.0, 4.0, 8.0, 9.0]);
-        assert!(around.starts_with("a launch takes no longer"), "{around}");
-        assert!(text(&[0.0]).starts_with("a launch takes no longer"));
+        assert!(around.starts_with("no visible cost"), "{around}");
+        assert!(text(&[0.0]).starts_with("no visible cost"));
         let on = |kind| {
             let targets = vec![fixture::target(kind)];
             accessors(&Record { targets, ..fixture::record(vec![slope(Allocation::Device, &[300.0])]) })
         };
         assert!(on(TargetKind::Simulated)[0].text.starts_with("each usm argument"));
-        assert!(on(TargetKind::Real)[0].text.contains("too seldom to tell"));
+        assert!(on(TargetKind::Real)[0].text.contains("too few samples"));
         assert!(on(TargetKind::Emulated).is_empty());
         let launch = Method::Launch { kernels: 1, wait: HostWait::Event, arguments: None, pinned: true };
         let launched = Answer { method: launch, ..slope(Allocation::Buffer, &[1.0]) };
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_one_size_stand_side_by_side_with_their_spread_and_how_much_of_a_whole_run_they_are() {
+    fn runs_of_one_size_share_a_finding_with_spread_and_share_of_a_whole_run() {
         let run = |allocation, size, copies, median_s| {
             let mut answer = fixture::answer("8", size, None);
             let (direction, wait) = (CopyDirection::ToDevice, HostWait::Event);

@@ -1,12 +1,16 @@
-//! What does a piece of memory add to a launch that is given it, and does nothing with it?
+//! How much does each kernel argument add to a launch?
 //!
-//! Traffic: none that anybody asks for; what a runtime tells its device.
-//! Unit: nanoseconds. Of a launch with so many arguments: one, and a wait for its event. Of one more argument: the slope of a straight
-//! line through all of these.
-//! Ways: buffers, which a runtime looks after (whether what they hold is where the kernel is, who else uses them), and addresses, which it does
-//! not (unified shared memory). Arguments are given anew before each launch, and that is a part of its time, as in a program that makes an
-//! accessor for each launch.
-//! Spoiled by: what spoils [`launch_latency`](crate::launch_latency); a launch that takes longer at times than all arguments together.
+//! Traffic: only what the runtime sends to its device; the kernel does not use its arguments.
+//!
+//! Unit: nanoseconds. For a launch with a number of arguments: one launch and a wait for its event.
+//! For one more argument: the slope of a straight line through these launches.
+//!
+//! Methods: buffers, which the runtime tracks (where their contents are, and who uses them), and
+//! addresses, which it does not (unified shared memory). Arguments are set before each launch
+//! within the timed interval, as in a program that creates an accessor per launch.
+//!
+//! Spoiled by: everything that spoils [`launch_latency`](crate::launch_latency); occasional
+//! launches that take longer than all arguments together.
 
 use crate::case::{Axes, Case};
 use crate::effort::Effort;
@@ -25,7 +29,7 @@ use lanemark_units::Ticks;
 /// The catalogue row.
 pub const QUESTION: Question = Question {
     name: "accessor_overhead",
-    summary: "time that each piece of memory adds to a launch that is given it, as a buffer and as USM",
+    summary: "added launch time per kernel argument, for buffers and USM",
     quantity: Quantity::Cost,
     cases,
     plan,
@@ -34,16 +38,16 @@ pub const QUESTION: Question = Question {
     accesses_per_pass: |_| 1,
     ask: Some(ask),
     is_usual: false,
-    left_out: needs::a_runtime,
+    left_out: needs::kernel_runtime,
 };
 
-/// How many arguments.
+/// Numbers of arguments.
 const COUNTS: [u32; 5] = [1, 2, 4, 8, Arguments::MOST];
-/// What they are.
+/// Kinds of memory.
 const ALLOCATIONS: [Allocation; 2] = [Allocation::Buffer, Allocation::Device];
 const TOLD: HostWait = HostWait::Event;
-/// A line rests on six plans, and a launch is one of them: of a case's share of the time, launches take half and lines three times as much,
-/// which together is no more than all shares.
+/// A line needs six plans, and one launch is a plan. Launches take half of a case's share of time,
+/// and lines three times as much, which together stays within all shares.
 const LAUNCH_OF: u64 = 2;
 const LINE_TIMES: u64 = 3;
 
@@ -62,11 +66,12 @@ fn launch(arguments: Arguments) -> Case {
     Case::of_runtime(0, Method::Launch { kernels: 1, wait: TOLD, arguments, pinned: true })
 }
 
-/// Of one more argument: the plan of the launch with none, which others are held against.
+/// The plan of one more argument is the launch without arguments, which is the reference of the
+/// others.
 fn plan(case: &Case, passes: u64) -> Plan {
     let arguments = if let Method::Launch { arguments, .. } = case.method { arguments } else { None };
     let launch = Launch { kernels: 1, told: TOLD, arguments: arguments.unwrap_or(Arguments::NONE) };
-    // The first launches of a kernel build what no later one needs.
+    // The first launches of a kernel compile it.
     Plan { warmup_passes: 1, ..Plan::on_one_core(vec![Op::Launch(launch)], passes) }
 }
 
@@ -87,7 +92,7 @@ fn ask(
     Ok(answer(question, case, machine.facts(), &measured, effort))
 }
 
-/// The slope of time against the number of arguments.
+/// The slope of time over the number of arguments.
 fn by_line(
     question: &Question,
     machine: &mut dyn Machine,
@@ -106,7 +111,7 @@ fn by_line(
             most_passes: (question.most_passes)(&case),
         }
     };
-    // Each round has a slope, so many rounds of few samples tell more than few rounds of many.
+    // Each round gives a slope, so many rounds of few samples are better than few rounds of many.
     let rounds = Effort {
         least_rounds: effort.least_rounds.max(LEAST_SAMPLES as u64),
         budget: Ticks(effort.budget.0.saturating_mul(LINE_TIMES)),
@@ -136,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn buffers_and_usm_are_asked_for_as_far_as_there_are_any() {
+    fn cases_cover_the_supported_kinds_of_memory() {
         let buffers = ["launch", "launch with 1 buffer", "launch with 2 buffer", "launch with 4 buffer"]
             .map(|launch| format!("{launch}, wait by event"));
         let all = ways(&[Allocation::Buffer, Allocation::Mapped]);
@@ -149,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn one_more_argument_costs_the_slope_whatever_a_launch_without_any_takes() {
+    fn one_more_argument_costs_the_slope_for_any_base_time() {
         let mut runtime = Runtime::new(&Allocation::ALL);
         let mut answered = |allocation| {
             let case = Case::of_runtime(0, Method::Argument { wait: TOLD, allocation });

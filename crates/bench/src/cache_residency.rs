@@ -1,12 +1,16 @@
-//! How long does a device wait for bytes of host memory that a core has just written, that a device has, or that no cache has?
+//! How does the last writer of host memory change the latency of DMA reads?
 //!
 //! Traffic: reads of single lines by one card, one at a time, once over a window.
-//! Unit: nanoseconds, round trip, the mean over the window, by its length and by who wrote it last.
-//! Spoiled by: whoever else writes memory meanwhile; prefetchers; a window that lies in pages of several sockets.
-//! Method: before every sample each line of the window leaves all caches (*cold*), or a core writes the window from its start to its
-//! end (*host-warm*), or its lines leave all caches and a device writes it so (*device-warm*). Windows are as long as what devices'
-//! lines may take of the cache, and as the whole of it, half and twice as long. What a device wrote is found as far as its share
-//! reaches.
+//!
+//! Unit: nanoseconds, round trip, mean over the window, by window length and last writer.
+//!
+//! Spoiled by: other writers of memory; prefetchers; a window with pages of several sockets.
+//!
+//! Method: before every sample, each line of the window is flushed from all caches (*cold*), or a
+//! core writes the window from start to end (*host-warm*), or the lines are flushed and a device
+//! writes the window (*device-warm*). Window lengths are half of, equal to and twice the devices'
+//! share of the cache, and the same for the whole cache. Lines written by a device stay in the
+//! cache up to the devices' share.
 
 use crate::case::{Axes, Case};
 use crate::dma;
@@ -18,7 +22,7 @@ use lanemark_record::{CacheState, Quantity, Reach};
 /// The catalogue row.
 pub const QUESTION: Question = Question {
     name: "cache_residency",
-    summary: "time a device waits for bytes of host memory by who wrote them last, by how many there are",
+    summary: "latency of DMA reads from host memory, by last writer and working set",
     quantity: Quantity::RoundTripLatency,
     cases,
     plan: |case, passes| dma::plan(case, places(case), passes),
@@ -27,12 +31,12 @@ pub const QUESTION: Question = Question {
     accesses_per_pass: places,
     ask: None,
     is_usual: true,
-    left_out: needs::a_cache,
+    left_out: needs::last_level_cache,
 };
 
-/// Bytes of a line, which one read asks for.
+/// Bytes of a line, and of one read.
 const LINE: u64 = 64;
-/// The most reads of one window: of a longer one every so many lines are read.
+/// Largest number of reads per window; in longer windows only every nth line is read.
 const MOST_READS: u64 = 2048;
 
 fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
@@ -55,7 +59,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     found.into_iter().flat_map(windows_of).flat_map(of).collect()
 }
 
-/// Around what devices' lines have room for, and around what all have.
+/// Window lengths around the devices' share of the cache and around the whole cache.
 fn windows(cache: &CacheFacts) -> Vec<u64> {
     let (share, all) = (cache.device_bytes, cache.bytes);
     let mut windows = vec![share / 2, share, 2 * share, all, 2 * all];
@@ -75,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn windows_are_around_the_share_of_devices_and_around_the_cache() {
+    fn windows_surround_the_device_share_and_the_cache_size() {
         let windows = |device_bytes| windows(&CacheFacts { bytes: 1 << 20, device_bytes });
         assert_eq!(windows(1 << 17), [1 << 16, 1 << 17, 1 << 18, 1 << 20, 1 << 21]);
         assert_eq!(windows(1 << 19), [1 << 18, 1 << 19, 1 << 20, 1 << 21]);

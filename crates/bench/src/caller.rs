@@ -1,38 +1,38 @@
-//! The cores that threads run on.
+//! The cores of threads.
 
 use crate::measured::Measured;
 use lanemark_machine::{Facts, Lane, Placement, Plan, TimeBase};
 use lanemark_record::{CallerCores, CorePair, CpuSamples};
 use std::collections::BTreeMap;
 
-/// The cores that a case runs on.
+/// The cores of a case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Caller {
-    /// On the cores that the question's plan names.
+    /// The cores of the question's plan.
     #[default]
     AsPlanned,
-    /// Held on this core, counted as plans count them.
+    /// Pinned to this core, numbered as in plans.
     Core(u32),
-    /// Wherever the system puts it.
+    /// Not pinned.
     Unpinned,
-    /// On two cores, one of which answers the other.
+    /// Two cores that exchange messages.
     Between(CorePair),
 }
 
-/// Cores that a thread is to call from.
+/// Cores of a thread that calls a runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cores {
-    /// Every one.
+    /// Every core.
     All,
-    /// These.
+    /// These cores.
     These(Vec<u32>),
 }
 
-/// The most cores that are asked where nobody said which.
+/// Largest default number of cores.
 pub(crate) const MOST_CORES: u32 = 12;
 
 impl Caller {
-    /// All that are asked: each core in turn, and where there is a system that would move the thread, none.
+    /// All callers: each core in turn, and an unpinned thread if the operating system can move it.
     pub(crate) fn all(facts: &Facts, cores: Option<&Cores>) -> Vec<Caller> {
         let held = match cores {
             None => spread(facts.cores),
@@ -43,7 +43,7 @@ impl Caller {
         held.into_iter().map(Caller::Core).chain(free).collect()
     }
 
-    /// The plan of one lane, called from here.
+    /// The plan of one lane, called from this core.
     pub(crate) fn calling(self, plan: Plan) -> Plan {
         match self {
             Caller::AsPlanned | Caller::Between(_) => plan,
@@ -55,7 +55,7 @@ impl Caller {
         }
     }
 
-    /// The two cores of an exchange; `None` where there are not two.
+    /// The two cores of an exchange; `None` for other callers.
     pub(crate) const fn pair(self) -> Option<CorePair> {
         match self {
             Caller::Between(pair) => Some(pair),
@@ -63,7 +63,7 @@ impl Caller {
         }
     }
 
-    /// As records show it: what was asked for, and where the samples that count were taken.
+    /// The caller as in records: the requested core, and the processors of the counted samples.
     pub(crate) fn cores(self, measured: &Measured) -> Option<CallerCores> {
         let core = match self {
             Caller::AsPlanned | Caller::Between(_) => return None,
@@ -79,7 +79,7 @@ impl Caller {
     }
 }
 
-/// At most twelve of so many cores, spread evenly, the first and the last among them.
+/// At most twelve of `cores` cores, spread evenly, with the first and the last.
 pub(crate) fn spread(cores: u32) -> Vec<u32> {
     let count = cores.min(MOST_CORES);
     let gaps = u64::from(count).saturating_sub(1).max(1);
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_many_cores_twelve_are_asked_the_first_and_the_last_among_them() {
+    fn twelve_cores_are_selected_with_the_first_and_the_last() {
         assert_eq!(spread(0), [] as [u32; 0]);
         assert_eq!(spread(1), [0]);
         assert_eq!(spread(12), (0..12).collect::<Vec<_>>());
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_held_is_held_by_the_lane_and_who_is_not_by_none() {
+    fn pinned_callers_pin_their_lane_and_unpinned_ones_do_not() {
         let plan = Plan::on_one_core(Vec::new(), 1);
         assert_eq!(Caller::AsPlanned.calling(plan.clone()), plan);
         let held = Caller::Core(7).calling(plan.clone());

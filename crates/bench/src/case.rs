@@ -1,4 +1,4 @@
-//! One variant of a question, and the axes that variants are chosen along.
+//! Variants of questions, and the axes along which they vary.
 
 use crate::caller::{Caller, Cores};
 use crate::computation::{Computation, Matrix};
@@ -14,35 +14,35 @@ use lanemark_units::{BarOffset, MemoryType};
 /// One variant of a question.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
-    /// How bytes are moved, or what is done where none are; as the answer says it.
+    /// Method of moving bytes, or the operation if none are moved; the answer has the same.
     pub method: Method,
-    /// Bytes of one pass.
+    /// Bytes per iteration.
     pub size: u64,
-    /// Distance of the first byte from a 64 B boundary; for DMA, from a page.
+    /// Offset of the first byte from a 64 B boundary; for DMA, from a page.
     pub alignment: u64,
-    /// Start of the region that is touched.
+    /// Start of the accessed region.
     pub region: BarOffset,
-    /// Bytes of the window that each flow of a device goes over, or that a core loads from; 0 where there is no window.
+    /// Bytes of the window of each DMA flow, or of a core's loads; 0 without a window.
     pub window: u64,
-    /// The matrix and the parameters that kernels compute with; `None` where there are no kernels.
+    /// Matrix and parameters of compute kernels; `None` without kernels.
     pub computation: Option<Computation>,
-    /// The cores that take part.
+    /// The participating cores.
     pub caller: Caller,
 }
 
-/// Bytes of one transfer of a flow that loads the links: a page.
+/// Bytes per transfer of a flow that loads the links: a page.
 const LOAD_BYTES: u64 = 4096;
 
 impl Case {
-    /// The bytes this case touches.
+    /// The bytes that this case accesses.
     #[must_use]
     pub fn span(&self) -> Span {
         let at = BarOffset { offset: self.region.offset + self.alignment, ..self.region };
         Span { at, len: self.size, memory_type: self.memory_type() }
     }
 
-    /// The transfers of devices, each `count` times a pass; none where a core moves the bytes. Each has a window of its own
-    /// in host memory.
+    /// The DMA transfers, each `count` times per iteration; empty if a core moves the bytes. Each
+    /// has its own window in host memory.
     #[must_use]
     pub fn transfers(&self, count: u64) -> Vec<Transfer> {
         let outstanding = match &self.method {
@@ -85,7 +85,7 @@ impl Case {
         (0..).zip(self.flows()).map(transfer).collect()
     }
 
-    /// The state of the host memory that transfers use.
+    /// The state of the host memory that transfers access.
     #[must_use]
     pub fn memory(&self) -> HostMemory {
         let Reach { cache_state, socket, .. } = self.reach();
@@ -99,7 +99,7 @@ impl Case {
         }
     }
 
-    /// What cards relay, `count` transfers a pass; `None` where they relay nothing.
+    /// The relay of the cards, with `count` transfers per iteration; `None` without a relay.
     #[must_use]
     pub fn relay(&self, count: u64) -> Option<Relay> {
         let Method::Relay { cards, .. } = &self.method else { return None };
@@ -117,8 +117,8 @@ impl Case {
         })
     }
 
-    /// The calls that let devices move bytes, `count` of each a pass; none where no driver is called. Each thread has a channel
-    /// and a window of its own.
+    /// The driver calls that start DMA, `count` of each per iteration; empty without a driver. Each
+    /// thread has its own channel and window.
     #[must_use]
     pub fn calls(&self, count: u64) -> Vec<DmaCall> {
         let Method::DmaCall { share, descriptors, completion, .. } = self.method else { return Vec::new() };
@@ -134,7 +134,8 @@ impl Case {
         (0..).zip(self.transfers(count)).flat_map(of_flow).collect()
     }
 
-    /// Load or store: of the core or of the first flow; as the program sees it where a runtime copies.
+    /// Load or store, of the core or of the first flow; for a copy of a runtime, as the program
+    /// sees it.
     #[must_use]
     pub fn verb(&self) -> Verb {
         match &self.method {
@@ -157,19 +158,19 @@ impl Case {
         }
     }
 
-    /// The memory type that a core's accesses go through; WB where no core moves the bytes.
+    /// Memory type of a core's accesses; WB if no core moves the bytes.
     #[must_use]
     pub fn memory_type(&self) -> MemoryType {
         self.method.memory_type().unwrap_or(MemoryType::Wb)
     }
 
-    /// The instruction of a core; an 8 B one where no core moves the bytes.
+    /// Instruction of a core; plain 8 B if no core moves the bytes.
     #[must_use]
     pub fn access(&self) -> Access {
         self.method.access().unwrap_or(Access::Plain(Width::B8))
     }
 
-    /// The fence of a core's accesses, or the one that is timed alone.
+    /// Fence of a core's accesses, or the fence that is timed alone.
     #[must_use]
     pub const fn fence(&self) -> Option<Fence> {
         match &self.method {
@@ -194,13 +195,13 @@ impl Case {
         }
     }
 
-    /// How a core reaches the memory; `None` where no core moves the bytes.
+    /// Access path of a core; `None` if no core moves the bytes.
     #[must_use]
     pub const fn path(&self) -> Option<AccessPath> {
         if let Method::Core(core) = &self.method { Some(core.path) } else { None }
     }
 
-    /// The flows of devices; none where they move nothing, or relay.
+    /// DMA flows; empty without DMA, or for a relay.
     #[must_use]
     pub fn flows(&self) -> &[Flow] {
         match &self.method {
@@ -225,13 +226,13 @@ impl Case {
         }
     }
 
-    /// Where in memory devices move bytes, as far as it was asked for.
+    /// Placement of DMA in memory, as requested.
     #[must_use]
     pub fn reach(&self) -> Reach {
         self.method.reach()
     }
 
-    /// The first card that takes part; the first of all where none does.
+    /// The first participating card; card 0 if none participates.
     #[must_use]
     pub fn first_card(&self) -> u32 {
         if let Method::Relay { cards, .. } = &self.method {
@@ -240,30 +241,31 @@ impl Case {
         self.flows().first().map_or(0, |flow| flow.card)
     }
 
-    /// Threads that call the driver of each card at once, each on a channel of its own; one where nobody asked for more.
+    /// Concurrent threads that call the driver of each card, each with its own channel; 1 by
+    /// default.
     pub(crate) fn threads(&self) -> u32 {
         self.reach().channels.unwrap_or(1).max(1)
     }
 
-    /// Whether its first flow is timed and the others load the links.
+    /// Whether the first flow is timed while the others load the links.
     pub(crate) fn is_beside_others(&self) -> bool {
         matches!(&self.method, Method::DmaUnderLoad { flows, .. } if flows.len() > 1)
     }
 
-    /// The transfers whose bytes its delivered rate counts: all but one that is timed beside others.
+    /// Transfers whose bytes the delivered rate counts: all except one that is timed under load.
     #[must_use]
     pub fn counted_transfers(&self) -> Vec<Transfer> {
         self.transfers(1).split_off(usize::from(self.is_beside_others()))
     }
 
-    /// Bytes from where it starts to the end of what it may touch.
+    /// Bytes from its start to the end of the memory that it may access.
     #[must_use]
     pub fn room(&self, facts: &Facts) -> u64 {
         let all = self.most_window(facts);
         self.reach().window_bytes.map_or(all, |window| window.min(all)).saturating_sub(self.alignment)
     }
 
-    /// Bytes of the largest window that it could go over.
+    /// Bytes of its largest possible window.
     #[must_use]
     pub fn most_window(&self, facts: &Facts) -> u64 {
         let region = facts.regions.iter().find(|region| region.at == self.region).map(|region| region.len);
@@ -287,7 +289,7 @@ impl Case {
             Method::RuntimeCopy { .. } => Some(MovedByRuntime::MOST_BYTES),
             Method::Compute { work: ComputeWork::StreamCopy { ports, .. }, .. } => {
                 let most = StreamCopy::most_bytes_per_port(*ports);
-                // What fills an array and reads it back is a copy of a runtime.
+                // A copy by the runtime fills an array and reads it back.
                 let is_filled = facts.time_base != TimeBase::Simulated;
                 Some(if is_filled { most.min(MovedByRuntime::MOST_BYTES) } else { most })
             }
@@ -305,12 +307,12 @@ impl Case {
         len.unwrap_or(0)
     }
 
-    /// What its figure is, where that is not what the question's others are.
+    /// Quantity of this case, if it differs from the question's.
     pub(crate) fn quantity(&self) -> Option<Quantity> {
         matches!(self.method, Method::LineLoad { .. }).then_some(Quantity::RoundTripLatency)
     }
 
-    /// A case of a runtime, which has a queue and touches no memory of a core.
+    /// A case of a runtime, with a queue and without memory of a core.
     pub(crate) const fn of_runtime(size: u64, method: Method) -> Case {
         Case {
             method,
@@ -328,45 +330,46 @@ impl Case {
         Case { region, ..Case::of_runtime(size, Method::Core(core)) }
     }
 
-    /// The case that touches nothing, on a machine whose first region stands for none.
+    /// A case without memory accesses; the first region is a placeholder.
     pub(crate) fn of_nothing(facts: &Facts, method: Method) -> Option<Case> {
         Some(Case { region: facts.regions.first()?.at, ..Case::of_runtime(0, method) })
     }
 }
 
-/// What to vary; what is `None` is chosen by the question.
+/// Axes to vary; the question chooses an axis that is `None`.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Axes {
-    /// Sizes of one pass in bytes.
+    /// Sizes per iteration in bytes.
     pub sizes: Option<Vec<u64>>,
     /// Memory types.
     pub memory_types: Option<Vec<MemoryType>>,
     /// Instructions.
     pub accesses: Option<Vec<Access>>,
-    /// Fences; `Some(None)` in the list means without one.
+    /// Fences; a `None` in the list means no fence.
     pub fences: Option<Vec<Option<Fence>>>,
-    /// Distances from a 64 B boundary.
+    /// Offsets from a 64 B boundary.
     pub alignments: Option<Vec<u64>>,
-    /// The region to touch, by name.
+    /// The region to access, by name.
     pub region: Option<String>,
     /// The concurrent flows of devices.
     pub flows: Option<Vec<Flow>>,
-    /// Where in memory devices move bytes.
+    /// Placement of DMA in memory.
     pub reach: Reach,
-    /// Matrices that are multiplied.
+    /// Matrices to multiply.
     pub matrices: Option<Vec<Matrix>>,
-    /// The cores from which kernels are launched.
+    /// Cores that launch kernels.
     pub cores: Option<Cores>,
 }
 
 /// 64 B to 4 MiB in steps of four.
 const SIZES: [u64; 9] = [64, 256, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22];
 
-/// Largest usual size of accesses that go one at a time.
+/// Largest default size of serialized accesses.
 const ONE_AT_A_TIME: u64 = 64 << 10;
 
 impl Axes {
-    /// The sizes asked for, or those of the usual ones that fit into `region`; all of it if none does.
+    /// The requested sizes, or the default sizes that fit into `region`; the size of `region` if
+    /// none does.
     #[must_use]
     pub fn sizes_in(&self, region: &Region) -> Vec<u64> {
         let usual = || {
@@ -376,18 +379,19 @@ impl Axes {
         self.sizes.clone().unwrap_or_else(usual)
     }
 
-    /// As [`Axes::sizes_in`]; accesses that go one at a time are usually asked up to 64 KiB only, because
-    /// more of them repeat the same figure.
+    /// As [`Axes::sizes_in`], but with default sizes up to 64 KiB: longer runs of serialized
+    /// accesses repeat the same figure.
     pub(crate) fn sizes_one_at_a_time(&self, region: &Region) -> Vec<u64> {
         let sizes = self.sizes_in(region);
         if self.sizes.is_some() { sizes } else { sizes.into_iter().filter(|size| *size <= ONE_AT_A_TIME).collect() }
     }
 
-    /// Every combination along the axes for one verb: the region, and what the machine has where nothing
-    /// else is asked for. Usual sizes that do not fit are left out; those asked for are not.
+    /// Every combination along the axes for one verb and region; axes without a request take
+    /// everything the machine has. Default sizes that do not fit are left out; requested sizes are
+    /// kept.
     pub(crate) fn cases(&self, facts: &Facts, verb: Verb, region: &Region, wanted: &Wanted) -> Vec<Case> {
         let memory_types = self.memory_types.clone().unwrap_or_else(|| facts.memory_types.clone());
-        // An instruction that is another question's affair is not asked here, named or not.
+        // Instructions of another question are excluded even if requested.
         let accesses = self.accesses.clone().unwrap_or_else(|| facts.accesses(verb).to_vec());
         let accesses: Vec<Access> = accesses.into_iter().filter(|access| (wanted.access)(*access)).collect();
         let fences = self.fences.clone().unwrap_or_else(|| vec![wanted.fence]);
@@ -413,7 +417,7 @@ impl Axes {
         cases
     }
 
-    /// The region asked for, or else `usual`.
+    /// The requested region, or else `usual`.
     pub(crate) fn region<'a>(&self, facts: &'a Facts, usual: Option<&'a Region>) -> Option<&'a Region> {
         match &self.region {
             Some(name) => facts.region(name),
@@ -422,19 +426,19 @@ impl Axes {
     }
 }
 
-/// What a question varies by itself.
+/// The choices of a question.
 pub(crate) struct Wanted {
-    /// Which accesses.
+    /// Whether an access is included.
     pub(crate) access: fn(Access) -> bool,
-    /// Which memory types.
+    /// Whether a memory type is included.
     pub(crate) memory_type: fn(MemoryType) -> bool,
-    /// The usual fence.
+    /// The default fence.
     pub(crate) fence: Option<Fence>,
-    /// Which sizes for an access to a memory type.
+    /// The sizes of an access to a memory type.
     pub(crate) sizes: fn(&Axes, &Region, Access, MemoryType) -> Vec<u64>,
 }
 
-/// One access: as many bytes as it moves.
+/// The width of one access.
 pub(crate) fn own_width(axes: &Axes, _: &Region, access: Access, _: MemoryType) -> Vec<u64> {
     match (&axes.sizes, access.width()) {
         (Some(sizes), _) => sizes.clone(),

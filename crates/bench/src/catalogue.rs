@@ -1,4 +1,4 @@
-//! The catalogue: a row a question.
+//! The catalogue: one row per question.
 
 use crate::question::Question;
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
     runtime_copy, shared_link, spmv, stream_copy, streaming_load_bandwidth, syscall_latency, timer_cost, wc_buffers,
 };
 
-/// Every question, in the order they are asked.
+/// Every question, in the order of measurement.
 pub const CATALOGUE: &[Question] = &[
     mmio_write_bandwidth::QUESTION,
     mmio_write_latency::QUESTION,
@@ -53,7 +53,7 @@ pub const CATALOGUE: &[Question] = &[
     copy_routines::QUESTION,
 ];
 
-/// The question of this name.
+/// The question called `name`.
 #[must_use]
 pub fn question(name: &str) -> Option<&'static Question> {
     CATALOGUE.iter().find(|question| question.name == name)

@@ -1,4 +1,4 @@
-//! A ceiling where none can be computed: the fastest thing the machine does, measured and named.
+//! Measured ceilings for targets without a computed one.
 
 use crate::effort::Effort;
 use crate::error::BenchError;
@@ -7,14 +7,14 @@ use lanemark_machine::{Access, Facts, Machine, Op, Plan, Span, Stream, Verb, Wid
 use lanemark_record::{Ceiling, CeilingKind, Summary};
 use lanemark_units::MemoryType;
 
-/// Bytes that stay in any first-level data cache.
+/// Bytes that fit into any first-level data cache.
 const SMALL: u64 = 16 << 10;
 
-/// The rate of the widest loads or stores over 16 KiB that stay in the first-level cache: nothing a
-/// core does to ordinary memory is faster.
+/// The rate of the widest loads or stores over 16 KiB in the first-level cache, which bounds a
+/// core's accesses to ordinary memory.
 ///
 /// # Errors
-/// [`BenchError`] if the machine does not run it.
+/// [`BenchError`] if the machine does not complete the plan.
 pub fn measured_ceiling(machine: &mut dyn Machine, verb: Verb, effort: &Effort) -> Result<Ceiling, BenchError> {
     let widest = machine
         .facts()
@@ -24,18 +24,19 @@ pub fn measured_ceiling(machine: &mut dyn Machine, verb: Verb, effort: &Effort) 
         .max()
         .unwrap_or(Width::B8);
     let Some((at, memory_type)) = place(machine.facts()) else {
-        return Ok(unknown("there is no storage to measure a stand-in on"));
+        return Ok(unknown("no storage to measure a stand-in"));
     };
     let span = Span { at, len: SMALL, memory_type };
     let mut fastest: Option<f64> = None;
     for access in [Access::Plain(widest), Access::NonTemporal(widest)] {
-        // Streaming loads of ordinary memory are loads like others; streaming stores leave the cache.
+        // Streaming loads of ordinary memory behave like plain loads; streaming stores bypass the
+        // cache.
         let is_store_past_cache = verb == Verb::Store && access != Access::Plain(widest);
         if is_store_past_cache || !machine.facts().accesses(verb).contains(&access) {
             continue;
         }
         let plan = Plan::on_one_core(vec![Op::Stream(Stream::over(verb, access, span))], 1);
-        // A stand-in is one figure of many: a tenth of a question's time is enough for it.
+        // A stand-in is one figure among many, so it gets a tenth of a question's time.
         let measured = measure(machine, &plan, 4096, &effort.share(10))?;
         let rates: Vec<f64> =
             measured.per_pass_issue_ns().iter().filter(|ns| **ns > 0.0).map(|ns| SMALL as f64 * 1e9 / ns).collect();
@@ -43,7 +44,7 @@ pub fn measured_ceiling(machine: &mut dyn Machine, verb: Verb, effort: &Effort) 
         fastest = fastest.into_iter().chain(rate).reduce(f64::max);
     }
     if fastest.is_none() {
-        return Ok(unknown("the stand-in took no time"));
+        return Ok(unknown("the stand-in took zero time"));
     }
     let verb = if verb == Verb::Load { "loads from" } else { "stores to" };
     Ok(Ceiling {

@@ -1,14 +1,23 @@
-//! What does a core pay so that a device and itself see the same bytes?
+//! How much does a core pay to share a buffer with a device?
 //!
-//! Traffic: none on links. A core writes a buffer that a device is to read, or reads one that a device has written.
-//! Unit: nanoseconds for each buffer, from the first byte until a fence is over: the doorbell could ring then, or the bytes are there.
-//! What a way costs beyond coherence is its figure minus that of `coherent`, which the table has beside it.
-//! Ways: `coherent`, nothing but the loads or stores; `flushed`, each line by the instruction that is named, and from a device
-//! twice: before the transfer and behind it; `uncached` and `write_combining` mappings; `streaming_stores` to ordinary memory;
-//! `bounced`, a copy to or from a buffer that the device sees, which is coherent or write-combining.
-//! Spoiled by: caches that a buffer does not fit into; whatever else uses memory. No device touches the buffer: where lines
-//! go when it reads them is not seen, and what a device has written is in no cache, which a coherent device may do better.
-//! Where time is real, the last of these is made so before each sample, whose only pass it is: a small one is as exact as the timer.
+//! Traffic: none on links. A core writes a buffer for a device, or reads one that a device has
+//! written.
+//!
+//! Unit: nanoseconds per buffer, from the first byte until a fence completes: then the doorbell
+//! could be rung, or the data are available. The cost of a method beyond coherence is its figure
+//! minus that of `coherent`, in the same table.
+//!
+//! Methods: `coherent`, only the loads or stores; `flushed`, each line by the named instruction,
+//! and from a device twice, before and after the transfer; `uncached` and `write_combining`
+//! mappings; `streaming_stores` to ordinary memory; `bounced`, a copy to or from a coherent or
+//! write-combining buffer that the device accesses.
+//!
+//! Spoiled by: caches smaller than the buffer; other users of memory. No device accesses the
+//! buffer, so the movement of lines caused by its reads is not measured. Data written by a device
+//! are in no cache here; a coherent device may do better.
+//!
+//! In real time, this state is set up before each sample, which has only one iteration. A small
+//! buffer is therefore only as exact as the timer.
 
 use crate::case::{Axes, Case};
 use crate::needs;
@@ -21,7 +30,7 @@ use lanemark_units::Ticks;
 /// The catalogue row.
 pub const QUESTION: Question = Question {
     name: "coherence_cost",
-    summary: "time a core pays for a buffer that a device sees too: coherent, flushed, uncached, streamed, bounced, by size",
+    summary: "CPU time to share a buffer with a device: coherent, flushed, uncached, streamed, bounced, by size",
     quantity: Quantity::Cost,
     cases,
     plan,
@@ -30,13 +39,13 @@ pub const QUESTION: Question = Question {
     accesses_per_pass: |_| 1,
     ask: None,
     is_usual: false,
-    left_out: needs::disciplines,
+    left_out: needs::memory_sharing,
 };
 
-/// A line, a page, and what drivers lend at a time.
+/// A line, a page, and common sizes of driver buffers.
 const SIZES: [u64; 4] = [64, 4 << 10, 64 << 10, 1 << 20];
 
-/// Of one sample, of which a pass may be some milliseconds long.
+/// Timeout of a sample, whose iterations may take milliseconds.
 const TIMEOUT: Ticks = Ticks::whole_ns(30_000_000_000);
 
 fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
@@ -44,7 +53,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     let mut cases = Vec::new();
     for verb in [Verb::Store, Verb::Load] {
         for &discipline in &facts.disciplines {
-            // A size that nobody can share is refused by name; a way that makes no sense is not asked at all.
+            // A size that cannot be shared is refused by name; an invalid combination is left out.
             if (BufferHandoff { verb, discipline, bytes: BufferHandoff::LINE_BYTES }).nonsense().is_some() {
                 continue;
             }
@@ -63,7 +72,7 @@ fn handover(case: &Case) -> Option<BufferHandoff> {
 
 fn plan(case: &Case, passes: u64) -> Plan {
     let Some(shared) = handover(case) else { return Plan::on_one_core(Vec::new(), passes) };
-    // Lines are then where a pass leaves them.
+    // With warm-up, lines start where the previous iteration leaves them.
     let warmup_passes = u64::from(!shared.finds_written_lines());
     Plan { timeout: TIMEOUT, warmup_passes, ..Plan::on_one_core(vec![Op::BufferHandoff(shared)], passes) }
 }
@@ -99,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn every_discipline_is_asked_both_ways_where_it_makes_sense_and_of_every_size() {
+    fn every_discipline_is_measured_in_its_valid_directions_and_all_sizes() {
         let all = cases(&facts(&Discipline::ALL), &Axes::default());
         assert_eq!(all.len(), (2 * 9 - 2) * 4);
         assert!(all.iter().enumerate().all(|(place, case)| !all[..place].contains(case)));
@@ -109,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_device_wrote_is_found_by_the_only_pass_of_a_sample_and_all_else_after_a_pass_that_does_not_count() {
+    fn samples_of_device_data_have_one_iteration_and_others_a_warm_up() {
         for case in cases(&facts(&Discipline::ALL), &Axes::default()) {
             let is_written = matches!(
                 case.method,
@@ -124,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_cannot_map_memory_otherwise_says_which_ways_are_left_out() {
+    fn disciplines_without_a_mapping_are_left_out_with_a_reason() {
         let left_out = |disciplines: &[Discipline]| (QUESTION.left_out)(&facts(disciplines));
         assert_eq!(left_out(&Discipline::ALL), None);
         assert!(left_out(&[]).unwrap().is_all());

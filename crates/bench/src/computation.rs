@@ -1,4 +1,4 @@
-//! What kernels compute, and its parameters in records.
+//! Computations of kernels, and their parameters in records.
 
 use crate::case::Case;
 use lanemark_compute::{Csr, Work};
@@ -6,26 +6,26 @@ use lanemark_machine::{Compute, HostWait, Op, Plan};
 use lanemark_method::{ComputeWork, Method};
 use std::sync::Arc;
 
-/// A matrix and what people call it.
+/// A matrix and its name.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Matrix {
-    /// A generator's text, or a file's name.
+    /// Text of a generator, or a file name.
     pub name: String,
-    /// Its numbers.
+    /// The entries.
     pub matrix: Arc<Csr>,
 }
 
-/// A work, and the name of the matrix it is about.
+/// A computation, and the name of its matrix.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Computation {
-    /// What kernels do.
+    /// The computation of the kernels.
     pub work: Work,
-    /// Of which matrix; empty where there is none.
+    /// Name of the matrix; empty without one.
     pub matrix: String,
 }
 
 impl Computation {
-    /// Its parameters, as a method has them.
+    /// The parameters as in a method.
     fn parameters(&self) -> ComputeWork {
         match &self.work {
             Work::StreamCopy(copy) => ComputeWork::StreamCopy {
@@ -40,14 +40,14 @@ impl Computation {
         }
     }
 
-    /// The case that asks for it, of so many bytes.
+    /// The case of this computation with `size` bytes.
     pub(crate) fn case(self, size: u64) -> Case {
         let method = Method::Compute { work: self.parameters(), wait: HostWait::Finish };
         Case { computation: Some(self), ..Case::of_runtime(size, method) }
     }
 }
 
-/// What a case of kernels becomes.
+/// The plan of a case with kernels.
 pub(crate) fn plan(case: &Case, passes: u64) -> Plan {
     let told = if let Method::Compute { wait, .. } = case.method { wait } else { HostWait::Finish };
     let compute = case.computation.iter().map(|asked| Op::Compute(Compute { work: asked.work.clone(), told }));

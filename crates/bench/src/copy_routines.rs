@@ -1,16 +1,22 @@
-//! Which way of copying is the fastest, and does ours know?
+//! Which copy routine is the fastest, and does `copy_to_device` select it?
 //!
-//! Traffic: loads of a block that stays in a cache, stores to the destination. On ordinary memory (WB) the
-//! destination is *hot*, the same block again and again, or *cold*: its lines are dropped from every cache before each
-//! sample, and copies go through a zone of 1 MiB or one block, whichever is more.
-//! Unit: bytes per second; *delivered* when, after a fence at the end of the sample, all can be seen.
-//! Ways: `memcpy` of the C library, `rep_movsb`, loops of 16, 32 and 64 B stores, plain and non-temporal,
-//! `movdir64b`, and `copy_to_device`, which picks one of them for each size by measurement, here and now.
-//! Spoiled by: a fence missing behind non-temporal stores, which then leave later than they seem to: one stands at
-//! the end of each sample and none between copies. A program that rings a bell after every copy waits for each:
-//! see `fence_cost`.
-//! Method: gdrcopy has seven such routines and picks by CPUID, which on the processor this was written on is 6 to 13 %
-//! slower than its own best.
+//! Traffic: loads of a block in the cache, stores to the destination. On ordinary memory (WB) the
+//! destination is *hot*, the same block repeatedly, or *cold*: its lines are flushed from every
+//! cache before each sample, and copies fill 1 MiB or one block, whichever is larger.
+//!
+//! Unit: bytes per second; *delivered* when the data are globally visible, after a fence at the end
+//! of the sample.
+//!
+//! Methods: `memcpy` of the C library, `rep_movsb`, loops of 16, 32 and 64 B stores, plain and
+//! non-temporal, `movdir64b`, and `copy_to_device`, which selects one of them for each size by
+//! measurement.
+//!
+//! Spoiled by: a missing fence after non-temporal stores, which then complete later than measured.
+//! There is one at the end of each sample and none between copies. A program that rings a doorbell
+//! after every copy also pays for a fence: see `fence_cost`.
+//!
+//! Method: gdrcopy has seven such routines and selects by CPUID. On the processor used for
+//! development, its selection was 6 to 13 % slower than its own best routine.
 
 use crate::case::{Axes, Case};
 use crate::question::Question;
@@ -22,12 +28,12 @@ use lanemark_units::MemoryType;
 /// The catalogue row.
 pub const QUESTION: Question = Question {
     name: "copy_routines",
-    summary: "bytes per second of every copy there is and of copy_to_device, hot and cold",
+    summary: "rate of every copy routine and of copy_to_device, hot and cold",
     quantity: Quantity::Bandwidth,
     cases,
     plan,
     simulated_passes: |_| 1,
-    // A second pass would find what the first left in the cache.
+    // A second iteration would hit lines that the first left in the cache.
     most_passes: |case| if is_cold(case) { 1 } else { 4096 },
     accesses_per_pass: copies,
     ask: None,
@@ -35,7 +41,7 @@ pub const QUESTION: Question = Question {
     left_out: |_| None,
 };
 
-/// The routines, ours last.
+/// The routines; `copy_to_device` is the last.
 const ROUTINES: [Access; 10] = [
     Access::Memcpy,
     Access::RepMovsb,
@@ -49,7 +55,7 @@ const ROUTINES: [Access; 10] = [
     Access::CopyToDevice,
 ];
 
-/// Bytes that a cold sample goes through, if one copy is not more.
+/// Smallest number of bytes per cold sample.
 const ZONE: u64 = 1 << 20;
 
 fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
@@ -81,7 +87,7 @@ fn is_cold(case: &Case) -> bool {
     case.path() == Some(AccessPath::ColdCopy)
 }
 
-/// Copies in one pass.
+/// Copies per iteration.
 fn copies(case: &Case) -> u64 {
     if is_cold(case) { (ZONE / case.size.max(1)).max(1) } else { 1 }
 }
@@ -90,7 +96,7 @@ fn plan(case: &Case, passes: u64) -> Plan {
     let zone = Span { len: case.size * copies(case), ..case.span() };
     let copy = Op::Copy(BlockCopy { access: case.access(), zone, block_bytes: case.size });
     let before = if is_cold(case) { vec![Op::FlushLines(zone)] } else { Vec::new() };
-    // What somebody else left in the caches is not this copy's affair.
+    // Warm-up removes earlier contents from the caches.
     let warmup_passes = u64::from(!is_cold(case));
     Plan { before, warmup_passes, ..Plan::on_one_core(vec![copy], passes) }
 }

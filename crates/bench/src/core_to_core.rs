@@ -1,21 +1,27 @@
-//! How long until another core sees what this one stored?
+//! How long does a store take to become visible on another core?
 //!
-//! Traffic: cache lines between two cores; no device. Core `from` stores a number into a line, core `to` loads the
-//! line until the number is there and answers with the next; the answer goes into the same line (one line) or
-//! into another (two lines).
-//! Unit: nanoseconds, *one way*, which is half the round trip: both directions have one clock, and nothing tells
-//! which of them is slower.
-//! Stores: `8` is an ordinary one. `nt8` is non-temporal with an `SFENCE` behind it, without which it would stay in
-//! a buffer; `movdir64b` is a direct store of the whole line. Both put the line into memory, past the caches, and
-//! are what a core does to ring a device's bell.
-//! Beside them, what a core waits for a line that no cache has: a load of 8 B with an `LFENCE` behind it, whose line
-//! is dropped from every cache before each sample. A simulated core is asked what such a load waits for, by who has the line:
-//! memory or another core, of its own socket or of the other one; messages between simulated cores are not simulated.
-//! Spoiled by: anybody else on one of the two cores, who makes the other wait for a time slice; frequency changes;
-//! cores that share more than others (two threads of one core, one cache, one socket), which is what the matrix of
-//! all pairs shows.
-//! Of many cores, twelve are asked, spread evenly.
-//! Method: core-to-core-latency, whose matrix anybody understands, with a median over many samples and its spread.
+//! Traffic: cache lines between two cores; no device. Core `from` stores a number into a line. Core
+//! `to` polls the line and answers with the next number, in the same line (one line) or in another
+//! (two lines).
+//!
+//! Unit: nanoseconds, *one way*: half the round trip. Both directions share one clock, so their
+//! difference cannot be measured.
+//!
+//! Stores: `8` is a plain store. `nt8` is non-temporal with an `SFENCE`, without which it would
+//! stay in a buffer. `movdir64b` is a direct store of a whole line. The last two write the line to
+//! memory, past the caches, as a doorbell write does.
+//!
+//! Also measured: a load of 8 B with an `LFENCE` from a line that is flushed from every cache
+//! before each sample. On a simulated core, such loads are timed by the source of the line: memory
+//! or another core, of the same or the other socket. Messages between simulated cores are not
+//! simulated.
+//!
+//! Spoiled by: other threads on one of the two cores; frequency changes; shared resources of some
+//! pairs (two threads of one core, one cache, one socket), which the matrix of all pairs shows.
+//!
+//! Of many cores, twelve are selected, spread evenly.
+//!
+//! Method: as core-to-core-latency, with a median over many samples and its spread.
 
 use crate::caller::Caller;
 use crate::case::{Axes, Case};
@@ -31,47 +37,50 @@ use lanemark_units::{BarOffset, MemoryType};
 /// The catalogue row.
 pub const QUESTION: Question = Question {
     name: "core_to_core",
-    summary: "time until another core sees a store, one way, for every pair of cores",
+    summary: "one-way latency until another core sees a store, for every pair of cores",
     quantity: Quantity::OneWayLatency,
     cases,
     plan,
     simulated_passes: |_| 8,
-    // A line of memory is dropped before a sample: a second pass would find it in a cache.
+    // A line of memory is flushed before a sample; a second iteration would hit the cache.
     most_passes: |case| if is_flushed(case) { 1 } else { MESSAGES },
-    // Of messages one there, one back.
+    // Two messages: one in each direction.
     accesses_per_pass: |case| if matches!(case.method, Method::CacheLines { .. }) { 2 } else { 1 },
     ask: None,
     is_usual: false,
     left_out,
 };
 
-/// Cores of which all pairs are asked: 66.
+/// Number of cores whose pairs are all measured: 66 pairs.
 const MOST_CORES: u32 = 12;
-/// Messages each way in one sample. A number that settled by itself would settle on the wrong one where a core is shared: a
-/// first sample that waits for the other thread's turn takes milliseconds. As long as both threads have their turn,
-/// hundreds of samples this short are taken undisturbed.
+/// Messages in each direction per sample. The number is fixed: on a shared core, a first sample
+/// that waits milliseconds for a time slice would mislead an adaptive one. Hundreds of samples of
+/// this length fit undisturbed into a time slice.
 const MESSAGES: u64 = 32;
 /// Bytes of a line.
 const LINE: u64 = 64;
-/// Bytes between two lines, so that no prefetcher takes one for the other's neighbour.
+/// Distance of two lines that no prefetcher connects.
 const APART: u64 = 4096;
 
-/// The cores whose pairs are asked.
+/// The cores whose pairs are measured.
 fn cores(facts: &Facts) -> Vec<u32> {
-    // Virtual cores are all alike, and none can tell the other anything yet.
+    // Virtual cores are all alike, and messages between them are not simulated.
     let asked = if facts.time_base == TimeBase::Simulated { 2 } else { MOST_CORES };
     let count = facts.cores.min(asked);
     (0..count).map(|nth| (u64::from(nth) * u64::from(facts.cores) / u64::from(count)) as u32).collect()
 }
 
 fn left_out(facts: &Facts) -> Option<LeftOut> {
-    if let Some(alone) = needs::another_core(facts) {
+    if let Some(alone) = needs::second_core(facts) {
         return Some(alone);
     }
     let asked = cores(facts);
     (facts.time_base != TimeBase::Simulated && (asked.len() as u32) < facts.cores).then(|| LeftOut {
-        what: format!("pairs with others than cores {asked:?}"),
-        because: format!("of {} cores, {MOST_CORES} are asked, spread evenly: all pairs would take long", facts.cores),
+        what: format!("pairs with cores other than {asked:?}"),
+        because: format!(
+            "{MOST_CORES} of {} cores are measured, spread evenly: all pairs would take long",
+            facts.cores
+        ),
     })
 }
 
@@ -112,7 +121,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
         .collect()
 }
 
-/// Whether the line is flushed from all caches before it is loaded, instead of being where a simulation puts it.
+/// Whether the line is flushed from all caches before the load; a simulation places it instead.
 fn is_flushed(case: &Case) -> bool {
     matches!(case.method, Method::LineLoad { .. }) && case.window > 0
 }
@@ -141,7 +150,7 @@ fn plan(case: &Case, passes: u64) -> Plan {
     exchange(pair, line(0), line(back), passes.max(MESSAGES))
 }
 
-/// Two lanes that tell each other, one message each way a pass.
+/// Two lanes that exchange one message in each direction per iteration.
 pub(crate) fn exchange(pair: CorePair, there: Channel, back: Channel, passes: u64) -> Plan {
     let lanes = vec![
         Lane { core: pair.from_core, body: vec![Op::Send(there), Op::Receive(back)] },
@@ -180,17 +189,17 @@ mod tests {
     }
 
     #[test]
-    fn every_pair_is_asked_once_and_of_many_cores_twelve_that_are_spread() {
+    fn every_pair_is_measured_once_for_at_most_twelve_cores() {
         let pairs = |cores| cases(&facts(cores), &Axes::default()).len();
-        // Two ways a pair, by the one store there is, and the line from memory.
+        // Two methods per pair with the only store, and the line from memory.
         assert_eq!([1, 2, 3, 12, 13, 256].map(pairs), [0, 3, 7, 133, 133, 133]);
         assert_eq!(cores(&facts(48)), (0..12).map(|nth| nth * 4).collect::<Vec<_>>());
         assert_eq!(left_out(&facts(12)), None);
-        assert!(left_out(&facts(13)).unwrap().because.contains("of 13 cores, 12"));
+        assert!(left_out(&facts(13)).unwrap().because.contains("12 of 13 cores"));
     }
 
     #[test]
-    fn two_lines_are_a_page_apart_and_one_is_the_same_for_both_ways() {
+    fn two_lines_are_a_page_apart_and_one_line_serves_both_directions() {
         let spans = |lines| {
             let mut cases = cases(&facts(2), &Axes::default());
             cases.retain(|case| matches!(case.method, Method::CacheLines { lines: of, .. } if of == lines));
@@ -207,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_simulated_core_loads_from_everybody_who_is_known_to_have_a_line() {
+    fn a_simulated_core_loads_from_every_known_source_of_a_line() {
         let known = |line_sources: &[LineSource], cores| {
             let facts = Facts { time_base: TimeBase::Simulated, line_sources: line_sources.to_vec(), ..facts(cores) };
             let all = cases(&Facts { memory_types: vec![MemoryType::Uc], ..facts }, &Axes::default());

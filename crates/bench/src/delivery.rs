@@ -1,9 +1,9 @@
-//! What an answer may say when the machine cannot see the far end.
+//! Answers of machines that cannot observe delivery.
 
 use lanemark_machine::Delivery;
 use lanemark_record::{Answer, KnownBy, Quantity};
 
-/// Says in `answer` how the end of its samples is known, and takes away what is not known.
+/// Sets how `answer` detects the end of its samples, and removes figures that are unknown.
 pub(crate) fn tell(answer: &mut Answer, delivery: Delivery) {
     let (known_by, read_round_trip_ns) = match delivery {
         Delivery::Seen => return,

@@ -1,12 +1,19 @@
-//! What does a driver call cost beyond what the device needs for the bytes?
+//! How much does a driver call add to the device's own time for a transfer?
 //!
 //! Traffic: that of the call, and of the same transfer by the device alone.
-//! Unit: nanoseconds of one call: pinning, building the list and bringing it to the device, the doorbell, the interrupt,
-//! unpinning. With one descriptor a page, that of a large transfer is mostly its descriptors'.
-//! Ways: the core writes the descriptors to the device, through UC or WC memory, or the device fetches them from host memory.
-//! Spoiled by: pages that are not there; a list that was built before.
-//! Method: a whole call, minus the same transfer timed by the device itself; of several threads, each on a channel of its own, until
-//! the last of them knows, minus as many transfers on as many channels.
+//!
+//! Unit: nanoseconds per call: pinning, building the descriptor list and transferring it, the
+//! doorbell, the interrupt, unpinning. With one descriptor per page, descriptors dominate large
+//! transfers.
+//!
+//! Methods: the core writes the descriptors to the device, through UC or WC memory, or the device
+//! fetches them from host memory.
+//!
+//! Spoiled by: absent pages; a list that was built in advance.
+//!
+//! Method: a complete call, minus the same transfer timed by the device itself. With several
+//! threads, each on its own channel: until the last of them is notified, minus as many transfers on
+//! as many channels.
 
 use crate::case::Case;
 use crate::dma;
@@ -25,7 +32,7 @@ use lanemark_units::MemoryType;
 /// The catalogue row.
 pub const QUESTION: Question = Question {
     name: "descriptor_overhead",
-    summary: "time a driver call costs beyond the device's own for the bytes, descriptors written or fetched",
+    summary: "added time of a driver call over the same DMA alone, with written or fetched descriptors",
     quantity: Quantity::Overhead,
     cases: |facts, axes| {
         let of = |verb| dma_call::cases(facts, axes, verb, &WAYS, &[4096, 65536, 1 << 20, 4 << 20]);
@@ -37,7 +44,7 @@ pub const QUESTION: Question = Question {
     accesses_per_pass: |_| 1,
     ask: Some(ask),
     is_usual: true,
-    left_out: needs::an_engine_with_a_driver,
+    left_out: needs::dma_driver,
 };
 
 const WAYS: [Asked; 3] = [

@@ -1,4 +1,4 @@
-//! What the questions about a device's own transfers have in common.
+//! Common parts of the questions about DMA without a driver.
 
 use crate::caller::Caller;
 use crate::case::{Axes, Case};
@@ -8,11 +8,11 @@ use lanemark_method::{Method, Reach, Socket};
 use lanemark_record::Quantity;
 use lanemark_units::BarOffset;
 
-/// Bytes gone over at the most, where the size allows it: more than a second-level cache, less than a third-level one.
+/// Largest default window: larger than a second-level cache, smaller than a third-level cache.
 pub(crate) const WINDOW: u64 = 4 << 20;
 
-/// A case for each size and alignment of these flows; none where devices move nothing, or where somebody asks about
-/// instructions, memory types or regions, which are a core's affair.
+/// One case per size and alignment of these flows. Empty without DMA, or if instructions, memory
+/// types or regions are requested, which apply to cores only.
 pub(crate) fn cases(facts: &Facts, axes: &Axes, flows: &[Flow], outstanding: Option<u32>, usual: &[u64]) -> Vec<Case> {
     let Some(dma) = facts.dma else { return Vec::new() };
     let is_about_cores = axes.accesses.is_some() || axes.region.is_some() || axes.memory_types.is_some();
@@ -27,17 +27,17 @@ pub(crate) fn cases(facts: &Facts, axes: &Axes, flows: &[Flow], outstanding: Opt
     };
     let Reach { cache_state, socket, .. } = axes.reach;
     if at_peers && (cache_state.is_some() || socket.is_some()) || socket == Some(Socket::Remote) && !dma.has_remote {
-        // Both are about host memory, and the other socket's is not everywhere.
+        // Cache state and socket apply to host memory, and the other socket may have none.
         return Vec::new();
     }
     let reads = flows.iter().any(|flow| flow.verb == Verb::Load);
     if axes.reach.outstanding.is_some() && (outstanding.is_some() || !reads) {
-        // A write is over when it has left, and a latency is that of one at a time.
+        // A posted write completes when it is sent, and a latency is that of a single transfer.
         return Vec::new();
     }
     let is_of_pairs = flows.iter().any(|flow| flow.card == first.card && flow.verb != first.verb);
     if axes.reach.channels.is_some() && (outstanding.is_some() || is_of_pairs) {
-        // One transfer at a time is on one channel, and a pair of a write and a read too.
+        // A single transfer uses one channel, and so does a pair of a write and a read.
         return Vec::new();
     }
     let sizes = axes.sizes.clone().unwrap_or_else(|| usual.to_vec());
@@ -66,7 +66,7 @@ pub(crate) fn cases(facts: &Facts, axes: &Axes, flows: &[Flow], outstanding: Opt
     cases
 }
 
-/// Cases of one flow each: those asked for that are of this kind, or else the first card with host memory.
+/// Cases of one flow each: the requested ones of this kind, or the first card with host memory.
 pub(crate) fn with_host(facts: &Facts, axes: &Axes, verb: Verb, outstanding: Option<u32>, usual: &[u64]) -> Vec<Case> {
     let first = vec![Flow { card: 0, verb, peer: Peer::Host }];
     let mut flows = axes.flows.clone().unwrap_or(first);
@@ -74,7 +74,8 @@ pub(crate) fn with_host(facts: &Facts, axes: &Axes, verb: Verb, outstanding: Opt
     flows.iter().flat_map(|flow| cases(facts, axes, &[*flow], outstanding, usual)).collect()
 }
 
-/// The same, of memory of the other socket too, where there is one and nobody asked for one of them.
+/// As [`with_host`], also with memory of the other socket, if there is one and no socket is
+/// requested.
 pub(crate) fn with_host_of_both_sockets(
     facts: &Facts,
     axes: &Axes,
@@ -90,8 +91,8 @@ pub(crate) fn with_host_of_both_sockets(
     cases
 }
 
-/// Cases of one flow each: those asked for with another card, or else of the first card with the next one and with the last
-/// one, as slots are listed.
+/// Cases of one flow each: the requested ones between two cards, or the first card with the next
+/// and with the last one, in the order of slots.
 pub(crate) fn with_peers(facts: &Facts, axes: &Axes, verb: Verb, usual: &[u64]) -> Vec<Case> {
     let cards = facts.dma.map_or(0, |dma| dma.cards);
     let nearest_and_last = || -> Vec<Flow> {
@@ -105,7 +106,7 @@ pub(crate) fn with_peers(facts: &Facts, axes: &Axes, verb: Verb, usual: &[u64]) 
     flows.iter().flat_map(|flow| cases(facts, axes, &[*flow], None, usual)).collect()
 }
 
-/// The catalogue row of a bandwidth of devices alone, one way.
+/// The catalogue row of a DMA bandwidth in one direction.
 pub(crate) const fn bandwidth(
     name: &'static str,
     summary: &'static str,
@@ -127,14 +128,14 @@ pub(crate) const fn bandwidth(
     }
 }
 
-/// Every flow makes `count` transfers a pass, by devices alone.
+/// A plan with `count` DMA transfers of every flow per iteration.
 pub(crate) fn plan(case: &Case, count: u64, passes: u64) -> Plan {
     let lanes =
         (0..).zip(case.transfers(count)).map(|(core, transfer)| Lane { core, body: vec![step(case, transfer)] });
     Plan { lanes: lanes.collect(), memory: case.memory(), ..Plan::on_one_core(Vec::new(), passes) }
 }
 
-/// A transfer, on as many channels as somebody asked for.
+/// A transfer on the requested number of channels.
 fn step(case: &Case, transfer: Transfer) -> Op {
     match case.reach().channels {
         Some(channels) => Op::OnChannels(OnChannels { transfer, channels }),
@@ -142,7 +143,8 @@ fn step(case: &Case, transfer: Transfer) -> Op {
     }
 }
 
-/// Cases of both ways between a card and host memory: of the cards that are asked to write there, or else of the first one.
+/// Cases with both directions between a card and host memory: of the cards with a requested write,
+/// or of the first card.
 pub(crate) fn both_ways(facts: &Facts, axes: &Axes, outstanding: Option<u32>, usual: &[u64]) -> Vec<Case> {
     let first = vec![Flow { card: 0, verb: Verb::Store, peer: Peer::Host }];
     let mut flows = axes.flows.clone().unwrap_or(first);
@@ -151,7 +153,8 @@ pub(crate) fn both_ways(facts: &Facts, axes: &Axes, outstanding: Option<u32>, us
     flows.iter().flat_map(of).collect()
 }
 
-/// Pairs of a write and a read, `count` a pass: of the same bytes, or of others in turns.
+/// A plan with `count` pairs of a write and a read per iteration: of the same bytes, or alternating
+/// on different ones.
 pub(crate) fn write_read_plan(case: &Case, count: u64, is_same: bool, passes: u64) -> Plan {
     let body = match case.transfers(count)[..] {
         [write, other] => {
@@ -163,11 +166,11 @@ pub(crate) fn write_read_plan(case: &Case, count: u64, is_same: bool, passes: u6
     Plan { memory: case.memory(), ..Plan::on_one_core(body, passes) }
 }
 
-/// Transfers of a sample: enough for a steady state, few enough to be quick; about 1 MiB, and one of each channel at the least.
+/// Transfers per sample, about 1 MiB: enough for a steady state, and at least one per channel.
 pub(crate) fn transfers(case: &Case) -> u64 {
     let least = case.reach().channels.map_or(1, u64::from);
     ((1 << 20) / case.size.max(1)).clamp(1, 1024).max(least)
 }
 
-/// Sizes of bandwidths.
+/// Sizes of bandwidth questions.
 pub(crate) const SIZES: [u64; 9] = [64, 256, 512, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 20, 1 << 22];

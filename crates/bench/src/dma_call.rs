@@ -1,4 +1,4 @@
-//! What the questions have in common in which a core asks a device to move bytes, and is told of the end.
+//! Common parts of the questions in which a core starts DMA and is notified of its completion.
 
 use crate::case::{Axes, Case};
 use crate::dma;
@@ -6,22 +6,23 @@ use lanemark_machine::{Completion, Descriptors, Facts, Lane, Op, Plan, Share, Ve
 use lanemark_method::{Method, Reach};
 use lanemark_units::MemoryType;
 
-/// Who asks how, and is told how.
+/// Software path, descriptor transfer, and notification of a call.
 pub(crate) type Asked = (Share, Descriptors, Completion);
 
-/// Descriptors that the core writes to the device, or has written there.
+/// Descriptors that the core writes to the device.
 pub(crate) const WRITTEN: Descriptors = Descriptors::Written(MemoryType::Uc);
 
-/// A case for each size of each flow with host memory that is of this kind, in each of these ways; none where no driver can be
-/// called.
+/// A case for each size of each flow with host memory and each of these methods; empty without a
+/// driver.
 pub(crate) fn cases(facts: &Facts, axes: &Axes, verb: Verb, ways: &[Asked], usual: &[u64]) -> Vec<Case> {
-    // A call is one transfer, and the next one comes when it is over; its driver lends what a core has just touched.
+    // A call is one transfer and ends before the next one; its driver maps memory that a core has
+    // just touched.
     let Reach { outstanding, cache_state, socket, .. } = axes.reach;
     let is_asked_for_otherwise = outstanding.is_some() || cache_state.is_some() || socket.is_some();
     let Some(dma) = facts.dma.filter(|dma| dma.has_driver && !is_asked_for_otherwise) else {
         return Vec::new();
     };
-    // Each thread has its part of what is lent.
+    // The threads share the mapped memory.
     let most = dma.mapped_bytes / u64::from(axes.reach.channels.unwrap_or(1).max(1));
     let mut moved = dma::with_host(facts, axes, verb, None, usual);
     moved.retain(|case| axes.sizes.is_some() || case.size.saturating_add(case.alignment) <= most);
@@ -29,7 +30,7 @@ pub(crate) fn cases(facts: &Facts, axes: &Axes, verb: Verb, ways: &[Asked], usua
         let (share, descriptors, completion) = (*share, *descriptors, *completion);
         let with = move |case: &Case| {
             let Method::Dma { flows, reach, .. } = case.method.clone() else { return case.clone() };
-            // Each begins at a page, where there is room for that.
+            // Each part begins at a page, if it is large enough.
             let mine = if most >= PAGE { most / PAGE * PAGE } else { most };
             let window = case.window.min(mine.max(case.size.saturating_add(case.alignment)));
             let method = Method::DmaCall { flows, share, descriptors, completion, reach };
@@ -43,7 +44,7 @@ pub(crate) fn cases(facts: &Facts, axes: &Axes, verb: Verb, ways: &[Asked], usua
 /// Bytes of a page.
 const PAGE: u64 = 4096;
 
-/// A core for each flow, and for each of its channels, that makes one call a pass.
+/// A core for each flow and channel, each with one call per iteration.
 pub(crate) fn plan(case: &Case, passes: u64) -> Plan {
     let lanes = (0..).zip(case.calls(1)).map(|(core, call)| Lane { core, body: vec![Op::Dma(call)] });
     Plan { lanes: lanes.collect(), ..Plan::on_one_core(Vec::new(), passes) }

@@ -1,15 +1,20 @@
-//! What does it cost a core to lend memory to a device, and to take it back?
+//! How much does it cost to map memory for a device and to unmap it?
 //!
-//! Traffic: none. No device is told, and no byte is touched.
-//! Unit: nanoseconds for each pair: the whole buffer mapped, in as many pieces as the strategy gives, and all of them
-//! unmapped; of a pool, an object taken and given back, for its memory stays mapped.
-//! Ways: each strategy of the library `lanemark-dma`, with the lowest hole of a B-tree as baseline; with a backend that
-//! programs nothing, so that the price is the library's own, and with its table of pages in memory; invalidated before
-//! `unmap` returns (`strict`), or 256 pieces at a time (`deferred`).
-//! Spoiled by: everything else that is lent at a time, of which here there is nothing: a baseline's tree is never
-//! smaller, so that it looks its best, and every list of the library stays in a cache. An IOMMU would add the time of its
-//! commands, an operating system that of its call (`syscall_latency`). The B-trees of the baseline and of the table allocate
-//! nodes while they are timed, as they do in a program.
+//! Traffic: none. No device is involved, and no byte is accessed.
+//!
+//! Unit: nanoseconds per pair: the whole buffer mapped, in as many pieces as the strategy gives,
+//! and all of them unmapped. For a pool: an object taken and returned, because its memory stays
+//! mapped.
+//!
+//! Methods: each strategy of the library `lanemark-dma`, with the lowest gap of a B-tree as
+//! baseline; with a backend that programs nothing, which shows the cost of the library alone, and
+//! with its page table in memory; invalidated before `unmap` returns (`strict`), or 256 pieces at a
+//! time (`deferred`).
+//!
+//! Spoiled by: other mappings, of which there are none here. The baseline's tree is then smallest,
+//! and every list stays in a cache. An IOMMU would add the time of its commands, and an operating
+//! system that of a system call (`syscall_latency`). The B-trees of the baseline and of the page
+//! table allocate nodes within the timed interval, as in a program.
 
 use crate::case::{Axes, Case};
 use crate::needs;
@@ -22,7 +27,7 @@ use lanemark_units::Ticks;
 /// The catalogue row.
 pub const QUESTION: Question = Question {
     name: "dma_map_cost",
-    summary: "time to lend a buffer to a device and take it back, by strategy, table, invalidation and size",
+    summary: "time to map and unmap a buffer for a device, by strategy, table, invalidation and size",
     quantity: Quantity::Cost,
     cases,
     plan,
@@ -31,13 +36,13 @@ pub const QUESTION: Question = Question {
     accesses_per_pass: pairs,
     ask: None,
     is_usual: false,
-    left_out: needs::a_program,
+    left_out: needs::real_machine,
 };
 
-/// A page, a range of 8 pages, 8 of these, and a large page.
+/// A page, 8 pages, 64 pages, and a large page.
 const SIZES: [u64; 4] = [4 << 10, 32 << 10, 256 << 10, 2 << 20];
 
-/// Of one sample, of which a pass may be tens of milliseconds long.
+/// Timeout of a sample, whose iterations may take tens of milliseconds.
 const TIMEOUT: Ticks = Ticks::whole_ns(30_000_000_000);
 
 fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
@@ -52,8 +57,8 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     Means::all().flat_map(with_sizes).collect()
 }
 
-/// Pairs of one pass: where pieces wait for their invalidation, so many that the queue is empty when they are over, and
-/// every sample has its share of that.
+/// Pairs per iteration. With deferred invalidation, enough to empty the queue, so that every sample
+/// has its share of invalidations.
 fn pairs(case: &Case) -> u64 {
     let is_deferred =
         matches!(case.method, Method::MapUnmap { means: Means::Map { invalidation: Invalidation::Deferred, .. } });
@@ -101,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn every_means_is_asked_for_every_size_where_a_program_runs_and_nowhere_else() {
+    fn every_strategy_and_size_is_measured_on_real_machines_only() {
         let asked = cases_of(TimeBase::Real);
         assert_eq!(asked, cases_of(TimeBase::Emulated));
         assert_eq!(asked.len(), 17 * 4);
@@ -113,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_that_defers_is_as_long_as_the_queue_and_its_time_is_that_of_one_pair() {
+    fn a_deferred_iteration_fills_the_queue_and_is_timed_per_pair() {
         for case in cases_of(TimeBase::Real) {
             let plan = plan(&case, 3);
             let [Op::MapUnmap(lend)] = plan.lanes[0].body[..] else { panic!("{plan:?}") };
@@ -125,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_method_names_strategy_table_and_invalidation_and_the_longest_buffer_bounds_sizes() {
+    fn a_method_names_strategy_table_and_invalidation_and_sizes_are_bounded() {
         let asked = cases_of(TimeBase::Real);
         let ways: Vec<String> = asked.iter().step_by(4).map(|case| case.method.to_string()).collect();
         assert_eq!(ways[..2], ["ranges, strict", "ranges, deferred"]);

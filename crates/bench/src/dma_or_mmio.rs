@@ -1,13 +1,19 @@
-//! Up to which size is it faster that a core loads the bytes itself than that it lets the device write them to memory?
+//! Up to which size are loads by a core faster than DMA writes to host memory?
 //!
-//! Traffic: for loads, `MRd` downstream and `CplD` upstream; for DMA, the descriptors and the doorbell downstream, the device's
-//! `MWr`s, and what tells of the end.
-//! Unit: nanoseconds, round trip, until the core has the bytes, or knows that they are in host memory.
-//! Ways: `loads`, of 8 B from UC memory and by `MOVNTDQA` from WC memory; `list`, DMA by a program whose pages are pinned and whose
-//! registers are mapped, which polls a word in memory or a register; `call`, DMA by a driver that pins the pages, writes the descriptors and
-//! sleeps until the interrupt, or lets the device fetch them.
-//! Spoiled by: bytes that are read again, which only memory has in a cache then.
-//! Method: the model in section 5.1 of TACC TR-14-10, asked of whatever there is: one transfer, and nothing else.
+//! Traffic: for loads, `MRd` downstream and `CplD` upstream; for DMA, the descriptors and the
+//! doorbell downstream, the device's `MWr`s and the notification upstream.
+//!
+//! Unit: nanoseconds, round trip, until the core has the bytes, or is notified that they are in
+//! host memory.
+//!
+//! Methods: `loads`, of 8 B from UC memory and by `MOVNTDQA` from WC memory; `list`, DMA by a
+//! program with pinned pages and mapped registers, which polls a word in memory or a register;
+//! `call`, DMA by a driver that pins the pages, writes the descriptors or lets the device fetch
+//! them, and sleeps until the interrupt.
+//!
+//! Spoiled by: reuse of the bytes, which favours memory because of its caches.
+//!
+//! Method: the model in section 5.1 of TACC TR-14-10, measured on any target: a single transfer.
 
 use crate::case::{Axes, Case};
 use crate::dma_call::{self, Asked, WRITTEN};
@@ -21,7 +27,7 @@ use lanemark_units::MemoryType;
 /// The catalogue row.
 pub const QUESTION: Question = Question {
     name: "dma_or_mmio",
-    summary: "time until a core has bytes of the device: loaded by itself, or written to memory by the device",
+    summary: "time until a core has data of a device: by loads, or by DMA writes to host memory",
     quantity: Quantity::RoundTripLatency,
     cases,
     plan,
@@ -30,7 +36,7 @@ pub const QUESTION: Question = Question {
     accesses_per_pass: |_| 1,
     ask: None,
     is_usual: true,
-    left_out: needs::an_engine_with_a_driver,
+    left_out: needs::dma_driver,
 };
 
 const SIZES: [u64; 8] = [8, 64, 128, 256, 512, 1024, 4096, 65536];
@@ -42,7 +48,7 @@ const ASKED: [Asked; 4] = [
     (Share::Call, Descriptors::Fetched, Completion::Interrupt),
 ];
 
-/// The loads, and the calls that write as many bytes to memory; none where devices move nothing.
+/// The loads, and the calls that write as many bytes to memory; without DMA no cases.
 fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     let asked = dma_call::cases(facts, axes, Verb::Store, &ASKED, &SIZES);
     let has_driver = facts.dma.is_some_and(|dma| dma.has_driver);
@@ -73,7 +79,7 @@ fn plan(case: &Case, passes: u64) -> Plan {
     if case.path() == Some(AccessPath::Loads) {
         let mut body = vec![Op::Stream(Stream::over(Verb::Load, case.access(), case.span()))];
         if passes > 1 {
-            // A second pass would find the lines in a buffer.
+            // A second iteration would hit the streaming buffers.
             body.push(Op::Fence(Fence::Mfence));
         }
         return Plan::on_one_core(body, passes);

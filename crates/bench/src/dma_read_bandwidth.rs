@@ -1,10 +1,14 @@
-//! How many bytes a second does a device read from host memory?
+//! At which rate does a device read host memory?
 //!
 //! Traffic: `MRd` upstream, `CplD` downstream.
+//!
 //! Unit: bytes per second, until the last byte is in the device.
-//! Spoiled by: too few tags or too small requests for the latency; completions in pieces of one RCB; other traffic.
-//! Method: transfers of one size, one behind the other through a window, as many under way as the device has tags for;
-//! the device keeps the time.
+//!
+//! Spoiled by: too few tags or too small requests for the latency; completions split at RCB; other
+//! traffic.
+//!
+//! Method: back-to-back transfers of one size through a window, with as many outstanding reads as
+//! the device has tags; the device keeps the time.
 
 use crate::dma;
 use crate::needs;
@@ -14,7 +18,7 @@ use lanemark_machine::Verb;
 /// The catalogue row.
 pub const QUESTION: Question = dma::bandwidth(
     "dma_read_bandwidth",
-    "bytes per second a device reads from host memory by itself, by size",
+    "rate of DMA reads from host memory, by size",
     |facts, axes| dma::with_host(facts, axes, Verb::Load, None, &dma::SIZES),
-    needs::an_engine,
+    needs::dma_engine,
 );

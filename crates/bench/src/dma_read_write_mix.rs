@@ -1,10 +1,14 @@
-//! How many bytes a second does a device move both ways at once?
+//! At which rate does a device move data in both directions concurrently?
 //!
-//! Traffic: `MWr` and `MRd` upstream, in turns, `CplD` downstream.
-//! Unit: bytes per second, both ways together, until the last byte is at its end.
-//! Spoiled by: read requests, acknowledgments and credits, which take time of the direction that data go in; an engine that makes
-//! one request after the other, whose writes wait while its reads have no tag.
-//! Method: a write of one size and a read of as many bytes elsewhere, their requests in turns; the device keeps the time.
+//! Traffic: `MWr` and `MRd` upstream, alternating, `CplD` downstream.
+//!
+//! Unit: bytes per second in both directions together, until the last byte arrives.
+//!
+//! Spoiled by: read requests, acknowledgments and credits, which share a direction with data; an
+//! engine that issues requests in order, whose writes wait while its reads have no tag.
+//!
+//! Method: a write of one size and a read of as many other bytes, with alternating requests; the
+//! device keeps the time.
 
 use crate::dma;
 use crate::needs;
@@ -14,7 +18,7 @@ use lanemark_record::Quantity;
 /// The catalogue row.
 pub const QUESTION: Question = Question {
     name: "dma_read_write_mix",
-    summary: "bytes per second a device writes to host memory and reads from it at once, by size",
+    summary: "rate of concurrent DMA writes and reads of host memory, by size",
     quantity: Quantity::Bandwidth,
     cases: |facts, axes| dma::both_ways(facts, axes, None, &dma::SIZES),
     plan: |case, passes| dma::write_read_plan(case, dma::transfers(case), false, passes),
@@ -23,5 +27,5 @@ pub const QUESTION: Question = Question {
     accesses_per_pass: |case| 2 * dma::transfers(case),
     ask: None,
     is_usual: true,
-    left_out: needs::an_engine,
+    left_out: needs::dma_engine,
 };

@@ -1,9 +1,13 @@
-//! How many bytes a second does a device write to host memory?
+//! At which rate does a device write to host memory?
 //!
-//! Traffic: `MWr` upstream, nothing downstream but credits and acknowledgments.
-//! Unit: bytes per second; *delivered* until a core would see the last byte, *issue* until the last request.
-//! Spoiled by: payloads smaller than MPS; an engine that takes its time between packets; other traffic.
-//! Method: transfers of one size, one behind the other through a window; the device keeps the time.
+//! Traffic: `MWr` upstream; downstream only credits and acknowledgments.
+//!
+//! Unit: bytes per second; *delivered* until a core would see the last byte, *issue* until the last
+//! request.
+//!
+//! Spoiled by: payloads smaller than MPS; an engine with gaps between packets; other traffic.
+//!
+//! Method: back-to-back transfers of one size through a window; the device keeps the time.
 
 use crate::dma;
 use crate::needs;
@@ -13,7 +17,7 @@ use lanemark_machine::Verb;
 /// The catalogue row.
 pub const QUESTION: Question = dma::bandwidth(
     "dma_write_bandwidth",
-    "bytes per second a device writes to host memory by itself, by size",
+    "rate of DMA writes to host memory, by size",
     |facts, axes| dma::with_host(facts, axes, Verb::Store, None, &dma::SIZES),
-    needs::an_engine,
+    needs::dma_engine,
 );

@@ -1,18 +1,21 @@
-//! What does a driver call cost, beyond the bytes it moves?
+//! How much does a driver call cost in addition to the bytes that it moves?
 //!
 //! Traffic: that of the copy itself; the question is about the kernel around it.
+//!
 //! Unit: nanoseconds per call.
-//! Four estimates, as TACC TR-14-10 made them:
-//! - `write` with size 1 MiB: the slope of time against the number of calls when 1 MiB is written in ever
-//!   smaller calls, down to 64 B (least squares; the record has the line and its r squared);
+//!
+//! Four estimates, as in TACC TR-14-10:
+//! - `write` with size 1 MiB: the slope of time over the number of calls if 1 MiB is written in
+//!   smaller and smaller calls, down to 64 B (least squares; the record has the line and its r
+//!   squared);
 //! - `read` of 8 B and of 64 B: through the driver minus through a pointer;
-//! - `poll`: reading a flag, which is found set, and then a value, per call, minus the same through a
+//! - `poll`: reading a flag that is set, and then a value, per call, minus the same through a
 //!   pointer.
 //!
-//! Beside them `mmap`: mapping a page of the BAR and giving it back, the price of a pointer.
+//! Also measured: `mmap`, mapping a page of the BAR and unmapping it, the price of a pointer.
 //!
-//! Spoiled by: a driver that copies asynchronously; a first call after idling.
-//! On ordinary memory the kernel's `pread` and `pwrite` on a memory file stand in for a driver.
+//! Spoiled by: a driver that copies asynchronously; a first call after idling. On ordinary memory,
+//! `pread` and `pwrite` on a memory file stand in for a driver.
 
 use crate::case::{Axes, Case};
 use crate::effort::Effort;
@@ -31,7 +34,7 @@ use lanemark_units::MemoryType;
 /// The catalogue row.
 pub const QUESTION: Question = Question {
     name: "driver_call_overhead",
-    summary: "time a driver call costs beyond the bytes it moves, read and write",
+    summary: "added time of a driver call over plain accesses, for reads and writes",
     quantity: Quantity::Overhead,
     cases,
     plan,
@@ -40,16 +43,16 @@ pub const QUESTION: Question = Question {
     accesses_per_pass: |_| 1,
     ask: Some(ask),
     is_usual: true,
-    left_out: needs::a_driver,
+    left_out: needs::copy_driver,
 };
 
-/// Bytes written in all by the estimate from a line.
+/// Total bytes written by the line-fit estimate.
 const WRITTEN: u64 = 1 << 20;
-/// Bytes of a flag and of the value read once it is set.
+/// Bytes of a flag and a value.
 const FLAG_AND_VALUE: u64 = 16;
-/// A page: the least that can be mapped.
+/// A page, the smallest mapping.
 const PAGE: u64 = 4096;
-/// Bytes of the smallest call of the estimate from a line: a cache line.
+/// Bytes of the smallest call of the line-fit estimate: a cache line.
 const LEAST_CALL: u64 = 64;
 
 fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
@@ -81,7 +84,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     cases
 }
 
-/// As many calls as the case makes: one for a read, two for a flag and a value.
+/// A plan with the calls of the case: one for a read, two for a flag and a value.
 fn plan(case: &Case, passes: u64) -> Plan {
     Plan::on_one_core(vec![Op::Driver(call(case, case.size / calls(case)))], passes)
 }
@@ -109,7 +112,7 @@ fn ask(
     }
 }
 
-/// The time of mapping a page, which moves nothing.
+/// The time of mapping a page, which moves no bytes.
 fn by_itself(
     question: &Question,
     machine: &mut dyn Machine,
@@ -122,7 +125,8 @@ fn by_itself(
     Ok(answer(question, case, machine.facts(), &measured.with_latencies(latencies), effort))
 }
 
-/// The slope of time against calls: of the medians of all samples, and of those of each round for its spread.
+/// The slope of time over calls: of the medians of all samples, and of those of each round for the
+/// spread.
 fn by_line(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
     let halved = |bytes: &u64| Some(bytes / 2).filter(|half| *half >= LEAST_CALL);
     let calls: Vec<u64> = std::iter::successors(Some(case.size), halved).collect();
@@ -131,7 +135,7 @@ fn by_line(question: &Question, machine: &mut dyn Machine, case: &Case, effort: 
         plan: Plan::on_one_core(vec![Op::Driver(call(case, *call_bytes))], 1),
         most_passes: 1,
     };
-    // Each round has a slope, so many rounds of few samples tell more than few rounds of many.
+    // Each round gives a slope, so many rounds of few samples are better than few rounds of many.
     let rounds = Effort { visit_samples: 2, least_rounds: effort.least_rounds.max(LEAST_SAMPLES as u64), ..*effort };
     let mut measured = measure_together(machine, calls.iter().map(wanted).collect(), &rounds)?;
     let numbers = calls.iter().map(|call_bytes| case.size.div_ceil(*call_bytes) as f64);
@@ -148,14 +152,15 @@ fn by_line(question: &Question, machine: &mut dyn Machine, case: &Case, effort: 
     Ok(answer)
 }
 
-/// Through the driver minus through a pointer, sample by sample of the same round.
+/// Time through the driver minus time through a pointer, by pairs of samples of the same round.
 fn by_difference(
     question: &Question,
     machine: &mut dyn Machine,
     case: &Case,
     effort: &Effort,
 ) -> Result<Answer, BenchError> {
-    // The driver's loads are not fenced one by one either; the closing time stamp waits for all.
+    // The driver does not fence its loads one by one either; the closing time stamp waits for all
+    // of them.
     let stream = Stream::over(case.verb(), case.access(), case.span());
     let pointer_plan = Plan::on_one_core(vec![Op::Stream(stream)], 8);
     let wanted = [("driver", plan(case, 8)), ("pointer", pointer_plan)].map(|(name, plan)| Wanted {

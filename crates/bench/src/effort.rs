@@ -1,37 +1,39 @@
-//! How hard to try.
+//! Effort of a measurement.
 
 use lanemark_units::Ticks;
 
-/// How hard to try.
+/// Effort of a measurement.
 ///
-/// Where time is real, the variants of a question are visited in rounds, several samples a visit, until the interval of
-/// each variant's median is as narrow as wanted or the budget is spent. So quiet variants end early, noisy ones get more
-/// samples, and a disturbance that lasts meets all of them alike.
+/// In real time, the variants of a question are visited in rounds, with several samples per visit.
+/// Sampling ends when the interval of each variant's median is narrow enough or the budget is
+/// spent. So quiet variants end early, noisy ones get more samples, and a lasting disturbance
+/// affects all variants alike.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effort {
-    /// The wanted length of one sample; passes are added until it is reached.
+    /// Target length of one sample; iterations are added until it is reached.
     pub sample_length: Ticks,
-    /// Samples of one visit. One more is taken before them that warms up and does not count.
+    /// Samples per visit, after one warm-up sample that is discarded.
     pub visit_samples: usize,
-    /// The longest that a visit's samples should take together; three are taken at the least.
+    /// Longest total time of a visit's samples; a visit has at least three samples.
     pub visit_length: Ticks,
-    /// The fewest rounds, if the budget allows; one is always gone.
+    /// Smallest number of rounds if the budget allows; there is always one.
     pub least_rounds: u64,
-    /// The most samples of one variant.
+    /// Largest number of samples per variant.
     pub most_samples: usize,
-    /// The longest that one question should take of one target, in that machine's time.
+    /// Time budget per question and target, in the machine's own time.
     pub budget: Ticks,
-    /// How wide the 95 % interval of a median should be at most, in percent of the median.
+    /// Target width of the 95 % interval of a median, in percent of the median.
     pub interval_percent: f64,
-    /// Passes where time is virtual, instead of the question's own choice. There a variant is run once, for every run is
-    /// the same.
+    /// Iterations in virtual time, in place of the question's own number. Virtual time needs one
+    /// run per variant, because all runs are equal.
     pub simulated_passes: Option<u64>,
-    /// Whether a question that takes a part of something long for the whole takes all of it.
+    /// Whether a question that usually measures a part of a long operation measures all of it.
     pub is_whole: bool,
 }
 
 impl Default for Effort {
-    /// Visits of five samples of 20 us, three rounds and more, a second for a question, and intervals of 2 %.
+    /// Visits of five samples of 20 us, at least three rounds, one second per question, and
+    /// intervals of 2 %.
     fn default() -> Effort {
         Effort {
             sample_length: Ticks::whole_ns(20_000),
@@ -48,16 +50,16 @@ impl Default for Effort {
 }
 
 impl Effort {
-    /// The fewest samples of a visit: three rounds of them have an interval.
+    /// Smallest number of samples per visit; three such rounds give an interval.
     const LEAST_VISIT: usize = 3;
 
-    /// Samples of one visit where one takes `sample`.
+    /// Number of samples per visit if one sample takes `sample`.
     pub(crate) fn samples_of(&self, sample: Ticks) -> usize {
         let affordable = self.visit_length.0.checked_div(sample.0).unwrap_or(u64::MAX);
         self.visit_samples.min(affordable.max(Effort::LEAST_VISIT as u64) as usize)
     }
 
-    /// The same with `share` of the budget, for one of as many.
+    /// The same effort with an equal share of the budget, divided by `of`.
     pub(crate) fn share(self, of: usize) -> Effort {
         Effort { budget: Ticks(self.budget.0 / of.max(1) as u64), ..self }
     }

@@ -1,9 +1,9 @@
-//! Why a question got no answer.
+//! Errors of questions.
 
 use lanemark_machine::MachineError;
 
 impl BenchError {
-    /// Whether the machine has failed, so that asking more of it is of no use.
+    /// Whether the machine has failed permanently, so that further questions are useless.
     #[must_use]
     pub fn is_for_good(&self) -> bool {
         match self {
@@ -14,20 +14,20 @@ impl BenchError {
     }
 }
 
-/// Why a question got no answer.
+/// A question has no answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BenchError {
-    /// The machine did not run the plan.
+    /// The machine did not complete the plan.
     #[error(transparent)]
     Machine(#[from] MachineError),
-    /// The machine had failed in a case before, for good.
-    #[error("not asked, because the machine had failed before")]
+    /// The machine failed permanently in an earlier case.
+    #[error("not measured: the machine failed in an earlier case")]
     NotAsked,
-    /// A question that fits a line had fewer than two points.
-    #[error("{question}: a line needs two sizes of call; ask for 8 KiB or more")]
+    /// A question that fits a line has fewer than two points.
+    #[error("{question}: the line fit needs two sizes of calls: use --sizes of 8 KiB or more")]
     TooFewPoints {
-        /// Which question.
+        /// The question.
         question: &'static str,
     },
 }

@@ -1,13 +1,18 @@
-//! What does an ordering instruction cost, and what does it wait for?
+//! How much does an ordering instruction cost, and how much of that is the store before it?
 //!
-//! Traffic: what the store before it leaves; nothing for a fence alone.
-//! Unit: nanoseconds a fence adds: the pass with it minus the pass without. Alone: with nothing before it.
-//! On memory that is cached (WB) the store before it is of 8 B to a line the core has, or a non-temporal one of a
-//! whole line, which has to reach memory first. On a card's memory it is of 8 B, which leaves as soon as the fence
-//! asks for it, or of a whole line.
-//! Spoiled by: what else is in the buffers; a clock that changes.
-//! Beside them `locked`, an instruction with a `LOCK` prefix on a line of its own, which compilers use instead of
-//! `MFENCE`.
+//! Traffic: that of the store before the fence; none for a fence alone.
+//!
+//! Unit: added nanoseconds per fence: the iteration with it minus the iteration without it. Alone:
+//! without a store.
+//!
+//! On cached memory (WB), the store before the fence is 8 B to a line that the core owns, or a
+//! non-temporal store of a whole line, which must reach memory first. On a card's memory it is 8 B,
+//! which leaves the buffer because of the fence, or a whole line.
+//!
+//! Spoiled by: other contents of the buffers; a changing clock frequency.
+//!
+//! Also measured: `locked`, an instruction with a `LOCK` prefix on its own line, which compilers
+//! use instead of `MFENCE`.
 
 use crate::case::{Axes, Case};
 use crate::effort::Effort;
@@ -23,7 +28,7 @@ use lanemark_units::MemoryType;
 /// The catalogue row.
 pub const QUESTION: Question = Question {
     name: "fence_cost",
-    summary: "time a fence adds: alone, after a store, after a whole line",
+    summary: "added time of a fence: alone, after a store, after a store of a whole line",
     quantity: Quantity::Cost,
     cases,
     plan,
@@ -35,7 +40,7 @@ pub const QUESTION: Question = Question {
     left_out: |_| None,
 };
 
-/// Those that a program can ask for.
+/// The fences of programs.
 const FENCES: [Fence; 4] = [Fence::Sfence, Fence::Lfence, Fence::Mfence, Fence::Locked];
 
 fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
@@ -63,7 +68,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     cases
 }
 
-/// The widest non-temporal store there is.
+/// The widest non-temporal store of the machine.
 fn whole_line(facts: &Facts) -> Option<Access> {
     [Width::B64, Width::B32, Width::B16, Width::B8]
         .map(Access::NonTemporal)
@@ -77,7 +82,7 @@ fn plan(case: &Case, passes: u64) -> Plan {
     Plan::on_one_core(body, passes)
 }
 
-/// What stands before the fence.
+/// The operations before the fence.
 fn without(case: &Case) -> Vec<Op> {
     if matches!(case.method, Method::Fence { .. }) {
         return Vec::new();
@@ -85,7 +90,7 @@ fn without(case: &Case) -> Vec<Op> {
     vec![Op::Stream(Stream::over(Verb::Store, case.access(), case.span()))]
 }
 
-/// The pass with the fence minus the pass without it, sample by sample of the same round.
+/// Time with the fence minus time without it, by pairs of samples of the same round.
 fn ask(
     question: &Question,
     machine: &mut dyn Machine,

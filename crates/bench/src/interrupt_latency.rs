@@ -1,9 +1,14 @@
-//! What does it cost to be woken by an interrupt instead of polling?
+//! How much longer does an interrupt take than polling?
 //!
-//! Traffic: that of `doorbell_to_completion`, told by a message (MSI) and by a word in memory.
-//! Unit: nanoseconds that the message takes longer, until the thread that waits runs again.
-//! Spoiled by: a core that sleeps deeply; interrupts that the device gathers; a thread that the scheduler puts elsewhere.
-//! Method: the same transfer, once told by a message and once by a word: the difference.
+//! Traffic: that of `doorbell_to_completion`, with notification by a message (MSI) and by a word in
+//! memory.
+//!
+//! Unit: added nanoseconds of the message, until the waiting thread runs again.
+//!
+//! Spoiled by: a deep idle state of the core; interrupt coalescing in the device; a scheduler that
+//! moves the thread.
+//!
+//! Method: the difference of the same transfer with the two notifications.
 
 use crate::case::Case;
 use crate::dma_call::{self, Asked, WRITTEN};
@@ -20,7 +25,7 @@ use lanemark_record::{Answer, Quantity};
 /// The catalogue row.
 pub const QUESTION: Question = Question {
     name: "interrupt_latency",
-    summary: "time an interrupt takes to wake a thread, beyond what polling takes to see a word",
+    summary: "added time of waking a thread by interrupt, compared with polling a word",
     quantity: Quantity::Overhead,
     cases: |facts, axes| dma_call::cases(facts, axes, Verb::Store, &[WAY], &[64]),
     plan: dma_call::plan,
@@ -29,7 +34,7 @@ pub const QUESTION: Question = Question {
     accesses_per_pass: |_| 1,
     ask: Some(ask),
     is_usual: true,
-    left_out: needs::an_engine_with_a_driver,
+    left_out: needs::dma_driver,
 };
 
 const WAY: Asked = (Share::Doorbell, WRITTEN, Completion::Interrupt);

@@ -1,10 +1,13 @@
-//! Over how many pages does a device find its addresses translated, and what does it wait for where it does not?
+//! How many pages does the IOTLB cover, and how much does a miss cost?
 //!
-//! Traffic: reads of host memory by one card, one at a time, each of another page, round and round.
-//! Unit: nanoseconds, round trip, of single reads, by how much memory they go over.
-//! Spoiled by: whatever else uses links or memory; mappings by larger pages than were asked for; ASPM.
-//! Method: every page is read twice before, which does not count; then every page is read once more. An IOTLB that has
-//! room for all of them has them all, and one that gives up what was used longest ago has none once there is one too many.
+//! Traffic: reads of host memory by one card, one at a time, cyclically over different pages.
+//!
+//! Unit: nanoseconds, round trip, of single reads, by size of the memory.
+//!
+//! Spoiled by: other users of links or memory; mappings with larger pages than requested; ASPM.
+//!
+//! Method: every page is read twice as warm-up and then once more. An IOTLB with room for all pages
+//! then hits always; one with least-recently-used replacement and one entry too few misses always.
 
 use crate::case::{Axes, Case};
 use crate::dma;
@@ -16,7 +19,7 @@ use lanemark_record::{Quantity, Reach};
 /// The catalogue row.
 pub const QUESTION: Question = Question {
     name: "iotlb_reach",
-    summary: "time a device waits for bytes of host memory by how many pages it goes over",
+    summary: "latency of DMA reads by number of pages",
     quantity: Quantity::RoundTripLatency,
     cases,
     plan: |case, passes| Plan { warmup_passes: 2, ..dma::plan(case, pages(case), passes) },
@@ -25,15 +28,15 @@ pub const QUESTION: Question = Question {
     accesses_per_pass: pages,
     ask: None,
     is_usual: true,
-    left_out: needs::translation,
+    left_out: needs::iommu,
 };
 
-/// Bytes of one read: less than any page.
+/// Bytes per read, less than a page.
 const BYTES: u64 = 64;
-/// Pages of the smallest window, and how many times as many the next one has.
+/// Pages of the smallest window, and the factor between windows.
 const FEWEST: u64 = 4;
 const TIMES: u64 = 2;
-/// The most pages: more than IOTLBs hold, and few enough to go over all of them.
+/// Largest number of pages: more than IOTLBs hold.
 const MOST: u64 = 1 << 16;
 
 fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {

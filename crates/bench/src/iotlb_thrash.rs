@@ -1,12 +1,15 @@
-//! How many pages at one distance keep their translations, and which bits of an address tell in which set a translation is?
+//! How many pages at one distance keep their translations, and which address bits select the set?
 //!
-//! Traffic: reads of host memory by one card, one at a time, each of another of a few pages that lie a power of two apart, round and
-//! round.
-//! Unit: nanoseconds, round trip, of single reads, by how many pages and how far apart.
-//! Spoiled by: whatever else uses links or memory; mappings by larger pages than were asked for; ASPM.
-//! Method: as `iotlb_reach`. Pages that are far apart all fall to one set: what a set has room for is the last number of them
-//! without a step. The same number at every distance falls to fewer sets the farther they are apart, from where the bits begin
-//! that tell the set.
+//! Traffic: reads of host memory by one card, one at a time, cyclically over a few pages at a
+//! distance of a power of two.
+//!
+//! Unit: nanoseconds, round trip, of single reads, by number of pages and distance.
+//!
+//! Spoiled by: other users of links or memory; mappings with larger pages than requested; ASPM.
+//!
+//! Method: as `iotlb_reach`. Pages at a large distance all fall into one set, and the largest
+//! number without a step is its associativity. The same number at every distance falls into fewer
+//! sets as the distance grows, from the lowest index bit on.
 
 use crate::case::{Axes, Case};
 use crate::dma;
@@ -19,7 +22,7 @@ use lanemark_record::Quantity;
 /// The catalogue row.
 pub const QUESTION: Question = Question {
     name: "iotlb_thrash",
-    summary: "time a device waits for bytes of host memory by how many pages it takes in turn and how far they are apart",
+    summary: "latency of DMA reads by number of pages and their distance",
     quantity: Quantity::RoundTripLatency,
     cases,
     plan: |case, passes| Plan { warmup_passes: 2, ..dma::plan(case, pages(case), passes) },
@@ -28,19 +31,20 @@ pub const QUESTION: Question = Question {
     accesses_per_pass: pages,
     ask: None,
     is_usual: true,
-    left_out: needs::translation,
+    left_out: needs::iommu,
 };
 
-/// Bytes of one read: less than any page.
+/// Bytes per read, less than a page.
 const BYTES: u64 = 64;
-/// Pages in turn: more ways than a set has at the end, and few enough to read.
+/// Numbers of pages; the last exceeds the associativity of IOTLBs.
 const PAGES: [u64; 5] = [2, 4, 8, 16, 32];
 const MOST: u64 = PAGES[PAGES.len() - 1];
-/// How many times as far apart as a page is long, at the most, and how many times as far the next ones are.
+/// Largest distance in pages, and the factor between distances.
 const FARTHEST: u64 = 1 << 10;
 const TIMES: u64 = 4;
 
-/// All numbers of pages at the largest distance, and the largest number at all others; with `--stride`, all numbers at that.
+/// All numbers of pages at the largest distance, and the largest number at the other distances;
+/// with `--stride`, all numbers at that distance.
 fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     let Some(dma) = facts.dma else { return Vec::new() };
     let Some(page) = dma.page_bytes.filter(|_| !axes.reach.is_random) else { return Vec::new() };
@@ -65,7 +69,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
         let window = pages.saturating_mul(distance);
         let reach = Reach { window_bytes: Some(window), stride_bytes: Some(distance), ..axes.reach };
         let cases = dma::with_host(facts, &Axes { reach, ..axes.clone() }, Verb::Load, Some(1), &[BYTES]);
-        // How many pages there are says where the window ends.
+        // The window is implied by the number of pages.
         let shown = Reach { window_bytes: axes.reach.window_bytes, ..reach };
         cases.into_iter().map(move |mut case| {
             if let Method::Dma { flows, .. } = case.method {

@@ -1,13 +1,19 @@
-//! What does it cost to launch a kernel that does nothing, and to know that it is over?
+//! How long does it take to launch an empty kernel and to wait for it?
 //!
-//! Traffic: none that anybody asks for; what a runtime tells its device.
-//! Unit: nanoseconds for each launch. By `finish`, the program calls and waits until the queue is empty; by `event`, it waits for
-//! the event of that launch; of many, they are put into the queue one behind the other, one wait ends them all, and the time is divided
-//! by their number.
-//! Spoiled by: other programs on the cores where the runtime has its threads; a processor that sleeps between launches.
-//! The calling thread is held on one core after another: twelve spread evenly, unless somebody says which; and held on none, which is a way of
-//! its own. Virtual cores have no system that would move it, and are asked one by one only.
-//! Nearly all of it is the runtime, and not the device. Which wait it is can make a factor of five, so the three are never one figure.
+//! Traffic: only what the runtime sends to its device.
+//!
+//! Unit: nanoseconds per launch. With `finish`, the program waits until the queue is empty; with
+//! `event`, it waits for the event of the launch. A batch is enqueued back to back with one wait,
+//! and the time is divided by the number of launches.
+//!
+//! Spoiled by: other programs on the cores of the runtime's threads; idle states between launches.
+//!
+//! The calling thread is pinned to one core after another: twelve, spread evenly, unless others are
+//! requested. An unpinned thread is a separate method. Virtual cores have no operating system that
+//! moves threads, so all calls there are pinned.
+//!
+//! Most of the time is the runtime's, not the device's. The kind of wait can make a factor of five,
+//! so the three figures are kept apart.
 
 use crate::caller::{Caller, MOST_CORES, spread};
 use crate::case::{Axes, Case};
@@ -20,7 +26,7 @@ use lanemark_record::Quantity;
 /// The catalogue row.
 pub const QUESTION: Question = Question {
     name: "launch_latency",
-    summary: "time of launching a kernel that does nothing and waiting, alone and of many",
+    summary: "time to launch an empty kernel and wait for it, alone and in a batch",
     quantity: Quantity::Cost,
     cases,
     plan,
@@ -32,7 +38,7 @@ pub const QUESTION: Question = Question {
     left_out,
 };
 
-/// Launches behind one wait, where that is asked for.
+/// Launches per wait in a batch.
 const MANY: u32 = 100;
 
 fn launch(case: &Case) -> Option<Launch> {
@@ -41,13 +47,16 @@ fn launch(case: &Case) -> Option<Launch> {
 }
 
 fn left_out(facts: &Facts) -> Option<LeftOut> {
-    if let Some(all) = needs::a_runtime(facts) {
+    if let Some(all) = needs::kernel_runtime(facts) {
         return Some(all);
     }
     let asked = spread(facts.cores);
     ((asked.len() as u32) < facts.cores).then(|| LeftOut {
-        what: format!("launches from others than cores {asked:?}"),
-        because: format!("of {} cores, {MOST_CORES} are asked, spread evenly; --cores all asks every one", facts.cores),
+        what: format!("launches from cores other than {asked:?}"),
+        because: format!(
+            "{MOST_CORES} of {} cores are measured, spread evenly; --cores all measures every core",
+            facts.cores
+        ),
     })
 }
 
@@ -74,7 +83,7 @@ fn case(launch: Launch, caller: Caller) -> Case {
 
 fn plan(case: &Case, passes: u64) -> Plan {
     let body = launch(case).map(Op::Launch).into_iter().collect();
-    // The first launches of a kernel build what no later one needs.
+    // The first launches of a kernel compile it.
     let plan = Plan { warmup_passes: 1, ..Plan::on_one_core(body, passes) };
     case.caller.calling(plan)
 }
@@ -86,7 +95,7 @@ mod tests {
     use lanemark_machine::{Allocation, DeviceKind, Placement, RuntimeFacts, TimeBase};
 
     #[test]
-    fn each_wait_and_many_launches_are_cases_of_their_own() {
+    fn each_wait_and_batches_are_separate_cases() {
         let case = |launch| case(launch, Caller::Core(0));
         let words = |launch| case(launch).method.to_string();
         assert_eq!(
@@ -129,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn every_launch_is_called_from_each_core_and_where_a_system_would_move_it_from_none() {
+    fn every_launch_is_called_from_each_core_and_unpinned_on_real_machines() {
         let callers = |time_base, cores, axes: &Axes| {
             let all = cases(&facts(time_base, cores), axes);
             let finish = all.into_iter().filter(|case| case.method.to_string().starts_with("launch, wait by finish"));
@@ -148,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_case_says_in_its_way_that_nobody_holds_its_thread_and_its_plan_holds_none() {
+    fn an_unpinned_case_names_it_in_its_method_and_pins_no_lane() {
         let all = cases(&facts(TimeBase::Real, 1), &Axes::default());
         let free = all.iter().find(|case| case.caller == Caller::Unpinned).unwrap();
         assert_eq!(free.method.to_string(), "launch, wait by finish, unpinned");

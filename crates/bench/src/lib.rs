@@ -1,8 +1,7 @@
-//! The questions: one file each and one catalogue row; sampling in rounds.
+//! The catalogue of questions, one file per question, and sampling in rounds.
 //!
-//! A question knows which variants ([`Case`]) make sense for what a machine has, how a variant becomes a
-//! [`Plan`](lanemark_machine::Plan), and what its samples mean. It never asks what time it is and never
-//! names a way in.
+//! A question defines its variants ([`Case`]) for a machine, the [`Plan`](lanemark_machine::Plan)
+//! of a variant, and the meaning of its samples. It never reads a clock and never names a backend.
 //!
 //! Start with [`CATALOGUE`] and one question file, `mmio_read_latency.rs`.
 

@@ -3,8 +3,8 @@
 use crate::measured::Measured;
 use lanemark_record::LineFit;
 
-/// The line `y = fixed + x * per_call` with the least sum of squared distances in y; `None` for fewer than
-/// two different x.
+/// Fits the line `y = fixed + x * per_call` by least squares in y; `None` for fewer than two
+/// different x.
 ///
 /// ```
 /// let fit = lanemark_bench::line_fit(&[(0.0, 10.0), (2.0, 14.0), (4.0, 18.0)]).unwrap();
@@ -21,13 +21,14 @@ pub fn line_fit(points: &[(f64, f64)]) -> Option<LineFit> {
         return None;
     }
     let slope = xy / xx;
-    // Points on a level line are explained in full.
+    // A level line explains its points completely.
     let r_squared = if yy == 0.0 { 1.0 } else { xy * xy / (xx * yy) };
     Some(LineFit { per_call_ns: slope, fixed_ns: mean_y - slope * mean_x, r_squared })
 }
 
-/// The line through what plans took, by what each has how many of: through the medians of all samples, and its slopes through those of each
-/// round, for their spread. `None` for fewer than two different numbers.
+/// Fits a line through the times of plans, over their numbers of calls or arguments: through the
+/// medians of all samples, and through those of each round for the spread of the slope. `None` for
+/// fewer than two different numbers.
 pub(crate) fn line_of_plans(points: &[(f64, &Measured)]) -> Option<(LineFit, Vec<f64>)> {
     let line = |times: &dyn Fn(&Measured) -> f64| {
         let points = points.iter().map(|(x, measured)| (*x, times(measured)));
@@ -56,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_level_line_is_explained_in_full() {
+    fn a_level_line_has_an_r_squared_of_one() {
         assert_eq!(line_fit(&[(0.0, 3.0), (1.0, 3.0)]).unwrap().r_squared, 1.0);
     }
 }

@@ -1,12 +1,17 @@
-//! How long does a device wait for bytes of host memory while others use the same links?
+//! How does load on the links change the latency of DMA reads?
 //!
-//! Traffic: reads of host memory by one card, one at a time, beside other cards that read pages, more and more of them;
-//! where there is one card, or one flow was asked for, its own reads, more and more of them under way.
-//! Unit: nanoseconds, round trip, of single reads; beside each the bytes per second that the others moved meanwhile, or
-//! where there are no others, all of them.
-//! Spoiled by: runs so short that their beginning, when the links are empty, is a good part of them.
-//! Method: the devices keep the time of each read; what ends after another flow did is left out. Where a device tells the
-//! time of all of them only, the latency is their number under way over the rate at which they end (Little), a mean.
+//! Traffic: reads of host memory by one card, one at a time, beside other cards that read pages,
+//! with increasing load. With one card, or one requested flow: its own reads, with an increasing
+//! number outstanding.
+//!
+//! Unit: nanoseconds, round trip, of single reads, each with the rate of the other flows, or of all
+//! reads if there is only one flow.
+//!
+//! Spoiled by: runs so short that their start, with empty links, has a visible share.
+//!
+//! Method: the devices time each read; reads that end after another flow has ended are left out. If
+//! a device reports only the total time, the latency is the number outstanding over the rate of
+//! completions (Little's law), a mean.
 
 use crate::case::{Axes, Case};
 use crate::dma;
@@ -22,7 +27,7 @@ use lanemark_record::{Answer, Quantity, Summary};
 /// The catalogue row.
 pub const QUESTION: Question = Question {
     name: "loaded_latency",
-    summary: "time a device waits for bytes of host memory while more and more others move",
+    summary: "latency of DMA reads under increasing load",
     quantity: Quantity::RoundTripLatency,
     cases,
     plan,
@@ -31,19 +36,20 @@ pub const QUESTION: Question = Question {
     accesses_per_pass: reads,
     ask: Some(ask),
     is_usual: true,
-    left_out: needs::an_engine,
+    left_out: needs::dma_engine,
 };
 
-/// Usual size beside others: a cache line, which a descriptor has.
+/// Default size under load of other flows: a cache line, the size of a descriptor.
 const ALONE: u64 = 64;
-/// Usual size without: the most that every port may ask for at once.
+/// Default size without other flows: the largest read request that every port supports.
 const OWN: u64 = 512;
-/// The most pages that one of the others has under way: 64 KiB, more than any link up to Gen5 x16 has in a round trip.
+/// Largest number of outstanding pages per loading flow: 64 KiB, more than the bandwidth-delay
+/// product of any link up to Gen5 x16.
 const MOST_PAGES: u64 = 16;
 
 fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     let Some(dma) = facts.dma else { return Vec::new() };
-    // As many cards as there are cores that start them.
+    // As many cards as cores can start.
     let usual =
         || (0..dma.cards.min(facts.cores)).map(|card| Flow { card, verb: Verb::Load, peer: Peer::Host }).collect();
     let flows: Vec<Flow> = axes.flows.clone().unwrap_or_else(usual);
@@ -52,7 +58,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     }
     let others = flows.len() - 1;
     let (usual, most) = if others > 0 { (ALONE, MOST_PAGES.min(dma.tags.into())) } else { (OWN, dma.tags.into()) };
-    // First how many others there are, then how much each of them does.
+    // First the number of other flows increases, then the load of each.
     let mut loads: Vec<(usize, u32)> = vec![(0, 1)];
     loads.extend(doubling(others as u64).map(|count| (count as usize, 1)));
     loads.extend(doubling(most).filter(|count| *count > 1).map(|count| (others, count as u32)));
@@ -70,7 +76,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     loads.into_iter().flat_map(of_load).collect()
 }
 
-/// 1, 2, 4, ... and `most`; nothing up to zero.
+/// 1, 2, 4, ... and `most`; empty for zero.
 fn doubling(most: u64) -> impl Iterator<Item = u64> {
     let powers = (0..u64::BITS).map(|power| 1 << power).take_while(move |count| *count < most);
     powers.chain((most > 0).then_some(most))
@@ -80,13 +86,13 @@ const fn outstanding(case: &Case) -> u32 {
     if let Method::DmaUnderLoad { outstanding, .. } = &case.method { *outstanding } else { 1 }
 }
 
-/// Reads of the flow that is timed: enough that those at the beginning and at the end are few among them.
+/// Reads of the timed flow: enough that the first and the last ones have little weight.
 fn reads(case: &Case) -> u64 {
     let own = if case.flows().len() == 1 { u64::from(outstanding(case)) } else { 1 };
     (32 * own).clamp(128, Samples::MOST_LATENCIES as u64)
 }
 
-/// The others have twice as much to do as they would do beside it if all were treated alike, so that they do not end first.
+/// The other flows get twice the work of a fair share, so that they do not end first.
 fn plan(case: &Case, passes: u64) -> Plan {
     let transfers = case.transfers(reads(case)).into_iter();
     let more = 2 * u64::from(outstanding(case));
@@ -141,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn loads_double_and_end_with_all_there_is() {
+    fn loads_double_up_to_the_maximum() {
         let counts = |most| doubling(most).collect::<Vec<u64>>();
         assert_eq!(counts(7), [1, 2, 4, 7]);
         assert_eq!(counts(8), [1, 2, 4, 8]);

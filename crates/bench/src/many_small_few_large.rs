@@ -1,15 +1,24 @@
-//! How long do many small copies to a device take, and as many bytes in few large ones?
+//! How long do many small copies to a device take, compared with the same bytes in few large
+//! copies?
 //!
-//! Traffic: what the runtime makes of it.
-//! Unit: bytes per second of a whole run; the record has the time of the shortest, the middle and the longest run in seconds. A run is 8 GB in
-//! copies of 80 kB (100 000) or of 8 MB (1 000) from the same memory of the program to the same memory of the device, each waited for by
-//! its event before the next. A hundredth of them is asked for unless somebody wants all, and the record says so.
-//! How a run is taken: a copy that does not count, and then all others in a row. A whole run is taken in parts of about a second, a hundredth of it at the
-//! least, one behind the other, and its time is the sum of theirs. In between, and in nobody's time, the bytes of the last copy are looked at and
-//! others put in their place, and whoever waits hears how far it is. A second, because the first copies after that take longer.
-//! Spoiled by: other programs, and that is a part of the answer: a run counts whatever happened to it, and there are several.
-//! Source of the numbers: measurements of an FPGA card under a SYCL runtime, where 80 kB took up to four times longer in some runs than
-//! in others.
+//! Traffic: that of the runtime.
+//!
+//! Unit: bytes per second of a whole run; the record has the time of the shortest, the median and
+//! the longest run in seconds. A run is 8 GB in copies of 80 kB (100 000) or of 8 MB (1 000), from
+//! the same host memory to the same device memory, each with a wait for its event. By default a
+//! hundredth of a run is measured, and the record says so.
+//!
+//! A run has one copy as warm-up and then all others back to back. A whole run is split into parts
+//! of about a second, at least a hundredth of it each, and its time is the sum of theirs. Between
+//! parts, outside the measured time, the bytes of the last copy are checked and replaced, and
+//! progress is reported. Parts last a second because the first copies after such a pause are
+//! slower.
+//!
+//! Spoiled by: other programs, which is part of the answer: disturbed runs count, and there are
+//! several runs.
+//!
+//! Source of the numbers: measurements of an FPGA card with a SYCL runtime, where copies of 80 kB
+//! took up to four times longer in some runs than in others.
 
 use crate::case::{Axes, Case};
 use crate::effort::Effort;
@@ -28,7 +37,7 @@ use lanemark_units::Ticks;
 /// The catalogue row.
 pub const QUESTION: Question = Question {
     name: "many_small_few_large",
-    summary: "seconds that a run of small copies to a device takes, and one of as many bytes in large copies, with the spread of runs",
+    summary: "run time of many small copies to a device and of the same bytes in few large copies, with the spread of runs",
     quantity: Quantity::Bandwidth,
     cases,
     plan,
@@ -37,21 +46,22 @@ pub const QUESTION: Question = Question {
     accesses_per_pass: |_| 1,
     ask: Some(ask),
     is_usual: false,
-    left_out: needs::a_runtime,
+    left_out: needs::kernel_runtime,
 };
 
 const SIZES: [u64; 2] = [80_000, 8_000_000];
-/// Bytes of a whole run.
+/// Bytes per whole run.
 const RUN_BYTES: u64 = 8_000_000_000;
-/// The most copies of a run.
+/// Largest number of copies per run.
 const MOST_COPIES: u64 = 100_000;
-/// In how many parts a whole run is taken at the most; one of them is asked for unless somebody wants all.
+/// Largest number of parts per whole run. By default, one part is measured.
 const PARTS: u64 = 100;
-/// How long a part should be: so long that a pause behind it is lost, and no longer, for nobody hears anything within.
+/// Target length of a part: long enough to hide the pause after it, and short enough for progress
+/// reports.
 const PART: Ticks = Ticks::whole_ns(1_000_000_000);
-/// Runs of each: the fewest of which a median has an interval.
+/// Number of runs: the smallest with an interval of the median.
 const RUNS: usize = LEAST_SAMPLES;
-/// The longest that a part may take: a minute, or as long as at 10 MB/s.
+/// Smallest timeout of a part: a minute, or the time at 10 MB/s if longer.
 const LEAST_TIMEOUT_NS: u64 = 60_000_000_000;
 const TIMEOUT_NS_PER_BYTE: u64 = 100;
 
@@ -66,19 +76,19 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     runtime.allocations.iter().flat_map(of).collect()
 }
 
-/// Copies of one run.
+/// Number of copies of one run.
 fn copies(bytes: u64, is_whole: bool) -> u64 {
     let whole = (RUN_BYTES / bytes.max(1)).min(MOST_COPIES);
     if is_whole { whole.max(1) } else { (whole / PARTS).max(1) }
 }
 
-/// A pass is a copy, and a sample a run or a part of one.
+/// An iteration is a copy, and a sample is a run or a part of one.
 fn plan(case: &Case, passes: u64) -> Plan {
     let Method::RuntimeCopy { direction, wait, allocation } = case.method else {
         return Plan::on_one_core(Vec::new(), passes);
     };
     let moved = MovedByRuntime { verb: direction.verb(), bytes: case.size, told: wait, allocation };
-    // The first copy of a buffer may make it on the device.
+    // The first copy of a buffer may allocate it on the device.
     let bytes = case.size.saturating_mul(passes).min(RUN_BYTES);
     let timeout = Ticks::whole_ns((bytes * TIMEOUT_NS_PER_BYTE).max(LEAST_TIMEOUT_NS));
     Plan { warmup_passes: 1, timeout, ..Plan::on_one_core(vec![Op::MovedByRuntime(moved)], passes) }
@@ -94,13 +104,13 @@ fn ask(
     let is_simulated = machine.facts().time_base == TimeBase::Simulated;
     let usual = copies(case.size, effort.is_whole);
     let passes = effort.simulated_passes.filter(|_| is_simulated).unwrap_or(usual);
-    // Virtual time is nobody's to wait for.
+    // Virtual time needs no progress reports.
     let least = if is_simulated { passes } else { copies(case.size, false) };
     let mut part = least;
     let wanted = if is_simulated { 1 } else { RUNS };
     let (mut measured, mut runs) = (Measured::of(String::new(), plan(case, passes)), 0);
     let mut run = Run::begun(passes);
-    // Part by part: a run may take half a minute. Those that are over are kept, and what is half done counts as nothing.
+    // A whole run can take half a minute. Complete runs are kept, and an incomplete one is dropped.
     while runs < wanted {
         let done = (runs as f64 + run.share()) / wanted as f64;
         let mut samples = Samples::wanted(1);
@@ -140,19 +150,19 @@ fn ask(
     Ok(answer)
 }
 
-/// How many copies a part should have where so many took so long.
+/// Number of copies for a part of the target length, from the time of the previous part.
 fn copies_of_a_part(copies: u64, took: Ticks) -> u64 {
     PART.0.saturating_mul(copies) / took.0.max(1)
 }
 
-/// A run on its way.
+/// A run in progress.
 struct Run {
     copies: u64,
-    /// Those that are not made yet.
+    /// Remaining copies.
     left: u64,
-    /// What the others took.
+    /// Times of the completed parts.
     sample: Sample,
-    /// Of the part that brought the least.
+    /// The smallest confirmation of a part.
     confirmed: Option<Confirmed>,
 }
 
@@ -165,14 +175,16 @@ impl Run {
         self.left == self.copies
     }
 
-    /// How much of it is done, of 1.
+    /// Completed share, from 0 to 1.
     fn share(&self) -> f64 {
         (self.copies - self.left) as f64 / self.copies.max(1) as f64
     }
 
-    /// Adds a part, if it is no longer than what is left; whether the run is over.
+    /// Adds a part if it is not longer than the rest of the run; returns whether the run is
+    /// complete.
     fn add(&mut self, part: Sample, copies: u64, confirmed: Option<Confirmed>) -> bool {
-        // A disturbed part counts, and a machine that repeats it may make more copies than a run has.
+        // Disturbed parts count, and a machine that repeats them may make more copies than a run
+        // has.
         let Some(left) = self.left.checked_sub(copies) else { return false };
         self.left = left;
         self.sample.issue += part.issue;
@@ -183,7 +195,8 @@ impl Run {
     }
 }
 
-/// Each with its processor, and those too in which the core was taken away: no run is so short that it never is.
+/// All parts with their processors, including those with a context switch, which every long run
+/// has.
 fn every_part(samples: &mut Samples) -> Vec<(Sample, Option<u32>)> {
     for (before, sample, _) in samples.disturbed.drain(..).rev() {
         samples.taken.insert(before, sample);
@@ -200,14 +213,14 @@ mod tests {
     use lanemark_machine::Disturbance;
 
     #[test]
-    fn a_run_is_as_many_bytes_in_small_copies_as_in_large_ones_or_a_hundredth_of_them() {
+    fn runs_of_small_and_large_copies_move_the_same_bytes() {
         assert_eq!(SIZES.map(|size| copies(size, true)), [100_000, 1000]);
         assert_eq!(SIZES.map(|size| copies(size, false)), [1000, 10]);
         assert_eq!([copies(1, true), copies(256 << 20, false), copies(0, true)], [100_000, 1, 100_000]);
     }
 
     #[test]
-    fn every_kind_of_memory_is_asked_for_by_both_sizes() {
+    fn every_kind_of_memory_is_measured_with_both_sizes() {
         let ways = |allocations: &[Allocation]| -> Vec<(String, u64)> {
             let cases = cases(&facts(allocations), &Axes::default());
             cases.iter().map(|case| (case.method.to_string(), case.size)).collect()
@@ -218,13 +231,13 @@ mod tests {
     }
 
     #[test]
-    fn the_record_says_how_many_of_how_many_copies_a_run_had_and_what_it_took() {
+    fn the_record_has_the_measured_and_whole_copies_and_their_time() {
         for (is_whole, copies) in [(false, 1000), (true, 100_000)] {
             let mut machine = Watched::default();
             let answer = machine.asked(80_000, is_whole).unwrap();
             let Some(Detail::Runs(runs)) = answer.detail else { panic!("{:?}", answer.detail) };
             assert_eq!((runs.copies, runs.whole_copies, runs.runs), (copies, 100_000, 8));
-            // A copy takes a millisecond and a tenth of a microsecond a byte.
+            // A copy takes one millisecond and 0.1 us per byte.
             let total = copies as f64 * 9e-3;
             assert!((runs.median_s / total - 1.0).abs() < 1e-9 && runs.shortest_s <= runs.longest_s);
             assert!((answer.delivered_rate_bytes_per_s.unwrap().median / (80_000.0 / 9e-3) - 1.0).abs() < 1e-9);
@@ -233,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_run_is_made_in_a_hundred_parts_with_one_copy_before_the_first() {
+    fn a_whole_run_has_a_hundred_parts_and_one_warm_up_copy() {
         let made = |size, is_whole| {
             let mut machine = Watched::default();
             machine.asked(size, is_whole).unwrap();
@@ -243,14 +256,14 @@ mod tests {
         let whole = made(80_000, true);
         assert_eq!((whole.len(), whole[0], whole[100]), (800, (1, 1000), (1, 1000)));
         assert!(whole[1..100].iter().all(|part| *part == (0, 1000)));
-        // 7629 copies are a hundred parts and a shorter one.
+        // 7629 copies make a hundred parts and a shorter one.
         let uneven = made(1 << 20, true);
         assert_eq!((uneven.len(), uneven[99], uneven[100]), (8 * 101, (0, 76), (0, 29)));
     }
 
     #[test]
-    fn parts_are_of_a_second_where_a_hundredth_takes_less() {
-        // A copy takes 9 us: a second is more than a run, once that is known.
+    fn parts_last_a_second_if_a_hundredth_is_shorter() {
+        // A copy takes 9 us, so a second is longer than a run.
         let mut machine = Watched { is_quick: true, ..Watched::default() };
         machine.asked(80_000, true).unwrap();
         assert_eq!(machine.made[..3], [(1, 1000), (0, 99_000), (1, 100_000)]);
@@ -261,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_hears_before_each_part_how_far_it_is_and_may_have_enough() {
+    fn progress_is_reported_before_each_part_and_can_cancel() {
         let mut machine = Watched::default();
         machine.asked(80_000, true).unwrap();
         let parts: Vec<usize> = machine.heard.iter().map(|share| (share * 800.0).round() as usize).collect();
@@ -272,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_in_which_the_core_was_taken_away_counts_in_its_place() {
+    fn a_run_with_a_context_switch_counts_in_order() {
         let sample = |ns| Sample { issue: Ticks::whole_ns(ns), delivered: Ticks::whole_ns(ns) };
         let mut samples = Samples::wanted(3);
         let switched = Some(Disturbance::ContextSwitch);
@@ -286,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_was_disturbed_and_the_one_in_its_place_are_two_parts() {
+    fn a_disturbed_part_and_its_repetition_are_two_parts() {
         let mut machine = Watched { disturbed: true, ..Watched::default() };
         let answer = machine.asked(80_000, true).unwrap();
         let Some(Detail::Runs(runs)) = answer.detail else { panic!("{:?}", answer.detail) };
@@ -295,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_takes_what_its_parts_take_and_no_part_that_is_longer_than_its_rest() {
+    fn a_run_is_the_sum_of_its_parts_without_parts_beyond_its_end() {
         let part = Sample { issue: Ticks(3), delivered: Ticks(5) };
         let brought = |confirmed_bytes| Some(Confirmed { claimed_bytes: 9, confirmed_bytes });
         let mut run = Run::begun(25);
@@ -305,18 +318,18 @@ mod tests {
         assert_eq!((run.sample.issue, run.sample.delivered, run.confirmed), (Ticks(9), Ticks(15), brought(7)));
     }
 
-    /// Notes what it was asked, and is interrupted when it was asked so often.
+    /// A machine that records its plans, and can be interrupted after a number of parts.
     #[derive(Default)]
     struct Watched {
         runtime: Option<Runtime>,
-        /// Whether copies take a thousandth of the time.
+        /// Whether copies are a thousand times faster.
         is_quick: bool,
-        /// Whether every sample is disturbed, and another one taken in its place.
+        /// Whether every sample is disturbed and repeated.
         disturbed: bool,
         interrupted_at: Option<usize>,
-        /// After how many parts whoever waits says so.
+        /// Number of parts after which the caller cancels.
         enough_after: Option<usize>,
-        /// Passes that warm up, and those that count.
+        /// Warm-up and counted iterations of each plan.
         made: Vec<(u64, u64)>,
         heard: Vec<f64>,
     }
@@ -362,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_were_over_when_it_was_interrupted_are_kept_and_one_that_was_not_is_nothing() {
+    fn complete_runs_are_kept_after_an_interrupt_and_an_incomplete_one_is_dropped() {
         let asked = |at, is_whole| {
             let mut machine = Watched { interrupted_at: Some(at), ..Watched::default() };
             match machine.asked(80_000, is_whole)?.detail {

@@ -1,4 +1,4 @@
-//! The samples of one plan, gathered over its visits.
+//! The samples of one plan, collected over its visits.
 
 use lanemark_machine::{Plan, Sample, Samples};
 use lanemark_record::{DroppedSample, RawSamples, Summary};
@@ -6,32 +6,32 @@ use lanemark_units::Ticks;
 
 /// Samples of a plan.
 pub(crate) struct Measured {
-    /// The plan as it was run.
+    /// The plan as run.
     pub(crate) plan: Plan,
-    /// Those that count, in the order they were taken; waits, traffic, bytes and delivery are those of the last visit.
+    /// Counted samples in order; stalls, traffic, bytes and delivery are those of the last visit.
     pub(crate) samples: Samples,
     /// The round of each of `samples.taken`.
     round: Vec<u64>,
     raw: RawSamples,
     timer_costs: Vec<Ticks>,
-    /// Instead of the samples' own times.
+    /// Latencies that replace the samples' own times.
     pub(crate) latencies_ns: Option<Vec<f64>>,
-    /// Of other plans whose samples belong to the same answer.
+    /// Samples of other plans for the same answer.
     others: Vec<RawSamples>,
 }
 
 impl Measured {
-    /// Nothing yet of `plan`, which `name` tells from others of its question.
+    /// An empty collection for `plan`; `name` distinguishes it from other plans of its question.
     pub(crate) fn of(name: String, plan: Plan) -> Measured {
         let raw = RawSamples { plan: name, ..RawSamples::default() };
         let (samples, round, timer_costs, others) = (Samples::wanted(1), Vec::new(), Vec::new(), Vec::new());
         Measured { plan, samples, round, raw, timer_costs, latencies_ns: None, others }
     }
 
-    /// Adds what a visit gave; the first `warm_up` samples of it do not count.
+    /// Adds the samples of a visit; the first `warm_up` ones do not count.
     pub(crate) fn add(&mut self, round: u64, visit: &Samples, warm_up: usize) {
         self.raw.passes = self.plan.passes;
-        // Where nothing was taken, what was to warm up was dropped.
+        // If all samples were dropped, the warm-up is among them.
         let counts_from = if visit.taken.is_empty() { (warm_up, 0) } else { (0, warm_up) };
         let dropped = visit.disturbed.iter().enumerate().skip(counts_from.0);
         let mut dropped = dropped.filter(|(_, (before, ..))| *before >= counts_from.1).peekable();
@@ -67,39 +67,39 @@ impl Measured {
     fn keep(&mut self, round: u64, sample: &Sample, cpu: Option<u32>) {
         self.raw.round.push(round);
         self.raw.cpu.extend(cpu);
-        // To the picosecond, which no counter resolves.
+        // Rounds to picoseconds, below the resolution of any counter.
         let rounded = |time: Ticks| (time.as_ns() * 1e3).round() / 1e3;
         self.raw.issue_ns.push(rounded(sample.issue));
         self.raw.delivered_ns.push(rounded(sample.delivered));
     }
 
-    /// Whether it was visited at all.
+    /// Whether there was a visit.
     pub(crate) fn has_run(&self) -> bool {
         !self.timer_costs.is_empty()
     }
 
-    /// How often it was visited.
+    /// Number of visits.
     pub(crate) fn rounds(&self) -> u64 {
         self.timer_costs.len() as u64
     }
 
-    /// Passes of one sample.
+    /// Iterations per sample.
     pub(crate) fn passes(&self) -> u64 {
         self.plan.passes
     }
 
-    /// Every list of samples that the answer rests on.
+    /// All lists of samples behind the answer.
     pub(crate) fn raw(&self) -> Vec<RawSamples> {
         std::iter::once(&self.raw).chain(&self.others).cloned().collect()
     }
 
-    /// The same run, standing for these latencies.
+    /// The same run with these latencies.
     pub(crate) fn with_latencies(mut self, latencies_ns: Vec<f64>) -> Measured {
         self.latencies_ns = Some(latencies_ns);
         self
     }
 
-    /// The same run, with the samples of other plans that had a part in its answer.
+    /// The same run with the samples of other plans of its answer.
     pub(crate) fn beside(mut self, others: &[Measured]) -> Measured {
         for other in others {
             let dropped = other.samples.dropped;
@@ -115,28 +115,28 @@ impl Measured {
         self.samples.taken.iter().map(|sample| sample.delivered.as_ns()).collect()
     }
 
-    /// Time to delivery of one pass, sample by sample.
+    /// Delivered time per iteration, sample by sample.
     pub(crate) fn per_pass_delivered_ns(&self) -> Vec<f64> {
         self.delivered_ns().iter().map(|ns| ns / self.plan.passes as f64).collect()
     }
 
-    /// Issue time of one pass, sample by sample.
+    /// Issue time per iteration, sample by sample.
     pub(crate) fn per_pass_issue_ns(&self) -> Vec<f64> {
         self.samples.taken.iter().map(|sample| sample.issue.as_ns() / self.plan.passes as f64).collect()
     }
 
-    /// The middle one of them.
+    /// Median issue time per iteration.
     pub(crate) fn median_issue_ns(&self) -> f64 {
         median(&self.per_pass_issue_ns())
     }
 
-    /// The middle one of those of a round; not a number if there are none.
+    /// Median issue time per iteration in one round; NaN without samples.
     pub(crate) fn median_issue_ns_in(&self, round: u64) -> f64 {
         let rounds = self.by_round_ns();
         rounds.iter().find(|(other, _)| *other == round).map_or(f64::NAN, |(_, times)| median(times))
     }
 
-    /// Issue times of one pass minus those of `other`, sample by sample of the same round.
+    /// Issue times per iteration minus those of `other`, by pairs of samples of the same round.
     pub(crate) fn minus_by_round_ns(&self, other: &Measured) -> Vec<f64> {
         let others = other.by_round_ns();
         let same_round = |round: u64| others.iter().find(|(other, _)| *other == round).map(|(_, times)| times);
@@ -145,7 +145,7 @@ impl Measured {
         pairs.flatten().map(|(with, without)| with - without).collect()
     }
 
-    /// Issue times of one pass in each round that was gone, in order: round and times.
+    /// Issue times per iteration in each round, in order.
     pub(crate) fn by_round_ns(&self) -> Vec<(u64, Vec<f64>)> {
         let mut rounds: Vec<(u64, Vec<f64>)> = Vec::new();
         for (round, ns) in self.round.iter().zip(self.per_pass_issue_ns()) {
@@ -158,7 +158,7 @@ impl Measured {
     }
 }
 
-/// Not a number if there are none.
+/// The median; NaN without values.
 pub(crate) fn median(values: &[f64]) -> f64 {
     Summary::of(values).map_or(f64::NAN, |summary| summary.median)
 }

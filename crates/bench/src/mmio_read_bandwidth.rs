@@ -1,10 +1,13 @@
-//! How many bytes a second does a core load from the device?
+//! At which rate does a core load from a device?
 //!
-//! Traffic: `MRd` downstream, `CplD` upstream; as many in flight as the memory type allows.
-//! Unit: bytes per second until the last load has come.
-//! Spoiled by: cached memory types answer a second pass from the cache, which is why their lines are
-//! dropped after each pass.
-//! Not to be confused with `streaming_load_bandwidth`, where MOVNTDQA fetches whole lines from WC memory.
+//! Traffic: `MRd` downstream, `CplD` upstream; the memory type limits the number in flight.
+//!
+//! Unit: bytes per second until the last load completes.
+//!
+//! Spoiled by: cached memory types, where a second iteration would hit the cache. Their lines are
+//! flushed after each iteration.
+//!
+//! See also `streaming_load_bandwidth`, where MOVNTDQA loads whole lines of WC memory.
 
 use crate::case::{Axes, Case, Wanted};
 use crate::question::Question;
@@ -15,7 +18,7 @@ use lanemark_units::MemoryType;
 /// The catalogue row.
 pub const QUESTION: Question = Question {
     name: "mmio_read_bandwidth",
-    summary: "bytes per second a core loads from the device, by instruction, memory type and size",
+    summary: "rate of loads from a device, by instruction, memory type and size",
     quantity: Quantity::Bandwidth,
     cases,
     plan,

@@ -1,11 +1,14 @@
-//! How long does a core wait for one register?
+//! What is the latency of a load from a device register?
 //!
-//! Traffic: one `MRd` downstream, one `CplD` upstream, nothing else in flight: each load is fenced, and
-//! lines of cached memory types are dropped after it.
-//! Unit: nanoseconds, round trip, as the core sees it.
-//! Spoiled by: speculation on WC memory, which is why the fence is there (TACC TR-14-10 saw loads that
-//! were too fast without it); ASPM; changes of the clock.
-//! Method: the same register eight times between two time stamps, as that report does.
+//! Traffic: one `MRd` downstream, one `CplD` upstream, nothing else in flight. Each load is fenced,
+//! and lines of cached memory types are flushed after it.
+//!
+//! Unit: nanoseconds, round trip, seen by the core.
+//!
+//! Spoiled by: speculation on WC memory, which the fence prevents (TACC TR-14-10 saw loads that
+//! were too fast without it); ASPM; changes of the clock frequency.
+//!
+//! Method: eight loads of the same register between two time stamps, as in that report.
 
 use crate::case::{Axes, Case, Wanted, own_width};
 use crate::question::Question;
@@ -16,7 +19,7 @@ use lanemark_units::MemoryType;
 /// The catalogue row.
 pub const QUESTION: Question = Question {
     name: "mmio_read_latency",
-    summary: "time a core waits for one register, round trip",
+    summary: "round-trip latency of a load from a device register",
     quantity: Quantity::RoundTripLatency,
     cases,
     plan,

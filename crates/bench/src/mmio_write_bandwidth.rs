@@ -1,12 +1,15 @@
-//! How many bytes a second does a core store to the device?
+//! At which rate does a core store to a device?
 //!
-//! Traffic: `MWr` downstream, nothing upstream but credits and acknowledgments.
+//! Traffic: `MWr` downstream; upstream only credits and acknowledgments.
+//!
 //! Unit: bytes per second; *delivered* until the last byte is accepted, *issue* until the last
 //! instruction.
-//! Spoiled by: a pass shorter than the buffers on the way (then *issue* is above *delivered*); stores that are
-//! gathered, to WC memory or non-temporal, of a size that is no multiple of 64 B: they are fenced after each pass, because
-//! the next pass would otherwise be gathered into the open line.
-//! Method: repeated passes over the same range, as the F1 application note's `wc_perf` does.
+//!
+//! Spoiled by: an iteration that fits into the buffers on the path (then *issue* exceeds
+//! *delivered*). Combined stores, to WC memory or non-temporal, of a size that is not a multiple of
+//! 64 B are fenced after each iteration, because the next one would be combined into the open line.
+//!
+//! Method: repeated iterations over the same range, as in `wc_perf` of the F1 application note.
 
 use crate::case::{Axes, Case, Wanted};
 use crate::question::Question;
@@ -18,7 +21,7 @@ use lanemark_units::MemoryType;
 /// The catalogue row.
 pub const QUESTION: Question = Question {
     name: "mmio_write_bandwidth",
-    summary: "bytes per second a core stores to the device, by instruction, memory type and size",
+    summary: "rate of stores to a device, by instruction, memory type and size",
     quantity: Quantity::Bandwidth,
     cases,
     plan,
@@ -33,7 +36,7 @@ pub const QUESTION: Question = Question {
 fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     let Some(region) = axes.region(facts, facts.storage()) else { return Vec::new() };
     let wanted = Wanted {
-        // Our own copy is held against the others by `copy_routines`.
+        // `copy_routines` compares `copy_to_device` with the others.
         access: |access| access != Access::CopyToDevice,
         memory_type: |_| true,
         fence: None,
@@ -55,7 +58,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     cases
 }
 
-/// Whether a write-combining buffer takes its stores.
+/// Whether its stores go to a write-combining buffer.
 ///
 /// Source: Intel SDM volume 1, 10.4.6.2: a non-temporal hint makes WT and WB memory combine writes; UC and WP override it.
 fn is_gathered(case: &Case) -> bool {
@@ -73,7 +76,7 @@ fn plan(case: &Case, passes: u64) -> Plan {
     Plan::on_one_core(body, passes)
 }
 
-/// Enough to reach the steady state, few enough to be quick: at most 16 KiB or one pass.
+/// Enough for a steady state, few enough to be quick: at most 16 KiB or one iteration.
 fn simulated_passes(case: &Case) -> u64 {
     ((16 << 10) / case.size).clamp(1, 64)
 }

@@ -1,10 +1,12 @@
-//! How long until a store is accepted by the device?
+//! How long does a store take until the device accepts it?
 //!
-//! Traffic: the `MWr` of one store, nothing else in flight.
-//! Unit: nanoseconds, one way, from the issue of the instruction to the last byte accepted at the device;
-//! on ordinary memory to the end of a fence after it.
-//! Spoiled by: a store to WC memory that fills no line leaves only when something flushes it; here it is
-//! flushed at once, so that the time is the least possible.
+//! Traffic: the `MWr` of one store; nothing else in flight.
+//!
+//! Unit: nanoseconds, one way, from the issue of the instruction to the last byte accepted at the
+//! device; on ordinary memory to the end of a fence after it.
+//!
+//! Spoiled by: a store to WC memory that does not fill a line leaves only when it is flushed. Here
+//! it is flushed immediately, so that the time is the shortest possible.
 
 use crate::case::{Axes, Case, Wanted, own_width};
 use crate::question::Question;
@@ -14,7 +16,7 @@ use lanemark_record::Quantity;
 /// The catalogue row.
 pub const QUESTION: Question = Question {
     name: "mmio_write_latency",
-    summary: "time from a store's issue to its acceptance at the device, one way",
+    summary: "one-way latency of a store, from its issue to its acceptance at the device",
     quantity: Quantity::OneWayLatency,
     cases,
     plan,

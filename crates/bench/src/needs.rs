@@ -1,155 +1,148 @@
-//! What questions need of a machine, said where it has not got it.
+//! Requirements of questions, with a message for each that a machine does not meet.
 
 use crate::question::LeftOut;
 use lanemark_machine::{Discipline, Facts, TimeBase};
 
-/// Devices that move bytes by themselves.
-pub(crate) fn an_engine(facts: &Facts) -> Option<LeftOut> {
+/// DMA engines.
+pub(crate) fn dma_engine(facts: &Facts) -> Option<LeftOut> {
     match (facts.dma, facts.time_base) {
         (Some(_), _) => None,
         (None, TimeBase::Simulated) => {
-            Some(LeftOut::all("its card moves nothing by itself: its platform file has no section [dma]"))
+            Some(LeftOut::all("the card has no DMA engine: the platform file has no section [dma]"))
         }
-        (None, _) => {
-            Some(LeftOut::all("nothing here can be told to move bytes by itself: ask a platform with a section [dma]"))
-        }
+        (None, _) => Some(LeftOut::all("this target has no DMA engine: use a platform with a section [dma]")),
     }
 }
 
-/// Something that translates what devices ask for.
-pub(crate) fn translation(facts: &Facts) -> Option<LeftOut> {
-    an_engine(facts).or_else(|| {
-        let needs = "its devices name memory as it is: its platform file has no section [iommu], or one that passes addresses through";
+/// An IOMMU that translates addresses of devices.
+pub(crate) fn iommu(facts: &Facts) -> Option<LeftOut> {
+    dma_engine(facts).or_else(|| {
+        let needs = "no IOMMU, devices use physical addresses: the platform file has no section [iommu], or its IOMMU is in pass-through mode";
         facts.dma?.page_bytes.is_none().then(|| LeftOut::all(needs))
     })
 }
 
-/// A core to tell something to; a real one also waits for its own memory.
-pub(crate) fn another_core(facts: &Facts) -> Option<LeftOut> {
+/// A second core; real machines are not checked, because some cases need only one core.
+pub(crate) fn second_core(facts: &Facts) -> Option<LeftOut> {
     let is_alone = facts.time_base == TimeBase::Simulated && facts.cores < 2;
-    is_alone.then(|| LeftOut::all("it has one core, and nobody to tell anything"))
+    is_alone.then(|| LeftOut::all("a second core is required, and this target has one core"))
 }
 
-/// A last-level cache that devices' reads are answered from.
-pub(crate) fn a_cache(facts: &Facts) -> Option<LeftOut> {
-    an_engine(facts).or_else(|| {
-        let needs = "its devices read no line any sooner from a cache, whoever wrote it: that takes memory.cache_bytes and \
+/// A last-level cache that serves DMA reads.
+pub(crate) fn last_level_cache(facts: &Facts) -> Option<LeftOut> {
+    dma_engine(facts).or_else(|| {
+        let needs = "the last-level cache does not speed up DMA reads here: set memory.cache_bytes and \
                      memory.cached_read_ns";
         facts.dma?.cache.is_none().then(|| LeftOut::all(needs))
     })
 }
 
-/// Memory to which a line that is not filled makes a difference.
-pub(crate) fn partial_lines(facts: &Facts) -> Option<LeftOut> {
-    an_engine(facts).or_else(|| {
-        let needs = "its memory takes a part of a line as soon as all of it: memory.partial_line_ns is 0";
+/// Memory with a penalty for partial-line writes.
+pub(crate) fn partial_line_penalty(facts: &Facts) -> Option<LeftOut> {
+    dma_engine(facts).or_else(|| {
+        let needs = "partial-line writes cost nothing here: memory.partial_line_ns is 0";
         (!facts.dma?.is_partial_dearer).then(|| LeftOut::all(needs))
     })
 }
 
-/// A driver that lets devices move bytes.
-pub(crate) fn an_engine_with_a_driver(facts: &Facts) -> Option<LeftOut> {
-    an_engine(facts).or_else(|| {
+/// A driver for DMA.
+pub(crate) fn dma_driver(facts: &Facts) -> Option<LeftOut> {
+    dma_engine(facts).or_else(|| {
         let has_driver = facts.dma.is_none_or(|dma| dma.has_driver);
-        let needs = "nobody calls its engine: that takes a section [driver], registers of 256 B and of 128 B for each channel, and lent memory of 256 KiB for each card, or 512 KiB with more than 32 channels";
+        let needs = "the DMA engine has no driver: this requires a section [driver], registers of 256 B and of 128 B per channel, and mapped memory of 256 KiB per card, or 512 KiB with more than 32 channels";
         (!has_driver).then(|| LeftOut::all(needs))
     })
 }
 
-/// Calls of a driver that copies.
-pub(crate) fn a_driver(facts: &Facts) -> Option<LeftOut> {
+/// A driver with calls that copy.
+pub(crate) fn copy_driver(facts: &Facts) -> Option<LeftOut> {
     match (facts.driver_width, facts.time_base) {
         (Some(_), _) => None,
-        (None, TimeBase::Simulated) => Some(LeftOut::all("its platform file has no section [driver]")),
-        (None, _) => Some(LeftOut::all("there is no driver to call: ask a platform with a section [driver]")),
+        (None, TimeBase::Simulated) => Some(LeftOut::all("the platform file has no section [driver]")),
+        (None, _) => Some(LeftOut::all("this target has no driver: use a platform with a section [driver]")),
     }
 }
 
-/// Cores that run a program: what a library costs is not simulated.
-pub(crate) fn a_program(facts: &Facts) -> Option<LeftOut> {
-    let needs = "a simulated core does not run a program's instructions, and this times a library's: ask a real machine, --on host";
+/// A real machine: the cost of software libraries is not simulated.
+pub(crate) fn real_machine(facts: &Facts) -> Option<LeftOut> {
+    let needs = "software libraries are not simulated: use a real machine, --on host";
     (facts.time_base == TimeBase::Simulated).then(|| LeftOut::all(needs))
 }
 
 /// A runtime that launches kernels.
-pub(crate) fn a_runtime(facts: &Facts) -> Option<LeftOut> {
-    let needs = "it is no runtime that launches kernels: ask one, --on opencl:0";
+pub(crate) fn kernel_runtime(facts: &Facts) -> Option<LeftOut> {
+    let needs = "this target is not a runtime that launches kernels: use one, such as --on opencl:0";
     (!has_queue(facts)).then(|| LeftOut::all(needs))
 }
 
-/// Whether a program can put copies and launches into a queue of it.
+/// Whether a runtime has a queue for copies and launches.
 pub(crate) fn has_queue(facts: &Facts) -> bool {
     facts.runtime.as_ref().is_some_and(|runtime| !runtime.allocations.is_empty())
 }
 
-/// Kernels that compute.
-pub(crate) fn kernels(facts: &Facts) -> Option<LeftOut> {
+/// Compute kernels.
+pub(crate) fn compute_kernels(facts: &Facts) -> Option<LeftOut> {
     let needs = match facts.time_base {
         TimeBase::Simulated => {
-            "its card runs no kernels: its platform file has no sections [device_memory] and [kernel]"
+            "the card has no kernels: the platform file has no sections [device_memory] and [kernel]"
         }
         _ => {
-            "it runs no kernels that compute: ask a device behind a runtime, --on opencl:0, or a platform with sections [device_memory] and [kernel]"
+            "this target has no compute kernels: use a runtime, such as --on opencl:0, or a platform with sections [device_memory] and [kernel]"
         }
     };
     let computes = facts.runtime.as_ref().is_some_and(|runtime| runtime.computes);
     (!computes).then(|| LeftOut::all(needs))
 }
 
-/// Ways to share memory with devices.
-pub(crate) fn disciplines(facts: &Facts) -> Option<LeftOut> {
+/// Methods of sharing memory with devices.
+pub(crate) fn memory_sharing(facts: &Facts) -> Option<LeftOut> {
     if facts.disciplines.is_empty() {
         let needs = match facts.time_base {
-            TimeBase::Simulated => {
-                "nothing is known of how its cores reach memory: its platform file has no section [coherence]"
-            }
-            _ => {
-                "this is about memory of the machine, and not of a card: ask --on host, or a platform with a section [coherence]"
-            }
+            TimeBase::Simulated => "the platform file has no section [coherence]",
+            _ => "this question is about host memory: use --on host, or a platform with a section [coherence]",
         };
         return Some(LeftOut::all(needs));
     }
     let mapped = [Discipline::Uncached, Discipline::Combining, Discipline::BouncedCombining];
     let missing: Vec<String> =
-        mapped.iter().filter(|way| !facts.disciplines.contains(way)).map(ToString::to_string).collect();
-    let because = "ordinary memory is WB, and a program cannot change that: ask a platform with a section [coherence]";
+        mapped.iter().filter(|one| !facts.disciplines.contains(one)).map(ToString::to_string).collect();
+    let because =
+        "ordinary memory is WB, and a program cannot change its type: use a platform with a section [coherence]";
     (!missing.is_empty()).then(|| LeftOut { what: missing.join(", "), because: because.to_owned() })
 }
 
-/// Cards that write to each other.
-pub(crate) fn peers(facts: &Facts) -> Option<LeftOut> {
-    an_engine(facts).or_else(|| {
+/// Several cards with storage for peer access.
+pub(crate) fn peer_access(facts: &Facts) -> Option<LeftOut> {
+    dma_engine(facts).or_else(|| {
         let dma = facts.dma?;
         if dma.cards < 2 {
-            return Some(LeftOut::all(
-                "it has one card, and this is about two: a platform file has one for each [[slot]]",
-            ));
+            return Some(LeftOut::all("two cards are required: a platform file has one for each [[slot]]"));
         }
         let has_storage = facts.storage().is_some();
-        (!has_storage).then(|| LeftOut::all("its cards have no storage that another one could reach"))
+        (!has_storage).then(|| LeftOut::all("the cards have no storage for peer access"))
     })
 }
 
-/// Flows that share a link.
+/// Several cards with a core each.
 pub(crate) fn several_cards(facts: &Facts) -> Option<LeftOut> {
-    an_engine(facts).or_else(|| {
+    dma_engine(facts).or_else(|| {
         let cards = facts.dma?.cards.min(facts.cores);
-        let needs = "it has one card, or one core to start them, and this is about several: name flows with --flows";
+        let needs = "several cards are required, and a core for each: name flows with --flows";
         (cards < 2).then(|| LeftOut::all(needs))
     })
 }
 
-/// Cards that hand on what comes to them.
-pub(crate) fn a_relay(facts: &Facts) -> Option<LeftOut> {
-    an_engine(facts).or_else(|| {
+/// Cards that relay.
+pub(crate) fn relay(facts: &Facts) -> Option<LeftOut> {
+    dma_engine(facts).or_else(|| {
         let dma = facts.dma?;
         match (dma.relays_at, dma.channels) {
             (Some(_), _) => None,
             (None, 1) => Some(LeftOut::all(
-                "a card that hands on reads and writes at once, from queue to queue: that takes a section [fifos], and two \
-                 channels, and dma.channels is 1",
+                "relaying requires a section [fifos] and two DMA channels, because a card reads and writes concurrently; \
+                 dma.channels is 1",
             )),
-            (None, _) => Some(LeftOut::all("its cards have no queues to hand on from: its platform file has no section [fifos]")),
+            (None, _) => Some(LeftOut::all("the cards have no FIFOs to relay from: the platform file has no section [fifos]")),
         }
     })
 }

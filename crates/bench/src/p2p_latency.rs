@@ -1,9 +1,13 @@
-//! How long are bytes on their way from a card to another card?
+//! What is the latency of a write from one card to another?
 //!
 //! Traffic: the `MWr`s of one transfer, and nothing else.
-//! Unit: nanoseconds, one way, from the one's engine until the other has accepted the last byte.
-//! Spoiled by: whatever else uses the links; ACS redirect; ASPM.
-//! Method: one transfer, alone. Where nobody sees both ends at one time, half of the way there and back stands for it.
+//!
+//! Unit: nanoseconds, one way, from the engine of one card until the other has accepted the last
+//! byte.
+//!
+//! Spoiled by: other users of the links; ACS redirect; ASPM.
+//!
+//! Method: a single transfer. If no clock covers both ends, half of the round trip stands in.
 
 use crate::dma;
 use crate::needs;
@@ -14,7 +18,7 @@ use lanemark_record::Quantity;
 /// The catalogue row.
 pub const QUESTION: Question = Question {
     name: "p2p_latency",
-    summary: "time that bytes take from a card to another card, one way, by size",
+    summary: "one-way latency of a write from one card to another, by size",
     quantity: Quantity::OneWayLatency,
     cases: |facts, axes| dma::with_peers(facts, axes, Verb::Store, &[8, 64, 128, 4096]),
     plan: |case, passes| dma::plan(case, 1, passes),
@@ -23,5 +27,5 @@ pub const QUESTION: Question = Question {
     accesses_per_pass: |_| 1,
     ask: None,
     is_usual: true,
-    left_out: needs::peers,
+    left_out: needs::peer_access,
 };

@@ -1,10 +1,16 @@
-//! How many bytes a second does a device write to host memory where its writes do not fill lines?
+//! How much slower are DMA writes that do not fill cache lines?
 //!
-//! Traffic: `MWr`s of one length upstream, each to other lines, at the start of a line and inside one.
+//! Traffic: `MWr`s of one length upstream, each to different lines, at the start of a line and
+//! inside one.
+//!
 //! Unit: bytes per second, *delivered*, by the length of a write.
-//! Spoiled by: memory that no device wrote before; an engine that joins what follows each other; other traffic.
-//! Method: as `dma_write_bandwidth`, but every 256 B a write. No line is in the cache, if there is one. A length that fills its lines
-//! and one that is a byte shorter differ by what memory takes to read a line and write it back.
+//!
+//! Spoiled by: memory that no device wrote before; an engine that merges consecutive writes; other
+//! traffic.
+//!
+//! Method: as `dma_write_bandwidth`, with one write every 256 B. No line is in the cache, if there
+//! is one. A length that fills its lines and one that is a byte shorter differ by the
+//! read-modify-write of a line.
 
 use crate::case::{Axes, Case};
 use crate::dma;
@@ -16,16 +22,16 @@ use lanemark_record::{CacheState, Reach};
 /// The catalogue row.
 pub const QUESTION: Question = dma::bandwidth(
     "partial_line_writes",
-    "bytes per second a device writes to host memory, by length of a write, where lines are filled and where not",
+    "rate of DMA writes to host memory by length of a write, for full and partial lines",
     cases,
-    needs::partial_lines,
+    needs::partial_line_penalty,
 );
 
-/// Lengths that fill one line or two, and others.
+/// Lengths that fill one or two lines, and others.
 const SIZES: [u64; 10] = [1, 8, 16, 32, 48, 63, 64, 65, 96, 128];
-/// At the start of a line, and inside it.
+/// Offsets: the start of a line, and inside it.
 const OFFSETS: [u64; 2] = [0, 16];
-/// Whole lines, as many as the longest of these touches, and one more.
+/// The lines of the longest write, rounded up, and one more.
 const STRIDE: u64 = 256;
 
 fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {

@@ -1,4 +1,4 @@
-//! What a question is made of.
+//! The parts of a question.
 
 use crate::case::{Axes, Case};
 use crate::effort::Effort;
@@ -9,65 +9,67 @@ use lanemark_record::{Answer, Quantity};
 /// One question.
 #[derive(Clone, Copy)]
 pub struct Question {
-    /// Its name on the command line and in records.
+    /// Name on the command line and in records.
     pub name: &'static str,
-    /// What it asks, in one line.
+    /// Summary in one line.
     pub summary: &'static str,
-    /// What the headline figure is.
+    /// Quantity of the headline figure.
     pub quantity: Quantity,
-    /// The variants that make sense for a machine.
+    /// The variants for a machine.
     pub cases: fn(&Facts, &Axes) -> Vec<Case>,
-    /// How a variant becomes a plan of this many passes.
+    /// The plan of a variant with the given number of iterations.
     pub plan: fn(&Case, u64) -> Plan,
-    /// Passes of one sample where time is virtual.
+    /// Iterations per sample in virtual time.
     pub simulated_passes: fn(&Case) -> u64,
-    /// The most passes of one sample where time is real; 1 where a second pass would hide what is asked for.
+    /// Largest number of iterations per sample in real time; 1 if a second iteration would hide the
+    /// effect.
     pub most_passes: fn(&Case) -> u64,
-    /// What one pass has several of: accesses or messages that a latency is divided by, blocks of the case's size that a
-    /// bandwidth moves.
+    /// Number of accesses or messages per iteration, by which a latency is divided, or of blocks of
+    /// the case's size, which a bandwidth counts.
     pub accesses_per_pass: fn(&Case) -> u64,
-    /// For questions that need several plans: how they are asked.
+    /// Measurement of a question that needs several plans.
     pub ask: Option<AskItself>,
-    /// Whether it is asked where no question is named.
+    /// Whether it is asked by default, if no question is named.
     pub is_usual: bool,
-    /// What of a machine is not asked about, and why; `None` if all is.
+    /// Variants that are not asked of a machine, with the reason; `None` if all are.
     pub left_out: fn(&Facts) -> Option<LeftOut>,
 }
 
-/// Something a question does not ask, and why.
+/// Variants of a question that are not asked, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Which variants.
+    /// The variants.
     pub what: String,
-    /// Why not.
+    /// The reason.
     pub because: String,
 }
 
 impl LeftOut {
-    /// All variants.
+    /// All variants of a question.
     pub const ALL: &'static str = "the question";
 
-    /// The whole question, for this reason.
+    /// Leaves out the whole question.
     #[must_use]
     pub fn all(because: &str) -> LeftOut {
         LeftOut { what: LeftOut::ALL.to_owned(), because: because.to_owned() }
     }
 
-    /// Whether it is all of the question.
+    /// Whether the whole question is left out.
     #[must_use]
     pub fn is_all(&self) -> bool {
         self.what == LeftOut::ALL
     }
 }
 
-/// Asks a question that needs several plans. Where an answer takes long by nature, it tells how far it is.
+/// Measures a question that needs several plans, and reports progress within long answers.
 pub type AskItself = fn(&Question, &mut dyn Machine, &Case, &Effort, Watch<'_>) -> Result<Answer, BenchError>;
 
-/// Receives the progress (of one answer its share, of several how many are done) and returns whether to go on.
+/// Receives progress (the share of one answer, or the number of completed ones) and returns whether
+/// to continue.
 pub type Watch<'a> = &'a mut dyn FnMut(f64) -> bool;
 
-/// Whether what formulas say to a case's plans is an answer to the question: a difference of lower bounds, which is all they know of
-/// several threads, is none.
+/// Whether the formulas of a case's plans answer the question. Differences of lower bounds, which
+/// are all that formulas have for several threads, do not.
 #[must_use]
 pub fn has_formula(question: &Question, case: &Case) -> bool {
     question.quantity != Quantity::Overhead || case.threads() == 1

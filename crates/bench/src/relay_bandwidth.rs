@@ -1,9 +1,15 @@
-//! How many bytes a second pass a chain of cards, from host memory and back?
+//! At which rate do bytes pass through a chain of cards, from host memory and back?
 //!
-//! Traffic: reads of host memory by the first card, writes of each card to the next, writes of the last card to host memory.
-//! Unit: bytes per second from end to end, until the last byte is in host memory. Every byte is compared.
-//! Spoiled by: queues too small for the way, a clock of the user's circuit that is slower than the links.
-//! Method: transfers of one size, one behind the other; every card sends what came to it.
+//! Traffic: reads of host memory by the first card, writes of each card to the next, writes of the
+//! last card to host memory.
+//!
+//! Unit: bytes per second from end to end, until the last byte is in host memory. Every byte is
+//! compared.
+//!
+//! Spoiled by: queues too small for the path; a clock of the user's circuit that is slower than the
+//! links.
+//!
+//! Method: back-to-back transfers of one size; every card forwards what it receives.
 
 use crate::case::{Axes, Case};
 use crate::dma;
@@ -16,7 +22,7 @@ use lanemark_record::Quantity;
 /// The catalogue row.
 pub const QUESTION: Question = Question {
     name: "relay_bandwidth",
-    summary: "bytes per second through one card, or a chain of them, and back to host memory",
+    summary: "rate from host memory through one card, or a chain of cards, and back",
     quantity: Quantity::Bandwidth,
     cases,
     plan: |case, passes| {
@@ -27,10 +33,10 @@ pub const QUESTION: Question = Question {
     accesses_per_pass: dma::transfers,
     ask: None,
     is_usual: true,
-    left_out: needs::a_relay,
+    left_out: needs::relay,
 };
 
-/// Sizes of transfers: a page, and one that no queue holds.
+/// Transfer sizes: a page, and one larger than any queue.
 const SIZES: [u64; 2] = [4 << 10, 1 << 20];
 
 fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
@@ -66,7 +72,8 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     cases
 }
 
-/// The cards of flows that are a chain from host memory through each of them once and back; `None` for other flows.
+/// The cards of flows that form a chain from host memory through each of them once and back; `None`
+/// for other flows.
 fn chain(flows: &[Flow]) -> Option<Vec<u32>> {
     let ([first, hops @ ..], Some(last)) = (flows, flows.last()) else { return None };
     let mut cards = vec![first.card];
@@ -87,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_chain_begins_and_ends_in_host_memory_and_misses_no_card() {
+    fn a_chain_begins_and_ends_in_host_memory_without_gaps() {
         let cards = |words: &[&str]| chain(&words.iter().map(|word| word.parse().unwrap()).collect::<Vec<Flow>>());
         assert_eq!(cards(&["host:0", "0:host"]), Some(vec![0]));
         assert_eq!(cards(&["host:0", "0:1", "1:2", "2:host"]), Some(vec![0, 1, 2]));

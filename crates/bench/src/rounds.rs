@@ -1,7 +1,8 @@
-//! Several plans in rounds: every round visits each of them once, in an order of its own, and takes a few samples.
+//! Sampling of several plans in rounds. Each round visits every plan once, in a random order, and
+//! takes a few samples.
 //!
-//! What disturbs a machine for a while, a clock that changes, a neighbour that wakes up, so meets all plans alike and
-//! not one of them alone.
+//! A temporary disturbance, such as a frequency change or another program, then affects all plans
+//! alike.
 
 use crate::effort::Effort;
 use crate::error::BenchError;
@@ -12,21 +13,22 @@ use lanemark_units::Ticks;
 
 /// A plan to be sampled.
 pub(crate) struct Wanted {
-    /// Which of its question's plans; empty where there is one.
+    /// Name of the plan within its question; empty if it is the only one.
     pub(crate) name: String,
-    /// What one sample runs, with as many passes as it has at the least.
+    /// The plan of one sample, with its smallest number of iterations.
     pub(crate) plan: Plan,
-    /// The most passes of a sample where time is real.
+    /// Largest number of iterations per sample in real time.
     pub(crate) most_passes: u64,
 }
 
-/// Asked before every visit with how many plans are done: whether to go on.
+/// Called before every visit with the number of completed plans; returns whether to continue.
 pub(crate) type GoOn<'a> = &'a mut dyn FnMut(usize) -> bool;
 
-/// Runs the plans; where time is virtual each once, in their order.
+/// Runs the plans in rounds; in virtual time once each, in order.
 ///
-/// Each plan ends with its samples or with what went wrong. Whoever has samples when somebody wants an end, or when the
-/// machine fails for good in another, keeps them; who has none is [`MachineError::Interrupted`], or [`BenchError::NotAsked`].
+/// Each plan ends with its samples or with an error. If the caller cancels, or the machine fails
+/// permanently, plans with samples keep them. The others end with [`MachineError::Interrupted`] or
+/// [`BenchError::NotAsked`].
 pub(crate) fn in_rounds(
     machine: &mut dyn Machine,
     wanted: Vec<Wanted>,
@@ -63,13 +65,13 @@ fn once(machine: &mut dyn Machine, variants: &mut [Variant], go_on: GoOn<'_>) {
     }
 }
 
-/// One plan on its way.
+/// A plan in progress.
 struct Variant {
     most_passes: u64,
     measured: Measured,
-    /// Samples of one visit; zero until that is known.
+    /// Samples per visit; zero until it is known.
     visit: usize,
-    /// Samples when the interval was looked at last.
+    /// Number of samples at the last check of the interval.
     looked_at: usize,
     is_done: bool,
     error: Option<BenchError>,
@@ -87,12 +89,12 @@ impl Variant {
         }
     }
 
-    /// Whether the machine failed in it for good.
+    /// Whether the machine failed permanently in this plan.
     fn has_failed(&self) -> bool {
         self.error.as_ref().is_some_and(BenchError::is_for_good)
     }
 
-    /// Whether nothing is to be visited after it.
+    /// Whether no plan is visited after this one.
     fn is_last(&self) -> bool {
         self.has_failed() || is_interrupted(self.error.as_ref())
     }
@@ -106,11 +108,11 @@ impl Variant {
         }
     }
 
-    /// Whether more samples would change nothing that was asked for. An interval is looked at again only when there is
-    /// a quarter more to see.
+    /// Whether sampling is complete. The interval is checked again only after a quarter more
+    /// samples.
     fn is_settled(&mut self, effort: &Effort) -> bool {
         let times = self.measured.delivered_ns();
-        // As many rounds too, for where every sample is dropped and takes no time there is no other end.
+        // Rounds are counted too, because dropped samples may take no time and would never end.
         if times.len().max(self.measured.rounds() as usize) >= effort.most_samples {
             return true;
         }
@@ -124,7 +126,7 @@ impl Variant {
     }
 }
 
-/// Real time at work.
+/// Sampling in real time.
 struct Sampling<'a> {
     machine: &'a mut dyn Machine,
     effort: &'a Effort,
@@ -166,7 +168,7 @@ impl Sampling<'_> {
         }
         let mut samples = Samples::wanted(variant.visit + 1);
         self.run_once(&variant.measured.plan, &mut samples)?;
-        // The first one brings what it touches into the caches: others were there in between.
+        // The first sample warms the caches after the other plans.
         variant.measured.add(round, &samples, 1);
         Ok(())
     }
@@ -179,12 +181,13 @@ impl Sampling<'_> {
         done
     }
 
-    /// Raises passes until a sample is long enough to be told from the timer's step; says how long it is then.
+    /// Increases iterations until a sample is much longer than the timer's resolution; returns its
+    /// length.
     fn settle_passes(&mut self, plan: &mut Plan, most_passes: u64) -> Result<Ticks, MachineError> {
         let mut trial = Samples::wanted(1);
         loop {
             self.run_once(plan, &mut trial)?;
-            // A dropped one took longer than it needs, but not by so much that its order of size were wrong.
+            // A dropped sample is too long, but still of the right order of magnitude.
             let all = trial.taken.iter().chain(trial.disturbed.iter().map(|(_, sample, _)| sample));
             let sample = all.map(|sample| sample.delivered).min().unwrap_or(Ticks::ZERO);
             if sample >= self.effort.sample_length || plan.passes >= most_passes {

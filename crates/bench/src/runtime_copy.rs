@@ -1,10 +1,13 @@
-//! How many bytes a second does a runtime move between a program and its device?
+//! At which rate does a runtime copy between a program and its device?
 //!
-//! Traffic: what the runtime makes of it; between a program and a device that is the same processor, none.
-//! Unit: bytes per second, one copy at a time. Issued: until the program may use its own buffer again; delivered: until the copy
-//! is over. By `finish` these are two calls, a blocking copy and a wait for the queue: the first can return long before the
-//! second. By `event` the program asks and waits once.
-//! Spoiled by: other programs; a runtime that copies with several threads where the processor has few.
+//! Traffic: that of the runtime; none if the device is the same processor.
+//!
+//! Unit: bytes per second, one copy at a time. Issue: until the source buffer may be reused;
+//! delivered: until the copy is complete. With `finish` these are two calls, a blocking copy and a
+//! wait for the queue, and the first can return long before the second. With `event` there is one
+//! wait.
+//!
+//! Spoiled by: other programs; a runtime that copies with several threads on few cores.
 
 use crate::case::{Axes, Case};
 use crate::needs;
@@ -16,20 +19,20 @@ use lanemark_record::Quantity;
 /// The catalogue row.
 pub const QUESTION: Question = Question {
     name: "runtime_copy",
-    summary: "bytes per second a runtime moves to its device and back, by size: until its buffer is free, until it is over",
+    summary: "rate of copies by a runtime, by size: until its source is free, and until completion",
     quantity: Quantity::Bandwidth,
     cases,
     plan,
     simulated_passes: |_| 1,
-    // With a second one, the first would be over before anybody asks whether it is.
+    // A second copy would complete the first before it is waited for.
     most_passes: |_| 1,
     accesses_per_pass: |_| 1,
     ask: None,
     is_usual: false,
-    left_out: needs::a_runtime,
+    left_out: needs::kernel_runtime,
 };
 
-/// From a word to what no cache of a processor holds; 80 kB and 8 MB are in many programs' way of speaking.
+/// From a word to more than any processor's cache; many programs copy 80 kB and 8 MB.
 const SIZES: [u64; 6] = [64, 4096, 80_000, 1 << 20, 8_000_000, 64 << 20];
 
 fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
@@ -49,7 +52,7 @@ fn plan(case: &Case, passes: u64) -> Plan {
         return Plan::on_one_core(Vec::new(), passes);
     };
     let moved = MovedByRuntime { verb: direction.verb(), bytes: case.size, told: wait, allocation };
-    // The first copy of a buffer may make it on the device.
+    // The first copy of a buffer may allocate it on the device.
     Plan { warmup_passes: 1, ..Plan::on_one_core(vec![Op::MovedByRuntime(moved)], passes) }
 }
 
@@ -58,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_direction_and_each_wait_are_ways_of_their_own() {
+    fn each_direction_and_wait_is_a_separate_method() {
         let words = |verb, told| case(verb, told, Allocation::Buffer, 64).method.to_string();
         assert_eq!(words(Verb::Store, HostWait::Finish), "to device by runtime, wait by finish");
         assert_eq!(words(Verb::Load, HostWait::Event), "from device by runtime, wait by event");

@@ -1,4 +1,4 @@
-//! A runtime for tests, whose times are known.
+//! A runtime with known times, for tests.
 
 use lanemark_machine::{
     Allocation, DeviceKind, Facts, Machine, MachineError, Op, Plan, RuntimeFacts, Sample, Samples, TimeBase,
@@ -6,7 +6,7 @@ use lanemark_machine::{
 };
 use lanemark_units::Ticks;
 
-/// What is known of a runtime whose memory may be these.
+/// Facts of a runtime with these kinds of memory.
 pub(crate) fn facts(allocations: &[Allocation]) -> Facts {
     Facts {
         name: "a runtime".to_owned(),
@@ -32,7 +32,7 @@ pub(crate) fn facts(allocations: &[Allocation]) -> Facts {
     }
 }
 
-/// A launch takes 5 us, and 300 ns for each buffer it is given; a copy 1 us and a tenth of a nanosecond a byte.
+/// A launch takes 5 us, plus 300 ns per buffer argument. A copy takes 1 us, plus 0.1 ns per byte.
 pub(crate) struct Runtime {
     facts: Facts,
 }

@@ -1,4 +1,4 @@
-//! From a plan to an answer: how often, and what the samples say.
+//! Sampling: from plans to answers.
 
 use crate::case::Case;
 use crate::delivery;
@@ -24,27 +24,27 @@ pub fn plan_for(question: &Question, case: &Case, time_base: TimeBase, effort: &
         TimeBase::Real | TimeBase::Emulated => 1,
     };
     let plan = (question.plan)(case, passes);
-    // Each pass may take as long as usual; instants stay far from the end of time.
+    // Each iteration gets the usual timeout; the limit keeps times far from overflow.
     let timeout = Ticks(plan.timeout.0.saturating_mul(effort.simulated_passes.unwrap_or(1).max(1)).min(1 << 61));
     Plan { timeout, ..plan }
 }
 
-/// Asks one case of one machine. The ceiling of the answer is unknown until somebody who knows it says so.
+/// Measures one case on one machine. The ceiling of the answer is unknown until the caller sets it.
 ///
 /// # Errors
-/// [`BenchError::Machine`] with the machine's own reason.
+/// [`BenchError::Machine`] with the error of the machine.
 pub fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
     let mut answers = ask_together(question, machine, std::slice::from_ref(case), effort, &mut |_| true);
     answers.pop().unwrap_or_else(|| Err(interrupted(machine).into()))
 }
 
-/// Asks several cases of one question of one machine: where time is real, in rounds that visit each of them. A question
-/// that needs several plans for one case visits these in rounds, case after case.
+/// Measures several cases of one question on one machine. In real time, rounds visit each case. A
+/// question that needs several plans per case visits these in rounds, case after case.
 ///
-/// `watch` is asked before every visit, with how many cases are done. When it says no, or the machine is interrupted,
-/// cases that have samples are answered from these, and the others end with [`MachineError::Interrupted`]. When the machine
-/// fails for good, those that were not asked yet end with [`BenchError::NotAsked`]. There are as many results as cases, in
-/// their order.
+/// `watch` is called before every visit with the number of completed cases. If it returns `false`,
+/// or the machine is interrupted, cases with samples are answered, and the others end with
+/// [`MachineError::Interrupted`]. If the machine fails permanently, the remaining cases end with
+/// [`BenchError::NotAsked`]. Results correspond to `cases` in number and order.
 pub fn ask_together(
     question: &Question,
     machine: &mut dyn Machine,
@@ -81,12 +81,12 @@ pub fn ask_together(
     answers.map(|(measured, case)| Ok(answer(question, case, machine.facts(), &measured?, effort))).collect()
 }
 
-/// Whoever asked it had enough.
+/// The error of a measurement that the caller ended.
 pub(crate) fn interrupted(machine: &dyn Machine) -> MachineError {
     MachineError::Interrupted { machine: machine.facts().name.clone() }
 }
 
-/// Samples of one plan alone; where time is real, with as many passes as a sample of the wanted length takes.
+/// Samples one plan; in real time, with enough iterations for a sample of the target length.
 pub(crate) fn measure(
     machine: &mut dyn Machine,
     plan: &Plan,
@@ -98,7 +98,7 @@ pub(crate) fn measure(
     measured.pop().ok_or_else(|| interrupted(machine).into())
 }
 
-/// Samples of several plans that make one answer, in rounds, as many results as plans.
+/// Samples several plans of one answer in rounds; results correspond to the plans.
 pub(crate) fn measure_together(
     machine: &mut dyn Machine,
     wanted: Vec<Wanted>,
@@ -107,7 +107,7 @@ pub(crate) fn measure_together(
     in_rounds(machine, wanted, effort, &mut |_| true).into_iter().collect()
 }
 
-/// What the samples say.
+/// Builds the answer from the samples.
 pub(crate) fn answer(question: &Question, case: &Case, facts: &Facts, measured: &Measured, effort: &Effort) -> Answer {
     let (samples, passes) = (&measured.samples, measured.passes());
     let per_pass = (question.accesses_per_pass)(case);
@@ -145,10 +145,11 @@ pub(crate) fn answer(question: &Question, case: &Case, facts: &Facts, measured: 
         ceiling: Ceiling {
             kind: CeilingKind::Unknown,
             rate_bytes_per_s: None,
-            because: if is_bandwidth { "nobody has said" } else { "a latency has no rate to limit it" }.to_owned(),
+            because: if is_bandwidth { "not computed" } else { "latencies have no ceiling" }.to_owned(),
         },
         share_of_ceiling_percent: None,
-        // An overhead is a difference of two runs, and so are some costs: what one of them waited for says nothing.
+        // Stalls of one run are meaningless for an overhead or cost that is the difference of two
+        // runs.
         waits: match quantity {
             Quantity::Overhead | Quantity::Cost if !matches!(case.method, Method::SharedBuffer { .. }) => Vec::new(),
             _ => wait_shares(samples),
@@ -168,7 +169,7 @@ pub(crate) fn answer(question: &Question, case: &Case, facts: &Facts, measured: 
         }),
         timer_cost_ns: samples.timer_cost.as_ns(),
         passes,
-        // Virtual time has no spread to doubt.
+        // Virtual time has no spread.
         doubts: if is_real { doubts(&samples_ns, dropped, effort.interval_percent) } else { Vec::new() },
         samples_ns,
         raw: measured.raw(),
@@ -209,11 +210,11 @@ fn link_use(used: &lanemark_machine::LinkUse) -> LinkUse {
     }
 }
 
-/// The causes with their share of the samples' time, largest first.
+/// Stall causes with their share of the samples' time, largest first.
 ///
-/// Stores wait where they leave the store buffer, which can be after the last instruction was issued. What
-/// of the time of issue is no wait is the core's own pace; what is left until delivery, the bytes are on
-/// their way.
+/// Stores may stall after the last instruction was issued, where they leave the store buffer. Time
+/// of issue without a stall is the core's own pace (`issue`). The rest until delivery is time in
+/// flight.
 fn wait_shares(samples: &Samples) -> Vec<WaitShare> {
     let sum = |of: fn(&lanemark_machine::Sample) -> Ticks| samples.taken.iter().map(of).sum::<Ticks>().as_ns();
     let (issue, delivered) = (sum(|sample| sample.issue), sum(|sample| sample.delivered));
@@ -223,7 +224,7 @@ fn wait_shares(samples: &Samples) -> Vec<WaitShare> {
     let waited = samples.waits.iter().map(|wait| wait.span).sum::<Ticks>().as_ns();
     let scale = if waited > delivered { delivered / waited } else { 1.0 };
     let waits = samples.waits.iter().map(|wait| (wait.cause, wait.span.as_ns() * scale));
-    // A hair less than nothing, where several channels waited all of the time.
+    // Rounding can give a negative rest if several channels stall all the time.
     let rest = (delivered - waited * scale).max(0.0);
     let pace = (issue - waited * scale).clamp(0.0, rest);
     let others = [(Cause::Issue, pace), (Cause::Transit, rest - pace)];

@@ -1,9 +1,13 @@
-//! How do flows that go at once share what they have in common?
+//! How do concurrent flows share links?
 //!
-//! Traffic: that of every flow; all begin together and move equally many bytes.
-//! Unit: bytes per second, in sum. The headline is over the common time, from their beginning until the first of them is
-//! done; the detail has each flow and their sum over that time and over all of it.
-//! Spoiled by: flows so short that their beginnings and ends are a good part of them.
+//! Traffic: that of every flow; all begin together and move the same number of bytes.
+//!
+//! Unit: bytes per second, in total. The headline covers the common time, from the start until the
+//! first flow completes. The detail has each flow and the total, over that time and over the whole
+//! time.
+//!
+//! Spoiled by: flows so short that their beginnings and ends have a visible share.
+//!
 //! Method: the devices keep the time.
 
 use crate::case::{Axes, Case};
@@ -20,7 +24,7 @@ use lanemark_units::Ticks;
 /// The catalogue row.
 pub const QUESTION: Question = Question {
     name: "shared_link",
-    summary: "bytes per second of several cards at once, each and in sum",
+    summary: "rates of several concurrent cards, each and in total",
     quantity: Quantity::Bandwidth,
     cases,
     plan: |case, passes| dma::plan(case, dma::transfers(case), passes),
@@ -32,14 +36,14 @@ pub const QUESTION: Question = Question {
     left_out: needs::several_cards,
 };
 
-/// Bytes of one transfer.
+/// Bytes per transfer.
 const SIZE: u64 = 1 << 20;
 
 fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     if let Some(flows) = &axes.flows {
         return dma::cases(facts, axes, flows, None, &[SIZE]);
     }
-    // One, two, four, ... and all cards, as far as there are cores that start them.
+    // One, two, four, ... and all cards, limited by the cores that start them.
     let cards = facts.dma.map_or(0, |dma| dma.cards).min(facts.cores);
     let mut counts: Vec<u32> =
         (0..u32::BITS).map(|power| 1 << power).take_while(|count| *count < cards).chain([cards]).collect();
@@ -61,7 +65,7 @@ fn ask(
     let plan = plan_for(question, case, machine.facts().time_base, effort);
     let measured = measure(machine, &plan, (question.most_passes)(case), effort)?;
     let mut answer = answer(question, case, machine.facts(), &measured, effort);
-    // What the first card issued says nothing about all of them.
+    // The issue time of the first card alone is meaningless here.
     answer.issue_rate_bytes_per_s = None;
     if let Some(together) = &measured.samples.together {
         let flows = rates(case, together);

@@ -1,9 +1,14 @@
-//! How fast do kernels multiply a sparse matrix by a vector, by how many there are and how many ports of memory each of them has?
+//! How fast do kernels multiply a sparse matrix by a vector, by number of kernels and of memory
+//! ports?
 //!
-//! Traffic: loads and stores between kernels and ports of their device's memory; nothing crosses the link.
-//! Unit: bytes per second of matrix and vectors, each once ([`Csr::bytes`](lanemark_compute::Csr::bytes)): figures of one matrix are as their
-//! speeds. Rows are dealt to kernels by entries; arrays of a kernel are dealt to its ports by the words they take.
-//! Spoiled by: a matrix so small that kernels have next to nothing to do; `--matrix` names another one.
+//! Traffic: loads and stores between kernels and ports of device memory; none on the link.
+//!
+//! Unit: bytes per second of matrix and vectors, each counted once
+//! ([`Csr::bytes`](lanemark_compute::Csr::bytes)), so figures of one matrix compare as speeds. Rows
+//! are distributed over kernels by number of entries. The arrays of a kernel are distributed over
+//! its ports by number of words.
+//!
+//! Spoiled by: a matrix too small to keep the kernels busy; `--matrix` names another one.
 
 use crate::case::{Axes, Case};
 use crate::computation::{self, Computation, Matrix};
@@ -17,7 +22,7 @@ use std::sync::Arc;
 /// The catalogue row.
 pub const QUESTION: Question = Question {
     name: "spmv",
-    summary: "bytes per second of a sparse matrix that kernels multiply by a vector, by kernels and ports of each",
+    summary: "rate of sparse matrix-vector multiplication by kernels, by kernels and ports of each",
     quantity: Quantity::Bandwidth,
     cases,
     plan: computation::plan,
@@ -26,10 +31,10 @@ pub const QUESTION: Question = Question {
     accesses_per_pass: |_| 1,
     ask: None,
     is_usual: false,
-    left_out: needs::kernels,
+    left_out: needs::compute_kernels,
 };
 
-/// Where nobody names one: neighbours near each other, as in most of what is computed by grids.
+/// Default matrix: near neighbours, as in most computations on grids.
 const USUAL: Generated = Generated::Poisson(256);
 const KERNELS: [u32; 4] = [1, 2, 4, 8];
 const PORTS: [u32; 4] = [1, 2, 3, 4];
@@ -39,7 +44,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     let all = runtime.memory_ports;
     let usual = || vec![Matrix { name: USUAL.to_string(), matrix: Arc::new(USUAL.matrix()) }];
     let matrices = axes.matrices.clone().unwrap_or_else(usual);
-    // Ports of their own, or where there are not enough one that kernels share.
+    // Ports of their own, or one shared port if there are too few.
     let fits = |kernels: u32, ports: u32| ports == 1 || kernels.saturating_mul(ports) <= all;
     let dealt = KERNELS.into_iter().flat_map(|kernels| PORTS.map(|ports| (kernels, ports)));
     let dealt: Vec<(u32, u32)> = dealt.filter(|(kernels, ports)| fits(*kernels, *ports)).collect();
@@ -58,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_way_says_matrix_kernels_and_ports() {
+    fn a_method_names_matrix_kernels_and_ports() {
         let matrix = Arc::new(Generated::Poisson(2).matrix());
         let spmv = Spmv { matrix, kernels: 8, ports_each: 1 };
         let case = Computation { work: Work::Spmv(spmv), matrix: "poisson:2".to_owned() }.case(1);

@@ -1,37 +1,37 @@
-//! Where a curve steps up, if it does, and how sure that is.
+//! Detection of a step in a curve.
 //!
-//! The rule. The height of a place is the 5th percentile of its samples: whoever else uses the core or its
-//! buffers can only make it wait longer, so the calmest samples are the truest. Its spread is the distance from
-//! there to the 10th percentile. Between two neighbouring places there is a *gap* if every place to the right is at
-//! least twice as high as every place to the left, and if that holds even when each place is moved towards the other
-//! side by twice its own spread. Neighbouring gaps are one climb over several places. Then:
-//!
-//! - one gap is a step, and the answer;
-//! - one climb: there is something, and noise or a slope hides where it begins;
-//! - no gap, and the right end less than twice as high as the left one: there is no step;
-//! - no gap, but the right end twice as high or more: there is something, and noise or a slope hides where;
+//! The rule: the height of a point is the 5th percentile of its samples, because disturbances only
+//! make samples longer. Its spread is the distance from there to the 10th percentile. Between two
+//! neighbouring points there is a *gap* if every point to the right is at least twice as high as
+//! every point to the left. That must hold even when each point is moved towards the other side by
+//! twice its own spread. Neighbouring gaps form one climb over several points. The result is:
+//! - one gap: it is the step;
+//! - one climb: there is a rise, and noise or a slope hides its position;
+//! - no gap, and the right end is less than twice as high as the left end: there is no step;
+//! - no gap, but the right end is at least twice as high: there is a rise, and noise or a slope
+//!   hides its position;
 //! - several steps: none of them is *the* step.
 //!
-//! At either end there must be two places, because one place alone may be an accident.
+//! Each side needs at least two points, because a single point may be an outlier.
 
-/// How many times as high the right side must be.
+/// Smallest ratio of heights of the right to the left side.
 const TIMES: f64 = 2.0;
-/// How many spreads each place is moved towards the other side.
+/// Number of spreads by which each point is moved towards the other side.
 const SPREADS: f64 = 2.0;
-/// Places a side must have.
+/// Smallest number of points per side.
 const PLACES: usize = 2;
 
-/// One place of a curve.
+/// One point of a curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Height {
     /// The 5th percentile of its samples.
     pub(crate) low: f64,
-    /// From there to the 10th.
+    /// Distance from there to the 10th percentile.
     pub(crate) spread: f64,
 }
 
 impl Height {
-    /// Of these samples; `None` if there are none, or one is no number.
+    /// The height of these samples; `None` for no samples, or if one is not finite.
     pub(crate) fn of(samples: &[f64]) -> Option<Height> {
         let mut sorted = samples.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -41,27 +41,27 @@ impl Height {
     }
 }
 
-/// Why a curve has no one step.
+/// A curve has no single step.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum NoStep {
-    /// Both ends are about as high.
+    /// Both ends are similarly high.
     Level {
-        /// The right end over the left one.
+        /// Height of the right end over that of the left end.
         times: f64,
     },
-    /// The right end is higher, and nowhere is the curve low on one side and high on the other.
+    /// The right end is higher, but no point separates low from high.
     Blurred {
-        /// The right end over the left one.
+        /// Height of the right end over that of the left end.
         times: f64,
     },
-    /// It steps at each of these places.
+    /// There are steps after all of these points.
     Several(Vec<usize>),
-    /// There are too few places, or some are no number.
+    /// There are too few points, or some are not finite.
     TooFew,
 }
 
 impl NoStep {
-    /// In words; `name` says what stands at a place.
+    /// The reason in words; `name` converts a point's index to its number of lines.
     pub(crate) fn in_words(&self, name: &dyn Fn(usize) -> u64) -> String {
         match self {
             NoStep::Level { times } => {
@@ -69,7 +69,7 @@ impl NoStep {
             }
             NoStep::Blurred { times } => format!(
                 "there is no clear step: the time of a line grows {times:.1}-fold over the curve, but samples spread \
-                 or it climbs slowly, so that no place parts low from high"
+                 or it climbs slowly, so that no point separates low from high"
             ),
             NoStep::Several(places) => {
                 let names: Vec<String> = places.iter().map(|place| name(*place).to_string()).collect();
@@ -80,7 +80,7 @@ impl NoStep {
     }
 }
 
-/// The place after which the curve steps up, by the rule above.
+/// The index of the point before the step, by the rule above.
 ///
 /// # Errors
 /// [`NoStep`] with the reason.
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_height_is_that_of_the_calmest_twentieth() {
+    fn a_height_is_the_fifth_percentile() {
         let samples: Vec<f64> = (0..=100).rev().map(f64::from).collect();
         assert_eq!(Height::of(&samples), Some(Height { low: 5.0, spread: 5.0 }));
         assert_eq!(Height::of(&[7.0]), Some(Height { low: 7.0, spread: 0.0 }));
@@ -125,8 +125,8 @@ mod tests {
     }
 
     #[test]
-    fn samples_that_somebody_spoilt_do_not_hide_a_step() {
-        // Seven of eight samples of each low place took five to forty times as long.
+    fn disturbed_samples_do_not_hide_a_step() {
+        // Seven of eight samples of each low point are five to forty times longer.
         let spoilt = |low: f64| (0..200).map(move |n| if n % 8 == 0 { low } else { low * f64::from(5 + n % 35) });
         let places = (0..20).map(|place| Height::of(&spoilt(if place < 8 { 20.0 } else { 350.0 }).collect::<Vec<_>>()));
         assert_eq!(steps(&places.map(Option::unwrap).collect::<Vec<_>>()), Ok(7));
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_must_be_clear_of_two_spreads_on_both_sides() {
+    fn a_step_must_exceed_two_spreads_on_both_sides() {
         // 10 + 2 x 1.5 = 13, doubled 26; 29 - 3 = 26.
         assert_eq!(steps(&curve(&[10.0, 10.0, 29.0, 29.0], 1.5)), Ok(1));
         let blurred = steps(&curve(&[10.0, 10.0, 28.9, 28.9], 1.5));
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_that_lifts_one_low_place_among_the_high_hides_the_step() {
+    fn one_low_point_among_high_ones_hides_the_step() {
         let found = steps(&curve(&[20.0, 21.0, 350.0, 20.0, 21.0, 354.0, 360.0, 368.0], 0.5));
         assert!(matches!(found, Err(NoStep::Blurred { .. })), "{found:?}");
     }
@@ -160,15 +160,16 @@ mod tests {
     }
 
     #[test]
-    fn a_climb_over_several_places_begins_nowhere_for_sure() {
+    fn a_climb_over_several_points_has_no_position() {
         let climb = steps(&curve(&[10.0, 10.0, 10.0, 40.0, 160.0, 160.0], 0.1));
         assert!(matches!(climb, Err(NoStep::Blurred { .. })), "{climb:?}");
-        // The place between is less than twice as high as those below: one gap, which is the step.
+        // The middle point is less than twice as high as the lower ones, so there is one gap, the
+        // step.
         assert_eq!(steps(&curve(&[10.0, 10.0, 10.0, 19.0, 160.0, 160.0], 0.1)), Ok(3));
     }
 
     #[test]
-    fn a_level_curve_and_a_slope_have_none() {
+    fn a_level_curve_and_a_slope_have_no_step() {
         assert!(matches!(steps(&curve(&[20.0; 40], 1.0)), Err(NoStep::Level { .. })));
         let slope: Vec<f64> = (1..=40).map(|place| f64::from(place) * 10.0).collect();
         assert!(matches!(steps(&curve(&slope, 0.1)), Err(NoStep::Blurred { .. })));
@@ -177,13 +178,13 @@ mod tests {
     }
 
     #[test]
-    fn one_place_at_an_end_is_an_accident_and_not_a_step() {
+    fn a_single_point_at_an_end_is_not_a_step() {
         assert!(steps(&curve(&[10.0, 10.0, 10.0, 10.0, 90.0], 0.1)).is_err());
         assert!(steps(&curve(&[10.0, 90.0, 90.0, 90.0, 90.0], 0.1)).is_err());
     }
 
     #[test]
-    fn too_few_places_and_what_is_no_number_have_none() {
+    fn too_few_points_and_invalid_numbers_have_no_step() {
         assert_eq!(steps(&curve(&[1.0, 9.0, 9.0], 0.0)), Err(NoStep::TooFew));
         assert_eq!(steps(&curve(&[1.0, 1.0, f64::NAN, 9.0], 0.0)), Err(NoStep::TooFew));
         assert_eq!(steps(&[]), Err(NoStep::TooFew));

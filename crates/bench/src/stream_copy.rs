@@ -1,10 +1,15 @@
-//! How many bytes a second do kernels copy within the memory of their device?
+//! At which rate do kernels copy within device memory?
 //!
-//! Traffic: loads and stores between kernels and ports of that memory; nothing crosses the link.
-//! Unit: bytes per second, loaded and stored, as STREAM counts them; a size is what is copied within each port.
-//! A kernel for each port, from one port to all of them, and each port alone; in vectors of 256 bits and as a plain loop of 64 bits; one word behind the other, and
-//! each in another 64 B. Where a port moves more than was asked for, and the rest is discarded, the plain loop pays for it.
-//! Spoiled by: a runtime that lays arrays of several kernels behind one port.
+//! Traffic: loads and stores between kernels and memory ports; none on the link.
+//!
+//! Unit: bytes per second, loaded and stored, as in STREAM; a size is the bytes copied within each
+//! port.
+//!
+//! Methods: a kernel per port, from one port to all of them, and each port alone; in vectors of 256
+//! bits and as a plain loop of 64 bits; with consecutive words, and with one word per 64 B. If a
+//! port moves more than requested and discards the rest, the plain loop pays for it.
+//!
+//! Spoiled by: a runtime that places arrays of several kernels behind one port.
 
 use crate::case::{Axes, Case};
 use crate::computation::{self, Computation};
@@ -17,7 +22,7 @@ use lanemark_record::Quantity;
 /// The catalogue row.
 pub const QUESTION: Question = Question {
     name: "stream_copy",
-    summary: "bytes per second kernels copy within their device's memory, by ports, vectors and strides",
+    summary: "rate of copies by kernels within device memory, by ports, vectors and strides",
     quantity: Quantity::Bandwidth,
     cases,
     plan: computation::plan,
@@ -26,12 +31,12 @@ pub const QUESTION: Question = Question {
     accesses_per_pass: |case| copy(case).map_or(1, |copy| 2 * u64::from(copy.ports)),
     ask: None,
     is_usual: false,
-    left_out: needs::kernels,
+    left_out: needs::compute_kernels,
 };
 
-/// Copied within each port: long enough that its beginning does not count.
+/// Bytes copied within each port: long enough to hide the start.
 const SIZE: u64 = 1 << 20;
-/// 256 bits, of 64.
+/// Words of 64 bits per vector of 256 bits.
 const VECTOR: u32 = 4;
 /// A line of most memories.
 const STRIDE: u64 = 64;
@@ -75,7 +80,7 @@ mod tests {
     use lanemark_machine::TimeBase;
 
     #[test]
-    fn a_way_says_ports_loop_and_stride_and_both_directions_are_counted() {
+    fn a_method_names_ports_loop_and_stride_and_counts_both_directions() {
         let case = |ports, vector_words, stride_bytes| {
             let copy = StreamCopy { first_port: 0, ports, bytes_per_port: 4096, stride_bytes, vector_words };
             Computation { work: Work::StreamCopy(copy), matrix: String::new() }.case(4096)
@@ -89,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mebibyte_is_copied_within_each_port_unless_another_size_is_asked_for() {
+    fn each_port_copies_one_mebibyte_by_default() {
         let mut facts = runtime_fixture::facts(&[]);
         let runtime = facts.runtime.as_mut().unwrap();
         (runtime.computes, runtime.memory_ports) = (true, 32);
@@ -100,7 +105,7 @@ mod tests {
                 assert_eq!((case.size, copy(case).unwrap().bytes_per_port), (wanted, wanted));
                 assert!(case.room(&facts) >= wanted, "{}", case.method);
             }
-            // What a real device copies within a port is filled by a copy of its runtime.
+            // A copy of the runtime fills the source of a real device.
             for (time_base, most) in [(TimeBase::Simulated, 512 << 20), (TimeBase::Real, 256 << 20)] {
                 assert_eq!(cases[0].most_window(&Facts { time_base, ..facts.clone() }), most);
             }

@@ -1,10 +1,14 @@
-//! What do streaming loads (MOVNTDQA) give from write-combining memory?
+//! At which rate do streaming loads (MOVNTDQA) read write-combining memory?
 //!
-//! Traffic: `MRd` of 64 B downstream, `CplD` upstream; as many in flight as there are streaming buffers.
-//! Unit: bytes per second until the last load has come.
-//! Spoiled by: any memory type but WC, where MOVNTDQA is an ordinary load; on ordinary memory (WB) the
-//! answer says what it costs there and nothing about devices.
-//! Method: section 5.1 of TACC TR-14-10, which could model it only.
+//! Traffic: `MRd` of 64 B downstream, `CplD` upstream; the streaming buffers limit the number in
+//! flight.
+//!
+//! Unit: bytes per second until the last load completes.
+//!
+//! Spoiled by: memory types other than WC, where MOVNTDQA is a plain load. On ordinary memory (WB),
+//! the answer is the cost there and not that of a device.
+//!
+//! Method: section 5.1 of TACC TR-14-10, which only models it.
 
 use crate::case::{Axes, Case, Wanted};
 use crate::mmio_read_bandwidth;
@@ -16,7 +20,7 @@ use lanemark_units::MemoryType;
 /// The catalogue row.
 pub const QUESTION: Question = Question {
     name: "streaming_load_bandwidth",
-    summary: "bytes per second MOVNTDQA loads from write-combining memory",
+    summary: "rate of MOVNTDQA loads from write-combining memory",
     quantity: Quantity::Bandwidth,
     cases,
     plan: mmio_read_bandwidth::plan,

@@ -1,13 +1,16 @@
-//! What does it cost to enter the kernel, when it has nothing to do?
+//! How long does it take to enter the kernel and return?
 //!
 //! Traffic: none.
-//! Unit: nanoseconds for each call, there and back; for `eventfd` nanoseconds *one way*, from the thread that wakes
-//! to the thread that was asleep on another core. One way is half the round trip: there is one clock for both
-//! directions, and nothing tells which of them is slower.
-//! Spoiled by: system calls that are filtered or traced (`seccomp`, containers), mitigations that empty buffers at
-//! every entry; for the wake, a core that sleeps deeply, or that somebody else uses.
-//! The least price of a driver: `getppid` is a call that does nothing, a failing `ioctl` is what a device file adds,
-//! and the wake is what it costs to wait for an interrupt instead of polling.
+//!
+//! Unit: nanoseconds per call; for `eventfd` nanoseconds *one way*, from the waking thread to the
+//! thread that slept on another core. One way is half the round trip: both directions share one
+//! clock, so their difference cannot be measured.
+//!
+//! Spoiled by: filtered or traced system calls (`seccomp`, containers); mitigations that flush
+//! buffers at every entry; for the wake, a deep idle state or other threads on the core.
+//!
+//! These are the lower bounds of a driver's cost: `getppid` does nothing, a failing `ioctl` adds a
+//! device file, and the wake is the price of waiting for an interrupt instead of polling.
 
 use crate::caller::Caller;
 use crate::case::{Axes, Case};
@@ -20,20 +23,20 @@ use lanemark_record::{CorePair, Quantity};
 /// The catalogue row.
 pub const QUESTION: Question = Question {
     name: "syscall_latency",
-    summary: "time of a call that does nothing, of an ioctl that fails, of waking a thread",
+    summary: "time of an empty system call, of a failing ioctl, of waking a thread",
     quantity: Quantity::Cost,
     cases,
     plan,
     simulated_passes: |_| 8,
     most_passes: |case| if matches!(case.method, Method::Wake { .. }) { WAKES } else { 1 << 14 },
-    // Of a wake, one there and one back.
+    // A wake has one message in each direction.
     accesses_per_pass: |case| if matches!(case.method, Method::Wake { .. }) { 2 } else { 1 },
     ask: None,
     is_usual: false,
     left_out: |_| None,
 };
 
-/// Wakes each way in one sample, for the reason that messages between cores have theirs.
+/// Wakes in each direction per sample; fixed for the same reason as the messages of `core_to_core`.
 const WAKES: u64 = 4;
 
 fn cases(facts: &Facts, _: &Axes) -> Vec<Case> {

@@ -1,13 +1,16 @@
-//! What does it cost to look at a clock?
+//! How long does it take to read a clock?
 //!
 //! Traffic: none.
-//! Unit: nanoseconds for each reading, many in a row. For `fenced_pair` both stamps around a sample are made;
-//! what they show around nothing is less, stands in the record as `timer_cost_ns`, and is subtracted from every
-//! sample of every question.
-//! Spoiled by: a virtual machine that intercepts the instruction (then it is a microsecond instead of some ten
-//! nanoseconds); a system clock that is not read from the counter. `CPUID` is never used: in a virtual machine it
-//! always leaves the guest.
-//! Method: TACC TR-14-10 asks what its inline time stamps cost.
+//!
+//! Unit: nanoseconds per reading, many back to back. `fenced_pair` takes both time stamps of a
+//! sample. An empty sample measures less than this; that time is `timer_cost_ns` in the record, and
+//! is subtracted from every sample of every question.
+//!
+//! Spoiled by: a virtual machine that intercepts the instruction (a microsecond instead of tens of
+//! nanoseconds); a system clock that is not read from the counter. `CPUID` is never used, because
+//! it always leaves a guest.
+//!
+//! Method: TACC TR-14-10 measures the cost of its inline time stamps.
 
 use crate::case::{Axes, Case};
 use crate::question::Question;
@@ -18,7 +21,7 @@ use lanemark_record::Quantity;
 /// The catalogue row.
 pub const QUESTION: Question = Question {
     name: "timer_cost",
-    summary: "time it takes to read a clock: rdtsc, rdtscp, fenced, clock_gettime",
+    summary: "time to read a clock: rdtsc, rdtscp, fenced, clock_gettime",
     quantity: Quantity::Cost,
     cases,
     plan,

@@ -1,4 +1,4 @@
-//! A case made short, for whoever looks at each packet.
+//! Short plans for traces.
 
 use crate::case::Case;
 use crate::dma;
@@ -6,14 +6,15 @@ use crate::question::Question;
 use lanemark_machine::{Op, Plan};
 use lanemark_method::Method;
 
-/// The most passes that are traced where nobody says how many.
+/// Default limit of traced iterations.
 const MOST_PASSES: u64 = 8;
-/// Passes are few enough to move no more than this, but for the first.
+/// Limit of the bytes of all iterations after the first.
 const FEW_BYTES: u64 = 4096;
 
-/// The plan of a case with `passes` passes, or a few that fit on a screen. What devices move is one transfer a pass.
+/// The plan of a case with `passes` iterations, or with as many as fit on a screen. DMA has one
+/// transfer per iteration.
 ///
-/// Of a question that needs several plans it is the one that has all of what is asked about.
+/// For a question with several plans, it is the one with all measured operations.
 #[must_use]
 pub fn plan_to_trace(question: &Question, case: &Case, passes: Option<u64>) -> Plan {
     let few = (FEW_BYTES / case.size.max(1)).clamp(1, MOST_PASSES);
@@ -47,7 +48,7 @@ mod tests {
     use lanemark_units::{BarOffset, MemoryType};
 
     #[test]
-    fn few_passes_are_traced_and_more_where_somebody_says_so() {
+    fn few_iterations_are_traced_by_default_and_more_on_request() {
         let core = CoreAccess {
             path: AccessPath::Pointer,
             verb: Verb::Load,
@@ -62,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_of_devices_is_one_transfer() {
+    fn a_dma_iteration_is_one_transfer() {
         let flows = vec!["host:0".parse().unwrap()];
         let method = Method::Dma { flows, outstanding: None, reach: Reach::default() };
         let case = Case { window: 4096, ..Case::of_runtime(64, method) };

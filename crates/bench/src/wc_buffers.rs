@@ -1,16 +1,22 @@
-//! How many write-combining or fill buffers has a core, and what does a line cost that leaves partly filled?
+//! How many write-combining buffers does a core have, and how much does a partial flush cost?
 //!
-//! Traffic: stores to `lines` lines at once, the first 8 B of each, then the second 8 B of each, and so on, for 1 to
-//! 40 lines. As long as each has a buffer, it leaves full, once. With one line more than there are buffers, a line
-//! has to leave before its next store comes, and every store becomes a write of its own.
-//! On a card's memory (WC) ordinary stores combine; on ordinary memory (WB) non-temporal ones do.
-//! Unit: nanoseconds of one partial flush, the headline; the answer has the count, and the time of a line for each
-//! number of lines.
-//! Spoiled by: somebody else on the core or on its other hardware thread, which shares the buffers and makes lines
-//! leave early; hence many short samples, every number of lines in turn, round by round, and the calmest of all.
-//! As long as the curve is blurred there are more rounds, up to four times as many. Where it shows no step then, or
-//! several, the answer says so and has no count (`step.rs` has the rule).
-//! Method: first done by hand on a Xeon (16 buffers, 46 ns).
+//! Traffic: stores to `lines` open lines, the first 8 B of each, then the second 8 B of each, and
+//! so on, for 1 to 40 lines. As long as each line has a buffer, it is sent once, when it is full.
+//! With one line more, a line is evicted before its next store, and every store becomes a separate
+//! write.
+//!
+//! On a card's memory (WC) plain stores combine; on ordinary memory (WB) non-temporal stores do.
+//!
+//! Unit: nanoseconds per partial flush, the headline; the answer has the count, and the time per
+//! line for each number of lines.
+//!
+//! Spoiled by: other threads on the core, including its hardware sibling, which shares the buffers
+//! and makes lines leave early. Therefore many short samples are taken, cycling through all numbers
+//! of lines in rounds, and low percentiles are used. Rounds are added, up to four times as many,
+//! while the curve is blurred. If it then has no step, or several, the answer has a reason instead
+//! of a count (`step.rs` has the rule).
+//!
+//! Method: first applied by hand on a Xeon (16 buffers, 46 ns).
 
 use crate::case::{Axes, Case};
 use crate::effort::Effort;
@@ -28,7 +34,7 @@ use lanemark_units::{BarOffset, MemoryType, Ticks};
 /// The catalogue row.
 pub const QUESTION: Question = Question {
     name: "wc_buffers",
-    summary: "how many lines a core combines stores to at once, and what a partial flush costs",
+    summary: "number of write-combining buffers of a core, and cost of a partial flush",
     quantity: Quantity::Cost,
     cases,
     plan: |case, passes| plan(case, 1, passes),
@@ -41,17 +47,17 @@ pub const QUESTION: Question = Question {
 };
 
 const LINE: u64 = 64;
-/// The most lines at once: more than any processor has buffers for, as far as is known.
+/// Largest number of open lines: more buffers than any known processor has.
 const MOST_LINES: u64 = 40;
-/// Lines of one pass, at least.
+/// Smallest number of lines per iteration.
 const PASS_LINES: u64 = 256;
-/// Times that every number of lines is asked where time is real, before the curve is looked at.
+/// Rounds in real time before the curve is examined.
 const ROUNDS: usize = 8;
-/// The longest that one look may take: four looks at three instructions stay below ten seconds.
+/// Longest time between examinations: four of them for three instructions stay below ten seconds.
 const LOOK: Ticks = Ticks::whole_ns(800_000_000);
-/// Looks at the curve, as long as it is blurred.
+/// Largest number of examinations of a blurred curve.
 const LOOKS: usize = 4;
-/// Samples of each, of one pass.
+/// Samples per visit, of one iteration each.
 const SAMPLES: usize = 21;
 
 fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
@@ -82,7 +88,7 @@ fn case(memory_type: MemoryType, access: Access, region: BarOffset) -> Case {
     Case::of_core(core, region, LINE)
 }
 
-/// Every store of a pass goes to the next of `lines` lines.
+/// A plan whose stores cycle through `lines` lines.
 fn plan(case: &Case, lines: u64, passes: u64) -> Plan {
     let span = Span { len: lines * LINE * PASS_LINES.div_ceil(lines), ..case.span() };
     let order = Order::Interleaved { lines };
@@ -105,7 +111,7 @@ fn ask(
         sample_length: Ticks::ZERO,
         visit_samples: SAMPLES,
         most_samples: ROUNDS * SAMPLES,
-        // Whether there are enough is for the curve to say.
+        // The curve decides whether there are enough samples.
         interval_percent: 0.0,
         budget: LOOK.min(effort.budget),
         ..*effort
@@ -160,7 +166,7 @@ fn beyond(buffers: &Buffers, count: u64) -> impl Iterator<Item = f64> {
     buffers.curve.iter().filter(move |point| point.lines > count).map(move |point| point.line_ns_median / flushes)
 }
 
-/// What the curve says, whose step is `found`.
+/// The result of the curve, with its step in `found`.
 fn buffers(curve: Vec<CurvePoint>, flushes_per_line: u64, found: Result<usize, NoStep>) -> Buffers {
     let mut buffers = Buffers {
         count: None,
@@ -178,7 +184,7 @@ fn buffers(curve: Vec<CurvePoint>, flushes_per_line: u64, found: Result<usize, N
             let flush = Summary::of(&flushes);
             buffers.count = Some(count);
             buffers.because = format!(
-                "a line takes {:.1} ns with {count} at once and {:.1} ns with {}",
+                "a line takes {:.1} ns with {count} open lines and {:.1} ns with {}",
                 at.line_ns_p5, next.line_ns_p5, next.lines
             );
             buffers.flush_ns = flush.map(|flush| flush.median);
@@ -209,18 +215,18 @@ mod tests {
         let found = of(|lines| if lines <= 16 { 21.0 } else { 368.0 + (lines % 3) as f64 });
         assert_eq!((found.count, found.curve.len()), (Some(16), 40));
         assert!((found.flush_ns.unwrap() - 46.125).abs() < 1e-9 && found.flush_spread_percent.unwrap() < 1.0);
-        assert_eq!(found.because, "a line takes 21.0 ns with 16 at once and 370.0 ns with 17");
+        assert_eq!(found.because, "a line takes 21.0 ns with 16 open lines and 370.0 ns with 17");
     }
 
     #[test]
-    fn a_curve_without_a_step_gives_no_number_and_the_reason() {
+    fn a_curve_without_a_step_gives_a_reason_instead_of_a_count() {
         let found = of(|lines| 20.0 + lines as f64 / 4.0);
         assert_eq!((found.count, found.flush_ns, found.flush_spread_percent), (None, None, None));
         assert!(found.because.contains("no step"), "{}", found.because);
     }
 
     #[test]
-    fn several_steps_are_named_and_none_is_chosen() {
+    fn several_steps_are_listed_and_none_is_chosen() {
         let found = of(|lines| match lines {
             ..=10 => 20.0,
             11..=16 => 90.0,
@@ -231,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_has_whole_blocks_and_enough_lines_for_any_number_at_once() {
+    fn an_iteration_has_whole_blocks_and_enough_lines() {
         for access in [Access::Plain(Width::B8), Access::NonTemporal(Width::B32)] {
             for lines in 1..=MOST_LINES {
                 let at = lanemark_units::BarOffset { bar: 0, offset: 0 };

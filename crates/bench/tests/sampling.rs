@@ -1,4 +1,4 @@
-//! Is the figure right, or said to be doubtful, whatever the machine does meanwhile?
+//! Sampling yields the right figure or a doubt, under any disturbance.
 
 mod scripted;
 
@@ -8,7 +8,7 @@ use lanemark_record::{Answer, DoubtKind};
 use lanemark_units::Ticks;
 use scripted::Scripted;
 
-/// A sample of a quiet machine: long enough that no passes are added.
+/// Length of a sample of a quiet machine, which needs no more iterations.
 const QUIET_NS: f64 = 50_000.0;
 
 fn cases(machine: &Scripted, sizes: &[u64]) -> Vec<Case> {
@@ -29,18 +29,18 @@ fn kinds(answer: &Answer) -> Vec<DoubtKind> {
     answer.doubts.iter().map(|doubt| doubt.kind).collect()
 }
 
-/// The median time of a pass.
+/// The median time per iteration.
 fn median_ns(answer: &Answer) -> f64 {
     lanemark_record::Summary::of(&answer.samples_ns).unwrap().median
 }
 
-/// A figure between 0 and 1 that looks like chance.
+/// A pseudorandom figure between 0 and 1.
 fn noise(n: usize) -> f64 {
     fastrand::Rng::with_seed(n as u64).f64()
 }
 
 #[test]
-fn a_quiet_machine_is_asked_three_rounds_and_believed() {
+fn a_quiet_machine_is_sampled_for_three_rounds_without_doubts() {
     let answer = answer(Scripted::new(|_, _| (QUIET_NS, None)), &Effort::default());
     assert_eq!(kinds(&answer), []);
     let rate = answer.delivered_rate_bytes_per_s.unwrap();
@@ -50,7 +50,7 @@ fn a_quiet_machine_is_asked_three_rounds_and_believed() {
 }
 
 #[test]
-fn a_noisy_machine_is_asked_until_the_interval_is_as_narrow_as_wanted() {
+fn a_noisy_machine_is_sampled_until_the_interval_is_narrow() {
     let noisy = || Scripted::new(|_, n| (QUIET_NS * (1.0 + 0.1 * noise(n)), None));
     let counts = [4.0, 2.0, 1.0].map(|percent| {
         let answer = answer(noisy(), &Effort { interval_percent: percent, ..Effort::default() });
@@ -63,19 +63,19 @@ fn a_noisy_machine_is_asked_until_the_interval_is_as_narrow_as_wanted() {
 }
 
 #[test]
-fn the_budget_ends_what_would_never_be_narrow_and_the_answer_says_so() {
+fn the_budget_ends_sampling_and_a_wide_interval_is_doubtful() {
     let effort = Effort { interval_percent: 0.0, budget: Ticks::whole_ns(3_000_000), ..Effort::default() };
     let mut machine = Scripted::new(|_, n| (QUIET_NS * (1.0 + noise(n)), None));
     let answers = asked(&mut machine, &[4096, 8192], &effort);
     for answer in &answers {
         assert!(kinds(answer.as_ref().unwrap()).contains(&DoubtKind::WideInterval));
     }
-    // 3 ms are 40 samples of 75 us, and a visit of six more may have been under way.
+    // 3 ms are 40 samples of 75 us; a visit of six more may be in progress.
     assert!((40..=46 + 6).contains(&machine.played), "{}", machine.played);
 }
 
 #[test]
-fn a_budget_of_nothing_still_gives_every_case_a_round() {
+fn a_zero_budget_gives_every_case_one_round() {
     let effort = Effort { budget: Ticks::ZERO, ..Effort::default() };
     let answers = asked(&mut Scripted::new(|_, _| (QUIET_NS, None)), &[64, 4096, 8192], &effort);
     for answer in answers {
@@ -86,14 +86,14 @@ fn a_budget_of_nothing_still_gives_every_case_a_round() {
 }
 
 #[test]
-fn no_more_than_the_most_samples_are_taken_however_large_the_budget() {
+fn the_sample_limit_holds_for_any_budget() {
     let effort = Effort { interval_percent: 0.0, budget: Ticks::NEVER, most_samples: 101, ..Effort::default() };
     let answer = answer(Scripted::new(|_, n| (QUIET_NS * (1.0 + noise(n)), None)), &effort);
     assert_eq!(answer.samples_ns.len(), 105, "whole visits of five");
 }
 
 #[test]
-fn variants_take_turns_in_an_order_that_changes_and_is_the_same_next_time() {
+fn variants_take_turns_in_a_reproducible_random_order() {
     let order = || {
         let mut machine = Scripted::new(|_, _| (QUIET_NS, None));
         asked(&mut machine, &[64, 128, 256, 512], &Effort::default());
@@ -101,19 +101,19 @@ fn variants_take_turns_in_an_order_that_changes_and_is_the_same_next_time() {
     };
     let runs = order();
     assert_eq!(runs, order());
-    // The first visit of each is preceded by a trial of one sample.
+    // A trial of one sample precedes the first visit of each variant.
     let first: Vec<u64> = runs[..8].iter().step_by(2).copied().collect();
     let rounds = [&first[..], &runs[8..12], &runs[12..16]];
     for round in rounds {
         let mut sizes = round.to_vec();
         sizes.sort_unstable();
-        assert_eq!(sizes, [64, 128, 256, 512], "each once a round: {runs:?}");
+        assert_eq!(sizes, [64, 128, 256, 512], "each once per round: {runs:?}");
     }
     assert!(rounds[0] != rounds[1] || rounds[1] != rounds[2], "{runs:?}");
 }
 
 #[test]
-fn a_machine_that_slows_down_meets_all_variants_alike() {
+fn a_slow_down_affects_all_variants_alike() {
     let mut machine = Scripted::new(|_, n| (QUIET_NS * (1.0 + n as f64 / 100.0), None));
     let answers = asked(&mut machine, &[64, 128], &Effort::default());
     let [small, large] = [0, 1].map(|place| median_ns(answers[place].as_ref().unwrap()));
@@ -122,14 +122,14 @@ fn a_machine_that_slows_down_meets_all_variants_alike() {
 }
 
 #[test]
-fn a_drift_is_said() {
+fn a_drift_is_reported() {
     let effort = Effort { interval_percent: 0.5, most_samples: 60, ..Effort::default() };
     let answer = answer(Scripted::new(|_, n| (QUIET_NS * (1.0 + n as f64 / 500.0 + 0.01 * noise(n)), None)), &effort);
     assert!(kinds(&answer).contains(&DoubtKind::Drift), "{:?}", answer.doubts);
 }
 
 #[test]
-fn two_humps_are_said() {
+fn two_humps_are_reported() {
     let answer = answer(
         Scripted::new(|_, n| (if noise(n) < 0.5 { QUIET_NS } else { 1.5 * QUIET_NS }, None)),
         &Effort::default(),
@@ -137,9 +137,9 @@ fn two_humps_are_said() {
     assert!(kinds(&answer).contains(&DoubtKind::TwoHumps), "{:?}", answer.doubts);
 }
 
-/// A neighbour on the same core makes samples three times as long.
+/// Another program on the core makes samples three times as long.
 #[test]
-fn under_a_hog_the_median_stays_within_a_quarter_of_the_quiet_one_or_a_doubt_says_so() {
+fn under_load_the_median_is_within_a_quarter_or_doubtful() {
     for share in [0.0, 0.1, 0.2, 0.3, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7, 0.8] {
         for spread in [0.0, 0.02, 0.1] {
             let hogged = move |n: usize| if noise(n * 2 + 1) < share { 3.0 } else { 1.0 };
@@ -161,7 +161,7 @@ fn under_a_hog_the_median_stays_within_a_quarter_of_the_quiet_one_or_a_doubt_say
 }
 
 #[test]
-fn a_hog_that_is_seen_is_dropped_and_counted_and_the_figure_is_the_quiet_one() {
+fn disturbed_samples_are_dropped_and_counted() {
     let script = |_: &_, n: usize| {
         if n.is_multiple_of(2) { (QUIET_NS, None) } else { (3.0 * QUIET_NS, Some(Disturbance::ContextSwitch)) }
     };
@@ -177,7 +177,7 @@ fn a_hog_that_is_seen_is_dropped_and_counted_and_the_figure_is_the_quiet_one() {
 }
 
 #[test]
-fn where_all_samples_are_dropped_there_is_no_figure_and_no_endless_run() {
+fn if_all_samples_are_dropped_sampling_ends_without_a_figure() {
     let mut machine = Scripted::new(|_, _| (QUIET_NS, Some(Disturbance::ClockStep)));
     let answer = asked(&mut machine, &[4096], &Effort::default()).pop().unwrap().unwrap();
     assert_eq!(answer.delivered_rate_bytes_per_s, None);
@@ -187,7 +187,7 @@ fn where_all_samples_are_dropped_there_is_no_figure_and_no_endless_run() {
 }
 
 #[test]
-fn one_case_that_is_refused_keeps_no_other_from_its_answer() {
+fn one_refused_case_does_not_affect_the_others() {
     let mut machine = Scripted::new(|_, _| (QUIET_NS, None));
     machine.refused_bytes = Some(128);
     let answers = asked(&mut machine, &[64, 128, 256], &Effort::default());
@@ -197,11 +197,11 @@ fn one_case_that_is_refused_keeps_no_other_from_its_answer() {
 }
 
 #[test]
-fn an_interrupted_round_keeps_what_was_measured() {
+fn an_interrupted_round_keeps_its_samples() {
     let mut machine = Scripted::new(|_, _| (QUIET_NS, None));
     machine.interrupted_at_run = Some(5);
     let answers = asked(&mut machine, &[64, 128, 256], &Effort::default());
-    // Five runs are a trial and a visit of two cases, and a trial of the third.
+    // Five runs are a trial and a visit of two cases each, and a trial of the third.
     let kept = answers.iter().filter(|answer| answer.is_ok()).count();
     assert_eq!(kept, 2);
     let ended = |answer: &Result<_, _>| matches!(answer, Err(BenchError::Machine(MachineError::Interrupted { .. })));
@@ -220,10 +220,10 @@ fn an_interrupted_round_keeps_what_was_measured() {
 }
 
 #[test]
-fn pointer_and_driver_take_turns() {
+fn pointer_and_driver_samples_alternate() {
     let question = question("driver_call_overhead").unwrap();
     let is_driver = |plan: &lanemark_machine::Plan| matches!(plan.lanes[0].body[0], lanemark_machine::Op::Driver(_));
-    // Both get slower together: the difference does not.
+    // A common slow-down does not change the difference.
     let mut machine = Scripted::new(move |plan, n| {
         let pass = if is_driver(plan) { 20_000.0 } else { 10_000.0 } + 100.0 * (n / 12) as f64;
         (pass * plan.passes as f64, None)

@@ -59,7 +59,7 @@ fn is_bare(args: &BenchArgs) -> bool {
 fn first_screen(args: &BenchArgs) -> Result<(), Failure> {
     output::check(&outputs(args).collect::<Vec<_>>(), &[])?;
     let cancel = interrupt::cancel()?;
-    let (mut record, problem) = overview::measure(command_line(), args.sampling.budget, &cancel)?;
+    let (mut record, problem) = overview::measure(&command_line(), args.sampling.budget, &cancel)?;
     let judged = lanemark_advise::interpret(&mut record);
     let written = write(&record, args);
     let mut out = std::io::stdout().lock();

@@ -21,7 +21,9 @@ pub fn report(args: &ReportArgs) -> Result<(), Failure> {
     if let Some(path) = &args.svg {
         write_svg(&record, path)?;
     }
-    outputs.iter().for_each(|path| say(&format!("wrote {}", path.display())));
+    for path in outputs {
+        say(&format!("wrote {}", path.display()));
+    }
     judged.others.iter().for_each(|text| say(text));
     if judged.impossible.is_empty() { Ok(()) } else { Err(Failure::impossible(&judged.impossible)) }
 }

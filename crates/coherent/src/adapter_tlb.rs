@@ -1,12 +1,12 @@
-//! The I/O TLB: translations that an I/O adapter has at hand, each from an entry of the I/O page directory in memory.
+//! The I/O TLB of an adapter: cached entries of the I/O page directory in memory.
 //!
 //! ```text
-//!  address of a device:  | 0 ... 0 | chain ID | block ID | 12 bits in the page |
-//!                                   which entry   its tag
+//!  address of a device:  | 0 ... 0 | chain ID | block ID | 12-bit page offset |
+//!                                  TLB index    tag
 //! ```
 //!
-//! The bits of a page's number are divided between the two, k bits in all; the directory has 2^k entries, and bits above
-//! them are 0. So software says by the address it gives a device which entry that uses.
+//! The page number has k bits: the chain ID and the block ID. The directory has 2^k entries; address bits above them
+//! are 0. Software thus selects the TLB entry by the address that it gives to a device.
 
 use lanemark_dma::Attributes;
 use lanemark_units::{HostPhys, Iova};
@@ -15,27 +15,27 @@ use std::fmt;
 /// Bytes of a page.
 pub const PAGE_BYTES: u64 = 4096;
 
-/// What never changes during a run.
+/// Constants of the I/O TLB.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// How many entries: a power of two.
+    /// Number of entries, a power of two.
     pub entries: u64,
-    /// Bits of a chain ID: as many as name an entry, or fewer, and then some entries are never used.
+    /// Bits of a chain ID: at most the binary logarithm of `entries`; if fewer, some entries are never used.
     pub chain_bits: u32,
     /// Bits of a block ID.
     pub block_bits: u32,
-    /// Where the page directory begins in memory.
+    /// Address of the page directory in memory.
     pub directory: HostPhys,
 }
 
 impl Spec {
-    /// Bits of a page's number: k.
+    /// Returns the bits of a page number, k.
     #[must_use]
     pub const fn page_bits(&self) -> u32 {
         self.chain_bits + self.block_bits
     }
 
-    /// Bytes of the page directory: the bytes of an entry times 2^k.
+    /// Returns the size of the page directory in bytes: the size of an entry times 2^k.
     ///
     /// ```
     /// use lanemark_coherent::AdapterTlbSpec;
@@ -48,27 +48,27 @@ impl Spec {
         PageEntry::BYTES << self.page_bits()
     }
 
-    /// Where the entry for an address is in memory; `None` where the directory has none.
+    /// Returns the address of the directory entry for `at`; `None` beyond the directory.
     #[must_use]
     pub const fn entry_at(&self, at: Iova) -> Option<HostPhys> {
         let page = at.0 / PAGE_BYTES;
         if page >> self.page_bits() == 0 { Some(HostPhys(self.directory.0 + page * PageEntry::BYTES)) } else { None }
     }
 
-    /// Which entry of the TLB an address uses: its chain ID.
+    /// Returns the TLB index of an address, its chain ID.
     #[must_use]
     pub const fn chain_id(&self, at: Iova) -> u64 {
         ((at.0 / PAGE_BYTES) >> self.block_bits) & ((1 << self.chain_bits) - 1)
     }
 
-    /// What tells it from others of that entry: its block ID.
+    /// Returns the tag of an address, its block ID.
     #[must_use]
     pub const fn block_id(&self, at: Iova) -> u64 {
         (at.0 / PAGE_BYTES) & ((1 << self.block_bits) - 1)
     }
 }
 
-/// An entry of the I/O page directory: where a page is, where caches have it, and what to do with it.
+/// An entry of the I/O page directory: the physical page, its virtual index in caches, and its attributes.
 ///
 /// | bits | |
 /// | --- | --- |
@@ -80,8 +80,8 @@ impl Spec {
 /// | 12 to 39 | physical page number |
 /// | 40 to 51 | virtual index |
 ///
-/// What an entry holds is published, its order is not; bits 4 and 5 are additions, without which the permission of a
-/// mapping would be promised and not kept.
+/// The fields of an entry are published, their layout is not. Bits 4 and 5 are additions; without them, the
+/// permission of a mapping would not be enforced.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub struct PageEntry(u64);
 
@@ -94,13 +94,13 @@ const MAY_WRITE: u64 = 1 << 5;
 const INDEX_AT: u32 = 40;
 
 impl PageEntry {
-    /// Bytes of one in memory.
+    /// Size of an entry in memory, in bytes.
     pub const BYTES: u64 = 8;
-    /// Bits of a physical address.
+    /// Width of a physical address.
     pub const PHYSICAL_BITS: u32 = 40;
 
-    /// A valid one: for the page at `physical` with the coherence index `index`, of both of which the bits within a page
-    /// do not matter.
+    /// Creates a valid entry for the page at `physical` with the coherence index `index`. The page offsets of both
+    /// are ignored.
     #[must_use]
     pub const fn new(physical: HostPhys, index: u64, attributes: Attributes) -> PageEntry {
         const fn when(is: bool, bit: u64) -> u64 {
@@ -118,13 +118,13 @@ impl PageEntry {
         )
     }
 
-    /// As it is in memory.
+    /// Returns the entry as stored in memory.
     #[must_use]
     pub const fn to_bytes(self) -> [u8; 8] {
         self.0.to_le_bytes()
     }
 
-    /// From memory.
+    /// Decodes an entry from memory.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 8]) -> PageEntry {
         PageEntry(u64::from_le_bytes(bytes))
@@ -134,43 +134,43 @@ impl PageEntry {
         self.0 & bit != 0
     }
 
-    /// Does it translate at all?
+    /// Returns whether the entry is valid.
     #[must_use]
     pub const fn is_valid(self) -> bool {
         self.has(VALID)
     }
 
-    /// May the adapter read ahead of the device?
+    /// Returns whether the adapter may prefetch ahead of the device.
     #[must_use]
     pub const fn may_prefetch(self) -> bool {
         self.has(PREFETCH)
     }
 
-    /// Does a transfer own all of memory?
+    /// Returns whether transfers to this page are atomic: they lock memory.
     #[must_use]
     pub const fn is_atomic(self) -> bool {
         self.has(ATOMIC)
     }
 
-    /// Do half-line writes keep the other half?
+    /// Returns whether half-line writes preserve the other half of a dirty line.
     #[must_use]
     pub const fn is_safe(self) -> bool {
         self.has(SAFE)
     }
 
-    /// May the device do this?
+    /// Returns whether the device may write, or read.
     #[must_use]
     pub const fn permits(self, is_write: bool) -> bool {
         self.has(if is_write { MAY_WRITE } else { MAY_READ })
     }
 
-    /// The first byte of the page.
+    /// Returns the physical address of the page.
     #[must_use]
     pub const fn physical(self) -> HostPhys {
         HostPhys(self.0 & ((1 << PageEntry::PHYSICAL_BITS) - PAGE_BYTES))
     }
 
-    /// The coherence index of that.
+    /// Returns the coherence index of the page.
     #[must_use]
     pub const fn index(self) -> u64 {
         (self.0 >> INDEX_AT & 0xfff) * PAGE_BYTES
@@ -189,22 +189,22 @@ impl fmt::Debug for PageEntry {
     }
 }
 
-/// What software tells the TLB.
+/// A command from software to the I/O TLB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TlbCommand {
-    /// Direct write: this entry is not valid any more, whatever it translates.
+    /// Direct write: invalidates an entry, whatever page it translates.
     Invalidate {
-        /// Which.
+        /// Index of the entry.
         chain_id: u64,
     },
-    /// Purge: if an entry translates this page, it is not valid any more.
+    /// Purge: invalidates the entry that translates a page, if there is one.
     Purge {
         /// An address in the page.
         at: Iova,
     },
 }
 
-/// Everything that changes.
+/// State of the I/O TLB.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdapterTlb {
     spec: Spec,
@@ -212,27 +212,27 @@ pub struct AdapterTlb {
 }
 
 impl AdapterTlb {
-    /// An empty one.
+    /// Creates an empty TLB.
     #[must_use]
     pub fn new(spec: Spec) -> AdapterTlb {
         let entries = vec![None; spec.entries as usize];
         AdapterTlb { spec, entries }
     }
 
-    /// What it was made from.
+    /// Returns the constants.
     #[must_use]
     pub fn spec(&self) -> &Spec {
         &self.spec
     }
 
-    /// The translation of an address, if it is here.
+    /// Returns the cached translation of an address.
     #[must_use]
     pub fn find(&self, at: Iova) -> Option<PageEntry> {
         let (tag, entry) = (*self.entries.get(self.spec.chain_id(at) as usize)?)?;
         (tag == self.spec.block_id(at)).then_some(entry)
     }
 
-    /// This is the translation of an address, in place of whatever its entry had.
+    /// Inserts the translation of an address, replacing the entry at its index.
     pub fn insert(&mut self, at: Iova, entry: PageEntry) {
         let tag = self.spec.block_id(at);
         if let Some(place) = self.entries.get_mut(self.spec.chain_id(at) as usize) {
@@ -240,7 +240,7 @@ impl AdapterTlb {
         }
     }
 
-    /// Software says this.
+    /// Executes a command of software.
     pub fn command(&mut self, command: TlbCommand) {
         let chain_id = match command {
             TlbCommand::Invalidate { chain_id } => chain_id,
@@ -252,7 +252,7 @@ impl AdapterTlb {
         }
     }
 
-    /// How many entries are valid.
+    /// Returns the number of valid entries.
     #[must_use]
     pub fn valid(&self) -> usize {
         self.entries.iter().flatten().count()
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn the_upper_bits_of_a_page_choose_the_entry_and_the_lower_are_its_tag() {
+    fn the_upper_bits_of_a_page_number_are_the_index_and_the_lower_bits_the_tag() {
         let at = Iova(0xabcd_e123);
         assert_eq!((spec(8, 12).chain_id(at), spec(8, 12).block_id(at)), (0xab, 0xcde));
         assert_eq!((spec(4, 16).chain_id(at), spec(4, 16).block_id(at)), (0xa, 0xbcde));
@@ -283,14 +283,14 @@ mod tests {
     }
 
     #[test]
-    fn the_directory_has_an_entry_for_each_page_of_k_bits_and_none_above() {
+    fn the_directory_has_an_entry_for_each_page_number_of_k_bits() {
         assert_eq!(spec(8, 8).directory_bytes(), 8 << 16);
         assert_eq!(spec(8, 8).entry_at(Iova(0x0fff_f000)), Some(HostPhys(0x10_0000 + 0xffff * 8)));
         assert_eq!(spec(8, 8).entry_at(Iova(0x1000_0000)), None);
     }
 
     #[test]
-    fn an_entry_keeps_page_index_and_attributes_through_memory() {
+    fn an_entry_survives_encoding_and_decoding() {
         let there = PageEntry::from_bytes(entry(Hints::SAFE | Hints::NO_PREFETCH).to_bytes());
         assert_eq!((there.physical(), there.index()), (HostPhys(0xab_cdef_1000), 0x0065_4000));
         assert!(there.is_valid() && there.is_safe() && !there.may_prefetch() && !there.is_atomic());
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_purge_takes_out_its_page_and_a_direct_write_whatever_is_there() {
+    fn a_purge_invalidates_its_page_only_and_a_direct_write_any_page() {
         let (one, other) = (Iova(0x0100_0000), Iova(0x0100_1000));
         let mut tlb = AdapterTlb::new(spec(8, 12));
         tlb.insert(one, entry(Hints::NONE));

@@ -1,4 +1,4 @@
-//! The coherent board: processors, memory and an I/O adapter around a bus, driven by events.
+//! The coherent board: processors, memory and an I/O adapter on a bus, driven by events.
 
 mod access;
 mod mapping;
@@ -16,34 +16,34 @@ use lanemark_engine::Schedule;
 use lanemark_units::{HostPhys, HostVirt, Ticks};
 use std::collections::{BTreeMap, VecDeque};
 
-/// What happened so far, beside what [`IoAdapter::counts`] and [`Bus::count`] say.
+/// Counters of the board, besides [`IoAdapter::counts`] and [`Bus::count`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Lines that one cache sent to whoever asked, and to memory.
+    /// Dirty lines that a cache supplied to a requester and to memory.
     pub copies: u64,
-    /// Times that a processor waited for a response of the adapter.
+    /// Transactions of processors that stalled until the adapter had written its line.
     pub held_up: u64,
-    /// Events.
+    /// Number of events.
     pub events: u64,
 }
 
-/// Everything that changes.
+/// State of the board.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CoherentBoard {
     spec: Spec,
     now: Ticks,
-    /// A port for each processor, one for the adapter, one for the bus.
+    /// A port for each processor, one for the adapter and one for the bus.
     schedule: Schedule,
     processors: Vec<Processor>,
     adapter: IoAdapter,
     bus: Bus,
     memory: Memory,
-    /// Physical pages of virtual ones; one that is not here lies at the same address.
+    /// Virtual pages and their physical pages; any other page is mapped to itself.
     pages: BTreeMap<u64, u64>,
-    /// Masters that wait for a response of the adapter.
+    /// Masters stalled by the adapter.
     held_up: Vec<usize>,
     answers: BTreeMap<u64, Answer>,
-    /// What has ended and is not told yet: always empty between events.
+    /// Transfers that ended in this event; empty between events.
     ended: Vec<Ended>,
     faults: VecDeque<Fault>,
     next_ticket: u64,
@@ -51,13 +51,13 @@ pub struct CoherentBoard {
 }
 
 impl CoherentBoard {
-    /// The faults that are remembered: the last ones.
+    /// Number of faults kept, the latest ones.
     pub const MOST_FAULTS: usize = 64;
 
-    /// A board on which nothing has happened yet.
+    /// Creates an idle board.
     ///
     /// # Errors
-    /// [`NoBoard`] for what cannot be built.
+    /// [`NoBoard`] if a constant is out of its range.
     pub fn new(spec: Spec) -> Result<CoherentBoard, NoBoard> {
         spec.check()?;
         let ports = spec.processors + 2;
@@ -80,7 +80,7 @@ impl CoherentBoard {
         Ok(board.with_empty_directory())
     }
 
-    /// No entry is valid, whatever memory holds at first.
+    /// Invalidates every directory entry, whatever memory contains initially.
     fn with_empty_directory(mut self) -> CoherentBoard {
         let (directory, bytes) = (self.spec.adapter.tlb.directory.0, self.spec.adapter.tlb.directory_bytes());
         for page in 0..bytes.div_ceil(PAGE_BYTES) {
@@ -90,54 +90,54 @@ impl CoherentBoard {
         self
     }
 
-    /// What it was made from.
+    /// Returns the constants.
     #[must_use]
     pub fn spec(&self) -> &Spec {
         &self.spec
     }
 
-    /// What time it is.
+    /// Returns the current time.
     #[must_use]
     pub fn now(&self) -> Ticks {
         self.now
     }
 
-    /// What happened so far.
+    /// Returns the counters.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// The I/O adapter, to look into.
+    /// Returns the I/O adapter.
     #[must_use]
     pub fn adapter(&self) -> &IoAdapter {
         &self.adapter
     }
 
-    /// The processor bus, to look into.
+    /// Returns the processor bus.
     #[must_use]
     pub fn bus(&self) -> &Bus {
         &self.bus
     }
 
-    /// A processor, to look into.
+    /// Returns a processor.
     #[must_use]
     pub fn processor(&self, number: usize) -> Option<&Processor> {
         self.processors.get(number)
     }
 
-    /// What devices did that they may not do: the last [`CoherentBoard::MOST_FAULTS`] of as many as
-    /// [`IoAdapter::counts`] says.
+    /// Returns the latest faults of devices, at most [`CoherentBoard::MOST_FAULTS`]. [`IoAdapter::counts`] counts all
+    /// of them.
     pub fn faults(&self) -> impl Iterator<Item = &Fault> {
         self.faults.iter()
     }
 
-    /// What memory holds, whatever caches have.
+    /// Reads memory, without the dirty lines of caches.
     pub fn in_memory(&mut self, at: HostPhys, into: &mut [u8]) {
         self.memory.read(at.0, into);
     }
 
-    /// The line that `virt` is in, as the bus names it (PA-RISC: load physical address, load coherence index).
+    /// Returns the line of `virt` as addressed on the bus (PA-RISC: load physical address, load coherence index).
     #[must_use]
     pub fn line_of(&self, virt: HostVirt) -> Line {
         let mask = self.spec.adapter.line_bytes - 1;
@@ -154,13 +154,13 @@ impl CoherentBoard {
         self.processors.len() + 1
     }
 
-    /// When something happens next; [`Ticks::NEVER`] if nothing will unless somebody asks.
+    /// Returns the time of the next event; [`Ticks::NEVER`] if no request is outstanding.
     #[must_use]
     pub fn next_at(&self) -> Ticks {
         self.schedule.first().map_or(Ticks::NEVER, |(at, _)| at)
     }
 
-    /// Lets everything happen that does until `until`, and makes that the time.
+    /// Processes every event up to `until`, and advances the time to it.
     pub fn run_until(&mut self, until: Ticks) {
         while let Some((at, port)) = self.schedule.first()
             && at <= until
@@ -170,7 +170,7 @@ impl CoherentBoard {
         self.now = self.now.max(until);
     }
 
-    /// Something is due at a port.
+    /// Processes the event of a port.
     fn event(&mut self, at: Ticks, port: usize) {
         self.now = self.now.max(at);
         self.counts.events += 1;
@@ -191,7 +191,7 @@ impl CoherentBoard {
         }
     }
 
-    /// What a master needs is arranged.
+    /// Schedules the next need of a master.
     fn look(&mut self, master: usize) {
         let due = match self.want(master) {
             Want::Nothing => Ticks::NEVER,
@@ -211,7 +211,7 @@ impl CoherentBoard {
         self.schedule.set(master, due);
     }
 
-    /// It is a master's turn on the bus.
+    /// Executes the transaction of a master that the bus has selected.
     fn serve(&mut self, master: usize) {
         let Want::Bus(transaction) = self.want(master) else {
             self.schedule.set(master, self.now);
@@ -233,7 +233,7 @@ impl CoherentBoard {
         self.schedule.set(master, granted.at);
     }
 
-    /// A transaction happens: caches look at it, then memory.
+    /// Performs a transaction: caches snoop it, then memory.
     fn perform(&mut self, master: usize, transaction: &Transaction) -> Granted {
         let Transaction { kind, line, coherent, at, data, command } = *transaction;
         let end = self.bus.grant(self.now, kind);
@@ -279,7 +279,7 @@ impl CoherentBoard {
         data
     }
 
-    /// After every event: who waited for the adapter and need no longer, who has the bus, and what has ended.
+    /// Runs after every event: releases stalled masters, schedules the bus and completes ended transfers.
     fn arbitrate(&mut self) {
         let owner = self.adapter.is_locked().then_some(self.adapter_port());
         self.bus.lock(owner);

@@ -1,38 +1,38 @@
-//! A bus that several masters share: who has it next, what they do on it, and how long that takes.
+//! A bus shared by several masters: arbitration, transactions and their times.
 //!
-//! Ports: [`Bus::request`] puts a master in line, [`Bus::next`] says whose turn it is, [`Bus::grant`] lets it. Masters are
-//! served in the order in which they asked, but while one has [locked](Bus::lock) the bus, nobody else is. What a
-//! transaction does to memory and caches it does when it is granted: the order of grants is the order of memory.
+//! Ports: [`Bus::request`] queues a master, [`Bus::next`] selects the next one, [`Bus::grant`] starts its
+//! transaction. Masters are served in request order; while one holds the [lock](Bus::lock), no other is served. A
+//! transaction takes effect on memory and caches when it is granted, so the order of grants is the memory order.
 
 use crate::adapter_tlb::TlbCommand;
 use lanemark_units::Ticks;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
-/// The longest line there is room for, in bytes.
+/// Largest line, in bytes.
 pub const MOST_LINE_BYTES: usize = 128;
 
-/// The bytes of a line; of a shorter one, the first.
+/// The bytes of a line; a shorter line uses the first ones.
 pub type LineBytes = [u8; MOST_LINE_BYTES];
 
-/// What never changes during a run.
+/// Constants of a bus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// One cycle.
+    /// Duration of a cycle.
     pub cycle: Ticks,
-    /// Cycles until a master that asked has a bus that is free.
+    /// Cycles of arbitration, from a request to the grant of a free bus.
     pub arbitration_cycles: u64,
-    /// Cycles of an address, and of everything that is said of it.
+    /// Cycles of an address phase.
     pub address_cycles: u64,
-    /// Bytes that go over in a cycle.
+    /// Bytes of a data cycle.
     pub cycle_bytes: u64,
-    /// Where these numbers are from.
+    /// Source of these numbers.
     pub source: &'static str,
 }
 
 impl Spec {
-    /// A processor-memory bus of 64 bits, as Runway is one. No clock rate of it is published with what it is for, so the
-    /// cycle of 10 ns is assumed, and so is one cycle each for arbitration and address.
+    /// Returns a processor-memory bus of 64 bits, such as Runway. No clock rate is published together with this use;
+    /// a cycle of 10 ns and one cycle each for arbitration and address are assumed.
     #[must_use]
     pub const fn runway_like() -> Spec {
         Spec {
@@ -44,8 +44,8 @@ impl Spec {
         }
     }
 
-    /// An I/O bus of 32 bits, as HSC is one. Cycles of 25 ns are assumed, and so are one for arbitration and one for
-    /// the address.
+    /// Returns an I/O bus of 32 bits, such as HSC. Cycles of 25 ns, and one each for arbitration and address, are
+    /// assumed.
     #[must_use]
     pub const fn hsc_like() -> Spec {
         Spec {
@@ -57,7 +57,7 @@ impl Spec {
         }
     }
 
-    /// How long a transaction has the bus: (arbitration + address + bytes / bytes a cycle) cycles.
+    /// Returns the bus time of a transaction: (arbitration + address + bytes / bytes a cycle) cycles.
     ///
     /// ```
     /// use lanemark_coherent::{BusSpec, TransactionKind};
@@ -72,25 +72,25 @@ impl Spec {
     }
 }
 
-/// What a master does on a bus, with how many bytes: powers of two, up to a line.
+/// The kind of a bus transaction, with its length in bytes: a power of two up to a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TransactionKind {
-    /// READ4 to READ32: the slave gives bytes; others may keep theirs.
+    /// READ4 to READ32: the slave supplies bytes; other caches may keep the line.
     Read(u64),
-    /// A line, to change it: nobody else keeps one.
+    /// Reads a line to change it: other caches drop it.
     ReadPrivate(u64),
-    /// WRITE4 to WRITE32: the master gives bytes. Of a whole line, nobody keeps one.
+    /// WRITE4 to WRITE32: the master supplies bytes. If it writes a whole line, caches drop the line.
     Write(u64),
-    /// `WRITE16_PURGE`: half a line goes to memory, and whoever has the line forgets it, changed or not.
+    /// `WRITE16_PURGE`: writes half a line to memory; caches drop the line even if it is dirty.
     WritePurge(u64),
-    /// Whoever has the line forgets it; what was changed in it goes to memory.
+    /// Removes a line from all caches; dirty data is written back.
     Flush,
-    /// Whoever has the line forgets it, and what was changed in it is lost.
+    /// Removes a line from all caches; dirty data is lost.
     Purge,
 }
 
 impl TransactionKind {
-    /// Bytes that go over the bus.
+    /// Returns the number of data bytes.
     #[must_use]
     pub const fn bytes(self) -> u64 {
         match self {
@@ -116,7 +116,7 @@ impl fmt::Display for TransactionKind {
     }
 }
 
-/// A line as the bus names it: where it is, and where a cache that is looked up by virtual addresses has it.
+/// A line as addressed on the bus: its physical address and its index in virtually indexed caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Line {
     /// The physical address of its first byte.
@@ -129,56 +129,56 @@ impl Line {
     /// Bits of a coherence index.
     pub const INDEX_BITS: u32 = 24;
 
-    /// The line at `physical` that programs see at `virt`.
+    /// Creates the line at `physical` whose virtual address is `virt`.
     #[must_use]
     pub const fn new(physical: u64, virt: u64) -> Line {
         Line { physical, index: virt & ((1 << Line::INDEX_BITS) - 1) }
     }
 }
 
-/// A transaction of the processor bus.
+/// A transaction on the processor bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transaction {
-    /// What.
+    /// Its kind and length.
     pub kind: TransactionKind,
-    /// With which line.
+    /// The line.
     pub line: Line,
-    /// Do caches look whether they have it?
+    /// Whether caches snoop it.
     pub coherent: bool,
-    /// Which byte of the line is the first.
+    /// Offset of the first byte in the line.
     pub at: usize,
-    /// What is written, each byte at its place in the line.
+    /// The bytes written, each at its offset in the line.
     pub data: LineBytes,
-    /// Not to memory, but to the I/O adapter.
+    /// The command to the I/O adapter, if the transaction does not go to memory.
     pub command: Option<TlbCommand>,
 }
 
 impl Transaction {
-    /// Of a whole line, which caches look at, and with nothing to write.
+    /// Creates a snooped transaction of a whole line, without data.
     #[must_use]
     pub const fn of(kind: TransactionKind, line: Line) -> Transaction {
         Transaction { kind, line, coherent: true, at: 0, data: [0; MOST_LINE_BYTES], command: None }
     }
 
-    /// The same, which no cache looks at.
+    /// Creates a transaction of a whole line that caches do not snoop.
     #[must_use]
     pub const fn past_caches(kind: TransactionKind, line: Line) -> Transaction {
         Transaction { coherent: false, ..Transaction::of(kind, line) }
     }
 }
 
-/// What a cache says of a line that somebody else asks for.
+/// The snoop response of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Response {
-    /// `COH_OK`: it has none, or none any more.
+    /// `COH_OK`: the cache does not have the line, or has dropped it.
     Ok,
-    /// It keeps one, and memory has the same bytes.
+    /// The cache keeps the line, which is clean.
     Shared,
-    /// `COH_CPY`: it has changed the line, and sends it to whoever asked and to memory.
+    /// `COH_CPY`: the cache supplies its dirty line to the requester and to memory.
     Copy(LineBytes),
 }
 
-/// Everything that changes.
+/// State of a bus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bus {
     spec: Spec,
@@ -189,37 +189,37 @@ pub struct Bus {
 }
 
 impl Bus {
-    /// A bus that nobody uses.
+    /// Creates an idle bus.
     #[must_use]
     pub fn new(spec: Spec) -> Bus {
         Bus { spec, free: Ticks::ZERO, waiting: VecDeque::new(), locked_by: None, counts: BTreeMap::new() }
     }
 
-    /// What it was made from.
+    /// Returns the constants.
     #[must_use]
     pub fn spec(&self) -> &Spec {
         &self.spec
     }
 
-    /// A master wants it; whoever is in line already stays where it is.
+    /// Queues a master; a queued master keeps its place.
     pub fn request(&mut self, master: usize) {
         if !self.waiting.contains(&master) {
             self.waiting.push_back(master);
         }
     }
 
-    /// From now on only `master` is served; or everybody.
+    /// Locks the bus for `master`, or unlocks it.
     pub fn lock(&mut self, master: Option<usize>) {
         self.locked_by = master;
     }
 
-    /// When the next one is served, as far as is known now.
+    /// Returns when the next master can be served; [`Ticks::NEVER`] if there is none.
     #[must_use]
     pub fn due(&self) -> Ticks {
         if self.place().is_some() { self.free } else { Ticks::NEVER }
     }
 
-    /// Whose turn it is at `now`. It is in line no longer.
+    /// Removes and returns the master to be served at `now`.
     pub fn next(&mut self, now: Ticks) -> Option<usize> {
         if self.free > now {
             return None;
@@ -231,20 +231,20 @@ impl Bus {
         self.waiting.iter().position(|master| self.locked_by.is_none_or(|owner| owner == *master))
     }
 
-    /// A transaction begins at `now`. Gives when it ends.
+    /// Starts a transaction at `now` and returns its end.
     pub fn grant(&mut self, now: Ticks, kind: TransactionKind) -> Ticks {
         *self.counts.entry(kind).or_default() += 1;
         self.free = now + self.spec.time(kind);
         self.free
     }
 
-    /// How many transactions of this kind there were.
+    /// Returns the number of transactions of a kind.
     #[must_use]
     pub fn count(&self, kind: TransactionKind) -> u64 {
         self.counts.get(&kind).copied().unwrap_or(0)
     }
 
-    /// How many transactions there were of each kind.
+    /// Returns the number of transactions of each kind.
     pub fn counts(&self) -> impl Iterator<Item = (TransactionKind, u64)> {
         self.counts.iter().map(|(kind, count)| (*kind, *count))
     }
@@ -255,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn masters_are_served_in_the_order_in_which_they_asked() {
+    fn masters_are_served_in_request_order() {
         let mut bus = Bus::new(Spec::runway_like());
         for master in [2, 0, 2, 1] {
             bus.request(master);
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_has_locked_it_is_served_and_nobody_else() {
+    fn only_the_holder_of_the_lock_is_served() {
         let mut bus = Bus::new(Spec::runway_like());
         bus.request(0);
         bus.lock(Some(1));
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_have_the_names_of_the_bus() {
+    fn transaction_kinds_print_as_the_names_of_the_bus() {
         let kinds = [
             TransactionKind::Read(4),
             TransactionKind::Write(32),

@@ -1,25 +1,26 @@
-//! The I/O adapter: takes what devices do on the I/O bus, translates it, and does it on the processor bus.
+//! The I/O adapter: translates transactions of the I/O bus and performs them on the processor bus.
 //!
 //! ```text
 //!  devices == I/O bus ==> | I/O TLB | one line | prefetched line | == processor bus ==> memory, processors' caches
 //! ```
 //!
-//! Ports: [`IoAdapter::ask`] takes a transfer of a device, [`IoAdapter::want`] says what the adapter needs next,
-//! [`IoAdapter::take`] gives it what the processor bus did, [`IoAdapter::command`] is what software tells the TLB, and
-//! [`IoAdapter::holds_up`] says who must wait for it. Devices take turns, a transaction each, but an atomic transfer
-//! lets nobody between.
+//! Ports: [`IoAdapter::ask`] queues a transfer of a device, [`IoAdapter::want`] returns the next need of the adapter,
+//! [`IoAdapter::take`] receives the result of a processor-bus transaction, [`IoAdapter::command`] executes a TLB
+//! command, and
+//! [`IoAdapter::holds_up`] stalls transactions that must wait for the adapter. Devices alternate, a transaction each,
+//! except during an atomic transfer.
 //!
-//! What a device writes goes to memory in one of three ways:
+//! The adapter writes to memory by one of these methods:
 //!
-//! | what is written | page | on the processor bus |
+//! | written | page | on the processor bus |
 //! | --- | --- | --- |
 //! | a line | | WRITE32 |
 //! | half a line | fast | `WRITE16_PURGE` |
-//! | half a line | safe | the line is read private, changed here, and written |
-//! | less | | the line is read private, changed here, and written |
+//! | half a line | safe | read private, merge, write |
+//! | less | | read private, merge, write |
 //!
-//! While a line is here to be changed, a processor that asks for it waits for its response until it is written; the
-//! response is `COH_OK` then. The other line, which was prefetched for a device that reads, is not watched at all.
+//! While the adapter merges a line, a processor that requests it is stalled until the line is written; the response
+//! is then `COH_OK`. The prefetched line of a reading device does not snoop the bus.
 
 use crate::adapter_tlb::{self, AdapterTlb, PAGE_BYTES, PageEntry, TlbCommand};
 use crate::bus::{Bus, Line, LineBytes, MOST_LINE_BYTES, Transaction, TransactionKind};
@@ -28,47 +29,47 @@ use lanemark_units::{Iova, Ticks};
 use std::collections::VecDeque;
 use std::fmt;
 
-/// The fewest bytes of a transaction of a device: a word.
+/// Least length of a device transaction: a word, in bytes.
 pub const LEAST_BYTES: u64 = 4;
 
-/// What never changes during a run.
+/// Constants of the adapter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// Its translations.
+    /// The I/O TLB.
     pub tlb: adapter_tlb::Spec,
     /// Bytes of a line.
     pub line_bytes: u64,
-    /// Do caches look at what it does, and does it look at what processors do?
+    /// Whether caches snoop its transactions, and it snoops those of processors.
     pub coherent: bool,
-    /// How long it takes to look up an address.
+    /// Time of a TLB lookup.
     pub lookup: Ticks,
-    /// How long it takes to change bytes of its line.
+    /// Time to merge bytes into its line.
     pub modify: Ticks,
-    /// For each device, the most bytes of a transaction: a power of two from 4 up to a line.
+    /// The largest transaction of each device, in bytes: a power of two from 4 to a line.
     pub devices: Vec<u64>,
 }
 
-/// What a device did that it may not do. Nothing was read or written.
+/// A refused transaction of a device. No byte of it was read or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Which device.
+    /// Number of the device.
     pub device: usize,
-    /// Where.
+    /// Address of the transaction.
     pub at: Iova,
-    /// Was it to be written, or read?
+    /// Whether it was a write.
     pub is_write: bool,
-    /// Why not.
+    /// The reason.
     pub why: Forbidden,
 }
 
-/// Why a device may not do something.
+/// Why a transaction of a device is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forbidden {
-    /// The page directory has no entry for such an address: it is too high.
+    /// The address is beyond the page directory.
     NoEntry,
-    /// The entry in the page directory is not valid.
+    /// The directory entry is not valid.
     NotValid,
-    /// The page is not lent for that.
+    /// The directory entry does not permit the access.
     NotPermitted,
 }
 
@@ -78,37 +79,37 @@ impl fmt::Display for Fault {
         let why = match self.why {
             Forbidden::NoEntry => "the page directory ends before it; give the device an address of k bits and a page",
             Forbidden::NotValid => "its entry in the page directory is not valid; map it before the device uses it",
-            Forbidden::NotPermitted => "its page is not lent for that; map it with the permission",
+            Forbidden::NotPermitted => "its page is not mapped for that; map it with the permission",
         };
         write!(f, "device {} cannot {done} {}: {why}", self.device, self.at)
     }
 }
 
-/// How a transfer ended.
+/// A transfer that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// Whose it was.
+    /// Ticket of the transfer.
     pub ticket: u64,
-    /// When.
+    /// Time of completion.
     pub at: Ticks,
-    /// What was read or written; with a fault, what was before it is in order, and what follows is not.
+    /// The bytes read or written. After a fault, only those before the faulting address are valid.
     pub data: Vec<u8>,
-    /// What stopped it.
+    /// The fault that stopped it.
     pub fault: Option<Fault>,
 }
 
-/// What it did so far.
+/// Counters of the adapter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Transactions of devices whose translation was in the TLB.
+    /// Device transactions whose translation was in the TLB.
     pub hits: u64,
-    /// Those for which the page directory was read.
+    /// Device transactions that read the page directory.
     pub misses: u64,
-    /// Lines that were read private, changed and written.
+    /// Lines read private, merged and written.
     pub modified: u64,
-    /// Lines fetched ahead of a device.
+    /// Lines prefetched for a device.
     pub prefetched: u64,
-    /// Transactions of devices that were served with a line fetched ahead.
+    /// Device transactions served by a prefetched line.
     pub ahead: u64,
     /// Faults.
     pub faults: u64,
@@ -123,29 +124,29 @@ struct Transfer {
     done: usize,
 }
 
-/// How far the transaction is.
+/// Phase of the current transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// There is none.
+    /// No transaction.
     Idle,
-    /// Its address is being looked up.
+    /// Translating its address.
     Translate,
-    /// It is to be done.
+    /// Ready for its access.
     Access(PageEntry),
-    /// The line is here, changed, and is to be written.
+    /// The line is merged and must be written.
     Merged(Line, LineBytes),
-    /// The line after it is to be fetched.
+    /// The next line must be prefetched.
     Ahead(Line),
 }
 
-/// Everything that changes.
+/// State of the adapter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IoAdapter {
     spec: Spec,
     io_bus: Bus,
     tlb: AdapterTlb,
     queues: Vec<VecDeque<Transfer>>,
-    /// Whose transfer it is at.
+    /// Device of the current transaction.
     device: usize,
     phase: Phase,
     is_locked: bool,
@@ -155,7 +156,7 @@ pub struct IoAdapter {
 }
 
 impl IoAdapter {
-    /// With nothing to do.
+    /// Creates an idle adapter.
     #[must_use]
     pub fn new(spec: Spec, io_bus: Bus) -> IoAdapter {
         IoAdapter {
@@ -172,50 +173,50 @@ impl IoAdapter {
         }
     }
 
-    /// What it was made from.
+    /// Returns the constants.
     #[must_use]
     pub fn spec(&self) -> &Spec {
         &self.spec
     }
 
-    /// What it did so far.
+    /// Returns the counters.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// The bus its devices are on.
+    /// Returns the I/O bus.
     #[must_use]
     pub fn io_bus(&self) -> &Bus {
         &self.io_bus
     }
 
-    /// Its translations.
+    /// Returns the I/O TLB.
     #[must_use]
     pub fn tlb(&self) -> &AdapterTlb {
         &self.tlb
     }
 
-    /// Transfers of a device that have not ended.
+    /// Returns the number of outstanding transfers of a device.
     #[must_use]
     pub fn waiting(&self, device: usize) -> usize {
         self.queues.get(device).map_or(0, VecDeque::len)
     }
 
-    /// Does a transfer own all of memory?
+    /// Returns whether an atomic transfer has locked memory.
     #[must_use]
     pub fn is_locked(&self) -> bool {
         self.is_locked
     }
 
-    /// The line that is here to be changed.
+    /// Returns the line being merged.
     #[must_use]
     pub fn held(&self) -> Option<Line> {
         if let Phase::Merged(line, _) = self.phase { Some(line) } else { None }
     }
 
-    /// Must whoever does this wait for it? One who asks for the line that is here; one who takes a translation away that
-    /// is being used.
+    /// Returns whether a transaction must wait for the adapter: a request for the line being merged, or a command
+    /// that invalidates the translation in use.
     #[must_use]
     pub fn holds_up(&self, transaction: &Transaction) -> bool {
         if transaction.command.is_some() {
@@ -224,19 +225,19 @@ impl IoAdapter {
         self.spec.coherent && self.held().is_some_and(|line| line.physical == transaction.line.physical)
     }
 
-    /// Software says this. What was fetched ahead by a translation goes with it.
+    /// Executes a TLB command, and drops the line prefetched with the translation.
     pub fn command(&mut self, command: TlbCommand) {
         self.tlb.command(command);
         self.ahead = None;
     }
 
-    /// A device, one of those there are, begins to write `data`, or to read as many bytes.
+    /// Queues a transfer of an existing device: a write of `data`, or a read of the same length.
     pub fn ask(&mut self, device: usize, ticket: u64, at: Iova, is_write: bool, data: Vec<u8>) {
         self.queues[device].push_back(Transfer { ticket, at, is_write, data, done: 0 });
     }
 
-    /// What the device does next: where, and with how many bytes. As much as the I/O bus carries at once, at a multiple
-    /// of that.
+    /// Returns the next transaction of the current transfer: address and length. It is the largest naturally aligned
+    /// one that the I/O bus supports.
     fn transaction(&self) -> Option<(Iova, usize)> {
         let transfer = self.queues.get(self.device)?.front()?;
         let (at, left) = (transfer.at.0 + transfer.done as u64, (transfer.data.len() - transfer.done) as u64);
@@ -251,7 +252,7 @@ impl IoAdapter {
         Line::new(entry.physical().0 + offset, entry.index() + offset)
     }
 
-    /// The line of an entry of the page directory, which software sees where it is.
+    /// Returns the bus line of the directory entry for an address, as indexed by software.
     fn directory_line(&self, at: Iova) -> Option<Line> {
         let entry = self.spec.tlb.entry_at(at)?.0 & !(self.spec.line_bytes - 1);
         Some(Line::new(entry, entry))
@@ -261,7 +262,7 @@ impl IoAdapter {
         Transaction { coherent: self.spec.coherent, ..Transaction::of(kind, line) }
     }
 
-    /// What it needs next, at `now`, and what has ended.
+    /// Returns the next need of the adapter at `now`; adds transfers that end to `ended`.
     pub fn want(&mut self, now: Ticks, ended: &mut Vec<Ended>) -> Want {
         loop {
             if self.busy > now {
@@ -294,7 +295,7 @@ impl IoAdapter {
         }
     }
 
-    /// The next device has its turn on the I/O bus, if one wants it.
+    /// Selects the next device with a transfer; returns false if there is none.
     fn begin(&mut self, now: Ticks) -> bool {
         let count = self.queues.len();
         let turns = if self.is_locked { 0..=0 } else { 1..=count };
@@ -309,7 +310,7 @@ impl IoAdapter {
         true
     }
 
-    /// The transaction that reads the page directory, where the translation is not here.
+    /// Translates the current address; returns the transaction that reads the page directory after a TLB miss.
     fn translate(&mut self, now: Ticks, ended: &mut Vec<Ended>) -> Option<Transaction> {
         let (at, _) = self.transaction()?;
         let Some(line) = self.directory_line(at) else {
@@ -324,7 +325,7 @@ impl IoAdapter {
         None
     }
 
-    /// The transaction that does what the device wants, where the processor bus is needed for it.
+    /// Returns the processor-bus transaction of the current access, if it needs one.
     fn access(&mut self, now: Ticks, entry: PageEntry, ended: &mut Vec<Ended>) -> Option<Transaction> {
         let (at, bytes) = self.transaction()?;
         let transfer = self.queues[self.device].front()?;
@@ -355,7 +356,7 @@ impl IoAdapter {
         Some(Transaction { at: first, data, ..self.on_bus(kind, line) })
     }
 
-    /// The processor bus did what it [wanted](IoAdapter::want).
+    /// Receives the result of the transaction that [`IoAdapter::want`] returned.
     pub fn take(&mut self, transaction: &Transaction, granted: Granted, ended: &mut Vec<Ended>) {
         self.busy = granted.at;
         match (self.phase, transaction.kind) {
@@ -382,7 +383,7 @@ impl IoAdapter {
         }
     }
 
-    /// A line of the page directory is here.
+    /// Receives a line of the page directory and fills the TLB.
     fn learn(&mut self, line: Line, granted: Granted, ended: &mut Vec<Ended>) {
         let Some((at, _)) = self.transaction() else { return };
         let Some(place) = self.spec.tlb.entry_at(at) else { return };
@@ -399,7 +400,7 @@ impl IoAdapter {
         }
     }
 
-    /// The device gets its bytes of a line.
+    /// Copies the device's bytes from a line.
     fn read(&mut self, now: Ticks, entry: PageEntry, data: &LineBytes, ended: &mut Vec<Ended>) {
         let Some((at, bytes)) = self.transaction() else { return };
         let (line, first) = (self.line(entry, at), (at.0 % self.spec.line_bytes) as usize);
@@ -413,7 +414,7 @@ impl IoAdapter {
         self.end_transaction(now, is_ahead.then_some(next), ended);
     }
 
-    /// The transaction is done; then a line is fetched ahead, or the next transaction begins.
+    /// Ends the transaction; a prefetch or the next transaction follows.
     fn end_transaction(&mut self, now: Ticks, ahead: Option<Line>, ended: &mut Vec<Ended>) {
         self.phase = ahead.map_or(Phase::Idle, Phase::Ahead);
         let Some((_, bytes)) = self.transaction() else { return };

@@ -1,8 +1,8 @@
-//! A machine on which processors, memory and an I/O adapter share a bus, so that caches and devices see the same bytes.
+//! A machine with a coherent I/O adapter: processors, memory and the adapter share a bus.
 //!
 //! The crate answers one question: which bytes does each processor and device see, and when, if an I/O adapter takes
-//! part in cache coherence? It has no PCIe and takes no platform file: the
-//! boards of `sim` do. Bytes are real: stale data shows in what is read.
+//! part in cache coherence? It does not depend on PCIe or platform files, unlike the boards of `sim`. Bytes are
+//! simulated, so stale data shows in what is read.
 //!
 //! ```text
 //!  processor, cache --+
@@ -10,11 +10,11 @@
 //!                                         +-- I/O adapter == I/O bus == devices
 //! ```
 //!
-//! A board is driven by [`CoherentBoard::ask`], [`CoherentBoard::run_until`] and [`CoherentBoard::next_at`], or by one
-//! call that does all of that for one access: [`CoherentBoard::load`], [`CoherentBoard::device_write`] and the like. A
-//! processor can bypass the caches ([`CoherentBoard::load_uncached`]). A board is also a
-//! [`Backend`](lanemark_dma::Backend) of [`Domain`](lanemark_dma::Domain), which programs its page directory by stores
-//! of a processor (`board/mapping.rs`).
+//! [`CoherentBoard::ask`], [`CoherentBoard::run_until`] and [`CoherentBoard::next_at`] drive a board. Single calls
+//! issue an access and wait for it: [`CoherentBoard::load`], [`CoherentBoard::device_write`] and the like;
+//! [`CoherentBoard::load_uncached`] bypasses the caches.
+//! A board is also a [`Backend`](lanemark_dma::Backend) of [`Domain`](lanemark_dma::Domain), which programs the page
+//! directory by stores of a processor (`board/mapping.rs`).
 //!
 //! Start with [`Spec::coherent`] and [`CoherentBoard`]; then read `bus.rs` and `io_adapter.rs`.
 //!

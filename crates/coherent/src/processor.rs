@@ -1,10 +1,11 @@
-//! A processor on a bus: loads, stores, flushes, purges and prefetches of lines, and loads and stores of words that go past
-//! all caches, one after the other.
+//! A processor on the bus: loads, stores, flushes, purges and prefetches of lines, and uncached loads and stores. It
+//! executes them in order.
 //!
-//! Ports: [`Processor::ask`] takes what it is to do, [`Processor::want`] says what it needs next, [`Processor::take`] gives
-//! it what the bus did for it, and [`Processor::hit`] is what it does alone.
+//! Ports: [`Processor::ask`] queues an operation, [`Processor::want`] returns the next need of the processor,
+//! [`Processor::take`] receives the result of a bus transaction, and [`Processor::hit`] executes an operation without
+//! the bus.
 //!
-//! Where it prefetches, a load or store that had to fetch its line fetches the next one of the page, too, unasked.
+//! With prefetching, a load or store that misses also fetches the next line of its page.
 
 use crate::adapter_tlb::{PAGE_BYTES, TlbCommand};
 use crate::bus::{Line, LineBytes, Transaction, TransactionKind};
@@ -12,108 +13,108 @@ use crate::processor_cache::{self, LineState, ProcessorCache};
 use lanemark_units::Ticks;
 use std::collections::VecDeque;
 
-/// The most bytes of an access that goes past the caches: a double word.
+/// Largest uncached access, a double word, in bytes.
 pub const MOST_UNCACHED_BYTES: usize = 8;
 
-/// What never changes during a run.
+/// Constants of a processor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// Its cache.
+    /// The cache.
     pub cache: processor_cache::Spec,
-    /// How long a load or store takes that finds its line.
+    /// Time of a load or store that hits in the cache.
     pub hit: Ticks,
-    /// Does it fetch lines that nobody asked for?
+    /// Whether a miss prefetches the next line.
     pub prefetches: bool,
 }
 
-/// What a processor does.
+/// An operation of a processor on a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
-    /// Reads a line.
+    /// Loads a line.
     Load,
-    /// Writes bytes of a line: so many, from byte `at` on, each at its place in `data`.
+    /// Stores `len` bytes from offset `at` on, each at its offset in `data`.
     Store {
-        /// The first.
+        /// Offset of the first byte.
         at: usize,
-        /// How many.
+        /// Number of bytes.
         len: usize,
         /// The bytes.
         data: LineBytes,
     },
-    /// Reads so many bytes of a line, from byte `at` on, as memory has them: no cache looks, its own neither.
+    /// Loads `len` bytes of a line from memory; no cache snoops it, nor does its own.
     LoadUncached {
-        /// The first.
+        /// Offset of the first byte.
         at: usize,
-        /// How many.
+        /// Number of bytes.
         len: usize,
     },
-    /// Writes bytes of a line to memory; whoever has the line keeps what it has. Memory is assumed to take so few bytes: what is
-    /// published of writes that are shorter than half a line is of the I/O adapter.
+    /// Stores bytes of a line to memory; caches keep their copies. Memory is assumed to accept any length: only the
+    /// short writes of the I/O adapter are published.
     StoreUncached {
-        /// The first.
+        /// Offset of the first byte.
         at: usize,
-        /// How many.
+        /// Number of bytes.
         len: usize,
         /// The bytes.
         data: LineBytes,
     },
-    /// Has a line flushed from all caches.
+    /// Flushes a line from all caches.
     Flush,
-    /// Has a line purged from all caches.
+    /// Purges a line from all caches.
     Purge,
-    /// Fetches a line.
+    /// Prefetches a line.
     Prefetch,
-    /// Tells the I/O adapter something.
+    /// Sends a command to the I/O adapter.
     TlbCommand(TlbCommand),
 }
 
-/// What is to be done, and for whom.
+/// A queued operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Asked {
-    /// `None` for what nobody asked for.
+    /// The ticket; `None` for prefetches that the processor issued itself.
     ticket: Option<u64>,
     line: Line,
     act: Act,
 }
 
-/// What a master needs next.
+/// The next need of a master.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Want {
-    /// Nothing, until somebody asks.
+    /// Idle.
     Nothing,
-    /// Time, until then.
+    /// Busy until this time.
     Time(Ticks),
-    /// No bus: it has what it needs.
+    /// The operation can be executed without the bus.
     Hit,
-    /// The bus.
+    /// A bus transaction.
     Bus(Transaction),
 }
 
-/// What was done.
+/// A completed operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// For whom.
+    /// Ticket of the operation.
     pub ticket: u64,
-    /// From when on whoever asked knows.
+    /// Time of completion.
     pub at: Ticks,
-    /// What was loaded, from its first byte on.
+    /// The bytes loaded, from offset 0 on.
     pub data: LineBytes,
-    /// How many bytes that is: a line, or what was loaded past the caches.
+    /// Number of bytes loaded: a line, or those of an uncached load.
     pub len: usize,
 }
 
-/// What the bus did for a master.
+/// The result of a bus transaction for its master.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Granted {
-    /// The line that was read.
+    /// The line read.
     pub data: LineBytes,
-    /// Did somebody else keep it?
+    /// Whether another cache keeps the line.
     pub is_shared: bool,
-    /// When it is here.
+    /// Time at which the data arrives.
     pub at: Ticks,
 }
 
-/// Everything that changes.
+/// State of a processor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Processor {
     spec: Spec,
@@ -123,36 +124,36 @@ pub struct Processor {
 }
 
 impl Processor {
-    /// With nothing to do, and an empty cache.
+    /// Creates an idle processor with an empty cache.
     #[must_use]
     pub fn new(spec: Spec) -> Processor {
         let cache = ProcessorCache::new(spec.cache.clone());
         Processor { spec, cache, queue: VecDeque::new(), busy: Ticks::ZERO }
     }
 
-    /// Its cache, to look into.
+    /// Returns the cache.
     #[must_use]
     pub fn cache(&self) -> &ProcessorCache {
         &self.cache
     }
 
-    /// Its cache, for what others do on the bus.
+    /// Returns the cache, to snoop transactions of others.
     pub fn cache_mut(&mut self) -> &mut ProcessorCache {
         &mut self.cache
     }
 
-    /// How much it has been asked for and has not done.
+    /// Returns the number of outstanding operations.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.queue.len()
     }
 
-    /// It is to do this, after what it was asked before.
+    /// Queues an operation.
     pub fn ask(&mut self, ticket: u64, line: Line, act: Act) {
         self.queue.push_back(Asked { ticket: Some(ticket), line, act });
     }
 
-    /// What it needs next, at `now`.
+    /// Returns the next need of the processor at `now`.
     #[must_use]
     pub fn want(&self, now: Ticks) -> Want {
         let Some(Asked { line, act, .. }) = self.queue.front() else { return Want::Nothing };
@@ -190,13 +191,13 @@ impl Processor {
         })
     }
 
-    /// It does what it needs no bus for.
+    /// Executes the first operation without the bus.
     pub fn hit(&mut self, now: Ticks) -> Option<Done> {
         let is_free = self.queue.front().is_some_and(|asked| asked.act == Act::Prefetch);
         self.finish(if is_free { now } else { now + self.spec.hit }, None)
     }
 
-    /// The bus did for it what it [wanted](Processor::want).
+    /// Receives the result of the transaction that [`Processor::want`] returned.
     pub fn take(&mut self, transaction: &Transaction, granted: Granted) -> Option<Done> {
         self.busy = granted.at;
         match transaction.kind {
@@ -216,7 +217,7 @@ impl Processor {
         self.finish(granted.at, None)
     }
 
-    /// A line was fetched because somebody asked for it: the next of its page follows.
+    /// Queues a prefetch of the next line of the page after a miss.
     fn read_ahead(&mut self, line: Line) {
         let step = self.spec.cache.line_bytes;
         let next = Line { physical: line.physical + step, index: line.index + step };
@@ -226,8 +227,7 @@ impl Processor {
         }
     }
 
-    /// The first thing in line is done, as far as caches are concerned; whoever asked knows at `at`. What went past the caches
-    /// brought its own bytes.
+    /// Completes the first operation at `at`. An uncached load passes its own bytes in `past_caches`.
     fn finish(&mut self, at: Ticks, past_caches: Option<LineBytes>) -> Option<Done> {
         let Asked { ticket, line, act } = self.queue.pop_front()?;
         self.busy = at;

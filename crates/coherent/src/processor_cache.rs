@@ -1,46 +1,46 @@
-//! A processor's cache on a bus that it watches: lines with their bytes, each shared, private or dirty.
+//! The snooping cache of a processor: lines with their bytes and states (shared, private or dirty).
 //!
-//! Ports: what its processor does is [`ProcessorCache::state`], [`ProcessorCache::fill`], [`ProcessorCache::read`] and
-//! [`ProcessorCache::write`]; what others do on the bus is [`ProcessorCache::snoop`].
+//! Ports: its processor calls [`ProcessorCache::state`], [`ProcessorCache::fill`], [`ProcessorCache::read`] and
+//! [`ProcessorCache::write`]; the bus calls [`ProcessorCache::snoop`].
 //!
-//! One line has one place in it. Which, the low bits of an address say: of the physical one, or of the virtual one, which
-//! is known sooner. Whoever asks on the bus for a line of a virtually indexed cache must say its virtual
-//! index, too: with another one the cache looks in the wrong place, and finds nothing.
+//! The cache is direct-mapped. The index comes from the low bits of the physical address, or of the virtual one,
+//! which is known sooner. A bus transaction must carry the virtual index for a virtually indexed cache: with a wrong
+//! index, the snoop misses.
 
 use crate::bus::{Line, LineBytes, Response, Transaction, TransactionKind};
 
-/// By which address lines are looked up.
+/// The address that selects the cache index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Indexed {
-    /// By the virtual one.
+    /// Virtually indexed.
     Virtually,
-    /// By the physical one.
+    /// Physically indexed.
     Physically,
 }
 
-/// What never changes during a run.
+/// Constants of a cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// How much it holds, in bytes: a power of two.
+    /// Size in bytes, a power of two.
     pub size_bytes: u64,
-    /// How long a line is, in bytes: a power of two.
+    /// Line size in bytes, a power of two.
     pub line_bytes: u64,
-    /// By which address lines are looked up.
+    /// The address that selects the index.
     pub indexed: Indexed,
 }
 
-/// What a cache may do with a line.
+/// State of a line in a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineState {
-    /// Read it; others may have it, too.
+    /// Readable; other caches may have the line.
     Shared,
-    /// Change it; nobody else has it, and memory has the same bytes.
+    /// Writable; no other cache has the line, which is clean.
     Private,
-    /// Change it; nobody else has it, and memory has older bytes.
+    /// Writable; no other cache has the line, which is dirty.
     Dirty,
 }
 
-/// A line that is here.
+/// A cached line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Held {
     line: Line,
@@ -48,7 +48,7 @@ struct Held {
     data: LineBytes,
 }
 
-/// Everything that changes.
+/// State of a cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessorCache {
     spec: Spec,
@@ -56,14 +56,14 @@ pub struct ProcessorCache {
 }
 
 impl ProcessorCache {
-    /// An empty one.
+    /// Creates an empty cache.
     #[must_use]
     pub fn new(spec: Spec) -> ProcessorCache {
         let places = vec![None; (spec.size_bytes / spec.line_bytes.max(1)).max(1) as usize];
         ProcessorCache { spec, places }
     }
 
-    /// What it was made from.
+    /// Returns the constants.
     #[must_use]
     pub fn spec(&self) -> &Spec {
         &self.spec
@@ -86,32 +86,32 @@ impl ProcessorCache {
         self.places[place].as_mut().filter(|held| held.line.physical == line.physical)
     }
 
-    /// What may be done with a line, if it is here.
+    /// Returns the state of a line, if it is cached.
     #[must_use]
     pub fn state(&self, line: Line) -> Option<LineState> {
         self.held(line).map(|held| held.state)
     }
 
-    /// The line that must go to memory before `line` can come.
+    /// Returns the dirty line that must be written back before `line` can be filled.
     #[must_use]
     pub fn in_the_way(&self, line: Line) -> Option<(Line, LineBytes)> {
         let held = self.places[self.place(line)].as_ref()?;
         (held.line.physical != line.physical && held.state == LineState::Dirty).then_some((held.line, held.data))
     }
 
-    /// A line comes, in place of whatever was there.
+    /// Fills a line, replacing the one at its index.
     pub fn fill(&mut self, line: Line, state: LineState, data: LineBytes) {
         let place = self.place(line);
         self.places[place] = Some(Held { line, state, data });
     }
 
-    /// The bytes of a line that is here.
+    /// Returns the bytes of a cached line.
     #[must_use]
     pub fn read(&self, line: Line) -> Option<&LineBytes> {
         self.held(line).map(|held| &held.data)
     }
 
-    /// Bytes of a line that is here and private change, from byte `at` on; it is dirty then.
+    /// Writes bytes of a cached, writable line from offset `at` on; the line becomes dirty.
     pub fn write(&mut self, line: Line, at: usize, data: &[u8]) {
         if let Some(held) = self.held_mut(line) {
             held.data[at..at + data.len()].copy_from_slice(data);
@@ -119,18 +119,18 @@ impl ProcessorCache {
         }
     }
 
-    /// The line is here no longer.
+    /// Drops a line.
     pub fn invalidate(&mut self, line: Line) {
         let place = self.place(line);
         self.places[place].take_if(|held| held.line.physical == line.physical);
     }
 
-    /// Every line that is dirty, with its bytes.
+    /// Returns every dirty line and its bytes.
     pub fn dirty(&self) -> impl Iterator<Item = (Line, &LineBytes)> {
         self.places.iter().flatten().filter(|held| held.state == LineState::Dirty).map(|held| (held.line, &held.data))
     }
 
-    /// Somebody does this on the bus.
+    /// Snoops a transaction of another master.
     pub fn snoop(&mut self, transaction: &Transaction) -> Response {
         let line = transaction.line;
         let Some(held) = self.held_mut(line) else { return Response::Ok };
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_reads_gets_what_is_dirty_and_leaves_it_shared() {
+    fn a_snooped_read_of_a_dirty_line_supplies_it_and_leaves_it_shared() {
         use LineState::{Dirty, Private, Shared};
         for (before, response) in
             [(Dirty, Response::Copy(BYTES)), (Private, Response::Shared), (Shared, Response::Shared)]
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_wants_to_change_a_line_leaves_none_behind_and_only_what_is_kept_is_sent() {
+    fn a_snooped_private_read_drops_the_line_and_supplies_only_dirty_data() {
         use LineState::{Dirty, Private, Shared};
         let kinds = [
             (TransactionKind::ReadPrivate(32), true),
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_virtually_indexed_cache_finds_a_line_by_its_index_and_a_physical_one_without() {
+    fn only_a_virtually_indexed_cache_needs_the_virtual_index() {
         for (indexed, state) in [(Indexed::Virtually, None), (Indexed::Physically, Some(LineState::Dirty))] {
             let mut cache = cache(indexed);
             cache.fill(Line::new(0x7020, 0x1020), LineState::Dirty, BYTES);
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn only_another_line_that_is_dirty_is_in_the_way() {
+    fn only_a_dirty_line_of_another_address_must_be_written_back() {
         let (mut cache, line) = with(LineState::Dirty);
         let other = Line::new(0x9020, 0x1020);
         assert_eq!((cache.in_the_way(line), cache.in_the_way(other)), (None, Some((line, BYTES))));

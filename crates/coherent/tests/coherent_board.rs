@@ -1,4 +1,4 @@
-//! The coherent board against plain memory: whatever processors and devices do, each sees what was written last.
+//! The coherent board compared with plain memory: every access sees the latest write.
 
 use lanemark_coherent::{CoherentBoard, Indexed, NoAccess, Request, Spec, TransactionKind};
 use lanemark_dma::{
@@ -27,7 +27,7 @@ fn lend(domain: &mut Domain<Ranges, CoherentBoard>, at: u64, bytes: u64, hints: 
     domain.map(&mut Buffer::new(HostVirt(at), bytes), lend, NOW).unwrap()
 }
 
-/// Numbers that look random and are the same every time.
+/// A deterministic pseudo-random generator.
 struct Numbers(u64);
 
 impl Numbers {
@@ -38,7 +38,7 @@ impl Numbers {
 }
 
 #[test]
-fn everybody_sees_what_was_written_last_whoever_wrote_it() {
+fn every_access_sees_the_latest_write_of_any_processor_or_device() {
     for (seed, line_bytes, cache_bytes, indexed) in [
         (1, 32, 256 << 10, Indexed::Virtually),
         (2, 32, 64, Indexed::Virtually),
@@ -83,7 +83,7 @@ fn everybody_sees_what_was_written_last_whoever_wrote_it() {
 }
 
 #[test]
-fn words_of_one_line_that_all_write_at_the_same_time_are_all_kept() {
+fn concurrent_writes_to_words_of_one_line_are_all_kept() {
     let mut spec = Spec::coherent();
     spec.processors = 4;
     spec.processor.cache.size_bytes = 64;
@@ -108,7 +108,7 @@ fn words_of_one_line_that_all_write_at_the_same_time_are_all_kept() {
     for ticket in tickets {
         assert_eq!(board.wait(ticket).unwrap().fault, None);
     }
-    assert!(board.counts().held_up > 0, "nobody ever asked for a line that was being changed");
+    assert!(board.counts().held_up > 0, "no request stalled on a line being merged");
     let mut seen = [0; 128];
     board.load(1, HostVirt(AT), &mut seen).unwrap();
     let meant: [u8; 128] = std::array::from_fn(|place| 0x32 ^ (place / 4 % 4) as u8);
@@ -117,7 +117,7 @@ fn words_of_one_line_that_all_write_at_the_same_time_are_all_kept() {
 }
 
 #[test]
-fn the_same_requests_leave_the_same_board() {
+fn the_same_requests_yield_the_same_board() {
     let run = || {
         let mut domain = domain(Spec::coherent());
         let mapping = lend(&mut domain, AT, 8192, Hints::NONE);
@@ -134,7 +134,7 @@ fn the_same_requests_leave_the_same_board() {
 }
 
 #[test]
-fn a_bus_of_more_bytes_a_cycle_takes_less_time_and_a_hit_takes_none_of_it() {
+fn a_wider_bus_shortens_misses_and_leaves_hits_unchanged() {
     let read = |bytes| {
         let mut spec = Spec::coherent();
         spec.bus.cycle_bytes = bytes;
@@ -142,22 +142,22 @@ fn a_bus_of_more_bytes_a_cycle_takes_less_time_and_a_hit_takes_none_of_it() {
         let took = [(); 2].map(|()| board.load(0, HostVirt(AT), &mut [0; 32]).unwrap());
         (took, board.bus().count(TransactionKind::Read(32)))
     };
-    // Arbitration, address, data; then memory.
+    // Arbitration, address and data, then memory.
     let times = |bus: u64| [Ticks::whole_ns(bus + 150), Ticks::whole_ns(10)];
     assert_eq!(read(8), (times(60), 1));
     assert_eq!(read(16), (times(40), 1));
 }
 
 #[test]
-fn what_nobody_can_do_is_refused_and_what_somebody_just_can_is_done() {
+fn requests_out_of_range_are_rejected_and_limits_are_accepted() {
     let mut board = CoherentBoard::new(small(Spec::coherent())).unwrap();
     let message = |error: NoAccess| error.to_string();
     let load = |board: &mut CoherentBoard, processor, at| board.load(processor, HostVirt(at), &mut [0; 1]).map(|_| ());
     assert_eq!(load(&mut board, 1, (1 << 40) - 1), Ok(()));
     let error = load(&mut board, 1, 1 << 40).unwrap_err();
-    assert_eq!(message(error), "0x10000000000 is at 0x10000000000, and memory ends at 2^40 B; place the page lower");
+    assert_eq!(message(error), "0x10000000000 is at 0x10000000000, and memory ends at 2^40 B; map the page lower");
     let error = load(&mut board, 2, 0).unwrap_err();
-    assert_eq!(message(error), "there is no processor 2: there are 2, from 0 on");
+    assert_eq!(message(error), "there is no processor 2: there are 2, numbered from 0");
     let store = |at, len| Request::Store { processor: 0, at: HostVirt(at), data: vec![0; len] };
     assert!(board.ask(store(4, 28)).is_ok());
     assert_eq!(board.ask(store(4, 29)), Err(NoAccess::TwoLines { at: HostVirt(4), len_bytes: 29 }));
@@ -178,7 +178,7 @@ fn what_nobody_can_do_is_refused_and_what_somebody_just_can_is_done() {
 }
 
 #[test]
-fn answers_that_nobody_takes_are_kept_up_to_a_number_and_then_nothing_more_is_asked() {
+fn requests_are_refused_once_too_many_answers_have_not_been_taken() {
     let mut board = CoherentBoard::new(small(Spec::coherent())).unwrap();
     let mut tickets = Vec::new();
     let refused = loop {
@@ -195,7 +195,7 @@ fn answers_that_nobody_takes_are_kept_up_to_a_number_and_then_nothing_more_is_as
 }
 
 #[test]
-fn the_backend_refuses_what_is_there_already_what_is_not_and_what_lies_above_the_directory() {
+fn the_backend_rejects_double_maps_missing_unmaps_and_addresses_beyond_the_directory() {
     let mut board = CoherentBoard::new(small(Spec::coherent())).unwrap();
     let range = |at, len_bytes| lanemark_dma::IovaRange { at: Iova(at), len_bytes };
     let attributes = MapRequest::new(lanemark_dma::Device(0), Permission::Read).attributes();
@@ -210,7 +210,7 @@ fn the_backend_refuses_what_is_there_already_what_is_not_and_what_lies_above_the
     let error = board.map(range(0x8000, 0x2000), HostVirt((1 << 40) - 0x1000), attributes).unwrap_err();
     assert!(error.to_string().starts_with("the page at 0x10000000000 cannot be pinned"), "{error}");
     assert_eq!((board.directory_entries(), board.coherence()), (3, Coherence::Coherent));
-    // The first chain ID, and the last.
+    // The first chain ID and the last one.
     board.device_read(0, Iova(0x1000), &mut [0; 4]).unwrap();
     board.device_read(0, Iova(last), &mut [0; 4]).unwrap();
     assert_eq!(board.adapter().tlb().valid(), 2);

@@ -1,22 +1,22 @@
-//! What advanced error reporting of a function shows when a port has noticed errors.
+//! Errors detected by a port, in the Advanced Error Reporting registers of its function.
 
 use crate::function::SimulatedFunction;
 use lanemark_wire::config::aer::ADVANCED_ERROR_REPORTING as AER;
 use lanemark_wire::config::{AerError, CapabilityId, ConfigSpace, Spot};
 
-/// An error in the registers of a port.
+/// An error logged in the registers of a port.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LoggedError {
     /// The port, by its name in the platform.
     pub port: String,
-    /// Which.
+    /// The error.
     pub error: AerError,
-    /// The first four DWs of the TLP that it is about, where ports log them.
+    /// The header of the offending TLP, first four DWs, where ports log it.
     pub header_log: Option<[u32; 4]>,
 }
 
 impl LoggedError {
-    /// Adds one to those that were logged; a bit that is set already stays so.
+    /// Appends this error to `so_far`, unless its bit is set already.
     pub fn log(self, so_far: &mut Vec<LoggedError>) {
         if !so_far.iter().any(|other| (&other.port, other.error) == (&self.port, self.error)) {
             so_far.push(self);
@@ -32,7 +32,8 @@ const HEADER_LOG: [Spot; 4] = [
 ];
 
 impl SimulatedFunction {
-    /// Sets the bits of these errors, the oldest first: pointer and header log are of the first that is not correctable.
+    /// Sets the status bits of these errors, the oldest first. First Error Pointer and Header Log belong to the first
+    /// uncorrectable one.
     pub fn show(&mut self, errors: &[LoggedError]) {
         let mut is_first = true;
         for logged in errors {
@@ -55,7 +56,7 @@ impl SimulatedFunction {
         }
     }
 
-    /// Changes a register of advanced error reporting, if there is any.
+    /// Changes a register of the Advanced Error Reporting capability, if the function has one.
     pub fn change(&mut self, spot: Spot, to: impl FnOnce(u64) -> u64) {
         let space = ConfigSpace::new(&self.bytes);
         let Ok(capability) = space.capability(CapabilityId::ADVANCED_ERROR_REPORTING) else { return };

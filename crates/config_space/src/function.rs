@@ -1,4 +1,4 @@
-//! Every function of a platform, and its registers as the text that `lspci -F` reads.
+//! Every function of a platform, and its configuration space as the text that `lspci -F` reads.
 
 use crate::bar::SimulatedBar;
 use crate::walk::Walk;
@@ -7,16 +7,16 @@ use lanemark_wire::FunctionId;
 use lanemark_wire::config::PortType;
 use std::fmt::Write as _;
 
-/// Vendor ID of simulated functions: of nobody in the list of PCI IDs, and a word.
+/// Vendor ID of simulated functions; the list of PCI IDs assigns it to nobody.
 pub const VENDOR_ID: u16 = 0xfade;
 
-/// Why a platform has no configuration space.
+/// The reason why a platform has no configuration space.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("platform {platform} has no configuration space: {because}")]
 pub struct ConfigSpaceError {
-    /// Which one.
+    /// Name of the platform.
     pub platform: String,
-    /// Why not.
+    /// The reason, for a person.
     pub because: String,
 }
 
@@ -25,20 +25,21 @@ pub struct ConfigSpaceError {
 pub struct SimulatedFunction {
     /// Bus, device and function.
     pub address: FunctionId,
-    /// The port of the platform that it is, as [`Platform::port_names`] calls it.
+    /// The port of the platform, by its name in [`Platform::port_names`].
     pub port: String,
-    /// What kind of port.
+    /// Type of the port.
     pub kind: PortType,
-    /// Its BARs; their sizes do not stand in `bytes`.
+    /// Its BARs, with the sizes that `bytes` cannot hold.
     pub bars: Vec<SimulatedBar>,
     /// Its configuration space, 4096 bytes.
     pub bytes: Vec<u8>,
 }
 
-/// Every function of `platform`, by address.
+/// Returns every function of `platform`, sorted by address.
 ///
 /// # Errors
-/// [`ConfigSpaceError`] if there are more functions than buses and devices, or BARs that no bridge can tell apart.
+/// [`ConfigSpaceError`] if the platform has too many functions for its buses and devices, or BARs that share the
+/// window of a bridge.
 ///
 /// ```
 /// use lanemark_wire::config::ConfigSpace;
@@ -61,8 +62,8 @@ pub fn functions(platform: &Platform) -> Result<Vec<SimulatedFunction>, ConfigSp
     functions.collect()
 }
 
-/// Functions as `lspci -n -xxxx` prints them, with the sizes of BARs as `-v` does: what `lspci -F` reads. Before each
-/// stands which port it is, in a remark.
+/// Formats functions as `lspci -n -xxxx` does, with the sizes of BARs as `-v` prints them. `lspci -F` reads the text.
+/// A comment before each function names its port.
 #[must_use]
 pub fn lspci_text(functions: &[SimulatedFunction]) -> String {
     let mut text = String::new();
@@ -91,7 +92,7 @@ pub fn lspci_text(functions: &[SimulatedFunction]) -> String {
     text
 }
 
-/// `16M`, with the largest unit that leaves a whole number.
+/// Formats a size such as `16M`, with the largest unit that leaves a whole number.
 fn size_as_lspci(bytes: u64) -> String {
     let (mut left, mut unit) = (bytes, 0);
     while left >= 1024 && left.is_multiple_of(1024) && unit < 4 {
@@ -101,9 +102,9 @@ fn size_as_lspci(bytes: u64) -> String {
     format!("{left}{}", ["", "K", "M", "G", "T"][unit])
 }
 
-/// Class codes of functions: section 1 of the PCI Code and ID Assignment Specification 1.15.
+/// Returns the class code of a function: section 1 of the PCI Code and ID Assignment Specification 1.15.
 pub(crate) const fn class_of(kind: PortType) -> u32 {
-    // A processing accelerator; a bridge from PCI to PCI.
+    // A processing accelerator; a PCI-to-PCI bridge.
     if matches!(kind, PortType::Endpoint) { 0x12_00_00 } else { 0x06_04_00 }
 }
 
@@ -130,7 +131,7 @@ mod tests {
         PRESETS.iter().map(|row| preset(row.name).unwrap().unwrap())
     }
 
-    /// So many cards below one thing, and nothing else, a MiB apart.
+    /// Replaces the cards of a platform by `count` cards below one port, with BARs a MiB apart.
     fn cards(mut platform: Platform, below: &str, count: u64) -> Platform {
         let first = platform.slots[0].bar_shift_bytes.clone();
         let slot = |number: u64| Slot {
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn buses_are_given_depth_first() {
+    fn buses_are_numbered_depth_first() {
         let functions = functions(&rosta()).unwrap();
         let at = |port: &str| functions.iter().find(|function| function.port == port).unwrap().address.to_string();
         let ports =
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bridge_leads_to_the_bars_below_it_and_to_no_others() {
+    fn the_windows_of_a_bridge_cover_exactly_the_bars_below_it() {
         for platform in presets() {
             let functions = functions(&platform).unwrap();
             for bridge in functions.iter().filter(|function| function.kind != PortType::Endpoint) {
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_are_read_back_as_what_the_platform_says() {
+    fn configuration_space_decodes_to_the_values_of_the_platform() {
         for platform in presets() {
             for function in functions(&platform).unwrap() {
                 let space = ConfigSpace::new(&function.bytes);
@@ -200,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn tags_of_the_engine_are_what_its_function_supports_and_no_more() {
+    fn a_function_supports_as_many_tags_as_its_engine_uses() {
         let card = preset("card-gen5-x16").unwrap().unwrap();
         let bits = |tags: f64| {
             let origin = lanemark_platform::Origin::Given("a test".to_owned());
@@ -211,7 +212,7 @@ mod tests {
             [bits(1.0), bits(32.0), bits(33.0), bits(256.0), bits(257.0), bits(768.0)],
             [32, 32, 256, 256, 768, 768]
         );
-        // With ATS its channel has 16 for descriptors, and behind them one to ask for translations.
+        // With ATS, a channel has 16 tags for descriptors, and one more for Translation Requests.
         let asks = preset("card-gen5-x16-iommu").unwrap().unwrap();
         let origin = || lanemark_platform::Origin::Given("a test".to_owned());
         let asks = asks.with("dma.ats_entries", 1.0, origin()).unwrap();
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_that_keeps_translations_says_so_and_no_other_function_does() {
+    fn only_a_card_with_an_atc_has_the_ats_capability() {
         let iommu = preset("card-gen5-x16-iommu").unwrap().unwrap();
         for (entries, has_ats) in [(0.0, false), (1.0, true)] {
             let origin = lanemark_platform::Origin::Given("a test".to_owned());
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_cards_as_a_bus_has_devices_are_seated_and_one_more_is_refused() {
+    fn more_cards_than_devices_of_a_bus_are_rejected() {
         for (below, most) in [(ROOT, 31), ("rha25", 32)] {
             assert!(functions(&cards(rosta(), below, most)).is_ok());
             let error = functions(&cards(rosta(), below, most + 1)).unwrap_err();
@@ -243,8 +244,8 @@ mod tests {
     }
 
     #[test]
-    fn two_hundred_and_fifty_six_buses_are_given_and_one_more_is_refused() {
-        // Seven switches with 32 cards take 34 buses each, the eighth two and one for each of its cards.
+    fn more_than_256_buses_are_rejected() {
+        // Seven switches with 32 cards take 34 buses each; the eighth takes two, and one for each of its cards.
         let with = |last: u64| {
             let mut platform = cards(rosta(), "rha25", 7 * 32 + last);
             let switch = platform.switches[0].clone();
@@ -265,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bar_up_to_4_gib_takes_one_register_and_one_beyond_two() {
+    fn a_bar_above_4_gib_takes_two_registers() {
         let bar = |address, size_bytes| SimulatedBar { index: 0, address, size_bytes, prefetchable: false };
         assert!(!bar(0xf000_0000, 0x1000_0000).is_64_bit());
         assert!(bar(0x1_0000_0000, 16).is_64_bit() && bar(0, 0x2_0000_0000).is_64_bit());
@@ -280,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn cards_a_mib_apart_have_windows_of_their_own_and_closer_ones_are_refused() {
+    fn bars_of_two_cards_in_one_mib_are_rejected() {
         let apart = |shift: u64| {
             let mut platform = rosta();
             platform.bars[0].size_bytes.value = 1 << 16;

@@ -1,4 +1,4 @@
-//! The registers of a simulated function, as the platform says them.
+//! The registers of a simulated function, from the values of its platform.
 
 use crate::function::{VENDOR_ID, class_of, device_id_of};
 use crate::walk::Seat;
@@ -16,7 +16,7 @@ const fn express(register: &'static str, field: &'static str) -> Spot {
     Spot::of(&PCI_EXPRESS, register, field)
 }
 
-/// Ends of BARs in the header of type 0.
+/// BARs of the type 0 header.
 const BARS: [Spot; 6] = [
     Spot::of(&HEADER, "BAR0", "BAR0"),
     Spot::of(&HEADER, "BAR1", "BAR1"),
@@ -121,8 +121,8 @@ impl Seat {
             .number(const { Spot::of(&HEADER, "Prefetchable memory behind bridge", "Limit") }, high_end >> 20 & 0xfff);
         header.number(const { Spot::of(&HEADER, "Prefetchable Base Upper", "Base") }, high >> 32);
         header.number(const { Spot::of(&HEADER, "Prefetchable Limit Upper", "Limit") }, high_end >> 32);
-        // No ports: the specification allows a bridge to leave that window out, and then it reads as zero, which says
-        // 0 to 0xfff; closed says it better.
+        // I/O window: zero would mean the range 0 to 0xfff, which the specification allows for a bridge without it. A
+        // closed window is clearer.
         header.number(const { Spot::of(&HEADER, "I/O behind bridge", "Base") }, 0xf);
     }
 
@@ -144,7 +144,7 @@ impl Seat {
         capability
             .number(const { express("DevCap", "MaxPayload") }, platform.mps_supported_bytes_of(&self.port).into());
         capability.flag(const { express("DevCap", "RBE") }, true);
-        // A port sends no requests of its own; a card supports the tags that its engine uses.
+        // A port issues no requests; a card supports the tags that its engine uses.
         capability.flag(const { express("DevCap", "ExtTag") }, !self.is_endpoint() || tags > 32);
         capability.number(const { express("DevCtl", "MaxPayload") }, platform.mps_bytes_of(&self.port).into());
         let is_requester = self.is_endpoint() && platform.dma.is_some();
@@ -154,7 +154,7 @@ impl Seat {
         for report in REPORTED {
             capability.flag(report, true);
         }
-        // As after a reset; ports send no requests, and their bits read as zero.
+        // Reset values; ports issue no requests, so their bits read as zero.
         capability.flag(const { express("DevCtl", "RlxdOrd") }, self.is_endpoint());
         capability.flag(const { express("DevCtl", "NoSnoop") }, self.is_endpoint());
         self.link_registers(platform, capability);
@@ -190,7 +190,7 @@ impl Seat {
         capability.flag(const { express("LnkCtl", "CommClk") }, true);
         capability.flag(const { express("LnkSta", "SlotClk") }, true);
         capability.flag(const { express("LnkSta", "DLActive") }, self.looks_down());
-        // Bit 0 is 2.5 GT/s; all slower speeds are supported too.
+        // Bit 0 is 2.5 GT/s; every slower speed is supported too.
         capability.number(const { express("LnkCap2", "Supported Link Speeds") }, (1 << self.generation) - 1);
         capability.code(const { express("LnkCtl2", "Target Link Speed") }, speed);
         if self.generation >= 3 {
@@ -200,7 +200,7 @@ impl Seat {
         }
     }
 
-    /// What a root port cuts completions at, and what it tells the endpoint.
+    /// Returns the RCB: of a root port its own, of an endpoint that of the root port above it.
     fn rcb(&self, platform: &Platform) -> u64 {
         match self.kind {
             PortType::RootPort | PortType::Endpoint => platform.link.rcb_bytes.value.into(),
@@ -209,10 +209,10 @@ impl Seat {
     }
 }
 
-/// `Max_Read_Request_Size` after a reset, which nobody changes where nobody reads.
+/// `Max_Read_Request_Size` after a reset, for functions that issue no reads.
 const RESET_MRRS: u32 = 512;
 
-/// Errors that Device Control lets a function report.
+/// The error reporting enables of Device Control.
 const REPORTED: [Spot; 4] = [
     express("DevCtl", "CorrErr"),
     express("DevCtl", "NonFatalErr"),
@@ -220,7 +220,7 @@ const REPORTED: [Spot; 4] = [
     express("DevCtl", "UnsupReq"),
 ];
 
-/// Equalization at 8 GT/s, done.
+/// Equalization at 8 GT/s, complete.
 const EQUALIZED: [Spot; 4] = [
     express("LnkSta2", "EqualizationComplete"),
     express("LnkSta2", "EqualizationPhase1"),
@@ -228,7 +228,7 @@ const EQUALIZED: [Spot; 4] = [
     express("LnkSta2", "EqualizationPhase3"),
 ];
 
-/// The same at 16 GT/s.
+/// Equalization at 16 GT/s, complete.
 const EQUALIZED_16: [Spot; 4] = [
     Spot::of(&PHYSICAL_16, "Phy16Sta", "EquComplete"),
     Spot::of(&PHYSICAL_16, "Phy16Sta", "EquPhase1"),
@@ -236,7 +236,7 @@ const EQUALIZED_16: [Spot; 4] = [
     Spot::of(&PHYSICAL_16, "Phy16Sta", "EquPhase3"),
 ];
 
-/// The same at 32 GT/s.
+/// Equalization at 32 GT/s, complete.
 const EQUALIZED_32: [Spot; 4] = [
     Spot::of(&PHYSICAL_32, "Phy32Sta", "EquComplete"),
     Spot::of(&PHYSICAL_32, "Phy32Sta", "EquPhase1"),
@@ -244,7 +244,7 @@ const EQUALIZED_32: [Spot; 4] = [
     Spot::of(&PHYSICAL_32, "Phy32Sta", "EquPhase3"),
 ];
 
-/// As after a reset: sections 7.8.4.3, 7.8.4.4 and 7.8.4.6.
+/// Writes the reset values of Advanced Error Reporting: sections 7.8.4.3, 7.8.4.4 and 7.8.4.6.
 fn error_reporting(errors: &mut Structure<'_>) {
     errors.flag(const { Spot::of(&AER, "UEMsk", "UncorrIntErr") }, true);
     // The header of a request that timed out is logged.
@@ -272,7 +272,7 @@ const MASKED: [Spot; 3] = [
     Spot::of(&AER, "CEMsk", "HeaderOF"),
 ];
 
-/// Enabled where a driver is told by messages; table and pending bits as the platform says.
+/// Writes MSI-X, enabled where a driver uses interrupts; table and PBA are those of the platform.
 fn vectors(capability: &mut Structure<'_>, msi_x: &MsiX, is_enabled: bool) {
     capability.flag(const { Spot::of(&MSI_X, "Message Control", "Enable") }, is_enabled);
     capability.number(const { Spot::of(&MSI_X, "Message Control", "Count") }, msi_x.vectors.value.into());
@@ -283,7 +283,7 @@ fn vectors(capability: &mut Structure<'_>, msi_x: &MsiX, is_enabled: bool) {
     capability.number(const { Spot::of(&MSI_X, "PBA", "offset") }, msi_x.pending_offset_bytes.value);
 }
 
-/// ATS of a device that takes one Invalidate Request at a time, whole pages of the IOMMU, and is on.
+/// Writes ATS, enabled, of a device with an Invalidate Queue Depth of 1 and translations of whole IOMMU pages.
 fn address_translation(platform: &Platform, ats: &mut Structure<'_>) {
     let page_bits = platform.iommu.as_ref().map_or(12, |iommu| iommu.page_bytes.value.trailing_zeros());
     ats.number(const { Spot::of(&ADDRESS_TRANSLATION, "ATSCap", "Invalidate Queue Depth") }, 1);
@@ -293,7 +293,7 @@ fn address_translation(platform: &Platform, ats: &mut Structure<'_>) {
     ats.flag(const { Spot::of(&ADDRESS_TRANSLATION, "ATSCtl", "Enable") }, true);
 }
 
-/// A port that could isolate what is below it, and at the most redirects its requests.
+/// Writes ACS of a port whose only control that can be set is P2P Request Redirect.
 fn access_control(control: &mut Structure<'_>, redirects: bool) {
     control.flag(const { Spot::of(&ACCESS_CONTROL, "ACSCtl", "ReqRedir") }, redirects);
     for service in SERVICES {

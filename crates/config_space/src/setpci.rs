@@ -1,7 +1,7 @@
-//! A write to configuration space, as `setpci` makes it, and what it changes of a platform.
+//! A write to configuration space, as `setpci` makes it, and its effect on a platform.
 //!
-//! Of all registers two are simulated as more than bytes: `Max_Payload_Size` in Device Control, and P2P Request Redirect in
-//! ACS Control. A write to anything else is refused, so that nobody believes that it did something.
+//! Two registers affect the simulation: `Max_Payload_Size` in Device Control, and P2P Request Redirect in ACS
+//! Control. A write to any other register is rejected, because it would have no effect.
 
 use crate::function::functions;
 use lanemark_platform::{Origin, Platform};
@@ -12,7 +12,7 @@ use lanemark_wire::config::{CapabilityId, ConfigSpace, Reading, Spot};
 use std::fmt;
 use std::str::FromStr;
 
-/// Where the offset of a write counts from.
+/// The capability from which the offset of a write counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WrittenCapability {
     /// PCI Express: `CAP_EXP`.
@@ -22,7 +22,7 @@ pub enum WrittenCapability {
 }
 
 impl WrittenCapability {
-    /// As `setpci` calls it.
+    /// Returns its `setpci` name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -32,33 +32,33 @@ impl WrittenCapability {
     }
 }
 
-/// A write to 16 bits of a capability of one function: `04:00.0+CAP_EXP+8.w=20:e0`, `04:00.0+ECAP_ACS+6.w=4:4`.
+/// A write to 16 bits of a capability of a function: `04:00.0+CAP_EXP+8.w=20:e0`, `04:00.0+ECAP_ACS+6.w=4:4`.
 ///
-/// `setpci -s 04:00.0 CAP_EXP+8.w=20:e0` is the same on a real machine: all numbers are hexadecimal, the bits that the
-/// mask behind the colon leaves out stay as they are, and without a mask all are written.
+/// `setpci -s 04:00.0 CAP_EXP+8.w=20:e0` is the same write on a real machine. All numbers are hexadecimal. The mask
+/// behind the colon selects the bits to change; without a mask, all bits are written.
 ///
 /// ```
 /// let write: lanemark_config_space::ConfigWrite = "04:00.0+CAP_EXP+8.w=20:e0".parse()?;
 /// assert_eq!((write.offset, write.value, write.mask), (8, 0x20, 0xe0));
 /// assert_eq!(write.to_string(), "04:00.0+CAP_EXP+8.w=0020:00e0");
-/// assert!("04:00.0+CAP_EXP+8=20".parse::<lanemark_config_space::ConfigWrite>().is_err()); // how wide?
+//// how wide?/ \/\/ no widthassert!("04:00.0+CAP_EXP+8=20".parse::<lanemark_config_space::ConfigWrite>().is_err());/ how wide?/ \/\/ no width/// how wide?/ \/\/ no widthhow/ how wide?/ \/\/ no widthwide?
 /// # Ok::<(), lanemark_config_space::NoConfigWrite>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ConfigWrite {
-    /// Which function.
+    /// The function.
     pub function: FunctionId,
-    /// Which of its capabilities.
+    /// The capability.
     pub capability: WrittenCapability,
-    /// Where, from the start of that.
+    /// Offset from the start of the capability.
     pub offset: u16,
-    /// What.
+    /// The value.
     pub value: u16,
-    /// Which bits of it.
+    /// The bits of the register to change.
     pub mask: u16,
 }
 
-/// A text that is no [`ConfigWrite`].
+/// A text that is not a [`ConfigWrite`].
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "'{0}' is no write to a register; one looks like 04:00.0+CAP_EXP+8.w=20:e0, in hexadecimal: the function, Device \
@@ -74,7 +74,7 @@ impl FromStr for ConfigWrite {
     }
 }
 
-/// Characters of a wrong text that are shown.
+/// Number of characters of a wrong text that a message shows.
 const MOST_SHOWN: usize = 60;
 
 fn parse(text: &str) -> Option<ConfigWrite> {
@@ -88,7 +88,7 @@ fn parse(text: &str) -> Option<ConfigWrite> {
     Some(ConfigWrite { function: address(function)?, capability, offset, value: hex(value)?, mask: hex(mask)? })
 }
 
-/// `04:00.0`, or with the only domain there is: `0000:04:00.0`.
+/// Parses `04:00.0`, or `0000:04:00.0` with the only domain of a platform.
 fn address(text: &str) -> Option<FunctionId> {
     let text = text.strip_prefix("0000:").unwrap_or(text);
     let (bus, rest) = text.split_once(':')?;
@@ -110,35 +110,35 @@ impl fmt::Display for ConfigWrite {
     }
 }
 
-/// Why a write does nothing.
+/// The reason why a write is rejected.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{write} on {platform}: {because}")]
 pub struct SetpciError {
-    /// What was to be written.
+    /// The write.
     pub write: ConfigWrite,
-    /// To whose function.
+    /// Name of the platform.
     pub platform: String,
-    /// Why not, and what there is.
+    /// The reason, and what the platform has.
     pub because: String,
 }
 
 const MAX_PAYLOAD: Spot = Spot::of(&PCI_EXPRESS, "DevCtl", "MaxPayload");
 const REDIRECT: Spot = Spot::of(&ACCESS_CONTROL, "ACSCtl", "ReqRedir");
 
-/// The platform after these writes, one after the other: ports with another `Max_Payload_Size`, or that redirect requests.
+/// Applies writes to a platform in order: ports with another `Max_Payload_Size`, or with P2P Request Redirect.
 ///
 /// ```
 /// let rosta = lanemark_platform::preset("rosta-virtex7").unwrap().unwrap();
 /// let written = lanemark_config_space::setpci(&rosta, &["05:00.0+CAP_EXP+8.w=20:e0".parse().unwrap()])?;
 /// assert_eq!(written.mps_bytes_of("fpga0"), 256);
-/// // Every port supports 128 B; the root port of this machine no more.
+// Every port supports 128 B; the root port of this machine supports 128 B only.
 /// assert!(lanemark_config_space::setpci(&rosta, &["00:01.0+CAP_EXP+8.w=20:e0".parse().unwrap()]).is_err());
 /// # Ok::<(), lanemark_config_space::SetpciError>(())
 /// ```
 ///
 /// # Errors
-/// [`SetpciError`] if there is no such function, or the write would change anything but `Max_Payload_Size` and P2P Request
-/// Redirect, or that to what the port does not support.
+/// [`SetpciError`] if the function does not exist, the write would change any other field, or the port does not
+/// support the value.
 pub fn setpci(platform: &Platform, writes: &[ConfigWrite]) -> Result<Platform, SetpciError> {
     writes.iter().try_fold(platform.clone(), |platform, write| one(&platform, *write))
 }
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_is_read_and_printed_back_and_a_mask_may_be_left_out() {
+    fn a_write_is_parsed_and_printed_and_its_mask_is_optional() {
         let all = write("0000:04:1f.7+CAP_EXP+8.w=0x2830");
         assert_eq!((all.function.to_string().as_str(), all.value, all.mask), ("04:1f.7", 0x2830, 0xffff));
         assert_eq!(write(&all.to_string()), all);
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_register_may_be_written_if_the_other_bits_stay() {
+    fn a_whole_register_may_be_written_if_its_other_bits_keep_their_values() {
         let rosta = rosta();
         let functions = functions(&rosta).unwrap();
         let card = functions.iter().find(|function| function.port == "fpga0").unwrap();
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back_from_the_configuration_space() {
+    fn a_written_value_is_read_back_from_configuration_space() {
         let written = setpci(&rosta(), &[write("05:00.0+CAP_EXP+8.w=20:e0")]).unwrap();
         for function in functions(&written).unwrap() {
             let meant = if function.port == "fpga0" { 256 } else { 128 };
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_of_a_switch_redirects_when_its_bit_is_written_and_no_other_port_and_no_other_bit_does() {
+    fn acs_request_redirect_applies_to_its_switch_port_only() {
         let set = setpci(&rosta(), &[write("04:00.0+ECAP_ACS+6.w=4:4")]).unwrap();
         for function in functions(&set).unwrap() {
             let is_it = function.port == "rc47a/fpga0";
@@ -270,7 +270,7 @@ mod tests {
                 assert_eq!(control.request_redirect, is_it);
             }
         }
-        // As `lanemark doctor` says how to mend it.
+        // The write that `lanemark doctor` recommends.
         let back = setpci(&set, &[write("04:00.0+ECAP_ACS+6.w=0:c")]).unwrap();
         assert!(!back.redirects("rc47a/fpga0"));
         let because = |text| setpci(&rosta(), &[write(text)]).unwrap_err().because;
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_port_supports_is_taken_and_twice_that_is_not() {
+    fn a_payload_size_above_the_supported_one_is_rejected() {
         let because = |text| setpci(&rosta(), &[write(text)]).unwrap_err().because;
         assert!(setpci(&rosta(), &[write("05:00.0+CAP_EXP+8.w=20:e0")]).is_ok());
         assert_eq!(because("05:00.0+CAP_EXP+8.w=40:e0"), "port fpga0 supports 256 B and not 512");

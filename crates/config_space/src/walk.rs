@@ -1,19 +1,19 @@
-//! Who stands where: buses given depth first, and the windows of bridges.
+//! Address assignment: buses numbered depth first, and the windows of bridges.
 
 use crate::bar::SimulatedBar;
 use lanemark_platform::{LinkEnds, Platform, ROOT};
 use lanemark_wire::FunctionId;
 use lanemark_wire::config::{BusNumbers, PortType};
 
-/// A range of addresses below a bridge: first byte and last.
+/// A range of addresses below a bridge: its first and last byte.
 pub(super) type Window = Option<(u64, u64)>;
 
-/// One function and where it is, before its bytes are written.
+/// A function and its address, before its registers are written.
 pub(super) struct Seat {
     pub(super) address: FunctionId,
     pub(super) port: String,
     pub(super) kind: PortType,
-    /// Number of this port among those of its component.
+    /// Number of this port among the ports of its component.
     pub(super) number: u8,
     pub(super) generation: u32,
     pub(super) lanes: u32,
@@ -24,7 +24,7 @@ pub(super) struct Seat {
     pub(super) bars: Vec<SimulatedBar>,
 }
 
-/// What lies below a bridge: at or below 4 GiB, and above.
+/// The ranges below a bridge: at or below 4 GiB, and above.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Windows {
     pub(super) low: Window,
@@ -37,7 +37,7 @@ impl Windows {
     fn around(bars: &[SimulatedBar]) -> Windows {
         let mut all = Windows::default();
         for bar in bars {
-            // A bridge decodes whole MiB.
+            // Bridges decode whole MiB.
             let window = Some((bar.address / MIB * MIB, (bar.address + (bar.size_bytes - 1)) | (MIB - 1)));
             let one =
                 if bar.is_64_bit() { Windows { high: window, low: None } } else { Windows { low: window, high: None } };
@@ -63,7 +63,7 @@ impl Windows {
     }
 }
 
-/// The walk that gives buses to links.
+/// The depth-first walk that assigns bus numbers to links.
 pub(super) struct Walk<'a> {
     platform: &'a Platform,
     links: Vec<LinkEnds<'a>>,
@@ -76,13 +76,13 @@ impl<'a> Walk<'a> {
         Walk { platform, links: platform.links(), seats: Vec::new(), next_bus: 1 }
     }
 
-    /// Every function: device 0 of bus 0 is left to the host.
+    /// Returns every function. Device 0 of bus 0 is reserved for the host bridge.
     pub(super) fn seats(mut self) -> Result<Vec<Seat>, String> {
         self.bus(ROOT, 0, 1)?;
         Ok(self.seats)
     }
 
-    /// Seats the ports of `above` on `bus`, from device `first` on, and all below them.
+    /// Assigns the ports of `above` to `bus`, from device `first` on, and everything below them.
     fn bus(&mut self, above: &str, bus: u8, first: u8) -> Result<Windows, String> {
         let links: Vec<LinkEnds<'a>> = self.links.iter().filter(|link| link.above == above).copied().collect();
         let mut all: Vec<(&str, Windows)> = Vec::new();
@@ -104,7 +104,7 @@ impl<'a> Walk<'a> {
         Ok(all.into_iter().fold(Windows::default(), |sum, (_, windows)| sum.with(windows)))
     }
 
-    /// Seats both ends of a link, the upper one on `bus`.
+    /// Assigns both ends of a link, with the upper one on `bus`.
     fn link(&mut self, link: LinkEnds<'a>, bus: u8, device: u8) -> Result<Windows, String> {
         let upper = self.seats.len();
         let card = (0..).map_while(|card| self.platform.card_name(card)).position(|name| name == link.below);
@@ -147,7 +147,7 @@ impl<'a> Walk<'a> {
         Ok(bus)
     }
 
-    /// Tells a bridge what is below it: every bus that was given since its own.
+    /// Sets the buses and windows of a bridge: its range holds every bus assigned since its own.
     fn bridge(&mut self, seat: usize, primary: u8, secondary: u8, windows: Windows) {
         let subordinate = (self.next_bus - 1) as u8;
         self.seats[seat].buses = Some(BusNumbers { primary, secondary, subordinate });

@@ -1,18 +1,19 @@
-//! A port of a card's own memory: words go through it one behind the other, in the order they are asked for.
+//! A port of a card's memory: it transfers words back to back, in the order of their requests.
 //!
-//! Ports: [`MemoryPort::load`] and [`MemoryPort::store`] are asked in the order of their times; each answers with times at once.
+//! Ports: [`MemoryPort::load`] and [`MemoryPort::store`] are called in time order and return completion times
+//! immediately.
 
 use lanemark_platform::DeviceMemory;
 use lanemark_units::Ticks;
 
-/// What never changes during a run.
+/// Constants of a memory port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// How long each word holds it.
+    /// Time for which a word occupies the port.
     pub word: Ticks,
-    /// From the end of a word's hold to its bytes at the kernel.
+    /// From the end of that time to the word's arrival in the kernel.
     pub read: Ticks,
-    /// What each burst of stores holds it besides.
+    /// Extra time for which each burst of stores occupies the port (bus turnaround).
     pub turnaround: Ticks,
 }
 
@@ -22,7 +23,7 @@ impl From<&DeviceMemory> for Spec {
     }
 }
 
-/// Everything that changes.
+/// State of a memory port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryPort {
     spec: Spec,
@@ -30,20 +31,20 @@ pub struct MemoryPort {
 }
 
 impl MemoryPort {
-    /// One that is free.
+    /// Creates an idle port.
     #[must_use]
     pub fn new(spec: Spec) -> MemoryPort {
         MemoryPort { spec, free_at: Ticks::ZERO }
     }
 
-    /// What it was made from.
+    /// Returns the constants.
     #[must_use]
     pub fn spec(&self) -> &Spec {
         &self.spec
     }
 
-    /// Loads so many words that are asked for at `at`, and says when the first of them is in the kernel; the others follow as fast as
-    /// words go through.
+    /// Loads `words` words, requested at `at`. Returns when the first of them arrives in the kernel; the others
+    /// follow at the rate of the port.
     #[inline]
     pub fn load(&mut self, at: Ticks, words: u64) -> Ticks {
         let begin = self.free_at.max(at);
@@ -51,7 +52,7 @@ impl MemoryPort {
         begin + self.spec.word + self.spec.read
     }
 
-    /// Stores so many words, and says when the last of them is there.
+    /// Stores `words` words. Returns when the last of them is stored.
     pub fn store(&mut self, at: Ticks, words: u64) -> Ticks {
         self.free_at = self.free_at.max(at) + self.spec.turnaround + self.spec.word * words;
         self.free_at
@@ -63,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_wait_for_those_before_them_and_stores_turn_the_bus_round() {
+    fn words_are_serialised_and_stores_pay_the_bus_turnaround() {
         let ns = Ticks::whole_ns;
         let mut port = MemoryPort::new(Spec { word: ns(2), read: ns(100), turnaround: ns(20) });
         assert_eq!(port.load(ns(10), 4), ns(112));

@@ -1,29 +1,29 @@
-//! What kernels on a card have in common: their clock, their units, and the order in which several of them ask ports of memory.
+//! The common part of kernels on a card: clock, load and store units, and the arbitration of shared memory ports.
 
 use crate::memory_port::MemoryPort;
 use lanemark_compute::PortWords;
 use lanemark_platform::{DeviceMemory, Kernel};
 use lanemark_units::Ticks;
 
-/// What never changes during a run.
+/// Constants of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// From one step of a loop to the next.
+    /// Initiation interval: from one iteration of a loop to the next.
     pub interval: Ticks,
-    /// From the last operand of a step to its store.
+    /// Pipeline depth: from the last operand of an iteration to its store.
     pub depth: Ticks,
-    /// From an addition to the next one of the same sum.
+    /// Latency of an addition: from one addition to the next one of the same sum.
     pub addition: Ticks,
-    /// Words that a unit may have asked for and not used.
+    /// Capacity of a load unit: words requested and not yet used.
     pub unit_words: u64,
-    /// Words that a unit gathers before it asks for them or stores them.
+    /// Words of a burst of a load or store unit.
     pub burst_words: u64,
-    /// How it uses words.
+    /// Word sizes, and whether a word keeps several elements.
     pub words: PortWords,
 }
 
 impl Spec {
-    /// That of a platform with both sections.
+    /// Reads the constants of a platform with both sections.
     #[must_use]
     pub fn new(memory: &DeviceMemory, kernel: &Kernel) -> Spec {
         Spec {
@@ -37,22 +37,23 @@ impl Spec {
     }
 }
 
-/// A kernel that asks ports for words.
+/// A kernel that issues requests to memory ports.
 pub trait Pipeline {
-    /// The ports that it asks, by their number.
+    /// Returns the memory ports it uses, by number.
     fn ports(&self) -> &[usize];
 
-    /// When it asks next; never where it is over.
+    /// Returns the time of its next request; [`Ticks::NEVER`] once it has ended.
     fn next_at(&mut self) -> Ticks;
 
-    /// Asks for everything that it asks for before this time.
+    /// Issues every request that is due before `before`.
     fn run_until(&mut self, ports: &mut [MemoryPort], before: Ticks);
 
-    /// When it was over.
+    /// Returns its end time.
     fn ended(&self) -> Ticks;
 }
 
-/// Runs kernels to their end, which is said. Those that share ports ask in the order of time, at one time in the order given.
+/// Runs kernels to their end and returns the end time. Kernels that share a port issue in time order; ties go to the
+/// first in the list.
 pub fn run<P: Pipeline>(kernels: &mut [P], ports: &mut [MemoryPort]) -> Ticks {
     for mut sharing in sharing(kernels, ports.len()) {
         if let [alone] = &mut sharing[..] {
@@ -64,9 +65,9 @@ pub fn run<P: Pipeline>(kernels: &mut [P], ports: &mut [MemoryPort]) -> Ticks {
     kernels.iter().map(Pipeline::ended).max().unwrap_or(Ticks::ZERO)
 }
 
-/// Kernels by whom they share a port with, by another one if need be.
+/// Groups kernels that share memory ports, directly or through a third kernel.
 fn sharing<P: Pipeline>(kernels: &mut [P], ports: usize) -> Vec<Vec<&mut P>> {
-    // Of each port, the first kernel of those who share it.
+    // The first kernel of the group that uses each port.
     let mut first_of: Vec<Option<usize>> = vec![None; ports];
     for (place, kernel) in kernels.iter().enumerate() {
         let met: Vec<usize> = kernel.ports().iter().filter_map(|port| first_of[*port]).collect();
@@ -100,7 +101,7 @@ fn in_order<P: Pipeline>(kernels: &mut [&mut P], ports: &mut [MemoryPort]) {
         if at == Ticks::NEVER {
             return;
         }
-        // At one time those that are first in the list ask first.
+        // At equal times, kernels first in the list issue first.
         let before = if place < second.1 && second.0 < Ticks::NEVER { Ticks(second.0.0 + 1) } else { second.0 };
         kernels[place].run_until(ports, before);
         next[place] = kernels[place].next_at();
@@ -130,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn kernels_go_together_with_all_they_share_a_port_with_even_by_another_one() {
+    fn kernels_are_grouped_if_they_share_ports_directly_or_through_another_kernel() {
         let ports = [vec![0, 1], vec![2], vec![3, 4], vec![5, 6], vec![4, 5], vec![1, 1]];
         let mut kernels = ports.map(Asks);
         let together: Vec<Vec<Vec<usize>>> =

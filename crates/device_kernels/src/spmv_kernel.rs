@@ -1,13 +1,18 @@
 //! A kernel that multiplies a block of rows of a sparse matrix by a vector.
 //!
-//! Ports: [`Pipeline`]; the memory ports that it asks are handed to it.
+//! Ports: [`Pipeline`]; the memory ports are passed to it.
 //!
-//! Three loops hang on each other. One goes over where rows end. The next one goes over entries, an interval apart and not before the end of
-//! their row is known, and has their columns and values loaded. The last one asks for an element of `x` when the column has come, an interval
-//! apart, and adds the product when value and element are there and the addition before is over; sums of rows are gathered until they are a
-//! burst to store. No loop is ahead of the one before it. A unit that goes over an array in order asks for a burst at its first element, when
-//! it has room for all of its words; the room of a burst is free when the last entry that needs it has used it. A row without entries is a step
-//! of its own.
+//! The kernel has three coupled loops:
+//!
+//! 1. The first one loads the row starts.
+//! 2. The second one iterates over entries, one an initiation interval, once the end of their row is known. It loads
+//!   their columns and values.
+//! 3. The last one loads an element of `x` once its column has arrived, one an interval. It adds the product when
+//!   value and element have arrived and the previous addition has ended. Sums are gathered into bursts and stored.
+//!
+//! No loop runs ahead of the previous one. A load unit requests a burst at its first element, when it has space for
+//! all of its words. The space is free once the last entry that needs the burst has used it. A row without entries
+//! takes an iteration.
 
 use crate::memory_port::MemoryPort;
 use crate::pipeline::{Pipeline, Spec};
@@ -17,7 +22,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Times by the number of a burst, of the latest ones only.
+/// Times of the latest bursts, by burst number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Latest {
     times: Vec<Ticks>,
@@ -25,7 +30,7 @@ struct Latest {
 }
 
 impl Latest {
-    /// Of at least so many.
+    /// Creates a table for at least `count` bursts.
     fn of(count: u64) -> Latest {
         let len = count.next_power_of_two() as usize;
         Latest { times: vec![Ticks::ZERO; len], mask: len - 1 }
@@ -42,11 +47,11 @@ impl Latest {
     }
 }
 
-/// When an element came, and those behind it in its burst.
+/// Arrival times of an element and of those that follow it in its burst.
 #[derive(Clone, Copy)]
 struct Came {
     at: Ticks,
-    /// How long after each other words did.
+    /// Time between words.
     word: Ticks,
     element: u64,
     /// Elements of a word, less one.
@@ -54,7 +59,7 @@ struct Came {
 }
 
 impl Came {
-    /// The next element; `KEEPS` where a word may have several.
+    /// Advances to the next element; `KEEPS` where a word may hold several.
     #[inline]
     fn next<const KEEPS: bool>(&mut self) {
         self.element += 1;
@@ -64,30 +69,30 @@ impl Came {
     }
 }
 
-/// A unit that loads an array in order, a burst at a time.
+/// A unit that loads an array in order, in bursts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Unit {
     port: usize,
-    /// Elements of a word are 2 to the power of this.
+    /// Binary logarithm of the elements of a word.
     shift: u32,
-    /// Elements in all and of a burst; words of one.
+    /// Elements of the array, elements of a burst, and words of a burst.
     elements: u64,
     burst: u64,
     burst_words: u64,
-    /// Bursts that it has room for, and how many if one of them is the last, which may be shorter.
+    /// Capacity in bursts, and the capacity if one of them is the last burst, which may be shorter.
     room: u64,
     last_room: u64,
-    /// When it asks for a burst; never where it does not.
+    /// Time of the pending request; [`Ticks::NEVER`] if there is none.
     asked_at: Ticks,
-    /// Bursts it has asked for, behind the last element of them, and behind the last that came.
+    /// Bursts requested, end of the last requested element, and end of the last arrived element.
     asked_bursts: u64,
     asked: u64,
     here: u64,
-    /// When the first word of each burst came, and how long after each other the others did.
+    /// Arrival time of the first word of each burst, bursts arrived, and the time between words.
     came_at_first: Latest,
     came_bursts: u64,
     word: Ticks,
-    /// When the last of each burst was used, how many of them were, and behind the last element of the next one.
+    /// Time of the last use of each burst, bursts used, and the end of the burst in use.
     used: Latest,
     used_bursts: u64,
     use_end: u64,
@@ -120,27 +125,28 @@ impl Unit {
         }
     }
 
-    /// Until when there is room for the next burst, by those that were used; and if they are not yet, behind which element they end.
+    /// Returns when the next burst has space, if the burst that it replaces has been used; otherwise the end of that
+    /// burst.
     fn room_at(&self) -> Result<Ticks, u64> {
         let room = if self.asked + self.burst < self.elements { self.room } else { self.last_room };
         let Some(burst) = self.asked_bursts.checked_sub(room) else { return Ok(Ticks::ZERO) };
         if burst < self.used_bursts { Ok(self.used.at(burst)) } else { Err((burst + 1) * self.burst) }
     }
 
-    /// When this element of the burst in use came.
+    /// Returns the arrival time of an element of the burst in use.
     #[inline]
     fn came_at(&self, element: u64) -> Ticks {
         let words = (element >> self.shift) - self.used_bursts * self.burst_words;
         self.came_at_first.at(self.used_bursts) + self.word * words
     }
 
-    /// When this element of the burst in use and those behind it came.
+    /// Returns the arrival times of an element of the burst in use and of those that follow it.
     #[inline]
     fn came(&self, element: u64) -> Came {
         Came { at: self.came_at(element), word: self.word, element, mask: (1 << self.shift) - 1 }
     }
 
-    /// Its elements before this one have been used.
+    /// Records that every element before `behind` has been used.
     #[inline]
     fn use_up_to(&mut self, behind: u64, at: Ticks) {
         if behind == self.use_end {
@@ -148,8 +154,8 @@ impl Unit {
         }
     }
 
-    /// The burst in use has been used.
-    // A call, so that those who use one element after the other do not keep all of this at hand.
+    /// Records that the burst in use has been used.
+    // Not inlined, so that its state does not occupy registers of the callers' loops.
     #[inline(never)]
     fn end_use(&mut self, at: Ticks) {
         self.used.set(self.used_bursts, at);
@@ -157,14 +163,14 @@ impl Unit {
         self.use_end = (self.use_end + self.burst).min(self.elements);
     }
 
-    /// Asks for the next burst.
+    /// Schedules the request of the next burst.
     fn ask(&mut self, at: Ticks) {
         self.asked_at = at;
         self.asked_bursts += 1;
         self.asked = (self.asked + self.burst).min(self.elements);
     }
 
-    /// What was asked for comes.
+    /// Issues the pending request to its memory port.
     fn load(&mut self, ports: &mut [MemoryPort]) {
         let words = ((self.asked - 1) >> self.shift) + 1 - (self.here >> self.shift);
         let port = &mut ports[self.port];
@@ -175,7 +181,7 @@ impl Unit {
     }
 }
 
-/// Rows of a matrix, their entries counted from the first of them, and what they are multiplied by.
+/// The rows of a block, their entries counted from the first one, and the vector.
 struct Block<'a> {
     starts: &'a [u32],
     columns: &'a [u32],
@@ -191,13 +197,13 @@ impl<'a> Block<'a> {
         Block { starts, columns: &matrix.column_of()[first..], values: &matrix.values()[first..], x }
     }
 
-    /// Behind the last entry of this row; of a row that is not there, never.
+    /// Returns the end of a row, as an entry number; `u64::MAX` for a row beyond the block.
     #[inline]
     fn end_of(&self, row: u64) -> u64 {
         self.starts.get(row as usize + 1).map_or(u64::MAX, |end| u64::from(end - self.starts[0]))
     }
 
-    /// The sum of each of these rows.
+    /// Computes the sum of each row.
     #[inline]
     fn sums(&self, rows: Range<usize>) -> impl Iterator<Item = f64> {
         let first = self.starts[0];
@@ -209,11 +215,11 @@ impl<'a> Block<'a> {
     }
 }
 
-/// The first loop, over where rows end.
+/// The first loop: row starts.
 #[derive(Clone, Debug)]
 struct Starts {
     unit: Unit,
-    /// When it issued last.
+    /// Time of its last iteration.
     at: Ticks,
 }
 
@@ -228,37 +234,37 @@ impl Starts {
 
     fn load(&mut self, ports: &mut [MemoryPort]) {
         self.unit.load(ports);
-        // The first one is used as soon as it comes.
+        // The first start is used on arrival.
         if self.unit.came_bursts == 1 {
             self.unit.use_up_to(1, self.unit.came_at_first.at(0));
         }
     }
 }
 
-/// The second loop, over entries.
+/// The second loop: entries.
 #[derive(Clone, Debug)]
 struct Entries {
     columns: Unit,
     values: Unit,
-    /// Its row, the entry where that ends, its entry, and when it issued last.
+    /// Current row, end of that row, next entry, and time of the last iteration.
     row: u64,
     row_end: u64,
     entry: u64,
     at: Ticks,
-    /// Behind the entry that it waits for because a unit has no room; 0 where it does not.
+    /// The entry end at which a full unit gets space; 0 if the loop is not stalled.
     waits_for: u64,
-    /// Rows whose first step it has issued, and the row starts before which all have come by then.
+    /// Rows whose first iteration has been issued, and the number of row starts that have arrived by then.
     begun: u64,
     known: u64,
-    /// Whether the last loop is sure to be no sooner at the next step than this one, if this one does not wait before it.
+    /// Whether the last loop cannot be earlier than this loop at the next iteration, if this loop does not stall.
     leads: bool,
-    /// When it issued the first step of rows that the last loop has to wait for and has not begun, by their number: rows without entries, and
-    /// those that it may be sooner at.
+    /// Rows that the last loop must wait for and has not begun, with the time of their first iteration: rows without
+    /// entries, and rows at which the last loop could be early.
     awaited: VecDeque<(u64, Ticks)>,
 }
 
 impl Entries {
-    /// Issues what it can until it has to ask and what it has asked for has not come.
+    /// Issues iterations until a request is due or an element has not arrived.
     fn issue(&mut self, interval: Ticks, block: &Block, starts: &mut Unit) {
         while self.row_end != u64::MAX {
             if self.begun == self.row {
@@ -270,7 +276,7 @@ impl Entries {
             let next_at = self.at + interval;
             let mut at = next_at;
             let (begins, end) = (self.begun == self.row, self.row + 1);
-            // Where a row begins is known from the one before.
+            // The start of a row is the end of the previous one.
             if begins && end >= self.known {
                 if starts.here <= end {
                     return;
@@ -287,7 +293,7 @@ impl Entries {
                 let Some(room_at) = self.room_at(asks_column, asks_value) else { return };
                 at = at.max(room_at);
             }
-            // A column comes after it was asked for, and the last loop waits for it.
+            // The last loop waits for a column, which arrives after its request.
             let leads = asks_column || self.leads && at == next_at;
             if begins {
                 starts.use_up_to(end + 1, at);
@@ -316,10 +322,10 @@ impl Entries {
         }
     }
 
-    /// Issues rows that wait for nothing and that nothing waits for: a step an interval.
+    /// Issues the rows without stalls or requests: an iteration each interval.
     fn issue_rows(&mut self, interval: Ticks, block: &Block) {
         let (asked, first) = (self.asked(), self.entry);
-        // When the last start of a burst is used is for the unit to know.
+        // The unit handles the last start of a burst.
         while self.leads && self.row + 2 < self.known && self.entry < self.row_end.min(asked) {
             self.begun = self.row + 1;
             self.entry = self.row_end.min(asked);
@@ -331,19 +337,19 @@ impl Entries {
         self.at += interval * (self.entry - first);
     }
 
-    /// When it asks; never where it does not.
+    /// Returns the time of the next request; [`Ticks::NEVER`] if there is none.
     #[inline]
     fn asks_at(&self) -> Ticks {
         self.columns.asked_at.min(self.values.asked_at)
     }
 
-    /// Behind the last entry whose column and value are asked for.
+    /// Returns the end of the entries whose column and value have been requested.
     #[inline]
     fn asked(&self) -> u64 {
         self.columns.asked.min(self.values.asked)
     }
 
-    /// When units that have to ask now have room; `None` where that is not known yet.
+    /// Returns when the units that must request have space; `None` if that is not known yet.
     fn room_at(&mut self, asks_column: bool, asks_value: bool) -> Option<Ticks> {
         let no_wait = Ok(Ticks::ZERO);
         let column = if asks_column { self.columns.room_at() } else { no_wait };
@@ -360,28 +366,28 @@ impl Entries {
         }
     }
 
-    /// Up to which entry columns and values have come.
+    /// Returns the end of the entries whose column and value have arrived.
     #[inline]
     fn here(&self) -> u64 {
         self.columns.here.min(self.values.here)
     }
 }
 
-/// The last loop, over entries whose column has come.
+/// The last loop: sums, over entries whose column has arrived.
 #[derive(Clone, Debug)]
 struct Sums {
-    /// Its row, where that ends, and its entry.
+    /// Current row, its end, and next entry.
     row: u64,
     end: u64,
     entry: u64,
-    /// When it asked for `x`, when it added, and when that addition is over for the next one.
+    /// Time of the last request of `x`, of the last addition, and the end of that addition for the next one.
     x_at: Ticks,
     added_at: Ticks,
     free_at: Ticks,
-    /// When each entry was added whose place in the unit for `x` is the next one's, or that of one behind it; and that place.
+    /// Addition times of the entries still in the unit for `x`, as a ring, and the slot of the next entry.
     added: Vec<Ticks>,
     place: usize,
-    /// Sums of a burst, those of a word, the row that ends the next burst, and the bursts to store: when, and how many words.
+    /// Sums of a burst, sums of a word, the row that ends the next burst, and the pending stores: time and words.
     burst: u64,
     in_word: u64,
     burst_end: u64,
@@ -410,7 +416,7 @@ impl Sums {
         }
     }
 
-    /// Begins the next row if it has to wait for the second loop; rows without entries end at once.
+    /// Begins the next row if it waits for the second loop; rows without entries end immediately.
     #[inline]
     fn begin(&mut self, spec: &Spec, block: &Block, entries: &mut Entries) {
         while let Some((_, at)) = entries.awaited.pop_front_if(|(row, _)| *row == self.row) {
@@ -421,13 +427,13 @@ impl Sums {
                 self.end = block.end_of(self.row);
                 self.end_burst(spec, block);
             } else {
-                // No entry before its own step was issued.
+                // An entry is not processed before its iteration is issued.
                 self.x_at = self.x_at.max(at.since(spec.interval));
             }
         }
     }
 
-    /// If the rows so far end a burst, their sums are made, and stored when the last of them is there.
+    /// Computes and schedules the sums of a burst for storing, if the rows so far complete one.
     fn end_burst(&mut self, spec: &Spec, block: &Block) {
         if self.row < self.burst_end {
             return;
@@ -438,13 +444,14 @@ impl Sums {
         self.burst_end = (self.row + self.burst).min(block.starts.len() as u64 - 1);
     }
 
-    /// When the next burst is stored.
+    /// Returns the time of the next store.
     #[inline]
     fn store_at(&self) -> Ticks {
         self.stores.front().map_or(Ticks::NEVER, |(at, _)| *at)
     }
 
-    /// When `x` is asked for the next entry; never where its row has not begun or its column has not come.
+    /// Returns when `x` is requested for the next entry; [`Ticks::NEVER`] if its row has not begun or its column has
+    /// not arrived.
     #[inline]
     fn asks_at(&self, spec: &Spec, entries: &Entries) -> Ticks {
         if self.row >= entries.begun || self.entry >= entries.here() {
@@ -453,22 +460,22 @@ impl Sums {
         (self.x_at + spec.interval).max(entries.columns.came_at(self.entry)).max(self.added[self.place])
     }
 
-    /// Whether `x` is asked for the next entry before this time.
+    /// Returns whether `x` is requested for the next entry before `before`.
     #[inline]
     fn asks_before(&self, spec: &Spec, entries: &Entries, before: Ticks) -> bool {
         self.x_at + spec.interval < before && self.asks_at(spec, entries) < before
     }
 
-    /// Up to which row all have entries and nothing happens but their additions.
+    /// Returns the end of the rows that have entries and need nothing but additions.
     #[inline]
     fn rows_end(&self, entries: &Entries) -> u64 {
         let end = self.burst_end.min(entries.begun);
         entries.awaited.front().map_or(end, |(row, _)| end.min(*row))
     }
 
-    /// Adds entries of the bursts in use, up to this one at the most, whose `x` is asked for before this time; says whether that was too late
-    /// for one of them. `KEEPS` where a word may have several elements.
-    // A call, so that its loops have all registers.
+    /// Adds entries of the bursts in use, up to `end` at most, whose `x` is requested before `before`; returns
+    /// whether one of them was too late. `KEEPS` where a word may hold several elements.
+    // Not inlined, so that its loops have all registers.
     #[inline(never)]
     fn add_some<const KEEPS: bool>(
         &mut self,
@@ -489,7 +496,7 @@ impl Sums {
         self.entry < end
     }
 
-    /// Says of so many entries whose `x` came when each was added.
+    /// Records when each of `count` entries whose `x` has arrived was added.
     #[inline]
     fn end_additions<const KEEPS: bool>(&mut self, spec: &Spec, block: &Block, mut value: Came, count: usize) {
         let in_row = spec.interval.max(spec.addition);
@@ -519,7 +526,7 @@ impl Sums {
         }
     }
 
-    /// Adds entries whose `x` is asked for before this time, and before anything else that this kernel asks its port for.
+    /// Adds entries whose `x` is requested before `before`, and before any other request of this kernel to that port.
     fn add<const KEEPS: bool>(
         &mut self,
         spec: &Spec,
@@ -549,8 +556,8 @@ impl Sums {
     }
 }
 
-/// Asks for `x` of entries whose places in its unit these are, and says of how many before this time; each place has then when it came. `KEEPS`
-/// where a word may have several elements.
+/// Requests `x` for the entries of these slots, returns the number requested before `before`, and sets each slot to
+/// the arrival time. `KEEPS` where a word may hold several elements.
 #[inline]
 fn ask<const KEEPS: bool>(
     places: &mut [Ticks],
@@ -574,16 +581,16 @@ fn ask<const KEEPS: bool>(
     count
 }
 
-/// Everything that changes.
+/// State of the kernel.
 #[derive(Clone, Debug)]
 pub struct SpmvKernel {
     spec: Spec,
     matrix: Arc<Csr>,
     x: Arc<Vec<f64>>,
     rows: Range<u32>,
-    /// Where each array is.
+    /// The memory port of each array.
     ports: [usize; 5],
-    /// Whether nobody else asks the port of `x`.
+    /// Whether no other kernel uses the port of `x`.
     is_alone: bool,
     starts: Starts,
     entries: Entries,
@@ -592,7 +599,8 @@ pub struct SpmvKernel {
 }
 
 impl SpmvKernel {
-    /// One for these rows, by ports in the order of [`Array::ALL`]; it `is_alone` where nobody else asks the port of `x`.
+    /// Creates a kernel for these rows. `ports` is in the order of [`Array::ALL`]; `is_alone` means that no other
+    /// kernel uses the port of `x`.
     #[must_use]
     pub fn new(
         spec: Spec,
@@ -632,13 +640,13 @@ impl SpmvKernel {
         }
     }
 
-    /// The sums so far, row after row.
+    /// Returns the sums so far, in row order.
     #[must_use]
     pub fn y(&self) -> &[f64] {
         &self.sums.y
     }
 
-    /// Lets the first two loops issue what they can, until they have something to ask for.
+    /// Runs the first two loops until a request is due.
     #[inline]
     fn issue(spec: &Spec, block: &Block, starts: &mut Starts, entries: &mut Entries, sums: &mut Sums) {
         if entries.asks_at() == Ticks::NEVER {
@@ -651,7 +659,7 @@ impl SpmvKernel {
     }
 }
 
-/// When units ask, and when sums are stored.
+/// Returns the time of the next request of a load unit or the next store.
 #[inline]
 fn others_at(starts: &Starts, entries: &Entries, sums: &Sums) -> Ticks {
     starts.unit.asked_at.min(entries.asks_at()).min(sums.store_at())
@@ -675,7 +683,7 @@ impl Pipeline for SpmvKernel {
         let keeps = entries.columns.shift > 0 || entries.values.shift > 0;
         loop {
             SpmvKernel::issue(spec, &block, starts, entries, sums);
-            // Of those who ask at one time, the first here.
+            // At equal times, the first in this list issues first.
             let other = others_at(starts, entries, sums);
             if sums.asks_before(spec, entries, other) {
                 let limit = if *is_alone { before } else { before.min(other) };
@@ -716,7 +724,7 @@ mod tests {
         Ticks::whole_ns(ns)
     }
 
-    /// When rows of these lengths have been multiplied, by ports of their own or one for all.
+    /// Returns the time to multiply rows of these lengths, with the given memory port for each array.
     fn multiplied(lengths: &[u32], ports: [usize; 5]) -> Ticks {
         let memory = memory_port::Spec { word: ns(2), read: ns(10), turnaround: ns(0) };
         let words = PortWords { port_bytes: 8, keeps: false };
@@ -739,21 +747,21 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_waits_for_row_column_element_and_the_addition_before() {
+    fn an_entry_waits_for_its_row_column_element_and_the_previous_addition() {
         let own = [0, 1, 2, 3, 4];
-        // Its row ends where the second start says, here at 15; column and value at 27, x at 39; stored from 44 to 46.
+        // The second start, which ends the row, arrives at 15; column and value at 27, x at 39; stored from 44 to 46.
         assert_eq!(multiplied(&[1], own), ns(46));
-        // The next entry of the row is added 4 ns later, of another row when its element has come, at 41.
+        // The next entry of the same row is added 4 ns later; of another row, when its element arrives, at 41.
         assert_eq!(multiplied(&[2], own), ns(50));
         assert_eq!(multiplied(&[1, 1], own), ns(48));
-        // A row without entries is stored, and waits for nobody but its place.
+        // A row without entries is stored; it waits for its turn only.
         assert_eq!(multiplied(&[0], own), ns(15 + 5 + 2));
         assert_eq!(multiplied(&[], own), ns(0));
     }
 
     #[test]
-    fn arrays_behind_one_port_wait_for_each_other() {
-        // Column and value are asked for at 15 at once: the value comes 2 ns later, and does not count beside x.
+    fn arrays_behind_one_port_are_serialised() {
+        // Column and value are requested at 15; the value arrives 2 ns later, which x hides.
         assert_eq!(multiplied(&[1], [0; 5]), ns(46));
         assert!(multiplied(&[40], [0; 5]) > multiplied(&[40], [0, 1, 2, 3, 4]));
     }

@@ -1,9 +1,10 @@
 //! A kernel that copies words within one port of a card's memory.
 //!
-//! Ports: [`Pipeline`]; the memory port that it asks is handed to it.
+//! Ports: [`Pipeline`]; the memory port is passed to it.
 //!
-//! One step after the other is issued, an interval apart. At the first of a burst a unit asks for all of its words, when it has room for them.
-//! A step is stored an interval behind the one before at the earliest, when its words have come; another unit gathers that until it has a burst.
+//! One iteration is issued an initiation interval. The load unit requests the words of a burst at its first
+//! iteration, when it has space for them. An iteration is stored when its words have arrived, and at least an
+//! interval after the previous one; the store unit gathers iterations into bursts.
 
 use crate::memory_port::MemoryPort;
 use crate::pipeline::{Pipeline, Spec};
@@ -12,7 +13,7 @@ use lanemark_units::Ticks;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Steps that a unit asks for at once.
+/// Iterations that a unit requests in one burst.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Burst {
     at: Ticks,
@@ -20,25 +21,25 @@ struct Burst {
     steps: Range<u64>,
 }
 
-/// Everything that changes.
+/// State of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamKernel {
     spec: Spec,
     copy: StreamCopy,
-    /// Which port.
+    /// The memory port.
     port: usize,
-    /// What is copied, and to where, without what strides leave between.
+    /// Source and destination words, without the gaps of a stride.
     from: Vec<u64>,
     to: Vec<u64>,
-    /// What it loads next.
+    /// The next burst to load.
     loads: Option<Burst>,
-    /// What it stores, as far as it is known.
+    /// The bursts to store, as far as they are known.
     stores: VecDeque<Burst>,
-    /// What it gathers to store.
+    /// The burst being gathered.
     gathered: Option<Burst>,
-    /// Words that all loads so far were for.
+    /// Words of all loads so far.
     asked_words: u64,
-    /// Words that were loaded before the end of each burst, and when the last of its steps was made.
+    /// Words loaded up to the end of each burst, and the time of its last iteration.
     taken: VecDeque<(u64, Ticks)>,
     issued_at: Ticks,
     made_at: Ticks,
@@ -46,7 +47,7 @@ pub struct StreamKernel {
 }
 
 impl StreamKernel {
-    /// One that copies `from` by this port, the first burst of which is ready.
+    /// Creates a kernel that copies `from` through this port, with its first burst issued.
     #[must_use]
     pub fn new(spec: Spec, copy: StreamCopy, port: usize, from: Vec<u64>) -> StreamKernel {
         let to = vec![0; from.len()];
@@ -69,7 +70,7 @@ impl StreamKernel {
         kernel
     }
 
-    /// What it has copied so far.
+    /// Returns the words copied so far.
     #[must_use]
     pub fn copied(&self) -> &[u64] {
         &self.to
@@ -79,7 +80,7 @@ impl StreamKernel {
         self.copy.step_words(step, self.spec.words)
     }
 
-    /// Issues steps from `first` on that are a burst; all that it may need of made steps is known by now.
+    /// Issues the iterations of a burst from `first` on. Every earlier iteration that affects its space is known.
     fn issue(&mut self, first: u64) {
         let (mut words, mut step) = (0, first);
         while step < self.copy.steps() {
@@ -93,7 +94,7 @@ impl StreamKernel {
         if step == first {
             return;
         }
-        // Room for all of it: what was taken longest ago that has to be.
+        // The unit needs space for the whole burst: find the oldest burst that must have been used.
         let mut room_at = Ticks::ZERO;
         let over = (self.asked_words + words).saturating_sub(self.spec.unit_words);
         while let Some((loaded, at)) = self.taken.front() {
@@ -112,13 +113,13 @@ impl StreamKernel {
         self.loads = Some(Burst { at, words, steps: first..step });
     }
 
-    /// Makes the steps of a burst whose first word is here at `first_at`.
+    /// Executes the iterations of a burst whose first word arrives at `first_at`.
     fn make(&mut self, burst: &Burst, first_at: Ticks, word: Ticks) {
         let mut words = 0;
         for step in burst.steps.clone() {
             let more = self.step_words(step);
             words += more;
-            // A step whose words the one before has left waits for that one only.
+            // An iteration whose words arrived with the previous one waits for the interval only.
             let arrived = first_at + word * words.saturating_sub(1);
             self.made_at = (self.made_at + self.spec.interval).max(arrived);
             self.gather_store(step, more);
@@ -189,7 +190,7 @@ mod tests {
         Ticks::whole_ns(ns)
     }
 
-    /// When a copy of so many words is over, one of 8 B a step; a port of that width takes 2 ns for one.
+    /// Returns the time to copy `words` words of 8 B, one an iteration; the port takes 2 ns for each.
     fn copied(words: u64, unit_words: u64, burst_words: u64, turnaround: Ticks) -> Ticks {
         let memory = memory_port::Spec { word: ns(2), read: ns(10), turnaround };
         let words_of = PortWords { port_bytes: 8, keeps: false };
@@ -203,17 +204,18 @@ mod tests {
     }
 
     #[test]
-    fn each_word_is_stored_when_it_has_come_and_the_port_is_free() {
-        // Asked for at 1, here at 13, made, stored from 18 to 40; the second one is made at 15, and stored from 40 on.
+    fn a_word_is_stored_once_it_has_arrived_and_the_port_is_free() {
+        // Requested at 1, arrived at 13, stored from 18 to 40. The second one is processed at 15 and stored from 40
+        // on.
         assert_eq!(copied(1, 8, 1, ns(20)), ns(40));
         assert_eq!(copied(2, 8, 1, ns(20)), ns(62));
-        // Of one burst the bus is turned round once: here at 13 and 15, stored from 20 on.
+        // One burst turns the bus around once: arrivals at 13 and 15, stored from 20 on.
         assert_eq!(copied(2, 8, 2, ns(20)), ns(20 + 20 + 4));
     }
 
     #[test]
-    fn a_unit_with_room_for_one_word_waits_for_each() {
-        // Two have come at 13 and 15, or the second one, asked for when the first is made, at 25.
+    fn a_load_unit_of_one_word_serialises_its_loads() {
+        // Arrivals at 13 and 15; or the second one at 25, if it is requested when the first one is used.
         assert_eq!(copied(2, 8, 1, ns(0)), ns(22));
         assert_eq!(copied(2, 1, 1, ns(0)), ns(25 + 5 + 2));
     }

@@ -1,7 +1,7 @@
-//! Kernels on a card's own memory: they really compute, and keep time by themselves.
+//! A work of kernels on a card's memory: its checks, its results and its time.
 //!
-//! While they run nothing else touches their ports, so each unit's next request is known from those before it, and no event is needed
-//! for a word: the end of all of them is one.
+//! While kernels run, nothing else uses their memory ports. The next request of each unit follows from the previous
+//! ones, so no event is needed for a word; a work is one event, its end.
 
 use crate::memory_port::{MemoryPort, Spec as PortSpec};
 use crate::pipeline::{Spec, run};
@@ -13,18 +13,18 @@ use lanemark_units::Ticks;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What came of a work.
+/// The outcome of a work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Computed {
-    /// From the first step of any kernel to the last word stored.
+    /// From the first iteration of any kernel to the last word stored.
     pub span: Ticks,
-    /// Bytes that were to come out.
+    /// Bytes of the result.
     pub claimed_bytes: u64,
-    /// Those of them that are right.
+    /// Bytes of the result that are right.
     pub confirmed_bytes: u64,
 }
 
-/// Why kernels cannot do a work.
+/// Returns why the kernels cannot do a work; `None` if they can.
 #[must_use]
 pub fn refused(memory: &DeviceMemory, kernel: &Kernel, work: &Work) -> Option<String> {
     let (ports, most, holds) = (memory.ports.value, kernel.most_kernels.value, memory.size_bytes.value);
@@ -56,7 +56,7 @@ pub fn refused(memory: &DeviceMemory, kernel: &Kernel, work: &Work) -> Option<St
         }
         Work::Spmv(spmv) => {
             if spmv.kernels == 0 || spmv.ports_each == 0 {
-                return Some("it takes a kernel and a port for it at the least".to_owned());
+                return Some("at least one kernel and one port per kernel are needed".to_owned());
             }
             if spmv.ports_each > ports {
                 return Some(format!("it has {ports} ports, and each kernel has ports of its own"));
@@ -68,7 +68,7 @@ pub fn refused(memory: &DeviceMemory, kernel: &Kernel, work: &Work) -> Option<St
     }
 }
 
-/// Does a work, once. `stop` is asked again and again whether to end before; `None` if so.
+/// Does a work once. `stop` is polled; `None` if it returns true before the end.
 #[must_use]
 pub fn compute(
     memory: &DeviceMemory,
@@ -91,7 +91,7 @@ fn stream_copy(
     stop: &mut dyn FnMut() -> bool,
 ) -> Option<Computed> {
     let (mut span, mut confirmed) = (Ticks::ZERO, 0);
-    // No kernel makes another wait, for each has a port of its own: one after the other, they take the memory of one.
+    // Each kernel has a port of its own, so they are independent. Running one at a time needs the memory of one.
     for port in copy.first_port..copy.first_port + copy.ports {
         if stop() {
             return None;
@@ -104,7 +104,7 @@ fn stream_copy(
     Some(Computed { span, claimed_bytes: copy.bytes() / 2, confirmed_bytes: confirmed * StreamCopy::WORD_BYTES })
 }
 
-/// What is in a word before it is copied: another one in each word of each port, and never 0.
+/// Returns the initial value of a word: unique among the words of all ports, and never 0.
 fn meant(port: u32, word: u64) -> u64 {
     (u64::from(port) << 40 | (word + 1)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
@@ -126,7 +126,7 @@ fn multiply(spec: Spec, ports: &mut [MemoryPort], spmv: &Spmv) -> Computed {
     let mut kernels: Vec<SpmvKernel> = blocks.iter().zip(&dealt).map(make).collect();
     let span = run(&mut kernels, ports);
     let found = || kernels.iter().flat_map(SpmvKernel::y);
-    // Each row is summed from its first entry to its last here and there: only what differs has to be near enough.
+    // Both sum a row from its first entry to its last: only rows that differ are checked against the error bound.
     let is_same = kernels.iter().zip(&blocks).all(|(kernel, rows)| {
         kernel.y().iter().zip(rows.clone()).all(|(found, row)| *found == spmv.matrix.row_times(row, &x))
     });
@@ -144,7 +144,7 @@ fn multiply(spec: Spec, ports: &mut [MemoryPort], spmv: &Spmv) -> Computed {
 mod tests {
     use super::*;
 
-    /// The card of 32 ports, with so much memory behind each.
+    /// Returns the card of 32 ports, with `size_bytes` of memory behind each port.
     fn card(size_bytes: f64) -> lanemark_platform::Platform {
         let card = lanemark_platform::preset("card-stratix10mx").unwrap().unwrap();
         let origin = || lanemark_platform::Origin::Given("a test".to_owned());
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn as_much_is_copied_as_was_published_and_no_more_than_ends_in_time() {
+    fn the_published_sizes_are_accepted_and_larger_ones_are_rejected() {
         let large = card((1_u64 << 40) as f64);
         for (ports, most) in [(1, 512 << 20), (8, 512 << 20), (32, 128 << 20)] {
             assert_eq!(refused_of(&large, ports, most), None);
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn every_port_copies_for_itself_and_is_as_quick_as_one() {
+    fn the_copy_time_does_not_depend_on_the_number_of_ports() {
         let card = card(f64::from(256 << 20));
         let (memory, kernel) = (card.device_memory.as_ref().unwrap(), card.kernel.as_ref().unwrap());
         let copy = StreamCopy { first_port: 0, ports: 1, bytes_per_port: 4096, stride_bytes: 8, vector_words: 4 };
@@ -184,7 +184,7 @@ mod tests {
             let all = Computed { claimed_bytes: bytes, confirmed_bytes: bytes, ..one };
             assert_eq!(of(first_port, ports), all);
         }
-        // Somebody asks for an end as the fourth port begins.
+        // `stop` returns true at the fourth port.
         let mut asked = 0;
         let mut stop = || {
             asked += 1;

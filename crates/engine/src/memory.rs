@@ -1,26 +1,26 @@
-//! Bytes behind a region: a generator of what was there at first, and pages of what was written.
+//! Sparse byte storage: a generator for the initial content, and pages for the bytes written since.
 
 use std::collections::BTreeMap;
 
 const PAGE: u64 = 4096;
 
-/// Storage of any size that takes room only for what was written.
+/// Sparse storage of any size. Only written pages are allocated.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Memory {
     index: BTreeMap<u64, usize>,
     pages: Vec<Box<[u8; PAGE as usize]>>,
     last: Option<(u64, usize)>,
-    /// What [`first_byte`] is changed by.
+    /// The value XORed into every byte of [`first_byte`].
     first: u8,
 }
 
-/// What a byte holds before anything was written to it.
+/// Returns the initial value of the byte at `offset`.
 #[must_use]
 pub fn first_byte(offset: u64) -> u8 {
     (offset ^ (offset >> 8) ^ (offset >> 16)) as u8
 }
 
-/// What bytes from `offset` on hold before anything was written to them, changed by `flip`.
+/// Fills `into` with the initial bytes from `offset` on, each XORed with `flip`.
 fn fill_first(offset: u64, flip: u8, into: &mut [u8]) {
     let until_word = (offset.wrapping_neg() % 8) as usize;
     let (head, rest) = into.split_at_mut(until_word.min(into.len()));
@@ -30,7 +30,7 @@ fn fill_first(offset: u64, flip: u8, into: &mut [u8]) {
     for (part, from) in [(head, offset), (tail, of_tail)] {
         part.iter_mut().zip(from..).for_each(|(byte, at)| *byte = first_byte(at) ^ flip);
     }
-    // The bytes of an aligned word differ in the lowest three bits of their offset only.
+    // Within an aligned word only the lowest three bits of the offset differ.
     for (word, at) in words.iter_mut().zip((of_words..).step_by(8)) {
         let first = u64::from(first_byte(at) ^ flip);
         *word = ((first * 0x0101_0101_0101_0101) ^ 0x0706_0504_0302_0100).to_le_bytes();
@@ -38,7 +38,7 @@ fn fill_first(offset: u64, flip: u8, into: &mut [u8]) {
 }
 
 impl Memory {
-    /// One whose bytes differ at first, everywhere, from those of one with another `first`; 0 is the usual one.
+    /// Creates a memory whose initial bytes are those of [`first_byte`] XORed with `first`; 0 is the default.
     #[must_use]
     pub fn holding(first: u8) -> Memory {
         Memory { first, ..Memory::default() }
@@ -99,7 +99,7 @@ impl Memory {
         }
     }
 
-    /// Writes `data` at `offset`, wherever it lies.
+    /// Writes `data` at `offset`; it may cross pages.
     #[inline]
     pub fn write(&mut self, offset: u64, data: &[u8]) {
         let mut done = 0;
@@ -112,7 +112,7 @@ impl Memory {
         }
     }
 
-    /// Reads from `offset` on.
+    /// Reads `into.len()` bytes from `offset` on.
     #[inline]
     pub fn read(&mut self, offset: u64, into: &mut [u8]) {
         let mut done = 0;
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unwritten_bytes_are_those_of_the_generator_wherever_they_begin() {
+    fn unwritten_bytes_are_generated_at_any_offset_and_length() {
         for (offset, flip) in [(0, 0), (1, 0x5A), (7, 1), (0xFFF9, 0), (0x1_0003, 0x5A), (255, 0)] {
             for len in 0..40 {
                 let mut bytes = vec![0; len];
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn unwritten_bytes_come_from_the_generator_and_written_ones_stay() {
+    fn a_write_across_pages_leaves_its_neighbours_unwritten() {
         let mut memory = Memory::default();
         memory.write(4094, &[1, 2, 3, 4]);
         let mut bytes = [0; 8];

@@ -1,35 +1,35 @@
-//! Fixed slots of bytes, handed out and given back.
+//! A pool of byte slots of one size.
 
-/// Bytes of one line; slots are whole lines.
+/// Bytes of a line; a slot is a whole number of lines.
 const LINE_BYTES: usize = 64;
 
-/// Which slot; valid until it is given back.
+/// Index of an allocated slot, valid until the slot is given back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Slot(u32);
 
 impl Slot {
-    /// No bytes at all.
+    /// The absent slot, without bytes.
     pub const NONE: Slot = Slot(u32::MAX);
 
-    /// What tells it from every other slot that is out.
+    /// Returns the index, which is unique among allocated slots.
     #[must_use]
     pub const fn number(self) -> u32 {
         self.0
     }
 }
 
-/// Slots of one size. It grows while a run warms up and then no more.
+/// A pool of slots of one size. It grows during warm-up and is constant afterwards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slab {
     lines_per_slot: usize,
     lines: Vec<[u8; LINE_BYTES]>,
     free: Vec<u32>,
-    /// What whoever filled a slot wrote on it.
+    /// The note of each slot, set by [`Slab::note`].
     notes: Vec<u64>,
 }
 
 impl Slab {
-    /// Slots of at least this many bytes, and of a line at the least.
+    /// Creates a pool of slots of at least `slot_bytes` bytes, rounded up to whole lines, and of at least one line.
     #[must_use]
     pub fn new(slot_bytes: usize) -> Slab {
         Slab {
@@ -40,7 +40,7 @@ impl Slab {
         }
     }
 
-    /// A slot nobody else has; its bytes are whatever they were.
+    /// Allocates a slot. Its bytes are not initialised.
     #[inline]
     pub fn take(&mut self) -> Slot {
         if let Some(index) = self.free.pop() {
@@ -52,16 +52,16 @@ impl Slab {
         Slot((first / self.lines_per_slot) as u32)
     }
 
-    /// Gives a slot back; [`Slot::NONE`] is ignored.
+    /// Frees a slot; [`Slot::NONE`] is ignored.
     #[inline]
     pub fn give_back(&mut self, slot: Slot) {
         if slot != Slot::NONE {
-            debug_assert!(!self.free.contains(&slot.0), "slot {} is given back twice", slot.0);
+            debug_assert!(!self.free.contains(&slot.0), "slot {} is freed twice", slot.0);
             self.free.push(slot.0);
         }
     }
 
-    /// The first line of a slot.
+    /// Returns the first line of a slot.
     ///
     /// # Panics
     /// For [`Slot::NONE`].
@@ -71,7 +71,7 @@ impl Slab {
         &self.lines[slot.0 as usize * self.lines_per_slot]
     }
 
-    /// The first line of a slot, to be written.
+    /// Returns the first line of a slot for writing.
     ///
     /// # Panics
     /// For [`Slot::NONE`].
@@ -80,7 +80,7 @@ impl Slab {
         &mut self.lines[slot.0 as usize * self.lines_per_slot]
     }
 
-    /// All bytes of a slot.
+    /// Returns all bytes of a slot.
     ///
     /// # Panics
     /// For [`Slot::NONE`].
@@ -91,7 +91,7 @@ impl Slab {
         self.lines[first..first + self.lines_per_slot].as_flattened()
     }
 
-    /// All bytes of a slot, to be written.
+    /// Returns all bytes of a slot for writing.
     ///
     /// # Panics
     /// For [`Slot::NONE`].
@@ -101,7 +101,7 @@ impl Slab {
         self.lines[first..first + self.lines_per_slot].as_flattened_mut()
     }
 
-    /// A number that lies with the bytes of a slot, to tell later what they are; [`Slot::NONE`] has none.
+    /// Attaches a number to a slot, which identifies its content later; [`Slot::NONE`] is ignored.
     #[inline]
     pub fn note(&mut self, slot: Slot, number: u64) {
         if let Some(note) = self.notes.get_mut(slot.0 as usize) {
@@ -109,13 +109,13 @@ impl Slab {
         }
     }
 
-    /// What was noted last of a slot; 0 if nothing ever was.
+    /// Returns the last number attached to a slot by [`Slab::note`]; 0 if there is none.
     #[must_use]
     pub fn note_of(&self, slot: Slot) -> u64 {
         self.notes.get(slot.0 as usize).copied().unwrap_or(0)
     }
 
-    /// Slots that are out.
+    /// Returns the number of allocated slots.
     #[must_use]
     pub fn in_use(&self) -> usize {
         self.lines.len() / self.lines_per_slot - self.free.len()
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slot_given_back_is_handed_out_again_before_a_new_one() {
+    fn a_freed_slot_is_reused_before_a_new_one_is_added() {
         let mut slab = Slab::new(64);
         let (first, second) = (slab.take(), slab.take());
         assert_ne!(first, second);
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_are_as_long_as_was_asked_and_do_not_touch_each_other() {
+    fn slots_have_the_requested_length_rounded_to_lines_and_do_not_overlap() {
         for (asked, length) in [(0, 64), (64, 64), (65, 128), (512, 512)] {
             let mut slab = Slab::new(asked);
             let slots = [slab.take(), slab.take(), slab.take()];

@@ -1,43 +1,43 @@
-//! Who goes through everything that changes in a simulation, value by value.
+//! The visitor of the mutable state of a simulation.
 
 use lanemark_units::Ticks;
 
-/// Is shown every value that changes during a run, each by what the future does with it.
+/// Receives every value that changes during a run, classified by how later events depend on it.
 ///
-/// A part lists its fields once, in its `visit`, without a rest (`..`): a field that is added and not listed does not compile. One
-/// visitor writes down what it is shown, to find out whether a simulation is where it has been before; another moves
-/// everything on. Both see the same list.
+/// A part lists its fields once, in its `visit`, by a pattern without `..`: a new field that is not listed does not
+/// compile. One visitor records the state, to find out whether
+/// a simulation repeats an earlier state; another adds a time to every instant. Both visit the same list.
 pub trait Visitor {
-    /// What the future depends on as it is.
+    /// A value on which later events depend directly.
     fn state(&mut self, value: u64);
 
-    /// An instant on which the future depends by how far away it is; [`Ticks::NEVER`] is one as it is.
+    /// An instant whose distance from now affects later events; [`Ticks::NEVER`] is kept as it is.
     fn moment(&mut self, at: &mut Ticks);
 
-    /// An instant that is only ever compared with others and never subtracted from one: if it is older than all others that
-    /// still move, it does not matter how old it is.
+    /// An instant that is only compared with others. Once it is older than every instant that still advances, its age
+    /// has no effect.
     fn time(&mut self, at: &mut Ticks);
 
-    /// When something happened last; nothing depends on it.
+    /// The last time of an event, for reports only; no later event depends on it.
     fn mark(&mut self, at: &mut Ticks);
 
-    /// A count that nothing depends on, but for what grows with it.
+    /// A monotonic counter, for reports only; no later event depends on it.
     fn counter(&mut self, count: &mut u64);
 
-    /// Spans that are kept one by one, `most` of them; nothing depends on them.
+    /// A list of at most `most` recorded spans, for reports only; no later event depends on it.
     fn log(&mut self, entries: &mut Vec<Ticks>, most: usize);
 
-    /// A number of things, as [`Visitor::state`].
+    /// A number of items, visited as by [`Visitor::state`].
     fn count(&mut self, things: usize) {
         self.state(things as u64);
     }
 
-    /// A yes or no, as [`Visitor::state`].
+    /// A boolean, visited as by [`Visitor::state`].
     fn flag(&mut self, is_so: bool) {
         self.state(u64::from(is_so));
     }
 
-    /// An instant that there may be, as [`Visitor::moment`].
+    /// An optional instant, visited as by [`Visitor::moment`].
     fn moment_if_any(&mut self, at: &mut Option<Ticks>) {
         self.flag(at.is_some());
         if let Some(at) = at {

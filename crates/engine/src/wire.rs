@@ -1,10 +1,10 @@
-//! What travels with a constant latency, in order.
+//! A FIFO of items with a constant latency.
 
 use super::Visitor;
 use lanemark_units::Ticks;
 use std::collections::VecDeque;
 
-/// A first-in first-out line with the time each item arrives. Arrivals never run backwards.
+/// A FIFO of items and their arrival times. Arrival times never decrease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wire<T> {
     items: VecDeque<(Ticks, T)>,
@@ -17,44 +17,44 @@ impl<T> Default for Wire<T> {
 }
 
 impl<T> Wire<T> {
-    /// Lets `item` arrive at `at`.
+    /// Adds an item at the end, with arrival time `at`.
     ///
     /// # Panics
-    /// If something already on the wire arrives later: then it is not a wire, and the caller has a defect.
+    /// If an item on the wire arrives later than `at`, which is a defect of the caller.
     #[inline]
     pub fn send(&mut self, at: Ticks, item: T) {
         assert!(self.items.back().is_none_or(|last| last.0 <= at), "an item overtakes on a wire at {at:?}");
         self.items.push_back((at, item));
     }
 
-    /// Lets `item` arrive at `at`, before those that arrive later: it came another way, of which this is the end.
+    /// Inserts an item by its arrival time `at`, behind items of the same time. Used where two paths merge.
     #[inline]
     pub fn join(&mut self, at: Ticks, item: T) {
         let place = self.items.iter().rposition(|(other, _)| *other <= at).map_or(0, |place| place + 1);
         self.items.insert(place, (at, item));
     }
 
-    /// When the first item arrives; [`Ticks::NEVER`] if there is none.
+    /// Returns the arrival time of the first item; [`Ticks::NEVER`] if the wire is empty.
     #[inline]
     #[must_use]
     pub fn due(&self) -> Ticks {
         self.items.front().map_or(Ticks::NEVER, |first| first.0)
     }
 
-    /// The first item, if it has arrived by `now`.
+    /// Removes the first item, if it has arrived by `now`.
     #[inline]
     pub fn take(&mut self, now: Ticks) -> Option<T> {
         if self.due() <= now { self.items.pop_front().map(|(_, item)| item) } else { None }
     }
 
-    /// Item number `place` from the first, arrived or not.
+    /// Returns item number `place`, counted from the first, whether it has arrived or not.
     #[inline]
     #[must_use]
     pub fn at(&self, place: usize) -> Option<&T> {
         self.items.get(place).map(|(_, item)| item)
     }
 
-    /// Takes item number `place` from the wire; the others keep their order.
+    /// Removes item number `place`; the others keep their order.
     #[inline]
     pub fn remove(&mut self, place: usize) {
         if place == 0 {
@@ -64,32 +64,32 @@ impl<T> Wire<T> {
         }
     }
 
-    /// The first item, arrived or not.
+    /// Returns the first item, whether it has arrived or not.
     #[inline]
     #[must_use]
     pub fn first(&self) -> Option<&T> {
         self.items.front().map(|(_, item)| item)
     }
 
-    /// The last item and when it arrives.
+    /// Returns the last item and its arrival time for writing.
     #[inline]
     pub fn last_mut(&mut self) -> Option<&mut (Ticks, T)> {
         self.items.back_mut()
     }
 
-    /// When the last item arrives; [`Ticks::ZERO`] if there is none.
+    /// Returns the arrival time of the last item; [`Ticks::ZERO`] if the wire is empty.
     #[inline]
     #[must_use]
     pub fn last_due(&self) -> Ticks {
         self.items.back().map_or(Ticks::ZERO, |last| last.0)
     }
 
-    /// Every item with the time it arrives, the first first.
+    /// Iterates over the items and their arrival times, the first one first.
     pub fn iter(&self) -> impl Iterator<Item = &(Ticks, T)> {
         self.items.iter()
     }
 
-    /// Shows every item and when it arrives; `item` shows the rest of it.
+    /// Visits every arrival time; `item` visits the rest of each item.
     pub fn visit<V: Visitor>(&mut self, view: &mut V, mut item: impl FnMut(&mut V, &mut T)) {
         let Wire { items } = self;
         view.count(items.len());
@@ -99,13 +99,13 @@ impl<T> Wire<T> {
         }
     }
 
-    /// How many items are on the wire.
+    /// Returns the number of items on the wire.
     #[must_use]
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// Whether nothing is on the wire.
+    /// Returns whether the wire is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_item_arrives_at_its_time_and_not_a_tick_before() {
+    fn an_item_arrives_exactly_at_its_time() {
         let mut wire = Wire::default();
         wire.send(Ticks(5), 'a');
         assert_eq!(wire.take(Ticks(4)), None);
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "overtakes")]
-    fn overtaking_is_a_defect() {
+    fn an_earlier_arrival_behind_a_later_one_panics() {
         let mut wire = Wire::default();
         wire.send(Ticks(5), ());
         wire.send(Ticks(4), ());

@@ -1,8 +1,8 @@
-// Draws what the page carries as data (#plots). Nothing is computed here but places on the screen.
+// Draws the data of the page (#plots). Computes only positions on the screen.
 "use strict";
 (() => {
-  const COLOURED = 6; // the best ways have a colour each, the others are grey until pointed at
-  const FORMULAS_AT_FIRST = 6; // formulas are shown from the start for at most this many ways
+  const COLOURED = 6; // number of methods with a colour; others are grey until hovered
+  const FORMULAS_AT_FIRST = 6; // formulas are initially shown for at most this many methods
   const plots = JSON.parse(document.getElementById("plots").textContent);
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const element = (tag, className, text) => {
@@ -19,14 +19,14 @@
   };
   const plain = (value) => (value >= 1e6 || value < 1e-4 ? value.toExponential(0) : String(+value.toPrecision(3)));
 
-  // Powers of two, as many as find room.
+  // Powers of two, as many as fit.
   const sizeTicks = (low, high, room) => {
     const all = [];
     for (let power = Math.ceil(Math.log2(low)); 2 ** power <= high; power += 1) all.push(2 ** power);
     const step = [1, 2, 4, 8].find((step) => all.length / step <= room) || 16;
     return all.filter((_, place) => place % step === 0);
   };
-  // Some of every power of ten, or only the power itself where there are many.
+  // Several ticks per power of ten, or only the powers if there are many.
   const valueTicks = (low, high) => {
     const decades = Math.log10(high / low);
     const mantissas = decades > 4 ? [1] : decades > 1.2 ? [1, 3] : [1, 2, 3, 5, 7];

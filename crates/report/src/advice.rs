@@ -1,4 +1,4 @@
-//! Which method to use: neighbouring sizes with the same best method as one line.
+//! Advice on methods, with neighbouring sizes of the same best method merged.
 
 use lanemark_record::{Advice, Method};
 
@@ -8,7 +8,7 @@ pub(crate) struct Topic<'a> {
     pub target: &'a str,
     /// The question, by its catalogue name.
     pub question: &'a str,
-    /// Smallest sizes first.
+    /// Ranges of sizes, smallest first.
     pub stretches: Vec<Stretch<'a>>,
 }
 
@@ -18,16 +18,16 @@ pub(crate) struct Stretch<'a> {
     pub sizes: (u64, u64),
     /// The best method.
     pub method: &'a Method,
-    /// The least and the greatest of its rates, in bytes per second.
+    /// The smallest and the greatest rate, in bytes per second.
     pub rates: (f64, f64),
-    /// The least and the greatest of how many times the slowest method's rate that is.
+    /// The smallest and the greatest factor over the slowest method.
     pub times: (f64, f64),
-    /// The reason given for the largest size.
+    /// The reason, from the largest size.
     pub reason: &'a str,
 }
 
 impl<'a> Topic<'a> {
-    /// `advice` by target and question, in the order they first appear.
+    /// Groups `advice` by target and question, in order of appearance.
     pub fn of(advice: &'a [Advice]) -> Vec<Topic<'a>> {
         let mut sorted: Vec<&Advice> = advice.iter().collect();
         sorted.sort_by_key(|advice| advice.size_bytes);
@@ -68,17 +68,17 @@ impl<'a> Topic<'a> {
 }
 
 impl Stretch<'_> {
-    /// Its sizes: `64 B to 512 B`.
+    /// The sizes: `64 B to 512 B`.
     pub fn sizes_in_words(&self) -> String {
         span(self.sizes.0, self.sizes.1, crate::figures::size)
     }
 
-    /// Its rates: `3.05 GB/s to 12.4 GB/s`.
+    /// The rates: `3.05 GB/s to 12.4 GB/s`.
     pub fn rates_in_words(&self) -> String {
         span(self.rates.0, self.rates.1, crate::figures::rate)
     }
 
-    /// How many times the slowest method's rate: `3.1x to 240x`.
+    /// The factors over the slowest method: `3.1x to 240x`.
     pub fn times_in_words(&self) -> String {
         span(self.times.0, self.times.1, crate::figures::times)
     }
@@ -95,7 +95,7 @@ mod tests {
     use crate::fixture;
 
     #[test]
-    fn neighbouring_sizes_with_the_same_best_way_are_one_stretch() {
+    fn neighbouring_sizes_with_the_same_best_method_are_merged() {
         let record = fixture::record();
         let topics = Topic::of(&record.advice);
         let lines: Vec<_> = topics[0]
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_way_that_is_best_twice_with_another_between_is_two_stretches() {
+    fn sizes_separated_by_another_best_method_are_not_merged() {
         let mut record = fixture::record();
         let mut again = record.advice[0].clone();
         again.size_bytes = 16 << 20;

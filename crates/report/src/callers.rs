@@ -1,4 +1,4 @@
-//! Figures by the core from which a runtime was called, one picture and one table a method.
+//! Figures by the core that called a runtime: one picture and one table per method.
 
 use crate::figures::{self, Unit};
 use crate::grid::{Column, Grid};
@@ -13,44 +13,47 @@ const LEFT: f64 = 84.0;
 const RIGHT: f64 = 16.0;
 const TOP: f64 = 26.0;
 const BELOW: f64 = 46.0;
-/// Between two cores, and the least that all of them take.
+/// Distance between two cores.
 const STEP: f64 = 44.0;
+/// Smallest width of a picture.
 const LEAST_WIDTH: f64 = 420.0;
-/// Of the greatest median, the most that is drawn: a few samples that took far longer would press everything else flat.
+/// Height of the picture in units of the greatest median. A few slow samples would flatten
+/// everything else.
 const MOST_MEDIANS: f64 = 3.0;
 
-/// One method from every core that was asked.
+/// One method, called from several cores.
 pub(crate) struct Callers {
-    /// The method, whoever calls.
+    /// The method without its core.
     pub name: String,
-    /// By core; who was held on none comes last.
+    /// Figures by core; those of unpinned threads come last.
     pub places: Vec<Place>,
 }
 
 /// One core.
 pub(crate) struct Place {
-    /// The core; `None` if the thread was held on none.
+    /// The core; `None` if the thread was not pinned.
     pub core: Option<u32>,
-    /// On which processors samples ended, in words.
+    /// Processors on which samples ended, with counts.
     processors: String,
-    /// Their sockets, as far as they are known.
+    /// Sockets of these processors, where known.
     sockets: BTreeSet<u32>,
     median_ns: f64,
-    /// Of several samples; `None` by formula.
+    /// Spread of several samples; `None` for a formula.
     mad_ns: Option<f64>,
     p99_ns: f64,
     ci95: Option<Interval>,
 }
 
 impl Callers {
-    /// Those of a panel, in the order of its methods; none unless every answer says from which core it comes.
+    /// The callers of `panel`, in the order of its methods; empty unless every answer names its
+    /// core.
     pub fn of(record: &Record, panel: &Panel) -> Vec<Callers> {
         let mut all: Vec<Callers> = Vec::new();
         for line in &panel.lines {
             for point in &line.points {
                 let Some(Detail::Caller(caller)) = &point.answer.detail else { return Vec::new() };
                 let name = point.answer.method.pinned().to_string();
-                // By formula there is one figure and no spread.
+                // A formula has one figure and no spread.
                 let by_formula = || {
                     let ns = point.answer.formula.as_ref()?.latency_ns?;
                     Some(Summary { count: 1, min: ns, p1: ns, median: ns, p99: ns, max: ns, mad: 0.0, ci95: None })
@@ -76,7 +79,7 @@ impl Callers {
         all
     }
 
-    /// From the fastest core to the slowest, and what it is without one, in a sentence without a full stop.
+    /// The fastest and the slowest core, and the unpinned threads, without a full stop.
     pub fn in_words(&self) -> String {
         let held = self.places.iter().filter(|place| place.core.is_some());
         let by_median = |a: &&Place, b: &&Place| a.median_ns.total_cmp(&b.median_ns);
@@ -96,7 +99,7 @@ impl Callers {
         format!("{}: {}", self.name, if parts.is_empty() { "no figure".to_owned() } else { parts.join("; ") })
     }
 
-    /// As a grid of figures.
+    /// The figures as a grid.
     pub fn grid(&self, unit: Unit) -> Grid {
         let mut columns = vec![Column::words("from core"), Column::words("socket")];
         columns.extend([unit.symbol(), "p99", "ci95"].map(Column::figures));
@@ -120,7 +123,8 @@ impl Callers {
         grid
     }
 
-    /// Cores to the right, time upwards: medians as dots, up to p99 a line; empty where there is no figure.
+    /// An SVG with cores to the right and time upwards: a dot for the median, a line up to p99.
+    /// Empty without figures.
     pub fn drawing(&self, id: &str) -> String {
         let most = |of: fn(&Place) -> f64| self.places.iter().map(of).fold(0.0, f64::max);
         let top_ns = most(|place| place.p99_ns).min(MOST_MEDIANS * most(|place| place.median_ns)) * 1.05;
@@ -198,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn cores_stand_in_their_order_and_who_is_held_on_none_comes_last() {
+    fn cores_are_sorted_and_unpinned_threads_come_last() {
         let record = fixture::callers();
         let [one, many] = &callers(&record)[..] else { panic!("two methods") };
         let names = [&*many.name, &*one.name];
@@ -210,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_has_the_socket_where_the_record_says_it() {
+    fn the_table_has_sockets_if_the_record_has_them() {
         let mut record = fixture::callers();
         let grid = callers(&record)[0].grid(Unit::Nanoseconds);
         let heads = |grid: &Grid| grid.columns.iter().map(|column| column.head.clone()).collect::<Vec<_>>();
@@ -223,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn every_core_is_a_dot_and_a_p99_far_above_is_written() {
+    fn every_core_is_a_dot_and_a_p99_out_of_range_is_labelled() {
         let record = fixture::callers();
         let all = callers(&record);
         let one = all.iter().find(|callers| callers.name == "launch, wait by finish").unwrap();
@@ -238,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_that_do_not_say_where_they_come_from_are_no_picture() {
+    fn answers_without_a_caller_make_no_picture() {
         let mut record = fixture::callers();
         record.answers[0].detail = None;
         assert!(callers(&record).is_empty());

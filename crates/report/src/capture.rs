@@ -1,11 +1,11 @@
-//! A capture for a terminal: its TLPs, what could not be read, and how long requests took.
+//! A capture for a terminal: its TLPs, unreadable frames, and round-trip times.
 
 use crate::figures;
 use crate::grid::{Column, Grid, clean};
 use crate::tlp;
 use lanemark_record::{Capture, Exchanges, RequesterLatency};
 
-/// The TLPs one a line, then what was not read, then latencies by requester; `name` is that of the file.
+/// One line per TLP, then unreadable frames, then latencies by requester; `name` is the file name.
 #[must_use]
 pub fn capture_table(name: &str, capture: &Capture) -> String {
     let mut text = format!("{}: {}", clean(name), figures::counted(capture.frames.len(), "TLP"));
@@ -28,50 +28,50 @@ pub fn capture_table(name: &str, capture: &Capture) -> String {
     text + &said_of(&exchanges) + &latencies(&capture.latencies(&exchanges))
 }
 
-/// A line for each TLP; there can be millions, so nothing is measured but the first column.
+/// One line per TLP. There can be millions, so only the first column is measured.
 fn frames(capture: &Capture) -> String {
     let times = capture.frames.iter().map(|passed| passed.at_ns);
     let (first, last) = (times.clone().min().unwrap_or(0), times.max().unwrap_or(0));
     let width = (last - first).to_string().len().max(2);
-    let mut text = format!("{:>width$}  way   TLP\n{}\n", "ns", "─".repeat(width + 60));
+    let mut text = format!("{:>width$}  dir   TLP\n{}\n", "ns", "─".repeat(width + 60));
     for passed in &capture.frames {
-        let way = match passed.is_upstream {
+        let direction = match passed.is_upstream {
             Some(true) => "up",
             Some(false) => "down",
             None => "-",
         };
         let cut = if passed.is_cut { ", cut" } else { "" };
-        text += &format!("{:>width$}  {way:<4}  {}{cut}\n", passed.at_ns - first, tlp::describe(&passed.header));
+        text += &format!("{:>width$}  {direction:<4}  {}{cut}\n", passed.at_ns - first, tlp::describe(&passed.header));
     }
     text
 }
 
-/// What the file has that is not shown, and why.
+/// Frames that are not shown, with the reason.
 fn gaps(capture: &Capture) -> Vec<String> {
     let unread = &capture.unread;
     let malformed = unread.first_malformed.as_deref().unwrap_or_default();
     let counted = [
-        (unread.others, "without NetTLP".to_owned()),
+        (unread.others, "without a NetTLP header".to_owned()),
         (unread.malformed, format!("malformed, the first of them {malformed}")),
-        (unread.cut, "cut by the capture; those whose header is there are shown".to_owned()),
-        (unread.untimed, "without a time".to_owned()),
+        (unread.cut, "truncated by the capture; shown if the header is complete".to_owned()),
+        (unread.untimed, "without a timestamp".to_owned()),
     ];
     let mut gaps: Vec<String> = counted
         .into_iter()
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!("{} {what}", figures::counted(count as usize, "frame")))
         .collect();
-    gaps.extend(unread.ends_early.iter().map(|why| format!("not read to its end: {why}")));
+    gaps.extend(unread.ends_early.iter().map(|why| format!("incomplete: {why}")));
     gaps
 }
 
 fn said_of(exchanges: &Exchanges) -> String {
     let answered = exchanges.answered.len();
-    let mut said = vec![format!("{} answered", figures::counted(answered, "request"))];
+    let mut said = vec![format!("{} completed", figures::counted(answered, "request"))];
     let others = [
-        (exchanges.unanswered, "not answered here"),
-        (exchanges.strays, "answered and not asked here"),
-        (exchanges.backwards, "answered before they were asked, by their times"),
+        (exchanges.unanswered, "without a completion in the capture"),
+        (exchanges.strays, "completed without a request in the capture"),
+        (exchanges.backwards, "completed before the request, by timestamp"),
     ];
     said.extend(others.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")));
     format!("\n{}\n", said.join(", "))
@@ -95,7 +95,7 @@ fn latencies(latencies: &[RequesterLatency]) -> String {
     let grid = Grid { columns, rows: rows.collect() };
     let lines: Vec<String> = grid.lines(None).iter().map(|line| line.trim_end().to_owned()).collect();
     format!(
-        "\nround trip in ns where it was captured: from a request to its first and to its last completion\n{}\n",
+        "\nround trip in ns at the capture point: from a request to its first and to its last completion\n{}\n",
         lines.join("\n")
     )
 }
@@ -108,7 +108,7 @@ mod tests {
     use lanemark_record::Unread;
 
     #[test]
-    fn a_capture_shows_its_tlps_and_the_latency_where_it_was_taken() {
+    fn a_capture_shows_tlps_and_the_latency_at_its_link() {
         let (trace, method) = (load(), crate::fixture::method("uc", "8", None));
         let capture = probe(&traced(&trace, &method), 1).unwrap();
         let text = capture_table("x.pcapng", &capture);
@@ -117,20 +117,20 @@ mod tests {
         assert_eq!(lines[0], "x.pcapng: 2 TLPs at fpga0");
         assert_eq!(
             lines[1],
-            "mmio_read_latency of a card: UC 8, 8 B, 1 pass; case 1 of 3; 7 TLPs before these are not kept"
+            "mmio_read_latency of a card: UC 8, 8 B, 1 pass; case 1 of 3; 7 earlier TLPs were dropped"
         );
-        // Down when it is there, at 110 ns; up when it goes, at 190 ns.
+        // Downstream TLPs count at arrival, 110 ns; upstream TLPs at departure, 190 ns.
         assert_eq!(
             lines[5..7],
             ["0 down MRd 8 B at 0x1000 by 00:00.0, tag 3", "80 up CplD 8 B from 01:00.0 for 00:00.0, tag 3"]
         );
-        assert_eq!(lines[8], "1 request answered");
+        assert_eq!(lines[8], "1 request completed");
         assert_eq!(lines[13], "00:00.0 1 80.0 80.0 80.0 80.0 80.0 80.0");
         assert_eq!(probe(&traced(&trace, &method), 0).unwrap().frames, [], "the other link");
     }
 
     #[test]
-    fn what_could_not_be_read_is_counted_and_cannot_move_the_cursor() {
+    fn unreadable_frames_are_counted_and_cannot_move_the_cursor() {
         let unread = Unread {
             others: 1,
             malformed: 2,
@@ -142,11 +142,11 @@ mod tests {
         let capture = Capture { unread, place: "\u{1b}card".to_owned(), ..Capture::default() };
         let lines = [
             "x: 0 TLPs at card",
-            "1 frame without NetTLP",
+            "1 frame without a NetTLP header",
             "2 frames malformed, the first of them frame 1: [2J",
-            "3 frames cut by the capture; those whose header is there are shown",
-            "4 frames without a time",
-            "not read to its end: byte 9: the file ends within a block",
+            "3 frames truncated by the capture; shown if the header is complete",
+            "4 frames without a timestamp",
+            "incomplete: byte 9: the file ends within a block",
         ];
         assert_eq!(capture_table("x", &capture), lines.join("\n") + "\n");
     }

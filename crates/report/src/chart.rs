@@ -1,11 +1,11 @@
-//! The plots of a page as data: every answer of every panel, ready to draw.
+//! Data of the plots in a page: every answer of every panel.
 
 use crate::figures;
 use crate::panel::{Panel, Point, words};
 use serde_json::{Value, json};
 
-/// The plots of `panels`, by the place of each panel: unit, sizes, limits, and per method its figures, its
-/// formula's, and what to say about each point. Everything is computed here; the script only draws.
+/// The plots of `panels`, by panel index: unit, sizes and limits, and per method its figures,
+/// formula figures and tips. Everything is computed here; the script only draws.
 pub(crate) fn charts(panels: &[Panel]) -> Value {
     panels.iter().map(chart).collect()
 }
@@ -41,13 +41,13 @@ fn chart(panel: &Panel) -> Value {
     })
 }
 
-/// The highest limit of any method at `size`; methods with lower ones are told so in their own words.
+/// The highest limit of any method at `size`; the tips of other methods name their own limits.
 fn limit(panel: &Panel, size: u64) -> Option<f64> {
     let points = panel.lines.iter().filter_map(|line| line.at(size));
     points.filter_map(|point| point.answer.ceiling.rate_bytes_per_s).reduce(f64::max).filter(|_| panel.is_rate())
 }
 
-/// What there is to say about a point, the figure first.
+/// The lines of a point's tip, the figure first.
 fn tip(panel: &Panel, point: Point) -> Vec<String> {
     let answer = point.answer;
     let unit = panel.unit;
@@ -63,7 +63,7 @@ fn tip(panel: &Panel, point: Point) -> Vec<String> {
     }
     lines.extend(answer.doubts.iter().map(|doubt| format!("doubtful: {}", doubt.text)));
     if let Some(issue) = answer.issue_rate_bytes_per_s {
-        lines.push(format!("issued at {}", figures::rate(issue.median)));
+        lines.push(format!("issue rate {}", figures::rate(issue.median)));
     }
     if let (Some(share), Some(limit)) = (answer.share_of_ceiling_percent, answer.ceiling.rate_bytes_per_s) {
         lines.push(format!("{} of the limit, {}", figures::percent(share), figures::rate(limit)));
@@ -80,7 +80,7 @@ fn tip(panel: &Panel, point: Point) -> Vec<String> {
     lines
 }
 
-/// `value` as JSON that may stand inside a `<script>`: no `<` is left in it, so nothing in a record can end
+/// `value` as JSON that is safe inside a `<script>`: without `<`, no string of a record can close
 /// the element or open a comment.
 ///
 /// # Errors
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn json_cannot_end_the_script_it_stands_in() {
+    fn embedded_json_cannot_close_the_script_element() {
         let value = json!(["</script><script>alert(1)</script>", "<!--"]);
         let text = embeddable(&value).unwrap();
         assert!(!text.contains('<'), "{text}");
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_latency_has_no_limit_to_draw() {
+    fn latency_plots_have_no_limit() {
         let mut record = fixture::record();
         for answer in &mut record.answers {
             answer.ceiling.rate_bytes_per_s = Some(1e9);

@@ -1,16 +1,17 @@
-//! What a method to share memory with a device costs beyond coherence.
+//! The cost of sharing memory with a device beyond hardware coherence.
 
 use crate::panel::{Line, Panel, Point};
 use lanemark_method::{Discipline, Method};
 
-/// The heading of the column.
+/// Heading of the column.
 pub(crate) const BEYOND: &str = "beyond coherent";
 
-/// Bytes of a line of a cache.
+/// Bytes of a cache line.
 const LINE: u64 = 64;
 
-/// How much more `point` of `line` costs than the coherent method of its direction and size, in the panel's unit, and for each
-/// line of a buffer of several; `None` where it is no such method, or the coherent one itself, or that was not asked.
+/// Cost of `point` minus that of the coherent method with the same direction and size, in the
+/// panel's unit, and per line if the buffer has several. `None` for other methods, for the coherent
+/// method itself, and without its answer.
 pub(crate) fn beyond(panel: &Panel, line: &Line, point: Point) -> Option<String> {
     let Method::SharedBuffer { direction, discipline } = &point.answer.method else { return None };
     let is_other = *discipline != Discipline::Coherent;

@@ -1,17 +1,18 @@
-//! Two records side by side on a terminal: what became slower first.
+//! The comparison of two records for a terminal: slower answers first.
 
 use crate::figures;
 use crate::grid::{Column, Grid, wrap};
 use crate::panel::{cores_in_words, title};
 use lanemark_record::{Alone, Change, Comparison, Pair, Quantity};
 
-/// Answers without a partner that are listed one by one.
+/// Largest number of answers without a counterpart that are listed.
 const MOST_ALONE: usize = 10;
 
-/// `comparison` of the records called `names` for a terminal of `width` characters.
+/// Renders `comparison` of the records called `names` for a terminal of `width` characters.
 ///
-/// One table a question and target with the answers that changed, the slowest of them first, each with the ratio of its
-/// times and the 95 % interval of that; those without a difference are counted. Then what has no partner.
+/// One table per question and target has the answers that changed, the slowest first, each with the
+/// ratio of times and its 95 % interval. Answers without a visible difference are counted. Answers
+/// without a counterpart follow.
 #[must_use]
 pub fn comparison_table(comparison: &Comparison, names: [&str; 2], width: Option<u16>) -> String {
     let mut blocks = vec![wrap(
@@ -34,12 +35,12 @@ pub fn comparison_table(comparison: &Comparison, names: [&str; 2], width: Option
     blocks.join("\n\n") + "\n"
 }
 
-/// What pairs of one table have in common.
+/// Question and targets, which pairs of one table share.
 fn panel_of(pair: &Pair) -> [&str; 3] {
     [&pair.question, &pair.target, pair.target_after.as_deref().unwrap_or_default()]
 }
 
-/// Pairs of one question and target, in both records, together, in the order they first appear.
+/// Groups pairs by question and targets, in order of appearance.
 fn by_panel(pairs: &[Pair]) -> Vec<Vec<&Pair>> {
     let mut panels: Vec<Vec<&Pair>> = Vec::new();
     for pair in pairs {
@@ -51,7 +52,7 @@ fn by_panel(pairs: &[Pair]) -> Vec<Vec<&Pair>> {
     panels
 }
 
-/// Who was asked, both where the records call them by other names.
+/// The target; both names if the records differ.
 fn targets(pair: &Pair) -> String {
     match &pair.target_after {
         Some(after) => format!("{} before and {after} after", pair.target),
@@ -110,7 +111,7 @@ fn without_partner(alone: &[Alone], names: [&str; 2], width: Option<u16>) -> Opt
     if alone.is_empty() {
         return None;
     }
-    let mut lines = vec!["Without a partner".to_owned()];
+    let mut lines = vec!["Answers in only one record".to_owned()];
     for one in alone.iter().take(MOST_ALONE) {
         let name = if one.record == "first" { names[0] } else { names[1] };
         let text = format!(
@@ -123,7 +124,7 @@ fn without_partner(alone: &[Alone], names: [&str; 2], width: Option<u16>) -> Opt
         lines.push(wrap(&text, width, 4));
     }
     if alone.len() > MOST_ALONE {
-        lines.push(format!("  and {} more: --json has them all", alone.len() - MOST_ALONE));
+        lines.push(format!("  and {} more; --json lists all", alone.len() - MOST_ALONE));
     }
     Some(lines.join("\n"))
 }
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_became_slower_comes_first_and_what_stayed_is_counted() {
+    fn slower_answers_come_first_and_unchanged_ones_are_counted() {
         let mut comparison = Comparison {
             pairs: vec![
                 pair("8", 0.9, Change::Faster),
@@ -162,7 +163,7 @@ mod tests {
                 pair("16", 1.2, Change::Slower),
             ],
             alone: vec![],
-            warnings: vec!["the second record was ended early: answers may be missing".to_owned()],
+            warnings: vec!["the second record was stopped early: answers may be missing".to_owned()],
         };
         comparison.alone = (0..11)
             .map(|size_bytes| Alone {
@@ -189,17 +190,17 @@ no difference seen in 1 answer
 
 3 pairs: 1 slower, 1 faster, 1 no difference seen, 0 undecided
 
-Without a partner
+Answers in only one record
   - only in b.json: mmio_read_latency of host, WB 8 at +4 B, 0 B
 ";
         assert!(text.starts_with(expected), "{text}");
         let end =
-            "  and 1 more: --json has them all\n\nwarning: the second record was ended early: answers may be missing\n";
+            "  and 1 more; --json lists all\n\nwarning: the second record was stopped early: answers may be missing\n";
         assert!(text.ends_with(end), "{text}");
     }
 
     #[test]
-    fn a_table_names_both_targets_where_the_records_call_them_by_other_names() {
+    fn a_table_names_both_targets_if_the_records_use_different_names() {
         let renamed = |target_after: &str| {
             let target_after = Some(target_after.to_owned());
             Pair { target_after, ..pair("8", 0.9, Change::Faster) }

@@ -1,38 +1,38 @@
-//! The curve of a question that looks for a step, as words and as a picture.
+//! The curve that reveals write-combining buffers, as words and as a picture.
 
 use crate::figures;
 use lanemark_record::{Answer, Buffers, Detail};
 use std::fmt::Write as _;
 
-/// The picture's size in its own units.
+/// Size of the picture in its own units.
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 220.0;
-/// Room for the words at its left and below it.
+/// Margin for labels, at the left and below.
 const LEFT: f64 = 64.0;
 const BELOW: f64 = 34.0;
 
-/// What an answer says of the buffers it counted.
+/// The buffer count of an answer, if it has one.
 pub(crate) fn buffers(answer: &Answer) -> Option<&Buffers> {
     if let Some(Detail::Buffers(buffers)) = &answer.detail { Some(buffers) } else { None }
 }
 
-/// The count and why, in a sentence without a full stop.
+/// The count and its reason, without a full stop.
 pub(crate) fn in_words(buffers: &Buffers) -> String {
     let (Some(count), Some(flush_ns)) = (buffers.count, buffers.flush_ns) else {
-        return format!("no number of buffers: {}", buffers.because);
+        return format!("buffer count unknown: {}", buffers.because);
     };
     let spread = buffers
         .flush_spread_percent
         .map_or_else(String::new, |spread| format!(", within {}", figures::percent(spread)));
     format!(
-        "{count} buffers: {}; beyond, each of the {} pieces that a line leaves in costs {}{spread}",
+        "{count} buffers: {}; with more lines, each of the {} partial writes of a line costs {}{spread}",
         buffers.because,
         buffers.flushes_per_line,
         figures::time(flush_ns)
     )
 }
 
-/// The curve as a drawing: lines at once to the right, the time of a line upwards.
+/// An SVG with the number of open lines to the right and the time per line upwards.
 pub(crate) fn drawing(buffers: &Buffers) -> String {
     let most = buffers.curve.iter().map(|point| point.line_ns_p5.max(point.line_ns_median)).fold(0.0, f64::max);
     let last = buffers.curve.iter().map(|point| point.lines).max().unwrap_or(0);
@@ -47,7 +47,7 @@ pub(crate) fn drawing(buffers: &Buffers) -> String {
     };
     text((LEFT - 8.0, y(most) + 8.0), "end", &figures::time(most));
     text((LEFT - 8.0, y(0.0)), "end", "0");
-    text((x(last as f64), HEIGHT - 4.0), "end", &format!("{last} lines at once"));
+    text((x(last as f64), HEIGHT - 4.0), "end", &format!("{last} open lines"));
     if let Some(count) = buffers.count {
         let at = x(count as f64 + 0.5);
         text((at, HEIGHT - 4.0), "middle", &count.to_string());
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn every_point_is_drawn_and_the_count_is_marked() {
+    fn the_drawing_has_every_point_and_a_mark_at_the_count() {
         let svg = drawing(&sixteen());
         assert_eq!(svg.matches("<circle").count(), 40);
         assert!(svg.contains("class=\"step\"") && svg.contains(">16</text>") && svg.ends_with("</svg>"));
@@ -93,20 +93,20 @@ mod tests {
     }
 
     #[test]
-    fn a_curve_of_nothing_is_no_picture() {
+    fn an_empty_curve_has_no_picture() {
         assert_eq!(drawing(&Buffers { curve: vec![], ..sixteen() }), "");
         let nan = CurvePoint { lines: 2, line_ns_p5: f64::INFINITY, line_ns_median: 1.0 };
         assert_eq!(drawing(&Buffers { curve: vec![nan; 2], ..sixteen() }), "");
     }
 
     #[test]
-    fn a_count_is_told_with_its_reason_and_none_with_its_own() {
+    fn a_count_and_a_missing_count_are_both_given_with_a_reason() {
         let text = in_words(&sixteen());
         assert!(
             text.starts_with("16 buffers: a line takes 20 ns") && text.ends_with("45.0 ns, within 2.00 %"),
             "{text}"
         );
         let none = Buffers { count: None, flush_ns: None, because: "there is no step".to_owned(), ..sixteen() };
-        assert_eq!(in_words(&none), "no number of buffers: there is no step");
+        assert_eq!(in_words(&none), "buffer count unknown: there is no step");
     }
 }

@@ -1,4 +1,4 @@
-//! A diagnosis for a terminal: machine, tree, links, findings, and what could not be seen.
+//! A diagnosis for a terminal: machine, tree, links, findings, and invisible facts.
 
 use crate::doctor_findings::{findings, unseen};
 use crate::doctor_tree::tree;
@@ -7,7 +7,7 @@ use crate::grid::{Column, Grid, wrap};
 use lanemark_record::diagnosis::{Diagnosis, Fact, Function, Link, LinkRate};
 use std::collections::BTreeMap;
 
-/// The whole diagnosis as text for a terminal of this width; nothing wraps without one.
+/// Renders the diagnosis for a terminal of `width` characters; without a width nothing is wrapped.
 #[must_use]
 pub fn diagnosis(diagnosis: &Diagnosis, width: Option<u16>) -> String {
     let mut blocks = vec![machine(diagnosis, width), tree(diagnosis, width)];
@@ -20,14 +20,15 @@ pub fn diagnosis(diagnosis: &Diagnosis, width: Option<u16>) -> String {
     }
     if !diagnosis.notes.is_empty() {
         let lines = diagnosis.notes.iter().map(|note| wrap(&format!("  - {note}"), width, 4));
-        blocks
-            .push(std::iter::once("strange about the source:".to_owned()).chain(lines).collect::<Vec<_>>().join("\n"));
+        blocks.push(
+            std::iter::once("inconsistencies of the source:".to_owned()).chain(lines).collect::<Vec<_>>().join("\n"),
+        );
     }
     blocks.retain(|block| !block.is_empty());
     blocks.join("\n\n") + "\n"
 }
 
-/// What was read, and the processors' side as far as it was seen.
+/// The source, and the visible facts about the processors.
 fn machine(diagnosis: &Diagnosis, width: Option<u16>) -> String {
     let machine = &diagnosis.machine;
     let functions = figures::counted(diagnosis.functions.len(), "function");
@@ -50,7 +51,7 @@ fn machine(diagnosis: &Diagnosis, width: Option<u16>) -> String {
     wrap(&parts.join(", "), width, 2)
 }
 
-/// One row a link: how it was trained, and how its lower end is set.
+/// One row per link: its trained state and the settings of its lower end.
 fn links(diagnosis: &Diagnosis) -> Grid {
     let lower: BTreeMap<&str, &Function> =
         diagnosis.functions.iter().map(|function| (function.address.as_str(), function)).collect();
@@ -94,7 +95,7 @@ mod tests {
     use crate::doctor_fixture::sample;
 
     #[test]
-    fn a_diagnosis_reads_like_this() {
+    fn a_diagnosis_is_rendered_with_tree_links_and_findings() {
         let expected = "\
 this machine: 3 functions, A Processor, 1 socket, no IOMMU
 
@@ -110,25 +111,25 @@ link to       trained  both ends can  DMA ceiling  MPS  MRRS  tags  ASPM
 2 findings, the costliest first; nothing was changed, and no command was run
 
 1. costly: link_speed at 0000:01:00.0, both ends
-   the link runs at Gen3 although both ends can Gen4
+   the link runs at Gen3 although both ends support Gen4
    gain: DMA ceiling 7.20 GB/s now, 14.4 GB/s then (2.0x); assumes writes of 256 B
-   mend: setpci -s 0000:00:01.0 CAP_EXP+30.w=4:f
-         trains again
+   fix: setpci -s 0000:00:01.0 CAP_EXP+30.w=4:f
+        trains again
 
 2. hint: governor of the machine
    the governor is powersave
-   gain: unknown, because nobody measured it
-   mend: ask somebody
+   gain: unknown, because it was not measured
+   fix: ask a colleague
 
-could not see:
-  - link state of 2 functions: no root; to see it: run as root
-  - MTRRs: there is no file; to see it: another kernel
+not visible:
+  - link state of 2 functions: no root; to make it visible: run as root
+  - MTRRs: there is no file; to make it visible: another kernel
 ";
         assert_eq!(diagnosis(&sample(), None), expected);
     }
 
     #[test]
-    fn nothing_is_wider_than_the_terminal_but_commands() {
+    fn only_commands_are_wider_than_the_terminal() {
         for width in [60, 80, 120] {
             for line in diagnosis(&sample(), Some(width)).lines().filter(|line| !line.contains("setpci")) {
                 assert!(line.chars().count() <= usize::from(width), "{width}: {line}");
@@ -137,17 +138,17 @@ could not see:
     }
 
     #[test]
-    fn a_machine_without_findings_says_so() {
+    fn a_machine_without_findings_is_reported_as_such() {
         let mut quiet = sample();
         quiet.findings.clear();
         quiet.unseen.clear();
         quiet.links.clear();
         let text = diagnosis(&quiet, None);
-        assert!(text.ends_with("no findings in what could be seen\n"), "{text}");
+        assert!(text.ends_with("no findings in the visible settings\n"), "{text}");
     }
 
     #[test]
-    fn what_a_stranger_wrote_cannot_steer_the_terminal() {
+    fn text_of_a_stranger_cannot_control_the_terminal() {
         let mut strange = sample();
         strange.functions[1].name = Fact::Seen { value: "a\u{1b}[2Jb".to_owned() };
         strange.findings[0].reason = "x\u{7}".to_owned();

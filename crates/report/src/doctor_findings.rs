@@ -1,13 +1,13 @@
-//! Findings and what could not be seen, as text.
+//! Findings and invisible facts of a diagnosis, as text.
 
 use crate::figures;
 use crate::grid::{clean, wrap};
 use lanemark_record::diagnosis::{End, Finding, Gain, Severity, Unit, Unseen};
 
-/// The findings, numbered; each with its reason, gain and mend.
+/// The findings, numbered, each with its reason, gain and fix.
 pub(crate) fn findings(findings: &[Finding], width: Option<u16>) -> String {
     if findings.is_empty() {
-        return "no findings in what could be seen".to_owned();
+        return "no findings in the visible settings".to_owned();
     }
     let count = figures::counted(findings.len(), "finding");
     let order = if findings.len() > 1 { ", the costliest first" } else { "" };
@@ -39,14 +39,14 @@ fn block(number: usize, finding: &Finding, width: Option<u16>) -> String {
         wrap(&format!("   gain: {}", gain(&finding.gain)), width, 9),
     ];
     match &finding.mend.command {
-        // A command is to be copied: it stays on its line, however long.
+        // Commands are copied by readers, so they are never wrapped.
         Some(command) => {
-            lines.push(format!("   mend: {}", clean(command)));
+            lines.push(format!("   fix: {}", clean(command)));
             if !finding.mend.words.is_empty() {
-                lines.push(wrap(&format!("         {}", finding.mend.words), width, 9));
+                lines.push(wrap(&format!("        {}", finding.mend.words), width, 8));
             }
         }
-        None => lines.push(wrap(&format!("   mend: {}", finding.mend.words), width, 9)),
+        None => lines.push(wrap(&format!("   fix: {}", finding.mend.words), width, 8)),
     }
     lines.join("\n")
 }
@@ -65,7 +65,7 @@ fn gain(gain: &Gain) -> String {
     }
 }
 
-/// The first of many addresses.
+/// The first addresses of a long list, and the number of the others.
 fn some(functions: &[String]) -> String {
     const MOST: usize = 6;
     match functions.len() {
@@ -74,7 +74,8 @@ fn some(functions: &[String]) -> String {
     }
 }
 
-/// What could not be seen, gathered by what would show it; each with its own reason stands in the JSON.
+/// Facts that were not visible, grouped by the way to make them visible. The JSON has the reason of
+/// each.
 pub(crate) fn unseen(unseen: &[Unseen], width: Option<u16>) -> String {
     let mut groups: Vec<(&str, Vec<&Unseen>)> = Vec::new();
     for one in unseen {
@@ -88,9 +89,9 @@ pub(crate) fn unseen(unseen: &[Unseen], width: Option<u16>) -> String {
         let because = &group[0].because;
         let alike = group.iter().all(|one| one.because == *because);
         let because = if alike { format!(": {because}") } else { String::new() };
-        wrap(&format!("  - {}{because}; to see it: {enable}", whats.join(", ")), width, 4)
+        wrap(&format!("  - {}{because}; to make it visible: {enable}", whats.join(", ")), width, 4)
     };
-    std::iter::once("could not see:".to_owned()).chain(groups.iter().map(line)).collect::<Vec<_>>().join("\n")
+    std::iter::once("not visible:".to_owned()).chain(groups.iter().map(line)).collect::<Vec<_>>().join("\n")
 }
 
 fn what(unseen: &Unseen) -> String {
@@ -106,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn six_addresses_are_listed_and_a_seventh_is_counted() {
+    fn up_to_six_addresses_are_listed_and_the_rest_are_counted() {
         let addresses: Vec<String> = (0..7).map(|number| number.to_string()).collect();
         assert_eq!(some(&addresses[..6]), "0, 1, 2, 3, 4, 5");
         assert_eq!(some(&addresses), "0, 1, 2, 3, 4, 5 and 1 more");

@@ -36,7 +36,7 @@ fn function(address: &str, parent: Option<&str>, class: &str) -> Function {
     }
 }
 
-/// A root port with a card whose link lost half, and a function beside it.
+/// A root port with a card whose link trained at half speed and width, and another function.
 pub(crate) fn sample() -> Diagnosis {
     let machine = Machine {
         processor: seen("A Processor".to_owned()),
@@ -75,7 +75,7 @@ pub(crate) fn sample() -> Diagnosis {
             severity: Severity::Costly,
             functions: vec!["0000:01:00.0".to_owned()],
             end: Some(End::Both),
-            reason: "the link runs at Gen3 although both ends can Gen4".to_owned(),
+            reason: "the link runs at Gen3 although both ends support Gen4".to_owned(),
             gain: Gain::Computed { quantity, now, then, unit, assumes },
             mend: Mend {
                 command: Some("setpci -s 0000:00:01.0 CAP_EXP+30.w=4:f".to_owned()),
@@ -88,8 +88,8 @@ pub(crate) fn sample() -> Diagnosis {
             functions: vec![],
             end: None,
             reason: "the governor is powersave".to_owned(),
-            gain: Gain::Unknown { because: "nobody measured it".to_owned() },
-            mend: Mend { command: None, words: "ask somebody".to_owned() },
+            gain: Gain::Unknown { because: "it was not measured".to_owned() },
+            mend: Mend { command: None, words: "ask a colleague".to_owned() },
         },
     ];
     let blind = |what: &str, because: &str, enable: &str, functions: &[&str]| Unseen {

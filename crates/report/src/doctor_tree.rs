@@ -1,10 +1,10 @@
-//! The functions of a machine as a tree, with the state of the link on every edge.
+//! The functions of a machine as a tree, with the link state of each function.
 
 use crate::grid::clean;
 use lanemark_record::diagnosis::{Diagnosis, Function, Link};
 use std::collections::BTreeMap;
 
-/// The tree, a line a function; what does not fit into `width` is cut from the middle of the line, the name.
+/// The tree, one line per function. A line longer than `width` loses part of the function's name.
 pub(crate) fn tree(diagnosis: &Diagnosis, width: Option<u16>) -> String {
     let links = diagnosis.links.iter().map(|link| (link.lower.as_str(), link)).collect();
     let places: BTreeMap<&str, usize> =
@@ -31,7 +31,7 @@ pub(crate) fn tree(diagnosis: &Diagnosis, width: Option<u16>) -> String {
         drawing.lines.push(format!("bus {}", clean(bus)));
         drawing.draw(places, "");
     }
-    // Who is below each other is below no root; the first of them stands for one.
+    // Functions that are parents of each other have no root; the first of them serves as one.
     for (place, function) in diagnosis.functions.iter().enumerate() {
         if !drawing.drawn[place] {
             drawing.lines.push(format!("bus {}", clean(bus(function))));
@@ -52,7 +52,8 @@ struct Drawing<'a> {
     below: BTreeMap<usize, Vec<usize>>,
     width: Option<u16>,
     lines: Vec<String>,
-    /// A file from a stranger may say that two functions are below each other.
+    /// Prevents endless recursion: a file from a stranger may describe two functions as parents of
+    /// each other.
     drawn: Vec<bool>,
 }
 
@@ -87,7 +88,7 @@ impl Drawing<'_> {
     }
 }
 
-/// What the function is, its place in the hierarchy where that is not what everybody is, and its driver.
+/// Name, port type (except endpoints) and driver of a function.
 fn what(function: &Function) -> String {
     let ids = function.vendor_id.value().zip(function.device_id.value());
     let name = function.name.value().or_else(|| function.class.value()).cloned();
@@ -102,7 +103,7 @@ fn what(function: &Function) -> String {
     parts.join(", ")
 }
 
-/// The state of a link, marked where it is below what both ends can.
+/// The state of a link, marked if it is below the capability of both ends.
 pub(crate) fn state(link: &Link) -> String {
     let lost =
         link.trained.value().zip(link.both_can.value()).is_some_and(|(trained, both)| {
@@ -118,7 +119,7 @@ mod tests {
     use lanemark_record::diagnosis::Fact;
 
     #[test]
-    fn two_functions_below_each_other_are_drawn_once_each() {
+    fn functions_in_a_cycle_are_drawn_once_each() {
         let mut strange = sample();
         strange.functions[0].parent = Fact::Seen { value: Some("0000:01:00.0".to_owned()) };
         let drawn = tree(&strange, None);
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_name_gives_way_to_the_link() {
+    fn a_long_name_is_shortened_and_the_link_is_kept() {
         let mut long = sample();
         long.functions[1].name = Fact::Seen { value: "x".repeat(200) };
         let text = tree(&long, Some(60));

@@ -1,21 +1,21 @@
-//! What can go wrong on the way to a page.
+//! Errors of the HTML page.
 
-/// Why a report could not be made.
+/// A report could not be rendered.
 ///
-/// Terminal tables cannot fail; only the page can, and only through a mistake of this program.
+/// Terminal tables cannot fail. The page fails only through a bug of this program.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReportError {
-    /// The template of the page refused what it was given.
+    /// The template of the page failed.
     #[error("filling in the page's template: {source}")]
     Template {
-        /// What it said.
+        /// The error of the template.
         source: askama::Error,
     },
     /// The figures for the plots could not be written as JSON.
     #[error("writing the figures for the plots as JSON: {source}")]
     Plots {
-        /// What the writer said.
+        /// The error of the JSON writer.
         source: serde_json::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! The links of a target as a tree, and how much of each was used while an answer was found.
+//! The links of a target as a tree, with their use during one answer.
 
 use crate::figures;
 use crate::grid::{Column, Grid, clean};
@@ -7,25 +7,25 @@ use crate::svg::{self, escaped};
 use lanemark_record::{Answer, Direction, Link, LinkUse, Record};
 use std::fmt::Write as _;
 
-/// A link below this share of its time, in percent, is left out of a table and grey in a drawing.
+/// Utilization in percent below which a link is left out of a table and grey in a drawing.
 const IDLE_BELOW_PERCENT: f64 = 1.0;
-/// From here on a link is half used, and full.
+/// Utilization in percent from which a link is drawn as half used, and as full.
 const HALF_PERCENT: f64 = 50.0;
 const FULL_PERCENT: f64 = 90.0;
-/// Links that a table has at the most, the busiest.
+/// Largest number of links in a table, the busiest first.
 const MOST_ROWS: usize = 12;
 
-/// The size of things in a drawing, in its own units.
+/// Dimensions of the drawing in its own units.
 const ROW: f64 = 48.0;
 const BOX_WIDTH: f64 = 92.0;
 const BOX_HEIGHT: f64 = 34.0;
 const TRUNK: f64 = 12.0;
 const LINE: f64 = 150.0;
 const MARGIN: f64 = 6.0;
-/// Characters of a name that find room in its box.
+/// Characters of a name that fit into its box.
 const NAME_CHARS: usize = 13;
 
-/// The links of a target with what they carried for one answer.
+/// The links of a target with their traffic for one answer.
 pub(crate) struct Fabric<'a> {
     target: &'a str,
     links: &'a [Link],
@@ -49,17 +49,17 @@ fn percent(used: Option<&LinkUse>) -> f64 {
     used.map_or(0.0, |used| used.tlp_share_percent)
 }
 
-/// A link with its place in a drawing: its row and how many links are above it.
+/// A link with its position in a drawing: its row and its depth.
 struct Placed<'a> {
     link: &'a Link,
     depth: usize,
     row: f64,
-    /// The place of the one above it in the list; none below a root.
+    /// Index of the link above it in the list; `None` below a root.
     above: Option<usize>,
 }
 
 impl<'a> Fabric<'a> {
-    /// What there is to show of `answer`: nothing if nobody saw the links, or if a core used the only one there is.
+    /// The links of `answer`; `None` if they were not observed, or if a core used the only link.
     pub fn of(record: &'a Record, answer: &'a Answer) -> Option<Fabric<'a>> {
         let target = record.targets.iter().find(|target| target.name == answer.target)?;
         let is_shown =
@@ -75,7 +75,7 @@ impl<'a> Fabric<'a> {
         Both { down: of(Direction::Down), up: of(Direction::Up) }
     }
 
-    /// The links that were used, the busiest first.
+    /// The links in use, the busiest first.
     fn used(&self) -> Vec<(&'a Link, Both<'a>)> {
         let mut used: Vec<(&Link, Both)> = self.links.iter().map(|link| (link, self.both(link))).collect();
         used.retain(|(_, both)| both.most_percent() >= IDLE_BELOW_PERCENT);
@@ -83,19 +83,19 @@ impl<'a> Fabric<'a> {
         used
     }
 
-    /// The busiest link in a clause.
+    /// The busiest link, without a full stop.
     pub fn in_words(&self) -> String {
         match self.used().first() {
-            None => format!("no link was used for more than {IDLE_BELOW_PERCENT} % of the time"),
+            None => format!("no link was busy for more than {IDLE_BELOW_PERCENT} % of the time"),
             Some((link, both)) => {
                 let direction = if percent(both.down) > percent(both.up) { "down" } else { "up" };
                 let most = figures::percent(both.most_percent());
-                format!("the busiest link is that of {}, {direction}, {most} of the time", clean(&link.name))
+                format!("busiest link: {}, {direction}, {most} of the time", clean(&link.name))
             }
         }
     }
 
-    /// For a terminal: one line where one link was used, else a line that says so and a table.
+    /// Lines for a terminal: one line if one link was used, else a line and a table.
     pub fn lines(&self, width: Option<u16>) -> Vec<String> {
         let used = self.used();
         let what = format!("{}, {}", self.answer.method, figures::size(self.answer.size_bytes));
@@ -130,7 +130,8 @@ impl<'a> Fabric<'a> {
         }
     }
 
-    /// The tree from the left to the right, each link with a bar a direction; `id` is for nothing else in the page.
+    /// An SVG of the tree from left to right, with a bar per link and direction. `id` must be
+    /// unique in the page.
     pub fn drawing(&self, id: &str) -> String {
         let (placed, rows) = placed(self.links);
         if placed.is_empty() {
@@ -179,7 +180,7 @@ impl<'a> Fabric<'a> {
         text + "</svg>"
     }
 
-    /// Links that no root leads to, which only a damaged record has.
+    /// Number of links without a root, which only a damaged record has.
     pub fn not_drawn(&self) -> usize {
         self.links.len() - placed(self.links).0.len()
     }
@@ -210,7 +211,7 @@ impl<'a> Fabric<'a> {
             let (at, baseline) = if is_down { (y - 5.0, y - 9.0) } else { (y + 1.0, y + 17.0) };
             let (start, length) = (x + 1.0, LINE - 2.0);
             let filled = length * share;
-            // A bar grows the way that bytes go.
+            // A bar grows in the direction of the bytes.
             let from = if is_down { start } else { start + length - filled };
             let _ = write!(
                 text,
@@ -235,7 +236,7 @@ impl<'a> Fabric<'a> {
     }
 }
 
-/// The answer of a panel whose links are shown first: that of its best method, or of the heaviest load.
+/// The answer whose links are shown first: that of the best method, or of the heaviest load.
 pub(crate) fn shown_first<'a>(panel: &Panel<'a>) -> &'a Answer {
     let line = if panel.is_loaded() { panel.lines.last() } else { panel.lines.first() };
     line.unwrap_or(&panel.lines[0]).largest().answer
@@ -245,7 +246,7 @@ fn trained(link: &Link) -> String {
     format!("Gen{} x{}", link.generation, link.width_lanes)
 }
 
-/// The class of a bar.
+/// CSS class of a bar.
 fn level(percent: f64) -> &'static str {
     match percent {
         _ if percent >= FULL_PERCENT => "full",
@@ -276,7 +277,7 @@ fn node(text: &mut String, (x, y): (f64, f64), name: &str, below: &str) {
     text.push_str("</g>");
 }
 
-/// Every link that a root leads to, each behind the one above it, and how many rows they take.
+/// Every link below a root, each after the link above it, and the number of rows.
 fn placed(links: &[Link]) -> (Vec<Placed<'_>>, f64) {
     let is_root = |link: &&Link| links.iter().all(|other| other.name != link.above);
     let mut placed: Vec<Placed> = Vec::new();
@@ -298,7 +299,7 @@ fn place<'a>(
     let number = placed.len();
     placed.push(Placed { link, depth, row: *rows, above });
     let first = placed.len();
-    // A name that two links have leads below the first of them only: nothing is drawn twice.
+    // If two links share a name, the links below it are drawn once, below the first.
     for below in links.iter().filter(|below| below.above == link.name) {
         if placed.iter().all(|other| !std::ptr::eq(other.link, below)) {
             place(links, below, Some(number), depth + 1, placed, rows);
@@ -325,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn every_link_is_drawn_once_however_many_there_are() {
+    fn every_link_is_drawn_once() {
         for cards in [1, 8, 64] {
             let (record, svg) = drawn(cards);
             let links = record.targets[0].links.len();
@@ -335,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn boxes_lie_apart_and_within_the_drawing() {
+    fn boxes_do_not_overlap_and_lie_within_the_drawing() {
         let (_, svg) = drawn(64);
         let attribute = |text: &str, name: &str| -> f64 {
             text.split_once(&format!(" {name}=\"")).unwrap().1.split_once('"').unwrap().0.parse().unwrap()
@@ -352,18 +353,18 @@ mod tests {
     }
 
     #[test]
-    fn a_link_says_its_use_in_words_and_by_its_class() {
+    fn the_use_of_a_link_is_given_in_words_and_by_its_class() {
         let (_, svg) = drawn(8);
         assert!(
             svg.contains("fpga0, Gen2 x4: down nothing; up 49.8 % TLPs, 0.0100 % DLLPs, 861 MB/s of payload"),
             "{svg}"
         );
         assert!(svg.contains("← 99.6 %") && svg.contains("class=\"full\"") && svg.contains(">idle<"));
-        assert!(svg.contains("the busiest link is that of sw0, up, 99.6 % of the time"));
+        assert!(svg.contains("busiest link: sw0, up, 99.6 % of the time"));
     }
 
     #[test]
-    fn links_that_lead_round_in_a_circle_are_counted_and_not_drawn() {
+    fn links_in_a_cycle_are_counted_and_not_drawn() {
         let (mut record, _) = drawn(8);
         record.targets[0].links[1].above = "fpga0".to_owned();
         let fabric = Fabric::of(&record, &record.answers[0]).unwrap();
@@ -384,13 +385,13 @@ mod tests {
         assert!(Fabric::of(&record, &record.answers[0]).is_none());
         let mut record = fixture::fabric(8);
         record.answers[0].method = fixture::method("uc", "8", None);
-        assert!(Fabric::of(&record, &record.answers[0]).is_some(), "but where links are shared it has");
+        assert!(Fabric::of(&record, &record.answers[0]).is_some(), "shared links are drawn");
         record.answers[0].links.clear();
         assert!(Fabric::of(&record, &record.answers[0]).is_none());
     }
 
     #[test]
-    fn a_terminal_gets_the_links_above_one_percent_busiest_first() {
+    fn the_table_has_links_above_one_percent_busiest_first() {
         let record = fixture::fabric(8);
         let lines = Fabric::of(&record, &record.answers[0]).unwrap().lines(None);
         assert_eq!(lines[0], "links in use: device-to-host by DMA, 1 MiB");

@@ -1,9 +1,9 @@
-//! Numbers as people read them: three significant digits and a unit.
+//! Number formatting: three significant digits and a unit.
 //!
-//! GB is 10^9 bytes and KiB is 2^10; a space stands between number and unit. What is no number is
-//! written as such and never as 0.
+//! GB is 10^9 bytes and KiB is 2^10. A space separates number and unit. NaN and infinity are
+//! written as "not a number", never as 0.
 
-/// What the figures of one table or plot are written in.
+/// The common unit of the figures in a table or plot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
     /// 10^9 bytes per second.
@@ -29,7 +29,7 @@ impl Unit {
         if smallest_ns >= 10_000.0 { Unit::Microseconds } else { Unit::Nanoseconds }
     }
 
-    /// Its symbol.
+    /// The symbol of the unit.
     #[must_use]
     pub const fn symbol(self) -> &'static str {
         match self {
@@ -40,7 +40,7 @@ impl Unit {
         }
     }
 
-    /// How many bytes per second, or nanoseconds, one of it is.
+    /// Bytes per second, or nanoseconds, per unit.
     #[must_use]
     pub const fn in_base(self) -> f64 {
         match self {
@@ -51,7 +51,7 @@ impl Unit {
         }
     }
 
-    /// `value`, in bytes per second or nanoseconds, in this unit and without its symbol.
+    /// Formats `value`, in bytes per second or nanoseconds, in this unit, without its symbol.
     ///
     /// ```
     /// use lanemark_report::figures::Unit;
@@ -62,14 +62,14 @@ impl Unit {
         significant(value / self.in_base())
     }
 
-    /// `value`, in bytes per second or nanoseconds, in this unit and with its symbol.
+    /// Formats `value`, in bytes per second or nanoseconds, in this unit, with its symbol.
     #[must_use]
     pub fn figure_with_symbol(self, value: f64) -> String {
         format!("{} {}", self.figure(value), self.symbol())
     }
 }
 
-/// `value` with three significant digits; the whole part is never rounded away.
+/// Formats `value` with three significant digits; the whole part is never rounded.
 ///
 /// ```
 /// use lanemark_report::figures::significant;
@@ -85,13 +85,13 @@ pub fn significant(value: f64) -> String {
     if !value.is_finite() || value.abs() >= 1e9 || value.abs() < 1e-4 {
         return if value.is_finite() { format!("{value:.2e}") } else { "not a number".to_owned() };
     }
-    // 9.996 is written 10.0: the digits are counted after rounding.
+    // 9.996 becomes 10.0, so digits are counted after rounding.
     let rounded: f64 = format!("{value:.2e}").parse().unwrap_or(value);
     let decimals = (2 - rounded.abs().log10().floor() as i64).max(0) as usize;
     format!("{value:.decimals$}")
 }
 
-/// A rate with the unit that suits it.
+/// Formats a rate with a suitable unit.
 ///
 /// ```
 /// assert_eq!(lanemark_report::figures::rate(41.9e6), "41.9 MB/s");
@@ -101,7 +101,7 @@ pub fn rate(bytes_per_s: f64) -> String {
     scaled(bytes_per_s, &[(1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")])
 }
 
-/// A time with the unit that suits it.
+/// Formats a time with a suitable unit.
 ///
 /// ```
 /// assert_eq!(lanemark_report::figures::time(441.0), "441 ns");
@@ -113,13 +113,13 @@ pub fn time(ns: f64) -> String {
 }
 
 fn scaled(value: f64, units: &[(f64, &str)]) -> String {
-    // 999.7 is written 1.00 of the next unit, not 1000 of this one.
+    // 999.7 becomes 1.00 of the next unit, not 1000 of this one.
     let (factor, symbol) =
         units.iter().find(|(factor, _)| value.abs() >= factor * 0.9995).or(units.last()).copied().unwrap_or((1.0, ""));
     format!("{} {symbol}", significant(value / factor))
 }
 
-/// A share in percent.
+/// Formats a share in percent.
 ///
 /// ```
 /// assert_eq!(lanemark_report::figures::percent(92.13), "92.1 %");
@@ -129,13 +129,13 @@ pub fn percent(share: f64) -> String {
     format!("{} %", significant(share))
 }
 
-/// A share in percent without decimals, where only its size matters.
+/// Formats a share in percent without decimals.
 #[must_use]
 pub fn whole_percent(share: f64) -> String {
     if share > 0.0 && share < 1.0 { "<1 %".to_owned() } else { format!("{share:.0} %") }
 }
 
-/// A difference in percent, with its sign.
+/// Formats a difference in percent, with its sign.
 ///
 /// ```
 /// use lanemark_report::figures::difference;
@@ -155,7 +155,7 @@ pub fn difference(percent: f64) -> String {
     }
 }
 
-/// How many times something is something else.
+/// Formats a factor.
 ///
 /// ```
 /// assert_eq!(lanemark_report::figures::times(240.4), "240x");
@@ -165,7 +165,7 @@ pub fn times(factor: f64) -> String {
     if factor >= 9.95 { format!("{factor:.0}x") } else { format!("{factor:.1}x") }
 }
 
-/// A size with the largest binary unit that leaves a whole number, and a space before it.
+/// Formats a size with the largest binary unit that leaves a whole number.
 ///
 /// ```
 /// assert_eq!(lanemark_report::figures::size(4096), "4 KiB");
@@ -177,7 +177,7 @@ pub fn size(bytes: u64) -> String {
     format!("{} {}", &text[..digits], &text[digits..])
 }
 
-/// A day and minute in UTC.
+/// Formats a date and time in UTC, to the minute.
 ///
 /// ```
 /// assert_eq!(lanemark_report::figures::date(1_785_595_200), "2026-08-01 14:40 UTC");
@@ -197,7 +197,7 @@ pub fn date(unix_s: u64) -> String {
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02} UTC", seconds / 3600, seconds / 60 % 60)
 }
 
-/// `count` and its noun, with an `s` where there is not exactly one.
+/// A count with its noun, which gets an `s` unless the count is 1.
 pub(crate) fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_not_written_as_one() {
+    fn nan_and_infinity_are_not_written_as_numbers() {
         assert_eq!(significant(f64::NAN), "not a number");
         assert_eq!(rate(f64::INFINITY), "not a number GB/s");
         assert_eq!(difference(f64::NAN), "not a number");
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn shares_and_differences_say_their_sign_only_where_they_have_one() {
+    fn only_nonzero_differences_have_a_sign() {
         assert_eq!(whole_percent(97.6), "98 %");
         assert_eq!(whole_percent(0.3), "<1 %");
         assert_eq!(whole_percent(0.0), "0 %");
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_know_leap_years() {
+    fn dates_handle_leap_years() {
         assert_eq!(date(0), "1970-01-01 00:00 UTC");
         assert_eq!(date(951_782_399), "2000-02-28 23:59 UTC");
         assert_eq!(date(951_782_400), "2000-02-29 00:00 UTC");

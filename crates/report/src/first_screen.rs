@@ -83,7 +83,7 @@ const COSTS: &[CostRow] = &[
         what: "system call, getppid",
         is: |answer| answer.method == Method::KernelCall { call: KernelCall::Getppid },
     },
-    CostRow { what: "wake-up of a thread on another core", is: |answer| answer.method == Method::Wake },
+    CostRow { what: "wake-up of a thread on another core", is: |answer| matches!(answer.method, Method::Wake { .. }) },
     CostRow {
         what: "cache line to another core, one way",
         is: |answer| matches!(answer.method, Method::CacheLines { access: Access::Plain(_), lines: Lines::One, .. }),
@@ -163,7 +163,7 @@ fn card(record: &Record, target: &Target) -> String {
     let origins = target.origins.map_or_else(String::new, |origins| format!("; {}", origins_in_words(origins)));
     let head = format!("Example card: {} ({}){origins}", target.name, kind_in_words(target.kind));
     let columns = vec![
-        Column::words("question: method"),
+        Column::words("question, method"),
         Column::figures("size"),
         Column::figures("figure"),
         Column::figures("limit"),
@@ -175,7 +175,7 @@ fn card(record: &Record, target: &Target) -> String {
         let point = Point { answer, value: headline(answer, Some(target.kind)) };
         let in_words = if answer.quantity == Quantity::Bandwidth { figures::rate } else { figures::time };
         grid.rows.push(vec![
-            format!("{}: {}", title(&answer.question), answer.method),
+            row_name(answer),
             figures::size(answer.size_bytes),
             point.value.map(in_words).unwrap_or_default(),
             answer.ceiling.rate_bytes_per_s.map(figures::rate).unwrap_or_default(),
@@ -187,11 +187,22 @@ fn card(record: &Record, target: &Target) -> String {
     std::iter::once(wrap(&head, Some(WIDTH), 2)).chain(lines).collect::<Vec<_>>().join("\n")
 }
 
-/// Of driver calls only those whose descriptors are ready, with the core polling or sleeping.
+/// The question, and what of its method the question leaves open.
+fn row_name(answer: &Answer) -> String {
+    let question = title(&answer.question);
+    match &answer.method {
+        Method::Dma { .. } => question,
+        Method::DmaCall { completion, .. } => format!("{question}, {completion}"),
+        method => format!("{question}, {method}"),
+    }
+}
+
+/// Of driver calls only writes of one card whose descriptors are ready, with the core polling or sleeping.
 fn is_example(answer: &Answer) -> bool {
     match answer.method {
-        Method::DmaCall { share, descriptors, completion, .. } => {
-            share == Share::Doorbell
+        Method::DmaCall { ref flows, share, descriptors, completion, .. } => {
+            flows.iter().all(|flow| flow.verb == Verb::Store)
+                && share == Share::Doorbell
                 && matches!(descriptors, Descriptors::Written(_))
                 && completion != Completion::Register
         }

@@ -1,5 +1,5 @@
-//! A small record for tests: a simulated card with a bandwidth and a latency, and a host whose limit
-//! nobody knows.
+//! A small record for tests: a simulated card with a bandwidth and a latency, and a host with an
+//! unknown limit.
 
 use lanemark_method::{Access, AccessPath, CoreAccess, Flow, HostWait, Lines, Method, Peer, Reach, Verb, Width};
 use lanemark_record::diagnosis::Fact;
@@ -11,7 +11,7 @@ use lanemark_record::{
 use lanemark_units::MemoryType;
 use std::collections::BTreeMap;
 
-/// A record with nothing in it.
+/// An empty record.
 pub(crate) fn empty() -> Record {
     Record::new(vec!["lanemark".to_owned(), "bench".to_owned()])
 }
@@ -118,7 +118,7 @@ pub(crate) fn record() -> Record {
     record
 }
 
-/// Two methods between the cores 0, 1 and 3; nobody asked 1 and 3.
+/// Two methods between the cores 0, 1 and 3, without the pair of 1 and 3.
 pub(crate) fn pairs() -> Record {
     let mut record = empty();
     for (lines, to_core, ns) in
@@ -149,7 +149,7 @@ pub(crate) fn method(memory_type: &str, access: &str, fence: Option<&str>) -> Me
     })
 }
 
-/// An answer that knows its rate and nothing else.
+/// An answer with a rate only.
 pub(crate) fn bandwidth(target: &str, method: Method, size_bytes: u64, rate: f64) -> Answer {
     Answer {
         question: "mmio_write_bandwidth".to_owned(),
@@ -210,7 +210,7 @@ pub(crate) fn reproduction() -> Reproduction {
         rows: vec![
             row("T1.a", Class::Given, Verdict::Listed, Some(440.0), ""),
             row("T1.b", Class::Fitted, Verdict::Agrees, Some(441.0), ""),
-            row("T1.c", Class::Predicted, Verdict::Agrees, Some(442.0), "seen by a test"),
+            row("T1.c", Class::Predicted, Verdict::Agrees, Some(442.0), "a note of a test"),
             row("T1.d", Class::Predicted, Verdict::KnownGap, Some(500.0), "the paper's host has two sockets"),
             row("T1.e", Class::Predicted, Verdict::Disagrees, Some(880.0), ""),
             row("T1.f", Class::Predicted, Verdict::Later, None, "needs a switch"),
@@ -228,7 +228,7 @@ pub(crate) fn reproduction() -> Reproduction {
     }
 }
 
-/// Two lines, one of them with a name that is markup and without most of its values.
+/// Two lines; the name of one is markup, and most of its values are missing.
 pub(crate) fn picture() -> Picture {
     let line = |name: &str, values: [Option<f64>; 3]| PictureLine { name: name.to_owned(), values: values.to_vec() };
     Picture {
@@ -237,11 +237,12 @@ pub(crate) fn picture() -> Picture {
         shows: "misses a page".to_owned(),
         at: vec![1.0, 2.0, 4.0],
         lines: vec![line("ours", [Some(1.0), Some(1.5), Some(2.0)]), line("<theirs>", [Some(8.0), None, None])],
-        note: "seen by a test".to_owned(),
+        note: "a note of a test".to_owned(),
     }
 }
 
-/// So many cards below one switch, four of them busy and one busy all the time; one card hangs on the root itself.
+/// `cards` cards below switches of eight, four of them busy and one link saturated; a single card
+/// is below the root itself.
 pub(crate) fn fabric(cards: usize) -> Record {
     let mut record = record();
     let link =
@@ -275,7 +276,7 @@ pub(crate) fn fabric(cards: usize) -> Record {
     record
 }
 
-/// One card under three loads.
+/// One card with three loads.
 pub(crate) fn loaded() -> Record {
     let mut record = record();
     record.answers = [(1, 675.0, 0.76e9), (64, 675.0, 47.3e9), (256, 2165.0, 60e9)]
@@ -300,7 +301,8 @@ pub(crate) fn loaded() -> Record {
     record
 }
 
-/// Two methods of a runtime from two cores of two sockets, and from none.
+/// Two methods of a runtime, called from one core on each of two sockets and from an unpinned
+/// thread.
 pub(crate) fn callers() -> Record {
     let mut record = record();
     let seen = |socket| SocketCpus { socket, cpus: vec![socket], first_threads: vec![socket] };

@@ -1,39 +1,39 @@
-//! A grid of text with a header line: measured, fitted to a width, and printed.
+//! A text grid with a header line: measured, fitted to a width, and printed.
 
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
-/// Rows under a header, without a frame.
+/// Rows below a header, without a frame.
 #[derive(Default)]
 pub(crate) struct Grid {
     /// The columns.
     pub columns: Vec<Column>,
-    /// As many cells a row as there are columns.
+    /// Rows with one cell per column.
     pub rows: Vec<Vec<String>>,
 }
 
-/// How a column looks.
+/// Heading and alignment of a column.
 #[derive(Clone)]
 pub(crate) struct Column {
-    /// Its heading.
+    /// Heading.
     pub head: String,
-    /// Whether its cells are figures, which are set to the right.
+    /// Whether the cells are figures, which are right-aligned.
     pub is_figure: bool,
 }
 
 impl Column {
-    /// A column of words.
+    /// A left-aligned column of words.
     pub fn words(head: &str) -> Column {
         Column { head: head.to_owned(), is_figure: false }
     }
 
-    /// A column of figures.
+    /// A right-aligned column of figures.
     pub fn figures(head: impl Into<String>) -> Column {
         Column { head: head.into(), is_figure: true }
     }
 }
 
 impl Grid {
-    /// Leaves out every column that has nothing but empty cells.
+    /// Removes every column whose cells are all empty.
     pub fn drop_empty_columns(&mut self) {
         for place in (0..self.columns.len()).rev() {
             if self.rows.iter().all(|row| row[place].is_empty()) {
@@ -42,7 +42,7 @@ impl Grid {
         }
     }
 
-    /// Leaves out the column headed `head`, if there is one.
+    /// Removes the column headed `head`, if there is one.
     pub fn drop_column(&mut self, head: &str) {
         if let Some(place) = self.columns.iter().position(|column| column.head == head) {
             self.remove(place);
@@ -56,7 +56,8 @@ impl Grid {
         }
     }
 
-    /// The lines: the header, a rule, and one a row. Cells wrap only where `width` is given and too small.
+    /// The lines: the header, a rule, and one per row. Cells wrap only if `width` is too small for
+    /// them.
     pub fn lines(&self, width: Option<u16>) -> Vec<String> {
         let mut table = Table::new();
         table.load_style(TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─')));
@@ -69,7 +70,7 @@ impl Grid {
         }
         let last = self.columns.len().saturating_sub(1);
         for (place, (column, look)) in table.column_iter_mut().zip(&self.columns).enumerate() {
-            // One space more stands between columns in any case.
+            // The library adds one more space between columns.
             column.set_padding((0, u16::from(place != last)));
             if look.is_figure {
                 column.set_cell_alignment(CellAlignment::Right);
@@ -78,26 +79,25 @@ impl Grid {
         table.trim_fmt().lines().map(str::to_owned).collect()
     }
 
-    /// Characters of its longest line when nothing wraps.
+    /// Width of the longest line without wrapping, in characters.
     pub fn natural_width(&self) -> usize {
         self.lines(None).iter().map(|line| line.chars().count()).max().unwrap_or(0)
     }
 
-    /// Whether nothing wraps within `width`.
+    /// Whether the grid fits into `width` without wrapping.
     pub fn fits(&self, width: Option<u16>) -> bool {
         width.is_none_or(|width| self.natural_width() <= usize::from(width))
     }
 }
 
-/// `text` on one line and without control characters: a record may come from a stranger, and a terminal
-/// obeys what it is sent.
+/// `text` on one line without control characters: a record may come from a stranger, and a terminal
+/// executes escape sequences.
 pub(crate) fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }).filter(|c| !c.is_control()).collect()
 }
 
-/// `text` cleaned and broken at spaces into lines of at most `width` characters; the second line and those
-/// after it are indented by `indent` spaces. A word longer than a line stays whole, and so do a number and
-/// its unit.
+/// Cleans `text` and breaks it at spaces into lines of at most `width` characters. Continuation
+/// lines are indented by `indent` spaces. Long words stay whole, and a number stays with its unit.
 pub(crate) fn wrap(text: &str, width: Option<u16>, indent: usize) -> String {
     let text = clean(text);
     let Some(width) = width.map(usize::from) else { return text };
@@ -118,7 +118,7 @@ pub(crate) fn wrap(text: &str, width: Option<u16>, indent: usize) -> String {
     lines.join("\n")
 }
 
-/// The words of `text`; a unit stays with the number before it.
+/// Splits `text` into words; a unit stays with the number before it.
 fn words(text: &str) -> Vec<String> {
     const UNITS: [&str; 12] = ["%", "B", "KiB", "MiB", "GiB", "GB/s", "MB/s", "kB/s", "B/s", "ns", "us", "ms"];
     let mut words: Vec<String> = Vec::new();
@@ -137,12 +137,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_stand_to_the_right_and_words_to_the_left() {
+    fn figures_are_right_aligned_and_words_left_aligned() {
         let grid = Grid {
-            columns: vec![Column::words("way"), Column::figures("64 B")],
+            columns: vec![Column::words("method"), Column::figures("64 B")],
             rows: vec![vec!["UC 4".into(), "0.0419".into()], vec!["WC movdir64b".into(), "8".into()]],
         };
-        let expected = ["way             64 B", "────────────────────", "UC 4          0.0419", "WC movdir64b       8"];
+        let expected = ["method          64 B", "────────────────────", "UC 4          0.0419", "WC movdir64b       8"];
         assert_eq!(grid.lines(None), expected);
         assert!(grid.fits(Some(20)) && !grid.fits(Some(19)));
     }
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_strangers_text_cannot_move_the_cursor() {
+    fn text_of_a_stranger_cannot_move_the_cursor() {
         assert_eq!(clean("a\x1b[2Jb\nc\u{9b}d"), "a[2Jb cd");
     }
 }

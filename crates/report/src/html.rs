@@ -1,4 +1,4 @@
-//! A record as one page: a file that works offline, loads nothing, and carries all its figures.
+//! A record as one HTML page that works offline, loads nothing, and contains all figures.
 
 use crate::advice::Topic;
 use crate::callers::Callers;
@@ -19,17 +19,17 @@ use crate::waits::{CausePart, WaitBar, cause_parts, causes, shares, wait_bars};
 use askama::Template;
 use lanemark_record::{CeilingKind, Picture, Record, Reproduction, Target, TargetKind, Verdict};
 
-/// Bars up to which all of a panel are shown at once.
+/// Largest number of bars that are shown without unfolding.
 const BARS_AT_ONCE: usize = 12;
-/// Methods of a panel whose links are drawn.
+/// Largest number of methods of a panel whose links are drawn.
 const DRAWINGS: usize = 6;
-/// `record`, and papers reproduced with it, as a page of HTML: one file that needs no network.
+/// Renders `record`, and papers reproduced with it, as one HTML file that needs no network.
 ///
-/// Plots, what the core waited for, which method to use, every figure as a table, what was skipped, and where
-/// the numbers come from. The samples are not in it; a record file has them.
+/// The page has plots, stall causes, advice, every figure in a table, skipped cases and the origins
+/// of parameters. Samples are only in the record file.
 ///
 /// # Errors
-/// [`ReportError`], only through a mistake of this program: no record is refused.
+/// [`ReportError`] through a bug of this program; every record can be rendered.
 pub fn html(record: &Record, reproductions: &[Reproduction]) -> Result<String, ReportError> {
     let panels = Panel::of(record);
     let plots = chart::embeddable(&chart::charts(&panels)).map_err(|source| ReportError::Plots { source })?;
@@ -58,7 +58,7 @@ struct Page<'a> {
     style: &'static str,
 }
 
-/// One panel in one line: who is best, and how near to the limit.
+/// One panel in one line: the best method and its share of the limit.
 struct Glance {
     id: String,
     title: String,
@@ -78,7 +78,7 @@ struct TargetPart<'a> {
     target: &'a Target,
     kind: String,
     origins: Option<String>,
-    /// Shares of given, assumed and fitted numbers in percent.
+    /// Shares of given, assumed and fitted parameters, in percent.
     origin_shares: [f64; 3],
     platform: Vec<(String, String)>,
     panels: Vec<PanelPart>,
@@ -97,41 +97,41 @@ struct PanelPart {
     in_words: String,
     limits: Vec<String>,
     bars: Vec<Bar>,
-    /// Where the limit stands on the bars, in percent of their full length.
+    /// Position of the limit on the bars, in percent of their full length.
     limit_mark: Option<f64>,
     waits: Vec<WaitBar>,
     causes: Vec<CausePart>,
     shares: Grid,
     fabrics: Vec<FabricDrawing>,
-    /// Methods whose links are not drawn, because there are many.
+    /// Number of methods whose links are not drawn.
     fabrics_left_out: usize,
     fits: Vec<String>,
     matrices: Vec<MatrixPart>,
-    /// Why the figures are those of no card, where they are.
+    /// Why the device is not a card, if it is not.
     no_card: Option<String>,
     curves: Vec<CurveDrawing>,
     numbers: Grid,
 }
 
-/// One method between all pairs of cores, as a picture.
+/// One method between all pairs of cores, as a matrix.
 struct MatrixPart {
     name: String,
     cores: Vec<u32>,
-    /// A row for each core; each cell with its figure and its shade in percent.
+    /// A row per core; each cell has a figure and a shade in percent.
     rows: Vec<(u32, Vec<MatrixCell>)>,
 }
 
-/// A figure and its shade in percent, where there is one.
+/// A figure and its shade in percent; `None` for an empty cell.
 type MatrixCell = Option<(String, f64)>;
 
-/// One curve with its picture.
+/// A curve and its description.
 struct CurveDrawing {
     in_words: String,
     svg: String,
 }
 
 impl PanelPart {
-    /// What the marks on the bars are.
+    /// Explanation of the marks on the bars.
     fn marks_in_words(&self) -> Option<&'static str> {
         match (self.bars.iter().any(|bar| bar.formula_mark.is_some()), self.limit_mark.is_some()) {
             (true, true) => Some("dotted the formula, dashed the limit"),
@@ -146,12 +146,12 @@ impl PanelPart {
 struct Bar {
     name: String,
     figure: String,
-    /// Length and the formula's mark, in percent of the full length.
+    /// Length and formula mark, in percent of the full length.
     length: Option<f64>,
     formula_mark: Option<f64>,
 }
 
-/// The links of a target with what they carried for one answer.
+/// The links of a target with their traffic for one answer.
 struct FabricDrawing {
     name: String,
     figure: String,
@@ -215,12 +215,12 @@ impl<'a> Page<'a> {
     }
 }
 
-/// The bars to be seen at once.
+/// The bars that are visible without unfolding.
 fn first<T>(bars: &[T]) -> &[T] {
     &bars[..bars.len().min(BARS_AT_ONCE)]
 }
 
-/// The bars to be unfolded.
+/// The bars to unfold.
 fn rest<T>(bars: &[T]) -> &[T] {
     &bars[bars.len().min(BARS_AT_ONCE)..]
 }
@@ -276,7 +276,8 @@ fn target_part(target: &Target, panels: Vec<PanelPart>) -> TargetPart<'_> {
     }
 }
 
-/// `value` as lines of `path` and text: tables become dotted paths, lists of plain values stay together.
+/// Flattens `value` into lines of path and text: tables become dotted paths, and lists of plain
+/// values stay together.
 fn flatten(path: &str, value: &serde_json::Value, lines: &mut Vec<(String, String)>) {
     use serde_json::Value;
     match value {
@@ -302,7 +303,7 @@ fn panel_part(record: &Record, place: usize, panel: &Panel, causes: &[&str]) -> 
     let ceilings = panel.ceilings();
     let (fabrics, fabrics_left_out) = fabrics(record, place, panel);
     let matrices = Matrix::of(panel);
-    // A matrix, or a picture by cores, shows what bars would.
+    // A matrix, or a picture by cores, replaces the bars.
     let callers = Callers::of(record, panel);
     let is_drawn = is_plotted || !matrices.is_empty() || !callers.is_empty();
     let (bars, limit_mark) = if is_drawn { (Vec::new(), None) } else { bars(panel) };
@@ -352,7 +353,7 @@ fn panel_part(record: &Record, place: usize, panel: &Panel, causes: &[&str]) -> 
     }
 }
 
-/// Latency over load, a curve a size.
+/// Latency against load, one curve per size.
 fn loaded(place: usize, panel: &Panel) -> Vec<CurveDrawing> {
     let curves = Curve::of(panel);
     let drawing = |(number, curve): (usize, &Curve)| CurveDrawing {
@@ -362,7 +363,8 @@ fn loaded(place: usize, panel: &Panel) -> Vec<CurveDrawing> {
     curves.iter().enumerate().map(drawing).collect()
 }
 
-/// The links for the method that is shown first and for some of the others, and how many are left out.
+/// The links for the method that is shown first and for some others, and the number of methods left
+/// out.
 fn fabrics(record: &Record, place: usize, panel: &Panel) -> (Vec<FabricDrawing>, usize) {
     let first = fabric::shown_first(panel);
     let others = panel.lines.iter().map(|line| line.largest().answer).filter(|answer| !std::ptr::eq(*answer, first));
@@ -383,7 +385,7 @@ fn fabrics(record: &Record, place: usize, panel: &Panel) -> (Vec<FabricDrawing>,
             svg: fabric.drawing(&format!("fabric-{place}-{number}")),
             not_drawn: match fabric.not_drawn() {
                 0 => String::new(),
-                count => format!("not drawn, because no root leads there: {}", figures::counted(count, "link")),
+                count => format!("not drawn, not connected to a root: {}", figures::counted(count, "link")),
             },
         }
     };
@@ -401,7 +403,7 @@ fn matrix_part(matrix: &Matrix, panel: &Panel) -> MatrixPart {
     }
 }
 
-/// What a plot shows, for those who do not see it.
+/// Description of a plot for screen readers.
 fn in_words(panel: &Panel) -> String {
     let best = &panel.lines[0];
     let point = best.largest();
@@ -419,7 +421,7 @@ fn in_words(panel: &Panel) -> String {
     if let Some(share) = point.answer.share_of_ceiling_percent {
         text += &format!(", {} of the limit", figures::percent(share));
     }
-    text + "; all figures are in the table below"
+    text + "; the table below has all figures"
 }
 
 fn bars(panel: &Panel) -> (Vec<Bar>, Option<f64>) {
@@ -451,7 +453,7 @@ fn bars(panel: &Panel) -> (Vec<Bar>, Option<f64>) {
     (bars.collect(), percent(limit))
 }
 
-/// Every figure of a panel.
+/// All figures of a panel.
 fn numbers(panel: &Panel) -> Grid {
     let symbol = panel.unit.symbol();
     let figure = |value: Option<f64>| value.map(|value| panel.unit.figure(value)).unwrap_or_default();
@@ -498,7 +500,7 @@ fn numbers(panel: &Panel) -> Grid {
             figure(summary.map(|summary| summary.p1)),
             figure(summary.map(|summary| summary.p99)),
             count(summary.map(|summary| summary.count)),
-            // None is the rule, and a column of zeros tells nobody anything.
+            // Usually nothing is dropped, and a column of zeros is useless.
             count(answer.dropped.map(|dropped| dropped.count()).filter(|count| *count > 0)),
             rate(answer.issue_rate_bytes_per_s.map(|summary| summary.median)),
             rate(answer.ceiling.rate_bytes_per_s),
@@ -566,7 +568,7 @@ mod tests {
     use lanemark_method::{ComputeWork, HostWait, Method};
     use lanemark_record::WaitShare;
 
-    /// What stands between `before` and `after` in `page`.
+    /// The part of `page` between `before` and `after`.
     fn between<'a>(page: &'a str, before: &str, after: &str) -> &'a str {
         page.split_once(before).unwrap().1.split_once(after).unwrap().0
     }
@@ -593,17 +595,17 @@ mod tests {
     }
 
     #[test]
-    fn no_string_of_a_record_becomes_markup() {
+    fn strings_of_a_record_never_become_markup() {
         const ATTACK: &str = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\" onload=\"x";
         let text = lanemark_record::file::to_json(&fixture::record());
-        // Every string value of the record, and every name in it, is the attack.
+        // Replaces every string value and every name of the record with the attack.
         let poisoned = |text: &str| -> Record {
             let mut value: serde_json::Value = serde_json::from_str(text).unwrap();
             poison(&mut value, ATTACK);
             serde_json::from_value(value).unwrap()
         };
         let mut record = poisoned(&text);
-        // The only names in a method that are not from a closed list.
+        // These are the only names in a method that do not come from a closed list.
         for answer in &mut record.answers[..3] {
             let work = ComputeWork::Spmv { matrix: ATTACK.to_owned(), kernels: 1, ports_each: 1 };
             answer.method = Method::Compute { work, wait: HostWait::Finish };
@@ -643,7 +645,7 @@ mod tests {
     #[test]
     fn nothing_is_loaded_from_anywhere() {
         let page = html(&fixture::record(), &[fixture::reproduction()]).unwrap();
-        assert!(page.contains("default-src 'none'"), "the browser is told so too");
+        assert!(page.contains("default-src 'none'"), "the content security policy blocks it too");
         for loader in ["src=", "@import", "url(", "<link", "fetch(", "XMLHttpRequest", "import("] {
             assert!(!page.contains(loader), "{loader}");
         }
@@ -653,14 +655,14 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_record_is_a_page_too() {
+    fn an_empty_record_makes_a_page() {
         let page = html(&fixture::empty(), &[]).unwrap();
         assert!(page.contains("No answers"));
         assert!(page.trim_end().ends_with("</html>"));
     }
 
     #[test]
-    fn answers_of_a_target_that_is_not_listed_are_shown_all_the_same() {
+    fn answers_of_an_unlisted_target_are_shown() {
         let mut record = fixture::record();
         record.targets.clear();
         let page = html(&record, &[]).unwrap();
@@ -678,7 +680,7 @@ mod tests {
     }
 
     #[test]
-    fn links_are_drawn_with_a_title_a_description_and_what_was_waited_for() {
+    fn links_are_drawn_with_a_title_a_description_and_stalls() {
         let mut record = fixture::fabric(8);
         record.answers[0].waits =
             vec![WaitShare { cause: "link_busy".to_owned(), explanation: "why".to_owned(), share_percent: 82.4 }];
@@ -686,7 +688,10 @@ mod tests {
         let panel = between(&page, "id=\"panel-0\"", "</section>");
         assert!(panel.contains("<svg class=\"fabric\"") && panel.contains("aria-labelledby=\"fabric-0-0-title"));
         assert!(panel.contains("<b>device-to-host by DMA, 1 MiB</b>") && panel.contains("stalls: link busy 82 %"));
-        assert!(panel.contains("<b>What to do:</b> it is the limit, unless small payloads fill it"), "{panel}");
+        assert!(
+            panel.contains("<b>What to do:</b> small payloads: raise MPS; otherwise a wider or faster link"),
+            "{panel}"
+        );
         assert!(panel.contains("<td class=\"num\">82.4 %</td>"));
     }
 
@@ -698,7 +703,7 @@ mod tests {
     }
 
     #[test]
-    fn launches_are_drawn_by_core_and_a_device_that_is_no_card_says_so() {
+    fn launches_are_drawn_by_core_with_a_note_on_devices_that_are_not_cards() {
         let page = html(&fixture::callers(), &[]).unwrap();
         let panel = between(&page, "id=\"panel-0\"", "</section>");
         assert_eq!(panel.matches("<svg class=\"callers\"").count(), 2);
@@ -709,7 +714,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_of_cores_are_a_picture_with_a_shade_a_cell() {
+    fn core_pairs_are_a_matrix_with_shaded_cells() {
         let page = html(&fixture::pairs(), &[]).unwrap();
         let panel = between(&page, "id=\"panel-0\"", "</section>");
         assert_eq!(panel.matches("<table class=\"matrix\"").count(), 2);
@@ -718,7 +723,7 @@ mod tests {
     }
 
     #[test]
-    fn ways_that_waited_for_the_same_share_a_bar() {
+    fn methods_with_the_same_stalls_share_a_bar() {
         let page = html(&fixture::record(), &[]).unwrap();
         let latency = between(&page, "id=\"panel-1\"", "</section>");
         assert_eq!(latency.matches("<span class=\"part cause-").count(), 1);
@@ -737,18 +742,18 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_of_a_reproduction_is_drawn_with_a_key_its_note_and_its_numbers() {
+    fn pictures_of_a_reproduction_have_a_key_a_note_and_figures() {
         let mut reproduction = fixture::reproduction();
         reproduction.pictures = vec![fixture::picture(), fixture::picture()];
         let page = html(&fixture::empty(), &[reproduction]).unwrap();
         assert_eq!(page.matches("<svg class=\"picture\"").count(), 2);
         assert!(page.contains("id=\"someone2026-0-title\"") && page.contains("id=\"someone2026-1-title\""));
         assert!(page.contains("picture-key line-1\">&#60;theirs&#62;<"), "{page}");
-        assert!(page.contains("<p>seen by a test</p>") && page.contains("<td class=\"num\">1.5</td>"));
+        assert!(page.contains("<p>a note of a test</p>") && page.contains("<td class=\"num\">1.5</td>"));
     }
 
     #[test]
-    fn a_reproduction_shows_its_rows_its_bounds_and_what_counts() {
+    fn a_reproduction_shows_its_rows_bounds_and_summary() {
         let page = html(&fixture::empty(), &[fixture::reproduction()]).unwrap();
         assert!(page.contains("T1.e") && page.contains("DISAGREES") && page.contains("all latencies"));
         assert!(page.contains("1 given, 1 fitted, 4 predicted; of the predicted 1 agrees, 1 known gap, 1 disagrees"));

@@ -1,14 +1,15 @@
-//! How it looks: records as tables for the terminal and as one HTML page.
+//! Rendering of records: tables for a terminal, and one HTML page.
 //!
-//! Four functions, each from plain data to text: [`tables`], [`reproduction_table`] and [`comparison_table`]
-//! for a terminal of a given width, [`html()`] for a page that is one file and loads nothing from anywhere. Nothing here
-//! measures, and nothing is computed but what a reader would: shares, differences, who is best.
+//! Every function turns plain data into text: [`tables`], [`reproduction_table`] and
+//! [`comparison_table`] for a terminal of a given width, [`html()`] for a self-contained page that
+//! loads nothing. This crate measures nothing and computes only shares, differences and ranks.
 //!
-//! A trace is shown by [`waterfall`] and [`viewer_trace`]; [`probe`] makes a capture of it, and a capture is shown by [`capture_table`].
+//! [`waterfall`] and [`viewer_trace`] show a trace. [`probe`] makes a capture of it, and
+//! [`capture_table`] shows a capture.
 //!
-//! A record is first cut into *panels* (`panel.rs`): one question on one target, its methods as lines, best
-//! first. The terminal, the plots and the tables of numbers are three views of the same panels. All
-//! figures are written by [`figures`].
+//! A record is first cut into *panels* (`panel.rs`): one question on one target, its methods as
+//! lines, best first. The terminal tables, the plots and the tables of figures are three views of
+//! the same panels. [`figures`] formats all figures.
 //!
 //! ```
 //! # let text = r#"{"schema": 3, "tool": {"name": "lanemark", "version": "0"}, "command": [],
@@ -22,7 +23,7 @@
 //! ```
 
 #![forbid(unsafe_code)]
-#![allow(clippy::format_push_string, reason = "it reads better than `write!`, and nobody waits for these strings")]
+#![allow(clippy::format_push_string, reason = "reads better than `write!`, and speed is irrelevant here")]
 
 mod advice;
 mod callers;

@@ -1,4 +1,4 @@
-//! Latency over load: what a panel of one question says as a curve.
+//! Latency against load: the curve of a `loaded_latency` panel.
 
 use crate::figures;
 use crate::panel::Panel;
@@ -6,7 +6,7 @@ use crate::svg;
 use lanemark_record::Answer;
 use std::fmt::Write as _;
 
-/// The picture's size in its own units, and the room for the words at its left and below it.
+/// Size of the picture in its own units, and the margins for labels.
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 300.0;
 const LEFT: f64 = 76.0;
@@ -14,17 +14,17 @@ const RIGHT: f64 = 16.0;
 const TOP: f64 = 22.0;
 const BELOW: f64 = 40.0;
 
-/// One size of one panel, from no load to the heaviest.
+/// The curve of one size, from no load to the heaviest.
 pub(crate) struct Curve {
     size_bytes: u64,
     points: Vec<Point>,
-    /// What the formula says of the latency without load.
+    /// Unloaded latency by formula.
     unloaded_ns: Option<f64>,
     /// The limit of the heaviest load.
     limit_bytes_per_s: Option<f64>,
 }
 
-/// One load.
+/// A point of the curve: one load.
 struct Point {
     rate_bytes_per_s: f64,
     median_ns: f64,
@@ -43,7 +43,7 @@ impl Point {
 }
 
 impl Curve {
-    /// A curve for each size that was asked for under more than one load.
+    /// One curve for each size with several loads.
     pub fn of(panel: &Panel) -> Vec<Curve> {
         if !panel.is_loaded() {
             return Vec::new();
@@ -60,7 +60,7 @@ impl Curve {
         panel.sizes().into_iter().map(curve).filter(|curve| curve.points.len() > 1).collect()
     }
 
-    /// From where to where, in a sentence without a full stop.
+    /// The ends of the curve, without a full stop.
     pub fn in_words(&self) -> String {
         let (Some(first), Some(last)) = (self.points.first(), self.points.last()) else { return String::new() };
         let at =
@@ -71,12 +71,13 @@ impl Curve {
             text += &format!(", {share} of the limit {}", figures::rate(limit));
         }
         if let Some(unloaded) = self.unloaded_ns {
-            text += &format!("; without load the formula says {}", figures::time(unloaded));
+            text += &format!("; unloaded latency by formula: {}", figures::time(unloaded));
         }
         text
     }
 
-    /// The delivered rate to the right, the latency upwards: medians as dots, up to p99 a line.
+    /// An SVG with the delivered rate to the right and the latency upwards: dots for medians, lines
+    /// up to p99.
     pub fn drawing(&self, id: &str) -> String {
         let most_ns = self.points.iter().map(|point| point.p99_ns.max(point.median_ns)).fold(0.0, f64::max);
         let rates = self.points.iter().map(|point| point.rate_bytes_per_s).chain(self.limit_bytes_per_s);
@@ -100,7 +101,7 @@ impl Curve {
         svg::words(&mut text, (4.0, 12.0), "start", "round trip: dot median, line up to p99");
         if let Some(ns) = self.unloaded_ns.filter(|ns| ns.is_finite() && *ns <= most_ns * 1.05) {
             let _ = write!(text, "<path class=\"unloaded\" d=\"M{LEFT} {:.1}H{right:.1}\"/>", y(ns));
-            svg::words(&mut text, (LEFT + 6.0, y(ns) - 5.0), "start", "without load, by formula");
+            svg::words(&mut text, (LEFT + 6.0, y(ns) - 5.0), "start", "unloaded, by formula");
         }
         if let Some(limit) = self.limit_bytes_per_s.filter(|limit| limit.is_finite()) {
             let _ = write!(text, "<path class=\"limit\" d=\"M{:.1} {TOP}V{bottom:.1}\"/>", x(limit));
@@ -137,7 +138,7 @@ mod tests {
     use crate::fixture;
 
     #[test]
-    fn every_load_is_a_dot_between_the_formula_and_the_limit() {
+    fn every_load_is_a_dot_between_formula_and_limit() {
         let record = fixture::loaded();
         let panels = Panel::of(&record);
         let [curve] = &Curve::of(&panels[0])[..] else { panic!("one size, one curve") };
@@ -145,12 +146,12 @@ mod tests {
         assert_eq!(svg.matches("<circle").count(), 3);
         assert!(svg.contains("class=\"unloaded\"") && svg.contains("class=\"limit\""));
         let expected = "512 B: from 675 ns at 0.760 GB/s to 2.17 us at 60.0 GB/s, 99.0 % of the limit 60.6 GB/s; \
-                        without load the formula says 675 ns";
+                        unloaded latency by formula: 675 ns";
         assert_eq!(curve.in_words().replace("760 MB/s", "0.760 GB/s"), expected);
     }
 
     #[test]
-    fn loads_keep_the_order_in_which_they_were_asked() {
+    fn loads_keep_their_order() {
         let mut record = fixture::loaded();
         record.answers.swap(0, 2);
         let panels = Panel::of(&record);
@@ -158,12 +159,12 @@ mod tests {
     }
 
     #[test]
-    fn one_load_and_numbers_that_are_none_make_no_curve() {
+    fn one_load_or_invalid_figures_make_no_curve() {
         let mut record = fixture::loaded();
         for answer in record.answers.iter_mut().skip(1) {
             answer.delivered_rate_bytes_per_s.as_mut().unwrap().median = f64::NAN;
         }
         assert!(Curve::of(&Panel::of(&record)[0]).is_empty());
-        assert!(Curve::of(&Panel::of(&fixture::record())[0]).is_empty(), "other questions have none");
+        assert!(Curve::of(&Panel::of(&fixture::record())[0]).is_empty(), "other questions have no curve");
     }
 }

@@ -1,21 +1,22 @@
-//! Figures between pairs of cores as matrices, one a method.
+//! Figures between pairs of cores as matrices, one per method.
 
 use crate::grid::{Column, Grid};
 use crate::panel::Panel;
 use lanemark_record::{CorePair, Detail};
 
-/// One method between all pairs.
+/// One method between all pairs of cores.
 pub(crate) struct Matrix {
     /// The method.
     pub name: String,
     /// The cores, ascending: the rows and the columns.
     pub cores: Vec<u32>,
-    /// The figure from row to column; none on the diagonal and where nobody asked.
+    /// The figure from row to column; `None` on the diagonal and for pairs without an answer.
     pub cells: Vec<Vec<Option<f64>>>,
 }
 
 impl Matrix {
-    /// The matrices of a panel, in the order of its methods; none unless every answer is about a pair of more than one.
+    /// The matrices of a panel, in the order of its methods; empty unless all answers are about
+    /// several pairs.
     pub fn of(panel: &Panel) -> Vec<Matrix> {
         let answers: Vec<(&str, CorePair, Option<f64>)> = panel
             .lines
@@ -47,20 +48,20 @@ impl Matrix {
         let found = |from: u32, to: u32| {
             let is = |pair: &CorePair, from, to| pair.from_core == from && pair.to_core == to;
             let direct = answers().find(|(_, pair, _)| is(pair, from, to));
-            // A round trip is the same from the other end.
+            // A round trip is the same from either end.
             direct.or_else(|| answers().find(|(_, pair, _)| is(pair, to, from))).and_then(|answer| answer.2)
         };
         let row = |from: u32| cores.iter().map(|to| found(from, *to).filter(|_| from != *to)).collect();
         Matrix { name: name.to_owned(), cells: cores.iter().map(|from| row(*from)).collect(), cores }
     }
 
-    /// Its least and its greatest figure.
+    /// The smallest and the greatest figure.
     pub fn range(&self) -> Option<(f64, f64)> {
         let figures = || self.cells.iter().flatten().flatten().copied();
         Some((figures().reduce(f64::min)?, figures().reduce(f64::max)?))
     }
 
-    /// Where between the least and the greatest of its figures `value` lies, in percent.
+    /// Position of `value` between the smallest and the greatest figure, in percent.
     pub fn shade_percent(&self, value: f64) -> f64 {
         match self.range() {
             Some((least, most)) if most > least => 100.0 * (value - least) / (most - least),
@@ -68,7 +69,7 @@ impl Matrix {
         }
     }
 
-    /// As a grid of figures.
+    /// The matrix as a grid of figures.
     pub fn grid(&self, figure: impl Fn(f64) -> String) -> Grid {
         let head = std::iter::once(Column::words("core"));
         let columns = head.chain(self.cores.iter().map(|core| Column::figures(core.to_string()))).collect();
@@ -86,7 +87,7 @@ mod tests {
     use crate::fixture;
 
     #[test]
-    fn a_matrix_is_the_same_from_both_ends_and_has_nothing_on_its_diagonal() {
+    fn a_matrix_is_symmetric_with_an_empty_diagonal() {
         let record = fixture::pairs();
         let panels = Panel::of(&record);
         let matrices = Matrix::of(&panels[0]);
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_that_are_not_all_about_pairs_are_no_matrix() {
+    fn answers_that_are_not_all_about_pairs_make_no_matrix() {
         let mut record = fixture::pairs();
         record.answers[0].detail = None;
         assert!(Matrix::of(&Panel::of(&record)[0]).is_empty());

@@ -2,31 +2,33 @@
 
 use crate::figures::{self, Unit};
 use lanemark_method::Method;
-use lanemark_record::{Answer, Ceiling, CeilingKind, Quantity, Record, TargetKind};
+use lanemark_record::{Answer, Ceiling, CeilingKind, Quantity, Record, Target, TargetKind};
 
 /// The answers of one target to one question.
 pub(crate) struct Panel<'a> {
     /// The target's name.
     pub target: &'a str,
-    /// What kind of answer it gives; `None` if the record does not list it.
+    /// The target's kind; `None` if the record does not list the target.
     pub kind: Option<TargetKind>,
+    /// Whether the target is ordinary memory of this machine, which is no MMIO.
+    pub is_memory: bool,
     /// The question, by its catalogue name.
     pub question: &'a str,
-    /// What the figures are.
+    /// Quantity of the figures.
     pub quantity: Quantity,
-    /// Its methods, best first; never empty, and no line is.
+    /// Methods, best first. Neither the list nor any line is empty.
     pub lines: Vec<Line<'a>>,
-    /// What the figures are written in.
+    /// Unit of the figures.
     pub unit: Unit,
 }
 
 /// One method, by size.
 pub(crate) struct Line<'a> {
-    /// The method, and the alignment where it is not that of a line; and between which cores.
+    /// The method, with the alignment unless it is a line's, and with the cores.
     pub name: String,
-    /// The same without the cores.
+    /// The method and alignment without the cores.
     pub method: String,
-    /// Its answers, smallest first; each size once.
+    /// Answers, smallest size first; each size once.
     pub points: Vec<Point<'a>>,
 }
 
@@ -35,12 +37,12 @@ pub(crate) struct Line<'a> {
 pub(crate) struct Point<'a> {
     /// The whole answer.
     pub answer: &'a Answer,
-    /// Its figure in bytes per second or nanoseconds; a target that only computes has the formula's.
+    /// Figure in bytes per second or nanoseconds; for a target with formulas only, the formula's.
     pub value: Option<f64>,
 }
 
 impl<'a> Panel<'a> {
-    /// The panels of `record`: in the order of its targets, then of its questions.
+    /// Cuts `record` into panels, in the order of its targets and then of its questions.
     pub fn of(record: &'a Record) -> Vec<Panel<'a>> {
         let mut panels: Vec<Panel<'a>> = Vec::new();
         for answer in &record.answers {
@@ -59,9 +61,15 @@ impl<'a> Panel<'a> {
     }
 
     fn empty(record: &Record, answer: &'a Answer) -> Panel<'a> {
+        let target = record.targets.iter().find(|target| target.name == answer.target);
+        let is_memory = |target: &Target| {
+            let is_measured = matches!(target.kind, TargetKind::Real | TargetKind::Emulated);
+            is_measured && target.platform.is_none() && target.card.is_none() && target.runtime.is_none()
+        };
         Panel {
             target: &answer.target,
-            kind: record.targets.iter().find(|target| target.name == answer.target).map(|target| target.kind),
+            kind: target.map(|target| target.kind),
+            is_memory: target.is_some_and(is_memory),
             question: &answer.question,
             quantity: answer.quantity,
             lines: Vec::new(),
@@ -73,8 +81,8 @@ impl<'a> Panel<'a> {
         (self.target, self.question, self.quantity) == (&*answer.target, &*answer.question, answer.quantity)
     }
 
-    /// Puts `answer` on the first line of its name that has nothing at its size yet, so that what was
-    /// asked twice is seen twice.
+    /// Adds `answer` to the first line of its name without an answer of the same size, so that
+    /// repeated answers stay visible.
     fn add(&mut self, answer: &'a Answer) {
         let point = Point { answer, value: headline(answer, self.kind) };
         let mut name = answer.method.to_string();
@@ -84,7 +92,7 @@ impl<'a> Panel<'a> {
         let method = name.clone();
         name += &cores_in_words(&answer.cores());
         for turn in 1.. {
-            let name = if turn == 1 { name.clone() } else { format!("{name} (asked again: {turn})") };
+            let name = if turn == 1 { name.clone() } else { format!("{name} (repeated: {turn})") };
             match self.lines.iter_mut().find(|line| line.name == name) {
                 None => return self.lines.push(Line { name, method, points: vec![point] }),
                 Some(line) if line.points.iter().all(|other| other.answer.size_bytes != answer.size_bytes) => {
@@ -100,9 +108,9 @@ impl<'a> Panel<'a> {
             line.points.sort_by_key(|point| point.answer.size_bytes);
         }
         let is_rate = self.is_rate();
-        // Loads keep the order in which they were asked, from the lightest to the heaviest.
+        // Loads keep their order, from the lightest to the heaviest.
         let is_loaded = self.is_loaded();
-        // A line without any figure comes last, whichever way is up.
+        // A line without any figure comes last in either order.
         self.lines.sort_by(|a, b| {
             if is_loaded {
                 return std::cmp::Ordering::Equal;
@@ -118,29 +126,29 @@ impl<'a> Panel<'a> {
         };
     }
 
-    /// Whether more is better.
+    /// Whether larger figures are better.
     pub fn is_rate(&self) -> bool {
         self.quantity == Quantity::Bandwidth
     }
 
-    /// Whether its methods are one thing under rising load.
+    /// Whether its methods are one transfer under increasing load.
     pub fn is_loaded(&self) -> bool {
         let mut answers = self.lines.iter().flat_map(|line| &line.points).map(|point| point.answer);
         answers.any(|answer| matches!(answer.method, Method::DmaUnderLoad { .. }))
     }
 
-    /// What the figures are, in words.
+    /// The quantity of the figures, in words.
     pub fn quantity_in_words(&self) -> &'static str {
         match self.quantity {
             Quantity::Bandwidth => "delivered rate",
             Quantity::RoundTripLatency => "round-trip latency",
             Quantity::OneWayLatency => "one-way latency",
-            Quantity::Overhead => "overhead of a call",
+            Quantity::Overhead => "overhead per call",
             Quantity::Cost => "cost",
         }
     }
 
-    /// Where the figures come from: samples, or a formula alone.
+    /// Source of the figures: samples, or a formula alone.
     pub fn statistic(&self) -> &'static str {
         let is_sampled = self.lines.iter().flat_map(|line| &line.points).any(|point| summary(point.answer).is_some());
         if self.kind == Some(TargetKind::Formula) && !is_sampled { "by formula" } else { "median" }
@@ -148,10 +156,18 @@ impl<'a> Panel<'a> {
 
     /// The question as a heading.
     pub fn title(&self) -> String {
-        title(self.question)
+        let of_memory = match self.question {
+            "mmio_write_bandwidth" => Some("Store bandwidth to WB memory"),
+            "mmio_write_latency" => Some("Store latency to WB memory"),
+            "mmio_read_bandwidth" => Some("Load bandwidth from WB memory"),
+            "mmio_read_latency" => Some("Load latency from WB memory"),
+            "streaming_load_bandwidth" => Some("Streaming load bandwidth from WB memory"),
+            _ => None,
+        };
+        of_memory.filter(|_| self.is_memory).map_or_else(|| title(self.question), str::to_owned)
     }
 
-    /// Every size any method was asked for, smallest first.
+    /// Every size of any method, smallest first.
     pub fn sizes(&self) -> Vec<u64> {
         let mut sizes: Vec<u64> =
             self.lines.iter().flat_map(|line| &line.points).map(|point| point.answer.size_bytes).collect();
@@ -160,12 +176,12 @@ impl<'a> Panel<'a> {
         sizes
     }
 
-    /// Whether every method has one size only, so that there is nothing to draw over sizes.
+    /// Whether every method has only one size, so that there is no plot over sizes.
     pub fn has_one_size_per_method(&self) -> bool {
         self.lines.iter().all(|line| line.points.len() == 1)
     }
 
-    /// Every different limit, with a count of answers it holds for, that of the best method first.
+    /// Every distinct limit with its number of answers, that of the best method first.
     pub fn ceilings(&self) -> Vec<(&'a Ceiling, usize)> {
         let mut found: Vec<(&Ceiling, usize)> = Vec::new();
         let best = self.lines.first().map(Line::largest);
@@ -179,7 +195,8 @@ impl<'a> Panel<'a> {
         found
     }
 
-    /// The limit in one sentence: that of the best method at its largest size, and how many others there are.
+    /// The limit of the best method at its largest size, and the number of other limits, in one
+    /// sentence.
     pub fn ceiling_in_words(&self) -> String {
         let ceilings = self.ceilings();
         let Some(((best, _), others)) = ceilings.split_first() else { return "limit: unknown".to_owned() };
@@ -204,31 +221,31 @@ impl<'a> Panel<'a> {
 }
 
 impl<'a> Line<'a> {
-    /// Its answer at the largest size that has a figure, or just the largest.
+    /// The answer at the largest size with a figure, else at the largest size.
     pub fn largest(&self) -> Point<'a> {
         let last = self.points.len() - 1;
         *self.points.iter().rev().find(|point| point.value.is_some()).unwrap_or(&self.points[last])
     }
 
-    /// Its answer at `size_bytes`.
+    /// The answer at `size_bytes`.
     pub fn at(&self, size_bytes: u64) -> Option<Point<'a>> {
         self.points.iter().find(|point| point.answer.size_bytes == size_bytes).copied()
     }
 }
 
 impl Point<'_> {
-    /// What the formula says, in bytes per second or nanoseconds.
+    /// The formula's figure, in bytes per second or nanoseconds.
     pub fn formula(&self) -> Option<f64> {
         formula(self.answer)
     }
 
-    /// How far the formula lies from the figure, in percent of the figure.
+    /// Difference between formula and figure, in percent of the figure.
     pub fn formula_difference_percent(&self) -> Option<f64> {
         let (formula, value) = (self.formula()?, self.value?);
         (value != 0.0).then(|| 100.0 * (formula - value) / value)
     }
 
-    /// The share of the limit: a percentage, or the word that says why there is none.
+    /// The share of the limit: a percentage, or the word `unknown`.
     pub fn share_in_words(&self) -> Option<String> {
         let ceiling = &self.answer.ceiling;
         match (self.answer.share_of_ceiling_percent, ceiling.kind) {
@@ -241,16 +258,20 @@ impl Point<'_> {
         }
     }
 
-    /// What limits the transfer: the bound that the formula finds, or the longest stall where no formula answers.
+    /// What limits the transfer: of a rate the bound that the formula finds, of a latency the longest stall with its share.
     ///
-    /// The longest stall of a saturated transfer names the queue in front of the bottleneck, such as the tags of reads, so
-    /// the formula goes first.
+    /// The longest stall of saturated traffic names the queue in front of the bottleneck, such as the tags of reads, so there
+    /// the formula goes first. Where no formula or no stall is known, the other one stands for it.
     pub fn bound_in_words(&self) -> Option<String> {
-        if let Some(formula) = &self.answer.formula {
-            return Some(formula.bound.clone());
-        }
-        let longest = self.answer.waits.iter().max_by(|a, b| a.share_percent.total_cmp(&b.share_percent))?;
-        Some(format!("stalls: {} {}", words(&longest.cause), figures::whole_percent(longest.share_percent)))
+        let is_saturated =
+            self.answer.quantity == Quantity::Bandwidth || matches!(self.answer.method, Method::DmaUnderLoad { .. });
+        let formula = || self.answer.formula.as_ref().map(|formula| formula.bound.clone());
+        let longest = || {
+            let waits = self.answer.waits.iter();
+            let longest = waits.max_by(|a, b| a.share_percent.total_cmp(&b.share_percent))?;
+            Some(format!("{} {}", words(&longest.cause), figures::whole_percent(longest.share_percent)))
+        };
+        if is_saturated { formula().or_else(longest) } else { longest().or_else(formula) }
     }
 
     /// The 95 % interval of the figure, in bytes per second or nanoseconds.
@@ -258,19 +279,19 @@ impl Point<'_> {
         summary(self.answer)?.ci95
     }
 
-    /// The same in a panel's unit.
+    /// The 95 % interval in the unit of a panel.
     pub fn ci95_in(&self, unit: Unit) -> Option<String> {
         let interval = self.ci95()?;
         Some(format!("{} to {}", unit.figure(interval.low), unit.figure(interval.high)))
     }
 
-    /// The median distance from the median, in bytes per second or nanoseconds.
+    /// The median absolute deviation, in bytes per second or nanoseconds.
     pub fn mad(&self) -> Option<f64> {
         summary(self.answer).map(|summary| summary.mad)
     }
 }
 
-/// The samples' summary that the headline figure is the median of.
+/// The summary of the samples whose median is the headline figure.
 pub(crate) fn summary(answer: &Answer) -> Option<lanemark_record::Summary> {
     match answer.quantity {
         Quantity::Bandwidth => answer.delivered_rate_bytes_per_s,
@@ -292,7 +313,7 @@ pub(crate) fn headline(answer: &Answer, kind: Option<TargetKind>) -> Option<f64>
     summary(answer).map(|summary| summary.median).or_else(fitted).or_else(computed).filter(|value| value.is_finite())
 }
 
-/// A limit: its rate, its kind, and why.
+/// A limit in words: rate, kind and reason.
 pub(crate) fn ceiling_in_words(ceiling: &Ceiling) -> String {
     let kind = match ceiling.kind {
         CeilingKind::Computed => "computed",
@@ -305,7 +326,7 @@ pub(crate) fn ceiling_in_words(ceiling: &Ceiling) -> String {
     }
 }
 
-/// What goes behind a method that is about these cores.
+/// The suffix of a method's name that names the cores.
 pub(crate) fn cores_in_words(cores: &[u32]) -> String {
     match cores {
         [] => String::new(),
@@ -317,7 +338,7 @@ pub(crate) fn cores_in_words(cores: &[u32]) -> String {
     }
 }
 
-/// A name with underscores as words.
+/// A catalogue name in words: underscores become spaces.
 pub(crate) fn words(name: &str) -> String {
     name.replace('_', " ")
 }
@@ -361,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_way_comes_first_whether_more_or_less_is_better() {
+    fn the_best_method_comes_first_for_rates_and_latencies() {
         let record = fixture::record();
         let panels = Panel::of(&record);
         let names = |panel: &Panel| panel.lines.iter().map(|line| line.name.clone()).collect::<Vec<_>>();
@@ -370,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_twice_is_seen_twice() {
+    fn repeated_answers_are_shown_twice() {
         let mut record = fixture::record();
         record.answers.push(record.answers[0].clone());
         let mut unaligned = record.answers[0].clone();
@@ -378,12 +399,12 @@ mod tests {
         record.answers.push(unaligned);
         let panels = Panel::of(&record);
         let names: Vec<&str> = panels[0].lines.iter().map(|line| &*line.name).collect();
-        assert!(names.iter().any(|name| name.ends_with("(asked again: 2)")), "{names:?}");
+        assert!(names.iter().any(|name| name.ends_with("(repeated: 2)")), "{names:?}");
         assert!(names.iter().any(|name| name.ends_with("at +4 B")), "{names:?}");
     }
 
     #[test]
-    fn a_way_without_a_figure_comes_last() {
+    fn a_method_without_a_figure_comes_last() {
         let mut record = fixture::record();
         for answer in record.answers.iter_mut().filter(|answer| answer.method.access() == Some(Access::Movdir64b)) {
             answer.delivered_rate_bytes_per_s = None;
@@ -392,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_that_only_computes_shows_its_formula() {
+    fn a_formula_target_shows_its_formula() {
         let mut record = fixture::record();
         record.targets[0].kind = TargetKind::Formula;
         for answer in &mut record.answers {
@@ -402,11 +423,11 @@ mod tests {
         let largest = panels[0].lines[0].largest();
         assert!(largest.value.is_some());
         assert_eq!(largest.value, largest.formula());
-        assert_eq!(panels[2].lines[0].largest().value, None, "but a real one does not");
+        assert_eq!(panels[2].lines[0].largest().value, None, "a real target does not");
     }
 
     #[test]
-    fn questions_read_as_headings() {
+    fn question_names_become_headings() {
         assert_eq!(title("mmio_read_latency"), "MMIO read latency");
         assert_eq!(title("driver_call_overhead"), "Driver call overhead");
         assert_eq!(title("éa"), "éa");
@@ -414,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn several_limits_are_counted_beside_the_best_methods() {
+    fn other_limits_are_counted_after_that_of_the_best_method() {
         let record = fixture::record();
         let panels = Panel::of(&record);
         assert!(panels[2].ceiling_in_words().starts_with("limit: unknown: "));

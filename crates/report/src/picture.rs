@@ -1,4 +1,4 @@
-//! A picture of a reproduction: lines over a parameter, as a table and as a drawing.
+//! A picture of a reproduction: lines over a parameter, as a table and as an SVG.
 
 use crate::grid::{Column, Grid, wrap};
 use crate::reproduction::exact;
@@ -6,17 +6,17 @@ use crate::svg;
 use lanemark_record::Picture;
 use std::fmt::Write as _;
 
-/// The drawing's size in its own units, and the room for the words around it.
+/// Size of the drawing in its own units, and the margins for labels.
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 300.0;
 const LEFT: f64 = 64.0;
 const RIGHT: f64 = 16.0;
 const TOP: f64 = 26.0;
 const BELOW: f64 = 44.0;
-/// Lines that have a colour of their own.
+/// Number of line colours.
 const COLOURS: usize = 6;
 
-/// The title, one row a value of the parameter, and the note.
+/// The title, one row per value of the parameter, and the note.
 pub(crate) fn in_words(picture: &Picture, width: Option<u16>) -> String {
     let mut text = wrap(&format!("{}: {}", picture.title, picture.shows), width, 2) + "\n";
     text += &grid(picture).lines(width).join("\n");
@@ -27,7 +27,7 @@ pub(crate) fn in_words(picture: &Picture, width: Option<u16>) -> String {
     text
 }
 
-/// The lines as columns; what has no value is a `-`.
+/// The lines as columns; a missing value is `-`.
 pub(crate) fn grid(picture: &Picture) -> Grid {
     let heads = std::iter::once(picture.along.clone()).chain(picture.lines.iter().map(|line| line.name.clone()));
     let row = |(place, at): (usize, &f64)| {
@@ -38,7 +38,7 @@ pub(crate) fn grid(picture: &Picture) -> Grid {
     Grid { columns: heads.map(Column::figures).collect(), rows: picture.at.iter().enumerate().map(row).collect() }
 }
 
-/// The lines as a drawing, the values of the parameter side by side; empty where there is nothing to draw.
+/// The lines as an SVG with equidistant parameter values; empty without values to draw.
 pub(crate) fn drawing(picture: &Picture, id: &str) -> String {
     let values = || picture.lines.iter().flat_map(|line| line.values.iter().copied().flatten());
     let (most, least) = (values().fold(0.0, f64::max), values().fold(0.0, f64::min));
@@ -67,7 +67,7 @@ pub(crate) fn drawing(picture: &Picture, id: &str) -> String {
         let mut path = String::new();
         for (place, value) in line.values.iter().enumerate() {
             let Some(value) = value else {
-                // The line goes on behind what is missing.
+                // A line continues after a missing value.
                 path.push(' ');
                 continue;
             };
@@ -89,7 +89,7 @@ pub(crate) fn drawing(picture: &Picture, id: &str) -> String {
     text + "</svg>"
 }
 
-/// Which colour each line has, for a key: its class and its name.
+/// The key: the colour and the name of each line.
 pub(crate) fn key(picture: &Picture) -> Vec<(usize, &str)> {
     picture.lines.iter().enumerate().map(|(number, line)| (number % COLOURS, line.name.as_str())).collect()
 }
@@ -100,20 +100,20 @@ mod tests {
     use crate::fixture::picture;
 
     #[test]
-    fn a_picture_reads_like_this() {
+    fn a_picture_is_rendered_as_a_table() {
         let expected = "\
 Misses: misses a page
-buffers  ours  <theirs>
-───────────────────────
-      1     1         8
-      2   1.5         -
-      4     2         -
-seen by a test";
+wc_buffers  ours  <theirs>
+──────────────────────────
+         1     1         8
+         2   1.5         -
+         4     2         -
+a note of a test";
         assert_eq!(in_words(&picture(), Some(80)), expected);
     }
 
     #[test]
-    fn every_value_is_a_dot_and_what_is_missing_is_none() {
+    fn every_value_is_a_dot_and_missing_values_are_left_out() {
         let svg = drawing(&picture(), "a");
         assert_eq!(svg.matches("<circle").count(), 4);
         assert!(svg.contains("&lt;theirs&gt;") && !svg.contains("<theirs>"));
@@ -121,7 +121,7 @@ seen by a test";
     }
 
     #[test]
-    fn a_picture_of_nothing_is_not_drawn() {
+    fn an_empty_picture_is_not_drawn() {
         let nothing = Picture { lines: vec![], ..picture() };
         assert_eq!(drawing(&nothing, "a"), "");
         assert_eq!(drawing(&Picture { at: vec![1.0], ..picture() }, "a"), "");

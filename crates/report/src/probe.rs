@@ -1,17 +1,17 @@
-//! A trace as a probe at one link would have captured it.
+//! A trace as a capture by a probe at one link.
 
 use crate::timeline::Traced;
 use lanemark_machine::{Direction, Frame};
 use lanemark_record::{Capture, Passed};
 use lanemark_wire::WireError;
 
-/// The TLPs of link `link`, either way, by the time at which they pass its lower end: what comes down when all of it is
-/// there, what goes up when its first symbol goes. Times are whole nanoseconds, cut off, from the beginning of the sample.
-/// What came damaged is left out, and its number is in what the capture says about itself: a receiver drops it below the
-/// layer of TLPs, and so do adapters.
+/// Captures the TLPs of link `link` in both directions, ordered by the time at its lower end:
+/// downstream TLPs at arrival, upstream TLPs at departure. Times are whole nanoseconds, rounded
+/// down, from the start of the sample. Damaged TLPs are left out and counted in the description:
+/// receivers and capture adapters drop them below the transaction layer.
 ///
 /// # Errors
-/// [`WireError`] if a frame is no TLP: a mistake of the machine.
+/// [`WireError`] if a frame is not a TLP, which is a bug of the machine.
 pub fn probe(traced: &Traced, link: usize) -> Result<Capture, WireError> {
     let passed = |frame: &Frame| {
         let (at, is_upstream) = match frame.direction {
@@ -22,7 +22,7 @@ pub fn probe(traced: &Traced, link: usize) -> Result<Capture, WireError> {
     };
     let frames = || traced.trace.frames.iter().filter(|frame| frame.link == link);
     let damaged = frames().filter(|frame| frame.is_damaged).count();
-    let left_out = (damaged > 0).then(|| format!("{damaged} TLPs that came damaged are left out"));
+    let left_out = (damaged > 0).then(|| format!("{damaged} damaged TLPs are left out"));
     let mut frames =
         frames().filter(|frame| !frame.is_damaged).map(passed).collect::<Result<Vec<Passed>, WireError>>()?;
     frames.sort_by_key(|passed| passed.at_ns);
@@ -40,10 +40,10 @@ mod tests {
     use crate::timeline::tests::{damaged_load, traced};
 
     #[test]
-    fn a_damaged_tlp_is_captured_when_it_comes_well_and_only_then() {
+    fn a_damaged_tlp_is_captured_only_after_its_replay() {
         let (trace, method) = (damaged_load(), crate::fixture::method("uc", "8", None));
         let capture = probe(&traced(&trace, &method), 1).unwrap();
         assert_eq!(capture.frames.iter().map(|passed| passed.at_ns).collect::<Vec<_>>(), [250]);
-        assert!(capture.about.ends_with("; 1 TLPs that came damaged are left out"), "{}", capture.about);
+        assert!(capture.about.ends_with("; 1 damaged TLPs are left out"), "{}", capture.about);
     }
 }

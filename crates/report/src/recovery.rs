@@ -1,10 +1,11 @@
-//! The steps that bring a card back, for a terminal: as they would be done, and as they were done on a simulated machine.
+//! The steps that recover a card, for a terminal: as a plan, and as performed on a simulated
+//! machine.
 
 use crate::figures;
 use crate::grid::{clean, wrap};
 use lanemark_record::recovery::{CarriedOut, Changed, Done, Recovery, Step};
 
-/// The steps as text for a terminal of this width; commands never wrap.
+/// Renders the steps for a terminal of `width` characters; commands never wrap.
 #[must_use]
 pub fn recovery(recovery: &Recovery, width: Option<u16>) -> String {
     let (functions, ports) = (recovery.functions.join(", "), recovery.ports.join(", "));
@@ -23,25 +24,27 @@ pub fn recovery(recovery: &Recovery, width: Option<u16>) -> String {
     blocks.join("\n\n") + "\n"
 }
 
-/// What was done to a simulated machine, and what became of it, as text for a terminal of this width.
+/// Renders the steps performed on a simulated machine, and their results, for a terminal of `width`
+/// characters.
 #[must_use]
 pub fn carried_out(all: &CarriedOut, width: Option<u16>) -> String {
-    let mut first = vec![wrap(&format!("{}, simulated, at first", all.machine), width, 2)];
+    let mut first = vec![wrap(&format!("{}, simulated, initial state", all.machine), width, 2)];
     first.extend(all.at_first.iter().map(|(function, look)| wrap(&format!("  {function}: {look}"), width, 4)));
     first.push(wrap(&format!("  a load from the card: {}", all.first_load), width, 4));
     first.extend(all.reported_at_first.iter().map(|reported| log(reported, width)));
     let mut blocks = vec![first.join("\n")];
     blocks.extend(all.done.iter().enumerate().map(|(place, done)| done_step(place, done, width)));
-    let mut last = vec!["at the end".to_owned(), wrap(&format!("  a load from the card: {}", all.last_load), width, 4)];
+    let mut last =
+        vec!["final state".to_owned(), wrap(&format!("  a load from the card: {}", all.last_load), width, 4)];
     if all.differences.is_empty() {
-        last.push("  links, BARs and masks are as they were, and no error is set".to_owned());
+        last.push("  links, BARs and masks are restored, and no error bit is set".to_owned());
     }
-    last.extend(all.differences.iter().map(|what| wrap(&format!("  not as it was: {what}"), width, 4)));
+    last.extend(all.differences.iter().map(|what| wrap(&format!("  not restored: {what}"), width, 4)));
     blocks.push(last.join("\n"));
     blocks.join("\n\n") + "\n"
 }
 
-/// Number, name and reason of a step, and its commands.
+/// Number, name, reason and commands of a step.
 fn head(place: usize, Step { kind, commands, why, .. }: &Step, width: Option<u16>) -> String {
     let mut lines = vec![wrap(&format!("{}. {}: {why}", place + 1, kind.name()), width, 3)];
     lines.extend(commands.iter().map(|command| format!("     {}", clean(command))));
@@ -50,7 +53,7 @@ fn head(place: usize, Step { kind, commands, why, .. }: &Step, width: Option<u16
 
 fn done_step(place: usize, done: &Done, width: Option<u16>) -> String {
     let mut lines = vec![head(place, &done.step, width)];
-    lines.extend(done.left_out.iter().map(|why| format!("   left out, by {why}")));
+    lines.extend(done.left_out.iter().map(|why| format!("   skipped because of {why}")));
     lines.extend(done.failures.iter().map(|failure| wrap(&format!("   failed: {failure}"), width, 5)));
     for Changed { function, before, after } in &done.changes {
         lines.push(wrap(&format!("   {function} was: {before}"), width, 5));
@@ -74,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_read_like_this() {
+    fn steps_are_rendered_with_reasons_and_commands() {
         let steps = Recovery {
             source: "this machine".to_owned(),
             functions: vec!["0000:01:00.0".to_owned()],
@@ -100,7 +103,7 @@ besides:
     }
 
     #[test]
-    fn what_was_done_reads_like_this() {
+    fn performed_steps_are_rendered_with_changes_and_reports() {
         let done = |failure: &str| Done {
             step: step(StepKind::Program),
             left_out: None,
@@ -118,24 +121,24 @@ besides:
             differences: vec!["all".to_owned()],
         };
         let expected = "\
-m, simulated, at first
+m, simulated, initial state
   f: a
   a load from the card: nothing
 
 1. program: it must be
      do it
-   left out, by --without program
+   skipped because of --without program
    failed: no
    f was: a
    f is:  b
    log: an error
 
-at the end
+final state
   a load from the card: 1
-  not as it was: all
+  not restored: all
 ";
         assert_eq!(carried_out(&all, None), expected);
         let sound = CarriedOut { differences: Vec::new(), ..all };
-        assert!(carried_out(&sound, None).ends_with("masks are as they were, and no error is set\n"));
+        assert!(carried_out(&sound, None).ends_with("masks are restored, and no error bit is set\n"));
     }
 }

@@ -1,17 +1,18 @@
-//! A paper's figures beside ours.
+//! Published figures of a paper compared with simulation and formula.
 
 use crate::figures;
 use crate::grid::{Column, Grid, wrap};
 use crate::picture;
 use lanemark_record::{Class, Reproduction, Row, Verdict};
 
-/// The least width of the column that says what a figure is, before it gets a line of its own.
+/// Smallest width of the column that describes a figure; below it, the description gets its own
+/// line.
 const NARROWEST_WHAT: usize = 16;
 
-/// `reproduction` for a terminal of `width` characters; without a width nothing is wrapped.
+/// Renders `reproduction` for a terminal of `width` characters; without a width nothing is wrapped.
 ///
-/// The rows, the bounds over sets of rows, how many count, and what a reader should know of the rows that
-/// do not simply agree.
+/// The rows, the bounds over sets of rows, the summary, and the notes on rows that do not simply
+/// agree.
 #[must_use]
 pub fn reproduction_table(reproduction: &Reproduction, width: Option<u16>) -> String {
     let mut blocks =
@@ -30,19 +31,19 @@ pub fn reproduction_table(reproduction: &Reproduction, width: Option<u16>) -> St
     }
     blocks.extend(reproduction.pictures.iter().map(|picture| picture::in_words(picture, width)));
     if !reproduction.here.is_empty() {
-        let head = "On the machine this runs on, which is another than the paper's: nothing of it counts as agreement";
+        let head = "On this machine, which is not the paper's, so nothing here counts as agreement";
         let lines = std::iter::once(wrap(head, width, 2)).chain(here(reproduction).lines(width));
         blocks.push(lines.collect::<Vec<_>>().join("\n"));
     }
     blocks.join("\n\n") + "\n"
 }
 
-/// The rows whose notes a reader should see.
+/// The rows with notes.
 fn noted(reproduction: &Reproduction) -> impl Iterator<Item = &Row> {
     reproduction.rows.iter().filter(|row| !row.note.is_empty())
 }
 
-/// The rows as a table; where they do not fit with what each says, that stands on a line of its own.
+/// The rows as a table; the description of each row gets its own line where it does not fit.
 fn rows(reproduction: &Reproduction, width: Option<u16>) -> String {
     let mut grid = Grid { columns: columns(), rows: reproduction.rows.iter().map(cells).collect() };
     grid.drop_empty_columns();
@@ -58,7 +59,7 @@ fn rows(reproduction: &Reproduction, width: Option<u16>) -> String {
         grid.drop_column(head);
     }
     if !grid.fits(width) {
-        // Nothing more to move out of the way: let the cells wrap.
+        // No more columns can be moved, so the cells wrap.
         return grid.lines(width).join("\n");
     }
     let lines = grid.lines(None);
@@ -70,10 +71,10 @@ fn rows(reproduction: &Reproduction, width: Option<u16>) -> String {
     text.join("\n")
 }
 
-/// The columns that [`what_in_words`] stands for.
+/// The columns that [`what_in_words`] replaces.
 const IN_WORDS: [&str; 4] = ["what", "unit", "class", "tolerance %"];
 
-/// What a row says, its unit, its class and its tolerance.
+/// The description of a row, its unit, class and tolerance.
 fn what_in_words(row: &Row) -> String {
     let mut text = row.what.clone();
     if !row.unit.is_empty() {
@@ -121,7 +122,8 @@ pub(crate) fn cells(row: &Row) -> Vec<String> {
     ]
 }
 
-/// Four significant digits, but no more than there are: a published `64` is not `64.0`.
+/// Formats `value` with four significant digits, without trailing zeros: a published `64` stays
+/// `64`.
 pub(crate) fn exact(value: f64) -> String {
     let scale = if value == 0.0 || !value.is_finite() { 0 } else { 3 - value.abs().log10().floor() as i64 };
     let decimals = scale.clamp(0, 9) as usize;
@@ -129,7 +131,7 @@ pub(crate) fn exact(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
-/// What this machine says, beside what was published.
+/// Figures of this machine beside the published figures.
 fn here(reproduction: &Reproduction) -> Grid {
     let columns = vec![
         Column::words("id"),
@@ -183,7 +185,7 @@ pub(crate) fn bound_cells(bound: &lanemark_record::Bound) -> Vec<String> {
     ]
 }
 
-/// A class in a word.
+/// A class as a word.
 fn class_in_words(class: Class) -> &'static str {
     match class {
         Class::Given => "given",
@@ -192,7 +194,7 @@ fn class_in_words(class: Class) -> &'static str {
     }
 }
 
-/// A verdict in a word or two; what needs a look is in capitals.
+/// A verdict in words; capitals mark verdicts that need attention.
 fn verdict_in_words(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Agrees => "agrees",
@@ -204,7 +206,7 @@ fn verdict_in_words(verdict: Verdict) -> &'static str {
     }
 }
 
-/// How many rows count, and how they stand.
+/// Number of rows by class and verdict.
 pub(crate) fn summary(reproduction: &Reproduction) -> String {
     let rows = &reproduction.rows;
     let of = |class| rows.iter().filter(|row| row.class == class).count();
@@ -223,7 +225,7 @@ pub(crate) fn summary(reproduction: &Reproduction) -> String {
         stand(Verdict::Sic),
         stand(Verdict::Later),
     );
-    // A given or fitted figure that we miss is no prediction gone wrong, but worse.
+    // Given and fitted figures that disagree are counted apart from predictions.
     let missed = stand(Verdict::Disagrees) - predicted(Verdict::Disagrees);
     if missed > 0 {
         text += &format!("; and {} of the given and fitted", plural(missed, "disagrees", "disagree"));
@@ -237,7 +239,7 @@ mod tests {
     use crate::fixture;
 
     #[test]
-    fn a_reproduction_reads_like_this() {
+    fn a_reproduction_is_rendered_with_rows_bounds_and_notes() {
         let expected = "\
 someone2026: How long does a read take (on card-gen5-x16)
 
@@ -256,7 +258,7 @@ all latencies      median                   5      0.5         2  yes
 
 1 given, 1 fitted, 4 predicted; of the predicted 1 agrees, 1 known gap, 1 disagrees; 1 listed, 0 sic, 1 later
 
-T1.c: seen by a test
+T1.c: a note of a test
 T1.d: the paper's host has two sockets
 T1.f: needs a switch
 ";
@@ -264,7 +266,7 @@ T1.f: needs a switch
     }
 
     #[test]
-    fn this_machine_stands_beside_the_paper_and_counts_as_nothing() {
+    fn figures_of_this_machine_do_not_change_the_summary() {
         let mut reproduction = fixture::reproduction();
         let counted = summary(&reproduction);
         let here = |here, because: &str| lanemark_record::Here {
@@ -281,7 +283,7 @@ T1.f: needs a switch
         };
         reproduction.here = vec![here(Some(13.1), ""), here(None, "there is none")];
         let text = reproduction_table(&reproduction, Some(120));
-        assert!(text.contains("another than the paper's: nothing of it counts"), "{text}");
+        assert!(text.contains("not the paper's, so nothing here counts"), "{text}");
         let expected = "\
 T8  a time stamp              2.5  13.1  12.1  15.1  ns    host: timer_cost: rdtsc
 T8  a time stamp              2.5                    ns    host: no answer: there is none
@@ -291,20 +293,20 @@ T8  a time stamp              2.5                    ns    host: no answer: ther
     }
 
     #[test]
-    fn on_a_narrow_terminal_what_a_figure_says_gets_its_own_line() {
+    fn on_a_narrow_terminal_descriptions_get_their_own_line() {
         let text = reproduction_table(&fixture::reproduction(), Some(80));
         assert!(text.contains("\n  latency of a 4 B read, in ns; given, within 5 %\n"), "{text}");
     }
 
     #[test]
-    fn a_fitted_row_that_disagrees_is_not_hidden() {
+    fn a_fitted_row_that_disagrees_is_counted() {
         let mut reproduction = fixture::reproduction();
         reproduction.rows[1].verdict = Verdict::Disagrees;
         assert!(summary(&reproduction).ends_with("; and 1 disagrees of the given and fitted"));
     }
 
     #[test]
-    fn figures_keep_the_digits_they_were_published_with() {
+    fn published_figures_keep_their_digits() {
         for (value, text) in
             [(64.0, "64"), (0.5, "0.5"), (441.26, "441.3"), (0.0, "0"), (12345.6, "12346"), (1e-3, "0.001")]
         {
@@ -313,7 +315,7 @@ T8  a time stamp              2.5                    ns    host: no answer: ther
     }
 
     #[test]
-    fn a_reproduction_without_rows_still_says_what_it_is() {
+    fn a_reproduction_without_rows_has_a_title_and_a_summary() {
         let mut reproduction = fixture::reproduction();
         reproduction.rows.clear();
         reproduction.bounds.clear();

@@ -1,10 +1,10 @@
-//! What is left between a record and a platform that was fitted to it.
+//! Residuals between a record and a platform that was fitted to it.
 
 use crate::figures;
 use crate::grid::{Column, Grid};
 use lanemark_record::Residual;
 
-/// One row an answer: measured, simulated, formula, and the error of the simulation.
+/// One row per answer: measured, simulated, formula, and the error of the simulation.
 #[must_use]
 pub fn residual_table(residuals: &[Residual], width: Option<u16>) -> String {
     let columns = vec![
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn residuals_read_like_this() {
+    fn residuals_are_rendered_as_a_table() {
         let row = |what: &str, unit: &str, measured, simulated, formula, error_percent| Residual {
             what: what.to_owned(),
             unit: unit.to_owned(),

@@ -1,8 +1,8 @@
-//! What every drawing of a page has: a title, a description, words, and no markup of a stranger.
+//! Common parts of the drawings in a page: title, description, labels, and escaping.
 
 use std::fmt::Write as _;
 
-/// `text` as it may stand in an element or an attribute.
+/// Escapes `text` for an element or an attribute.
 pub(crate) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in crate::grid::clean(text).chars() {
@@ -18,7 +18,8 @@ pub(crate) fn escaped(text: &str) -> String {
     safe
 }
 
-/// A drawing up to its first element. `id` names its title and description; it is of letters, digits and `-`.
+/// The beginning of a drawing, up to its first element. `id` names its title and description; it
+/// has letters, digits and `-` only.
 pub(crate) fn begin(class: &str, id: &str, (width, height): (f64, f64), title: &str, desc: &str) -> String {
     format!(
         "<svg class=\"{class}\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" height=\"{height:.0}\" \
@@ -29,7 +30,7 @@ pub(crate) fn begin(class: &str, id: &str, (width, height): (f64, f64), title: &
     )
 }
 
-/// Words at a place; `anchor` is `start`, `middle` or `end`.
+/// Adds a label; `anchor` is `start`, `middle` or `end`.
 pub(crate) fn words(svg: &mut String, (x, y): (f64, f64), anchor: &str, words: &str) {
     let _ = write!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{}</text>", escaped(words));
 }
@@ -39,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_text_becomes_markup() {
+    fn text_never_becomes_markup() {
         assert_eq!(escaped("<a b=\"c\" d='e'>&\n"), "&lt;a b=&quot;c&quot; d=&#39;e&#39;&gt;&amp; ");
     }
 }

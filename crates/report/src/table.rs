@@ -1,4 +1,4 @@
-//! A record on a terminal: short, the best methods first, and what limits them.
+//! A record as terminal tables: the best methods first, with their limits.
 
 use crate::advice::Topic;
 use crate::callers::Callers;
@@ -13,24 +13,26 @@ use crate::panel::{Line, Panel, Point, words};
 use lanemark_method::Method;
 use lanemark_record::{Answer, DoubtKind, Finding, Quantity, Record, Skipped, Target, TargetKind};
 
-/// Methods up to which all are shown.
+/// Largest number of methods that are all shown.
 const ALL_UP_TO: usize = 12;
-/// Of more methods, how many of the best are shown.
+/// Number of the best methods shown where there are more.
 const BEST: usize = 8;
-/// Of more methods, how many of the worst are shown.
+/// Number of the worst methods shown where there are more.
 const WORST: usize = 2;
-/// The columns that are about a method's largest size.
+/// Columns about the largest size of a method.
 const AT_LARGEST: [&str; 6] = ["ci95", REUSABLE, "of limit", BEYOND, "bound by", "formula"];
-/// Until when a copy of a runtime needs the memory that it takes bytes from.
+/// Heading of the rate until the source buffer of a runtime's copy may be reused.
 const REUSABLE: &str = "reusable";
-/// A spread worth a remark, in percent of the median.
+/// Smallest spread that gets a note, in percent of the median.
 const WIDE_SPREAD_PERCENT: f64 = 5.0;
 
-/// `record` for a terminal of `width` characters; without a width nothing is wrapped or left out for it.
+/// Renders `record` for a terminal of `width` characters; without a width nothing is wrapped or
+/// dropped.
 ///
-/// One table per target and question: methods as rows, best first, sizes as columns; then which method to use,
-/// what was skipped, and the warnings. Of many methods only the best and the worst are shown, but of costs all, and of many sizes
-/// a few, and the text says so; a record file and the page have them all.
+/// One table per target and question: methods as rows, best first, and sizes as columns. Then the
+/// advice, findings, skipped cases and warnings. A long table shows the best and the worst methods
+/// and a selection of sizes, and a note says so; costs are never shortened. A record file and the
+/// page have everything.
 #[must_use]
 pub fn tables(record: &Record, width: Option<u16>) -> String {
     let panels = Panel::of(record);
@@ -38,7 +40,7 @@ pub fn tables(record: &Record, width: Option<u16>) -> String {
     blocks.extend(panels.iter().map(|panel| block(record, panel, width)));
     blocks.push(advice(record, width));
     let findings: Vec<String> = record.findings.iter().map(finding_in_words).collect();
-    blocks.push(list("What stands out", &findings, width));
+    blocks.push(list("Findings", &findings, width));
     blocks.push(skipped(&record.skipped, width));
     blocks.push(list("Warnings", &record.warnings, width));
     blocks.retain(|block| !block.is_empty());
@@ -48,7 +50,7 @@ pub fn tables(record: &Record, width: Option<u16>) -> String {
 fn head(record: &Record, width: Option<u16>) -> String {
     let mut lines = Vec::new();
     if record.interrupted {
-        lines.push("INTERRUPTED: this run was ended early; what was measured until then follows".to_owned());
+        lines.push("INTERRUPTED: the run was stopped early; only the results obtained until then follow".to_owned());
     }
     let disturbance = record.host.as_ref().and_then(lanemark_record::Host::disturbance);
     lines.extend(disturbance.map(|text| wrap(&format!("WARNING: {text}"), width, 4)));
@@ -64,25 +66,25 @@ fn head(record: &Record, width: Option<u16>) -> String {
     lines.join("\n")
 }
 
-/// What kind of answer a target gives, and what is behind its runtime where it is one.
+/// The kind of a target, with the kind of its runtime's device where it has one.
 pub(crate) fn label(target: &Target) -> String {
     let kind = kind_in_words(target.kind);
     target.runtime.as_ref().map_or_else(|| kind.to_owned(), |runtime| format!("{kind}, {}", runtime.label()))
 }
 
-/// What kind of answer a target gives, in a word.
+/// A [`TargetKind`] for readers.
 pub(crate) fn kind_in_words(kind: TargetKind) -> &'static str {
     match kind {
         TargetKind::Simulated => "simulated",
         TargetKind::Real => "real",
-        TargetKind::Emulated => "emulated: its times say nothing",
+        TargetKind::Emulated => "emulated: timings are not meaningful",
         TargetKind::Formula => "formulas only",
     }
 }
 
-/// Where a platform's numbers come from, in words.
+/// The origins of a platform's parameters, counted.
 pub(crate) fn origins_in_words(origins: lanemark_record::Origins) -> String {
-    let text = format!("its numbers: {} given, {} assumed, {} fitted", origins.given, origins.assumed, origins.fitted);
+    let text = format!("parameters: {} given, {} assumed, {} fitted", origins.given, origins.assumed, origins.fitted);
     if origins.unknown > 0 { format!("{text}, {} unknown", origins.unknown) } else { text }
 }
 
@@ -119,13 +121,13 @@ fn block(record: &Record, panel: &Panel, width: Option<u16>) -> String {
     lines.join("\n")
 }
 
-/// That the figures are those of no card, where it is a device that is none.
+/// A note that the device of the target is not a card, with the reason.
 pub(crate) fn no_card(record: &Record, panel: &Panel) -> Option<String> {
     let target = record.targets.iter().find(|target| target.name == panel.target)?;
     Some(format!("no card: {}", target.runtime.as_ref()?.no_card_because()?))
 }
 
-/// One method between all pairs: a line that says which and how far apart they are, and the matrix.
+/// One method between all pairs of cores: a line with its name and range, and the matrix.
 fn matrix_lines(matrix: &Matrix, panel: &Panel, width: Option<u16>) -> Vec<String> {
     let range = match matrix.range() {
         Some((least, most)) if most > least => {
@@ -137,12 +139,12 @@ fn matrix_lines(matrix: &Matrix, panel: &Panel, width: Option<u16>) -> Vec<Strin
     std::iter::once(head).chain(matrix.grid(|value| panel.unit.figure(value)).lines(width)).collect()
 }
 
-/// How much a table shows beside its methods.
+/// The detail that a table has room for.
 #[derive(Clone, Copy)]
 struct Shape {
-    /// At most how many sizes.
+    /// Largest number of sizes.
     sizes: usize,
-    /// What the formula's column holds.
+    /// Content of the formula's column.
     formula: FormulaColumn,
 }
 
@@ -158,7 +160,7 @@ impl Shape {
         Shape { sizes, formula }
     }
 
-    /// From the fullest to the barest.
+    /// Shapes from the fullest to the barest.
     const ALL: [Shape; 8] = [
         Shape::new(5, FormulaColumn::ValueAndDifference),
         Shape::new(4, FormulaColumn::ValueAndDifference),
@@ -172,7 +174,7 @@ impl Shape {
     const BAREST: Shape = Shape::new(1, FormulaColumn::Absent);
 }
 
-/// The fullest table that fits, or the barest, and the remarks under it.
+/// The fullest table that fits into `width`, or the barest, and the notes below it.
 fn fitting(panel: &Panel, width: Option<u16>) -> (Grid, Vec<String>) {
     let of = |shape| (shape, grid(panel, shape));
     let fits = |(_, grid): &(Shape, Grid)| grid.fits(width);
@@ -181,8 +183,7 @@ fn fitting(panel: &Panel, width: Option<u16>) -> (Grid, Vec<String>) {
     let sizes = panel.sizes().len();
     if !has_all(panel) {
         let left_out = panel.lines.len() - BEST - WORST;
-        notes
-            .push(format!("{left_out} of {} methods are left out: --json and --html have them all", panel.lines.len()));
+        notes.push(format!("{left_out} of {} methods are not shown; --json and --html list all", panel.lines.len()));
     }
     if !panel.has_one_size_per_method() && sizes > shape.sizes {
         notes.push(format!("{} of {sizes} sizes shown", shape.sizes));
@@ -199,7 +200,8 @@ fn fitting(panel: &Panel, width: Option<u16>) -> (Grid, Vec<String>) {
     (grid, notes)
 }
 
-/// Whether all methods are shown: few, or costs, which are of different things, and not methods to the same.
+/// Whether the table shows all methods: if there are few, or if they are costs of different
+/// operations, which do not compete.
 fn has_all(panel: &Panel) -> bool {
     panel.lines.len() <= ALL_UP_TO || panel.quantity == Quantity::Cost
 }
@@ -259,25 +261,25 @@ fn legend(panel: &Panel, grid: &Grid) -> String {
     }
 }
 
-/// What the words and signs in `panels` mean, as far as they appear.
+/// Explanations of the terms that appear in `panels`.
 fn key(panels: &[Panel]) -> String {
     let mut parts = Vec::new();
     if panels.iter().any(Panel::is_rate) {
-        parts.push("a delivered rate runs to the last byte accepted");
+        parts.push("a delivered rate counts the time until the last byte is accepted");
     }
     let mut points = panels.iter().flat_map(|panel| panel.lines.iter().map(move |line| (panel, line.largest())));
     if points.any(|(panel, point)| reusable(panel, point).is_some()) {
-        parts.push("reusable is the rate until the program may write to its memory again");
+        parts.push("reusable is the rate until the source buffer may be overwritten");
     }
     if panels.iter().any(|panel| !panel.is_rate() && panel.statistic() == "median") {
-        parts.push("MAD is the median distance from the median");
+        parts.push("MAD is the median absolute deviation");
     }
     let mut points = panels.iter().flat_map(|panel| &panel.lines).flat_map(|line| &line.points);
     if points.clone().any(|point| point.ci95().is_some()) {
         parts.push("ci95 is the 95 % interval of the median");
     }
     if points.any(|point| point.formula().is_some() && point.mad().is_some()) {
-        parts.push("a formula's +1 % is 1 % above the figure");
+        parts.push("formula +1 % means 1 % above the figure");
     }
     if parts.is_empty() { String::new() } else { format!("How to read: {}", parts.join("; ")) }
 }
@@ -291,7 +293,7 @@ fn cell(panel: &Panel, point: Option<Point>) -> String {
     }
 }
 
-/// The rate until a runtime gives the program its memory back, where that is before a copy is over.
+/// The rate until a runtime releases the source buffer, if that is before the copy completes.
 fn reusable(panel: &Panel, point: Point) -> Option<String> {
     let Answer { method, issue_rate_bytes_per_s: issue, delivered_rate_bytes_per_s: delivered, .. } = point.answer;
     let (issue, delivered) = (issue.as_ref()?.median, delivered.as_ref()?.median);
@@ -311,7 +313,7 @@ fn formula(panel: &Panel, point: Point, column: FormulaColumn) -> String {
     }
 }
 
-/// `count` of `sizes`, evenly spread, the first and the last among them.
+/// Selects `count` of `sizes`, evenly spread, with the first and the last.
 fn representative(sizes: &[u64], count: usize) -> Vec<u64> {
     match (sizes, count) {
         (_, _) if sizes.len() <= count => sizes.to_vec(),
@@ -320,7 +322,7 @@ fn representative(sizes: &[u64], count: usize) -> Vec<u64> {
     }
 }
 
-/// A remark on the answer whose samples lie farthest apart, if any do.
+/// A note on the answer with the widest spread, if any is wide.
 fn spread(panel: &Panel) -> Option<String> {
     let points = panel.lines.iter().flat_map(|line| line.points.iter().map(move |point| (line, point)));
     let (line, point, percent) = points
@@ -331,7 +333,8 @@ fn spread(panel: &Panel) -> Option<String> {
     Some(format!("widest spread: {} at {size}, MAD {} of the median", line.name, figures::percent(percent)))
 }
 
-/// What makes figures doubtful, one remark a reason: how many answers, and the first of them.
+/// Notes on doubtful answers, one for each kind of doubt: the number of answers, and the first of
+/// them.
 fn doubts(panel: &Panel) -> Vec<String> {
     let points = panel.lines.iter().flat_map(|line| line.points.iter().map(move |point| (line, point.answer)));
     let mut found: Vec<(DoubtKind, usize, String)> = Vec::new();
@@ -354,7 +357,7 @@ fn doubts(panel: &Panel) -> Vec<String> {
     found.into_iter().map(in_words).collect()
 }
 
-/// What was not simulated step by step.
+/// Notes on answers with fast-forwarded steady state.
 fn steady(panel: &Panel) -> Vec<String> {
     let points = panel.lines.iter().flat_map(|line| line.points.iter().map(move |point| (line, point.answer)));
     let told = points.filter_map(|(line, answer)| {
@@ -364,12 +367,12 @@ fn steady(panel: &Panel) -> Vec<String> {
     told.collect()
 }
 
-/// What links repaired.
+/// Notes on errors that links corrected.
 fn corrected(panel: &Panel) -> Vec<String> {
     let points = panel.lines.iter().flat_map(|line| line.points.iter().map(move |point| (line, point.answer)));
     let told = points.filter(|(_, answer)| !answer.corrected.is_empty()).map(|(line, answer)| {
         let all: Vec<String> = answer.corrected.iter().map(ToString::to_string).collect();
-        format!("{} at {}: links repaired {}", line.name, figures::size(answer.size_bytes), all.join(", "))
+        format!("{} at {}: links corrected {}", line.name, figures::size(answer.size_bytes), all.join(", "))
     });
     told.collect()
 }
@@ -378,12 +381,13 @@ fn fit(line: &Line) -> Option<String> {
     Some(format!("{}: {}", line.name, fit_in_words(line.largest().answer)?))
 }
 
-/// A straight line through call counts, or whatever else a method is one more of, in words; `None` where there is no line.
+/// The straight line of an answer over the number of calls or arguments, in words; `None` without a
+/// line.
 pub(crate) fn fit_in_words(answer: &Answer) -> Option<String> {
     let fit = answer.fit?;
     let one = if matches!(answer.method, Method::Argument { .. }) { "argument" } else { "call" };
     Some(format!(
-        "{} per {one} and {} besides (straight line over {one} counts, R² {:.4})",
+        "{} per {one} plus {} fixed (straight line over {one} counts, R² {:.4})",
         figures::time(fit.per_call_ns),
         figures::time(fit.fixed_ns),
         fit.r_squared
@@ -413,24 +417,24 @@ fn advice(record: &Record, width: Option<u16>) -> String {
     lines.join("\n")
 }
 
-/// One line about a finding.
+/// A finding as one line.
 pub(crate) fn finding_in_words(finding: &Finding) -> String {
     format!("{} of {}: {}", crate::panel::title(&finding.question), finding.target, finding.text)
 }
 
-/// What was skipped for one reason.
+/// Skipped cases with a common reason.
 pub(crate) struct Reason<'a> {
-    /// Why.
+    /// The reason.
     pub because: &'a str,
-    /// How many times.
+    /// Number of skipped cases.
     pub count: usize,
-    /// Each question and target once, in the order they first appear.
+    /// Each question and target once, in order of appearance.
     pub places: Vec<(&'a str, &'a str)>,
     /// Each set of variants once.
     pub what: Vec<&'a str>,
 }
 
-/// `skipped` by reason.
+/// Groups `skipped` by reason.
 pub(crate) fn reasons(skipped: &[Skipped]) -> Vec<Reason<'_>> {
     let mut reasons: Vec<Reason> = Vec::new();
     for one in skipped {
@@ -451,7 +455,7 @@ pub(crate) fn reasons(skipped: &[Skipped]) -> Vec<Reason<'_>> {
 }
 
 impl Reason<'_> {
-    /// Which questions, targets and variants, in words; of many only the count.
+    /// Questions, targets and variants in words; long lists are replaced by their length.
     pub fn where_in_words(&self) -> String {
         let distinct = |of: fn(&(&str, &str)) -> String| {
             let mut names: Vec<String> = self.places.iter().map(of).collect();
@@ -500,7 +504,7 @@ mod tests {
     use lanemark_method::{ComputeWork, CopyDirection, Discipline, HostWait, Means};
 
     #[test]
-    fn pairs_of_cores_are_a_matrix_a_method() {
+    fn core_pairs_are_shown_as_one_matrix_per_method() {
         let text = tables(&fixture::pairs(), None);
         let expected = "\
 one-way latency in ns, median, from core to core
@@ -515,29 +519,29 @@ WB 8, two lines";
     }
 
     #[test]
-    fn a_record_reads_like_this() {
+    fn a_record_is_rendered_with_tables_advice_and_warnings() {
         let expected = "\
-card-gen5-x16 (simulated): A card on Gen5 x16; its numbers: 5 given, 3 assumed, 1 fitted
+card-gen5-x16 (simulated): A card on Gen5 x16; parameters: 5 given, 3 assumed, 1 fitted
 host (real): This machine's memory
 
-How to read: a delivered rate runs to the last byte accepted; MAD is the median distance from the median; a formula's
-  +1 % is 1 % above the figure
+How to read: a delivered rate counts the time until the last byte is accepted; MAD is the median absolute deviation;
+  formula +1 % means 1 % above the figure
 
 MMIO write bandwidth of card-gen5-x16 (mmio_write_bandwidth)
 delivered rate in GB/s, median; the columns on the right are for a method's largest size
-method            64 B   4 KiB   4 MiB  of limit  waited for                 formula
-────────────────────────────────────────────────────────────────────────────────────
-WC movdir64b      8.00    30.0    51.0    94.4 %  link busy 90 %       51.5 (+1.0 %)
-WC nt32+sfence    2.00    20.0    50.0    92.6 %  link busy 90 %       50.5 (+1.0 %)
-UC 4            0.0400  0.0400  0.0400  0.0741 %  strong ordering 90 %  0.0404 (+1.0 %)
+method            64 B   4 KiB   4 MiB  of limit  bound by          formula
+───────────────────────────────────────────────────────────────────────────
+WC movdir64b      8.00    30.0    51.0    94.4 %  link        51.5 (+1.0 %)
+WC nt32+sfence    2.00    20.0    50.0    92.6 %  link        50.5 (+1.0 %)
+UC 4            0.0400  0.0400  0.0400  0.0741 %  link      0.0404 (+1.0 %)
 limit: 54.0 GB/s, computed: Gen5 x16 in 256 B packets
 
 MMIO read latency of card-gen5-x16 (mmio_read_latency)
 round-trip latency in ns, median ±MAD
-method  size      ns  waited for                formula
-───────────────────────────────────────────────────────
-UC 4     4 B  441 ±0  read round trip 99 %  441 (0.0 %)
-UC 8     8 B  442 ±0  read round trip 99 %  442 (0.0 %)
+method  size      ns  bound by        formula
+─────────────────────────────────────────────
+UC 4     4 B  441 ±0  round trip  441 (0.0 %)
+UC 8     8 B  442 ±0  round trip  442 (0.0 %)
 
 MMIO write bandwidth of host (mmio_write_bandwidth)
 delivered rate in GB/s, median
@@ -561,7 +565,7 @@ Warnings
     }
 
     #[test]
-    fn an_empty_record_says_so() {
+    fn an_empty_record_is_reported_as_empty() {
         assert_eq!(tables(&fixture::empty(), Some(80)), "no answers\n");
         let mut record = fixture::empty();
         record.interrupted = true;
@@ -579,7 +583,7 @@ Warnings
     }
 
     #[test]
-    fn a_narrow_terminal_costs_sizes_and_not_methods() {
+    fn a_narrow_terminal_drops_sizes_but_no_methods() {
         let text = tables(&fixture::record(), Some(60));
         assert!(text.contains("2 of 3 sizes shown"), "{text}");
         for method in ["UC 4 ", "WC nt32+sfence", "WC movdir64b"] {
@@ -593,7 +597,7 @@ Warnings
     }
 
     #[test]
-    fn of_many_methods_the_best_and_the_worst_are_shown_and_the_rest_counted() {
+    fn a_long_table_shows_the_best_and_worst_methods_and_counts_the_rest() {
         let mut record = fixture::empty();
         for place in 1..=20_u32 {
             let method = spmv(&format!("w{place}"));
@@ -602,11 +606,11 @@ Warnings
         let text = tables(&record, None);
         let shown: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("spmv ")?.split(' ').next()).collect();
         assert_eq!(shown, ["w20", "w19", "w18", "w17", "w16", "w15", "w14", "w13", "w2", "w1"]);
-        assert!(text.contains("10 of 20 methods are left out: --json and --html have them all"), "{text}");
+        assert!(text.contains("10 of 20 methods are not shown; --json and --html list all"), "{text}");
     }
 
     #[test]
-    fn of_costs_all_methods_are_shown_with_the_spread_of_each_size() {
+    fn costs_are_never_shortened_and_show_the_spread_of_each_size() {
         let mut record = fixture::empty();
         for (place, means) in (1..=13_u32).zip(Means::all()) {
             for size_bytes in [4096, 2 << 20] {
@@ -622,13 +626,13 @@ Warnings
         let text = tables(&record, None);
         let lines: Vec<&str> = text.lines().filter(|line| line.contains(" ±0.250")).collect();
         assert_eq!(lines.len(), 13, "{text}");
-        assert!(!text.contains("left out"), "{text}");
+        assert!(!text.contains("not shown"), "{text}");
         assert_eq!(lines[12].split("  ").next(), Some("baseline free list, strict"));
         assert_eq!(lines[12].matches("13.2 ±0.250").count(), 2, "{text}");
     }
 
     #[test]
-    fn what_a_discipline_costs_beyond_coherence_stands_beside_it_by_direction_and_line() {
+    fn the_cost_beyond_coherence_is_shown_per_direction_and_per_line() {
         let mut record = fixture::empty();
         let mut add = |direction, discipline, size_bytes: u64, ns: f64| {
             let method = Method::SharedBuffer { direction, discipline };
@@ -645,7 +649,7 @@ Warnings
             add(CopyDirection::FromDevice, Discipline::Coherent, size, 40.0 * factor);
             add(CopyDirection::FromDevice, Discipline::Bounced, size, 35.0 * factor);
         }
-        // Nobody asked for the coherent method of this size.
+        // The coherent method of this size has no answer.
         add(CopyDirection::ToDevice, Discipline::Uncached, 128, 500.0);
         let text = tables(&record, None);
         let of = |method: &str| {
@@ -660,7 +664,7 @@ Warnings
     }
 
     #[test]
-    fn what_a_formula_says_is_not_called_a_median() {
+    fn figures_of_formulas_are_not_called_medians() {
         let mut record = fixture::record();
         record.targets[0].kind = TargetKind::Formula;
         record.answers.truncate(11);
@@ -682,7 +686,7 @@ Warnings
     }
 
     #[test]
-    fn samples_that_lie_apart_are_remarked_on() {
+    fn a_wide_spread_gets_a_note() {
         let mut record = fixture::record();
         record.answers[0].delivered_rate_bytes_per_s = lanemark_record::Summary::of(&[1e9, 2e9, 3e9]);
         let text = tables(&record, None);
@@ -690,7 +694,7 @@ Warnings
     }
 
     #[test]
-    fn intervals_and_doubts_are_shown_where_there_are_any() {
+    fn intervals_and_doubts_are_shown() {
         let mut record = fixture::record();
         record.answers.truncate(3);
         let samples: Vec<f64> = (0..15).map(|n| 50e9 + 0.1e9 * f64::from(n)).collect();
@@ -704,21 +708,21 @@ Warnings
         assert!(text.contains(" 50.3 to 51.1 "), "{text}");
         let drift = text.find("doubtful, drift: UC 4 at 4 KiB: it drifts").unwrap();
         let wide = text.find("doubtful, wide interval: 2 answers, such as UC 4 at 4 KiB: so wide").unwrap();
-        assert!(drift < wide, "what is worse comes first");
+        assert!(drift < wide, "the worst kind comes first");
     }
 
     #[test]
-    fn a_fitted_line_stands_under_its_table() {
+    fn a_fitted_line_is_shown_below_its_table() {
         let mut record = fixture::record();
         record.answers[0].fit =
             Some(lanemark_record::LineFit { per_call_ns: 1210.0, fixed_ns: 300.0, r_squared: 0.999_8 });
         record.answers.truncate(1);
         let text = tables(&record, None);
-        assert!(text.contains("UC 4: 1.21 us per call and 300 ns besides"), "{text}");
+        assert!(text.contains("UC 4: 1.21 us per call plus 300 ns fixed"), "{text}");
     }
 
     #[test]
-    fn one_reason_is_one_line_however_often_it_is_given() {
+    fn skipped_cases_with_the_same_reason_share_a_line() {
         let text = tables(&fixture::record(), None);
         let lines: Vec<&str> = text.lines().filter(|line| line.contains("AVX-512")).collect();
         assert_eq!(lines, ["  - 2 times: this CPU has no AVX-512 (mmio write bandwidth of host: uc 64, wc 64)"]);

@@ -1,4 +1,4 @@
-//! A trace for a terminal: a line for each TLP on each link and for each wait, with where it lies in time.
+//! A trace as a waterfall for a terminal: one line per TLP and link, and one per stall.
 
 use crate::figures;
 use crate::grid::{Column, Grid};
@@ -10,34 +10,34 @@ use lanemark_units::Ticks;
 use lanemark_wire::Header;
 use std::collections::BTreeMap;
 
-/// A trace and what it is of.
+/// A trace with its origin.
 #[derive(Clone, Copy, Debug)]
 pub struct Traced<'a> {
-    /// Whom.
+    /// The target.
     pub target: &'a str,
-    /// Which question.
+    /// The question.
     pub question: &'a str,
     /// The method.
     pub method: &'a Method,
-    /// Bytes of a pass.
+    /// Bytes per iteration.
     pub size_bytes: u64,
-    /// How often.
+    /// Number of iterations.
     pub passes: u64,
-    /// Which of the cases that were chosen it is, from 1, and how many there are.
+    /// Number of this case among the selected cases, from 1, and their count.
     pub case: (usize, usize),
-    /// What the sample took.
+    /// Times of the sample.
     pub sample: Sample,
-    /// What happened.
+    /// The recorded events.
     pub trace: &'a Trace,
-    /// What ended it, if it was no sample that ended well.
+    /// The error that ended the run, if any.
     pub error: Option<&'a str>,
 }
 
-/// Characters of the picture of time.
+/// Width of the time picture, in characters.
 const PICTURE: u64 = 40;
 
 impl Traced<'_> {
-    /// One line: what was asked of whom, how often.
+    /// One line with question, target, method, size and number of iterations.
     #[must_use]
     pub fn about(&self) -> String {
         let (case, of) = self.case;
@@ -52,22 +52,22 @@ impl Traced<'_> {
         )
     }
 
-    /// What a reader must know before believing the picture; empty if all is there.
+    /// Notes on missing parts of the trace; empty if it is complete.
     #[must_use]
     pub fn gaps(&self) -> Vec<String> {
         let dropped = self.trace.dropped;
         let lost = [
-            (dropped.frames, "TLPs before these are not kept"),
-            (dropped.dllps, "DLLPs before these are not kept"),
-            (dropped.waits, "waits before these are not kept"),
-            (dropped.illegal, "TLPs could not be written as bytes: a mistake of the simulator"),
+            (dropped.frames, "earlier TLPs were dropped"),
+            (dropped.dllps, "earlier DLLPs were dropped"),
+            (dropped.waits, "earlier stalls were dropped"),
+            (dropped.illegal, "TLPs could not be encoded: a bug in the simulator"),
         ];
         let lost = lost.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
-        self.error.iter().map(|error| format!("it ended with an error: {error}")).chain(lost).collect()
+        self.error.iter().map(|error| format!("the run ended with an error: {error}")).chain(lost).collect()
     }
 }
 
-/// One line of the table.
+/// A row of the table.
 struct Row {
     from: Ticks,
     until: Ticks,
@@ -77,7 +77,7 @@ struct Row {
     picture: String,
 }
 
-/// The whole trace as a table under a few lines about it, with who waited for what at the end.
+/// The whole trace as a table below a short summary, with the total stall times at the end.
 #[must_use]
 pub fn waterfall(traced: &Traced) -> String {
     let trace = traced.trace;
@@ -146,7 +146,7 @@ pub fn waterfall(traced: &Traced) -> String {
     text + &waits(trace)
 }
 
-/// How many links have frames.
+/// Number of links with frames.
 fn links(trace: &Trace) -> usize {
     (0..trace.links.len()).filter(|link| trace.frames.iter().any(|frame| frame.link == *link)).count()
 }
@@ -178,8 +178,8 @@ fn ns(span: Ticks) -> String {
     format!("{:.1}", span.as_ns())
 }
 
-/// Spans drawn where they lie between 0 and `all`; each that lasts takes a character at the least, and later ones go over
-/// earlier ones, but for those that fly.
+/// Draws spans in the interval from 0 to `all`. Every nonempty span takes at least one character.
+/// Later spans overwrite earlier ones, except for time in flight (`─`).
 fn picture(all: Ticks, spans: &[(Ticks, Ticks, char)]) -> String {
     let mut cells = vec![' '; PICTURE as usize];
     let place = |at: Ticks| (u128::from(at.0) * u128::from(PICTURE)).checked_div(u128::from(all.0)).unwrap_or(0);
@@ -195,7 +195,7 @@ fn picture(all: Ticks, spans: &[(Ticks, Ticks, char)]) -> String {
     cells.into_iter().collect::<String>().trim_end().to_owned()
 }
 
-/// Who waited for what and how long in all, and what each cause means.
+/// Total stall times by stall site and cause, and an explanation of each cause.
 fn waits(trace: &Trace) -> String {
     let mut sums: BTreeMap<StallSite, BTreeMap<usize, Ticks>> = BTreeMap::new();
     for wait in &trace.waits {
@@ -233,7 +233,8 @@ pub(crate) mod tests {
         bytes
     }
 
-    /// A core loads 8 B: 10 ns on the line each way, 100 ns to fly, and the completion waits 20 ns for the line.
+    /// A core loads 8 B: each TLP takes 10 ns on the link and 100 ns in flight, and the completion
+    /// waits 20 ns for the link.
     pub(crate) fn load() -> Trace {
         let at = Ticks::whole_ns;
         let read = bytes(Header::Memory(MemoryRequest::read(FunctionId(0), 3, 0x1000, 8)));
@@ -269,7 +270,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_waterfall_has_a_line_for_each_tlp_and_each_wait_and_says_what_is_missing() {
+    fn a_waterfall_has_a_line_per_tlp_and_stall_and_names_dropped_events() {
         let (trace, method) = (load(), crate::fixture::method("uc", "8", None));
         let text = waterfall(&traced(&trace, &method));
         let lines: Vec<&str> = text.lines().collect();
@@ -278,7 +279,7 @@ pub(crate) mod tests {
             [
                 "mmio_read_latency of a card: UC 8, 8 B, 1 pass; case 1 of 3",
                 "issued after 300 ns, delivered after 400 ns; 2 TLPs on 1 link",
-                "7 TLPs before these are not kept",
+                "7 earlier TLPs were dropped",
             ]
         );
         let like = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -302,7 +303,8 @@ pub(crate) mod tests {
         );
     }
 
-    /// The same, the read damaged at first; with its `Nak`, and an `Ack` of the completion.
+    /// The same load with a first read that arrives corrupted, its `Nak`, and a credit update for
+    /// the replayed read.
     pub(crate) fn damaged_load() -> Trace {
         let at = Ticks::whole_ns;
         let mut trace = load();
@@ -326,7 +328,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_damaged_tlp_says_so_and_dllps_have_lines_of_their_own() {
+    fn damaged_tlps_are_marked_and_dllps_have_their_own_lines() {
         let (trace, method) = (damaged_load(), crate::fixture::method("uc", "8", None));
         let text = waterfall(&traced(&trace, &method));
         assert!(text.contains("; 2 TLPs on 1 link, 1 of them damaged; 2 DLLPs\n"), "{text}");
@@ -343,7 +345,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_trace_without_anything_is_a_few_lines() {
+    fn an_empty_trace_is_only_a_summary() {
         let (trace, method) = (Trace::default(), crate::fixture::method("uc", "8", None));
         let text = waterfall(&Traced { passes: 2, case: (1, 1), ..traced(&trace, &method) });
         assert!(text.starts_with("mmio_read_latency of a card: UC 8, 8 B, 2 passes\n"), "{text}");
@@ -351,20 +353,20 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_trace_up_to_an_error_says_so_and_has_no_times_of_a_sample() {
+    fn a_trace_with_an_error_names_it_and_has_no_sample_times() {
         let (trace, method) = (load(), crate::fixture::method("uc", "8", None));
         let text = waterfall(&Traced { error: Some("the card is gone"), ..traced(&trace, &method) });
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[1..3], ["up to an error; 2 TLPs on 1 link", "it ended with an error: the card is gone"]);
+        assert_eq!(lines[1..3], ["up to an error; 2 TLPs on 1 link", "the run ended with an error: the card is gone"]);
     }
 
     #[test]
-    fn spans_are_drawn_where_they_lie() {
+    fn spans_are_drawn_in_proportion_to_time() {
         let at = Ticks::whole_ns;
         assert_eq!(picture(at(40), &[(at(0), at(40), '░')]), "░".repeat(40));
         assert_eq!(picture(at(40), &[(at(39), at(40), '█')]), format!("{}█", " ".repeat(39)));
-        assert_eq!(picture(at(4000), &[(at(1), at(2), '█')]), "█", "what lasts is seen");
-        assert_eq!(picture(at(40), &[(at(3), at(3), '·')]), "", "what does not is not");
+        assert_eq!(picture(at(4000), &[(at(1), at(2), '█')]), "█", "a short span is visible");
+        assert_eq!(picture(at(40), &[(at(3), at(3), '·')]), "", "an empty span is invisible");
         let frame = [(at(2), at(4), '·'), (at(4), at(5), '█'), (at(5), at(8), '─')];
         assert_eq!(picture(at(40), &frame), "  ··█───");
         assert_eq!(picture(Ticks::ZERO, &[(at(0), at(1), '█')]), "█", "an empty trace has no length");

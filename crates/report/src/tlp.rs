@@ -1,8 +1,8 @@
-//! A TLP in a line.
+//! A TLP as one line.
 
 use lanemark_wire::{AddressType, CompletionStatus, Header, ats};
 
-/// Kind, size and where to: short enough for a slice of a viewer.
+/// Type, size or status of a TLP: short enough for a slice in a trace viewer.
 pub(crate) fn name(header: &Header) -> String {
     let kind = header.kind().name();
     match header {
@@ -25,7 +25,7 @@ pub(crate) fn name(header: &Header) -> String {
     }
 }
 
-/// What stands in its header, as one reads it aloud.
+/// Type, size, addresses and IDs of a TLP, from its header.
 pub(crate) fn describe(header: &Header) -> String {
     let (name, requester, tag) = (name(header), header.requester_id(), header.tag());
     match header {
@@ -38,7 +38,7 @@ pub(crate) fn describe(header: &Header) -> String {
             };
             let at = match request.at {
                 AddressType::Untranslated => "",
-                AddressType::TranslationRequest { .. } => ", asks for a translation",
+                AddressType::TranslationRequest { .. } => ", translation request",
                 AddressType::Translated => ", translated",
             };
             format!("{name} at {address:#x} by {requester}{tag}{at}")
@@ -47,7 +47,7 @@ pub(crate) fn describe(header: &Header) -> String {
             let carried = u32::from(completion.length) * 4;
             let skipped = u32::from(completion.lower_address & 3);
             let left = (u32::from(completion.byte_count) + skipped).saturating_sub(carried);
-            let left = if carried > 0 && left > 0 { format!(", {left} B to come") } else { String::new() };
+            let left = if carried > 0 && left > 0 { format!(", {left} B remaining") } else { String::new() };
             format!("{name} from {} for {requester}, tag {tag}{left}", completion.completer_id)
         }
         Header::Message(message) => match ats::what(message) {
@@ -75,7 +75,7 @@ mod tests {
     const CARD: FunctionId = FunctionId(0x0100);
 
     #[test]
-    fn each_kind_says_what_a_reader_needs() {
+    fn each_type_is_described_with_its_ids_and_addresses() {
         let read = Header::Memory(MemoryRequest::read(CARD, 7, 0x1003, 70));
         assert_eq!(describe(&read), "MRd 70 B at 0x1003 by 01:00.0, tag 7");
         let write = Header::Memory(MemoryRequest::write(CARD, 1 << 32, 4));
@@ -83,7 +83,7 @@ mod tests {
         let asks = MemoryRequest::read(CARD, 7, 0x2000, 8);
         let at = |at| describe(&Header::Memory(MemoryRequest { at, ..asks }));
         let question = at(AddressType::TranslationRequest { no_write: false });
-        assert_eq!(question, "MRd 8 B at 0x2000 by 01:00.0, tag 7, asks for a translation");
+        assert_eq!(question, "MRd 8 B at 0x2000 by 01:00.0, tag 7, translation request");
         assert_eq!(at(AddressType::Translated), "MRd 8 B at 0x2000 by 01:00.0, tag 7, translated");
         let forget = ats::invalidate_request(CommonFields::default(), FunctionId(0xff), CARD, 3);
         let request = describe(&Header::Message(forget));
@@ -93,7 +93,7 @@ mod tests {
         let other = Message { routing: Routing::Local, ..done };
         assert_eq!(describe(&Header::Message(other)), "Msg by 01:00.0");
         let part = Header::Completion(Completion::data(FunctionId(0), CARD, 7, 3, 70, 61));
-        assert_eq!(describe(&part), "CplD 61 B from 00:00.0 for 01:00.0, tag 7, 9 B to come");
+        assert_eq!(describe(&part), "CplD 61 B from 00:00.0 for 01:00.0, tag 7, 9 B remaining");
         let last = Header::Completion(Completion::data(FunctionId(0), CARD, 7, 64, 9, 9));
         assert_eq!(describe(&last), "CplD 9 B from 00:00.0 for 01:00.0, tag 7");
         let refused = Completion::without_data(FunctionId(0), CARD, 7, CompletionStatus::UnsupportedRequest);

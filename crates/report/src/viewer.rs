@@ -1,8 +1,10 @@
-//! A trace for the viewers of Perfetto and Chrome: a track for each core, each DMA engine and each direction of each link.
+//! A trace for Perfetto and Chrome: one track per core, per DMA engine, and per direction of a
+//! link.
 //!
-//! A TLP is a slice as long as it is on the line; a wait of a core or an engine is a slice named by its cause, and a wait
-//! before a link an asynchronous slice of that link, for several can overlap. A flow joins each request with what it
-//! becomes on every link and with its completions. A DLLP is a slice of its own between TLPs.
+//! A TLP is a slice as long as its time on the link. A stall of a core or an engine is a slice
+//! named by its cause. A stall before a link is an asynchronous slice, because several can overlap.
+//! A flow joins each request with its TLPs on every link and with its completions. A DLLP is a
+//! slice between TLPs.
 //!
 //! Source: "Trace Event Format", the JSON Object Format; times are microseconds.
 
@@ -110,7 +112,7 @@ fn of_frame(events: &mut Vec<Value>, number: usize, frame: &Frame) {
     events.push(event);
 }
 
-/// An arrow from each frame of a request to the next, from its first to its last completion.
+/// Adds an arrow from each frame of a request to the next, up to its last completion.
 fn flows(events: &mut Vec<Value>, frames: &[Frame]) {
     let mut ways: BTreeMap<u64, Vec<&Frame>> = BTreeMap::new();
     for frame in frames {
@@ -132,7 +134,7 @@ fn flows(events: &mut Vec<Value>, frames: &[Frame]) {
     }
 }
 
-/// A colour of Chrome's viewer, by what the cause is about; Perfetto makes its own of the name.
+/// A colour of Chrome's viewer for a cause; Perfetto derives its colours from names.
 const fn colour(cause: Cause) -> &'static str {
     match cause {
         Cause::Issue | Cause::Driver | Cause::Runtime => "thread_state_running",
@@ -146,7 +148,7 @@ const fn colour(cause: Cause) -> &'static str {
             "thread_state_iowait"
         }
         Cause::Idle => "thread_state_sleeping",
-        // One that came later.
+        // Causes added later.
         _ => "grey",
     }
 }
@@ -160,12 +162,12 @@ mod tests {
         let (trace, method) = (load(), crate::fixture::method("uc", "8", None));
         let document: Value = serde_json::from_str(&viewer_trace(&traced(&trace, &method))).unwrap();
         assert_eq!(document["displayTimeUnit"], "ns");
-        assert_eq!(document["otherData"]["gaps"], json!(["7 TLPs before these are not kept"]));
+        assert_eq!(document["otherData"]["gaps"], json!(["7 earlier TLPs were dropped"]));
         document["traceEvents"].as_array().unwrap().clone()
     }
 
     #[test]
-    fn each_core_and_each_direction_of_a_link_is_a_track_with_its_name() {
+    fn cores_and_directions_of_links_are_named_tracks() {
         let events = events();
         let name_of = |process: u32, thread: u32| {
             let is_it =
@@ -174,7 +176,7 @@ mod tests {
         };
         assert_eq!(name_of(CORES, 2), Some(json!("core 2")));
         assert_eq!((name_of(LINKS, 2), name_of(LINKS, 3)), (Some(json!("fpga0 down")), Some(json!("fpga0 up"))));
-        assert_eq!(name_of(LINKS, 0), None, "a link that nothing crossed has none");
+        assert_eq!(name_of(LINKS, 0), None, "an unused link has no track");
         for event in events.iter().filter(|event| event["ph"] != "M") {
             let number = |key: &str| event[key].as_u64().unwrap() as u32;
             assert!(name_of(number("pid"), number("tid")).is_some(), "{event}");
@@ -182,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn slices_are_as_long_as_the_line_is_busy_or_somebody_waits() {
+    fn slices_last_as_long_as_link_use_and_stalls() {
         let slices: Vec<(Value, Value, Value)> = (events().into_iter())
             .filter(|event| event["ph"] == "X")
             .map(|event| (event["name"].clone(), event["ts"].clone(), event["dur"].clone()))
@@ -196,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_goes_from_a_request_to_its_completion_and_a_wait_stands_before_a_link() {
+    fn flows_join_requests_with_completions_and_stalls_precede_links() {
         let events = events();
         let of = |kind: &str| -> Vec<(Value, Value, Value)> {
             let all = events.iter().filter(|event| event["cat"] == kind && event["ph"] != "X");
@@ -208,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_tlps_and_dllps_are_slices_with_names_of_their_own() {
+    fn damaged_tlps_and_dllps_are_named_slices() {
         let (trace, method) = (crate::timeline::tests::damaged_load(), crate::fixture::method("uc", "8", None));
         let document: Value = serde_json::from_str(&viewer_trace(&traced(&trace, &method))).unwrap();
         let events = document["traceEvents"].as_array().unwrap();
@@ -217,7 +219,7 @@ mod tests {
             slices.map(|event| (event["name"].as_str().unwrap(), event["tid"].as_u64().unwrap())).collect();
         assert_eq!(slices, [("MRd 8 B, damaged", 2), ("MRd 8 B", 2), ("Nak", 3), ("UpdateFC-NP", 3)]);
         let named = |event: &&Value| event["name"] == "thread_name" && event["tid"] == 3;
-        assert!(events.iter().any(|event| named(&event)), "a line that only DLLPs crossed has its name");
+        assert!(events.iter().any(|event| named(&event)), "a link used by DLLPs only has a track");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What was waited for, as bars, as shares, and as what to do about it.
+//! Stall causes as bars, as shares, and with their remedies.
 
 use crate::figures;
 use crate::grid::{Column, Grid};
@@ -6,13 +6,13 @@ use crate::panel::{Line, Panel, Point, words};
 use lanemark_machine::Cause;
 use lanemark_record::Record;
 
-/// Different colours for causes; more causes than that share them, and are told apart by their names.
+/// Number of colours for causes; further causes reuse them and are told apart by name.
 const CAUSE_COLOURS: usize = 10;
 
-/// The least share of a bar, in percent, that a name fits into.
+/// Smallest share of a bar, in percent, that has room for a name.
 const NAMED_FROM_PERCENT: f64 = 18.0;
 
-/// What one way waited for, or several alike.
+/// Stalls of one method, or of several methods with the same stalls.
 pub(crate) struct WaitBar {
     pub names: Vec<String>,
     pub in_words: String,
@@ -38,7 +38,7 @@ pub(crate) struct WaitPart {
     pub colour: usize,
     pub share: f64,
     pub in_words: String,
-    /// The cause's name where it fits into the bar.
+    /// The cause's name, if it fits into the bar.
     pub label: Option<String>,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct CausePart {
     pub remedy: Option<&'static str>,
 }
 
-/// Every cause in the record, the one waited for longest first.
+/// Every cause in the record, the longest first.
 pub(crate) fn causes(record: &Record) -> Vec<&str> {
     let mut causes: Vec<(&str, f64)> = Vec::new();
     for wait in record.answers.iter().flat_map(|answer| &answer.waits) {
@@ -88,7 +88,7 @@ pub(crate) fn colour(cause: &str, causes: &[&str]) -> usize {
     causes.iter().position(|other| *other == cause).unwrap_or(0) % CAUSE_COLOURS
 }
 
-/// The causes in a panel's bars, each once, longest waited for in the whole record first.
+/// The causes in a panel's bars, each once, in the order of [`causes`].
 pub(crate) fn cause_parts(panel: &Panel, causes: &[&str]) -> Vec<CausePart> {
     let waits = || panel.lines.iter().flat_map(|line| &line.largest().answer.waits);
     let found = causes.iter().filter_map(|cause| waits().find(|wait| wait.cause == **cause));
@@ -111,7 +111,7 @@ fn is_remedied(panel: &Panel, cause: Cause) -> bool {
     cause != Cause::Tag || formulas().any(|formula| formula.cause == cause.name())
 }
 
-/// Which cause took which share of each answer's time.
+/// The share of each cause in the time of each answer.
 pub(crate) fn shares(panel: &Panel, causes: &[&str]) -> Grid {
     let points = || panel.lines.iter().flat_map(|line| line.points.iter().map(move |point| (line, point)));
     let share = |point: &Point, cause: &str| {
@@ -129,7 +129,7 @@ pub(crate) fn shares(panel: &Panel, causes: &[&str]) -> Grid {
     grid
 }
 
-/// What each way of a panel waited for at its largest size; those that waited alike share a bar.
+/// Stalls of each method at its largest size; methods with the same stalls share a bar.
 pub(crate) fn wait_bars(panel: &Panel, causes: &[&str]) -> Vec<WaitBar> {
     let mut waits: Vec<WaitBar> = Vec::new();
     for bar in panel.lines.iter().filter_map(|line| wait_bar(line, causes)) {

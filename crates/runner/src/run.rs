@@ -11,8 +11,9 @@ use crate::tasks::{Task, work};
 use lanemark_bench::{Axes, BenchError, CATALOGUE, Case, Question};
 use lanemark_inventory::Processors;
 use lanemark_machine::{MachineError, TimeBase, Unsupported};
-use lanemark_record::{Answer, Doubt, DoubtKind, Host, Record, Skipped};
+use lanemark_record::{Answer, Ceiling, CeilingKind, Doubt, DoubtKind, Host, Record, Skipped};
 use lanemark_units::format_size;
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 /// The record of a run, and what went wrong although there is one.
@@ -52,6 +53,27 @@ pub fn run(request: &Request, progress: &mut dyn FnMut(Event<'_>), cancel: &Canc
     let mut run = Run { request, targets, record, failed: None, unanswered: None, gone: Vec::new(), before };
     run.ask_all(&tasks, progress, cancel);
     Ok(run.finish())
+}
+
+/// Raises each measured stand-in to the fastest answer that is compared with it: a limit that answers exceed is none.
+fn raise_stand_ins(answers: &mut [Answer]) {
+    let mut fastest: BTreeMap<(String, String), f64> = BTreeMap::new();
+    let key = |answer: &Answer| (answer.target.clone(), answer.ceiling.because.clone());
+    for answer in answers.iter().filter(|answer| answer.ceiling.kind == CeilingKind::Measured) {
+        let rate = answer.delivered_rate_bytes_per_s.map_or(0.0, |rate| rate.median);
+        let known = fastest.entry(key(answer)).or_default();
+        *known = known.max(rate);
+    }
+    for answer in answers {
+        let limit = answer.ceiling.rate_bytes_per_s.filter(|_| answer.ceiling.kind == CeilingKind::Measured);
+        let Some(rate) =
+            fastest.get(&key(answer)).copied().filter(|fastest| limit.is_some_and(|limit| *fastest > limit))
+        else {
+            continue;
+        };
+        let because = format!("{}, raised to the fastest answer of this run", answer.ceiling.because);
+        answer.hold_against(Ceiling { rate_bytes_per_s: Some(rate), because, ..answer.ceiling.clone() });
+    }
 }
 
 /// Open targets and the cases to ask.
@@ -244,6 +266,7 @@ impl Run<'_> {
             self.record.host = Some(host(&Processors::of_this_machine(), &self.before, &Activity::now()));
             self.note_disturbance();
         }
+        raise_stand_ins(&mut self.record.answers);
         self.note_changes();
         let problem = self.problem();
         Outcome { record: self.record, problem }

@@ -1,12 +1,11 @@
-//! A platform as its operating system has found it: which functions it knows, what their registers hold, and what the system's
-//! log says of errors.
+//! A platform as its operating system sees it: the known functions, their registers, and the error log.
 //!
-//! What software does to a machine that runs happens here: a write to a mask, a function removed, a card programmed again, a
-//! bus scanned. What goes over links goes over a [`Board`], and ports notice there what is wrong. Requests for configuration
-//! space are no TLPs of it; a card answers them or not ([`Board::answers_config`]).
+//! Software operations on a running machine are here: writing a mask, removing a function, reprogramming a card,
+//! rescanning a bus. Link traffic belongs to a [`Board`], whose ports detect errors. Configuration requests are not
+//! TLPs of the board; a card answers them or not ([`Board::answers_config`]).
 //!
-//! An error sets its status bit, masked or not. If it is not masked and its function may report it, its message reaches the
-//! log, and it is the first error if none stood there before. Headers of TLPs are not kept.
+//! An error sets its status bit, masked or not. If it is not masked and its function may report it, its message
+//! reaches the log, and it becomes the First Error if there was none. TLP headers are not kept.
 //!
 //! Source: PCI Express Base Specification 6.0, sections 6.2.4 to 6.2.6 (which errors are reported), 7.5.3.4 (Device Control).
 
@@ -27,16 +26,16 @@ mod seat;
 
 use seat::Seat;
 
-/// An error whose message reached the system's log.
+/// An error whose message has reached the log of the operating system.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reported {
-    /// Which function says so.
+    /// The reporting function.
     pub function: FunctionId,
-    /// The port that it is, by its name in the platform.
+    /// Its port, by its name in the platform.
     pub port: String,
-    /// Which.
+    /// The error.
     pub error: AerError,
-    /// When it happened.
+    /// Time of the error.
     pub at: Ticks,
 }
 
@@ -57,18 +56,18 @@ impl fmt::Display for Reported {
     }
 }
 
-/// What came of a load of four bytes from a card.
+/// The result of a load of four bytes from a card.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Loaded {
-    /// Where from, as a bus address.
+    /// Bus address.
     pub address: u64,
-    /// The bytes; `None` if none came, and the core has all ones.
+    /// The bytes; `None` if there was no data, so that the core reads all ones.
     pub bytes: Option<[u8; 4]>,
-    /// How long it took.
+    /// Latency of the load.
     pub took: Ticks,
 }
 
-/// Why something cannot be done to a bus tree.
+/// Why an operation on a bus tree fails.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BusTreeError {
     /// The platform has no board.
@@ -77,33 +76,33 @@ pub enum BusTreeError {
     /// The platform has no configuration space.
     #[error(transparent)]
     ConfigSpace(#[from] ConfigSpaceError),
-    /// The system knows no such function.
+    /// The operating system does not know the function.
     #[error("the system knows no function {function} now; a rescan of the bus finds what answers there")]
     Unknown {
-        /// Which.
+        /// Address of the function.
         function: FunctionId,
     },
-    /// A function answers no request for its configuration space.
+    /// The function does not answer configuration requests.
     #[error("{function} does not answer: its configuration space reads as all ones")]
     Silent {
-        /// Which.
+        /// Address of the function.
         function: FunctionId,
     },
-    /// Something is asked of a bridge that only a card can do.
+    /// The operation needs a card, but the function is a bridge.
     #[error("{function} is a bridge; name the card below it")]
     Bridge {
-        /// Which.
+        /// Address of the function.
         function: FunctionId,
     },
     /// No bridge leads to the bus.
     #[error("no bridge leads to bus {bus:02x}")]
     NoBus {
-        /// Which.
+        /// The bus number.
         bus: u8,
     },
 }
 
-/// A platform as its operating system has found it.
+/// A platform as its operating system sees it.
 ///
 /// ```
 /// use lanemark_sim::BusTree;
@@ -114,8 +113,8 @@ pub enum BusTreeError {
 /// assert!(tree.load(card)?.bytes.is_some());
 /// tree.remove(card)?;
 /// tree.program(card)?;
-/// assert_eq!(tree.reported()[0].error.row().name, "SDES", "nothing was masked");
-/// assert_eq!(tree.load(card)?.bytes, None, "it decodes no address");
+/// assert_eq!(tree.reported()[0].error.row().name, "SDES", "no error was masked");
+/// assert_eq!(tree.load(card)?.bytes, None, "its BARs are reset");
 /// tree.rescan(card.bus())?;
 /// assert!(tree.load(card)?.bytes.is_some());
 /// # Ok::<(), lanemark_sim::BusTreeError>(())
@@ -129,7 +128,7 @@ pub struct BusTree {
 }
 
 impl BusTree {
-    /// The platform after it was switched on: firmware has configured every function, and the system has found all.
+    /// Creates the tree as after power-on: firmware has configured every function, and the system has enumerated all.
     ///
     /// # Errors
     /// [`BusTreeError`] if the platform has no board or no configuration space.
@@ -143,24 +142,24 @@ impl BusTree {
         Ok(BusTree { platform: platform.clone(), board: Board::new(platform)?, seats, reported: Vec::new() })
     }
 
-    /// The functions that the system knows, as it would read them now, by address.
+    /// Returns the known functions with their current registers, sorted by address.
     #[must_use]
     pub fn functions(&self) -> Vec<SimulatedFunction> {
         let known = self.seats.iter().filter(|seat| seat.is_known);
         known.map(|seat| if self.answers(seat) { self.with_link(seat) } else { seat.silent() }).collect()
     }
 
-    /// The errors whose messages reached the system's log, in their order.
+    /// Returns the errors whose messages reached the log, in order.
     #[must_use]
     pub fn reported(&self) -> &[Reported] {
         &self.reported
     }
 
-    /// Writes a register of advanced error reporting, as `setpci` does: a mask holds what it is given, and ones clear bits of a
-    /// status.
+    /// Writes a register of Advanced Error Reporting, as `setpci` does. A mask takes the value; ones clear bits of a
+    /// status register.
     ///
     /// # Errors
-    /// [`BusTreeError`] if the system knows no such function, or it does not answer.
+    /// [`BusTreeError`] if the function is not known or does not answer.
     pub fn write(&mut self, function: FunctionId, register: AerRegister, value: u32) -> Result<(), BusTreeError> {
         let place = self.known(function)?;
         if !self.answers(&self.seats[place]) {
@@ -173,10 +172,10 @@ impl BusTree {
         Ok(())
     }
 
-    /// The system forgets a card's function. Nothing goes over its link.
+    /// Removes a card's function from the system, without link traffic.
     ///
     /// # Errors
-    /// [`BusTreeError`] if the system knows no such function, or it is a bridge.
+    /// [`BusTreeError`] if the function is not known, or is a bridge.
     pub fn remove(&mut self, function: FunctionId) -> Result<(), BusTreeError> {
         let place = self.known(function)?;
         self.seats[place].card.ok_or(BusTreeError::Bridge { function })?;
@@ -184,11 +183,11 @@ impl BusTree {
         Ok(())
     }
 
-    /// A card is programmed again, through another cable: its link goes down and comes up, and it has forgotten what it held,
-    /// its registers too. Whatever was wrong with the card or with its link is over.
+    /// Reprograms a card through another cable: its link goes down and up, and its memory and registers are reset.
+    /// Injected faults of the card and its link end.
     ///
     /// # Errors
-    /// [`BusTreeError`] if no card is there, or the platform has no board.
+    /// [`BusTreeError`] if there is no card, or the platform has no board.
     pub fn program(&mut self, function: FunctionId) -> Result<(), BusTreeError> {
         let (place, card) = self.card(function)?;
         self.board.reprogram(&self.platform, card)?;
@@ -197,11 +196,11 @@ impl BusTree {
         Ok(())
     }
 
-    /// The system looks at a bus and those below it for cards that it does not know, and configures those that answer: at the
-    /// addresses they had, for the windows of bridges have been kept. What it knows it leaves alone.
+    /// Rescans a bus and those below it, and configures unknown cards that answer. They get their earlier addresses,
+    /// because bridges have kept their windows. Known functions are unchanged.
     ///
     /// # Errors
-    /// [`BusTreeError`] if no bridge leads to that bus.
+    /// [`BusTreeError`] if no bridge leads to the bus.
     pub fn rescan(&mut self, bus: u8) -> Result<(), BusTreeError> {
         let mut buses = self.seats.iter().filter_map(|seat| ConfigSpace::new(&seat.function.bytes).bus_numbers().ok());
         let buses = buses.find(|buses| buses.secondary == bus).ok_or(BusTreeError::NoBus { bus })?;
@@ -216,11 +215,11 @@ impl BusTree {
         Ok(())
     }
 
-    /// A core loads the first four bytes of a card's first region that keeps what is stored, or of its first one, at the address
-    /// that firmware gave it; whether the system knows the card or not.
+    /// Loads the first four bytes of a card's first storage region, or of its first region, at the address that
+    /// firmware assigned. The system need not know the card.
     ///
     /// # Errors
-    /// [`BusTreeError`] if no card is there.
+    /// [`BusTreeError`] if there is no card.
     pub fn load(&mut self, function: FunctionId) -> Result<Loaded, BusTreeError> {
         let (_, card) = self.card(function)?;
         let address = self.address_of(card);
@@ -251,7 +250,7 @@ impl BusTree {
         place.ok_or(BusTreeError::Unknown { function })
     }
 
-    /// Where a card sits, and its number.
+    /// Returns the index of a card's function, and the card.
     fn card(&self, function: FunctionId) -> Result<(usize, CardIndex), BusTreeError> {
         let place = self.seats.iter().position(|seat| seat.function.address == function);
         let place = place.ok_or(BusTreeError::Unknown { function })?;
@@ -262,7 +261,7 @@ impl BusTree {
         seat.card.is_none_or(|card| self.board.answers_config(card))
     }
 
-    /// A function with what it says of the link below it.
+    /// Returns a function with the state of the link below it.
     fn with_link(&self, seat: &Seat) -> SimulatedFunction {
         let buses = ConfigSpace::new(&seat.function.bytes).bus_numbers().ok();
         let below = |other: &&Seat| buses.is_some_and(|buses| other.function.address.bus() == buses.secondary);
@@ -274,7 +273,7 @@ impl BusTree {
         function
     }
 
-    /// Ports set bits for what they noticed, and messages of it reach the log.
+    /// Sets status bits for detected errors, and adds their messages to the log.
     fn log(&mut self) {
         for noticed in self.board.take_errors() {
             self.log_one(&noticed);
@@ -306,7 +305,7 @@ impl BusTree {
     }
 }
 
-/// Whether Device Control lets a function report such an error.
+/// Returns whether Device Control enables the reporting of an error.
 fn reports(space: &ConfigSpace<'_>, error: AerError) -> bool {
     let Ok(express) = space.capability(CapabilityId::PCI_EXPRESS) else { return false };
     let allows = |spot: Spot| express.region().flag(spot) == Ok(true);

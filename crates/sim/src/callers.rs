@@ -1,18 +1,18 @@
-//! Several cores that call the drivers of several cards, or of several channels of one, at once: who was done when, and what the
-//! others had moved by then.
+//! Concurrent driver calls of several cores, for several cards or channels: the completion time of each, and what the
+//! others had moved by the first completion.
 
 use crate::board::Board;
 use crate::host::core::Core;
 use lanemark_machine::{BytesMoved, Concurrent, DmaCall, Op, Plan};
 use lanemark_units::Ticks;
 
-/// What is watched of the lanes of a plan while they run; nothing unless each is a call for a card's transfers.
+/// Observes the lanes of a plan, if each is a driver call.
 #[derive(Debug)]
 pub(crate) struct Callers {
     lanes: Vec<(usize, DmaCall)>,
     /// Bytes that each channel had moved before.
     before: Vec<u64>,
-    /// When the first core was done, and what each channel had moved then.
+    /// Time of the first completion, and the bytes that each channel had moved then.
     first: Option<(Ticks, Vec<u64>)>,
 }
 
@@ -28,7 +28,7 @@ impl Callers {
         Callers { lanes, before, first: None }
     }
 
-    /// Looks whether somebody is done, its last instruction over.
+    /// Checks whether a core has completed its last instruction.
     pub(crate) fn look(&mut self, board: &Board) {
         if self.first.is_none()
             && let Some(at) = self.first_done(board).filter(|at| *at <= board.now())
@@ -37,7 +37,7 @@ impl Callers {
         }
     }
 
-    /// When the first core is done, of those that are.
+    /// Returns the earliest completion so far.
     fn first_done(&self, board: &Board) -> Option<Ticks> {
         let done = self.lanes.iter().map(|(core, _)| board.core(*core)).filter(|core| core.is_done());
         done.map(Core::issued_at).min()
@@ -48,9 +48,9 @@ impl Callers {
         self.lanes.iter().zip(&self.before).map(moved).collect()
     }
 
-    /// What came out, when all are done.
+    /// Returns the result, when every lane has completed.
     pub(crate) fn ended(&self, board: &Board, start: Ticks) -> Option<Concurrent> {
-        // Whoever was done first may have been at its last instruction when the last of them was.
+        // The first one to complete may have been in its last instruction when the last one completed.
         let (common, bytes) = self.first.clone().or_else(|| Some((self.first_done(board)?, self.moved(board))))?;
         let each = self.lanes.iter().zip(self.moved(board)).zip(&bytes).map(|(((core, _), bytes), common_bytes)| {
             BytesMoved { delivered: board.core(*core).issued_at().since(start), bytes, common_bytes: *common_bytes }

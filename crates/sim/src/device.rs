@@ -1,9 +1,10 @@
 //! The device of a platform: an endpoint with its regions and registers, and its DMA engine.
 //!
-//! Start with `endpoint.rs`, then `dma_engine.rs` with its `channel.rs` and `job.rs`. `atc.rs` caches the translations
-//! of the IOMMU; `kernels.rs` is the doorbell and the end of kernels, whose time is in the crate `device_kernels`.
+//! Start with `endpoint.rs`, then `dma_engine.rs` with its `channel.rs` and `job.rs`. `atc.rs` caches translations of
+//! the IOMMU. `kernels.rs` holds the doorbell and the completion of kernels; their execution time is in the crate
+//! `device_kernels`.
 //!
-//! Uses `host` (what software wrote: programs, blocks of a driver), `iommu` and `fabric`; none of them uses it.
+//! Uses `host` (what software wrote: programs, driver blocks), `iommu` and `fabric`; none of them uses it.
 
 pub mod atc;
 pub mod channel;

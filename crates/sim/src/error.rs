@@ -1,11 +1,11 @@
-//! Why a board cannot be built.
+//! The reason why a board cannot be built.
 
-/// Why a platform cannot be built.
+/// The reason why a platform cannot be simulated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("platform {platform} cannot be simulated: {because}")]
 pub struct BoardError {
-    /// Which one.
+    /// Name of the platform.
     pub platform: String,
-    /// Why not.
+    /// The reason, for a person.
     pub because: String,
 }

@@ -1,7 +1,7 @@
 //! The PCIe fabric: links with their data link layer and credits, switches and routing.
 //!
-//! Start with `link.rs`, the transmitter of one direction of a link. Neither hosts nor devices are known here: an
-//! end of a link is an input number.
+//! Start with `link.rs`, the transmitter of one direction of a link. The fabric does not depend on hosts or devices:
+//! an end of a link is an input number.
 
 pub mod credit;
 pub mod dllp;

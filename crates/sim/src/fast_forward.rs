@@ -1,6 +1,6 @@
-//! The fast-forward of a run of transfers: finds the steady state of a board, and skips the periods that are left.
+//! The search for the steady state of a run of transfers, and the skip of the remaining periods.
 //!
-//! What a period is, and how a board is moved by some of them, is in `steady.rs`; here is when the board is looked at.
+//! `steady.rs` defines a period and moves a board by it; this file decides when a board is examined.
 
 use crate::board::Board;
 use crate::index::CardIndex;
@@ -8,42 +8,43 @@ use crate::steady::{Period, Snapshot};
 use lanemark_machine::{Steady, Unsteady};
 use lanemark_units::Ticks;
 
-/// States looked at before it is given up.
+/// Number of examined states after which the search ends.
 const MOST_LOOKS: u64 = 1 << 16;
-/// Words of states that are remembered.
+/// Capacity for stored states, in words.
 const MOST_WORDS: usize = 1 << 22;
-/// Bytes between two looks, so that looking costs less than simulating.
+/// Minimum number of bytes between two examinations, so that these cost less than the simulation.
 const LOOK_BYTES: u64 = 4096;
-/// Steps that a job must be long for it to pay.
+/// Minimum length of a job, in steps.
 const WORTH_STEPS: u64 = 64;
 
-/// Looks for a steady state, and skips it.
+/// The search for a steady state.
 ///
-/// It looks at every step for as many steps as there are from then on between two looks, and remembers what it sees: so whatever the
-/// period is, one of the later looks meets one of those. When as much has gone by again, it remembers anew, because what it
-/// remembers may be of before the steady state.
+/// The search first stores a state at every step, for as many steps as later lie between two examinations. Whatever
+/// the period is, one of the later states equals a stored one. After as many steps again it stores new states,
+/// because the stored ones may precede the steady state.
 #[derive(Debug)]
 pub(crate) struct Search {
     /// The card with the longest job.
     lead: CardIndex,
-    /// Transfers of it that look the same, and how many of these lie between two looks.
+    /// Number of its transfers in a step, and of those between two examinations.
     step: u64,
     sparse: u64,
-    /// The transfer at which it looks next.
+    /// Transfer at which the board is examined next.
     next: u64,
     deadline: Ticks,
     remembered: Vec<Snapshot>,
     words: usize,
     spare: Snapshot,
     looks: u64,
-    /// Transfers from which on it remembers, and at how many steps it still does.
+    /// Transfer from which states are stored, and the number of steps left to store.
     remember_from: u64,
     to_remember: u64,
     found: Steady,
 }
 
 impl Search {
-    /// Of the jobs that a board has begun, until `deadline`; if there is nothing to be found, this is said.
+    /// Creates a search over the jobs of a board, until `deadline`; the search is disabled if no steady state can be
+    /// found.
     pub(crate) fn new(board: &Board, deadline: Ticks, is_wanted: bool) -> Search {
         let legs = board.legs();
         let transfers = legs.iter().filter(|leg| !leg.is_over).map(|leg| leg.transfers).sum();
@@ -69,7 +70,7 @@ impl Search {
         search
     }
 
-    /// From now on the longest job says when to look, if that pays.
+    /// Follows the longest job, if that is worth it.
     fn follow_longest(&mut self, board: &Board) {
         self.invalidate();
         self.next = u64::MAX;
@@ -93,13 +94,13 @@ impl Search {
         self.next = (board.begun(self.lead) / self.step).saturating_add(steps).saturating_mul(self.step);
     }
 
-    /// What came of it, when the run is over.
+    /// Returns the result of the search after the run.
     pub(crate) fn ended(self) -> Steady {
         let nothing = self.found.skipped == 0 && self.found.because.is_none();
         Steady { because: if nothing { Some(Unsteady::Irregular) } else { self.found.because }, ..self.found }
     }
 
-    /// Looks at the board if it is time to, and skips what can be skipped.
+    /// Examines the board if it is due, and skips periods.
     #[inline]
     pub(crate) fn look(&mut self, board: &mut Board) {
         if board.begun(self.lead) >= self.next && board.is_between_ticks() {

@@ -1,4 +1,4 @@
-//! The header of a TLP as it lies on a link, made from what a board knows of it.
+//! Builds the header of a TLP, as sent on a link, from the TLP of a board.
 
 use crate::requester::FIRST_CARD;
 use crate::tlp::{self, Flaw, Tlp, TlpKind};
@@ -7,17 +7,17 @@ use lanemark_wire::{
     AddressType, Attr, CommonFields, Completion, CompletionStatus, FunctionId, Header, MemoryKind, MemoryRequest,
 };
 
-/// The root complex as a requester: the last function of bus 0, where no other is.
+/// Function ID of the root complex as a requester: the last function of bus 0, which is unused otherwise.
 pub(crate) const ROOT_COMPLEX_ID: FunctionId = FunctionId(0x00FF);
 
-/// Who asks, and who completes.
+/// The requester and the completer.
 #[derive(Clone, Copy)]
 pub(crate) struct Parties {
     pub(crate) requester: FunctionId,
     pub(crate) completer: FunctionId,
 }
 
-/// The header; of a completion `left_bytes` are the bytes of its read that were to come, its own too.
+/// Returns the header. Of a completion, `left_bytes` are the remaining bytes of its read, with its own.
 pub(crate) fn header_of(tlp: &Tlp, parties: Parties, left_bytes: u16) -> Header {
     let attr = Attr { relaxed_ordering: tlp.relaxed, id_based_ordering: tlp.id_based, ..Attr::default() };
     let (ep, td) = (tlp.flaw == Flaw::Poisoned, tlp.flaw == Flaw::BadEcrc);
@@ -65,7 +65,7 @@ pub(crate) fn header_of(tlp: &Tlp, parties: Parties, left_bytes: u16) -> Header 
     }
 }
 
-/// The tag on the link: cores mark theirs by what they are for, and a posted request needs none.
+/// Returns the tag on the link. Cores use tags by purpose; a posted request needs none.
 pub(crate) fn tag(tlp: &Tlp) -> u16 {
     match tlp.kind {
         TlpKind::MWr => 0,

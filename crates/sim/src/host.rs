@@ -1,10 +1,11 @@
 //! The host of a platform: cores with their buffers and caches, the calls of drivers and runtimes, and the root complex.
 //!
-//! A part is a file: `Spec` never changes, `State` does, and a head says which ports it has and which waits it
-//! records. Start with `core.rs`, which executes a `program.rs`, instruction by instruction. `root_complex.rs`, `root_port.rs`, `rc_ingress.rs`
-//! and `peer_forwarder.rs` are the root complex: the last three hold what arrives from devices.
+//! A part is a file: `Spec` holds its constants, `State` its state, and the head of the file lists its ports and
+//! stall causes. Start with `core.rs`, which executes a `program.rs`, instruction by instruction. `root_complex.rs`,
+//! `root_port.rs`, `rc_ingress.rs` and `peer_forwarder.rs` are the root complex; the last three hold requests of
+//! devices.
 //!
-//! Uses `fabric` only. Address translation is in `iommu`, so that a host without it has no trace of it.
+//! Uses `fabric` only. Address translation is in `iommu`, so a host without an IOMMU does not depend on it.
 
 pub mod cache;
 pub mod coherent_memory;

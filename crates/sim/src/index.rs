@@ -1,8 +1,7 @@
 //! Typed indices of a board: which card, root port, switch port, link, or direction of a link.
 //!
-//! Each is a number of its own type, so that a card's number cannot be used where a root port's is wanted, and so that
-//! the arithmetic between them (which direction is opposite, which one leads down from a root port) is in one place. They
-//! cost nothing at run time.
+//! Each index has a type of its own, so that a card cannot be used in place of a root port, and index arithmetic (the
+//! opposite direction, the downstream direction of a root port) is in one place. There is no cost at run time.
 //!
 //! Link `n` is the directions `2 n`, downstream, and `2 n + 1`, upstream. The links of the root ports are the first ones, in the order
 //! of the root ports.
@@ -10,7 +9,7 @@
 use crate::requester::FIRST_CARD;
 use std::ops::{Index, IndexMut};
 
-/// A card of a board, by its place in the platform.
+/// A card of a board, by its position in the platform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CardIndex(pub usize);
 
@@ -18,14 +17,14 @@ impl CardIndex {
     /// The first card.
     pub const FIRST: CardIndex = CardIndex(0);
 
-    /// The number of this card as a requester.
+    /// Returns the requester ID of this card.
     #[inline]
     #[must_use]
     pub(crate) const fn requester(self) -> u16 {
         FIRST_CARD + self.0 as u16
     }
 
-    /// The card with this number as a requester; one that is not on any board for a requester that is no card.
+    /// Returns the card with this requester ID; for a requester that is not a card, an index that no board has.
     #[inline]
     #[must_use]
     pub(crate) const fn of_requester(requester: u16) -> CardIndex {
@@ -40,7 +39,7 @@ impl From<u32> for CardIndex {
     }
 }
 
-/// A root port, by its place in the root complex.
+/// A root port, by its position in the root complex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RootPortIndex(pub(crate) usize);
 
@@ -48,13 +47,13 @@ impl RootPortIndex {
     /// The first root port.
     pub(crate) const FIRST: RootPortIndex = RootPortIndex(0);
 
-    /// The direction that leaves this root port.
+    /// Returns the direction that leaves this root port.
     #[inline]
     pub(crate) const fn down(self) -> DirectionIndex {
         LinkIndex(self.0).down()
     }
 
-    /// The direction that arrives at this root port.
+    /// Returns the direction that arrives at this root port.
     #[inline]
     pub(crate) const fn up(self) -> DirectionIndex {
         LinkIndex(self.0).up()
@@ -75,13 +74,13 @@ impl PortIndex {
 pub(crate) struct LinkIndex(pub(crate) usize);
 
 impl LinkIndex {
-    /// The downstream direction of this link.
+    /// Returns the downstream direction of this link.
     #[inline]
     pub(crate) const fn down(self) -> DirectionIndex {
         DirectionIndex(2 * self.0)
     }
 
-    /// The upstream direction of this link.
+    /// Returns the upstream direction of this link.
     #[inline]
     pub(crate) const fn up(self) -> DirectionIndex {
         DirectionIndex(2 * self.0 + 1)
@@ -93,31 +92,31 @@ impl LinkIndex {
 pub(crate) struct DirectionIndex(pub(crate) usize);
 
 impl DirectionIndex {
-    /// The other direction of the same link.
+    /// Returns the other direction of the same link.
     #[inline]
     pub(crate) const fn opposite(self) -> DirectionIndex {
         DirectionIndex(self.0 ^ 1)
     }
 
-    /// The link of this direction.
+    /// Returns the link of this direction.
     #[inline]
     pub(crate) const fn link(self) -> LinkIndex {
         LinkIndex(self.0 / 2)
     }
 
-    /// Whether this direction leads away from the root complex.
+    /// Returns whether this direction leads away from the root complex.
     #[inline]
     pub(crate) const fn is_downstream(self) -> bool {
         self.0.is_multiple_of(2)
     }
 
-    /// Every direction of a board with this many.
+    /// Returns every direction of a board with `count` directions.
     pub(crate) fn all(count: usize) -> impl DoubleEndedIterator<Item = DirectionIndex> {
         (0..count).map(DirectionIndex)
     }
 }
 
-/// An end of a direction, in a list of two the sender first.
+/// An end of a direction; lists of two have the sender first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     /// The port that sends.
@@ -166,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_directions_of_a_link_are_opposite_and_the_first_links_are_those_of_root_ports() {
+    fn directions_of_a_link_are_opposite_and_root_ports_have_the_first_links() {
         for number in [0, 1, 7] {
             let (link, port) = (LinkIndex(number), RootPortIndex(number));
             assert_eq!((link.down().opposite(), link.up().opposite()), (link.up(), link.down()));
@@ -177,8 +176,8 @@ mod tests {
     }
 
     #[test]
-    fn a_card_and_its_number_as_a_requester_are_one() {
+    fn card_index_and_requester_id_convert_both_ways() {
         assert_eq!(CardIndex::of_requester(CardIndex(3).requester()), CardIndex(3));
-        assert!(CardIndex::of_requester(0).0 > usize::from(FIRST_CARD) - 1, "a core is no card");
+        assert!(CardIndex::of_requester(0).0 > usize::from(FIRST_CARD) - 1, "a core is not a card");
     }
 }

@@ -1,4 +1,4 @@
-//! What translates the addresses that devices ask for, between root ports and host memory.
+//! The IOMMU: translates requests between root ports and host memory.
 //!
 //! ```text
 //!  root port --requests in order--> IOTLB --hit------------------------> memory
@@ -6,16 +6,17 @@
 //!                                     +--miss--> walkers --reads--> +
 //! ```
 //!
-//! Ports: [`Iommu::receive`] takes what comes up to a root port, [`Iommu::look`] looks up what is [due](Iommu::due), and
-//! [`Iommu::take`] hands it on. What came to one root port leaves in that order, but a request is looked up when it comes, so that
-//! several walks for one port are under way. Requests for a page that is walked for already wait for that walk.
+//! Ports: [`Iommu::receive`] receives requests from root ports, [`Iommu::look`] looks up those that are
+//! [due](Iommu::due), and [`Iommu::take`] forwards them. Requests of a root port leave in order, but each one is
+//! looked up on arrival, so several walks for one port may be outstanding. A request for a page whose walk is
+//! outstanding waits for that walk.
 //!
-//! A translation is in its set from when its walk ends; the one that was used longest ago makes room. What is not memory that was
-//! lent, a message for instance, needs no translation, and waits only for what was before it.
+//! A translation enters its set at the end of its walk and replaces the least recently used one. Requests outside DMA
+//! mappings, such as messages, need no translation; they only keep their order.
 //!
-//! Memory that is lent leads to itself, until somebody [changes the table](Iommu::table_mut). From then on an address leads where the table
-//! said when its walk ended, as long as its translation is in the IOTLB; and what leads nowhere, or may not be done there, is refused and
-//! [recorded](Iommu::faults).
+//! DMA memory is identity-mapped until [`Iommu::table_mut`] changes the table. From then on, an address is translated
+//! as the table was at the end of its walk, while its translation stays in the IOTLB. Requests without a mapping or
+//! permission are refused and [recorded](Iommu::faults).
 
 pub mod fault_queue;
 pub mod invalidation_queue;
@@ -37,43 +38,43 @@ use lanemark_platform::{self as platform, Mailbox, Platform};
 use lanemark_units::{Iova, Ticks};
 use std::collections::{BTreeMap, VecDeque};
 
-/// What never changes.
+/// Constants of the IOMMU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// Bus address of the memory lent to devices, and its length.
+    /// Bus address and length of the DMA memory.
     pub lent: (u64, u64),
     /// Bytes of a page, a power of two.
     pub page_bytes: u64,
-    /// Its IOTLB.
+    /// The IOTLB.
     pub iotlb: iotlb::Spec,
-    /// A look in the IOTLB.
+    /// Time of an IOTLB lookup.
     pub lookup: Ticks,
-    /// Reads of a walk, and one of them.
+    /// Number of reads of a walk, and the time of each.
     pub walk_reads: u64,
     /// See `walk_reads`.
     pub walk_read: Ticks,
-    /// The same of an entry whose line the last-level cache holds, if walks read through that.
+    /// Time of a read whose line hits in the last-level cache, if walks read through that cache.
     pub walk_cached_read: Option<Ticks>,
-    /// Pages whose last level is one page of the table, and of how many of these it is known where they are.
+    /// Pages covered by one last-level table page, and the number of such table pages whose address is cached.
     pub block_pages: u64,
     /// See `block_pages`.
     pub blocks: usize,
-    /// Walks at once.
+    /// Number of concurrent walks.
     pub walkers: usize,
-    /// From the beginning of one walk to that of the next.
+    /// Minimum time between the starts of two walks.
     pub interval: Ticks,
-    /// Its invalidation queue.
+    /// The invalidation queue.
     pub invalidation: invalidation_queue::Spec,
-    /// Whether devices have ATS: then it answers their questions, and takes what they have translated.
+    /// Whether devices have ATS: the IOMMU answers Translation Requests and accepts translated requests.
     pub has_ats: bool,
 }
 
 impl Spec {
-    /// Faults that are kept until software takes them: how many registers there are for them is a capability, 1 to 256, and
-    /// this is a choice of ours.
+    /// Capacity of the fault queue. The specification allows 1 to 256 fault recording registers; this number is
+    /// assumed.
     const FAULTS: usize = 8;
 
-    /// That of a platform, if it has one that translates.
+    /// Reads the constants of a platform whose IOMMU translates.
     #[must_use]
     pub fn of(platform: &Platform) -> Option<Spec> {
         let iommu = platform.iommu.as_ref().filter(|iommu| iommu.translates())?;
@@ -104,7 +105,7 @@ impl Spec {
 }
 
 impl Spec {
-    /// How long the last `reads` reads of a walk for a page take, one after the other.
+    /// Returns the time of the last `reads` reads of a walk, which are back to back.
     fn walked(&self, page: u64, reads: u64, cache: &mut LastLevelCache) -> Ticks {
         let Some(cached) = self.walk_cached_read else { return self.walk_read * reads };
         let each = (1..=reads as u32).rev().map(|level| {
@@ -114,8 +115,8 @@ impl Spec {
         each.fold(Ticks::ZERO, |sum, read| sum + read)
     }
 
-    /// Where the entry for a page is in a level of the table; the last one is level 1. Each level lies behind what is lent, in a part of
-    /// its own.
+    /// Returns the address of the entry for a page in a level of the table; the last level is 1. The levels lie above
+    /// the DMA memory, each in its own part.
     fn entry_at(&self, page: u64, level: u32) -> u64 {
         let above = level.saturating_sub(1);
         let part = (self.lent.0.saturating_add(self.lent.1)).saturating_add(u64::from(above) << 56);
@@ -124,10 +125,10 @@ impl Spec {
     }
 }
 
-/// Blocks: the one used last first.
+/// Recently used blocks, the most recent one first.
 type Recent = VecDeque<u64>;
 
-/// A walk under way.
+/// An outstanding walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Walk {
     page: u64,
@@ -143,32 +144,32 @@ struct Looked {
     to: Leads,
 }
 
-/// Where the page of a request leads.
+/// How a request is translated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Leads {
-    /// To itself.
+    /// Identity.
     There,
-    /// As an entry says; `None` for nowhere.
+    /// By an entry; `None` if the page is not mapped.
     By(Option<Entry>),
-    /// As the walk for this page will find.
+    /// By the result of an outstanding walk.
     Walked(u64),
-    /// Nowhere: it came translated, of somebody who may not do that.
+    /// Refused: a translated request from a requester without ATS.
     Blocked,
 }
 
-/// Translations that are not all those of pages to themselves.
+/// State of an IOMMU whose table is not the identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Translations {
     table: TranslationTable,
-    /// What the IOTLB holds, by page.
+    /// Translations in the IOTLB, by page.
     held: BTreeMap<u64, Entry>,
-    /// What lies below root ports: it needs no translation.
+    /// Address ranges below root ports, which need no translation.
     below: Vec<Range<RootPortIndex>>,
     faults: FaultQueue,
     queue: InvalidationQueue,
 }
 
-/// What came to one root port.
+/// Requests of one root port.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 struct AtPort {
     coming: Wire<(Option<Cause>, Tlp)>,
@@ -176,52 +177,52 @@ struct AtPort {
     last: Ticks,
 }
 
-/// What goes on.
+/// A request leaving the IOMMU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Translated {
-    /// Which root port it came to.
+    /// The root port at which it arrived.
     pub port: RootPortIndex,
-    /// What it waited for last, here or before.
+    /// Its last stall cause, here or before.
     pub because: Option<Cause>,
-    /// The packet, at the address of the host where its page leads.
+    /// The TLP, with its host address.
     pub tlp: Tlp,
-    /// The address that it came with, where that is another one.
+    /// The untranslated address, if it differs.
     pub named: Option<Iova>,
-    /// Why it goes nowhere, if it does not.
+    /// Why the request is refused, if it is.
     pub refused: Option<FaultReason>,
-    /// What its page leads to, if that was looked up and it leads anywhere: of a question, the answer.
+    /// The table entry of its page, if it was looked up and mapped; the answer to a Translation Request.
     pub entry: Option<Entry>,
 }
 
-/// How often it was asked, and how often it had to walk.
+/// Lookup counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
-    /// Requests for memory that was lent.
+    /// Requests looked up.
     pub lookups: u64,
-    /// Those that found no translation, and no walk for it.
+    /// Requests that started a walk.
     pub walks: u64,
 }
 
-/// Everything that changes.
+/// State of the IOMMU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Iommu {
     spec: Spec,
     ports: Vec<AtPort>,
     iotlb: Iotlb,
     blocks: Recent,
-    /// Walks under way, by their ends.
+    /// Outstanding walks, in the order of their ends.
     walks: VecDeque<Walk>,
-    /// When each walker is free.
+    /// Time at which each walker is free.
     walkers: Vec<Ticks>,
     next_walk: Ticks,
-    /// `None` while what is lent leads to itself.
+    /// `None` while the DMA memory is identity-mapped.
     own: Option<Box<Translations>>,
-    /// Since it was built.
+    /// Counters since construction.
     pub counted: Counted,
 }
 
 impl Iommu {
-    /// Knows no translation; of so many root ports.
+    /// Creates an IOMMU with an empty IOTLB and `root_ports` root ports.
     #[must_use]
     pub fn new(spec: Spec, root_ports: usize) -> Iommu {
         Iommu {
@@ -237,13 +238,13 @@ impl Iommu {
         }
     }
 
-    /// This comes to root port `port` at `at`, and `because` says why no earlier. It may be told so before that time: what comes to one port
-    /// comes in order.
+    /// Receives a request of root port `port` with arrival time `at`; `because` is its stall cause. The call may
+    /// precede that time, because requests of a port arrive in order.
     pub fn receive(&mut self, at: Ticks, port: RootPortIndex, because: Option<Cause>, tlp: Tlp) {
         self.ports[port].coming.send(at, (because, tlp));
     }
 
-    /// When something is to be looked up, or goes on.
+    /// Returns when a request must be looked up or forwarded.
     #[must_use]
     pub fn due(&self) -> Ticks {
         let of = |port: &AtPort| port.coming.due().min(port.looked.front().map_or(Ticks::NEVER, |first| first.ready));
@@ -251,14 +252,14 @@ impl Iommu {
         self.ports.iter().map(of).fold(queue, Ticks::min)
     }
 
-    /// From when on the walks before keep nothing waiting.
+    /// Returns the time from which previous walks delay no new walk.
     #[must_use]
     pub fn quiet_at(&self) -> Ticks {
         self.next_walk
     }
 
-    /// Looks up everything that has come by `now`: of several root ports in their order. A walk finds in the cache of host memory what
-    /// is there when it is asked for.
+    /// Looks up every request that has arrived by `now`, in the order of root ports. A walk finds the state of the
+    /// last-level cache at this time.
     pub fn look(&mut self, now: Ticks, cache: &mut LastLevelCache) {
         for port in 0..self.ports.len() {
             while let Some((because, mut tlp)) = self.ports[port].coming.take(now) {
@@ -274,10 +275,10 @@ impl Iommu {
         }
     }
 
-    /// The next one that goes on at `now`.
+    /// Returns the next request to forward at `now`.
     pub fn take(&mut self, now: Ticks) -> Option<Translated> {
         if self.own.is_some() {
-            // What walks have found, requests behind them go by.
+            // Requests use the results of completed walks.
             self.end_walks(now);
         }
         let is_ready = |port: &AtPort| port.looked.front().is_some_and(|first| first.ready <= now);
@@ -292,7 +293,7 @@ impl Iommu {
         }
     }
 
-    /// A request goes nowhere, and that is recorded.
+    /// Refuses a request and records the fault.
     fn refused(&mut self, now: Ticks, translated: Translated, reason: FaultReason) -> Translated {
         let tlp = &translated.tlp;
         if let Some(own) = &mut self.own {
@@ -301,7 +302,7 @@ impl Iommu {
         Translated { refused: Some(reason), ..translated }
     }
 
-    /// A request goes where its page leads, or is refused.
+    /// Translates a request by an entry, or refuses it.
     fn translated(&mut self, now: Ticks, plain: Translated, entry: Option<Entry>) -> Translated {
         let tlp = plain.tlp;
         let is_write = tlp.kind == TlpKind::MWr;
@@ -318,7 +319,7 @@ impl Iommu {
         Translated { tlp: Tlp { address, ..tlp }, named, entry, ..plain }
     }
 
-    /// Whether this is a request for memory.
+    /// Returns whether a TLP is a memory request that needs translation.
     fn is_for_memory(&self, tlp: &Tlp) -> bool {
         if !matches!(tlp.kind, TlpKind::MRd | TlpKind::MWr) {
             return false;
@@ -327,12 +328,12 @@ impl Iommu {
         let is_lent = tlp.address.wrapping_sub(lent) < len;
         match &self.own {
             None => is_lent,
-            // Any address may be mapped but for those that mean something else.
+            // Every address may be mapped, except those of messages and of ranges below root ports.
             Some(own) => is_lent || !own.mean_something_else(tlp.address, tlp.address),
         }
     }
 
-    /// When the address of a request that comes now is known, and where it leads.
+    /// Looks up a request: returns when its translation is known, and how it is translated.
     fn ready(&mut self, now: Ticks, tlp: &Tlp, cache: &mut LastLevelCache) -> (Ticks, Leads) {
         if tlp.at == AddressType::Translated && tlp.flaw == Flaw::None {
             return (now, if self.spec.has_ats { Leads::There } else { Leads::Blocked });
@@ -340,7 +341,7 @@ impl Iommu {
         if !self.is_for_memory(tlp) {
             return (now, Leads::There);
         }
-        // No request crosses a boundary of 4 KiB, so each is about one page.
+        // A request does not cross a 4 KiB boundary, so it needs one page.
         let page = tlp.address / self.spec.page_bytes;
         self.counted.lookups += 1;
         self.end_walks(now);
@@ -356,7 +357,7 @@ impl Iommu {
         (ready, if self.own.is_some() { Leads::Walked(page) } else { Leads::There })
     }
 
-    /// Walks the table for a page from `from` on, when a walker is free; says until when.
+    /// Schedules a walk for a page on a free walker, not before `from`; returns its end.
     fn walk(&mut self, from: Ticks, page: u64, cache: &mut LastLevelCache) -> Ticks {
         self.counted.walks += 1;
         let Spec { walk_reads, block_pages, blocks, interval, .. } = self.spec;
@@ -381,7 +382,7 @@ impl Iommu {
         until
     }
 
-    /// Translations whose walks are over are in their sets.
+    /// Inserts the translations of completed walks into the IOTLB.
     fn end_walks(&mut self, now: Ticks) {
         while let Some(walk) = self.walks.front().copied().filter(|walk| walk.until <= now) {
             self.walks.pop_front();
@@ -394,7 +395,8 @@ impl Iommu {
         }
     }
 
-    /// A walk finds what the table says now; what waited for it goes by that. That there is nothing is not kept.
+    /// Completes a walk with the current table entry, which the waiting requests use. A page that is not mapped is
+    /// not cached.
     fn end_walk(&mut self, page: u64) {
         let Some(own) = &mut self.own else { return };
         let found = own.table.find(page);
@@ -410,8 +412,8 @@ impl Iommu {
         }
     }
 
-    /// From now on the table may be changed: pages lead to themselves that are lent, if `is_lent`, and no others. The IOTLB is
-    /// empty then. What lies `below` root ports is not memory.
+    /// Makes the table changeable and empties the IOTLB. DMA memory is identity-mapped if `is_lent`; no other page is
+    /// mapped. The ranges `below` root ports are not memory.
     pub fn own_table(&mut self, is_lent: bool, below: &[Range<RootPortIndex>]) {
         let (lent, len) = self.spec.lent;
         let pages = if is_lent { len / self.spec.page_bytes } else { 0 };
@@ -429,68 +431,69 @@ impl Iommu {
         }));
     }
 
-    /// Whether its table may be changed.
+    /// Returns whether the table is changeable.
     #[must_use]
     pub fn has_own_table(&self) -> bool {
         self.own.is_some()
     }
 
-    /// Whether anything of the page from an address on means something else than memory: a message, or what lies below a root
-    /// port.
+    /// Returns whether the page of an address overlaps a message address or a range below a root port.
     #[must_use]
     pub fn means_something_else(&self, at: Iova) -> bool {
         let last = at.0.saturating_add(self.spec.page_bytes - 1);
         self.own.as_ref().is_some_and(|own| own.mean_something_else(at.0, last))
     }
 
-    /// Bytes of a page.
+    /// Returns the page size in bytes.
     #[must_use]
     pub const fn page_bytes(&self) -> u64 {
         self.spec.page_bytes
     }
 
-    /// Bus address of the memory that devices may be lent, and its length.
+    /// Returns the bus address and length of the DMA memory.
     #[must_use]
     pub const fn lent(&self) -> (u64, u64) {
         self.spec.lent
     }
 
-    /// Its table, if that is [its own](Iommu::own_table). What is changed at `now` the IOTLB does not know.
+    /// Returns the table for writing, if it is [changeable](Iommu::own_table). A change at `now` does not affect the
+    /// IOTLB.
     pub fn table_mut(&mut self, now: Ticks) -> Option<&mut TranslationTable> {
-        // Walks that are over found what was there until now.
+        // Completed walks have read the entries before the change.
         self.end_walks(now);
         Some(&mut self.own.as_mut()?.table)
     }
 
-    /// The same to look at.
+    /// Returns the table, if it is changeable.
     #[must_use]
     pub fn table(&self) -> Option<&TranslationTable> {
         Some(&self.own.as_ref()?.table)
     }
 
-    /// What it refused, if its table is its own.
+    /// Returns the fault queue for writing, if the table is changeable.
     pub fn faults_mut(&mut self) -> Option<&mut FaultQueue> {
         Some(&mut self.own.as_mut()?.faults)
     }
 
-    /// The same to look at.
+    /// Returns the fault queue, if the table is changeable.
     #[must_use]
     pub fn faults(&self) -> Option<&FaultQueue> {
         Some(&self.own.as_ref()?.faults)
     }
 
-    /// Its invalidation queue, if its table is its own.
+    /// Returns the invalidation queue for writing, if the table is changeable.
     pub fn queue_mut(&mut self) -> Option<&mut InvalidationQueue> {
         Some(&mut self.own.as_mut()?.queue)
     }
 
-    /// The same to look at.
+    /// Returns the invalidation queue, if the table is changeable.
     #[must_use]
     pub fn queue(&self) -> Option<&InvalidationQueue> {
         Some(&self.own.as_ref()?.queue)
     }
 
-    /// Translations that are not to be used for what comes from now on; and when the last request has left that was looked up before.
+    /// Invalidates translations for requests that arrive from `now` on. Returns when the last request looked up
+    /// before has left.
     pub fn invalidate(&mut self, now: Ticks, command: Command) -> Ticks {
         self.end_walks(now);
         let Some(own) = &mut self.own else { return now };
@@ -511,8 +514,7 @@ impl Iommu {
         self.ports.iter().map(|port| port.last).fold(now, Ticks::max)
     }
 
-    /// What a fault does to the page of a request, as if somebody had changed the table just before it: the request is like any other
-    /// then.
+    /// Applies an injected fault to the page of a request, as if software had changed the table just before.
     #[cold]
     fn befall(&mut self, now: Ticks, tlp: &mut Tlp) {
         let page = tlp.address / self.spec.page_bytes;
@@ -528,7 +530,7 @@ impl Iommu {
         self.invalidate(now, Command::Pages { first: page, pages: 1 });
     }
 
-    /// After a reset of links: what was under way is gone, the table and what it recorded stay.
+    /// Takes over table and fault records after a link reset; outstanding requests are lost.
     pub fn take_over(&mut self, now: Ticks, used: &mut Iommu) {
         self.own = used.own.take();
         if let Some(own) = &mut self.own {
@@ -539,7 +541,7 @@ impl Iommu {
 }
 
 impl Translations {
-    /// Any address from the first to the last.
+    /// Returns whether any address in a range is a message address or lies below a root port.
     fn mean_something_else(&self, first: u64, last: u64) -> bool {
         let meets = |start: u64, end: u64| start < end && start <= last && first < end;
         meets(Mailbox::MESSAGES.start, Mailbox::MESSAGES.end)
@@ -571,7 +573,7 @@ mod tests {
         LastLevelCache::new(0, 1)
     }
 
-    /// Requests for these pages at these times, at one root port: when each goes on.
+    /// Returns when requests for these pages at these times leave, on one root port.
     fn goes_on(iommu: &mut Iommu, requests: &[(u64, u64)]) -> Vec<u64> {
         goes_on_with(iommu, &mut no_cache(), requests)
     }
@@ -597,49 +599,49 @@ mod tests {
     }
 
     #[test]
-    fn the_first_request_for_a_page_waits_for_a_walk_and_the_next_for_a_look() {
+    fn the_first_request_for_a_page_waits_for_a_walk_and_the_next_one_hits() {
         assert_eq!(fresh(SPEC, &[(0, 7), (100, 7), (200, 8)]), [41, 101, 241]);
     }
 
     #[test]
-    fn requests_for_a_page_that_is_walked_for_wait_for_that_walk() {
+    fn requests_for_a_page_wait_for_its_outstanding_walk() {
         let mut iommu = Iommu::new(SPEC, 1);
         assert_eq!(goes_on(&mut iommu, &[(0, 7), (5, 7), (41, 7)]), [41, 41, 42]);
         assert_eq!(iommu.counted, Counted { lookups: 3, walks: 1 });
         let slow = Spec { lookup: Ticks(30), ..SPEC };
-        assert_eq!(fresh(slow, &[(0, 7), (50, 7)]), [70, 80], "a look takes its time all the same");
+        assert_eq!(fresh(slow, &[(0, 7), (50, 7)]), [70, 80], "a lookup takes its time even after the walk");
     }
 
     #[test]
-    fn a_request_behind_one_that_waits_is_looked_up_and_goes_on_behind_it() {
+    fn a_request_is_looked_up_on_arrival_and_leaves_in_order() {
         assert_eq!(fresh(SPEC, &[(0, 7), (100, 8), (101, 7)]), [41, 141, 141]);
-        assert_eq!(fresh(SPEC, &[(0, 1), (1, 2)]), [41, 42], "two walks at once");
+        assert_eq!(fresh(SPEC, &[(0, 1), (1, 2)]), [41, 42], "two concurrent walks");
     }
 
     #[test]
-    fn as_many_walks_are_under_way_as_there_are_walkers_and_none_begins_too_soon() {
+    fn concurrent_walks_are_limited_by_walkers_and_interval() {
         assert_eq!(fresh(SPEC, &[(0, 1), (0, 2), (0, 3)]), [41, 41, 81]);
         assert_eq!(fresh(Spec { walkers: 3, ..SPEC }, &[(0, 1), (0, 2), (0, 3)]), [41, 41, 41]);
         assert_eq!(fresh(Spec { interval: Ticks(5), ..SPEC }, &[(0, 1), (0, 2)]), [41, 46]);
     }
 
     #[test]
-    fn of_a_set_that_is_full_the_one_used_longest_ago_leaves() {
-        // Even pages fall to one set, which holds two.
+    fn a_full_set_replaces_its_least_recently_used_page() {
+        // Even pages map to one set of two ways.
         let all = [(0, 0), (100, 2), (200, 0), (300, 4), (400, 0), (500, 2), (600, 1)];
         assert_eq!(fresh(SPEC, &all), [41, 141, 201, 341, 401, 541, 641]);
     }
 
     #[test]
-    fn the_bits_that_tell_the_set_are_those_asked_for() {
+    fn the_set_index_uses_the_configured_bits() {
         let coarse = Spec { iotlb: iotlb::Spec { sets: 2, ways: 1, index_bit: 1 }, ..SPEC };
-        // Pages 0 and 1 share a set then, 0 and 2 do not.
+        // Pages 0 and 1 share a set; pages 0 and 2 do not.
         assert_eq!(fresh(coarse, &[(0, 0), (100, 2), (200, 0)]), [41, 141, 201]);
         assert_eq!(fresh(coarse, &[(0, 0), (100, 1), (200, 0)]), [41, 141, 241]);
     }
 
     #[test]
-    fn where_the_last_level_of_a_block_is_known_a_walk_is_one_read() {
+    fn a_walk_in_a_cached_block_is_one_read() {
         let cached = Spec { blocks: 1, ..SPEC };
         assert_eq!(fresh(cached, &[(0, 0), (100, 511), (200, 512), (300, 1)]), [41, 111, 241, 341]);
         let two = Spec { blocks: 2, ..SPEC };
@@ -647,39 +649,40 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_through_the_cache_is_quick_where_lines_of_the_table_are_there() {
+    fn a_walk_read_that_hits_in_the_cache_is_faster() {
         let through = Spec { walk_cached_read: Some(Ticks(2)), walk_reads: 3, ..SPEC };
         let (mut iommu, mut cache) = (Iommu::new(through, 1), LastLevelCache::new(64, 16));
-        // Three lines are read; page 7's entries are in the same ones; page 8's last entry is in the next, and 512's last two are.
+        // Three lines are read. Page 7 uses the same lines; the last entry of page 8 is in the next line, and so are
+        // the last two of page 512.
         let walked = [(0, 0), (100, 7), (200, 8), (300, 512), (400, 4096)];
         assert_eq!(goes_on_with(&mut iommu, &mut cache, &walked), [31, 107, 215, 315, 423]);
-        // A core has written as much as there is room for.
+        // A core has replaced every line of the cache.
         cache.write_by_core(1 << 40, 64 * 64);
         assert_eq!(goes_on_with(&mut iommu, &mut cache, &[(500, 2)]), [531]);
     }
 
     #[test]
-    fn of_a_block_that_is_known_the_last_entry_alone_is_read_through_the_cache() {
+    fn a_walk_in_a_cached_block_reads_its_last_entry_through_the_cache() {
         let through = Spec { walk_cached_read: Some(Ticks(2)), blocks: 1, ..SPEC };
         let (mut iommu, mut cache) = (Iommu::new(through, 1), LastLevelCache::new(64, 16));
         assert_eq!(goes_on_with(&mut iommu, &mut cache, &[(0, 0), (100, 1), (200, 8)]), [41, 103, 211]);
     }
 
     #[test]
-    fn every_page_that_has_a_number_has_its_entries() {
+    fn every_page_number_has_distinct_entries() {
         let deep = Spec { walk_cached_read: Some(Ticks(2)), walk_reads: 8, ..SPEC };
         assert_eq!(deep.walked(u64::MAX / 4096, 8, &mut LastLevelCache::new(64, 16)), Ticks(80));
     }
 
     #[test]
-    fn what_is_not_lent_waits_only_for_what_was_before_it() {
+    fn a_request_outside_dma_memory_waits_only_for_its_order() {
         let mut iommu = Iommu::new(Spec { lent: (0, 4096), ..SPEC }, 1);
         assert_eq!(goes_on(&mut iommu, &[(0, 1), (1, 0), (2, 1)]), [0, 42, 42]);
         assert_eq!(iommu.counted, Counted { lookups: 1, walks: 1 });
     }
 
     #[test]
-    fn what_came_to_another_root_port_does_not_wait_for_it() {
+    fn requests_of_other_root_ports_are_not_delayed() {
         let mut iommu = Iommu::new(SPEC, 2);
         let read = |page: u64| Tlp { address: page * 4096, ..Tlp::of(TlpKind::MRd) };
         iommu.receive(Ticks(0), RootPortIndex(0), None, read(1));
@@ -697,7 +700,7 @@ mod tests {
         assert_eq!(gone, [(41, 0, translation), (61, 1, translation), (91, 0, translation)]);
     }
 
-    /// Reads of these pages at these times: where each goes, or why it does not.
+    /// Reads these pages at these times: returns the translated page of each, or why it was refused.
     fn leads(iommu: &mut Iommu, requests: &[(u64, u64)]) -> Vec<(u64, Option<FaultReason>)> {
         for (at, page) in requests {
             iommu.receive(
@@ -724,25 +727,25 @@ mod tests {
     }
 
     #[test]
-    fn an_address_leads_where_the_table_said_when_its_walk_ended_until_that_is_forgotten() {
+    fn a_translation_is_cached_until_it_is_invalidated() {
         let mut iommu = Iommu::new(SPEC, 1);
         iommu.own_table(false, &[]);
         iommu.table_mut(Ticks(0)).unwrap().set(7, Some(reads(9)));
         assert_eq!(leads(&mut iommu, &[(0, 7)]), [(9, None)]);
         iommu.table_mut(Ticks(50)).unwrap().set(7, None);
-        assert_eq!(leads(&mut iommu, &[(60, 7)]), [(9, None)], "the IOTLB still has it");
+        assert_eq!(leads(&mut iommu, &[(60, 7)]), [(9, None)], "the IOTLB still holds it");
         iommu.invalidate(Ticks(70), Command::Pages { first: 7, pages: 1 });
         let refused = Some(FaultReason::NotMapped);
         assert_eq!(leads(&mut iommu, &[(80, 7), (200, 7)]), [(7, refused); 2]);
-        // That there is nothing was not kept.
+        // A page that is not mapped is not cached.
         iommu.table_mut(Ticks(300)).unwrap().set(7, Some(reads(3)));
         assert_eq!(leads(&mut iommu, &[(301, 7)]), [(3, None)]);
         assert_eq!(iommu.faults().unwrap().iter().map(|fault| fault.at).collect::<Vec<_>>(), [Iova(7 * 4096 + 64); 2]);
     }
 
     #[test]
-    fn a_walk_that_is_over_found_what_was_there_before_a_change() {
-        // The walk ends at 41; nobody looks until 100.
+    fn a_completed_walk_reads_the_entry_before_a_later_change() {
+        // The walk ends at 41; it is observed at 100.
         for (changed, leads_to) in [(40, 5), (41, 9)] {
             let mut iommu = Iommu::new(SPEC, 1);
             iommu.own_table(false, &[]);
@@ -755,7 +758,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_read_or_written_as_its_entry_says() {
+    fn the_permission_of_an_entry_is_enforced() {
         for (permission, kind, refused) in [
             (Permission::Read, TlpKind::MRd, None),
             (Permission::Read, TlpKind::MWr, Some(FaultReason::NotWritable)),
@@ -773,7 +776,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_table_of_its_own_that_says_nothing_else_it_takes_as_long() {
+    fn an_identity_table_takes_the_same_time_as_no_table() {
         let requests = [(0, 1), (0, 2), (3, 1), (100, 4), (101, 6), (200, 2), (300, 8), (301, 4), (302, 1)];
         let mut own = Iommu::new(SPEC, 1);
         own.own_table(true, &[]);

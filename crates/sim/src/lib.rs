@@ -1,7 +1,7 @@
 //! The virtual platform: parts, and boards built from a platform.
 //!
-//! A simulation is a value: two live side by side, and the same platform and plan give the same result to
-//! the byte. Every wait of a core is charged to the constraint that became ready last.
+//! A simulation is a value: two can run side by side, and the same platform and plan give identical results. Every
+//! stall of a core is charged to the constraint that became ready last.
 //!
 //! Start with [`SimulatedMachine`], which answers plans, or with [`Board`] and its three calls; then read
 //! `fabric/link.rs` to see how a part looks and `board.rs` to see how parts meet. Parts are in `host/`, `fabric/`,

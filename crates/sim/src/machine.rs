@@ -1,4 +1,4 @@
-//! A simulated platform as a machine that answers plans.
+//! A simulated platform as a [`Machine`].
 
 mod compute;
 mod corrected;
@@ -30,51 +30,51 @@ use lanemark_units::Ticks;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Events between two looks at whether somebody asked for an end.
+/// Number of events between two polls of the interrupt flag.
 const LOOK_EVERY: u32 = 1 << 16;
 
-/// More passes than a run can have done before somebody loses patience: one that was to do more was ended early.
+/// Upper limit of iterations: a run that was to do more was interrupted before.
 const MOST_PASSES: u64 = 1 << 40;
 
-/// What was waited for, by [`Cause::index`].
+/// Stall times, by [`Cause::index`].
 type Waits = [Ticks; Cause::ALL.len()];
 
 /// A simulated platform.
 ///
-/// Every sample starts on a quiet board and continues the same memory, so that all samples of a plan are
-/// equal unless the plan itself makes them differ.
+/// Every sample starts on an idle board and keeps its memory. The samples of a plan are therefore equal, unless the
+/// plan makes them differ.
 #[derive(Debug)]
 pub struct SimulatedMachine {
     platform: Platform,
     facts: Facts,
     board: Board,
     passes_done: u64,
-    /// Passes of the last run.
+    /// Iterations of the last run.
     passes_of_last_run: u64,
-    /// What several cards moved in the last sample.
+    /// Bytes moved by several cards in the last sample.
     together: Option<Concurrent>,
-    /// What links had carried when the first of them was done.
+    /// Traffic of the links up to the time when the first card was done.
     carried: Option<Vec<Carried>>,
     interrupted: Option<Arc<AtomicBool>>,
-    /// Passes of the last run that were not simulated.
+    /// Iterations of the last run that were skipped.
     left_out: Option<LeftOut>,
-    /// Errors that ports noticed since it was built.
+    /// Errors that ports have detected since construction.
     logged: Vec<LoggedError>,
-    /// Frames and waits to keep of the next samples, if anybody wants to see them.
+    /// Number of frames and of stalls to record in the next samples, if a trace is wanted.
     tracing: Option<usize>,
-    /// Whether a trace has DLLPs too.
+    /// Whether a trace includes DLLPs.
     traces_dllps: bool,
-    /// The trace of what was run, if that failed.
+    /// The trace of a run that failed.
     trace_to_failure: Option<Trace>,
-    /// What kernels computed in the last sample.
+    /// Results of kernels in the last sample.
     computed: Option<Confirmed>,
-    /// Whether steady states are skipped, and what was.
+    /// Whether steady states are skipped, and the result of the last search.
     skips: bool,
     steady: Option<Steady>,
 }
 
 impl SimulatedMachine {
-    /// Builds the platform's board.
+    /// Builds the board of the platform.
     ///
     /// # Errors
     /// [`BoardError`], as [`Board::new`].
@@ -99,28 +99,28 @@ impl SimulatedMachine {
         })
     }
 
-    /// Ends a run early when `flag` is set, with [`MachineError::Interrupted`].
+    /// Ends a run with [`MachineError::Interrupted`] when `flag` is set.
     #[must_use]
     pub fn interrupted_by(mut self, flag: Arc<AtomicBool>) -> SimulatedMachine {
         self.interrupted = Some(flag);
         self
     }
 
-    /// Traces have DLLPs too, as many as TLPs.
+    /// Includes DLLPs in traces, up to the number of TLPs.
     #[must_use]
     pub fn with_dllps(mut self, wanted: bool) -> SimulatedMachine {
         self.traces_dllps = wanted;
         self
     }
 
-    /// Simulates every transfer, even where what comes is known from what was.
+    /// Simulates every transfer; disables the steady-state fast-forward.
     #[must_use]
     pub fn in_detail(mut self) -> SimulatedMachine {
         self.skips = false;
         self
     }
 
-    /// The board, to look closer.
+    /// Returns the board, for closer observation.
     pub fn board_mut(&mut self) -> &mut Board {
         &mut self.board
     }
@@ -153,7 +153,7 @@ impl SimulatedMachine {
         let named = |cause: Cause| format!("{} ({})", cause.name().replace('_', " "), cause.explanation());
         let waiting_for = waiting_for.map_or("its instructions".to_owned(), named);
         let (idle, at) = (self.board.is_idle(), self.board.now());
-        // What was under way arrives, so that the next plan starts on a quiet board.
+        // Outstanding requests complete, so that the next plan starts on an idle board.
         self.board.stop();
         if idle {
             MachineError::Stuck { machine, at, waiting_for }
@@ -162,7 +162,7 @@ impl SimulatedMachine {
         }
     }
 
-    /// Lets devices make the transfers of the lanes `passes` times.
+    /// Runs the DMA transfers of the lanes, `passes` iterations.
     fn run_transfers(&mut self, plan: &Plan, passes: u64) -> Result<(Sample, Waits), MachineError> {
         let start = self.board.now();
         let deadline = start + plan.timeout;
@@ -193,7 +193,7 @@ impl SimulatedMachine {
                 let moved = moved(board);
                 let is_done = |(moved, transfer): (&u64, &Transfer)| *moved >= transfer.bytes_of_pass() * passes;
                 if let Some(done) = moved.iter().zip(&moving).position(is_done) {
-                    // What was written is seen a little later than it was taken.
+                    // Written data becomes visible a little after its acceptance.
                     common = Some((board.moved(&moving[done]).1.max(board.now()), moved));
                     carried = Some(board.carried());
                 }
@@ -212,7 +212,7 @@ impl SimulatedMachine {
             return Err(self.timeout(plan, waiting_for.or(Some(Cause::Transit))));
         };
         let (issue, waits) = (engine.issued_at().since(start), engine.waits);
-        // Both ways, if it wrote and read.
+        // Both directions, if it wrote and read.
         let of_first = moving.iter().filter(|transfer| transfer.card == first.card);
         let ended = of_first.map(|transfer| self.board.moved(transfer).1).max().unwrap_or(start);
         let all = moved(&self.board);
@@ -237,12 +237,12 @@ impl SimulatedMachine {
         });
         (self.together, self.carried) = (together, carried);
         self.steady.get_or_insert_default().add(search.ended());
-        // Until then nobody else begins.
+        // No later sample begins before that time.
         self.board.run_until(ended);
         Ok((Sample { issue, delivered: ended.since(start) }, waits))
     }
 
-    /// Whether somebody asks for an end, when it is called once an event.
+    /// Returns a function that polls the interrupt flag, to be called once an event.
     fn stop(&self) -> impl FnMut() -> bool + use<> {
         let flag = self.interrupted.clone();
         let mut events = 0_u32;
@@ -252,7 +252,7 @@ impl SimulatedMachine {
         }
     }
 
-    /// Runs the lanes `passes` times; then everything gathered leaves and is accepted.
+    /// Runs the lanes for `passes` iterations; then write-combining buffers are evicted and accepted.
     fn run_passes(&mut self, plan: &Plan, passes: u64) -> Result<(Sample, Waits), MachineError> {
         self.board.quiesce();
         let remote = self.platform.memory.as_ref().map_or(Ticks::ZERO, |memory| memory.remote_ns.value);
@@ -282,7 +282,7 @@ impl SimulatedMachine {
         let mut laps = Laps::of(plan, &self.board, passes, self.skips);
         let mut ended = false;
         let mut until = Ticks::NEVER;
-        // Once more, if passes were left out: time is over earlier then.
+        // Repeat if iterations were skipped: the deadline is earlier by their time.
         while until > deadline - laps.span() {
             until = deadline - laps.span();
             ended = self.board.run_while(until, |board| {
@@ -316,13 +316,13 @@ impl SimulatedMachine {
         if let Some((call, engine)) =
             called.and_then(|call| Some((call, self.board.engine(call.transfer.card.into())?)))
         {
-            // What the core calls the transfer was in part the channel's wait for its descriptors.
+            // Part of the core's `Transfer` stall is the channel's wait for descriptors.
             let fetching = engine.fetching(call.channel as usize) + left_fetching;
             let fetching = fetching.min(waits[Cause::Transfer.index()]);
             waits[Cause::Transfer.index()] -= fetching;
             waits[Cause::Descriptor.index()] += fetching;
         }
-        // What is still gathered is written out after the second timestamp.
+        // Gathered stores are evicted after the second timestamp.
         let last = plan.lanes.iter().map(|lane| self.board.core(lane.core as usize).issued_at()).max().unwrap_or(start);
         self.board.run_until(last);
         for lane in &plan.lanes {
@@ -335,7 +335,7 @@ impl SimulatedMachine {
         }
         self.together = watch.ended(&self.board, start);
         let stores = plan.lanes.iter().flat_map(|lane| &lane.body).any(stores);
-        // Of several who call drivers, the last one knows.
+        // With several driver calls, the last one to complete counts.
         let known =
             if calls(plan).next().is_some() || asked(plan).is_some() { last.since(start) + laps.span() } else { issue };
         self.left_out = laps.left_out().cloned();
@@ -343,7 +343,7 @@ impl SimulatedMachine {
         Ok((Sample { issue, delivered: delivered.max(if stores { Ticks::ZERO } else { known }) }, waits))
     }
 
-    /// Compares both ends of the only transfer: what the last pass wrote, or what was read with what there is.
+    /// Compares both ends of the only transfer: the bytes of the last iteration, or those read.
     fn confirm_transfer(&mut self, transfer: &Transfer, passes: u64) -> Option<Confirmed> {
         let Transfer { bytes, count, window, .. } = *transfer;
         if window.pattern != Pattern::Sequential {
@@ -382,14 +382,14 @@ impl SimulatedMachine {
         Some(Confirmed { claimed_bytes: touched, confirmed_bytes: confirmed })
     }
 
-    /// The region of a card that holds these bytes and keeps what is written, and their place in it.
+    /// Returns the storage region of a card that holds these bytes, and their offset in it.
     fn storage(&self, bar: u8, offset: u64, bytes: u64) -> Option<(String, u64)> {
         let region = self.platform.region_at(bar, offset, bytes)?;
         let keeps = !matches!(region.kind.value, Kind::Fifo | Kind::Registers);
         keeps.then(|| (region.name.clone(), offset - region.offset_bytes.value))
     }
 
-    /// Compares the region with what the last pass of the only stream stored.
+    /// Compares the region with the bytes that the last iteration of the only stream stored.
     fn confirm(&mut self, plan: &Plan) -> Option<Confirmed> {
         let [Lane { body, .. }] = plan.lanes.as_slice() else { return None };
         match body.as_slice() {
@@ -439,7 +439,7 @@ impl SimulatedMachine {
     }
 }
 
-/// What devices make by themselves, of all lanes: transfers, and the pairs that they are the writes of.
+/// Returns the DMA transfers of all lanes, with the reads that follow their writes.
 fn jobs(plan: &Plan) -> impl Iterator<Item = (&Transfer, Option<&WriteRead>)> {
     let ops = plan.lanes.iter().flat_map(|lane| &lane.body);
     ops.filter_map(|op| match op {
@@ -450,18 +450,18 @@ fn jobs(plan: &Plan) -> impl Iterator<Item = (&Transfer, Option<&WriteRead>)> {
     })
 }
 
-/// Each way of a job as a transfer.
+/// Returns each direction of a job as a transfer.
 fn legs((transfer, pairs): (&Transfer, Option<&WriteRead>)) -> impl Iterator<Item = Transfer> {
     std::iter::once(*transfer).chain(pairs.map(WriteRead::read))
 }
 
-/// The driver calls of all lanes for transfers by cards.
+/// Returns the driver calls of all lanes.
 fn calls(plan: &Plan) -> impl Iterator<Item = &DmaCall> {
     let ops = plan.lanes.iter().flat_map(|lane| &lane.body);
     ops.filter_map(|op| if let Op::Dma(call) = op { Some(call) } else { None })
 }
 
-/// What is asked of a runtime.
+/// Returns the operation of a runtime, if there is one.
 fn asked(plan: &Plan) -> Option<&Op> {
     let mut ops = plan.lanes.iter().flat_map(|lane| &lane.body);
     ops.find(|op| matches!(op, Op::Launch(_) | Op::MovedByRuntime(_)))
@@ -562,7 +562,7 @@ impl Machine for SimulatedMachine {
 }
 
 impl SimulatedMachine {
-    /// The call for transfers by a card that a step is, or that a runtime makes of it.
+    /// Returns the driver call of an operation, or the one that a runtime makes of it.
     fn call_of(&self, op: &Op) -> Option<DmaCall> {
         match op {
             Op::Dma(call) => Some(*call),
@@ -571,7 +571,7 @@ impl SimulatedMachine {
         }
     }
 
-    /// What crossed the link of the card that the first lane is about, both ways.
+    /// Returns the traffic of both directions of the link of the first lane's card.
     fn crossed(&mut self, plan: &Plan) -> [Crossed; 2] {
         let called = calls(plan).map(|call| call.transfer.card);
         let relayed = relay::relay(plan).and_then(|relay| relay.cards.first().copied());
@@ -579,7 +579,7 @@ impl SimulatedMachine {
         self.board.crossed(card.into()).into()
     }
 
-    /// Adds what links carried in a sample of this length.
+    /// Adds the traffic of the links in a sample of this length.
     fn add_links(&self, samples: &mut Samples, span: Ticks, before: &[Carried], after: &[Carried]) {
         if samples.links.is_empty() {
             let both = [Direction::Downstream, Direction::Upstream];
@@ -608,7 +608,7 @@ impl SimulatedMachine {
             ..plan.clone()
         });
         for _ in 0..samples.count_wanted() {
-            // If it fails before the sample, that is what there is to see.
+            // If the plan fails before the sample, the trace covers that part.
             self.observe()?;
             if let Some(before) = &before {
                 self.run_passes(before, 1)?;
@@ -616,7 +616,7 @@ impl SimulatedMachine {
             if plan.warmup_passes > 0 {
                 self.run_passes(plan, plan.warmup_passes)?;
             }
-            // What is still owed of the sample before is not of this one.
+            // DLLPs scheduled by the previous sample do not belong to this one.
             self.board.quiesce();
             self.observe()?;
             let (before, unused) = (self.crossed(plan), self.board.carried());
@@ -633,7 +633,7 @@ impl SimulatedMachine {
                 traffic.completion_tlps += after.completions - before.completions;
                 traffic.payload_bytes += after.payload_bytes - before.payload_bytes;
             }
-            // Where nobody looked when the first was done, it is what they carried until the last was.
+            // If the first completion was not observed, the traffic up to the last one is used.
             let is_common = self.carried.is_some();
             let mut used = self.carried.take().unwrap_or_else(|| self.board.carried());
             if let Some(left_out) = &left_out {

@@ -1,7 +1,7 @@
-//! What ports notice: errors of advanced error reporting, with the TLP that each is about.
+//! Errors detected by ports, as in Advanced Error Reporting, with the offending TLP.
 //!
-//! A TLP that is longer than a port on its way allows is one of them: a port that sends may not send what is longer than its
-//! `Max_Payload_Size`, one of a switch that only sends on neither, and one that receives must not take it.
+//! One of them is a TLP longer than a port allows. A port must not send a TLP longer than its `Max_Payload_Size`, nor
+//! may a switch port forward one, and a receiver must not accept it.
 //!
 //! Source: PCI Express Base Specification 6.0, sections 2.2.2 and 6.2.
 
@@ -9,34 +9,34 @@ use crate::tlp::Tlp;
 use lanemark_units::Ticks;
 use lanemark_wire::config::AerError;
 
-/// A port by its name, and its `Max_Payload_Size`.
+/// A port and its `Max_Payload_Size`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PortLimit {
     pub(crate) name: String,
     pub(crate) mps_bytes: u32,
 }
 
-/// An uncorrectable error that a port noticed, the first of its kind there, and how many followed it.
+/// The first uncorrectable error of a kind at a port, and the number of such errors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Noticed {
-    /// Which.
+    /// The error.
     pub error: AerError,
     /// The port, by its name in the platform.
     pub port: String,
-    /// When.
+    /// Time of the error.
     pub at: Ticks,
     /// The TLP; its payload slot is no longer valid.
     pub tlp: Tlp,
-    /// For a completion: bytes of its read that were to come, its own too.
+    /// For a completion: remaining bytes of its read, with its own.
     pub left_bytes: u16,
     /// `Max_Payload_Size` of that port, in bytes.
     pub mps_bytes: u32,
-    /// How many there were, this one too.
+    /// Number of errors, with this one.
     pub count: u64,
 }
 
 impl Noticed {
-    /// Adds one, which is counted where its like was noticed before.
+    /// Adds an error, or counts it if the port has detected its kind before.
     pub(crate) fn note(self, so_far: &mut Vec<Noticed>) {
         match so_far.iter_mut().find(|other| other.error == self.error && other.port == self.port) {
             Some(other) => other.count += 1,

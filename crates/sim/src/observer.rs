@@ -1,10 +1,10 @@
-//! Who looks at a board: keeps what crosses its links and what is waited for, up to a bound.
+//! The observer of a board: records link traffic and stalls, up to a limit.
 //!
-//! Nothing of a simulation depends on it. A board without one looks at it with one comparison per TLP.
+//! No simulation result depends on it. Without an observer, a board makes one comparison for each TLP.
 //!
-//! TLPs on a board know as much as the parts need. What a header has besides is made here: function IDs (core `n` asks as
-//! function `n` of bus 0 and, beyond 256, of the buses behind it; links get the buses that follow, depth first, as firmware
-//! numbers them; what hangs at one is its device 0), who completes, and how many bytes a completion leaves to come.
+//! TLPs of a board hold what parts need. The observer adds the rest of the header: function IDs, the completer, and
+//! the Byte Count of completions. Core `n` is function `n` of bus 0 and, beyond 256, of the next buses. Links have
+//! the following buses, depth first, as firmware numbers them; a component on a link is its device 0.
 
 use crate::error::BoardError;
 use crate::fabric::dllp::{self, Gone, Watch};
@@ -22,56 +22,57 @@ use lanemark_units::Ticks;
 use lanemark_wire::{FunctionId, Header};
 use std::collections::{BTreeMap, VecDeque};
 
-/// One direction of a link, as it is seen.
+/// A direction of a link, for the observer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Line {
     pub(crate) from: End,
     pub(crate) to: End,
 }
 
-/// A TLP as it went.
+/// A TLP that was sent.
 #[derive(Clone, Copy)]
 pub(crate) struct Went<'a> {
     pub(crate) at: Ticks,
-    /// How long it was on the line.
+    /// Line time.
     pub(crate) on_line: Ticks,
     pub(crate) direction: DirectionIndex,
     pub(crate) sent: &'a Sent,
-    /// Whether it came damaged.
+    /// Whether it was corrupted.
     pub(crate) is_damaged: bool,
 }
 
-/// Keeps the last of what happens.
+/// Records the last events.
 #[derive(Debug)]
 pub(crate) struct Observer {
-    /// What all times count from.
+    /// Origin of all times.
     origin: Ticks,
     most: usize,
     lines: Vec<Line>,
     links: Vec<String>,
-    /// Of each card.
+    /// Function ID of each card.
     ids: Vec<FunctionId>,
-    /// Where the BARs of cards are, and whose.
+    /// Address ranges of BARs, and their cards.
     bars: Vec<(u64, u64, CardIndex)>,
     frames: VecDeque<Frame>,
     bytes: usize,
     waits: VecDeque<Waited>,
     dropped: TraceGap,
-    /// How many requests there were.
+    /// Number of requests.
     requests: u64,
-    /// The numbers of reads by requester and tag, and of writes by where their payload is.
+    /// Numbers of reads by requester ID and tag, and of writes by their payload slot.
     reads: BTreeMap<(u16, u16), u64>,
     writes: BTreeMap<u32, u64>,
-    /// Those of Invalidate Requests, by whom they are for and their `ITag`.
+    /// Numbers of Invalidate Requests, by target and `ITag`.
     invalidations: BTreeMap<(u16, u16), u64>,
-    /// Bytes that are still to cross a link as answers: by link, requester and tag.
+    /// Bytes of completions that have not crossed a link, by link, requester ID and tag.
     left: BTreeMap<(LinkIndex, u16, u16), u32>,
-    /// TLPs that came damaged and have to go again on this direction.
+    /// Corrupted TLPs that will be replayed on this direction.
     again: Vec<(DirectionIndex, Tlp)>,
 }
 
 impl Observer {
-    /// Of a board with these lines, from `origin` on. It keeps `most` frames and as many waits.
+    /// Creates an observer of a board with these directions, from `origin` on, that keeps `most` frames and as many
+    /// stalls.
     pub(crate) fn new(
         platform: &Platform,
         lines: Vec<Line>,
@@ -110,14 +111,14 @@ impl Observer {
         })
     }
 
-    /// What it has seen, and these DLLPs of each direction.
+    /// Returns the trace, with these DLLPs of each direction.
     pub(crate) fn into_trace(mut self, watched: impl Iterator<Item = (DirectionIndex, Watch, Ticks)>) -> Trace {
         let mut dllps = Vec::new();
         for (direction, watch, on_line) in watched {
             self.dropped.dllps += watch.dropped;
             dllps.extend(watch.seen.into_iter().map(|gone| self.dllp(direction, gone, on_line)));
         }
-        // Those of one time in the order of the links: a stable sort.
+        // DLLPs at the same time stay in the order of the links: the sort is stable.
         dllps.sort_by_key(|dllp| dllp.starts);
         let too_many = dllps.len().saturating_sub(self.most);
         dllps.drain(..too_many);
@@ -143,7 +144,7 @@ impl Observer {
         }
     }
 
-    /// A TLP went.
+    /// Records a TLP.
     pub(crate) fn sent(&mut self, went: Went<'_>, slab: &Slab) {
         let Went { at, on_line, direction, sent, is_damaged } = went;
         let link = direction.link();
@@ -180,8 +181,8 @@ impl Observer {
         }
     }
 
-    /// Somebody's counters of waits grew from `before` to `after`; the last wait was over at `now`, and what the kernel does
-    /// begins then.
+    /// Records the growth of stall counters from `before` to `after`. The last stall ended at `now`, when the
+    /// kernel's work begins.
     pub(crate) fn waited(
         &mut self,
         who: StallSite,
@@ -204,7 +205,7 @@ impl Observer {
         }
     }
 
-    /// The number of the request that a TLP is or answers: a new one where it begins its way.
+    /// Returns the number of the request of a TLP; a new number on its first link.
     fn number(&mut self, direction: DirectionIndex, sent: &Sent) -> u64 {
         let tlp = &sent.tlp;
         let goes_again = self.again.iter().position(|again| *again == (direction, *tlp));
@@ -237,7 +238,7 @@ impl Observer {
         })
     }
 
-    /// Header and payload as bytes; `None` for what is no legal TLP.
+    /// Returns header and payload as bytes; `None` for an illegal TLP.
     fn encode(&mut self, link: LinkIndex, tlp: &Tlp, slab: &Slab) -> Option<Vec<u8>> {
         let header = self.header(link, tlp);
         let mut bytes = vec![0; Header::MAX_BYTES];
@@ -247,7 +248,7 @@ impl Observer {
             bytes.extend_from_slice(slab.bytes(tlp.payload).get(..tlp.payload_bytes() as usize)?);
         }
         if tlp.kind == TlpKind::MWr {
-            // What is not enabled is whatever lay there.
+            // Disabled bytes have arbitrary values.
             let last_dw = bytes.len().checked_sub(4)?;
             blank(bytes.get_mut(used..used + 4)?, tlp.first_be);
             if tlp.length_dw > 1 {
@@ -283,19 +284,19 @@ impl Observer {
         self.ids.get(CardIndex::of_requester(requester).0).copied().unwrap_or(FunctionId(requester))
     }
 
-    /// Who answers for an address: the card whose BAR it is in, else the root complex.
+    /// Returns the completer of an address: the card of its BAR, or the root complex.
     fn completer(&self, address: u64) -> FunctionId {
         let found = self.bars.iter().find(|(start, end, _)| (*start..*end).contains(&address));
         found.and_then(|(.., card)| self.ids.get(card.0)).copied().unwrap_or_default()
     }
 }
 
-/// Which way a direction of a link goes.
+/// Returns whether a direction is downstream or upstream.
 fn way(direction: DirectionIndex) -> Direction {
     if direction.is_downstream() { Direction::Downstream } else { Direction::Upstream }
 }
 
-/// Clears the bytes of a DW that are not enabled.
+/// Clears the disabled bytes of a DW.
 fn blank(dw: &mut [u8], enabled: u8) {
     for (place, byte) in dw.iter_mut().enumerate() {
         if enabled >> place & 1 == 0 {
@@ -304,7 +305,7 @@ fn blank(dw: &mut [u8], enabled: u8) {
     }
 }
 
-/// What hangs below a link.
+/// Returns the name of the component below a link.
 fn name(platform: &Platform, below: End) -> String {
     let found = match below {
         End::Switch { switch, .. } => platform.switches.get(switch).map(|switch| &switch.name),
@@ -314,22 +315,23 @@ fn name(platform: &Platform, below: End) -> String {
     found.cloned().unwrap_or_else(|| "card".to_owned())
 }
 
-/// The function of each card: buses are given to links depth first, behind those of the cores. `None` if they do not last.
+/// Returns the function of each card: buses are numbered depth first, after those of cores. `None` if there are too
+/// many.
 fn function_ids(lines: &[Line], cards: usize, cores: u32) -> Option<Vec<FunctionId>> {
     let mut ids = vec![FunctionId::default(); cards];
     let mut bus = cores.saturating_sub(1) / 256;
-    // Links below such an end, the last first.
+    // Links below such an end, the last one first.
     let down_from = |is_it: &dyn Fn(&End) -> bool| -> Vec<LinkIndex> {
         (0..lines.len() / 2).rev().map(LinkIndex).filter(|link| is_it(&lines[link.down().0].from)).collect()
     };
-    // Those whose lower end is to be numbered, the next one last.
+    // A stack of links whose lower end must be numbered; the next one is last.
     let mut next = down_from(&|end| matches!(end, End::Root(_)));
     while let Some(link) = next.pop() {
         bus += 1;
         match lines[link.down().0].to {
             End::Endpoint(card) => *ids.get_mut(card.0)? = FunctionId::new(u8::try_from(bus).ok()?, 0, 0)?,
             End::Switch { switch, .. } => {
-                // The bus inside it, on which its ports are.
+                // The internal bus of the switch, with its downstream ports.
                 bus += 1;
                 next.extend(down_from(&|end| matches!(end, End::Switch { switch: other, .. } if *other == switch)));
             }
@@ -344,7 +346,7 @@ mod tests {
     use super::*;
     use crate::index::{PortIndex, RootPortIndex};
 
-    /// Root ports with a card each.
+    /// Returns the directions of root ports with a card each.
     fn cards(count: usize) -> Vec<Line> {
         let both = |card| {
             let (root, card) = (End::Root(RootPortIndex(card)), End::Endpoint(CardIndex(card)));
@@ -354,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn buses_are_given_behind_those_of_the_cores_and_end_at_255() {
+    fn buses_follow_those_of_the_cores_and_end_at_255() {
         let ids = |count, cores| function_ids(&cards(count), count, cores);
         assert_eq!(ids(2, 1), Some(vec![FunctionId(0x0100), FunctionId(0x0200)]));
         assert_eq!(ids(1, 256), Some(vec![FunctionId(0x0100)]));
@@ -365,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_takes_a_bus_for_its_ports_and_what_is_below_it_follows() {
+    fn a_switch_takes_a_bus_for_its_ports_before_those_below_it() {
         let below = |port, to| Line { from: End::Switch { switch: 0, port: PortIndex(port) }, to };
         let (root, card) = (|port| End::Root(RootPortIndex(port)), |card| End::Endpoint(CardIndex(card)));
         let up = Line { from: card(0), to: root(0) };

@@ -1,14 +1,14 @@
-//! Whose event is due, by its place in the schedule; and who sends on which link by which input.
+//! Ports of the schedule, and the inputs of the links.
 
 use crate::index::{CardIndex, DirectionIndex, RootPortIndex};
 
-/// Whose event is due: a row of the table of ports, in which ties go to the upper one.
+/// A port of the schedule: a row of the table of ports, in which ties go to the upper row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Port {
     Core(usize),
-    /// Requests of the cores at the root complex.
+    /// Requests of cores at the root complex.
     Requests,
-    /// One direction of a link.
+    /// A direction of a link.
     Send(DirectionIndex),
     /// Requests of devices at a root port.
     Take(RootPortIndex),
@@ -16,31 +16,31 @@ pub(crate) enum Port {
     Fetched(RootPortIndex),
     /// Completions for cores from a root port.
     Return(RootPortIndex),
-    /// Completions on their way to cores.
+    /// Completions in flight to cores.
     Completions,
-    /// What comes up for reads of peers that the root complex makes.
+    /// Split peer reads of the root complex.
     Peers,
-    /// What comes up to a root complex that takes one request at a time.
+    /// Root-complex ingress, if requests are serialised.
     RcIngress,
-    /// What waits for its translation.
+    /// Requests in the IOMMU.
     Iommu,
     /// The receive buffer of an endpoint.
     Accept(CardIndex),
     /// The next request of an endpoint's DMA engine.
     Issue(CardIndex),
-    /// Completions for it.
+    /// Completions of the DMA engine.
     Data(CardIndex),
     /// Bytes between its queues.
     Carry(CardIndex),
     /// The end of a kernel.
     Kernels(CardIndex),
-    /// One region of an endpoint.
+    /// A region of an endpoint.
     Answer(CardIndex, usize),
-    /// Requesters that give up.
+    /// Completion timeouts of requesters.
     Timeouts,
 }
 
-/// Where each kind of port begins in the schedule.
+/// First schedule index of each kind of port.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Places {
     requests: usize,
@@ -62,7 +62,8 @@ const OF_ROOT_PORT: usize = 3;
 const OF_ENDPOINT: usize = 5;
 
 impl Places {
-    /// Of so many cores, directions of links, root ports, endpoints and regions of each: the places, and whose each is.
+    /// Returns the indices for these numbers of cores, directions, root ports, endpoints and regions, and the port of
+    /// each index.
     pub(crate) fn table(
         cores: usize,
         directions: usize,
@@ -136,22 +137,23 @@ pub(crate) mod root_input {
 
     /// Completions from memory.
     pub const MEMORY: usize = 0;
-    /// Requests of the cores.
+    /// Requests of cores.
     pub const CORES: usize = 1;
-    /// The first of [`from`].
+    /// The first input of [`from`].
     pub const PEERS: usize = 2;
 
-    /// What came up at a root port.
+    /// Returns the input of TLPs received by a root port.
     pub const fn from(port: RootPortIndex) -> usize {
         PEERS + port.0
     }
 
-    /// The root port at which the TLPs of this input came up; the input is one of [`from`].
+    /// Returns the root port that received the TLPs of an input of [`from`].
     pub const fn came_up_at(input: usize) -> RootPortIndex {
         RootPortIndex(input - PEERS)
     }
 
-    /// What the root complex makes of reads of peers, behind that of so many root ports: its own reads, and their answers.
+    /// Returns the input of the peer reads that the root complex issues itself, and of their completions, with
+    /// `root_ports` root ports.
     pub const fn own(root_ports: usize) -> usize {
         PEERS + root_ports
     }
@@ -159,9 +161,9 @@ pub(crate) mod root_input {
 
 /// Inputs of the link up from an endpoint.
 pub(crate) mod endpoint_input {
-    /// Completions of its regions: they go first.
+    /// Completions of its regions, with strict priority.
     pub const ANSWERS: usize = 0;
-    /// The first channel of its DMA engine; the others follow, and take turns. Behind them, where there is a runtime, what tells
-    /// that kernels are over.
+    /// The first channel of its DMA engine; the other channels follow and are served round-robin. The last input has
+    /// the completion messages of kernels, if there is a runtime.
     pub const ENGINE: usize = 1;
 }

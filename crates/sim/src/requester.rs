@@ -1,12 +1,12 @@
-//! Numbers of requesters on a board: cores, cards, the root complex, and what is injected from outside.
+//! Requester IDs on a board: cores, cards, the root complex, and injected TLPs.
 //!
-//! Cores have the numbers from 0 on.
+//! Cores are numbered from 0.
 
-/// Requester of injected TLPs: nobody on a board has this number.
+/// Requester ID of injected TLPs; no part of a board has it.
 pub const OUTSIDE: u16 = u16::MAX;
 
-/// The requester of reads that the root complex makes for cards.
+/// Requester ID of peer reads that the root complex issues for cards.
 pub(crate) const ROOT_COMPLEX: u16 = u16::MAX - 1;
 
-/// The number of the first card as a requester; cores are below it.
+/// Requester ID of the first card; those of cores are lower.
 pub(crate) const FIRST_CARD: u16 = 0x8000;

@@ -1,10 +1,12 @@
-//! Steady states: where a run of devices' transfers is where it was before, as many periods as are left are skipped.
+//! Steady states: when a run of DMA transfers repeats an earlier state, as many of the remaining periods as possible
+//! are skipped.
 //!
-//! A board is looked at each time its longest job has begun some more transfers, always between two ticks. What it is then is
-//! written down without what only grows with time ([`Snapshot`]): instants as distances from now, transfers as distances from the
-//! last one begun, addresses as distances from where that one goes, tags by the order in which they are met. A hash finds
-//! candidates; if everything is equal, the future is that of then, moved by the difference ([`Period`]), and it is moved
-//! ([`Mover`]). Why that is sound, and what makes it stop, stands in `docs/decisions/0020-a-steady-state-is-skipped.md`.
+//! A board is examined each time its longest job has begun some more transfers, always between two ticks. Its state
+//! is recorded without what only grows with time ([`Snapshot`]): instants as distances from now, transfers as
+//! distances from the last one begun, addresses as distances from that one's address, tags by the order in which they
+//! are visited. A hash finds candidates. If two states are equal, their futures are equal up to a shift ([`Period`]),
+//! by which the board is moved ([`Mover`]). `docs/decisions/0020-a-steady-state-is-skipped.md` explains why this is
+//! sound and when it stops.
 
 mod leg;
 mod mover;
@@ -18,14 +20,14 @@ use crate::tlp::Tlp;
 use lanemark_engine::Visitor;
 use lanemark_machine::Verb;
 
-/// A visitor that knows what travels.
+/// A visitor that also receives TLPs, addresses and tags.
 pub(crate) trait Survey: Visitor {
-    /// A TLP, and the bytes it carries.
+    /// A TLP and its payload.
     fn tlp(&mut self, tlp: &mut Tlp);
 
-    /// A bus address that is about a transfer by `owner`.
+    /// A bus address of a transfer by `owner`.
     fn place(&mut self, owner: u16, verb: Verb, address: &mut u64);
 
-    /// A name of a tag that does not depend on which one it is.
+    /// Returns a name of a tag that does not depend on its value.
     fn tag(&mut self, owner: u16, tag: u16) -> u64;
 }

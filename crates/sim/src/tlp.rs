@@ -1,30 +1,30 @@
-//! A TLP as the parts hand it on: small, copyable, its payload in the slab.
+//! A TLP as passed between parts: small and copyable, with its payload in the slab.
 
 use lanemark_engine::Slot;
 use lanemark_wire::{FlowClass, Mps, Ordered, Rcb, split};
 
-/// What kind of TLP.
+/// Kind of a TLP.
 ///
-/// A word, so that it is what tells a [`Tlp`] from none: a byte would be copied apart from the bytes around it.
+/// The representation is a word, because it is the niche of an optional [`Tlp`]: a byte would be copied separately.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u64)]
 pub enum TlpKind {
-    /// A memory write, posted.
+    /// Memory write, posted.
     MWr,
-    /// A memory read, non-posted.
+    /// Memory read, non-posted.
     MRd,
-    /// A completion with data.
+    /// Completion with data.
     CplD,
-    /// A completion without data and with an error status.
+    /// Completion without data, with an error status.
     Cpl,
-    /// An Invalidate Request, posted: [`Tlp::requester`] is whom it is for, and its data say which addresses.
+    /// Invalidate Request, posted. [`Tlp::requester`] is its target, and its data are the addresses.
     MsgD,
-    /// An Invalidate Completion, posted.
+    /// Invalidate Completion, posted.
     Msg,
 }
 
 impl TlpKind {
-    /// Its class of flow control and ordering.
+    /// Returns its flow-control and ordering class.
     #[inline]
     #[must_use]
     pub const fn class(self) -> FlowClass {
@@ -32,7 +32,7 @@ impl TlpKind {
     }
 }
 
-/// Tables, by kind: a match would be a jump that no processor foresees.
+/// Table by kind: a match would compile to an unpredictable jump.
 const CLASSES: [FlowClass; 6] = [
     FlowClass::Posted,
     FlowClass::NonPosted,
@@ -43,78 +43,79 @@ const CLASSES: [FlowClass; 6] = [
 ];
 const PAYLOAD_BYTES_OF_DW: [u32; 6] = [4, 0, 4, 0, 4, 0];
 
-/// AT: what kind of address a request has, and of what kind of request a completion is.
+/// AT: the address type of a request, or of the request that a completion belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum AddressType {
-    /// As its requester was told it: somebody has yet to translate it.
+    /// Untranslated: an IOMMU translates it.
     Untranslated,
-    /// It is asked where it leads.
+    /// Translation Request.
     TranslationRequest,
-    /// As its requester was answered that.
+    /// Translated by ATS.
     Translated,
 }
 
-/// What is wrong with a TLP, which it takes with it to its end.
+/// A defect of a TLP, or an injected fault that it carries to its completer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Flaw {
-    /// Nothing. A [`TlpKind::Cpl`] says Unsupported Request.
+    /// None. A [`TlpKind::Cpl`] then has the status Unsupported Request.
     None,
-    /// EP is set: its data are known to be bad.
+    /// EP is set: its data are poisoned.
     Poisoned,
-    /// Its digest does not fit it.
+    /// Its ECRC is wrong.
     BadEcrc,
-    /// Its completer refuses it: Unsupported Request.
+    /// Its completer returns Unsupported Request.
     Unsupported,
-    /// Its completer gives it up: Completer Abort.
+    /// Its completer returns Completer Abort.
     Abort,
-    /// Its completer takes it and does not answer.
+    /// Its completer accepts it and returns no completion.
     Unanswered,
-    /// Its page is unmapped when it comes to the IOMMU.
+    /// Its page is unmapped on arrival at the IOMMU.
     Unmapped,
-    /// Its page may only be read when it comes there.
+    /// Its page becomes read-only on arrival at the IOMMU.
     ReadOnly,
 }
 
-/// One transaction-layer packet.
+/// A transaction layer packet.
 ///
-/// Four words of 8 B without a hole, so that it is copied as such: a copy in pieces, read before the pieces it was
-/// written in have reached memory, waits for them.
+/// It is four words of 8 B without padding, so that it is copied in words. A copy in smaller parts that is read soon
+/// after would cause store-forwarding stalls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct Tlp {
-    /// Bus address of the first DW; for completions the address that was read.
+    /// Bus address of the first DW; of a completion, the address that was read.
     pub address: u64,
-    /// DWs of payload, or DWs asked for.
+    /// DWs of payload, or DWs requested.
     pub length_dw: u16,
-    /// Which bytes of the first DW count.
+    /// First DW Byte Enables.
     pub first_be: u8,
-    /// Which bytes of the last DW count; 0 if there is only one.
+    /// Last DW Byte Enables; 0 if there is one DW only.
     pub last_be: u8,
-    /// Who asked: a core, a card, or somebody outside.
+    /// Requester ID: a core, a card, or outside.
     pub requester: u16,
-    /// Which of its requests.
+    /// Tag of the request.
     pub tag: u16,
-    /// The payload, DW by DW from the first; [`Slot::NONE`] for reads.
+    /// Payload, from the first DW on; [`Slot::NONE`] for reads.
     pub payload: Slot,
-    /// Relaxed ordering.
+    /// The Relaxed Ordering attribute.
     pub relaxed: bool,
-    /// ID-based ordering.
+    /// The ID-Based Ordering attribute.
     pub id_based: bool,
-    /// What is wrong with it.
+    /// Its defect.
     pub flaw: Flaw,
-    /// What kind of address it has.
+    /// Its address type.
     pub at: AddressType,
-    /// What kind.
+    /// Its kind.
     pub kind: TlpKind,
 }
 
-/// Bytes of a DW that its byte enables leave out: a table, because not every processor of this kind counts bits.
+/// Number of disabled bytes of a DW by its byte enables: a table, because some processors of this kind lack a
+/// population count.
 const DISABLED: [u8; 16] = [4, 3, 3, 2, 3, 2, 2, 1, 3, 2, 2, 1, 2, 1, 1, 0];
 
 impl Tlp {
-    /// One of this kind with nothing else in it.
+    /// Creates a TLP of this kind with every other field empty.
     #[must_use]
     pub const fn of(kind: TlpKind) -> Tlp {
         Tlp {
@@ -133,7 +134,7 @@ impl Tlp {
         }
     }
 
-    /// What the rules of ordering ask of it.
+    /// Returns its properties for the ordering rules.
     #[must_use]
     pub const fn ordered(&self) -> Ordered {
         Ordered {
@@ -145,14 +146,14 @@ impl Tlp {
         }
     }
 
-    /// Whether it may pass some that others of its kind may not.
+    /// Returns whether it has Relaxed or ID-Based Ordering.
     #[inline]
     #[must_use]
     pub const fn is_free(&self) -> bool {
         self.relaxed || self.id_based
     }
 
-    /// DWs of its header: memory requests from 4 GiB on and messages have 4, all others 3.
+    /// Returns the DWs of its header: 4 for messages and memory requests from 4 GiB on, 3 for all others.
     ///
     /// Source: PCI Express Base Specification, "TLP Header Size", 64-bit and 32-bit address formats.
     #[must_use]
@@ -164,13 +165,13 @@ impl Tlp {
         }
     }
 
-    /// Bytes of payload on the link.
+    /// Returns the payload bytes on the link.
     #[must_use]
     pub const fn payload_bytes(&self) -> u32 {
         self.length_dw as u32 * PAYLOAD_BYTES_OF_DW[self.kind as usize]
     }
 
-    /// Which bytes count, as a mask over the DWs from the first; at most 16 DWs.
+    /// Returns the mask of its enabled bytes, from the first DW on; for at most 16 DWs.
     #[must_use]
     pub const fn byte_mask(&self) -> u64 {
         let dws = self.length_dw as u32;
@@ -182,7 +183,7 @@ impl Tlp {
         (all & !0xF & !(0xF << last)) | self.first_be as u64 | ((self.last_be as u64) << last)
     }
 
-    /// Bytes that count.
+    /// Returns the number of its enabled bytes.
     #[must_use]
     pub const fn enabled_bytes(&self) -> u32 {
         // Only the first and the last DW may be partial.
@@ -191,18 +192,18 @@ impl Tlp {
     }
 }
 
-/// How a completer cuts what it answers.
+/// How a completer splits completions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cut {
-    /// At multiples of this.
+    /// Read Completion Boundary.
     pub rcb: Rcb,
-    /// As much as so many bytes each; at every 64 B if it is that.
+    /// Largest payload; 64 for one completion for each 64 B.
     pub most: u32,
-    /// Whether what is behind the last RCB comes by itself.
+    /// Whether the bytes after the last RCB have a completion of their own.
     pub odd_end_apart: bool,
 }
 
-/// The completions that answer a read, without their payload.
+/// Returns the completions of a read, without their payload.
 pub fn completions(read: &Tlp, Cut { rcb, most, odd_end_apart }: Cut) -> impl Iterator<Item = Tlp> {
     let start = read.address + u64::from(read.first_be.trailing_zeros().min(3));
     let bytes = read.enabled_bytes();
@@ -218,7 +219,7 @@ pub fn completions(read: &Tlp, Cut { rcb, most, odd_end_apart }: Cut) -> impl It
     })
 }
 
-/// Bus address of the first DW, Length and byte enables of `len` bytes at `address`.
+/// Returns the bus address of the first DW, the Length and the byte enables of `len` bytes at `address`.
 #[must_use]
 pub const fn span(address: u64, len: u64) -> (u64, u16, u8, u8) {
     let start = address % 4;

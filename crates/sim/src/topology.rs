@@ -1,4 +1,4 @@
-//! What hangs on what: the parts of a platform, and the ends of its links.
+//! The topology of a platform: its parts, and the ends of its links.
 
 use crate::device::atc;
 use crate::device::dma_engine::{self, DmaEngine};
@@ -22,31 +22,31 @@ use lanemark_platform::{DmaWay, Fifos, Link, LinkEnds, Platform, ROOT, RegionKin
 use lanemark_units::Ticks;
 use lanemark_wire::{Generation, Lanes, Mps, Rcb, ack_latency_limit, skp_ticks};
 
-/// Who is at an end of a link.
+/// An end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// A root port.
     Root(RootPortIndex),
     /// A port of a switch.
     Switch {
-        /// Which switch.
+        /// Number of the switch.
         switch: usize,
-        /// Which of its ports.
+        /// Port of the switch.
         port: PortIndex,
     },
     /// An endpoint.
     Endpoint(CardIndex),
 }
 
-/// One direction of a link, and what its receiver owes the other one.
+/// One direction of a link.
 #[derive(Debug)]
 pub(crate) struct Direction {
     pub(crate) transmitter: Transmitter,
     pub(crate) from: End,
     pub(crate) to: End,
-    /// The smaller `Max_Payload_Size` of the ports at both ends.
+    /// The smaller `Max_Payload_Size` of its two ports.
     pub(crate) most_payload: u32,
-    /// Whether a TLP waits for a DLLP of the other direction that has not gone.
+    /// Whether a TLP stalls for a DLLP of the other direction that has not been sent.
     pub(crate) awaits_dllp: bool,
 }
 
@@ -56,37 +56,37 @@ impl Direction {
     }
 }
 
-/// The parts of a board that hang on links. See [`crate::index`] for the order of directions.
+/// The parts of a board that links connect. See [`crate::index`] for the order of directions.
 pub(crate) struct Topology {
     pub(crate) directions: Vec<Direction>,
-    /// The ports at both ends of each direction, the sender's first.
+    /// The ports of each direction, the sender first.
     pub(crate) ports: Vec<[PortLimit; 2]>,
     pub(crate) root_ports: Vec<RootPort>,
     pub(crate) root_routes: Routes<RootPortIndex>,
     pub(crate) switches: Vec<Switch>,
-    /// The directions that leave each switch, the one up first.
+    /// The directions that leave each switch, the upstream one first.
     pub(crate) switch_ports: Vec<Vec<DirectionIndex>>,
     pub(crate) endpoints: Vec<Endpoint>,
     /// The direction that leaves each endpoint.
     pub(crate) endpoint_up: Vec<DirectionIndex>,
-    /// Bus addresses of each card's BARs.
+    /// Bus addresses of the BARs of each card.
     pub(crate) bars_at: Vec<[u64; 6]>,
 }
 
-/// What hangs below something: a switch, or an endpoint in its slot.
+/// The lower end of a link: a switch, or an endpoint in its slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Below {
     Switch(usize),
     Endpoint(CardIndex),
 }
 
-/// A place for an endpoint.
+/// The slot of an endpoint.
 struct Place<'a> {
     below: &'a str,
     shift: u64,
 }
 
-/// One tree of parts.
+/// Builds the tree of parts.
 struct Builder<'a> {
     platform: &'a Platform,
     places: Vec<Place<'a>>,
@@ -131,7 +131,7 @@ impl Builder<'_> {
         }
         for (number, spec) in platform.switches.iter().enumerate() {
             let below = self.below(&spec.name);
-            // The port up is the first; the inputs of every port are all ports.
+            // The upstream port is the first; the inputs of every port are all ports.
             for (place, below_it) in below.iter().enumerate() {
                 let end = End::Switch { switch: number, port: PortIndex(place + 1) };
                 self.link(&mut topology, end, *below_it, below.len() + 1)?;
@@ -161,7 +161,7 @@ impl Builder<'_> {
         Ok(topology)
     }
 
-    /// What hangs below what is called so: switches first, each kind in the order of the file.
+    /// Returns what is below a component of this name: switches first, each kind in the order of the file.
     fn below(&self, name: &str) -> Vec<Below> {
         let switches = self.platform.switches.iter().enumerate().filter(|(_, switch)| switch.below == name);
         let endpoints = self.places.iter().enumerate().filter(|(_, place)| place.below == name);
@@ -169,7 +169,7 @@ impl Builder<'_> {
         switches.chain(endpoints.map(|(number, _)| Below::Endpoint(CardIndex(number)))).collect()
     }
 
-    /// What hangs there is called so.
+    /// Returns the name of a component.
     fn name_of(&self, below: Below) -> &str {
         match below {
             Below::Switch(number) => &self.platform.switches[number].name,
@@ -177,7 +177,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Every endpoint at or below, however deep; no tree is deeper than it has switches.
+    /// Returns every endpoint at or below a component. A tree is at most as deep as its number of switches.
     fn endpoints_at(&self, below: Below, depth: usize) -> Result<Vec<CardIndex>, &'static str> {
         match below {
             Below::Endpoint(card) => Ok(vec![card]),
@@ -192,7 +192,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Where what hangs below ports is; the first of them has the number `first`.
+    /// Returns the routing table of ports with these components below them; the first port is `first`.
     fn routes<P: Copy>(
         &self,
         below: &[Below],
@@ -220,7 +220,7 @@ impl Builder<'_> {
         bars
     }
 
-    /// Both directions of the link to what hangs below `above`; `inputs` send down.
+    /// Adds both directions of the link to a component below `above`; `inputs` send downstream.
     fn link(&self, topology: &mut Topology, above: End, below: Below, inputs: usize) -> Result<(), &'static str> {
         let (wires, down, end, inputs_up, first_served) = match below {
             Below::Switch(number) => {
@@ -306,7 +306,8 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// What a receiver at this end advertises. Who asks for completions has room for them.
+    /// Returns the credits that a receiver at this end advertises. A requester has space for its completions, so
+    /// their credits are infinite.
     fn credits_of(&self, end: End) -> Credits {
         let no_data = |header: u32| Pool { header, data: Pool::INFINITE.data };
         match end {
@@ -331,7 +332,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The root port that this hangs on; without memory it lends none.
+    /// Returns the constants of the root port above a component; without a memory section its DMA memory is empty.
     fn root_port(&self, below: Below) -> Result<root_port::Spec, &'static str> {
         let link = &self.platform.link;
         let mps_bytes = self.platform.mps_bytes_of(&upper_port(ROOT, self.name_of(below)));
@@ -432,7 +433,7 @@ impl Builder<'_> {
     }
 }
 
-/// The translations that a card keeps.
+/// Returns the constants of a card's ATC, if it has one.
 fn atc(platform: &Platform, requester: u16) -> Option<atc::Spec> {
     let (dma, iommu) = (platform.dma.as_ref()?, platform.iommu.as_ref()?);
     let (entries, page_bytes) = (dma.ats_entries.value as usize, iommu.page_bytes.value);
@@ -440,7 +441,7 @@ fn atc(platform: &Platform, requester: u16) -> Option<atc::Spec> {
     platform.has_ats().then_some(atc::Spec { requester, entries, page_bytes, channels, first_tag })
 }
 
-/// What a request of one direction takes besides its beats.
+/// Returns the cost of a request of one direction besides its beats.
 fn pace(request: Ticks, way: Option<DmaWay>) -> Pace {
     let alone = Pace::of(request);
     way.map_or(alone, |DmaWay { chunk_bytes, chunk, segment_bytes, segment, many_lines }| Pace {
@@ -453,12 +454,12 @@ fn pace(request: Ticks, way: Option<DmaWay>) -> Pace {
     })
 }
 
-/// One tick of a card's clock.
+/// Returns the period of a card's clock.
 fn tick(registers: &Registers) -> Ticks {
     Ticks::from_ns(1.0 / registers.clock_ghz.value).unwrap_or(Ticks(1))
 }
 
-/// Which registers of a card are what.
+/// Returns the layout of a card's registers, if it is declared.
 fn registers(platform: &Platform) -> Option<registers::Spec> {
     let registers = platform.registers.as_ref()?;
     let place = platform.regions.iter().position(|region| region.name == registers.region)?;
@@ -471,7 +472,7 @@ fn registers(platform: &Platform) -> Option<registers::Spec> {
     })
 }
 
-/// RX, TX, `EP_RX` and `EP_TX`.
+/// Returns RX, TX, `EP_RX` and `EP_TX`.
 fn queues(fifos: &Fifos) -> interconnect::Spec {
     let queue = |size_bytes| fifo::Spec { size_bytes, beat_bytes: fifos.beat_bytes.value, beat: fifos.beat_ns.value };
     let sizes = [&fifos.rx_bytes, &fifos.tx_bytes, &fifos.ep_rx_bytes, &fifos.ep_tx_bytes];

@@ -1,4 +1,4 @@
-//! A machine that plays given samples.
+//! A machine that replays given samples.
 
 use lanemark_machine::{
     Access, Disturbance, Facts, Machine, MachineError, Plan, Region, RegionKind, Sample, Samples, TimeBase,
@@ -6,25 +6,25 @@ use lanemark_machine::{
 };
 use lanemark_units::{BarOffset, MemoryType, Ticks};
 
-/// What the `n`-th sample of all that are taken looks like, in nanoseconds, and whether something disturbed it.
+/// Length in nanoseconds and disturbance of the `n`-th sample.
 pub type Script = Box<dyn FnMut(&Plan, usize) -> (f64, Option<Disturbance>)>;
 
-/// Plays a script.
+/// A machine that replays a script.
 pub struct Scripted {
     facts: Facts,
     script: Script,
-    /// Samples played.
+    /// Number of replayed samples.
     pub played: usize,
     /// Bytes of the span of each run, in order.
     pub runs: Vec<u64>,
-    /// The run that ends with Ctrl-C.
+    /// The run that ends with an interrupt.
     pub interrupted_at_run: Option<usize>,
-    /// The size that is not supported.
+    /// The unsupported size.
     pub refused_bytes: Option<u64>,
 }
 
 impl Scripted {
-    /// A machine in real time.
+    /// A scripted machine in real time.
     pub fn new(script: impl FnMut(&Plan, usize) -> (f64, Option<Disturbance>) + 'static) -> Scripted {
         let facts = Facts {
             name: "scripted".to_owned(),
@@ -70,7 +70,7 @@ impl Machine for Scripted {
         let bytes = plan.bytes_per_sample() / plan.passes;
         self.runs.push(bytes);
         if self.refused_bytes == Some(bytes) {
-            return Err(Unsupported { what: format!("{bytes} B"), machine, because: "it is a test".to_owned() }.into());
+            return Err(Unsupported { what: format!("{bytes} B"), machine, because: "a test".to_owned() }.into());
         }
         while samples.wants_more() {
             let (ns, disturbance) = (self.script)(plan, self.played);

@@ -1,4 +1,4 @@
-//! What processors and devices are asked to do on a coherent board, and what they answer.
+//! Requests of processors and devices on a coherent board, and their answers.
 
 use super::CoherentBoard;
 use crate::adapter_tlb::{PAGE_BYTES, PageEntry, TlbCommand};
@@ -7,199 +7,199 @@ use crate::io_adapter::{Fault, LEAST_BYTES};
 use crate::processor::{Act, MOST_UNCACHED_BYTES};
 use lanemark_units::{HostPhys, HostVirt, Iova, Ticks};
 
-/// What somebody is to do. Each of them does one thing after the other, as it is asked.
+/// A request. Each processor and device executes its requests in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// A processor reads: the line that holds this byte is the answer.
+    /// A load by a processor. The answer is the whole line.
     Load {
-        /// Which processor.
+        /// Number of the processor.
         processor: usize,
-        /// From where.
+        /// Address of the load.
         at: HostVirt,
     },
-    /// A processor writes, within one line.
+    /// A store by a processor, within one line.
     Store {
-        /// Which processor.
+        /// Number of the processor.
         processor: usize,
-        /// From where on.
+        /// Address of the first byte.
         at: HostVirt,
-        /// What.
+        /// The bytes.
         data: Vec<u8>,
     },
-    /// A processor reads bytes from memory, past all caches; they are the answer.
+    /// An uncached load by a processor. The answer is the bytes in memory.
     LoadUncached {
-        /// Which processor.
+        /// Number of the processor.
         processor: usize,
-        /// From where on: a multiple of their number.
+        /// Address of the first byte, a multiple of the length.
         at: HostVirt,
-        /// How many: a power of two, up to [`MOST_UNCACHED_BYTES`].
+        /// Length in bytes: a power of two up to [`MOST_UNCACHED_BYTES`].
         len_bytes: usize,
     },
-    /// A processor writes bytes to memory, past all caches, which keep what they have.
+    /// An uncached store by a processor. Caches keep their copies.
     StoreUncached {
-        /// Which processor.
+        /// Number of the processor.
         processor: usize,
-        /// From where on: a multiple of their number.
+        /// Address of the first byte, a multiple of the length.
         at: HostVirt,
-        /// What: as many bytes as are loaded at once.
+        /// The bytes, with the same lengths as an uncached load.
         data: Vec<u8>,
     },
-    /// A processor has the line with this byte flushed from all caches: what is dirty goes to memory.
+    /// Flushes a line from all caches: dirty data is written back.
     Flush {
-        /// Which processor.
+        /// Number of the processor.
         processor: usize,
-        /// Where.
+        /// An address in the line.
         at: HostVirt,
     },
-    /// A processor has the line with this byte purged from all caches: what is dirty is lost.
+    /// Purges a line from all caches: dirty data is lost.
     Purge {
-        /// Which processor.
+        /// Number of the processor.
         processor: usize,
-        /// Where.
+        /// An address in the line.
         at: HostVirt,
     },
-    /// A processor fetches a line that it may need.
+    /// Prefetches a line.
     Prefetch {
-        /// Which processor.
+        /// Number of the processor.
         processor: usize,
-        /// Where.
+        /// An address in the line.
         at: HostVirt,
     },
-    /// A processor tells the I/O TLB something.
+    /// Sends a command to the I/O TLB.
     TlbCommand {
-        /// Which processor.
+        /// Number of the processor.
         processor: usize,
-        /// What.
+        /// The command.
         command: TlbCommand,
     },
-    /// A device reads words; they are the answer.
+    /// A read by a device, in words. The answer is the bytes.
     DeviceRead {
-        /// Which device.
+        /// Number of the device.
         device: usize,
-        /// From where on.
+        /// Address of the first byte.
         at: Iova,
-        /// How much.
+        /// Length in bytes.
         len_bytes: usize,
     },
-    /// A device writes words.
+    /// A write by a device, in words.
     DeviceWrite {
-        /// Which device.
+        /// Number of the device.
         device: usize,
-        /// From where on.
+        /// Address of the first byte.
         at: Iova,
-        /// What.
+        /// The bytes.
         data: Vec<u8>,
     },
 }
 
-/// Which request an answer is to.
+/// Identifies a request, to take its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket(u64);
 
-/// What came of a request.
+/// The result of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// When whoever was asked is done with it.
+    /// Time of completion.
     pub at: Ticks,
-    /// What was read: a line by a processor, or what it read past the caches; words by a device.
+    /// The bytes read: a line by a processor, the uncached bytes by a processor, or words by a device.
     pub bytes: Vec<u8>,
-    /// What stopped a device.
+    /// The fault that stopped a device.
     pub fault: Option<Fault>,
 }
 
-/// Why something was not done, or not all of it.
+/// Why a request was refused or stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NoAccess {
-    /// There is none of that number.
-    #[error("there is no {what} {number}: there are {there_are}, from 0 on")]
+    /// The processor or device does not exist.
+    #[error("there is no {what} {number}: there are {there_are}, numbered from 0")]
     Nobody {
-        /// A processor, or a device.
+        /// `processor` or `device`.
         what: &'static str,
-        /// Which.
+        /// The number requested.
         number: usize,
-        /// How many there are.
+        /// How many exist.
         there_are: usize,
     },
-    /// No bytes, or more than one request may move.
-    #[error("{len_bytes} B at once: a request moves 1 to {most}")]
+    /// The length is 0, or more than a request may move.
+    #[error("a request of {len_bytes} B: it must be 1 to {most} B")]
     Length {
-        /// How many.
+        /// The length requested.
         len_bytes: usize,
-        /// How many there may be.
+        /// The largest length.
         most: usize,
     },
-    /// A processor's access in two lines.
-    #[error("{len_bytes} B at {at} are in two lines; ask for each by itself")]
+    /// An access of a processor crosses a line.
+    #[error("{len_bytes} B at {at} cross a line; split the access")]
     TwoLines {
-        /// From where on.
+        /// Address of the first byte.
         at: HostVirt,
-        /// How many.
+        /// Length in bytes.
         len_bytes: usize,
     },
-    /// What a processor moves past the caches is no number.
+    /// The length or alignment of an uncached access is not supported.
     #[error(
-        "{len_bytes} B at {at} past the caches: an access is 1, 2, 4 or {MOST_UNCACHED_BYTES} B at a multiple of that"
+        "an uncached access of {len_bytes} B at {at}: it must be 1, 2, 4 or {MOST_UNCACHED_BYTES} B, naturally aligned"
     )]
     NoNumber {
-        /// From where on.
+        /// Address of the first byte.
         at: HostVirt,
-        /// How many.
+        /// Length in bytes.
         len_bytes: usize,
     },
-    /// What a device moves is not words.
-    #[error("a device moves {len_bytes} B at {at}: both must be multiples of {LEAST_BYTES}")]
+    /// A transfer of a device is not a whole number of words.
+    #[error("a device transfer of {len_bytes} B at {at}: both must be multiples of {LEAST_BYTES}")]
     NoWords {
-        /// From where on.
+        /// Address of the first byte.
         at: Iova,
-        /// How many.
+        /// Length in bytes.
         len_bytes: usize,
     },
-    /// No such memory.
-    #[error("{at} is at {physical}, and memory ends at 2^{} B; place the page lower", PageEntry::PHYSICAL_BITS)]
+    /// The physical address is beyond memory.
+    #[error("{at} is at {physical}, and memory ends at 2^{} B; map the page lower", PageEntry::PHYSICAL_BITS)]
     NoMemory {
         /// The virtual address.
         at: HostVirt,
-        /// The physical one.
+        /// Its physical address.
         physical: HostPhys,
     },
-    /// Too much that has not been done.
-    #[error("{what} {number} has {most} requests to do; run the board until some are done")]
+    /// Too many requests are outstanding.
+    #[error("{what} {number} has {most} outstanding requests; run the board until some have completed")]
     Busy {
-        /// A processor, or a device.
+        /// `processor` or `device`.
         what: &'static str,
-        /// Which.
+        /// Its number.
         number: usize,
-        /// How many it may have.
+        /// The largest number of outstanding requests.
         most: usize,
     },
-    /// Too many answers that nobody has taken.
-    #[error("{most} answers have not been taken; take some (`answer`) before more is asked")]
+    /// Too many answers have not been taken.
+    #[error("{most} answers have not been taken; take some (`answer`) before issuing more requests")]
     NotTaken {
-        /// How many there may be.
+        /// The largest number of answers.
         most: usize,
     },
-    /// A device did what it may not do.
+    /// A device access was refused.
     #[error("{0}")]
     Fault(Fault),
-    /// Nothing happens any more, and there is no answer: a defect of this simulator.
-    #[error("at {0:?} nothing happens any more and the request is not done: this is a defect of the simulator")]
+    /// A deadlock: no event is due and the request has not completed, which is a defect of this simulator.
+    #[error("deadlock at {0:?}: a request is outstanding and no event is due; this is a defect of the simulator")]
     Stuck(Ticks),
 }
 
 impl CoherentBoard {
-    /// The most requests that one processor or device may have to do.
+    /// The largest number of outstanding requests of a processor or device.
     pub const MOST_WAITING: usize = 4096;
-    /// The most answers that wait to be taken.
+    /// The largest number of answers that have not been taken.
     pub const MOST_ANSWERS: usize = 1 << 16;
-    /// The most bytes that a device moves by one request.
+    /// The largest length of a device request, in bytes.
     pub const MOST_TRANSFER_BYTES: usize = 1 << 24;
 
-    /// Virtual pages from that of `virt` on are these physical pages from that of `physical` on. A page that nobody has
-    /// placed has the same number in both.
+    /// Maps `pages` virtual pages from that of `virt` on to the physical pages from that of `physical` on. A page
+    /// that is not mapped has the same number in both.
     ///
     /// # Errors
-    /// [`NoAccess::NoMemory`] where memory ends before they do; none is placed then.
+    /// [`NoAccess::NoMemory`] if a page lies beyond memory; no page is mapped then.
     pub fn place(&mut self, virt: HostVirt, physical: HostPhys, pages: u64) -> Result<(), NoAccess> {
         let (from, to) = (virt.0 / PAGE_BYTES, physical.0 / PAGE_BYTES);
         if to.saturating_add(pages) > 1 << PageEntry::PHYSICAL_BITS >> PAGE_BYTES.trailing_zeros() {
@@ -209,10 +209,10 @@ impl CoherentBoard {
         Ok(())
     }
 
-    /// Where a virtual address is.
+    /// Translates a virtual address.
     ///
     /// # Errors
-    /// [`NoAccess::NoMemory`] where there is no such memory.
+    /// [`NoAccess::NoMemory`] if it lies beyond memory.
     pub fn physical(&self, virt: HostVirt) -> Result<HostPhys, NoAccess> {
         let mask = self.spec().adapter.line_bytes - 1;
         let physical = HostPhys(self.line_of(virt).physical | virt.0 & mask);
@@ -220,11 +220,11 @@ impl CoherentBoard {
         if is_there { Ok(physical) } else { Err(NoAccess::NoMemory { at: virt, physical }) }
     }
 
-    /// Somebody begins to do this now, or as soon as what it was asked before is done. The answer is there when
-    /// [`CoherentBoard::answer`] gives it.
+    /// Issues a request, which begins when the previous requests of the same processor or device have completed.
+    /// [`CoherentBoard::answer`] returns its answer.
     ///
     /// # Errors
-    /// [`NoAccess`], and nothing is begun.
+    /// [`NoAccess`]; the request is not issued.
     pub fn ask(&mut self, request: Request) -> Result<Ticket, NoAccess> {
         if self.answers.len() >= CoherentBoard::MOST_ANSWERS {
             return Err(NoAccess::NotTaken { most: CoherentBoard::MOST_ANSWERS });
@@ -270,7 +270,7 @@ impl CoherentBoard {
         self.ask_processor(processor, self.line_of(at), act)
     }
 
-    /// A processor is to do this with a line, wherever programs see that.
+    /// Issues an operation of a processor on a bus line.
     pub(super) fn ask_processor(&mut self, processor: usize, line: Line, act: Act) -> Result<Ticket, NoAccess> {
         let (what, there_are, most) = ("processor", self.processors.len(), CoherentBoard::MOST_WAITING);
         let ticket = self.next_ticket;
@@ -284,7 +284,7 @@ impl CoherentBoard {
         Ok(self.asked(processor))
     }
 
-    /// Which byte of its line is the first of an access that goes past the caches.
+    /// Returns the offset of an uncached access in its line.
     fn uncached(&self, at: HostVirt, len_bytes: usize) -> Result<usize, NoAccess> {
         let is_number = len_bytes.is_power_of_two() && len_bytes <= MOST_UNCACHED_BYTES;
         if !is_number || !at.0.is_multiple_of(len_bytes as u64) {
@@ -316,14 +316,14 @@ impl CoherentBoard {
         self.asked(self.adapter_port())
     }
 
-    /// The port looks what there is to do.
+    /// Makes a port due now and returns the ticket of the request.
     fn asked(&mut self, port: usize) -> Ticket {
         self.schedule.set(port, self.now);
         self.next_ticket += 1;
         Ticket(self.next_ticket - 1)
     }
 
-    /// What came of a request, if it is done by now; the second time there is nothing.
+    /// Returns the answer of a request if it has completed, once.
     pub fn answer(&mut self, ticket: Ticket) -> Option<Answer> {
         if self.answers.get(&ticket.0)?.at > self.now {
             return None;
@@ -331,10 +331,10 @@ impl CoherentBoard {
         self.answers.remove(&ticket.0)
     }
 
-    /// Lets happen what does until a request is done.
+    /// Runs the board until a request has completed.
     ///
     /// # Errors
-    /// [`NoAccess::Fault`] where a device did what it may not do; [`NoAccess::Stuck`].
+    /// [`NoAccess::Fault`] if a device access was refused; [`NoAccess::Stuck`] in a deadlock.
     pub fn wait(&mut self, ticket: Ticket) -> Result<Answer, NoAccess> {
         loop {
             if let Some(answer) = self.answers.get(&ticket.0) {
@@ -351,7 +351,7 @@ impl CoherentBoard {
         answer.fault.map_or(Ok(answer), |fault| Err(NoAccess::Fault(fault)))
     }
 
-    /// Asks, and lets happen what does until it is done. Gives how long that took, and what was read.
+    /// Issues a request and runs the board until it has completed. Returns its duration and the bytes read.
     fn at_once(&mut self, request: Request) -> Result<(Ticks, Vec<u8>), NoAccess> {
         let before = self.now;
         let ticket = self.ask(request)?;
@@ -359,7 +359,7 @@ impl CoherentBoard {
         Ok((answer.at.since(before), answer.bytes))
     }
 
-    /// The parts of bytes from `at` on that are each in one line: where in the bytes, and how many.
+    /// Splits an access into parts of one line each: offset and length.
     fn parts(&self, at: HostVirt, len_bytes: usize) -> Vec<(usize, usize)> {
         let line_bytes = self.spec.adapter.line_bytes as usize;
         let first = (at.0 % line_bytes as u64) as usize;
@@ -373,10 +373,10 @@ impl CoherentBoard {
         parts
     }
 
-    /// A processor reads, line by line. Gives how long it took.
+    /// Loads bytes by a processor, line by line. Returns the duration.
     ///
     /// # Errors
-    /// [`NoAccess`]; what is before the line it names has been read.
+    /// [`NoAccess`]; the lines before the failing one have been read.
     pub fn load(&mut self, processor: usize, at: HostVirt, into: &mut [u8]) -> Result<Ticks, NoAccess> {
         let mut took = Ticks::ZERO;
         for (done, len) in self.parts(at, into.len()) {
@@ -389,10 +389,10 @@ impl CoherentBoard {
         Ok(took)
     }
 
-    /// A processor writes, line by line. Gives how long it took.
+    /// Stores bytes by a processor, line by line. Returns the duration.
     ///
     /// # Errors
-    /// [`NoAccess`]; what is before the line it names has been written.
+    /// [`NoAccess`]; the lines before the failing one have been written.
     pub fn store(&mut self, processor: usize, at: HostVirt, data: &[u8]) -> Result<Ticks, NoAccess> {
         let mut took = Ticks::ZERO;
         for (done, len) in self.parts(at, data.len()) {
@@ -402,11 +402,10 @@ impl CoherentBoard {
         Ok(took)
     }
 
-    /// A processor reads past all caches, as through a mapping that is not cached: by the longest accesses that go. Gives how
-    /// long it took.
+    /// Loads bytes by a processor through an uncached mapping, in the fewest accesses. Returns the duration.
     ///
     /// # Errors
-    /// [`NoAccess`]; what is before the bytes it names has been read.
+    /// [`NoAccess`]; the bytes before the failing access have been read.
     pub fn load_uncached(&mut self, processor: usize, at: HostVirt, into: &mut [u8]) -> Result<Ticks, NoAccess> {
         let mut took = Ticks::ZERO;
         for (done, len_bytes) in numbers(at, into.len()) {
@@ -418,11 +417,10 @@ impl CoherentBoard {
         Ok(took)
     }
 
-    /// A processor writes past all caches, as through a mapping that is not cached: by the longest accesses that go. Gives
-    /// how long it took.
+    /// Stores bytes by a processor through an uncached mapping, in the fewest accesses. Returns the duration.
     ///
     /// # Errors
-    /// [`NoAccess`]; what is before the bytes it names has been written.
+    /// [`NoAccess`]; the bytes before the failing access have been written.
     pub fn store_uncached(&mut self, processor: usize, at: HostVirt, data: &[u8]) -> Result<Ticks, NoAccess> {
         let mut took = Ticks::ZERO;
         for (done, len) in numbers(at, data.len()) {
@@ -432,26 +430,26 @@ impl CoherentBoard {
         Ok(took)
     }
 
-    /// A processor has the lines with these bytes flushed from all caches. Gives how long it took.
+    /// Flushes the lines of these bytes from all caches. Returns the duration.
     ///
     /// # Errors
-    /// [`NoAccess`]; lines before the one it names are flushed.
+    /// [`NoAccess`]; the lines before the failing one have been flushed.
     pub fn flush(&mut self, processor: usize, at: HostVirt, len_bytes: usize) -> Result<Ticks, NoAccess> {
         self.each_line(at, len_bytes, |at| Request::Flush { processor, at })
     }
 
-    /// A processor has the lines with these bytes purged from all caches. Gives how long it took.
+    /// Purges the lines of these bytes from all caches. Returns the duration.
     ///
     /// # Errors
-    /// [`NoAccess`]; lines before the one it names are purged.
+    /// [`NoAccess`]; the lines before the failing one have been purged.
     pub fn purge(&mut self, processor: usize, at: HostVirt, len_bytes: usize) -> Result<Ticks, NoAccess> {
         self.each_line(at, len_bytes, |at| Request::Purge { processor, at })
     }
 
-    /// A processor fetches the lines with these bytes. Gives how long it took.
+    /// Prefetches the lines of these bytes. Returns the duration.
     ///
     /// # Errors
-    /// [`NoAccess`]; lines before the one it names are fetched.
+    /// [`NoAccess`]; the lines before the failing one have been fetched.
     pub fn prefetch(&mut self, processor: usize, at: HostVirt, len_bytes: usize) -> Result<Ticks, NoAccess> {
         self.each_line(at, len_bytes, |at| Request::Prefetch { processor, at })
     }
@@ -469,25 +467,25 @@ impl CoherentBoard {
         Ok(took)
     }
 
-    /// A device reads. Gives how long it took.
+    /// Reads bytes by a device. Returns the duration.
     ///
     /// # Errors
-    /// [`NoAccess`], and `into` is as it was.
+    /// [`NoAccess`]; `into` is unchanged.
     pub fn device_read(&mut self, device: usize, at: Iova, into: &mut [u8]) -> Result<Ticks, NoAccess> {
         let (took, bytes) = self.at_once(Request::DeviceRead { device, at, len_bytes: into.len() })?;
         into.copy_from_slice(&bytes);
         Ok(took)
     }
 
-    /// A device writes. Gives how long it took.
+    /// Writes bytes by a device. Returns the duration.
     ///
     /// # Errors
-    /// [`NoAccess`]; with [`NoAccess::Fault`], what is before the address it names has been written, and nothing else.
+    /// [`NoAccess`]; with [`NoAccess::Fault`], the bytes before the faulting address have been written.
     pub fn device_write(&mut self, device: usize, at: Iova, data: &[u8]) -> Result<Ticks, NoAccess> {
         Ok(self.at_once(Request::DeviceWrite { device, at, data: data.to_vec() })?.0)
     }
 
-    /// A processor tells the I/O TLB something. Gives how long it took.
+    /// Sends a command to the I/O TLB from a processor. Returns the duration.
     ///
     /// # Errors
     /// [`NoAccess`].
@@ -496,7 +494,7 @@ impl CoherentBoard {
     }
 }
 
-/// The fewest accesses that go past the caches for bytes from `at` on: where in the bytes, and how many.
+/// Splits an uncached access into the fewest naturally aligned accesses: offset and length.
 fn numbers(at: HostVirt, len_bytes: usize) -> Vec<(usize, usize)> {
     let (mut done, mut numbers) = (0, Vec::new());
     while done < len_bytes {
@@ -518,30 +516,30 @@ mod tests {
 
     fn board() -> CoherentBoard {
         let mut spec = Spec::not_coherent(true);
-        // A short directory, so that boards are built soon.
+        // A short directory keeps the construction of boards fast.
         spec.adapter.tlb.block_bits = 1;
         CoherentBoard::new(spec).unwrap()
     }
 
     #[test]
-    fn an_access_past_the_caches_leaves_none_a_line_and_each_what_it_has() {
+    fn an_uncached_access_neither_fills_nor_changes_caches() {
         let mut board = board();
         board.store(0, AT, &[1; 32]).unwrap();
         board.store_uncached(1, AT, &[2; 32]).unwrap();
         let mut seen = [0; 32];
         board.load_uncached(1, AT, &mut seen).unwrap();
-        assert_eq!(seen, [2; 32], "memory has it");
+        assert_eq!(seen, [2; 32], "memory has the new bytes");
         assert!(board.processor(1).unwrap().cache().state(board.line_of(AT)).is_none());
         board.load(0, AT, &mut seen).unwrap();
-        assert_eq!(seen, [1; 32], "a cache that has the line has not looked");
+        assert_eq!(seen, [1; 32], "a cache with the line did not snoop");
         board.flush(0, AT, 32).unwrap();
         board.load_uncached(0, AT, &mut seen).unwrap();
-        assert_eq!(seen, [1; 32], "and writes it over what went past");
+        assert_eq!(seen, [1; 32], "the write-back overwrites the uncached store");
         assert_eq!([TransactionKind::Read(8), TransactionKind::Write(8)].map(|kind| board.bus().count(kind)), [8, 4]);
     }
 
     #[test]
-    fn bytes_go_past_the_caches_by_the_longest_accesses_and_no_byte_beside_them_changes() {
+    fn uncached_bytes_use_the_fewest_accesses_and_leave_their_neighbours_unchanged() {
         let mut board = board();
         board.store_uncached(0, AT, &[0; 40]).unwrap();
         let at = HostVirt(AT.0 + 3);
@@ -558,7 +556,7 @@ mod tests {
     }
 
     #[test]
-    fn an_access_past_the_caches_is_one_number_where_numbers_are() {
+    fn a_misaligned_uncached_access_is_rejected() {
         let mut board = board();
         let mut ask = |at: u64, len_bytes: usize| {
             let at = HostVirt(AT.0 + at);

@@ -1,7 +1,7 @@
-//! Whoever lends memory to the devices of this board: a processor that writes the I/O page directory.
+//! DMA mappings of the coherent board: a processor writes the I/O page directory.
 //!
-//! Entries are written by the stores of processor 0, and lie in its cache; the adapter reads them from there. Where caches
-//! do not look at what the adapter does, each store is followed by a flush.
+//! Processor 0 stores the entries, which stay in its cache; the adapter snoops them. Where the adapter is not
+//! coherent, each store is followed by a flush.
 
 use super::{CoherentBoard, NoAccess};
 use crate::adapter_tlb::{PAGE_BYTES, PageEntry, TlbCommand};
@@ -12,13 +12,13 @@ use lanemark_dma::{
 };
 use lanemark_units::{HostVirt, Iova, Ticks};
 
-/// Which processor runs the operating system.
+/// The processor that runs the operating system.
 const SYSTEM: usize = 0;
 const DIRECTORY: &str = "changing the I/O page directory";
 
 impl CoherentBoard {
-    /// The entry of the page directory for an address, as a processor sees it; it takes no time. `None` where the
-    /// directory has none.
+    /// Returns the directory entry for an address as a processor sees it, without taking time. `None` beyond the
+    /// directory.
     #[must_use]
     pub fn directory_entry(&mut self, at: Iova) -> Option<PageEntry> {
         let place = self.spec.adapter.tlb.entry_at(at)?.0;
@@ -28,7 +28,7 @@ impl CoherentBoard {
         Some(PageEntry::from_bytes(entry_in(&data, place - line.physical)))
     }
 
-    /// How many entries of the page directory are valid; it takes no time.
+    /// Returns the number of valid directory entries, without taking time.
     #[must_use]
     pub fn directory_entries(&mut self) -> u64 {
         let tlb = self.spec.adapter.tlb.clone();
@@ -41,7 +41,7 @@ impl CoherentBoard {
         Line::new(first, first)
     }
 
-    /// A processor does something with the line of an entry.
+    /// Executes a processor operation on the line of a directory entry.
     fn at_entry(&mut self, place: u64, act: Act) -> Result<[u8; 8], NoAccess> {
         let line = self.directory_line(place);
         let ticket = self.ask_processor(SYSTEM, line, act)?;
@@ -69,7 +69,7 @@ impl CoherentBoard {
         Ok(())
     }
 
-    /// Is every page of `range` mapped, or none of them?
+    /// Checks that every page of `range` is mapped, or that none is.
     fn all_are(&mut self, range: IovaRange, valid: bool) -> Result<(), BackendError> {
         for at in pages(range) {
             if self.read_entry(at)?.is_valid() != valid {
@@ -110,7 +110,7 @@ fn entry_in(line: &[u8], first: u64) -> [u8; 8] {
     bytes
 }
 
-/// What the processor could not do.
+/// Converts a failure of the processor.
 fn refused(doing: &'static str) -> impl Fn(NoAccess) -> BackendError {
     move |error| BackendError::Os { doing, source: std::io::Error::other(error) }
 }
@@ -169,14 +169,14 @@ impl Backend for CoherentBoard {
             Stale::All => (0..tlb.entries).map(|chain_id| TlbCommand::Invalidate { chain_id }).collect(),
             Stale::Range { range, by: Purge::Matching } => pages(range).map(|at| TlbCommand::Purge { at }).collect(),
             Stale::Range { range, by: Purge::Entries } => {
-                // Pages of one range share an entry: it is written once.
+                // Pages of one range may share an entry, which is invalidated once.
                 let mut chain_ids: Vec<u64> = pages(range).map(|at| tlb.chain_id(at)).collect();
                 chain_ids.dedup();
                 chain_ids.into_iter().map(|chain_id| TlbCommand::Invalidate { chain_id }).collect()
             }
         };
         for command in commands {
-            self.command(SYSTEM, command).map_err(refused("telling the I/O TLB"))?;
+            self.command(SYSTEM, command).map_err(refused("sending a command to the I/O TLB"))?;
         }
         Ok(self.now().since(before))
     }

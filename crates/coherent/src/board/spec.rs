@@ -1,4 +1,4 @@
-//! What a coherent board is made from.
+//! Constants of a coherent board.
 
 use crate::adapter_tlb::{self, PAGE_BYTES, PageEntry};
 use crate::bus::{self, MOST_LINE_BYTES};
@@ -6,50 +6,52 @@ use crate::processor_cache::{self, Indexed};
 use crate::{bus::Line, io_adapter, processor};
 use lanemark_units::{HostPhys, Ticks};
 
-/// What never changes during a run.
+/// Constants of a coherent board.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// How many processors: 1 to 4.
+    /// Number of processors, 1 to 4.
     pub processors: usize,
-    /// Each of them.
+    /// Every processor.
     pub processor: processor::Spec,
-    /// The bus they share with memory and the adapter.
+    /// The processor bus.
     pub bus: bus::Spec,
-    /// The bus of the devices.
+    /// The I/O bus of the devices.
     pub io_bus: bus::Spec,
-    /// The adapter between the two.
+    /// The adapter between the two buses.
     pub adapter: io_adapter::Spec,
-    /// From the end of a transaction until memory has given a line.
+    /// From the end of a transaction until memory has supplied a line.
     pub memory_read: Ticks,
-    /// From the end of a transaction until another cache has given a line.
+    /// From the end of a transaction until another cache has supplied a line.
     pub copy: Ticks,
 }
 
-/// Why a board cannot be built.
+/// A constant out of its range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a board with {what} of {wanted}: it must be {least} to {most}{}", if *is_power { ", a power of two" } else { "" })]
 pub struct NoBoard {
-    /// Of what.
+    /// The quantity.
     pub what: &'static str,
-    /// How much.
+    /// Its value.
     pub wanted: u64,
-    /// How much it may be at least.
+    /// Its least value.
     pub least: u64,
-    /// And at most.
+    /// Its largest value.
     pub most: u64,
-    /// Must it be a power of two?
+    /// Whether it must be a power of two.
     pub is_power: bool,
 }
 
 impl Spec {
-    /// The most processors.
+    /// The largest number of processors.
     pub const MOST_PROCESSORS: u64 = 4;
-    /// The most devices.
+    /// The largest number of devices.
     pub const MOST_DEVICES: u64 = 256;
 
-    /// A machine with coherent I/O: two processors with virtually indexed caches in lines of 32 B, an adapter with 256
-    /// entries of 8 bits of chain ID and 12 of block ID, and two devices that move up to 32 B at once. Times are assumed:
-    /// none is published of a machine like that. Caches have 256 KiB (assumed), processors do not prefetch.
+    /// Returns a machine with coherent I/O: two processors with virtually indexed caches and lines of 32 B, and two
+    /// devices with transactions of up to 32 B. The adapter has 256 entries, with 8 bits of chain ID and 12 of block
+    /// ID.
+    /// Times are assumed, as none is published for such a machine. Caches have 256 KiB (assumed); processors do not
+    /// prefetch.
     #[must_use]
     pub fn coherent() -> Spec {
         Spec {
@@ -74,7 +76,7 @@ impl Spec {
         }
     }
 
-    /// The same machine, but what its adapter does no cache looks at: software flushes and purges.
+    /// Returns the same machine with a non-coherent adapter: software flushes and purges lines.
     #[must_use]
     pub fn not_coherent(cpu_prefetches: bool) -> Spec {
         let mut spec = Spec::coherent();
@@ -83,7 +85,7 @@ impl Spec {
         spec
     }
 
-    /// Can it be built?
+    /// Checks the range of every constant.
     pub(super) fn check(&self) -> Result<(), NoBoard> {
         let within = |what, wanted: u64, least, most| {
             let is_power = false;
@@ -122,14 +124,14 @@ mod tests {
 
     fn refused(change: impl FnOnce(&mut Spec)) -> Option<String> {
         let mut spec = Spec::coherent();
-        // A short directory, so that boards are built soon.
+        // A short directory keeps the construction of boards fast.
         spec.adapter.tlb.block_bits = 1;
         change(&mut spec);
         CoherentBoard::new(spec).err().map(|error| error.to_string())
     }
 
     #[test]
-    fn what_cannot_be_built_is_refused_and_what_just_can_is_not() {
+    fn constants_out_of_range_are_rejected_and_limits_are_accepted() {
         assert_eq!(refused(|spec| spec.processors = 1), None);
         assert_eq!(refused(|spec| spec.processors = 4), None);
         for processors in [0, 5] {

@@ -1,31 +1,31 @@
-//! One function of a bus tree.
+//! A function of a bus tree.
 
 use crate::index::CardIndex;
 use lanemark_config_space::SimulatedFunction;
 use lanemark_wire::config::{CapabilityId, ConfigSpace};
 
-/// A function, whether the system knows it, and how firmware had set it up.
+/// A function, whether the system knows it, and its configuration by firmware.
 #[derive(Debug)]
 pub(super) struct Seat {
-    /// As it is now.
+    /// Current state.
     pub(super) function: SimulatedFunction,
-    /// As firmware left it.
+    /// State after firmware configuration.
     configured: SimulatedFunction,
-    /// Which card, if it is one.
+    /// The card, if it is one.
     pub(super) card: Option<CardIndex>,
     pub(super) is_known: bool,
-    /// Whether it has lost its registers and nobody has set them since.
+    /// Whether its registers were reset and have not been configured since.
     is_blank: bool,
 }
 
-/// Command: memory and bus mastering. Source: PCI Express Base Specification 6.0, section 7.5.1.1.3.
+/// Command: memory space and bus mastering. Source: PCI Express Base Specification 6.0, section 7.5.1.1.3.
 const COMMAND: std::ops::Range<usize> = 0x04..0x06;
 /// The six BARs. Source: section 7.5.1.2.1.
 const BARS: std::ops::Range<usize> = 0x10..0x28;
-/// Device Control, from the start of its capability, and what it holds after a reset: relaxed ordering and no snoop allowed, reads of
-/// 512 B, writes of 128 B, and no error reported. Source: section 7.5.3.4.
+/// Offset of Device Control in its capability, and its reset value: relaxed ordering and no snoop enabled, reads of
+/// 512 B, writes of 128 B, and no error reporting. Source: section 7.5.3.4.
 const DEVICE_CONTROL: (usize, u16) = (0x08, 0x2810);
-/// Link Status, and `Data Link Layer Link Active` in it. Source: section 7.5.3.8.
+/// Offset of Link Status, and `Data Link Layer Link Active`. Source: section 7.5.3.8.
 const LINK_ACTIVE: (usize, u16) = (0x12, 1 << 13);
 
 impl Seat {
@@ -33,7 +33,7 @@ impl Seat {
         Seat { configured: function.clone(), function, card, is_known: true, is_blank: false }
     }
 
-    /// Its registers are as after a reset.
+    /// Resets its registers.
     pub(super) fn invalidate(&mut self) {
         self.function = self.configured.clone();
         self.is_blank = true;
@@ -44,7 +44,7 @@ impl Seat {
         change_express(&mut self.function, DEVICE_CONTROL.0, |_| DEVICE_CONTROL.1);
     }
 
-    /// The system finds it, and sets up what is blank.
+    /// Makes the function known, and configures it after a reset.
     pub(super) fn configure(&mut self) {
         self.is_known = true;
         if std::mem::take(&mut self.is_blank) {
@@ -52,13 +52,13 @@ impl Seat {
         }
     }
 
-    /// As it is read when nobody answers.
+    /// Returns its registers as read when it does not answer.
     pub(super) fn silent(&self) -> SimulatedFunction {
         SimulatedFunction { bytes: vec![0xff; self.function.bytes.len()], ..self.function.clone() }
     }
 }
 
-/// The port says that its link is down.
+/// Clears Link Active of a port whose link is down.
 pub(super) fn clear_link_active(port: &mut SimulatedFunction) {
     change_express(port, LINK_ACTIVE.0, |status| status & !LINK_ACTIVE.1);
 }

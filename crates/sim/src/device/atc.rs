@@ -1,23 +1,25 @@
-//! The translations that a device keeps itself: its Address Translation Cache.
+//! The Address Translation Cache (ATC) of a device.
 //!
 //! ```text
-//!  a channel's next request --known------------------------> translated, to the link
-//!                            \--not--> asked of the IOMMU --> kept, and the request that waited goes
+//!  a channel's next request --hit----------------------------> translated, to the link
+//!                            \--miss--> Translation Request --> cached, and the request continues
 //! ```
 //!
-//! Ports: [`Atc::find`] says where the page of a channel's next request leads, and [`Atc::translate`] makes that request a translated one.
-//! Where it is not known, [`Atc::ask`] makes the question, and [`Atc::comes`] and [`Atc::take_answer`] take what the IOMMU says; until then
-//! the channel [waits](Atc::held_until). [`Atc::invalidate`] takes an Invalidate Request, and [`Atc::take_done`] says when its completion
-//! may go.
+//! Ports: [`Atc::find`] looks up the page of a channel's next request, and [`Atc::translate`] translates that
+//! request. After a miss, [`Atc::ask`] builds the Translation Request, and [`Atc::comes`] and [`Atc::take_answer`]
+//! receive its completion; until then the channel [stalls](Atc::held_until). [`Atc::invalidate`] receives an
+//! Invalidate Request, and [`Atc::take_done`] returns its completion.
 //!
-//! A channel has one question under way at the most, and a tag for it that no read has. So nobody waits for an answer who is waited for
-//! by reads: neither those that hold all other tags, nor completions that a full queue holds up.
+//! A channel has at most one outstanding Translation Request, with a tag that no read uses. This prevents deadlock
+//! between Translation Requests and reads: neither exhausted tags nor completions blocked by a full queue delay a
+//! translation.
 //!
-//! One place is as good as another, and the translation used longest ago makes room. A page of which the device may do nothing, or
-//! not this, is not kept out: the request goes untranslated, so that the IOMMU refuses and records it as those of others.
+//! The cache is fully associative, with LRU replacement. A page that the device may not access is not cached. Its
+//! request is sent untranslated, so that the IOMMU refuses and records it.
 //!
-//! What was told to be forgotten is used by no request that is made then. Its completion goes behind every write that was made before, and
-//! when every read that used it has come. An answer that was on its way meanwhile may be of before, and is asked for again.
+//! New requests do not use an invalidated translation. The Invalidate Completion follows every earlier write, and
+//! waits for every outstanding read that used the translation. A translation that arrives meanwhile may be stale, so
+//! it is requested again.
 //!
 //! Source: PCI Express Base Specification 5.0, sections 10.2 and 10.3.
 
@@ -30,27 +32,27 @@ use lanemark_units::Ticks;
 use lanemark_wire::ats::{AddressRange, ENTRY_BYTES, TranslationEntry};
 use std::collections::BTreeMap;
 
-/// What never changes.
+/// Constants of the ATC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// Its number as a requester.
+    /// Requester ID of the device.
     pub requester: u16,
-    /// Translations that it keeps.
+    /// Number of cached translations.
     pub entries: usize,
-    /// Bytes of a page, a power of two.
+    /// Page size in bytes, a power of two.
     pub page_bytes: u64,
-    /// Channels that ask it.
+    /// Number of channels.
     pub channels: usize,
-    /// The tag of the first channel's questions; each other channel has the next.
+    /// Tag of the first channel's Translation Requests; each further channel uses the next tag.
     pub first_tag: u16,
 }
 
-/// What is known of a page.
+/// The result of a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// Where it leads; `None` if the IOMMU said nowhere.
+    /// A hit: the translation; `None` if the IOMMU returned no permission.
     Known(Option<Entry>),
-    /// Nothing: it has to be asked for.
+    /// A miss: a Translation Request is needed.
     Unknown,
 }
 
@@ -59,77 +61,77 @@ pub enum Found {
 enum Waits {
     Nothing,
     ForAnswer,
-    /// For no more: this was answered, and is for its next request though it may have left the cache.
+    /// The answer is kept for the channel's next request, even if it has left the cache.
     Answered {
         page: u64,
         entry: Option<Entry>,
     },
 }
 
-/// A question under way.
+/// An outstanding Translation Request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Question {
     channel: usize,
     page: u64,
     asked: Ticks,
-    /// Whether the page was told to be forgotten since.
+    /// Whether the page was invalidated since.
     is_stale: bool,
 }
 
-/// A read under way that names where its page leads.
+/// An outstanding read with a translated address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Read {
     page: u64,
-    /// By how much the address of its requester lies above that of the host.
+    /// Difference between the requester's address and the host address.
     above: u64,
 }
 
-/// An Invalidate Request that was taken and not answered.
+/// An Invalidate Request whose completion is outstanding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Invalidating {
     itag: u16,
-    /// Whether every request that was made before has left.
+    /// Whether every earlier request has left.
     has_left: bool,
-    /// Tags of the reads that have to come.
+    /// Tags of the outstanding reads to wait for.
     reads: Vec<u16>,
 }
 
-/// How often it was asked, and how often it had to ask.
+/// Lookup counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
-    /// Requests whose page was looked up.
+    /// Requests looked up.
     pub lookups: u64,
-    /// Questions to the IOMMU.
+    /// Translation Requests issued.
     pub questions: u64,
 }
 
-/// Everything that changes.
+/// State of the ATC.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Atc {
     spec: Spec,
     cache: Iotlb,
-    /// What it holds, by page.
+    /// Cached translations, by page.
     held: BTreeMap<u64, Entry>,
-    /// What each channel waits for, and when its last answer came.
+    /// What each channel waits for, and the time of its last answer.
     waits: Vec<(Waits, Ticks)>,
-    /// Since when each channel asks for its next request, if it had to.
+    /// Time at which each channel first requested the translation of its next request, if it missed.
     asking: Vec<Option<Ticks>>,
-    /// By tag.
+    /// Outstanding Translation Requests, by tag.
     questions: BTreeMap<u16, Question>,
-    /// Answers on their way in, by the time their last beat is taken.
+    /// Answers in flight, in the order in which their last beats are received.
     coming: Wire<Tlp>,
     reads: BTreeMap<u16, Read>,
-    /// The page of the request that is made next, and where it leads.
+    /// Page and translation of the next request.
     next: Option<(u64, Option<Entry>)>,
-    /// When somebody first asked for it, if anybody had to.
+    /// Time at which that translation was first requested, after a miss.
     begun: Option<Ticks>,
     forgetting: Option<Invalidating>,
-    /// Since it was built.
+    /// Counters since construction.
     pub counted: Counted,
 }
 
 impl Atc {
-    /// Knows no translation.
+    /// Creates an empty ATC.
     #[must_use]
     pub fn new(spec: Spec) -> Atc {
         Atc {
@@ -148,7 +150,7 @@ impl Atc {
         }
     }
 
-    /// Until when a channel makes no request because of it.
+    /// Returns the time until which a channel is stalled by the ATC.
     #[must_use]
     pub fn held_until(&self, channel: usize) -> Ticks {
         if self.forgetting.as_ref().is_some_and(|forgetting| !forgetting.has_left) {
@@ -160,30 +162,30 @@ impl Atc {
         }
     }
 
-    /// When the last answer for a channel came.
+    /// Returns the time of the last answer for a channel.
     #[must_use]
     pub fn answered_at(&self, channel: usize) -> Ticks {
         self.waits[channel].1
     }
 
-    /// Whether any channel waits for an answer.
+    /// Returns whether any Translation Request is outstanding.
     #[must_use]
     pub fn awaits_answers(&self) -> bool {
         !self.questions.is_empty()
     }
 
-    /// The next request of a channel is for no page that is translated.
+    /// Marks the next request of a channel as one that needs no translation.
     pub fn skip(&mut self) {
         (self.next, self.begun) = (None, None);
     }
 
-    /// When the request that is made next was first asked for; `now` if its page was known.
+    /// Returns when the translation of the next request was first requested; `now` after a hit.
     #[must_use]
     pub fn begun(&self, now: Ticks) -> Ticks {
         self.begun.unwrap_or(now)
     }
 
-    /// Where the page of a channel's next request leads.
+    /// Looks up the page of a channel's next request.
     pub fn find(&mut self, channel: usize, address: u64) -> Found {
         let page = address / self.spec.page_bytes;
         let waited = std::mem::replace(&mut self.waits[channel].0, Waits::Nothing);
@@ -198,7 +200,7 @@ impl Atc {
         Found::Known(entry)
     }
 
-    /// The question where the page of an address leads.
+    /// Builds the Translation Request for an address.
     pub fn ask(&mut self, now: Ticks, channel: usize, address: u64) -> Tlp {
         self.counted.questions += 1;
         let tag = self.spec.first_tag + channel as u16;
@@ -211,13 +213,13 @@ impl Atc {
         Tlp { address, length_dw, first_be, last_be, requester, tag, at, ..Tlp::of(TlpKind::MRd) }
     }
 
-    /// When the question of this tag was asked, if it is under way.
+    /// Returns when the Translation Request of this tag was issued, if it is outstanding.
     #[must_use]
     pub fn asked_at(&self, tag: u16) -> Option<Ticks> {
         self.questions.get(&tag).map(|question| question.asked)
     }
 
-    /// A completion is there at `at`; says whether it is taken, for it answers a question that is under way.
+    /// Receives a completion with arrival time `at`; returns whether it answers an outstanding Translation Request.
     pub fn comes(&mut self, at: Ticks, tlp: Tlp) -> bool {
         let is_answer = self.questions.contains_key(&tlp.tag);
         if is_answer {
@@ -226,19 +228,19 @@ impl Atc {
         is_answer
     }
 
-    /// When the next answer is there.
+    /// Returns when the next answer arrives.
     #[inline]
     #[must_use]
     pub fn answer_due(&self) -> Ticks {
         self.coming.due()
     }
 
-    /// The next answer, if it is there.
+    /// Returns the next answer that has arrived by `now`.
     pub fn take_answer(&mut self, now: Ticks) -> Option<Tlp> {
         self.coming.take(now)
     }
 
-    /// The IOMMU has answered, or somebody has said that it will not: the channel goes on.
+    /// Processes an answer of the IOMMU, or its failure; the channel continues.
     pub fn learn(&mut self, now: Ticks, tlp: &Tlp, data: [u8; 8]) {
         let Some(Question { channel, page, is_stale, .. }) = self.questions.remove(&tlp.tag) else { return };
         let is_good = tlp.kind == TlpKind::CplD && tlp.flaw == Flaw::None;
@@ -246,7 +248,7 @@ impl Atc {
         let waits = if is_stale { Waits::Nothing } else { Waits::Answered { page, entry } };
         self.waits[channel] = (waits, now);
         if let Some(entry) = entry.filter(|_| !is_stale) {
-            // Another channel may have asked for the same.
+            // Another channel may have requested the same page.
             if !self.cache.find(page)
                 && let Some(left) = self.cache.enter(page)
             {
@@ -256,7 +258,7 @@ impl Atc {
         }
     }
 
-    /// What data of a completion mean; `None` where nothing may be done.
+    /// Decodes a translation; `None` if it permits no access.
     fn entry_of(&self, data: [u8; 8]) -> Option<Entry> {
         let TranslationEntry { leads_to, reads, writes } = TranslationEntry::from_bytes(data);
         let permission = match (reads, writes) {
@@ -268,7 +270,8 @@ impl Atc {
         Some(Entry { page: leads_to.start() / self.spec.page_bytes, permission })
     }
 
-    /// The request whose page was looked up last goes where that leads, if it may; says by how much it was above that.
+    /// Translates the request whose page was looked up last, if it is permitted. Returns the difference of the
+    /// addresses.
     pub fn translate(&mut self, tlp: &mut Tlp) -> u64 {
         let Some((page, Some(entry))) = self.next.take() else { return 0 };
         let is_read = tlp.kind == TlpKind::MRd;
@@ -285,13 +288,13 @@ impl Atc {
         above
     }
 
-    /// By how much the address that the read of this tag was made for lies above that of its completions.
+    /// Returns the difference between the requester's address and the host address of the read with this tag.
     #[must_use]
     pub fn above(&self, tag: u16) -> u64 {
         self.reads.get(&tag).map_or(0, |read| read.above)
     }
 
-    /// All of a read has come.
+    /// Records that a read has completed.
     pub fn read_ends(&mut self, tag: u16) {
         self.reads.remove(&tag);
         if let Some(forgetting) = &mut self.forgetting {
@@ -299,7 +302,7 @@ impl Atc {
         }
     }
 
-    /// An Invalidate Request: none of these addresses leads anywhere that is known.
+    /// Receives an Invalidate Request for a range of addresses.
     pub fn invalidate(&mut self, range: AddressRange, itag: u16) {
         let page_bytes = self.spec.page_bytes;
         let is_gone = |page: u64| range.contains(page * page_bytes);
@@ -308,12 +311,12 @@ impl Atc {
         self.forgetting = Some(Invalidating { itag, has_left: false, reads });
     }
 
-    /// Somebody else has all of its translations now: none is known.
+    /// Invalidates every translation, when all translations of the board change.
     pub fn invalidate_all(&mut self) {
         self.lose(|_| true);
     }
 
-    /// Where such pages lead is not known, nor what is on its way about them.
+    /// Drops the translations of matching pages, and marks their outstanding requests as stale.
     fn lose(&mut self, is_gone: impl Fn(u64) -> bool) {
         let gone: Vec<u64> = self.held.keys().copied().filter(|page| is_gone(*page)).collect();
         for page in gone {
@@ -328,29 +331,29 @@ impl Atc {
         self.questions.values_mut().filter(|question| is_gone(question.page)).for_each(|old| old.is_stale = true);
     }
 
-    /// Whether it waits for requests to leave.
+    /// Returns whether an Invalidate Request waits for earlier requests to leave.
     #[must_use]
     pub fn awaits_leaving(&self) -> bool {
         self.forgetting.as_ref().is_some_and(|forgetting| !forgetting.has_left)
     }
 
-    /// Every request that was made before has left.
+    /// Records that every earlier request has left.
     pub fn all_left(&mut self) {
         if let Some(forgetting) = &mut self.forgetting {
             forgetting.has_left = true;
         }
     }
 
-    /// Whether an Invalidate Completion may go.
+    /// Returns whether an Invalidate Completion may be sent.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.forgetting.as_ref().is_some_and(|forgetting| forgetting.has_left && forgetting.reads.is_empty())
     }
 
-    /// The Invalidate Completion, if it may go.
+    /// Returns the Invalidate Completion, if it may be sent.
     pub fn take_done(&mut self) -> Option<Tlp> {
         let Invalidating { itag, .. } = self.is_done().then(|| self.forgetting.take())??;
-        // Of no DW no byte is left out.
+        // A message without data has all byte enables set.
         Some(Tlp { requester: self.spec.requester, tag: itag, first_be: 0xF, ..Tlp::of(TlpKind::Msg) })
     }
 }
@@ -366,7 +369,7 @@ mod tests {
         TranslationEntry { leads_to: AddressRange::new(page * PAGE, 12), reads, writes }.to_bytes()
     }
 
-    /// The answer to a question of this tag comes, and is taken; whether it was one.
+    /// Delivers an answer with this tag; returns whether it was accepted.
     fn answer(atc: &mut Atc, tag: u16, data: [u8; 8]) -> bool {
         let comes = atc.comes(Ticks(9), Tlp { tag, ..Tlp::of(TlpKind::CplD) });
         assert_eq!(atc.answer_due(), if comes { Ticks(9) } else { Ticks::NEVER });
@@ -374,14 +377,14 @@ mod tests {
         atc.take_answer(Ticks(9)).map(|tlp| atc.learn(Ticks(9), &tlp, data)).is_some()
     }
 
-    /// Channel 0 asks for a page, and is answered that it leads a hundred pages on.
+    /// Requests the translation of a page for channel 0, which leads a hundred pages on.
     fn learn(atc: &mut Atc, page: u64) {
         atc.ask(Ticks(1), 0, page * PAGE);
         assert!(answer(atc, 3, data(page + 100, true, true)));
         assert!(matches!(atc.find(0, page * PAGE), Found::Known(Some(_))));
     }
 
-    /// Where a request for this page goes.
+    /// Returns the address and type of a request for a page.
     fn goes(atc: &mut Atc, kind: TlpKind, page: u64) -> (u64, AddressType) {
         assert!(matches!(atc.find(0, page * PAGE), Found::Known(_)), "{page}");
         let mut tlp = Tlp { address: page * PAGE + 8, tag: 1, ..Tlp::of(kind) };
@@ -391,20 +394,20 @@ mod tests {
     }
 
     #[test]
-    fn a_channel_waits_for_its_answer_and_others_do_not() {
+    fn a_channel_waits_for_its_answer_and_other_channels_continue() {
         let mut atc = Atc::new(SPEC);
         assert_eq!(atc.find(0, 5 * PAGE + 8), Found::Unknown);
         let question = atc.ask(Ticks(1), 0, 5 * PAGE + 8);
         assert_eq!((question.address, question.length_dw, question.tag), (5 * PAGE, 2, 3));
         assert_eq!((atc.held_until(0), atc.held_until(1)), (Ticks::NEVER, Ticks::ZERO));
-        assert!(!answer(&mut atc, 4, [0; 8]), "nothing was asked with that");
+        assert!(!answer(&mut atc, 4, [0; 8]), "no request has this tag");
         assert!(answer(&mut atc, 3, data(105, true, true)));
         assert_eq!((atc.held_until(0), atc.answered_at(0)), (Ticks::ZERO, Ticks(9)));
         assert_eq!(goes(&mut atc, TlpKind::MWr, 5), (105 * PAGE + 8, AddressType::Translated));
     }
 
     #[test]
-    fn the_translation_used_longest_ago_leaves_and_an_answer_serves_its_channel_though_it_has_left() {
+    fn an_answer_serves_its_channel_even_after_lru_replacement() {
         let mut atc = Atc::new(SPEC);
         learn(&mut atc, 1);
         learn(&mut atc, 2);
@@ -412,17 +415,17 @@ mod tests {
         learn(&mut atc, 3);
         assert_eq!(atc.find(0, 2 * PAGE), Found::Unknown);
         assert!(matches!(atc.find(0, PAGE), Found::Known(Some(_))));
-        // What channel 1 asked for leaves before its request is made.
+        // The answer for channel 1 is replaced before its request is made.
         atc.ask(Ticks(1), 1, 6 * PAGE);
         answer(&mut atc, 4, data(106, true, true));
         learn(&mut atc, 7);
         learn(&mut atc, 8);
         assert!(matches!(atc.find(1, 6 * PAGE), Found::Known(Some(_))));
-        assert_eq!(atc.find(1, 6 * PAGE), Found::Unknown, "and once only");
+        assert_eq!(atc.find(1, 6 * PAGE), Found::Unknown, "it is used once");
     }
 
     #[test]
-    fn what_may_not_be_done_goes_untranslated_and_that_nothing_may_is_not_kept() {
+    fn a_forbidden_access_is_sent_untranslated_and_no_permission_is_not_cached() {
         let mut atc = Atc::new(SPEC);
         for (reads, writes) in [(true, false), (false, true)] {
             atc.ask(Ticks(1), 0, PAGE);
@@ -435,14 +438,14 @@ mod tests {
         answer(&mut atc, 3, [0; 8]);
         assert_eq!(goes(&mut atc, TlpKind::MRd, 2), (2 * PAGE + 8, AddressType::Untranslated));
         assert_eq!(atc.find(0, 2 * PAGE), Found::Unknown);
-        // Nor is that somebody refused to say.
+        // A failed answer is not cached either.
         atc.ask(Ticks(1), 0, 2 * PAGE);
         atc.learn(Ticks(9), &Tlp { tag: 3, ..Tlp::of(TlpKind::Cpl) }, data(9, true, true));
         assert_eq!(goes(&mut atc, TlpKind::MRd, 2), (2 * PAGE + 8, AddressType::Untranslated));
     }
 
     #[test]
-    fn what_is_forgotten_is_asked_for_again_and_so_is_an_answer_that_was_on_its_way() {
+    fn invalidated_translations_and_stale_answers_are_requested_again() {
         let mut atc = Atc::new(SPEC);
         learn(&mut atc, 1);
         atc.ask(Ticks(1), 0, 2 * PAGE);
@@ -454,7 +457,7 @@ mod tests {
         atc.all_left();
         assert_eq!([1, 2].map(|page| atc.find(0, page * PAGE)), [Found::Unknown; 2]);
         assert!(matches!(atc.find(1, 6 * PAGE), Found::Known(Some(_))));
-        // An answer that has come and was not used is forgotten too.
+        // An answer that has arrived and was not used is dropped too.
         atc.ask(Ticks(1), 0, 2 * PAGE);
         answer(&mut atc, 3, data(102, true, true));
         atc.invalidate(AddressRange::ALL, 6);
@@ -462,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_begins_when_its_page_is_first_asked_for_though_the_answer_is_dropped() {
+    fn a_request_begins_at_its_first_translation_request_even_if_the_answer_is_stale() {
         let mut atc = Atc::new(SPEC);
         for at in [1, 20] {
             atc.ask(Ticks(at), 0, 2 * PAGE);
@@ -474,11 +477,11 @@ mod tests {
         }
         assert_eq!(atc.begun(Ticks(30)), Ticks(1));
         assert!(matches!(atc.find(0, 2 * PAGE), Found::Known(_)));
-        assert_eq!(atc.begun(Ticks(31)), Ticks(31), "the next one waits for nobody");
+        assert_eq!(atc.begun(Ticks(31)), Ticks(31), "the next one hits");
     }
 
     #[test]
-    fn the_completion_goes_when_all_has_left_and_every_read_that_used_it_has_come() {
+    fn the_invalidate_completion_follows_earlier_requests_and_reads_that_used_it() {
         let mut atc = Atc::new(SPEC);
         learn(&mut atc, 1);
         goes(&mut atc, TlpKind::MRd, 1);
@@ -490,7 +493,7 @@ mod tests {
         let done = atc.take_done().unwrap();
         assert_eq!((done.kind, done.tag, done.requester), (TlpKind::Msg, 5, 7));
         assert_eq!(atc.take_done(), None);
-        // A read of another page is not waited for.
+        // A read of another page does not delay it.
         learn(&mut atc, 2);
         goes(&mut atc, TlpKind::MRd, 2);
         atc.invalidate(AddressRange::new(PAGE, 12), 6);

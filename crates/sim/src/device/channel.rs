@@ -1,8 +1,8 @@
-//! A channel of a DMA engine: makes the requests of one job, one after the other.
+//! A channel of a DMA engine: issues the requests of one job in order.
 //!
-//! Tags, data path and queues are the engine's; a channel has its descriptor, its request and its room before the link for
-//! itself, so that another one makes requests while it works on a descriptor. So has it what a driver meets it by: a doorbell, a
-//! list or ring of descriptors with its own fetcher, a status register, a word in host memory and a message.
+//! Tags, data path and queues belong to the engine. A channel has its own descriptor, request and send buffers, so
+//! that another channel issues requests while it processes a descriptor. Its driver interface is its own, too: a
+//! doorbell, a descriptor ring with its fetcher, a status register, a word in host memory and a message.
 
 use crate::device::descriptor_fetcher::DescriptorFetcher;
 use crate::device::dma_engine::spec::Spec;
@@ -16,75 +16,75 @@ use lanemark_platform::Mailbox;
 use lanemark_units::Ticks;
 use std::collections::VecDeque;
 
-/// How a driver and the engine tell each other.
+/// Driver interface of a job: doorbell and notification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Calls {
     pub mailbox: Mailbox,
     pub is_fetched: bool,
     pub completion: Completion,
-    /// Transfers that somebody was told of.
+    /// Completed transfers that were notified.
     pub told: u64,
-    /// Until when a message is held back, because its vector is masked.
+    /// Time until which a notification is delayed because its vector is masked.
     pub held_until: Ticks,
-    /// What its requests waited for descriptors.
+    /// Total stall time for descriptors.
     pub fetching: Ticks,
 }
 
-/// What a channel shares with the others.
+/// State of the engine that its channels share.
 #[derive(Clone, Copy)]
 pub(crate) struct Shared<'a> {
     pub spec: &'a Spec,
-    /// When a tag became free while there was none; `None` if there is none.
+    /// Time at which the last tag was returned when none was free; `None` if none is free.
     pub tag_at: Option<Ticks>,
-    /// What that tag had waited for.
+    /// Stall cause of that tag.
     pub tag_because: Cause,
     pub queues: Option<&'a Interconnect>,
 }
 
-/// A transfer under way.
+/// An outstanding transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Open {
     pub number: u64,
-    /// Its bytes that have not come.
+    /// Bytes that have not arrived.
     pub left: u64,
     pub begun: Ticks,
 }
 
-/// Everything that changes.
+/// State of a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Channel {
     pub(crate) job: Option<Job>,
-    /// A transfer begins when all of it is in the queue.
+    /// Whether a transfer begins only when all of its bytes are in the queue.
     pub(crate) is_whole: bool,
-    /// Who is told, if the job came with a driver.
+    /// The driver interface, if the job has a driver.
     pub(crate) calls: Option<Calls>,
     pub(crate) fetcher: Option<DescriptorFetcher>,
-    /// Transfers that a driver was told of, ever.
+    /// Transfers notified to a driver since construction.
     pub(crate) done: u64,
-    /// When the last request left for the link.
+    /// Departure time of the last request.
     left_at: Ticks,
-    /// The transfer that the last request belonged to, and which way it went.
+    /// Transfer and direction of the last request.
     pub(crate) described: Option<(u64, Verb)>,
-    /// Until when it is occupied by its last request, or its command.
+    /// Time until which the channel is busy with its last request or command.
     pub(crate) occupied_until: Ticks,
-    /// When it made its last request, or was told to begin.
+    /// Time of the last request, or of the start command.
     pub(crate) issued_at: Ticks,
-    /// Requests that have not left for the link.
+    /// Requests in the send buffers.
     pub(crate) unsent: usize,
-    /// When the last one left, and what it had waited for.
+    /// Time at which the last full send buffer was freed, and its stall cause.
     room: (Ticks, Option<Cause>),
-    /// Transfers under way, the oldest first.
+    /// Outstanding transfers, the oldest one first.
     pub(crate) open: VecDeque<Open>,
-    /// When one of them ended while there might be no more.
+    /// Time at which an outstanding transfer ended while their number was at its limit.
     pub(crate) open_at: Ticks,
-    /// Bytes that came for it, ever.
+    /// Bytes received since construction.
     pub(crate) received_bytes: u64,
-    /// Runs while it has a transfer to make.
+    /// Runs while a transfer is outstanding.
     pub(crate) timer: Timer,
 }
 
 impl Channel {
-    /// With nothing to do; with a fetcher if it meets a driver.
+    /// Creates an idle channel, with a fetcher if it has a driver interface.
     #[must_use]
     pub fn new(fetcher: Option<DescriptorFetcher>) -> Channel {
         Channel {
@@ -106,7 +106,7 @@ impl Channel {
         }
     }
 
-    /// Takes a job, of which some may begin at `from`; `tick` is that of the card's clock.
+    /// Starts a job whose first request is issued at `from` at the earliest; `tick` is the card's clock period.
     pub(crate) fn begin(&mut self, now: Ticks, job: Job, from: Ticks, tick: Ticks) {
         self.timer.stop(self.moved_at(), tick);
         if job.piece.is_some() {
@@ -116,29 +116,30 @@ impl Channel {
         self.calls = None;
         self.is_whole = false;
         self.described = None;
-        // What a job that was stopped had begun and not asked for will never come.
+        // Transfers that a stopped job began and did not request will never complete.
         self.open.clear();
         self.issued_at = now;
         self.occupied_until = self.occupied_until.max(from);
     }
 
-    /// When its last byte came, or went on its way.
+    /// Returns when the last byte arrived or departed.
     pub(crate) fn moved_at(&self) -> Ticks {
         self.occupied_until.max(self.open_at)
     }
 
-    /// When its timer stops or has stopped, if all is on its way and no driver is told: then it is stopped when that is.
+    /// Returns when the timer stops, if every request was issued and no driver is notified; otherwise a notification
+    /// stops it.
     fn timed_until(&self) -> Ticks {
         let is_over = self.open.is_empty() && self.job.as_ref().is_none_or(|job| job.piece.is_none());
         if self.calls.is_none() && is_over { self.moved_at() } else { Ticks::NEVER }
     }
 
-    /// What its timer shows.
+    /// Returns the value of the timer.
     pub(crate) fn timer_at(&self, now: Ticks, tick: Ticks) -> u64 {
         self.timer.at(now.min(self.timed_until()), tick)
     }
 
-    /// Somebody writes to its timer.
+    /// Writes the timer.
     pub(crate) fn set_timer(&mut self, now: Ticks, value: u64, tick: Ticks) {
         if self.timed_until() <= now {
             self.timer.stop(self.moved_at(), tick);
@@ -146,7 +147,7 @@ impl Channel {
         self.timer.set(now, value);
     }
 
-    /// Makes no more requests and tells nobody of an end; what was asked for still comes to its place.
+    /// Stops new requests and notifications; outstanding reads complete.
     pub(crate) fn halt(&mut self) {
         if let Some(job) = &mut self.job {
             (job.piece, job.released, job.transfers) = (None, job.next, job.next);
@@ -157,7 +158,7 @@ impl Channel {
         }
     }
 
-    /// Takes calls for the job.
+    /// Attaches the driver interface to the job.
     pub(crate) fn arm(&mut self, call: &DmaCall, mailbox: Mailbox) {
         let is_fetched = call.descriptors == Descriptors::Fetched;
         self.calls = Some(Calls {
@@ -173,7 +174,7 @@ impl Channel {
         }
     }
 
-    /// A driver rings for the next transfer.
+    /// Rings the doorbell for the next transfer.
     pub(crate) fn ring(&mut self, now: Ticks, spec: &Spec) {
         let (Some(job), Some(calls)) = (&mut self.job, &self.calls) else { return };
         if job.released == job.transfers {
@@ -193,7 +194,7 @@ impl Channel {
         }
     }
 
-    /// Makes no more requests; `tick` is that of the card's clock.
+    /// Stops new requests; `tick` is the card's clock period.
     pub(crate) fn stop(&mut self, tick: Ticks) {
         self.timer.stop(self.moved_at(), tick);
         (self.job, self.calls) = (None, None);
@@ -202,7 +203,7 @@ impl Channel {
         }
     }
 
-    /// Whether everything was asked for, every read has come, and all is told.
+    /// Returns whether every request was issued, every read completed and every transfer notified.
     #[must_use]
     pub fn is_done(&self) -> bool {
         let is_told = |calls: &Calls| self.job.as_ref().is_none_or(|job| calls.told == job.transfers);
@@ -212,7 +213,7 @@ impl Channel {
             && self.calls.as_ref().is_none_or(is_told)
     }
 
-    /// What it waits for, if there is something to be asked for or to come.
+    /// Returns the stall cause, if requests or completions are pending.
     pub(crate) fn waiting_for(&self, shared: &Shared<'_>) -> Option<Cause> {
         if self.unsent >= shared.spec.send_buffers {
             return Some(Cause::Credit);
@@ -228,11 +229,11 @@ impl Channel {
         Some(if is_starved { Cause::Fifo } else { Cause::Engine })
     }
 
-    /// When the next request is made, as far as is known now.
+    /// Returns when the next request is issued, as far as is known now.
     #[inline]
     pub(crate) fn due(&self, shared: &Shared<'_>) -> Ticks {
         match &self.calls {
-            // Most channels have nothing to do, and that is seen here.
+            // Fast path: most channels have no job.
             None if self.job.is_none() => Ticks::NEVER,
             None => self.data_request_due(shared),
             Some(calls) => {
@@ -242,13 +243,13 @@ impl Channel {
         }
     }
 
-    /// When it asks for the next descriptor.
+    /// Returns when the next descriptor read is issued.
     pub(crate) fn fetch_due(&self, calls: &Calls, spec: &Spec) -> Ticks {
         let due = self.fetcher.as_ref().filter(|_| calls.is_fetched).map_or(Ticks::NEVER, DescriptorFetcher::due);
         if self.unsent >= spec.send_buffers { Ticks::NEVER } else { due.max(self.occupied_until).max(self.room.0) }
     }
 
-    /// When it makes the next request for data, if that may need a descriptor first.
+    /// Returns when the next data request is issued, if it may need a descriptor first.
     fn described_due(&self, calls: &Calls, shared: &Shared<'_>) -> Ticks {
         let Some(Job { piece: Some(piece), .. }) = &self.job else { return Ticks::NEVER };
         let needs_one = calls.is_fetched && self.begins_descriptor(piece, shared.spec);
@@ -256,7 +257,7 @@ impl Channel {
         self.data_request_due(shared).max(held)
     }
 
-    /// When it tells of the end of the transfer begun last.
+    /// Returns when the completion of the last transfer is notified.
     pub(crate) fn notice_due(&self, calls: &Calls, spec: &Spec) -> Ticks {
         let Some(job) = self.job.as_ref().filter(|job| job.piece.is_none() && job.next > calls.told) else {
             return Ticks::NEVER;
@@ -271,7 +272,7 @@ impl Channel {
         come.max(free).max(calls.held_until)
     }
 
-    /// When it makes the next request for data.
+    /// Returns when the next data request is issued.
     #[inline]
     fn data_request_due(&self, shared: &Shared<'_>) -> Ticks {
         let Some(Job { piece: Some(piece), transfer, read, .. }) = &self.job else {
@@ -284,7 +285,7 @@ impl Channel {
         if piece.verb == Verb::Store {
             let free = self.occupied_until.max(self.room.0).max(self.fed_at(piece, shared));
             let Some(most) = transfer.outstanding.filter(|_| read.is_some()) else { return free };
-            // The first write of the next pair waits for the reads of those before.
+            // The first write of the next pair waits for the reads of the previous pairs.
             let begins = self.described.is_none_or(|(last, _)| last != number);
             return if begins && self.open.len() >= most as usize { Ticks::NEVER } else { free.max(self.open_at) };
         }
@@ -298,7 +299,7 @@ impl Channel {
         }
     }
 
-    /// Since when what the next write carries is in the queue before it.
+    /// Returns when the data of the next write became available in its queue.
     #[inline]
     fn fed_at(&self, piece: &Piece, shared: &Shared<'_>) -> Ticks {
         let (Some(queues), Some(job)) = (shared.queues, &self.job) else { return Ticks::ZERO };
@@ -307,21 +308,21 @@ impl Channel {
         queues.gives_at(Channel::feeder(job), bytes)
     }
 
-    /// The queue that its writes come from.
+    /// Returns the queue that feeds its writes.
     pub(crate) fn feeder(job: &Job) -> Queue {
         if job.transfer.partner == Partner::Host { Queue::Tx } else { Queue::EpTx }
     }
 
-    /// Whether a piece is the first that a descriptor is about: pieces go up to boundaries of pages, so a descriptor's first one
-    /// starts at it, or with its transfer.
+    /// Returns whether a piece begins a descriptor. Pieces end at page boundaries, so the first piece of a descriptor
+    /// starts at such a boundary or with its transfer.
     #[inline]
     pub(crate) fn begins_descriptor(&self, piece: &Piece, spec: &Spec) -> bool {
         let address = piece.chunk.address;
         self.described != Some((piece.number, piece.verb)) || address & (spec.descriptor_bytes - 1) == 0
     }
 
-    /// What became ready last before a request at `now` for `piece`, whose descriptor was there at `held` and its page known at
-    /// `answered`, and the time since the last request.
+    /// Returns the last stall cause of a request for `piece` at `now`, and the time since the previous request.
+    /// `held` is when its descriptor arrived, `answered` when its translation did.
     #[inline]
     pub(crate) fn charge(
         &mut self,
@@ -361,7 +362,8 @@ impl Channel {
         (last.1, span)
     }
 
-    /// Shows everything that changes in a channel of card `owner`; says how many transfers its job had begun, and has now.
+    /// Visits the state of a channel of card `owner`; returns the number of transfers begun, before and after the
+    /// visit.
     pub(crate) fn visit(&mut self, view: &mut impl Survey, owner: u16) -> [u64; 2] {
         let Channel {
             job,
@@ -405,7 +407,7 @@ impl Channel {
             view.count(*verb as usize);
         }
         view.time(occupied_until);
-        // Subtracted by the next request, which changes it: one that does not change belongs to no request.
+        // The next request subtracts from it and sets it anew; if it does not change, there is no request.
         view.time(issued_at);
         view.count(*unsent);
         view.time(room_at);
@@ -423,8 +425,8 @@ impl Channel {
         [begun, now_begun]
     }
 
-    /// One of its requests left for the link, having waited for `because`; says whether that matters for when its next one
-    /// is due.
+    /// Records that a request left for the link after a stall for `because`; returns whether the next request may be
+    /// due at another time.
     #[inline]
     pub(crate) fn left(&mut self, now: Ticks, because: Option<Cause>, spec: &Spec) -> bool {
         let was_full = self.unsent == spec.send_buffers;

@@ -1,20 +1,21 @@
-//! The data path of a DMA engine: beats of one TLP after the other.
+//! The data path of a DMA engine: it transfers the beats of one TLP at a time.
 //!
-//! Ports: [`DataPath::reserve`] gives a TLP its beats. Who asks later may go first where the path is free before the beats that
-//! others have: a channel that works on a descriptor holds nobody up.
+//! Ports: [`DataPath::reserve`] reserves the beats of a TLP. A later reservation may use an earlier gap, so a channel
+//! that processes a descriptor does not block the others.
 
 use lanemark_engine::Visitor;
 use lanemark_units::Ticks;
 use std::collections::VecDeque;
 
-/// When it is taken, by time; of what is over nothing is kept.
+/// Reserved spans in time order, without those in the past.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct DataPath {
     taken: VecDeque<(Ticks, Ticks)>,
 }
 
 impl DataPath {
-    /// `span` without interruption, from `from` on at the earliest and no earlier than `now`; says when it ends.
+    /// Reserves a contiguous span of length `span`, from `from` on; returns its end. Reservations before `now` are
+    /// dropped.
     #[inline]
     pub fn reserve(&mut self, now: Ticks, from: Ticks, span: Ticks) -> Ticks {
         if let (1, Some(only)) = (self.taken.len(), self.taken.back_mut())
@@ -43,7 +44,7 @@ impl DataPath {
         start + span
     }
 
-    /// Shows everything that changes.
+    /// Visits the state.
     pub(crate) fn visit(&mut self, view: &mut impl Visitor) {
         let DataPath { taken } = self;
         view.count(taken.len());
@@ -59,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_asks_later_goes_first_where_there_is_room_and_last_where_a_tick_is_missing() {
+    fn a_later_reservation_uses_an_earlier_gap_only_if_it_fits() {
         let mut path = DataPath::default();
         assert_eq!(path.reserve(Ticks(0), Ticks(100), Ticks(10)), Ticks(110));
         assert_eq!(path.reserve(Ticks(0), Ticks(0), Ticks(50)), Ticks(50));
@@ -69,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_over_is_forgotten() {
+    fn past_reservations_are_dropped() {
         let mut path = DataPath::default();
         for nth in 0..1000 {
             path.reserve(Ticks(10 * nth), Ticks(10 * nth), Ticks(10));

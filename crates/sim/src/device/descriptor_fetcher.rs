@@ -1,29 +1,31 @@
 //! A descriptor fetcher: reads descriptors from host memory ahead of the requests that need them.
 //!
 //! ```text
-//!  ring --> asked for, one by one --link--> host memory
-//!           held, in order <------link------ completion
+//!  ring --> descriptor reads --link--> host memory
+//!           held, in order <---link--- completion
 //! ```
 //!
-//! Ports: [`DescriptorFetcher::want`] takes a list, [`DescriptorFetcher::ask`] gives the next read, as far as there is room
-//! for what it brings, [`DescriptorFetcher::arrive`] takes what came, [`DescriptorFetcher::begin`] uses the oldest one up.
+//! Ports: [`DescriptorFetcher::want`] announces descriptors, [`DescriptorFetcher::ask`] returns the next read while
+//! the buffer has space for it, [`DescriptorFetcher::arrive`] receives a descriptor, [`DescriptorFetcher::begin`]
+//! consumes the oldest one.
 //!
-//! Its tags are its own, behind those of data and of the channels before it. What a descriptor says is not looked at: the engine was told by the plan.
+//! Its tags follow those of data and of the previous channels. The content of a descriptor is not decoded: the plan
+//! has configured the engine.
 
 use crate::tlp::{Tlp, TlpKind, span};
 use lanemark_engine::Visitor;
 use lanemark_units::Ticks;
 
-/// What never changes during a run.
+/// Constants of the fetcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// Its number as a requester.
+    /// Requester ID of the device.
     pub requester: u16,
-    /// The first of its tags.
+    /// First of its tags.
     pub first_tag: u16,
-    /// Descriptors held or on their way.
+    /// Capacity: descriptors held or outstanding.
     pub depth: u16,
-    /// Bytes of one.
+    /// Size of a descriptor, in bytes.
     pub entry_bytes: u64,
     /// Bus address of the ring.
     pub ring: u64,
@@ -31,26 +33,26 @@ pub struct Spec {
     pub ring_bytes: u64,
 }
 
-/// Everything that does change.
+/// State of the fetcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DescriptorFetcher {
     spec: Spec,
-    /// How many of the lists so far have not been asked for.
+    /// Announced descriptors that have not been requested.
     wanted: u64,
-    /// How many were asked for in all.
+    /// Descriptors requested since construction.
     asked: u64,
-    /// Those that are on their way.
+    /// Outstanding descriptor reads.
     coming: u16,
     held: u16,
-    /// When the last one came, and when the last one was begun.
+    /// Time of the last arrival, and of the last consumption.
     came_at: Ticks,
     room_at: Ticks,
-    /// When the last read of each tag was made.
+    /// Issue time of the last read of each tag.
     asked_at: Vec<Ticks>,
 }
 
 impl DescriptorFetcher {
-    /// With nothing to fetch.
+    /// Creates an idle fetcher.
     #[must_use]
     pub fn new(spec: Spec) -> DescriptorFetcher {
         let (came_at, room_at) = (Ticks::ZERO, Ticks::ZERO);
@@ -58,18 +60,18 @@ impl DescriptorFetcher {
         DescriptorFetcher { spec, wanted: 0, asked: 0, coming: 0, held: 0, came_at, room_at, asked_at }
     }
 
-    /// There are so many more in the ring.
+    /// Announces further descriptors in the ring.
     pub fn want(&mut self, now: Ticks, descriptors: u64) {
         self.wanted += descriptors;
         self.room_at = self.room_at.max(now);
     }
 
-    /// Forgets what it wanted and held; what is on its way comes and is dropped.
+    /// Drops announced and held descriptors; outstanding ones are dropped on arrival.
     pub fn stop(&mut self) {
         (self.wanted, self.held) = (0, 0);
     }
 
-    /// From when on it asks for the next one.
+    /// Returns when the next read is issued.
     #[inline]
     #[must_use]
     pub fn due(&self) -> Ticks {
@@ -77,14 +79,14 @@ impl DescriptorFetcher {
         if self.wanted > 0 && has_room { self.room_at } else { Ticks::NEVER }
     }
 
-    /// Bus address of the next one.
+    /// Returns the bus address of the next descriptor.
     #[must_use]
     pub fn next_at(&self) -> u64 {
         let Spec { entry_bytes, ring, ring_bytes, .. } = self.spec;
         ring + self.asked % (ring_bytes / entry_bytes) * entry_bytes
     }
 
-    /// The next read, if it is due.
+    /// Returns the next read, if it is due.
     pub fn ask(&mut self, now: Ticks) -> Option<Tlp> {
         if self.due() > now {
             return None;
@@ -99,35 +101,35 @@ impl DescriptorFetcher {
         Some(Tlp { address, length_dw, first_be, last_be, requester, tag, ..Tlp::of(TlpKind::MRd) })
     }
 
-    /// When the last read of this tag was made.
+    /// Returns the issue time of the last read with this tag.
     #[must_use]
     pub fn asked_at(&self, tag: u16) -> Option<Ticks> {
         self.asked_at.get(usize::from(tag.checked_sub(self.spec.first_tag)?)).copied()
     }
 
-    /// One came.
+    /// Receives a descriptor.
     pub fn arrive(&mut self, now: Ticks) {
         (self.coming, self.held, self.came_at) = (self.coming - 1, self.held + 1, now);
     }
 
-    /// Since when there is one to begin; never if none is held.
+    /// Returns when the oldest descriptor arrived; [`Ticks::NEVER`] if none is held.
     #[inline]
     #[must_use]
     pub fn held_since(&self) -> Ticks {
         match self.held {
             0 => Ticks::NEVER,
-            // What lay here already is not what the engine waited for.
+            // With more than one held, the engine did not wait for descriptors.
             1 => self.came_at,
             _ => Ticks::ZERO,
         }
     }
 
-    /// The oldest one is begun, and leaves room for another.
+    /// Consumes the oldest descriptor, which frees its space.
     pub fn begin(&mut self, now: Ticks) {
         (self.held, self.room_at) = (self.held - 1, self.room_at.max(now));
     }
 
-    /// Shows everything that changes.
+    /// Visits the state.
     pub fn visit(&mut self, view: &mut impl Visitor) {
         let DescriptorFetcher { spec: _, wanted, asked, coming, held, came_at, room_at, asked_at } = self;
         for count in [*wanted, *asked, u64::from(*coming), u64::from(*held)] {
@@ -135,7 +137,7 @@ impl DescriptorFetcher {
         }
         view.time(came_at);
         view.time(room_at);
-        // Looked at where something goes wrong only, and there nothing is skipped.
+        // Used after faults only, where no steady state is skipped.
         for asked_at in asked_at {
             view.mark(asked_at);
         }
@@ -152,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_are_asked_for_as_there_is_room_for_and_the_next_when_one_is_begun() {
+    fn descriptor_reads_are_limited_by_the_depth_until_one_is_consumed() {
         let mut fetcher = fetcher(2);
         assert_eq!(fetcher.due(), Ticks::NEVER);
         fetcher.want(Ticks(5), 6);
@@ -167,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ring_begins_again_at_its_start() {
+    fn the_ring_wraps_around() {
         let mut fetcher = fetcher(6);
         fetcher.want(Ticks::ZERO, 6);
         let places: Vec<u64> = (0..6).map(|_| fetcher.ask(Ticks::ZERO).unwrap().address).collect();

@@ -1,28 +1,28 @@
-//! A DMA engine: makes a device's own requests, and takes what comes back.
+//! A DMA engine: issues requests of a device and receives their completions.
 //!
 //! ```text
 //!  command --start--> channels, a job each --data path--egress--> link
-//!                        ^ tags, room before the link, bytes in TX or EP_TX
+//!                        ^ tags, send buffers, bytes in TX or EP_TX
 //!  sink, RX <--beats--- data path <--ingress-- completions
 //! ```
 //!
-//! Ports: [`DmaEngine::start`] gives a [channel] a job; [`DmaEngine::issue`] makes its next request when that is
-//! [due](DmaEngine::due); [`DmaEngine::left`] hears that a request has left for the link; [`DmaEngine::arrive`] takes
-//! completions from the link, and [`DmaEngine::take_data`] puts them away.
+//! Ports: [`DmaEngine::start`] gives a [channel] a job; [`DmaEngine::issue`] issues its next request when that is
+//! [due](DmaEngine::due); [`DmaEngine::left`] is called when a request leaves for the link; [`DmaEngine::arrive`]
+//! receives completions from the link, and [`DmaEngine::take_data`] stores them.
 //!
-//! A request occupies its channel for its beats, header and payload, and what a request costs besides; all channels share the data
-//! path and the tags, and those that can make a request take turns. A completion occupies the way of data in. A job may have a
-//! read behind each of its writes. What a write carries says where it goes and in which pass, as a core's stores do.
+//! A request occupies its channel for the beats of header and payload, and for its fixed cost. All channels share the
+//! data path and the tags, and are served round-robin. A completion occupies the inbound data path. A job may follow
+//! each of its writes by a read. The data of a write encodes its address and iteration, as for stores of a core.
 //!
-//! A job may come with a driver ([`DmaEngine::arm`]), each channel with its own: each of its transfers then begins when the
-//! channel's [doorbell](DmaEngine::store_arrives) is rung, may have to wait for a descriptor that is
-//! [fetched](crate::device::descriptor_fetcher), and is told of when it is over: by a word in host memory or a message behind its
-//! last write, or in a register when its last write has left and its last read has come. A message of a masked
-//! [vector](crate::device::msi_x) goes when that is unmasked.
+//! A job may have a driver ([`DmaEngine::arm`]), one for each channel. Each transfer then begins when the channel's
+//! [doorbell](DmaEngine::store_arrives) is rung, may wait for a [fetched](crate::device::descriptor_fetcher)
+//! descriptor, and is notified on completion. The notification is a word in host memory or a message behind the last
+//! write, or a register once the last write has left and the last read has completed. A message of a masked
+//! [vector](crate::device::msi_x) is sent when it is unmasked.
 //!
-//! Waits recorded: `Engine` while it is occupied, `Tag` when as many reads as there are tags were under way,
-//! `ReadRoundTrip` when as many transfers as the job allows were, `Descriptor` when none had come, and what the link waited
-//! for when there was no room before it; `Fifo` when a queue was empty, or too full for what was read.
+//! Recorded stall causes: `Engine` while the channel is busy, `Tag` when no tag is free, `ReadRoundTrip` when the
+//! limit of outstanding transfers is reached, `Descriptor` when none has arrived, the cause of the link when no send
+//! buffer is free, and `Fifo` when a queue is empty, or too full for the data of a read.
 //!
 //! [channel]: crate::device::channel
 
@@ -48,87 +48,87 @@ mod steady;
 
 pub use spec::Spec;
 
-/// Bytes of the word or message that tells of an end.
+/// Bytes of a notification word or message.
 const NOTICE_BYTES: u64 = 4;
 
-/// What a sink holds before anything arrived: nothing that memory holds at the same place.
+/// Initial fill of a sink, which differs from the content of memory at the same place.
 const EMPTY: u8 = 0x5A;
 
-/// A read under way.
+/// An outstanding read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 struct Read {
-    /// Bytes that have not come.
+    /// Bytes that have not arrived.
     left: u32,
-    /// Whose it is.
+    /// Its channel.
     channel: usize,
-    /// The number of its transfer.
+    /// Number of its transfer.
     transfer: u64,
-    /// When it was made, and the address behind its last byte.
+    /// Issue time, and the end address.
     asked: Ticks,
     end: u64,
 }
 
-/// The next request and the channel that makes it.
+/// A request and the channel that issues it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Made {
-    /// Which channel.
+    /// The channel.
     pub channel: usize,
-    /// When it is at the link.
+    /// Time at which it reaches the link.
     pub at: Ticks,
-    /// The packet.
+    /// The TLP.
     pub tlp: Tlp,
 }
 
 impl Made {
-    /// Where one is put.
+    /// An empty slot.
     pub const INVALID: Made = Made { channel: 0, at: Ticks::NEVER, tlp: Tlp::of(TlpKind::MWr) };
 }
 
-/// Everything that does change.
+/// State of the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DmaEngine {
     spec: Spec,
     channels: Vec<Channel>,
-    /// Which channel made the last request.
+    /// The channel that issued the last request.
     served: usize,
-    /// When the next one is made, and by which channel: as [`DmaEngine::due`] found last.
+    /// Time and channel of the next request, as last computed by [`DmaEngine::due`].
     next: (Ticks, usize),
-    /// The channel whose status register does not know yet what it has done, until somebody took it.
+    /// The channel whose status register must be updated, until it is taken.
     status_due: Option<usize>,
     path: DataPath,
     reads: Vec<Read>,
     free_tags: Vec<u16>,
-    /// When a tag became free while there was none, and what it had waited for.
+    /// Time at which the last tag was returned when none was free, and its stall cause.
     tag_at: Ticks,
     tag_because: Cause,
-    /// Completions on their way in, by the time their last beat is taken.
+    /// Inbound completions, in the order in which their last beats are received.
     arriving: Wire<Tlp>,
     data_until: Ticks,
-    /// When the last one was taken.
+    /// Time at which the last completion was stored.
     taken_at: Ticks,
-    /// The queues between it and the user's circuit, if there are any.
+    /// The queues to the user circuit, if there are any.
     pub queues: Option<Interconnect>,
-    /// Its vectors, if it interrupts by MSI-X.
+    /// The MSI-X vectors, if it uses MSI-X.
     pub(crate) msi_x: Option<MsiX>,
-    /// The translations that it keeps, if it has ATS.
+    /// The ATC, if it has ATS.
     pub atc: Option<Box<Atc>>,
-    /// What came, at its offset in the window's space.
+    /// Received bytes, at their offset in the window.
     pub sink: Memory,
-    /// When the last bytes came.
+    /// Time of the last received bytes.
     pub received_at: Ticks,
-    /// Bytes that came.
+    /// Number of received bytes.
     pub received_bytes: u64,
-    /// How long reads took that a job wants to be few at once, in the order in which they ended, up to
+    /// Latencies of reads, if the job limits outstanding transfers, in the order of completion; at most
     /// [`Samples::MOST_LATENCIES`].
     pub latencies: Vec<Ticks>,
-    /// The first address of a read that was refused.
+    /// Address of the first read that was refused.
     pub refused: Option<u64>,
-    /// What its channels waited for since they were told to begin, by [`Cause::index`].
+    /// Stall time of the channels since their start, by [`Cause::index`].
     pub waits: [Ticks; Cause::ALL.len()],
 }
 
 impl DmaEngine {
-    /// With nothing to do.
+    /// Creates an idle engine.
     #[must_use]
     pub fn new(spec: Spec) -> DmaEngine {
         let mut fetchers = spec.mailboxes.iter().zip(0..).map(|(mailbox, nth)| {
@@ -167,26 +167,26 @@ impl DmaEngine {
         }
     }
 
-    /// Whether its queues are joined, so that what passes one matters to others.
+    /// Returns whether its queues are joined, so that a request affects other cards.
     #[inline]
     #[must_use]
     pub fn joins_queues(&self) -> bool {
         self.queues.as_ref().is_some_and(Interconnect::is_joined)
     }
 
-    /// How many jobs it can have at once.
+    /// Returns the number of channels.
     #[must_use]
     pub fn channels(&self) -> usize {
         self.channels.len()
     }
 
-    /// Most bytes of its requests.
+    /// Returns the largest read and write.
     #[must_use]
     pub fn most_bytes(&self) -> MostBytes {
         MostBytes { read: self.spec.read_bytes, write: self.spec.write_bytes }
     }
 
-    /// Tells a channel to make a job.
+    /// Starts a job on a channel.
     pub fn start(&mut self, now: Ticks, channel: usize, job: Job) {
         self.invalidate(&job);
         let from = now + self.spec.start;
@@ -195,7 +195,7 @@ impl DmaEngine {
         }
     }
 
-    /// The same of one that begins a transfer when all of it is in the queue before it.
+    /// Starts a job whose transfers begin when all of their bytes are in the queue.
     pub fn start_whole(&mut self, now: Ticks, channel: usize, job: Job) {
         self.start(now, channel, job);
         if let Some(channel) = self.channels.get_mut(channel) {
@@ -203,8 +203,8 @@ impl DmaEngine {
         }
     }
 
-    /// Tells a channel to make the transfer of `call`, `passes` times, each when its bell is rung; says how many it has told
-    /// of before. `None` if there is no such channel, or none meets a driver.
+    /// Starts the transfer of `call` on a channel, `passes` times, each when its doorbell is rung. Returns the number
+    /// of transfers notified before; `None` if the channel does not exist or has no driver interface.
     pub fn arm(&mut self, now: Ticks, call: &DmaCall, base: u64, passes: u64, first_pass: u64) -> Option<u64> {
         let mailbox = *self.spec.mailboxes.get(call.channel as usize)?;
         let job = Job::new(&call.transfer, base, passes, first_pass, self.most_bytes());
@@ -215,21 +215,21 @@ impl DmaEngine {
         Some(channel.done)
     }
 
-    /// The transfers of a channel's calls are parts of copies, the last of each of so many bytes.
+    /// Makes the transfers of a channel's job parts of copies, whose last part has `last_part` bytes.
     pub fn in_parts(&mut self, channel: usize, last_part: u64) {
         if let Some(channel) = self.channels.get_mut(channel) {
             channel.job = channel.job.take().map(|job| job.in_parts(last_part));
         }
     }
 
-    /// So many passes of a channel's job are not made.
+    /// Skips `passes` iterations of a channel's job.
     pub fn leave_out(&mut self, channel: usize, passes: u64) {
         if let Some(job) = self.channels.get_mut(channel).and_then(|channel| channel.job.as_mut()) {
             job.leave_out(passes);
         }
     }
 
-    /// Forgets what it observed of jobs before.
+    /// Clears the observations of previous jobs.
     fn invalidate(&mut self, job: &Job) {
         self.latencies.clear();
         if job.transfer.outstanding.is_some() {
@@ -238,7 +238,8 @@ impl DmaEngine {
         (self.refused, self.waits) = (None, [Ticks::ZERO; Cause::ALL.len()]);
     }
 
-    /// A store to the card was accepted: if it is to a doorbell, the next transfer of its channel may begin. Says whether it was.
+    /// Receives a store to the card. A store to a doorbell starts the next transfer of its channel; returns whether
+    /// it did.
     #[inline]
     pub fn store_arrives(&mut self, now: Ticks, address: u64) -> bool {
         let Some(first) = self.spec.mailboxes.first() else { return false };
@@ -251,12 +252,12 @@ impl DmaEngine {
         is_rung
     }
 
-    /// Its table of vectors, if it has one, by bus address.
+    /// Returns the bus addresses of the MSI-X table, if there is one.
     pub(crate) fn vectors_at(&self) -> Option<Range<u64>> {
         self.msi_x.as_ref().map(MsiX::table)
     }
 
-    /// A store to a region of the card: if it is to the table of vectors, that is another now. Says whether a message may go.
+    /// Updates the vectors after a store to the MSI-X table; returns whether a message may be sent.
     #[inline]
     pub(crate) fn vectors_change(&mut self, now: Ticks, tlp: &Tlp, region: &mut Region) -> bool {
         let Some(msi_x) = self.msi_x.as_mut().filter(|msi_x| msi_x.is_touched(tlp)) else { return false };
@@ -271,7 +272,7 @@ impl DmaEngine {
         goes
     }
 
-    /// Makes no more requests; what is under way arrives.
+    /// Stops new requests; outstanding ones complete.
     pub fn stop(&mut self) {
         self.channels.iter_mut().for_each(|channel| channel.stop(self.spec.tick));
         if let Some(queues) = &mut self.queues {
@@ -279,7 +280,7 @@ impl DmaEngine {
         }
     }
 
-    /// Makes no more requests and tells nobody of an end; what was asked for still comes to its place.
+    /// Stops new requests and notifications; outstanding reads complete.
     pub fn halt(&mut self) {
         self.channels.iter_mut().for_each(Channel::halt);
     }
@@ -288,7 +289,7 @@ impl DmaEngine {
         self.reads.get(usize::from(tag)).filter(|read| read.left > 0)
     }
 
-    /// When the read of this tag was made, of data or of a descriptor, if it is under way.
+    /// Returns the issue time of the outstanding read with this tag, of data or of a descriptor.
     #[must_use]
     pub fn asked_at(&self, tag: u16) -> Option<Ticks> {
         let of_descriptor = || self.channels.get(self.fetching_channel(tag)?)?.fetcher.as_ref()?.asked_at(tag);
@@ -296,20 +297,20 @@ impl DmaEngine {
         self.read_of(tag).map(|read| read.asked).or_else(of_question).or_else(of_descriptor)
     }
 
-    /// The address behind the last byte of the read of this tag, if it is under way.
+    /// Returns the end address of the outstanding read with this tag.
     #[must_use]
     pub fn read_until(&self, tag: u16) -> Option<u64> {
         self.read_of(tag).map(|read| read.end)
     }
 
-    /// Whether everything was asked for and every read has come.
+    /// Returns whether every request was issued and every read completed.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.channels.iter().all(Channel::is_done)
     }
 
-    /// How many transfers a channel has told a driver of, and the register that says so, if that does not know yet; or its
-    /// vector's pending bits.
+    /// Returns the number of transfers that a channel has notified and the register to update with it, or the pending
+    /// bits of its vector; once for each change.
     #[inline]
     pub fn take_status(&mut self) -> Option<(u64, u64)> {
         let nth = self.status_due.take()?;
@@ -321,51 +322,51 @@ impl DmaEngine {
         }
     }
 
-    /// Bus address of the register that says what a channel has done.
+    /// Returns the bus address of a channel's status register.
     #[must_use]
     pub fn status_at(&self, channel: usize) -> Option<u64> {
         self.spec.mailboxes.get(channel).map(|mailbox| mailbox.status)
     }
 
-    /// How many transfers a channel has told a driver of.
+    /// Returns the number of transfers that a channel has notified.
     #[must_use]
     pub fn done(&self, channel: usize) -> Option<u64> {
         self.channels.get(channel).map(|channel| channel.done)
     }
 
-    /// What the timer of a channel shows; 0 of one that is not there.
+    /// Returns the timer of a channel; 0 if the channel does not exist.
     #[must_use]
     pub fn timer_at(&self, channel: usize, now: Ticks) -> u64 {
         self.channels.get(channel).map_or(0, |channel| channel.timer_at(now, self.spec.tick))
     }
 
-    /// Somebody writes to the timer of a channel.
+    /// Writes the timer of a channel.
     pub fn set_timer(&mut self, channel: usize, now: Ticks, value: u64) {
         if let Some(channel) = self.channels.get_mut(channel) {
             channel.set_timer(now, value, self.spec.tick);
         }
     }
 
-    /// Bytes that came for a channel.
+    /// Returns the bytes received for a channel.
     #[must_use]
     pub fn received_by(&self, channel: usize) -> u64 {
         self.channels.get(channel).map_or(0, |channel| channel.received_bytes)
     }
 
-    /// How long the requests of a channel waited for descriptors since it was told to take calls.
+    /// Returns the time for which a channel stalled for descriptors since it was armed.
     #[must_use]
     pub fn fetching(&self, channel: usize) -> Ticks {
         let calls = self.channels.get(channel).and_then(|channel| channel.calls.as_ref());
         calls.map_or(Ticks::ZERO, |calls| calls.fetching)
     }
 
-    /// When it made its last request.
+    /// Returns the time of the last request.
     #[must_use]
     pub fn issued_at(&self) -> Ticks {
         self.channels.iter().map(|channel| channel.issued_at).max().unwrap_or(Ticks::ZERO)
     }
 
-    /// What it waits for, if there is something to be asked for or to come.
+    /// Returns the stall cause, if requests or completions are pending.
     #[must_use]
     pub fn waiting_for(&self) -> Option<Cause> {
         let held = self.arriving.first().is_some_and(|tlp| self.room_at(tlp) == Ticks::NEVER);
@@ -386,12 +387,12 @@ impl DmaEngine {
         }
     }
 
-    /// Looks when the next request is made, as far as is known now: channels that can make one take turns.
+    /// Finds the next request, as far as is known now; channels that can issue one are served round-robin.
     #[inline]
     pub fn due(&mut self) -> Ticks {
         let shared = self.shared();
         let mut next = (Ticks::NEVER, self.served);
-        // Those behind the one that was served last come before those up to it.
+        // Round-robin: channels behind the last served one come first.
         let comes_before = |one: usize, other: usize| (one <= self.served, one) < (other <= self.served, other);
         for (place, channel) in self.channels.iter().enumerate().filter(|(_, channel)| channel.job.is_some()) {
             let mut due = channel.due(&shared);
@@ -409,7 +410,7 @@ impl DmaEngine {
         next.0
     }
 
-    /// Makes the next request, if it is due, to where the caller wants it; says whether it did.
+    /// Issues the next request into `made`, if it is due; returns whether it did.
     #[inline]
     pub fn issue(&mut self, now: Ticks, slab: &mut Slab, made: &mut Made) -> bool {
         let (due, channel) = self.next;
@@ -429,7 +430,7 @@ impl DmaEngine {
         at.is_some()
     }
 
-    /// The next request of a channel that meets a driver: for a descriptor, of a notice, or for data.
+    /// Builds the next request of a channel with a driver: a descriptor read, a notification or data.
     fn issue_of_call(&mut self, place: usize, now: Ticks, slab: &mut Slab, made: &mut Tlp) -> Option<Ticks> {
         let channel = &mut self.channels[place];
         let calls = channel.calls?;
@@ -444,7 +445,7 @@ impl DmaEngine {
         self.issue_of(place, now, slab, made)
     }
 
-    /// The next request of a channel for data; says when it is at the link.
+    /// Builds the next data request of a channel; returns when it reaches the link.
     #[inline]
     fn issue_of(&mut self, place: usize, now: Ticks, slab: &mut Slab, made: &mut Tlp) -> Option<Ticks> {
         let piece = self.channels[place].job.as_ref()?.piece?;
@@ -460,7 +461,7 @@ impl DmaEngine {
             Tlp { address, length_dw, first_be, last_be, requester, relaxed, id_based, ..Tlp::of(TlpKind::MWr) };
         if verb == Verb::Store {
             tlp.payload = slab.take();
-            // Nobody looks at the tag of a write: it says whose it is.
+            // The tag of a write is unused by the protocol; here it carries the channel.
             tlp.tag = place as u16;
             let skip = (chunk.address - address) as usize;
             let data = &mut slab.bytes_mut(tlp.payload)[skip..skip + chunk.bytes as usize];
@@ -495,7 +496,7 @@ impl DmaEngine {
         Some(self.send(place, now, beats, descriptor + besides))
     }
 
-    /// What a channel waited for before a request, and how long; a descriptor that was fetched for it is begun.
+    /// Returns the stall cause and stall time of a channel's request; consumes its fetched descriptor.
     #[inline]
     fn charge(&mut self, place: usize, now: Ticks, piece: &Piece, is_first: bool) -> (Cause, Ticks) {
         let (tag_at, tag_because) = (Some(self.tag_at), self.tag_because);
@@ -512,7 +513,7 @@ impl DmaEngine {
         channel.charge(now, piece, [held, answered_at], &shared)
     }
 
-    /// A TLP of so many beats occupies its channel, before them too, and is on its way; says when it is at the link.
+    /// Reserves the beats of a TLP on the data path, after `before`; returns when it reaches the link.
     #[inline]
     fn send(&mut self, place: usize, now: Ticks, beats: Ticks, before: Ticks) -> Ticks {
         let until = self.path.reserve(now, now + before, beats);
@@ -522,7 +523,7 @@ impl DmaEngine {
         until + self.spec.egress
     }
 
-    /// Tells the driver that one more transfer is over.
+    /// Builds the notification of one more completed transfer.
     fn tell(&mut self, place: usize, now: Ticks, slab: &mut Slab, made: &mut Tlp) -> Option<Ticks> {
         let channel = &mut self.channels[place];
         let ended = channel.moved_at();
@@ -563,15 +564,16 @@ impl DmaEngine {
         self.spec.beat * u64::from((bytes + self.spec.beat_bytes - 1) >> self.spec.beat_bytes.trailing_zeros())
     }
 
-    /// One of a channel's requests left for the link, having waited for `because`; says whether its next one may be due at
-    /// another time now.
+    /// Records that a request of a channel left for the link after a stall for `because`; returns whether the next
+    /// request may be due at another time.
     #[inline]
     pub fn left(&mut self, now: Ticks, channel: usize, because: Option<Cause>) -> bool {
         let matters = self.channels[channel].left(now, because, &self.spec);
         self.atc.is_some() && self.all_left() || matters
     }
 
-    /// A completion is checked at `at`. It may be told so before that time: completions come in order.
+    /// Receives a completion that is checked at `at`. The call may precede that time, because completions arrive in
+    /// order.
     #[inline]
     pub fn arrive(&mut self, at: Ticks, tlp: Tlp) {
         self.data_until = self.data_until.max(at + self.spec.ingress) + self.beats_of(&tlp);
@@ -580,32 +582,33 @@ impl DmaEngine {
         }
     }
 
-    /// Beats of a TLP.
+    /// Returns the time of a TLP's beats.
     #[inline]
     fn beats_of(&self, tlp: &Tlp) -> Ticks {
         self.beats(u32::from(tlp.header_dw()) * 4 + tlp.payload_bytes())
     }
 
-    /// When there is room for what a completion brings; never while the queue for it is full.
+    /// Returns when a completion's data fit into their queue; [`Ticks::NEVER`] while it is full.
     fn room_at(&self, tlp: &Tlp) -> Ticks {
         let is_data = tlp.kind == TlpKind::CplD && usize::from(tlp.tag) < self.reads.len();
         let queues = self.queues.as_ref().filter(|_| is_data);
         queues.map_or(Ticks::ZERO, |queues| queues.takes_at(Queue::Rx, u64::from(tlp.enabled_bytes())))
     }
 
-    /// Who asked for a descriptor with this tag: behind those of data, each channel has as many as it fetches ahead.
+    /// Returns the fetcher that issued a descriptor read with this tag. Such tags follow those of data; each channel
+    /// has as many as it prefetches.
     #[inline]
     fn fetcher_of(&mut self, tag: u16) -> Option<&mut DescriptorFetcher> {
         let nth = self.fetching_channel(tag)?;
         self.channels.get_mut(nth)?.fetcher.as_mut()
     }
 
-    /// The channel whose descriptors are fetched by reads of this tag.
+    /// Returns the channel whose descriptor reads use this tag.
     fn fetching_channel(&self, tag: u16) -> Option<usize> {
         Some(usize::from(tag.checked_sub(self.spec.tags)?.checked_div(self.spec.prefetch_descriptors)?))
     }
 
-    /// When the next completion has come in.
+    /// Returns when the next completion is received.
     #[inline]
     #[must_use]
     pub fn data_due(&self) -> Ticks {
@@ -613,19 +616,19 @@ impl DmaEngine {
         answered.min(self.put_away_due())
     }
 
-    /// The same of one that is no answer to a question.
+    /// Returns when the next completion of a read is received.
     #[inline]
     fn put_away_due(&self) -> Ticks {
         let due = self.arriving.due();
         match self.arriving.first().filter(|_| self.queues.is_some()) {
-            // One that was held up holds up those behind it.
+            // A delayed completion delays those behind it.
             Some(tlp) => due.max(self.taken_at + self.beats_of(tlp)).max(self.room_at(tlp)),
             None => due,
         }
     }
 
-    /// Puts the next completion away, if it has come in and there is room for it; says whether the next request may be due at
-    /// another time now.
+    /// Stores the next completion, if it has been received and fits; returns whether the next request may be due at
+    /// another time.
     #[inline]
     pub fn take_data(&mut self, now: Ticks, slab: &mut Slab) -> bool {
         if self.take_answer(now, slab) {
@@ -642,7 +645,7 @@ impl DmaEngine {
             return true;
         };
         if read.left == 0 {
-            // Nobody waits for it any more.
+            // The read was abandoned.
             slab.give_back(tlp.payload);
             return false;
         }
@@ -688,11 +691,11 @@ impl DmaEngine {
                 atc.read_ends(tlp.tag);
             }
         }
-        // A transfer that ends does so with the last completion of a read.
+        // The last completion of a read may end its transfer.
         is_last
     }
 
-    /// Nobody has this tag any more.
+    /// Returns a tag to the free list.
     #[inline]
     fn free_tag(&mut self, now: Ticks, tag: u16, is_late: bool) {
         if self.free_tags.is_empty() {
@@ -701,7 +704,7 @@ impl DmaEngine {
         self.free_tags.push(tag);
     }
 
-    /// A descriptor has come.
+    /// Receives a descriptor.
     fn take_descriptor(&mut self, now: Ticks, tlp: &Tlp, slab: &mut Slab) {
         if let Some(fetcher) = self.fetcher_of(tlp.tag) {
             fetcher.arrive(now);

@@ -1,4 +1,4 @@
-//! An endpoint: takes TLPs in order, hands them to regions, returns credits and completions.
+//! An endpoint: receives TLPs in order, passes them to regions, returns credits and completions.
 //!
 //! ```text
 //!  link --> receive buffer --ingress--> region beats --> bytes, FIFO entries, counters
@@ -6,11 +6,12 @@
 //!  link <------------- egress <------------+ completions
 //! ```
 //!
-//! Some of its [registers](crate::device::registers) may be timers; where it says which, others than those and the user's keep nothing.
+//! Some [registers](crate::device::registers) may be timers; if the platform declares registers, others than timers
+//! and user registers ignore writes.
 //!
-//! A write leaves the receive buffer, and its credits with it, when its last beat is accepted. Completions of its own
-//! reads go to its DMA engine, if it has one, and do not wait for regions. What other cards write goes to a queue of that engine, if
-//! it has queues, and stays in the receive buffer while that is full.
+//! A write leaves the receive buffer when its last beat is accepted, which returns its credits. Completions of its
+//! own reads go to its DMA engine and do not wait for regions. Writes of other cards go to a queue of that engine, if
+//! it has queues, and stay in the receive buffer while the queue is full.
 
 use crate::device::dma_engine::{DmaEngine, Made};
 use crate::device::interconnect::Queue;
@@ -30,57 +31,58 @@ use std::collections::VecDeque;
 mod steady;
 mod timers;
 
-/// What never changes about the endpoint.
+/// Constants of the endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// From a packet checked to the request at its region.
+    /// From a checked TLP to the request at its region.
     pub ingress: Ticks,
-    /// From a region's answer to the completion at the link.
+    /// From a region's data to the completion at the link.
     pub egress: Ticks,
-    /// Most payload of a completion: `Max_Payload_Size`.
+    /// Largest payload of a completion: `Max_Payload_Size`.
     pub completion_bytes: u32,
     /// The region through which other cards write to the queue `EP_RX`, if there is one.
     pub queued: Option<usize>,
-    /// Which of its registers are what, if that is known.
+    /// Layout of its registers, if it is declared.
     pub registers: Option<registers::Spec>,
 }
 
 /// A TLP in the receive buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Received {
-    /// When its last beat is accepted, or its read request taken.
+    /// Time at which its last beat, or its read request, is accepted.
     done: Ticks,
-    /// When it was checked.
+    /// Time at which it was checked.
     at: Ticks,
     tlp: Tlp,
     /// Its region, or [`NOWHERE`].
     place: usize,
     beats: u64,
-    /// Whether it waits for those before it.
+    /// Whether it waits for the TLPs before it.
     waits: bool,
-    /// How long it takes its region.
+    /// Time for which it occupies its region.
     span: Ticks,
 }
 
-/// What left the receive buffer.
+/// A TLP that left the receive buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accepted {
-    /// The packet; its payload is given back.
+    /// The TLP; its payload has been freed.
     pub tlp: Tlp,
-    /// When it was checked.
+    /// Time at which it was checked.
     pub at: Ticks,
     /// The first eight bytes of its payload.
     pub head: [u8; 8],
-    /// Why the credits that it held come back no earlier.
+    /// Why its credits were not returned earlier.
     pub because: Cause,
-    /// It was a request that nobody here serves.
+    /// Whether it was an Unsupported Request.
     pub is_refused: bool,
-    /// It was a store to a doorbell, of the DMA engine or of kernels, or one that lets it send a message; or it is told to forget translations.
+    /// Whether the engine must be rescheduled: a store to a doorbell or one that unmasks a vector, or an Invalidate
+    /// Request.
     pub rings: bool,
 }
 
 impl Accepted {
-    /// Where one is put.
+    /// An empty slot.
     pub const INVALID: Accepted = {
         let tlp = Tlp::of(TlpKind::MWr);
         let (at, head, because) = (Ticks::ZERO, [0; 8], Cause::Credit);
@@ -88,38 +90,38 @@ impl Accepted {
     };
 }
 
-/// Everything that does change.
+/// State of the endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
     spec: Spec,
     /// Its regions, in platform order.
     pub regions: Vec<Region>,
-    /// What its timers show.
+    /// Timers that its registers show.
     registers: Option<Registers>,
-    /// In the receive buffer, until the last beat.
+    /// The receive buffer, up to the last beat of each TLP.
     accepting: VecDeque<Received>,
     free_at: Ticks,
-    /// When the last one left that.
+    /// Time at which the last TLP left the receive buffer.
     left_at: Ticks,
-    /// What moves bytes by itself.
+    /// The DMA engine.
     pub dma: Option<DmaEngine>,
-    /// What runs the kernels that a runtime launches.
+    /// The kernels that a runtime launches.
     pub kernels: Option<Kernels>,
-    /// When the last write was accepted.
+    /// Time of the last accepted write.
     pub last_accepted: Ticks,
     /// Enabled bytes of accepted writes.
     pub accepted_bytes: u64,
-    /// Those of other cards: who, how many, and when the last of them.
+    /// Writes of other cards: requester ID, bytes, and time of the last one.
     accepted_from: Vec<(u16, u64, Ticks)>,
-    /// Requests that hit no region.
+    /// Requests that hit no region (Unsupported Request).
     pub unsupported: u64,
 }
 
-/// No region: the request is unsupported.
+/// No region: an Unsupported Request.
 const NOWHERE: usize = usize::MAX;
 
 impl Endpoint {
-    /// With its regions as at power-on.
+    /// Creates an endpoint with its regions as at power-on.
     #[must_use]
     pub fn new(spec: Spec, regions: Vec<RegionSpec>, dma: Option<DmaEngine>, kernels: Option<Kernels>) -> Endpoint {
         let mut regions: Vec<Region> = regions
@@ -166,7 +168,7 @@ impl Endpoint {
         endpoint
     }
 
-    /// Looks at the vectors and the region that holds their table, if there are any.
+    /// Calls `look` with the MSI-X vectors and the region of their table, if there are any.
     fn with_vectors(&mut self, look: impl FnOnce(&mut MsiX, &mut Region)) {
         let Some(msi_x) = self.dma.as_mut().and_then(|engine| engine.msi_x.as_mut()) else { return };
         let holds = |region: &&mut Region| msi_x.table_at().wrapping_sub(region.spec.address) < region.spec.len;
@@ -175,7 +177,8 @@ impl Endpoint {
         }
     }
 
-    /// Takes over what another one of its kind holds: the bytes, entries and registers of regions, and what was read.
+    /// Takes over the region contents (bytes, entries and registers) and the received bytes of another endpoint of
+    /// the same kind.
     pub(crate) fn keep_bytes_of(&mut self, used: &mut Endpoint) {
         std::mem::swap(&mut self.regions, &mut used.regions);
         std::mem::swap(&mut self.registers, &mut used.registers);
@@ -188,12 +191,12 @@ impl Endpoint {
         });
     }
 
-    /// The region of this name.
+    /// Returns the region of this name.
     pub fn region_mut(&mut self, name: &str) -> Option<&mut Region> {
         self.regions.iter_mut().find(|region| region.spec.name == name)
     }
 
-    /// Bytes that a card wrote here, and when the last of them was accepted.
+    /// Returns the bytes written by another card, and when the last of them was accepted.
     #[must_use]
     pub fn accepted_from(&self, requester: u16) -> (u64, Ticks) {
         let from = self.accepted_from.iter().find(|(other, ..)| *other == requester);
@@ -219,8 +222,8 @@ impl Endpoint {
             .unwrap_or(NOWHERE)
     }
 
-    /// A TLP comes from the link and is checked at `at`. It may be told so before that time: TLPs come in
-    /// order, so when each is done is known as soon as it is sent.
+    /// Receives a TLP that is checked at `at`. The call may precede that time: TLPs arrive in order, so the time of
+    /// acceptance is known when it is sent.
     #[inline]
     pub fn receive(&mut self, at: Ticks, tlp: Tlp) {
         let is_for_region = tlp.flaw == Flaw::None && tlp.kind != TlpKind::MsgD;
@@ -234,14 +237,14 @@ impl Endpoint {
             }
             None => (0, Ticks::ZERO),
         };
-        // A read occupies the port for its request only; its data come after the region's latency.
+        // A read occupies the port for its request only; its data follow after the region's latency.
         let span = if tlp.kind == TlpKind::MRd { Ticks::ZERO } else { span };
         let done = start + span;
         self.free_at = done;
         self.accepting.push_back(Received { done, at, tlp, place, beats, waits: start > at_region, span });
     }
 
-    /// When the next TLP leaves the receive buffer.
+    /// Returns when the next TLP leaves the receive buffer.
     #[inline]
     #[must_use]
     pub fn accept_due(&self) -> Ticks {
@@ -249,7 +252,7 @@ impl Endpoint {
         if self.spec.queued.is_none() {
             return first.done;
         }
-        // What was held up holds up those behind it.
+        // A delayed TLP delays those behind it.
         let (due, bytes) = (first.done.max(self.left_at + first.span), u64::from(first.tlp.enabled_bytes()));
         let queues = self
             .dma
@@ -259,7 +262,7 @@ impl Endpoint {
         queues.map_or(due, |queues| due.max(queues.takes_at(Queue::EpRx, bytes)))
     }
 
-    /// Whether what was received goes to the queue of what other cards write.
+    /// Returns whether a TLP goes to the queue for writes of other cards.
     #[inline]
     fn is_queued(&self, place: usize, tlp: &Tlp) -> bool {
         Some(place) == self.spec.queued
@@ -268,7 +271,7 @@ impl Endpoint {
             && tlp.requester != OUTSIDE
     }
 
-    /// A write of another card goes to the queue.
+    /// Stores a write of another card in the queue.
     fn queue(&mut self, now: Ticks, tlp: &Tlp, slab: &Slab) {
         if let Some(queues) = self.dma.as_mut().and_then(|engine| engine.queues.as_mut()) {
             let skip = tlp.first_be.trailing_zeros() as usize;
@@ -276,7 +279,7 @@ impl Endpoint {
         }
     }
 
-    /// The next TLP leaves the receive buffer to where the caller wants it; says whether one did.
+    /// Removes the next TLP from the receive buffer into `accepted`; returns whether there was one.
     #[inline]
     pub fn accept(&mut self, now: Ticks, slab: &mut Slab, accepted: &mut Accepted) -> bool {
         if self.accept_due() > now {
@@ -343,13 +346,13 @@ impl Endpoint {
         true
     }
 
-    /// What tells the requester of a read taken now that nobody here serves it, and when that is at the link.
+    /// Returns the UR completion of a read accepted now, and when it reaches the link.
     #[must_use]
     pub fn refusal(&self, now: Ticks, read: &Tlp) -> (Ticks, Tlp) {
         (now + self.spec.egress, Tlp { kind: TlpKind::Cpl, payload: Slot::NONE, ..*read })
     }
 
-    /// The DMA engine makes its next request, as [`DmaEngine::issue`]; what its status register says follows it.
+    /// Issues the next request of the DMA engine, as [`DmaEngine::issue`], and updates its status register.
     #[inline]
     pub fn issue(&mut self, now: Ticks, slab: &mut Slab, made: &mut Made) -> bool {
         let Some(engine) = &mut self.dma else { return false };
@@ -360,7 +363,7 @@ impl Endpoint {
         is_made
     }
 
-    /// The DMA engine takes calls, as [`DmaEngine::arm`]; its status register says what it has done before.
+    /// Starts calls on the DMA engine, as [`DmaEngine::arm`], and sets its status register to the earlier count.
     pub fn arm(&mut self, now: Ticks, call: &DmaCall, base: u64, passes: u64, first_pass: u64) -> Option<u64> {
         let engine = self.dma.as_mut()?;
         let done = engine.arm(now, call, base, passes, first_pass)?;
@@ -376,14 +379,14 @@ impl Endpoint {
         }
     }
 
-    /// When region `place` answers next.
+    /// Returns when region `place` completes its next read.
     #[inline]
     #[must_use]
     pub fn answer_due(&self, place: usize) -> Ticks {
         self.regions[place].answers.front().map_or(Ticks::NEVER, |first| first.0)
     }
 
-    /// Region `place` answers a read: each completion, and when it is at the link.
+    /// Completes a read of region `place`: passes each completion and its time at the link to `send`.
     #[inline]
     pub fn answer(&mut self, now: Ticks, place: usize, slab: &mut Slab, mut send: impl FnMut(Ticks, Tlp)) {
         let Some((_, tlp)) = self.regions[place].answers.pop_front() else { return };
@@ -401,7 +404,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether nothing is under way inside.
+    /// Returns whether the receive buffer is empty.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.accepting.is_empty()

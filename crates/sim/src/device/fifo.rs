@@ -1,27 +1,27 @@
-//! A queue of bytes between a DMA engine and what its user built.
+//! A FIFO between a DMA engine and the user circuit.
 //!
-//! At one end are TLPs, at the other the user's circuit, which moves a beat at each tick of its own clock. Where the circuit
-//! makes or takes the bytes itself, it does so whenever it can: then only its time counts ([`Fifo::passes_at`],
-//! [`Fifo::pass`]), and the bytes are the engine's. Where it joins two queues, the bytes lie here ([`Fifo::push`],
-//! [`Fifo::pop`]).
+//! One end holds TLP data, the other is the user circuit, which moves a beat at each tick of its own clock. Where the
+//! circuit produces or consumes the bytes itself, it does so at full rate: then only its time counts
+//! ([`Fifo::passes_at`], [`Fifo::pass`]) and the bytes are the engine's. Where it joins two FIFOs, the bytes are
+//! stored here ([`Fifo::push`], [`Fifo::pop`]).
 
 use lanemark_engine::Visitor;
 use lanemark_units::Ticks;
 use std::collections::VecDeque;
 
-/// What never changes.
+/// Constants of the FIFO.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// Bytes that it holds.
+    /// Capacity in bytes.
     pub size_bytes: u64,
-    /// Bytes of a beat of the user's circuit, a power of two.
+    /// Bytes of a beat of the user circuit, a power of two.
     pub beat_bytes: u32,
-    /// Time between two of them.
+    /// Time of a beat.
     pub beat: Ticks,
 }
 
 impl Spec {
-    /// What the user's circuit takes for so many bytes.
+    /// Returns the time that the user circuit needs for `bytes`.
     #[inline]
     #[must_use]
     pub fn beats(&self, bytes: u64) -> Ticks {
@@ -29,31 +29,32 @@ impl Spec {
     }
 }
 
-/// Everything that does change.
+/// State of the FIFO.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fifo {
     spec: Spec,
-    /// Until when the user's circuit makes up for what passed: then it has filled the queue again, or emptied it.
+    /// Time at which the user circuit has caught up: it has filled the FIFO again, or emptied it.
     caught_up_at: Ticks,
     bytes: VecDeque<u8>,
-    /// When there came what there was too little of.
+    /// Time at which the awaited number of bytes was reached.
     came_at: Ticks,
 }
 
 impl Fifo {
-    /// With nothing in it.
+    /// Creates an empty FIFO.
     #[must_use]
     pub fn new(spec: Spec) -> Fifo {
         Fifo { spec, caught_up_at: Ticks::ZERO, bytes: VecDeque::new(), came_at: Ticks::ZERO }
     }
 
-    /// What never changes.
+    /// Returns the constants.
     #[must_use]
     pub fn spec(&self) -> &Spec {
         &self.spec
     }
 
-    /// When so many bytes can pass between a TLP and the user's circuit, which fills or empties the queue as fast as it can.
+    /// Returns when `bytes` can pass between a TLP and the user circuit, which fills or empties the FIFO at full
+    /// rate.
     #[inline]
     #[must_use]
     pub fn passes_at(&self, bytes: u64) -> Ticks {
@@ -61,38 +62,38 @@ impl Fifo {
         Ticks(self.caught_up_at.0.saturating_sub((self.spec.beat * ahead).0))
     }
 
-    /// So many do.
+    /// Passes `bytes` at `now`.
     #[inline]
     pub fn pass(&mut self, now: Ticks, bytes: u64) {
         self.caught_up_at = self.caught_up_at.max(now) + self.spec.beats(bytes);
     }
 
-    /// Bytes that lie in it.
+    /// Returns the number of stored bytes.
     #[must_use]
     pub fn len(&self) -> u64 {
         self.bytes.len() as u64
     }
 
-    /// Whether none does.
+    /// Returns whether no byte is stored.
     #[must_use]
     #[cfg(test)]
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// Bytes that it has room for.
+    /// Returns the free space in bytes.
     #[must_use]
     pub fn room(&self) -> u64 {
         self.spec.size_bytes.saturating_sub(self.len())
     }
 
-    /// Since when there are so many in it; never if there are not.
+    /// Returns since when it holds `bytes`; [`Ticks::NEVER`] if it holds fewer.
     #[must_use]
     pub fn holds_since(&self, bytes: u64) -> Ticks {
         if self.len() >= bytes { self.came_at } else { Ticks::NEVER }
     }
 
-    /// Puts bytes in, for which there is room; `few` is what somebody may wait for.
+    /// Stores bytes, for which there must be space; `few` is the number that a reader may wait for.
     pub fn push(&mut self, now: Ticks, data: &[u8], few: u64) {
         if self.len() < few {
             self.came_at = now;
@@ -100,7 +101,7 @@ impl Fifo {
         self.bytes.extend(data);
     }
 
-    /// Takes the oldest out, as many as `into` has room for and there are; says how many.
+    /// Removes the oldest bytes into `into`; returns their number.
     pub fn pop(&mut self, into: &mut [u8]) -> usize {
         let count = into.len().min(self.bytes.len());
         for (to, byte) in into.iter_mut().zip(self.bytes.drain(..count)) {
@@ -109,7 +110,7 @@ impl Fifo {
         count
     }
 
-    /// Shows everything that changes; where its bytes lie here, nothing is skipped.
+    /// Visits the state. Where its bytes are stored here, no steady state is skipped.
     pub(crate) fn visit(&mut self, view: &mut impl Visitor) {
         let Fifo { spec: _, caught_up_at, bytes, came_at } = self;
         view.time(caught_up_at);
@@ -117,7 +118,7 @@ impl Fifo {
         view.time(came_at);
     }
 
-    /// Forgets what is in it.
+    /// Drops its content.
     pub fn clear(&mut self) {
         self.bytes.clear();
         (self.caught_up_at, self.came_at) = (Ticks::ZERO, Ticks::ZERO);
@@ -133,18 +134,18 @@ mod tests {
     }
 
     #[test]
-    fn as_much_passes_at_once_as_it_holds_and_then_as_fast_as_the_circuit() {
+    fn a_burst_up_to_the_capacity_passes_immediately_and_then_at_the_rate_of_the_circuit() {
         let mut fifo = fifo();
         assert_eq!(fifo.passes_at(64), Ticks::ZERO);
         fifo.pass(Ticks(100), 64);
-        // Eight beats are behind; one of them later there is room for one.
+        // The circuit is eight beats behind; a beat later there is space for one.
         assert_eq!([8, 9, 16, 64].map(|bytes| fifo.passes_at(bytes)), [110, 120, 120, 180].map(Ticks));
         fifo.pass(Ticks(110), 8);
         assert_eq!(fifo.passes_at(8), Ticks(120));
     }
 
     #[test]
-    fn bytes_come_out_as_they_went_in_and_no_more_go_in_than_there_is_room_for() {
+    fn bytes_leave_in_order_and_space_is_limited() {
         let mut fifo = fifo();
         fifo.push(Ticks(5), &[1, 2, 3], 64);
         fifo.push(Ticks(6), &[4], 2);

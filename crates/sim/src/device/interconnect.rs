@@ -1,4 +1,4 @@
-//! The queues of a card, and what its user's circuit joins.
+//! The FIFOs of a card and the connections that the user circuit makes between them.
 //!
 //! ```text
 //!  reads of the engine --> RX ----+     +----> TX ----> its writes to host memory
@@ -6,51 +6,51 @@
 //!  writes of other cards > EP_RX -+     +----> EP_TX -> its writes to other cards
 //! ```
 //!
-//! Ports: [`Interconnect::takes_at`] and [`Interconnect::take`] are the engine's and the endpoint's, for what comes;
-//! [`Interconnect::gives_at`] and [`Interconnect::give`] the engine's, for what goes; [`Interconnect::carry`] moves bytes from queue
-//! to queue when that is [due](Interconnect::due), a burst of beats of the user's clock at a time.
+//! Ports: the engine and the endpoint call [`Interconnect::takes_at`] and [`Interconnect::take`] for received bytes,
+//! and the engine calls [`Interconnect::gives_at`] and [`Interconnect::give`] for sent bytes. [`Interconnect::carry`]
+//! moves bytes from FIFO to FIFO when that is [due](Interconnect::due), a burst of user-clock beats at a time.
 //!
-//! A full queue lets nothing come: completions keep their tags, and writes of other cards their credits. An empty one lets
-//! nothing go.
+//! A full FIFO applies back-pressure: completions keep their tags, and writes of other cards their credits. An empty
+//! one stalls requests.
 
 use crate::device::fifo::{self, Fifo};
 use lanemark_engine::Visitor;
 use lanemark_units::Ticks;
 
-/// What never changes.
+/// Constants of the interconnect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// Each queue, by [`Queue`].
+    /// Constants of each FIFO, by [`Queue`].
     pub queues: [fifo::Spec; 4],
 }
 
-/// A queue of a card.
+/// A FIFO of a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queue {
-    /// What the engine read.
+    /// Data read by the engine.
     Rx,
-    /// What it writes to host memory.
+    /// Data that the engine writes to host memory.
     Tx,
-    /// What other cards wrote.
+    /// Data written by other cards.
     EpRx,
-    /// What it writes to other cards.
+    /// Data that the engine writes to other cards.
     EpTx,
 }
 
-/// What is joined.
+/// The connections between FIFOs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// Nothing: the user's circuit makes what goes and takes what comes.
+    /// None: the user circuit produces sent bytes and consumes received ones.
     #[default]
     Straight,
-    /// Who came from goes back there: RX to TX, `EP_RX` to `EP_TX`.
+    /// Back to the origin: RX to TX, `EP_RX` to `EP_TX`.
     Loopback,
-    /// RX to `EP_TX`, `EP_RX` to TX: where a chain of cards begins and ends.
+    /// RX to `EP_TX`, `EP_RX` to TX: the ends of a chain of cards.
     Chain,
 }
 
 impl Mode {
-    /// Where what comes in a queue goes, RX first; `None` if the circuit takes it.
+    /// Returns the destination of RX and of `EP_RX`; `None` if the circuit consumes the bytes.
     const fn targets(self) -> Option<[Queue; 2]> {
         match self {
             Mode::Straight => None,
@@ -60,22 +60,22 @@ impl Mode {
     }
 }
 
-/// Where bytes come in.
+/// The FIFOs that receive bytes.
 const SOURCES: [Queue; 2] = [Queue::Rx, Queue::EpRx];
 
-/// Beats of a burst, at the most.
+/// Largest burst, in beats.
 const BURST_BEATS: u64 = 16;
-/// Bytes of a burst, at the most: beats have 128 B or fewer.
+/// Largest burst, in bytes: a beat has at most 128 B.
 const BURST_BYTES: usize = 128 * BURST_BEATS as usize;
 
-/// Bytes that move from a queue to another.
+/// A burst in flight between FIFOs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Burst {
     bytes: usize,
     until: Ticks,
 }
 
-/// Everything that does change.
+/// State of the interconnect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interconnect {
     mode: Mode,
@@ -85,21 +85,21 @@ pub struct Interconnect {
 }
 
 impl Interconnect {
-    /// With empty queues, joined to nothing.
+    /// Creates an interconnect with empty FIFOs and no connections.
     #[must_use]
     pub fn new(spec: Spec) -> Interconnect {
         let queues = spec.queues.map(Fifo::new);
         Interconnect { mode: Mode::Straight, few_bytes: 0, queues, moving: [None; 2] }
     }
 
-    /// Joins queues as `mode` says; what was in them is gone. The engine waits for as many as `few_bytes` at once.
+    /// Connects FIFOs by `mode` and drops their content. The engine waits for at most `few_bytes` at a time.
     pub fn join(&mut self, mode: Mode, few_bytes: u64) {
         (self.mode, self.few_bytes) = (mode, few_bytes);
         self.moving = [None; 2];
         self.queues.iter_mut().for_each(Fifo::clear);
     }
 
-    /// When a queue takes so many bytes that come; never while it is full.
+    /// Returns when a FIFO accepts `bytes`; [`Ticks::NEVER`] while it is full.
     #[inline]
     #[must_use]
     pub fn takes_at(&self, queue: Queue, bytes: u64) -> Ticks {
@@ -111,7 +111,7 @@ impl Interconnect {
         }
     }
 
-    /// They come.
+    /// Stores received bytes in a FIFO.
     #[inline]
     pub fn take(&mut self, now: Ticks, queue: Queue, data: &[u8]) {
         let fifo = &mut self.queues[queue as usize];
@@ -122,7 +122,7 @@ impl Interconnect {
         self.carry_more(now);
     }
 
-    /// Since when a queue gives so many bytes to go; never while it has fewer.
+    /// Returns since when a FIFO can supply `bytes`; [`Ticks::NEVER`] while it holds fewer.
     #[inline]
     #[must_use]
     pub fn gives_at(&self, queue: Queue, bytes: u64) -> Ticks {
@@ -130,7 +130,7 @@ impl Interconnect {
         if self.mode == Mode::Straight { fifo.passes_at(bytes) } else { fifo.holds_since(bytes) }
     }
 
-    /// They go; says whether they are those of the queue, and not ones that the user's circuit makes.
+    /// Removes bytes from a FIFO; returns false if the user circuit produces them instead.
     #[inline]
     pub fn give(&mut self, now: Ticks, queue: Queue, into: &mut [u8]) -> bool {
         let fifo = &mut self.queues[queue as usize];
@@ -143,13 +143,13 @@ impl Interconnect {
         true
     }
 
-    /// When the next burst is over.
+    /// Returns when the next burst ends.
     #[must_use]
     pub fn due(&self) -> Ticks {
         self.moving.iter().flatten().map(|burst| burst.until).min().unwrap_or(Ticks::NEVER)
     }
 
-    /// Bursts that are over arrive, and others begin.
+    /// Delivers the bursts that have ended and starts further ones.
     pub fn carry(&mut self, now: Ticks) {
         let Some(targets) = self.mode.targets() else { return };
         for (lane, target) in targets.into_iter().enumerate() {
@@ -162,13 +162,13 @@ impl Interconnect {
         self.carry_more(now);
     }
 
-    /// Whether it joins queues.
+    /// Returns whether FIFOs are connected.
     #[inline]
     pub(crate) fn is_joined(&self) -> bool {
         self.mode != Mode::Straight
     }
 
-    /// Shows everything that changes; where queues are joined, nothing is skipped.
+    /// Visits the state. Where FIFOs are connected, no steady state is skipped.
     pub(crate) fn visit(&mut self, view: &mut impl Visitor) {
         let Interconnect { mode, few_bytes, queues, moving } = self;
         view.count(*mode as usize);
@@ -185,7 +185,7 @@ impl Interconnect {
         }
     }
 
-    /// Begins bursts where there are bytes, and room for them.
+    /// Starts bursts where there are bytes and space.
     fn carry_more(&mut self, now: Ticks) {
         let Some(targets) = self.mode.targets() else { return };
         for (lane, target) in targets.into_iter().enumerate() {
@@ -214,7 +214,7 @@ mod tests {
         interconnect
     }
 
-    /// What lies in a queue when nothing moves any more.
+    /// Runs until nothing moves; returns the content of a FIFO and the time.
     fn settled(interconnect: &mut Interconnect, queue: Queue) -> (Vec<u8>, Ticks) {
         let mut now = Ticks::ZERO;
         while interconnect.due() < Ticks::NEVER {
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_go_where_the_mode_says_a_beat_a_tick_of_the_users_clock() {
+    fn bytes_move_by_the_mode_one_beat_a_user_clock_tick() {
         for (mode, from, to) in [
             (Mode::Loopback, Queue::Rx, Queue::Tx),
             (Mode::Loopback, Queue::EpRx, Queue::EpTx),
@@ -237,13 +237,13 @@ mod tests {
             let mut interconnect = interconnect(mode);
             let sent: Vec<u8> = (0..200).collect();
             interconnect.take(Ticks::ZERO, from, &sent);
-            // Twenty-five beats, in bursts of sixteen.
+            // Twenty-five beats, in bursts of at most sixteen.
             assert_eq!(settled(&mut interconnect, to), (sent, Ticks(250)), "{mode:?} {from:?}");
         }
     }
 
     #[test]
-    fn a_full_queue_takes_nothing_and_an_empty_one_gives_nothing() {
+    fn a_full_queue_accepts_no_bytes_and_an_empty_one_supplies_none() {
         let mut interconnect = interconnect(Mode::Loopback);
         interconnect.take(Ticks(0), Queue::Rx, &[7; 256]);
         assert_eq!(interconnect.takes_at(Queue::Rx, 1), Ticks::NEVER);
@@ -254,7 +254,7 @@ mod tests {
             (Ticks(0), Ticks::NEVER)
         );
         assert_eq!([128, 129].map(|bytes| interconnect.gives_at(Queue::Tx, bytes)), [Ticks(160), Ticks::NEVER]);
-        // Nothing leaves TX: it fills, and then RX does.
+        // TX is not drained: it fills, and then RX does.
         while interconnect.due() < Ticks::NEVER {
             interconnect.carry(interconnect.due());
         }
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn unjoined_queues_only_cost_the_time_of_the_users_circuit() {
+    fn unjoined_queues_cost_the_time_of_the_user_circuit_only() {
         let mut interconnect = interconnect(Mode::Straight);
         let mut bytes = [3; 256];
         assert_eq!(interconnect.gives_at(Queue::Tx, 256), Ticks::ZERO);

@@ -1,65 +1,66 @@
-//! A job of a DMA engine: a transfer of a plan, so many times, taken apart into requests.
+//! A job of a DMA engine: a transfer of a plan, repeated and split into requests.
 
 use crate::steady::Survey;
 use lanemark_machine::{Transfer, Verb, Window, WriteRead};
 use lanemark_wire::Chunk;
 use lanemark_wire::split::{Chunks, requests};
 
-/// Most bytes of a request, each way.
+/// Largest requests of an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MostBytes {
-    /// Of a read.
+    /// Largest read, in bytes.
     pub read: u32,
-    /// Of a write.
+    /// Largest write, in bytes.
     pub write: u32,
 }
 
-/// A job, and how far it is.
+/// A job and its progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// What is made.
+    /// The transfer.
     pub transfer: Transfer,
-    /// Bus address of where offset 0 of the window lies.
+    /// Bus address of offset 0 of the window.
     pub base: u64,
-    /// Number of the first pass; of one in parts, of the first part.
+    /// Number of the first iteration; of a job in parts, of the first part.
     pub first_pass: u64,
-    /// Bytes of the last transfer of a pass, if those of a pass are parts of one copy.
+    /// Bytes of the last transfer of an iteration, if its transfers are parts of one copy.
     last_part: Option<u64>,
-    /// Transfers in all, and those that may begin.
+    /// Transfers of the job, and those that are released (may begin).
     pub transfers: u64,
     /// See `transfers`.
     pub released: u64,
-    /// The next transfer to begin, and how far it is to the one behind it: other channels make those between.
+    /// The next transfer, and the step to the one after it; other channels do those between.
     pub next: u64,
     step: u64,
-    /// The one begun last, and what is left of it.
+    /// The transfer begun last, and its remaining requests.
     begun: u64,
     pieces: Chunks,
-    /// Where is read behind each of its writes, and what is left of that.
+    /// The window of the reads that follow writes, and their remaining requests.
     pub read: Option<Window>,
     read_pieces: Chunks,
-    /// Whether both take turns, and how many bytes more were written than read in this one.
+    /// Whether writes and reads alternate by bytes, and the excess of written over read bytes.
     is_mixed: bool,
     ahead: i64,
-    /// The request to be made next.
+    /// The next request.
     pub piece: Option<Piece>,
 }
 
-/// What the next request is about.
+/// The next request, before it becomes a TLP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// The number of its transfer.
+    /// Number of its transfer.
     pub number: u64,
-    /// The bytes.
+    /// Its address and length.
     pub chunk: Chunk,
-    /// How many of the transfer's bytes are before them.
+    /// Offset in its transfer.
     pub offset: u64,
-    /// Which way it goes.
+    /// Its direction.
     pub verb: Verb,
 }
 
 impl Job {
-    /// `transfer`, `passes` times, of which none may begin yet; `base` is the bus address of the windows' offset 0.
+    /// Creates a job of `transfer`, `passes` times, with no transfer released; `base` is the bus address of offset 0
+    /// of the windows.
     #[must_use]
     pub fn new(transfer: &Transfer, base: u64, passes: u64, first_pass: u64, most: MostBytes) -> Job {
         let most_bytes = if transfer.verb == Verb::Store { most.write } else { most.read };
@@ -82,21 +83,21 @@ impl Job {
         }
     }
 
-    /// With a read behind each write.
+    /// Adds a read behind each write.
     #[must_use]
     pub fn with_reads(mut self, pairs: &WriteRead) -> Job {
         (self.read, self.is_mixed) = (Some(pairs.read), pairs.is_mixed);
         self
     }
 
-    /// The transfers of a pass are parts of one copy, the last of them of so many bytes.
+    /// Makes the transfers of an iteration parts of one copy, whose last part has `last_part` bytes.
     #[must_use]
     pub fn in_parts(mut self, last_part: u64) -> Job {
         (self.last_part, self.first_pass) = (Some(last_part), self.first_pass.wrapping_mul(self.transfer.count));
         self
     }
 
-    /// So many passes less are made, and those that are made are the last ones.
+    /// Skips `passes` iterations, and does the last ones of the job.
     pub fn leave_out(&mut self, passes: u64) {
         let transfers = self.transfer.count.saturating_mul(passes);
         self.transfers = self.transfers.saturating_sub(transfers);
@@ -104,7 +105,7 @@ impl Job {
         self.first_pass = self.first_pass.wrapping_add(numbered);
     }
 
-    /// Bytes of transfer `number`.
+    /// Returns the length of transfer `number`.
     #[inline]
     pub(crate) fn bytes_of(&self, number: u64) -> u64 {
         match self.last_part {
@@ -113,27 +114,27 @@ impl Job {
         }
     }
 
-    /// On what its stored bytes depend, besides their address.
+    /// Returns the iteration number that, with the address, determines the data of a transfer.
     #[inline]
     pub(crate) fn turn_of(&self, number: u64) -> u64 {
         let count = if self.last_part.is_some() { 1 } else { self.transfer.count };
         self.first_pass.wrapping_add(if number < count { 0 } else { number / count })
     }
 
-    /// What of transfer `number` goes behind those before it, though all come from one place.
+    /// Returns the offset of transfer `number` in its copy, if a copy has several parts.
     #[inline]
     pub(crate) fn parts_before(&self, number: u64) -> u64 {
         if self.last_part.is_some() { number % self.transfer.count * self.transfer.bytes } else { 0 }
     }
 
-    /// Only the transfers whose number leaves `channel` when it is divided by `channels`.
+    /// Keeps the transfers whose number modulo `channels` is `channel`.
     #[must_use]
     pub fn dealt(mut self, channel: u64, channels: u64) -> Job {
         (self.next, self.step) = (channel, channels.max(1));
         self
     }
 
-    /// All of it may begin.
+    /// Releases every transfer.
     #[must_use]
     pub fn released(mut self) -> Job {
         self.released = self.transfers;
@@ -141,7 +142,7 @@ impl Job {
         self
     }
 
-    /// The one that was taken from its transfer last: what is before it is all that is not left.
+    /// Returns the piece for the chunk just taken from a transfer; its offset is the length already taken.
     #[inline]
     fn piece_of(&self, chunk: Chunk, verb: Verb) -> Piece {
         let (bytes, pieces) = match self.read {
@@ -152,26 +153,26 @@ impl Job {
         Piece { number: self.begun, chunk, offset, verb }
     }
 
-    /// How many of its transfers it makes, and how many of these have begun.
+    /// Returns the number of its transfers, and how many have begun.
     pub(crate) fn share(&self) -> (u64, u64) {
         let first = self.next % self.step;
         let made = |to: u64| to.saturating_sub(first).div_ceil(self.step);
         (made(self.transfers), made(self.next))
     }
 
-    /// Bytes of the transfer begun last that it has not asked for.
+    /// Returns the bytes of the current transfer that have not been requested.
     pub(crate) fn unasked(&self, verb: Verb) -> u64 {
         let of_piece = self.piece.filter(|piece| piece.verb == verb).map_or(0, |piece| piece.chunk.bytes);
         self.pieces.rest().1 + u64::from(of_piece)
     }
 
-    /// Bus address of one of its transfers.
+    /// Returns the bus address of a transfer.
     pub(crate) fn start_of(&self, number: u64, verb: Verb) -> u64 {
         let window = self.read.as_ref().filter(|_| verb == Verb::Load).unwrap_or(&self.transfer.window);
         self.base + window.place(number, self.transfer.bytes)
     }
 
-    /// Shows everything that changes in a job of card `owner`.
+    /// Visits the state of a job of card `owner`.
     pub(crate) fn visit(&mut self, view: &mut impl Survey, owner: u16) {
         let Job {
             transfer,
@@ -210,7 +211,7 @@ impl Job {
         }
     }
 
-    /// Makes sure that there is a next request, if there is to be one.
+    /// Prepares the next request, if there is one.
     pub fn advance(&mut self) {
         self.piece = loop {
             if self.is_mixed
@@ -243,7 +244,7 @@ impl Job {
     }
 }
 
-/// Shows what is left of a transfer.
+/// Visits the remaining part of a transfer.
 fn rest(view: &mut impl Survey, owner: u16, verb: Verb, chunks: &mut Chunks) {
     let (mut address, bytes) = chunks.rest();
     view.state(bytes);
@@ -259,7 +260,7 @@ mod tests {
     use lanemark_machine::{Partner, Pattern};
 
     #[test]
-    fn channels_that_a_job_is_dealt_to_make_every_transfer_once() {
+    fn channels_that_share_a_job_do_every_transfer_once() {
         let window = Window { offset: 0, len: 7 * 64, pattern: Pattern::Sequential };
         let (verb, partner) = (Verb::Store, Partner::Host);
         let transfer = Transfer { card: 0, verb, partner, bytes: 64, count: 7, window, outstanding: None };

@@ -1,12 +1,12 @@
-//! What runs the kernels that a runtime launches: one after the other, and says of each that it is over.
+//! The kernels that a runtime launches: they run in order, and each completion sends a message.
 //!
 //! ```text
-//!  doorbell --> [start, nothing to do, end] --> message --egress--> link
-//!      ^ those rung for meanwhile wait
+//!  doorbell --> [start, empty kernel, end] --> message --egress--> link
+//!      ^ further launches are queued
 //! ```
 //!
-//! Ports: [`Kernels::store_arrives`] takes stores to the card, [`Kernels::end`] gives the message of a kernel that is over when that
-//! is [due](Kernels::due).
+//! Ports: [`Kernels::store_arrives`] receives stores to the card, [`Kernels::end`] returns the message of a completed
+//! kernel when that is [due](Kernels::due).
 
 use crate::steady::Survey;
 use crate::tlp::{Tlp, TlpKind, span};
@@ -14,31 +14,31 @@ use lanemark_engine::{Slab, Wire};
 use lanemark_platform::KernelBell;
 use lanemark_units::Ticks;
 
-/// What never changes during a run.
+/// Constants of the kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// The card's number as a requester.
+    /// Requester ID of the card.
     pub requester: u16,
-    /// What its messages are told from those of the DMA engine's channels by: one more than these.
+    /// Channel number of its messages: one above those of the DMA engine.
     pub channel: u16,
-    /// Where a runtime meets it.
+    /// Its doorbell and completion address.
     pub bell: KernelBell,
-    /// From the store to the doorbell until a kernel begins.
+    /// From the doorbell store to the start of a kernel.
     pub start: Ticks,
-    /// From its end to the message.
+    /// From the end of a kernel to its message.
     pub end: Ticks,
-    /// From there to the link.
+    /// From the message to the link.
     pub egress: Ticks,
 }
 
-/// Everything that changes.
+/// State of the kernels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernels {
     spec: Spec,
-    /// When the last one that was launched is over, and those that are to be told of.
+    /// End of the last launched kernel, and the ends to be notified.
     until: Ticks,
     ends: Wire<()>,
-    /// How many it has told of, ever, and how many of these messages have come: others are on their way.
+    /// Messages sent since construction, and those that have arrived.
     done: u64,
     heard: u64,
 }
@@ -47,25 +47,25 @@ pub struct Kernels {
 const MESSAGE_BYTES: u64 = 4;
 
 impl Kernels {
-    /// With nothing to run.
+    /// Creates an idle unit.
     #[must_use]
     pub fn new(spec: Spec) -> Kernels {
         Kernels { spec, until: Ticks::ZERO, ends: Wire::default(), done: 0, heard: 0 }
     }
 
-    /// What its messages are told from others by, and how many it has sent.
+    /// Returns the channel number of its messages, and how many it has sent.
     #[must_use]
     pub fn told(&self) -> (u16, u64) {
         (self.spec.channel, self.done)
     }
 
-    /// One of its messages has come: how many kernels that says are over. They come in order.
+    /// Counts the arrival of a message; returns the number of completed kernels. Messages arrive in order.
     pub fn hear(&mut self) -> u64 {
         self.heard += 1;
         self.heard
     }
 
-    /// A store to the card was accepted: if it is to the doorbell, one more kernel is launched. Says whether it was.
+    /// Receives a store to the card. A store to the doorbell launches a kernel; returns whether it did.
     #[inline]
     pub fn store_arrives(&mut self, now: Ticks, address: u64) -> bool {
         let rings = address == self.spec.bell.doorbell;
@@ -76,14 +76,14 @@ impl Kernels {
         rings
     }
 
-    /// When the next one is over.
+    /// Returns the next end of a kernel.
     #[inline]
     #[must_use]
     pub fn due(&self) -> Ticks {
         self.ends.due()
     }
 
-    /// The message of the next one that is over by now, and when it is at the link.
+    /// Returns the message of the next kernel that has ended by `now`, and when it reaches the link.
     pub fn end(&mut self, now: Ticks, slab: &mut Slab) -> Option<(Ticks, Tlp)> {
         self.ends.take(now)?;
         self.done += 1;
@@ -95,12 +95,12 @@ impl Kernels {
         Some((now + egress, tlp))
     }
 
-    /// Forgets what was launched and has not ended.
+    /// Drops the launched kernels that have not ended.
     pub fn stop(&mut self) {
         self.ends = Wire::default();
     }
 
-    /// Shows everything that changes.
+    /// Visits the state.
     pub(crate) fn visit(&mut self, view: &mut impl Survey) {
         let Kernels { spec: _, until, ends, done, heard } = self;
         view.time(until);
@@ -121,14 +121,14 @@ mod tests {
     }
 
     #[test]
-    fn kernels_run_one_after_the_other_and_each_is_told_of() {
+    fn kernels_run_in_order_and_each_sends_a_message() {
         let (mut kernels, mut slab) = (kernels(), Slab::new(64));
-        assert!(!kernels.store_arrives(Ticks(10), 0x1008), "beside the doorbell");
+        assert!(!kernels.store_arrives(Ticks(10), 0x1008), "not the doorbell");
         assert!(kernels.store_arrives(Ticks(10), 0x1000) && kernels.store_arrives(Ticks(20), 0x1000));
         assert_eq!((kernels.due(), kernels.end(Ticks(89), &mut slab)), (Ticks(90), None));
         let (at, tlp) = kernels.end(Ticks(90), &mut slab).unwrap();
         assert_eq!((at, tlp.address, tlp.tag, kernels.told()), (Ticks(97), 0xFEE0_1000, 1, (1, 1)));
-        assert_eq!(kernels.due(), Ticks(170), "the second began when the first was over");
+        assert_eq!(kernels.due(), Ticks(170), "the second begins at the end of the first");
         kernels.stop();
         assert_eq!(kernels.due(), Ticks::NEVER);
     }

@@ -1,7 +1,7 @@
-//! A card's MSI-X: which message each vector sends, and which messages are held back.
+//! MSI-X of a card: the message of each vector, and the pending bits.
 //!
-//! The table lies in a region of registers, where cores load it and store to it; here is what the card has taken over from
-//! there. A message of a masked vector is pending: its bit is set, and it goes when the vector is unmasked.
+//! The table is in a register region that cores read and write; this is the card's decoded copy. The message of a
+//! masked vector is pending: its bit is set, and it is sent when the vector is unmasked.
 //!
 //! Source: PCI Express Base Specification 6.0, sections 6.1.4 and 7.7.2.
 
@@ -11,28 +11,28 @@ use lanemark_engine::Memory;
 use lanemark_platform::VectorTable;
 use std::ops::Range;
 
-/// One entry of the table.
+/// An entry of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Vector {
-    /// Where its message is written to.
+    /// Message Address.
     pub address: u64,
-    /// What is written.
+    /// Message Data.
     pub data: u32,
-    /// Whether its message is held back.
+    /// The Mask bit.
     pub is_masked: bool,
 }
 
-/// Everything that changes.
+/// State of MSI-X.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MsiX {
     table: VectorTable,
     vectors: Vec<Vector>,
-    /// A bit for each, in QWs.
+    /// Pending bits, in QWs.
     pending: Vec<u64>,
 }
 
 impl MsiX {
-    /// As an operating system has set it up: the message of each vector goes to `address` and says its number.
+    /// Creates the table as an operating system sets it: each vector writes its number to `address`.
     #[must_use]
     pub fn new(table: VectorTable, address: u64) -> MsiX {
         let vectors = (0..table.vectors).map(|number| Vector { address, data: number, is_masked: false });
@@ -40,26 +40,26 @@ impl MsiX {
         MsiX { table, vectors: vectors.collect(), pending: vec![0; words as usize] }
     }
 
-    /// The table, by bus address.
+    /// Returns the bus addresses of the table.
     #[must_use]
     pub fn table(&self) -> Range<u64> {
         self.table.table..self.table.table + self.vectors.len() as u64 * VectorTable::ENTRY_BYTES
     }
 
-    /// Where the table starts.
+    /// Returns the bus address of the table.
     #[must_use]
     pub fn table_at(&self) -> u64 {
         self.table.table
     }
 
-    /// Whether a TLP is about bytes of the table.
+    /// Returns whether a TLP overlaps the table.
     #[must_use]
     pub fn is_touched(&self, tlp: &Tlp) -> bool {
         let Range { start, end } = self.table();
         tlp.address < end && start < tlp.address + u64::from(tlp.length_dw) * 4
     }
 
-    /// Writes the table to the memory of its region, `offset` from the start of that.
+    /// Writes the table to the memory of its region, at `offset`.
     pub fn write_to(&self, memory: &mut Memory, offset: u64) {
         for (vector, number) in self.vectors.iter().zip(0..) {
             let mut entry = [0; VectorTable::ENTRY_BYTES as usize];
@@ -70,7 +70,7 @@ impl MsiX {
         }
     }
 
-    /// Takes over what the memory of its region holds.
+    /// Decodes the table from the memory of its region.
     pub fn read_from(&mut self, memory: &mut Memory, offset: u64) {
         for (vector, number) in self.vectors.iter_mut().zip(0..) {
             let mut dws = [0; 4];
@@ -79,25 +79,26 @@ impl MsiX {
                 memory.read(offset + number * VectorTable::ENTRY_BYTES + 4 * place, &mut bytes);
                 *dw = u32::from_le_bytes(bytes);
             }
-            // The lowest two bits of an address are reserved.
+            // The lowest two address bits are reserved.
             let address = u64::from(dws[1]) << 32 | u64::from(dws[0] & !3);
             *vector = Vector { address, data: dws[2], is_masked: dws[3] & 1 == 1 };
         }
     }
 
-    /// The vector by which a channel tells: each has one of its own, if there are so many.
+    /// Returns the vector of a channel; channels share vectors if there are fewer.
     #[must_use]
     pub fn vector_of(&self, channel: usize) -> usize {
         channel % self.vectors.len().max(1)
     }
 
-    /// Whether the message of a vector would be held back.
+    /// Returns whether a vector is masked or does not exist.
     #[must_use]
     pub fn is_masked(&self, number: usize) -> bool {
         self.vectors.get(number).is_none_or(|vector| vector.is_masked)
     }
 
-    /// What is sent by a vector, which then is not pending; if it is masked nothing is, and it is.
+    /// Returns the message of a vector and clears its pending bit. If the vector is masked, sets the bit and returns
+    /// `None`.
     pub fn send(&mut self, number: usize) -> Option<Vector> {
         let vector = self.vectors.get(number).copied()?;
         let (word, bit) = (self.pending.get_mut(number / 64)?, 1 << (number % 64));
@@ -105,14 +106,14 @@ impl MsiX {
         Some(vector).filter(|vector| !vector.is_masked)
     }
 
-    /// The QW with the pending bit of a vector, and where it lies.
+    /// Returns the QW with the pending bit of a vector, and its bus address.
     #[must_use]
     pub fn pending_word(&self, number: usize) -> (u64, u64) {
         let word = number / 64;
         (self.table.pending + 8 * word as u64, self.pending.get(word).copied().unwrap_or(0))
     }
 
-    /// Shows everything that changes while cores do nothing: they alone write the table.
+    /// Visits the state that changes without cores, which alone write the table.
     pub(crate) fn visit(&mut self, view: &mut impl Survey) {
         let MsiX { table: _, vectors: _, pending } = self;
         for word in pending {
@@ -131,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_to_memory_is_taken_over_from_there() {
+    fn a_table_written_to_memory_is_decoded_from_it() {
         let (mut written, mut memory) = (msi_x(), Memory::default());
         written.vectors[64] = Vector { address: 0x1_2345_6788, data: 0x4021, is_masked: true };
         written.write_to(&mut memory, 256);

@@ -1,6 +1,6 @@
-//! A region of a card: registers, storage or a queue behind a part of a BAR, and the reads that it still has to answer.
+//! A region of a card: registers, storage or a queue behind a part of a BAR, with its pending reads.
 //!
-//! An [`Endpoint`](crate::device::endpoint::Endpoint) hands it each TLP in order and says when.
+//! An [`Endpoint`](crate::device::endpoint::Endpoint) passes TLPs to it in order, with their times.
 
 use crate::steady::Survey;
 use crate::tlp::Tlp;
@@ -9,20 +9,20 @@ use lanemark_units::Ticks;
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// What a region is.
+/// The kind of a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Registers of 8 B: reading clears the ones marked so, writing to a marked one sets bits.
+    /// Registers of 8 B: a read clears those marked for it, a write sets bits in those marked for it.
     Registers,
-    /// Bytes that stay.
+    /// Storage.
     Storage,
-    /// Bytes that stay, and counters of beats that reading clears.
+    /// Storage with counters of beats, which a read clears.
     CountedStorage,
     /// A queue of this many entries.
     Fifo(usize),
 }
 
-/// What never changes about a region.
+/// Constants of a region.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegionSpec {
     /// Its name in the platform.
@@ -31,9 +31,9 @@ pub struct RegionSpec {
     pub address: u64,
     /// Its length.
     pub len: u64,
-    /// What it is.
+    /// Kind of the region.
     pub kind: Kind,
-    /// Bytes of one beat.
+    /// Bytes of a beat.
     pub beat_bytes: u64,
     /// Time between beats.
     pub beat: Ticks,
@@ -41,21 +41,21 @@ pub struct RegionSpec {
     pub read: Ticks,
 }
 
-/// Beats counted since the last look.
+/// Beats counted since the last read of the counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Beats {
-    /// Written.
+    /// Write beats.
     pub write: u64,
-    /// Read.
+    /// Read beats.
     pub read: u64,
 }
 
-/// One write as it arrived at a queue.
+/// A write stored in a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FifoEntry {
     /// Offset of the first enabled byte in the region.
     pub offset: u64,
-    /// Enabled bytes.
+    /// Number of enabled bytes.
     pub len: u32,
     /// The first eight of them.
     pub data: [u8; 8],
@@ -64,21 +64,21 @@ pub struct FifoEntry {
 /// A region and its state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// What never changes.
+    /// Constants of the region.
     pub spec: RegionSpec,
     /// Its bytes.
     pub memory: Memory,
-    /// Beats since the last look.
+    /// Beats since the last read of the counters.
     pub(super) beats: Beats,
     /// Entries of a queue, oldest first.
     pub fifo: VecDeque<FifoEntry>,
-    /// Entries that found the queue full.
+    /// Writes lost because the queue was full.
     pub fifo_lost: u64,
-    /// Registers that a read clears.
+    /// Registers cleared by a read.
     pub(super) clear_on_read: Vec<u64>,
-    /// Registers a write sets bits in.
+    /// Registers in which a write sets bits.
     pub(super) set_on_write: Vec<u64>,
-    /// Where it keeps what is written, if not everywhere.
+    /// The offsets that keep written bytes, if not all do.
     pub(super) kept: Vec<Range<u64>>,
     pub(super) answers: VecDeque<(Ticks, Tlp)>,
 }
@@ -93,17 +93,17 @@ impl Region {
         last - first + 1
     }
 
-    /// The beats counted since the last time; looking clears them, as on the card they model.
+    /// Returns and clears the beat counters, as a read of the card's counters does.
     pub fn take_beats(&mut self) -> Beats {
         std::mem::take(&mut self.beats)
     }
 
-    /// Makes the 8 B register at `offset` clear itself when read.
+    /// Marks the 8 B register at `offset` as cleared by a read.
     pub fn clear_on_read(&mut self, offset: u64) {
         self.clear_on_read.push(offset / 8);
     }
 
-    /// Makes writes to the 8 B register at `offset` set bits instead of replacing them.
+    /// Marks the 8 B register at `offset` as one in which writes set bits.
     pub fn set_on_write(&mut self, offset: u64) {
         self.set_on_write.push(offset / 8);
     }
@@ -134,7 +134,7 @@ impl Region {
         }
     }
 
-    /// Those bytes of a line, from `offset` on, that it keeps.
+    /// Returns the mask of the bytes at `offset` that keep their written values.
     #[inline]
     fn kept_of(&self, offset: u64, mask: u64) -> u64 {
         if self.kept.is_empty() {
@@ -144,7 +144,7 @@ impl Region {
         (0..64).filter(is_kept).fold(0, |kept, place| kept | 1 << place) & mask
     }
 
-    /// What no core sends: more than a line, and of one piece. Registers take it as plain bytes.
+    /// Writes a TLP longer than a line, which no core sends. Registers store it as plain bytes.
     fn write_long(&mut self, tlp: &Tlp, bytes: &[u8], beats: u64) {
         let skip = tlp.first_be.trailing_zeros() as usize;
         let len = tlp.enabled_bytes();
@@ -172,7 +172,7 @@ impl Region {
         }
     }
 
-    /// Clears every register marked so of which a byte in `mask` was read.
+    /// Clears every marked register of which a byte in `mask` was read.
     pub(super) fn clear(&mut self, offset: u64, mask: u64) {
         for register in &self.clear_on_read {
             let read = (0..64).any(|place| mask >> place & 1 == 1 && (offset + place) / 8 == *register);
@@ -200,7 +200,7 @@ impl Region {
         }
     }
 
-    /// What one completion of a read carries.
+    /// Reads the data of a completion.
     pub(super) fn read(&mut self, tlp: &Tlp, into: &mut [u8]) {
         let offset = tlp.address - self.spec.address;
         let len = usize::from(tlp.length_dw) * 4;
@@ -221,14 +221,14 @@ impl Region {
         }
     }
 
-    /// Whether looking at it or writing to it does something else besides, or less.
+    /// Returns whether reads or writes have side effects, or writes are ignored.
     pub(crate) fn changes_when_touched(&self) -> bool {
         !self.clear_on_read.is_empty() || !self.set_on_write.is_empty() || !self.kept.is_empty()
     }
 
     pub(super) fn visit(&mut self, view: &mut impl Survey) {
-        // Bytes decide nothing. Registers that change when they are touched, and queues that are read, are no steady state's:
-        // `Board::unsteady` sees to it, so that of a queue only its length changes.
+        // Stored bytes do not affect events. `Board::unsteady` excludes registers with side effects and queues that
+        // are read, so only the length of a queue changes.
         let Region { spec: _, memory: _, beats, fifo, fifo_lost, clear_on_read: _, set_on_write: _, kept: _, answers } =
             self;
         let Beats { write, read } = beats;

@@ -1,12 +1,13 @@
-//! What the registers of a card are: timers that a core reads and sets, and the user's, which keep what is written.
+//! The declared registers of a card: timers that a core reads and sets, and user registers.
 //!
 //! ```text
-//!  store --> timers, the user's registers; lost elsewhere
-//!  load  <-- what a timer shows when its region answers; what was written
+//!  store --> timers, user registers; ignored elsewhere
+//!  load  <-- the timer when its region completes the read; the last written value
 //! ```
 //!
-//! The first timer always runs. That of a channel runs while the channel has a transfer to make: from its command until the last
-//! byte has come, or has gone on the card's data path. A card does not know when what it wrote is where it was to go.
+//! The first timer always runs. The timer of a channel runs while the channel has a transfer: from its command to the
+//! arrival or departure of the last byte on the card's data path. The card cannot observe when its writes reach their
+//! destination.
 
 use crate::device::timer::Timer;
 use crate::steady::Survey;
@@ -14,23 +15,23 @@ use crate::tlp::Tlp;
 use lanemark_units::Ticks;
 use std::ops::Range;
 
-/// What never changes during a run.
+/// Constants of the registers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// In which region.
+    /// Index of their region.
     pub place: usize,
-    /// Where in it the timers are.
+    /// Offsets of the timers in the region.
     pub timers: Range<u64>,
-    /// Where in it the user's registers are.
+    /// Offsets of the user registers in the region.
     pub users: Range<u64>,
-    /// One of the card's clock.
+    /// Period of the card's clock.
     pub tick: Ticks,
 }
 
 /// Bytes of a timer.
 const TIMER: u64 = 8;
 
-/// Everything that changes, but for the timers of channels, which are theirs, and for what the region keeps.
+/// State of the registers, without the timers of channels and the stored bytes of the region.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registers {
     spec: Spec,
@@ -38,7 +39,7 @@ pub struct Registers {
 }
 
 impl Registers {
-    /// As at power-on.
+    /// Creates the registers as at power-on.
     #[must_use]
     pub fn new(spec: Spec) -> Registers {
         let mut clock = Timer::default();
@@ -46,17 +47,17 @@ impl Registers {
         Registers { spec, clock }
     }
 
-    /// In which region they are.
+    /// Returns the index of their region.
     pub(crate) fn place(&self) -> usize {
         self.spec.place
     }
 
-    /// Where in it what is written stays.
+    /// Returns the offsets that keep written bytes.
     pub(crate) fn kept(&self) -> [Range<u64>; 2] {
         [self.spec.timers.clone(), self.spec.users.clone()]
     }
 
-    /// Which timers a TLP touches that begins at `offset` in region `place`; the first is that which always runs.
+    /// Returns the timers that a TLP at `offset` of region `place` touches; timer 0 is the free-running one.
     #[inline]
     pub(crate) fn touched(&self, place: usize, offset: u64, tlp: &Tlp) -> Range<usize> {
         let Range { start, end } = self.spec.timers;
@@ -67,22 +68,22 @@ impl Registers {
         ((from - start) / TIMER) as usize..((until - start).div_ceil(TIMER)) as usize
     }
 
-    /// Where in the region a timer is.
+    /// Returns the offset of a timer in the region.
     pub(crate) fn offset_of(&self, timer: usize) -> u64 {
         self.spec.timers.start + timer as u64 * TIMER
     }
 
-    /// What the timer that always runs shows.
+    /// Returns the free-running timer.
     pub(crate) fn clock_at(&self, now: Ticks) -> u64 {
         self.clock.at(now, self.spec.tick)
     }
 
-    /// Somebody writes to it.
+    /// Writes the free-running timer.
     pub(crate) fn set_clock(&mut self, now: Ticks, value: u64) {
         self.clock.set(now, value);
     }
 
-    /// Shows everything that changes.
+    /// Visits the state.
     pub(crate) fn visit(&mut self, view: &mut impl Survey) {
         let Registers { spec: _, clock } = self;
         clock.visit(view);

@@ -1,33 +1,33 @@
-//! A timer of a card: a register that counts ticks of the card's clock while it runs.
+//! A timer of a card: a register that counts clock ticks while it runs.
 //!
-//! It counts the edges of that clock, as a counter in a circuit does: a span of ten ticks and a half is ten of them or eleven, and
-//! which depends on when it begins.
+//! It counts clock edges, as a hardware counter does: a span of ten and a half ticks counts ten or eleven, depending
+//! on when it begins.
 
 use crate::steady::Survey;
 use lanemark_units::Ticks;
 
-/// Everything that changes.
+/// State of a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Timer {
-    /// What it had counted before it was started.
+    /// The count up to its last start.
     counted: u64,
-    /// Since when it runs, if it does.
+    /// Start time, if it runs.
     since: Option<Ticks>,
 }
 
 impl Timer {
-    /// It runs from `now` on, if it did not before.
+    /// Starts the timer at `now`, unless it runs.
     pub fn start(&mut self, now: Ticks) {
         self.since.get_or_insert(now);
     }
 
-    /// It stops, if it runs, and keeps what it has counted; `tick` is that of the card's clock.
+    /// Stops the timer, if it runs; `tick` is the card's clock period.
     pub fn stop(&mut self, at: Ticks, tick: Ticks) {
         self.counted = self.at(at, tick);
         self.since = None;
     }
 
-    /// What it shows at an instant.
+    /// Returns the count at an instant.
     #[must_use]
     pub fn at(&self, at: Ticks, tick: Ticks) -> u64 {
         let edges = |until: Ticks| until.0 / tick.0.max(1);
@@ -35,7 +35,7 @@ impl Timer {
         self.counted.wrapping_add(more)
     }
 
-    /// Somebody writes to it: it shows that now, and goes on from there if it runs.
+    /// Writes the count; a running timer continues from it.
     pub fn set(&mut self, now: Ticks, value: u64) {
         self.counted = value;
         if let Some(since) = &mut self.since {
@@ -43,10 +43,10 @@ impl Timer {
         }
     }
 
-    /// Shows everything that changes.
+    /// Visits the state.
     pub(crate) fn visit(&mut self, view: &mut impl Survey) {
         let Timer { counted, since } = self;
-        // Nothing depends on either, and neither changes while devices move bytes by themselves.
+        // Reports only; neither changes during DMA.
         view.counter(counted);
         view.flag(since.is_some());
         if let Some(since) = since {
@@ -62,7 +62,7 @@ mod tests {
     const TICK: Ticks = Ticks(10);
 
     #[test]
-    fn it_counts_edges_between_start_and_stop_and_nothing_else() {
+    fn a_timer_counts_clock_edges_between_start_and_stop() {
         let counted = |from, to| {
             let mut timer = Timer::default();
             timer.start(Ticks(from));
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_add_up_until_somebody_writes_to_it() {
+    fn spans_add_up_until_a_write_sets_the_count() {
         let mut timer = Timer::default();
         for start in [100, 200] {
             timer.start(Ticks(start));

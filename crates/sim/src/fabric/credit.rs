@@ -1,10 +1,10 @@
-//! Flow-control credits of one direction, and the places of its replay buffer, which return in the same way.
+//! Flow-control credits of one direction, and the slots of its replay buffer, which are returned in the same way.
 //!
-//! Ports: [`Account::covered_at`] says when there is enough for a TLP, [`Account::take`] takes it; the receiver has room
-//! again with [`Account::free`], which is known here when the DLLP that says so comes: [`Account::told`].
+//! Ports: [`Account::covered_at`] returns when a TLP has enough credits, [`Account::take`] consumes them. The
+//! receiver frees space with [`Account::free`]; the sender gets the credits when the DLLP arrives, [`Account::told`].
 //!
-//! What comes back lies in a line of its own and is counted when the next TLP goes: no event is needed for it, because
-//! the times at which it comes are known.
+//! Credits in flight are kept in a queue and added when the next TLP is sent. They need no event, because their
+//! arrival times are known.
 
 use crate::fabric::dllp::DllpKind;
 use crate::tlp::Tlp;
@@ -17,14 +17,14 @@ use std::collections::VecDeque;
 /// Credits of one class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pool {
-    /// Headers: TLPs.
+    /// Header credits, one a TLP.
     pub header: u32,
-    /// Data, 16 B each.
+    /// Data credits, 16 B each.
     pub data: u32,
 }
 
 impl Pool {
-    /// More than anybody uses: what `infinite` is at initialisation.
+    /// Infinite credits, as advertised at initialisation.
     pub const INFINITE: Pool = Pool { header: u32::MAX / 2, data: u32::MAX / 2 };
 
     const fn covers(self, data: u32) -> bool {
@@ -43,38 +43,38 @@ impl Pool {
 pub struct Credits(pub [Pool; FlowClass::ALL.len()]);
 
 impl Credits {
-    /// Of every class without an end.
+    /// Infinite credits of every class.
     #[cfg(test)]
     pub const INFINITE: Credits = Credits([Pool::INFINITE; FlowClass::ALL.len()]);
 }
 
-/// What one TLP takes: a header of its class, and so much data.
+/// Credits that a TLP consumes: a header credit of its class, and data credits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
-    /// Its class.
+    /// Flow-control class.
     pub class: FlowClass,
     /// Data credits of 16 B.
     pub data: u32,
 }
 
 impl Cost {
-    /// Of this TLP.
+    /// Returns the credits of a TLP.
     #[must_use]
     pub const fn of(tlp: &Tlp) -> Cost {
         Cost { class: tlp.kind.class(), data: tlp.payload_bytes().div_ceil(16) }
     }
 }
 
-/// When there is enough, and what it waited for.
+/// When a TLP has enough credits, and its stall cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Covered {
-    /// Then; never, while too little is on its way back.
+    /// The time; [`Ticks::NEVER`] while the credits in flight do not suffice.
     pub at: Ticks,
-    /// Nothing, if it is there already.
+    /// The stall cause; `None` if the credits are available.
     pub because: Option<Cause>,
 }
 
-/// Room at the receiver that its sender does not know of.
+/// Space freed at the receiver and not yet returned by a DLLP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Freed {
     from: Ticks,
@@ -82,7 +82,7 @@ struct Freed {
     because: Cause,
 }
 
-/// What one DLLP brings.
+/// Credits in flight in a DLLP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Returned {
     pool: usize,
@@ -90,26 +90,26 @@ struct Returned {
     because: Cause,
 }
 
-/// Credits and replay buffer, by [`DllpKind::pool`].
+/// Account of credits and replay-buffer slots, by [`DllpKind::pool`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
     left: [Pool; DllpKind::POOLS],
-    /// That, and what is on its way.
+    /// Available credits and those in flight.
     granted: [Pool; DllpKind::POOLS],
-    /// Whether each has an end.
+    /// Whether each pool is finite.
     is_counted: [bool; DllpKind::POOLS],
     freed: [VecDeque<Freed>; DllpKind::POOLS],
     returning: Wire<Returned>,
-    /// When what had come was counted last.
+    /// Time up to which arrived credits have been added.
     collected_at: Ticks,
-    /// A tick after the last DLLP for each went, and when it comes.
+    /// For each pool: a tick after the departure of its last DLLP, and the arrival time of that DLLP.
     told: [(Ticks, Ticks); DllpKind::POOLS],
 }
 
 const REPLAY: usize = DllpKind::Ack.pool();
 
 impl Account {
-    /// All of what the receiver advertised, and an empty replay buffer of so many TLPs.
+    /// Creates an account with the advertised credits and an empty replay buffer of `replay_tlps` TLPs.
     #[must_use]
     pub fn new(credits: &Credits, replay_tlps: u32) -> Account {
         let mut left = [Pool { header: replay_tlps, data: Pool::INFINITE.data }; DllpKind::POOLS];
@@ -127,14 +127,14 @@ impl Account {
         }
     }
 
-    /// Whether what a DLLP of this kind returns has an end.
+    /// Returns whether the pool of a DLLP kind is finite.
     #[inline]
     #[must_use]
     pub fn counts(&self, kind: DllpKind) -> bool {
         self.is_counted[kind.pool()]
     }
 
-    /// When there is enough for `cost`, and what it waits for.
+    /// Returns when `cost` is covered, and the stall cause.
     #[allow(clippy::inline_always)] // For every TLP, several times: all such calls are 3 % of a run.
     #[inline(always)]
     #[must_use]
@@ -162,7 +162,7 @@ impl Account {
         Covered { at: Ticks::NEVER, because: None }
     }
 
-    /// A TLP of this cost goes.
+    /// Consumes the credits of a TLP.
     #[inline]
     pub fn take(&mut self, cost: Cost) {
         let pool = DllpKind::update(cost.class).pool();
@@ -178,8 +178,8 @@ impl Account {
         }
     }
 
-    /// Whether all that the receiver granted is taken, or too little is left for a payload of `most` data credits: then it
-    /// must tell of more at once.
+    /// Returns whether the receiver must return credits immediately: every granted credit is used, or fewer than
+    /// `most` data credits are left, those of a maximum payload.
     ///
     /// Source: PCI Express Base Specification 5.0, section 2.6.1.2, on when an `UpdateFC` must be scheduled.
     #[inline]
@@ -189,11 +189,11 @@ impl Account {
         granted.header == 0 || granted.data < most
     }
 
-    /// It knows at `at` of more room.
+    /// Grants credits that arrive at `at`.
     #[inline]
     fn grant(&mut self, pool: usize, at: Ticks, back: Pool, because: Cause) {
         self.granted[pool].add(back);
-        // Whoever looks late finds what one who looked in time would have.
+        // A late call must give the same account as one in time.
         if at <= self.collected_at {
             return self.left[pool].add(back);
         }
@@ -206,20 +206,21 @@ impl Account {
         }
     }
 
-    /// The receiver has room again from `from` on, and says so by a DLLP of this kind; `because` says why no earlier.
+    /// Frees space at the receiver from `from` on, to be returned by a DLLP of this kind; `because` is the cause of
+    /// the delay.
     #[inline]
     pub fn free(&mut self, kind: DllpKind, from: Ticks, data: u32, because: Cause) {
         let pool = kind.pool();
         let (until, comes) = self.told[pool];
         if from < until {
-            // A DLLP that went at this very time tells of it.
+            // A DLLP that was sent at this time returns it.
             self.grant(pool, comes.max(self.returning.last_due()), Pool { header: 1, data }, because);
         } else {
             self.freed[pool].push_back(Freed { from, data, because });
         }
     }
 
-    /// A DLLP of this kind that went at `went` comes at `at`: it tells of all room there was when it went.
+    /// Records a DLLP sent at `went` that arrives at `at`: it returns all space freed before it was sent.
     #[inline]
     pub fn told(&mut self, kind: DllpKind, went: Ticks, at: Ticks) {
         let pool = kind.pool();
@@ -239,15 +240,15 @@ impl Account {
         }
     }
 
-    /// When the last of what is on its way comes; zero if nothing is.
+    /// Returns the arrival time of the last credits in flight; zero if there are none.
     #[must_use]
     pub fn last_due(&self) -> Ticks {
         self.returning.last_due()
     }
 
-    /// Shows everything that changes. How many are left of what has no end is no matter.
+    /// Visits the state. The level of an infinite pool does not matter.
     pub fn visit(&mut self, view: &mut impl Visitor) {
-        // What is granted follows from the rest.
+        // Granted credits follow from the rest.
         let Account { left, granted: _, is_counted: _, freed, returning, collected_at, told } = self;
         for Pool { header, data } in left {
             view.state(u64::from(*header) << 32 | u64::from(*data));
@@ -272,7 +273,7 @@ impl Account {
         }
     }
 
-    /// Counts what has come.
+    /// Adds the credits that have arrived by `now`.
     #[inline]
     pub fn collect(&mut self, now: Ticks) {
         while let Some(returned) = self.returning.take(now) {
@@ -295,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_header_or_the_last_data_credit_covers_and_one_less_does_not() {
+    fn a_tlp_is_covered_by_exactly_its_header_and_data_credits() {
         for (header, data, covers) in [(1, 4, true), (0, 4, false), (1, 3, false)] {
             let at = account(header, data, Pool::INFINITE.header).covered_at(ONE).at;
             assert_eq!(at == Ticks::ZERO, covers, "{header} and {data}");
@@ -303,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn room_is_known_when_the_dllp_comes_that_went_after_it_and_not_by_one_that_went_before() {
+    fn freed_space_is_returned_by_the_next_dllp_only() {
         let mut account = account(1, 4, Pool::INFINITE.header);
         account.take(ONE);
         account.free(KIND, Ticks(10), 4, Cause::Device);
@@ -318,8 +319,9 @@ mod tests {
     }
 
     #[test]
-    fn whoever_hears_late_has_what_one_who_hears_in_time_has() {
-        // A TLP goes every 7 ticks; its room is there 5 later, where a DLLP tells of it that takes 20, or two share one.
+    fn lazy_and_eager_dllp_delivery_yield_the_same_credits() {
+        // A TLP is sent every 7 ticks. Its space is freed 5 ticks later, when a DLLP returns it within 20 ticks, or
+        // one DLLP returns two.
         let heard_every = |ticks: u64| {
             let mut account = account(200, 800, Pool::INFINITE.header);
             let mut unheard = VecDeque::new();
@@ -334,7 +336,7 @@ mod tests {
                 if now % ticks == 0 || now == 700 {
                     unheard.drain(..).for_each(|went| account.told(KIND, Ticks(went), Ticks(went + 20)));
                 }
-                // A DLLP that went at this very time tells of it, heard already or not.
+                // A DLLP sent at this time returns it, whether it has been delivered or not.
                 if now % 7 == 5 {
                     account.free(KIND, Ticks(now), 4, if now % 2 == 0 { Cause::Device } else { Cause::Fifo });
                 }
@@ -344,7 +346,7 @@ mod tests {
         let in_time = heard_every(1);
         assert!(
             in_time.left[KIND.pool()].header > 0 && in_time.last_due() > Ticks(700),
-            "some came, and some is on its way"
+            "some credits have arrived and some are in flight"
         );
         for ticks in [2, 3, 20, 64, 700] {
             assert_eq!(heard_every(ticks), in_time, "every {ticks} ticks");
@@ -352,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_replay_buffer_waits_for_the_acknowledgment_whatever_the_credits() {
+    fn a_full_replay_buffer_stalls_until_an_ack_even_with_credits() {
         let mut account = account(9, 99, 1);
         account.take(ONE);
         assert_eq!(account.covered_at(ONE).at, Ticks::NEVER);

@@ -1,22 +1,21 @@
-//! What goes on one direction of a link between TLPs: DLLPs that the other direction makes necessary, and SKP ordered
-//! sets; and when.
+//! DLLPs and SKP ordered sets of one direction of a link: which are scheduled, and when they are sent between TLPs.
 //!
-//! Ports: [`Dllps::owe`] says from when on one can go; [`Dllps::before`] lets those go that go before a TLP, and what the other
-//! end hears of them is in [`Dllps::gone`]; [`Dllps::gone_by`] tells it what has gone by now.
+//! Ports: [`Dllps::owe`] schedules a DLLP, [`Dllps::before`] sends the DLLPs that precede the next TLP, and
+//! [`Dllps::gone`] holds those to be delivered to the other end; [`Dllps::gone_by`] delivers those sent by now.
 //!
-//! A `Nak`, an ordered set and credits that somebody has none left of go as soon as the line is free. Others do too, but before the next TLP only when they can wait
-//! no longer, and one that goes stands for all of its kind that are owed by then. All of them wait equally long, so the
-//! order in which they can go is the order in which they must.
+//! A `Nak`, an ordered set and the `UpdateFC` of an exhausted pool are sent as soon as the line is free. Others are
+//! sent on an idle line, and precede a TLP only when their latency limit is reached. A DLLP covers all of its kind
+//! that are scheduled when it is sent. All have the same latency limit, so they expire in the order of scheduling.
 
 use lanemark_engine::Visitor;
 use lanemark_units::Ticks;
 use lanemark_wire::FlowClass;
 use std::collections::VecDeque;
 
-/// So many of a kind are looked at together, though nobody asks.
+/// Number of scheduled DLLPs of a kind after which they are processed without a reason to.
 pub(crate) const MANY: usize = 64;
 
-/// What kind of DLLP.
+/// Kind of a DLLP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DllpKind {
     /// `Ack`.
@@ -32,12 +31,12 @@ pub enum DllpKind {
 }
 
 impl DllpKind {
-    /// How many kinds return something.
+    /// Number of kinds that return credits or replay-buffer slots.
     pub const POOLS: usize = 4;
     const RETURNING: [DllpKind; DllpKind::POOLS] =
         [DllpKind::Ack, DllpKind::UpdatePosted, DllpKind::UpdateNonPosted, DllpKind::UpdateCompletion];
 
-    /// That which returns credits of a class.
+    /// Returns the kind that returns credits of a class.
     #[must_use]
     pub const fn update(class: FlowClass) -> DllpKind {
         match class {
@@ -47,70 +46,70 @@ impl DllpKind {
         }
     }
 
-    /// Its place among those that return something.
+    /// Returns its pool index.
     #[must_use]
     pub const fn pool(self) -> usize {
         self as usize
     }
 }
 
-/// SKP ordered sets: how often, and how long one is.
+/// SKP ordered sets: interval and length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Skp {
-    /// From one to the next.
+    /// Time from one ordered set to the next.
     pub interval: Ticks,
-    /// Of the line.
+    /// Line time of an ordered set.
     pub time: Ticks,
 }
 
-/// What never changes.
+/// Constants of the DLLPs of a direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// How long one waits at the most.
+    /// Latency limit of `Ack` and `UpdateFC`.
     pub ack_latency_limit: Ticks,
-    /// How long one takes on the line.
+    /// Line time of a DLLP.
     pub time: Ticks,
-    /// From its last bit to what it does at the other end.
+    /// From its last bit to its effect at the other end.
     pub latency: Ticks,
-    /// Whether somebody there waits for `Ack`s.
+    /// Whether the other end needs `Ack`s, because its replay buffer is finite.
     pub hears_acks: bool,
-    /// Ordered sets, if they are simulated.
+    /// SKP ordered sets, if they are simulated.
     pub skp: Option<Skp>,
 }
 
-/// When a TLP can go after what goes before it.
+/// The line after the DLLPs before a TLP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Before {
-    /// When the line is free.
+    /// Time at which the line is free.
     pub busy_until: Ticks,
-    /// How many DLLPs went.
+    /// Number of DLLPs sent.
     pub count: u64,
 }
 
-/// One that went.
+/// A DLLP that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gone {
-    /// What it is.
+    /// Its kind.
     pub kind: DllpKind,
-    /// When.
+    /// Time of sending.
     pub went: Ticks,
-    /// When the other end knows.
+    /// Time at which it takes effect at the other end.
     pub comes: Ticks,
 }
 
-/// The last DLLPs that went, for whoever watches.
+/// A log of the last DLLPs sent, for an observer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Watch {
-    /// How many are kept.
+    /// Capacity of the log.
     pub most: usize,
-    /// They, by the time at which they went.
+    /// The DLLPs, in the order of sending.
     pub seen: VecDeque<Gone>,
-    /// How many went before them.
+    /// Number of DLLPs dropped from the log.
     pub dropped: u64,
 }
 
 impl Watch {
-    /// Nothing seen yet.
+    /// Creates an empty log.
     #[must_use]
     pub fn new(most: usize) -> Watch {
         Watch { most: most.max(1), seen: VecDeque::new(), dropped: 0 }
@@ -126,33 +125,33 @@ impl Watch {
     }
 }
 
-/// DLLPs that are owed and have not gone.
+/// DLLPs that are scheduled and not sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dllps {
     spec: Spec,
-    /// From when on each can go, by kind.
+    /// Scheduling times of each kind.
     owed: [VecDeque<Ticks>; DllpKind::POOLS],
-    /// The first of each; [`Ticks::NEVER`] without.
+    /// First scheduling time of each kind; [`Ticks::NEVER`] without any.
     first: [Ticks; DllpKind::POOLS],
-    /// The kind of the first of all, and from when on it can go.
+    /// Kind and time of the first scheduled DLLP.
     next: (usize, Ticks),
-    /// A tick after the last of each kind went: what was owed before went with it.
+    /// A tick after the last DLLP of each kind was sent: it covers everything scheduled before.
     said_until: [Ticks; DllpKind::POOLS],
-    /// From when on a `Nak` and credits of each kind cannot wait, and the next ordered set.
+    /// Time from which a `Nak`, or the credits of each kind, must be sent immediately; and the next ordered set.
     nak: Ticks,
     hurried: [Ticks; DllpKind::POOLS],
     skp: Ticks,
-    /// The first of these, and of those without ordered sets.
+    /// The minimum of these, and the minimum without ordered sets.
     urgent: Ticks,
     hurry: Ticks,
-    /// What went and somebody waits for, until it is told.
+    /// DLLPs sent to the other end and not yet delivered.
     pub gone: VecDeque<Gone>,
-    /// All that went, while somebody watches.
+    /// Log of every DLLP sent, while there is an observer.
     pub watch: Option<Watch>,
 }
 
 impl Dllps {
-    /// None owed; the first ordered set is due after an interval.
+    /// Creates an idle state; the first ordered set is due after an interval.
     #[must_use]
     pub fn new(spec: Spec) -> Dllps {
         Dllps {
@@ -171,14 +170,14 @@ impl Dllps {
         }
     }
 
-    /// How long one takes on the line.
+    /// Returns the line time of a DLLP.
     #[must_use]
     pub fn time(&self) -> Ticks {
         self.spec.time
     }
 
-    /// One of this kind can go from `from` on, which is no earlier than for the one of its kind before it. Says whether so
-    /// many are owed that it is time to let them go.
+    /// Schedules a DLLP of this kind from `from` on, which must not decrease for a kind. Returns whether so many are
+    /// scheduled that they should be sent now.
     #[inline]
     pub fn owe(&mut self, kind: DllpKind, from: Ticks) -> bool {
         if kind == DllpKind::Nak {
@@ -188,7 +187,7 @@ impl Dllps {
         }
         let kind = kind.pool();
         let owed = &mut self.owed[kind];
-        // One that may go at the same time as another of its kind is the same one.
+        // A DLLP scheduled at the time of another of its kind is merged with it.
         if from < self.said_until[kind] || owed.back() == Some(&from) {
             return false;
         }
@@ -202,7 +201,7 @@ impl Dllps {
         self.owed[kind].len() >= MANY
     }
 
-    /// One of this kind cannot wait from `from` on.
+    /// Makes the DLLP of this kind urgent from `from` on.
     #[inline]
     pub fn hurry(&mut self, kind: DllpKind, from: Ticks) {
         let hurried = &mut self.hurried[kind.pool()];
@@ -215,19 +214,19 @@ impl Dllps {
         self.urgent = self.hurry.min(self.skp);
     }
 
-    /// The first of those that cannot wait, and from when on.
+    /// Returns the first urgent kind and its time.
     #[inline]
     fn first_hurried(&self) -> (usize, Ticks) {
         self.hurried.iter().copied().enumerate().fold((0, Ticks::NEVER), |a, b| if b.1 < a.1 { b } else { a })
     }
 
-    /// Whether any is.
+    /// Returns whether any DLLP is scheduled.
     #[must_use]
     pub fn are_owed(&self) -> bool {
         self.next_at(Ticks::ZERO) < Ticks::NEVER
     }
 
-    /// When the next one goes on a line that is busy until `busy_until`, if no TLP does before.
+    /// Returns when the next DLLP is sent on a line that is busy until `busy_until`, unless a TLP precedes it.
     #[must_use]
     #[inline]
     pub fn next_at(&self, busy_until: Ticks) -> Ticks {
@@ -242,8 +241,8 @@ impl Dllps {
         self.next = if late.1 < early.1 { late } else { early };
     }
 
-    /// When a TLP that could go at `start` goes at the earliest on a line that is busy until `busy_until`: behind the first
-    /// DLLP that is owed, if that can go now and goes before it.
+    /// Returns the earliest start of a TLP that could start at `start`, on a line that is busy until `busy_until`: it
+    /// follows the first scheduled DLLP, if that can be sent now and precedes it.
     #[inline]
     #[must_use]
     pub fn first_behind(&self, now: Ticks, start: Ticks, busy_until: Ticks) -> Ticks {
@@ -253,14 +252,14 @@ impl Dllps {
         if goes { start.max(at + self.spec.time) } else { start }
     }
 
-    /// Whether none can go at `now`.
+    /// Returns whether no DLLP can be sent at `now`.
     #[inline]
     #[must_use]
     pub fn are_later_than(&self, now: Ticks) -> bool {
         self.next.1 > now && self.urgent > now
     }
 
-    /// One of this kind goes at `at`, and tells of all that was owed by then.
+    /// Records that a DLLP of this kind is sent at `at`, and covers all scheduled by then.
     #[inline]
     fn says(&mut self, kind: usize, at: Ticks) {
         self.said_until[kind] = at + Ticks(1);
@@ -272,9 +271,9 @@ impl Dllps {
         self.look_for_next();
     }
 
-    /// Shows everything that changes.
+    /// Visits the state.
     pub fn visit(&mut self, view: &mut impl Visitor) {
-        // Where somebody watches, nothing is skipped.
+        // While there is an observer, no steady state is skipped.
         let Dllps { spec: _, owed, first, next: _, said_until, nak, hurried, skp, urgent, hurry: _, gone, watch } =
             self;
         for owed in owed {
@@ -293,7 +292,7 @@ impl Dllps {
         for from in hurried {
             view.moment(from);
         }
-        // Of a line that carries nothing, both are long past, and are brought up to date when it does.
+        // On an idle line both lie in the past, and are updated with the next DLLP or TLP.
         view.time(skp);
         view.time(urgent);
         view.count(gone.len());
@@ -307,8 +306,9 @@ impl Dllps {
         self.hurry = self.nak.min(self.first_hurried().1);
     }
 
-    /// Lets those go that go before a TLP which could go at `start`, on a line that is busy until `busy_until`: those that
-    /// find the line free before it, and those that can wait no longer. What somebody waits for lies in [`Dllps::gone`].
+    /// Sends the DLLPs that precede a TLP that could start at `start`, on a line that is busy until `busy_until`:
+    /// those that find the line free before it, and those at their latency limit. [`Dllps::gone`] then holds those
+    /// for the other end.
     #[inline]
     pub fn before(&mut self, start: Ticks, busy_until: Ticks) -> Before {
         let mut all = std::mem::take(&mut self.gone);
@@ -317,7 +317,7 @@ impl Dllps {
         before
     }
 
-    /// The same, up to the last DLLP that goes by `now`; `tell` hears of them.
+    /// Sends the DLLPs up to `now` and passes those for the other end to `tell`.
     #[inline]
     pub fn gone_by(&mut self, now: Ticks, busy_until: Ticks, tell: impl FnMut(Gone)) -> Before {
         self.go(now, busy_until, true, tell)
@@ -326,7 +326,7 @@ impl Dllps {
     #[inline]
     fn go(&mut self, start: Ticks, busy_until: Ticks, ends_with_dllp: bool, mut tell: impl FnMut(Gone)) -> Before {
         let mut before = Before { busy_until, count: 0 };
-        // What one brings is known when it goes, so none is decided upon before the line is free for it.
+        // The content of a DLLP is fixed when it is sent, so none is chosen before the line is free.
         while before.busy_until <= start {
             let (kind, from) = self.next;
             if ends_with_dllp && from.min(self.hurry) > start {
@@ -350,7 +350,7 @@ impl Dllps {
         before
     }
 
-    /// One goes at `at`, and is told of if the other end waits for its kind.
+    /// Sends a DLLP at `at` and delivers it if the other end needs its kind.
     #[allow(clippy::inline_always)] // For every TLP, several times: all such calls are 3 % of a run.
     #[inline(always)]
     fn put(&mut self, kind: DllpKind, at: Ticks, before: &mut Before, tell: &mut impl FnMut(Gone)) {
@@ -365,7 +365,8 @@ impl Dllps {
         before.count += 1;
     }
 
-    /// A `Nak` or an ordered set goes; of those that find the line free and are over by `until`, only the last is looked at.
+    /// Sends an urgent DLLP or an ordered set. Ordered sets that end before `until` on an idle line are skipped,
+    /// except the last.
     #[cold]
     fn go_first(&mut self, until: Ticks, before: &mut Before, tell: &mut impl FnMut(Gone)) {
         let (kind, hurried) = self.first_hurried();
@@ -398,7 +399,7 @@ mod tests {
     const SPEC: Spec =
         Spec { ack_latency_limit: Ticks(50), time: Ticks(2), latency: Ticks(7), hears_acks: false, skp: None };
 
-    /// Each waits 50, and takes 2.
+    /// Schedules DLLPs with a latency limit of 50 and a line time of 2.
     fn owed(all: &[(DllpKind, u64)]) -> Dllps {
         let mut dllps = Dllps::new(SPEC);
         for (kind, from) in all {
@@ -412,31 +413,27 @@ mod tests {
     }
 
     #[test]
-    fn one_that_finds_the_line_free_before_the_tlp_goes_and_at_its_start_it_waits() {
+    fn a_dllp_precedes_a_tlp_only_on_an_idle_line() {
         assert_eq!(owed(&[(DllpKind::Ack, 9)]).before(Ticks(10), Ticks(0)), gone(11, 1));
         assert_eq!(owed(&[(DllpKind::Ack, 10)]).before(Ticks(10), Ticks(0)), gone(0, 0));
-        assert_eq!(
-            owed(&[(DllpKind::Ack, 5)]).before(Ticks(10), Ticks(10)),
-            gone(10, 0),
-            "the line is busy until then"
-        );
+        assert_eq!(owed(&[(DllpKind::Ack, 5)]).before(Ticks(10), Ticks(10)), gone(10, 0), "the line is busy");
     }
 
     #[test]
-    fn one_that_has_waited_as_long_as_it_may_goes_before_the_tlp_and_a_tick_earlier_it_does_not() {
+    fn a_dllp_at_its_latency_limit_precedes_the_tlp() {
         assert_eq!(owed(&[(DllpKind::Ack, 5)]).before(Ticks(55), Ticks(55)), gone(57, 1));
         assert_eq!(owed(&[(DllpKind::Ack, 6)]).before(Ticks(55), Ticks(55)), gone(55, 0));
     }
 
     #[test]
-    fn one_that_goes_stands_for_all_of_its_kind_that_are_owed_by_then_and_for_no_other() {
+    fn a_dllp_covers_all_of_its_kind_scheduled_before_it_is_sent() {
         let all = [(DllpKind::Ack, 5), (DllpKind::Ack, 20), (DllpKind::UpdatePosted, 20), (DllpKind::Ack, 41)];
-        // The line is free at 40: there the first goes, and with it the second; then the third, and then the fourth.
+        // The line is free at 40: the first one is sent and covers the second; then the third, and then the fourth.
         assert_eq!(owed(&all).before(Ticks(100), Ticks(40)), gone(46, 3));
     }
 
     #[test]
-    fn a_nak_goes_before_the_tlp_and_what_could_wait_and_its_end_is_told_a_latency_later() {
+    fn a_nak_precedes_the_tlp_and_other_dllps_and_arrives_after_the_latency() {
         let mut dllps = owed(&[(DllpKind::Ack, 5), (DllpKind::Nak, 10)]);
         assert_eq!(dllps.before(Ticks(10), Ticks(10)), gone(12, 1));
         assert_eq!(dllps.gone.pop_front(), Some(Gone { kind: DllpKind::Nak, went: Ticks(10), comes: Ticks(19) }));
@@ -444,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn credits_that_cannot_wait_go_before_the_tlp_once() {
+    fn urgent_credits_precede_the_tlp_once() {
         let mut dllps = owed(&[(DllpKind::Ack, 5), (DllpKind::UpdatePosted, 10)]);
         dllps.hurry(DllpKind::UpdatePosted, Ticks(10));
         assert_eq!(dllps.before(Ticks(10), Ticks(10)), gone(12, 1));
@@ -452,11 +449,11 @@ mod tests {
     }
 
     #[test]
-    fn who_watches_sees_all_that_went_and_when_and_of_many_the_last() {
+    fn an_observer_sees_the_last_dllps_and_their_times() {
         let went = |most| {
             let mut dllps = owed(&[(DllpKind::Ack, 5), (DllpKind::UpdatePosted, 20), (DllpKind::Nak, 30)]);
             dllps.watch = Some(Watch::new(most));
-            // None has gone before somebody looks.
+            // None is sent before this call.
             dllps.before(Ticks(100), Ticks(0));
             let Watch { seen, dropped, .. } = dllps.watch.unwrap();
             (seen.into_iter().map(|gone| (gone.kind, gone.went.0)).collect::<Vec<_>>(), dropped)
@@ -467,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dllp_that_goes_before_a_tlp_is_foreseen_to_the_tick() {
+    fn the_predicted_start_behind_a_dllp_is_exact() {
         for (from, busy_until, start) in
             (0..120).flat_map(|from| [(from, 0, 60), (from, 20, 60), (from, 60, 60), (from, 59, 60), (from, 58, 60)])
         {
@@ -480,7 +477,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_gone_does_not_depend_on_when_one_looks() {
+    fn sent_dllps_do_not_depend_on_when_they_are_observed() {
         let skp = Some(Skp { interval: Ticks(40), time: Ticks(8) });
         let look = |at: &[u64]| {
             let mut dllps = Dllps::new(Spec { skp, ..SPEC });
@@ -505,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn only_updates_are_told_unless_somebody_hears_acks() {
+    fn acks_are_delivered_only_to_an_end_that_needs_them() {
         for hears_acks in [false, true] {
             let mut dllps = Dllps::new(Spec { hears_acks, ..SPEC });
             dllps.owe(DllpKind::Ack, Ticks(1));
@@ -516,16 +513,16 @@ mod tests {
     }
 
     #[test]
-    fn an_ordered_set_goes_when_it_is_due_and_those_of_an_idle_line_cost_nothing() {
+    fn an_ordered_set_delays_tlps_only_if_it_meets_a_busy_line() {
         let skp = Some(Skp { interval: Ticks(100), time: Ticks(8) });
         let at =
             |start, busy_until| Dllps::new(Spec { skp, ..SPEC }).before(Ticks(start), Ticks(busy_until)).busy_until;
         assert_eq!(at(99, 99), Ticks(99));
         assert_eq!(at(100, 100), Ticks(108));
-        assert_eq!(at(50_090, 0), Ticks(50_008), "the last one was over long before");
-        assert_eq!(at(50_004, 0), Ticks(50_008), "the last one is not");
+        assert_eq!(at(50_090, 0), Ticks(50_008), "the last one ended long before");
+        assert_eq!(at(50_004, 0), Ticks(50_008), "the last one has not ended");
         let mut busy = Dllps::new(Spec { skp, ..SPEC });
         let first = busy.before(Ticks(250), Ticks(250)).busy_until;
-        assert_eq!((first, busy.before(first, first).busy_until), (Ticks(258), Ticks(266)), "two were due meanwhile");
+        assert_eq!((first, busy.before(first, first).busy_until), (Ticks(258), Ticks(266)), "two became due meanwhile");
     }
 }

@@ -1,7 +1,7 @@
-//! What one sender queues for a link, by class.
+//! The queue of TLPs of one sender at a link, by flow-control class.
 //!
-//! What is offered first is ready first. Which TLP may go before which says [`lanemark_wire::may_pass`]; here lies what the
-//! transmitter needs to apply it.
+//! TLPs become ready in the order in which they are queued. [`lanemark_wire::may_pass`] states which TLP may pass
+//! which; the transmitter applies it.
 
 use crate::steady::Survey;
 use crate::tlp::Tlp;
@@ -9,37 +9,37 @@ use lanemark_engine::Wire;
 use lanemark_units::Ticks;
 use lanemark_wire::{FlowClass, Pass, may_pass};
 
-/// TLPs of one sender that have not started to go.
+/// Queued TLPs of one sender.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Input {
     queues: [Wire<(u64, Tlp)>; FlowClass::ALL.len()],
-    /// Which of the queues hold something, a bit each.
+    /// Bit mask of the classes with queued TLPs.
     holding: u8,
-    /// No offer is ready before the one before it.
+    /// Ready time of the last TLP; ready times do not decrease.
     last: Ticks,
-    /// How many have relaxed or ID-based ordering.
+    /// Number of TLPs with Relaxed or ID-Based Ordering.
     free: u32,
 }
 
-/// One that waits.
+/// A queued TLP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting<'a> {
-    /// Which class, as an index.
+    /// Flow-control class, as an index.
     pub class: usize,
-    /// How many of its class wait before it here.
+    /// Position in the queue of its class.
     pub place: usize,
-    /// Its place among all that were offered to the link.
+    /// Position among all TLPs queued for the link.
     pub order: u64,
-    /// When it is ready.
+    /// Ready time.
     pub ready: Ticks,
-    /// The packet.
+    /// The TLP.
     pub tlp: &'a Tlp,
 }
 
 const POSTED: usize = FlowClass::Posted as usize;
 
 impl Input {
-    /// Queues a TLP that may go from `at` on, but not before those that already wait; `order` counts those of the link.
+    /// Queues a TLP that is ready at `at`, but not before those already queued; `order` is its number on the link.
     #[inline]
     pub fn offer(&mut self, at: Ticks, order: u64, tlp: Tlp) {
         self.last = self.last.max(at);
@@ -49,7 +49,8 @@ impl Input {
         self.queues[class].send(self.last, (order, tlp));
     }
 
-    /// Shows everything that changes; `offered` were offered to the link, and all orders move on by `moved`.
+    /// Visits the state; `offered` is the number of TLPs queued for the link, and every order number is moved by
+    /// `moved`.
     pub(crate) fn visit(&mut self, view: &mut impl Survey, offered: u64, moved: u64) {
         let Input { queues, holding, last, free } = self;
         for queue in queues {
@@ -64,7 +65,7 @@ impl Input {
         view.state(u64::from(*free));
     }
 
-    /// Takes one of a class to where the caller wants it; says whether there was one.
+    /// Removes a TLP of a class into `to`; returns whether there was one.
     #[inline]
     pub fn take(&mut self, class: usize, place: usize, to: &mut Tlp) -> bool {
         let queue = &mut self.queues[class];
@@ -78,14 +79,14 @@ impl Input {
         true
     }
 
-    /// The first of all, if all are of one class: what is most often there, and nothing here it could pass.
+    /// Returns the first TLP, if all queued ones are of one class: the common case, in which no TLP can pass another.
     #[inline]
     #[must_use]
     pub fn only_head(&self) -> Option<Waiting<'_>> {
         if self.holding.is_power_of_two() { self.head(self.holding.trailing_zeros() as usize) } else { None }
     }
 
-    /// The first of each class that holds some.
+    /// Returns the first TLP of each class.
     #[inline]
     pub fn heads(&self) -> impl Iterator<Item = Waiting<'_>> {
         (0..FlowClass::ALL.len()).filter_map(|class| self.head(class))
@@ -98,7 +99,7 @@ impl Input {
         Some(Waiting { class, place: 0, order: *order, ready: queue.due(), tlp })
     }
 
-    /// The first `most` of each class.
+    /// Returns the first `most` TLPs of each class.
     pub fn first_of_each(&self, most: usize) -> impl Iterator<Item = Waiting<'_>> {
         self.queues.iter().enumerate().flat_map(move |(class, queue)| {
             queue.iter().take(most).enumerate().map(move |(place, (ready, (order, tlp)))| Waiting {
@@ -111,7 +112,7 @@ impl Input {
         })
     }
 
-    /// Whether a posted request waits here that was there before `later`.
+    /// Returns whether a posted request was queued before `later`.
     #[inline]
     #[must_use]
     pub fn has_posted_before(&self, later: &Waiting<'_>) -> bool {
@@ -119,13 +120,13 @@ impl Input {
         posted.first().is_some_and(|(order, _)| (posted.due(), *order) < (later.ready, later.order))
     }
 
-    /// Whether the table lets `later` go before every posted request that was here before it.
+    /// Returns whether `later` may pass every earlier posted request.
     #[must_use]
     pub fn lets_pass_posted(&self, later: &Waiting<'_>) -> bool {
         self.lets_pass(later, POSTED)
     }
 
-    /// Whether the table lets it go before all that were here before it.
+    /// Returns whether `later` may pass every earlier TLP.
     #[must_use]
     pub fn lets_pass_all(&self, later: &Waiting<'_>) -> bool {
         (0..FlowClass::ALL.len()).all(|class| self.lets_pass(later, class))
@@ -138,21 +139,21 @@ impl Input {
         before.all(|(_, (_, tlp))| may_pass(ordered, tlp.ordered()) != Pass::No)
     }
 
-    /// Whether some have relaxed or ID-based ordering.
+    /// Returns whether any TLP has Relaxed or ID-Based Ordering.
     #[inline]
     #[must_use]
     pub fn has_free(&self) -> bool {
         self.free > 0
     }
 
-    /// Whether all that wait are of this class, and some do.
+    /// Returns whether TLPs of this class are queued, and no others.
     #[inline]
     #[must_use]
     pub fn holds_only(&self, class: FlowClass) -> bool {
         self.holding == 1 << class as u8
     }
 
-    /// Whether none waits.
+    /// Returns whether no TLP is queued.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -1,26 +1,26 @@
-//! One direction of a link: arbitrates between those who send, serialises TLPs, keeps flow-control credits,
-//! delivers after a latency.
+//! One direction of a link: arbitrates between senders, serialises TLPs, tracks flow-control credits, and delivers
+//! TLPs after a latency.
 //!
-//! Ports: [`Transmitter::offer`] takes TLPs from whoever sends, an [input](Spec::inputs) each;
-//! [`Transmitter::send_as`] says when each arrives at the other end; [`Transmitter::free`] takes the receiver's
-//! credits, which are here a link's latency later; [`Transmitter::owe`] takes the DLLPs that the other direction
-//! makes necessary: each goes as soon as the line is free, and before the next TLP only when it can wait no longer. One
-//! DLLP stands for all of its kind that are owed when it goes.
+//! Ports: [`Transmitter::offer`] queues a TLP of a sender, which is an [input](Spec::inputs).
+//! [`Transmitter::send_as`] sends a TLP and returns its arrival time. [`Transmitter::free`] frees space at the
+//! receiver, whose credits arrive a link latency later. [`Transmitter::owe`] schedules the DLLPs that the other
+//! direction causes: they are sent on an idle line, and precede a TLP only at their latency limit. A DLLP covers all
+//! of its kind that are scheduled when it is sent.
 //!
-//! What waits goes in the order that the table of the specification demands ([`lanemark_wire::may_pass`]): no read and no
-//! completion goes before a posted request that was there before it, whoever sent it. The first inputs may have priority
-//! in their order; the others take turns, so that between posted requests of two inputs there is no order. What the table
-//! leaves to a port says its [`Ordering`].
+//! Queued TLPs follow the ordering table of the specification ([`lanemark_wire::may_pass`]): no read and no
+//! completion passes an earlier posted request, even of another sender. The first inputs may have priority, in their
+//! order; the others are served round-robin, so posted requests of two inputs are not ordered. [`Ordering`] chooses
+//! where the table permits both.
 //!
-//! Credits on their way back are counted when the next TLP goes, and DLLPs go when the next TLP does after them, when
-//! somebody waits for what they bring, or when many are owed. A test compares this with a link that counts each credit when it arrives.
+//! Returned credits are added when the next TLP is sent. DLLPs are processed with the next TLP, when a sender stalls
+//! for one, or when many are scheduled. A test compares this with a link that adds each credit on arrival.
 //!
-//! A TLP that comes damaged is sent again when the receiver's `Nak` is here, or, if that was damaged too, when the replay
-//! timer ends; until then the line carries nothing that counts, and what goes then is chosen anew. At 64 GT/s nothing is damaged, because FLITs are
-//! corrected, and their replay buffer has no end.
+//! A corrupted TLP is replayed when the receiver's `Nak` arrives or, if that is corrupted too, when `REPLAY_TIMER`
+//! expires. Until then the line carries no valid TLP; then a TLP is chosen anew. At 64 GT/s no TLP is corrupted,
+//! because FLITs have forward error correction, and the replay buffer is infinite.
 //!
-//! Waits recorded: `LinkBusy` when the line was sending, `Credit` or `Device` when credits came last, `Replay` when the
-//! acknowledgment of older TLPs did, or this one was sent before.
+//! Recorded stall causes: `LinkBusy` while the line is sending, `Credit` or `Device` when credits arrive last, and
+//! `Replay` when the `Ack` of older TLPs arrives last or the TLP is a replay.
 
 use crate::fabric::credit::{Account, Cost, Covered, Credits, Pool};
 use crate::fabric::dllp::{self, Before, DllpKind, Dllps, Gone, Skp, Watch};
@@ -34,56 +34,56 @@ use lanemark_wire::{FlowClass, Generation, Lanes, dw_ticks};
 
 mod steady;
 
-/// How many of each class a port looks at.
+/// Number of queued TLPs of each class that a port examines.
 const LOOKAHEAD: usize = 8;
 
-/// Replays of one TLP before the link is trained again: `REPLAY_NUM` has two bits.
+/// Number of replays of a TLP before link retraining: `REPLAY_NUM` has two bits.
 ///
 /// Source: PCI Express Base Specification 5.0, section 3.6.2.1.
 const MOST_REPLAYS: u8 = 3;
 
-/// Ordered sets of 16 symbols that each side sends in Recovery, at the least: 8 TS1, then 16 TS2 behind the first one that it
-/// received. With them go two ways there and back. What receivers take to find their clocks again is not known.
+/// Minimum number of ordered sets of 16 symbols that each side sends in Recovery: 8 TS1, then 16 TS2 after the first
+/// one received. Two round trips are added. The lock time of receivers is not modelled.
 ///
 /// Source: PCI Express Base Specification 5.0, section 4.2.6.4.
 const TRAINING_SETS: u64 = 24;
 
-/// What never changes during a run.
+/// Constants of one direction of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// Speed.
+    /// Data rate.
     pub generation: Generation,
-    /// Width.
+    /// Link width.
     pub lanes: Lanes,
-    /// From the last bit sent to the packet checked at the other end.
+    /// From the last bit sent to the TLP checked at the other end, including retimers.
     pub latency: Ticks,
-    /// The same of the opposite direction.
+    /// Latency of the opposite direction, from a DLLP sent there to its effect here.
     pub latency_back: Ticks,
-    /// Credits the receiver advertised at initialisation.
+    /// Credits that the receiver advertised at initialisation.
     pub credits: Credits,
-    /// A TLP starts at a multiple of this many DWs, a power of two.
+    /// Alignment of the start of a TLP in DWs, a power of two.
     pub start_dw: u64,
-    /// How long acknowledgments and credits of the other direction wait for the line at the most.
+    /// Latency limit of `Ack` and `UpdateFC` of the other direction.
     pub ack_latency_limit: Ticks,
     /// `Max_Payload_Size`.
     pub mps_bytes: u32,
-    /// TLPs that the replay buffer holds until they are acknowledged.
+    /// Capacity of the replay buffer, in TLPs.
     pub replay_tlps: u32,
-    /// What it does where the table leaves it a choice.
+    /// Ordering where the table permits both.
     pub ordering: OrderingChoice,
     /// SKP ordered sets, if they are simulated.
     pub skp: Option<Skp>,
-    /// One in so many TLPs comes damaged, at random; 0: none.
+    /// One in this many TLPs is corrupted, at random; 0 for none.
     pub tlps_per_error: u64,
-    /// Which link and direction, so that each has its own random numbers.
+    /// Number of link and direction, which seeds its random numbers.
     pub number: u64,
-    /// How many there are that send.
+    /// Number of inputs.
     pub inputs: usize,
-    /// How many of them, from the first on, go before all behind them.
+    /// Number of inputs with strict priority, from the first on.
     pub first_served: usize,
 }
 
-/// What crossed.
+/// Traffic counters of one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Crossed {
     /// Memory writes.
@@ -92,17 +92,17 @@ pub struct Crossed {
     pub reads: u64,
     /// Completions.
     pub completions: u64,
-    /// Bytes of payload.
+    /// Payload bytes.
     pub payload_bytes: u64,
-    /// Bytes on the line, framing and headers too.
+    /// Bytes on the line, with headers and framing.
     pub wire_bytes: u64,
-    /// DLLPs that took time of the line: those that a TLP of this direction could have waited for.
+    /// DLLPs that took line time for which a TLP could have waited.
     pub dllps: u64,
-    /// TLPs that came damaged and were sent again.
+    /// Corrupted TLPs that were replayed.
     pub replays: u64,
-    /// Those of them that were sent again because the replay timer ended.
+    /// Replays after an expired `REPLAY_TIMER`.
     pub replay_timeouts: u64,
-    /// How often the link was trained again, because one TLP had to be sent again four times.
+    /// Link retrainings after `REPLAY_NUM` rolled over.
     pub rollovers: u64,
 }
 
@@ -122,43 +122,43 @@ impl Crossed {
         [writes, reads, completions, payload_bytes, wire_bytes, dllps, replays, replay_timeouts, rollovers]
     }
 
-    /// And this.
+    /// Adds `other` to every counter.
     pub(crate) fn add(&mut self, mut other: Crossed) {
         self.counts().into_iter().zip(other.counts()).for_each(|(count, other)| *count += *other);
     }
 
-    /// What of it crossed since.
+    /// Counters accumulated since `before`.
     pub(crate) fn since(mut self, mut before: Crossed) -> Crossed {
         self.counts().into_iter().zip(before.counts()).for_each(|(count, before)| *count -= *before);
         self
     }
 
-    /// So often.
+    /// Multiplies every counter by `times`.
     pub(crate) fn times(mut self, times: u64) -> Crossed {
         self.counts().into_iter().for_each(|count| *count *= times);
         self
     }
 }
 
-/// A TLP on its way.
+/// A TLP that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// The packet.
+    /// The TLP.
     pub tlp: Tlp,
-    /// Which input it came from.
+    /// Its input.
     pub input: usize,
-    /// When it was ready to go.
+    /// Its ready time.
     pub ready: Ticks,
-    /// When the last bit of its header is at the other end, which is all that a switch needs to send it on.
+    /// Time at which its header has arrived, which is enough for a cut-through switch.
     pub header_arrives: Ticks,
-    /// When all of it is checked at the other end.
+    /// Time at which it has been checked at the other end.
     pub arrives: Ticks,
-    /// What it had waited for last, if it had.
+    /// Its last stall cause, if it stalled.
     pub because: Option<Cause>,
 }
 
 impl Sent {
-    /// Where one is put.
+    /// An empty slot.
     pub const INVALID: Sent = Sent {
         tlp: Tlp::of(TlpKind::MWr),
         input: 0,
@@ -169,7 +169,7 @@ impl Sent {
     };
 }
 
-/// Who goes next.
+/// The TLP chosen to be sent.
 #[derive(Clone, Copy, Debug)]
 struct Choice {
     input: usize,
@@ -179,7 +179,7 @@ struct Choice {
     covered: Covered,
 }
 
-/// One that may go before all that were there before it.
+/// A TLP that may pass every earlier one.
 #[derive(Clone, Copy, Debug)]
 struct PassingTlp {
     choice: Choice,
@@ -187,58 +187,58 @@ struct PassingTlp {
     goes_at: Ticks,
 }
 
-/// When the next TLP can go.
+/// When the next TLP can be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Due {
-    /// As far as is known now and no DLLP goes before it, which [`Transmitter::send_as`] sees to.
+    /// The time as far as is known now, before DLLPs, which [`Transmitter::send_as`] accounts for.
     pub at: Ticks,
-    /// Whether one waits for a DLLP that has not gone.
+    /// Whether a TLP stalls for a DLLP that has not been sent.
     pub awaits_dllp: bool,
 }
 
-/// Everything that does change.
+/// State of one direction of a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transmitter {
     spec: Spec,
-    /// Time of one DW on the line.
+    /// Line time of a DW.
     dw: Ticks,
-    /// Where DWs lie on a line that sends FLITs, whose DLLPs take no time of TLPs.
+    /// Positions of DWs in FLITs, whose DLLPs take no line time of TLPs.
     flits: Option<FlitLine>,
-    /// DWs around header and payload of a TLP.
+    /// Framing of a TLP, in DWs.
     framing_dw: u64,
-    /// One less than the DWs from one place where a TLP can start to the next.
+    /// Alignment of TLP starts in DWs, less one.
     slots: u64,
     inputs: Vec<Input>,
-    /// The inputs that have something to send, ascending.
+    /// Inputs with queued TLPs, ascending.
     active: Vec<usize>,
     queued: usize,
-    /// How many were offered.
+    /// Number of TLPs queued since construction.
     offered: u64,
-    /// Who was served last of those that take turns.
+    /// The round-robin input served last.
     served: usize,
     account: Account,
     dllps: Dllps,
     busy_until: Ticks,
-    /// When the last TLP is over.
+    /// End of the last TLP on the line.
     tlp_until: Ticks,
-    /// A TLP was sent and came damaged; when it can go again, if that is known.
+    /// After a corrupted TLP: when it can be replayed, if that is known.
     again_at: Option<Ticks>,
-    /// When the receiver found one damaged, until it is asked for.
+    /// Time at which the receiver detected the corrupted TLP, until it is taken.
     damaged_at: Option<Ticks>,
-    /// How often in a row one was: `REPLAY_NUM`, and 4 where it is about to roll over.
+    /// Consecutive replays: `REPLAY_NUM`, and 4 when it rolls over.
     replay_num: u8,
-    /// Until when the link is trained, until it is asked for.
+    /// End of link retraining, until it is taken.
     trains_until: Option<Ticks>,
-    /// It, until somebody looks.
+    /// The last corrupted TLP, until it is taken.
     pub damaged: Option<Sent>,
-    /// TLPs that went, damaged ones too.
+    /// Number of TLPs sent, with corrupted ones.
     tried: u64,
-    /// Counted since the last reset.
+    /// Counters since the last reset.
     pub crossed: Crossed,
 }
 
 impl Transmitter {
-    /// An idle transmitter with all its credits.
+    /// Creates an idle transmitter with all of its credits.
     #[must_use]
     pub fn new(spec: Spec) -> Transmitter {
         let dw = dw_ticks(spec.generation, spec.lanes);
@@ -274,8 +274,8 @@ impl Transmitter {
         }
     }
 
-    /// Queues a TLP of this input that may go from `at` on, but not before those of it that already wait. Says whether
-    /// it may go before all others, so that [`Transmitter::due`] is another.
+    /// Queues a TLP of an input that is ready at `at`, but not before those already queued there. Returns false if it
+    /// cannot precede the queued TLPs, so that [`Transmitter::due`] is unchanged.
     #[inline]
     pub fn offer(&mut self, input: usize, at: Ticks, tlp: Tlp) -> bool {
         let goes_behind = self.inputs[input].holds_only(tlp.kind.class())
@@ -293,7 +293,7 @@ impl Transmitter {
         !goes_behind
     }
 
-    /// An input that had nothing to send has something.
+    /// Marks an input as having queued TLPs.
     #[inline]
     fn activate(&mut self, input: usize) {
         if self.active.is_empty() {
@@ -303,8 +303,8 @@ impl Transmitter {
         self.active.insert(place, input);
     }
 
-    /// The only TLP that may go next: the first of the only input that has some, if it has those of one class only and none
-    /// that may go before others.
+    /// Returns the only TLP that may be sent next: the first of the only active input, if its TLPs are of one class
+    /// and none may pass another.
     #[inline]
     fn only_head(&self) -> Option<(usize, Waiting<'_>)> {
         let &[only] = self.active.as_slice() else { return None };
@@ -317,14 +317,14 @@ impl Transmitter {
         if is_plain { Some((only, input.only_head()?)) } else { None }
     }
 
-    /// TLPs that have not started to go.
+    /// Returns the number of queued TLPs.
     #[inline]
     #[must_use]
     pub fn queued(&self) -> usize {
         self.queued
     }
 
-    /// When the next waiting TLP can go.
+    /// Returns when the next queued TLP can be sent.
     #[inline]
     #[must_use]
     pub fn due(&self, now: Ticks) -> Due {
@@ -360,15 +360,15 @@ impl Transmitter {
         self.due_at(now, first, awaits_dllp)
     }
 
-    /// When one that can go at `at` goes on the line. A DLLP that can go only later than now is not counted: another one that is
-    /// owed meanwhile may go before it.
+    /// Returns the due time of a TLP that can start at `at`. DLLPs that can be sent only after now are ignored,
+    /// because another one may be scheduled before them.
     #[inline]
     fn due_at(&self, now: Ticks, at: Ticks, awaits_dllp: bool) -> Due {
         let at = at.max(self.busy_until);
         Due { at: self.dllps.first_behind(now, at, self.busy_until), awaits_dllp }
     }
 
-    /// Whether the first of a class may go before all that were there before it, as far as the table goes.
+    /// Returns whether the first TLP of a class may pass every earlier TLP by the table.
     #[inline]
     fn is_ordered(&self, head: &Waiting<'_>) -> bool {
         head.class == FlowClass::Posted as usize
@@ -379,7 +379,7 @@ impl Transmitter {
             })
     }
 
-    /// Whether others than the first of a class may go.
+    /// Returns whether TLPs behind the first of a class may be sent.
     #[inline]
     fn looks_behind_heads(&self) -> bool {
         match self.spec.ordering {
@@ -389,7 +389,7 @@ impl Transmitter {
         }
     }
 
-    /// Those of an input that the table lets go before all that were there before them, and their place in the order.
+    /// Returns the TLPs of an input that may pass every earlier one, with their position in the order.
     fn passing_of(&self, number: usize) -> impl Iterator<Item = PassingTlp> {
         let others = move |waiting: &Waiting<'_>| {
             let mut others = self.active.iter().filter(move |other| **other != number);
@@ -407,8 +407,8 @@ impl Transmitter {
         )
     }
 
-    /// Whose TLP goes at `now`: those of the first inputs before all others, which take turns; of one input the oldest
-    /// that may go.
+    /// Chooses the TLP to be sent at `now`: inputs with priority first, then the others round-robin; of an input, the
+    /// oldest TLP that may be sent.
     #[inline]
     fn choose(&self, now: Ticks) -> Option<Choice> {
         if let Some((input, Waiting { class, place, ready, tlp, .. })) = self.only_head() {
@@ -433,7 +433,7 @@ impl Transmitter {
         })
     }
 
-    /// The inputs that have something, in the order of their turns.
+    /// Returns the active inputs in arbitration order.
     #[inline]
     fn turns(&self) -> impl Iterator<Item = usize> {
         let active = self.active.as_slice();
@@ -442,7 +442,7 @@ impl Transmitter {
         first.iter().chain(next).chain(served).copied()
     }
 
-    /// Of the first of each class of an input, the oldest that may go at `now`.
+    /// Returns the oldest TLP of an input that may be sent at `now`, of the first of each class.
     #[inline]
     fn choose_of(&self, number: usize, now: Ticks) -> Option<Choice> {
         let input = &self.inputs[number];
@@ -458,7 +458,7 @@ impl Transmitter {
         heads.min_by_key(|(order, _)| *order).map(|(_, choice)| choice)
     }
 
-    /// Any of those that may go at `now`.
+    /// Returns any TLP that may be sent at `now`.
     fn choose_any(&self, now: Ticks) -> Option<Choice> {
         let all = || {
             let all = self.active.iter().flat_map(|input| self.passing_of(*input));
@@ -469,17 +469,17 @@ impl Transmitter {
         all().nth(drawn as usize).map(|other| other.choice)
     }
 
-    /// As [`Transmitter::send_as`], and returns what went.
+    /// Sends a TLP like [`Transmitter::send_as`], and returns it.
     #[cfg(test)]
     pub fn send(&mut self, now: Ticks) -> Option<Sent> {
         let mut sent = Sent::INVALID;
         self.send_as(now, &mut sent).then_some(sent)
     }
 
-    /// Sends the TLP whose turn it is, if one can go; if DLLPs go before it, they do, and it goes later.
+    /// Sends the chosen TLP, if it can be sent. If DLLPs precede it, they are sent and the TLP follows later.
     ///
-    /// Returns whether one went, and writes it where the caller wants it: a [`Sent`] that is moved is written in
-    /// pieces and read at once, and the processor waits for the pieces.
+    /// Returns whether a TLP was sent, and writes it to `sent`. Writing in place avoids a store-forwarding stall: a
+    /// moved [`Sent`] would be written in parts and read as a whole immediately.
     #[inline]
     pub fn send_as(&mut self, now: Ticks, sent: &mut Sent) -> bool {
         if self.queued == 0 || self.busy_until > now || self.again_at.is_some_and(|at| at > now) {
@@ -492,7 +492,7 @@ impl Transmitter {
         self.choose(now).is_some_and(|choice| self.go(now, &choice, sent))
     }
 
-    /// The one that was chosen goes, if it does not come damaged.
+    /// Sends the chosen TLP, unless it is corrupted.
     #[inline]
     fn go(&mut self, now: Ticks, choice: &Choice, sent: &mut Sent) -> bool {
         if self.spec.tlps_per_error > 0 && self.comes_damaged(now, choice) {
@@ -523,7 +523,7 @@ impl Transmitter {
         true
     }
 
-    /// What one that goes now waited for last.
+    /// Returns the last stall cause of a TLP that is sent now.
     #[inline]
     fn waited_for(&self, covered: Covered, ready: Ticks) -> Option<Cause> {
         match covered {
@@ -534,14 +534,14 @@ impl Transmitter {
         }
     }
 
-    /// DWs on the line until the end of its header, and all of them.
+    /// Returns the line DWs of a TLP up to the end of its header, and in total.
     #[inline]
     fn dws(&self, tlp: &Tlp) -> (u64, u64) {
         let header_dw = self.framing_dw + u64::from(tlp.header_dw());
         (header_dw, header_dw + u64::from(tlp.payload_bytes() / 4))
     }
 
-    /// Whether the TLP that goes now comes damaged: then it has been on the line and waits to go again.
+    /// Decides whether the TLP sent now is corrupted; if so, it occupies the line and waits for its replay.
     #[cold]
     fn comes_damaged(&mut self, now: Ticks, choice: &Choice) -> bool {
         if self.replay_num > MOST_REPLAYS {
@@ -578,7 +578,7 @@ impl Transmitter {
         true
     }
 
-    /// The link goes through Recovery before the next replay: nothing goes either way as long.
+    /// Takes the link through Recovery before the next replay: neither direction sends meanwhile.
     fn enter_recovery(&mut self, now: Ticks) {
         let sets = dw_ticks(self.spec.generation, Lanes::X1) * (TRAINING_SETS * 4);
         let until = now + (self.spec.latency + self.spec.latency_back) * 2 + sets;
@@ -586,24 +586,25 @@ impl Transmitter {
         self.crossed.rollovers += 1;
     }
 
-    /// Until when the link is trained, if that has begun; said once.
+    /// Returns the end of link retraining, once after its start.
     #[inline]
     pub fn take_training(&mut self) -> Option<Ticks> {
         self.trains_until.take()
     }
 
-    /// Nothing goes until then: the other direction trains the link.
+    /// Blocks the line until `until`, while the other direction retrains the link.
     pub fn pause(&mut self, until: Ticks) {
         self.busy_until = self.busy_until.max(until);
     }
 
-    /// When the receiver found the TLP damaged that was sent last, said once.
+    /// Returns when the receiver detected the last corrupted TLP, once.
     #[inline]
     pub fn take_damaged(&mut self) -> Option<Ticks> {
         self.damaged_at.take()
     }
 
-    /// Takes the line from `now` on: when the header is sent as far as the receiver can use it, and when all is.
+    /// Occupies the line from `now` on; returns when the header has been sent as far as the receiver needs it, and
+    /// when everything has.
     #[inline]
     fn occupy(&mut self, now: Ticks, header_dw: u64, all_dw: u64) -> (Ticks, Ticks) {
         let pace_dw = (all_dw + self.slots) & !self.slots;
@@ -630,15 +631,15 @@ impl Transmitter {
         self.crossed.wire_bytes += wire_bytes;
     }
 
-    /// Whether what a DLLP of this kind returns has an end.
+    /// Returns whether the pool of a DLLP kind is finite.
     #[inline]
     #[must_use]
     pub fn counts(&self, kind: DllpKind) -> bool {
         self.account.counts(kind)
     }
 
-    /// The receiver has room again from `from` on, `because` says why no earlier; the DLLP that tells so is owed by the
-    /// other direction, or lies in the FLIT that it sends then.
+    /// Frees space at the receiver from `from` on; `because` is the cause of the delay. The DLLP that returns it is
+    /// scheduled on the other direction, or is in the FLIT sent then.
     #[allow(clippy::inline_always)] // For every TLP, several times: all such calls are 3 % of a run.
     #[inline(always)]
     pub fn free(&mut self, kind: DllpKind, from: Ticks, data: u32, because: Cause) {
@@ -648,14 +649,14 @@ impl Transmitter {
         }
     }
 
-    /// Whether the receiver must tell of room at once, because it has granted no more.
+    /// Returns whether the receiver must return credits immediately, because the sender has none left.
     #[inline]
     #[must_use]
     pub fn is_exhausted(&self, kind: DllpKind) -> bool {
         self.account.is_exhausted(kind, self.spec.mps_bytes / 16)
     }
 
-    /// A DLLP of the other direction comes here.
+    /// Receives a DLLP of the other direction.
     #[inline]
     pub fn told(&mut self, gone: Gone) {
         match (gone.kind, &mut self.again_at) {
@@ -665,7 +666,7 @@ impl Transmitter {
         }
     }
 
-    /// A DLLP of this kind that is owed cannot wait from `now` on.
+    /// Makes the scheduled DLLP of this kind urgent from `now` on.
     #[inline]
     pub fn hurry(&mut self, now: Ticks, kind: DllpKind) {
         if self.flits.is_none() {
@@ -674,21 +675,22 @@ impl Transmitter {
         }
     }
 
-    /// A DLLP of this kind can go from `from` on: an acknowledgment or credits of the other direction. Says whether so many
-    /// are owed that it is time to look which have gone.
+    /// Schedules a DLLP of this kind from `from` on: an `Ack` or `UpdateFC` for the other direction. Returns whether
+    /// so many are scheduled that they should be processed.
     #[inline]
     pub fn owe(&mut self, kind: DllpKind, from: Ticks) -> bool {
         self.flits.is_none() && self.dllps.owe(kind, from)
     }
 
-    /// When the next DLLP goes, if no TLP does before: a tick later, so that a TLP of that very time is before it.
+    /// Returns when the next DLLP is sent if no TLP precedes it; a tick later, so that a TLP at the same time comes
+    /// first.
     #[must_use]
     pub fn next_dllp_at(&self) -> Ticks {
         Ticks(self.dllps.next_at(self.busy_until).0.saturating_add(1))
     }
 
-    /// Tells the other direction what has gone for it by now, and lets no ordered set go behind the last of that: what a line has
-    /// done must not depend on who looks when. Says whether there was anything to tell.
+    /// Delivers the DLLPs sent by `now` to the other direction, and sends no ordered set behind the last of them: the
+    /// state of a line must not depend on when it is observed. Returns whether any DLLP was delivered.
     #[inline]
     pub fn tell(&mut self, now: Ticks, other: &mut Transmitter) -> bool {
         if self.dllps.next_at(Ticks::ZERO) > now && self.dllps.gone.is_empty() {
@@ -707,24 +709,24 @@ impl Transmitter {
         has_told
     }
 
-    /// Whether a TLP came damaged and waits to go again.
+    /// Returns whether a corrupted TLP waits for its replay.
     #[inline]
     #[must_use]
     pub fn is_replaying(&self) -> bool {
         self.again_at.is_some()
     }
 
-    /// Keeps the last `most` DLLPs that go from now on.
+    /// Starts a log of the last `most` DLLPs.
     pub fn watch_dllps(&mut self, most: usize) {
         self.dllps.watch = Some(Watch::new(most));
     }
 
-    /// Those that went since then, and how long each was on the line; nobody watches any more.
+    /// Ends the log; returns it and the line time of a DLLP.
     pub fn take_watched(&mut self) -> Option<(Watch, Ticks)> {
         Some((self.dllps.watch.take()?, self.dllps.time()))
     }
 
-    /// Puts every DLLP on the line that goes before a TLP at `start`.
+    /// Sends every DLLP that precedes a TLP at `start`.
     #[inline]
     pub fn settle_dllps(&mut self, start: Ticks) {
         if self.dllps.are_later_than(start) {
@@ -740,14 +742,14 @@ impl Transmitter {
         self.crossed.dllps += before.count;
     }
 
-    /// Lets every DLLP go that is owed, on a line without TLPs.
+    /// Sends every scheduled DLLP on a line without TLPs.
     pub fn settle_all(&mut self) {
         while self.dllps.are_owed() {
             self.settle_dllps(self.next_dllp_at());
         }
     }
 
-    /// The same, if all of them go before `due` on a line without TLPs: whether they do.
+    /// Sends the scheduled DLLPs before `due` on a line without TLPs; returns whether those were all.
     pub fn settle_before(&mut self, due: Ticks) -> bool {
         while self.dllps.are_owed() {
             let goes_at = self.next_dllp_at();
@@ -759,23 +761,23 @@ impl Transmitter {
         true
     }
 
-    /// When the line is free and all credits that are on their way are here.
+    /// Returns when the line is idle and no credits are in flight.
     #[must_use]
     pub fn quiet_at(&self) -> Ticks {
         self.busy_until.max(self.account.last_due())
     }
 
-    /// Time of the line until `now` that went to TLPs and to DLLPs, since the last reset.
+    /// Returns the line time up to `now` of TLPs and of DLLPs, since the last reset.
     #[must_use]
     pub fn carried(&self, now: Ticks) -> [Ticks; 2] {
         let dllp_dw = u64::from(self.spec.generation.rate().dllp_bytes / 4);
         let tlps = self.dw * (self.crossed.wire_bytes / 4);
-        // Of the last one, a part may still have to go.
+        // Part of the last TLP may lie after `now`.
         let left = Ticks(self.tlp_until.0.saturating_sub(now.0));
         [Ticks(tlps.0.saturating_sub(left.0)), self.dw * dllp_dw * self.crossed.dllps]
     }
 
-    /// How long a TLP takes here, from its first bit to its last.
+    /// Returns the line time of a TLP, from its first bit to its last.
     #[inline]
     #[must_use]
     pub fn time_of(&self, tlp: &Tlp) -> Ticks {
@@ -783,7 +785,7 @@ impl Transmitter {
     }
 }
 
-/// `SplitMix64`: neighbours in, strangers out.
+/// `SplitMix64`: hashes a counter to a random number.
 const fn mixed(number: u64) -> u64 {
     let a = number.wrapping_add(1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let b = (a ^ (a >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

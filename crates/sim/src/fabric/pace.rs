@@ -1,22 +1,22 @@
-//! How fast a DMA engine makes requests of one direction.
+//! The rate at which a DMA engine issues requests of one direction.
 
 use lanemark_units::Ticks;
 use lanemark_wire::Chunk;
 
-/// What a request takes of its channel, besides its beats.
+/// Cost of a request on its channel besides its beats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pace {
-    /// Any request.
+    /// Fixed cost of a request.
     pub request: Ticks,
-    /// Bytes, from a multiple of them on, that are worked on at a time.
+    /// Size of the naturally aligned chunks that the engine processes one at a time, in bytes.
     pub chunk_bytes: u64,
-    /// Each of these that a request touches.
+    /// Cost of each chunk that a request touches.
     pub chunk: Ticks,
-    /// Bytes of a transfer behind which there is a pause.
+    /// Bytes of a transfer after which the engine pauses.
     pub segment_bytes: u64,
-    /// The pause.
+    /// Length of the pause.
     pub segment: Ticks,
-    /// The least, beats and all, of one that touches more than one line, or begins inside one.
+    /// Minimum time, with its beats, of a request that spans several lines or begins inside one.
     pub many_lines: Ticks,
 }
 
@@ -24,7 +24,7 @@ pub struct Pace {
 const LINE: u64 = 64;
 
 impl Pace {
-    /// Where every request takes the same.
+    /// Returns a pace with a fixed cost only.
     #[must_use]
     pub const fn of(request: Ticks) -> Pace {
         let (chunk_bytes, segment_bytes) = (1 << 12, 1 << 40);
@@ -32,23 +32,23 @@ impl Pace {
         Pace { request, chunk_bytes, chunk, segment_bytes, segment, many_lines }
     }
 
-    /// No more of an address matters than its rest by this.
+    /// Returns the modulus of addresses on which the cost depends.
     pub(crate) fn address_modulus(&self) -> u64 {
         if self.chunk > Ticks::ZERO { self.chunk_bytes } else { 1 }
     }
 
-    /// Of blocks of so many bytes or more, each at a multiple of its length, it does not matter which multiple.
+    /// Returns the least naturally aligned block size for which the block number does not affect the cost.
     pub(crate) fn least_block_bytes(&self) -> u64 {
         if self.many_lines > Ticks::ZERO { LINE } else { 1 }
     }
 
-    /// Of a request for these bytes, which begin `offset` bytes from the start of their transfer and take so many beats.
+    /// Returns the cost, besides its `beats`, of a request for `bytes` at `offset` in its transfer.
     #[inline]
     #[must_use]
     pub fn besides(&self, bytes: Chunk, offset: u64, beats: Ticks) -> Ticks {
         let (first, last) = (bytes.address, bytes.address + u64::from(bytes.bytes) - 1);
         let touched = |size: u64| last / size - first / size + 1;
-        // Most engines have none of these, and a division takes long.
+        // Fast path: most engines have neither, and a division is slow.
         let chunks = if self.chunk > Ticks::ZERO { self.chunk * touched(self.chunk_bytes) } else { Ticks::ZERO };
         let alone = beats + self.request + chunks;
         let is_many = touched(LINE) > 1 || !first.is_multiple_of(LINE);
@@ -56,7 +56,7 @@ impl Pace {
         if self.segment == Ticks::ZERO {
             return all - beats;
         }
-        // Segments that begin here; the first one of a transfer needs no pause.
+        // Segments that begin in this request; the first one of a transfer has no pause.
         let end = offset + u64::from(bytes.bytes);
         let begun = |to: u64| to.div_ceil(self.segment_bytes).max(1);
         all - beats + self.segment * (begun(end) - begun(offset))
@@ -81,22 +81,22 @@ mod tests {
     }
 
     #[test]
-    fn every_chunk_that_is_touched_costs_its_time() {
+    fn each_chunk_that_a_request_touches_has_its_cost() {
         let cost = |address, bytes| besides(Pace { segment: Ticks(0), ..PACE }, address, bytes, 0);
         assert_eq!([cost(0, 128), cost(0, 129), cost(127, 1), cost(127, 2)], [105, 205, 105, 205]);
     }
 
     #[test]
-    fn a_pause_is_before_the_request_in_which_a_segment_begins() {
+    fn a_pause_precedes_the_request_in_which_a_segment_begins() {
         let cost = |offset, bytes| besides(Pace { chunk: Ticks(0), ..PACE }, offset, bytes, offset);
         assert_eq!([cost(0, 256), cost(128, 128), cost(256, 1), cost(255, 2)], [5, 5, 10_005, 10_005]);
         assert_eq!([cost(257, 255), cost(0, 257), cost(0, 768)], [5, 10_005, 20_005]);
     }
 
     #[test]
-    fn more_than_a_line_and_one_not_begun_at_its_start_take_the_least() {
+    fn a_request_that_is_not_one_aligned_line_has_a_minimum_time() {
         let cost = |address, bytes| besides(Pace { chunk: Ticks(0), many_lines: Ticks(50), ..PACE }, address, bytes, 0);
-        // A beat of them is not besides the beats.
+        // The beats count towards the minimum.
         assert_eq!([cost(64, 64), cost(64, 65), cost(65, 1), cost(64, 1)], [5, 49, 49, 5]);
     }
 }

@@ -1,41 +1,41 @@
-//! Which port leads where: by address for requests, by who asked for completions.
+//! Routing: by address for requests, by requester ID for completions.
 
 use crate::tlp::{Tlp, TlpKind};
 
-/// A bus address range and the port that leads to it.
+/// A range of bus addresses and its port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range<P> {
-    /// Its first byte.
+    /// First address.
     pub start: u64,
-    /// Behind its last byte.
+    /// End address, exclusive.
     pub end: u64,
-    /// Which port.
+    /// The port.
     pub port: P,
 }
 
-/// What lies below each port of a root complex or a switch.
+/// The routing table of a root complex or a switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Routes<P> {
-    /// Address ranges below.
+    /// Address ranges below its ports.
     pub ranges: Vec<Range<P>>,
-    /// Requesters below, with their ports.
+    /// Requester IDs below its ports.
     pub requesters: Vec<(u16, P)>,
 }
 
 impl<P: Copy> Routes<P> {
-    /// Nothing lies below any port.
+    /// Returns an empty table.
     #[must_use]
     pub const fn none() -> Routes<P> {
         Routes { ranges: Vec::new(), requesters: Vec::new() }
     }
 
-    /// The port below which a TLP is at its end; `None` if it is nowhere below.
+    /// Returns the port below which the destination of a TLP lies; `None` if it lies above.
     #[inline]
     #[must_use]
     pub fn below(&self, tlp: &Tlp) -> Option<P> {
         match tlp.kind {
             TlpKind::MWr | TlpKind::MRd => self.of_address(tlp.address),
-            // What is to be told that all is forgotten is the root complex.
+            // The destination of an Invalidate Completion is the root complex.
             TlpKind::Msg => None,
             TlpKind::CplD | TlpKind::Cpl | TlpKind::MsgD => {
                 self.requesters.iter().find(|(other, _)| *other == tlp.requester).map(|(_, port)| *port)
@@ -43,7 +43,7 @@ impl<P: Copy> Routes<P> {
         }
     }
 
-    /// The port below which an address is.
+    /// Returns the port below which an address lies.
     #[inline]
     #[must_use]
     pub fn of_address(&self, address: u64) -> Option<P> {

@@ -1,8 +1,8 @@
-//! A switch: sends what comes in at one port out at another, by address or by who asked.
+//! A switch: routes TLPs between its ports by address or requester ID.
 //!
-//! Ports: port 0 looks up, the others down. What waits to go on waits at the port it leaves by, a queue for each port
-//! it can have come in at, and gives the credits of that port back when it leaves; so nothing that goes elsewhere
-//! waits behind it. [`Switch::ready`] says when a TLP can go on.
+//! Ports: port 0 is the upstream port, the others are downstream. A TLP waits at its egress port, in a queue for each
+//! ingress port, and returns the credits of the ingress port when it leaves. It therefore blocks no TLP to another
+//! port. [`Switch::ready`] returns when a TLP can be forwarded.
 
 use crate::fabric::link::Sent;
 use crate::fabric::route::Routes;
@@ -11,33 +11,33 @@ use crate::tlp::{Tlp, TlpKind};
 use lanemark_platform::Forwarding;
 use lanemark_units::Ticks;
 
-/// What never changes during a run.
+/// Constants of a switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// From a header in to its first bit out, or from the last bit in to the first one out.
+    /// From the header received (cut through) or the last bit received (store and forward) to the first bit sent.
     pub latency: Ticks,
-    /// Which of the two.
+    /// Cut through or store and forward.
     pub forwarding: Forwarding,
-    /// Of each port, whether requests that come in there go up whoever they are for: ACS P2P Request Redirect.
+    /// For each port, whether requests that it receives are always sent upstream: ACS P2P Request Redirect.
     pub redirects: Vec<bool>,
 }
 
-/// A switch; all that changes in it lies at its ports.
+/// A switch; its ports hold all of its state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Switch {
     spec: Spec,
-    /// Which port leads where.
+    /// The routing table.
     pub routes: Routes<PortIndex>,
 }
 
 impl Switch {
-    /// With the routes that its place in the tree gives it.
+    /// Creates a switch with the routing table of its position in the tree.
     #[must_use]
     pub fn new(spec: Spec, routes: Routes<PortIndex>) -> Switch {
         Switch { spec, routes }
     }
 
-    /// The port by which a TLP goes on that came in at another one; `None` if nowhere.
+    /// Returns the egress port of a TLP received at `came_in_at`; `None` if there is none.
     #[inline]
     #[must_use]
     pub fn way_of(&self, tlp: &Tlp, came_in_at: PortIndex) -> Option<PortIndex> {
@@ -45,13 +45,13 @@ impl Switch {
         if is_request && self.spec.redirects[came_in_at] {
             return Some(PortIndex::UPSTREAM);
         }
-        // What is nowhere below goes up; what came from there has nowhere to go.
+        // A destination that is not below lies upstream; a TLP does not return to its ingress port.
         let port = self.routes.below(tlp).unwrap_or(PortIndex::UPSTREAM);
         (port != came_in_at).then_some(port)
     }
 
-    /// When a TLP that came so can go on by a link on which it takes `time_out`: cut through, no earlier than that its
-    /// last bit is there when it is needed.
+    /// Returns when a TLP can be forwarded to a link on which it takes `time_out`. With cut through, its last bit
+    /// must arrive before it is needed.
     #[inline]
     #[must_use]
     pub fn ready(&self, sent: &Sent, time_out: Ticks) -> Ticks {

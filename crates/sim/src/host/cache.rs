@@ -1,24 +1,24 @@
-//! A core's cached lines of device memory (WT, WP), and the fill buffers that fetch them.
+//! A core's cache of device memory (WT, WP), and its fill buffers.
 //!
-//! Device memory is not kept coherent: when the device writes, a cached line stays as it was until it is
-//! flushed, stored to, or given up.
+//! Device memory is not coherent: a device write does not change a cached line until it is flushed, stored to or
+//! evicted.
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// What a cached load finds.
+/// The result of a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// The line is here.
+    /// Hit.
     Hit,
-    /// The line is on its way to this fill buffer.
+    /// Miss; this fill buffer is fetching the line.
     Coming(usize),
-    /// It must be fetched, and this fill buffer is free.
+    /// Miss; this fill buffer is free to fetch the line.
     Fetch(usize),
-    /// It must be fetched, and no fill buffer is free.
+    /// Miss; no fill buffer is free.
     Wait,
 }
 
-/// Lines and fill buffers of one core.
+/// Cached lines and fill buffers of a core.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cache {
     lines: BTreeMap<u64, [u8; 64]>,
@@ -28,24 +28,24 @@ pub struct Cache {
     coming: u32,
 }
 
-/// A fill buffer.
+/// State of a fill buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fill {
     Free,
-    /// Fetches this line.
+    /// Fetching this line.
     Coming(u64),
-    /// Fetches a line that somebody has stored to since: it serves the loads that wait and is not kept.
+    /// Fetching a line that was stored to since: it serves the waiting loads and is not cached.
     Outdated,
 }
 
 impl Cache {
-    /// Room for `capacity` lines and `fills` fetches together.
+    /// Creates a cache of `capacity` lines with `fills` fill buffers.
     #[must_use]
     pub fn new(capacity: usize, fills: usize) -> Cache {
         Cache { lines: BTreeMap::new(), oldest: VecDeque::new(), capacity, fills: vec![Fill::Free; fills], coming: 0 }
     }
 
-    /// Looks for `line`.
+    /// Looks up `line`.
     #[must_use]
     pub fn find(&self, line: u64) -> Found {
         if self.lines.contains_key(&line) {
@@ -57,19 +57,19 @@ impl Cache {
         }
     }
 
-    /// The bytes of a line that is here.
+    /// Returns the bytes of a cached line.
     #[must_use]
     pub fn line(&self, line: u64) -> Option<&[u8; 64]> {
         self.lines.get(&line)
     }
 
-    /// Fill buffer `place` fetches `line`.
+    /// Starts the fetch of `line` in fill buffer `place`.
     pub fn fetch(&mut self, place: usize, line: u64) {
         self.fills[place] = Fill::Coming(line);
         self.coming += 1;
     }
 
-    /// Fill buffer `place` has got its line.
+    /// Completes the fetch of fill buffer `place`.
     pub fn fill(&mut self, place: usize, data: &[u8; 64]) {
         self.coming -= 1;
         let Fill::Coming(line) = std::mem::replace(&mut self.fills[place], Fill::Free) else { return };
@@ -83,7 +83,7 @@ impl Cache {
         }
     }
 
-    /// Drops a line, if it is here; if it is on its way, it will not be kept.
+    /// Drops a line. A line being fetched will not be cached.
     #[inline]
     pub fn drop_line(&mut self, line: u64) {
         if self.coming > 0 || !self.lines.is_empty() {
@@ -102,13 +102,13 @@ impl Cache {
         }
     }
 
-    /// Drops every line, as when whoever used them is gone.
+    /// Drops every line, at the end of a program.
     pub fn drop_all(&mut self) {
         self.lines.clear();
         self.oldest.clear();
     }
 
-    /// A store through the cache: bytes of a line that is here change with it.
+    /// Updates a cached line by a write-through store.
     pub fn update(&mut self, address: u64, data: &[u8]) {
         if let Some(line) = self.lines.get_mut(&(address & !63)) {
             let offset = (address % 64) as usize;
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_line_given_up_is_the_oldest() {
+    fn the_oldest_line_is_evicted() {
         let mut cache = Cache::new(2, 1);
         for line in [0, 64, 128] {
             cache.fetch(0, line);
@@ -141,11 +141,11 @@ mod tests {
     }
 
     #[test]
-    fn a_line_dropped_while_it_comes_is_not_kept() {
+    fn a_line_dropped_during_its_fetch_is_not_cached() {
         let mut cache = Cache::new(8, 2);
         cache.fetch(0, 0);
         cache.drop_line(0);
-        assert_eq!(cache.find(0), Found::Fetch(1), "a load after the drop needs the line anew");
+        assert_eq!(cache.find(0), Found::Fetch(1), "a load after the drop fetches the line again");
         cache.fill(0, &[1; 64]);
         assert_eq!((cache.find(0), cache.line(0)), (Found::Fetch(0), None));
     }

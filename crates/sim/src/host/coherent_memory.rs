@@ -1,27 +1,27 @@
-//! A core's own memory, as far as it shares buffers of it with a device: which lines its caches have, and what is on its way.
+//! Host memory that a core shares with a device: which lines its caches hold, and the outstanding accesses.
 //!
 //! ```text
 //!  stores, loads --> caches --miss--> fill buffers --------------+
-//!                      \--flush--> lines on their way out -------+--> memory
-//!  past the caches: write-combining buffers, single accesses ----+
+//!                      \--flush--> write-backs ------------------+--> memory
+//!  uncached: write-combining buffers, single accesses -----------+
 //! ```
 //!
-//! Two buffers are known: the one that a device sees, and one behind a bounce that it does not. The caches have room for both.
-//! Memory takes what it takes, whatever else goes on. A line is asked for by the first access to it; stores wait for it where
-//! they hold up nobody.
+//! Two buffers are modelled: the shared one, and a private one behind a bounce buffer. The caches have space for
+//! both. Memory bandwidth is not limited. The first access to an absent line fetches it; stores wait for it without
+//! stalling the core.
 //!
-//! Waits recorded, by its core: `Buffers` (a fill, write-combining or load buffer is awaited), `Flush`, `StrongOrder` and
-//! `ReadRoundTrip` (single accesses), `Fence`.
+//! Stall causes recorded by its core: `WcBuffers` (no free fill, write-combining or load buffer), `Flush`,
+//! `StrongOrdering` and `ReadRoundTrip` (single accesses), `Fence`.
 
 use lanemark_machine::{BufferHandoff, Cause, Discipline, Flush, Verb};
 use lanemark_platform::{FlushLine, Platform};
 use lanemark_units::Ticks;
 
-/// What never changes during a run.
+/// Constants of coherent memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
     cycle: Ticks,
-    /// From one store of a compiled loop to the next.
+    /// Time between two stores of a compiled loop.
     store: Ticks,
     cached_load: Ticks,
     read: Ticks,
@@ -35,7 +35,7 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// From a platform; `None` if nothing is known of it.
+    /// Reads the constants of a platform; `None` without a `[coherence]` section.
     #[must_use]
     pub fn new(platform: &Platform) -> Option<Spec> {
         let (core, coherence) = (&platform.core, platform.coherence.as_ref()?);
@@ -59,7 +59,7 @@ impl Spec {
     }
 }
 
-/// How a platform's cores can share buffers with a device, in the order they are listed; none if nothing is known of it.
+/// Returns the disciplines by which cores of a platform can share buffers with a device, in the order of their list.
 #[must_use]
 pub fn disciplines(platform: &Platform) -> Vec<Discipline> {
     let Some(coherence) = &platform.coherence else { return Vec::new() };
@@ -72,78 +72,78 @@ pub fn disciplines(platform: &Platform) -> Vec<Discipline> {
     Discipline::ALL.into_iter().filter(here).collect()
 }
 
-/// Which of the two buffers.
+/// One of the two buffers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// The one that the device sees.
+    /// The buffer that the device accesses.
     Shared,
-    /// The one behind a bounce.
+    /// The buffer behind the bounce buffer.
     Private,
 }
 
-/// How an access goes to memory.
+/// How an access reaches memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Through {
-    /// Lines are fetched, and kept.
+    /// Cached: lines are fetched and kept.
     Caches,
-    /// Stores gather in write-combining buffers; loads are single, some at a time.
+    /// Write-combining: stores gather in buffers; loads are single, with a limited number outstanding.
     Combining,
-    /// One at a time.
+    /// One access at a time.
     Single,
 }
 
-/// One instruction of a core on it.
+/// An operation of a core on shared memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Deed {
-    /// A device has written so many lines of the shared buffer, and caches listened: none has one of them.
+    /// A coherent device write of `lines` lines of the shared buffer: no cache holds any of them.
     Arrive {
-        /// How many.
+        /// Number of lines.
         lines: u64,
     },
-    /// One store.
+    /// A store.
     Store {
-        /// To which buffer.
+        /// The buffer.
         place: Place,
-        /// Which way.
+        /// The method of access.
         through: Through,
-        /// Where in the buffer, in accesses.
+        /// Position in the buffer, in accesses.
         nth: u64,
-        /// It stores what the load before it brings, as copies do.
+        /// Whether it stores the data of the previous load, as in a copy.
         copies: bool,
     },
-    /// One load.
+    /// A load.
     Load {
-        /// From which buffer.
+        /// The buffer.
         place: Place,
-        /// Which way.
+        /// The method of access.
         through: Through,
-        /// Where in the buffer, in accesses.
+        /// Position in the buffer, in accesses.
         nth: u64,
     },
-    /// A line of the shared buffer leaves the caches.
+    /// A flush of a line of the shared buffer.
     Flush {
-        /// By which instruction.
+        /// The instruction.
         flush: Flush,
-        /// Which line.
+        /// Number of the line.
         line: u64,
     },
-    /// An `MFENCE`, which takes this long with nothing to wait for.
+    /// An `MFENCE`.
     Fence,
 }
 
-/// When a deed is done: the next instruction may issue then, and it waited so long for its cause.
+/// When the next instruction may issue, and the stall of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Done {
-    /// When the next one may issue.
+    /// Issue time of the next instruction.
     pub next: Ticks,
-    /// For what it waited, and how long.
+    /// Stall cause and stall time.
     pub waited: (Cause, Ticks),
 }
 
 /// Accesses of a line.
 const A_LINE: u64 = BufferHandoff::LINE_BYTES / BufferHandoff::WIDTH_BYTES;
 
-/// Some buffers that are taken in turn, each by when it is free again.
+/// Buffers used in turn, each with the time at which it is free.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Ring {
     free: Vec<Ticks>,
@@ -155,24 +155,24 @@ impl Ring {
         Ring { free: vec![Ticks::ZERO; count.max(1)], next: 0 }
     }
 
-    /// When the next one can be taken.
+    /// Returns when the next buffer is free.
     fn ready(&self, now: Ticks) -> Ticks {
         self.free[self.next].max(now)
     }
 
-    /// The next one is taken until then.
+    /// Occupies the next buffer until `until`.
     fn take(&mut self, until: Ticks) {
         self.free[self.next] = until;
         self.next = (self.next + 1) % self.free.len();
     }
 
-    /// When all are free.
+    /// Returns when every buffer is free.
     fn settled(&self) -> Ticks {
         self.free.iter().copied().fold(Ticks::ZERO, Ticks::max)
     }
 }
 
-/// Where a line is.
+/// State of a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Line {
     Clean,
@@ -181,24 +181,24 @@ enum Line {
     Absent,
 }
 
-/// Everything that does change.
+/// State of coherent memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CoherentMemory {
     spec: Spec,
-    /// The lines of each buffer that were ever touched; before that they are in a cache.
+    /// Lines of each buffer that were accessed; others are clean in a cache.
     lines: [Vec<Line>; 2],
     fills: Ring,
     combining: Ring,
     single_loads: Ring,
     flushes: Ring,
-    /// When the loads so far have brought their bytes.
+    /// Time at which every load has completed.
     loaded: Ticks,
-    /// When the stores to each buffer so far have got what they store.
+    /// Time at which the data of every store to each buffer is available.
     stored: [Ticks; 2],
 }
 
 impl CoherentMemory {
-    /// Nothing under way; all lines are in a cache.
+    /// Creates an idle memory whose lines are all cached.
     #[must_use]
     pub fn new(spec: Spec) -> CoherentMemory {
         CoherentMemory {
@@ -213,7 +213,7 @@ impl CoherentMemory {
         }
     }
 
-    /// As it was made.
+    /// Resets to the initial state.
     pub fn invalidate(&mut self) {
         *self = CoherentMemory::new(self.spec.clone());
     }
@@ -227,7 +227,7 @@ impl CoherentMemory {
         &mut lines[at]
     }
 
-    /// The line is in a cache, or asked for: when the asking access could go on.
+    /// Fetches a line unless it is cached or being fetched; returns when the access can continue.
     fn fetch(&mut self, place: Place, line: u64, now: Ticks) -> Ticks {
         if *self.line(place, line) != Line::Absent {
             return now;
@@ -239,7 +239,7 @@ impl CoherentMemory {
         begun
     }
 
-    /// Does it, at `now`; `fence` is what a fence takes.
+    /// Executes an operation at `now`; `fence` is the minimum time of a fence.
     pub fn execute(&mut self, deed: Deed, now: Ticks, fence: Ticks) -> Done {
         let Spec { cycle, store, write, read, .. } = self.spec;
         let done = |begun: Ticks, next: Ticks, cause| Done { next, waited: (cause, begun.since(now)) };
@@ -263,7 +263,7 @@ impl CoherentMemory {
                         done(begun, begun + pace, Cause::WcBuffers)
                     }
                     Through::Combining => {
-                        // A buffer is taken by the first store to its line, and leaves with the last.
+                        // The first store to a line takes a buffer; the last one sends it.
                         let begun = if nth.is_multiple_of(A_LINE) { self.combining.ready(now) } else { now };
                         if nth % A_LINE == A_LINE - 1 {
                             self.combining.take(data.max(begun) + write);
@@ -274,7 +274,7 @@ impl CoherentMemory {
                 }
             }
             Deed::Load { place, through, nth } => {
-                // A load sees what its core has stored, so what is stored there comes first.
+                // Loads see earlier stores of their core, so the store data comes first.
                 let ready = self.stored[place as usize].max(now);
                 match through {
                     Through::Caches => {
@@ -292,7 +292,7 @@ impl CoherentMemory {
                 }
             }
             Deed::Flush { flush, line } => {
-                // It leaves the core behind its stores, and with it all lines have come.
+                // A flush is ordered behind stores, hence behind the fetches of their lines.
                 let ready = self.fills.settled().max(now);
                 let begun = self.flushes.ready(ready);
                 let Spec { flush_line, purge_line, .. } = self.spec;
@@ -312,7 +312,7 @@ impl CoherentMemory {
         }
     }
 
-    /// When nothing of it is under way.
+    /// Returns when no access is outstanding.
     fn settled(&self) -> Ticks {
         let rings = [&self.fills, &self.combining, &self.single_loads, &self.flushes];
         let stored = self.stored.into_iter().fold(self.loaded, Ticks::max);
@@ -320,16 +320,16 @@ impl CoherentMemory {
     }
 }
 
-/// What a core executes to hand a buffer over, once.
+/// The operations of a core for one handoff of a buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sharing {
     handover: BufferHandoff,
-    /// Which of its steps, and what of the step is done.
+    /// Current step, and operations of it that have been issued.
     step: u32,
     nth: u64,
 }
 
-/// A step: so many deeds of a kind.
+/// A step: a number of operations of one kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
     Arrive,
@@ -342,13 +342,13 @@ enum Step {
 }
 
 impl Sharing {
-    /// From its beginning.
+    /// Creates the sequence at its start.
     #[must_use]
     pub const fn new(handover: BufferHandoff) -> Sharing {
         Sharing { handover, step: 0, nth: 0 }
     }
 
-    /// Its steps, in order.
+    /// Returns the current step.
     fn step(&self) -> Option<Step> {
         use Place::{Private, Shared};
         use Through::{Caches, Combining, Single};
@@ -387,7 +387,7 @@ impl Sharing {
 impl Iterator for Sharing {
     type Item = Deed;
 
-    /// The next deed; `None` when the buffer is handed over.
+    /// Returns the next operation; `None` after the handoff.
     fn next(&mut self) -> Option<Deed> {
         let accesses = self.handover.bytes / BufferHandoff::WIDTH_BYTES;
         let step = self.step()?;
@@ -423,7 +423,7 @@ mod tests {
         Ticks::whole_ns(ns)
     }
 
-    /// Of round numbers: two of each buffer, and one flush at a time.
+    /// Returns a memory with round numbers: two buffers of each kind, and one flush at a time.
     fn memory() -> CoherentMemory {
         CoherentMemory::new(Spec {
             cycle: ns(1),
@@ -440,7 +440,7 @@ mod tests {
         })
     }
 
-    /// When a handover that starts at `now` is over, and what was waited for.
+    /// Returns the end of a handoff that starts at `now`, and its stalls.
     fn over(memory: &mut CoherentMemory, now: Ticks, handover: BufferHandoff) -> (Ticks, Vec<(Cause, Ticks)>) {
         let (mut now, mut waits) = (now, Vec::new());
         for deed in Sharing::new(handover) {
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flush_that_drops_a_line_makes_the_next_buffer_fetch_it_and_one_that_keeps_it_does_not() {
+    fn only_a_flush_that_drops_the_line_makes_the_next_store_fetch_it() {
         let time = |flush| {
             let mut memory = memory();
             let first = over(&mut memory, Ticks::ZERO, to_device(Discipline::Flushed(flush), 1)).0;
@@ -471,19 +471,19 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_was_not_written_is_flushed_as_one_that_is_not_there() {
+    fn flushing_a_clean_line_costs_as_much_as_flushing_an_absent_one() {
         let mut memory = memory();
         let read = BufferHandoff { verb: Verb::Load, ..to_device(Discipline::Flushed(Flush::Clflush), 1) };
         let (first, _) = over(&mut memory, Ticks::ZERO, read);
-        // Twice flushed and fenced; a line from memory, and a fence.
+        // Two flushes with fences; a line from memory, and a fence.
         assert_eq!(first, ns(2 * (10 + 5) + 100 + 5));
         let (written, _) = over(&mut memory, first, to_device(Discipline::Coherent, 1));
         let (last, _) = over(&mut memory, written, read);
-        assert_eq!(last.since(written), first + ns(70 - 10), "what was written has to reach memory once");
+        assert_eq!(last.since(written), first + ns(70 - 10), "the dirty line is written back once");
     }
 
     #[test]
-    fn one_line_more_than_there_are_buffers_waits_for_the_first_of_them() {
+    fn a_line_beyond_the_fill_buffers_waits_for_the_first_of_them() {
         let reads = |lines| {
             let read = BufferHandoff { verb: Verb::Load, ..to_device(Discipline::Coherent, lines) };
             over(&mut memory(), Ticks::ZERO, read)
@@ -496,18 +496,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_copied_is_read_behind_the_copy_and_a_device_that_wrote_again_is_read_anew() {
+    fn a_copy_is_read_after_it_ends_and_a_new_device_write_is_fetched_again() {
         let mut memory = memory();
         let read = BufferHandoff { verb: Verb::Load, ..to_device(Discipline::Bounced, 1) };
         let (first, _) = over(&mut memory, Ticks::ZERO, read);
-        // The copy's line comes after 100 ns; eight loads behind that, the last of which takes 3 ns.
+        // The line of the copy arrives after 100 ns; eight loads follow, the last of which takes 3 ns.
         assert_eq!(first, ns(100 + 7 + 3 + 5));
         let (second, _) = over(&mut memory, first, read);
         assert_eq!(second.since(first), first);
     }
 
     #[test]
-    fn uncached_stores_go_one_by_one_and_combined_ones_by_the_line() {
+    fn uncached_stores_are_single_and_combined_stores_fill_lines() {
         let time = |discipline| over(&mut memory(), Ticks::ZERO, to_device(discipline, 1)).0;
         assert_eq!(time(Discipline::Uncached), ns(8 * 50 + 5));
         assert_eq!(time(Discipline::Combining), ns(14 + 50 + 5));

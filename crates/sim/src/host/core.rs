@@ -1,4 +1,4 @@
-//! A core: an in-order interpreter of instructions with the buffers between it and the root complex.
+//! A core: an in-order interpreter of instructions, with the buffers between it and the root complex.
 //!
 //! ```text
 //!  program --> issue --> store buffer --> write-combining buffers --+
@@ -7,14 +7,14 @@
 //!                         acknowledgments, completions <----------------
 //! ```
 //!
-//! Two clocks run: `issued`, when the front end was done with the last instruction, and the time of the
-//! simulation, at which a store leaves the store buffer. A store issues as soon as the store buffer has
-//! room, and leaves it behind all older loads. A load and a fence wait until the stores before them have
-//! left it, which is stricter than a real core for loads from combining and cached memory.
+//! There are two clocks: `issued`, when the front end finished the last instruction, and the simulation time, at
+//! which a store leaves the store buffer. A store issues when the store buffer has space, and leaves it after all
+//! older loads. Loads and fences wait until older stores have left it, which is stricter than a real core for loads
+//! from WC and cached memory.
 //!
-//! Waits recorded: `StrongOrder`, `SameLine`, `Buffers`, `ReadRoundTrip`, `Fence`, `Driver`, and `Transfer` and `Interrupt`
-//! for what a card [tells](Core::hear) it; where the root complex says that it was kept waiting itself, its cause is taken
-//! instead.
+//! Recorded stall causes: `StrongOrdering`, `SameLine`, `WcBuffers`, `ReadRoundTrip`, `Fence`, `Driver`, and `Transfer`
+//! and `Interrupt` for [notifications](Core::hear) of a card. If an acknowledgment of the root complex carries a
+//! stall cause, that cause is recorded instead.
 
 use crate::host::cache::{self, Cache};
 use crate::host::coherent_memory::{self, CoherentMemory, Deed};
@@ -35,10 +35,10 @@ use lanemark_units::Ticks;
 
 mod told;
 
-/// What never changes during a run.
+/// Constants of a core.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// Which core.
+    /// Number of the core.
     pub number: u16,
     cycle: Ticks,
     cached_load: Ticks,
@@ -46,14 +46,14 @@ pub struct Spec {
     lfence: Ticks,
     mfence: Ticks,
     interrupt: Ticks,
-    /// What a message takes to come here besides the way to the nearest core.
+    /// Extra latency of a notification, compared with the nearest core.
     distance: Ticks,
     loads_in_flight: u32,
     store_buffer: usize,
 }
 
 impl Spec {
-    /// From a platform.
+    /// Reads the constants of a platform.
     #[must_use]
     pub fn new(platform: &Platform, number: u16) -> Spec {
         let core = &platform.core;
@@ -72,23 +72,23 @@ impl Spec {
     }
 }
 
-/// Bytes a load brought into a register, kept when somebody observes.
+/// The data of a load, recorded for an observer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// Bus address.
     pub address: u64,
     /// The bytes.
     pub bytes: Vec<u8>,
-    /// When they were there.
+    /// Time at which the load completed.
     pub at: Ticks,
 }
 
-/// Why a read was sent.
+/// The purpose of a read request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Purpose {
-    /// One load of its own.
+    /// A single load.
     Load { address: u64, len: u64 },
-    /// A load of a register that is loaded until it says something.
+    /// A load of a polled register.
     Poll,
     /// A line for a streaming buffer.
     Streaming { place: usize },
@@ -96,30 +96,30 @@ enum Purpose {
     Fill { place: usize },
 }
 
-/// What the interpreter is doing.
+/// State of the interpreter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// It executes its current instruction at this time.
+    /// The current instruction is executed at this time.
     Ready(Ticks),
-    /// It waits for an acknowledgment or a completion, since, for this reason unless told better.
+    /// Stalled for an acknowledgment or a completion, since this time; `reason` is the default stall cause.
     Waiting { since: Ticks, reason: Cause },
     /// The program has ended.
     Done,
 }
 
-/// What the handler of one instruction says.
+/// The result of executing an instruction.
 enum Outcome {
-    /// Done; the front end was done with it at `issued`, and the next may start at `next`.
+    /// Executed; the front end finished it at `issued`, and the next one may start at `next`.
     Done { issued: Ticks, next: Ticks },
-    /// Not possible now.
+    /// Stalled for this cause.
     Blocked(Cause),
 }
 
-/// Tags below are write-combining buffers; these are the others.
+/// Tags below these are numbers of write-combining buffers.
 const TAG_STORE: u16 = 0x4000;
 const TAG_READ: u16 = 0x8000;
 
-/// Everything that does change.
+/// State of a core.
 #[derive(Debug)]
 pub struct Core {
     spec: Spec,
@@ -127,52 +127,52 @@ pub struct Core {
     current: Option<Instruction>,
     state: State,
     issued: Ticks,
-    /// When each of the last stores left the store buffer, as a ring.
+    /// Times at which the last stores left the store buffer, as a ring.
     left_at: Vec<Ticks>,
     left_next: usize,
     wc: WcBuffers,
     streaming: StreamingBuffers,
     cache: Cache,
-    /// What it shares with devices; `None` if nothing is known of it.
+    /// Coherent memory; `None` without a `[coherence]` section.
     own: Option<CoherentMemory>,
     reads: Vec<Option<Purpose>>,
-    /// When each of them was sent.
+    /// Issue time of each read.
     asked: Vec<Ticks>,
-    /// Bytes that completions brought.
+    /// Bytes of completed loads.
     pub loaded_bytes: u64,
     reads_out: u32,
     single_loads_out: u32,
-    /// A UC, WT or WP store is on its way.
+    /// Whether a UC, WT or WP store is outstanding.
     store_out: bool,
-    /// Acknowledgments on their way here; they are taken when the core executes.
+    /// Acknowledgments in flight to the core; processed when it executes.
     pub acks: Wire<Ack>,
-    /// What cards tell it, with how many transfers each has done; taken as acknowledgments are.
+    /// Notifications of cards in flight, each with the number of completed transfers; processed like acknowledgments.
     told: Wire<(Notice, u64)>,
-    /// The most that it was told, and what the register said that it loaded last.
+    /// Highest number of a notification, and the last value of a polled register.
     heard: u64,
     polled: u64,
-    /// Since when it waits for a message.
+    /// Time since which it sleeps for a notification.
     asleep_since: Option<Ticks>,
-    /// When its program looked at the time.
+    /// Timestamp taken by its program.
     stamped: Option<Ticks>,
-    /// The current instruction has sent its request.
+    /// Whether the current instruction has issued its request.
     sent: bool,
-    /// When the last load that hit the cache has its bytes.
+    /// Time at which the last cache hit has its data.
     hit_until: Ticks,
-    /// Loads that wait for a line, while somebody observes.
+    /// Loads that wait for a line, recorded for an observer.
     attached: Vec<(Purpose, Touch)>,
-    /// What it waited for, by [`Cause::index`].
+    /// Stall times, by [`Cause::index`].
     pub waits: [Ticks; Cause::ALL.len()],
-    /// Loads and what they saw, while somebody observes.
+    /// Loads and their data, recorded for an observer.
     pub seen: Option<Vec<Seen>>,
-    /// Lines this core's stores take out of other cores' caches, until the board did it.
+    /// Lines to be invalidated in other cores, until the board has done so.
     pub invalidate: Vec<u64>,
-    /// Host memory that it copied, until the board did it.
+    /// Copies of host memory, until the board has done them.
     pub copies: Vec<Copied>,
 }
 
 impl Core {
-    /// An idle core.
+    /// Creates an idle core.
     #[must_use]
     pub fn new(platform: &Platform, number: u16) -> Core {
         let spec = Spec::new(platform, number);
@@ -211,7 +211,7 @@ impl Core {
         }
     }
 
-    /// Starts `program` at `now`; buffers keep what they hold.
+    /// Starts `program` at `now`; buffers keep their contents.
     pub fn start(&mut self, now: Ticks, mut program: Program) {
         self.current = program.next();
         self.program = Some(program);
@@ -224,18 +224,18 @@ impl Core {
         self.waits = [Ticks::ZERO; Cause::ALL.len()];
     }
 
-    /// Gives up its program and its cached lines; what it sent goes on its way.
+    /// Ends its program and drops its cached lines; issued requests complete.
     pub fn stop(&mut self) {
         self.cache.drop_all();
-        // Nobody waits for it any more.
+        // Later notifications are ignored.
         self.told = Wire::default();
         self.program = None;
         self.current = None;
         self.state = State::Done;
     }
 
-    /// When it has something to do: its next instruction, or, while it waits, the next acknowledgment. When
-    /// it is done, the last one.
+    /// Returns the time of the next instruction or, during a stall, of the next acknowledgment. After the program,
+    /// returns the time of the last acknowledgment.
     #[inline]
     #[must_use]
     pub fn due(&self) -> Ticks {
@@ -247,62 +247,62 @@ impl Core {
         }
     }
 
-    /// Whether its program has ended and its loads have come.
+    /// Returns whether its program has ended and its loads have completed.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.state == State::Done
     }
 
-    /// Whether nothing of it is under way or buffered.
+    /// Returns whether no access is outstanding and all buffers are empty.
     #[must_use]
     pub fn is_drained(&self) -> bool {
         self.is_done() && self.wc.leaving() == 0 && self.wc.open() == 0 && !self.store_out && self.reads_out == 0
     }
 
-    /// Lines it has gathered stores to.
+    /// Returns the number of open write-combining buffers.
     #[must_use]
     pub fn lines_open(&self) -> u32 {
         self.wc.open()
     }
 
-    /// When the front end was done with the last instruction.
+    /// Returns when the front end finished the last instruction.
     #[must_use]
     pub fn issued_at(&self) -> Ticks {
         self.issued
     }
 
-    /// When its program was done, as far as it knew: when it looked at the time, if it did, or else when the front end was done.
+    /// Returns the end time of its program: its timestamp, or the time when the front end finished.
     #[must_use]
     pub fn stamped_at(&self) -> Ticks {
         self.stamped.unwrap_or(self.issued)
     }
 
-    /// Its program.
+    /// Returns its program.
     #[must_use]
     pub const fn program(&self) -> Option<&Program> {
         self.program.as_ref()
     }
 
-    /// So many passes of its program are not done.
+    /// Skips `passes` iterations of its program.
     pub fn leave_out(&mut self, passes: u64) {
         if let Some(program) = &mut self.program {
             program.leave_out(passes);
         }
     }
 
-    /// Pages that its program has pinned, if somebody counts them.
+    /// Returns the pages that its program has pinned, if they are counted.
     #[must_use]
     pub fn pins(&self) -> Option<Pins> {
         self.program.as_ref()?.pins()
     }
 
-    /// What it waits for, for messages.
+    /// Returns the stall cause, for messages.
     #[must_use]
     pub fn waiting_for(&self) -> Option<Cause> {
         if let State::Waiting { reason, .. } = self.state { Some(reason) } else { None }
     }
 
-    /// Executes the current instruction, or finds that it must wait.
+    /// Executes the current instruction, or stalls.
     #[inline]
     pub fn execute(&mut self, now: Ticks, slab: &mut Slab, mut send: impl FnMut(Tlp)) {
         self.acknowledge(now);
@@ -329,7 +329,7 @@ impl Core {
         }
     }
 
-    /// The program is over; loads may still be under way.
+    /// Ends the program; loads may be outstanding.
     fn finish(&mut self, now: Ticks) {
         if self.reads_out > 0 {
             self.state = State::Waiting { since: now, reason: Cause::ReadRoundTrip };
@@ -394,7 +394,7 @@ impl Core {
             Instruction::Await { until } if self.heard < until => Outcome::Blocked(Cause::Transfer),
             Instruction::Await { .. } => Core::after(now, Ticks::ZERO),
             Instruction::Poll { touch, until } => self.poll(now, &touch, until, slab, send),
-            // It is ordered behind earlier loads. Source: Intel SDM volume 2, CLFLUSH.
+            // CLFLUSH is ordered behind earlier loads. Source: Intel SDM volume 2, CLFLUSH.
             Instruction::FlushLine(_) if self.reads_out > 0 => Outcome::Blocked(Cause::ReadRoundTrip),
             Instruction::FlushLine(line) => {
                 self.cache.drop_line(line);
@@ -403,26 +403,27 @@ impl Core {
         }
     }
 
-    /// Does something on memory that is shared with a device.
+    /// Executes an operation on coherent memory.
     fn share(&mut self, now: Ticks, deed: Deed) -> Outcome {
-        // Without the numbers such plans are refused before they run.
+        // Plans on a platform without the section are refused before they run.
         let Some(own) = &mut self.own else { return Core::after(now, Ticks::ZERO) };
         let coherent_memory::Done { next, waited: (cause, span) } = own.execute(deed, now, self.spec.mfence);
         self.waits[cause.index()] += span;
         Outcome::Done { issued: next, next }
     }
 
-    /// Its caches hold what it shares with devices, and nothing of that is under way.
+    /// Resets its coherent memory: every line is cached, and no access is outstanding.
     pub fn invalidate_shared(&mut self) {
         self.own.iter_mut().for_each(CoherentMemory::invalidate);
     }
 
-    /// Done at `now` + `span`, and nothing overlaps it.
+    /// Returns an outcome at `now` + `span` that overlaps nothing.
     fn after(now: Ticks, span: Ticks) -> Outcome {
         Outcome::Done { issued: now + span, next: now + span }
     }
 
-    /// A store left the store buffer at `now`: when did it issue, and when may the next leave?
+    /// Returns the outcome of a store that left the store buffer at `now`: its issue time, and when the next one may
+    /// leave.
     #[inline]
     fn stored(&mut self, now: Ticks, pace: Ticks) -> Outcome {
         let room = self.left_at[self.left_next];
@@ -432,7 +433,7 @@ impl Core {
         Outcome::Done { issued, next: issued.max(now + self.spec.cycle) }
     }
 
-    /// The write of one store, by itself.
+    /// Builds the write TLP of a single store.
     fn write(&self, touch: &Touch, tag: u16, slab: &mut Slab) -> Tlp {
         let (address, length_dw, first_be, last_be) = span(touch.address, touch.len);
         let payload = slab.take();
@@ -442,7 +443,7 @@ impl Core {
         Tlp { address, length_dw, first_be, last_be, requester, tag, payload, ..Tlp::of(TlpKind::MWr) }
     }
 
-    /// Lets write-combining buffer `place` leave.
+    /// Evicts write-combining buffer `place`.
     #[inline]
     fn evict(&mut self, place: usize, slab: &mut Slab, send: &mut impl FnMut(Tlp)) {
         let requester = self.spec.number;
@@ -452,7 +453,7 @@ impl Core {
         });
     }
 
-    /// Lets everything leave; `Some` while it is on its way, with the reason it has to.
+    /// Evicts every open buffer; returns `Some` with the stall cause while any is leaving.
     fn drain(&mut self, reason: Cause, slab: &mut Slab, send: &mut impl FnMut(Tlp)) -> Option<Outcome> {
         while let Some(place) = if self.wc.open() > 0 { self.wc.oldest_open() } else { None } {
             self.evict(place, slab, send);
@@ -463,8 +464,8 @@ impl Core {
         (self.reads_out > 0).then_some(Outcome::Blocked(Cause::ReadRoundTrip))
     }
 
-    /// A store leaves the store buffer only after it has retired, and it retires after the loads before it.
-    /// Then whatever this core holds of its line is out of date.
+    /// Stalls a store until older loads have completed: it leaves the store buffer after it has retired. Then drops
+    /// the cached and buffered copies of its line.
     ///
     /// Source: Intel SDM volume 3, "Memory Ordering": writes are not reordered with older reads.
     #[inline]
@@ -525,7 +526,7 @@ impl Core {
         if self.store_out {
             return Outcome::Blocked(Cause::StrongOrdering);
         }
-        // Non-temporal stores before it to the same line are older and go first.
+        // Earlier non-temporal stores to the same line are sent first.
         if let Some(place) = self.wc.open_at(touch.address) {
             self.evict(place, slab, send);
         }
@@ -577,7 +578,7 @@ impl Core {
         send(Tlp { address, length_dw, first_be, last_be, requester, tag, ..Tlp::of(TlpKind::MRd) });
     }
 
-    /// A load was sent or served; the next instruction follows a cycle later.
+    /// Returns the outcome of a load that was sent or served; the next instruction follows a cycle later.
     fn loaded(&self, now: Ticks) -> Outcome {
         let issued = now + self.spec.cycle;
         Outcome::Done { issued, next: issued }
@@ -598,7 +599,7 @@ impl Core {
         Outcome::Blocked(Cause::ReadRoundTrip)
     }
 
-    /// Loads a register again and again.
+    /// Polls a register.
     fn poll(&mut self, now: Ticks, touch: &Touch, until: u64, slab: &mut Slab, send: &mut impl FnMut(Tlp)) -> Outcome {
         if self.sent && self.reads_out == 0 && self.polled >= until {
             return Core::after(now, Ticks::ZERO);
@@ -614,7 +615,7 @@ impl Core {
     }
 
     fn load_combining(&mut self, now: Ticks, touch: &Touch, slab: &mut Slab, send: &mut impl FnMut(Tlp)) -> Outcome {
-        // The core sees its own stores: what is gathered for this line goes first, and reads do not pass it.
+        // Stores gathered for this line are sent first, and reads do not pass them.
         if let Some(place) = self.wc.open_at(touch.address) {
             self.evict(place, slab, send);
         }
@@ -719,7 +720,7 @@ impl Core {
         }
     }
 
-    /// Takes the acknowledgments of posted writes that have come.
+    /// Processes the acknowledgments of posted writes that have arrived.
     #[inline]
     fn acknowledge(&mut self, now: Ticks) {
         if self.told.due() <= now {
@@ -735,19 +736,19 @@ impl Core {
         }
     }
 
-    /// When the read of this tag was sent, if it is under way.
+    /// Returns the issue time of the outstanding read with this tag.
     #[must_use]
     pub fn asked_at(&self, tag: u16) -> Option<Ticks> {
         let place = usize::from(tag & !TAG_READ);
         self.reads.get(place)?.as_ref().and_then(|_| self.asked.get(place).copied())
     }
 
-    /// A read of this core was completed.
+    /// Completes a read of this core.
     pub fn complete(&mut self, now: Ticks, tlp: &Tlp, slab: &mut Slab) {
         let place = usize::from(tlp.tag & !TAG_READ);
         let Some(purpose) = self.reads.get_mut(place).and_then(Option::take) else { return };
         self.reads_out -= 1;
-        // A completion without data reads as all ones, as on a real machine.
+        // A completion without data returns all ones, as on a real machine.
         let data = if tlp.kind == TlpKind::CplD {
             self.loaded_bytes += u64::from(tlp.enabled_bytes());
             *slab.line(tlp.payload)
@@ -778,7 +779,7 @@ impl Core {
         self.wake(now, None);
     }
 
-    /// Something arrived: if the interpreter waits, it tries again, and the wait so far is charged.
+    /// Retries the current instruction after an arrival, and charges the stall so far.
     #[inline]
     fn wake(&mut self, now: Ticks, because: Option<Cause>) {
         if let State::Waiting { since, reason } = self.state {
@@ -787,13 +788,13 @@ impl Core {
         }
     }
 
-    /// Another core stored to this line.
+    /// Invalidates a line after a store of another core.
     #[inline]
     pub fn invalidate_line(&mut self, line: u64) {
         self.cache.drop_line(line);
     }
 
-    /// Lets every gathered line leave, as when the operating system takes the core away.
+    /// Evicts every open write-combining buffer, as a context switch does.
     pub fn flush(&mut self, slab: &mut Slab, mut send: impl FnMut(Tlp)) {
         let _ = self.drain(Cause::Fence, slab, &mut send);
     }

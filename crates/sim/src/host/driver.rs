@@ -1,11 +1,11 @@
-//! A driver: what a core executes to let a card move bytes, and to learn of the end.
+//! A driver: the instructions by which a core starts a transfer of a card and waits for its completion.
 //!
 //! ```text
 //!  [enter, pin] --> [build list --> write it to the card] --> ring --> wait --> [handler, thread] --> [unpin, return]
 //! ```
 //!
-//! What is time of the operating system is one instruction that takes it; stores to the card, and loads of its status, are
-//! instructions like any other. What a descriptor says is not looked at: the card's engine was told by the plan.
+//! Operating system time is one instruction with a duration. Stores to the card and loads of its status are ordinary
+//! instructions. The content of descriptors is not decoded: the plan has configured the card's engine.
 
 use crate::host::instruction::{Instruction, Manner, Touch};
 use crate::host::pins::Pins;
@@ -13,31 +13,31 @@ use lanemark_machine::{Completion, Descriptors, DmaCall, Share, Verb};
 use lanemark_platform::{Mailbox, Platform};
 use lanemark_units::{MemoryType, Ticks};
 
-/// What never changes during a run.
+/// Constants of a driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
     pub(crate) call: Ticks,
     pub(crate) pin_page: Ticks,
     pub(crate) unpin_page: Ticks,
     pub(crate) build: Ticks,
-    /// Handler and woken thread together.
+    /// Time of the interrupt handler and of waking the thread.
     pub(crate) woken: Ticks,
-    /// The load that finds a word which has come.
+    /// Time of the load that finds the awaited word.
     cached_load: Ticks,
     entry_bytes: u64,
-    /// Bytes of host memory of one descriptor.
+    /// Bytes of host memory that a descriptor covers.
     pub(crate) descriptor_bytes: u64,
-    /// Bytes of one store to the list.
+    /// Bytes of a store to the descriptor list.
     store_bytes: u64,
     pub(crate) cycle: Ticks,
-    /// Bus address of what is lent.
+    /// Bus address of the DMA memory.
     pub(crate) mapped_at: u64,
-    /// Of each card, those of its channels.
+    /// Driver interfaces of the channels of each card.
     mailboxes: Vec<Vec<Mailbox>>,
 }
 
 impl Spec {
-    /// From a platform; `None` if nothing is known of a driver, or cards have no engine.
+    /// Reads the constants of a platform; `None` without a driver or a DMA engine.
     #[must_use]
     pub fn new(platform: &Platform) -> Option<Spec> {
         let (driver, dma) = (platform.driver.as_ref()?, platform.dma.as_ref()?);
@@ -59,19 +59,19 @@ impl Spec {
     }
 }
 
-/// Where the channels of a card meet their drivers; none where there is no room for all of them.
+/// Returns the driver interfaces of a card's channels; empty if they do not all fit.
 pub(crate) fn mailboxes(platform: &Platform, card: u32) -> Vec<Mailbox> {
     (0..).map_while(|channel| platform.mailbox(card, channel)).collect()
 }
 
-/// How many blocks of `block` bytes a range touches.
+/// Returns the number of blocks of `block` bytes that a range touches.
 #[must_use]
 pub const fn blocks(start: u64, bytes: u64, block: u64) -> u64 {
     (start + bytes - 1) / block - start / block + 1
 }
 
 impl Spec {
-    /// The same where all that software does takes what `scaled` says.
+    /// Applies `scaled` to every software time.
     #[must_use]
     pub(crate) fn scaled(mut self, scaled: impl Fn(Ticks) -> Ticks) -> Spec {
         for span in [&mut self.call, &mut self.pin_page, &mut self.unpin_page, &mut self.build, &mut self.woken] {
@@ -80,20 +80,20 @@ impl Spec {
         self
     }
 
-    /// The doorbell of a card's first channel, if it has one.
+    /// Returns the doorbell of a card's first channel, if it has one.
     pub(crate) fn doorbell(&self, card: u32) -> Option<u64> {
         Some(self.mailboxes.get(card as usize)?.first()?.doorbell)
     }
 }
 
-/// Where in a call the core is.
+/// The next step of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Enter,
     Build,
     /// This page of the buffer could not be pinned.
     Refused(u64),
-    /// So many stores to the list are done.
+    /// The number of stores to the list already done.
     Write(u64),
     Ring,
     Wait,
@@ -102,12 +102,12 @@ enum Step {
     Over,
 }
 
-/// One call under way.
+/// A call in progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
     asked: DmaCall,
     mailbox: Mailbox,
-    /// How many transfers the channel has done when this one is.
+    /// Number of transfers of the channel after this one.
     number: u64,
     start: u64,
     pages: u64,
@@ -116,8 +116,8 @@ pub struct Call {
 }
 
 impl Call {
-    /// Call number `nth` of a plan; `number` is how many transfers the channel has done when this one is. `None` if the channel
-    /// has no mailbox: such plans are refused before they run.
+    /// Creates call number `nth` of a plan; `number` is the number of transfers of the channel after this one. `None`
+    /// if the channel has no driver interface: such plans are refused before they run.
     #[must_use]
     pub fn new(spec: &Spec, call: &DmaCall, nth: u64, number: u64) -> Option<Call> {
         let mailbox = *spec.mailboxes.get(call.transfer.card as usize)?.get(call.channel as usize)?;
@@ -137,7 +137,7 @@ impl Call {
         })
     }
 
-    /// Pins what it needs: if one page cannot be, the call ends where it begins.
+    /// Pins its pages; if one cannot be pinned, the call ends at its start.
     pub fn pin(&mut self, pins: &mut Pins) {
         if self.step == Step::Enter
             && pins.card() == self.asked.transfer.card
@@ -147,7 +147,7 @@ impl Call {
         }
     }
 
-    /// The next instruction; `None` when the call is over.
+    /// Returns the next instruction; `None` at the end of the call.
     pub fn next(&mut self, spec: &Spec) -> Option<Instruction> {
         let touch =
             |verb, manner, address, len| Touch { verb, manner, address, len, turn: self.number, pace: spec.cycle };
@@ -157,7 +157,7 @@ impl Call {
                     (Some(Instruction::Kernel(spec.call / 2 + spec.pin_page * self.pages)), Step::Build)
                 }
                 (Step::Refused(nth), _) => {
-                    // Up to it, and back.
+                    // Pin up to the page that fails, and unpin.
                     let pinned = spec.pin_page * nth + spec.unpin_page * (nth - 1);
                     (Some(Instruction::Kernel(spec.call + pinned)), Step::Over)
                 }
@@ -212,7 +212,8 @@ mod tests {
     use super::*;
     use lanemark_machine::{Partner, Pattern, Transfer, Window};
 
-    /// The instructions of one call of 8 KiB from `offset` on, on a card whose driver copies by 8 B.
+    /// Returns the instructions of one call of 8 KiB from `offset` on, on a card whose driver writes descriptors by 8
+    /// B.
     fn instructions(share: Share, descriptors: Descriptors, completion: Completion, offset: u64) -> Vec<Instruction> {
         let platform = lanemark_platform::preset("card-gen5-x16").unwrap().unwrap();
         let spec = Spec::new(&platform).unwrap();
@@ -231,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_cannot_pin_a_page_gives_back_those_before_it_and_tells_no_card() {
+    fn a_call_that_cannot_pin_a_page_unpins_the_others_and_rings_no_doorbell() {
         let platform = lanemark_platform::preset("card-gen5-x16").unwrap().unwrap();
         let spec = Spec::new(&platform).unwrap();
         let window = Window { offset: 0, len: 1 << 20, pattern: Pattern::Sequential };
@@ -254,26 +255,26 @@ mod tests {
     }
 
     #[test]
-    fn a_range_touches_as_many_pages_as_its_ends_lie_in() {
+    fn a_range_touches_every_page_from_its_start_to_its_end() {
         assert_eq!([blocks(0, 4096, 4096), blocks(0, 4097, 4096), blocks(4095, 2, 4096)], [1, 2, 2]);
     }
 
     #[test]
-    fn a_list_is_written_to_the_card_before_the_bell_and_a_fetched_one_is_not() {
+    fn a_list_on_the_card_is_written_before_the_doorbell() {
         let uc = Descriptors::Written(MemoryType::Uc);
         let written = instructions(Share::List, uc, Completion::Flag, 0);
-        // Two pages, two descriptors of 16 B each; the last store is the bell.
+        // Two pages and two descriptors of 16 B each; the last store is the doorbell.
         let (list, bell) = (0x200_1000_8000_u64, 0x200_1000_0000);
         assert_eq!(stores(&written), [list, list + 8, list + 16, list + 24, bell]);
         assert_eq!(written[written.len() - 2], Instruction::Await { until: 7 });
         assert_eq!(stores(&instructions(Share::List, Descriptors::Fetched, Completion::Flag, 0)), [bell]);
-        // One byte more than two pages is three.
+        // One byte more than two pages touches three.
         assert_eq!(stores(&instructions(Share::List, uc, Completion::Flag, 1)).len(), 7);
         assert_eq!(stores(&instructions(Share::Doorbell, uc, Completion::Flag, 1)), [bell]);
     }
 
     #[test]
-    fn only_a_whole_call_enters_the_kernel_and_only_an_interrupt_wakes() {
+    fn only_a_whole_call_enters_the_kernel_and_only_an_interrupt_wakes_the_thread() {
         let kernels = |share, completion| {
             let all = instructions(share, Descriptors::Fetched, completion, 0);
             all.iter().filter(|one| matches!(one, Instruction::Kernel(_))).count()

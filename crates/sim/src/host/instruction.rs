@@ -1,129 +1,129 @@
-//! The instructions that a core executes, each one of a program, a driver or a runtime.
+//! The instructions that a core executes for a program, a driver or a runtime.
 
 use crate::host::coherent_memory::Deed;
 use lanemark_machine::{Cause, Fence, Verb};
 use lanemark_units::Ticks;
 
-/// One instruction, or the piece of one that lies in a 64 B line.
+/// An instruction, or the piece of one within a 64 B line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instruction {
     /// A load or store.
     Touch(Touch),
     /// An ordering instruction.
     Fence(Fence),
-    /// The kernel works; what it did to memory is ordered.
+    /// Time in the kernel, which orders memory accesses.
     Kernel(Ticks),
-    /// Time passes.
+    /// Idle time.
     Pause(Ticks),
-    /// A line that somebody else has is loaded, and waited for so long.
+    /// A load of a line from another cache or memory, with its latency.
     LoadFrom(Ticks),
-    /// A cached line is dropped.
+    /// A flush of a cached line.
     FlushLine(u64),
-    /// Something on memory that is shared with a device.
+    /// An operation on memory shared with a device.
     Own(Deed),
-    /// The driver computes, and orders nothing.
+    /// Driver time without memory ordering.
     Work(Ticks),
-    /// The runtime computes, and orders nothing.
+    /// Runtime library time without memory ordering.
     Library(Ticks),
-    /// The core copies host memory, in so long.
+    /// A copy of host memory by the core.
     Copy {
-        /// Bus address of the first byte.
+        /// Source bus address.
         from: u64,
-        /// Where that goes.
+        /// Destination bus address.
         to: u64,
-        /// How many.
+        /// Length in bytes.
         bytes: u64,
-        /// How long it takes.
+        /// Duration.
         span: Ticks,
     },
-    /// The program looks at the time: what it was to do is done, as far as it knows.
+    /// A timestamp: the end of the program's work, as far as it can observe.
     Stamp,
-    /// The core waits for a message that says that a card has done so much; it sleeps, if it has to.
+    /// A sleep until a notification reports a number of completed transfers.
     Sleep {
-        /// How much.
+        /// The number of transfers.
         until: u64,
-        /// What it does when it is told.
+        /// Behaviour on wake-up.
         wake: Wake,
-        /// For what it waits.
+        /// Stall cause.
         reason: Cause,
     },
-    /// The core waits until it is told that a channel of a card has done so many transfers.
+    /// A wait until notifications report a number of completed transfers of a channel.
     Await {
-        /// How many.
+        /// The number of transfers.
         until: u64,
     },
-    /// A register is loaded until it says that a channel of a card has done so many transfers.
+    /// A polling loop on a register until it shows a number of completed transfers.
     Poll {
         /// The load.
         touch: Touch,
-        /// How many.
+        /// The number of transfers.
         until: u64,
     },
 }
 
-/// What a core does that is told of what it waits for.
+/// Costs of a wake-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wake {
-    /// After so long it is in an idle state.
+    /// Time after which a sleeping core enters an idle state.
     pub idle_entry: Ticks,
-    /// What leaving that takes.
+    /// Latency of leaving the idle state.
     pub idle_exit: Ticks,
-    /// Handler and woken thread together.
+    /// Time of the interrupt handler and of waking the thread.
     pub woken: Ticks,
 }
 
-/// A load or store, or the piece of one, that lies in a 64 B line.
+/// A load or store, or the piece of one within a 64 B line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Touch {
     /// Load or store.
     pub verb: Verb,
-    /// How the core treats it.
+    /// How the core executes it.
     pub manner: Manner,
     /// Bus address.
     pub address: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub len: u64,
-    /// Which repetition of its stream this is: stored bytes depend on it.
+    /// Number of the repetition of its stream, which determines the stored bytes.
     pub turn: u64,
     /// Time until the next instruction can issue.
     pub pace: Ticks,
 }
 
 impl Touch {
-    /// Bus address of its line.
+    /// Returns the bus address of its line.
     #[inline]
     #[must_use]
     pub const fn line(&self) -> u64 {
         self.address & !63
     }
 
-    /// Its bytes of the line.
+    /// Returns the mask of its bytes in the line.
     #[inline]
     #[must_use]
     pub const fn mask(&self) -> u64 {
         if self.len == 64 { u64::MAX } else { ((1 << self.len) - 1) << (self.address % 64) }
     }
 
-    /// Its bytes, out of those of its line.
+    /// Returns its bytes, from those of its line.
     #[must_use]
     pub fn of<'a>(&self, line: &'a [u8; 64]) -> &'a [u8] {
         &line[(self.address % 64) as usize..][..self.len as usize]
     }
 }
 
-/// What memory type and instruction make together.
+/// The combination of memory type and instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Manner {
-    /// One at a time, exact width, everything before it drained.
+    /// Uncached: one at a time, with its exact width, after everything before it.
     Uncached,
-    /// Stores gather in buffers; loads are single and uncached.
+    /// Write-combining: stores gather in buffers; loads are single and uncached.
     Combining,
-    /// A store of its own, weakly ordered, never gathered.
+    /// Direct store: weakly ordered and never gathered.
     Direct,
-    /// A load served from a streaming buffer.
+    /// A load from a streaming buffer.
     Streaming,
-    /// Loads cached; stores go through and change the cached line.
+    /// Write-through: loads are cached; stores update the cached line.
     Through,
-    /// Loads cached; stores go through and drop the cached line.
+    /// Write-protected: loads are cached; stores drop the cached line.
     Protected,
 }

@@ -1,74 +1,74 @@
-//! Which lines of host memory the last-level cache holds for devices: no bytes, only whether a read finds them there.
+//! The last-level cache as seen by devices: which lines of host memory it holds, without their bytes.
 //!
-//! A line comes in when a core or a device writes it, or an IOMMU reads an entry of its table there. One that is not there takes the place of the line of its set that was
-//! written longest ago: a core's of any, a device's of those in the ways that devices may fill. One that is there stays where it
-//! is. Reads of devices change nothing. So of a range that a core wrote from its start to its end, the last lines stay, as many as there is
-//! room for, whatever was there before; of one that a device wrote and that was nowhere before, as many as its ways have room for.
+//! A line enters on a write by a core or a device, or on a read of a table entry by an IOMMU. It replaces the line of
+//! its set that was written the longest ago: any line for a core, a line in the DDIO ways for a device. A cached line
+//! stays in its way when it is written again. Device reads change nothing. Of a range that a core wrote in order, the
+//! last lines stay, up to the capacity; of one that a device wrote, up to the capacity of the DDIO ways.
 
 use lanemark_platform::Memory;
 
-/// Lines of a set.
+/// Ways of a set.
 const WAYS: usize = Memory::CACHE_WAYS as usize;
 const LINE: u64 = Memory::LINE_BYTES;
-/// No line: addresses are shorter.
+/// An empty way; line numbers are smaller.
 const INVALID: u64 = u64::MAX;
 
-/// A line and the way that it is in.
+/// A line and its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Held {
     line: u64,
     way: u8,
 }
 
-/// Sets, each with the line written last first, and ways without a line at its end.
+/// Sets of lines, the line written last first; empty ways are at the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastLevelCache {
     sets: Vec<[Held; WAYS]>,
-    /// Devices fill the ways below this one.
+    /// Number of ways that devices may fill, from way 0 on.
     ddio_ways: u8,
 }
 
 impl LastLevelCache {
-    /// With room for so many lines, a multiple of those of a set, and none in it; a device's may fill so many ways.
+    /// Creates an empty cache of `lines` lines, a multiple of the ways; devices fill the first `ddio_ways` ways.
     #[must_use]
     pub fn new(lines: u64, ddio_ways: u8) -> LastLevelCache {
         let empty = std::array::from_fn(|way| Held { line: INVALID, way: way as u8 });
         LastLevelCache { sets: vec![empty; lines as usize / WAYS], ddio_ways }
     }
 
-    /// Whether there is one at all.
+    /// Returns whether the platform has such a cache.
     #[inline]
     #[must_use]
     pub fn is_there(&self) -> bool {
         !self.sets.is_empty()
     }
 
-    /// A core writes these bytes; lines that would leave again are not looked at.
+    /// Writes bytes by a core. Lines that the same range evicts again are skipped.
     #[inline]
     pub fn write_by_core(&mut self, address: u64, bytes: u64) {
         self.write(address, bytes, WAYS as u8, WAYS as u64);
     }
 
-    /// An entry of a table at this address is read, as if by a core: whether its line was here. From now on it is.
+    /// Reads a table entry, which caches its line as a core's read does; returns whether it hit.
     pub fn read_entry(&mut self, address: u64) -> bool {
         let was_here = self.holds(address, 1);
         self.write_by_core(address, 1);
         was_here
     }
 
-    /// A device writes these bytes.
+    /// Writes bytes by a device.
     #[inline]
     pub fn write_by_device(&mut self, address: u64, bytes: u64) {
         self.write(address, bytes, self.ddio_ways, u64::MAX);
     }
 
-    /// A device writes these bytes, which were in no cache; lines that would leave again are not looked at.
+    /// Writes bytes by a device that are in no cache. Lines that the same range evicts again are skipped.
     pub fn fill_by_device(&mut self, address: u64, bytes: u64) {
         self.invalidate(address, bytes);
         self.write(address, bytes, self.ddio_ways, u64::from(self.ddio_ways));
     }
 
-    /// Lines enter in order, into ways below `ways`: of each set the last `most`.
+    /// Fills the lines of a range in order into the first `ways` ways; of each set only the last `most`.
     #[inline]
     fn write(&mut self, address: u64, bytes: u64, ways: u8, most: u64) {
         if !self.is_there() || bytes == 0 {
@@ -86,7 +86,7 @@ impl LastLevelCache {
         }
     }
 
-    /// Lines of these bytes leave.
+    /// Drops the lines of a range.
     pub fn invalidate(&mut self, address: u64, bytes: u64) {
         if !self.is_there() || bytes == 0 {
             return;
@@ -100,14 +100,14 @@ impl LastLevelCache {
         }
     }
 
-    /// Whether all lines that these bytes touch are here.
+    /// Returns whether every line of a range is cached.
     #[inline]
     #[must_use]
     pub fn holds(&self, address: u64, bytes: u64) -> bool {
         (address / LINE..=(address + bytes.max(1) - 1) / LINE).all(|line| self.has(line))
     }
 
-    /// Whether a line is here.
+    /// Returns whether a line is cached.
     #[inline]
     #[must_use]
     pub fn has(&self, line: u64) -> bool {
@@ -120,13 +120,13 @@ impl LastLevelCache {
 mod tests {
     use super::*;
 
-    /// Two sets: 32 lines.
+    /// Returns a cache of two sets, hence 32 lines.
     fn cache() -> LastLevelCache {
         LastLevelCache::new(32, 16)
     }
 
     #[test]
-    fn of_a_range_that_was_written_the_last_lines_stay_and_one_before_them_does_not() {
+    fn only_the_last_lines_of_a_written_range_stay_cached() {
         for lines in [32_u64, 33, 100, 1 << 40] {
             let mut cache = cache();
             cache.write_by_core(64, 7 * 64);
@@ -138,10 +138,10 @@ mod tests {
     }
 
     #[test]
-    fn the_line_of_a_set_that_leaves_is_the_one_written_longest_ago_and_reads_do_not_keep_it() {
+    fn the_least_recently_written_line_is_evicted_whatever_was_read() {
         for write in [LastLevelCache::write_by_core, LastLevelCache::write_by_device] {
             let mut cache = cache();
-            // Sixteen lines of the even set; the first is written again, and all are looked for.
+            // Sixteen lines of the even set; the first one is written again, and all are looked up.
             for line in (0..32).step_by(2).chain([0]) {
                 write(&mut cache, line * 64, 1);
             }
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_streams_pushes_out_what_is_in_its_ways_and_nothing_else() {
+    fn a_streaming_device_evicts_lines_of_the_ddio_ways_only() {
         for ways in 1..=16_u8 {
             let mut cache = LastLevelCache::new(32, ways);
             cache.write_by_core(0, 32 * 64);
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_of_a_table_come_in_line_by_line_when_they_are_read() {
+    fn reading_table_entries_caches_their_lines() {
         let mut cache = LastLevelCache::new(32, 2);
         let entries: Vec<u64> = (0..16).map(|entry| entry * 8).collect();
         assert_eq!(entries.iter().filter(|entry| !cache.read_entry(**entry)).count(), 2, "two lines");
@@ -179,19 +179,19 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_there_is_updated_where_it_is_whoever_writes_it() {
+    fn a_write_to_a_cached_line_keeps_its_way() {
         let mut cache = LastLevelCache::new(32, 2);
         cache.write_by_core(0, 32 * 64);
-        // All of them are there, though devices have four places.
+        // Every line stays cached, although devices fill only four ways.
         cache.write_by_device(0, 32 * 64);
         assert!(cache.holds(0, 32 * 64));
-        // A core fills a device's ways too, for those were written longest ago once all others are.
+        // A core also fills the DDIO ways: they hold the least recently written lines once the others are replaced.
         cache.write_by_core(1 << 20, 32 * 64);
         assert!(cache.holds(1 << 20, 32 * 64) && (0..32).all(|line| !cache.has(line)));
     }
 
     #[test]
-    fn among_the_ways_of_devices_the_line_written_longest_ago_leaves() {
+    fn a_device_evicts_the_least_recently_written_line_of_the_ddio_ways() {
         let mut cache = LastLevelCache::new(16, 2);
         for line in [0, 1, 0, 2] {
             cache.write_by_device(line * 64, 64);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_device_fills_leaves_its_share_of_the_last_lines_wherever_they_were_before() {
+    fn a_device_fill_caches_the_last_lines_up_to_the_ddio_ways() {
         for lines in [3_u64, 4, 5, 32, 1 << 40] {
             let mut cache = LastLevelCache::new(32, 2);
             cache.write_by_core(0, lines * 64);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_leave_make_room_before_others_have_to() {
+    fn invalidated_ways_are_filled_before_lines_are_evicted() {
         for lines in [2_u64, 1 << 40] {
             let mut cache = LastLevelCache::new(16, 4);
             cache.write_by_core(0, 16 * 64);
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn without_room_nothing_is_ever_there() {
+    fn a_cache_without_capacity_holds_nothing() {
         let mut none = LastLevelCache::new(0, 16);
         none.write_by_core(0, 64);
         none.fill_by_device(0, 64);

@@ -1,18 +1,19 @@
-//! How a root complex sends on what one card below it sends another.
+//! Peer-to-peer forwarding in a root complex, between cards below different root ports.
 //!
 //! ```text
-//!  root port --> MRd --> pieces, own requester and tags --> other root port
-//!  root port <-- CplD, in order of address <-- pieces <---- other root port
+//!  root port --> MRd --> pieces, own requester ID and tags --> other root port
+//!  root port <-- CplD, in address order <-- pieces <---------- other root port
 //! ```
 //!
-//! Ports: writes, and reads that pass whole, are sent on when they are [ready](PeerForwarder::ready). Reads that are
-//! split come by [`PeerForwarder::receive`], and so do the completions of their pieces; [`PeerForwarder::step`] takes what has
-//! come and leaves in [`PeerForwarder::out`] what goes on. [`PeerForwarder::left`] hears which piece has left, and
-//! [`PeerForwarder::freed`] says at which root ports a read has left its receive buffer, which is when its last piece has.
+//! Ports: writes, and reads that are not split, are forwarded when they are [ready](PeerForwarder::ready). Split
+//! reads, and the completions of their pieces, are received by [`PeerForwarder::receive`]. [`PeerForwarder::step`]
+//! processes arrivals, and puts the TLPs to be sent in [`PeerForwarder::out`]. [`PeerForwarder::left`] is called when
+//! a piece has left, and [`PeerForwarder::freed`] lists the root ports whose receive buffer a read has left, which is
+//! when its last piece has left.
 //!
-//! A tag is taken from the request of a piece until all of its data have gone on, so what is held back has an end.
-//! Completions of one read go back in order of address, as the specification demands; those of several reads as they come,
-//! or in the order of the reads.
+//! A piece holds its tag from its request until all of its data is forwarded, which bounds the held completions.
+//! Completions of one read are returned in address order, as the specification requires; those of several reads in
+//! order of arrival, or in the order of the reads.
 
 use crate::index::RootPortIndex;
 use crate::steady::Survey;
@@ -21,53 +22,53 @@ use lanemark_engine::{Slab, Slot, Wire};
 use lanemark_units::Ticks;
 use std::collections::VecDeque;
 
-/// What never changes during a run.
+/// Constants of the forwarder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// Whether reads go on; those that do not have nobody to answer them.
+    /// Whether peer reads are forwarded; otherwise root ports complete them with UR.
     pub reads: bool,
-    /// Whether writes do.
+    /// Whether peer writes are forwarded.
     pub writes: bool,
-    /// From a TLP checked at one root port until it can go at the other.
+    /// From a TLP checked at one root port to its departure at the other.
     pub latency: Ticks,
-    /// Reads are split at multiples of this many bytes; 0 for never.
+    /// Boundary in bytes at which reads are split; 0 for no split.
     pub read_bytes: u32,
-    /// Pieces under way or held.
+    /// Number of tags: pieces outstanding or held.
     pub tags: u16,
-    /// Whether reads are answered in the order in which they came.
+    /// Whether reads are completed in their order.
     pub in_order: bool,
-    /// The requester of the pieces.
+    /// Requester ID of the pieces.
     pub requester: u16,
 }
 
-/// Something on its way to a root port.
+/// A TLP to be sent by a root port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Out {
-    /// From when on it can go.
+    /// Earliest departure.
     pub at: Ticks,
-    /// Which root port.
+    /// The root port.
     pub port: RootPortIndex,
-    /// The packet.
+    /// The TLP.
     pub tlp: Tlp,
 }
 
-/// A read that is not answered.
+/// An incomplete read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Read {
     number: u64,
-    /// Where it came up, and below which root port it is answered.
+    /// The root port that received it, and the one above its completer.
     came_at: RootPortIndex,
     goes_to: RootPortIndex,
     tlp: Tlp,
-    /// From when on its pieces can go.
+    /// Earliest departure of its pieces.
     ready: Ticks,
-    /// Bytes are asked for up to here, and answered up to there.
+    /// Addresses up to which it is requested and completed.
     asked_to: u64,
     answered_to: u64,
     end: u64,
     /// Pieces that have not left.
     unsent: u32,
-    /// Whether it lies in its port's receive buffer.
+    /// Whether it occupies the receive buffer of its port.
     holds_credit: bool,
 }
 
@@ -75,36 +76,36 @@ struct Read {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Piece {
     read: u64,
-    /// Bytes that have not gone on.
+    /// Bytes that have not been forwarded.
     left: u32,
 }
 
-/// Everything that does change.
+/// State of the forwarder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerForwarder {
     spec: Spec,
-    /// What comes up at each root port, and for reads below which other one they are answered.
+    /// TLPs received by each root port; for reads, with the root port above their completer.
     coming: Vec<Wire<(Tlp, RootPortIndex)>>,
     reads: VecDeque<Read>,
-    /// How many came.
+    /// Number of reads received.
     count: u64,
     pieces: Vec<Option<Piece>>,
     free_tags: VecDeque<u16>,
-    /// Completions that came before it is their turn.
+    /// Completions held until their turn.
     held: Vec<(u64, Tlp)>,
-    /// What goes on, until somebody takes it.
+    /// TLPs to be sent, until they are taken.
     pub out: VecDeque<Out>,
-    /// Root ports that have room for another read, each once for each.
+    /// Root ports whose receive buffer a read has left, once for each read.
     pub freed: VecDeque<RootPortIndex>,
 }
 
-/// The address of the first byte that counts.
+/// Returns the address of the first enabled byte.
 fn first_byte(tlp: &Tlp) -> u64 {
     tlp.address + u64::from(tlp.first_be.trailing_zeros().min(3))
 }
 
 impl PeerForwarder {
-    /// With nothing under way, between so many root ports.
+    /// Creates an idle forwarder between `root_ports` root ports.
     #[must_use]
     pub fn new(spec: Spec, root_ports: usize) -> PeerForwarder {
         PeerForwarder {
@@ -120,7 +121,7 @@ impl PeerForwarder {
         }
     }
 
-    /// Whether such a TLP goes on at all.
+    /// Returns whether TLPs of this kind are forwarded.
     #[inline]
     #[must_use]
     pub fn forwards(&self, kind: TlpKind) -> bool {
@@ -132,40 +133,41 @@ impl PeerForwarder {
         }
     }
 
-    /// Whether it does not go on as it is.
+    /// Returns whether TLPs of this kind are split.
     #[inline]
     #[must_use]
     pub fn splits(&self, kind: TlpKind) -> bool {
         kind == TlpKind::MRd && self.spec.read_bytes > 0
     }
 
-    /// When what is checked at `at` can go on.
+    /// Returns the earliest departure of a TLP that is checked at `at`.
     #[inline]
     #[must_use]
     pub fn ready(&self, at: Ticks) -> Ticks {
         at + self.spec.latency
     }
 
-    /// A read that is answered below root port `goes_to`, or a completion of a piece, is checked at root port `port` at `at`.
-    /// It may be told so before that time.
+    /// Receives a read with its completer below root port `goes_to`, or a completion of a piece, that root port
+    /// `port` checks at `at`. The call may precede that time.
     pub fn receive(&mut self, at: Ticks, port: RootPortIndex, goes_to: RootPortIndex, tlp: Tlp) {
         self.coming[port].send(at, (tlp, goes_to));
     }
 
-    /// A piece that went below root port `port` will not be answered: what this says is there behind all that comes there.
+    /// Receives a UR completion for a piece sent below root port `port`; it arrives after everything already in
+    /// flight there.
     pub fn refuse(&mut self, now: Ticks, port: RootPortIndex, refusal: Tlp) {
         let at = now.max(self.coming[port].last_due());
         self.receive(at, port, port, refusal);
     }
 
-    /// When the next one has come.
+    /// Returns the next arrival.
     #[inline]
     #[must_use]
     pub fn due(&self) -> Ticks {
         self.coming.iter().map(Wire::due).min().unwrap_or(Ticks::NEVER)
     }
 
-    /// Takes all that has come.
+    /// Processes every arrival up to `now`.
     pub fn step(&mut self, now: Ticks, slab: &mut Slab) {
         for port in (0..self.coming.len()).map(RootPortIndex) {
             while let Some((tlp, goes_to)) = self.coming[port].take(now) {
@@ -197,7 +199,7 @@ impl PeerForwarder {
         });
     }
 
-    /// Asks for pieces, those of the oldest read first, as long as there are tags.
+    /// Requests pieces, those of the oldest read first, while tags are free.
     fn ask(&mut self, now: Ticks) {
         let step = u64::from(self.spec.read_bytes.max(1));
         for read in self.reads.iter_mut().filter(|read| read.asked_to < read.end) {
@@ -215,7 +217,7 @@ impl PeerForwarder {
         }
     }
 
-    /// The piece of this tag has left for its link.
+    /// Records that the piece with this tag has left for its link.
     pub fn left(&mut self, tag: u16) {
         let Some(piece) = self.pieces.get(usize::from(tag)).copied().flatten() else { return };
         let Some(read) = self.reads.iter_mut().find(|read| read.number == piece.read) else { return };
@@ -223,7 +225,7 @@ impl PeerForwarder {
         self.give_back();
     }
 
-    /// Reads whose last piece has left leave the receive buffer, and those that are answered are forgotten.
+    /// Frees the receive buffers of reads whose last piece has left, and removes completed reads.
     fn give_back(&mut self) {
         for read in &mut self.reads {
             if read.holds_credit && read.unsent == 0 && read.asked_to == read.end {
@@ -241,12 +243,12 @@ impl PeerForwarder {
         if self.reads.iter().any(|read| read.number == piece.read && read.answered_to < read.end) {
             return self.held.push((piece.read, tlp));
         }
-        // It belongs to a read that was refused.
+        // A piece of a read that was refused.
         slab.give_back(tlp.payload);
         self.pass(tlp.tag, tlp.enabled_bytes());
     }
 
-    /// So many bytes of a piece are no longer here; without any left its tag is free.
+    /// Accounts for forwarded bytes of a piece; the last ones free its tag.
     fn pass(&mut self, tag: u16, bytes: u32) {
         if let Some(piece) = &mut self.pieces[usize::from(tag)] {
             piece.left -= bytes.min(piece.left);
@@ -257,7 +259,7 @@ impl PeerForwarder {
         }
     }
 
-    /// A piece was refused, and so is the read that it is of: nothing more is asked for, and what else comes is dropped.
+    /// Fails the read of a refused piece: no further piece is requested, and later completions are dropped.
     fn fail(&mut self, now: Ticks, tlp: &Tlp, slab: &mut Slab) {
         let Some(piece) = self.pieces.get(usize::from(tlp.tag)).copied().flatten() else { return };
         self.pass(tlp.tag, u32::MAX);
@@ -276,7 +278,7 @@ impl PeerForwarder {
         self.give_back();
     }
 
-    /// Sends on what it is the turn of.
+    /// Forwards the completions whose turn it is.
     fn release(&mut self, now: Ticks) {
         for place in 0..self.reads.len() {
             let mut read = self.reads[place];
@@ -299,7 +301,7 @@ impl PeerForwarder {
         self.give_back();
     }
 
-    /// Shows everything that changes. Its own tags are shown as they are: it gives them out in turn.
+    /// Visits the state. Its own tags are visited by value, because it uses them in turn.
     pub(crate) fn visit(&mut self, view: &mut impl Survey) {
         let PeerForwarder { spec: _, coming, reads, count, pieces, free_tags, held, out, freed } = self;
         for coming in coming {
@@ -338,7 +340,7 @@ impl PeerForwarder {
             outstanding += 1;
         }
         view.count(outstanding);
-        // While none is under way it is no matter which one is next.
+        // With no piece outstanding, the next tag does not matter.
         for tag in free_tags.iter().filter(|_| outstanding > 0) {
             view.state(u64::from(*tag));
         }
@@ -348,12 +350,12 @@ impl PeerForwarder {
             *number += moved;
             view.tlp(tlp);
         }
-        // Somebody takes these in the same event.
+        // Always taken in the same event.
         view.count(out.len());
         view.count(freed.len());
     }
 
-    /// Whether nothing is under way.
+    /// Returns whether nothing is outstanding.
     #[must_use]
     #[cfg(test)]
     pub fn is_idle(&self) -> bool {
@@ -373,7 +375,7 @@ mod tests {
         Tlp { address, length_dw, first_be, last_be, requester: 7, tag, ..Tlp::of(TlpKind::MRd) }
     }
 
-    /// What answers a piece.
+    /// Returns the completion of a piece.
     fn answer(piece: &Tlp) -> Tlp {
         Tlp { kind: TlpKind::CplD, ..*piece }
     }
@@ -388,7 +390,7 @@ mod tests {
             Stage { forwarder: PeerForwarder::new(spec, 3), slab: Slab::new(64) }
         }
 
-        /// This comes up, and that goes on.
+        /// Receives a TLP and returns the TLPs to be sent.
         fn come(&mut self, at: u64, port: usize, tlp: Tlp) -> Vec<Out> {
             self.forwarder.receive(Ticks(at), RootPortIndex(port), RootPortIndex(1), tlp);
             assert_eq!(self.forwarder.due(), Ticks(at));
@@ -397,7 +399,7 @@ mod tests {
         }
     }
 
-    /// From where to where each is about, which tag it has.
+    /// Returns address, length and tag of each TLP.
     fn spans(out: &[Out]) -> Vec<(u64, u32, u16)> {
         out.iter().map(|out| (first_byte(&out.tlp), out.tlp.enabled_bytes(), out.tlp.tag)).collect()
     }
@@ -409,13 +411,13 @@ mod tests {
         let expected: Vec<(u64, u32, u16)> = (0..8).map(|nth| (0x1000 + 64 * nth, 64, nth as u16)).collect();
         assert_eq!(spans(&pieces), expected);
         assert!(pieces.iter().all(|out| (out.at, out.port.0, out.tlp.requester) == (Ticks(105), 1, 99)));
-        // Across a boundary of 64 B, and no multiple of 4.
+        // Crosses a 64 B boundary, with addresses that are not multiples of 4.
         let pieces = Stage::new(SPEC).come(100, 0, read(3, 0x103D, 6));
         assert_eq!(spans(&pieces), [(0x103D, 3, 0), (0x1040, 3, 1)]);
     }
 
     #[test]
-    fn completions_of_one_read_wait_for_those_before_them_and_the_last_piece_that_leaves_frees_its_place() {
+    fn completions_of_one_read_are_in_order_and_its_last_piece_frees_the_receive_buffer() {
         let mut stage = Stage::new(SPEC);
         let pieces = stage.come(0, 0, read(3, 0x1000, 128));
         stage.forwarder.left(0);
@@ -430,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn completions_of_several_reads_go_as_they_come_or_in_the_order_of_the_reads() {
+    fn completions_of_several_reads_follow_arrival_or_read_order() {
         for in_order in [false, true] {
             let mut stage = Stage::new(Spec { in_order, ..SPEC });
             let first = stage.come(0, 0, read(3, 0x1000, 64));
@@ -444,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_tag_a_piece_waits_until_one_has_gone_back() {
+    fn a_piece_without_a_tag_waits_until_one_is_free() {
         let mut stage = Stage::new(Spec { tags: 2, ..SPEC });
         let pieces = stage.come(0, 0, read(3, 0x1000, 192));
         assert_eq!(pieces.len(), 2);
@@ -453,13 +455,13 @@ mod tests {
         assert!(stage.forwarder.freed.is_empty(), "a piece has not left");
         let next = stage.come(30, 1, answer(&pieces[0].tlp));
         assert_eq!(spans(&next), [(0x1000, 64, 3), (0x1080, 64, 0)]);
-        assert_eq!(next[1].at, Ticks(30), "the read itself is here long since");
+        assert_eq!(next[1].at, Ticks(30), "the read arrived long before");
         stage.forwarder.left(0);
         assert_eq!(stage.forwarder.freed, [RootPortIndex(0)]);
     }
 
     #[test]
-    fn a_refused_piece_refuses_its_read_once_and_leaves_nothing_behind() {
+    fn a_refused_piece_refuses_its_read_once_and_frees_everything() {
         let mut stage = Stage::new(Spec { tags: 3, ..SPEC });
         let pieces = stage.come(0, 0, read(3, 0x1000, 512));
         for tag in 0..3 {
@@ -474,7 +476,7 @@ mod tests {
         let payload = stage.slab.take();
         assert_eq!(stage.come(30, 1, Tlp { payload, ..answer(&pieces[1].tlp) }), []);
         assert!(stage.forwarder.is_idle() && stage.slab.in_use() == 0);
-        // All tags are there again.
+        // Every tag is free again.
         assert_eq!(stage.come(40, 0, read(4, 0x1000, 512)).len(), 3);
     }
 }

@@ -1,6 +1,6 @@
-//! Pages that drivers pin for a card, up to one that cannot be pinned.
+//! Counts the pages that drivers pin for a card, up to one that cannot be pinned (injected fault).
 
-/// How far it is to that page, and what came of it.
+/// Pages left before the fault, and its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pins {
     card: u32,
@@ -11,13 +11,13 @@ pub struct Pins {
 /// A page that could not be pinned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RefusedPage {
-    /// For which card.
+    /// The card.
     pub card: u32,
-    /// Where it is, as the card would name it.
+    /// Bus address of the page.
     pub at: u64,
-    /// Which page of its buffer, from 1.
+    /// Position of the page in its buffer, from 1.
     pub nth: u64,
-    /// How many that buffer has.
+    /// Number of pages of that buffer.
     pub pages: u64,
 }
 
@@ -25,31 +25,31 @@ impl Pins {
     /// Bytes of a page.
     pub const PAGE: u64 = 4096;
 
-    /// Of so many pages that are pinned for a card, the last one cannot be; there is one at the least.
+    /// Makes the last of the next `left` pages pinned for a card fail; `left` is at least 1.
     #[must_use]
     pub const fn until(card: u32, left: u64) -> Pins {
         Pins { card, left, refused: None }
     }
 
-    /// The card that they are pinned for.
+    /// Returns the card.
     #[must_use]
     pub const fn card(&self) -> u32 {
         self.card
     }
 
-    /// How many are still to come; 0 when it has happened.
+    /// Returns the number of pages up to the failing one; 0 after the fault.
     #[must_use]
     pub const fn left(&self) -> u64 {
         self.left
     }
 
-    /// The page that could not be pinned, if it was its turn.
+    /// Returns the page that could not be pinned, after the fault.
     #[must_use]
     pub const fn refused(&self) -> Option<RefusedPage> {
         self.refused
     }
 
-    /// So many pages of a buffer from `at` on are to be pinned: the one that cannot be.
+    /// Pins `pages` pages of a buffer from `at` on; returns the page that fails.
     pub fn pin(&mut self, at: u64, pages: u64) -> Option<RefusedPage> {
         let nth = self.left;
         self.left = self.left.saturating_sub(pages);

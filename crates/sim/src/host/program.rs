@@ -1,4 +1,4 @@
-//! A lane of a plan as the instructions its core executes, one after the other, without allocation.
+//! A lane of a plan as a sequence of instructions, produced one by one without allocation.
 
 use crate::host::coherent_memory::Sharing;
 use crate::host::driver::{self, Call};
@@ -10,7 +10,7 @@ use lanemark_platform::memcpy::{Pieces, Variant};
 use lanemark_platform::{Loads, Platform};
 use lanemark_units::{MemoryType, Ticks};
 
-/// Numbers of the core that decide which instructions there are.
+/// Constants of the core that determine its instructions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
     cycle: Ticks,
@@ -21,16 +21,16 @@ pub struct Spec {
     kernel: Ticks,
     map: Ticks,
     loads: Loads,
-    /// Bus address where each BAR starts.
+    /// Bus address of each BAR.
     bars: [u64; 6],
-    /// What lets cards make transfers.
+    /// The driver, if there is one.
     driver: Option<driver::Spec>,
-    /// What a runtime costs.
+    /// The runtime, if there is one.
     runtime: Option<runtime::Spec>,
 }
 
 impl Spec {
-    /// From a platform.
+    /// Reads the constants of a platform.
     #[must_use]
     pub fn new(platform: &Platform) -> Spec {
         let core = &platform.core;
@@ -54,19 +54,19 @@ impl Spec {
         }
     }
 
-    /// What a runtime costs, if there is one.
+    /// Returns the costs of the runtime, if there is one.
     #[must_use]
     pub const fn runtime(&self) -> Option<&runtime::Spec> {
         self.runtime.as_ref()
     }
 
-    /// One cycle of the core.
+    /// Returns the clock period of the core.
     #[must_use]
     pub const fn cycle(&self) -> Ticks {
         self.cycle
     }
 
-    /// Bus address of a place in a BAR.
+    /// Returns the bus address of an offset in a BAR.
     #[must_use]
     pub fn bus(&self, at: lanemark_units::BarOffset) -> u64 {
         self.bars[usize::from(at.bar)] + at.offset
@@ -74,7 +74,7 @@ impl Spec {
 
     fn manner(&self, verb: Verb, access: Access, kind: MemoryType) -> Manner {
         match (verb, access, kind) {
-            // Direct stores follow the WC protocol whatever the memory type, UC and WP too.
+            // Direct stores follow the WC protocol on every memory type, also UC and WP.
             // Source: Intel SDM volume 2, MOVDIRI and MOVDIR64B.
             (Verb::Store, Access::Movdiri(_) | Access::Movdir64b, _) => Manner::Direct,
             (Verb::Load, Access::NonTemporal(_), MemoryType::Wc) if self.streaming => Manner::Streaming,
@@ -89,7 +89,7 @@ impl Spec {
     }
 
     fn stores(&self, access: Access, kind: MemoryType, len: u64, misaligned: u64) -> Pieces {
-        // Fast strings move whole vectors only to WB and WC memory; elsewhere it is a byte a time.
+        // Fast strings move whole vectors on WB and WC memory only; other memory types move single bytes.
         // Source: Intel SDM volume 1, "Fast-String Operation".
         let string = || match kind {
             MemoryType::Wc | MemoryType::Wb => Pieces::of(len, self.vector_bytes),
@@ -97,7 +97,7 @@ impl Spec {
         };
         match access {
             Access::Memcpy => self.memcpy.stores(len, misaligned).unwrap_or_else(string),
-            // `supports` lets no plan with it pass: the simulated core has no such routine.
+            // `supports` rejects plans with it: the simulated core has no such routine.
             Access::RepMovsb | Access::CopyToDevice => string(),
             Access::Movdir64b => Pieces::of(len, 64),
             Access::Plain(width) | Access::NonTemporal(width) | Access::Movdiri(width) => {
@@ -106,7 +106,7 @@ impl Spec {
         }
     }
 
-    /// A loop compiled from source steps at the loop's pace; hand-written copies issue once a cycle.
+    /// Returns the issue interval: that of the compiled loop, or a cycle for hand-written copies.
     fn pace(&self, verb: Verb, access: Access) -> Ticks {
         match (verb, access) {
             (Verb::Store, Access::Plain(Width::B1 | Width::B2 | Width::B4 | Width::B8)) => self.store_loop,
@@ -115,7 +115,7 @@ impl Spec {
     }
 }
 
-/// Where in a stream the core is.
+/// Position of the core in a stream.
 #[derive(Clone, Debug)]
 struct Walk {
     verb: Verb,
@@ -127,9 +127,9 @@ struct Walk {
     times_left: u64,
     fence_each: Option<Fence>,
     turn: u64,
-    /// A piece that crosses a line: what is left of it.
+    /// The rest of a piece that crosses a line.
     rest: Option<(u64, u64)>,
-    /// Where the pieces lie, if not one behind the other, and how wide they are.
+    /// Order of the pieces if they are not contiguous, and their width.
     order: Option<(Order, Width)>,
 }
 
@@ -166,7 +166,7 @@ impl Walk {
 enum Inside {
     Nothing,
     Stream(Walk),
-    /// A driver call: bytes done, and which step of the call is next.
+    /// A driver call: bytes done, and its next step.
     Driver {
         call: DriverCall,
         done: u64,
@@ -177,9 +177,9 @@ enum Inside {
         end: u64,
     },
     Sharing(Sharing),
-    /// What a runtime was asked for.
+    /// A command to a runtime.
     Runtime(Command),
-    /// Calls for transfers: how many are begun, and the one under way.
+    /// Calls for transfers: the number started, and the current one.
     Dma {
         call: DmaCall,
         begun: u64,
@@ -187,7 +187,7 @@ enum Inside {
     },
 }
 
-/// A lane under way.
+/// A lane being executed.
 #[derive(Clone, Debug)]
 pub struct Program {
     spec: Spec,
@@ -197,19 +197,20 @@ pub struct Program {
     pass: u64,
     inside: Inside,
     fence_next: Option<Fence>,
-    /// What the lane's channel of a card, or its kernels, had done when it started, and what was asked for since.
+    /// Transfers that the lane's channel or kernels had completed at the start, and those requested since.
     done_before: u64,
     calls: u64,
-    /// Times that a runtime came to the first doorbell of what it is asked for.
+    /// Number of times that a runtime reached the first doorbell of its command.
     laps: u64,
-    /// What is left to do behind the last pass, when that is over.
+    /// Instructions after the last iteration.
     ending: Option<std::vec::IntoIter<Instruction>>,
-    /// Pages that its calls pin, if one of them cannot be.
+    /// Pages that its calls pin, if a pin fails (injected fault).
     pins: Option<Pins>,
 }
 
 impl Program {
-    /// `passes` times the lane's body; stored bytes count turns from `first_pass`.
+    /// Creates a program of `passes` iterations of a lane's body; the data of stores depends on the iteration number,
+    /// from `first_pass` on.
     #[must_use]
     pub fn new(spec: Spec, lane: &Lane, passes: u64, first_pass: u64) -> Program {
         Program {
@@ -228,13 +229,14 @@ impl Program {
         }
     }
 
-    /// With calls for transfers on a channel of a card that has done so many.
+    /// Sets the number of transfers that the channel has completed before.
     #[must_use]
     pub fn with_calls_from(self, done_before: u64) -> Program {
         Program { done_before, ..self }
     }
 
-    /// With calls that pin pages until one cannot be: they end there, and so does the lane. What a runtime keeps pinned it pins first.
+    /// Counts pinned pages until one fails: its call and the lane end there. Buffers that a runtime keeps pinned are
+    /// pinned first.
     #[must_use]
     pub fn with_pins(mut self, mut pins: Pins) -> Program {
         if let Some(Asked::Copy(_, parts)) = self.asked()
@@ -246,13 +248,13 @@ impl Program {
         Program { pins: Some(pins), ..self }
     }
 
-    /// Nothing more is done.
+    /// Ends the program.
     fn end(&mut self) {
         (self.passes_left, self.inside) = (0, Inside::Nothing);
         self.ending = Some(Vec::new().into_iter());
     }
 
-    /// What a runtime is asked for in each pass, if one is.
+    /// Returns the command to the runtime in each iteration, if there is one.
     fn asked(&self) -> Option<Asked> {
         match self.body.first()? {
             Op::Launch(launch) => Some(Asked::Launch(*launch)),
@@ -261,25 +263,25 @@ impl Program {
         }
     }
 
-    /// How often a runtime has come to the first doorbell of what it is asked for.
+    /// Returns how often a runtime has reached the first doorbell of its command.
     #[must_use]
     pub const fn laps(&self) -> u64 {
         self.laps
     }
 
-    /// Passes to do, with the one under way.
+    /// Returns the number of iterations left, with the current one.
     #[must_use]
     pub const fn passes_left(&self) -> u64 {
         self.passes_left
     }
 
-    /// So many passes are not done.
+    /// Skips `passes` iterations.
     pub fn leave_out(&mut self, passes: u64) {
         self.passes_left = self.passes_left.saturating_sub(passes);
         self.pass = self.pass.wrapping_add(passes);
     }
 
-    /// What is done behind the last pass.
+    /// Returns the next instruction after the last iteration.
     fn next_at_end(&mut self) -> Option<Instruction> {
         if self.ending.is_none() {
             let ending = self.asked().zip(self.spec.runtime.as_ref());
@@ -290,13 +292,13 @@ impl Program {
         self.ending.as_mut()?.next()
     }
 
-    /// Pages that its calls have pinned, if somebody counts them.
+    /// Returns the pages that its calls have pinned, if they are counted.
     #[must_use]
     pub const fn pins(&self) -> Option<Pins> {
         self.pins
     }
 
-    /// The next call for a transfer; `None` when all of this pass are made.
+    /// Returns the next call for a transfer; `None` after the last one of this iteration.
     fn next_call(&mut self, call: &DmaCall, begun: u64) -> Option<Call> {
         if begun == call.transfer.count {
             return None;
@@ -332,7 +334,7 @@ impl Program {
         }
     }
 
-    /// Starts the current step of the body; steps of one instruction are done with it.
+    /// Begins the current step of the body; a step of a single instruction ends with it.
     fn begin(&mut self) -> Option<Instruction> {
         let (instruction, inside) = match &self.body[self.op] {
             Op::Stream(stream) => (None, Inside::Stream(Program::walk(&self.spec, stream, self.pass))),
@@ -355,12 +357,12 @@ impl Program {
             Op::Map(_) => (Some(Instruction::Kernel(self.spec.map)), Inside::Nothing),
             Op::Pause(span) => (Some(Instruction::Pause(*span)), Inside::Nothing),
             Op::LoadFrom(holder) => {
-                // Without the number such plans are refused before they run.
+                // Plans on a platform without this latency are refused before they run.
                 let span = load_from(&self.spec.loads, *holder).unwrap_or(Ticks::ZERO);
                 (Some(Instruction::LoadFrom(span)), Inside::Nothing)
             }
-            // `Op` may grow; `supports` refuses what is not here.
-            _ => unreachable!("a plan with an operation that is not here is refused before it runs"),
+            // `Op` is non-exhaustive; `supports` refuses operations that are not listed here.
+            _ => unreachable!("a plan with an unsupported operation is refused before it runs"),
         };
         self.inside = inside;
         if instruction.is_some() {
@@ -382,7 +384,7 @@ impl Program {
 impl Iterator for Program {
     type Item = Instruction;
 
-    /// The next instruction; `None` when the lane is done.
+    /// Returns the next instruction; `None` at the end of the lane.
     fn next(&mut self) -> Option<Instruction> {
         if let Some(fence) = self.fence_next.take() {
             return Some(Instruction::Fence(fence));
@@ -416,7 +418,7 @@ impl Iterator for Program {
                     let span = Span { at, len, memory_type: call.span.memory_type };
                     let mut copy =
                         Program::walk(&self.spec, &Stream::over(call.verb, Access::Plain(call.width), span), self.pass);
-                    // The kernel's copy loop is compiled with optimisation.
+                    // The copy loop of the kernel is compiled with optimisation.
                     copy.pace = self.spec.cycle;
                     *walk = Some(copy);
                     return Some(Instruction::Kernel(self.spec.kernel / 2));
@@ -479,7 +481,7 @@ impl Iterator for Program {
     }
 }
 
-/// What a load waits for a line that somebody else has; `None` where nothing is known of it.
+/// Returns the latency of a load of a line from this source; `None` if the platform does not have it.
 #[must_use]
 pub fn load_from(loads: &Loads, holder: LineSource) -> Option<Ticks> {
     match holder {

@@ -1,12 +1,12 @@
-//! What a root complex takes of devices: one request after the other, whichever root port they come to.
+//! Root-complex ingress: requests of all root ports, one at a time, round-robin.
 //!
 //! ```text
 //!  root port 0 --requests, completions--+
-//!  root port 1 --requests, completions--+--> one request at a time, root ports in turns --> memory, peers
+//!  root port 1 --requests, completions--+--> one request at a time, round-robin --> memory, peers
 //! ```
 //!
-//! Ports: [`RcIngress::receive`] takes what comes up, [`RcIngress::take`] hands it on when it is [due](RcIngress::due). Requests of
-//! one root port stay in order. Completions take no time of it; they pass reads, and no write.
+//! Ports: [`RcIngress::receive`] queues a TLP, [`RcIngress::take`] forwards it when it is [due](RcIngress::due).
+//! Requests of a root port stay in order. Completions take no time; they pass reads, but no write.
 //!
 //! Source: PCI Express Base Specification, "Ordering Rules": a completion passes a read, and no posted request.
 
@@ -18,18 +18,18 @@ use lanemark_units::Ticks;
 use lanemark_wire::FlowClass;
 use std::collections::VecDeque;
 
-/// What goes on.
+/// A TLP leaving the ingress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taken {
-    /// Which root port it came to.
+    /// The root port that received it.
     pub port: RootPortIndex,
-    /// Whether it waited for requests before it.
+    /// Whether it waited for earlier requests.
     pub waited: bool,
-    /// The packet.
+    /// The TLP.
     pub tlp: Tlp,
 }
 
-/// A completion behind so many writes.
+/// A completion, with the number of writes before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Behind {
     at: Ticks,
@@ -37,24 +37,24 @@ struct Behind {
     tlp: Tlp,
 }
 
-/// What came to one root port.
+/// Queue of a root port.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 struct AtPort {
     requests: Wire<Tlp>,
-    /// Writes among them.
+    /// Number of writes in `requests`.
     writes: u64,
     completions: VecDeque<Behind>,
 }
 
-/// Everything that changes.
+/// State of the ingress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RcIngress {
-    /// Time between two requests.
+    /// Time of a request.
     request: Ticks,
     ports: Vec<AtPort>,
-    /// From when on it takes the next request.
+    /// Time from which the next request is accepted.
     next: Ticks,
-    /// Which root port the last one came to.
+    /// Root port served last.
     served: usize,
 }
 
@@ -65,21 +65,23 @@ impl AtPort {
 }
 
 impl RcIngress {
-    /// Of so many root ports; with no time between requests it holds nothing up and need not be asked.
+    /// Creates an ingress of `root_ports` root ports; with a request time of zero it delays nothing and can be
+    /// bypassed.
     #[must_use]
     pub fn new(request: Ticks, root_ports: usize) -> RcIngress {
         let ports = vec![AtPort::default(); root_ports];
         RcIngress { request, ports, next: Ticks::ZERO, served: root_ports.saturating_sub(1) }
     }
 
-    /// Whether anything ever waits here.
+    /// Returns whether it can delay a TLP.
     #[inline]
     #[must_use]
     pub fn limits(&self) -> bool {
         self.request > Ticks::ZERO
     }
 
-    /// This comes to root port `port` at `at`. It may be told so before that time: what comes to one port comes in order.
+    /// Receives a TLP of root port `port` that arrives at `at`. The call may precede that time, because TLPs of a
+    /// port arrive in order.
     pub fn receive(&mut self, at: Ticks, port: RootPortIndex, tlp: Tlp) {
         let to = &mut self.ports[port];
         match tlp.kind {
@@ -91,20 +93,20 @@ impl RcIngress {
         }
     }
 
-    /// When the next one goes on, as far as is known now.
+    /// Returns when the next TLP is forwarded, as far as is known now.
     #[must_use]
     pub fn due(&self) -> Ticks {
         let of = |port: &AtPort| port.completion_due().min(port.requests.due().max(self.next));
         self.ports.iter().map(of).min().unwrap_or(Ticks::NEVER)
     }
 
-    /// From when on what it took last keeps nothing waiting.
+    /// Returns the time from which earlier requests delay no other.
     #[must_use]
     pub fn quiet_at(&self) -> Ticks {
         self.next
     }
 
-    /// The next one that goes on at `now`.
+    /// Returns the next TLP to forward at `now`.
     pub fn take(&mut self, now: Ticks) -> Option<Taken> {
         if let Some(port) = self.ports.iter().position(|port| port.completion_due() <= now) {
             let first = self.ports[port].completions.pop_front()?;
@@ -124,7 +126,7 @@ impl RcIngress {
         Some(Taken { port: RootPortIndex(port), waited, tlp })
     }
 
-    /// Shows everything that changes.
+    /// Visits the state.
     pub(crate) fn visit(&mut self, view: &mut impl Survey) {
         let RcIngress { request: _, ports, next, served } = self;
         for AtPort { requests, writes, completions } in ports {
@@ -150,7 +152,7 @@ mod tests {
         Tlp { tag, ..Tlp::of(kind) }
     }
 
-    /// What goes on until `until`, each with its time.
+    /// Returns the TLPs forwarded up to `until`, with their times.
     fn all(ingress: &mut RcIngress, until: u64) -> Vec<(u64, usize, u16, bool)> {
         let (mut gone, mut now) = (Vec::new(), Ticks::ZERO);
         while ingress.due() <= Ticks(until) {
@@ -163,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_of_all_root_ports_go_on_one_after_the_other_and_ports_take_turns() {
+    fn requests_of_all_root_ports_are_serialised_round_robin() {
         let mut ingress = RcIngress::new(Ticks(10), 2);
         for (at, port, tag) in [(5, 0, 1), (5, 0, 2), (6, 1, 3), (40, 1, 4)] {
             ingress.receive(Ticks(at), RootPortIndex(port), tlp(TlpKind::MRd, tag));

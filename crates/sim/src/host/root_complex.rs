@@ -1,9 +1,9 @@
-//! The root complex between cores and root port: takes requests in order, acknowledges posted writes.
+//! The root complex between cores and root port: accepts requests in order and acknowledges posted writes.
 //!
-//! Ports: `from_cores` carries requests, `completions` go back to cores, and acknowledgments are handed to
-//! each core with the time they reach it; downstream it feeds the link's transmitter, which is its queue.
+//! Ports: `from_cores` carries requests, `completions` return to cores, and acknowledgments are passed to each core
+//! with their arrival time. Downstream, the link's transmitter is its queue.
 //!
-//! Waits recorded with an acknowledgment: what kept the queue full, if it was.
+//! Stall cause recorded with an acknowledgment: the cause for which the queue was full, if it was.
 
 use crate::steady::Survey;
 use crate::tlp::{Tlp, TlpKind};
@@ -11,44 +11,44 @@ use lanemark_engine::Wire;
 use lanemark_machine::Cause;
 use lanemark_units::Ticks;
 
-/// What never changes during a run.
+/// Constants of the root complex.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// From each core to here; the way back takes as long.
+    /// Latency from each core; the return path has the same latency.
     pub from_core: Vec<Ticks>,
-    /// Requests held on their way to the link.
+    /// Capacity of the queue to the link, in requests.
     pub queue_entries: usize,
 }
 
-/// A posted write was taken: it is ordered now, and the core's buffer may go.
+/// Acknowledgment of a posted write: it is ordered, and the core may free its buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack {
-    /// Which of its requests.
+    /// Tag of the request.
     pub tag: u16,
-    /// What it had to wait for besides the way here.
+    /// Stall cause besides the latency.
     pub because: Option<Cause>,
 }
 
-/// Everything that does change.
+/// State of the root complex.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RootComplex {
     spec: Spec,
-    /// Requests on their way from cores.
+    /// Requests in flight from cores.
     pub from_cores: Wire<Tlp>,
-    /// Completions on their way to cores.
+    /// Completions in flight to cores.
     pub completions: Wire<Tlp>,
-    /// When the queue had room last, and what for.
+    /// Time at which the queue last had space, and the stall cause of the TLP that left.
     freed: (Ticks, Option<Cause>),
 }
 
 impl RootComplex {
-    /// With nothing under way.
+    /// Creates an idle root complex.
     #[must_use]
     pub fn new(spec: Spec) -> RootComplex {
         RootComplex { spec, from_cores: Wire::default(), completions: Wire::default(), freed: (Ticks::ZERO, None) }
     }
 
-    /// Shows everything that changes.
+    /// Visits the state.
     pub(crate) fn visit(&mut self, view: &mut impl Survey) {
         let RootComplex { spec: _, from_cores, completions, freed: (freed_at, because) } = self;
         from_cores.visit(view, Survey::tlp);
@@ -57,27 +57,26 @@ impl RootComplex {
         view.count(because.map_or(0, |because| because.index() + 1));
     }
 
-    /// From the core that a TLP is of to here.
+    /// Returns the latency of the core of a TLP.
     #[inline]
     fn way_of(&self, tlp: &Tlp) -> Ticks {
         self.spec.from_core.get(usize::from(tlp.requester)).copied().unwrap_or(Ticks::ZERO)
     }
 
-    /// A core sends a request.
+    /// Receives a request of a core.
     #[inline]
     pub fn request(&mut self, now: Ticks, tlp: Tlp) {
         self.from_cores.join(now + self.way_of(&tlp), tlp);
     }
 
-    /// When the next request can be taken, if the link holds `queued` TLPs.
+    /// Returns when the next request is accepted, if the link holds `queued` TLPs.
     #[inline]
     #[must_use]
     pub fn due(&self, queued: usize) -> Ticks {
         if queued < self.spec.queue_entries { self.from_cores.due().max(self.freed.0) } else { Ticks::NEVER }
     }
 
-    /// Takes the next request; if it is a posted write, its acknowledgment reaches the core at the time
-    /// that comes with it.
+    /// Accepts the next request. For a posted write, also returns its acknowledgment and when that reaches the core.
     #[inline]
     pub fn take(&mut self, now: Ticks) -> Option<(Tlp, Option<(Ticks, Ack)>)> {
         let arrived = self.from_cores.due();
@@ -89,13 +88,13 @@ impl RootComplex {
         Some((tlp, ack))
     }
 
-    /// A TLP left for the link at `now`, having waited for `because`.
+    /// Records that a TLP left for the link at `now` after a stall for `because`.
     #[inline]
     pub fn left(&mut self, now: Ticks, because: Option<Cause>) {
         self.freed = (now, because);
     }
 
-    /// A completion came from the link.
+    /// Receives a completion from the link.
     #[inline]
     pub fn complete(&mut self, now: Ticks, tlp: Tlp) {
         self.completions.join(now + self.way_of(&tlp), tlp);

@@ -1,18 +1,18 @@
-//! What comes up to a root port: writes to host memory and reads of it.
+//! A root port as the completer of device requests: writes and reads of host memory.
 //!
 //! ```text
-//!  link --> requests in order, each at its pace --> memory, cache
-//!  link <--- completions, cut <---- read latency <------+
+//!  link --> requests in order, each at its rate --> memory, cache
+//!  link <--- completions, split <-- read latency <------+
 //! ```
 //!
-//! Ports: [`RootPort::receive`] takes requests from the link, [`RootPort::accept`] hands them to memory when they are
-//! [due](RootPort::accept_due) and gives their credits back, [`RootPort::answer`] cuts what was read into completions.
-//! Nothing passes anything here, so a read finds what was written before it; and what a core is told, by a word that it
-//! waits for, by a message, or by a completion ([`RootPort::pushed_until`]), it is told behind the writes before it. A read
-//! that the last-level cache answers may be answered before one that came earlier and goes to DRAM.
+//! Ports: [`RootPort::receive`] receives requests from the link, [`RootPort::accept`] passes them to memory when they
+//! are [due](RootPort::accept_due) and returns their credits, [`RootPort::answer`] splits read data into completions.
+//! Requests are not reordered, so a read returns earlier writes. Notifications to a core, by an awaited word, a
+//! message or a completion ([`RootPort::pushed_until`]), follow the earlier writes. A read that hits in the
+//! last-level cache may complete before an earlier one from DRAM.
 //!
-//! A write that does not fill its lines may hold the port ([`Spec::partial_line`]). Whether the cache has them is looked up when it
-//! is taken; so when that is, is known of the request that is taken next, and a bound of those behind it.
+//! A write of a partial line may occupy the port for longer ([`Spec::partial_line`]). The cache is looked up when the
+//! write is accepted; its time is exact for the next request, and an upper bound for those behind it.
 
 use crate::fabric::credit::Cost;
 use crate::host::last_level_cache::LastLevelCache;
@@ -25,67 +25,67 @@ use lanemark_units::{Iova, Ticks};
 use lanemark_wire::Rcb;
 use std::collections::{BTreeMap, VecDeque};
 
-/// What never changes during a run.
+/// Constants of a root port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// Bus address of the memory lent to devices.
+    /// Bus address of the DMA memory.
     pub address: u64,
-    /// How much is lent.
+    /// Length of the DMA memory.
     pub len: u64,
     /// From a read request to its first completion, from DRAM.
     pub read: Ticks,
-    /// The same from the last-level cache.
+    /// From a read request to its first completion, from the last-level cache.
     pub cached_read: Ticks,
     /// Time between two reads.
     pub read_request: Ticks,
-    /// From a write to bytes that a core sees.
+    /// From a write to its visibility to a core.
     pub write: Ticks,
     /// Time between two writes.
     pub write_tlp: Ticks,
-    /// How long a line holds the port that a write does not fill and the cache has not.
+    /// Time for which a partially written line that is not cached occupies the port.
     pub partial_line: Ticks,
-    /// Whose socket the memory is of is farther away, each way; zero where it is the port's own.
+    /// Extra one-way latency to the memory of another socket; zero for the port's own socket.
     pub remote: Ticks,
-    /// Most payload of a completion; 64 for one per read completion boundary of 64 B.
+    /// Largest payload of a completion; 64 for one completion for each read completion boundary of 64 B.
     pub completion_bytes: u32,
-    /// The same of reads while which a write came.
+    /// Largest payload of a completion of a read during which a write arrived.
     pub loaded_completion_bytes: u32,
-    /// Whether what is behind the last read completion boundary comes by itself.
+    /// Whether the bytes after the last read completion boundary have a completion of their own.
     pub odd_end_apart: bool,
-    /// Where completions are cut.
+    /// Read Completion Boundary.
     pub rcb: Rcb,
-    /// From here on what is lent is the drivers': a write there is a word that a core waits for.
+    /// Offset from which the DMA memory belongs to drivers: a write there is an awaited word.
     pub drivers_from: u64,
-    /// From a message to the handler of its interrupt.
+    /// From a message to its interrupt handler.
     pub interrupt: Ticks,
 }
 
-/// A card tells whoever called it.
+/// A notification of a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// Which card, as a requester.
+    /// Requester ID of the card.
     pub requester: u16,
-    /// Which of its channels.
+    /// Channel of the card.
     pub channel: u16,
-    /// When it came here.
+    /// Time of its arrival at the root port.
     pub taken: Ticks,
-    /// When the core knows.
+    /// Time at which the core receives it.
     pub known: Ticks,
-    /// Whether it interrupts the core.
+    /// Whether it is an interrupt.
     pub interrupts: bool,
 }
 
-/// A request that came and was not taken.
+/// A request that has not been accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Received {
-    /// When it is taken, if nothing holds the port.
+    /// Time of acceptance, if no line occupies the port.
     taken: Ticks,
-    /// Why no earlier.
+    /// Stall cause.
     because: Cause,
     tlp: Tlp,
 }
 
-/// When the next request can be taken.
+/// Acceptance times of the next requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 struct Pace {
     next_read: Ticks,
@@ -94,14 +94,14 @@ struct Pace {
 }
 
 impl Pace {
-    /// When one of this kind is taken that is there at `at`.
+    /// Returns when a request of this kind that arrives at `at` is accepted.
     #[inline]
     fn due(&self, at: Ticks, kind: TlpKind) -> Ticks {
         let next = if kind == TlpKind::MRd { self.next_read } else { self.next_write };
         at.max(next).max(self.last)
     }
 
-    /// It is taken then, and holds the port for so long.
+    /// Accepts a request that occupies the port for `held`; returns its time.
     #[inline]
     fn take(&mut self, at: Ticks, kind: TlpKind, held: Ticks, spec: &Spec) -> Ticks {
         let taken = self.due(at, kind);
@@ -114,38 +114,39 @@ impl Pace {
     }
 }
 
-/// Everything that does change.
+/// State of the port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RootPort {
     spec: Spec,
     requests: VecDeque<Received>,
-    /// Of what came, if nothing held the port, and if all did that may.
+    /// Acceptance times of received requests, if no line occupies the port, and if every possible one does.
     earliest: Pace,
     latest: Pace,
-    /// Of what was taken.
+    /// Acceptance times of accepted requests.
     taken: Pace,
-    /// Reads whose data are on their way from memory.
+    /// Reads being served by DRAM.
     reads: Wire<Tlp>,
-    /// Those whose data come from the last-level cache.
+    /// Reads being served by the last-level cache.
     cached_reads: Wire<Tlp>,
-    /// By how much the address that a read came with lies above that of the host, by its requester and tag, where it does.
+    /// Difference between the requester's address and the host address of reads, by requester ID and tag, where it is
+    /// not zero.
     named: BTreeMap<(u16, u16), u64>,
-    /// What each requester wrote on each of its channels, and when a core sees the last of it.
+    /// Bytes written by each channel of each requester, and when a core sees the last of them.
     seen: Vec<([u16; 2], u64, Ticks)>,
-    /// When a core sees the last write that came.
+    /// Time at which a core sees the last received write.
     pushed_until: Ticks,
-    /// When the last write was taken.
+    /// Time of the last accepted write.
     wrote_at: Option<Ticks>,
-    /// What the write taken last tells a core, until somebody took it.
+    /// Notification by the last accepted write, until it is taken.
     pub notice: Option<Notice>,
-    /// Requests for what is not lent.
+    /// Requests outside the DMA memory (Unsupported Request).
     pub unsupported: u64,
-    /// The last of them, until somebody took it.
+    /// The last of them, until it is taken.
     pub refused: Option<Tlp>,
 }
 
 impl RootPort {
-    /// With nothing under way.
+    /// Creates an idle port.
     #[must_use]
     pub fn new(spec: Spec) -> RootPort {
         RootPort {
@@ -166,19 +167,19 @@ impl RootPort {
         }
     }
 
-    /// When a core sees the last of what `requester` wrote; zero if it wrote nothing.
+    /// Returns when a core sees the last write of `requester`; zero if there is none.
     #[must_use]
     pub fn seen_at(&self, requester: u16) -> Ticks {
         self.of(requester).map(|(.., at)| *at).max().unwrap_or(Ticks::ZERO)
     }
 
-    /// Bytes that `requester` wrote.
+    /// Returns the bytes written by `requester`.
     #[must_use]
     pub fn written_by(&self, requester: u16) -> u64 {
         self.of(requester).map(|(_, bytes, _)| *bytes).sum()
     }
 
-    /// Bytes that `requester` wrote on one of its channels.
+    /// Returns the bytes written by a channel of `requester`.
     #[must_use]
     pub fn written_on(&self, requester: u16, channel: u16) -> u64 {
         self.of(requester).filter(|([_, other], ..)| *other == channel).map(|(_, bytes, _)| *bytes).sum()
@@ -188,24 +189,24 @@ impl RootPort {
         self.seen.iter().filter(move |([other, _], ..)| *other == requester)
     }
 
-    /// A read that comes next came up with this address: its requester knows its completions by it.
+    /// Records the untranslated address of the next read, which its completions must carry.
     pub fn name(&mut self, tlp: &Tlp, named: Iova) {
         if tlp.kind == TlpKind::MRd {
             self.named.insert((tlp.requester, tlp.tag), named.0.wrapping_sub(tlp.address));
         }
     }
 
-    /// When all that came has reached memory, and what was read there was read.
+    /// Returns when every received write has reached memory and every received read has been served.
     #[must_use]
     pub fn reached_at(&self) -> Ticks {
-        // Of what was not taken yet a bound is known: lines that writes do not fill may hold the port, or be in a cache.
+        // An upper bound for requests not accepted yet: partial lines may occupy the port or hit in the cache.
         let answered = self.latest.last + self.spec.read.max(self.spec.cached_read) + self.spec.remote * 2;
         let coming = if self.requests.is_empty() { Ticks::ZERO } else { answered };
         coming.max(self.reads.last_due()).max(self.cached_reads.last_due())
     }
 
-    /// A request is checked at `at`, and `because` says why no earlier, if it waited. It may be told so before that time: requests
-    /// come in order.
+    /// Receives a request that is checked at `at`; `because` is its stall cause. The call may precede that time,
+    /// because requests arrive in order.
     #[inline]
     pub fn receive(&mut self, at: Ticks, because: Option<Cause>, tlp: &Tlp) {
         let taken = self.earliest.take(at, tlp.kind, Ticks::ZERO, &self.spec);
@@ -218,7 +219,7 @@ impl RootPort {
         self.requests.push_back(Received { taken, because, tlp: *tlp });
     }
 
-    /// Until when a completion that came behind all of this waits for the writes before it.
+    /// Returns the time until which a completion received after all of this waits for the earlier writes.
     ///
     /// Source: PCI Express Base Specification, "Ordering Rules": a completion passes no posted request.
     #[inline]
@@ -227,30 +228,30 @@ impl RootPort {
         self.pushed_until
     }
 
-    /// From when on what it took last keeps nothing waiting.
+    /// Returns the time from which accepted requests delay no other.
     #[must_use]
     pub fn quiet_at(&self) -> Ticks {
         self.taken.next_read.max(self.taken.next_write).max(self.taken.last)
     }
 
-    /// Whose socket the memory is of from now on is so much farther away, each way.
+    /// Sets the extra one-way latency to the socket of the memory.
     pub fn set_remote(&mut self, remote: Ticks) {
         self.spec.remote = remote;
     }
 
-    /// Whether it matters to writes which lines are in the cache.
+    /// Returns whether the cache state affects the timing of writes.
     #[must_use]
     pub fn is_held_by_lines(&self) -> bool {
         self.spec.partial_line > Ticks::ZERO
     }
 
-    /// For how long a request holds the port, if lines are missing of which that is said.
+    /// Returns for how long a request occupies the port; `is_missing` tells whether a line is not cached.
     #[inline]
     fn held_for(&self, tlp: &Tlp, is_missing: impl Fn(u64) -> bool) -> Ticks {
         if self.spec.partial_line == Ticks::ZERO || tlp.kind != TlpKind::MWr {
             return Ticks::ZERO;
         }
-        // Words that a core waits for it has in its cache.
+        // Awaited words are in the cache of the core.
         if tlp.address.wrapping_sub(self.spec.address) >= self.spec.drivers_from || !self.is_lent(tlp) {
             return Ticks::ZERO;
         }
@@ -259,14 +260,14 @@ impl RootPort {
         self.spec.partial_line * missing.count() as u64
     }
 
-    /// When the next request is taken.
+    /// Returns when the next request is accepted.
     #[inline]
     #[must_use]
     pub fn accept_due(&self) -> Ticks {
         self.requests.front().map_or(Ticks::NEVER, |first| self.taken.due(first.taken, first.tlp.kind))
     }
 
-    /// Takes the next request; with it come the credits it held and why they come back no earlier.
+    /// Accepts the next request; also returns its credits and the cause of their delay.
     #[inline]
     pub fn accept(
         &mut self,
@@ -308,7 +309,7 @@ impl RootPort {
                 }
             }
             _ if Mailbox::MESSAGES.contains(&tlp.address) && tlp.flaw == Flaw::None => {
-                // What was written before is seen before the handler runs.
+                // Earlier writes are visible before the handler runs.
                 let known = now + self.spec.interrupt.max(self.spec.write + self.spec.remote);
                 let (requester, channel) = (tlp.requester, tlp.tag);
                 self.notice = Some(Notice { requester, channel, taken: now, known, interrupts: true });
@@ -319,20 +320,21 @@ impl RootPort {
         Some((Cost::of(&tlp), because))
     }
 
-    /// When the next read's data have come from memory.
+    /// Returns when the next read has its data.
     #[inline]
     #[must_use]
     pub fn answer_due(&self) -> Ticks {
         self.reads.due().min(self.cached_reads.due())
     }
 
-    /// Whether the last-level cache has all of a read: what drivers lend was just written by a core.
+    /// Returns whether a read hits in the last-level cache. Driver memory always hits, because a core has just
+    /// written it.
     fn is_cached(&self, tlp: &Tlp, cache: &LastLevelCache) -> bool {
         let is_drivers = tlp.address - self.spec.address >= self.spec.drivers_from;
         is_drivers || cache.holds(tlp.address, u64::from(tlp.length_dw) * 4)
     }
 
-    /// Answers the next read with its completions, the first first.
+    /// Completes the next read; passes its completions to `send` in order.
     #[inline]
     pub fn answer(&mut self, now: Ticks, memory: &mut Memory, slab: &mut Slab, mut send: impl FnMut(Tlp)) {
         let is_cached = self.cached_reads.due() < self.reads.due();
@@ -345,7 +347,7 @@ impl RootPort {
             let address = tlp.address.wrapping_add(above);
             return send(Tlp { kind: TlpKind::Cpl, payload: Slot::NONE, address, ..tlp });
         }
-        // Came a write while it was read?
+        // Whether a write arrived during the read.
         let is_loaded = self.wrote_at.is_some_and(|wrote_at| wrote_at + latency > now);
         let most = if is_loaded { self.spec.loaded_completion_bytes } else { self.spec.completion_bytes };
         let cut = Cut { rcb: self.spec.rcb, most, odd_end_apart: self.spec.odd_end_apart };
@@ -369,13 +371,13 @@ impl RootPort {
         is_inside && tlp.flaw == Flaw::None
     }
 
-    /// Whether all of this is lent to plans: nobody waits for a word there.
+    /// Returns whether a range is DMA memory of plans, without driver words.
     pub(crate) fn lends(&self, start: u64, bytes: u64) -> bool {
         let len = self.spec.len.min(self.spec.drivers_from);
         start.checked_sub(self.spec.address).is_some_and(|offset| offset < len && bytes <= len - offset)
     }
 
-    /// Shows everything that changes.
+    /// Visits the state.
     pub(crate) fn visit(&mut self, view: &mut impl Survey) {
         let RootPort {
             spec,
@@ -385,7 +387,7 @@ impl RootPort {
             taken,
             reads,
             cached_reads,
-            // With an IOMMU nothing is skipped.
+            // With an IOMMU, no steady state is skipped.
             named: _,
             seen,
             pushed_until,
@@ -415,7 +417,7 @@ impl RootPort {
             view.mark(at);
         }
         view.time(pushed_until);
-        // Until when it loads reads is what is compared.
+        // Compared through the end of the affected reads.
         view.flag(wrote_at.is_some());
         if let Some(wrote_at) = wrote_at {
             let read = spec.read + spec.remote * 2;
@@ -423,7 +425,7 @@ impl RootPort {
             view.time(&mut loads_until);
             *wrote_at = loads_until - read;
         }
-        // Somebody takes these in the same event.
+        // Always taken in the same event.
         view.flag(notice.is_some());
         view.flag(refused.is_some());
         view.state(*unsupported);

@@ -1,21 +1,22 @@
-//! A runtime: what a core executes where a program launches kernels or lets bytes be copied, and waits.
+//! A runtime: the instructions of a core that launches kernels or copies buffers through a runtime library.
 //!
 //! ```text
 //!  launch:   (submit, ring)*, wait
 //!  in place: submit --> [enter, pin] --> build, ring, wait --> [unpin, leave] --> return
-//!  staged:   submit --> [enter] --> (wait for the part before, copy, build, ring)* --> [leave]      to the device
-//!                       [enter] --> (build, ring, wait, copy)* --> [leave] --> return               from there
+//!  staged:   submit --> [enter] --> (wait for the previous part, copy, build, ring)* --> [leave]    host to device
+//!                       [enter] --> (build, ring, wait, copy)* --> [leave] --> return               device to host
 //! ```
 //!
-//! A copy of a program's own memory is staged if it is short, not aligned or more than may be pinned: by way of a buffer that stays
-//! pinned. Memory that the runtime gave out (host allocations) stays pinned, and is copied in place. What is mapped into the program
-//! is a copy in host memory, as runtimes of PCIe cards make it, because loads through a BAR take a round trip each: it is
-//! staged through a buffer as long as itself, by the program's own core.
+//! A copy of the program's own memory is staged through a pinned buffer if it is short, misaligned or larger than the
+//! pinning limit. Host allocations of the runtime stay pinned and are copied in place. A mapped buffer is a copy in
+//! host memory, as runtimes of PCIe cards implement it, because each load through a BAR takes a round trip. It is
+//! staged through a buffer of its own length by the program's core.
 //!
-//! A staged copy to the device is over for the program when the last part of its bytes is in the pinned buffer; what comes next to
-//! the runtime waits for the rest. Where the program waits by an event, the copy waits too.
+//! A staged copy to the device returns when the last part is in the pinned buffer; the next command waits for the
+//! rest. If the program waits for an event, the copy waits, too.
 //!
-//! A core waits for a message. If it has to, an idle core wakes first, then the handler runs, then the thread.
+//! A core waits for a message. If it sleeps, it first leaves its idle state; then the interrupt handler and the
+//! thread run.
 
 use crate::host::driver::{self, blocks};
 use crate::host::instruction::{Instruction, Manner, Touch, Wake};
@@ -27,13 +28,13 @@ use lanemark_machine::{
 use lanemark_platform::{Platform, Runtime};
 use lanemark_units::Ticks;
 
-/// The card that a program's queue is of.
+/// The card of the program's queue.
 pub(crate) const CARD: u32 = 0;
 
 /// Bytes of a line that a core copies.
 const LINE_BYTES: u64 = 64;
 
-/// What never changes during a run.
+/// Constants of a runtime.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec {
     submit: Ticks,
@@ -46,16 +47,16 @@ pub struct Spec {
     event: Ticks,
     copy_line: Ticks,
     wake: Wake,
-    /// Where kernels are launched.
+    /// Doorbell of kernels.
     bell: u64,
-    /// Where copies are.
+    /// Doorbell of copies.
     doorbell: u64,
     driver: driver::Spec,
     runtime: Runtime,
 }
 
 impl Spec {
-    /// From a platform; `None` if it has no runtime.
+    /// Reads the constants of a platform; `None` without a runtime.
     #[must_use]
     pub fn new(platform: &Platform) -> Option<Spec> {
         let runtime = platform.runtime.as_ref()?;
@@ -83,7 +84,7 @@ impl Spec {
         })
     }
 
-    /// What the card moves for a copy.
+    /// Returns the transfers of the card for a copy.
     #[must_use]
     pub fn parts(&self, asked: &MovedByRuntime) -> Parts {
         Parts::of(&self.runtime, asked)
@@ -95,45 +96,45 @@ impl Spec {
     }
 }
 
-/// Host memory that a core copies.
+/// A copy of host memory by a core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Copied {
-    /// Bus address of the first byte.
+    /// Source bus address.
     pub from: u64,
-    /// Where that goes.
+    /// Destination bus address.
     pub to: u64,
-    /// How many.
+    /// Length in bytes.
     pub bytes: u64,
 }
 
-/// How the bytes of a copy get to the card, or from there.
+/// How a copy accesses host memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// Where they lie, the pages pinned for it.
+    /// In place, with pages pinned for this copy.
     Pinned,
-    /// Where they lie, in pages that stay pinned.
+    /// In place, with pages that stay pinned.
     InPlace,
-    /// Through a buffer that stays pinned.
+    /// Through a pinned staging buffer.
     Staged,
 }
 
-/// What the card moves for a copy, and where it lies.
+/// The transfers of the card for a copy, and their host memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
-    /// All parts, as long as the first.
+    /// All parts, each with the length of the first.
     pub call: DmaCall,
-    /// Bytes of the last one.
+    /// Bytes of the last part.
     pub last: u64,
-    /// Where the program's bytes begin in what is lent.
+    /// Offset of the program's bytes in the DMA memory.
     pub own_at: u64,
-    /// How they get there.
+    /// How it accesses host memory.
     pub way: Way,
-    /// Whether the program goes on before it is over.
+    /// Whether the program continues before the copy has completed.
     pub is_early: bool,
 }
 
 impl Parts {
-    /// Of a copy through the runtime of a platform.
+    /// Plans a copy through the runtime of a platform.
     #[must_use]
     pub fn of(runtime: &Runtime, asked: &MovedByRuntime) -> Parts {
         let MovedByRuntime { verb, bytes, told, allocation } = *asked;
@@ -152,7 +153,7 @@ impl Parts {
         let staged_at = (own_at + bytes).next_multiple_of(Pins::PAGE);
         let offset = if way == Way::Staged { staged_at } else { own_at };
         let count = bytes.div_ceil(longest.max(1));
-        // What a program stores, its card reads.
+        // The card reads what the program writes to it.
         let of_card = if verb == Verb::Store { Verb::Load } else { Verb::Store };
         let window = Window { offset, len: longest, pattern: Pattern::Sequential };
         let (partner, outstanding) = (Partner::Host, None);
@@ -163,39 +164,39 @@ impl Parts {
         Parts { call, last: bytes - longest * count.saturating_sub(1), own_at, way, is_early }
     }
 
-    /// Bytes of part `nth` of a copy.
+    /// Returns the bytes of part `nth`.
     #[must_use]
     pub const fn bytes_of(&self, nth: u64) -> u64 {
         if nth + 1 == self.call.transfer.count { self.last } else { self.call.transfer.bytes }
     }
 
-    /// Behind the last byte of host memory that it takes.
+    /// Returns the end of the host memory that it uses.
     #[must_use]
     pub const fn end(&self) -> u64 {
         self.call.transfer.window.offset + self.call.transfer.bytes
     }
 
-    /// Pages that stay pinned while the program runs.
+    /// Returns the number of pages that stay pinned while the program runs.
     #[must_use]
     pub fn kept_pages(&self) -> u64 {
         if self.way == Way::Pinned { 0 } else { self.pages() }
     }
 
-    /// Pages of one part.
+    /// Returns the number of pages of a part.
     fn pages(&self) -> u64 {
         blocks(self.call.transfer.window.offset, self.call.transfer.bytes, Pins::PAGE)
     }
 }
 
-/// Where in a command the core is.
+/// The next step of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Submit,
     Enter,
     /// This page of the buffer could not be pinned.
     Refused(u64),
-    /// Of this part: the one before it is waited for, its bytes are brought, its descriptors built, its bell rung, its end
-    /// waited for, its bytes taken.
+    /// Steps of part `nth`: wait for the previous part, copy to the staging buffer, build descriptors, ring the
+    /// doorbell, wait for completion, copy from the staging buffer.
     Free(u64),
     Bring(u64),
     Build(u64),
@@ -207,33 +208,33 @@ enum Step {
     Over,
 }
 
-/// What a program asks its runtime for, once.
+/// A command of a program to its runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// Launches.
+    /// Kernel launches.
     Launch(Launch),
     /// A copy.
     Copy(MovedByRuntime, Parts),
 }
 
-/// One pass of it, under way.
+/// A command in progress, for one iteration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
     asked: Asked,
-    /// Ends that the card had told of when this began, or will have; whether the program waited for none of them.
+    /// Completions notified up to the start of this command, and whether the program has waited for none of them.
     done: u64,
     none_before: bool,
     step: Step,
 }
 
 impl Command {
-    /// Begins when the card has told of `done` ends or will have; `is_first` if the program waited for none of them.
+    /// Creates a command that starts at `done` completions; `is_first` if the program has waited for none of them.
     #[must_use]
     pub const fn new(asked: Asked, done: u64, is_first: bool) -> Command {
         Command { asked, none_before: is_first, done, step: Step::Submit }
     }
 
-    /// How many ends the card tells of for one pass.
+    /// Returns the number of completions of one iteration.
     #[must_use]
     pub fn ends(asked: &Asked) -> u64 {
         match asked {
@@ -242,13 +243,13 @@ impl Command {
         }
     }
 
-    /// Whether its next instruction is to ring for the first part of it.
+    /// Returns whether its next instruction rings the doorbell of its first part.
     #[must_use]
     pub const fn is_at_first_bell(&self) -> bool {
         matches!(self.step, Step::Ring(0))
     }
 
-    /// What the program does behind its last pass, when it has stamped the time: waits until the queue is empty.
+    /// Returns the instructions after the last iteration and the timestamp: waiting until the queue is empty.
     #[must_use]
     pub fn drain(asked: &Asked, spec: &Spec, done: u64) -> Vec<Instruction> {
         let Asked::Copy(MovedByRuntime { told: HostWait::Finish, .. }, parts) = asked else { return Vec::new() };
@@ -261,7 +262,7 @@ impl Command {
         all
     }
 
-    /// Pins what it needs, when it comes to that: if one page cannot be, the call ends there.
+    /// Pins its pages at the step that needs them; if one fails, the call ends there.
     pub fn pin(&mut self, spec: &Spec, pins: &mut Pins) {
         if let (Step::Enter, Asked::Copy(_, parts)) = (self.step, &self.asked)
             && parts.way == Way::Pinned
@@ -274,7 +275,7 @@ impl Command {
         }
     }
 
-    /// The next instruction; `None` when the program goes on.
+    /// Returns the next instruction; `None` when the program continues.
     pub fn next(&mut self, spec: &Spec) -> Option<Instruction> {
         loop {
             let (instruction, step) = match &self.asked {
@@ -303,7 +304,7 @@ impl Command {
                 let finish = if launch.told == HostWait::Finish { spec.finish } else { Ticks::ZERO };
                 (Some(Instruction::Library(spec.returns + finish)), Step::Over)
             }
-            // The call that launches it.
+            // The library call of a launch.
             Step::Submit | Step::Build(_) => {
                 let nth = if let Step::Build(nth) = self.step { nth } else { 0 };
                 let buffers =
@@ -330,7 +331,7 @@ impl Command {
                 let (copy, calls) = match asked.allocation {
                     Allocation::Buffer => (spec.buffer_copy + spec.buffer_line * asked.bytes.div_ceil(LINE_BYTES), 1),
                     Allocation::Device | Allocation::Host => (spec.usm_copy, 1),
-                    // It is mapped, and unmapped.
+                    // One call maps it, one unmaps it.
                     Allocation::Mapped => (spec.buffer_copy, 2),
                 };
                 let event = if asked.told == HostWait::Event { spec.event } else { Ticks::ZERO };

@@ -1,6 +1,6 @@
-//! The bytes that stores of a plan carry: which address and which repetition they are of shows in them.
+//! The bytes that stores of a plan carry: they identify their address and their repetition.
 
-/// The 8 B that repetition `turn` stores at the 8 B boundary `address`.
+/// Returns the 8 B that repetition `turn` stores at the 8 B boundary `address`.
 #[inline]
 #[must_use]
 pub fn stored_word(address: u64, turn: u64) -> u64 {
@@ -8,7 +8,7 @@ pub fn stored_word(address: u64, turn: u64) -> u64 {
     mixed ^ (mixed >> 32)
 }
 
-/// The bytes that repetition `turn` stores from `address` on.
+/// Fills `into` with the bytes that repetition `turn` stores from `address` on.
 #[inline]
 pub fn stored_bytes(address: u64, turn: u64, into: &mut [u8]) {
     if address.is_multiple_of(8) && into.len().is_multiple_of(8) {
@@ -19,7 +19,7 @@ pub fn stored_bytes(address: u64, turn: u64, into: &mut [u8]) {
                 at += 8;
             }
         };
-        // A line at a time, so that its words are made side by side.
+        // A line at a time, so that the compiler can vectorise.
         let (lines, rest) = into.as_chunks_mut::<64>();
         for line in lines {
             store(line.as_chunks_mut().0);

@@ -1,34 +1,33 @@
 //! Streaming-load buffers: MOVNTDQA fetches a 64 B line of WC memory once and is served from it.
 //!
-//! A buffer holds one line; each byte of it is given out once. It is free again when all of it was given
-//! out or a fence empties it. It is no cache: nothing keeps it coherent, and a second load of the same
-//! bytes fetches the line again.
+//! A buffer holds a line, and supplies each byte once. It is free again when every byte was supplied, or after a
+//! fence. It is not a coherent cache: a second load of the same bytes fetches the line again.
 
-/// One buffer.
+/// A streaming buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Buffer {
     /// Bus address of its line; `None` if it is free.
     line: Option<u64>,
-    /// Bytes not yet given out.
+    /// Mask of the bytes not yet supplied.
     left: u64,
-    /// Whether the line has come.
+    /// Whether the line has arrived.
     filled: bool,
     data: [u8; 64],
     opened: u64,
 }
 
-/// What a streaming load finds.
+/// The result of a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// Its bytes, in this buffer, which has come or will.
+    /// Hit in this buffer, whose line has arrived or is being fetched.
     Buffered(usize),
-    /// Nothing, and this buffer is free to fetch the line.
+    /// Miss; this buffer is free to fetch the line.
     Fetch(usize),
-    /// Nothing, and every buffer waits for its line.
+    /// Miss; every buffer is fetching a line.
     Wait,
 }
 
-/// The buffers of one core.
+/// The streaming buffers of a core.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamingBuffers {
     buffers: Vec<Buffer>,
@@ -36,20 +35,20 @@ pub struct StreamingBuffers {
 }
 
 impl StreamingBuffers {
-    /// `count` free buffers.
+    /// Creates `count` free buffers.
     #[must_use]
     pub fn new(count: usize) -> StreamingBuffers {
         let free = Buffer { line: None, left: 0, filled: false, data: [0; 64], opened: 0 };
         StreamingBuffers { buffers: vec![free; count], opened: 0 }
     }
 
-    /// Looks for the bytes `mask` of `line`.
+    /// Looks up the bytes `mask` of `line`.
     pub fn find(&mut self, line: u64, mask: u64) -> Found {
         if let Some(place) = self.buffers.iter().position(|buffer| buffer.line == Some(line)) {
             if self.buffers[place].left & mask == mask {
                 return Found::Buffered(place);
             }
-            // Some of it was given out before: the line is fetched again, into the same buffer.
+            // Some of the bytes were supplied before: fetch the line again, into the same buffer.
             return if self.buffers[place].filled { Found::Fetch(place) } else { Found::Wait };
         }
         if let Some(place) = self.buffers.iter().position(|buffer| buffer.line.is_none()) {
@@ -59,14 +58,14 @@ impl StreamingBuffers {
         filled.min_by_key(|(_, buffer)| buffer.opened).map_or(Found::Wait, |(place, _)| Found::Fetch(place))
     }
 
-    /// Buffer `place` fetches `line`.
+    /// Starts the fetch of `line` in buffer `place`.
     pub fn fetch(&mut self, place: usize, line: u64) {
         self.opened += 1;
         self.buffers[place] =
             Buffer { line: Some(line), left: u64::MAX, filled: false, data: [0; 64], opened: self.opened };
     }
 
-    /// The line of buffer `place` has come.
+    /// Completes the fetch of buffer `place`.
     pub fn fill(&mut self, place: usize, data: &[u8; 64]) {
         let buffer = &mut self.buffers[place];
         buffer.data = *data;
@@ -74,7 +73,7 @@ impl StreamingBuffers {
         self.free_if_used_up(place);
     }
 
-    /// Gives out the bytes `mask` of buffer `place`; they are there only if the line has come.
+    /// Supplies the bytes `mask` of buffer `place`, if its line has arrived.
     pub fn give(&mut self, place: usize, mask: u64) -> Option<[u8; 64]> {
         let buffer = &mut self.buffers[place];
         buffer.left &= !mask;
@@ -90,7 +89,7 @@ impl StreamingBuffers {
         }
     }
 
-    /// The core stores to `line`: a buffer that holds it is given up, for the core must see its own stores.
+    /// Drops the buffer of `line` on a store, because a core sees its own stores.
     #[inline]
     pub fn drop_line(&mut self, line: u64) {
         if self.opened > 0 {
@@ -101,7 +100,7 @@ impl StreamingBuffers {
         }
     }
 
-    /// A fence empties the buffers whose lines have come.
+    /// Frees the buffers whose lines have arrived, on a fence.
     pub fn empty(&mut self) {
         for buffer in &mut self.buffers {
             if buffer.filled {
@@ -116,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn four_loads_of_16_bytes_are_served_by_one_fetch_and_the_fifth_fetches_again() {
+    fn one_fetch_serves_four_loads_of_16_bytes() {
         let mut buffers = StreamingBuffers::new(2);
         assert_eq!(buffers.find(0, 0xFFFF), Found::Fetch(0));
         buffers.fetch(0, 0);
@@ -129,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_third_line_waits_where_two_are_under_way() {
+    fn a_line_beyond_the_buffers_waits() {
         let mut buffers = StreamingBuffers::new(2);
         buffers.fetch(0, 0);
         assert_eq!(buffers.find(64, 1), Found::Fetch(1));
@@ -140,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fence_empties_what_has_come() {
+    fn a_fence_empties_the_buffers_whose_lines_have_arrived() {
         let mut buffers = StreamingBuffers::new(1);
         buffers.fetch(0, 0);
         buffers.fill(0, &[1; 64]);

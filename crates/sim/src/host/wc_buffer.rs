@@ -1,9 +1,8 @@
-//! Write-combining buffers: gather stores to 64 B lines, leave as few TLPs as the bytes allow.
+//! Write-combining buffers: gather stores to 64 B lines and send as few TLPs as possible.
 //!
-//! A buffer is *free*, *open* (gathering), or *leaving* (its TLPs are on their way to the root complex
-//! and not all acknowledged). A line that is full leaves at once. A line that is not leaves when
-//! something flushes it, in pieces that the processor's policy decides. While a line is leaving, a store
-//! to it must wait.
+//! A buffer is *free*, *open* (gathering), or *leaving* (its TLPs are in flight to the root complex and not all
+//! acknowledged). A full line is evicted immediately. A partial line is evicted by a flush, in pieces that the
+//! processor's policy determines. A store to a line that is leaving stalls.
 
 use crate::tlp::{Tlp, TlpKind, span};
 use lanemark_engine::{Slab, Slot};
@@ -19,27 +18,27 @@ enum State {
     Leaving,
 }
 
-/// One buffer.
+/// A write-combining buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Buffer {
     state: State,
     /// Bus address of its line.
     line: u64,
-    /// Valid bytes.
+    /// Mask of the valid bytes.
     mask: u64,
-    /// TLPs not yet acknowledged.
+    /// Unacknowledged TLPs.
     unacknowledged: u32,
-    /// Order of opening, to find the oldest.
+    /// Sequence number of opening, to find the oldest.
     opened: u64,
     data: Slot,
 }
 
-/// One TLP that a buffer leaves as.
+/// A TLP of an evicted buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// Bus address of its first DW.
     pub address: u64,
-    /// DWs.
+    /// Length in DWs.
     pub length_dw: u16,
     /// Byte enables of the first DW.
     pub first_be: u8,
@@ -48,7 +47,7 @@ pub struct Piece {
 }
 
 impl Piece {
-    /// As a write whose payload is still to be said.
+    /// Returns the write TLP, without its payload.
     #[inline]
     #[must_use]
     pub const fn write(&self) -> Tlp {
@@ -57,20 +56,20 @@ impl Piece {
     }
 }
 
-/// What became of a store.
+/// The result of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
-    /// It is in a buffer.
+    /// Gathered in a buffer.
     Gathered,
-    /// It is in this buffer, which is full now.
+    /// Gathered in this buffer, which is now full.
     Full(usize),
-    /// Its line is leaving.
+    /// Stalled: its line is leaving.
     SameLine,
-    /// All buffers are in use; this one, open the longest, must leave, if there is one.
+    /// Stalled: all buffers are in use; this one, the oldest open one, must be evicted, if there is one.
     NoBuffer(Option<usize>),
 }
 
-/// The buffers of one core.
+/// The write-combining buffers of a core.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WcBuffers {
     policy: WcPartialFlush,
@@ -81,14 +80,14 @@ pub struct WcBuffers {
 }
 
 impl WcBuffers {
-    /// `count` free buffers.
+    /// Creates `count` free buffers.
     #[must_use]
     pub fn new(count: usize, policy: WcPartialFlush) -> WcBuffers {
         let free = Buffer { state: State::Free, line: 0, mask: 0, unacknowledged: 0, opened: 0, data: Slot::NONE };
         WcBuffers { policy, buffers: vec![free; count], opened: 0, leaving: 0, open: 0 }
     }
 
-    /// Stores `len` bytes, which `fill` writes, at bus address `address`; they must not cross a line.
+    /// Stores `len` bytes, which `fill` writes, at bus address `address`. They must not cross a line.
     #[inline]
     pub fn store(&mut self, address: u64, len: u64, slab: &mut Slab, fill: impl FnOnce(&mut [u8])) -> Stored {
         let line = address & !(LINE - 1);
@@ -113,7 +112,7 @@ impl WcBuffers {
         merge(buffer, number, place, slab, fill)
     }
 
-    /// Takes a buffer for a direct store of a part of `line`, which gathers nothing.
+    /// Reserves a buffer for a direct store to `line`, which gathers nothing.
     pub fn reserve(&mut self, line: u64) -> Stored {
         if let Some(place) = self.find(line, State::Leaving) {
             debug_assert_eq!(self.buffers[place].line, line);
@@ -135,27 +134,27 @@ impl WcBuffers {
         self.buffers.iter().position(|buffer| buffer.state == state && buffer.line == line)
     }
 
-    /// Bus address of the line in buffer `place`.
+    /// Returns the bus address of the line in buffer `place`.
     #[inline]
     #[must_use]
     pub fn line(&self, place: usize) -> u64 {
         self.buffers[place].line
     }
 
-    /// The open buffer of the line that holds `address`.
+    /// Returns the open buffer of the line that holds `address`.
     #[must_use]
     pub fn open_at(&self, address: u64) -> Option<usize> {
         if self.open == 0 { None } else { self.find(address & !(LINE - 1), State::Open) }
     }
 
-    /// The buffer open the longest.
+    /// Returns the oldest open buffer.
     #[must_use]
     pub fn oldest_open(&self) -> Option<usize> {
         let open = self.buffers.iter().enumerate().filter(|(_, buffer)| buffer.state == State::Open);
         open.min_by_key(|(_, buffer)| buffer.opened).map(|(place, _)| place)
     }
 
-    /// Lets buffer `place` leave: each of its TLPs is handed to `send` with its payload.
+    /// Evicts buffer `place`: passes each of its TLPs and payloads to `send`.
     #[inline]
     pub fn evict(&mut self, place: usize, slab: &mut Slab, mut send: impl FnMut(Piece, Slot)) {
         let policy = self.policy;
@@ -187,7 +186,7 @@ impl WcBuffers {
         slab.give_back(data);
     }
 
-    /// One TLP of buffer `place` was acknowledged.
+    /// Acknowledges a TLP of buffer `place`.
     #[inline]
     pub fn acknowledge(&mut self, place: usize) {
         let buffer = &mut self.buffers[place];
@@ -198,14 +197,14 @@ impl WcBuffers {
         }
     }
 
-    /// Buffers that are leaving.
+    /// Returns the number of buffers that are leaving.
     #[inline]
     #[must_use]
     pub fn leaving(&self) -> u32 {
         self.leaving
     }
 
-    /// Buffers that are gathering.
+    /// Returns the number of open buffers.
     #[inline]
     #[must_use]
     pub fn open(&self) -> u32 {
@@ -227,7 +226,7 @@ fn merge(
     if buffer.mask == u64::MAX { Stored::Full(number) } else { Stored::Gathered }
 }
 
-/// The TLPs that the valid bytes of a line that is not full leave as.
+/// Passes the TLPs of a partial line to `send`.
 fn each_piece(line: u64, mask: u64, policy: WcPartialFlush, mut send: impl FnMut(Piece)) {
     match policy {
         WcPartialFlush::EightBytes => {
@@ -279,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_leaves_when_its_last_byte_is_stored_and_not_before() {
+    fn a_line_is_evicted_when_its_last_byte_is_stored() {
         let (mut slab, mut wc) = (Slab::new(64), WcBuffers::new(1, WcPartialFlush::EightBytes));
         assert_eq!(store(&mut wc, 0, &[1; 63], &mut slab), Stored::Gathered);
         assert_eq!(store(&mut wc, 63, &[1], &mut slab), Stored::Full(0));
@@ -289,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn stores_to_the_same_address_are_eaten() {
+    fn a_later_store_to_the_same_address_replaces_the_earlier_one() {
         let (mut slab, mut wc) = (Slab::new(64), WcBuffers::new(1, WcPartialFlush::EightBytes));
         for value in 1..=6 {
             assert_eq!(store(&mut wc, 0, &[value], &mut slab), Stored::Gathered);
@@ -301,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn one_line_more_than_there_are_buffers_evicts_the_oldest() {
+    fn a_line_beyond_the_buffers_evicts_the_oldest() {
         let (mut slab, mut wc) = (Slab::new(64), WcBuffers::new(6, WcPartialFlush::EightBytes));
         for line in 0..6 {
             assert_eq!(store(&mut wc, line * 64, &[1], &mut slab), Stored::Gathered);
@@ -311,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn while_a_buffer_is_leaving_others_wait_for_it_instead_of_evicting() {
+    fn stores_wait_for_a_leaving_buffer_instead_of_evicting_another() {
         let (mut slab, mut wc) = (Slab::new(64), WcBuffers::new(2, WcPartialFlush::EightBytes));
         store(&mut wc, 0, &[1], &mut slab);
         wc.evict(0, &mut slab, |_, _| {});
@@ -337,13 +336,13 @@ mod tests {
     }
 
     #[test]
-    fn dw_policy_sends_every_touched_dw_by_itself() {
+    fn dw_policy_sends_each_touched_dw_as_a_tlp() {
         assert_eq!(pieces(0xFFFF, WcPartialFlush::Dw).len(), 4);
         assert_eq!(pieces(0x1001, WcPartialFlush::Dw), [(0, 1, 1, 0), (12, 1, 1, 0)]);
     }
 
     #[test]
-    fn contiguous_policy_sends_one_tlp_a_run() {
+    fn contiguous_policy_sends_one_tlp_for_each_run() {
         assert_eq!(pieces(0x00FF_FF00, WcPartialFlush::Contiguous), [(8, 4, 0xF, 0xF)]);
         assert_eq!(pieces(0b1_0000_0110, WcPartialFlush::Contiguous), [(0, 1, 0b0110, 0), (8, 1, 1, 0)]);
         assert_eq!(pieces(u64::MAX >> 1, WcPartialFlush::Contiguous), [(0, 16, 0xF, 0x7)]);

@@ -1,7 +1,7 @@
-//! What an IOMMU keeps of the requests that it refused.
+//! The fault queue of an IOMMU: records of refused requests.
 //!
-//! Ports: [`FaultQueue::record`] takes one, [`FaultQueue::take`] gives the oldest to software. When all entries are full, further ones are
-//! counted and not kept, as a set overflow bit tells software.
+//! Ports: [`FaultQueue::record`] adds a record, [`FaultQueue::take`] returns the oldest one to software. A record
+//! that finds the queue full is only counted, as the overflow bit shows.
 //!
 //! Source: Intel Virtualization Technology for Directed I/O, section 7.3.1 (primary fault logging).
 
@@ -12,41 +12,41 @@ use std::fmt;
 /// Why a request was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultReason {
-    /// No page is mapped there.
+    /// The page is not mapped.
     NotMapped,
-    /// The page may not be read.
+    /// The page is not readable.
     NotReadable,
-    /// The page may not be written.
+    /// The page is not writable.
     NotWritable,
-    /// It came translated, and its requester has no ATS.
+    /// A translated request of a requester without ATS.
     NotEnabled,
 }
 
 impl fmt::Display for FaultReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            FaultReason::NotMapped => "no page is mapped there",
-            FaultReason::NotReadable => "the page may be written, and not read",
-            FaultReason::NotWritable => "the page may be read, and not written",
-            FaultReason::NotEnabled => "it came translated, and the device has no ATS",
+            FaultReason::NotMapped => "the page is not mapped",
+            FaultReason::NotReadable => "the page is mapped for writes only",
+            FaultReason::NotWritable => "the page is mapped for reads only",
+            FaultReason::NotEnabled => "the request is translated, but the device has no ATS",
         })
     }
 }
 
-/// A request that was refused.
+/// A refused request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TranslationFault {
-    /// Who asked, as requesters are numbered on the board.
+    /// Requester ID, as numbered on the board.
     pub requester: u16,
-    /// The address it named: of its first DW.
+    /// Untranslated address of its first DW.
     pub at: Iova,
-    /// Why it was refused.
+    /// The reason.
     pub reason: FaultReason,
-    /// When.
+    /// Time of the fault.
     pub when: Ticks,
 }
 
-/// Everything that changes.
+/// State of the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultQueue {
     entries: usize,
@@ -55,13 +55,13 @@ pub struct FaultQueue {
 }
 
 impl FaultQueue {
-    /// An empty one, of so many entries.
+    /// Creates an empty queue with `entries` entries.
     #[must_use]
     pub const fn new(entries: usize) -> FaultQueue {
         FaultQueue { entries, faults: VecDeque::new(), overflowed: 0 }
     }
 
-    /// Keeps a fault, or counts it.
+    /// Records a fault, or counts it if the queue is full.
     pub fn record(&mut self, fault: TranslationFault) {
         if self.faults.len() < self.entries {
             self.faults.push_back(fault);
@@ -70,17 +70,17 @@ impl FaultQueue {
         }
     }
 
-    /// The oldest that nobody has taken.
+    /// Removes and returns the oldest fault.
     pub fn take(&mut self) -> Option<TranslationFault> {
         self.faults.pop_front()
     }
 
-    /// Those that nobody has taken, the oldest first.
+    /// Iterates over the recorded faults, the oldest one first.
     pub fn iter(&self) -> impl Iterator<Item = &TranslationFault> {
         self.faults.iter()
     }
 
-    /// How many found no entry.
+    /// Returns the number of faults that found the queue full.
     #[must_use]
     pub const fn overflowed(&self) -> u64 {
         self.overflowed
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_many_faults_are_kept_as_there_are_entries_and_the_others_are_counted() {
+    fn faults_beyond_the_capacity_are_counted_only() {
         let fault =
             |at| TranslationFault { requester: 1, at: Iova(at), reason: FaultReason::NotMapped, when: Ticks(at) };
         let mut queue = FaultQueue::new(2);

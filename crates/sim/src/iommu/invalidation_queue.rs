@@ -1,83 +1,84 @@
-//! What software tells an IOMMU to forget, one command after the other.
+//! The invalidation queue of an IOMMU: commands that are executed in order.
 //!
 //! ```text
-//!  software --> commands in order --latency--> IOTLB forgets --> devices with ATS forget
-//!                       --> what was translated before reaches memory --> the end is written
+//!  software --> commands in order --latency--> IOTLB invalidated --> ATCs of devices invalidated
+//!                       --> earlier translated requests reach memory --> completion is written
 //! ```
 //!
-//! Ports: [`InvalidationQueue::put`] takes a command and says its number, [`InvalidationQueue::step`] says what is
-//! [due](InvalidationQueue::due) of the first, and [`InvalidationQueue::wait_until`] how long the requests take that it waits for.
-//! Where devices have to be asked first, [`InvalidationQueue::await_devices`] says whom, and [`InvalidationQueue::answered`] hears from
-//! each. Which end was written last says [`InvalidationQueue::done`].
+//! Ports: [`InvalidationQueue::put`] queues a command and returns its number. [`InvalidationQueue::step`] returns the
+//! next step of the first command when it is [due](InvalidationQueue::due), and [`InvalidationQueue::wait_until`]
+//! sets when the requests it waits for have drained.
+//! With ATS, [`InvalidationQueue::await_devices`] starts the Invalidate Requests, and [`InvalidationQueue::answered`]
+//! receives each Invalidate Completion. [`InvalidationQueue::done`] is the number of the last completed command.
 //!
-//! A command ends behind the requests that used a translation before it was forgotten: those at the IOMMU first, then those on their way to
-//! memory.
+//! A command completes after the requests that used an invalidated translation: first those in the IOMMU, then those
+//! on their way to memory.
 //!
 //! Source: Intel Virtualization Technology for Directed I/O, sections 6.5.2 (queued invalidation) and 6.5.3 (draining).
 
 use lanemark_units::Ticks;
 use std::collections::VecDeque;
 
-/// What never changes.
+/// Constants of the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// From the beginning of a command until its end is written, if nothing is to be waited for.
+    /// From the start of a command to the write of its completion, without waiting for requests.
     pub latency: Ticks,
-    /// Commands that wait or are under way at once.
+    /// Capacity: outstanding commands.
     pub entries: usize,
 }
 
-/// What is to be forgotten.
+/// What a command invalidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// The translations of so many pages from this one on: a power of two, and the first a multiple of it.
+    /// The translations of a naturally aligned block of pages, whose number is a power of two.
     Pages {
-        /// The first.
+        /// The first page.
         first: u64,
-        /// How many.
+        /// Number of pages.
         pages: u64,
     },
-    /// All translations.
+    /// Every translation.
     All,
 }
 
-/// Where the first command is.
+/// Stage of the first command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// There is none.
+    /// There is no command.
     Idle,
-    /// It is read, and carried out then.
+    /// The command is executed at this time.
     Read(Ticks),
-    /// The last request that was translated before has left the IOMMU then.
+    /// The last earlier translated request has left the IOMMU at this time.
     Left(Ticks),
-    /// Devices have to answer.
+    /// Invalidate Completions of devices are outstanding.
     Devices,
-    /// It has reached memory then.
+    /// The last earlier translated request has reached memory at this time.
     Reached(Ticks),
-    /// Nothing comes of it any more.
+    /// The command hangs (injected fault).
     Stuck,
 }
 
-/// What happens to the first command.
+/// A step of the first command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// These are forgotten: when has the last request left that was translated before?
+    /// Invalidate these translations; return when the last earlier request has left the IOMMU.
     Invalidate(Command),
-    /// It has left: when has it reached memory?
+    /// The last earlier request has left; return when it has reached memory.
     Left,
-    /// The end of the command is written.
+    /// The completion is written.
     Ended,
 }
 
 /// The queue is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the invalidation queue has {entries} entries, and all are in use: wait for the end of one")]
+#[error("the invalidation queue has {entries} entries, all in use; wait for a command to complete")]
 pub struct QueueFull {
-    /// How many it has.
+    /// Capacity of the queue.
     pub entries: usize,
 }
 
-/// Everything that changes.
+/// State of the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidationQueue {
     spec: Spec,
@@ -85,14 +86,14 @@ pub struct InvalidationQueue {
     stage: Stage,
     put: u64,
     done: u64,
-    /// The number of the command that never ends.
+    /// Number of the command that hangs.
     stuck: Option<u64>,
-    /// Devices that have not answered, as requesters.
+    /// Requester IDs of devices whose Invalidate Completion is outstanding.
     asked: Vec<u16>,
 }
 
 impl InvalidationQueue {
-    /// An empty one.
+    /// Creates an empty queue.
     #[must_use]
     pub const fn new(spec: Spec) -> InvalidationQueue {
         InvalidationQueue {
@@ -106,10 +107,10 @@ impl InvalidationQueue {
         }
     }
 
-    /// Takes a command; its number is one more than that of the one before, and that of the first is 1.
+    /// Queues a command and returns its number. Numbers are consecutive from 1.
     ///
     /// # Errors
-    /// [`QueueFull`].
+    /// [`QueueFull`] if all entries are in use.
     pub fn put(&mut self, now: Ticks, command: Command) -> Result<u64, QueueFull> {
         if self.is_full() {
             return Err(QueueFull { entries: self.spec.entries });
@@ -122,7 +123,7 @@ impl InvalidationQueue {
         Ok(self.put)
     }
 
-    /// The command that is put next never ends, and none behind it begins.
+    /// Makes the next command hang, with every command behind it (injected fault).
     pub fn hang_next(&mut self) {
         self.stuck.get_or_insert(self.put + 1);
     }
@@ -135,7 +136,7 @@ impl InvalidationQueue {
         };
     }
 
-    /// When something happens to the first command.
+    /// Returns when the next step of the first command is due.
     #[must_use]
     pub fn due(&self) -> Ticks {
         match self.stage {
@@ -144,8 +145,8 @@ impl InvalidationQueue {
         }
     }
 
-    /// What happens to it by `now`, if anything does. What it asks is answered by [`InvalidationQueue::wait_until`], before this
-    /// is called again.
+    /// Returns the step of the first command that is due by `now`. The caller answers it by
+    /// [`InvalidationQueue::wait_until`] before the next call.
     pub fn step(&mut self, now: Ticks) -> Option<Step> {
         if self.due() > now {
             return None;
@@ -169,15 +170,15 @@ impl InvalidationQueue {
         }
     }
 
-    /// What was asked last happens then.
+    /// Sets when the requests of the last step have drained.
     pub fn wait_until(&mut self, at: Ticks) {
         if let Stage::Left(until) | Stage::Reached(until) = &mut self.stage {
             *until = at.max(*until);
         }
     }
 
-    /// What was asked last is asked again when these devices have answered; says which command they are to be told of, and by which
-    /// `ITag`, for the message.
+    /// Repeats the last step after these devices have answered. Returns the command and the `ITag` of its Invalidate
+    /// Requests.
     pub fn await_devices(&mut self, devices: &[u16]) -> Option<(Command, u16)> {
         let command = self.commands.front().copied().filter(|_| !devices.is_empty())?;
         self.asked = devices.to_vec();
@@ -185,12 +186,12 @@ impl InvalidationQueue {
         Some((command, self.itag()))
     }
 
-    /// That of the first command: one of 32.
+    /// Returns the `ITag` of the first command, one of 32.
     const fn itag(&self) -> u16 {
         (self.done % 32) as u16
     }
 
-    /// A device answers; says whether it was the last one.
+    /// Receives an Invalidate Completion; returns whether it was the last one.
     pub fn answered(&mut self, now: Ticks, device: u16, itag: u16) -> bool {
         if self.stage != Stage::Devices || itag != self.itag() {
             return false;
@@ -203,7 +204,7 @@ impl InvalidationQueue {
         are_all
     }
 
-    /// The links were reset: devices know no translation, and nobody answers.
+    /// Handles a link reset: the ATCs are empty, and no Invalidate Completion will arrive.
     pub fn devices_are_new(&mut self, now: Ticks) {
         if self.stage == Stage::Devices {
             self.asked.clear();
@@ -211,19 +212,19 @@ impl InvalidationQueue {
         }
     }
 
-    /// Devices that have not answered, as requesters.
+    /// Returns the requester IDs of devices that have not answered.
     #[must_use]
     pub fn silent(&self) -> &[u16] {
         &self.asked
     }
 
-    /// Whether it takes no command now.
+    /// Returns whether the queue is full.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.commands.len() >= self.spec.entries
     }
 
-    /// The number of the command whose end was written last; 0 for none.
+    /// Returns the number of the last completed command; 0 for none.
     #[must_use]
     pub const fn done(&self) -> u64 {
         self.done
@@ -238,7 +239,7 @@ mod tests {
         InvalidationQueue::new(Spec { latency: Ticks(10), entries })
     }
 
-    /// Lets everything happen; requests take so long to leave, and to reach memory.
+    /// Runs the queue to its end; requests take `leaving` to leave the IOMMU and `reaching` to reach memory.
     fn run(queue: &mut InvalidationQueue, leaving: u64, reaching: u64) -> Vec<(u64, Step)> {
         let mut all = Vec::new();
         while queue.due() < Ticks::NEVER {
@@ -256,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_end_in_order_and_behind_the_requests_before_them() {
+    fn commands_complete_in_order_and_after_earlier_requests() {
         let mut queue = queue(4);
         let one = Command::Pages { first: 4, pages: 4 };
         assert_eq!((queue.put(Ticks(5), one), queue.put(Ticks(6), Command::All)), (Ok(1), Ok(2)));
@@ -268,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_takes_as_many_commands_as_it_has_entries_and_not_one_more() {
+    fn a_full_queue_rejects_a_command() {
         let mut queue = queue(2);
         assert!(queue.put(Ticks(0), Command::All).is_ok() && queue.put(Ticks(0), Command::All).is_ok());
         assert_eq!(queue.put(Ticks(0), Command::All), Err(QueueFull { entries: 2 }));
@@ -277,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_ends_when_every_device_has_answered_to_it_and_not_to_another_one() {
+    fn a_command_completes_when_every_device_has_answered_with_its_itag() {
         let mut queue = queue(4);
         let _ = (queue.put(Ticks(0), Command::All), queue.put(Ticks(0), Command::All));
         assert_eq!(queue.await_devices(&[]), None);
@@ -287,7 +288,7 @@ mod tests {
             assert_eq!(queue.await_devices(&[7, 8]), Some((Command::All, itag)));
             assert_eq!((queue.due(), queue.step(Ticks(90))), (Ticks::NEVER, None));
             assert!(!queue.answered(Ticks(90), 8, itag) && !queue.answered(Ticks(90), 8, itag));
-            assert!(!queue.answered(Ticks(90), 7, itag + 1), "of another command");
+            assert!(!queue.answered(Ticks(90), 7, itag + 1), "the ITag of another command");
             assert_eq!(queue.silent(), [7]);
             assert!(queue.answered(Ticks(90), 7, itag));
             queue.wait_until(Ticks(95));
@@ -297,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_hangs_keeps_those_behind_it() {
+    fn a_hung_command_blocks_the_commands_behind_it() {
         let mut queue = queue(4);
         assert_eq!(queue.put(Ticks(0), Command::All), Ok(1));
         queue.hang_next();

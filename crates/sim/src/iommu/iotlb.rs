@@ -1,20 +1,20 @@
-//! The translations that an IOMMU has at hand: sets of pages, of which each keeps those used last.
+//! A set-associative cache of translations with LRU replacement, used for the IOTLB and for the ATC of a device.
 //!
-//! Ports: [`Iotlb::find`] looks a page up and uses it, [`Iotlb::enter`] puts one in, [`Iotlb::leave`] takes one out. A set has as many places as there are ways; the
-//! page that was used longest ago makes room.
+//! Ports: [`Iotlb::find`] looks a page up and marks it as used, [`Iotlb::enter`] inserts a page, [`Iotlb::leave`]
+//! removes one. A full set replaces its least recently used page.
 
-/// What never changes.
+/// Constants of the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// How many sets, a power of two.
+    /// Number of sets, a power of two.
     pub sets: u64,
-    /// Places in each.
+    /// Ways of each set.
     pub ways: usize,
-    /// The lowest bit of a page's number that tells its set.
+    /// Lowest bit of the page number that selects the set.
     pub index_bit: u32,
 }
 
-/// Everything that changes.
+/// State of the cache.
 ///
 /// ```
 /// use lanemark_sim::{Iotlb, IotlbSpec};
@@ -22,27 +22,27 @@ pub struct Spec {
 /// iotlb.enter(7);
 /// assert!(iotlb.find(7) && !iotlb.find(3));
 /// iotlb.enter(3);
-/// assert!(!iotlb.find(7), "they share a set that has room for one");
+/// assert!(!iotlb.find(7), "they share a set of one way");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Iotlb {
     spec: Spec,
-    /// One set behind the other; [`NONE`] where there is no page.
+    /// Pages, one set after the other; [`NONE`] in an empty way.
     pages: Vec<u64>,
-    /// When each of them was used last, by `clock`, and in its low bits which place of its set it is: the least of a set says which
-    /// page was used longest ago without a choice that nobody can foretell.
+    /// Time of the last use of each way, by `clock`, with the way number in its low bits. The minimum of a set gives
+    /// its least recently used way without an unpredictable branch.
     used: Vec<u64>,
-    /// Uses so far, times [`WAYS`].
+    /// Number of uses, times [`WAYS`].
     clock: u64,
 }
 
-/// No page: addresses have 64 bits, and pages' numbers fewer.
+/// An empty way. Page numbers have fewer than 64 bits.
 const NONE: u64 = u64::MAX;
-/// More places than a set has.
+/// Upper limit of the ways of a set.
 const WAYS: u64 = 1 << 21;
 
 impl Iotlb {
-    /// Without any translation.
+    /// Creates an empty cache.
     #[must_use]
     pub fn new(spec: Spec) -> Iotlb {
         let places = spec.sets as usize * spec.ways;
@@ -51,14 +51,15 @@ impl Iotlb {
         iotlb
     }
 
-    /// Where the set of a page begins.
+    /// Returns the index of the first way of a page's set.
     #[inline]
     fn first(&self, page: u64) -> usize {
         let set = (page >> self.spec.index_bit) & (self.spec.sets - 1);
         set as usize * self.spec.ways
     }
 
-    /// Where the set of a page begins, and at which place of it the page is. Every place of its set is looked at, for which one it is nobody can foretell.
+    /// Returns the first way of a page's set and the way of the page. It compares every way, because an early exit
+    /// would be an unpredictable branch.
     #[inline]
     fn place(&self, page: u64) -> Option<(usize, usize)> {
         let first = self.first(page);
@@ -68,7 +69,7 @@ impl Iotlb {
         (place != NONE).then_some((first, place as usize))
     }
 
-    /// Whether the translation of a page is there; then it is the one used last.
+    /// Returns whether a page is cached, and marks it as the most recently used one.
     #[inline]
     pub fn find(&mut self, page: u64) -> bool {
         let Some((first, way)) = self.place(page) else { return false };
@@ -77,8 +78,7 @@ impl Iotlb {
         true
     }
 
-    /// The translation of a page that is not there is; the one of its set that was used longest ago is not, if there is no room: then
-    /// this is its page.
+    /// Inserts a page that is not cached. Returns the least recently used page of a full set, which it replaces.
     #[inline]
     pub fn enter(&mut self, page: u64) -> Option<u64> {
         let first = self.first(page);
@@ -91,7 +91,7 @@ impl Iotlb {
         (left != NONE).then_some(left)
     }
 
-    /// The translation of a page is not there any more; its place is the next to be used.
+    /// Removes a page; its way is the next one to be filled.
     pub fn leave(&mut self, page: u64) {
         if let Some((first, way)) = self.place(page) {
             self.pages[first + way] = NONE;
@@ -99,7 +99,7 @@ impl Iotlb {
         }
     }
 
-    /// No translation is there any more.
+    /// Removes every page.
     pub fn clear(&mut self) {
         self.pages.fill(NONE);
         let ways = self.spec.ways.max(1);
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_used_longest_ago_makes_room() {
+    fn the_least_recently_used_page_is_replaced() {
         let mut iotlb = Iotlb::new(Spec { sets: 2, ways: 2, index_bit: 0 });
         iotlb.enter(0);
         iotlb.enter(2);
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_leaves_makes_room_and_the_others_keep_their_order() {
+    fn removing_a_page_keeps_the_order_of_the_others() {
         let mut iotlb = Iotlb::new(Spec { sets: 1, ways: 3, index_bit: 0 });
         assert_eq!([1, 2, 3].map(|page| iotlb.enter(page)), [None; 3]);
         iotlb.leave(2);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bits_that_tell_the_set_are_those_asked_for() {
+    fn the_set_index_uses_the_configured_bits() {
         let mut iotlb = Iotlb::new(Spec { sets: 2, ways: 1, index_bit: 4 });
         iotlb.enter(0);
         iotlb.enter(16);
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_makes_room_before_what_was_used_longest_ago() {
+    fn a_removed_way_is_filled_before_the_least_recently_used_one() {
         let mut iotlb = Iotlb::new(Spec { sets: 1, ways: 3, index_bit: 0 });
         for page in [1, 2, 3] {
             iotlb.enter(page);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn it_agrees_with_lists_of_pages_in_the_order_of_their_use() {
+    fn it_agrees_with_a_plain_lru_list() {
         for (sets, ways) in [(1, 1), (1, 8), (16, 1), (4, 3), (64, 4)] {
             let mut iotlb = Iotlb::new(Spec { sets, ways, index_bit: 0 });
             let mut lists = vec![Vec::<u64>::new(); sets as usize];

@@ -1,36 +1,37 @@
-//! The table of an IOMMU: where each page that a device names leads, and what it may do there.
+//! The translation table of an IOMMU: the host page and the permission of each device page.
 //!
-//! At first what is lent leads to itself, for reads and writes, and nothing else leads anywhere. Ports: [`TranslationTable::find`] reads
-//! an entry, [`TranslationTable::set`] writes one. Pages are numbers of whole pages, on both sides.
+//! Initially, DMA memory is identity-mapped for reads and writes, and no other page is mapped. Ports:
+//! [`TranslationTable::find`] reads an entry, [`TranslationTable::set`] writes one. Pages are page numbers on both
+//! sides.
 
 use lanemark_dma::Permission;
 use std::collections::BTreeMap;
 
-/// Where a page leads.
+/// A table entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// To this page of the host.
+    /// The host page.
     pub page: u64,
-    /// What devices may do there.
+    /// The permitted accesses.
     pub permission: Permission,
 }
 
-/// All entries.
+/// State of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TranslationTable {
-    /// The first page that leads to itself where no entry says otherwise, and how many do.
+    /// First page and number of pages that are identity-mapped where `entries` has no entry.
     identical: (u64, u64),
     entries: BTreeMap<u64, Option<Entry>>,
 }
 
 impl TranslationTable {
-    /// So many pages lead to themselves, from this one on.
+    /// Creates a table that identity-maps `pages` pages from `first` on.
     #[must_use]
     pub const fn identical(first: u64, pages: u64) -> TranslationTable {
         TranslationTable { identical: (first, pages), entries: BTreeMap::new() }
     }
 
-    /// Where a page leads; `None` if nowhere.
+    /// Returns the entry of a page; `None` if it is not mapped.
     #[must_use]
     pub fn find(&self, page: u64) -> Option<Entry> {
         let (first, pages) = self.identical;
@@ -38,7 +39,7 @@ impl TranslationTable {
         self.entries.get(&page).copied().unwrap_or_else(itself)
     }
 
-    /// From now on a page leads there; `None` for nowhere.
+    /// Sets the entry of a page; `None` unmaps it.
     pub fn set(&mut self, page: u64, entry: Option<Entry>) {
         let (first, pages) = self.identical;
         if entry.is_none() && page.wrapping_sub(first) >= pages {

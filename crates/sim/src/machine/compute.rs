@@ -1,4 +1,4 @@
-//! How a simulated machine lets kernels on its card compute: their own time, and nothing of what telling them takes.
+//! Plans in which kernels on the card compute: their execution time, without launches.
 
 use super::{MOST_PASSES, SimulatedMachine, Waits};
 use lanemark_device_kernels as kernels;
@@ -7,13 +7,13 @@ use lanemark_platform::{DeviceMemory, Kernel, Platform};
 use lanemark_units::Ticks;
 use std::sync::atomic::Ordering;
 
-/// What kernels are to do in a plan, if it is for them.
+/// Returns the work of a plan of kernels.
 pub(super) fn compute(plan: &Plan) -> Option<&Compute> {
     let mut ops = plan.lanes.iter().flat_map(|lane| &lane.body);
     ops.find_map(|op| if let Op::Compute(compute) = op { Some(compute) } else { None })
 }
 
-/// How many ports kernels on the card have, if there are any.
+/// Returns the number of memory ports of kernels on the card, if there are any.
 pub(super) fn memory_ports(platform: &Platform) -> Option<u32> {
     sections(platform).map(|(memory, _)| memory.ports.value)
 }
@@ -31,7 +31,7 @@ impl SimulatedMachine {
         kernels::refused(memory, kernel, &compute.work).map_or(Ok(()), refused)
     }
 
-    /// Kernels keep their time themselves, and there is one card with them.
+    /// Checks that the work is the only operation of the plan: kernels time themselves, and one card has them.
     pub(super) fn check_alone(&self, plan: &Plan) -> Result<(), Unsupported> {
         let is_alone = plan.lanes.len() == 1 && plan.lanes[0].body.len() == 1 && plan.before.is_empty();
         let computes = |op: &Op| matches!(op, Op::Compute(_));
@@ -42,7 +42,7 @@ impl SimulatedMachine {
         Ok(())
     }
 
-    /// Lets kernels do a work `passes` times, which is every time the same.
+    /// Executes a work `passes` times; every iteration is the same.
     pub(super) fn run_compute(
         &mut self,
         plan: &Plan,

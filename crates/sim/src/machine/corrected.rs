@@ -1,16 +1,16 @@
-//! Errors that links repaired while a simulated machine took its samples.
+//! Errors that links corrected while a simulated machine took its samples.
 
 use super::SimulatedMachine;
 use lanemark_machine::{Corrected, Samples};
 
 impl SimulatedMachine {
-    /// Those since the last reset.
+    /// Returns the corrected errors since the last reset.
     pub(super) fn corrected(&self) -> Vec<Corrected> {
         let each = self.board.corrected();
         each.map(|(port, error, count)| Corrected { port: port.to_owned(), error, count }).collect()
     }
 
-    /// Adds those that there are more of than `before`.
+    /// Adds the increase since `before`.
     pub(super) fn add_corrected(&self, samples: &mut Samples, before: &[Corrected]) {
         let is_like = |one: &Corrected, other: &Corrected| (&one.port, one.error) == (&other.port, other.error);
         for mut now in self.corrected() {

@@ -1,4 +1,4 @@
-//! What a simulated platform says about itself.
+//! The facts of a simulated platform.
 
 use super::relay::CHANNELS;
 use crate::host::coherent_memory::disciplines;
@@ -79,14 +79,14 @@ pub(super) fn facts(platform: &Platform) -> Facts {
     }
 }
 
-/// Where a card that can read and write at once takes what another one writes.
+/// Returns the address at which a card that can relay receives writes of other cards.
 fn relays_at(platform: &Platform) -> Option<BarOffset> {
     let region = platform.region(&platform.fifos.as_ref()?.ep_rx)?;
     let channels = platform.dma.as_ref()?.channels.value;
     (channels >= CHANNELS).then_some(BarOffset { bar: region.bar.value as u8, offset: region.offset_bytes.value })
 }
 
-/// What programs can have done by the card; nothing is launched or copied without a section `[runtime]`.
+/// Returns the runtime facts; without a section `[runtime]`, nothing is launched or copied.
 fn runtime(platform: &Platform) -> Option<RuntimeFacts> {
     let (runtime, ports) = (Spec::new(platform), super::compute::memory_ports(platform));
     (runtime.is_some() || ports.is_some()).then(|| RuntimeFacts {

@@ -1,4 +1,4 @@
-//! What went wrong on the bus, as an error that says who, where, what had arrived, and what to do.
+//! Failures on the bus as errors: which port detected what, the bytes that arrived, and the fix.
 
 use super::{SimulatedMachine, calls, jobs, legs};
 use crate::board::{Board, CutOff, Withheld};
@@ -13,12 +13,12 @@ use lanemark_units::Ticks;
 use lanemark_wire::config::AerError;
 use lanemark_wire::{FlowClass, FunctionId, Header};
 
-/// What moves bytes: a card by itself, or a channel of one that was called.
+/// A flow of bytes: DMA of a card, or a called channel.
 #[derive(Clone, Copy)]
 enum Flowing {
     Card(Transfer),
     Called(DmaCall),
-    /// In parts, of a copy of so many bytes.
+    /// In parts of a copy with this many bytes.
     Copied(DmaCall, u64),
 }
 
@@ -48,14 +48,14 @@ impl Flowing {
     }
 }
 
-/// What had arrived before a sample, to tell what arrives in it.
+/// Bytes that had arrived before a sample.
 pub(super) struct Before {
     flows: Vec<(Flowing, u64)>,
     loaded: u64,
     stored: u64,
 }
 
-/// Bytes that cores loaded, and that cards accepted from them.
+/// Returns the bytes that cores loaded, and those that cards accepted from cores.
 fn by_cores(board: &Board) -> (u64, u64) {
     let loaded = (0..board.cores()).map(|core| board.core(core).loaded_bytes).sum();
     let accepted = board.each_card().filter_map(|card| board.card(card)).map(|card| {
@@ -87,7 +87,7 @@ impl Before {
         Before { flows: moving.map(|flowing| (flowing, flowing.moved(board))).collect(), loaded, stored }
     }
 
-    /// What has arrived since.
+    /// Returns the bytes that have arrived since.
     fn arrived(&self, plan: &Plan, passes: u64, board: &Board) -> Vec<Arrived> {
         let flows = self.flows.iter().map(|(flowing, before)| Arrived {
             flow: flowing.name(),
@@ -104,7 +104,7 @@ impl Before {
         }
         let by_cores =
             [("loads by cores", loaded - self.loaded, to_load), ("stores by cores", stored - self.stored, to_store)];
-        // Lines of caches and buffers bring more than is asked for.
+        // Cache lines and buffers fetch more than is requested.
         let by_cores = by_cores.into_iter().filter(|(.., wanted)| *wanted > 0).map(|(flow, bytes, wanted)| Arrived {
             flow: flow.to_owned(),
             bytes,
@@ -115,8 +115,8 @@ impl Before {
 }
 
 impl SimulatedMachine {
-    /// If something went wrong: nobody asks for more, what is under way comes to its end, links are reset, and this is what
-    /// there is to say.
+    /// Returns an error if a port has detected a failure: new requests stop, outstanding ones complete, and links are
+    /// reset.
     pub(super) fn failure(&mut self, plan: &Plan, passes: u64, before: &Before) -> Result<(), MachineError> {
         let is_kept = self.board.withheld().next().is_some();
         let unpinned = self.board.take_pins();
@@ -129,7 +129,7 @@ impl SimulatedMachine {
             Some((page, at)) => self.says_of_unpinned(page, at, arrived),
             None => self.says(arrived),
         };
-        // The error has told of them, and there is room for the next ones.
+        // The error reports these faults, so their records are freed.
         while self.board.take_translation_fault().is_some() {}
         self.log();
         self.keep_trace();
@@ -137,8 +137,8 @@ impl SimulatedMachine {
         Err(MachineError::Bus(Box::new(error)))
     }
 
-    /// The configuration space of every function as software would find it now: with the errors that its port has noticed,
-    /// corrected ones too, since the machine was built.
+    /// Returns the configuration space of every function as software would read it now: with the errors, also
+    /// corrected ones, that its port has detected since construction.
     ///
     /// ```
     /// use lanemark_machine::{Machine, Op, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
@@ -168,7 +168,7 @@ impl SimulatedMachine {
         Ok(functions)
     }
 
-    /// Keeps what the board will have forgotten after its reset.
+    /// Keeps the detected errors, which a reset of the board clears.
     fn log(&mut self) {
         let functions = functions(&self.platform).unwrap_or_default();
         let mut logged = std::mem::take(&mut self.logged);
@@ -231,7 +231,7 @@ impl SimulatedMachine {
             ends_plan_only: false,
         };
         let place = |port: &str| named(&functions, port);
-        // What ports reported earlier is what ended the run.
+        // An earlier error of a port ended the run.
         let reported_at = errors.first().map_or(Ticks::NEVER, |first| first.at);
         if let Some(held) = withheld.filter(|held| held.since <= reported_at) {
             let (what, to_do) = self.says_of_withheld(&held, &functions);
@@ -239,7 +239,7 @@ impl SimulatedMachine {
             let about = error(place(&held.sender), what, held.since, to_do);
             return BusError { address: Some(held.first.address), followed_by, ..about };
         }
-        // That a link went down is news once; from then on it is down.
+        // A link-down error is reported once; later TLPs find the link down.
         let is_news = errors.iter().any(|noticed| noticed.error == AerError::SurpriseDown);
         if let Some(cut) = self.board.cut_off_tlps().filter(|cut| !is_news && cut.at <= reported_at) {
             let (what, to_do) = self.says_of_cut_off(cut, &functions);
@@ -259,11 +259,11 @@ impl SimulatedMachine {
                 ..about
             };
         }
-        // Not reached: what fails is one of these.
+        // Unreachable: every failure is one of the above.
         error("a port".to_owned(), "nobody knows what".to_owned(), self.board.now(), "report it".to_owned())
     }
 
-    /// Whose TLP, and what about it.
+    /// Describes the TLP of an error.
     fn says_of(&self, noticed: &Noticed, functions: &[SimulatedFunction]) -> String {
         let Noticed { error, tlp, mps_bytes, count, .. } = noticed;
         let about = self.about(tlp, functions);
@@ -357,7 +357,7 @@ impl SimulatedMachine {
         (what, "loads bring all ones; remove the device and rescan the bus when it is back".to_owned())
     }
 
-    /// What a TLP is, and whose.
+    /// Describes a TLP and its requester.
     fn about(&self, tlp: &Tlp, functions: &[SimulatedFunction]) -> String {
         let (who, id) = (self.who(tlp.requester), self.id(tlp.requester, functions));
         let bytes = tlp.enabled_bytes();
@@ -392,7 +392,7 @@ impl SimulatedMachine {
         found.map_or(FunctionId(if requester < FIRST_CARD { requester } else { 0 }), |function| function.address)
     }
 
-    /// Who completes what is about this address.
+    /// Returns the completer of an address.
     fn completer(address: u64, functions: &[SimulatedFunction]) -> FunctionId {
         let holds = |function: &&SimulatedFunction| {
             function.bars.iter().any(|bar| address.wrapping_sub(bar.address) < bar.size_bytes)
@@ -406,7 +406,7 @@ impl SimulatedMachine {
         header_of(&noticed.tlp, Parties { requester, completer }, noticed.left_bytes)
     }
 
-    /// The first four DWs of the TLP, in the order of the wire.
+    /// Returns the first four DWs of the TLP in wire order.
     fn header_log(&self, noticed: &Noticed, functions: &[SimulatedFunction]) -> [u32; 4] {
         let mut bytes = [0; Header::MAX_BYTES];
         let used = self.header(noticed, functions).emit(&mut bytes).unwrap_or(0);
@@ -417,7 +417,7 @@ impl SimulatedMachine {
     }
 }
 
-/// A port as `BUS:DEVICE.FUNCTION (NAME)`.
+/// Formats a port as `BUS:DEVICE.FUNCTION (NAME)`.
 fn named(functions: &[SimulatedFunction], port: &str) -> String {
     let function = functions.iter().find(|function| function.port == port);
     function.map_or_else(|| port.to_owned(), |function| format!("{} ({port})", function.address))

@@ -1,9 +1,9 @@
-//! Passes in which a program asks its runtime for the same again and again: where they are alike, most are left out.
+//! Fast-forward of iterations in which a program repeats one command to its runtime.
 //!
-//! A lap is from one time that the core is about to ring for the first part of a pass to the next. If nothing else is to happen on
-//! the board until it rings, and nothing of what happened is felt any more, all that matters for what comes is the core's
-//! program, which is at the same place in each lap. So a lap between two such times comes again as it was. Two are
-//! seen to be alike before any is left out; the last two passes are simulated.
+//! A period lasts from one time at which the core is about to ring the first doorbell of an iteration to the next. If
+//! no other event is due on the board until then, and no earlier event has an effect any more, the future depends
+//! only on the core's program, which is at the same place in each period. Such periods repeat exactly. Two must be
+//! equal before any is skipped; the last two iterations are simulated.
 
 use super::{Waits, asked};
 use crate::board::{Board, Carried};
@@ -13,12 +13,12 @@ use crate::host::runtime::CARD;
 use lanemark_machine::{Op, Plan, Steady, Unsteady};
 use lanemark_units::Ticks;
 
-/// Passes below which it would not pay.
+/// Minimum number of iterations for the search.
 const WORTH_PASSES: u64 = 8;
-/// Passes at the end that are simulated.
+/// Number of iterations at the end that are simulated.
 const LAST_PASSES: u64 = 2;
 
-/// What grows from lap to lap.
+/// Counters that grow from period to period.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Counts {
     at: Ticks,
@@ -28,18 +28,18 @@ struct Counts {
     carried: Vec<Carried>,
 }
 
-/// Passes that were not simulated: what they took, waited for and carried.
+/// Skipped iterations: their time, stalls and traffic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LeftOut {
     pub span: Ticks,
     pub waits: Waits,
-    /// What of the transfers the card waited for descriptors.
+    /// Stall time of the card for descriptors.
     pub fetching: Ticks,
     pub crossed: [Crossed; 2],
     pub carried: Vec<Carried>,
 }
 
-/// Looks for laps that are alike.
+/// The search for equal periods.
 #[derive(Debug)]
 pub(super) struct Laps {
     core: usize,
@@ -51,7 +51,7 @@ pub(super) struct Laps {
 }
 
 impl Laps {
-    /// Of a plan that begins, if it asks a runtime.
+    /// Creates the search for a plan, if it uses a runtime.
     pub(super) fn of(plan: &Plan, board: &Board, passes: u64, is_wanted: bool) -> Laps {
         let core = plan.lanes.first().map_or(0, |lane| lane.core as usize);
         let transfers = asked(plan).map(|op| match op {
@@ -68,7 +68,7 @@ impl Laps {
         Laps { core, seen: 0, before: None, lap: None, left_out: None, found }
     }
 
-    /// Looks at the board, and leaves out what can be before `deadline`: whether something was.
+    /// Examines the board, and skips iterations that end before `deadline`; returns whether it skipped any.
     #[inline]
     pub(super) fn look(&mut self, board: &mut Board, passes: u64, deadline: Ticks) -> bool {
         let is_looking = self.left_out.is_none() && self.found.is_some_and(|found| found.because.is_none());
@@ -105,17 +105,17 @@ impl Laps {
         true
     }
 
-    /// What was left out.
+    /// Returns the skipped iterations.
     pub(super) fn left_out(&self) -> Option<&LeftOut> {
         self.left_out.as_ref()
     }
 
-    /// How long that takes.
+    /// Returns the time of the skipped iterations.
     pub(super) fn span(&self) -> Ticks {
         self.left_out.as_ref().map_or(Ticks::ZERO, |left_out| left_out.span)
     }
 
-    /// What came of it, when the run is over; nothing for what is not asked of a runtime.
+    /// Returns the result of the search after the run; `None` for a plan without a runtime.
     pub(super) fn ended(&self) -> Option<Steady> {
         let found = self.found?;
         let nothing = found.skipped == 0 && found.because.is_none();
@@ -124,7 +124,7 @@ impl Laps {
 }
 
 impl Counts {
-    /// If the board is quiet until the core's next instruction.
+    /// Returns the counters, if no event is due before the core's next instruction.
     fn of(board: &mut Board, core: usize) -> Option<Counts> {
         let at = board.alone_until(core)?;
         let waits = board.waits(core);
@@ -133,7 +133,7 @@ impl Counts {
         Some(Counts { at, waits, fetching, crossed, carried: board.carried() })
     }
 
-    /// What has grown since, and by how much.
+    /// Returns the growth since `before`.
     fn since(&self, before: &Counts) -> Counts {
         let waits = std::array::from_fn(|cause| self.waits[cause] - before.waits[cause]);
         let crossed = std::array::from_fn(|way| self.crossed[way].since(before.crossed[way]));
@@ -146,7 +146,7 @@ impl Counts {
         Counts { at, waits, fetching, crossed, carried: carried.collect() }
     }
 
-    /// So often.
+    /// Multiplies the growth by `times`.
     fn times(&self, times: u64) -> LeftOut {
         let carried = self.carried.iter().map(|one| Carried {
             tlps: one.tlps * times,

@@ -1,4 +1,4 @@
-//! What of a plan a simulated platform cannot do, and why.
+//! Checks of plans: the operations that a simulated platform does not support, and why.
 
 use super::{SimulatedMachine, span_of};
 use lanemark_machine::{
@@ -144,7 +144,7 @@ impl SimulatedMachine {
         Ok(())
     }
 
-    /// Why what a card asks of another one does not get there, if it does not.
+    /// Returns why a request of a card to another card is not forwarded, if it is not.
     fn goes_nowhere(&self, verb: Verb, from: u32, to: u32) -> Option<String> {
         let root = &self.platform.root_complex;
         let (what, key, is_sent_on) = match verb {
@@ -213,7 +213,7 @@ impl SimulatedMachine {
         Ok(())
     }
 
-    /// What is said of host memory is said of transfers that devices make by themselves.
+    /// Checks that options of host memory are used with DMA transfers only.
     pub(super) fn check_memory(&self, plan: &Plan) -> Result<(), Unsupported> {
         let Plan { memory, .. } = plan;
         let is_remote = memory.socket == Socket::Remote;

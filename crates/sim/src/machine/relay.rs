@@ -1,4 +1,4 @@
-//! How a simulated machine lets cards hand on what comes to them.
+//! Plans in which cards relay data.
 
 use super::failure::Before;
 use super::{MOST_PASSES, SimulatedMachine, Waits};
@@ -8,10 +8,10 @@ use lanemark_machine::{
     Cause, Confirmed, MachineError, Op, Pattern, Plan, Relay, Sample, Steady, Unsteady, Unsupported, Window,
 };
 
-/// Channels of the first card: it reads and writes at once.
+/// Channels of the first card, which reads and writes concurrently.
 pub(super) const CHANNELS: u32 = 2;
 
-/// The relay of a plan, if it is one.
+/// Returns the relay of a plan, if it is one.
 pub(super) fn relay(plan: &Plan) -> Option<&Relay> {
     plan.lanes
         .iter()
@@ -67,7 +67,7 @@ impl SimulatedMachine {
         Ok(())
     }
 
-    /// Lets cards relay `passes` times what is new in host memory.
+    /// Relays the host data through the cards, `passes` iterations.
     pub(super) fn run_relay(
         &mut self,
         plan: &Plan,
@@ -124,7 +124,7 @@ impl SimulatedMachine {
         Ok((Sample { issue: issued_at.since(start), delivered: ended.since(start) }, waits))
     }
 
-    /// Compares what came back with what was read.
+    /// Compares the returned data with the data read.
     pub(super) fn confirm_relay(&mut self, relay: &Relay) -> Confirmed {
         let mut confirmed = Confirmed { claimed_bytes: 0, confirmed_bytes: 0 };
         let (mut found, mut meant) = (vec![0; relay.bytes as usize], vec![0; relay.bytes as usize]);

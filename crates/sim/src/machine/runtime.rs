@@ -1,4 +1,4 @@
-//! A simulated platform as what is behind a runtime: what of a plan it can do, and whether bytes came to their place.
+//! A simulated platform as the device of a runtime: checks of plans, and verification of copies.
 
 use super::{SimulatedMachine, asked};
 use crate::host::runtime::{CARD, Way};
@@ -57,7 +57,7 @@ impl SimulatedMachine {
         Ok(())
     }
 
-    /// A program asks its runtime for one thing, again and again.
+    /// Checks that a program repeats one command to its runtime.
     pub(super) fn check_asked(&self, plan: &Plan) -> Result<(), Unsupported> {
         if asked(plan).is_none() {
             return Ok(());
@@ -70,7 +70,7 @@ impl SimulatedMachine {
         Err(self.unsupported("a runtime beside other steps", because))
     }
 
-    /// Compares both ends of a copy: what the program had with what the card got, or what the card sent with what the program has.
+    /// Compares both ends of a copy.
     pub(super) fn confirm_moved(&mut self, moved: &MovedByRuntime) -> Option<Confirmed> {
         let parts = self.board.parts(moved)?;
         let (transfer, mapped_at) = (parts.call.transfer, self.board.mapped_at());

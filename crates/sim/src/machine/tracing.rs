@@ -1,11 +1,11 @@
-//! What crosses which link and who waits for what, of a simulated machine.
+//! Traces of a simulated machine: link traffic and stalls.
 
 use super::SimulatedMachine;
 use lanemark_machine::{Machine, MachineError, Plan, Samples, Trace, Unsupported};
 
 impl SimulatedMachine {
-    /// Runs `plan` as [`Machine::run`] does, and says what crossed which link and who waited for what in the last sample,
-    /// from its first timestamp until all was delivered: at most `most` frames and as many waits, the last ones.
+    /// Runs `plan` like [`Machine::run`], and returns the link traffic and stalls of the last sample, from its first
+    /// timestamp to its completion: the last `most` frames and as many stalls.
     ///
     /// ```
     /// use lanemark_machine::{Access, Op, Plan, Samples, Span, Stream, Verb, Width};
@@ -28,8 +28,8 @@ impl SimulatedMachine {
         done.map(|()| trace)
     }
 
-    /// The same, with a trace where the run fails too: of what it failed in, up to its end. That is the sample, or what a plan
-    /// does before it.
+    /// Runs `plan` like [`SimulatedMachine::trace`], and also returns a trace if the run fails: of the failing
+    /// sample, or of the steps before it.
     pub fn trace_to_the_end(
         &mut self,
         plan: &Plan,
@@ -43,7 +43,7 @@ impl SimulatedMachine {
         (trace, done)
     }
 
-    /// Begins a trace, if one is wanted.
+    /// Starts a trace, if one is wanted.
     pub(super) fn observe(&mut self) -> Result<(), Unsupported> {
         let Some(most) = self.tracing else { return Ok(()) };
         self.board.observe(&self.platform, most).map_err(|error| self.unsupported("a trace", error.because))?;
@@ -53,7 +53,7 @@ impl SimulatedMachine {
         Ok(())
     }
 
-    /// Keeps the trace before everything is reset.
+    /// Keeps the trace before a reset.
     pub(super) fn keep_trace(&mut self) {
         if self.tracing.is_some() {
             self.trace_to_failure = Some(self.board.take_trace());

@@ -1,4 +1,4 @@
-//! Moves a board on by so many periods.
+//! Moves a board by a number of periods.
 
 use super::{Leg, Period, Survey};
 use crate::tlp::{Tlp, TlpKind};
@@ -7,24 +7,24 @@ use lanemark_machine::Verb;
 use lanemark_units::Ticks;
 use std::slice::Iter;
 
-/// Is shown everything in the same order as the [`Writer`](super::Writer) that wrote down what the period lies between.
+/// Visits the state in the same order as the [`Writer`](super::Writer) of the snapshots.
 pub(crate) struct Mover<'a> {
     times: u64,
     span: Ticks,
     legs: &'a [Leg],
-    /// How far each leg moves, in transfers.
+    /// Transfers by which each leg moves.
     by: Vec<u64>,
     moving_times: Iter<'a, bool>,
     moving_marks: Iter<'a, bool>,
     growth: Iter<'a, u64>,
     logs: Iter<'a, usize>,
     slab: &'a mut Slab,
-    /// TLPs whose bytes are others now.
+    /// TLPs whose payload must be regenerated.
     pub(crate) to_fill: Vec<Tlp>,
 }
 
 impl<'a> Mover<'a> {
-    /// By `times` periods; that must not be oftener than [`Period::most_times`].
+    /// Creates a mover by `times` periods, at most [`Period::most_times`].
     pub(crate) fn new(period: &'a Period, times: u64, legs: &'a [Leg], slab: &'a mut Slab) -> Mover<'a> {
         Mover {
             times,

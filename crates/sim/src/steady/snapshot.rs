@@ -1,4 +1,4 @@
-//! A board as it is, without what only grows with time; and how two of them differ.
+//! Snapshots of a board without what only grows with time, and the difference of two snapshots.
 
 use super::{Leg, Survey};
 use crate::index::CardIndex;
@@ -8,7 +8,7 @@ use lanemark_engine::{Slab, Slot, Visitor};
 use lanemark_machine::Verb;
 use lanemark_units::Ticks;
 
-/// A board at some time.
+/// State of a board at an instant.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Snapshot {
     pub(crate) now: Ticks,
@@ -19,21 +19,21 @@ pub(crate) struct Snapshot {
     times: Vec<Ticks>,
     marks: Vec<Ticks>,
     counters: Vec<u64>,
-    /// How long each log is.
+    /// Lengths of the logs.
     logs: Vec<usize>,
 }
 
-/// Writes one down.
+/// A visitor that records a snapshot.
 pub(crate) struct Writer<'a> {
     to: Snapshot,
     slab: &'a Slab,
-    /// The names of each card's tags, one more than their numbers by the order in which they were met.
+    /// Names of each card's tags, one more than their numbers in the order of visiting.
     names: Vec<Vec<u64>>,
     named: u64,
 }
 
 impl Snapshot {
-    /// Words that it takes.
+    /// Returns the size of the snapshot in words.
     pub(crate) fn words(&self) -> usize {
         let Snapshot { state, moments, times, marks, counters, .. } = self;
         state.len() + moments.len() + times.len() + marks.len() + counters.len()
@@ -155,25 +155,25 @@ impl Survey for Writer<'_> {
     }
 }
 
-/// From one snapshot to the next equal one.
+/// The difference between two equal snapshots.
 #[derive(Debug)]
 pub(crate) struct Period {
     pub(crate) span: Ticks,
-    /// Which times and marks move.
+    /// Which times and marks advance.
     pub(crate) moving_times: Vec<bool>,
     pub(crate) moving_marks: Vec<bool>,
-    /// How much counters grow.
+    /// Growth of the counters.
     pub(crate) growth: Vec<u64>,
-    /// Transfers of each leg.
+    /// Number of transfers of each leg.
     pub(crate) transfers: Vec<u64>,
-    /// How long logs were at its beginning.
+    /// Lengths of the logs at its start.
     pub(crate) logs: Vec<usize>,
-    /// The highest counter that grows, over how much: how often it can.
+    /// Largest number of repetitions before a counter overflows.
     most_times: u64,
 }
 
 impl Period {
-    /// If both are the same but for what grows with time.
+    /// Returns the period between two snapshots, if they are equal but for what grows with time.
     pub(crate) fn between(before: &Snapshot, after: &Snapshot) -> Option<Period> {
         if before.hash != after.hash || before.state != after.state || after.now <= before.now {
             return None;
@@ -190,7 +190,7 @@ impl Period {
         if !before.moments.iter().zip(&after.moments).all(|pair| moves(pair) || are_never(pair)) {
             return None;
         }
-        // What does not move must be older than all that does: then it is also later.
+        // A time that does not advance must be older than all that do: then it stays older.
         let moving_times: Vec<bool> = before.times.iter().zip(&after.times).map(moves).collect();
         let live = before.times.iter().zip(&moving_times).filter(|(_, moves)| **moves).map(|(at, _)| *at);
         let oldest = live.chain(before.moments.iter().copied()).min().unwrap_or(before.now).min(before.now);
@@ -214,7 +214,7 @@ impl Period {
         Some(Period { span, moving_times, moving_marks, growth, transfers, logs: before.logs.clone(), most_times })
     }
 
-    /// How often it comes again for sure, from `state` on: no job comes to its end in it, nor the time.
+    /// Returns how often the period repeats from `state` on for certain: before any job ends, and before `deadline`.
     pub(crate) fn most_times(&self, state: &Snapshot, deadline: Ticks) -> u64 {
         let until_end = |(leg, by): (&Leg, &u64)| leg.left().saturating_sub(1).checked_div(*by);
         let jobs = state.legs.iter().zip(&self.transfers).filter_map(until_end).min().unwrap_or(0);
@@ -223,12 +223,12 @@ impl Period {
         jobs.min(of_time(deadline)).min(of_time(Ticks(u64::MAX / 2))).min(self.most_times)
     }
 
-    /// Transfers in it.
+    /// Returns the number of transfers in the period.
     pub(crate) fn transfers(&self) -> u64 {
         self.transfers.iter().sum()
     }
 
-    /// Those of one card's first leg.
+    /// Returns the number of transfers of a card's first leg.
     pub(crate) fn transfers_of(&self, state: &Snapshot, card: CardIndex) -> u64 {
         state
             .legs

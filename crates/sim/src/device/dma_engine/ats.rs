@@ -1,6 +1,6 @@
-//! How a DMA engine asks where addresses lead, and forgets it when it is told to.
+//! ATS of a DMA engine: Translation Requests and invalidations.
 //!
-//! A channel's next request waits for the translation of its page, and the requests behind it wait for it; other channels go on.
+//! A channel's requests wait for the translation of the next one; other channels continue.
 
 use super::{DmaEngine, Made};
 use crate::device::atc::Found;
@@ -13,8 +13,8 @@ use lanemark_units::Ticks;
 use lanemark_wire::ats::AddressRange;
 
 impl DmaEngine {
-    /// Instead of its next request a channel asks for a translation, or somebody is told that all is forgotten; says whether it
-    /// is so.
+    /// Issues a Translation Request or an Invalidate Completion instead of the next request of a channel; returns
+    /// whether it did.
     pub(super) fn speaks_of_translations(&mut self, place: usize, now: Ticks, made: &mut Made) -> bool {
         let next = self.next_address(place, now);
         let Some(atc) = &mut self.atc else { return false };
@@ -35,7 +35,7 @@ impl DmaEngine {
         true
     }
 
-    /// The address in host memory that a channel's next request is for; `None` if it is for something else, which nobody translates.
+    /// Returns the host address of a channel's next request; `None` if it needs no translation.
     fn next_address(&self, place: usize, now: Ticks) -> Option<u64> {
         let Channel { calls, fetcher, job, .. } = &self.channels[place];
         if let Some(calls) = calls {
@@ -51,7 +51,7 @@ impl DmaEngine {
         job.piece.map(|piece| piece.chunk.address)
     }
 
-    /// A request that was made goes where its page leads, if that is known.
+    /// Translates a request, if the translation of its page is cached.
     pub(super) fn translate(&mut self, tlp: &mut Tlp) {
         let Some(atc) = &mut self.atc else { return };
         let above = atc.translate(tlp);
@@ -60,7 +60,7 @@ impl DmaEngine {
         }
     }
 
-    /// An answer that is there is taken, and its channel goes on; says whether there was one.
+    /// Processes an answer that has arrived; returns whether there was one.
     pub(super) fn take_answer(&mut self, now: Ticks, slab: &mut Slab) -> bool {
         let Some(atc) = &mut self.atc else { return false };
         let Some(tlp) = atc.take_answer(now) else { return false };
@@ -74,7 +74,7 @@ impl DmaEngine {
         true
     }
 
-    /// An Invalidate Request: it makes none of its requests by these translations from now on.
+    /// Receives an Invalidate Request: new requests do not use these translations.
     pub(crate) fn forget_translations(&mut self, range: AddressRange, itag: u16) {
         if let Some(atc) = &mut self.atc {
             atc.invalidate(range, itag);
@@ -82,7 +82,7 @@ impl DmaEngine {
         }
     }
 
-    /// If it waits for requests to leave, and all have: it goes on. Says whether it does.
+    /// Lets an invalidation continue once every earlier request has left; returns whether it does.
     pub(super) fn all_left(&mut self) -> bool {
         let Some(atc) = self.atc.as_mut().filter(|atc| atc.awaits_leaving()) else { return false };
         let has_left = self.channels.iter().all(|channel| channel.unsent == 0);

@@ -1,59 +1,59 @@
-//! The parameters of a DMA engine, which its channels see too.
+//! Constants of a DMA engine and its channels.
 
 use crate::device::{atc, interconnect};
 use crate::fabric::pace::Pace;
 use lanemark_platform::{Mailbox, VectorTable};
 use lanemark_units::Ticks;
 
-/// What never changes during a run.
+/// Constants of a DMA engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
-    /// Its number as a requester.
+    /// Requester ID of the device.
     pub requester: u16,
-    /// Reads that may be under way.
+    /// Number of tags for reads.
     pub tags: u16,
-    /// Most bytes of a read.
+    /// Largest read, in bytes.
     pub read_bytes: u32,
-    /// Most bytes of a write.
+    /// Largest write, in bytes.
     pub write_bytes: u32,
-    /// Bytes of its data path, a power of two.
+    /// Width of its data path in bytes, a power of two.
     pub beat_bytes: u32,
-    /// Time between two beats.
+    /// Time of a beat.
     pub beat: Ticks,
-    /// What a read takes besides its beats.
+    /// Cost of a read besides its beats.
     pub read: Pace,
-    /// What a write takes besides its beats.
+    /// Cost of a write besides its beats.
     pub write: Pace,
-    /// Bytes of host memory of one descriptor.
+    /// Bytes of host memory that a descriptor covers.
     pub descriptor_bytes: u64,
-    /// What a descriptor takes before its first request.
+    /// Time of a descriptor before its first request.
     pub descriptor: Ticks,
-    /// From the command to the first request.
+    /// From the start command to the first request.
     pub start: Ticks,
-    /// Requests that may wait for the link.
+    /// Send buffers: requests that may wait for the link.
     pub send_buffers: usize,
-    /// Whether its requests for data have relaxed ordering, and ID-based ordering; its notices never do.
+    /// Whether data requests set the Relaxed Ordering and ID-Based Ordering attributes; notifications never do.
     pub relaxed: bool,
     /// See `relaxed`.
     pub id_based: bool,
-    /// From the engine to the link.
+    /// Latency from the engine to the link.
     pub egress: Ticks,
-    /// From the link to the engine.
+    /// Latency from the link to the engine.
     pub ingress: Ticks,
-    /// Where its channels meet their drivers: all of them, or none.
+    /// Driver interfaces of its channels: of all or of none.
     pub mailboxes: Vec<Mailbox>,
-    /// Bytes of a descriptor that it fetches.
+    /// Size of a fetched descriptor, in bytes.
     pub descriptor_entry_bytes: u64,
-    /// Descriptors fetched ahead.
+    /// Number of prefetched descriptors.
     pub prefetch_descriptors: u16,
-    /// Jobs that it can have at once.
+    /// Number of channels.
     pub channels: usize,
-    /// One tick of the card's clock.
+    /// Period of the card's clock.
     pub tick: Ticks,
-    /// What lies between it and the user's circuit, if anything does.
+    /// The queues between the engine and the user circuit, if there are any.
     pub queues: Option<interconnect::Spec>,
-    /// Where its vectors lie, if it interrupts by MSI-X.
+    /// The MSI-X table, if it uses MSI-X.
     pub vectors: Option<VectorTable>,
-    /// The translations that it keeps, if it has ATS.
+    /// The ATC, if it has ATS.
     pub atc: Option<atc::Spec>,
 }

@@ -1,11 +1,11 @@
-//! What changes in a DMA engine, and what a steady state has to know of its jobs.
+//! The state of a DMA engine, and the facts about its jobs that steady-state detection needs.
 
 use super::{Channel, DmaEngine, Interconnect, Job, Read};
 use crate::steady::{Leg, Survey};
 use lanemark_machine::{Pattern, Samples, Transfer, Verb, Window};
 
 impl DmaEngine {
-    /// Shows everything that changes, behind all that may carry its tags.
+    /// Visits the state, after every item that may carry its tags.
     pub(crate) fn visit(&mut self, view: &mut impl Survey) {
         let DmaEngine {
             spec,
@@ -23,7 +23,7 @@ impl DmaEngine {
             taken_at,
             queues,
             msi_x,
-            // Where something is translated nothing is skipped.
+            // With ATS, no steady state is skipped.
             atc: _,
             sink: _,
             received_at,
@@ -35,13 +35,13 @@ impl DmaEngine {
         let owner = spec.requester;
         let begun: Vec<[u64; 2]> = channels.iter_mut().map(|channel| channel.visit(view, owner)).collect();
         view.count(*served);
-        // Somebody takes it in the same event.
+        // Always taken in the same event.
         view.flag(status_due.is_some());
         path.visit(view);
         view.time(tag_at);
         view.count(tag_because.index());
         arriving.visit(view, Survey::tlp);
-        // Which of its tags a read has is no matter, nor in which order the others are taken: they differ by nothing else.
+        // Neither the tag of a read nor the order of free tags affects later events: tags differ by nothing else.
         let mut outstanding: Vec<usize> = (0..reads.len()).filter(|tag| reads[*tag].left > 0).collect();
         outstanding.sort_unstable_by_key(|tag| (reads[*tag].asked, reads[*tag].transfer, reads[*tag].end));
         view.count(outstanding.len());
@@ -52,7 +52,7 @@ impl DmaEngine {
             for value in [name, u64::from(*left), *channel as u64, before.wrapping_sub(*transfer)] {
                 view.state(value);
             }
-            // When it was made only those look at who give it up, and then nothing is skipped.
+            // The issue time is used on abandonment only, where no steady state is skipped.
             view.mark(asked);
             let was = *transfer;
             *transfer += now - before;
@@ -64,7 +64,7 @@ impl DmaEngine {
         }
         view.count(free_tags.len());
         view.time(data_until);
-        // Where it does not move nothing comes in, and nobody asks for it.
+        // If it does not advance, no completion arrives and it is not read.
         view.time(taken_at);
         if let Some(queues) = queues {
             queues.visit(view);
@@ -79,11 +79,11 @@ impl DmaEngine {
         for span in waits {
             view.counter(&mut span.0);
         }
-        // When it makes its next request follows from that.
+        // The next request follows from the visited state.
         self.due();
     }
 
-    /// Where its jobs go: writes, reads, or both.
+    /// Returns the directions of its jobs: writes, reads or both.
     pub(crate) fn legs(&self) -> impl Iterator<Item = Leg> {
         let jobs = self.channels.iter().filter_map(|channel| Some((channel, channel.job.as_ref()?)));
         jobs.flat_map(move |(channel, job)| {
@@ -116,27 +116,27 @@ impl DmaEngine {
         }
     }
 
-    /// Whether all of its jobs are the first channel's.
+    /// Returns whether only the first channel has a job.
     pub(crate) fn has_one_job(&self) -> bool {
         self.channels.iter().skip(1).all(Channel::is_done)
     }
 
-    /// Whether its queues are joined.
+    /// Returns whether its queues are joined.
     pub(crate) fn is_joined(&self) -> bool {
         self.queues.as_ref().is_some_and(Interconnect::is_joined)
     }
 
-    /// It looks at no more of an address than its rest by each of these.
+    /// Returns the moduli of addresses on which its timing depends.
     pub(crate) fn address_moduli(&self) -> [u64; 3] {
         [self.spec.descriptor_bytes, self.spec.read.address_modulus(), self.spec.write.address_modulus()]
     }
 
-    /// Of blocks of so many bytes or more, each at a multiple of its length, it does not matter which multiple.
+    /// Returns the least naturally aligned block size for which the block number does not affect timing.
     pub(crate) fn least_block_bytes(&self) -> u64 {
         self.spec.read.least_block_bytes().max(self.spec.write.least_block_bytes())
     }
 
-    /// Transfers begun of its first channel's job.
+    /// Returns the number of transfers begun by the job of the first channel.
     #[inline]
     pub(crate) fn begun(&self) -> u64 {
         self.channels.first().and_then(|channel| channel.job.as_ref()).map_or(0, |job| job.next)

@@ -1,10 +1,10 @@
-//! What changes in an endpoint, but for its DMA engine.
+//! The state of an endpoint without its DMA engine.
 
 use super::{Endpoint, Received};
 use crate::steady::Survey;
 
 impl Endpoint {
-    /// Shows everything that changes. The engine is shown behind all that may carry its tags, by [`DmaEngine::visit`].
+    /// Visits the state. [`DmaEngine::visit`] visits the engine, after every item that may carry its tags.
     ///
     /// [`DmaEngine::visit`]: crate::device::dma_engine::DmaEngine::visit
     pub(crate) fn visit(&mut self, view: &mut impl Survey) {
@@ -42,7 +42,7 @@ impl Endpoint {
             view.state(span.0);
         }
         view.time(free_at);
-        // Where it does not move nothing comes, and nobody asks for it.
+        // If it does not advance, no TLP arrives and it is not read.
         view.time(left_at);
         view.mark(last_accepted);
         view.counter(accepted_bytes);

@@ -1,4 +1,4 @@
-//! Timers of an endpoint, as cores see them in its region of registers.
+//! Timers of an endpoint, as cores access them in its register region.
 
 use super::Endpoint;
 use crate::device::registers::Registers;
@@ -7,7 +7,7 @@ use lanemark_units::Ticks;
 use std::ops::Range;
 
 impl Endpoint {
-    /// Which timers a TLP to region `place` touches: the card's clock, then those of channels.
+    /// Returns the timers that a TLP to region `place` touches: the card's clock first, then those of channels.
     #[inline]
     pub(super) fn timers_in(&self, place: usize, tlp: &Tlp) -> Range<usize> {
         match (&self.registers, self.regions.get(place)) {
@@ -16,7 +16,7 @@ impl Endpoint {
         }
     }
 
-    /// Lets the region hold what these timers show now.
+    /// Copies the current values of these timers to the region.
     #[inline]
     pub(super) fn show_timers(&mut self, now: Ticks, timers: Range<usize>) {
         for timer in timers {
@@ -30,7 +30,7 @@ impl Endpoint {
         }
     }
 
-    /// Lets these timers show what the region holds.
+    /// Sets these timers from the region.
     #[inline]
     pub(super) fn set_timers(&mut self, now: Ticks, timers: Range<usize>) {
         for timer in timers {

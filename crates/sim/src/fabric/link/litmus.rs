@@ -1,5 +1,5 @@
-//! Litmus tests of ordering on one transmitter: *No* is never seen, *Yes* is seen where blocking would stop everything,
-//! *Y/N* is seen both ways. Those over whole boards are in `tests/ordering.rs`.
+//! Litmus tests of ordering on one transmitter: *No* is never observed, *Yes* is observed where blocking would
+//! deadlock, *Y/N* is observed both ways. `tests/ordering.rs` has those of whole boards.
 
 use super::{Spec, Transmitter};
 use crate::fabric::credit::{Cost, Credits, Pool};
@@ -10,7 +10,7 @@ use lanemark_units::Ticks;
 use lanemark_wire::{FlowClass, Generation, Lanes, Ordered, Pass, may_pass};
 use std::collections::BTreeSet;
 
-/// A linear congruential generator: the same seed gives the same numbers everywhere.
+/// A linear congruential generator with a fixed seed.
 struct Random(u64);
 
 impl Random {
@@ -28,7 +28,7 @@ impl Random {
 
 const KINDS: [TlpKind; 3] = [TlpKind::MWr, TlpKind::MRd, TlpKind::CplD];
 
-/// A link of so few credits that much waits, which its receiver gives back after `hold`.
+/// Creates a link with few credits, so that TLPs stall; the receiver returns credits after `hold`.
 fn link(passing: OrderingChoice, credits: [Pool; 3], number: u64) -> Transmitter {
     Transmitter::new(Spec {
         generation: Generation::Gen2,
@@ -49,25 +49,25 @@ fn link(passing: OrderingChoice, credits: [Pool; 3], number: u64) -> Transmitter
     })
 }
 
-/// The places at which TLPs went that were offered in this order.
+/// Returns the input positions of the TLPs in the order in which they were sent.
 fn went(passing: OrderingChoice, offers: &[(Ticks, Tlp)], random: &mut Random) -> Vec<usize> {
     let credits = [0; 3].map(|_: u32| Pool { header: random.below(3) as u32 + 1, data: random.below(9) as u32 + 8 });
     let mut link = link(passing, credits, random.below(1000));
     let (mut went, mut next, mut now) = (Vec::new(), 0, Ticks::ZERO);
-    // What the receiver has accepted, and when.
+    // Accepted TLPs and their times.
     let mut held: Vec<(Ticks, Cost)> = Vec::new();
     while went.len() < offers.len() {
         let offer = offers.get(next).map_or(Ticks::NEVER, |offer| offer.0);
         let freed = held.first().map_or(Ticks::NEVER, |held| held.0);
         let before = link.due(Ticks::NEVER);
         now = now.max(offer.min(freed).min(before.at));
-        assert!(now < Ticks::NEVER, "nothing can go on: {went:?} of {offers:?}");
+        assert!(now < Ticks::NEVER, "deadlock: {went:?} of {offers:?}");
         if offer <= now {
-            // The address says which it is.
+            // The address identifies the TLP.
             let goes_behind = !link.offer(0, now, Tlp { address: next as u64 * 4, ..offers[next].1 });
             assert!(
                 !goes_behind || next == 0 || link.due(Ticks::NEVER) == before,
-                "{passing:?}: it does not say that it goes earlier"
+                "{passing:?}: `offer` does not report that the TLP passes"
             );
             next += 1;
         } else if freed <= now {
@@ -102,13 +102,13 @@ fn drawn(random: &mut Random, count: usize) -> Vec<(Ticks, Tlp)> {
     (0..count).map(|_| one(random, &mut at)).collect()
 }
 
-/// A cell of the table with what its answer depends on.
+/// Returns a cell of the ordering table, with the answer for this pair.
 fn cell(later: Ordered, earlier: Ordered) -> (usize, usize, Pass) {
     (later.class as usize, earlier.class as usize, may_pass(later, earlier))
 }
 
 #[test]
-fn no_tlp_passes_another_that_it_must_not_and_whatever_may_pass_does_and_does_not() {
+fn ordering_obeys_the_table_and_every_optional_cell_is_seen_both_ways() {
     let mut random = Random::new(1);
     let (mut passed, mut kept) = (BTreeSet::new(), BTreeSet::new());
     for round in 0..6000 {
@@ -143,12 +143,12 @@ fn no_tlp_passes_another_that_it_must_not_and_whatever_may_pass_does_and_does_no
     };
     all(&[Pass::Yes, Pass::Either], &passed);
     all(&[Pass::No, Pass::Either], &kept);
-    // Nine cells: five answers without a choice, six with one.
+    // Nine cells: five with one answer, six with both.
     assert_eq!(passed.len(), 3 + 6, "{passed:?}");
 }
 
 #[test]
-fn a_class_without_credits_holds_nothing_that_must_pass_it() {
+fn a_class_without_credits_does_not_block_tlps_that_must_pass_it() {
     let none = Pool { header: 0, data: 0 };
     for passing in [OrderingChoice::Never, OrderingChoice::Blocked, OrderingChoice::Random] {
         for (stuck, passes) in
@@ -169,7 +169,7 @@ fn a_class_without_credits_holds_nothing_that_must_pass_it() {
 }
 
 #[test]
-fn writes_without_credits_hold_reads_and_completions_unless_these_are_free() {
+fn writes_without_credits_block_reads_and_completions_without_ro_or_ido() {
     let goes = |passing, kind, relaxed, id_based, requester| {
         let mut link = link(passing, [Pool { header: 0, data: 0 }, Pool::INFINITE, Pool::INFINITE], 0);
         link.offer(0, Ticks::ZERO, Tlp { length_dw: 4, requester: 1, ..Tlp::of(TlpKind::MWr) });
@@ -180,11 +180,11 @@ fn writes_without_credits_hold_reads_and_completions_unless_these_are_free() {
         let may = passing != OrderingChoice::Never;
         for kind in [TlpKind::MRd, TlpKind::CplD] {
             assert!(!goes(passing, kind, false, false, 2), "{passing:?}, {kind:?}");
-            assert!(!goes(passing, kind, false, true, 1), "ID-based, of the same requester");
+            assert!(!goes(passing, kind, false, true, 1), "IDO, same requester");
         }
-        assert_eq!(goes(passing, TlpKind::MRd, false, true, 2), may, "ID-based, of another");
-        assert!(!goes(passing, TlpKind::CplD, false, true, 2), "who completes is not known");
-        assert!(!goes(passing, TlpKind::MRd, true, false, 2), "relaxed ordering frees no read");
+        assert_eq!(goes(passing, TlpKind::MRd, false, true, 2), may, "IDO, another requester");
+        assert!(!goes(passing, TlpKind::CplD, false, true, 2), "the completer ID is not modelled");
+        assert!(!goes(passing, TlpKind::MRd, true, false, 2), "relaxed ordering does not let reads pass");
         assert_eq!(goes(passing, TlpKind::CplD, true, false, 2), may);
     }
 }

@@ -1,21 +1,21 @@
-//! What changes in one direction of a link.
+//! The state of one direction of a link.
 
 use super::{Crossed, Spec, Transmitter};
 use crate::steady::Survey;
 use lanemark_units::Ticks;
 
 impl Transmitter {
-    /// What never changes.
+    /// Returns the constants.
     pub(crate) fn spec(&self) -> &Spec {
         &self.spec
     }
 
-    /// Whether somebody keeps its DLLPs.
+    /// Returns whether a log of DLLPs is kept.
     pub(crate) fn is_watched(&self) -> bool {
         self.dllps.watch.is_some()
     }
 
-    /// Shows everything that changes.
+    /// Visits the state.
     pub(crate) fn visit(&mut self, view: &mut impl Survey, now: Ticks) {
         let Transmitter {
             spec: _,
@@ -61,7 +61,7 @@ impl Transmitter {
         view.moment_if_any(again_at);
         view.moment_if_any(damaged_at);
         view.state((*replay_num).into());
-        // Somebody takes these in the same event.
+        // Always taken in the same event.
         view.flag(trains_until.is_some());
         view.flag(damaged.is_some());
         view.state(*tried);

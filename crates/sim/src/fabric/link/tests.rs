@@ -7,7 +7,7 @@ fn write(len: u64) -> Tlp {
     Tlp { address, length_dw, first_be, last_be, ..Tlp::of(TlpKind::MWr) }
 }
 
-/// Posted credits and one non-posted one; two inputs that take turns.
+/// Returns posted credits and one non-posted credit, for two round-robin inputs.
 fn credits(header: u32, data: u32) -> Credits {
     Credits([Pool { header, data }, Pool { header: 1, data: 1 }, Pool::INFINITE])
 }
@@ -37,7 +37,7 @@ fn link(posted_header: u32, posted_data: u32) -> Transmitter {
     Transmitter::new(spec(Ticks::whole_ns(100), credits(posted_header, posted_data)))
 }
 
-/// The receiver has room again, and its DLLP goes at once and takes no time.
+/// Returns the credits of a TLP by a DLLP that is sent immediately and takes no time.
 fn back(link: &mut Transmitter, now: Ticks, cost: Cost) {
     let kind = DllpKind::update(cost.class);
     link.free(kind, now, cost.data, Cause::Device);
@@ -53,7 +53,7 @@ fn a_64_byte_write_takes_22_ns_of_a_gen2_x8_link() {
 }
 
 #[test]
-fn the_last_header_credit_lets_a_write_go_and_none_holds_the_next() {
+fn a_write_needs_a_header_credit() {
     let mut link = link(1, 32);
     link.offer(0, Ticks::ZERO, write(64));
     link.offer(0, Ticks::ZERO, write(64));
@@ -62,7 +62,7 @@ fn the_last_header_credit_lets_a_write_go_and_none_holds_the_next() {
     assert_eq!(link.due(Ticks::NEVER).at, Ticks::NEVER);
     assert_eq!(link.send(Ticks::whole_ns(500)), None);
     back(&mut link, Ticks::whole_ns(500), Cost::of(&write(64)));
-    assert_eq!(link.due(Ticks::NEVER).at, Ticks::whole_ns(600), "the credit needs the link's latency");
+    assert_eq!(link.due(Ticks::NEVER).at, Ticks::whole_ns(600), "the credit arrives after the link's latency");
     assert_eq!(link.send(Ticks(link.due(Ticks::NEVER).at.0 - 1)), None);
     assert!(link.send(Ticks::whole_ns(600)).is_some());
 }
@@ -80,7 +80,7 @@ fn data_credits_are_counted_in_units_of_16_bytes() {
 }
 
 #[test]
-fn a_wait_is_charged_to_what_became_ready_last() {
+fn a_stall_is_charged_to_the_resource_available_last() {
     let mut link = link(1, 32);
     for _ in 0..2 {
         link.offer(0, Ticks::ZERO, write(64));
@@ -90,7 +90,7 @@ fn a_wait_is_charged_to_what_became_ready_last() {
     assert_eq!(
         link.send(link.due(Ticks::NEVER).at).unwrap().because,
         Some(Cause::Device),
-        "credits after the line was free"
+        "credits arrive after the line is free"
     );
     let mut link = self::link(9, 32);
     for _ in 0..2 {
@@ -101,7 +101,7 @@ fn a_wait_is_charged_to_what_became_ready_last() {
 }
 
 #[test]
-fn an_offer_with_an_earlier_time_goes_behind_what_waits() {
+fn an_earlier_ready_time_does_not_overtake_queued_tlps() {
     let mut link = link(9, 32);
     link.offer(0, Ticks::whole_ns(50), write(64));
     link.offer(0, Ticks::ZERO, write(4));
@@ -113,7 +113,7 @@ fn covers(left: Pool, cost: Cost) -> bool {
     left.header >= 1 && left.data >= cost.data
 }
 
-/// A link that counts every credit when it arrives, tick by tick.
+/// A reference link that adds every credit on arrival, tick by tick.
 fn eager(posted: Pool, offers: &[(u64, u64)], hold: u64, latency: u64) -> Vec<(u64, Option<Cause>)> {
     let (mut left, mut busy, mut gone) = (posted, 0, Vec::new());
     let mut back: Vec<(u64, Cost)> = Vec::new();
@@ -145,7 +145,7 @@ fn eager(posted: Pool, offers: &[(u64, u64)], hold: u64, latency: u64) -> Vec<(u
 }
 
 #[test]
-fn counting_credits_lazily_gives_the_times_and_causes_of_counting_them_as_they_arrive() {
+fn lazy_credits_yield_the_times_and_causes_of_eager_credits() {
     let mut state = 1_u64;
     let mut random = |below: u64| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -184,7 +184,7 @@ fn counting_credits_lazily_gives_the_times_and_causes_of_counting_them_as_they_a
 }
 
 #[test]
-fn at_64_gts_a_tlp_is_there_when_its_last_flit_is() {
+fn at_64_gts_a_tlp_arrives_with_its_last_flit() {
     let latency = Ticks::whole_ns(100);
     let spec = Spec { generation: Generation::Gen6, lanes: Lanes::X16, ..spec(latency, Credits::INFINITE) };
     let mut link = Transmitter::new(spec);
@@ -195,15 +195,15 @@ fn at_64_gts_a_tlp_is_there_when_its_last_flit_is() {
     while let Some(sent) = link.send(link.due(Ticks::NEVER).at) {
         arrivals.push(sent.arrives);
     }
-    // 20 DWs each: the third ends with the 60th DW, in the second FLIT of 2 ns.
+    // 20 DWs each: the third one ends with the 60th DW, in the second FLIT of 2 ns.
     assert_eq!(arrivals, [102, 102, 104].map(Ticks::whole_ns));
 }
 
 #[test]
-fn a_damaged_tlp_goes_again_when_the_nak_is_here() {
+fn a_corrupted_tlp_is_replayed_when_the_nak_arrives() {
     let mut link = Transmitter::new(Spec { tlps_per_error: 1, ..spec(Ticks::whole_ns(100), Credits::INFINITE) });
     link.offer(0, Ticks::ZERO, write(64));
-    // Every TLP is damaged, and every Nak too: the timer ends three times the ack_latency_limit after the last bit.
+    // Every TLP and every Nak is corrupted: the timer expires three latency limits after the last bit.
     assert_eq!(link.send(Ticks::ZERO), None);
     assert_eq!((link.due(Ticks::NEVER).at, link.take_damaged()), (Ticks::whole_ns(22 + 300), None));
     link.spec.tlps_per_error = 2;
@@ -220,15 +220,15 @@ fn a_damaged_tlp_goes_again_when_the_nak_is_here() {
         }
         now = link.due(Ticks::NEVER).at;
     }
-    panic!("it never came whole");
+    panic!("every copy of the TLP was corrupted");
 }
 
 #[test]
-fn the_fourth_replay_of_a_tlp_waits_until_the_link_is_trained_again_and_the_third_does_not() {
+fn only_the_fourth_replay_of_a_tlp_retrains_the_link() {
     let latency = Ticks::whole_ns(100);
     let mut link = Transmitter::new(Spec { tlps_per_error: 1, ..spec(latency, Credits::INFINITE) });
     link.offer(0, Ticks::ZERO, write(64));
-    // It goes, and three times again, each 322 ns after the last: the timer ends, for every Nak is damaged too.
+    // The TLP and three replays, 322 ns apart: the timer expires, because every Nak is corrupted too.
     for turn in 0..4 {
         assert_eq!(link.due(Ticks::NEVER).at, Ticks::whole_ns(322 * turn));
         assert_eq!((link.send(link.due(Ticks::NEVER).at), link.take_training()), (None, None));
@@ -236,13 +236,13 @@ fn the_fourth_replay_of_a_tlp_waits_until_the_link_is_trained_again_and_the_thir
     let fourth = link.due(Ticks::NEVER).at;
     assert_eq!((fourth, link.crossed.replays, link.crossed.rollovers), (Ticks::whole_ns(322 * 4), 4, 0));
     assert_eq!(link.send(fourth), None);
-    // Two ways there and back, and 24 ordered sets of 16 symbols of 2 ns.
+    // Two round trips, and 24 ordered sets of 16 symbols of 2 ns.
     let trained = fourth + Ticks::whole_ns(4 * 100 + 24 * 16 * 2);
     assert_eq!((link.take_training(), link.due(Ticks::NEVER).at), (Some(trained), trained));
     assert_eq!((link.crossed.replays, link.crossed.rollovers), (4, 1));
     link.spec.tlps_per_error = 0;
     assert_eq!(link.send(trained).unwrap().because, Some(Cause::Replay));
-    // The other direction waits too, and one that is busy for longer does not go earlier.
+    // The other direction pauses too; one that is busy for longer is not shortened.
     let mut other = Transmitter::new(spec(latency, Credits::INFINITE));
     other.offer(0, Ticks::ZERO, write(64));
     other.pause(trained);

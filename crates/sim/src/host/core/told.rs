@@ -1,4 +1,4 @@
-//! What cards tell a core, and how it waits for that.
+//! Notifications of cards to a core, and how it waits for them.
 
 use super::{Core, Outcome, State};
 use crate::host::instruction::Wake;
@@ -7,13 +7,13 @@ use lanemark_machine::Cause;
 use lanemark_units::Ticks;
 
 impl Core {
-    /// A card says that it has done so much.
+    /// Receives a notification that a card has completed `done` transfers.
     pub fn hear(&mut self, notice: Notice, done: u64) {
         let distance = if notice.interrupts { self.spec.distance } else { Ticks::ZERO };
         self.told.send(notice.known + distance, (notice, done));
     }
 
-    /// Takes what cards have told: of a wait for that, the part behind the message is the interrupt's.
+    /// Processes arrived notifications. Of a wait, the time after the message is charged to the interrupt.
     #[cold]
     pub(super) fn listen(&mut self, now: Ticks) {
         while let Some((notice, done)) = self.told.take(now) {
@@ -28,7 +28,7 @@ impl Core {
         }
     }
 
-    /// Waits for a message, if it has not come; then the core wakes, the handler runs, and the thread.
+    /// Sleeps until a notification arrives; then the core wakes, and handler and thread run.
     pub(super) fn sleep(&mut self, now: Ticks, until: u64, wake: Wake, reason: Cause) -> Outcome {
         if self.heard < until {
             self.asleep_since.get_or_insert(now);
