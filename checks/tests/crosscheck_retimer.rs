@@ -115,8 +115,9 @@ fn unloaded_latencies_grow_by_exactly_the_latency_of_the_retimers() {
                 assert_eq!(after, before + delay, "{op:?}: {retimers:?}");
                 let by_formula = predicted_delay(&without, &with, || op.clone());
                 assert!((by_formula - delay.0 as f64).abs() < 0.01, "{op:?}: {retimers:?}: {by_formula} and {delay:?}");
-                let gap = predicted(&with, op.clone()).delivered_ns - after.as_ns();
-                assert!(gap.abs() * (Ticks::PER_NS as f64) < 1.0, "{op:?}: {gap} ns between formula and simulation");
+                // The costs of a core are rounded to ticks one by one.
+                let gap = (predicted(&with, op.clone()).delivered_ns - after.as_ns()) * Ticks::PER_NS as f64;
+                assert!(gap.abs() <= 1.0, "{op:?}: {gap} ticks between formula and simulation");
             }
         }
     }
@@ -127,7 +128,7 @@ fn a_retimer_lowers_read_bandwidth_where_tags_are_the_bound_and_nowhere_else() {
     let (bytes, count) = (4096, 512);
     let read = || transfer(Verb::Load, Partner::Host, bytes, count);
     let (mut bound_by_tags, mut bound_by_others) = (0, 0);
-    for tags in [8, 16, 32, 64, 128, 256, 512] {
+    for tags in [1, 2, 3, 4, 6, 8, 16, 64, 256] {
         let tags = tags.to_string();
         let [without, with] =
             [&[][..], &[("card", 64.0, 50.0)]].map(|retimers| set(&with("card-gen5-x16", retimers), "dma.tags", &tags));
@@ -135,7 +136,6 @@ fn a_retimer_lowers_read_bandwidth_where_tags_are_the_bound_and_nowhere_else() {
         let said = [predicted(&without, read()), predicted(&with, read())];
         // Time that is not that of the first and last bytes, which a retimer delays in any case.
         let ratio = (after - 114.0) / before;
-        println!("{tags} tags: {before} and {after} ns, {:?}", said.map(|said| (said.bound, said.delivered_ns)));
         match said.map(|said| said.bound == Bound::Tags) {
             [true, true] => {
                 bound_by_tags += 1;
