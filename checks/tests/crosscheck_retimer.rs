@@ -14,12 +14,14 @@ use lanemark_sim::SimulatedMachine;
 use lanemark_units::{BarOffset, MemoryType, Ticks};
 use lanemark_wire::{Generation, skp_ticks};
 use random_platform::Random;
+use std::fmt::Write as _;
 
 /// A preset with retimers: link, latency down, latency up.
 fn with(preset: &str, retimers: &[(&str, f64, f64)]) -> Platform {
     let mut text = PRESETS.iter().find(|row| row.name == preset).unwrap().text.to_owned();
     for (number, (link, down, up)) in retimers.iter().enumerate() {
-        text += &format!(
+        let _ = write!(
+            text,
             "\n[[retimer]]\nname = \"r{number}\"\nlink = \"{link}\"\n\
              down_ns = {{ value = {down}, source = \"a test\" }}\nup_ns = {{ value = {up}, source = \"a test\" }}\n"
         );

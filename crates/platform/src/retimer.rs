@@ -37,12 +37,14 @@ pub(crate) fn check_retimers(platform: &Platform, notes: &mut Notes<'_>) {
 mod tests {
     use crate::{Origin, PRESETS, Platform};
     use lanemark_units::Ticks;
+    use std::fmt::Write as _;
 
     /// A preset with one retimer per link named.
     fn with(preset: &str, links: &[&str]) -> Result<Platform, String> {
         let mut text = PRESETS.iter().find(|row| row.name == preset).unwrap().text.to_owned();
         for (number, link) in links.iter().enumerate() {
-            text += &format!(
+            let _ = write!(
+                text,
                 "\n[[retimer]]\nname = \"r{number}\"\nlink = \"{link}\"\n\
                  down_ns = {{ value = 20, source = \"a test\" }}\nup_ns = {{ value = 30, source = \"a test\" }}\n"
             );
