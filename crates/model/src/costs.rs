@@ -1,7 +1,7 @@
 //! Costs of single steps on a platform, in nanoseconds: the terms of all formulas.
 
 use crate::bounds::Largest;
-use crate::path::Path;
+use crate::path::{Path, with_retimers};
 use crate::predict::Bound;
 use lanemark_machine::{Access, Fence, Verb, Width};
 use lanemark_platform::memcpy::Pieces;
@@ -21,7 +21,10 @@ pub(crate) struct Costs<'a> {
     pub(crate) cycle: f64,
     /// Round trip between a core and the root complex.
     pub(crate) round_trip: f64,
-    one_way: f64,
+    /// Latency of the card's link, downstream.
+    down: f64,
+    /// Latency of the card's link, upstream.
+    up: f64,
     ingress: f64,
     egress: f64,
     beat: f64,
@@ -32,6 +35,7 @@ impl<'a> Costs<'a> {
     pub(crate) fn new(platform: &'a Platform, region: &'a Region) -> Option<Costs<'a>> {
         let bar = platform.bar(u8::try_from(region.bar.value).ok()?)?;
         let address = bar.address_bytes.value + region.offset_bytes.value;
+        let [down, up] = with_retimers(platform, platform.card_name(0)?, platform.link.latency_ns.value);
         Some(Costs {
             platform,
             region,
@@ -40,7 +44,8 @@ impl<'a> Costs<'a> {
             request_header_dw: if address >= 1 << 32 { 4 } else { 3 },
             cycle: whole_ticks(1.0 / platform.core.clock_ghz.value),
             round_trip: platform.root_complex.core_round_trip_ns.value.as_ns(),
-            one_way: platform.link.latency_ns.value.as_ns(),
+            down: down.as_ns(),
+            up: up.as_ns(),
             ingress: platform.endpoint.ingress_ns.value.as_ns(),
             egress: platform.endpoint.egress_ns.value.as_ns(),
             beat: region.beat_ns.value.as_ns(),
@@ -65,13 +70,14 @@ impl<'a> Costs<'a> {
         tlp_ticks(self.generation, self.lanes, wire).as_ns()
     }
 
-    /// Extra latency of a packet on the links and switches between root and the card's own link, when idle.
-    fn switches(&self, path: fn(&Platform, u32) -> Option<Path>, header_dw: u8, payload_bytes: u64) -> f64 {
+    /// Extra latency of a packet on the links and switches between root and the card's own link, when idle. `own` is the
+    /// latency of that link.
+    fn switches(&self, path: fn(&Platform, u32) -> Option<Path>, own: f64, header_dw: u8, payload_bytes: u64) -> f64 {
         if self.platform.switches.is_empty() {
             return 0.0;
         }
         let wire = tlp_wire_bytes(self.generation, header_dw, payload_bytes as u32, false);
-        let own_link = tlp_ticks(self.generation, self.lanes, wire).as_ns() + self.one_way;
+        let own_link = tlp_ticks(self.generation, self.lanes, wire).as_ns() + own;
         let all = path(self.platform, 0).map_or(0.0, |path| path.unloaded(header_dw, payload_bytes as u32).as_ns());
         (all - own_link).max(0.0)
     }
@@ -85,15 +91,15 @@ impl<'a> Costs<'a> {
     pub(crate) fn read_round_trip(&self, bytes: u64) -> f64 {
         self.round_trip
             + self.serialise_read()
-            + self.one_way
+            + self.down
             + self.ingress
             + self.region_read
             + self.beats(bytes)
             + self.egress
             + self.serialise(Verb::Load, bytes)
-            + self.one_way
-            + self.switches(Path::down, self.request_header_dw, 0)
-            + self.switches(Path::up, 3, bytes)
+            + self.up
+            + self.switches(Path::down, self.down, self.request_header_dw, 0)
+            + self.switches(Path::up, self.up, 3, bytes)
     }
 
     /// Reads of these sizes, approximated by their mean, issued by the core every `step`.
@@ -113,7 +119,7 @@ impl<'a> Costs<'a> {
             completion: completion / count,
             device: device / count,
             credits: u64::from(self.platform.link.nonposted_header_credits.value),
-            credit_loop: request + 2.0 * self.one_way + self.ingress + self.dllp(),
+            credit_loop: request + (self.down + self.up) + self.ingress + self.dllp(),
             dllps: 2.0 * self.dllp(),
             gathered: (self.platform.way_up(0).first())
                 .and_then(|link| Mps::new(self.platform.mps_bytes_across(*link)))
@@ -165,7 +171,7 @@ impl<'a> Costs<'a> {
         let (mut count, mut serialise, mut device, mut data, mut switches) = (0.0, 0.0, 0.0, 0.0, 0.0);
         for bytes in sizes {
             count += 1.0;
-            switches += self.switches(Path::down, self.request_header_dw, bytes);
+            switches += self.switches(Path::down, self.down, self.request_header_dw, bytes);
             serialise += self.serialise(Verb::Store, bytes);
             device += self.beats(bytes);
             data += bytes.div_ceil(16) as f64;
@@ -178,8 +184,8 @@ impl<'a> Costs<'a> {
             serialise,
             device,
             credits: (by_data as u64).min(u64::from(link.posted_header_credits.value)).max(1),
-            credit_back: self.dllp() + self.one_way,
-            one: serialise + self.one_way + self.ingress + device,
+            credit_back: self.dllp() + self.up,
+            one: serialise + self.down + self.ingress + device,
             switches: switches / count,
         }
     }

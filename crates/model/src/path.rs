@@ -51,7 +51,10 @@ pub(crate) struct Hop {
     pub(crate) name: LinkName,
     pub(crate) generation: Generation,
     pub(crate) lanes: Lanes,
+    /// Latency, including retimers.
     pub(crate) one_way: Ticks,
+    /// Latency of the opposite direction.
+    pub(crate) one_way_back: Ticks,
     switch: Option<(Ticks, Forwarding)>,
     /// Alignment of the start of a packet, in DWs.
     start_dw: u32,
@@ -77,7 +80,7 @@ impl Hop {
 
     /// From the start of such a packet until its entry in the replay buffer is released.
     pub(crate) fn ack_loop(&self, header_dw: u8, payload_bytes: u32) -> Ticks {
-        self.wire(header_dw, payload_bytes) + self.one_way + self.dllp() + self.one_way
+        self.wire(header_dw, payload_bytes) + self.one_way + self.dllp() + self.one_way_back
     }
 
     /// Time of a FLIT, in FLIT mode.
@@ -110,7 +113,7 @@ impl Path {
             tlps if tlps > 0 && generation != Generation::Gen6 => tlps,
             _ => u32::MAX,
         };
-        let (mut generation, mut lanes, mut one_way) = of_link(&platform.link)?;
+        let (mut generation, mut lanes, mut latency) = of_link(&platform.link)?;
         let slot = platform.slots.get(card as usize).map(|slot| slot.name.as_str());
         let mut lower_port = platform.card_name(card as usize)?;
         let mut lower = slot.map_or_else(|| "the card".to_owned(), |name| format!("slot {name}"));
@@ -123,10 +126,22 @@ impl Path {
             let mps_bytes = platform.mps_bytes_across(LinkEnds { above: below, below: lower_port });
             let replay_tlps = replay_tlps(generation);
             let switch = behind;
-            hops.push(Hop { name, generation, lanes, one_way, switch, start_dw, credits, replay_tlps, mps_bytes });
+            let [one_way_back, one_way] = with_retimers(platform, lower_port, latency);
+            hops.push(Hop {
+                name,
+                generation,
+                lanes,
+                one_way,
+                one_way_back,
+                switch,
+                start_dw,
+                credits,
+                replay_tlps,
+                mps_bytes,
+            });
             let Some(switch) = above else { return (below == ROOT).then_some(Path { hops }) };
             (generation, lanes) = trained(switch.generation.value, switch.width_lanes.value)?;
-            one_way = switch.link_latency_ns.value;
+            latency = switch.link_latency_ns.value;
             below = &switch.below;
             lower_port = &switch.name;
             lower = format!("switch {}", switch.name);
@@ -147,7 +162,8 @@ impl Path {
             let credits = behind.map_or(at_card, |below| below.credits);
             let name = LinkName { is_up: false, ..hop.name.clone() };
             let switch = behind.and_then(|below| below.switch);
-            hops.push(Hop { name, switch, start_dw: 1, credits, ..hop.clone() });
+            let (one_way, one_way_back) = (hop.one_way_back, hop.one_way);
+            hops.push(Hop { name, one_way, one_way_back, switch, start_dw: 1, credits, ..hop.clone() });
         }
         Some(Path { hops })
     }
@@ -252,7 +268,7 @@ impl Path {
     pub(crate) fn credit_loop(&self, place: usize, header_dw: u8, payload_bytes: u32, at_end: Ticks) -> Ticks {
         let hop = &self.hops[place];
         let held = if place + 1 == self.hops.len() { at_end } else { Ticks::ZERO };
-        self.goes_on(place, Ticks::ZERO, header_dw, payload_bytes) + held + hop.dllp() + hop.one_way
+        self.goes_on(place, Ticks::ZERO, header_dw, payload_bytes) + held + hop.dllp() + hop.one_way_back
     }
 
     /// Whether both directions of the path use the same link at this position.
@@ -297,6 +313,16 @@ fn of_switch(switch: &Switch) -> Credits {
     let completion =
         Pool { headers: switch.completion_header_credits.value, data: switch.completion_data_credits.value };
     Credits { completion, ..requests(posted, switch.nonposted_header_credits.value) }
+}
+
+/// Latencies of the link above `lower`, down and up. Each of its retimers adds one per direction.
+pub(crate) fn with_retimers(platform: &Platform, lower: &str, latency: Ticks) -> [Ticks; 2] {
+    let (mut down, mut up) = (latency, latency);
+    for retimer in platform.retimers_on(lower) {
+        down += retimer.down_ns.value;
+        up += retimer.up_ns.value;
+    }
+    [down, up]
 }
 
 fn of_link(link: &Link) -> Option<(Generation, Lanes, Ticks)> {

@@ -6,6 +6,7 @@ use crate::kernel::check_kernel;
 use crate::msi_x::check_msi_x;
 use crate::read::Notes;
 use crate::registers::check_registers;
+use crate::retimer::check_retimers;
 use crate::runtime::check_runtime;
 use crate::spec::check_faults;
 use crate::{Bar, Dma, Link, Mailbox, Memory, Platform, ROOT, Region, Sections, Slot, Switch};
@@ -77,7 +78,7 @@ pub(crate) fn check_parts(parts: &Parts<'_>, notes: &mut Notes<'_>) {
 
 /// Notes inconsistencies of a platform of which every section could be read.
 pub(crate) fn check_whole(platform: &Platform, notes: &mut Notes<'_>) {
-    let checks: [fn(&Platform, &mut Notes<'_>); 9] = [
+    let checks: [fn(&Platform, &mut Notes<'_>); 10] = [
         check_ports,
         check_timeouts,
         check_faults,
@@ -87,6 +88,7 @@ pub(crate) fn check_whole(platform: &Platform, notes: &mut Notes<'_>) {
         check_msi_x,
         check_registers,
         check_runtime,
+        check_retimers,
     ];
     for check in checks {
         check(platform, notes);

@@ -25,6 +25,7 @@ mod port;
 mod preset;
 mod read;
 mod registers;
+mod retimer;
 mod runtime;
 mod schema;
 #[macro_use]
@@ -97,6 +98,8 @@ sections! {
         switches: any_number Switch,
         /// Positions of endpoints; empty for a single endpoint directly below the root.
         slots: any_number Slot,
+        /// Retimers on links.
+        retimers: any_number Retimer,
         /// Ports whose Device Control differs from that of the others.
         ports: any_number Port,
         /// Injected faults.

@@ -5,9 +5,10 @@
 //! the paths of [`Platform::with`] follow from that list.
 //!
 //! To add a section:
-//! 1. Declare its keys with `section!`, in a file of its own under `spec/`.
+//! 1. Declare its keys with `section!`, in a file of its own under `spec/` that `spec.rs` names.
 //! 2. Add one line to `sections!` in `lib.rs`, at the place where the guide shall show it.
 //! 3. If a rule relates its keys to those of other sections, add a check to `check_whole` in `check.rs`.
+//! 4. Add an example of it to `texts` in `tests/every_key.rs`, whose tests ask for it.
 
 use crate::read::{Notes, at_least_one, of_defaults, one};
 use crate::spec::{Key, Raw};

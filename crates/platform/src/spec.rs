@@ -309,6 +309,7 @@ mod memory;
 mod msi_x;
 mod raw;
 mod registers;
+mod retimer;
 mod root_complex;
 mod runtime;
 
@@ -323,6 +324,7 @@ pub use kernel::Kernel;
 pub use memory::Memory;
 pub use msi_x::MsiX;
 pub use registers::Registers;
+pub use retimer::Retimer;
 pub use root_complex::RootComplex;
 pub use runtime::Runtime;
 

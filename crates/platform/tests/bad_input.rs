@@ -39,7 +39,7 @@ fn an_unknown_top_level_key_is_rejected() {
         &card("name = \"card\"", "name = \"card\"\nauthor = \"me\""),
         &[
             "card.toml:4: author: unknown key; known here: schema, name, summary, core, driver, runtime, root_complex, memory, \
-           iommu, coherence, link, endpoint, dma, dma_read, dma_write, fifos, device_memory, kernel, msi_x, registers, switch, slot, port, fault, bar, region",
+           iommu, coherence, link, endpoint, dma, dma_read, dma_write, fifos, device_memory, kernel, msi_x, registers, switch, slot, retimer, port, fault, bar, region",
         ],
     );
 }
@@ -50,7 +50,7 @@ fn an_unknown_section_is_rejected() {
         &card("[endpoint]", "[bridge]\nports = 4\n[endpoint]"),
         &[
             "card.toml:36: bridge: unknown key; known here: schema, name, summary, core, driver, runtime, root_complex, memory, \
-           iommu, coherence, link, endpoint, dma, dma_read, dma_write, fifos, device_memory, kernel, msi_x, registers, switch, slot, port, fault, bar, region",
+           iommu, coherence, link, endpoint, dma, dma_read, dma_write, fifos, device_memory, kernel, msi_x, registers, switch, slot, retimer, port, fault, bar, region",
         ],
     );
 }
@@ -634,7 +634,7 @@ fn several_problems_are_reported_in_line_order() {
         &text,
         &[
             "card.toml:4: speed: unknown key; known here: schema, name, summary, core, driver, runtime, root_complex, memory, \
-             iommu, coherence, link, endpoint, dma, dma_read, dma_write, fifos, device_memory, kernel, msi_x, registers, switch, slot, port, fault, bar, region",
+             iommu, coherence, link, endpoint, dma, dma_read, dma_write, fifos, device_memory, kernel, msi_x, registers, switch, slot, retimer, port, fault, bar, region",
             "card.toml:10: core.clock_ghz: is 0; must be a number from 0.1 to 10",
             "card.toml:28: link.width_lanes: is missing: Width of the trained link; must be one of 1, 2, 4, 8, 12, 16, 32",
             "card.toml:30: link.width: unknown key; its name must end in the unit: width_lanes",

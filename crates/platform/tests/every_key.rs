@@ -63,7 +63,7 @@ fn edges(kind: Kind) -> (Vec<String>, Vec<String>) {
     }
 }
 
-/// The presets. One of them is extended by a port, a fault, MSI-X, kernels, and both sections of the DMA engine's
+/// The presets. One of them is extended by a retimer, a port, a fault, MSI-X, kernels, and both sections of the DMA engine's
 /// directions.
 fn texts() -> Vec<String> {
     let port =
@@ -75,7 +75,9 @@ fn texts() -> Vec<String> {
     let times = [("word_ns", 2), ("read_ns", 300)].map(|(key, value)| number(key, value)).concat();
     let memory = [number("ports", 4), number("port_bytes", 32), times].concat();
     let kernels = format!("\n[device_memory]\n{memory}\n[kernel]\n{}", number("clock_ghz", 1));
-    let more = format!("{port}{fault}{kernels}\n[msi_x]\n{}{places}", number("vectors", 8));
+    let latencies = ["down_ns", "up_ns"].map(|key| number(key, 20)).concat();
+    let retimer = format!("\n[[retimer]]\nname = \"riser\"\nlink = \"card\"\n{latencies}");
+    let more = format!("{retimer}{port}{fault}{kernels}\n[msi_x]\n{}{places}", number("vectors", 8));
     let of = |preset: &Preset| format!("{}{}", preset.text, if preset.name == "card-gen5-x16" { &more } else { "" });
     PRESETS.iter().map(of).collect()
 }

@@ -8,5 +8,6 @@ pub mod dllp;
 pub mod input;
 pub mod link;
 pub mod pace;
+pub mod retimer;
 pub mod route;
 pub mod switch;

@@ -10,6 +10,7 @@ use crate::fabric::credit::{Credits, Pool};
 use crate::fabric::dllp::Skp;
 use crate::fabric::link::{self, Transmitter};
 use crate::fabric::pace::Pace;
+use crate::fabric::retimer;
 use crate::fabric::route::{Range, Routes};
 use crate::fabric::switch::{self, Switch};
 use crate::host::driver::mailboxes;
@@ -251,6 +252,9 @@ impl Builder<'_> {
             },
             below: self.name_of(below),
         };
+        let retimers = self.platform.retimers_on(ends.below);
+        let retimers = retimers.map(|retimer| retimer::Spec { down: retimer.down_ns.value, up: retimer.up_ns.value });
+        let [latency_down, latency_up] = retimer::latencies(latency, retimers);
         let mps = Mps::new(self.platform.mps_bytes_across(ends)).ok_or("its maximum payload is unknown")?;
         let ack_latency_limit = ack_latency_limit(generation, lanes, mps);
         let replay_tlps = match self.platform.link.replay_tlps.value {
@@ -260,7 +264,8 @@ impl Builder<'_> {
         let down = link::Spec {
             generation,
             lanes,
-            latency,
+            latency: latency_down,
+            latency_back: latency_up,
             credits: down,
             start_dw: 1,
             ack_latency_limit,
@@ -280,8 +285,16 @@ impl Builder<'_> {
             Below::Switch(_) => 1,
             Below::Endpoint(_) => u64::from(self.platform.link.tlp_alignment_bytes.value / 4),
         };
-        let up =
-            link::Spec { credits, start_dw, inputs: inputs_up, first_served, number: down.number + 1, ..down.clone() };
+        let up = link::Spec {
+            latency: latency_up,
+            latency_back: latency_down,
+            credits,
+            start_dw,
+            inputs: inputs_up,
+            first_served,
+            number: down.number + 1,
+            ..down.clone()
+        };
         let limit = |name: String| PortLimit { mps_bytes: self.platform.mps_bytes_of(&name), name };
         let (upper, lower) = (limit(ends.upper_port()), limit(ends.below.to_owned()));
         for (spec, from, to, ports) in

@@ -55,8 +55,10 @@ pub struct Spec {
     pub generation: Generation,
     /// Link width.
     pub lanes: Lanes,
-    /// From the last bit sent to the TLP checked at the other end.
+    /// From the last bit sent to the TLP checked at the other end, including retimers.
     pub latency: Ticks,
+    /// Latency of the opposite direction, from a DLLP sent there to its effect here.
+    pub latency_back: Ticks,
     /// Credits that the receiver advertised at initialisation.
     pub credits: Credits,
     /// Alignment of the start of a TLP in DWs, a power of two.
@@ -579,7 +581,7 @@ impl Transmitter {
     /// Takes the link through Recovery before the next replay: neither direction sends meanwhile.
     fn enter_recovery(&mut self, now: Ticks) {
         let sets = dw_ticks(self.spec.generation, Lanes::X1) * (TRAINING_SETS * 4);
-        let until = now + self.spec.latency * 4 + sets;
+        let until = now + (self.spec.latency + self.spec.latency_back) * 2 + sets;
         (self.replay_num, self.busy_until, self.again_at, self.trains_until) = (0, until, Some(until), Some(until));
         self.crossed.rollovers += 1;
     }
@@ -643,7 +645,7 @@ impl Transmitter {
     pub fn free(&mut self, kind: DllpKind, from: Ticks, data: u32, because: Cause) {
         self.account.free(kind, from, data, because);
         if let Some(line) = self.flits {
-            self.account.told(kind, from, line.checked(line.slot(from)) + self.spec.latency);
+            self.account.told(kind, from, line.checked(line.slot(from)) + self.spec.latency_back);
         }
     }
 

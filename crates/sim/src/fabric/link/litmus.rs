@@ -34,6 +34,7 @@ fn link(passing: OrderingChoice, credits: [Pool; 3], number: u64) -> Transmitter
         generation: Generation::Gen2,
         lanes: Lanes::X8,
         latency: Ticks(10),
+        latency_back: Ticks(10),
         credits: Credits(credits),
         start_dw: 1,
         ack_latency_limit: Ticks::whole_ns(100),

@@ -18,6 +18,7 @@ fn spec(latency: Ticks, credits: Credits) -> Spec {
         generation: Generation::Gen2,
         lanes,
         latency,
+        latency_back: latency,
         credits,
         start_dw: 1,
         ack_latency_limit: Ticks::whole_ns(100),
