@@ -18,7 +18,7 @@ fn value_schema(kind: Kind) -> Value {
         Kind::OneOf(these) => json!({"enum": these}),
         Kind::Size(min, max) => json!({"oneOf": [
             {"type": "integer", "minimum": min, "maximum": max},
-            {"type": "string", "pattern": "^\\s*[0-9]+(\\.[0-9]{1,12})?\\s*(B|[KMGT]iB|kB|MB|GB|TB)?\\s*$"},
+            {"type": "string", "pattern": "^\\s*[0-9]+(\\.[0-9]{1,12})?\\s*([bB]|[kmgtKMGT]([iI]?[bB])?)?\\s*$"},
         ]}),
         Kind::Choice(words) => json!({"enum": words}),
         Kind::Flag => json!({"type": "boolean"}),

@@ -45,7 +45,7 @@ fn edges(kind: Kind) -> (Vec<String>, Vec<String>) {
             inside.push(format!("\"{max}B\""));
             inside.push(format!("\" {min} B \""));
             outside.push(format!("\"{}\"", u128::from(max) + 1));
-            outside.extend(text(&["\"64K\"", "\"0.5B\"", "\"\"", "\"-1\""]));
+            outside.extend(text(&["\"64Q\"", "\"0.5B\"", "\"\"", "\"-1\""]));
             (inside, outside)
         }
         Kind::OneOf(these) => {

@@ -110,7 +110,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("fitted_to = [\"X1\", \"X2\"]", "fitted_to = [\"\"]"),
     ("index = { value = 2", "index = { value = 6"),
     ("size_bytes = { value = \"64KiB\"", "size_bytes = { value = 0"),
-    ("size_bytes = { value = \"64KiB\"", "size_bytes = { value = \"64K\""),
+    ("size_bytes = { value = \"64KiB\"", "size_bytes = { value = \"64Q\""),
     ("size_bytes = { value = \"64KiB\"", "size_bytes = { value = \"KiB\""),
     ("size_bytes = { value = \"64KiB\"", "size_bytes = { value = \".5KiB\""),
     ("size_bytes = { value = \"64KiB\"", "size_bytes = { value = 9223372036854775809"),
@@ -128,7 +128,7 @@ const ACCEPTED: &[(&str, &str)] = &[
     ("size_bytes = { value = \"64KiB\"", "size_bytes = { value = \" 64  KiB \""),
     ("size_bytes = { value = \"64KiB\"", "size_bytes = { value = \"0.0625MiB\""),
     ("size_bytes = { value = \"64KiB\"", "size_bytes = { value = \"65536\""),
-    ("size_bytes = { value = \"64KiB\"", "size_bytes = { value = \"65.536kB\""),
+    ("size_bytes = { value = \"64KiB\"", "size_bytes = { value = \"64k\""),
     ("address_bytes = { value = 0x800000000", "address_bytes = { value = 9223372036854775808"),
     (
         "[endpoint]",
