@@ -189,7 +189,8 @@ fn card(record: &Record, target: &Target) -> String {
 
 /// The question, and what of its method the question leaves open.
 fn row_name(answer: &Answer) -> String {
-    let question = title(&answer.question);
+    // The unit of the figure tells a bandwidth from a latency.
+    let question = title(&answer.question).trim_end_matches(" bandwidth").to_owned();
     match &answer.method {
         Method::Dma { .. } => question,
         Method::DmaCall { completion, .. } => format!("{question}, {completion}"),

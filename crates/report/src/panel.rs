@@ -261,7 +261,7 @@ impl Point<'_> {
     /// What limits the transfer: of a rate the bound that the formula finds, of a latency the longest stall with its share.
     ///
     /// The longest stall of saturated traffic names the queue in front of the bottleneck, such as the tags of reads, so there
-    /// the formula goes first. Where no formula or no stall is known, the other one stands for it.
+    /// the formula goes first; where none answers, the longest stall stands for it.
     pub fn bound_in_words(&self) -> Option<String> {
         let is_saturated =
             self.answer.quantity == Quantity::Bandwidth || matches!(self.answer.method, Method::DmaUnderLoad { .. });
@@ -271,7 +271,7 @@ impl Point<'_> {
             let longest = waits.max_by(|a, b| a.share_percent.total_cmp(&b.share_percent))?;
             Some(format!("{} {}", words(&longest.cause), figures::whole_percent(longest.share_percent)))
         };
-        if is_saturated { formula().or_else(longest) } else { longest().or_else(formula) }
+        if is_saturated { formula().or_else(longest) } else { longest() }
     }
 
     /// The 95 % interval of the figure, in bytes per second or nanoseconds.
@@ -348,7 +348,7 @@ pub(crate) fn title(question: &str) -> String {
     let words: Vec<String> = question
         .split('_')
         .map(|word| {
-            if ["mmio", "dma", "bar", "iommu", "iotlb"].contains(&word) { word.to_uppercase() } else { word.to_owned() }
+            if ["mmio", "dma", "bar", "iommu", "iotlb", "p2p", "wc"].contains(&word) { word.to_uppercase() } else { word.to_owned() }
         })
         .collect();
     let mut text = words.join(" ");
