@@ -190,10 +190,11 @@ fn card(record: &Record, target: &Target) -> String {
 /// The question, and what of its method the question leaves open.
 fn row_name(answer: &Answer) -> String {
     // The unit of the figure tells a bandwidth from a latency.
-    let question = title(&answer.question).trim_end_matches(" bandwidth").to_owned();
+    let question = title(&answer.question);
+    let question = question.trim_end_matches(" bandwidth").trim_end_matches(" latency").to_owned();
     match &answer.method {
         Method::Dma { .. } => question,
-        Method::DmaCall { completion, .. } => format!("{question}, {completion}"),
+        Method::DmaCall { completion, .. } => format!("Doorbell to {completion}"),
         method => format!("{question}, {method}"),
     }
 }
