@@ -348,7 +348,11 @@ pub(crate) fn title(question: &str) -> String {
     let words: Vec<String> = question
         .split('_')
         .map(|word| {
-            if ["mmio", "dma", "bar", "iommu", "iotlb", "p2p", "wc"].contains(&word) { word.to_uppercase() } else { word.to_owned() }
+            if ["mmio", "dma", "bar", "iommu", "iotlb", "p2p", "wc"].contains(&word) {
+                word.to_uppercase()
+            } else {
+                word.to_owned()
+            }
         })
         .collect();
     let mut text = words.join(" ");

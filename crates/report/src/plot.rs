@@ -19,7 +19,7 @@ const ABOVE: f64 = 40.0;
 const BELOW: f64 = 44.0;
 /// Distance between the names of two lines, at least.
 const NAME_HEIGHT: f64 = 16.0;
-/// Lines that a reader can still tell apart; the best ones are drawn.
+/// Lines that a reader can still tell apart.
 const MOST_LINES: usize = 8;
 /// Okabe-Ito without yellow and black.
 const COLOURS: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
@@ -38,13 +38,22 @@ struct Series {
 
 /// The bandwidths of `record` as an SVG document; `None` where it has no bandwidth of two sizes.
 ///
-/// At most eight methods are drawn, the fastest first; a limit that several share is drawn once.
+/// At most eight methods are drawn: where there are more, the fastest and the slowest of each question. A limit that several
+/// share is drawn once.
 #[must_use]
 pub fn bandwidth_plot(record: &Record) -> Option<String> {
     let panels = Panel::of(record);
     let rates: Vec<&Panel> = panels.iter().filter(|panel| panel.is_rate() && !panel.is_loaded()).collect();
-    let mut methods: Vec<Series> =
-        rates.iter().flat_map(|panel| panel.lines.iter().filter_map(|line| method(&rates, panel, line))).collect();
+    let is_crowded = rates.iter().map(|panel| panel.lines.len()).sum::<usize>() > MOST_LINES;
+    let mut methods: Vec<Series> = Vec::new();
+    for panel in &rates {
+        let mut drawn: Vec<Series> = panel.lines.iter().filter_map(|line| method(&rates, panel, line)).collect();
+        // The lines of a panel are in order, the fastest first.
+        if is_crowded && drawn.len() > 2 {
+            drawn.drain(1..drawn.len() - 1);
+        }
+        methods.append(&mut drawn);
+    }
     methods.sort_by(|one, other| last_rate(other).total_cmp(&last_rate(one)));
     methods.truncate(MOST_LINES);
     let mut limits: Vec<Series> = Vec::new();
@@ -54,9 +63,12 @@ pub fn bandwidth_plot(record: &Record) -> Option<String> {
             .iter()
             .filter_map(|point| Some((point.answer.size_bytes as f64, point.answer.ceiling.rate_bytes_per_s?)))
             .collect();
-        let is_known = limits.iter().any(|limit| limit.points.last() == points.last());
-        if let Some((_, rate)) = points.last().filter(|_| !is_known) {
-            limits.push(Series { name: format!("limit {}", figures::rate(*rate)), points, is_limit: true });
+        let Some(&(_, rate)) = points.last() else { continue };
+        let name = format!("limit {}", figures::rate(rate));
+        match limits.iter_mut().find(|limit| limit.name == name) {
+            Some(known) if known.points.len() >= points.len() => {}
+            Some(known) => known.points = points,
+            None => limits.push(Series { name, points, is_limit: true }),
         }
     }
     let drawn: Vec<&Series> = methods.iter().chain(&limits).filter(|series| series.points.len() > 1).collect();

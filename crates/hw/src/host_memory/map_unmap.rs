@@ -222,6 +222,6 @@ mod tests {
         let error =
             Mapped::new(FreeList::new(page), Nothing::new(), asked).unwrap().timed(&limits(), 0, 1).unwrap_err();
         assert!(error.to_string().contains("mapping memory for DMA: "), "{error}");
-        assert!(error.to_string().contains("8192 B"), "{error}");
+        assert!(error.to_string().contains("8192 contiguous bytes"), "{error}");
     }
 }
