@@ -15,7 +15,9 @@ fuzz_target!(|bytes: &[u8]| {
     let Unread { malformed, first_malformed, .. } = &capture.unread;
     assert_eq!(*malformed > 0, first_malformed.is_some());
     let exchanges = capture.exchanges();
-    assert!(exchanges.answered.len() as u64 + exchanges.unanswered + exchanges.backwards <= capture.frames.len() as u64);
+    assert!(
+        exchanges.answered.len() as u64 + exchanges.unanswered + exchanges.backwards <= capture.frames.len() as u64
+    );
     for row in capture.latencies(&exchanges) {
         assert!(row.first_ns.min >= 0.0 && row.last_ns.min >= 0.0);
     }

@@ -41,7 +41,13 @@ fuzz_target!(|bytes: &[u8]| {
     for speed in LinkSpeed::ALL {
         let _ = space.equalization(speed);
     }
-    let _ = (space.error_reporting(), space.virtual_functions(), space.tag_bits(), space.subsystem(), space.serial_number());
+    let _ = (
+        space.error_reporting(),
+        space.virtual_functions(),
+        space.tag_bits(),
+        space.subsystem(),
+        space.serial_number(),
+    );
     // Values read from the first 256 bytes equal those of the whole.
     let part = ConfigSpace::new(&bytes[..visible.min(256)]);
     let speed = |space: ConfigSpace<'_>| space.pcie().and_then(|pcie| pcie.link_speed());

@@ -1,7 +1,7 @@
 //! Fuzzes the record reader: a record is written and read back unchanged.
 #![no_main]
 
-use lanemark_record::{RecordError, file};
+use lanemark_record::{RecordError, SCHEMA, file};
 use libfuzzer_sys::fuzz_target;
 use std::path::Path;
 
@@ -14,7 +14,8 @@ fuzz_target!(|bytes: &[u8]| {
         Err(RecordError::Malformed { line, column, message, .. }) => {
             assert!(line >= 1 && column >= 1 && !message.is_empty());
         }
-        Err(RecordError::Newer { line, found, .. }) => assert!(line >= 1 && found > 1),
+        Err(RecordError::Older { line, found, .. }) => assert!(line >= 1 && found < u64::from(SCHEMA)),
+        Err(RecordError::Newer { line, found, .. }) => assert!(line >= 1 && found > u64::from(SCHEMA)),
         Err(error) => panic!("{error}"),
     }
 });
