@@ -421,7 +421,8 @@ fn without_runtimes_the_other_targets_answer() {
     let output = bench(none.path(), &libraries(), &["--on", "opencl:0"]);
     assert_eq!(output.status.code(), Some(77));
     let message = said(&output);
-    let named = format!("no OpenCL runtime has a device; installed runtimes: none: {} lists none", none.path().display());
+    let named =
+        format!("no OpenCL runtime has a device; installed runtimes: none: {} lists none", none.path().display());
     assert!(message.contains(&named) && message.contains("apt-get install pocl-opencl-icd"), "{message}");
     let both = ["--on", "opencl:0", "--on", "card-gen5-x16", "--question", "mmio_read_latency", "--json"];
     let record = record(&bench(none.path(), &libraries(), &both));

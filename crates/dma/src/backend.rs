@@ -137,7 +137,7 @@ pub enum CacheCare {
 /// Translations to be invalidated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stale {
-    /// Those of a range of pages.
+    /// Translations of a range of pages.
     Range {
         /// The pages.
         range: IovaRange,

@@ -40,7 +40,7 @@ impl Said {
     }
 }
 
-/// Asks `machine` what `paper` says can be asked here, and adds it to `before`; `watch` hears how many figures are done, and of how many,
+/// Asks `machine` what `paper` says can be asked here, and adds it to `before`; `watch` receives how many figures are done, and of how many,
 /// before each of them.
 ///
 /// # Errors

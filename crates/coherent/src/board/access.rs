@@ -118,7 +118,7 @@ pub enum NoAccess {
         what: &'static str,
         /// The number requested.
         number: usize,
-        /// How many exist.
+        /// The number that exist.
         there_are: usize,
     },
     /// The length is 0, or more than a request may move.

@@ -156,7 +156,7 @@ impl BarMapping {
     /// write-combining memory leaves as one TLP unless interrupted; registers are written by 4 B.
     ///
     /// # Errors
-    /// Those of [`poke`](BarMapping::poke).
+    /// The errors of [`poke`](BarMapping::poke).
     pub fn write_burst(&mut self, offset: u64, words: &[u32]) -> Result<(), CardError> {
         self.check_kind("store", offset)?;
         if !offset.is_multiple_of(4) {

@@ -62,7 +62,7 @@ impl OpenClMachine {
     /// Opens device `number` with prebuilt kernels, which boards without a compiler need.
     ///
     /// # Errors
-    /// Those of [`open`](OpenClMachine::open), and [`OpenClError::NotTaken`] if the device rejects the kernels.
+    /// The errors of [`open`](OpenClMachine::open), and [`OpenClError::NotTaken`] if the device rejects the kernels.
     pub fn open_with(
         number: usize,
         kernels: Option<FinishedKernels>,

@@ -63,7 +63,7 @@ impl Memory {
     /// Allocates a buffer of at least 1 B in a port of the device's memory; ports count from 0.
     ///
     /// # Errors
-    /// Those of [`Memory::new`].
+    /// The errors of [`Memory::new`].
     pub(super) fn in_port(context: &Arc<Context>, port: u32, bytes: usize) -> Result<Memory, OpenClError> {
         let (object, status) = context.ports.buffer(context, port, bytes);
         Memory::made(context, At::Object(object), status, bytes)

@@ -38,7 +38,7 @@ impl OpenClMachine {
     /// Always fails, as [`open`](OpenClMachine::open).
     ///
     /// # Errors
-    /// Those of [`open`](OpenClMachine::open).
+    /// The errors of [`open`](OpenClMachine::open).
     pub fn open_with(
         number: usize,
         _kernels: Option<FinishedKernels>,

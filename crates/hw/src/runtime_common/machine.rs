@@ -156,7 +156,7 @@ impl<Q: RuntimeQueue> RuntimeMachine<Q> {
     /// Runs a plan and fills `samples`.
     ///
     /// # Errors
-    /// Those of [`Machine::run`](lanemark_machine::Machine::run).
+    /// The errors of [`Machine::run`](lanemark_machine::Machine::run).
     pub(crate) fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
         let (request, core) = self.request(plan)?;
         samples.clear();

@@ -53,7 +53,7 @@ impl SyclMachine {
     /// Opens device `number` with prebuilt kernels, which boards without a compiler need.
     ///
     /// # Errors
-    /// Those of [`open`](SyclMachine::open), and [`SyclError::OpenCl`] if the device rejects the kernels.
+    /// The errors of [`open`](SyclMachine::open), and [`SyclError::OpenCl`] if the device rejects the kernels.
     pub fn open_with(
         number: usize,
         kernels: Option<FinishedKernels>,

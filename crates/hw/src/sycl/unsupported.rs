@@ -26,7 +26,7 @@ impl SyclMachine {
     /// Always fails, as [`open`](SyclMachine::open).
     ///
     /// # Errors
-    /// Those of [`open`](SyclMachine::open).
+    /// The errors of [`open`](SyclMachine::open).
     pub fn open_with(
         number: usize,
         _kernels: Option<FinishedKernels>,

@@ -84,7 +84,7 @@ impl Watch {
     /// Records the state before a sample.
     ///
     /// # Errors
-    /// Those of [`Watch::new`].
+    /// The errors of [`Watch::new`].
     pub(crate) fn before(&mut self) -> Result<(), Errno> {
         self.before = Seen::now(self.waiting.as_ref())?;
         Ok(())
@@ -94,7 +94,7 @@ impl Watch {
     /// which it ended.
     ///
     /// # Errors
-    /// Those of [`Watch::new`].
+    /// The errors of [`Watch::new`].
     pub(crate) fn after(&self) -> Result<(Option<Disturbance>, u32), Errno> {
         let after = Seen::now(self.waiting.as_ref())?;
         Ok((self.between(self.before, after), after.cpu as u32))
