@@ -14,7 +14,7 @@ const TIMEOUT: Duration = Duration::from_mins(1);
 /// One small question, quickly answered by any platform with registers.
 pub const SMALL: [&str; 6] = ["--question", "mmio_read_latency", "--access", "8", "--memory-type", "uc"];
 
-/// What a command gave.
+/// Exit code and output of a command.
 #[derive(Debug, PartialEq)]
 pub struct Outcome {
     /// Its exit code; none if a signal ended it.
@@ -73,7 +73,7 @@ impl Folder {
         command.stdin(Stdio::null()).stdout(out).stderr(err).spawn().unwrap()
     }
 
-    /// What a program started here has said so far.
+    /// The output so far of a program that was started here.
     pub fn said(&self, status: ExitStatus) -> Outcome {
         let read = |name: &str| std::fs::read(self.outside.path().join(name)).unwrap_or_default();
         let text = |name: &str| String::from_utf8(read(name)).unwrap();

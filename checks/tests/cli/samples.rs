@@ -111,7 +111,7 @@ fn texts(page: &DataPage, dictionary: Option<&DictPage>) -> Vec<Value> {
     }
 }
 
-/// What the table should hold of a record.
+/// The rows that the table should have for a record.
 fn wanted(record: &Record) -> BTreeMap<String, Vec<Value>> {
     let mut table: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     let text = |text: &str| Value::Text(text.to_owned());

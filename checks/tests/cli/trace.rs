@@ -83,7 +83,7 @@ fn the_viewers_file_has_an_end_for_every_beginning() {
     assert!(count("X") > 50 && count("s") > 10);
     assert_eq!(count("s"), count("f"));
     assert_eq!(count("b"), count("e"));
-    // What is on one track does not overlap.
+    // Slices on one track do not overlap.
     let mut slices: Vec<(u64, u64, f64, f64)> = (events.iter())
         .filter(|event| event["ph"] == "X")
         .map(|event| {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 /// A command of a page may take this long, also in a build that is not optimised.
 const TIMEOUT: Duration = Duration::from_secs(100);
 
-/// What a command gave.
+/// Exit code and output of a command.
 pub struct Outcome {
     /// Its exit code.
     pub code: Option<i32>,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 pub struct SourceFile {
     /// Its path from the repository's root, with `/`.
     pub path: String,
-    /// What stands in it.
+    /// The text of the file.
     pub text: String,
 }
 

@@ -3,7 +3,7 @@
 use lanemark_runner::{Class, RunError};
 use std::io::Write;
 
-/// What ended the command.
+/// The reason why the command ended.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// Something the user typed, or a file of theirs, is wrong.

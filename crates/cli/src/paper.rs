@@ -122,7 +122,7 @@ struct Solved {
     from: String,
     /// The platform.
     platform: String,
-    /// What the residuals are about.
+    /// The figures that the residuals belong to.
     data: Vec<String>,
     /// Values in the platform now, by parameter.
     now: Vec<f64>,

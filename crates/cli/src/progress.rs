@@ -30,7 +30,7 @@ impl Cases {
     pub fn new() -> Cases {
         let bar = progress(0);
         let count = |state: &ProgressState, out: &mut dyn Write| {
-            // What cannot be written stands on no screen.
+            // A failed write has no reader.
             let _ = out.write_str(&Cases::count(state.pos(), state.len().unwrap_or(0)));
         };
         if let Ok(style) = ProgressStyle::with_template("{bar:32} {cases} {eta} left  {msg}") {

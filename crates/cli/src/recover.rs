@@ -77,7 +77,7 @@ fn steps(inventory: &Inventory, address: Address, programming: &Programming) -> 
     recovery(inventory, address, programming).map_err(|error| Failure::Usage(error.to_string()))
 }
 
-/// What software sees of these functions.
+/// The configuration space of these functions.
 fn inventory(functions: &[SimulatedFunction], name: &str) -> Result<Inventory, Failure> {
     Inventory::from_lspci(&lspci_text(functions), Path::new(name)).map_err(|error| Failure::Usage(error.to_string()))
 }
@@ -106,7 +106,7 @@ fn said(loaded: Loaded) -> String {
     }
 }
 
-/// What is looked at before and after each step.
+/// The state that is compared before and after each step.
 struct Seen<'a> {
     machine: &'a str,
     these: Vec<Address>,

@@ -106,7 +106,7 @@ fn print(out: &mut impl Write, name: &str, filled: &Filled) -> Result<(), Failur
     Ok(())
 }
 
-/// What would tell numbers that are open.
+/// The measurement that would determine each open number.
 fn apart(out: &mut impl Write, filled: &Filled, keys: &[String]) -> Result<(), Failure> {
     for (key, what) in keys.iter().filter_map(|key| Some((key, filled.told_by(key)?))) {
         writeln!(out, "    {key} is told by {what}")?;

@@ -8,9 +8,9 @@ use serde::Deserialize;
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "Written")]
 pub struct AskHere {
-    /// What is asked, in words.
+    /// The question, in words.
     pub what: String,
-    /// Who can be asked.
+    /// The machines that can answer.
     pub of: Whom,
     /// What `derive` calls the answer; the figure's ID if it is not said.
     pub name: Option<String>,
@@ -47,7 +47,7 @@ pub struct Asking {
     pub figure: Wanted,
 }
 
-/// Who of this machine is asked.
+/// The part of this machine that answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Whom {

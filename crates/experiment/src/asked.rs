@@ -8,7 +8,7 @@ use lanemark_platform::{Origin, Platform};
 use lanemark_record::{Answer, Detail, Reach, Runs, Summary};
 use lanemark_runner::{Changes, OpenTarget, question};
 
-/// What came out, in the figure's unit.
+/// Result in the unit of the figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Ours {
     pub(crate) simulated: f64,

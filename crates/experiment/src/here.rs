@@ -22,7 +22,7 @@ const OPENCL: &str = "opencl:";
 #[derive(Debug, Default)]
 pub struct Before(Vec<Said>);
 
-/// What one machine answered.
+/// The answers of one machine.
 #[derive(Debug)]
 struct Said {
     machine: String,
@@ -111,7 +111,7 @@ fn asked(facts: &Facts) -> String {
     }
 }
 
-/// What there is to say to one figure.
+/// The answers that belong to one figure.
 struct Found {
     method: String,
     value: Option<f64>,
@@ -162,7 +162,7 @@ fn derived(expression: &str, unit: String, said: &Said, before: &Before) -> Foun
 /// What was said from one core, or without one, or why nothing was.
 type Answered = (Caller, Result<Answer, String>);
 
-/// What a machine is asked; nothing twice.
+/// The questions for a machine, each once.
 struct Answers<'a> {
     machine: &'a mut dyn Machine,
     all: Vec<(Asking, Vec<Answered>)>,

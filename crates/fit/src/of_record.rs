@@ -19,7 +19,7 @@ use lanemark_units::MemoryType;
 pub struct OfRecord {
     platform: Platform,
     keys: Vec<String>,
-    /// What whole values each key may have.
+    /// The whole values that each key may have.
     grids: Vec<Grid>,
     /// Lowest, start and highest of each key; from a platform's own value where there are none.
     searched: Option<Vec<(f64, f64, f64)>>,
@@ -44,7 +44,7 @@ pub enum OfRecordError {
     /// Several targets, or one that is not there.
     #[error("the record has answers of {targets}: name one of them")]
     WhichTarget {
-        /// Those it has.
+        /// The targets of the record.
         targets: String,
     },
     /// A key that is no number of the platform.
@@ -285,7 +285,7 @@ impl OfRecord {
         data.iter().map(&mut row).collect()
     }
 
-    /// What each residual is about.
+    /// The question and method of each residual.
     pub fn data(&self) -> impl Iterator<Item = &str> {
         self.data.iter().map(|datum| datum.name.as_str())
     }

@@ -159,7 +159,7 @@ pub struct Region {
     pub at: BarOffset,
     /// Its length in bytes.
     pub len: u64,
-    /// What stands behind it.
+    /// The kind of memory behind the window.
     pub kind: RegionKind,
 }
 
@@ -169,7 +169,7 @@ impl std::fmt::Display for Region {
     }
 }
 
-/// What stands behind a window.
+/// The kind of memory behind a window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RegionKind {
     /// Registers; reading or writing may have side effects.

@@ -132,7 +132,7 @@ pub fn relay_ceiling(platform: &Platform, relay: &Relay) -> Option<Ceiling> {
     hops.into_iter().min_by(|one, other| one.rate.bytes_per_s().total_cmp(&other.rate.bytes_per_s()))
 }
 
-/// What carries the payload, and which way.
+/// The link that carries the payload, and its direction.
 const fn packet(verb: Verb) -> (&'static str, &'static str) {
     match verb {
         Verb::Store => ("MWr", "downstream"),

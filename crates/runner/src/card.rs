@@ -8,7 +8,7 @@ use lanemark_hw::linux_sysfs::{Address, Attachment, CardMachine, Mapping, Place,
 use lanemark_machine::{Facts, Machine};
 use lanemark_record::{Card as CardRecord, CardLink, CardMapping, CardRange, Ceiling, CeilingKind};
 
-/// What is known of a card besides its machine.
+/// Facts about a card besides its machine.
 pub(crate) struct Card {
     attachment: Attachment,
     mappings: Vec<Mapping>,

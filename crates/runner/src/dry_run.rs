@@ -9,7 +9,7 @@ use lanemark_bench::{BenchError, Effort};
 use lanemark_hw::linux_sysfs::{Attachment, Notes, Rehearsal};
 use lanemark_machine::MachineError;
 
-/// What a request would touch on a card.
+/// The accesses to a card that a request would make.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DryRun {
     /// The card's address.

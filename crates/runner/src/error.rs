@@ -104,7 +104,7 @@ pub enum RunError {
     /// A matrix that is neither a file nor one that is generated.
     #[error("matrix: {because}; or a file in Matrix Market format, MATRIX.mtx")]
     MatrixName {
-        /// What is wrong with its name.
+        /// The rule that the name breaks.
         because: String,
     },
     /// A matrix file that cannot be used.
@@ -112,7 +112,7 @@ pub enum RunError {
     MatrixFile {
         /// The file.
         name: String,
-        /// What is wrong with it.
+        /// The rule that the file breaks.
         because: String,
     },
     /// Formulas of a target that has no platform file.

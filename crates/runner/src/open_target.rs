@@ -12,7 +12,7 @@ use lanemark_record::{
 };
 use lanemark_sim::SimulatedMachine;
 
-/// Who answers the questions of a request.
+/// The answerer of the questions of a request: machines or formulas.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Answerer {
     /// The machines: simulations of platforms, and real machines.
@@ -30,7 +30,7 @@ pub struct OpenTarget {
     pub(crate) notes: Vec<String>,
 }
 
-/// What is known of a target besides its machine.
+/// Facts about a target besides its machine.
 pub(crate) enum Kind {
     /// A simulated platform.
     Platform(Box<Formulas>),
@@ -85,7 +85,7 @@ impl OpenTarget {
         OpenTarget { machine, kind: Kind::Runtime(software), notes }
     }
 
-    /// What the target reports of itself.
+    /// The facts that the target reports.
     #[must_use]
     pub fn facts(&self) -> &Facts {
         self.machine.facts()

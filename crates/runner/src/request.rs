@@ -6,7 +6,7 @@ use crate::setup::Setup;
 use crate::target::Target;
 use lanemark_bench::{Axes, CATALOGUE, Effort, Question};
 
-/// What is asked of which targets, and how.
+/// The questions for each target, and how they are answered.
 #[derive(Clone, Default)]
 pub struct Request {
     /// The targets, in the order in which they are asked.

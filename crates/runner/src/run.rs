@@ -19,7 +19,7 @@ use std::time::Instant;
 /// The record of a run, and what went wrong although there is one.
 #[derive(Debug)]
 pub struct Outcome {
-    /// What was found, without findings and advice.
+    /// The record, without findings and advice.
     pub record: Record,
     /// Why the record is not complete: the run was cancelled, a target failed, or nothing was answered.
     pub problem: Option<RunError>,

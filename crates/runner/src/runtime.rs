@@ -30,7 +30,7 @@ pub(crate) fn open_sycl(number: usize, setup: &Setup, cancel: &Cancel) -> Result
 
 /// The devices behind runtimes of this machine.
 pub struct Runtimes {
-    /// Those that could be opened.
+    /// The devices that could be opened.
     pub targets: Vec<OpenTarget>,
     /// Why others could not, a sentence each.
     pub refused: Vec<String>,

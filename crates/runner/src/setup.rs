@@ -15,7 +15,7 @@ pub struct Setup {
     pub no_fast_forward: bool,
     /// A file of kernels for devices behind runtimes that have no compiler.
     pub kernels: Option<PathBuf>,
-    /// What may be touched of a card.
+    /// The ranges of a card that may be accessed.
     pub card: CardAccess,
 }
 

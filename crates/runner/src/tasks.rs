@@ -145,7 +145,7 @@ fn check_size<'a>(size: u64, facts: &Facts, tasks: impl Iterator<Item = &'a Task
     Err(RunError::Size { bytes: size, of: touched(facts, most), target: facts.name.clone(), most: room })
 }
 
-/// What a case touches, in words.
+/// The memory that a case accesses, in words.
 fn touched(facts: &Facts, case: &Case) -> String {
     if case.reach().window_bytes.is_some_and(|window| window < case.most_window(facts)) {
         return "the window".to_owned();

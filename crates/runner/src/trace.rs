@@ -12,7 +12,7 @@ use lanemark_machine::{Machine as _, MachineError, Sample, Samples, Trace};
 use lanemark_platform::Platform;
 use lanemark_sim::SimulatedMachine;
 
-/// What to trace.
+/// A case to trace, and how.
 #[derive(Clone)]
 pub struct TraceRequest {
     /// The simulated target.

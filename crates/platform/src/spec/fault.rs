@@ -103,7 +103,7 @@ impl Fault {
 pub struct NoFault {
     /// The text.
     pub text: String,
-    /// What is wrong with it.
+    /// The rule that the text breaks.
     pub because: String,
 }
 

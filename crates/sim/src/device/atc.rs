@@ -56,7 +56,7 @@ pub enum Lookup {
     Unknown,
 }
 
-/// What a channel waits for.
+/// The event that a channel waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Waits {
     Nothing,

@@ -28,7 +28,7 @@ pub struct Spec {
     pub entries: usize,
 }
 
-/// What a command invalidates.
+/// The scope of an invalidation command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
     /// The translations of a naturally aligned block of pages, whose number is a power of two.
