@@ -1,4 +1,4 @@
-//! Causes of stalls: what a core or a DMA engine waited for.
+//! Causes of stalls: the resource or event that a core or a DMA engine lacks.
 
 /// The constraint that was satisfied last before a core or a DMA engine could continue.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -41,7 +41,7 @@ pub enum MachineError {
         machine: String,
         /// Time for which the plan ran, on the machine's clock.
         after: Ticks,
-        /// What the plan waited for.
+        /// The stall that the plan was in.
         waiting_for: String,
     },
     /// Deadlock of a simulation: no event is pending and the plan is not complete. This is a defect of the platform.
@@ -51,7 +51,7 @@ pub enum MachineError {
         machine: String,
         /// Time of the deadlock.
         at: Ticks,
-        /// What the plan waited for.
+        /// The stall that the plan was in.
         waiting_for: String,
     },
     /// A system call failed.
