@@ -4,7 +4,7 @@
 //! one bound clearly exceeds the next, both agree. The gaps of the other cases are in `docs/crosscheck.md`, which this test
 //! compares; `LANEMARK_BLESS=1` rewrites it.
 
-use lanemark_machine::{Access, DriverCall, Fence, Machine, Op, Plan, Samples, Span, Stream, Verb, Width};
+use lanemark_machine::{Access, DriverCall, Fence, Machine, Plan, Samples, Span, Step, Stream, Verb, Width};
 use lanemark_model::{Bound, Prediction, ceiling, predict};
 use lanemark_platform::{Origin, Platform, preset};
 use lanemark_sim::SimulatedMachine;
@@ -142,21 +142,21 @@ fn case(random: &mut Random) -> Case {
         access = Access::Plain(Width::B8);
         let call_bytes = random.pick(&[8, 64, 512, 4096]).min(size);
         call = format!(" by calls of {call_bytes} B");
-        Op::Driver(DriverCall { verb, span, call_bytes, width: Width::B8 })
+        Step::Driver(DriverCall { verb, span, call_bytes, width: Width::B8 })
     } else {
         if random.below(3) == 0 {
             fence = Some(random.pick(&Fence::ALL));
         }
-        Op::Stream(Stream { fence_each: fence.filter(|_| verb == Verb::Load), ..Stream::over(verb, access, span) })
+        Step::Stream(Stream { fence_each: fence.filter(|_| verb == Verb::Load), ..Stream::over(verb, access, span) })
     };
-    let driver = matches!(op, Op::Driver(_));
+    let driver = matches!(op, Step::Driver(_));
     let mut body = vec![op];
     let flushes = verb == Verb::Load && kind.caches_loads() && !driver && random.below(4) > 0;
     if flushes {
-        body.push(Op::FlushLines(span));
+        body.push(Step::FlushLines(span));
     }
     if verb == Verb::Store {
-        body.extend(fence.map(Op::Fence));
+        body.extend(fence.map(Step::Fence));
     }
     let eaten = size < 64 && !driver && !fence.is_some_and(Fence::drains_stores);
     let cached = verb == Verb::Load && kind.caches_loads() && !flushes;
@@ -173,7 +173,7 @@ fn case(random: &mut Random) -> Case {
     };
     let fence = fence.map_or(String::new(), |fence| format!(", {fence}"));
     let what = format!("{verb:?} {access} {kind} {size} B x {passes}{fence}{call} on {}", platform.name);
-    let plan = Plan { timeout: Ticks::whole_ns(1_000_000_000_000), ..Plan::on_one_core(body, passes) };
+    let plan = Plan { timeout: Ticks::whole_ns(1_000_000_000_000), ..Plan::new(body, passes) };
     Case { platform, region, plan, class, what, verb, size, all_cross: !eaten && !cached }
 }
 
@@ -360,13 +360,13 @@ fn unloaded_latencies_are_exact_to_a_few_ticks() {
             for fence in [None, Some(Fence::Lfence), Some(Fence::Mfence)] {
                 let fence_each = fence.filter(|_| verb == Verb::Load);
                 let stream = Stream { fence_each, ..Stream::over(verb, access, span) };
-                let mut body = vec![Op::Stream(stream)];
-                body.extend(fence.filter(|_| verb == Verb::Store).map(Op::Fence));
+                let mut body = vec![Step::Stream(stream)];
+                body.extend(fence.filter(|_| verb == Verb::Store).map(Step::Fence));
                 let what = format!("{verb:?} {access} {kind} {fence:?} on {}", platform.name);
                 let case = Case {
                     platform: platform.clone(),
                     region,
-                    plan: Plan::on_one_core(body, 1),
+                    plan: Plan::new(body, 1),
                     class: "",
                     what,
                     verb,

@@ -4,7 +4,8 @@
 mod random_platform;
 
 use lanemark_machine::{
-    HostMemory, Machine, Op, Partner, Pattern, Plan, Samples, Socket, Transfer, Verb, Window, WriteRead, Writer,
+    EngineJob, EngineWork, HostMemory, Machine, Partner, Pattern, Plan, Samples, Socket, Transfer, Verb, Window,
+    WriteRead, Writer,
 };
 use lanemark_model::{Bound, Prediction, predict};
 use lanemark_platform::{Memory, Platform};
@@ -42,9 +43,9 @@ fn memory(platform: &Platform) -> &Memory {
 }
 
 /// The times of the simulation and of the formula.
-fn ask(platform: &Platform, op: Op, found: HostMemory) -> Option<(f64, Prediction)> {
+fn ask(platform: &Platform, job: EngineJob, found: HostMemory) -> Option<(f64, Prediction)> {
     let timeout = Ticks::whole_ns(1_000_000_000_000);
-    let plan = Plan { timeout, memory: found, ..Plan::on_one_core(vec![op], 1) };
+    let plan = Plan { timeout, ..Plan::new(EngineWork { jobs: vec![job], memory: found }, 1) };
     let said = predict(platform, &plan)?;
     let mut samples = Samples::wanted(1);
     SimulatedMachine::new(platform).unwrap().run(&plan, &mut samples).unwrap_or_else(|error| panic!("{error}"));
@@ -95,7 +96,7 @@ fn single_reads_match_the_formula_for_every_cache_state_and_socket() {
         // One request per transfer.
         let read = Transfer { bytes: picked.bytes.min(16), outstanding: Some(1), ..picked };
         let found = found(&mut random, &platform);
-        let Some((simulated, said)) = ask(&platform, Op::Transfer(read), found) else { continue };
+        let Some((simulated, said)) = ask(&platform, EngineJob::Transfer(read), found) else { continue };
         let few_ticks = 24.0 / Ticks::PER_NS as f64 * read.count as f64;
         let later = simulated - said.delivered_ns;
         // An acknowledgment of a completion may delay the next request, on each link.
@@ -126,7 +127,7 @@ fn a_write_followed_by_a_read_matches_the_formula() {
         let write = Transfer { bytes: picked.bytes.min(16), count: 1, outstanding: Some(1), ..picked };
         let found = found(&mut random, &platform);
         let pairs = WriteRead { write, read: write.window, is_mixed: false };
-        let Some((simulated, said)) = ask(&platform, Op::WriteRead(pairs), found) else { continue };
+        let Some((simulated, said)) = ask(&platform, EngineJob::WriteRead(pairs), found) else { continue };
         let later = simulated - said.delivered_ns;
         let few_ticks = 48.0 / Ticks::PER_NS as f64;
         // If the cached lines are not known, the formula is only a bound.
@@ -152,9 +153,9 @@ fn the_simulation_is_never_faster_than_a_bound_and_meets_a_leading_one() {
         let verb = random.pick(&[Verb::Load, Verb::Store, Verb::Store]);
         let transfer = transfer(&mut random, &platform, verb);
         let found = found(&mut random, &platform);
-        let Some((simulated, said)) = ask(&platform, Op::Transfer(transfer), found) else { continue };
+        let Some((simulated, said)) = ask(&platform, EngineJob::Transfer(transfer), found) else { continue };
         let first = Transfer { bytes: transfer.bytes.min(4096), count: 1, ..transfer };
-        let latency = ask(&platform, Op::Transfer(first), found).map_or(0.0, |(_, said)| said.delivered_ns);
+        let latency = ask(&platform, EngineJob::Transfer(first), found).map_or(0.0, |(_, said)| said.delivered_ns);
         let later = simulated - said.delivered_ns;
         let leads = said.lead >= CLEAR;
         clear += u32::from(leads);

@@ -5,8 +5,8 @@
 mod random_platform;
 
 use lanemark_machine::{
-    Access, Completion, Descriptors, DmaCall, Lane, Machine, Op, Partner, Plan, Samples, Share, Span, Stream, Transfer,
-    Verb, Width, Window,
+    Access, Completion, Descriptors, DmaCall, Lane, Machine, Partner, Plan, Samples, Share, Span, Step, Stream,
+    Transfer, Verb, Width, Window, Work,
 };
 use lanemark_model::{Bound, Prediction, predict};
 use lanemark_platform::Platform;
@@ -46,16 +46,12 @@ fn call(random: &mut Random, cards: u32) -> DmaCall {
     DmaCall { transfer, channel: 0, share, descriptors, completion }
 }
 
-fn plan(op: Op) -> Plan {
-    Plan {
-        lanes: vec![Lane { core: 0, body: vec![op] }],
-        timeout: Ticks::whole_ns(1_000_000_000_000),
-        ..Plan::on_one_core(Vec::new(), 1)
-    }
+fn plan(work: impl Into<Work>) -> Plan {
+    Plan { timeout: Ticks::whole_ns(1_000_000_000_000), ..Plan::new(work, 1) }
 }
 
 fn said(platform: &Platform, call: DmaCall) -> Prediction {
-    predict(platform, &plan(Op::Dma(call))).expect("every call has a formula")
+    predict(platform, &plan(call)).expect("every call has a formula")
 }
 
 fn simulated_ns(platform: &Platform, plan: &Plan) -> f64 {
@@ -69,7 +65,7 @@ fn status_load_ns(platform: &Platform) -> f64 {
     let registers = platform.region("registers").unwrap();
     let at = BarOffset { bar: registers.bar.value as u8, offset: registers.offset_bytes.value };
     let load = Stream::over(Verb::Load, Access::Plain(Width::B8), Span { at, len: 8, memory_type: MemoryType::Uc });
-    predict(platform, &plan(Op::Stream(load))).unwrap().delivered_ns
+    predict(platform, &plan(Step::Stream(load))).unwrap().delivered_ns
 }
 
 fn scarce(platform: &Platform) -> String {
@@ -93,7 +89,7 @@ fn calls_are_never_faster_than_the_formula_and_meet_a_leading_bound() {
     for number in 0..6000 {
         let platform = platform(&mut random);
         let picked = call(&mut random, platform.cards());
-        let (simulated, said) = (simulated_ns(&platform, &plan(Op::Dma(picked))), said(&platform, picked));
+        let (simulated, said) = (simulated_ns(&platform, &plan(picked)), said(&platform, picked));
         let what = format!(
             "case {number}: {picked:?} on {}: {}: {simulated} and {said:?}, {:.1} %",
             platform.name,
@@ -111,7 +107,7 @@ fn calls_are_never_faster_than_the_formula_and_meet_a_leading_bound() {
         led += u32::from(is_clear);
         by_root += u32::from(is_clear && said.bound == Bound::RootComplex);
         let first = Transfer { bytes: picked.transfer.bytes.min(4096), count: 1, ..picked.transfer };
-        let latency = predict(&platform, &plan(Op::Transfer(first))).map_or(0.0, |said| said.delivered_ns);
+        let latency = predict(&platform, &plan(first)).map_or(0.0, |said| said.delivered_ns);
         // Single requests have no uncertainty; lists from write-combining buffers have no exact formula.
         let is_exact = matches!(said.bound, Bound::RootComplex | Bound::Memory)
             && picked.descriptors != Descriptors::Written(MemoryType::Wc);
@@ -140,12 +136,12 @@ fn threads_on_scarce_resources_are_never_faster_than_the_bound_and_approach_it_w
             let window = Window { offset: u64::from(channel) * part, len: part, ..picked.transfer.window };
             DmaCall { transfer: Transfer { window, ..picked.transfer }, channel, completion, ..picked }
         };
-        let lanes = (0..2 + random.below(3) as u32).map(|core| Lane { core, body: vec![Op::Dma(of(core))] });
-        let plan = Plan { lanes: lanes.collect(), ..plan(Op::Dma(picked)) };
+        let lanes = (0..2 + random.below(3) as u32).map(|core| Lane { core, task: of(core).into() });
+        let plan = plan(lanes.collect::<Vec<Lane>>());
         let Some(said) = predict(&platform, &plan) else { continue };
         asked += 1;
         let simulated = simulated_ns(&platform, &plan);
-        let threads = plan.lanes.len();
+        let threads = plan.work.lanes().len();
         let what = format!(
             "case {number}: {threads} threads, {:?} on {}: {}: {simulated} and {said:?}",
             of(0),

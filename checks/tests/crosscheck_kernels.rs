@@ -3,8 +3,8 @@
 
 mod random_platform;
 
-use lanemark_compute::{Csr, Generated, Spmv, StreamCopy, Work};
-use lanemark_machine::{Compute, HostWait, Machine, Op, Plan, Samples};
+use lanemark_compute::{Csr, Generated, Spmv, StreamCopy, Workload};
+use lanemark_machine::{Compute, HostWait, Machine, Plan, Samples};
 use lanemark_model::{Bound, Prediction, predict};
 use lanemark_platform::Platform;
 use lanemark_sim::SimulatedMachine;
@@ -65,23 +65,23 @@ fn matrix(random: &mut Random) -> Csr {
     Csr::new(300, starts, columns, values).unwrap()
 }
 
-fn work(random: &mut Random, ports: u32) -> Work {
+fn work(random: &mut Random, ports: u32) -> Workload {
     if random.below(2) == 0 {
         let first_port = random.below(u64::from(ports)) as u32;
         let ports = 1 + random.below(u64::from(ports - first_port)).min(3) as u32;
         let (stride_bytes, vector_words) = (random.pick(&[8, 8, 24, 64]), random.pick(&[1, 1, 3, 4]));
         let bytes_per_port = 8 * random.pick(&[1, 5, 1000, 8000]);
-        return Work::StreamCopy(StreamCopy { first_port, ports, bytes_per_port, stride_bytes, vector_words });
+        return Workload::StreamCopy(StreamCopy { first_port, ports, bytes_per_port, stride_bytes, vector_words });
     }
     let matrix = if random.below(8) == 0 { Generated::Poisson(50).matrix() } else { matrix(random) };
     let (kernels, ports_each) = (random.pick(&[1, 2, 3, 8]), 1 + random.below(u64::from(ports).min(6)) as u32);
-    Work::Spmv(Spmv { matrix: Arc::new(matrix), kernels, ports_each })
+    Workload::Spmv(Spmv { matrix: Arc::new(matrix), kernels, ports_each })
 }
 
 /// Ratio of simulated to predicted time, and the prediction, after checking the results; `None` if the card refuses the work.
-fn asked(platform: &Platform, work: &Work) -> Option<(f64, Prediction)> {
+fn asked(platform: &Platform, work: &Workload) -> Option<(f64, Prediction)> {
     let mut machine = SimulatedMachine::new(platform).unwrap();
-    let plan = Plan::on_one_core(vec![Op::Compute(Compute { work: work.clone(), told: HostWait::Finish })], 1);
+    let plan = Plan::new(Compute { work: work.clone(), told: HostWait::Finish }, 1);
     machine.supports(&plan).ok()?;
     let mut samples = Samples::wanted(1);
     machine.run(&plan, &mut samples).unwrap_or_else(|error| panic!("{error}"));
@@ -130,7 +130,7 @@ fn of_32_ports() -> Platform {
 fn a_long_copy_meets_its_bound_and_32_ports_are_32_times_as_fast_as_one() {
     let of = |ports: u32, vector_words: u32| {
         let copy = StreamCopy { first_port: 0, ports, bytes_per_port: 1 << 18, stride_bytes: 8, vector_words };
-        let work = Work::StreamCopy(copy);
+        let work = Workload::StreamCopy(copy);
         let (ratio, said) = asked(&of_32_ports(), &work).unwrap();
         assert!((1.0..1.02).contains(&ratio), "{ratio}");
         work.bytes() as f64 / (said.delivered_ns * ratio)
@@ -148,7 +148,7 @@ fn kernels_that_share_a_port_alternate_and_lose_no_words() {
     let time = |kernels: u32, ports: f64| {
         let memory = [("ports", ports), ("port_bytes", 32.0), ("word_ns", 2.5), ("read_ns", 300.0)];
         let platform = card(&memory, &[("clock_ghz", 0.3)], false);
-        let work = Work::Spmv(Spmv { matrix: Arc::clone(&matrix), kernels, ports_each: 1 });
+        let work = Workload::Spmv(Spmv { matrix: Arc::clone(&matrix), kernels, ports_each: 1 });
         let (ratio, said) = asked(&platform, &work).unwrap();
         (ratio * said.delivered_ns, ratio)
     };
@@ -170,14 +170,21 @@ fn simulated_kernels_are_deterministic() {
 #[test]
 fn work_beyond_the_memory_of_the_card_is_refused() {
     let platform = of_32_ports();
-    let fits = |work: Work| asked(&platform, &work).is_some();
+    let fits = |work: Workload| asked(&platform, &work).is_some();
     let copy = |first_port, ports, vector_words| {
-        fits(Work::StreamCopy(StreamCopy { first_port, ports, bytes_per_port: 8192, stride_bytes: 8, vector_words }))
+        fits(Workload::StreamCopy(StreamCopy {
+            first_port,
+            ports,
+            bytes_per_port: 8192,
+            stride_bytes: 8,
+            vector_words,
+        }))
     };
     assert!(copy(31, 1, 1) && copy(0, 32, 512));
     assert!(!copy(32, 1, 1) && !copy(1, 32, 1) && !copy(0, 1, 513) && !copy(0, 0, 1));
     let matrix = Arc::new(Generated::Poisson(3).matrix());
-    let multiply = |kernels, ports_each| fits(Work::Spmv(Spmv { matrix: Arc::clone(&matrix), kernels, ports_each }));
+    let multiply =
+        |kernels, ports_each| fits(Workload::Spmv(Spmv { matrix: Arc::clone(&matrix), kernels, ports_each }));
     assert!(multiply(32, 1) && multiply(1, 32));
     assert!(!multiply(33, 1) && !multiply(1, 33) && !multiply(0, 1) && !multiply(1, 0));
 }

@@ -2,7 +2,7 @@
 
 mod random_platform;
 
-use lanemark_machine::{Cause, LineSource, Machine, Op, Plan, Samples};
+use lanemark_machine::{Cause, LineSource, Machine, Operation, Plan, Samples};
 use lanemark_model::predict;
 use lanemark_platform::{Platform, preset};
 use lanemark_sim::SimulatedMachine;
@@ -23,7 +23,7 @@ fn card() -> Platform {
 }
 
 fn plan(holder: LineSource, passes: u64) -> Plan {
-    Plan::on_one_core(vec![Op::LoadFrom(holder)], passes)
+    Plan::new(Operation::LineLoad(holder), passes)
 }
 
 /// Time of `passes` loads, which simulation and formula must agree on.

@@ -6,7 +6,7 @@
 mod random_platform;
 
 use lanemark_machine::{
-    Access, HostMemory, Lane, Machine, Op, Partner, Pattern, Plan, Samples, Span, Stream, Transfer, Verb, Width, Window,
+    Access, Machine, Partner, Pattern, Plan, Samples, Span, Step, Stream, Transfer, Verb, Width, Window, Work,
 };
 use lanemark_model::{Bound, Prediction, predict};
 use lanemark_platform::{Origin, PRESETS, Platform};
@@ -33,44 +33,38 @@ fn set(platform: &Platform, key: &str, value: &str) -> Platform {
     platform.with_text(key, value, Origin::Given("a test".to_owned())).unwrap()
 }
 
-fn plan(op: Op) -> Plan {
-    let lanes = vec![Lane { core: 0, body: vec![op] }];
-    Plan {
-        lanes,
-        timeout: Ticks::whole_ns(1_000_000_000_000),
-        memory: HostMemory::default(),
-        ..Plan::on_one_core(Vec::new(), 1)
-    }
+fn plan(work: Work) -> Plan {
+    Plan { timeout: Ticks::whole_ns(1_000_000_000_000), ..Plan::new(work, 1) }
 }
 
-fn transfer(verb: Verb, partner: Partner, bytes: u64, count: u64) -> Op {
+fn transfer(verb: Verb, partner: Partner, bytes: u64, count: u64) -> Work {
     let offset = if partner == Partner::Host { 0 } else { 8 << 20 };
     let window = Window { offset, len: 1 << 20, pattern: Pattern::Sequential };
-    Op::Transfer(Transfer { card: 0, verb, partner, bytes, count, window, outstanding: None })
+    Transfer { card: 0, verb, partner, bytes, count, window, outstanding: None }.into()
 }
 
 /// A load or store of 8 B of a region that stores what is written.
-fn access(platform: &Platform, verb: Verb) -> Op {
+fn access(platform: &Platform, verb: Verb) -> Work {
     let region = platform.regions.iter().find(|region| region.size_bytes.value >= 1 << 20).unwrap();
     let at = BarOffset { bar: region.bar.value as u8, offset: region.offset_bytes.value };
     let span = Span { at, len: 8, memory_type: MemoryType::Uc };
-    Op::Stream(Stream::over(verb, Access::Plain(Width::B8), span))
+    Step::Stream(Stream::over(verb, Access::Plain(Width::B8), span)).into()
 }
 
-fn simulated(platform: &Platform, op: Op) -> Ticks {
+fn simulated(platform: &Platform, work: Work) -> Ticks {
     let mut samples = Samples::wanted(1);
-    let plan = plan(op);
+    let plan = plan(work);
     SimulatedMachine::new(platform).unwrap().run(&plan, &mut samples).unwrap_or_else(|error| panic!("{error}"));
     samples.taken[0].delivered
 }
 
-fn predicted(platform: &Platform, op: Op) -> Prediction {
-    predict(platform, &plan(op)).unwrap()
+fn predicted(platform: &Platform, work: Work) -> Prediction {
+    predict(platform, &plan(work)).unwrap()
 }
 
 /// By how much the retimers delay the operation by the formula, in ticks.
-fn predicted_delay(without: &Platform, with: &Platform, op: impl Fn() -> Op) -> f64 {
-    (predicted(with, op()).delivered_ns - predicted(without, op()).delivered_ns) * Ticks::PER_NS as f64
+fn predicted_delay(without: &Platform, with: &Platform, work: impl Fn() -> Work) -> f64 {
+    (predicted(with, work()).delivered_ns - predicted(without, work()).delivered_ns) * Ticks::PER_NS as f64
 }
 
 #[test]
@@ -104,22 +98,25 @@ fn unloaded_latencies_grow_by_exactly_the_latency_of_the_retimers() {
                 (Partner::Peer { card: 4, bar: 0 }, down + up)
             });
             let (without, with) = (with(preset, &[]), with(preset, &retimers));
-            let mut checks: Vec<(Op, f64)> = vec![
+            let mut checks: Vec<(Work, f64)> = vec![
                 (access(&without, Verb::Load), down + up),
                 (access(&without, Verb::Store), down),
                 (transfer(Verb::Load, Partner::Host, 64, 1), down + up),
                 (transfer(Verb::Store, Partner::Host, 64, 1), up),
             ];
             checks.extend(peer.map(|(peer, delay)| (transfer(Verb::Store, peer, 64, 1), delay)));
-            for (op, delay) in checks {
+            for (work, delay) in checks {
                 let delay = Ticks::from_ns(delay).unwrap();
-                let (before, after) = (simulated(&without, op.clone()), simulated(&with, op.clone()));
-                assert_eq!(after, before + delay, "{op:?}: {retimers:?}");
-                let by_formula = predicted_delay(&without, &with, || op.clone());
-                assert!((by_formula - delay.0 as f64).abs() < 0.01, "{op:?}: {retimers:?}: {by_formula} and {delay:?}");
+                let (before, after) = (simulated(&without, work.clone()), simulated(&with, work.clone()));
+                assert_eq!(after, before + delay, "{work:?}: {retimers:?}");
+                let by_formula = predicted_delay(&without, &with, || work.clone());
+                assert!(
+                    (by_formula - delay.0 as f64).abs() < 0.01,
+                    "{work:?}: {retimers:?}: {by_formula} and {delay:?}"
+                );
                 // The costs of a core are rounded to ticks one by one.
-                let gap = (predicted(&with, op.clone()).delivered_ns - after.as_ns()) * Ticks::PER_NS as f64;
-                assert!(gap.abs() <= 1.0, "{op:?}: {gap} ticks between formula and simulation");
+                let gap = (predicted(&with, work.clone()).delivered_ns - after.as_ns()) * Ticks::PER_NS as f64;
+                assert!(gap.abs() <= 1.0, "{work:?}: {gap} ticks between formula and simulation");
             }
         }
     }

@@ -4,8 +4,8 @@
 mod random_platform;
 
 use lanemark_machine::{
-    Completion, Descriptors, DmaCall, Lane, Machine, Op, Partner, Pattern, Plan, Samples, Share, Transfer, Verb,
-    Window, WriteRead,
+    Completion, Descriptors, DmaCall, EngineJob, Machine, Partner, Pattern, Plan, Samples, Share, Transfer, Verb,
+    Window, Work, WriteRead,
 };
 use lanemark_model::{Bound, Prediction, predict};
 use lanemark_platform::{Memory, Platform};
@@ -18,12 +18,8 @@ const ROUNDING: f64 = 0.001;
 const CLEAR: f64 = 1.25;
 const AGREE: f64 = 0.02;
 
-fn ask(platform: &Platform, op: Op) -> Option<(f64, Prediction)> {
-    let plan = Plan {
-        lanes: vec![Lane { core: 0, body: vec![op] }],
-        timeout: Ticks::whole_ns(1_000_000_000_000),
-        ..Plan::on_one_core(Vec::new(), 1)
-    };
+fn ask(platform: &Platform, work: impl Into<Work>) -> Option<(f64, Prediction)> {
+    let plan = Plan { timeout: Ticks::whole_ns(1_000_000_000_000), ..Plan::new(work, 1) };
     let said = predict(platform, &plan)?;
     let mut samples = Samples::wanted(1);
     SimulatedMachine::new(platform).unwrap().run(&plan, &mut samples).unwrap_or_else(|error| panic!("{error}"));
@@ -58,20 +54,21 @@ fn call(random: &mut Random, transfer: Transfer) -> DmaCall {
 }
 
 /// A transfer, a driver call, or a write and a read.
-fn op(random: &mut Random, platform: &Platform, transfer: Transfer) -> Op {
+fn work(random: &mut Random, platform: &Platform, transfer: Transfer) -> Work {
     match random.below(4) {
         0 => {
             let window = Window { offset: transfer.window.offset % 4096, ..transfer.window };
-            Op::Dma(call(random, Transfer { window, ..transfer }))
+            call(random, Transfer { window, ..transfer }).into()
         }
         1 => {
             let picked = pairs(random, platform.cards());
-            Op::WriteRead(WriteRead {
+            WriteRead {
                 write: Transfer { bytes: transfer.bytes, count: transfer.count.min(7), ..picked.write },
                 ..picked
-            })
+            }
+            .into()
         }
-        _ => Op::Transfer(transfer),
+        _ => transfer.into(),
     }
 }
 
@@ -83,15 +80,15 @@ fn a_single_request_matches_the_formula() {
         let platform = platform(&mut random);
         let picked = in_a_window(&mut random, platform.cards());
         let alone = Transfer { bytes: 1 + random.below(16), count: 1, ..picked };
-        let op = op(&mut random, &platform, alone);
-        let Some((simulated, said)) = ask(&platform, op.clone()) else { continue };
+        let work = work(&mut random, &platform, alone);
+        let Some((simulated, said)) = ask(&platform, work.clone()) else { continue };
         let few_ticks = 24.0 / Ticks::PER_NS as f64;
         let later = simulated - said.delivered_ns;
         // An acknowledgment of a completion may delay the next upstream request.
-        let is_behind_a_dllp = matches!(op, Op::Dma(_)) && (0.0..=dllp_ns(&platform)).contains(&later);
+        let is_behind_a_dllp = work.dma_calls().next().is_some() && (0.0..=dllp_ns(&platform)).contains(&later);
         assert!(
             later.abs() <= few_ticks || is_behind_a_dllp,
-            "case {number}: {op:?} on {}: {simulated} and {said:?}, {:?}, {:?}",
+            "case {number}: {work:?} on {}: {simulated} and {said:?}, {:?}, {:?}",
             platform.name,
             platform.memory,
             platform.root_complex.request_ns
@@ -115,34 +112,34 @@ fn the_simulation_is_never_faster_than_a_bound_and_meets_a_leading_one() {
             set(&mut platform, "root_complex.request_ns", random.between(20.0, 500.0));
         }
         let picked = in_a_window(&mut random, platform.cards());
-        let op = op(&mut random, &platform, picked);
-        let Some((simulated, said)) = ask(&platform, op.clone()) else { continue };
+        let work = work(&mut random, &platform, picked);
+        let Some((simulated, said)) = ask(&platform, work.clone()) else { continue };
         let memory = platform.memory.as_ref().unwrap();
         let what = format!(
-            "case {number}: {op:?} on {}, a request each {} ns, {} lines, {} or {} ns: {simulated} and {said:?}",
+            "case {number}: {work:?} on {}, a request each {} ns, {} lines, {} or {} ns: {simulated} and {said:?}",
             platform.name,
             platform.root_complex.request_ns.value.as_ns(),
             memory.cached_lines(),
             memory.cached_read_ns.value.as_ns(),
             memory.read_ns.value.as_ns(),
         );
-        let latency = match &op {
-            Op::Transfer(transfer) => {
-                let first = Transfer { bytes: transfer.bytes.min(4096), count: 1, ..*transfer };
-                ask(&platform, Op::Transfer(first)).map_or(0.0, |(_, said)| said.delivered_ns)
-            }
-            Op::Dma(DmaCall { transfer, .. }) | Op::WriteRead(WriteRead { write: transfer, .. }) => {
-                let first = Transfer { bytes: transfer.bytes.min(4096), count: 1, outstanding: None, ..*transfer };
-                let one = ask(&platform, Op::Transfer(first)).map_or(0.0, |(_, said)| said.delivered_ns);
-                one * transfer.count as f64
-            }
-            _ => 0.0,
+        let called = work.dma_calls().next().map(|call| call.transfer);
+        let latency = if let [EngineJob::Transfer(transfer)] = work.jobs() {
+            let first = Transfer { bytes: transfer.bytes.min(4096), count: 1, ..*transfer };
+            ask(&platform, first).map_or(0.0, |(_, said)| said.delivered_ns)
+        } else if let Some(transfer) = called.or(work.jobs().first().map(|job| *job.transfer())) {
+            let first = Transfer { bytes: transfer.bytes.min(4096), count: 1, outstanding: None, ..transfer };
+            let one = ask(&platform, first).map_or(0.0, |(_, said)| said.delivered_ns);
+            one * transfer.count as f64
+        } else {
+            0.0
         };
         let later = simulated - said.delivered_ns;
         let leads = said.lead >= CLEAR;
         clear += u32::from(leads);
         led += u32::from(leads && said.bound == Bound::RootComplex);
-        let is_read = matches!(&op, Op::Transfer(Transfer { verb: Verb::Load, partner: Partner::Host, .. }));
+        let is_read =
+            matches!(work.jobs(), [EngineJob::Transfer(Transfer { verb: Verb::Load, partner: Partner::Host, .. })]);
         partly += u32::from(leads && is_read && (1..16384).contains(&memory.cached_lines()));
         if later < -ROUNDING * said.delivered_ns || leads && later > AGREE * said.delivered_ns + latency {
             failures.push(what);

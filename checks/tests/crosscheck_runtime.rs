@@ -4,7 +4,8 @@
 mod random_platform;
 
 use lanemark_machine::{
-    Allocation, Arguments, HostWait, Lane, Launch, Machine, MovedByRuntime, Op, Plan, Samples, Verb,
+    Allocation, Arguments, HostWait, Launch, Machine, Placement, Plan, QueueRequest, QueueWork, RuntimeCopy, Samples,
+    Verb,
 };
 use lanemark_model::{copy_ceiling, predict};
 use lanemark_platform::{Origin, Platform, preset};
@@ -51,16 +52,16 @@ fn platform(random: &mut Random) -> Platform {
     platform
 }
 
-fn asked(random: &mut Random) -> Op {
+fn asked(random: &mut Random) -> QueueRequest {
     let told = random.pick(&HostWait::ALL);
     if random.below(3) == 0 {
         let allocation = random.pick(&[Allocation::Buffer, Allocation::Device]);
         let arguments = Arguments { count: random.below(5) as u32, allocation };
-        return Op::Launch(Launch { kernels: random.pick(&[1, 1, 2, 3, 50]), told, arguments });
+        return QueueRequest::Launch(Launch { kernels: random.pick(&[1, 1, 2, 3, 50]), told, arguments });
     }
     let (verb, allocation) = (random.pick(&[Verb::Store, Verb::Load]), random.pick(&Allocation::ALL));
     let bytes = random.pick(&[1, 64, 1000, 4096, 4097, 30_000, 80_000]);
-    Op::MovedByRuntime(MovedByRuntime { verb, bytes, told, allocation })
+    QueueRequest::Copy(RuntimeCopy { verb, bytes, told, allocation })
 }
 
 #[test]
@@ -69,18 +70,16 @@ fn a_runtime_is_never_faster_than_the_formula_and_meets_a_leading_bound() {
     let random = &mut Random(31);
     for number in 0..picked {
         let platform = platform(random);
-        let op = asked(random);
+        let request = asked(random);
         let core = random.below(u64::from(platform.core.cores.value)) as u32;
-        let plan = Plan {
-            lanes: vec![Lane { core, body: vec![op.clone()] }],
-            timeout: Ticks::whole_ns(1_000_000_000_000),
-            ..Plan::on_one_core(Vec::new(), random.pick(&[1, 1, 2, 5, 20]))
-        };
+        let work = QueueWork { core, placement: Placement::Pinned, request: request.clone() };
+        let timeout = Ticks::whole_ns(1_000_000_000_000);
+        let plan = Plan { timeout, ..Plan::new(work, random.pick(&[1, 1, 2, 5, 20])) };
         let said = predict(&platform, &plan).expect("every runtime call has a formula");
         let mut samples = Samples::wanted(1);
         SimulatedMachine::new(&platform).unwrap().run(&plan, &mut samples).unwrap_or_else(|error| panic!("{error}"));
         let sample = samples.taken[0];
-        if let Op::MovedByRuntime(moved) = &op {
+        if let QueueRequest::Copy(moved) = &request {
             let most = copy_ceiling(&platform, moved.verb, moved.bytes)
                 .expect("the platform has a DMA engine")
                 .rate

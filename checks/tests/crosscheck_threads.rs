@@ -4,7 +4,7 @@
 mod random_platform;
 
 use lanemark_machine::{
-    Completion, Descriptors, DmaCall, Lane, Machine, Op, Partner, Plan, Samples, Share, Transfer, Verb, Window,
+    Completion, Descriptors, DmaCall, Lane, Machine, Partner, Plan, Samples, Share, Transfer, Verb, Window,
 };
 use lanemark_model::{Bound, Prediction, predict};
 use lanemark_platform::Platform;
@@ -47,8 +47,8 @@ fn calls(random: &mut Random, cards: u32) -> Vec<DmaCall> {
 }
 
 fn plan(calls: &[DmaCall]) -> Plan {
-    let lanes = calls.iter().zip(0..).map(|(call, core)| Lane { core, body: vec![Op::Dma(*call)] });
-    Plan { lanes: lanes.collect(), ..Plan::on_one_core(Vec::new(), 1) }
+    let lanes = calls.iter().zip(0..).map(|(call, core)| Lane { core, task: (*call).into() });
+    Plan::new(lanes.collect::<Vec<Lane>>(), 1)
 }
 
 fn ask(platform: &Platform, calls: &[DmaCall]) -> (f64, Option<Prediction>) {

@@ -7,8 +7,8 @@
 mod random_platform;
 
 use lanemark_machine::{
-    Access, Completion, Descriptors, DmaCall, Lane, Machine, Op, Partner, Pattern, Plan, Relay, Samples, Share, Span,
-    Stream, Transfer, Verb, Width, Window, WriteRead,
+    Access, Completion, Descriptors, DmaCall, EngineJob, Machine, Partner, Pattern, Plan, Relay, Samples, Share, Span,
+    Step, Stream, Transfer, Verb, Width, Window, Work, WriteRead,
 };
 use lanemark_model::{Bound, FormulaMachine, Prediction, predict, shared_ceiling, transfer_ceiling};
 use lanemark_platform::{Origin, PeerWay, Platform, preset};
@@ -57,15 +57,11 @@ fn call(random: &mut Random, cards: u32) -> (DmaCall, &'static str) {
 }
 
 fn plan(transfer: &Transfer) -> Plan {
-    plan_of(Op::Transfer(*transfer))
+    plan_of(*transfer)
 }
 
-fn plan_of(op: Op) -> Plan {
-    Plan {
-        lanes: vec![Lane { core: 0, body: vec![op] }],
-        timeout: Ticks::whole_ns(1_000_000_000_000),
-        ..Plan::on_one_core(Vec::new(), 1)
-    }
+fn plan_of(work: impl Into<Work>) -> Plan {
+    Plan { timeout: Ticks::whole_ns(1_000_000_000_000), ..Plan::new(work, 1) }
 }
 
 /// The times of the simulation and of the formula.
@@ -86,7 +82,7 @@ fn status_load(platform: &Platform) -> f64 {
     let registers = platform.region("registers").unwrap();
     let at = BarOffset { bar: registers.bar.value as u8, offset: registers.offset_bytes.value };
     let span = Span { at, len: 8, memory_type: MemoryType::Uc };
-    let load = Op::Stream(Stream::over(Verb::Load, Access::Plain(Width::B8), span));
+    let load = Step::Stream(Stream::over(Verb::Load, Access::Plain(Width::B8), span));
     predict(platform, &plan_of(load)).unwrap().delivered_ns
 }
 
@@ -204,7 +200,7 @@ fn a_call_for_a_single_request_matches_the_formula() {
             continue;
         }
         let alone = DmaCall { transfer, descriptors, ..picked };
-        let (simulated, said) = ask_for(&platform, &plan_of(Op::Dma(alone)));
+        let (simulated, said) = ask_for(&platform, &plan_of(alone));
         let said = said.expect("every call has a formula");
         let few_ticks = 24.0 / Ticks::PER_NS as f64;
         let apart = simulated - said.delivered_ns;
@@ -227,7 +223,7 @@ fn a_read_after_a_write_matches_the_formula() {
         let platform = without_flits(platform(&mut random));
         let picked = pairs(&mut random, platform.cards());
         let write = Transfer { bytes: 1 + random.below(16), count: 1, ..picked.write };
-        let (simulated, said) = ask_for(&platform, &plan_of(Op::WriteRead(WriteRead { write, ..picked })));
+        let (simulated, said) = ask_for(&platform, &plan_of(WriteRead { write, ..picked }));
         let said = said.expect("a pair has a formula");
         let few_ticks = 24.0 / Ticks::PER_NS as f64;
         let apart = (simulated - said.delivered_ns).abs();
@@ -264,15 +260,15 @@ fn the_simulation_is_never_faster_than_a_bound_and_meets_a_leading_one() {
             // No formula predicts where FLITs begin.
             platform = without_flits(platform);
         }
-        let (op, picked, class) = if let Some(relay) = relayed {
+        let (work, picked, class) = if let Some(relay) = relayed {
             let picked = *relay.transfers().last().unwrap();
-            (Op::Relay(relay), picked, "a relay")
+            (Work::Relay(relay), picked, "a relay")
         } else if number >= 14_000 {
             let pairs = pairs(&mut random, platform.cards());
-            (Op::WriteRead(pairs), pairs.write, "a write, then a read of it, queues")
+            (Work::from(pairs), pairs.write, "a write, then a read of it, queues")
         } else if number >= 13_000 {
             let dealt = on_channels(&mut random, &mut platform);
-            (Op::OnChannels(dealt), dealt.transfer, "several channels")
+            (Work::from(dealt), dealt.transfer, "several channels")
         } else if number >= 11_000 {
             let picked = read_of_peer(&mut random, &platform);
             let verb = random.pick(&[Verb::Load, Verb::Store]);
@@ -280,31 +276,31 @@ fn the_simulation_is_never_faster_than_a_bound_and_meets_a_leading_one() {
             let picked = Transfer { verb, outstanding, ..picked };
             let class =
                 if verb == Verb::Load { "reads of a peer, few credits" } else { "writes to a peer, few credits" };
-            (Op::Transfer(picked), picked, class)
+            (Work::from(picked), picked, class)
         } else if number >= 10_000 {
             let (picked, _) = transfer(&mut random, platform.cards());
-            (Op::Transfer(picked), picked, "other transfers, few credits")
+            (Work::from(picked), picked, "other transfers, few credits")
         } else if number >= 8000 {
             let picked = read_of_peer(&mut random, &platform);
             let way = platform.peer_way(picked.card as usize, peer_of(&picked) as usize);
             let is_by_root = way == Some(PeerWay::ByRoot);
             let class = if is_by_root { "reads of a peer by the root" } else { "reads of a peer" };
-            (Op::Transfer(picked), picked, class)
+            (Work::from(picked), picked, class)
         } else if number < 5000 {
             let (picked, class) = transfer(&mut random, platform.cards());
-            (Op::Transfer(picked), picked, class)
+            (Work::from(picked), picked, class)
         } else if number < 7000 {
             let (picked, class) = call(&mut random, platform.cards());
-            (Op::Dma(picked), picked.transfer, class)
+            (Work::from(picked), picked.transfer, class)
         } else {
             let pairs = pairs(&mut random, platform.cards());
-            (Op::WriteRead(pairs), pairs.write, "a write, then a read of it")
+            (Work::from(pairs), pairs.write, "a write, then a read of it")
         };
-        let (simulated, Some(said)) = ask_for(&platform, &plan_of(op.clone())) else { continue };
+        let (simulated, Some(said)) = ask_for(&platform, &plan_of(work.clone())) else { continue };
         let gap = simulated / said.delivered_ns - 1.0;
         let what = format!("{} B x {} from +{} on {}", picked.bytes, picked.count, picked.window.offset, platform.name);
         // Polling may see the end one load earlier or later, because a load delays the status word.
-        let is_polled = matches!(op, Op::Dma(DmaCall { completion: Completion::Register, .. }));
+        let is_polled = work.dma_calls().any(|call| call.completion == Completion::Register);
         let mut fail = |why: String| {
             failures.push(format!("case {number}: {class}, {what}: {why}: {said:?}, simulated {simulated}"));
         };
@@ -318,12 +314,17 @@ fn the_simulation_is_never_faster_than_a_bound_and_meets_a_leading_one() {
             fail(format!("{rate} is above the ceiling of {}", most.rate));
         }
         let first = Transfer { bytes: picked.bytes.min(4096), count: 1, ..picked };
-        let first = match &op {
-            Op::Relay(relay) => Op::Relay(Relay { count: 1, bytes: first.bytes, ..relay.clone() }),
-            _ => Op::Transfer(first),
+        let first = match &work {
+            Work::Relay(relay) => Work::from(Relay { count: 1, bytes: first.bytes, ..relay.clone() }),
+            _ => Work::from(first),
         };
         let latency = predict(&platform, &plan_of(first)).map_or(0.0, |said| said.delivered_ns);
-        let latency = latency * if matches!(op, Op::Dma(_) | Op::WriteRead(_)) { picked.count as f64 } else { 1.0 };
+        let latency = latency
+            * if matches!(work, Work::Cores(_)) || matches!(work.jobs(), [EngineJob::WriteRead(_)]) {
+                picked.count as f64
+            } else {
+                1.0
+            };
         if said.lead >= CLEAR && !is_polled {
             clear += 1;
             if simulated - said.delivered_ns * (1.0 + AGREE) > latency {
@@ -415,15 +416,15 @@ fn concurrent_flows_are_not_faster_than_their_shared_links() {
             })
             .collect();
         let Some(most) = shared_ceiling(&platform, &flows).filter(|_| flows.len() > 1) else { continue };
-        let lanes = (0..).zip(&flows).map(|(core, flow)| Lane { core, body: vec![Op::Transfer(*flow)] });
-        let plan = Plan { lanes: lanes.collect(), ..Plan::on_one_core(Vec::new(), 1) };
+        let jobs: Vec<EngineJob> = flows.iter().copied().map(EngineJob::Transfer).collect();
+        let plan = Plan::new(jobs, 1);
         let mut samples = Samples::wanted(1);
         SimulatedMachine::new(&platform).unwrap().run(&plan, &mut samples).unwrap_or_else(|error| panic!("{error}"));
         let together = samples.together.unwrap();
         let common: u64 = together.each.iter().map(|moved| moved.common_bytes).sum();
         let rate = common as f64 * 1e9 / together.common.as_ns();
         assert!(rate <= most.rate.bytes_per_s() * (1.0 + ROUNDING), "{flows:?}: {rate} is above {most:?}");
-        assert!(together.each.iter().zip(&flows).all(|(moved, flow)| moved.bytes == flow.bytes_of_pass()));
+        assert!(together.each.iter().zip(&flows).all(|(moved, flow)| moved.bytes == flow.bytes_per_pass()));
         asked += 1;
     }
     assert!(asked > 100, "{asked}");

@@ -5,8 +5,8 @@ mod random_platform;
 
 use lanemark_bench::{Axes, question};
 use lanemark_machine::{
-    Completion, Descriptors, DmaCall, Lane, Machine, Op, Partner, Pattern, Plan, Samples, Share, Transfer, Verb,
-    Window, WriteRead,
+    Completion, Descriptors, DmaCall, EngineJob, Machine, Partner, Pattern, Plan, Samples, Share, Transfer, Verb,
+    Window, Work, WriteRead,
 };
 use lanemark_model::{Bound, FormulaMachine, Prediction, predict};
 use lanemark_platform::{Iommu, PRESETS, Platform};
@@ -73,16 +73,12 @@ fn numbers(platform: &Platform) -> String {
 
 /// Simulated time of the last of three rounds over a window, and the formula.
 fn ask(platform: &Platform, transfer: Transfer) -> Option<(f64, Prediction)> {
-    ask_for(platform, Op::Transfer(transfer))
+    ask_for(platform, transfer)
 }
 
-fn ask_for(platform: &Platform, op: Op) -> Option<(f64, Prediction)> {
-    let plan = Plan {
-        lanes: vec![Lane { core: 0, body: vec![op] }],
-        timeout: Ticks::whole_ns(1_000_000_000_000),
-        warmup_passes: 2,
-        ..Plan::on_one_core(Vec::new(), 1)
-    };
+fn ask_for(platform: &Platform, work: impl Into<Work>) -> Option<(f64, Prediction)> {
+    let timeout = Ticks::whole_ns(1_000_000_000_000);
+    let plan = Plan { timeout, warmup_passes: 2, ..Plan::new(work, 1) };
     let said = predict(platform, &plan)?;
     let mut samples = Samples::wanted(1);
     SimulatedMachine::new(platform).unwrap().run(&plan, &mut samples).unwrap_or_else(|error| panic!("{error}"));
@@ -229,7 +225,7 @@ fn a_write_and_a_following_read_are_translated_concurrently() {
         let bytes = random.pick(&[4, 8, 64, 512, 4096]);
         let write = Transfer { count: 1, outstanding: Some(1), ..round(&mut random, &platform, Verb::Store, bytes) };
         let pairs = WriteRead { write, read: write.window, is_mixed: false };
-        let Some((simulated, said)) = ask_for(&platform, Op::WriteRead(pairs)) else { continue };
+        let Some((simulated, said)) = ask_for(&platform, pairs) else { continue };
         assert!(
             simulated >= said.delivered_ns * (1.0 - ROUNDING),
             "case {number}: {simulated} and {said:?}: {pairs:?} on {}: {}",
@@ -363,7 +359,7 @@ fn a_first_round_with_leftover_translations_is_not_faster_than_the_bound() {
         let whole = Transfer { outstanding, ..whole };
         let part = Transfer { count: places, window: Window { len: places * stride, ..whole.window }, ..whole };
         let timeout = Ticks::whole_ns(1_000_000_000_000);
-        let of = |transfer| Plan { timeout, ..Plan::on_one_core(vec![Op::Transfer(transfer)], 1) };
+        let of = |transfer| Plan { timeout, ..Plan::new(transfer, 1) };
         let (Some(said), Some(warm)) =
             (predict(&platform, &of(whole)), predict(&platform, &Plan { warmup_passes: 1, ..of(whole) }))
         else {
@@ -420,7 +416,7 @@ fn with_several_outstanding_reads_the_formula_is_at_most_one_round_trip() {
         let outstanding = Some(random.pick(&[2, 8, 32]));
         let transfer = Transfer { outstanding, ..round_of_device(&mut random, &platform, Verb::Load, 64) };
         let timeout = Ticks::whole_ns(1_000_000_000_000);
-        let plan = Plan { timeout, warmup_passes: 2, ..Plan::on_one_core(vec![Op::Transfer(transfer)], 1) };
+        let plan = Plan { timeout, warmup_passes: 2, ..Plan::new(transfer, 1) };
         let Pattern::Strided(stride) = transfer.window.pattern else { panic!("{transfer:?}") };
         let page = platform.iommu.as_ref().unwrap().page_bytes.value;
         if transfer.count * stride.min(page) / page <= entries + 1 || predict(&platform, &plan).is_none() {
@@ -456,10 +452,10 @@ fn driver_calls_with_ats_have_no_leading_bound() {
             let transfer =
                 Transfer { card: 0, verb, partner: Partner::Host, bytes: 4096, count: 1, window, outstanding: None };
             let (share, descriptors) = (Share::Doorbell, Descriptors::Fetched);
-            let call = Op::Dma(DmaCall { transfer, channel: 0, share, descriptors, completion });
+            let call = DmaCall { transfer, channel: 0, share, descriptors, completion };
             let timeout = Ticks::whole_ns(1_000_000_000);
             // Status words, descriptors and data are in pages that evict each other from the single entry.
-            let plan = Plan { timeout, warmup_passes: 2, ..Plan::on_one_core(vec![call], 1) };
+            let plan = Plan { timeout, warmup_passes: 2, ..Plan::new(call, 1) };
             let said = predict(&platform, &plan).unwrap();
             let mut samples = Samples::wanted(1);
             SimulatedMachine::new(&platform).unwrap().run(&plan, &mut samples).unwrap();
@@ -504,7 +500,7 @@ fn iotlb_thrash_matches_the_formula_for_random_iotlbs() {
         set(&mut platform, "iommu.walk_interval_ns", 0.0);
         let mut fastest = f64::INFINITY;
         for (way, plan) in in_turn(&platform, None, None) {
-            let Op::Transfer(transfer) = plan.lanes[0].body[0] else { panic!("{way}: no transfer") };
+            let [EngineJob::Transfer(transfer)] = *plan.work.jobs() else { panic!("{way}: no transfer") };
             let (simulated, said) = ask(&platform, transfer).unwrap();
             let each = simulated / transfer.count as f64;
             let few_ticks = 24.0 / Ticks::PER_NS as f64 * transfer.count as f64;

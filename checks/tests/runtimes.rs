@@ -7,12 +7,12 @@
 use lanemark_checks::page::Page;
 use lanemark_checks::shown::missing;
 use lanemark_checks::{lanemark, root};
-use lanemark_compute::{Csr, Spmv, StreamCopy, Work};
+use lanemark_compute::{Csr, Spmv, StreamCopy, Workload};
 use lanemark_hw::opencl::OpenClMachine;
 use lanemark_hw::sycl::SyclMachine;
 use lanemark_machine::{
-    Allocation, Arguments, Compute, Confirmed, HostWait, Launch, Machine, MachineError, MovedByRuntime, Op, Plan,
-    Samples, Verb,
+    Allocation, Arguments, Compute, Confirmed, HostWait, Launch, Machine, MachineError, Plan, RuntimeCopy, Samples,
+    Step, Verb,
 };
 use lanemark_units::Ticks;
 use serde_json::{Value, json};
@@ -256,11 +256,8 @@ fn again_on_pocl<F: FnOnce()>(body: F) {
     assert!(again.status.success() && shown.contains("1 passed"), "{shown}");
 }
 
-fn computed(machine: &mut dyn Machine, work: Work, told: HostWait) -> Confirmed {
-    let plan = Plan {
-        timeout: Ticks::whole_ns(20_000_000_000),
-        ..Plan::on_one_core(vec![Op::Compute(Compute { work, told })], 1)
-    };
+fn computed(machine: &mut dyn Machine, work: Workload, told: HostWait) -> Confirmed {
+    let plan = Plan { timeout: Ticks::whole_ns(20_000_000_000), ..Plan::new(Compute { work, told }, 1) };
     let mut samples = Samples::wanted(3);
     machine.run(&plan, &mut samples).unwrap();
     assert!(samples.taken.iter().all(|sample| sample.delivered > Ticks::ZERO));
@@ -274,7 +271,7 @@ fn words_arrive(machine: &mut dyn Machine) {
     for (stride_bytes, vector_words) in [(8, 1), (8, 4), (8, 16), (32, 1), (32, 4)] {
         let copy = StreamCopy { first_port: 0, ports, bytes_per_port: 1 << 20, stride_bytes, vector_words };
         for told in HostWait::ALL {
-            let confirmed = computed(machine, Work::StreamCopy(copy), told);
+            let confirmed = computed(machine, Workload::StreamCopy(copy), told);
             let counts = (confirmed.claimed_bytes, confirmed.confirmed_bytes);
             assert_eq!(counts, (bytes, bytes), "a word every {stride_bytes} B, vectors of {vector_words}");
         }
@@ -294,7 +291,7 @@ fn rows_are_right(machine: &mut dyn Machine) {
     let ports = machine.facts().runtime.as_ref().unwrap().memory_ports;
     let has = |(kernels, ports_each): &(u32, u32)| *ports_each == 1 || kernels * ports_each <= ports;
     for (kernels, ports_each) in [(1, 1), (3, 1), (8, 1), (8, 4)].into_iter().filter(has) {
-        let work = Work::Spmv(Spmv { matrix: Arc::clone(&matrix), kernels, ports_each });
+        let work = Workload::Spmv(Spmv { matrix: Arc::clone(&matrix), kernels, ports_each });
         let confirmed = computed(machine, work, HostWait::Event);
         let counts = (confirmed.claimed_bytes, confirmed.confirmed_bytes);
         assert_eq!(counts, (40_000, 40_000), "{kernels} kernels, {ports_each} ports");
@@ -681,14 +678,12 @@ fn sycl_kernels_take_buffers_and_addresses_and_other_plans_are_refused_by_name()
 #[test]
 #[ignore = "run by the test above, with the library path"]
 fn sycl_kernels_in_a_separate_process() {
-    let plan = |op| Plan { warmup_passes: 1, ..Plan::on_one_core(vec![op], 10) };
+    let plan = |op| Plan { warmup_passes: 1, ..Plan::new(vec![op], 10) };
     let launch = |count, allocation, kernels| {
         let arguments = Arguments { count, allocation };
-        plan(Op::Launch(Launch { kernels, told: HostWait::Event, arguments }))
+        plan(Launch { kernels, told: HostWait::Event, arguments })
     };
-    let copy = |bytes, allocation| {
-        plan(Op::MovedByRuntime(MovedByRuntime { verb: Verb::Store, bytes, told: HostWait::Event, allocation }))
-    };
+    let copy = |bytes, allocation| plan(RuntimeCopy { verb: Verb::Store, bytes, told: HostWait::Event, allocation });
     for number in 0..3 {
         let mut device = SyclMachine::open(number, std::sync::Arc::default()).unwrap();
         let facts = device.facts().clone();
@@ -713,7 +708,7 @@ fn sycl_kernels_in_a_separate_process() {
             (launch(0, Allocation::Buffer, Launch::MOST_KERNELS + 1), "one iteration launches 1 to 10000 kernels"),
             (copy(64, Allocation::Mapped), "it supports buffer"),
             (copy(0, Allocation::Buffer), "a copy has 1 B to 256MiB"),
-            (copy(MovedByRuntime::MOST_BYTES + 1, Allocation::Buffer), "a copy has 1 B to 256MiB"),
+            (copy(RuntimeCopy::MOST_BYTES + 1, Allocation::Buffer), "a copy has 1 B to 256MiB"),
             (Plan { passes: 0, ..copy(64, Allocation::Buffer) }, "no iterations"),
         ] {
             let said = device.run(&refused, &mut samples).unwrap_err().to_string();

@@ -4,7 +4,7 @@
 mod random_platform;
 
 use lanemark_machine::{
-    Lane, Machine, Op, Partner, Pattern, Plan, Samples, Steady, Transfer, Unsteady, Verb, Window, WriteRead,
+    EngineJob, Machine, Partner, Pattern, Plan, Samples, Steady, Transfer, Unsteady, Verb, Window, WriteRead,
 };
 use lanemark_platform::{OrderingChoice, PeerWay, Platform};
 use lanemark_sim::SimulatedMachine;
@@ -57,33 +57,32 @@ fn long(random: &mut Random, short: Transfer) -> Transfer {
     Transfer { bytes, count, window: Window { len, offset, ..short.window }, outstanding, ..short }
 }
 
-/// Operations of concurrent lanes.
-fn operations(random: &mut Random) -> (Platform, Vec<Op>) {
+/// Jobs of concurrent cards.
+fn jobs(random: &mut Random) -> (Platform, Vec<EngineJob>) {
     match random.below(8) {
         0 => {
             let platform = any_platform_with_peers(random);
             let read = read_of_peer(random, &platform);
-            (platform, vec![Op::Transfer(long(random, read))])
+            (platform, vec![EngineJob::Transfer(long(random, read))])
         }
         1 => {
             let platform = any_platform(random);
             let picked = pairs(random, platform.cards());
             let write = long(random, picked.write);
             let read = Window { offset: write.window.offset + (2 << 20), ..write.window };
-            (platform, vec![Op::WriteRead(WriteRead { write, read, is_mixed: random.below(2) == 0 })])
+            (platform, vec![EngineJob::WriteRead(WriteRead { write, read, is_mixed: random.below(2) == 0 })])
         }
         2 | 3 => several(random),
         _ => {
             let platform = any_platform(random);
             let (short, _) = transfer(random, platform.cards());
-            let all = vec![Op::Transfer(long(random, short))];
-            (platform, all)
+            (platform, vec![EngineJob::Transfer(long(random, short))])
         }
     }
 }
 
 /// Transfers of several cards, each with its own window.
-fn several(random: &mut Random) -> (Platform, Vec<Op>) {
+fn several(random: &mut Random) -> (Platform, Vec<EngineJob>) {
     let platform = any_platform_with_peers(random);
     let flows = 2 + random.below(3) as u32;
     let bytes = random.pick(&[64, 128, 500, 512, 4096]);
@@ -103,24 +102,14 @@ fn several(random: &mut Random) -> (Platform, Vec<Op>) {
         // Mostly the same transfer for all cards: otherwise there is no common period.
         let one = long(random, one);
         let is_another = random.below(6) == 0;
-        Op::Transfer(if is_another { one } else { Transfer { bytes, count: BYTES / bytes / 4, ..one } })
+        EngineJob::Transfer(if is_another { one } else { Transfer { bytes, count: BYTES / bytes / 4, ..one } })
     });
-    let all: Vec<Op> = all.collect();
+    let all: Vec<EngineJob> = all.collect();
     (platform, all)
 }
 
-fn plan(all: &[Op], passes: u64, timeout: Ticks) -> Plan {
-    let lanes = (0..).zip(all).map(|(core, op)| Lane { core, body: vec![op.clone()] });
-    Plan { lanes: lanes.collect(), timeout, ..Plan::on_one_core(Vec::new(), passes) }
-}
-
-/// Transfers of an operation.
-fn transfers(op: &Op) -> Vec<Transfer> {
-    match op {
-        Op::Transfer(transfer) => vec![*transfer],
-        Op::WriteRead(pairs) => vec![pairs.write, pairs.read()],
-        _ => Vec::new(),
-    }
+fn plan(all: &[EngineJob], passes: u64, timeout: Ticks) -> Plan {
+    Plan { timeout, ..Plan::new(all.to_vec(), passes) }
 }
 
 /// The bytes of the window at both ends of a transfer.
@@ -155,7 +144,7 @@ struct Left {
     after: Samples,
 }
 
-fn run(machine: SimulatedMachine, platform: &Platform, all: &[Op], plan: &Plan) -> (Left, Steady) {
+fn run(machine: SimulatedMachine, platform: &Platform, all: &[EngineJob], plan: &Plan) -> (Left, Steady) {
     let (mut machine, mut samples) = (machine, Samples::wanted(2));
     let result = machine.run(plan, &mut samples).map_err(|error| error.to_string());
     let now = machine.board_mut().now();
@@ -163,12 +152,12 @@ fn run(machine: SimulatedMachine, platform: &Platform, all: &[Op], plan: &Plan) 
     let cards: Vec<_> = board.each_card().map(|card| board.crossed(card)).collect();
     let traffic = format!("{cards:?} {:?} {} {:?}", board.carried(), board.lost, board.errors);
     // After a run that ended early, the bytes in a card's memory are undefined.
-    let looked_at: Vec<Transfer> = all.iter().flat_map(transfers).filter(|_| result.is_ok()).collect();
+    let looked_at: Vec<Transfer> = all.iter().flat_map(EngineJob::directions).filter(|_| result.is_ok()).collect();
     let bytes = looked_at.iter().flat_map(|transfer| bytes(&mut machine, platform, transfer)).collect();
     let steady = samples.steady.take().unwrap_or_default();
     let mut after = Samples::wanted(1);
-    let few: Vec<Op> =
-        all.iter().flat_map(transfers).take(1).map(|one| Op::Transfer(Transfer { count: 5, ..one })).collect();
+    let few = |one| EngineJob::Transfer(Transfer { count: 5, ..one });
+    let few: Vec<EngineJob> = all.iter().flat_map(EngineJob::directions).take(1).map(few).collect();
     machine.run(&self::plan(&few, 1, Ticks::whole_ns(1 << 40)), &mut after).unwrap();
     after.steady = None;
     (Left { result, samples, now, traffic, bytes, after }, steady)
@@ -181,7 +170,7 @@ fn fast_forward_is_bit_identical_to_full_simulation() {
     // Skipped runs on platforms with queues, with engine chunks, and through the root complex.
     let mut special = [0; 3];
     for case in 0..300 {
-        let (platform, all) = operations(&mut random);
+        let (platform, all) = jobs(&mut random);
         let passes = random.pick(&[1, 1, 2]);
         let most = Ticks::whole_ns(1 << 40);
         let what = || format!("case {case}: {all:?} x {passes} on {}", platform.name);
@@ -198,7 +187,7 @@ fn fast_forward_is_bit_identical_to_full_simulation() {
             }
             Partner::Host => false,
         };
-        let by_root = all.iter().flat_map(transfers).any(|transfer| is_by_root(&transfer));
+        let by_root = all.iter().flat_map(EngineJob::directions).any(|transfer| is_by_root(&transfer));
         let marks = [platform.fifos.is_some(), platform.dma_read.is_some(), by_root];
         for (count, is_so) in special.iter_mut().zip(marks) {
             *count += u32::from(is_so && steady.skipped > 0);

@@ -1,7 +1,7 @@
 //! The wire format agrees with the costs of the simulated link. Every memory request that crosses it is encoded, decoded and
 //! compared: header, byte enables, bytes on the wire, credits.
 
-use lanemark_machine::{Access, Facts, Fence, Lane, Machine, Op, Span, Stream, Verb, Width};
+use lanemark_machine::{Access, Facts, Fence, Lane, Machine, Span, Step, Stream, Verb, Width};
 use lanemark_platform::preset;
 use lanemark_sim::{Board, SimulatedMachine, Tlp, TlpKind};
 use lanemark_units::{BarOffset, MemoryType, Ticks};
@@ -32,7 +32,7 @@ fn check(tlp: &Tlp, generation: Generation) {
 }
 
 /// Streams of every access and memory type at odd offsets and lengths.
-fn bodies(facts: &Facts, at: BarOffset) -> Vec<Op> {
+fn bodies(facts: &Facts, at: BarOffset) -> Vec<Step> {
     let mut ops = Vec::new();
     for (verb, accesses) in [(Verb::Store, &facts.stores), (Verb::Load, &facts.loads)] {
         for &access in accesses {
@@ -44,8 +44,8 @@ fn bodies(facts: &Facts, at: BarOffset) -> Vec<Op> {
                         continue;
                     }
                     let span = Span { at: BarOffset { offset: at.offset + offset, ..at }, len, memory_type };
-                    ops.push(Op::Stream(Stream::over(verb, access, span)));
-                    ops.push(Op::Fence(Fence::Mfence));
+                    ops.push(Step::Stream(Stream::over(verb, access, span)));
+                    ops.push(Step::Fence(Fence::Mfence));
                 }
             }
         }
@@ -62,7 +62,7 @@ fn requests_on_a_link_are_legal_tlps_of_the_charged_size_and_credits() {
         let storage = machine.facts().storage().unwrap().at;
         let mut board = Board::new(&platform).unwrap();
         board.crossings = Some(Vec::new());
-        board.start(&Lane { core: 0, body: bodies(machine.facts(), storage) }, 1, 0);
+        board.start(&Lane { core: 0, task: bodies(machine.facts(), storage).into() }, 1, 0);
         board.run_until(Ticks::whole_ns(1_000_000_000));
         assert!(board.core(0).is_done(), "{name}: the plan has not finished");
         let generation = Generation::from_number(platform.link.generation.value as u8).unwrap();

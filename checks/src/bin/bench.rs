@@ -26,7 +26,7 @@ mod steady;
 use lanemark_advise::doctor::{Ask, diagnose};
 use lanemark_checks::pci_dump;
 use lanemark_inventory::Inventory;
-use lanemark_machine::{Access, Machine, Op, Plan, Samples, Span, Stream, Verb, Width};
+use lanemark_machine::{Access, Machine, Plan, Samples, Span, Step, Stream, Verb, Width};
 use lanemark_model::predict;
 use lanemark_platform::{Platform, preset};
 use lanemark_sim::SimulatedMachine;
@@ -90,10 +90,8 @@ fn simulator(card: &Platform) {
     let Some(region) = machine.facts().storage().cloned() else { return };
     let span = Span { at: region.at, len: PASS_BYTES, memory_type: MemoryType::Wc };
     let stream = Stream::over(Verb::Store, Access::Plain(Width::B64), span);
-    let writes = |passes| Plan {
-        timeout: Ticks::whole_ns(100_000_000_000),
-        ..Plan::on_one_core(vec![Op::Stream(stream.clone())], passes)
-    };
+    let writes =
+        |passes| Plan { timeout: Ticks::whole_ns(100_000_000_000), ..Plan::new(Step::Stream(stream.clone()), passes) };
     let mut samples = Samples::wanted(1);
     let (mut hops, mut baseline, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
@@ -135,7 +133,7 @@ fn predictions(card: &Platform) {
     let at = lanemark_units::BarOffset { bar: region.bar.value as u8, offset: 0 };
     let plan = |size: u64| {
         let span = Span { at, len: 64 << (size % 16), memory_type: MemoryType::Wc };
-        Plan::on_one_core(vec![Op::Stream(Stream::over(Verb::Store, Access::Plain(Width::B64), span))], 16)
+        Plan::new(Step::Stream(Stream::over(Verb::Store, Access::Plain(Width::B64), span)), 16)
     };
     let (mut asked, mut built) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {

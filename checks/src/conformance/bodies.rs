@@ -1,7 +1,7 @@
 //! Test bodies of the conformance tests, one per promise.
 
 use super::{Opened, Subject, plans};
-use lanemark_machine::{Facts, Machine, MachineError, Op, Plan, RegionKind, Samples, TimeBase};
+use lanemark_machine::{Facts, Machine, MachineError, Plan, RegionKind, Samples, Step, TimeBase};
 use lanemark_units::Ticks;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -178,8 +178,8 @@ pub(super) fn count(subject: &dyn Subject) -> Kept {
 /// Whether the last instruction of an iteration moves bytes, so that a sample is issued before it is delivered. Stores
 /// before a fence may be delivered long before the fence completes.
 fn ends_with_an_access(plan: &Plan) -> bool {
-    let last = plan.lanes.first().and_then(|lane| lane.body.last());
-    matches!(last, Some(Op::Stream(stream)) if stream.fence_each.is_none())
+    let last = plan.work.lanes().first().and_then(|lane| lane.task.steps().last());
+    matches!(last, Some(Step::Stream(stream)) if stream.fence_each.is_none())
 }
 
 pub(super) fn order(subject: &dyn Subject) -> Kept {

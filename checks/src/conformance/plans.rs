@@ -1,8 +1,9 @@
 //! Plans built from a machine's facts: some must run, some must be refused, some may be either.
 
 use lanemark_machine::{
-    Access, BlockCopy, BufferHandoff, Channel, Clock, Discipline, DriverCall, Facts, Fence, KernelCall, Lane,
-    LineSource, MapUnmap, Means, Op, Order, Placement, Plan, Region, RegionKind, Span, Stream, Verb, Width,
+    Access, Arguments, BlockCopy, BufferHandoff, Channel, Clock, CoreWork, Discipline, DriverCall, Exchange, Facts,
+    Fence, HostWait, KernelCall, Lane, Launch, LineSource, MapUnmap, Means, Operation, Order, Placement, Plan,
+    QueueRequest, QueueWork, Region, RegionKind, Span, Step, Stream, Task, TimeBase, Verb, Width,
 };
 use lanemark_units::{BarOffset, MemoryType, Ticks};
 use std::ops::Range;
@@ -20,7 +21,7 @@ pub fn span(region: &Region, offset: u64, len: u64, memory_type: MemoryType) -> 
 
 /// A plan of one stream.
 pub fn stream(verb: Verb, access: Access, span: Span) -> Plan {
-    Plan::on_one_core(vec![Op::Stream(Stream::over(verb, access, span))], 2)
+    Plan::new(Step::Stream(Stream::over(verb, access, span)), 2)
 }
 
 /// A plain store of 4 KiB that every machine with storage runs, by its widest integer register and its first memory
@@ -60,75 +61,77 @@ pub fn all_steps(facts: &Facts) -> Vec<Plan> {
     let (Some(region), Some(memory_type)) = (facts.storage(), facts.memory_types.first()) else { return Vec::new() };
     let span = span(region, 0, 256, *memory_type);
     let store = Stream::over(Verb::Store, Access::Plain(Width::B8), span);
-    let fenced = |fence| Op::Stream(Stream { fence_each: Some(fence), ..store.clone() });
+    let fenced = |fence| Step::Stream(Stream { fence_each: Some(fence), ..store.clone() });
     let again = Stream { order: Order::SameAddress { times: 5 }, span: Span { len: 8, ..span }, ..store.clone() };
-    let driver = |verb, width| Op::Driver(DriverCall { verb, span, call_bytes: 64, width });
-    let mut bodies = vec![
-        vec![Op::Map(span)],
-        vec![Op::FlushLines(span), Op::Stream(store.clone())],
-        vec![Op::Pause(Ticks::whole_ns(10)), Op::Stream(store.clone())],
-        vec![Op::Stream(store.clone()), Op::Stream(store.clone())],
-        vec![Op::Stream(again.clone())],
-        vec![Op::Stream(Stream { order: Order::Interleaved { lines: 4 }, ..store.clone() })],
-        vec![Op::Stream(Stream { order: Order::Interleaved { lines: 3 }, ..store.clone() })],
+    let driver = |verb, width| Step::Driver(DriverCall { verb, span, call_bytes: 64, width });
+    let steps = vec![
+        vec![Step::Map(span)],
+        vec![Step::FlushLines(span), Step::Stream(store.clone())],
+        vec![Step::Pause(Ticks::whole_ns(10)), Step::Stream(store.clone())],
+        vec![Step::Stream(store.clone()), Step::Stream(store.clone())],
+        vec![Step::Stream(again.clone())],
+        vec![Step::Stream(Stream { order: Order::Interleaved { lines: 4 }, ..store.clone() })],
+        vec![Step::Stream(Stream { order: Order::Interleaved { lines: 3 }, ..store.clone() })],
         // One access moves 8 B and the span has 256.
-        vec![Op::Stream(Stream { span, ..again })],
+        vec![Step::Stream(Stream { span, ..again })],
     ];
-    bodies.extend(Fence::ALL.map(|fence| vec![fenced(fence)]));
-    bodies.extend(Fence::ALL.map(|fence| vec![Op::Stream(store.clone()), Op::Fence(fence)]));
-    bodies.extend(Fence::ALL.map(|fence| vec![Op::Fence(fence)]));
+    let mut bodies: Vec<Task> = steps.into_iter().map(Task::from).collect();
+    bodies.extend(Fence::ALL.map(|fence| Task::from(fenced(fence))));
+    bodies.extend(Fence::ALL.map(|fence| Task::from(vec![Step::Stream(store.clone()), Step::Fence(fence)])));
+    bodies.extend(Fence::ALL.map(|fence| Task::from(Step::Fence(fence))));
     for width in Width::ALL {
-        bodies.extend([Verb::Load, Verb::Store].map(|verb| vec![driver(verb, width)]));
+        bodies.extend([Verb::Load, Verb::Store].map(|verb| Task::from(driver(verb, width))));
     }
-    bodies.extend(Clock::ALL.map(|clock| vec![Op::Clock(clock)]));
-    bodies.extend(KernelCall::ALL.map(|call| vec![Op::Kernel(call)]));
-    bodies.extend(LineSource::ALL.map(|holder| vec![Op::LoadFrom(holder)]));
+    bodies.extend(Clock::ALL.map(|clock| Task::from(Operation::Clock(clock))));
+    bodies.extend(KernelCall::ALL.map(|call| Task::from(Operation::KernelCall(call))));
+    bodies.extend(LineSource::ALL.map(|holder| Task::from(Operation::LineLoad(holder))));
     // An odd size is not an object of a pool, and zero bytes cannot be mapped.
     for bytes in [0, 4096, 100_000] {
-        bodies.extend(Means::all().map(|means| vec![Op::MapUnmap(MapUnmap { means, bytes, pairs: 2 })]));
+        bodies.extend(Means::all().map(|means| Task::from(MapUnmap { means, bytes, pairs: 2 })));
     }
     // An odd size is not whole lines; on real time, data of a device are read by one iteration per sample.
     for bytes in [0, 100, 4096] {
         for discipline in Discipline::ALL {
-            let shared = |verb| vec![Op::BufferHandoff(BufferHandoff { verb, discipline, bytes })];
+            let shared = |verb| Task::from(BufferHandoff { verb, discipline, bytes });
             bodies.extend([Verb::Store, Verb::Load].map(shared));
         }
     }
     for access in Access::ALL {
-        bodies.push(vec![Op::Copy(BlockCopy { access, block_bytes: 64, zone: span })]);
+        bodies.push(Step::Copy(BlockCopy { access, block_bytes: 64, zone: span }).into());
     }
-    let mut plans: Vec<Plan> = bodies.into_iter().map(|body| Plan::on_one_core(body, 2)).collect();
-    let mut two = Plan::on_one_core(vec![Op::Stream(store)], 2);
-    two.lanes.push(Lane { core: 1, ..two.lanes[0].clone() });
-    plans.push(two.clone());
+    let mut plans: Vec<Plan> = bodies.into_iter().map(|task| Plan::new(task, 2)).collect();
+    let on = |core| Lane { core, task: Step::Stream(store.clone()).into() };
+    plans.push(Plan::new(vec![on(0), on(1)], 2));
     let line = Channel::Line { access: Access::Plain(Width::B8), span: Span { len: 64, ..span } };
     for channel in [line, Channel::Event { number: 0 }] {
-        two.lanes[0].body = vec![Op::Send(channel), Op::Receive(channel)];
-        two.lanes[1].body = vec![Op::Receive(channel), Op::Send(channel)];
-        plans.push(two.clone());
+        plans.push(Plan::new(Exchange { cores: [0, 1], message: channel, answer: channel }, 2));
     }
-    let before = vec![Op::FlushLines(span)];
-    plans.push(Plan { before, ..plans[1].clone() });
+    let before = vec![Step::FlushLines(span)];
+    let flushed = vec![Step::FlushLines(span), Step::Stream(store.clone())];
+    plans.push(Plan::new(CoreWork::after(before, flushed), 2));
     plans
 }
+
+/// A launch of one empty kernel.
+const LAUNCH: Launch = Launch { kernels: 1, told: HostWait::Finish, arguments: Arguments::NONE };
 
 /// Plans that every machine must refuse, with the reason.
 pub fn refused(facts: &Facts) -> Vec<(&'static str, Plan)> {
     let Some(store) = plain_store(facts) else { return Vec::new() };
-    let with = |change: fn(&mut Plan)| {
-        let mut plan = store.clone();
-        change(&mut plan);
-        plan
+    let on = |cores: &[u32]| {
+        let task = || store.work.lanes()[0].task.clone();
+        Plan::new(cores.iter().map(|core| Lane { core: *core, task: task() }).collect::<Vec<Lane>>(), 2)
     };
-    let mut no_such_core = store.clone();
-    no_such_core.lanes[0].core = facts.cores;
+    let (launch, placement) = (QueueRequest::Launch(LAUNCH), Placement::Unpinned);
     let mut plans = vec![
-        ("no lane", with(|plan| plan.lanes.clear())),
-        ("no pass", with(|plan| plan.passes = 0)),
-        ("a core too many", no_such_core),
-        ("an unpinned thread", with(|plan| plan.placement = Placement::Unpinned)),
-        ("two lanes on one core", with(|plan| plan.lanes.push(plan.lanes[0].clone()))),
+        ("no lane", on(&[])),
+        ("no pass", Plan { passes: 0, ..store.clone() }),
+        ("a core too many", on(&[facts.cores])),
+        ("two lanes on one core", on(&[0, 0])),
     ];
+    if facts.runtime.is_none() || facts.time_base == TimeBase::Simulated {
+        plans.push(("an unpinned thread", Plan::new(QueueWork { core: 0, placement, request: launch }, 2)));
+    }
     let Some(region) = facts.storage() else { return plans };
     let types = [MemoryType::Uc, MemoryType::Wc, MemoryType::Wt, MemoryType::Wp, MemoryType::Wb];
     for memory_type in types.into_iter().filter(|memory_type| !facts.memory_types.contains(memory_type)) {

@@ -2,9 +2,9 @@
 
 use crate::folder::{Folder, card};
 use lanemark_bench::{Axes, CATALOGUE, Effort, ask};
-use lanemark_compute::{StreamCopy, Work};
+use lanemark_compute::{StreamCopy, Workload};
 use lanemark_machine::{
-    Allocation, DeviceKind, Facts, Machine, MachineError, Op, Plan, RuntimeFacts, Sample, Samples, TimeBase,
+    Allocation, DeviceKind, Facts, Machine, MachineError, Plan, QueueRequest, RuntimeFacts, Sample, Samples, TimeBase,
     Unsupported,
 };
 use lanemark_units::Ticks;
@@ -114,19 +114,19 @@ impl Machine for Noting {
 
     fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
         samples.clear();
-        for op in plan.lanes.iter().flat_map(|lane| &lane.body) {
-            self.kernels.extend(match op {
-                Op::Launch(launch) => Some(format!("nothing_{}", launch.arguments.count)),
-                Op::Compute(compute) => Some(match &compute.work {
-                    Work::Spmv(_) => "spmv".to_owned(),
-                    Work::StreamCopy(StreamCopy { vector_words, stride_bytes: 8, .. }) => {
+        if let Some(request) = plan.work.request() {
+            self.kernels.extend(match request {
+                QueueRequest::Launch(launch) => Some(format!("nothing_{}", launch.arguments.count)),
+                QueueRequest::Compute(compute) => Some(match &compute.work {
+                    Workload::Spmv(_) => "spmv".to_owned(),
+                    Workload::StreamCopy(StreamCopy { vector_words, stride_bytes: 8, .. }) => {
                         format!("stream_copy_{vector_words}")
                     }
-                    Work::StreamCopy(StreamCopy { vector_words, .. }) => {
+                    Workload::StreamCopy(StreamCopy { vector_words, .. }) => {
                         format!("stream_copy_{vector_words}_with_gaps")
                     }
                 }),
-                _ => None,
+                QueueRequest::Copy(_) => None,
             });
         }
         while samples.wants_more() {

@@ -2,8 +2,8 @@
 
 use lanemark_checks::conformance::{Opened, PROMISES, Subject};
 use lanemark_machine::{
-    Access, Cause, Confirmed, Facts, Machine, MachineError, Op, Plan, Region, Sample, Samples, Span, Stream,
-    Unsupported, Verb, Wait, Width,
+    Access, Cause, Confirmed, Facts, Machine, MachineError, Plan, Region, Sample, Samples, Span, Step, Stream, Task,
+    Unsupported, Verb, Wait, Width, Work,
 };
 use lanemark_platform::preset;
 use lanemark_sim::SimulatedMachine;
@@ -142,12 +142,20 @@ impl Opened for BrokenMachine {
 }
 
 impl BrokenMachine {
+    /// Mutable steps of a plan.
+    fn steps(plan: &mut Plan) -> impl Iterator<Item = &mut Step> {
+        let lanes = if let Work::Cores(cores) = &mut plan.work { cores.lanes.as_mut_slice() } else { &mut [] };
+        lanes
+            .iter_mut()
+            .flat_map(|lane| if let Task::Steps(steps) = &mut lane.task { steps.as_mut_slice() } else { &mut [] })
+    }
+
     /// Mutable spans of a plan.
     fn spans(plan: &mut Plan) -> impl Iterator<Item = &mut Span> {
-        plan.lanes.iter_mut().flat_map(|lane| &mut lane.body).filter_map(|op| match op {
-            Op::Stream(stream) => Some(&mut stream.span),
-            Op::Driver(call) => Some(&mut call.span),
-            Op::Map(span) | Op::FlushLines(span) => Some(span),
+        Self::steps(plan).filter_map(|step| match step {
+            Step::Stream(stream) => Some(&mut stream.span),
+            Step::Driver(call) => Some(&mut call.span),
+            Step::Map(span) | Step::FlushLines(span) => Some(span),
             _ => None,
         })
     }
@@ -167,8 +175,8 @@ impl BrokenMachine {
                 }
             }
             Fault::StoresNothing => {
-                for op in plan.lanes.iter_mut().flat_map(|lane| &mut lane.body) {
-                    if let Op::Stream(stream) = op {
+                for step in Self::steps(&mut plan) {
+                    if let Step::Stream(stream) = step {
                         stream.verb = Verb::Load;
                         stream.access = Access::Plain(Width::B8);
                     }
@@ -182,8 +190,8 @@ impl BrokenMachine {
     /// A store of one byte to the storage region.
     fn store_a_byte(&mut self, at: BarOffset) {
         let span = Span { at, len: 1, memory_type: self.facts.memory_types[0] };
-        let store = Op::Stream(Stream::over(Verb::Store, Access::Plain(Width::B1), span));
-        self.inner.run(&Plan::on_one_core(vec![store], 1), &mut Samples::wanted(1)).unwrap();
+        let store = Step::Stream(Stream::over(Verb::Store, Access::Plain(Width::B1), span));
+        self.inner.run(&Plan::new(store, 1), &mut Samples::wanted(1)).unwrap();
     }
 
     /// Modifies the result of a finished run.
@@ -231,7 +239,6 @@ impl Machine for BrokenMachine {
         let refused = |what: &str| {
             Err(Unsupported { what: what.to_owned(), machine: "broken".to_owned(), because: "it is".to_owned() })
         };
-        let ops = || plan.lanes.iter().flat_map(|lane| &lane.body);
         let ends = |span: Span| {
             self.facts
                 .regions
@@ -240,7 +247,9 @@ impl Machine for BrokenMachine {
         };
         match self.fault {
             Fault::PromisesAll => Ok(()),
-            Fault::PromisesLess if ops().any(|op| matches!(op, Op::Driver(_))) => refused("a driver call"),
+            Fault::PromisesLess if plan.work.steps().any(|step| matches!(step, Step::Driver(_))) => {
+                refused("a driver call")
+            }
             Fault::OneByteShort if Self::spans(&mut plan.clone()).any(|span| ends(*span)) => refused("the last byte"),
             _ => self.inner.supports(&self.instead_of(plan)),
         }

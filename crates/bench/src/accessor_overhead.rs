@@ -21,7 +21,7 @@ use crate::needs;
 use crate::question::{Question, Watch};
 use crate::rounds::Wanted;
 use crate::sampling::{answer, measure, measure_together, plan_for};
-use lanemark_machine::{Allocation, Arguments, Facts, HostWait, Launch, Machine, Op, Plan};
+use lanemark_machine::{Allocation, Arguments, Facts, HostWait, Launch, Machine, Plan};
 use lanemark_method::Method;
 use lanemark_record::{Answer, LEAST_SAMPLES, Quantity};
 use lanemark_units::Ticks;
@@ -72,7 +72,7 @@ fn plan(case: &Case, passes: u64) -> Plan {
     let arguments = if let Method::Launch { arguments, .. } = case.method { arguments } else { None };
     let launch = Launch { kernels: 1, told: TOLD, arguments: arguments.unwrap_or(Arguments::NONE) };
     // The first launches of a kernel compile it.
-    Plan { warmup_passes: 1, ..Plan::on_one_core(vec![Op::Launch(launch)], passes) }
+    Plan { warmup_passes: 1, ..Plan::new(launch, passes) }
 }
 
 fn ask(

@@ -1,7 +1,7 @@
 //! The cores of threads.
 
 use crate::measured::Measured;
-use lanemark_machine::{Facts, Lane, Placement, Plan, TimeBase};
+use lanemark_machine::{Facts, Placement, Plan, TimeBase, Work};
 use lanemark_record::{CallerCores, CorePair, CpuSamples};
 use std::collections::BTreeMap;
 
@@ -43,16 +43,16 @@ impl Caller {
         held.into_iter().map(Caller::Core).chain(free).collect()
     }
 
-    /// The plan of one lane, called from this core.
-    pub(crate) fn calling(self, plan: Plan) -> Plan {
-        match self {
-            Caller::AsPlanned | Caller::Between(_) => plan,
-            Caller::Core(core) => {
-                let lanes = plan.lanes.into_iter().map(|lane| Lane { core, ..lane }).collect();
-                Plan { lanes, ..plan }
+    /// The plan with its request to a runtime made from this core; unchanged without a request.
+    pub(crate) fn calling(self, mut plan: Plan) -> Plan {
+        if let Work::Queue(queue) = &mut plan.work {
+            match self {
+                Caller::AsPlanned | Caller::Between(_) => {}
+                Caller::Core(core) => queue.core = core,
+                Caller::Unpinned => queue.placement = Placement::Unpinned,
             }
-            Caller::Unpinned => Plan { placement: Placement::Unpinned, ..plan },
         }
+        plan
     }
 
     /// The two cores of an exchange; `None` for other callers.
@@ -89,6 +89,7 @@ pub(crate) fn spread(cores: u32) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lanemark_machine::{Arguments, HostWait, Launch};
 
     #[test]
     fn twelve_cores_are_selected_with_the_first_and_the_last() {
@@ -101,11 +102,12 @@ mod tests {
     }
 
     #[test]
-    fn pinned_callers_pin_their_lane_and_unpinned_ones_do_not() {
-        let plan = Plan::on_one_core(Vec::new(), 1);
+    fn pinned_callers_pin_their_thread_and_unpinned_ones_do_not() {
+        let launch = Launch { kernels: 1, told: HostWait::Finish, arguments: Arguments::NONE };
+        let plan = Plan::new(launch, 1);
         assert_eq!(Caller::AsPlanned.calling(plan.clone()), plan);
         let held = Caller::Core(7).calling(plan.clone());
-        assert_eq!((held.lanes[0].core, held.placement), (7, Placement::Pinned));
-        assert_eq!(Caller::Unpinned.calling(plan).placement, Placement::Unpinned);
+        assert_eq!((held.work.cores(), held.work.placement()), (vec![7], Placement::Pinned));
+        assert_eq!(Caller::Unpinned.calling(plan).work.placement(), Placement::Unpinned);
     }
 }

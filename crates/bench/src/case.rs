@@ -4,8 +4,8 @@ use crate::caller::{Caller, Cores};
 use crate::computation::{Computation, Matrix};
 use lanemark_compute::StreamCopy;
 use lanemark_machine::{
-    Access, BufferHandoff, DmaCall, Facts, Fence, Flow, HostMemory, MapUnmap, MovedByRuntime, Partner, Pattern, Peer,
-    Region, Relay, Span, TimeBase, Transfer, Verb, Width, Window, Writer,
+    Access, BufferHandoff, DmaCall, Facts, Fence, Flow, HostMemory, MapUnmap, Partner, Pattern, Peer, Region, Relay,
+    RuntimeCopy, Span, TimeBase, Transfer, Verb, Width, Window, Writer,
 };
 use lanemark_method::{AccessPath, CacheState, ComputeWork, CoreAccess, Method, Reach};
 use lanemark_record::Quantity;
@@ -286,12 +286,12 @@ impl Case {
             Method::Relay { .. } => facts.dma.map(|dma| dma.mapped_bytes / 2).min(region),
             Method::MapUnmap { .. } => Some(MapUnmap::MOST_BYTES),
             Method::SharedBuffer { .. } => Some(BufferHandoff::MOST_BYTES),
-            Method::RuntimeCopy { .. } => Some(MovedByRuntime::MOST_BYTES),
+            Method::RuntimeCopy { .. } => Some(RuntimeCopy::MOST_BYTES),
             Method::Compute { work: ComputeWork::StreamCopy { ports, .. }, .. } => {
                 let most = StreamCopy::most_bytes_per_port(*ports);
                 // A copy by the runtime fills an array and reads it back.
                 let is_filled = facts.time_base != TimeBase::Simulated;
-                Some(if is_filled { most.min(MovedByRuntime::MOST_BYTES) } else { most })
+                Some(if is_filled { most.min(RuntimeCopy::MOST_BYTES) } else { most })
             }
             Method::Compute { work: ComputeWork::Spmv { .. }, .. } => Some(self.size),
             Method::Core(_)

@@ -3,7 +3,7 @@
 use crate::effort::Effort;
 use crate::error::BenchError;
 use crate::sampling::measure;
-use lanemark_machine::{Access, Facts, Machine, Op, Plan, Span, Stream, Verb, Width};
+use lanemark_machine::{Access, Facts, Machine, Plan, Span, Step, Stream, Verb, Width};
 use lanemark_record::{Ceiling, CeilingKind, Summary};
 use lanemark_units::MemoryType;
 
@@ -35,7 +35,7 @@ pub fn measured_ceiling(machine: &mut dyn Machine, verb: Verb, effort: &Effort) 
         if is_store_past_cache || !machine.facts().accesses(verb).contains(&access) {
             continue;
         }
-        let plan = Plan::on_one_core(vec![Op::Stream(Stream::over(verb, access, span))], 1);
+        let plan = Plan::new(Step::Stream(Stream::over(verb, access, span)), 1);
         // A stand-in is one figure among many, so it gets a tenth of a question's time.
         let measured = measure(machine, &plan, 4096, &effort.share(10))?;
         let rates: Vec<f64> =

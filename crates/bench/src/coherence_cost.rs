@@ -22,7 +22,7 @@
 use crate::case::{Axes, Case};
 use crate::needs;
 use crate::question::Question;
-use lanemark_machine::{BufferHandoff, Facts, Op, Plan, Verb};
+use lanemark_machine::{BufferHandoff, Facts, Plan, Verb};
 use lanemark_method::{CopyDirection, Method};
 use lanemark_record::Quantity;
 use lanemark_units::Ticks;
@@ -54,7 +54,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     for verb in [Verb::Store, Verb::Load] {
         for &discipline in &facts.disciplines {
             // A size that cannot be shared is refused by name; an invalid combination is left out.
-            if (BufferHandoff { verb, discipline, bytes: BufferHandoff::LINE_BYTES }).nonsense().is_some() {
+            if (BufferHandoff { verb, discipline, bytes: BufferHandoff::LINE_BYTES }).check().is_err() {
                 continue;
             }
             let of_nothing =
@@ -71,16 +71,16 @@ fn handover(case: &Case) -> Option<BufferHandoff> {
 }
 
 fn plan(case: &Case, passes: u64) -> Plan {
-    let Some(shared) = handover(case) else { return Plan::on_one_core(Vec::new(), passes) };
+    let Some(shared) = handover(case) else { return Plan::empty() };
     // With warm-up, lines start where the previous iteration leaves them.
     let warmup_passes = u64::from(!shared.finds_written_lines());
-    Plan { timeout: TIMEOUT, warmup_passes, ..Plan::on_one_core(vec![Op::BufferHandoff(shared)], passes) }
+    Plan { timeout: TIMEOUT, warmup_passes, ..Plan::new(shared, passes) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lanemark_machine::{Discipline, Flush, Region, RegionKind, TimeBase};
+    use lanemark_machine::{Discipline, Flush, Operation, Region, RegionKind, Task, TimeBase};
     use lanemark_units::{BarOffset, MemoryType};
 
     fn facts(disciplines: &[Discipline]) -> Facts {
@@ -112,7 +112,9 @@ mod tests {
         let all = cases(&facts(&Discipline::ALL), &Axes::default());
         assert_eq!(all.len(), (2 * 9 - 2) * 4);
         assert!(all.iter().enumerate().all(|(place, case)| !all[..place].contains(case)));
-        let [Op::BufferHandoff(first)] = plan(&all[1], 3).lanes[0].body[..] else { panic!("{:?}", plan(&all[1], 3)) };
+        let Task::Operation(Operation::BufferHandoff(first)) = plan(&all[1], 3).work.lanes()[0].task else {
+            panic!("{:?}", plan(&all[1], 3))
+        };
         assert_eq!(first, BufferHandoff { verb: Verb::Store, discipline: Discipline::Coherent, bytes: 4096 });
         assert!(cases(&facts(&[]), &Axes::default()).is_empty());
     }

@@ -1,8 +1,8 @@
 //! Computations of kernels, and their parameters in records.
 
 use crate::case::Case;
-use lanemark_compute::{Csr, Work};
-use lanemark_machine::{Compute, HostWait, Op, Plan};
+use lanemark_compute::{Csr, Workload};
+use lanemark_machine::{Compute, HostWait, Plan};
 use lanemark_method::{ComputeWork, Method};
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub struct Matrix {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Computation {
     /// The computation of the kernels.
-    pub work: Work,
+    pub work: Workload,
     /// Name of the matrix; empty without one.
     pub matrix: String,
 }
@@ -28,13 +28,13 @@ impl Computation {
     /// The parameters as in a method.
     fn parameters(&self) -> ComputeWork {
         match &self.work {
-            Work::StreamCopy(copy) => ComputeWork::StreamCopy {
+            Workload::StreamCopy(copy) => ComputeWork::StreamCopy {
                 ports: copy.ports,
                 first_port: copy.first_port,
                 vector_words: copy.vector_words,
                 stride_bytes: copy.stride_bytes,
             },
-            Work::Spmv(spmv) => {
+            Workload::Spmv(spmv) => {
                 ComputeWork::Spmv { matrix: self.matrix.clone(), kernels: spmv.kernels, ports_each: spmv.ports_each }
             }
         }
@@ -50,6 +50,6 @@ impl Computation {
 /// The plan of a case with kernels.
 pub(crate) fn plan(case: &Case, passes: u64) -> Plan {
     let told = if let Method::Compute { wait, .. } = case.method { wait } else { HostWait::Finish };
-    let compute = case.computation.iter().map(|asked| Op::Compute(Compute { work: asked.work.clone(), told }));
-    Plan::on_one_core(compute.collect(), passes)
+    let of = |asked: &Computation| Plan::new(Compute { work: asked.work.clone(), told }, passes);
+    case.computation.as_ref().map_or_else(Plan::empty, of)
 }

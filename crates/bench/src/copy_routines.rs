@@ -20,7 +20,7 @@
 
 use crate::case::{Axes, Case};
 use crate::question::Question;
-use lanemark_machine::{Access, BlockCopy, Facts, Op, Plan, Span, Verb, Width};
+use lanemark_machine::{Access, BlockCopy, CoreWork, Facts, Plan, Span, Step, Verb, Width};
 use lanemark_method::{AccessPath, CoreAccess};
 use lanemark_record::Quantity;
 use lanemark_units::MemoryType;
@@ -94,9 +94,9 @@ fn copies(case: &Case) -> u64 {
 
 fn plan(case: &Case, passes: u64) -> Plan {
     let zone = Span { len: case.size * copies(case), ..case.span() };
-    let copy = Op::Copy(BlockCopy { access: case.access(), zone, block_bytes: case.size });
-    let before = if is_cold(case) { vec![Op::FlushLines(zone)] } else { Vec::new() };
+    let copy = Step::Copy(BlockCopy { access: case.access(), zone, block_bytes: case.size });
+    let before = if is_cold(case) { vec![Step::FlushLines(zone)] } else { Vec::new() };
     // Warm-up removes earlier contents from the caches.
     let warmup_passes = u64::from(!is_cold(case));
-    Plan { before, warmup_passes, ..Plan::on_one_core(vec![copy], passes) }
+    Plan { warmup_passes, ..Plan::new(CoreWork::after(before, copy), passes) }
 }

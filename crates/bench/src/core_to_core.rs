@@ -28,7 +28,8 @@ use crate::case::{Axes, Case};
 use crate::needs;
 use crate::question::{LeftOut, Question};
 use lanemark_machine::{
-    Access, Channel, Facts, Fence, Lane, LineSource, Op, Plan, Span, Stream, TimeBase, Verb, Width,
+    Access, Channel, CoreWork, Exchange, Facts, Fence, LineSource, Operation, Plan, Span, Step, Stream, TimeBase, Verb,
+    Width,
 };
 use lanemark_method::{Lines, Method};
 use lanemark_record::{CorePair, Quantity};
@@ -130,13 +131,13 @@ fn plan(case: &Case, passes: u64) -> Plan {
     let (lines, pair) = match (&case.method, case.caller) {
         (Method::CacheLines { lines, .. }, Caller::Between(pair)) => (*lines, pair),
         (Method::LineLoad { source }, _) if !is_flushed(case) => {
-            return Plan::on_one_core(vec![Op::LoadFrom(*source)], passes);
+            return Plan::new(Operation::LineLoad(*source), passes);
         }
         _ => {
             let stream = Stream::over(Verb::Load, case.access(), case.span());
             let load = Stream { fence_each: Some(Fence::Lfence), ..stream };
-            let before = vec![Op::FlushLines(case.span())];
-            return Plan { before, ..Plan::on_one_core(vec![Op::Stream(load)], passes) };
+            let before = vec![Step::FlushLines(case.span())];
+            return Plan::new(CoreWork::after(before, Step::Stream(load)), passes);
         }
     };
     let line = |offset| {
@@ -150,19 +151,15 @@ fn plan(case: &Case, passes: u64) -> Plan {
     exchange(pair, line(0), line(back), passes.max(MESSAGES))
 }
 
-/// Two lanes that exchange one message in each direction per iteration.
-pub(crate) fn exchange(pair: CorePair, there: Channel, back: Channel, passes: u64) -> Plan {
-    let lanes = vec![
-        Lane { core: pair.from_core, body: vec![Op::Send(there), Op::Receive(back)] },
-        Lane { core: pair.to_core, body: vec![Op::Receive(there), Op::Send(back)] },
-    ];
-    Plan { lanes, ..Plan::on_one_core(Vec::new(), passes) }
+/// Two cores that exchange one message in each direction per iteration.
+pub(crate) fn exchange(pair: CorePair, message: Channel, answer: Channel, passes: u64) -> Plan {
+    Plan::new(Exchange { cores: [pair.from_core, pair.to_core], message, answer }, passes)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lanemark_machine::{Region, RegionKind};
+    use lanemark_machine::{Region, RegionKind, Work};
 
     fn facts(cores: u32) -> Facts {
         Facts {
@@ -205,14 +202,11 @@ mod tests {
             cases.retain(|case| matches!(case.method, Method::CacheLines { lines: of, .. } if of == lines));
             let plan = plan(&cases[0], 7);
             assert_eq!(plan.passes, MESSAGES);
-            let offset = |op: &Op| match op {
-                Op::Send(channel) | Op::Receive(channel) => channel.span().unwrap().at.offset,
-                _ => panic!("{op:?}"),
-            };
-            plan.lanes.iter().map(|lane| lane.body.iter().map(offset).collect::<Vec<_>>()).collect::<Vec<_>>()
+            let Work::Exchange(exchange) = plan.work else { panic!("{plan:?}") };
+            [exchange.message, exchange.answer].map(|channel| channel.span().unwrap().at.offset)
         };
-        assert_eq!(spans(Lines::One), [[0, 0], [0, 0]]);
-        assert_eq!(spans(Lines::Two), [[0, 4096], [0, 4096]]);
+        assert_eq!(spans(Lines::One), [0, 0]);
+        assert_eq!(spans(Lines::Two), [0, 4096]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::caller::Caller;
 use crate::case::{Axes, Case};
 use crate::question::{LeftOut, Question};
-use lanemark_machine::{Facts, Flow, Lane, OnChannels, Op, Peer, Plan, Transfer, Verb, WriteRead};
+use lanemark_machine::{EngineJob, EngineWork, Facts, Flow, OnChannels, Peer, Plan, Transfer, Verb, WriteRead};
 use lanemark_method::{Method, Reach, Socket};
 use lanemark_record::Quantity;
 use lanemark_units::BarOffset;
@@ -130,16 +130,15 @@ pub(crate) const fn bandwidth(
 
 /// A plan with `count` DMA transfers of every flow per iteration.
 pub(crate) fn plan(case: &Case, count: u64, passes: u64) -> Plan {
-    let lanes =
-        (0..).zip(case.transfers(count)).map(|(core, transfer)| Lane { core, body: vec![step(case, transfer)] });
-    Plan { lanes: lanes.collect(), memory: case.memory(), ..Plan::on_one_core(Vec::new(), passes) }
+    let jobs = case.transfers(count).into_iter().map(|transfer| job(case, transfer)).collect();
+    Plan::new(EngineWork { jobs, memory: case.memory() }, passes)
 }
 
 /// A transfer on the requested number of channels.
-fn step(case: &Case, transfer: Transfer) -> Op {
+fn job(case: &Case, transfer: Transfer) -> EngineJob {
     match case.reach().channels {
-        Some(channels) => Op::OnChannels(OnChannels { transfer, channels }),
-        None => Op::Transfer(transfer),
+        Some(channels) => EngineJob::OnChannels(OnChannels { transfer, channels }),
+        None => EngineJob::Transfer(transfer),
     }
 }
 
@@ -156,14 +155,14 @@ pub(crate) fn both_ways(facts: &Facts, axes: &Axes, outstanding: Option<u32>, us
 /// A plan with `count` pairs of a write and a read per iteration: of the same bytes, or alternating
 /// on different ones.
 pub(crate) fn write_read_plan(case: &Case, count: u64, is_same: bool, passes: u64) -> Plan {
-    let body = match case.transfers(count)[..] {
+    let jobs = match case.transfers(count)[..] {
         [write, other] => {
             let read = if is_same { write.window } else { other.window };
-            vec![Op::WriteRead(WriteRead { write, read, is_mixed: !is_same })]
+            vec![EngineJob::WriteRead(WriteRead { write, read, is_mixed: !is_same })]
         }
         _ => Vec::new(),
     };
-    Plan { memory: case.memory(), ..Plan::on_one_core(body, passes) }
+    Plan::new(EngineWork { jobs, memory: case.memory() }, passes)
 }
 
 /// Transfers per sample, about 1 MiB: enough for a steady state, and at least one per channel.

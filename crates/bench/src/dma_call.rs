@@ -2,7 +2,7 @@
 
 use crate::case::{Axes, Case};
 use crate::dma;
-use lanemark_machine::{Completion, Descriptors, Facts, Lane, Op, Plan, Share, Verb};
+use lanemark_machine::{Completion, Descriptors, Facts, Lane, Plan, Share, Verb};
 use lanemark_method::{Method, Reach};
 use lanemark_units::MemoryType;
 
@@ -46,6 +46,6 @@ const PAGE: u64 = 4096;
 
 /// A core for each flow and channel, each with one call per iteration.
 pub(crate) fn plan(case: &Case, passes: u64) -> Plan {
-    let lanes = (0..).zip(case.calls(1)).map(|(core, call)| Lane { core, body: vec![Op::Dma(call)] });
-    Plan { lanes: lanes.collect(), ..Plan::on_one_core(Vec::new(), passes) }
+    let lanes = (0..).zip(case.calls(1)).map(|(core, call)| Lane { core, task: call.into() });
+    Plan::new(lanes.collect::<Vec<Lane>>(), passes)
 }

@@ -19,7 +19,7 @@
 use crate::case::{Axes, Case};
 use crate::needs;
 use crate::question::Question;
-use lanemark_machine::{Facts, Invalidation, MapUnmap, Means, Op, Plan, TimeBase};
+use lanemark_machine::{Facts, Invalidation, MapUnmap, Means, Plan, TimeBase};
 use lanemark_method::Method;
 use lanemark_record::Quantity;
 use lanemark_units::Ticks;
@@ -66,15 +66,15 @@ fn pairs(case: &Case) -> u64 {
 }
 
 fn plan(case: &Case, passes: u64) -> Plan {
-    let Method::MapUnmap { means } = case.method else { return Plan::on_one_core(Vec::new(), passes) };
-    let lend = Op::MapUnmap(MapUnmap { means, bytes: case.size, pairs: pairs(case) });
-    Plan { timeout: TIMEOUT, ..Plan::on_one_core(vec![lend], passes) }
+    let Method::MapUnmap { means } = case.method else { return Plan::empty() };
+    let lend = MapUnmap { means, bytes: case.size, pairs: pairs(case) };
+    Plan { timeout: TIMEOUT, ..Plan::new(lend, passes) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lanemark_machine::{Region, RegionKind};
+    use lanemark_machine::{Operation, Region, RegionKind, Task};
     use lanemark_units::{BarOffset, MemoryType};
 
     fn facts(time_base: TimeBase) -> Facts {
@@ -121,11 +121,11 @@ mod tests {
     fn a_deferred_iteration_fills_the_queue_and_is_timed_per_pair() {
         for case in cases_of(TimeBase::Real) {
             let plan = plan(&case, 3);
-            let [Op::MapUnmap(lend)] = plan.lanes[0].body[..] else { panic!("{plan:?}") };
+            let Task::Operation(Operation::MapUnmap(lend)) = plan.work.lanes()[0].task else { panic!("{plan:?}") };
             let pairs = if case.method.to_string().ends_with("deferred") { 256 } else { 1 };
             assert_eq!((lend.pairs, (QUESTION.accesses_per_pass)(&case)), (pairs, pairs), "{}", case.method);
             assert_eq!((lend.bytes, plan.passes), (case.size, 3));
-            assert_eq!(lend.nonsense(), None);
+            assert_eq!(lend.check(), Ok(()));
         }
     }
 

@@ -19,7 +19,7 @@ use crate::case::{Axes, Case};
 use crate::dma_call::{self, Asked, WRITTEN};
 use crate::needs;
 use crate::question::Question;
-use lanemark_machine::{Access, Completion, Descriptors, Facts, Fence, Op, Plan, Share, Stream, Verb, Width};
+use lanemark_machine::{Access, Completion, Descriptors, Facts, Fence, Plan, Share, Step, Stream, Verb, Width};
 use lanemark_method::{AccessPath, CoreAccess};
 use lanemark_record::Quantity;
 use lanemark_units::MemoryType;
@@ -77,12 +77,12 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
 
 fn plan(case: &Case, passes: u64) -> Plan {
     if case.path() == Some(AccessPath::Loads) {
-        let mut body = vec![Op::Stream(Stream::over(Verb::Load, case.access(), case.span()))];
+        let mut body = vec![Step::Stream(Stream::over(Verb::Load, case.access(), case.span()))];
         if passes > 1 {
             // A second iteration would hit the streaming buffers.
-            body.push(Op::Fence(Fence::Mfence));
+            body.push(Step::Fence(Fence::Mfence));
         }
-        return Plan::on_one_core(body, passes);
+        return Plan::new(body, passes);
     }
     dma_call::plan(case, passes)
 }

@@ -26,7 +26,7 @@ use crate::needs;
 use crate::question::{Question, Watch};
 use crate::rounds::Wanted;
 use crate::sampling::{answer, measure, measure_together};
-use lanemark_machine::{Access, DriverCall, Facts, Machine, Op, Plan, Stream, Verb, Width};
+use lanemark_machine::{Access, DriverCall, Facts, Machine, Plan, Step, Stream, Verb, Width};
 use lanemark_method::{AccessPath, CoreAccess};
 use lanemark_record::{Answer, LEAST_SAMPLES, Quantity};
 use lanemark_units::MemoryType;
@@ -86,7 +86,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
 
 /// A plan with the calls of the case: one for a read, two for a flag and a value.
 fn plan(case: &Case, passes: u64) -> Plan {
-    Plan::on_one_core(vec![Op::Driver(call(case, case.size / calls(case)))], passes)
+    Plan::new(Step::Driver(call(case, case.size / calls(case))), passes)
 }
 
 fn calls(case: &Case) -> u64 {
@@ -119,7 +119,7 @@ fn by_itself(
     case: &Case,
     effort: &Effort,
 ) -> Result<Answer, BenchError> {
-    let plan = Plan::on_one_core(vec![Op::Map(case.span())], 8);
+    let plan = Plan::new(Step::Map(case.span()), 8);
     let measured = measure(machine, &plan, (question.most_passes)(case), effort)?;
     let latencies = measured.per_pass_issue_ns();
     Ok(answer(question, case, machine.facts(), &measured.with_latencies(latencies), effort))
@@ -132,7 +132,7 @@ fn by_line(question: &Question, machine: &mut dyn Machine, case: &Case, effort: 
     let calls: Vec<u64> = std::iter::successors(Some(case.size), halved).collect();
     let wanted = |call_bytes: &u64| Wanted {
         name: format!("calls of {call_bytes} B"),
-        plan: Plan::on_one_core(vec![Op::Driver(call(case, *call_bytes))], 1),
+        plan: Plan::new(Step::Driver(call(case, *call_bytes)), 1),
         most_passes: 1,
     };
     // Each round gives a slope, so many rounds of few samples are better than few rounds of many.
@@ -162,7 +162,7 @@ fn by_difference(
     // The driver does not fence its loads one by one either; the closing time stamp waits for all
     // of them.
     let stream = Stream::over(case.verb(), case.access(), case.span());
-    let pointer_plan = Plan::on_one_core(vec![Op::Stream(stream)], 8);
+    let pointer_plan = Plan::new(Step::Stream(stream), 8);
     let wanted = [("driver", plan(case, 8)), ("pointer", pointer_plan)].map(|(name, plan)| Wanted {
         name: name.to_owned(),
         plan,

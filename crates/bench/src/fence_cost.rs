@@ -20,7 +20,7 @@ use crate::error::BenchError;
 use crate::question::{Question, Watch};
 use crate::rounds::Wanted;
 use crate::sampling::{answer, measure_together};
-use lanemark_machine::{Access, Facts, Fence, Machine, Op, Plan, Stream, Verb, Width};
+use lanemark_machine::{Access, Facts, Fence, Machine, Plan, Step, Stream, Verb, Width};
 use lanemark_method::{AccessPath, CoreAccess, Method};
 use lanemark_record::{Answer, Quantity};
 use lanemark_units::MemoryType;
@@ -78,16 +78,16 @@ fn whole_line(facts: &Facts) -> Option<Access> {
 
 fn plan(case: &Case, passes: u64) -> Plan {
     let mut body = without(case);
-    body.extend(case.fence().map(Op::Fence));
-    Plan::on_one_core(body, passes)
+    body.extend(case.fence().map(Step::Fence));
+    Plan::new(body, passes)
 }
 
 /// The operations before the fence.
-fn without(case: &Case) -> Vec<Op> {
+fn without(case: &Case) -> Vec<Step> {
     if matches!(case.method, Method::Fence { .. }) {
         return Vec::new();
     }
-    vec![Op::Stream(Stream::over(Verb::Store, case.access(), case.span()))]
+    vec![Step::Stream(Stream::over(Verb::Store, case.access(), case.span()))]
 }
 
 /// Time with the fence minus time without it, by pairs of samples of the same round.
@@ -103,7 +103,7 @@ fn ask(
     let stores = without(case);
     let mut plans = vec![wanted("with the fence", plan(case, passes))];
     if !stores.is_empty() {
-        plans.push(wanted("without it", Plan::on_one_core(stores, passes)));
+        plans.push(wanted("without it", Plan::new(stores, passes)));
     }
     let mut measured = measure_together(machine, plans, effort)?.into_iter();
     let Some(with) = measured.next() else { return Err(BenchError::TooFewPoints { question: question.name }) };

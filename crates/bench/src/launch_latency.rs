@@ -19,7 +19,7 @@ use crate::caller::{Caller, MOST_CORES, spread};
 use crate::case::{Axes, Case};
 use crate::needs;
 use crate::question::{LeftOut, Question};
-use lanemark_machine::{Arguments, Facts, HostWait, Launch, Op, Plan};
+use lanemark_machine::{Arguments, Facts, HostWait, Launch, Plan};
 use lanemark_method::Method;
 use lanemark_record::Quantity;
 
@@ -82,9 +82,9 @@ fn case(launch: Launch, caller: Caller) -> Case {
 }
 
 fn plan(case: &Case, passes: u64) -> Plan {
-    let body = launch(case).map(Op::Launch).into_iter().collect();
     // The first launches of a kernel compile it.
-    let plan = Plan { warmup_passes: 1, ..Plan::on_one_core(body, passes) };
+    let plan = launch(case).map_or_else(Plan::empty, |launch| Plan::new(launch, passes));
+    let plan = Plan { warmup_passes: 1, ..plan };
     case.caller.calling(plan)
 }
 
@@ -92,7 +92,7 @@ fn plan(case: &Case, passes: u64) -> Plan {
 mod tests {
     use super::*;
     use crate::caller::Cores;
-    use lanemark_machine::{Allocation, DeviceKind, Placement, RuntimeFacts, TimeBase};
+    use lanemark_machine::{Allocation, DeviceKind, Placement, QueueRequest, RuntimeFacts, TimeBase};
 
     #[test]
     fn each_wait_and_batches_are_separate_cases() {
@@ -109,7 +109,7 @@ mod tests {
         let many = Launch { kernels: 100, told: HostWait::Finish, arguments: Arguments::NONE };
         assert_eq!(words(many), "100 launches, wait by finish");
         assert_eq!((QUESTION.accesses_per_pass)(&case(many)), 100);
-        assert_eq!((QUESTION.plan)(&case(many), 7).lanes[0].body, [Op::Launch(many)]);
+        assert_eq!((QUESTION.plan)(&case(many), 7).work.request(), Some(&QueueRequest::Launch(many)));
     }
 
     fn facts(time_base: TimeBase, cores: u32) -> Facts {
@@ -161,7 +161,7 @@ mod tests {
         let all = cases(&facts(TimeBase::Real, 1), &Axes::default());
         let free = all.iter().find(|case| case.caller == Caller::Unpinned).unwrap();
         assert_eq!(free.method.to_string(), "launch, wait by finish, unpinned");
-        assert_eq!((QUESTION.plan)(free, 1).placement, Placement::Unpinned);
-        assert_eq!((QUESTION.plan)(&all[0], 1).placement, Placement::Pinned);
+        assert_eq!((QUESTION.plan)(free, 1).work.placement(), Placement::Unpinned);
+        assert_eq!((QUESTION.plan)(&all[0], 1).work.placement(), Placement::Pinned);
     }
 }

@@ -20,7 +20,7 @@ use crate::error::BenchError;
 use crate::needs;
 use crate::question::{Question, Watch};
 use crate::sampling::{answer, measure, plan_for};
-use lanemark_machine::{Facts, Flow, Lane, Machine, Op, Peer, Plan, Samples, Transfer, Verb};
+use lanemark_machine::{EngineJob, EngineWork, Facts, Flow, Machine, Peer, Plan, Samples, Transfer, Verb};
 use lanemark_method::{Method, Reach};
 use lanemark_record::{Answer, Quantity, Summary};
 
@@ -96,15 +96,11 @@ fn reads(case: &Case) -> u64 {
 fn plan(case: &Case, passes: u64) -> Plan {
     let transfers = case.transfers(reads(case)).into_iter();
     let more = 2 * u64::from(outstanding(case));
-    let of = |(core, transfer): (u32, Transfer)| {
-        let count = if core == 0 { transfer.count } else { transfer.count.saturating_mul(more) };
-        Lane { core, body: vec![Op::Transfer(Transfer { count, ..transfer })] }
+    let of = |(place, transfer): (u32, Transfer)| {
+        let count = if place == 0 { transfer.count } else { transfer.count.saturating_mul(more) };
+        EngineJob::Transfer(Transfer { count, ..transfer })
     };
-    Plan {
-        lanes: (0..).zip(transfers).map(of).collect(),
-        memory: case.memory(),
-        ..Plan::on_one_core(Vec::new(), passes)
-    }
+    Plan::new(EngineWork { jobs: (0..).zip(transfers).map(of).collect(), memory: case.memory() }, passes)
 }
 
 fn ask(

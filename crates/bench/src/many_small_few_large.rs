@@ -28,7 +28,7 @@ use crate::needs;
 use crate::question::{Question, Watch};
 use crate::sampling::{answer, interrupted};
 use lanemark_machine::{
-    Allocation, Confirmed, Facts, HostWait, Machine, MachineError, MovedByRuntime, Op, Plan, Sample, Samples, TimeBase,
+    Allocation, Confirmed, Facts, HostWait, Machine, MachineError, Plan, RuntimeCopy, Sample, Samples, TimeBase,
 };
 use lanemark_method::{CopyDirection, Method};
 use lanemark_record::{Answer, Detail, LEAST_SAMPLES, Quantity, Runs, Summary};
@@ -85,13 +85,13 @@ fn copies(bytes: u64, is_whole: bool) -> u64 {
 /// An iteration is a copy, and a sample is a run or a part of one.
 fn plan(case: &Case, passes: u64) -> Plan {
     let Method::RuntimeCopy { direction, wait, allocation } = case.method else {
-        return Plan::on_one_core(Vec::new(), passes);
+        return Plan::empty();
     };
-    let moved = MovedByRuntime { verb: direction.verb(), bytes: case.size, told: wait, allocation };
+    let moved = RuntimeCopy { verb: direction.verb(), bytes: case.size, told: wait, allocation };
     // The first copy of a buffer may allocate it on the device.
     let bytes = case.size.saturating_mul(passes).min(RUN_BYTES);
     let timeout = Ticks::whole_ns((bytes * TIMEOUT_NS_PER_BYTE).max(LEAST_TIMEOUT_NS));
-    Plan { warmup_passes: 1, timeout, ..Plan::on_one_core(vec![Op::MovedByRuntime(moved)], passes) }
+    Plan { warmup_passes: 1, timeout, ..Plan::new(moved, passes) }
 }
 
 fn ask(

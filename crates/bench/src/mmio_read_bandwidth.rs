@@ -11,7 +11,7 @@
 
 use crate::case::{Axes, Case, Wanted};
 use crate::question::Question;
-use lanemark_machine::{Access, Facts, Op, Plan, Stream, Verb};
+use lanemark_machine::{Access, Facts, Plan, Step, Stream, Verb};
 use lanemark_record::Quantity;
 use lanemark_units::MemoryType;
 
@@ -46,9 +46,9 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
 
 pub(crate) fn plan(case: &Case, passes: u64) -> Plan {
     let stream = Stream { fence_each: case.fence(), ..Stream::over(Verb::Load, case.access(), case.span()) };
-    let mut body = vec![Op::Stream(stream)];
+    let mut body = vec![Step::Stream(stream)];
     if matches!(case.memory_type(), MemoryType::Wt | MemoryType::Wp) {
-        body.push(Op::FlushLines(case.span()));
+        body.push(Step::FlushLines(case.span()));
     }
-    Plan::on_one_core(body, passes)
+    Plan::new(body, passes)
 }

@@ -12,7 +12,7 @@
 
 use crate::case::{Axes, Case, Wanted, own_width};
 use crate::question::Question;
-use lanemark_machine::{Access, Facts, Fence, Op, Plan, Stream, Verb};
+use lanemark_machine::{Access, Facts, Fence, Plan, Step, Stream, Verb};
 use lanemark_record::Quantity;
 use lanemark_units::MemoryType;
 
@@ -44,9 +44,9 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
 
 fn plan(case: &Case, passes: u64) -> Plan {
     let stream = Stream { fence_each: case.fence(), ..Stream::over(Verb::Load, case.access(), case.span()) };
-    let mut body = vec![Op::Stream(stream)];
+    let mut body = vec![Step::Stream(stream)];
     if matches!(case.memory_type(), MemoryType::Wt | MemoryType::Wp) {
-        body.push(Op::FlushLines(case.span()));
+        body.push(Step::FlushLines(case.span()));
     }
-    Plan::on_one_core(body, passes)
+    Plan::new(body, passes)
 }

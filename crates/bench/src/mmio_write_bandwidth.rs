@@ -13,7 +13,7 @@
 
 use crate::case::{Axes, Case, Wanted};
 use crate::question::Question;
-use lanemark_machine::{Access, Facts, Fence, Op, Plan, Stream, Verb};
+use lanemark_machine::{Access, Facts, Fence, Plan, Step, Stream, Verb};
 use lanemark_method::Method;
 use lanemark_record::Quantity;
 use lanemark_units::MemoryType;
@@ -71,9 +71,9 @@ fn is_gathered(case: &Case) -> bool {
 }
 
 fn plan(case: &Case, passes: u64) -> Plan {
-    let mut body = vec![Op::Stream(Stream::over(Verb::Store, case.access(), case.span()))];
-    body.extend(case.fence().map(Op::Fence));
-    Plan::on_one_core(body, passes)
+    let mut body = vec![Step::Stream(Stream::over(Verb::Store, case.access(), case.span()))];
+    body.extend(case.fence().map(Step::Fence));
+    Plan::new(body, passes)
 }
 
 /// Enough for a steady state, few enough to be quick: at most 16 KiB or one iteration.

@@ -10,7 +10,7 @@
 
 use crate::case::{Axes, Case, Wanted, own_width};
 use crate::question::Question;
-use lanemark_machine::{Facts, Op, Plan, Stream, Verb};
+use lanemark_machine::{Facts, Plan, Step, Stream, Verb};
 use lanemark_record::Quantity;
 
 /// The catalogue row.
@@ -36,7 +36,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
 }
 
 fn plan(case: &Case, passes: u64) -> Plan {
-    let mut body = vec![Op::Stream(Stream::over(Verb::Store, case.access(), case.span()))];
-    body.extend(case.fence().map(Op::Fence));
-    Plan::on_one_core(body, passes)
+    let mut body = vec![Step::Stream(Stream::over(Verb::Store, case.access(), case.span()))];
+    body.extend(case.fence().map(Step::Fence));
+    Plan::new(body, passes)
 }

@@ -15,7 +15,7 @@ use crate::case::{Axes, Case};
 use crate::dma;
 use crate::needs;
 use crate::question::Question;
-use lanemark_machine::{Facts, Flow, Op, Peer, Plan, Verb};
+use lanemark_machine::{Facts, Flow, Peer, Plan, Verb};
 use lanemark_method::{Method, Reach};
 use lanemark_record::Quantity;
 
@@ -25,9 +25,7 @@ pub const QUESTION: Question = Question {
     summary: "rate from host memory through one card, or a chain of cards, and back",
     quantity: Quantity::Bandwidth,
     cases,
-    plan: |case, passes| {
-        Plan::on_one_core(case.relay(dma::transfers(case)).map(Op::Relay).into_iter().collect(), passes)
-    },
+    plan: |case, passes| case.relay(dma::transfers(case)).map_or_else(Plan::empty, |relay| Plan::new(relay, passes)),
     simulated_passes: |_| 1,
     most_passes: |_| 4096,
     accesses_per_pass: dma::transfers,

@@ -12,7 +12,7 @@
 use crate::case::{Axes, Case};
 use crate::needs;
 use crate::question::Question;
-use lanemark_machine::{Allocation, Facts, HostWait, MovedByRuntime, Op, Plan, Verb};
+use lanemark_machine::{Allocation, Facts, HostWait, Plan, RuntimeCopy, Verb};
 use lanemark_method::{CopyDirection, Method};
 use lanemark_record::Quantity;
 
@@ -49,30 +49,26 @@ fn case(verb: Verb, told: HostWait, allocation: Allocation, size: u64) -> Case {
 
 fn plan(case: &Case, passes: u64) -> Plan {
     let Method::RuntimeCopy { direction, wait, allocation } = case.method else {
-        return Plan::on_one_core(Vec::new(), passes);
+        return Plan::empty();
     };
-    let moved = MovedByRuntime { verb: direction.verb(), bytes: case.size, told: wait, allocation };
+    let moved = RuntimeCopy { verb: direction.verb(), bytes: case.size, told: wait, allocation };
     // The first copy of a buffer may allocate it on the device.
-    Plan { warmup_passes: 1, ..Plan::on_one_core(vec![Op::MovedByRuntime(moved)], passes) }
+    Plan { warmup_passes: 1, ..Plan::new(moved, passes) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lanemark_machine::QueueRequest;
 
     #[test]
     fn each_direction_and_wait_is_a_separate_method() {
         let words = |verb, told| case(verb, told, Allocation::Buffer, 64).method.to_string();
         assert_eq!(words(Verb::Store, HostWait::Finish), "to device by runtime, wait by finish");
         assert_eq!(words(Verb::Load, HostWait::Event), "from device by runtime, wait by event");
-        let Op::MovedByRuntime(moved) =
-            (QUESTION.plan)(&case(Verb::Load, HostWait::Event, Allocation::Buffer, 80_000), 1).lanes[0].body[0]
-        else {
-            panic!("no copy")
-        };
-        assert_eq!(
-            moved,
-            MovedByRuntime { verb: Verb::Load, bytes: 80_000, told: HostWait::Event, allocation: Allocation::Buffer }
-        );
+        let plan = (QUESTION.plan)(&case(Verb::Load, HostWait::Event, Allocation::Buffer, 80_000), 1);
+        let copy =
+            RuntimeCopy { verb: Verb::Load, bytes: 80_000, told: HostWait::Event, allocation: Allocation::Buffer };
+        assert_eq!(plan.work.request(), Some(&QueueRequest::Copy(copy)));
     }
 }

@@ -1,7 +1,7 @@
 //! A runtime with known times, for tests.
 
 use lanemark_machine::{
-    Allocation, DeviceKind, Facts, Machine, MachineError, Op, Plan, RuntimeFacts, Sample, Samples, TimeBase,
+    Allocation, DeviceKind, Facts, Machine, MachineError, Plan, QueueRequest, RuntimeFacts, Sample, Samples, TimeBase,
     Unsupported,
 };
 use lanemark_units::Ticks;
@@ -54,13 +54,13 @@ impl Machine for Runtime {
 
     fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
         samples.clear();
-        let ns = match plan.lanes[0].body[0] {
-            Op::Launch(launch) if launch.arguments.allocation == Allocation::Buffer => {
+        let ns = match plan.work.request() {
+            Some(QueueRequest::Launch(launch)) if launch.arguments.allocation == Allocation::Buffer => {
                 5000 + 300 * u64::from(launch.arguments.count)
             }
-            Op::Launch(_) => 5000,
-            Op::MovedByRuntime(moved) => 1000 + moved.bytes / 10,
-            _ => 0,
+            Some(QueueRequest::Launch(_)) => 5000,
+            Some(QueueRequest::Copy(moved)) => 1000 + moved.bytes / 10,
+            Some(QueueRequest::Compute(_)) | None => 0,
         };
         let time = Ticks::whole_ns(ns * plan.passes);
         while samples.wants_more() {

@@ -14,7 +14,7 @@ use crate::case::{Axes, Case};
 use crate::computation::{self, Computation, Matrix};
 use crate::needs;
 use crate::question::Question;
-use lanemark_compute::{Generated, Spmv, Work};
+use lanemark_compute::{Generated, Spmv, Workload};
 use lanemark_machine::Facts;
 use lanemark_record::Quantity;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
         let Matrix { name, matrix } = named;
         dealt.iter().map(move |(kernels, ports_each)| {
             let spmv = Spmv { matrix: Arc::clone(&matrix), kernels: *kernels, ports_each: *ports_each };
-            Computation { work: Work::Spmv(spmv), matrix: name.clone() }.case(matrix.bytes())
+            Computation { work: Workload::Spmv(spmv), matrix: name.clone() }.case(matrix.bytes())
         })
     };
     matrices.into_iter().flat_map(of_matrix).collect()
@@ -66,7 +66,7 @@ mod tests {
     fn a_method_names_matrix_kernels_and_ports() {
         let matrix = Arc::new(Generated::Poisson(2).matrix());
         let spmv = Spmv { matrix, kernels: 8, ports_each: 1 };
-        let case = Computation { work: Work::Spmv(spmv), matrix: "poisson:2".to_owned() }.case(1);
+        let case = Computation { work: Workload::Spmv(spmv), matrix: "poisson:2".to_owned() }.case(1);
         assert_eq!(case.method.to_string(), "spmv poisson:2 8 kernels 1 port each, wait by finish");
     }
 }

@@ -15,7 +15,7 @@ use crate::case::{Axes, Case};
 use crate::computation::{self, Computation};
 use crate::needs;
 use crate::question::Question;
-use lanemark_compute::{StreamCopy, Work};
+use lanemark_compute::{StreamCopy, Workload};
 use lanemark_machine::Facts;
 use lanemark_record::Quantity;
 
@@ -43,8 +43,8 @@ const STRIDE: u64 = 64;
 
 fn copy(case: &Case) -> Option<&StreamCopy> {
     match &case.computation.as_ref()?.work {
-        Work::StreamCopy(copy) => Some(copy),
-        Work::Spmv(_) => None,
+        Workload::StreamCopy(copy) => Some(copy),
+        Workload::Spmv(_) => None,
     }
 }
 
@@ -67,7 +67,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
             let (first_port, ports) = (*first_port, *ports);
             let (vector_words, stride_bytes) = (*vector_words, *stride_bytes);
             let copy = StreamCopy { first_port, ports, bytes_per_port: size, stride_bytes, vector_words };
-            Computation { work: Work::StreamCopy(copy), matrix: String::new() }.case(size)
+            Computation { work: Workload::StreamCopy(copy), matrix: String::new() }.case(size)
         })
     };
     sizes.into_iter().flat_map(of_size).collect()
@@ -83,12 +83,12 @@ mod tests {
     fn a_method_names_ports_loop_and_stride_and_counts_both_directions() {
         let case = |ports, vector_words, stride_bytes| {
             let copy = StreamCopy { first_port: 0, ports, bytes_per_port: 4096, stride_bytes, vector_words };
-            Computation { work: Work::StreamCopy(copy), matrix: String::new() }.case(4096)
+            Computation { work: Workload::StreamCopy(copy), matrix: String::new() }.case(4096)
         };
         assert_eq!(case(1, 1, 8).method.to_string(), "stream copy 1 port plain, wait by finish");
         assert_eq!(case(32, 4, 64).method.to_string(), "stream copy 32 ports vectors of 4 every 64 B, wait by finish");
         let alone = StreamCopy { first_port: 7, ports: 1, bytes_per_port: 4096, stride_bytes: 8, vector_words: 4 };
-        let alone = Computation { work: Work::StreamCopy(alone), matrix: String::new() }.case(4096);
+        let alone = Computation { work: Workload::StreamCopy(alone), matrix: String::new() }.case(4096);
         assert_eq!(alone.method.to_string(), "stream copy 1 port from 7 on vectors of 4, wait by finish");
         assert_eq!((QUESTION.accesses_per_pass)(&case(32, 4, 8)) * 4096, copy(&case(32, 4, 8)).unwrap().bytes());
     }

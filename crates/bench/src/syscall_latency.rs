@@ -16,7 +16,7 @@ use crate::caller::Caller;
 use crate::case::{Axes, Case};
 use crate::core_to_core::exchange;
 use crate::question::Question;
-use lanemark_machine::{Channel, Facts, KernelCall, Op, Plan};
+use lanemark_machine::{Channel, Facts, KernelCall, Operation, Plan};
 use lanemark_method::{Method, WakeBy};
 use lanemark_record::{CorePair, Quantity};
 
@@ -49,11 +49,11 @@ fn cases(facts: &Facts, _: &Axes) -> Vec<Case> {
 
 fn plan(case: &Case, passes: u64) -> Plan {
     match (&case.method, case.caller) {
-        (Method::KernelCall { call }, _) => Plan::on_one_core(vec![Op::Kernel(*call)], passes),
+        (Method::KernelCall { call }, _) => Plan::new(Operation::KernelCall(*call), passes),
         (Method::Wake { .. }, Caller::Between(pair)) => {
             let event = |number| Channel::Event { number };
             exchange(pair, event(0), event(1), passes.max(WAKES))
         }
-        _ => Plan::on_one_core(Vec::new(), passes),
+        _ => Plan::empty(),
     }
 }

@@ -14,7 +14,7 @@
 
 use crate::case::{Axes, Case};
 use crate::question::Question;
-use lanemark_machine::{Clock, Facts, Op, Plan};
+use lanemark_machine::{Clock, Facts, Operation, Plan};
 use lanemark_method::Method;
 use lanemark_record::Quantity;
 
@@ -38,6 +38,6 @@ fn cases(facts: &Facts, _: &Axes) -> Vec<Case> {
 }
 
 fn plan(case: &Case, passes: u64) -> Plan {
-    let Method::Clock { clock } = case.method else { return Plan::on_one_core(Vec::new(), passes) };
-    Plan::on_one_core(vec![Op::Clock(clock)], passes)
+    let Method::Clock { clock } = case.method else { return Plan::empty() };
+    Plan::new(Operation::Clock(clock), passes)
 }

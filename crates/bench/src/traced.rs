@@ -3,7 +3,7 @@
 use crate::case::Case;
 use crate::dma;
 use crate::question::Question;
-use lanemark_machine::{Op, Plan};
+use lanemark_machine::Plan;
 use lanemark_method::Method;
 
 /// Default limit of traced iterations.
@@ -21,7 +21,7 @@ pub fn plan_to_trace(question: &Question, case: &Case, passes: Option<u64>) -> P
     let passes = passes.unwrap_or(few).max(1);
     match &case.method {
         Method::Dma { .. } | Method::DmaPages { .. } | Method::DmaUnderLoad { .. } => dma::plan(case, 1, passes),
-        Method::Relay { .. } => Plan::on_one_core(case.relay(1).map(Op::Relay).into_iter().collect(), passes),
+        Method::Relay { .. } => case.relay(1).map_or_else(Plan::empty, |relay| Plan::new(relay, passes)),
         Method::Core(_)
         | Method::Fence { .. }
         | Method::Clock { .. }

@@ -26,7 +26,7 @@ use crate::question::{Question, Watch};
 use crate::rounds::Wanted;
 use crate::sampling::{answer, measure_together};
 use crate::step::{Height, NoStep, steps};
-use lanemark_machine::{Access, Facts, Machine, Op, Order, Plan, Span, Stream, TimeBase, Verb, Width};
+use lanemark_machine::{Access, Facts, Machine, Order, Plan, Span, Step, Stream, TimeBase, Verb, Width};
 use lanemark_method::{AccessPath, CoreAccess};
 use lanemark_record::{Answer, Buffers, CurvePoint, Detail, Quantity, Summary};
 use lanemark_units::{BarOffset, MemoryType, Ticks};
@@ -93,7 +93,7 @@ fn plan(case: &Case, lines: u64, passes: u64) -> Plan {
     let span = Span { len: lines * LINE * PASS_LINES.div_ceil(lines), ..case.span() };
     let order = Order::Interleaved { lines };
     let stores = Stream { order, ..Stream::over(case.verb(), case.access(), span) };
-    Plan::on_one_core(vec![Op::Stream(stores)], passes)
+    Plan::new(Step::Stream(stores), passes)
 }
 
 fn ask(
@@ -243,8 +243,8 @@ mod tests {
                 let at = lanemark_units::BarOffset { bar: 0, offset: 0 };
                 let case = case(MemoryType::Wc, access, at);
                 let plan = plan(&case, lines, 1);
-                let [Op::Stream(stream)] = &*plan.lanes[0].body else { panic!("{plan:?}") };
-                assert_eq!(stream.order.nonsense(access, &stream.span), None);
+                let [Step::Stream(stream)] = plan.work.lanes()[0].task.steps() else { panic!("{plan:?}") };
+                assert_eq!(stream.order.check(access, &stream.span), Ok(()));
                 assert!(stream.span.len >= PASS_LINES * LINE);
             }
         }

@@ -222,7 +222,8 @@ fn an_interrupted_round_keeps_its_samples() {
 #[test]
 fn pointer_and_driver_samples_alternate() {
     let question = question("driver_call_overhead").unwrap();
-    let is_driver = |plan: &lanemark_machine::Plan| matches!(plan.lanes[0].body[0], lanemark_machine::Op::Driver(_));
+    let is_driver =
+        |plan: &lanemark_machine::Plan| matches!(plan.work.steps().next(), Some(lanemark_machine::Step::Driver(_)));
     // A common slow-down does not change the difference.
     let mut machine = Scripted::new(move |plan, n| {
         let pass = if is_driver(plan) { 20_000.0 } else { 10_000.0 } + 100.0 * (n / 12) as f64;

@@ -1,6 +1,6 @@
 //! Computations for devices, as data.
 //!
-//! A [`Work`] describes what kernels load, store and compute, and over which ports of a device's memory. A runtime or a
+//! A [`Workload`] describes what kernels load, store and compute, and over which ports of a device's memory. A runtime or a
 //! simulated card executes it for real, and this crate computes the expected result. It measures no time and reads no
 //! files.
 
@@ -22,20 +22,20 @@ pub use stream_copy::StreamCopy;
 
 /// A computation for kernels.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Work {
+pub enum Workload {
     /// Copies words within each port of a memory.
     StreamCopy(StreamCopy),
     /// Multiplies a sparse matrix by a vector.
     Spmv(Spmv),
 }
 
-impl Work {
+impl Workload {
     /// Bytes that must be loaded and stored, each once: the numerator of a bandwidth.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         match self {
-            Work::StreamCopy(copy) => copy.bytes(),
-            Work::Spmv(spmv) => spmv.matrix.bytes(),
+            Workload::StreamCopy(copy) => copy.bytes(),
+            Workload::Spmv(spmv) => spmv.matrix.bytes(),
         }
     }
 }

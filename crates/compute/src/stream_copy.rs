@@ -50,20 +50,22 @@ impl StreamCopy {
         Self::MOST_PORT_BYTES.min(Self::MOST_BYTES / u64::from(ports.max(1)))
     }
 
-    /// The violated rule if the parameters are invalid.
-    #[must_use]
-    pub const fn nonsense(&self) -> Option<&'static str> {
+    /// Checks whether this copy is possible.
+    ///
+    /// # Errors
+    /// The rule that is broken.
+    pub const fn check(&self) -> Result<(), &'static str> {
         if self.ports == 0 || self.bytes_per_port == 0 || self.vector_words == 0 {
-            return Some("it copies nothing: it needs at least one port, one word of 8 B and one word per step");
+            return Err("it copies nothing: it needs at least one port, one word of 8 B and one word per step");
         }
         if !self.bytes_per_port.is_multiple_of(Self::WORD_BYTES) || !self.stride_bytes.is_multiple_of(Self::WORD_BYTES)
         {
-            return Some("words have 8 B: the bytes per port and the stride must be multiples of 8");
+            return Err("words have 8 B: the bytes per port and the stride must be multiples of 8");
         }
         if self.stride_bytes == 0 {
-            return Some("stride 0 puts all words in one place: it must be at least 8 B");
+            return Err("stride 0 puts all words in one place: it must be at least 8 B");
         }
-        None
+        Ok(())
     }
 
     /// Number of 8 B words copied within each port.
@@ -146,10 +148,10 @@ mod tests {
 
     #[test]
     fn an_empty_copy_and_partial_words_are_refused() {
-        assert_eq!(COPY.nonsense(), None);
-        assert!(StreamCopy { bytes_per_port: 12, ..COPY }.nonsense().is_some());
-        assert!(StreamCopy { stride_bytes: 0, ..COPY }.nonsense().is_some());
-        assert!(StreamCopy { stride_bytes: 12, ..COPY }.nonsense().is_some());
-        assert!(StreamCopy { vector_words: 0, ..COPY }.nonsense().is_some());
+        assert_eq!(COPY.check(), Ok(()));
+        assert!(StreamCopy { bytes_per_port: 12, ..COPY }.check().is_err());
+        assert!(StreamCopy { stride_bytes: 0, ..COPY }.check().is_err());
+        assert!(StreamCopy { stride_bytes: 12, ..COPY }.check().is_err());
+        assert!(StreamCopy { vector_words: 0, ..COPY }.check().is_err());
     }
 }

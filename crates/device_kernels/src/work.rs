@@ -7,7 +7,7 @@ use crate::memory_port::{MemoryPort, Spec as PortSpec};
 use crate::pipeline::{Spec, run};
 use crate::spmv_kernel::SpmvKernel;
 use crate::stream_kernel::StreamKernel;
-use lanemark_compute::{Array, Spmv, StreamCopy, Work};
+use lanemark_compute::{Array, Spmv, StreamCopy, Workload};
 use lanemark_platform::{DeviceMemory, Kernel};
 use lanemark_units::Ticks;
 use std::ops::Range;
@@ -26,7 +26,7 @@ pub struct Computed {
 
 /// Returns why the kernels cannot do a work; `None` if they can.
 #[must_use]
-pub fn refused(memory: &DeviceMemory, kernel: &Kernel, work: &Work) -> Option<String> {
+pub fn refused(memory: &DeviceMemory, kernel: &Kernel, work: &Workload) -> Option<String> {
     let (ports, most, holds) = (memory.ports.value, kernel.most_kernels.value, memory.size_bytes.value);
     let too_many =
         |kernels: u32| (kernels > most).then(|| format!("{kernels} kernels do not fit: kernel.most_kernels is {most}"));
@@ -34,8 +34,8 @@ pub fn refused(memory: &DeviceMemory, kernel: &Kernel, work: &Work) -> Option<St
         (bytes > holds).then(|| format!("{bytes} B do not fit behind a port: device_memory.size_bytes is {holds}"))
     };
     match work {
-        Work::StreamCopy(copy) => {
-            if let Some(because) = copy.nonsense() {
+        Workload::StreamCopy(copy) => {
+            if let Err(because) = copy.check() {
                 return Some(because.to_owned());
             }
             if copy.first_port.checked_add(copy.ports).is_none_or(|end| end > ports) {
@@ -54,7 +54,7 @@ pub fn refused(memory: &DeviceMemory, kernel: &Kernel, work: &Work) -> Option<St
             }
             too_many(copy.ports).or_else(|| too_large(copy.span_bytes().saturating_mul(2)))
         }
-        Work::Spmv(spmv) => {
+        Workload::Spmv(spmv) => {
             if spmv.kernels == 0 || spmv.ports_each == 0 {
                 return Some("at least one kernel and one port per kernel are needed".to_owned());
             }
@@ -73,14 +73,14 @@ pub fn refused(memory: &DeviceMemory, kernel: &Kernel, work: &Work) -> Option<St
 pub fn compute(
     memory: &DeviceMemory,
     kernel: &Kernel,
-    work: &Work,
+    work: &Workload,
     stop: &mut dyn FnMut() -> bool,
 ) -> Option<Computed> {
     let spec = Spec::new(memory, kernel);
     let mut ports = vec![MemoryPort::new(PortSpec::from(memory)); memory.ports.value as usize];
     match work {
-        Work::StreamCopy(copy) => stream_copy(spec, &mut ports, copy, stop),
-        Work::Spmv(spmv) => (!stop()).then(|| multiply(spec, &mut ports, spmv)),
+        Workload::StreamCopy(copy) => stream_copy(spec, &mut ports, copy, stop),
+        Workload::Spmv(spmv) => (!stop()).then(|| multiply(spec, &mut ports, spmv)),
     }
 }
 
@@ -153,7 +153,7 @@ mod tests {
 
     fn refused_of(card: &lanemark_platform::Platform, ports: u32, bytes_per_port: u64) -> Option<String> {
         let copy = StreamCopy { first_port: 0, ports, bytes_per_port, stride_bytes: 8, vector_words: 4 };
-        refused(card.device_memory.as_ref().unwrap(), card.kernel.as_ref().unwrap(), &Work::StreamCopy(copy))
+        refused(card.device_memory.as_ref().unwrap(), card.kernel.as_ref().unwrap(), &Workload::StreamCopy(copy))
     }
 
     #[test]
@@ -175,7 +175,7 @@ mod tests {
         let card = card(f64::from(256 << 20));
         let (memory, kernel) = (card.device_memory.as_ref().unwrap(), card.kernel.as_ref().unwrap());
         let copy = StreamCopy { first_port: 0, ports: 1, bytes_per_port: 4096, stride_bytes: 8, vector_words: 4 };
-        let work = |first_port, ports| Work::StreamCopy(StreamCopy { first_port, ports, ..copy });
+        let work = |first_port, ports| Workload::StreamCopy(StreamCopy { first_port, ports, ..copy });
         let of = |first_port, ports| compute(memory, kernel, &work(first_port, ports), &mut || false).unwrap();
         let one = of(0, 1);
         assert_eq!((one.claimed_bytes, one.confirmed_bytes), (4096, 4096));

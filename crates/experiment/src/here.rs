@@ -247,7 +247,8 @@ mod tests {
     use super::*;
     use crate::paper::PAPERS;
     use lanemark_machine::{
-        Allocation, Confirmed, DeviceKind, MachineError, Op, Plan, RuntimeFacts, Sample, Samples, TimeBase, Unsupported,
+        Allocation, Confirmed, DeviceKind, MachineError, Plan, QueueRequest, RuntimeFacts, Sample, Samples, TimeBase,
+        Unsupported,
     };
     use lanemark_sim::SimulatedMachine;
     use lanemark_units::Ticks;
@@ -351,12 +352,11 @@ mod tests {
         fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
             samples.clear();
             self.plans += 1;
-            let lane = &plan.lanes[0];
             while samples.wants_more() {
                 self.samples += 1;
-                let us = match lane.body[0] {
-                    Op::MovedByRuntime(_) => self.samples,
-                    _ if lane.core == 0 => 5 * plan.passes,
+                let us = match plan.work.request() {
+                    Some(QueueRequest::Copy(_)) => self.samples,
+                    _ if plan.work.cores() == [0] => 5 * plan.passes,
                     _ => (if self.samples.is_multiple_of(4) { 9 } else { 4 }) * plan.passes,
                 };
                 let time = Ticks::whole_ns(1000 * us);

@@ -1,7 +1,7 @@
 //! Rule: peers may exchange larger payloads than the root complex accepts, if every port between them is configured.
 
 use lanemark_config_space::{ConfigWrite, WrittenCapability, functions, setpci};
-use lanemark_machine::{Machine, Op, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
+use lanemark_machine::{Machine, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
 use lanemark_platform::{LinkEnds, Platform};
 use lanemark_sim::{Board, SimulatedMachine};
 use lanemark_units::Ticks;
@@ -92,7 +92,7 @@ fn to_peer(platform: &Platform) -> Result<Transfer, String> {
 fn moved(platform: &Platform, transfer: Transfer) -> Result<Samples, String> {
     let mut machine = SimulatedMachine::new(platform).map_err(|error| error.to_string())?;
     let mut samples = Samples::wanted(1);
-    let plan = Plan::on_one_core(vec![Op::Transfer(transfer)], 1);
+    let plan = Plan::new(transfer, 1);
     machine.run(&plan, &mut samples).map_err(|error| error.to_string())?;
     Ok(samples)
 }

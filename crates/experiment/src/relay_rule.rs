@@ -1,6 +1,6 @@
 //! Rules: data that cards read from host memory return to it unchanged, through one card and through all.
 
-use lanemark_machine::{Machine, Op, Pattern, Plan, Relay, Samples, Window};
+use lanemark_machine::{Machine, Pattern, Plan, Relay, Samples, Window};
 use lanemark_platform::Platform;
 use lanemark_sim::SimulatedMachine;
 
@@ -31,7 +31,7 @@ fn relayed(platform: &Platform, cards: &[u32], bytes: u64, is_stored: bool) -> R
     let (from, to, at_peers) = (window(0), window(bytes), window(at.offset));
     let relay = Relay { cards: cards.to_vec(), bar: at.bar, at_peers, bytes, count: 1, from, to, is_stored };
     let mut samples = Samples::wanted(1);
-    let plan = Plan::on_one_core(vec![Op::Relay(relay)], 1);
+    let plan = Plan::new(relay, 1);
     machine.run(&plan, &mut samples).map_err(|error| error.to_string())?;
     let equal = samples.confirmed.map_or(0, |confirmed| confirmed.confirmed_bytes);
     if equal == bytes { Ok(equal) } else { Err(format!("{equal} of {bytes} bytes came back unchanged")) }

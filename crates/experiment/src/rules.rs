@@ -7,7 +7,7 @@ use crate::coherent::rules as board;
 use crate::figure::{Ask, Wanted};
 use crate::runtime_rules as runtime;
 use lanemark_machine::{
-    Access, Completion, Descriptors, Fence, Flow, Lane, Machine, Op, Order, Peer, Plan, Share, Span, Stream, Verb,
+    Access, Completion, Descriptors, Fence, Flow, Lane, Machine, Order, Peer, Plan, Share, Span, Step, Stream, Verb,
     Width,
 };
 use lanemark_method::{AccessPath, Method, Reach};
@@ -184,19 +184,19 @@ impl Trial {
         Span { at: BarOffset { offset: self.at.offset + offset, ..self.at }, len, memory_type }
     }
 
-    fn store(&self, offset: u64, len: u64, width: Width, kind: MemoryType) -> Op {
-        Op::Stream(Stream::over(Verb::Store, Access::Plain(width), self.span(offset, len, kind)))
+    fn store(&self, offset: u64, len: u64, width: Width, kind: MemoryType) -> Step {
+        Step::Stream(Stream::over(Verb::Store, Access::Plain(width), self.span(offset, len, kind)))
     }
 
-    fn load(&self, offset: u64, width: Width, kind: MemoryType) -> Op {
+    fn load(&self, offset: u64, width: Width, kind: MemoryType) -> Step {
         let span = self.span(offset, width.bytes(), kind);
-        Op::Stream(Stream::over(Verb::Load, Access::Plain(width), span))
+        Step::Stream(Stream::over(Verb::Load, Access::Plain(width), span))
     }
 
-    /// Runs `body` on `core` until the board is idle; lines in write-combining buffers stay there.
-    fn run(&mut self, core: u32, body: Vec<Op>) -> Result<Ticks, String> {
+    /// Runs `steps` on `core` until the board is idle; lines in write-combining buffers stay there.
+    fn run(&mut self, core: u32, steps: Vec<Step>) -> Result<Ticks, String> {
         let start = self.board.now();
-        self.board.start(&Lane { core, body }, 1, 1);
+        self.board.start(&Lane { core, task: steps.into() }, 1, 1);
         self.board.run_until(start + Ticks::whole_ns(1_000_000_000));
         if self.board.core(core as usize).is_done() {
             Ok(self.board.core(core as usize).issued_at().since(start))
@@ -301,21 +301,21 @@ fn wc_keeps_neither_order_nor_number_of_writes(platform: &Platform) -> Result<St
     hold(seen == [(64, 64), (0, 64)], format!("32 stores, {} writes, the later line first", seen.len()))
 }
 
-fn fifo_after(platform: &Platform, body: fn(&Trial) -> Vec<Op>) -> Result<Vec<u64>, String> {
+fn fifo_after(platform: &Platform, body: fn(&Trial) -> Vec<Step>) -> Result<Vec<u64>, String> {
     let platform = with_fifo(platform);
     let mut board = Trial::on(&platform, |kind| kind == RegionKind::Fifo)?;
     let mut ops = body(&board);
-    ops.push(Op::Fence(Fence::Sfence));
+    ops.push(Step::Fence(Fence::Sfence));
     board.run(0, ops)?;
     let name = board.region.clone();
     let region = board.board.region_mut(&name).ok_or("the platform has no queue")?;
     Ok(region.fifo.iter().map(|entry| u64::from(entry.len)).collect())
 }
 
-fn six_to_one_address(board: &Trial, kind: MemoryType) -> Vec<Op> {
+fn six_to_one_address(board: &Trial, kind: MemoryType) -> Vec<Step> {
     let order = Order::SameAddress { times: 6 };
     let stream = Stream::over(Verb::Store, Access::Plain(Width::B1), board.span(0, 1, kind));
-    vec![Op::Stream(Stream { order, ..stream })]
+    vec![Step::Stream(Stream { order, ..stream })]
 }
 
 fn fifo_behind_wc_loses_same_address_writes(platform: &Platform) -> Result<String, String> {
@@ -334,7 +334,7 @@ fn fifo_behind_wc_receives_writes_to_different_addresses(platform: &Platform) ->
 
 fn partial_flush_splits_a_line(platform: &Platform) -> Result<String, String> {
     let mut board = Trial::new(platform)?;
-    let body = vec![board.store(0, 32, Width::B4, MemoryType::Wc), Op::Fence(Fence::Sfence)];
+    let body = vec![board.store(0, 32, Width::B4, MemoryType::Wc), Step::Fence(Fence::Sfence)];
     board.run(0, body)?;
     let seen = board.writes();
     let bytes: u32 = seen.iter().map(|write| write.1).sum();
@@ -353,7 +353,7 @@ fn another_core_reads_stale_until_flush(platform: &Platform) -> Result<String, S
     board.run(0, vec![board.store(0, 8, Width::B8, MemoryType::Wc)])?;
     board.run(1, vec![look.clone()])?;
     let stale = board.board.loads_seen(1).last().map(|seen| seen.bytes.clone()).unwrap_or_default();
-    board.run(0, vec![Op::Fence(Fence::Sfence)])?;
+    board.run(0, vec![Step::Fence(Fence::Sfence)])?;
     board.run(1, vec![look])?;
     let fresh = board.board.loads_seen(1).last().map(|seen| seen.bytes.clone()).unwrap_or_default();
     let device = board.device_bytes(0, 8);
@@ -379,7 +379,7 @@ fn sfence_drains_and_lfence_does_not(platform: &Platform) -> Result<String, Stri
     let arrived = |fence: Option<Fence>| -> Result<usize, String> {
         let mut board = Trial::new(platform)?;
         let mut body = vec![board.store(0, 8, Width::B8, MemoryType::Wc)];
-        body.extend(fence.map(Op::Fence));
+        body.extend(fence.map(Step::Fence));
         board.run(0, body)?;
         Ok(board.writes().len())
     };
@@ -397,7 +397,7 @@ fn sfence_drains_and_lfence_does_not(platform: &Platform) -> Result<String, Stri
 fn eight_loads(platform: &Platform, kind: MemoryType, fence_each: Option<Fence>) -> Result<f64, String> {
     let mut board = Trial::new(platform)?;
     let stream = Stream::over(Verb::Load, Access::Plain(Width::B8), board.span(0, 64, kind));
-    Ok(board.run(0, vec![Op::Stream(Stream { fence_each, ..stream })])?.as_ns())
+    Ok(board.run(0, vec![Step::Stream(Stream { fence_each, ..stream })])?.as_ns())
 }
 
 fn uc_loads_do_not_overlap(platform: &Platform) -> Result<String, String> {
@@ -427,7 +427,7 @@ fn cached_lines_go_stale(platform: &Platform) -> Result<String, String> {
         let name = board.region.clone();
         board.board.region_mut(&name).ok_or("no region")?.memory.write(0, &[0xAB; 8]);
         board.run(0, vec![look.clone()])?;
-        board.run(0, vec![Op::FlushLines(board.span(0, 64, kind)), look])?;
+        board.run(0, vec![Step::FlushLines(board.span(0, 64, kind)), look])?;
         let seen: Vec<bool> = board.board.loads_seen(0).iter().map(|seen| seen.bytes == [0xAB; 8]).collect();
         if seen != [false, false, true] {
             return Err(format!("{kind}: the device's bytes were returned by loads {seen:?}"));
@@ -438,7 +438,7 @@ fn cached_lines_go_stale(platform: &Platform) -> Result<String, String> {
 
 fn wb_is_refused(platform: &Platform) -> Result<String, String> {
     let board = Trial::new(platform)?;
-    let plan = Plan::on_one_core(vec![board.load(0, Width::B8, MemoryType::Wb)], 1);
+    let plan = Plan::new(vec![board.load(0, Width::B8, MemoryType::Wb)], 1);
     let machine = SimulatedMachine::new(platform).map_err(|error| error.to_string())?;
     match machine.supports(&plan) {
         Err(unsupported) => Ok(unsupported.to_string()),

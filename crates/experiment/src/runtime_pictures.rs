@@ -1,7 +1,7 @@
 //! Pictures of a paper about a runtime and its card: curves between its figures.
 
-use lanemark_compute::{Generated, Spmv, Work};
-use lanemark_machine::{Allocation, Compute, HostWait, Machine, MovedByRuntime, Op, Plan, Samples, Verb};
+use lanemark_compute::{Generated, Spmv, Workload};
+use lanemark_machine::{Allocation, Compute, HostWait, Machine, Plan, RuntimeCopy, Samples, Verb, Work};
 use lanemark_model::predict;
 use lanemark_platform::Platform;
 use lanemark_record::{Picture, PictureLine};
@@ -18,10 +18,10 @@ pub(crate) fn picture(name: &str, platform: &Platform) -> Option<Result<Picture,
     }
 }
 
-fn ns(platform: &Platform, op: Op) -> Result<f64, String> {
+fn ns(platform: &Platform, request: impl Into<Work>) -> Result<f64, String> {
     let mut machine = SimulatedMachine::new(platform).map_err(|error| error.to_string())?;
     let mut samples = Samples::wanted(1);
-    let plan = Plan { warmup_passes: 1, ..Plan::on_one_core(vec![op], 1) };
+    let plan = Plan { warmup_passes: 1, ..Plan::new(request, 1) };
     machine.run(&plan, &mut samples).map_err(|error| error.to_string())?;
     samples.taken.first().map(|sample| sample.delivered.as_ns()).ok_or_else(|| "no sample was taken".to_owned())
 }
@@ -33,8 +33,8 @@ const SIZES: [u64; 11] =
 fn copies_by_size(platform: &Platform) -> Result<Picture, String> {
     let line = |allocation: Allocation, name: &str| {
         let copy = |bytes| {
-            let moved = MovedByRuntime { verb: Verb::Store, bytes, told: HostWait::Event, allocation };
-            Ok(Some(ns(platform, Op::MovedByRuntime(moved))? / 1e3))
+            let moved = RuntimeCopy { verb: Verb::Store, bytes, told: HostWait::Event, allocation };
+            Ok(Some(ns(platform, moved)? / 1e3))
         };
         let values = SIZES.into_iter().map(copy).collect::<Result<_, String>>()?;
         Ok(PictureLine { name: name.to_owned(), values })
@@ -67,8 +67,8 @@ const MATRIX: Generated = Generated::Poisson(256);
 fn kernels_and_ports(platform: &Platform) -> Result<Picture, String> {
     let matrix = Arc::new(MATRIX.matrix());
     let op = |kernels, ports_each| {
-        let work = Work::Spmv(Spmv { matrix: Arc::clone(&matrix), kernels, ports_each });
-        Op::Compute(Compute { work, told: HostWait::Finish })
+        let work = Workload::Spmv(Spmv { matrix: Arc::clone(&matrix), kernels, ports_each });
+        Compute { work, told: HostWait::Finish }
     };
     let one = ns(platform, op(1, 1))?;
     // The binding limit of each cell.
@@ -80,7 +80,7 @@ fn kernels_and_ports(platform: &Platform) -> Result<Picture, String> {
             let times = one / ns(platform, op(kernels, ports))?;
             values.push(Some(times));
             cells.push((times, format!("{kernels}x{ports}")));
-            let prediction = predict(platform, &Plan::on_one_core(vec![op(kernels, ports)], 1))
+            let prediction = predict(platform, &Plan::new(op(kernels, ports), 1))
                 .ok_or_else(|| format!("no formula for {kernels} kernels with {ports} ports"))?;
             bounds.entry(prediction.bound.name().to_owned()).or_default().push(format!("{kernels}x{ports}"));
         }

@@ -1,24 +1,24 @@
 //! Rules about a runtime and its card: latency of launches, zero-copy transfers, pages that cannot be pinned, recovery, and
 //! the width of loads.
 
-use lanemark_compute::{StreamCopy, Work};
+use lanemark_compute::{StreamCopy, Workload};
 use lanemark_machine::{
-    Allocation, Arguments, Compute, HostWait, Lane, Launch, Machine, MachineError, MovedByRuntime, Op, Plan, Samples,
-    Verb,
+    Allocation, Arguments, Compute, HostWait, Launch, Machine, MachineError, Placement, Plan, QueueRequest, QueueWork,
+    RuntimeCopy, Samples, Verb,
 };
 use lanemark_platform::{Origin, Platform};
 use lanemark_sim::{BusTree, SimulatedMachine};
 use lanemark_wire::config::AerRegister;
 
-/// Runs `op` once on `core` of a new machine, and returns the machine and the samples.
-fn sample(platform: &Platform, core: u32, op: Op) -> Result<(SimulatedMachine, Samples), String> {
+/// Makes a request once from `core` of a new machine, and returns the machine and the samples.
+fn sample(platform: &Platform, core: u32, request: QueueRequest) -> Result<(SimulatedMachine, Samples), String> {
     let mut machine = SimulatedMachine::new(platform).map_err(|error| error.to_string())?;
-    let samples = again(&mut machine, core, op).map_err(|error| error.to_string())?;
+    let samples = again(&mut machine, core, request).map_err(|error| error.to_string())?;
     Ok((machine, samples))
 }
 
-fn again(machine: &mut SimulatedMachine, core: u32, op: Op) -> Result<Samples, MachineError> {
-    let plan = Plan { lanes: vec![Lane { core, body: vec![op] }], ..Plan::on_one_core(Vec::new(), 1) };
+fn again(machine: &mut SimulatedMachine, core: u32, request: QueueRequest) -> Result<Samples, MachineError> {
+    let plan = Plan::new(QueueWork { core, placement: Placement::Pinned, request }, 1);
     let mut samples = Samples::wanted(1);
     machine.run(&plan, &mut samples)?;
     Ok(samples)
@@ -30,7 +30,7 @@ fn delivered_ns(samples: &Samples) -> Result<f64, String> {
 
 fn launch_ns(platform: &Platform, core: u32) -> Result<f64, String> {
     let launch = Launch { kernels: 1, told: HostWait::Finish, arguments: Arguments::NONE };
-    delivered_ns(&sample(platform, core, Op::Launch(launch))?.1)
+    delivered_ns(&sample(platform, core, QueueRequest::Launch(launch))?.1)
 }
 
 fn with(platform: &Platform, key: &str, value: f64) -> Result<Platform, String> {
@@ -71,8 +71,8 @@ pub(crate) fn the_nearest_core_launches_fastest(platform: &Platform) -> Result<S
 
 const BYTES: u64 = 80_000;
 
-fn copy(verb: Verb, allocation: Allocation) -> Op {
-    Op::MovedByRuntime(MovedByRuntime { verb, bytes: BYTES, told: HostWait::Event, allocation })
+fn copy(verb: Verb, allocation: Allocation) -> QueueRequest {
+    QueueRequest::Copy(RuntimeCopy { verb, bytes: BYTES, told: HostWait::Event, allocation })
 }
 
 /// With an unpinnable last page, a zero-copy transfer fails; a staged one pins fewer pages and succeeds.
@@ -164,8 +164,8 @@ fn recovered(platform: &Platform, masks: bool) -> Result<([u8; 4], Vec<String>),
 pub(crate) fn partially_used_words_are_loaded_whole(platform: &Platform) -> Result<String, String> {
     let ns = |vector_words| {
         let copy = StreamCopy { first_port: 0, ports: 1, bytes_per_port: 1 << 20, stride_bytes: 8, vector_words };
-        let compute = Compute { work: Work::StreamCopy(copy), told: HostWait::Finish };
-        delivered_ns(&sample(platform, 0, Op::Compute(compute))?.1)
+        let compute = Compute { work: Workload::StreamCopy(copy), told: HostWait::Finish };
+        delivered_ns(&sample(platform, 0, QueueRequest::Compute(compute))?.1)
     };
     let (memory, kernel) = (platform.device_memory.as_ref(), platform.kernel.as_ref());
     let (Some(memory), Some(kernel)) = (memory, kernel) else {

@@ -1,6 +1,6 @@
 //! Rule: writes with small payloads are far below the rate of the link (a picture of write rate by payload).
 
-use lanemark_machine::{Machine, Op, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
+use lanemark_machine::{Machine, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
 use lanemark_model::transfer_ceiling;
 use lanemark_platform::{Origin, Platform};
 use lanemark_sim::SimulatedMachine;
@@ -27,7 +27,7 @@ pub(crate) fn check(platform: &Platform) -> Result<String, String> {
         let transfer = Transfer { card: 0, verb, partner, bytes: BYTES, count: 1, window, outstanding: None };
         let mut machine = SimulatedMachine::new(&platform).map_err(|error| error.to_string())?;
         let mut samples = Samples::wanted(1);
-        let plan = Plan::on_one_core(vec![Op::Transfer(transfer)], 1);
+        let plan = Plan::new(transfer, 1);
         machine.run(&plan, &mut samples).map_err(|error| error.to_string())?;
         let taken = samples.taken.first().ok_or("no sample was taken")?;
         let rate = BYTES as f64 * 1e9 / taken.delivered.as_ns();

@@ -7,7 +7,7 @@ mod fake_card;
 use fake_card::{ADDRESS, BAR2_BYTES, BAR2_START, FakeCard};
 use lanemark_hw::linux_sysfs::{Attachment, Card, CardError, CardMachine, Consent, Range, Rehearsal, System};
 use lanemark_machine::{
-    Access, Confirmed, Delivery, Machine, MachineError, Op, Order, Plan, Samples, Span, Stream, Verb, Width,
+    Access, Confirmed, Delivery, Machine, MachineError, Order, Plan, Samples, Span, Step, Stream, Verb, Width,
 };
 use lanemark_units::{BarOffset, MemoryType, Ticks};
 use std::fs;
@@ -36,7 +36,7 @@ fn span(bar: u8, offset: u64, len: u64, memory_type: MemoryType) -> Span {
 }
 
 fn stream(verb: Verb, access: Access, span: Span) -> Plan {
-    Plan::on_one_core(vec![Op::Stream(Stream::over(verb, access, span))], 3)
+    Plan::new(Step::Stream(Stream::over(verb, access, span)), 3)
 }
 
 fn run(machine: &mut CardMachine, plan: &Plan) -> Samples {
@@ -477,6 +477,6 @@ fn repeated_stores_to_one_address_are_read_back_from_there() {
     let mut machine = open(&card, &["2:0..4KiB"]);
     let order = Order::SameAddress { times: 9 };
     let one = Stream { order, ..Stream::over(Verb::Store, Access::Plain(Width::B2), span(2, 6, 2, MemoryType::Uc)) };
-    let samples = run(&mut machine, &Plan::on_one_core(vec![Op::Stream(one)], 5));
+    let samples = run(&mut machine, &Plan::new(Step::Stream(one), 5));
     assert_eq!(samples.confirmed, Some(Confirmed { claimed_bytes: 2, confirmed_bytes: 2 }));
 }

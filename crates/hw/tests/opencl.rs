@@ -5,10 +5,11 @@
 
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 
-use lanemark_compute::{Csr, Spmv, StreamCopy, Work};
+use lanemark_compute::{Csr, Spmv, StreamCopy, Workload};
 use lanemark_hw::opencl::{FinishedKernels, OpenClError, OpenClMachine};
 use lanemark_machine::{
-    Allocation, Arguments, Compute, HostWait, Launch, Machine, MachineError, MovedByRuntime, Op, Plan, Samples, Verb,
+    Allocation, Arguments, Compute, HostWait, Launch, Machine, MachineError, Plan, QueueRequest, RuntimeCopy, Samples,
+    Verb,
 };
 use std::env;
 use std::path::Path;
@@ -47,29 +48,29 @@ fn opened() -> OpenClMachine {
     OpenClMachine::open(0, Arc::default()).unwrap()
 }
 
-fn run(machine: &mut OpenClMachine, op: Op) -> Result<Samples, MachineError> {
+fn run(machine: &mut OpenClMachine, request: QueueRequest) -> Result<Samples, MachineError> {
     let mut samples = Samples::wanted(5);
-    machine.run(&Plan::on_one_core(vec![op], 3), &mut samples)?;
+    machine.run(&Plan::new(request, 3), &mut samples)?;
     Ok(samples)
 }
 
-fn copy(verb: Verb, allocation: Allocation, told: HostWait, bytes: u64) -> Op {
-    Op::MovedByRuntime(MovedByRuntime { verb, bytes, told, allocation })
+fn copy(verb: Verb, allocation: Allocation, told: HostWait, bytes: u64) -> QueueRequest {
+    QueueRequest::Copy(RuntimeCopy { verb, bytes, told, allocation })
 }
 
-fn launch(count: u32, allocation: Allocation) -> Op {
-    Op::Launch(Launch { kernels: 2, told: HostWait::Event, arguments: Arguments { count, allocation } })
+fn launch(count: u32, allocation: Allocation) -> QueueRequest {
+    QueueRequest::Launch(Launch { kernels: 2, told: HostWait::Event, arguments: Arguments { count, allocation } })
 }
 
-fn stream_copy() -> Op {
+fn stream_copy() -> QueueRequest {
     let copy = StreamCopy { first_port: 0, ports: 1, bytes_per_port: 4096, stride_bytes: 8, vector_words: 4 };
-    Op::Compute(Compute { work: Work::StreamCopy(copy), told: HostWait::Event })
+    QueueRequest::Compute(Compute { work: Workload::StreamCopy(copy), told: HostWait::Event })
 }
 
-fn spmv() -> Op {
+fn spmv() -> QueueRequest {
     let matrix = Csr::new(2, vec![0, 1, 2], vec![0, 1], vec![1.0, 2.0]).unwrap();
-    let work = Work::Spmv(Spmv { matrix: Arc::new(matrix), kernels: 2, ports_each: 1 });
-    Op::Compute(Compute { work, told: HostWait::Finish })
+    let work = Workload::Spmv(Spmv { matrix: Arc::new(matrix), kernels: 2, ports_each: 1 });
+    QueueRequest::Compute(Compute { work, told: HostWait::Finish })
 }
 
 #[test]

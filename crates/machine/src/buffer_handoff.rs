@@ -47,32 +47,34 @@ impl BufferHandoff {
         matches!(self.verb, Verb::Load) && matches!(self.discipline, Discipline::Coherent | Discipline::Bounced)
     }
 
-    /// The reason why this handoff is impossible; `None` if it is valid.
+    /// Checks whether this handoff is possible.
     ///
     /// ```
     /// use lanemark_machine::{Discipline, BufferHandoff, Verb};
     /// let line = BufferHandoff { verb: Verb::Load, discipline: Discipline::Coherent, bytes: 64 };
-    /// assert_eq!(line.nonsense(), None);
-    /// assert!(BufferHandoff { bytes: 65, ..line }.nonsense().is_some());
-    /// assert!(BufferHandoff { discipline: Discipline::Streaming, ..line }.nonsense().is_some());
+    /// assert_eq!(line.check(), Ok(()));
+    /// assert!(BufferHandoff { bytes: 65, ..line }.check().is_err());
+    /// assert!(BufferHandoff { discipline: Discipline::Streaming, ..line }.check().is_err());
     /// ```
-    #[must_use]
-    pub const fn nonsense(&self) -> Option<&'static str> {
+    ///
+    /// # Errors
+    /// The rule that is broken.
+    pub const fn check(&self) -> Result<(), &'static str> {
         if self.bytes == 0 {
-            return Some("nothing would be shared");
+            return Err("nothing would be shared");
         }
         if !self.bytes.is_multiple_of(BufferHandoff::LINE_BYTES) {
-            return Some("the buffer must be whole 64 B lines, because flushes affect whole lines");
+            return Err("the buffer must be whole 64 B lines, because flushes affect whole lines");
         }
         if self.bytes > BufferHandoff::MOST_BYTES {
-            return Some("one iteration could exceed the timeout; the maximum is 16 MiB");
+            return Err("one iteration could exceed the timeout; the maximum is 16 MiB");
         }
         match (self.verb, self.discipline) {
-            (Verb::Load, Discipline::Streaming) => Some("streaming loads from WB memory are ordinary loads"),
+            (Verb::Load, Discipline::Streaming) => Err("streaming loads from WB memory are ordinary loads"),
             (Verb::Load, Discipline::Flushed(Flush::Clwb)) => {
-                Some("CLWB keeps the line valid, so that reads would return stale data")
+                Err("CLWB keeps the line valid, so that reads would return stale data")
             }
-            _ => None,
+            _ => Ok(()),
         }
     }
 }
@@ -85,9 +87,9 @@ mod tests {
     fn a_buffer_is_whole_lines_up_to_the_maximum() {
         for discipline in Discipline::ALL {
             let most = BufferHandoff { verb: Verb::Store, discipline, bytes: BufferHandoff::MOST_BYTES };
-            assert_eq!(most.nonsense(), None);
+            assert_eq!(most.check(), Ok(()));
             for bytes in [0, 63, 65, BufferHandoff::MOST_BYTES + 64] {
-                assert!(BufferHandoff { bytes, ..most }.nonsense().is_some(), "{discipline} {bytes}");
+                assert!(BufferHandoff { bytes, ..most }.check().is_err(), "{discipline} {bytes}");
             }
         }
     }
@@ -95,7 +97,7 @@ mod tests {
     #[test]
     fn reading_what_a_device_wrote_needs_a_flush_that_invalidates() {
         let makes_sense = |discipline: &Discipline| {
-            BufferHandoff { verb: Verb::Load, discipline: *discipline, bytes: 64 }.nonsense().is_none()
+            BufferHandoff { verb: Verb::Load, discipline: *discipline, bytes: 64 }.check().is_ok()
         };
         let refused: Vec<&str> = Discipline::ALL.iter().filter(|way| !makes_sense(way)).map(|way| way.name()).collect();
         assert_eq!(refused, ["flushed_by_clwb", "streaming_stores"]);

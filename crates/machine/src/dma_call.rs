@@ -15,7 +15,7 @@ use crate::{Completion, Descriptors, Share, Transfer};
 /// let transfer = Transfer { card: 0, verb: Verb::Store, partner, bytes: 64, count: 10, window, outstanding: None };
 /// let descriptors = Descriptors::Written(MemoryType::Uc);
 /// let call = DmaCall { transfer, channel: 0, share: Share::Doorbell, descriptors, completion: Completion::Flag };
-/// assert_eq!(call.transfer.bytes_of_pass(), 640);
+/// assert_eq!(call.transfer.bytes_per_pass(), 640);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DmaCall {

@@ -47,7 +47,7 @@ pub struct RuntimeFacts {
     pub allocations: Vec<Allocation>,
     /// Memory ports among which a program can choose; 1 if it cannot.
     pub memory_ports: u32,
-    /// Whether the device runs [compute](crate::Op::Compute) kernels.
+    /// Whether the device runs [compute](crate::Compute) kernels.
     pub computes: bool,
 }
 
@@ -123,10 +123,10 @@ pub struct DmaFacts {
     pub tags: u32,
     /// Number of DMA channels of a card.
     pub channels: u32,
-    /// Address in the BARs of a card to which other cards write data for a relay ([`Op::Relay`](crate::Op::Relay));
+    /// Address in the BARs of a card to which other cards write data for a relay ([`Relay`](crate::Relay));
     /// `None` if unsupported.
     pub relays_at: Option<BarOffset>,
-    /// Whether a driver can start transfers and wait for them ([`Op::Dma`](crate::Op::Dma)).
+    /// Whether a driver can start transfers and wait for them ([`DmaCall`](crate::DmaCall)).
     pub has_driver: bool,
 }
 

@@ -21,25 +21,27 @@ impl MapUnmap {
     /// timeout.
     pub const MOST_BYTES: u64 = 32 << 20;
 
-    /// The reason why this is impossible; `None` if it is valid.
+    /// Checks whether this mapping is possible.
     ///
     /// ```
     /// use lanemark_machine::{MapUnmap, Means};
     /// let object = MapUnmap { means: Means::Pool, bytes: 4096, pairs: 1 };
-    /// assert_eq!(object.nonsense(), None);
-    /// assert!(MapUnmap { bytes: 5000, ..object }.nonsense().is_some());
+    /// assert_eq!(object.check(), Ok(()));
+    /// assert!(MapUnmap { bytes: 5000, ..object }.check().is_err());
     /// ```
-    #[must_use]
-    pub const fn nonsense(&self) -> Option<&'static str> {
+    ///
+    /// # Errors
+    /// The rule that is broken.
+    pub const fn check(&self) -> Result<(), &'static str> {
         if self.bytes == 0 || self.pairs == 0 {
-            return Some("nothing would be mapped");
+            return Err("nothing would be mapped");
         }
         if self.bytes > MapUnmap::MOST_BYTES {
-            return Some("one iteration could exceed the timeout; the maximum is 32 MiB");
+            return Err("one iteration could exceed the timeout; the maximum is 32 MiB");
         }
         match self.means {
-            Means::Pool if !self.bytes.is_power_of_two() => Some("the size of a pool object must be a power of two"),
-            _ => None,
+            Means::Pool if !self.bytes.is_power_of_two() => Err("the size of a pool object must be a power of two"),
+            _ => Ok(()),
         }
     }
 }
@@ -52,16 +54,16 @@ mod tests {
     fn empty_and_oversized_buffers_are_rejected_and_pool_objects_are_powers_of_two() {
         for means in Means::all() {
             let lend = MapUnmap { means, bytes: MapUnmap::MOST_BYTES, pairs: 1 };
-            assert_eq!(lend.nonsense(), None);
-            assert_eq!(MapUnmap { bytes: 1, ..lend }.nonsense(), None);
+            assert_eq!(lend.check(), Ok(()));
+            assert_eq!(MapUnmap { bytes: 1, ..lend }.check(), Ok(()));
             for bad in [
                 MapUnmap { bytes: 0, ..lend },
                 MapUnmap { pairs: 0, ..lend },
                 MapUnmap { bytes: lend.bytes + 1, ..lend },
             ] {
-                assert!(bad.nonsense().is_some(), "{bad:?}");
+                assert!(bad.check().is_err(), "{bad:?}");
             }
-            assert_eq!(MapUnmap { bytes: 12_288, ..lend }.nonsense().is_some(), means == Means::Pool, "{means}");
+            assert_eq!(MapUnmap { bytes: 12_288, ..lend }.check().is_err(), means == Means::Pool, "{means}");
         }
     }
 }

@@ -30,7 +30,7 @@ pub struct Relay {
 impl Relay {
     /// Bytes moved from end to end in one iteration.
     #[must_use]
-    pub const fn bytes_of_pass(&self) -> u64 {
+    pub const fn bytes_per_pass(&self) -> u64 {
         self.bytes.saturating_mul(self.count)
     }
 

@@ -28,7 +28,7 @@ pub struct Transfer {
 impl Transfer {
     /// Bytes moved in one iteration.
     #[must_use]
-    pub const fn bytes_of_pass(&self) -> u64 {
+    pub const fn bytes_per_pass(&self) -> u64 {
         self.bytes.saturating_mul(self.count)
     }
 }
@@ -57,8 +57,8 @@ impl WriteRead {
 
     /// Bytes moved in one iteration, in both directions.
     #[must_use]
-    pub const fn bytes_of_pass(&self) -> u64 {
-        self.write.bytes_of_pass().saturating_mul(2)
+    pub const fn bytes_per_pass(&self) -> u64 {
+        self.write.bytes_per_pass().saturating_mul(2)
     }
 }
 

@@ -64,7 +64,7 @@ pub(crate) fn predict(
 ) -> Option<Prediction> {
     let coherence = platform.coherence.as_ref()?;
     let is_first_alike = handover.finds_written_lines() || warmup_passes > 0;
-    if handover.nonsense().is_some() || passes == 0 || !is_first_alike {
+    if handover.check().is_err() || passes == 0 || !is_first_alike {
         return None;
     }
     if let Discipline::Flushed(flush) = handover.discipline {

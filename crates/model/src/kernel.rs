@@ -16,7 +16,7 @@
 use crate::bounds::Largest;
 use crate::ceiling::Ceiling;
 use crate::predict::{Bound, Prediction};
-use lanemark_compute::{Array, PortWords, Spmv, StreamCopy, Work};
+use lanemark_compute::{Array, PortWords, Spmv, StreamCopy, Workload};
 use lanemark_platform::{DeviceMemory, Kernel, Platform};
 use lanemark_units::Rate;
 use std::ops::Range;
@@ -74,11 +74,11 @@ impl Card {
 }
 
 /// Predicts `passes` iterations of a workload.
-pub(crate) fn predict(platform: &Platform, work: &Work, passes: u64) -> Option<Prediction> {
+pub(crate) fn predict(platform: &Platform, work: &Workload, passes: u64) -> Option<Prediction> {
     let card = Card::new(platform.device_memory.as_ref()?, platform.kernel.as_ref()?);
     let largest = match work {
-        Work::StreamCopy(copy) if copy.nonsense().is_none() => stream_copy(&card, copy),
-        Work::Spmv(spmv) if spmv.kernels > 0 && spmv.ports_each > 0 => multiply(&card, spmv),
+        Workload::StreamCopy(copy) if copy.check().is_ok() => stream_copy(&card, copy),
+        Workload::Spmv(spmv) if spmv.kernels > 0 && spmv.ports_each > 0 => multiply(&card, spmv),
         _ => return None,
     }
     .times(passes as f64, 0.0);
@@ -183,17 +183,17 @@ fn of_kernel(card: &Card, spmv: &Spmv, rows: &Range<u32>, words: &[u64; 5]) -> [
 
 /// Ceiling of the bytes per second of a workload: all its words, through all ports it uses.
 #[must_use]
-pub fn compute_ceiling(platform: &Platform, work: &Work) -> Option<Ceiling> {
+pub fn compute_ceiling(platform: &Platform, work: &Workload) -> Option<Ceiling> {
     let (memory, kernel) = (platform.device_memory.as_ref()?, platform.kernel.as_ref()?);
     let card = Card::new(memory, kernel);
     let (width, time) = (memory.port_bytes.value, memory.word_ns.value);
     match work {
-        Work::StreamCopy(copy) => {
+        Workload::StreamCopy(copy) => {
             let ports = copy.ports;
             let rate = Rate::from_bytes_per_s(f64::from(ports) * f64::from(width) * 1e9 / time.as_ns())?;
             Some(Ceiling { rate, because: format!("{ports} ports x {width} B / {time}") })
         }
-        Work::Spmv(spmv) => {
+        Workload::Spmv(spmv) => {
             let blocks = spmv.blocks();
             let words: u64 = blocks.iter().flat_map(|rows| spmv.words(rows, card.words)).sum();
             // A kernel without rows uses no port.

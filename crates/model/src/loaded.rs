@@ -8,20 +8,19 @@
 use crate::path::Path;
 use crate::predict::{Bound, Prediction, predict};
 use crate::transfer;
-use lanemark_machine::{Op, Plan, Transfer};
+use lanemark_machine::{EngineJob, Plan, Transfer};
 use lanemark_platform::Platform;
 
 /// For a plan of reads with a fixed number outstanding and prediction `said`; `None` for any other plan.
 pub(crate) fn latency_ns(platform: &Platform, plan: &Plan, said: &Prediction) -> Option<f64> {
-    let ([lane], []) = (plan.lanes.as_slice(), plan.before.as_slice()) else { return None };
-    let [Op::Transfer(transfer)] = lane.body.as_slice() else { return None };
+    let [EngineJob::Transfer(transfer)] = plan.work.jobs() else { return None };
     let outstanding = f64::from(transfer.outstanding.filter(|most| *most > 1)?);
     let dma = platform.dma.as_ref()?;
     // Differences between two runs exclude the start of a run.
     let more_ns = predict(platform, &Plan { passes: plan.passes.checked_mul(2)?, ..plan.clone() })?.delivered_ns;
     let each_ns = (more_ns - said.delivered_ns) / transfer.count.checked_mul(plan.passes)? as f64;
-    let one = Op::Transfer(Transfer { count: 1, ..*transfer });
-    let alone_ns = predict(platform, &Plan::on_one_core(vec![one], 1))?.delivered_ns - dma.start_ns.value.as_ns();
+    let one = Transfer { count: 1, ..*transfer };
+    let alone_ns = predict(platform, &Plan::new(one, 1))?.delivered_ns - dma.start_ns.value.as_ns();
     // A channel issues no read while it requests a translation; the number outstanding is then unknown.
     if transfer::asks_again(platform, transfer) {
         return Some(alone_ns);

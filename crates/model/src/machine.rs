@@ -2,7 +2,7 @@
 
 use crate::loaded;
 use crate::predict::{Prediction, predict};
-use lanemark_machine::{Facts, Machine, MachineError, Op, Placement, Plan, Sample, Samples, Unsupported};
+use lanemark_machine::{Facts, Machine, MachineError, Placement, Plan, Sample, Samples, Step, Unsupported, Work};
 use lanemark_platform::Platform;
 use lanemark_units::Ticks;
 
@@ -28,15 +28,16 @@ impl FormulaMachine {
     }
 
     fn ask(&self, plan: &Plan) -> Result<Prediction, Unsupported> {
-        if let Some(lane) = plan.lanes.iter().find(|lane| lane.core >= self.facts.cores) {
-            return Err(self.unsupported(format!("core {}", lane.core), format!("it has {}", self.facts.cores)));
+        plan.check().map_err(|impossible| self.unsupported(impossible.what, impossible.because))?;
+        if let Some(core) = plan.work.cores().into_iter().find(|core| *core >= self.facts.cores) {
+            return Err(self.unsupported(format!("core {core}"), format!("it has {}", self.facts.cores)));
         }
-        if plan.placement == Placement::Unpinned {
+        if matches!(&plan.work, Work::Queue(queue) if queue.placement == Placement::Unpinned) {
             let because = "formulas do not model thread migration".to_owned();
             return Err(self.unsupported("a thread that is not pinned".to_owned(), because));
         }
-        for op in plan.lanes.iter().flat_map(|lane| &lane.body) {
-            let Op::Stream(stream) = op else { continue };
+        for step in plan.work.steps() {
+            let Step::Stream(stream) = step else { continue };
             if !self.facts.memory_types.contains(&stream.span.memory_type) {
                 let because = "device memory is not cache coherent".to_owned();
                 return Err(self.unsupported(format!("a BAR mapped {}", stream.span.memory_type), because));

@@ -4,8 +4,8 @@ use crate::costs::{Costs, fence_alone};
 use crate::store::End;
 use crate::{buffer_handoff, dma_call, kernel, load, relay, runtime, store, transfer};
 use lanemark_machine::{
-    Access, Cause, DmaCall, DriverCall, Fence, HostMemory, Lane, LineSource, Op, Order, Plan, Socket, Span, Stream,
-    Verb, Width,
+    Access, Cause, CoreWork, DmaCall, DriverCall, EngineJob, EngineWork, Fence, Lane, LineSource, Operation, Order,
+    Plan, QueueRequest, Socket, Span, Step, Stream, Task, Verb, Width, Work,
 };
 use lanemark_platform::{Iommu, Platform};
 use lanemark_units::Ticks;
@@ -169,29 +169,29 @@ pub struct Prediction {
 /// buffers at the start.
 ///
 /// ```
-/// use lanemark_machine::{Access, Op, Plan, Span, Stream, Verb, Width};
+/// use lanemark_machine::{Access, Plan, Span, Step, Stream, Verb, Width};
 /// use lanemark_units::{BarOffset, MemoryType};
 /// let card = lanemark_platform::preset("aws-f1").unwrap().unwrap();
 /// let span = Span { at: BarOffset { bar: 4, offset: 0 }, len: 4096, memory_type: MemoryType::Uc };
 /// let stream = Stream::over(Verb::Store, Access::Plain(Width::B4), span);
-/// let said = lanemark_model::predict(&card, &Plan::on_one_core(vec![Op::Stream(stream)], 100)).unwrap();
+/// let said = lanemark_model::predict(&card, &Plan::new(Step::Stream(stream), 100)).unwrap();
 /// assert_eq!(said.bound.name(), "one access per core round trip");
 /// ```
 #[must_use]
 pub fn predict(platform: &Platform, plan: &Plan) -> Option<Prediction> {
-    let is_job = |op: &Op| matches!(op, Op::Transfer(_) | Op::WriteRead(_) | Op::OnChannels(_));
-    let mut ops = plan.lanes.iter().flat_map(|lane| &lane.body);
-    if plan.memory != HostMemory::default() && !ops.all(is_job) {
-        return None;
-    }
-    let said = match plan.memory.socket {
+    let socket = if let Work::Engines(engines) = &plan.work { engines.memory.socket } else { Socket::Local };
+    let said = match socket {
         Socket::Local => predict_from_core(platform, plan)?,
         Socket::Remote => predict_from_core(&with_memory_farther_away(platform)?, plan)?,
     };
     // Formulas model page walks of translations that keep missing, but no first misses. Those of driver calls model
     // no page walks.
-    let is_call = |op: &Op| matches!(op, Op::Dma(_) | Op::Relay(_) | Op::MovedByRuntime(_));
-    let calls = plan.lanes.iter().flat_map(|lane| &lane.body).any(is_call);
+    let calls = match &plan.work {
+        Work::Cores(_) => plan.work.dma_calls().next().is_some(),
+        Work::Relay(_) => true,
+        Work::Queue(queue) => matches!(queue.request, QueueRequest::Copy(_)),
+        Work::Engines(_) | Work::Exchange(_) => false,
+    };
     let is_cold = platform.iommu.as_ref().is_some_and(Iommu::translates) && (plan.warmup_passes == 0 || calls);
     // Formulas of driver calls do not model partial-line writes.
     let holds = platform.memory.as_ref().is_some_and(|memory| memory.partial_line_ns.value > Ticks::ZERO);
@@ -214,11 +214,12 @@ fn with_memory_farther_away(platform: &Platform) -> Option<Platform> {
 
 /// The platform as seen from the core of the plan, at its distance from the card.
 fn predict_from_core(platform: &Platform, plan: &Plan) -> Option<Prediction> {
-    let distances = || plan.lanes.iter().map(|lane| platform.core_distance(lane.core));
-    let farthest = distances().max().filter(|farthest| *farthest > Ticks::ZERO);
+    let cores = plan.work.cores();
+    let farthest =
+        cores.iter().map(|core| platform.core_distance(*core)).max().filter(|farthest| *farthest > Ticks::ZERO);
     let Some(distance) = farthest else { return predict_warm(platform, plan) };
     // Formulas of several cores assume one distance.
-    if plan.lanes.len() > 1 {
+    if cores.len() > 1 {
         return None;
     }
     let mut platform = platform.clone();
@@ -234,46 +235,76 @@ fn predict_from_core(platform: &Platform, plan: &Plan) -> Option<Prediction> {
 
 /// The prediction once all translations that stay cached are cached.
 fn predict_warm(platform: &Platform, plan: &Plan) -> Option<Prediction> {
-    let (lane, others) = plan.lanes.split_first().filter(|_| plan.before.is_empty())?;
-    if !others.is_empty() {
-        let call = |lane: &Lane| if let [Op::Dma(call)] = lane.body[..] { Some(call) } else { None };
-        let calls: Option<Vec<DmaCall>> = plan.lanes.iter().map(call).collect();
-        return dma_call::threads(platform, &calls?, plan.passes);
+    let Plan { work, passes, warmup_passes, .. } = plan;
+    plan.check().ok()?;
+    match work {
+        Work::Cores(CoreWork { before, .. }) if !before.is_empty() => None,
+        Work::Cores(CoreWork { lanes, .. }) => match lanes.as_slice() {
+            [Lane { task, .. }] => predict_task(platform, task, *passes, *warmup_passes),
+            lanes => {
+                let calls: Vec<DmaCall> = work.dma_calls().copied().collect();
+                if calls.len() < lanes.len() { None } else { dma_call::threads(platform, &calls, *passes) }
+            }
+        },
+        // No formula models two cores.
+        Work::Exchange(_) => None,
+        Work::Engines(EngineWork { jobs, memory }) => match jobs.as_slice() {
+            [EngineJob::Transfer(transfer)] => transfer::predict(platform, transfer, 1, plan, memory.written_by),
+            [EngineJob::OnChannels(dealt)] => {
+                transfer::predict(platform, &dealt.transfer, dealt.channels, plan, memory.written_by)
+            }
+            [EngineJob::WriteRead(pairs)] => transfer::write_read(platform, pairs, *passes, memory.written_by),
+            // No formula models cards that share a link.
+            _ => None,
+        },
+        Work::Relay(relay) => relay::predict(platform, relay, *passes),
+        Work::Queue(queue) => match &queue.request {
+            QueueRequest::Launch(launch) => runtime::launches(platform, launch, *passes),
+            QueueRequest::Copy(copy) => runtime::copies(platform, copy, *passes),
+            QueueRequest::Compute(compute) => kernel::predict(platform, &compute.work, *passes),
+        },
     }
-    let written_by = plan.memory.written_by;
-    match lane.body.as_slice() {
-        [Op::Stream(stream)] => predict_stream(platform, stream, None, 0, plan.passes),
-        [Op::Stream(stream), Op::Fence(fence)] if stream.verb == Verb::Store => {
-            predict_stream(platform, stream, Some(*fence), 0, plan.passes)
-        }
-        [Op::Stream(stream), Op::FlushLines(span)] if stream.verb == Verb::Load && span.at == stream.span.at => {
-            predict_stream(platform, stream, None, span.len.div_ceil(64), plan.passes)
-        }
-        [Op::Fence(fence)] if plan.passes > 0 => {
-            let issue_ns = fence_alone(platform, *fence) * plan.passes as f64;
-            let holds_for = "a fence without earlier accesses";
-            Some(Prediction { issue_ns, delivered_ns: issue_ns, bound: Bound::Fence, lead: f64::INFINITY, holds_for })
-        }
-        [Op::Map(_)] => {
-            let issue_ns = platform.driver.as_ref()?.map_ns.value.as_ns() * plan.passes as f64;
-            let holds_for = "a range that is mapped and unmapped";
-            Some(Prediction { issue_ns, delivered_ns: issue_ns, bound: Bound::Driver, lead: f64::INFINITY, holds_for })
-        }
-        [Op::LoadFrom(holder)] if plan.passes > 0 => {
-            let issue_ns = load_from(platform, *holder)?.as_ns() * plan.passes as f64;
+}
+
+/// The prediction for one core.
+fn predict_task(platform: &Platform, task: &Task, passes: u64, warmup_passes: u64) -> Option<Prediction> {
+    match task {
+        Task::Steps(steps) => predict_steps(platform, steps, passes),
+        Task::Operation(Operation::LineLoad(holder)) => {
+            let issue_ns = load_from(platform, *holder)?.as_ns() * passes as f64;
             let (bound, holds_for) = (Bound::ReadRoundTrip, "a core that waits for each line");
             Some(Prediction { issue_ns, delivered_ns: issue_ns, bound, lead: f64::INFINITY, holds_for })
         }
-        [Op::BufferHandoff(shared)] => buffer_handoff::predict(platform, shared, plan.passes, plan.warmup_passes),
-        [Op::Transfer(transfer)] => transfer::predict(platform, transfer, 1, plan),
-        [Op::OnChannels(dealt)] => transfer::predict(platform, &dealt.transfer, dealt.channels, plan),
-        [Op::Compute(compute)] if plan.passes > 0 => kernel::predict(platform, &compute.work, plan.passes),
-        [Op::Relay(relay)] => relay::predict(platform, relay, plan.passes),
-        [Op::WriteRead(pairs)] => transfer::write_read(platform, pairs, plan.passes, written_by),
-        [Op::Dma(call)] => dma_call::predict(platform, call, plan.passes),
-        [Op::Launch(launch)] => runtime::launches(platform, launch, plan.passes),
-        [Op::MovedByRuntime(moved)] => runtime::copies(platform, moved, plan.passes),
-        [Op::Driver(call)] => predict_driver(platform, call, plan.passes),
+        Task::Operation(Operation::BufferHandoff(shared)) => {
+            buffer_handoff::predict(platform, shared, passes, warmup_passes)
+        }
+        // These measure software, which a platform does not describe.
+        Task::Operation(Operation::Clock(_) | Operation::KernelCall(_) | Operation::MapUnmap(_)) => None,
+        Task::DmaCall(call) => dma_call::predict(platform, call, passes),
+    }
+}
+
+/// The prediction for the steps of one core.
+fn predict_steps(platform: &Platform, steps: &[Step], passes: u64) -> Option<Prediction> {
+    match steps {
+        [Step::Stream(stream)] => predict_stream(platform, stream, None, 0, passes),
+        [Step::Stream(stream), Step::Fence(fence)] if stream.verb == Verb::Store => {
+            predict_stream(platform, stream, Some(*fence), 0, passes)
+        }
+        [Step::Stream(stream), Step::FlushLines(span)] if stream.verb == Verb::Load && span.at == stream.span.at => {
+            predict_stream(platform, stream, None, span.len.div_ceil(64), passes)
+        }
+        [Step::Fence(fence)] => {
+            let issue_ns = fence_alone(platform, *fence) * passes as f64;
+            let holds_for = "a fence without earlier accesses";
+            Some(Prediction { issue_ns, delivered_ns: issue_ns, bound: Bound::Fence, lead: f64::INFINITY, holds_for })
+        }
+        [Step::Map(_)] => {
+            let issue_ns = platform.driver.as_ref()?.map_ns.value.as_ns() * passes as f64;
+            let holds_for = "a range that is mapped and unmapped";
+            Some(Prediction { issue_ns, delivered_ns: issue_ns, bound: Bound::Driver, lead: f64::INFINITY, holds_for })
+        }
+        [Step::Driver(call)] => predict_driver(platform, call, passes),
         _ => None,
     }
 }

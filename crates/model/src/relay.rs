@@ -27,7 +27,7 @@ pub(crate) fn predict(platform: &Platform, relay: &Relay, passes: u64) -> Option
     let behind: Vec<f64> = (1..=legs.len()).map(|next| legs[next..].iter().map(|leg| leg.packet_ns).sum()).collect();
     let by_leg = legs.iter().zip(before.iter().zip(&behind));
     let by_leg = by_leg.map(|(leg, (before, behind))| leg.moved.times(1.0, before + behind));
-    let bytes = relay.bytes_of_pass().checked_mul(passes)?;
+    let bytes = relay.bytes_per_pass().checked_mul(passes)?;
     let (first, rest) = legs.split_first()?;
     let carried = first.packet_ns + beats(fifos, bytes as f64) + behind[0];
     let shared = Largest::of([

@@ -16,7 +16,7 @@ use crate::dma_call::{self, Rung};
 use crate::path::{Hop, Path};
 use crate::predict::{Bound, Prediction};
 use lanemark_machine::{
-    Allocation, Arguments, Completion, Descriptors, DmaCall, HostWait, Launch, MovedByRuntime, Partner, Pattern, Share,
+    Allocation, Arguments, Completion, Descriptors, DmaCall, HostWait, Launch, Partner, Pattern, RuntimeCopy, Share,
     Transfer, Verb, Window,
 };
 use lanemark_platform::{Driver, Platform, RegionKind, Runtime};
@@ -150,8 +150,8 @@ struct At {
 }
 
 /// Predicts `passes` iterations of `asked`.
-pub(crate) fn copies(platform: &Platform, asked: &MovedByRuntime, passes: u64) -> Option<Prediction> {
-    if !(1..=MovedByRuntime::MOST_BYTES).contains(&asked.bytes) || passes == 0 {
+pub(crate) fn copies(platform: &Platform, asked: &RuntimeCopy, passes: u64) -> Option<Prediction> {
+    if !(1..=RuntimeCopy::MOST_BYTES).contains(&asked.bytes) || passes == 0 {
         return None;
     }
     let copying = Copying::of(platform, asked)?;
@@ -184,7 +184,7 @@ pub(crate) fn copies(platform: &Platform, asked: &MovedByRuntime, passes: u64) -
 }
 
 impl<'a> Copying<'a> {
-    fn of(platform: &'a Platform, asked: &MovedByRuntime) -> Option<Copying<'a>> {
+    fn of(platform: &'a Platform, asked: &RuntimeCopy) -> Option<Copying<'a>> {
         let core = Core::of(platform)?;
         let (runtime, driver, bytes) = (core.runtime, core.driver, asked.bytes);
         let offset = if asked.allocation == Allocation::Host { 0 } else { runtime.buffer_offset_bytes.value };

@@ -180,8 +180,14 @@ pub(crate) fn asks_again(platform: &Platform, transfer: &Transfer) -> bool {
 }
 
 /// Predicts the iterations of a plan over `transfer`, distributed over this many channels.
-pub(crate) fn predict(platform: &Platform, transfer: &Transfer, channels: u32, plan: &Plan) -> Option<Prediction> {
-    let (passes, written_by, is_warm) = (plan.passes, plan.memory.written_by, plan.warmup_passes > 0);
+pub(crate) fn predict(
+    platform: &Platform,
+    transfer: &Transfer,
+    channels: u32,
+    plan: &Plan,
+    written_by: Writer,
+) -> Option<Prediction> {
+    let (passes, is_warm) = (plan.passes, plan.warmup_passes > 0);
     let way = Way { channels, is_warm, ..Way::found(platform, transfer, written_by)? };
     // Each channel has its own limit of outstanding transfers.
     if channels == 0 || channels > 1 && transfer.outstanding.is_some() || channels > way.dma.channels.value {

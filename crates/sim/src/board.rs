@@ -58,7 +58,10 @@ use crate::requester::ROOT_COMPLEX;
 use crate::tlp::{Tlp, TlpKind};
 use crate::topology::{self, Direction, Topology};
 use lanemark_engine::{Memory, Schedule, Slab, Slot, Wire};
-use lanemark_machine::{Cause, Lane, OnChannels, Op, Partner, StallSite, Trace, Transfer, Verb, WriteRead, Writer};
+use lanemark_machine::{
+    Cause, EngineJob, Lane, OnChannels, Partner, QueueRequest, StallSite, Task, Trace, Transfer, Verb, WriteRead,
+    Writer,
+};
 use lanemark_platform::Platform;
 use lanemark_units::{Iova, Ticks};
 use std::collections::VecDeque;
@@ -250,13 +253,11 @@ impl Board {
         true
     }
 
-    /// Starts a lane of a plan on its core, `passes` iterations.
+    /// Starts the task of a lane on its core, `passes` iterations.
     pub fn start(&mut self, lane: &Lane, passes: u64, first_pass: u64) {
         let number = lane.core as usize;
-        let mut program = Program::new(self.program.clone(), lane, passes, first_pass);
-        for op in &lane.body {
-            program = self.arm_runtime(op, number, passes, first_pass, program);
-            let Op::Dma(call) = op else { continue };
+        let mut program = Program::new(self.program.clone(), &lane.task, passes, first_pass);
+        if let Task::DmaCall(call) = &lane.task {
             self.fill_cache(&call.transfer);
             let card = CardIndex::from(call.transfer.card);
             let endpoint = self.endpoints.get_mut(card.0);
@@ -267,8 +268,31 @@ impl Board {
                 program = self.pins(call.transfer.card).into_iter().fold(program, Program::with_pins);
             }
         }
+        self.start_program(number, program);
+    }
+
+    /// Starts a request of core `core` to the runtime, `passes` iterations.
+    pub fn start_request(&mut self, core: u32, request: &QueueRequest, passes: u64, first_pass: u64) {
+        let program = Program::of_request(self.program.clone(), request, passes, first_pass);
+        let program = self.arm_runtime(request, core as usize, passes, first_pass, program);
+        self.start_program(core as usize, program);
+    }
+
+    fn start_program(&mut self, number: usize, program: Program) {
         self.cores[number].start(self.now, program);
         self.schedule.set(number, self.cores[number].due());
+    }
+
+    /// Starts a job of a card, `passes` iterations.
+    ///
+    /// # Errors
+    /// As [`Board::start_transfer`]; for writes that are followed by reads also if they are not to host memory.
+    pub fn start_job(&mut self, job: &EngineJob, passes: u64, first_pass: u64) -> Result<(), &'static str> {
+        match job {
+            EngineJob::Transfer(transfer) => self.start_transfer(transfer, passes, first_pass),
+            EngineJob::WriteRead(pairs) => self.start_pairs(pairs, passes, first_pass),
+            EngineJob::OnChannels(dealt) => self.start_dealt(dealt, passes, first_pass),
+        }
     }
 
     /// Starts the DMA `transfer` of a card, `passes` iterations.

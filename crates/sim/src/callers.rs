@@ -3,7 +3,7 @@
 
 use crate::board::Board;
 use crate::host::core::Core;
-use lanemark_machine::{BytesMoved, Concurrent, DmaCall, Op, Plan};
+use lanemark_machine::{BytesMoved, Concurrent, DmaCall, Plan, Task};
 use lanemark_units::Ticks;
 
 /// Observes the lanes of a plan, if each is a driver call.
@@ -18,12 +18,13 @@ pub(crate) struct Callers {
 
 impl Callers {
     pub(crate) fn of(plan: &Plan, board: &Board) -> Callers {
-        let called = plan.lanes.iter().filter_map(|lane| match lane.body.as_slice() {
-            [Op::Dma(call)] => Some((lane.core as usize, *call)),
-            _ => None,
+        let all = plan.work.lanes();
+        let called = all.iter().filter_map(|lane| match &lane.task {
+            Task::DmaCall(call) => Some((lane.core as usize, *call)),
+            Task::Steps(_) | Task::Operation(_) => None,
         });
-        let lanes: Vec<(usize, DmaCall)> = if plan.lanes.len() > 1 { called.collect() } else { Vec::new() };
-        let lanes = if lanes.len() == plan.lanes.len() { lanes } else { Vec::new() };
+        let lanes: Vec<(usize, DmaCall)> = if all.len() > 1 { called.collect() } else { Vec::new() };
+        let lanes = if lanes.len() == all.len() { lanes } else { Vec::new() };
         let before = lanes.iter().map(|(_, call)| board.moved_by(call)).collect();
         Callers { lanes, before, first: None }
     }

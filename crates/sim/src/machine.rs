@@ -21,9 +21,9 @@ use crate::fast_forward::Search;
 use crate::host::stored_data::stored_bytes;
 use lanemark_config_space::LoggedError;
 use lanemark_machine::{
-    BytesMoved, Cause, Concurrent, Confirmed, Direction, DmaCall, Facts, InjectedFault, Lane, LinkUse, Machine,
-    MachineError, OnChannels, Op, Order, Partner, Pattern, Placement, Plan, Region, Sample, Samples, Span, Steady,
-    Trace, Traffic, Transfer, Unsupported, Verb, Wait, WriteRead,
+    BytesMoved, Cause, Concurrent, Confirmed, CoreWork, Direction, DmaCall, EngineJob, EngineWork, Facts, HostMemory,
+    InjectedFault, Lane, LinkUse, Machine, MachineError, Order, Partner, Pattern, Plan, QueueRequest, QueueWork,
+    Region, Sample, Samples, Span, Steady, Step, Task, Trace, Traffic, Transfer, Unsupported, Verb, Wait, Work,
 };
 use lanemark_platform::{Platform, RegionKind as Kind};
 use lanemark_units::Ticks;
@@ -142,8 +142,9 @@ impl SimulatedMachine {
     }
 
     fn check(&self, plan: &Plan) -> Result<(), MachineError> {
-        for op in plan.lanes.iter().flat_map(|lane| &lane.body).chain(&plan.before) {
-            span_of(op).map_or(Ok(()), |span| self.check_span(span))?;
+        let before = if let Work::Cores(cores) = &plan.work { cores.before.as_slice() } else { &[] };
+        for span in plan.work.steps().chain(before).filter_map(Step::span) {
+            self.check_span(span)?;
         }
         Ok(self.supports(plan)?)
     }
@@ -162,23 +163,18 @@ impl SimulatedMachine {
         }
     }
 
-    /// Runs the DMA transfers of the lanes, `passes` iterations.
-    fn run_transfers(&mut self, plan: &Plan, passes: u64) -> Result<(Sample, Waits), MachineError> {
+    /// Runs DMA jobs, `passes` iterations.
+    fn run_jobs(&mut self, plan: &Plan, jobs: &[EngineJob], passes: u64) -> Result<(Sample, Waits), MachineError> {
         let start = self.board.now();
         let deadline = start + plan.timeout;
         let before_all = Before::of(plan, &self.board);
-        for op in plan.lanes.iter().flat_map(|lane| &lane.body) {
-            let started = match op {
-                Op::Transfer(transfer) => self.board.start_transfer(transfer, passes, self.passes_done),
-                Op::WriteRead(pairs) => self.board.start_pairs(pairs, passes, self.passes_done),
-                Op::OnChannels(dealt) => self.board.start_dealt(dealt, passes, self.passes_done),
-                _ => Ok(()),
-            };
+        for job in jobs {
+            let started = self.board.start_job(job, passes, self.passes_done);
             started.map_err(|because| self.unsupported("a transfer by a card", because))?;
         }
         self.passes_done += passes.min(MOST_PASSES);
         let mut stop = self.stop();
-        let moving: Vec<Transfer> = jobs(plan).flat_map(legs).collect();
+        let moving: Vec<Transfer> = jobs.iter().flat_map(EngineJob::directions).collect();
         let before: Vec<u64> = moving.iter().map(|transfer| self.board.moved(transfer).0).collect();
         let moved = |board: &Board| -> Vec<u64> {
             moving.iter().zip(&before).map(|(transfer, before)| board.moved(transfer).0 - before).collect()
@@ -191,7 +187,7 @@ impl SimulatedMachine {
             search.look(board);
             if moving.len() > 1 && common.is_none() {
                 let moved = moved(board);
-                let is_done = |(moved, transfer): (&u64, &Transfer)| *moved >= transfer.bytes_of_pass() * passes;
+                let is_done = |(moved, transfer): (&u64, &Transfer)| *moved >= transfer.bytes_per_pass() * passes;
                 if let Some(done) = moved.iter().zip(&moving).position(is_done) {
                     // Written data becomes visible a little after its acceptance.
                     common = Some((board.moved(&moving[done]).1.max(board.now()), moved));
@@ -217,7 +213,7 @@ impl SimulatedMachine {
         let ended = of_first.map(|transfer| self.board.moved(transfer).1).max().unwrap_or(start);
         let all = moved(&self.board);
         for (transfer, bytes) in moving.iter().zip(&all) {
-            let wanted = transfer.bytes_of_pass().saturating_mul(passes);
+            let wanted = transfer.bytes_per_pass().saturating_mul(passes);
             if *bytes != wanted {
                 let what = format!(
                     "{}: {bytes} of {wanted} bytes of card {} came to an end: the remaining requests target unmapped addresses",
@@ -252,30 +248,42 @@ impl SimulatedMachine {
         }
     }
 
-    /// Runs the lanes for `passes` iterations; then write-combining buffers are evicted and accepted.
+    /// Runs `passes` iterations of the plan's work.
     fn run_passes(&mut self, plan: &Plan, passes: u64) -> Result<(Sample, Waits), MachineError> {
         self.board.quiesce();
         let remote = self.platform.memory.as_ref().map_or(Ticks::ZERO, |memory| memory.remote_ns.value);
-        self.board.find_memory(plan.memory, remote);
-        if let Some(relay) = relay::relay(plan) {
-            return self.run_relay(plan, relay, passes);
+        let memory = if let Work::Engines(engines) = &plan.work { engines.memory } else { HostMemory::default() };
+        self.board.find_memory(memory, remote);
+        match &plan.work {
+            Work::Engines(engines) => self.run_jobs(plan, &engines.jobs, passes),
+            Work::Relay(relay) => self.run_relay(plan, relay, passes),
+            Work::Queue(QueueWork { request: QueueRequest::Compute(compute), .. }) => {
+                self.run_compute(plan, compute, passes)
+            }
+            Work::Cores(_) | Work::Queue(_) | Work::Exchange(_) => self.run_cores(plan, passes),
         }
-        if jobs(plan).next().is_some() {
-            return self.run_transfers(plan, passes);
-        }
-        if let Some(compute) = compute::compute(plan) {
-            return self.run_compute(plan, compute, passes);
-        }
+    }
+
+    /// Runs `passes` iterations on the cores; then write-combining buffers are evicted and accepted.
+    fn run_cores(&mut self, plan: &Plan, passes: u64) -> Result<(Sample, Waits), MachineError> {
+        let numbers: Vec<usize> = plan.work.cores().into_iter().map(|core| core as usize).collect();
+        let Some(&first) = numbers.first() else {
+            return Err(self.unsupported("an empty plan", "there is nothing to time").into());
+        };
         let start = self.board.now();
         let deadline = start + plan.timeout;
         let before = Before::of(plan, &self.board);
-        for lane in &plan.lanes {
-            self.board.start(lane, passes, self.passes_done);
+        match &plan.work {
+            Work::Cores(cores) => {
+                cores.lanes.iter().for_each(|lane| self.board.start(lane, passes, self.passes_done));
+            }
+            Work::Queue(queue) => self.board.start_request(queue.core, &queue.request, passes, self.passes_done),
+            Work::Exchange(_) | Work::Engines(_) | Work::Relay(_) => {}
         }
         self.passes_of_last_run = passes.min(MOST_PASSES);
         self.passes_done += self.passes_of_last_run;
         let cores = |board: &Board, busy: fn(&crate::host::core::Core) -> bool| {
-            plan.lanes.iter().any(|lane| busy(board.core(lane.core as usize)))
+            numbers.iter().any(|core| busy(board.core(*core)))
         };
         let mut stop = self.stop();
         let mut watch = Callers::of(plan, &self.board);
@@ -295,13 +303,12 @@ impl SimulatedMachine {
             self.failure(plan, passes, &before)?;
         }
         if !ended {
-            let waiting_for = self.board.core(plan.lanes[0].core as usize).waiting_for();
+            let waiting_for = self.board.core(first).waiting_for();
             return Err(self.timeout(plan, waiting_for));
         }
         if cores(&self.board, |core| !core.is_done()) {
             return Err(MachineError::Interrupted { machine: self.facts.name.clone() });
         }
-        let first = plan.lanes[0].core as usize;
         let issue = self.board.core(first).stamped_at().since(start) + laps.span();
         let mut waits = self.board.waits(first);
         let mut left_fetching = Ticks::ZERO;
@@ -312,7 +319,13 @@ impl SimulatedMachine {
         if let Some(steady) = laps.ended() {
             self.steady.get_or_insert_default().add(steady);
         }
-        let called = plan.lanes[0].body.iter().find_map(|op| self.call_of(op));
+        let called = match &plan.work {
+            Work::Queue(queue) => self.call_of(&queue.request),
+            _ => plan.work.lanes().first().and_then(|lane| match &lane.task {
+                Task::DmaCall(call) => Some(*call),
+                Task::Steps(_) | Task::Operation(_) => None,
+            }),
+        };
         if let Some((call, engine)) =
             called.and_then(|call| Some((call, self.board.engine(call.transfer.card.into())?)))
         {
@@ -323,10 +336,10 @@ impl SimulatedMachine {
             waits[Cause::Descriptor.index()] += fetching;
         }
         // Gathered stores are evicted after the second timestamp.
-        let last = plan.lanes.iter().map(|lane| self.board.core(lane.core as usize).issued_at()).max().unwrap_or(start);
+        let last = numbers.iter().map(|core| self.board.core(*core).issued_at()).max().unwrap_or(start);
         self.board.run_until(last);
-        for lane in &plan.lanes {
-            self.board.flush(lane.core as usize);
+        for core in &numbers {
+            self.board.flush(*core);
         }
         let ended = self.board.run_while(deadline + plan.timeout, |board| !board.is_idle());
         self.failure(plan, passes, &before)?;
@@ -334,10 +347,10 @@ impl SimulatedMachine {
             return Err(self.timeout(plan, None));
         }
         self.together = watch.ended(&self.board, start);
-        let stores = plan.lanes.iter().flat_map(|lane| &lane.body).any(stores);
+        let stores = plan.work.steps().any(Step::stores);
         // With several driver calls, the last one to complete counts.
-        let known =
-            if calls(plan).next().is_some() || asked(plan).is_some() { last.since(start) + laps.span() } else { issue };
+        let is_last = plan.work.dma_calls().next().is_some() || plan.work.request().is_some();
+        let known = if is_last { last.since(start) + laps.span() } else { issue };
         self.left_out = laps.left_out().cloned();
         let delivered = if stores { self.board.endpoint().last_accepted.since(start) } else { known };
         Ok((Sample { issue, delivered: delivered.max(if stores { Ticks::ZERO } else { known }) }, waits))
@@ -382,6 +395,17 @@ impl SimulatedMachine {
         Some(Confirmed { claimed_bytes: touched, confirmed_bytes: confirmed })
     }
 
+    /// Compares both ends of the transfers of a job.
+    fn confirm_job(&mut self, job: &EngineJob, passes: u64) -> Option<Confirmed> {
+        let mut all = Confirmed { claimed_bytes: 0, confirmed_bytes: 0 };
+        for transfer in job.directions() {
+            let confirmed = self.confirm_transfer(&transfer, passes)?;
+            all.claimed_bytes += confirmed.claimed_bytes;
+            all.confirmed_bytes += confirmed.confirmed_bytes;
+        }
+        Some(all)
+    }
+
     /// Returns the storage region of a card that holds these bytes, and their offset in it.
     fn storage(&self, bar: u8, offset: u64, bytes: u64) -> Option<(String, u64)> {
         let region = self.platform.region_at(bar, offset, bytes)?;
@@ -391,31 +415,25 @@ impl SimulatedMachine {
 
     /// Compares the region with the bytes that the last iteration of the only stream stored.
     fn confirm(&mut self, plan: &Plan) -> Option<Confirmed> {
-        let [Lane { body, .. }] = plan.lanes.as_slice() else { return None };
-        match body.as_slice() {
-            [Op::MovedByRuntime(moved)] => return self.confirm_moved(moved),
-            [Op::Relay(relay)] => return Some(self.confirm_relay(relay)),
-            [Op::Compute(_)] => return self.computed.take(),
-            _ => {}
-        }
-        if let [
-            Op::Transfer(transfer) | Op::OnChannels(OnChannels { transfer, .. }) | Op::Dma(DmaCall { transfer, .. }),
-        ] = body.as_slice()
-        {
-            return self.confirm_transfer(&transfer.clone(), plan.passes);
-        }
-        if let [Op::WriteRead(pairs)] = body.as_slice() {
-            let [written, read] = [pairs.write, pairs.read()].map(|leg| self.confirm_transfer(&leg, plan.passes));
-            let (written, read) = (written?, read?);
-            return Some(Confirmed {
-                claimed_bytes: written.claimed_bytes + read.claimed_bytes,
-                confirmed_bytes: written.confirmed_bytes + read.confirmed_bytes,
-            });
-        }
-        let stream = body.iter().find_map(|op| if let Op::Stream(stream) = op { Some(stream) } else { None })?;
+        let steps = match &plan.work {
+            Work::Queue(QueueWork { request: QueueRequest::Copy(copy), .. }) => return self.confirm_moved(copy),
+            Work::Queue(QueueWork { request: QueueRequest::Compute(_), .. }) => return self.computed.take(),
+            Work::Relay(relay) => return Some(self.confirm_relay(relay)),
+            Work::Engines(EngineWork { jobs, .. }) => {
+                let [job] = jobs.as_slice() else { return None };
+                return self.confirm_job(job, plan.passes);
+            }
+            Work::Cores(CoreWork { lanes, .. }) => match lanes.as_slice() {
+                [Lane { task: Task::DmaCall(call), .. }] => return self.confirm_transfer(&call.transfer, plan.passes),
+                [Lane { task: Task::Steps(steps), .. }] => steps,
+                _ => return None,
+            },
+            Work::Queue(_) | Work::Exchange(_) => return None,
+        };
+        let stream = steps.iter().find_map(|step| if let Step::Stream(stream) = step { Some(stream) } else { None })?;
         if stream.verb != Verb::Store
             || matches!(stream.order, Order::SameAddress { .. })
-            || body.iter().filter(|op| op.bytes() > 0).count() != 1
+            || steps.iter().filter(|step| step.bytes() > 0).count() != 1
         {
             return None;
         }
@@ -439,115 +457,14 @@ impl SimulatedMachine {
     }
 }
 
-/// Returns the DMA transfers of all lanes, with the reads that follow their writes.
-fn jobs(plan: &Plan) -> impl Iterator<Item = (&Transfer, Option<&WriteRead>)> {
-    let ops = plan.lanes.iter().flat_map(|lane| &lane.body);
-    ops.filter_map(|op| match op {
-        Op::Transfer(transfer) => Some((transfer, None)),
-        Op::WriteRead(pairs) => Some((&pairs.write, Some(pairs))),
-        Op::OnChannels(dealt) => Some((&dealt.transfer, None)),
-        _ => None,
-    })
-}
-
-/// Returns each direction of a job as a transfer.
-fn legs((transfer, pairs): (&Transfer, Option<&WriteRead>)) -> impl Iterator<Item = Transfer> {
-    std::iter::once(*transfer).chain(pairs.map(WriteRead::read))
-}
-
-/// Returns the driver calls of all lanes.
-fn calls(plan: &Plan) -> impl Iterator<Item = &DmaCall> {
-    let ops = plan.lanes.iter().flat_map(|lane| &lane.body);
-    ops.filter_map(|op| if let Op::Dma(call) = op { Some(call) } else { None })
-}
-
-/// Returns the operation of a runtime, if there is one.
-fn asked(plan: &Plan) -> Option<&Op> {
-    let mut ops = plan.lanes.iter().flat_map(|lane| &lane.body);
-    ops.find(|op| matches!(op, Op::Launch(_) | Op::MovedByRuntime(_)))
-}
-
-fn span_of(op: &Op) -> Option<&Span> {
-    match op {
-        Op::Stream(stream) => Some(&stream.span),
-        Op::Driver(call) => Some(&call.span),
-        Op::Map(span) | Op::FlushLines(span) => Some(span),
-        _ => None,
-    }
-}
-
-fn stores(op: &Op) -> bool {
-    match op {
-        Op::Stream(stream) => stream.verb == Verb::Store,
-        Op::Driver(call) => call.verb == Verb::Store,
-        _ => false,
-    }
-}
-
 impl Machine for SimulatedMachine {
     fn facts(&self) -> &Facts {
         &self.facts
     }
 
     fn supports(&self, plan: &Plan) -> Result<(), Unsupported> {
-        if plan.lanes.is_empty() || plan.passes == 0 {
-            return Err(self.unsupported("an empty plan", "there is nothing to time"));
-        }
-        if plan.placement == Placement::Unpinned {
-            return Err(self.unsupported("a thread that is not pinned", "there is no operating system to schedule it"));
-        }
-        for (place, lane) in plan.lanes.iter().enumerate() {
-            if lane.core >= self.facts.cores {
-                return Err(self.unsupported(
-                    format!("core {}", lane.core),
-                    format!("it has {} cores, and each flow or thread takes one", self.facts.cores),
-                ));
-            }
-            if plan.lanes[..place].iter().any(|other| other.core == lane.core) {
-                return Err(self.unsupported("two lanes on one core", "each core runs one lane"));
-            }
-            lane.body.iter().try_for_each(|op| self.check_op(op))?;
-        }
-        if jobs(plan).next().is_some() {
-            let is_alone =
-                |lane: &Lane| matches!(lane.body[..], [Op::Transfer(_) | Op::WriteRead(_) | Op::OnChannels(_)]);
-            let alone = plan.before.is_empty() && plan.lanes.iter().all(is_alone);
-            if !alone {
-                let because = "a card times its transfers itself: a lane must be one transfer and nothing else";
-                return Err(self.unsupported("a transfer by a card beside other steps", because));
-            }
-            let cards: Vec<u32> = jobs(plan).map(|(transfer, _)| transfer.card).collect();
-            if (1..cards.len()).any(|place| cards[..place].contains(&cards[place])) {
-                return Err(self.unsupported(
-                    "two concurrent transfers of one card",
-                    "each card does one transfer at a time here",
-                ));
-            }
-        }
-        self.check_memory(plan)?;
-        if relay::relay(plan).is_some() {
-            let is_alone = plan.lanes.len() == 1 && plan.lanes[0].body.len() == 1 && plan.before.is_empty();
-            if !is_alone {
-                return Err(self.unsupported("a relay by cards beside other steps", "cards time it themselves"));
-            }
-        }
-        self.check_alone(plan)?;
-        let channels: Vec<[u32; 2]> = calls(plan).map(|call| [call.transfer.card, call.channel]).collect();
-        if (1..channels.len()).any(|place| channels[..place].contains(&channels[place])) {
-            let because = "its driver makes one call at a time on each channel; use other channels for further calls";
-            return Err(self.unsupported("two concurrent driver calls for one channel of a card", because));
-        }
-        if plan.lanes.iter().any(|lane| lane.body.iter().filter(|op| matches!(op, Op::Dma(_))).count() > 1) {
-            return Err(
-                self.unsupported("a core with several cards", "each core calls the driver of one channel of one card")
-            );
-        }
-        if plan.before.iter().any(|op| matches!(op, Op::Dma(_))) {
-            return Err(self.unsupported("a driver call before the first timestamp", "the call is the timed part"));
-        }
-        self.check_asked(plan)?;
-        plan.before.iter().try_for_each(|op| self.check_op(op))?;
-        Ok(())
+        plan.check().map_err(|impossible| impossible.on(&self.facts.name))?;
+        self.check_work(&plan.work)
     }
 
     fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
@@ -565,21 +482,23 @@ impl Machine for SimulatedMachine {
 }
 
 impl SimulatedMachine {
-    /// Returns the driver call of an operation, or the one that a runtime makes of it.
-    fn call_of(&self, op: &Op) -> Option<DmaCall> {
-        match op {
-            Op::Dma(call) => Some(*call),
-            Op::MovedByRuntime(asked) => Some(self.board.parts(asked)?.call),
-            _ => None,
+    /// Returns the driver call that a runtime makes for a request, if it makes one.
+    fn call_of(&self, request: &QueueRequest) -> Option<DmaCall> {
+        match request {
+            QueueRequest::Copy(copy) => Some(self.board.parts(copy)?.call),
+            QueueRequest::Launch(_) | QueueRequest::Compute(_) => None,
         }
     }
 
-    /// Returns the traffic of both directions of the link of the first lane's card.
+    /// Returns the traffic of both directions of the link of the first participating card.
     fn crossed(&mut self, plan: &Plan) -> [Crossed; 2] {
-        let called = calls(plan).map(|call| call.transfer.card);
-        let relayed = relay::relay(plan).and_then(|relay| relay.cards.first().copied());
-        let card = jobs(plan).map(|(transfer, _)| transfer.card).chain(called).next().or(relayed).unwrap_or(0);
-        self.board.crossed(card.into()).into()
+        let card = match &plan.work {
+            Work::Engines(engines) => engines.jobs.first().map(|job| job.transfer().card),
+            Work::Cores(_) => plan.work.dma_calls().next().map(|call| call.transfer.card),
+            Work::Relay(relay) => relay.cards.first().copied(),
+            Work::Exchange(_) | Work::Queue(_) => None,
+        };
+        self.board.crossed(card.unwrap_or(0).into()).into()
     }
 
     /// Adds the traffic of the links in a sample of this length.
@@ -604,12 +523,14 @@ impl SimulatedMachine {
         self.board.invalidate_shared();
         let mut waits = [Ticks::ZERO; Cause::ALL.len()];
         let mut traffic = Traffic::default();
-        let core = plan.lanes[0].core;
-        let before = (!plan.before.is_empty()).then(|| Plan {
-            lanes: vec![Lane { core, body: plan.before.clone() }],
-            before: Vec::new(),
-            ..plan.clone()
-        });
+        let before = match &plan.work {
+            Work::Cores(CoreWork { lanes, before }) if !before.is_empty() => {
+                let core = lanes.first().map_or(0, |lane| lane.core);
+                let lanes = vec![Lane { core, task: Task::Steps(before.clone()) }];
+                Some(Plan { work: lanes.into(), ..plan.clone() })
+            }
+            _ => None,
+        };
         for _ in 0..samples.count_wanted() {
             // If the plan fails before the sample, the trace covers that part.
             self.observe()?;
@@ -646,7 +567,7 @@ impl SimulatedMachine {
             let span = span.unwrap_or(sample.delivered);
             self.add_links(samples, span, &unused, &used);
             self.add_corrected(samples, &repaired);
-            if let Some(Op::Transfer(transfer)) = plan.lanes[0].body.first()
+            if let Some(EngineJob::Transfer(transfer)) = plan.work.jobs().first()
                 && let Some(engine) = self.board.engine(transfer.card.into())
             {
                 samples.latencies.extend_from_slice(&engine.latencies);

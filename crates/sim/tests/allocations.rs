@@ -5,7 +5,7 @@
 
 mod stage;
 
-use lanemark_machine::{Lane, Op};
+use lanemark_machine::{Lane, Step};
 use lanemark_sim::Board;
 use lanemark_units::MemoryType;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -56,20 +56,20 @@ fn allocations(board: &mut Board, lane: &Lane, passes: u64) -> u64 {
 
 #[test]
 fn a_thousand_iterations_after_warm_up_allocate_nothing() {
-    let streams: [(&str, Vec<Op>); 4] = [
+    let streams: [(&str, Vec<Step>); 4] = [
         ("WC stores of 64 B", vec![stage::store(64, stage::span("sram", MemoryType::Wc, 0, 4096))]),
         ("UC stores of 4 B", vec![stage::store(4, stage::span("sram", MemoryType::Uc, 0, 256))]),
         ("UC loads of 8 B", vec![stage::load(8, stage::span("sram", MemoryType::Uc, 0, 256))]),
         ("WC loads of 64 B", vec![stage::load(64, stage::span("sram", MemoryType::Wc, 0, 256))]),
     ];
-    for (what, body) in streams {
+    for (what, steps) in streams {
         let mut board = Board::new(&stage::platform("8B", &[])).unwrap();
-        let lane = Lane { core: 0, body };
+        let lane = Lane { core: 0, task: steps.into() };
         // Stores gathered by a core are evicted into other queues at the next start.
         for passes in [10, 1] {
             allocations(&mut board, &lane, passes);
         }
-        // Starting a lane copies its body: a constant number of allocations.
+        // Starting a lane copies its steps: a constant number of allocations.
         let to_start = allocations(&mut board, &lane, 1);
         assert_eq!(allocations(&mut board, &lane, 1001), to_start, "{what}");
     }

@@ -3,8 +3,8 @@
 use lanemark_dma::{Backend, Buffer, Device, Domain, Invalidation, IovaRange, MapRequest, Mapping, Permission, Purge};
 use lanemark_dma::{Ranges, Space, Stale};
 use lanemark_machine::{
-    Cause, Completion, Descriptors, Direction, DmaCall, Frame, Lane, Machine, MachineError, OnChannels, Op, Partner,
-    Pattern, Plan, Relay, Samples, Share, Trace, Transfer, Verb, Window,
+    Cause, Completion, Descriptors, Direction, DmaCall, Frame, Machine, MachineError, OnChannels, Partner, Pattern,
+    Plan, Relay, Samples, Share, Trace, Transfer, Verb, Window,
 };
 use lanemark_platform::{Origin, PRESETS, Platform, preset};
 use lanemark_sim::{AddressType, Board, CardIndex, SimulatedMachine, Tlp, TlpKind, span};
@@ -106,7 +106,7 @@ fn page_size_tags_and_cache_size_affect_timing_only() {
         for verb in [Verb::Load, Verb::Store] {
             let transfer = Transfer { count: 24, ..whole(verb, 5000) };
             let transfer = Transfer { window: Window { len: 24 * 5000, ..transfer.window }, ..transfer };
-            let plan = Plan::on_one_core(vec![Op::Transfer(transfer)], 3);
+            let plan = Plan::new(transfer, 3);
             let mut samples = Samples::wanted(1);
             SimulatedMachine::new(&platform(set)).unwrap().run(&plan, &mut samples).unwrap();
             let confirmed = samples.confirmed.unwrap();
@@ -121,7 +121,7 @@ fn channels_that_share_one_cache_entry_all_complete() {
     for verb in [Verb::Load, Verb::Store] {
         let transfer = Transfer { count: 64, ..whole(verb, PAGE) };
         let transfer = Transfer { window: Window { len: 64 * PAGE, ..transfer.window }, ..transfer };
-        let plan = Plan::on_one_core(vec![Op::OnChannels(OnChannels { transfer, channels: 4 })], 2);
+        let plan = Plan::new(OnChannels { transfer, channels: 4 }, 2);
         let mut samples = Samples::wanted(1);
         SimulatedMachine::new(&platform(set)).unwrap().run(&plan, &mut samples).unwrap();
         let confirmed = samples.confirmed.unwrap();
@@ -151,7 +151,7 @@ fn a_full_queue_blocks_neither_translation_completions_nor_requests() {
         let relay = Relay { cards: vec![0], bar: 0, at_peers: window(0), bytes, count: 1, from, to, is_stored: false };
         let mut machine = SimulatedMachine::new(&with_queues(&set)).unwrap();
         let mut samples = Samples::wanted(1);
-        machine.run(&Plan::on_one_core(vec![Op::Relay(relay)], 1), &mut samples).unwrap_or_else(|error| {
+        machine.run(&Plan::new(relay, 1), &mut samples).unwrap_or_else(|error| {
             panic!("{set:?}: {error}");
         });
         let confirmed = samples.confirmed.unwrap();
@@ -165,9 +165,8 @@ fn descriptors_and_completion_words_are_translated_but_messages_are_not() {
     for completion in [Completion::Flag, Completion::Interrupt, Completion::Register] {
         let (share, descriptors) = (Share::Doorbell, Descriptors::Fetched);
         let call = DmaCall { transfer: whole(Verb::Store, 4 * PAGE), channel: 0, share, descriptors, completion };
-        let lane = Lane { core: 0, body: vec![Op::Dma(call)] };
         let timeout = Ticks::whole_ns(1_000_000_000);
-        let plan = Plan { lanes: vec![lane], timeout, ..Plan::on_one_core(Vec::new(), 5) };
+        let plan = Plan { timeout, ..Plan::new(call, 5) };
         let mut machine = SimulatedMachine::new(&platform(&[])).unwrap();
         let mut samples = Samples::wanted(1);
         machine.run(&plan, &mut samples).unwrap();
@@ -185,7 +184,7 @@ fn a_stall_for_a_translation_is_charged_to_translation() {
     let transfer = Transfer { count: 64, ..whole(Verb::Store, PAGE) };
     let transfer = Transfer { window: Window { len: 64 * PAGE, ..transfer.window }, ..transfer };
     let mut samples = Samples::wanted(1);
-    let plan = Plan::on_one_core(vec![Op::Transfer(transfer)], 1);
+    let plan = Plan::new(transfer, 1);
     SimulatedMachine::new(&platform).unwrap().run(&plan, &mut samples).unwrap();
     let longest = samples.waits.iter().max_by_key(|wait| wait.span).unwrap();
     assert_eq!(longest.cause, Cause::Translation, "{:?}", samples.waits);
@@ -239,7 +238,7 @@ fn a_read_that_misses_takes_longer_by_the_translation() {
         let read = Transfer { count: 32, window, outstanding: Some(1), ..whole(Verb::Load, 64) };
         let mut samples = Samples::wanted(1);
         let mut machine = SimulatedMachine::new(&platform(&[("dma.ats_entries", entries)])).unwrap();
-        let plan = Plan { warmup_passes: 2, ..Plan::on_one_core(vec![Op::Transfer(read)], 1) };
+        let plan = Plan { warmup_passes: 2, ..Plan::new(read, 1) };
         machine.run(&plan, &mut samples).unwrap();
         samples.latencies
     };
@@ -383,7 +382,7 @@ fn faults_of_translation_requests_and_completions_are_reported_and_traffic_conti
     ] {
         let platform = platform(&[]).with_fault(fault.parse().unwrap()).unwrap();
         let mut machine = SimulatedMachine::new(&platform).unwrap();
-        let plan = Plan::on_one_core(vec![Op::Transfer(whole(Verb::Load, 4 * PAGE))], 1);
+        let plan = Plan::new(whole(Verb::Load, 4 * PAGE), 1);
         let Err(MachineError::Bus(error)) = machine.run(&plan, &mut Samples::wanted(1)) else { panic!("{fault}") };
         assert!(error.arrived[0].bytes < 4 * PAGE, "{fault}: {error}");
         if fault != "unmapped@root/card:1" {
@@ -403,7 +402,7 @@ fn iommu_faults_count_untranslated_requests_only() {
     ] {
         let platform = platform(&[("dma.ats_entries", entries)]).with_fault(fault.parse().unwrap()).unwrap();
         let mut machine = SimulatedMachine::new(&platform).unwrap();
-        let plan = Plan::on_one_core(vec![Op::Transfer(whole(Verb::Store, 2 * PAGE))], 1);
+        let plan = Plan::new(whole(Verb::Store, 2 * PAGE), 1);
         machine.run(&plan, &mut Samples::wanted(1)).unwrap();
         let said = machine.board_mut().injected_faults(&platform).remove(0).because_not.unwrap();
         assert!(said.starts_with(came), "{said}");
@@ -412,7 +411,7 @@ fn iommu_faults_count_untranslated_requests_only() {
 
 #[test]
 fn a_trace_shows_translation_requests_completions_and_translated_requests() {
-    let plan = Plan::on_one_core(vec![Op::Transfer(whole(Verb::Store, 2 * PAGE))], 1);
+    let plan = Plan::new(whole(Verb::Store, 2 * PAGE), 1);
     let mut machine = SimulatedMachine::new(&platform(&[])).unwrap();
     let trace = machine.trace(&plan, &mut Samples::wanted(1), Trace::MOST).unwrap();
     assert_eq!(trace.dropped.illegal, 0);

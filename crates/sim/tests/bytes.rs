@@ -2,7 +2,7 @@
 
 mod stage;
 
-use lanemark_machine::{Access, Fence, Lane, Machine, Op, Plan, Samples, Stream, Verb, Width};
+use lanemark_machine::{Access, Fence, Lane, Machine, Plan, Samples, Step, Stream, Verb, Width};
 use lanemark_sim::stored_bytes;
 use lanemark_sim::{Board, SimulatedMachine};
 use lanemark_units::MemoryType;
@@ -51,9 +51,9 @@ proptest! {
         };
         let mut meant = sram(&mut machine);
         let mut body = vec![stage::stream(Verb::Store, access, stage::span("sram", kind, offset, len))];
-        body.extend(fence.map(Op::Fence));
+        body.extend(fence.map(Step::Fence));
         let mut samples = Samples::wanted(1);
-        machine.run(&Plan::on_one_core(body, passes), &mut samples).unwrap();
+        machine.run(&Plan::new(body, passes), &mut samples).unwrap();
         let confirmed = samples.confirmed.unwrap();
         prop_assert_eq!((confirmed.claimed_bytes, confirmed.confirmed_bytes), (len, len));
         stored_bytes(stage::bus("sram", offset), passes - 1, &mut meant[offset as usize..(offset + len) as usize]);
@@ -73,7 +73,7 @@ proptest! {
         let mut board = Board::new(&stage::platform("8B", &[])).unwrap();
         board.observe_loads(0);
         let stream = Stream { fence_each: fence, ..Stream::over(Verb::Load, access, stage::span("sram", kind, offset, len)) };
-        board.start(&Lane { core: 0, body: vec![Op::Stream(stream)] }, 1, 0);
+        board.start(&Lane { core: 0, task: Step::Stream(stream).into() }, 1, 0);
         while board.step() {}
         prop_assert!(board.core(0).is_done());
         let mut found = vec![None; len as usize];
@@ -106,10 +106,10 @@ proptest! {
         if loaded_before {
             body.insert(0, stage::stream(Verb::Load, with, span));
         }
-        board.start(&Lane { core: 0, body: body[..body.len() - 1].to_vec() }, 1, 7);
+        board.start(&Lane { core: 0, task: body[..body.len() - 1].to_vec().into() }, 1, 7);
         while board.step() {}
         board.observe_loads(0);
-        board.start(&Lane { core: 0, body: body[body.len() - 1..].to_vec() }, 1, 8);
+        board.start(&Lane { core: 0, task: body[body.len() - 1..].to_vec().into() }, 1, 8);
         while board.step() {}
         for seen in board.loads_seen(0) {
             let mut meant = vec![0; seen.bytes.len()];

@@ -4,7 +4,7 @@ mod stage;
 
 use lanemark_engine::first_byte;
 use lanemark_machine::{
-    Cause, Completion, Descriptors, DmaCall, Lane, Machine, MachineError, Op, Partner, Pattern, Plan, Samples, Share,
+    Cause, Completion, Descriptors, DmaCall, Lane, Machine, MachineError, Partner, Pattern, Plan, Samples, Share,
     Transfer, Verb, Window,
 };
 use lanemark_platform::Platform;
@@ -23,8 +23,8 @@ fn call(bytes: u64) -> DmaCall {
 }
 
 fn plan(calls: &[DmaCall]) -> Plan {
-    let lanes = calls.iter().zip(0..).map(|(call, core)| Lane { core, body: vec![Op::Dma(*call)] });
-    Plan { lanes: lanes.collect(), ..Plan::on_one_core(Vec::new(), 1) }
+    let lanes = calls.iter().zip(0..).map(|(call, core)| Lane { core, task: (*call).into() });
+    Plan::new(lanes.collect::<Vec<Lane>>(), 1)
 }
 
 fn run(platform: &Platform, calls: &[DmaCall]) -> Samples {
@@ -299,8 +299,9 @@ fn a_call_that_cannot_pin_a_page_moves_nothing_and_the_next_call_works() {
 #[test]
 fn a_fault_at_a_page_that_is_never_pinned_is_reported_as_not_triggered() {
     let (mut machine, mut plan) = unpinnable(Verb::Store, UC, Completion::Flag);
-    let Op::Dma(call) = &mut plan.lanes[0].body[0] else { panic!() };
+    let Some(mut call) = plan.work.dma_calls().next().copied() else { panic!("{plan:?}") };
     call.transfer.count = 1;
+    plan.work = call.into();
     machine.run(&plan, &mut Samples::wanted(1)).unwrap();
     let not = machine.injected_faults()[0].because_not.clone().unwrap();
     assert!(not.starts_with("no core pinned more than 2 pages for card until the end of the run at "), "{not}");

@@ -2,7 +2,7 @@
 
 mod stage;
 
-use lanemark_machine::{Cause, Lane, Machine, Op, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
+use lanemark_machine::{Cause, Machine, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
 use lanemark_platform::Platform;
 use lanemark_sim::{CardIndex, SimulatedMachine};
 use lanemark_units::Ticks;
@@ -14,10 +14,9 @@ fn run_on(platform: &Platform, verb: Verb, bytes: u64, count: u64) -> (Samples, 
 }
 
 fn run_transfer(platform: &Platform, transfer: Transfer) -> (Samples, SimulatedMachine) {
-    let lanes = vec![Lane { core: 0, body: vec![Op::Transfer(transfer)] }];
     let mut machine = SimulatedMachine::new(platform).unwrap();
     let mut samples = Samples::wanted(1);
-    machine.run(&Plan { lanes, ..Plan::on_one_core(Vec::new(), 1) }, &mut samples).unwrap();
+    machine.run(&Plan::new(transfer, 1), &mut samples).unwrap();
     let confirmed = samples.confirmed.unwrap();
     assert_eq!(confirmed.claimed_bytes, confirmed.confirmed_bytes);
     assert_eq!(machine.board_mut().slots_in_use(), 0);

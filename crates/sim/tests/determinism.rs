@@ -3,7 +3,7 @@
 mod random;
 mod stage;
 
-use lanemark_machine::{Cause, Machine, Samples};
+use lanemark_machine::{Cause, Lane, Machine, Plan, Samples, Step};
 use lanemark_sim::{Board, CardIndex, SimulatedMachine};
 use random::{Random, plan};
 
@@ -38,7 +38,7 @@ fn started(seed: u64) -> Board {
     let plan = plan(&mut random, &machine);
     let mut board = Board::new(&Random::new(seed).platform()).unwrap();
     board.crossings = Some(Vec::new());
-    for lane in &plan.lanes {
+    for lane in plan.work.lanes() {
         board.start(lane, plan.passes, 0);
     }
     board
@@ -105,15 +105,17 @@ fn samples_that_start_on_an_idle_board_are_equal() {
     for seed in 0..200 {
         let mut random = Random::new(seed);
         let mut machine = SimulatedMachine::new(&random.platform()).unwrap();
-        let mut plan = plan(&mut random, &machine);
+        let plan = plan(&mut random, &machine);
         // Caches and streaming buffers keep lines between samples; stores alone leave no state.
-        for lane in &mut plan.lanes {
-            lane.body.retain(random::only_stores);
-        }
-        plan.lanes.retain(|lane| !lane.body.is_empty());
-        if plan.lanes.is_empty() {
+        let stores = |lane: &Lane| {
+            let steps: Vec<Step> = lane.task.steps().iter().filter(|step| random::only_stores(step)).cloned().collect();
+            (!steps.is_empty()).then_some(Lane { core: lane.core, task: steps.into() })
+        };
+        let lanes: Vec<Lane> = plan.work.lanes().iter().filter_map(stores).collect();
+        if lanes.is_empty() {
             continue;
         }
+        let plan = Plan { work: lanes.into(), ..plan };
         let mut samples = Samples::wanted(3);
         machine.run(&plan, &mut samples).unwrap();
         assert!(samples.taken.windows(2).all(|pair| pair[0] == pair[1]), "seed {seed}: {:?}", samples.taken);

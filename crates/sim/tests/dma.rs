@@ -3,7 +3,7 @@
 mod stage;
 
 use lanemark_machine::{
-    Cause, Lane, Machine, MachineError, Op, Partner, Pattern, Plan, Sample, Samples, Transfer, Verb, Window, WriteRead,
+    Cause, EngineJob, Machine, MachineError, Partner, Pattern, Plan, Sample, Samples, Transfer, Verb, Window, WriteRead,
 };
 use lanemark_platform::Platform;
 use lanemark_sim::{Board, CardIndex, SimulatedMachine};
@@ -18,9 +18,7 @@ fn transfer(verb: Verb, bytes: u64, count: u64) -> Transfer {
 }
 
 fn plan(transfers: &[Transfer]) -> Plan {
-    let lanes = transfers.iter().zip(0..);
-    let lanes = lanes.map(|(transfer, core)| Lane { core, body: vec![Op::Transfer(*transfer)] });
-    Plan { lanes: lanes.collect(), ..Plan::on_one_core(Vec::new(), 1) }
+    Plan::new(transfers.iter().copied().map(EngineJob::Transfer).collect::<Vec<EngineJob>>(), 1)
 }
 
 fn run(platform: &Platform, transfers: &[Transfer]) -> Samples {
@@ -153,9 +151,9 @@ fn pairs(bytes: u64, count: u64, read_at: u64, is_mixed: bool) -> WriteRead {
 fn run_pairs(pairs: WriteRead) -> Samples {
     let mut machine = SimulatedMachine::new(&platform("8B", &[])).unwrap();
     let mut samples = Samples::wanted(1);
-    machine.run(&Plan::on_one_core(vec![Op::WriteRead(pairs)], 1), &mut samples).unwrap();
+    machine.run(&Plan::new(pairs, 1), &mut samples).unwrap();
     assert_eq!(machine.board_mut().slots_in_use(), 0);
-    let moved = pairs.bytes_of_pass();
+    let moved = pairs.bytes_per_pass();
     assert_eq!(samples.confirmed.map(|bytes| (bytes.claimed_bytes, bytes.confirmed_bytes)), Some((moved, moved)));
     samples
 }
@@ -276,11 +274,6 @@ fn an_invalid_transfer_is_refused_before_any_tlp() {
     }
     let twice = machine.run(&plan(&[good, good]), &mut Samples::wanted(1)).unwrap_err();
     assert!(twice.to_string().contains("one transfer at a time"), "{twice}");
-    let mut mixed = plan(&[good]);
-    mixed.lanes[0].body.push(Op::Pause(ns(1)));
-    assert!(
-        machine.run(&mixed, &mut Samples::wanted(1)).unwrap_err().to_string().contains("times its transfers itself")
-    );
     let none = Platform { dma: None, ..platform("8B", &[]) };
     let none = SimulatedMachine::new(&none).unwrap().run(&plan(&[good]), &mut Samples::wanted(1)).unwrap_err();
     assert!(none.to_string().contains("no section [dma]"), "{none}");
@@ -481,7 +474,7 @@ fn random_concurrent_flows_all_complete_and_time_never_decreases() {
             last = board.now();
         }
         for flow in &flows {
-            assert_eq!(board.moved(flow).0, flow.bytes_of_pass(), "{flow:?} of {flows:?}");
+            assert_eq!(board.moved(flow).0, flow.bytes_per_pass(), "{flow:?} of {flows:?}");
         }
         assert_eq!((board.slots_in_use(), board.lost), (0, 0));
     }

@@ -4,7 +4,7 @@ mod stage;
 
 use lanemark_engine::first_byte;
 use lanemark_machine::{
-    BusError, Completion, Descriptors, Direction, DmaCall, Machine, MachineError, Op, Partner, Pattern, Plan, Samples,
+    BusError, Completion, Descriptors, Direction, DmaCall, Machine, MachineError, Partner, Pattern, Plan, Samples,
     Share, Transfer, Verb, Window,
 };
 use lanemark_platform::Platform;
@@ -32,15 +32,15 @@ fn moves(verb: Verb) -> Plan {
     let window = Window { offset: 0, len: BYTES, pattern: Pattern::Sequential };
     let partner = Partner::Host;
     let transfer = Transfer { card: 0, verb, partner, bytes: BYTES, count: 1, window, outstanding: None };
-    Plan::on_one_core(vec![Op::Transfer(transfer)], 1)
+    Plan::new(transfer, 1)
 }
 
 fn stores(bytes: u64) -> Plan {
-    Plan::on_one_core(vec![store(8, span("sram", MemoryType::Uc, 0, bytes))], 1)
+    Plan::new(vec![store(8, span("sram", MemoryType::Uc, 0, bytes))], 1)
 }
 
 fn loads(bytes: u64) -> Plan {
-    Plan::on_one_core(vec![load(8, span("sram", MemoryType::Uc, 0, bytes))], 1)
+    Plan::new(vec![load(8, span("sram", MemoryType::Uc, 0, bytes))], 1)
 }
 
 #[track_caller]
@@ -495,9 +495,9 @@ fn the_completion_timeout_of_a_descriptor_counts_from_its_request() {
     let (partner, share, completion) = (Partner::Host, Share::Doorbell, Completion::Flag);
     let transfer = Transfer { card: 0, verb: Verb::Store, partner, bytes: BYTES, count: 1, window, outstanding: None };
     for channel in [0, 1] {
-        let call = Op::Dma(DmaCall { transfer, channel, share, descriptors: Descriptors::Fetched, completion });
+        let call = DmaCall { transfer, channel, share, descriptors: Descriptors::Fetched, completion };
         let mut machine = SimulatedMachine::new(&with("no_completion@root/card", &[("dma.channels", 2.0)])).unwrap();
-        let (trace, done) = machine.trace_to_the_end(&Plan::on_one_core(vec![call], 1), &mut Samples::wanted(1), 1000);
+        let (trace, done) = machine.trace_to_the_end(&Plan::new(call, 1), &mut Samples::wanted(1), 1000);
         let Err(MachineError::Bus(error)) = done else { panic!("{done:?}") };
         let read = trace.frames.iter().find(|frame| frame.direction == Direction::Upstream).unwrap();
         // Its header takes a beat of 4 ns, and 50 ns to the link.
@@ -549,8 +549,8 @@ fn a_driver_call_fails_with_the_error_of_its_transfer() {
     ] {
         let (partner, share, completion) = (Partner::Host, Share::Doorbell, Completion::Flag);
         let transfer = Transfer { card: 0, verb, partner, bytes: BYTES, count: 1, window, outstanding: None };
-        let call = Op::Dma(DmaCall { transfer, channel: 0, share, descriptors, completion });
-        let plan = Plan::on_one_core(vec![call], 1);
+        let call = DmaCall { transfer, channel: 0, share, descriptors, completion };
+        let plan = Plan::new(call, 1);
         let mut machine = machine(fault);
         let error = fails(&mut machine, &plan);
         assert_eq!(error.error, Some(bit), "{fault}");
@@ -568,7 +568,7 @@ fn a_fault_of_a_peer_write_is_detected_by_the_completer() {
     let window = Window { offset: 0x10000, len: BYTES, pattern: Pattern::Sequential };
     let partner = Partner::Peer { card: 3, bar: 0 };
     let transfer = Transfer { card: 0, verb: Verb::Store, partner, bytes: BYTES, count: 1, window, outstanding: None };
-    let plan = Plan::on_one_core(vec![Op::Transfer(transfer)], 1);
+    let plan = Plan::new(transfer, 1);
     let error = fails(&mut machine, &plan);
     assert_eq!((error.error, error.arrived[0].flow.as_str()), (Some(AerError::PoisonedTlp), "0:3"));
     assert!(error.noticed_by.ends_with(" (d)") && error.what.starts_with("MWr of 128 B by a ("), "{error}");

@@ -1,8 +1,8 @@
 //! An IOMMU changes the timing of transfers, and nothing else.
 
 use lanemark_machine::{
-    Cause, Completion, Descriptors, DmaCall, Lane, Machine, Op, Partner, Pattern, Plan, Samples, Share, Transfer,
-    Unsteady, Verb, Window,
+    Cause, Completion, Descriptors, DmaCall, Machine, Partner, Pattern, Plan, Samples, Share, Transfer, Unsteady, Verb,
+    Window, Work,
 };
 use lanemark_platform::{Origin, Platform, preset};
 use lanemark_sim::SimulatedMachine;
@@ -15,9 +15,9 @@ fn with_iommu(set: &[(&str, &str)]) -> Platform {
     })
 }
 
-fn run(platform: &Platform, op: Op, passes: u64) -> Samples {
+fn run(platform: &Platform, work: impl Into<Work>, passes: u64) -> Samples {
     let timeout = Ticks::whole_ns(1_000_000_000);
-    let plan = Plan { lanes: vec![Lane { core: 0, body: vec![op] }], timeout, ..Plan::on_one_core(Vec::new(), passes) };
+    let plan = Plan { timeout, ..Plan::new(work, passes) };
     let mut samples = Samples::wanted(1);
     SimulatedMachine::new(platform).unwrap().run(&plan, &mut samples).unwrap();
     samples
@@ -32,8 +32,8 @@ fn transfer(verb: Verb, bytes: u64, count: u64) -> Transfer {
 fn every_byte_arrives_but_later_than_without_an_iommu() {
     let (with, without) = (with_iommu(&[]), preset("card-gen5-x16").unwrap().unwrap());
     for verb in [Verb::Load, Verb::Store] {
-        let op = Op::Transfer(transfer(verb, 5000, 40));
-        let (translated, plain) = (run(&with, op.clone(), 1), run(&without, op, 1));
+        let op = transfer(verb, 5000, 40);
+        let (translated, plain) = (run(&with, op, 1), run(&without, op, 1));
         let confirmed = translated.confirmed.unwrap();
         assert_eq!((confirmed.claimed_bytes, confirmed.confirmed_bytes), (200_000, 200_000));
         assert!(translated.taken[0].delivered > plain.taken[0].delivered, "{verb:?}");
@@ -43,7 +43,7 @@ fn every_byte_arrives_but_later_than_without_an_iommu() {
 #[test]
 fn a_credit_stall_behind_a_walk_is_charged_to_translation() {
     let slow = with_iommu(&[("iommu.walkers", "1"), ("iommu.walk_read_ns", "2000")]);
-    let samples = run(&slow, Op::Transfer(transfer(Verb::Store, 4096, 64)), 1);
+    let samples = run(&slow, transfer(Verb::Store, 4096, 64), 1);
     let longest = samples.waits.iter().max_by_key(|wait| wait.span).unwrap();
     assert_eq!(longest.cause, Cause::Translation, "{:?}", samples.waits);
 }
@@ -60,7 +60,7 @@ fn a_notified_core_sees_the_writes_even_during_walks() {
             descriptors: Descriptors::Written(MemoryType::Uc),
             completion,
         };
-        let samples = run(&slow, Op::Dma(call), 1);
+        let samples = run(&slow, call, 1);
         // A walk of four reads for the first page of the four, and one read for each of the others at least.
         assert!(samples.taken[0].delivered > Ticks::whole_ns(20_000), "{completion:?}: {:?}", samples.taken);
         assert!(samples.confirmed.is_none_or(|bytes| bytes.claimed_bytes == bytes.confirmed_bytes));
@@ -69,7 +69,7 @@ fn a_notified_core_sees_the_writes_even_during_walks() {
 
 #[test]
 fn no_steady_state_is_skipped_and_the_reason_is_reported() {
-    let samples = run(&with_iommu(&[]), Op::Transfer(transfer(Verb::Store, 4096, 1000)), 100);
+    let samples = run(&with_iommu(&[]), transfer(Verb::Store, 4096, 1000), 100);
     let steady = samples.steady.unwrap();
     assert_eq!((steady.skipped, steady.because), (0, Some(Unsteady::Translated)));
 }

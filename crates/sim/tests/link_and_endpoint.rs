@@ -202,14 +202,14 @@ fn a_store_stalls_only_when_buffers_queue_and_credits_are_exhausted() {
 #[test]
 fn a_plan_longer_than_its_timeout_ends_with_an_error_and_the_next_one_runs() {
     let mut machine = SimulatedMachine::new(&platform("8B", &[])).unwrap();
-    let mut plan = Plan::on_one_core(vec![load(8, span("sram", Uc, 0, 64)), store(8, span("sram", Uc, 0, 64))], 1000);
+    let mut plan = Plan::new(vec![load(8, span("sram", Uc, 0, 64)), store(8, span("sram", Uc, 0, 64))], 1000);
     plan.timeout = ns(5000);
     let error = machine.run(&plan, &mut Samples::wanted(1)).unwrap_err();
     assert!(matches!(error, MachineError::Timeout { after, .. } if after == ns(5000)), "{error}");
     assert!(machine.board_mut().is_idle());
     assert_eq!(machine.board_mut().slots_in_use(), 0);
 
-    let plan = Plan::on_one_core(vec![store(8, span("sram", Uc, 0, 64))], 2);
+    let plan = Plan::new(vec![store(8, span("sram", Uc, 0, 64))], 2);
     let mut after = Samples::wanted(1);
     machine.run(&plan, &mut after).unwrap();
     let mut fresh = Samples::wanted(1);
@@ -220,7 +220,7 @@ fn a_plan_longer_than_its_timeout_ends_with_an_error_and_the_next_one_runs() {
 #[test]
 fn a_device_that_does_not_accept_within_the_timeout_is_an_error() {
     let mut machine = SimulatedMachine::new(&platform("8B", &[("region.ddr.beat_ns", 1e9)])).unwrap();
-    let mut plan = Plan::on_one_core(vec![store(64, span("ddr", Wc, 0, 64))], 1);
+    let mut plan = Plan::new(vec![store(64, span("ddr", Wc, 0, 64))], 1);
     plan.timeout = ns(1_000_000);
     let error = machine.run(&plan, &mut Samples::wanted(1)).unwrap_err();
     assert!(matches!(error, MachineError::Timeout { .. }), "{error}");
@@ -232,7 +232,7 @@ fn a_write_larger_than_all_credits_is_an_error_not_a_hang() {
     let mut platform = platform("8B", &[("link.posted_data_credits", 8.0)]);
     platform.link.posted_data_credits.value = 3;
     let mut machine = SimulatedMachine::new(&platform).unwrap();
-    let plan = Plan::on_one_core(vec![store(64, span("ddr", Wc, 0, 0x10000))], 1);
+    let plan = Plan::new(vec![store(64, span("ddr", Wc, 0, 0x10000))], 1);
     let error = machine.run(&plan, &mut Samples::wanted(1)).unwrap_err();
     assert!(matches!(error, MachineError::Stuck { .. }), "{error}");
 }

@@ -4,7 +4,7 @@ use lanemark_dma::{AccessOrder, Backend, BackendError, Buddy, Buffer, Device, Do
 use lanemark_dma::{
     IovaAllocator, IovaRange, Magazine, MapRequest, Mapping, Permission, Ranges, Sequential, Space, Stale,
 };
-use lanemark_machine::{BusError, Machine, MachineError, Op, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
+use lanemark_machine::{BusError, Machine, MachineError, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
 use lanemark_platform::{Origin, Platform, preset};
 use lanemark_sim::{Board, CardIndex, SimulatedMachine, Tlp, TlpKind, span};
 use lanemark_sim::{FaultReason, InvalidationCommand, QueueFull, TranslationFault};
@@ -399,7 +399,7 @@ fn without_translation_nothing_can_be_mapped_and_addresses_are_physical() {
     let transfer = Transfer { card: 0, verb, partner, bytes: 4096, count: 100, window, outstanding: None };
     let run = |platform: &Platform| {
         let mut samples = Samples::wanted(1);
-        let plan = Plan::on_one_core(vec![Op::Transfer(transfer)], 1);
+        let plan = Plan::new(transfer, 1);
         SimulatedMachine::new(platform).unwrap().run(&plan, &mut samples).unwrap();
         samples.taken[0].delivered
     };
@@ -416,7 +416,7 @@ fn with_fault(fault: &str, verb: Verb) -> [(BusError, Vec<usize>); 2] {
     let window = Window { offset: 0, len: 16 * PAGE, pattern: Pattern::Sequential };
     let transfer =
         Transfer { card: 0, verb, partner: Partner::Host, bytes: PAGE, count: 16, window, outstanding: None };
-    let plan = Plan::on_one_core(vec![Op::Transfer(transfer)], 1);
+    let plan = Plan::new(transfer, 1);
     [0, 1].map(|_| {
         let before = memory(machine.board_mut());
         let Err(MachineError::Bus(error)) = machine.run(&plan, &mut Samples::wanted(1)) else { panic!("{fault}") };

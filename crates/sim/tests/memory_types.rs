@@ -2,7 +2,7 @@
 
 mod stage;
 
-use lanemark_machine::{Access, Cause, Fence, Op, Stream, Verb, Width};
+use lanemark_machine::{Access, Cause, Fence, Step, Stream, Task, Verb, Width};
 use lanemark_sim::TlpKind;
 use lanemark_units::MemoryType::{Uc, Wc, Wp, Wt};
 use lanemark_units::{MemoryType, Ticks};
@@ -14,12 +14,12 @@ const LOAD_8: u64 = 463;
 /// A load of a line: four beats, and a completion of 21 ns.
 const LOAD_64: u64 = 507;
 
-fn streaming(len: u64) -> Op {
+fn streaming(len: u64) -> Step {
     stream(Verb::Load, Access::NonTemporal(Width::B16), span("sram", Wc, 0, len))
 }
 
-fn fenced(kind: MemoryType, fence: Fence, len: u64) -> Op {
-    Op::Stream(Stream {
+fn fenced(kind: MemoryType, fence: Fence, len: u64) -> Step {
+    Step::Stream(Stream {
         fence_each: Some(fence),
         ..Stream::over(Verb::Load, stage::plain(8), span("sram", kind, 0, len))
     })
@@ -158,7 +158,7 @@ fn a_cached_line_is_fetched_once_and_goes_stale_when_the_device_writes() {
         assert_eq!(hit, ns(4), "{kind}: a hit takes what the first-level cache takes");
         assert_eq!(stage.seen(), old[8..16], "{kind}: stale");
         assert_eq!(stage.quiesce().reads("sram"), [(0, 64)], "{kind}");
-        let flush = Op::FlushLines(span("sram", kind, 0, 64));
+        let flush = Step::FlushLines(span("sram", kind, 0, 64));
         stage.run(vec![flush, load(8, span("sram", kind, 0, 8))]);
         assert_eq!(stage.seen(), [0xEE; 8], "{kind}: flushed and loaded again");
     }
@@ -214,7 +214,7 @@ fn a_store_invalidates_the_line_in_other_cores() {
 #[test]
 fn a_line_stored_to_during_a_fetch_of_another_core_is_not_cached_there() {
     let mut stage = Stage::new();
-    let lane = |core, op| lanemark_machine::Lane { core, body: vec![op] };
+    let lane = |core, op| lanemark_machine::Lane { core, task: Task::from(op) };
     stage.board.start(&lane(1, load(8, span("sram", Wt, 0, 8))), 1, 0);
     stage.board.run_until(ns(100));
     stage.run(vec![store(8, span("sram", Wt, 0, 8))]);

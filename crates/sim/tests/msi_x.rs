@@ -2,7 +2,7 @@
 
 mod stage;
 
-use lanemark_machine::{Completion, Descriptors, DmaCall, Lane, Op, Partner, Pattern, Share, Transfer, Verb, Window};
+use lanemark_machine::{Completion, Descriptors, DmaCall, Lane, Partner, Pattern, Share, Transfer, Verb, Window};
 use lanemark_platform::Platform;
 use lanemark_sim::Board;
 use lanemark_units::{MemoryType, Ticks};
@@ -30,7 +30,7 @@ fn call() -> Lane {
     let transfer = Transfer { card: 0, verb: Verb::Store, partner, bytes: 64, count: 1, window, outstanding: None };
     let (share, descriptors) = (Share::Doorbell, Descriptors::Written(MemoryType::Uc));
     let call = DmaCall { transfer, channel: 0, share, descriptors, completion: Completion::Interrupt };
-    Lane { core: 0, body: vec![Op::Dma(call)] }
+    Lane { core: 0, task: call.into() }
 }
 
 /// Processes every event; returns whether the core has completed.

@@ -4,7 +4,7 @@
 mod random;
 mod stage;
 
-use lanemark_machine::{Lane, Machine, Op, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
+use lanemark_machine::{EngineJob, Machine, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
 use lanemark_platform::OrderingChoice;
 use lanemark_sim::SimulatedMachine;
 use lanemark_sim::{Board, CardIndex, Tlp, TlpKind};
@@ -113,8 +113,7 @@ fn read_beside_writes(relaxed: bool, id_based: bool, passing: OrderingChoice) ->
     let partner = Partner::Peer { card: 0, bar: 0 };
     let to_ddr = window(offset_of("ddr"), 64 << 10);
     let write = Transfer { card: 1, verb: Verb::Store, partner, count: 64, window: to_ddr, ..read };
-    let lanes = (0..).zip([read, write]).map(|(core, transfer)| Lane { core, body: vec![Op::Transfer(transfer)] });
-    let plan = Plan { lanes: lanes.collect(), ..Plan::on_one_core(Vec::new(), 1) };
+    let plan = Plan::new([read, write].map(EngineJob::Transfer).to_vec(), 1);
     let mut samples = Samples::wanted(1);
     SimulatedMachine::new(&platform).unwrap().run(&plan, &mut samples).unwrap();
     samples.together.unwrap().each[0].delivered.as_ns()

@@ -1,6 +1,6 @@
 //! TLPs longer than the `Max_Payload_Size` of a port.
 
-use lanemark_machine::{Machine, MachineError, Op, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
+use lanemark_machine::{Machine, MachineError, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
 use lanemark_platform::{Origin, Platform, preset};
 use lanemark_sim::{Board, SimulatedMachine};
 use lanemark_units::Ticks;
@@ -74,7 +74,7 @@ fn a_malformed_tlp_at_the_root_port_is_an_error_with_requester_and_port() {
     let write = move_bytes(Verb::Store, Partner::Host, 512);
     assert_eq!(malformed(&platform, &write), Some(("root/rha25".to_owned(), 128, 2)));
     let mut machine = SimulatedMachine::new(&platform).unwrap();
-    let plan = Plan::on_one_core(vec![Op::Transfer(write)], 1);
+    let plan = Plan::new(write, 1);
     let mut samples = Samples::wanted(1);
     let Err(MachineError::Bus(error)) = machine.run(&plan, &mut samples) else { panic!("the run succeeded") };
     assert_eq!((error.error, error.noticed_by.as_str()), (Some(AerError::MalformedTlp), "00:01.0 (root/rha25)"));
@@ -84,7 +84,7 @@ fn a_malformed_tlp_at_the_root_port_is_an_error_with_requester_and_port() {
     let to_do = "it supports no more: let fpga0 use a path on which every port accepts 256 B";
     assert_eq!((error.to_do.as_str(), error.arrived[0].bytes), (to_do, 0));
     // The next plan starts on an idle machine.
-    let small = Plan::on_one_core(vec![Op::Transfer(move_bytes(Verb::Store, Partner::Host, 128))], 1);
+    let small = Plan::new(move_bytes(Verb::Store, Partner::Host, 128), 1);
     machine.run(&small, &mut samples).unwrap();
     assert_eq!(samples.confirmed.map(|bytes| bytes.confirmed_bytes), Some(128));
 }

@@ -3,8 +3,7 @@
 mod stage;
 
 use lanemark_machine::{
-    BusError, Direction, Frame, Machine, MachineError, Op, Partner, Pattern, Plan, Samples, Trace, Transfer, Verb,
-    Window,
+    BusError, Direction, Frame, Machine, MachineError, Partner, Pattern, Plan, Samples, Trace, Transfer, Verb, Window,
 };
 use lanemark_platform::Platform;
 use lanemark_sim::{CardIndex, SimulatedMachine};
@@ -26,7 +25,7 @@ fn transfer(card: u32, verb: Verb, peer: u32, bytes: u64, count: u64) -> Transfe
 }
 
 fn plan(moved: &Transfer) -> Plan {
-    Plan::on_one_core(vec![Op::Transfer(*moved)], 1)
+    Plan::new(*moved, 1)
 }
 
 fn delivered(platform: &Platform, moved: &Transfer) -> Ticks {

@@ -3,7 +3,7 @@
 mod stage;
 
 use lanemark_machine::{
-    Completion, Descriptors, DmaCall, Lane, Machine, MachineError, Op, Partner, Pattern, Plan, Samples, Share,
+    Completion, Descriptors, DmaCall, Lane, Machine, MachineError, Partner, Pattern, Plan, Samples, Share, Step,
     Transfer, Verb, Window,
 };
 use lanemark_platform::Platform;
@@ -31,8 +31,8 @@ fn timer(channel: u64) -> u64 {
 /// Returns the value of a register as loaded by core 1.
 fn shown(board: &mut Board, offset: u64) -> u64 {
     board.observe_loads(1);
-    let body = vec![load(8, span("registers", Uc, offset, 8))];
-    board.start(&Lane { core: 1, body }, 1, 0);
+    let task = load(8, span("registers", Uc, offset, 8)).into();
+    board.start(&Lane { core: 1, task }, 1, 0);
     while !board.core(1).is_done() {
         assert!(board.step());
     }
@@ -101,7 +101,7 @@ fn a_card_without_declared_registers_keeps_every_write() {
 fn the_clock_is_read_when_its_region_completes_the_load() {
     let mut stage = Stage::of(&card(&[]));
     let at = |width| load(width, span("registers", Uc, CLOCK, width));
-    stage.run(vec![at(8), Op::Pause(ns(1000)), at(8), at(4)]);
+    stage.run(vec![at(8), Step::Pause(ns(1000)), at(8), at(4)]);
     let seen: Vec<u64> = stage.seen_on(0).iter().map(|seen| whole(&seen.bytes)).collect();
     // The completion takes egress 50, 7 on the link, 100, and 50 to the core.
     let round_trip = LOOKED + 50 + 7 + 100 + 50;
@@ -127,7 +127,7 @@ fn a_write_sets_a_timer() {
     // The timer of an idle channel keeps its value.
     stage.run(vec![store(8, span("registers", Uc, timer(1), 8))]);
     let set = stage.stored("registers", timer(1), 8);
-    stage.run(vec![Op::Pause(ns(5000)), load(8, span("registers", Uc, timer(1), 8))]);
+    stage.run(vec![Step::Pause(ns(5000)), load(8, span("registers", Uc, timer(1), 8))]);
     assert_eq!(stage.seen(), set);
 }
 
@@ -135,7 +135,7 @@ fn a_write_sets_a_timer() {
 fn a_channel_timer_counts_from_its_command_to_its_last_byte() {
     // The doorbell is accepted after 218 ns; 64 B take five beats of 4 ns.
     let mut stage = Stage::of(&card(&[]));
-    let took = stage.run(vec![Op::Dma(call(1, Verb::Store, 64))]);
+    let took = stage.run(call(1, Verb::Store, 64));
     assert_eq!(shown(&mut stage.quiesce().board, timer(1)), ticks(ns(218), ns(218 + 20)));
     assert_eq!(shown(&mut stage.board, timer(0)), 0, "the other channel did nothing");
     // The core also waits for the latencies of its doorbell, of the data, and of the word behind them.
@@ -143,7 +143,7 @@ fn a_channel_timer_counts_from_its_command_to_its_last_byte() {
     // Read data are complete with the last beat: the beat of the request, 50, 6 and 100, memory, the completion of 84
     // B 21, 100 and 50, and five beats.
     let mut stage = Stage::of(&card(&[]));
-    stage.run(vec![Op::Dma(call(0, Verb::Load, 64))]);
+    stage.run(call(0, Verb::Load, 64));
     let received_at = stage.quiesce().board.engine(CardIndex(0)).unwrap().received_at;
     assert_eq!(received_at, ns(218 + 4 + 50 + 6 + 100 + 200 + 21 + 100 + 50 + 20));
     assert_eq!(shown(&mut stage.board, timer(0)), ticks(ns(218), received_at));
@@ -154,7 +154,7 @@ fn a_channel_timer_accumulates_over_transfers() {
     let mut stage = Stage::of(&card(&[("dma.start_ns", 10_000.0)]));
     let start = |stage: &mut Stage| {
         let call = call(0, Verb::Store, 64);
-        stage.board.start(&Lane { core: 0, body: vec![Op::Dma(call)] }, 1, 0);
+        stage.board.start(&Lane { core: 0, task: call.into() }, 1, 0);
     };
     start(&mut stage);
     // The load follows the doorbell, and its region completes it 40 and a beat of 10 later.
@@ -174,7 +174,7 @@ fn a_channel_timer_counts_dma_with_and_without_fast_forward() {
     for (is_detailed, verb) in [(false, Verb::Store), (true, Verb::Store), (false, Verb::Load), (true, Verb::Load)] {
         let machine = SimulatedMachine::new(&card(&[])).unwrap();
         let mut machine = if is_detailed { machine.in_detail() } else { machine };
-        let plan = Plan { passes: 50, ..Plan::on_one_core(vec![Op::Transfer(transfer(verb, 512, 100))], 1) };
+        let plan = Plan { passes: 50, ..Plan::new(transfer(verb, 512, 100), 1) };
         let mut samples = Samples::wanted(2);
         machine.run(&plan, &mut samples).unwrap();
         assert_eq!(samples.steady.unwrap().skipped > 0, !is_detailed);
@@ -192,7 +192,7 @@ fn a_channel_timer_counts_dma_with_and_without_fast_forward() {
 #[test]
 fn stopping_a_transfer_stops_its_timer() {
     let mut machine = SimulatedMachine::new(&card(&[])).unwrap();
-    let plan = Plan::on_one_core(vec![Op::Transfer(transfer(Verb::Load, 4096, 1000))], 1);
+    let plan = Plan::new(transfer(Verb::Load, 4096, 1000), 1);
     let short = Plan { timeout: ns(50_000), ..plan.clone() };
     let error = machine.run(&short, &mut Samples::wanted(1)).unwrap_err();
     assert!(matches!(error, MachineError::Timeout { .. }), "{error}");
@@ -210,10 +210,10 @@ fn timers_and_user_registers_survive_a_link_reset() {
     let faulty = card(&[]).with_fault("poisoned@root/card:2".parse().unwrap()).unwrap();
     let mut machine = SimulatedMachine::new(&faulty).unwrap();
     let body = vec![store(8, span("registers", Uc, USER, 8))];
-    machine.run(&Plan::on_one_core(body, 1), &mut Samples::wanted(1)).unwrap();
+    machine.run(&Plan::new(body, 1), &mut Samples::wanted(1)).unwrap();
     let kept = shown(machine.board_mut(), USER);
     assert_ne!(kept, 0);
-    let write = Plan::on_one_core(vec![Op::Transfer(transfer(Verb::Store, 4096, 1))], 1);
+    let write = Plan::new(transfer(Verb::Store, 4096, 1), 1);
     assert!(matches!(machine.run(&write, &mut Samples::wanted(1)), Err(MachineError::Bus(_))));
     assert_eq!(shown(machine.board_mut(), USER), kept);
     let looked_at = machine.board_mut().now() + ns(LOOKED);

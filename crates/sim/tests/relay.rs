@@ -3,7 +3,7 @@
 mod stage;
 
 use lanemark_machine::{
-    Cause, Lane, Machine, MachineError, OnChannels, Op, Partner, Pattern, Plan, Relay, Samples, Transfer, Verb, Window,
+    Cause, Machine, MachineError, OnChannels, Partner, Pattern, Plan, Relay, Samples, Transfer, Verb, Window,
 };
 use lanemark_platform::{Origin, Platform, preset};
 use lanemark_sim::SimulatedMachine;
@@ -26,7 +26,7 @@ fn relay(cards: &[u32], bytes: u64) -> Relay {
 }
 
 fn plan(relay: &Relay) -> Plan {
-    Plan::on_one_core(vec![Op::Relay(relay.clone())], 1)
+    Plan::new(relay.clone(), 1)
 }
 
 fn run(platform: &Platform, relay: &Relay) -> Samples {
@@ -66,7 +66,7 @@ fn a_chain_is_limited_by_the_reads_of_its_first_card() {
     let (verb, partner) = (Verb::Load, Partner::Host);
     let read = Transfer { card: 0, verb, partner, bytes, count: 1, window, outstanding: None };
     let mut samples = Samples::wanted(2);
-    let plan = Plan::on_one_core(vec![Op::Transfer(read)], 1);
+    let plan = Plan::new(read, 1);
     SimulatedMachine::new(&platform).unwrap().run(&plan, &mut samples).unwrap();
     let alone = mib_per_s(&samples, bytes);
     assert!(through < alone && through > 0.98 * alone, "{through} and {alone}");
@@ -92,10 +92,7 @@ fn an_unconnected_queue_limits_nothing_unless_the_user_clock_is_slower() {
         let window = Window { offset, len: bytes, pattern: Pattern::Sequential };
         let transfer = Transfer { card: 0, verb, partner, bytes, count: 1, window, outstanding: None };
         let mut samples = Samples::wanted(1);
-        SimulatedMachine::new(platform)
-            .unwrap()
-            .run(&Plan::on_one_core(vec![Op::Transfer(transfer)], 1), &mut samples)
-            .unwrap();
+        SimulatedMachine::new(platform).unwrap().run(&Plan::new(transfer, 1), &mut samples).unwrap();
         samples.taken[0].delivered
     };
     let without = Platform { fifos: None, ..rosta(&[]) };
@@ -168,8 +165,8 @@ fn writes(bytes: u64, count: u64) -> Transfer {
 
 fn on_channels(platform: &Platform, transfer: Transfer, channels: u32) -> Ticks {
     let mut samples = Samples::wanted(1);
-    let op = Op::OnChannels(OnChannels { transfer, channels });
-    SimulatedMachine::new(platform).unwrap().run(&Plan::on_one_core(vec![op], 1), &mut samples).unwrap();
+    let op = OnChannels { transfer, channels };
+    SimulatedMachine::new(platform).unwrap().run(&Plan::new(op, 1), &mut samples).unwrap();
     let confirmed = samples.confirmed.unwrap();
     assert_eq!(confirmed.claimed_bytes, confirmed.confirmed_bytes);
     samples.taken[0].delivered
@@ -207,10 +204,8 @@ fn channels_share_the_data_path() {
 fn too_many_channels_and_zero_channels_are_refused() {
     let machine = SimulatedMachine::new(&rosta(&[])).unwrap();
     let refused = |channels| {
-        let op = Op::OnChannels(OnChannels { transfer: writes(64, 4), channels });
-        machine
-            .supports(&Plan { lanes: vec![Lane { core: 0, body: vec![op] }], ..Plan::on_one_core(vec![], 1) })
-            .is_err()
+        let op = OnChannels { transfer: writes(64, 4), channels };
+        machine.supports(&Plan::new(op, 1)).is_err()
     };
     assert_eq!([0, 1, 3, 4].map(refused), [true, false, false, true]);
 }

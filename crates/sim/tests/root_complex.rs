@@ -3,8 +3,8 @@
 mod stage;
 
 use lanemark_machine::{
-    Cause, Completion, Descriptors, DmaCall, HostMemory, Lane, Machine, Op, Partner, Pattern, Plan, Samples, Share,
-    Socket, Transfer, Verb, Window, WriteRead, Writer,
+    Cause, Completion, Descriptors, DmaCall, EngineJob, EngineWork, HostMemory, Machine, Partner, Pattern, Plan,
+    Samples, Share, Socket, Transfer, Verb, Window, Work, WriteRead, Writer,
 };
 use lanemark_platform::Platform;
 use lanemark_sim::SimulatedMachine;
@@ -16,17 +16,21 @@ fn transfer(verb: Verb, bytes: u64, count: u64, len: u64) -> Transfer {
     Transfer { card: 0, verb, partner: Partner::Host, bytes, count, window, outstanding: None }
 }
 
-fn run(platform: &Platform, ops: &[Op]) -> Samples {
-    let lanes = ops.iter().zip(0..).map(|(op, core)| Lane { core, body: vec![op.clone()] });
-    let plan = Plan { lanes: lanes.collect(), ..Plan::on_one_core(Vec::new(), 1) };
+/// The transfer, with this initial state of host memory.
+fn in_memory(transfer: Transfer, memory: HostMemory) -> EngineWork {
+    EngineWork { jobs: vec![EngineJob::Transfer(transfer)], memory }
+}
+
+fn run(platform: &Platform, work: impl Into<Work>) -> Samples {
+    let plan = Plan::new(work, 1);
     let mut samples = Samples::wanted(1);
     SimulatedMachine::new(platform).unwrap().run(&plan, &mut samples).unwrap_or_else(|error| panic!("{error}"));
     assert!(samples.confirmed.is_none_or(|bytes| bytes.claimed_bytes == bytes.confirmed_bytes));
     samples
 }
 
-fn took(platform: &Platform, op: Op) -> Ticks {
-    run(platform, &[op]).taken[0].delivered
+fn took(platform: &Platform, work: impl Into<Work>) -> Ticks {
+    run(platform, work).taken[0].delivered
 }
 
 const REQUEST: (&str, f64) = ("root_complex.request_ns", 300.0);
@@ -35,7 +39,7 @@ const REQUEST: (&str, f64) = ("root_complex.request_ns", 300.0);
 fn reads_and_writes_are_limited_by_the_root_complex() {
     let (free, slow) = (platform("8B", &[]), platform("8B", &[REQUEST]));
     for verb in [Verb::Store, Verb::Load] {
-        let of = |platform, count| took(platform, Op::Transfer(transfer(verb, 64, count, 4096)));
+        let of = |platform, count| took(platform, transfer(verb, 64, count, 4096));
         assert_eq!(of(&slow, 1), of(&free, 1), "{verb:?}");
         assert_eq!(of(&slow, 11) - of(&slow, 1), ns(300) * 10, "{verb:?}");
         assert!(of(&free, 11) - of(&free, 1) < ns(300) * 10);
@@ -45,7 +49,7 @@ fn reads_and_writes_are_limited_by_the_root_complex() {
     let read = Window { offset: 8192, len: 4096, pattern: Pattern::Sequential };
     let pairs = |count| {
         let write = Transfer { count, ..write };
-        took(&slow, Op::WriteRead(WriteRead { write, read, is_mixed: true }))
+        took(&slow, WriteRead { write, read, is_mixed: true })
     };
     assert_eq!(pairs(11) - pairs(1), ns(300) * 20);
 }
@@ -55,8 +59,7 @@ fn a_sample_is_not_delayed_by_requests_of_the_previous_one() {
     for key in [REQUEST.0, "memory.read_request_ns", "memory.write_tlp_ns"] {
         let slow = platform("8B", &[(key, 100_000.0)]);
         for verb in [Verb::Store, Verb::Load] {
-            let op = Op::Transfer(transfer(verb, 64, 1, 4096));
-            let plan = Plan { lanes: vec![Lane { core: 0, body: vec![op] }], ..Plan::on_one_core(Vec::new(), 1) };
+            let plan = Plan::new(transfer(verb, 64, 1, 4096), 1);
             let mut samples = Samples::wanted(3);
             SimulatedMachine::new(&slow).unwrap().run(&plan, &mut samples).unwrap();
             let took: Vec<Ticks> = samples.taken.iter().map(|sample| sample.delivered).collect();
@@ -71,10 +74,10 @@ fn root_ports_share_the_root_complex_round_robin() {
     "root".clone_into(&mut two.switches[1].below);
     let write = |card| {
         let window = Window { offset: u64::from(card) << 16, len: 4096, pattern: Pattern::Sequential };
-        Op::Transfer(Transfer { card, window, ..transfer(Verb::Store, 64, 40, 4096) })
+        Transfer { card, window, ..transfer(Verb::Store, 64, 40, 4096) }
     };
-    let alone = run(&two, &[write(0)]);
-    let both = run(&two, &[write(0), write(2)]);
+    let alone = run(&two, write(0));
+    let both = run(&two, [write(0), write(2)].map(EngineJob::Transfer).to_vec());
     let moved: u64 = both.together.as_ref().unwrap().each.iter().map(|moved| moved.bytes).sum();
     assert_eq!(moved, 2 * 40 * 64);
     let more = both.taken[0].delivered - alone.taken[0].delivered;
@@ -85,7 +88,7 @@ fn root_ports_share_the_root_complex_round_robin() {
 #[test]
 fn a_credit_stall_for_queued_requests_is_charged_to_the_root_complex() {
     let slow = platform("8B", &[REQUEST, ("root_complex.posted_header_credits", 4.0)]);
-    let samples = run(&slow, &[Op::Transfer(transfer(Verb::Store, 64, 40, 4096))]);
+    let samples = run(&slow, transfer(Verb::Store, 64, 40, 4096));
     let waited = samples.waits.iter().find(|wait| wait.cause == Cause::RootComplex).map(|wait| wait.span);
     assert!(waited > Some(ns(300) * 20), "{:?}", samples.waits);
 }
@@ -96,7 +99,7 @@ fn a_load_completes_after_queued_writes_of_the_card() {
         let transfer = transfer(Verb::Store, 1024, 1, 4096);
         let descriptors = Descriptors::Written(lanemark_units::MemoryType::Uc);
         let call = DmaCall { transfer, channel: 0, share: Share::Doorbell, descriptors, completion };
-        took(&platform("8B", &[("root_complex.request_ns", request)]), Op::Dma(call))
+        took(&platform("8B", &[("root_complex.request_ns", request)]), call)
     };
     // Eight writes of 128 B; the word follows them, and so does the completion of a load.
     assert!(call(2000.0, Completion::Flag) > ns(2000) * 8);
@@ -110,7 +113,7 @@ const CACHE: [(&str, f64); 2] = [("memory.cache_bytes", 4096.0), ("memory.cached
 fn reads_hit_in_a_window_that_fits_into_the_cache() {
     let (plain, cached) = (platform("8B", &[]), platform("8B", &CACHE));
     let one = |platform, window: Window, bytes| {
-        took(platform, Op::Transfer(Transfer { window, outstanding: Some(1), ..transfer(Verb::Load, bytes, 1, 0) }))
+        took(platform, Transfer { window, outstanding: Some(1), ..transfer(Verb::Load, bytes, 1, 0) })
     };
     let at = |offset, len| Window { offset, len, pattern: Pattern::Sequential };
     let dram = one(&plain, at(0, 4096), 64);
@@ -128,10 +131,9 @@ fn reads_hit_in_a_window_that_fits_into_the_cache() {
 fn a_read_that_hits_completes_before_an_earlier_dram_read() {
     // The first of 65 lines is not cached; the second read completes before it.
     let platform = platform("8B", &CACHE);
-    let reads = |count| took(&platform, Op::Transfer(transfer(Verb::Load, 64, count, 65 * 64)));
+    let reads = |count| took(&platform, transfer(Verb::Load, 64, count, 65 * 64));
     assert_eq!(reads(2), reads(1));
-    let samples =
-        run(&platform, &[Op::Transfer(Transfer { outstanding: Some(2), ..transfer(Verb::Load, 64, 65, 65 * 64) })]);
+    let samples = run(&platform, Transfer { outstanding: Some(2), ..transfer(Verb::Load, 64, 65, 65 * 64) });
     let [first, second] = [samples.latencies[0], samples.latencies[1]];
     assert!(first < second, "{first:?} {second:?}");
 }
@@ -140,7 +142,7 @@ fn a_read_that_hits_completes_before_an_earlier_dram_read() {
 fn a_card_hits_on_lines_it_has_just_written() {
     let write = Transfer { outstanding: Some(1), ..transfer(Verb::Store, 64, 1, 65536) };
     let pair = |changes: &[(&str, f64)]| {
-        took(&platform("8B", changes), Op::WriteRead(WriteRead { write, read: write.window, is_mixed: false }))
+        took(&platform("8B", changes), WriteRead { write, read: write.window, is_mixed: false })
     };
     assert_eq!(pair(&CACHE), pair(&[]) - ns(120));
 }
@@ -150,7 +152,7 @@ fn descriptors_written_by_the_core_hit_in_the_cache() {
     let transfer = transfer(Verb::Store, 64, 1, 4096);
     let (share, descriptors, completion) = (Share::Doorbell, Descriptors::Fetched, Completion::Flag);
     let call = DmaCall { transfer, channel: 0, share, descriptors, completion };
-    let took = |changes: &[(&str, f64)]| took(&platform("8B", changes), Op::Dma(call));
+    let took = |changes: &[(&str, f64)]| took(&platform("8B", changes), call);
     assert_eq!(took(&CACHE), took(&[]) - ns(120));
 }
 
@@ -158,7 +160,7 @@ fn descriptors_written_by_the_core_hit_in_the_cache() {
 fn one_by_one(platform: &Platform, lines: u64, written_by: Writer) -> Vec<Ticks> {
     let read = Transfer { outstanding: Some(1), ..transfer(Verb::Load, 64, lines, lines * 64) };
     let memory = HostMemory { written_by, ..HostMemory::default() };
-    let plan = Plan { memory, ..Plan::on_one_core(vec![Op::Transfer(read)], 1) };
+    let plan = Plan::new(in_memory(read, memory), 1);
     let mut samples = Samples::wanted(1);
     SimulatedMachine::new(platform).unwrap().run(&plan, &mut samples).unwrap();
     samples.latencies.clone()
@@ -188,7 +190,7 @@ fn a_partial_line_write_occupies_the_port_unless_the_line_is_cached() {
         let window = Window { offset, len: 64 << 10, pattern: Pattern::Strided(192) };
         let write = Transfer { window, ..transfer(Verb::Store, bytes, 11, 0) };
         let memory = HostMemory { written_by, ..HostMemory::default() };
-        let plan = |count| Plan { memory, ..Plan::on_one_core(vec![Op::Transfer(Transfer { count, ..write })], 1) };
+        let plan = |count| Plan::new(in_memory(Transfer { count, ..write }, memory), 1);
         let took = |count| {
             let mut samples = Samples::wanted(1);
             SimulatedMachine::new(&platform("8B", changes)).unwrap().run(&plan(count), &mut samples).unwrap();
@@ -213,13 +215,13 @@ fn requests_behind_a_partial_line_write_wait_for_it() {
     let pair = |partial: f64, bytes| {
         let write = Transfer { outstanding: Some(1), ..transfer(Verb::Store, bytes, 1, 4096) };
         let pairs = WriteRead { write, read: write.window, is_mixed: false };
-        took(&platform("8B", &[("memory.partial_line_ns", partial)]), Op::WriteRead(pairs))
+        took(&platform("8B", &[("memory.partial_line_ns", partial)]), pairs)
     };
     let apart = pair(1000.0, 60) - pair(0.0, 60);
     assert!(apart > ns(900) && apart <= ns(1000), "{apart:?}");
     assert_eq!(pair(1000.0, 64), pair(0.0, 64));
     let held = platform("8B", &[("memory.partial_line_ns", 1000.0), ("root_complex.posted_header_credits", 2.0)]);
-    let samples = run(&held, &[Op::Transfer(transfer(Verb::Store, 32, 20, 4096))]);
+    let samples = run(&held, transfer(Verb::Store, 32, 20, 4096));
     let waited = samples.waits.iter().find(|wait| wait.cause == Cause::RootComplex).map(|wait| wait.span);
     assert!(waited > Some(ns(1000) * 8), "{:?}", samples.waits);
 }
@@ -230,7 +232,7 @@ fn memory_of_the_other_socket_adds_its_latency_in_both_directions() {
     let took = |platform: &Platform, verb, written_by, socket| {
         let memory = HostMemory { written_by, socket };
         let transfer = Transfer { outstanding: Some(1), ..transfer(verb, 64, 1, 64) };
-        let plan = Plan { memory, ..Plan::on_one_core(vec![Op::Transfer(transfer)], 1) };
+        let plan = Plan::new(in_memory(transfer, memory), 1);
         let mut samples = Samples::wanted(1);
         let mut machine = SimulatedMachine::new(platform).unwrap();
         machine.run(&plan, &mut samples).map(|()| samples.taken[0].delivered)

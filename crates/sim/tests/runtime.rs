@@ -1,7 +1,8 @@
 //! Runtimes: kernels are launched, bytes are copied by every method, and runtime, core and card take their time.
 
 use lanemark_machine::{
-    Allocation, Arguments, Cause, Confirmed, HostWait, Launch, Machine, MovedByRuntime, Op, Plan, Samples, Verb,
+    Allocation, Arguments, Cause, Confirmed, HostWait, Launch, Machine, Placement, Plan, QueueRequest, QueueWork,
+    RuntimeCopy, Samples, Verb,
 };
 use lanemark_platform::{Origin, Platform, preset};
 use lanemark_sim::SimulatedMachine;
@@ -14,23 +15,23 @@ fn with(platform: &Platform, key: &str, value: f64) -> Platform {
     platform.with(key, value, Origin::Assumed("a test".to_owned())).unwrap()
 }
 
-fn run(platform: &Platform, op: Op, passes: u64) -> Samples {
+fn run(platform: &Platform, request: QueueRequest, passes: u64) -> Samples {
     let mut samples = Samples::wanted(2);
-    SimulatedMachine::new(platform).unwrap().run(&Plan::on_one_core(vec![op], passes), &mut samples).unwrap();
+    SimulatedMachine::new(platform).unwrap().run(&Plan::new(request, passes), &mut samples).unwrap();
     assert_eq!(samples.taken[0], samples.taken[1]);
     samples
 }
 
-fn launch(kernels: u32, told: HostWait, arguments: Arguments) -> Op {
-    Op::Launch(Launch { kernels, told, arguments })
+fn launch(kernels: u32, told: HostWait, arguments: Arguments) -> QueueRequest {
+    QueueRequest::Launch(Launch { kernels, told, arguments })
 }
 
-fn copy(verb: Verb, bytes: u64, told: HostWait, allocation: Allocation) -> Op {
-    Op::MovedByRuntime(MovedByRuntime { verb, bytes, told, allocation })
+fn copy(verb: Verb, bytes: u64, told: HostWait, allocation: Allocation) -> QueueRequest {
+    QueueRequest::Copy(RuntimeCopy { verb, bytes, told, allocation })
 }
 
-fn delivered_ns(platform: &Platform, op: Op) -> f64 {
-    run(platform, op, 1).taken[0].delivered.as_ns()
+fn delivered_ns(platform: &Platform, request: QueueRequest) -> f64 {
+    run(platform, request, 1).taken[0].delivered.as_ns()
 }
 
 #[test]
@@ -116,9 +117,8 @@ fn a_copy_is_staged_if_short_misaligned_or_beyond_the_pinning_limit() {
 fn buffers_that_stay_pinned_must_fit_the_pinning_limit() {
     let platform = with(&with(&card(), "runtime.chunk_bytes", 4096.0), "runtime.pinned_bytes", 8192.0);
     let machine = SimulatedMachine::new(&platform).unwrap();
-    let takes = |bytes, allocation| {
-        machine.supports(&Plan::on_one_core(vec![copy(Verb::Store, bytes, HostWait::Finish, allocation)], 1))
-    };
+    let takes =
+        |bytes, allocation| machine.supports(&Plan::new(copy(Verb::Store, bytes, HostWait::Finish, allocation), 1));
     for allocation in [Allocation::Host, Allocation::Mapped] {
         assert!(takes(8192, allocation).is_ok());
         let error = takes(8193, allocation).unwrap_err().to_string();
@@ -175,8 +175,8 @@ fn a_slow_core_clock_slows_software_only() {
 #[test]
 fn the_nearest_core_launches_fastest() {
     let took = |core| {
-        let mut plan = Plan::on_one_core(vec![launch(1, HostWait::Finish, NOTHING)], 1);
-        plan.lanes[0].core = core;
+        let request = launch(1, HostWait::Finish, NOTHING);
+        let plan = Plan::new(QueueWork { core, placement: Placement::Pinned, request }, 1);
         let mut samples = Samples::wanted(1);
         SimulatedMachine::new(&card()).unwrap().run(&plan, &mut samples).unwrap();
         samples.taken[0].delivered
@@ -188,8 +188,8 @@ fn the_nearest_core_launches_fastest() {
 }
 
 /// Runs with and without the skip of equal iterations.
-fn both(platform: &Platform, op: &Op, passes: u64, timeout_ns: u64) -> [Result<Samples, String>; 2] {
-    let mut plan = Plan { warmup_passes: 1, ..Plan::on_one_core(vec![op.clone()], passes) };
+fn both(platform: &Platform, op: &QueueRequest, passes: u64, timeout_ns: u64) -> [Result<Samples, String>; 2] {
+    let mut plan = Plan { warmup_passes: 1, ..Plan::new(op.clone(), passes) };
     plan.timeout = lanemark_units::Ticks::whole_ns(timeout_ns);
     [true, false].map(|skips| {
         let machine = SimulatedMachine::new(platform).unwrap();
@@ -230,7 +230,7 @@ fn a_timeout_is_the_same_with_skipped_iterations() {
 fn a_hundred_thousand_copies_are_simulated_quickly() {
     let op = copy(Verb::Store, 80_000, HostWait::Finish, Allocation::Device);
     let per_copy = |passes| {
-        let mut plan = Plan::on_one_core(vec![op.clone()], passes);
+        let mut plan = Plan::new(op.clone(), passes);
         plan.timeout = lanemark_units::Ticks::whole_ns(1_000_000_000_000);
         let mut samples = Samples::wanted(1);
         SimulatedMachine::new(&card()).unwrap().run(&plan, &mut samples).unwrap();
@@ -244,7 +244,7 @@ fn a_hundred_thousand_copies_are_simulated_quickly() {
 fn refused_once(fault: &str, verb: Verb, bytes: u64, allocation: Allocation) -> (String, Option<Confirmed>) {
     let platform = card().with_fault(fault.parse().unwrap()).unwrap();
     let mut machine = SimulatedMachine::new(&platform).unwrap();
-    let plan = Plan::on_one_core(vec![copy(verb, bytes, HostWait::Finish, allocation)], 2);
+    let plan = Plan::new(copy(verb, bytes, HostWait::Finish, allocation), 2);
     let mut samples = Samples::wanted(1);
     let error = machine.run(&plan, &mut samples).unwrap_err().to_string();
     assert_eq!(machine.injected_faults()[0].because_not, None);
@@ -286,7 +286,7 @@ fn buffers_that_stay_pinned_are_pinned_once() {
         let fault = format!("unpinnable@card:{}", pages + 1);
         let platform = card().with_fault(fault.parse().unwrap()).unwrap();
         let mut machine = SimulatedMachine::new(&platform).unwrap();
-        let plan = Plan::on_one_core(vec![copy(Verb::Store, bytes, HostWait::Finish, allocation)], 9);
+        let plan = Plan::new(copy(Verb::Store, bytes, HostWait::Finish, allocation), 9);
         machine.run(&plan, &mut Samples::wanted(1)).unwrap();
         assert!(machine.injected_faults()[0].because_not.is_some(), "{allocation}");
     }

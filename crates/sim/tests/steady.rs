@@ -2,8 +2,8 @@
 //! not apply; `checks/tests/steady.rs` has random platforms.
 
 use lanemark_machine::{
-    Lane, Machine, OnChannels, Op, Partner, Pattern, Plan, Relay, Samples, Steady, Transfer, Unsteady, Verb, Window,
-    WriteRead,
+    EngineJob, Machine, OnChannels, Partner, Pattern, Plan, Relay, Samples, Steady, Transfer, Unsteady, Verb, Window,
+    Work, WriteRead,
 };
 use lanemark_platform::{OrderingChoice, Origin, PRESETS, Platform, preset};
 use lanemark_sim::{CardIndex, SimulatedMachine};
@@ -26,32 +26,31 @@ fn host(verb: Verb, count: u64) -> Transfer {
     Transfer { verb, partner: Partner::Host, window, ..writes(1, count) }
 }
 
-fn plan(ops: &[Op]) -> Plan {
-    let lanes = ops.iter().zip(0..).map(|(op, core)| Lane { core, body: vec![op.clone()] });
-    Plan { lanes: lanes.collect(), timeout: Ticks::whole_ns(1 << 45), ..Plan::on_one_core(Vec::new(), 1) }
+fn plan(work: &Work) -> Plan {
+    Plan { timeout: Ticks::whole_ns(1 << 45), ..Plan::new(work.clone(), 1) }
 }
 
 /// Returns the samples, and the result of the search for a steady state.
-fn run(mut machine: SimulatedMachine, ops: &[Op]) -> (Samples, Steady) {
+fn run(mut machine: SimulatedMachine, work: &Work) -> (Samples, Steady) {
     let mut samples = Samples::wanted(1);
-    machine.run(&plan(ops), &mut samples).unwrap_or_else(|error| panic!("{error}"));
+    machine.run(&plan(work), &mut samples).unwrap_or_else(|error| panic!("{error}"));
     let steady = samples.steady.take().unwrap();
     (samples, steady)
 }
 
-fn skipping(platform: &Platform, ops: &[Op]) -> (Samples, Steady) {
-    run(SimulatedMachine::new(platform).unwrap(), ops)
+fn skipping(platform: &Platform, work: &Work) -> (Samples, Steady) {
+    run(SimulatedMachine::new(platform).unwrap(), work)
 }
 
-fn in_detail(platform: &Platform, ops: &[Op]) -> (Samples, Steady) {
-    run(SimulatedMachine::new(platform).unwrap().in_detail(), ops)
+fn in_detail(platform: &Platform, work: &Work) -> (Samples, Steady) {
+    run(SimulatedMachine::new(platform).unwrap().in_detail(), work)
 }
 
 #[test]
 fn peer_writes_repeat_with_the_common_period_of_writes_and_ordered_sets() {
     // 76 ns of the line each, and ordered sets of 8 ns each 2360 ns: both repeat after 19 sets, between which 588
     // writes fit.
-    let ops = [Op::Transfer(writes(1, 100_000))];
+    let ops = Work::from(writes(1, 100_000));
     let (quick, steady) = skipping(&rosta(), &ops);
     assert_eq!((steady.transfers, steady.period), (100_000, 588));
     assert!(steady.skipped > 95_000 && steady.skipped.is_multiple_of(588), "{steady:?}");
@@ -62,7 +61,7 @@ fn peer_writes_repeat_with_the_common_period_of_writes_and_ordered_sets() {
     let mut plain = rosta();
     plain.link.skp.value = false;
     for to in [1, 4] {
-        let ops = [Op::Transfer(writes(to, 20_000))];
+        let ops = Work::from(writes(to, 20_000));
         let (quick, steady) = skipping(&plain, &ops);
         assert_eq!(steady.period, 1, "to card {to}");
         assert_eq!(quick, in_detail(&plain, &ops).0, "to card {to}");
@@ -77,7 +76,7 @@ fn partial_line_writes_are_skipped_like_full_ones() {
     for (offset, is_held) in [(32, true), (0, false)] {
         let whole = host(Verb::Store, 50_000);
         let window = Window { offset, ..whole.window };
-        let ops = [Op::Transfer(Transfer { window, ..whole })];
+        let ops = Work::from(Transfer { window, ..whole });
         let (quick, steady) = skipping(&held, &ops);
         assert!(steady.skipped > 25_000, "{steady:?}");
         assert_eq!(quick, in_detail(&held, &ops).0, "from {offset} on");
@@ -90,9 +89,9 @@ fn partial_line_writes_are_skipped_like_full_ones() {
 #[test]
 fn the_time_of_a_tebibyte_grows_exactly_by_its_periods() {
     let short = (1 << 33) % 588 + 588 * 40;
-    let (few, none) = in_detail(&rosta(), &[Op::Transfer(writes(1, short))]);
-    let (more, _) = in_detail(&rosta(), &[Op::Transfer(writes(1, short + 588))]);
-    let (all, steady) = skipping(&rosta(), &[Op::Transfer(writes(1, 1 << 33))]);
+    let (few, none) = in_detail(&rosta(), &Work::from(writes(1, short)));
+    let (more, _) = in_detail(&rosta(), &Work::from(writes(1, short + 588)));
+    let (all, steady) = skipping(&rosta(), &Work::from(writes(1, 1 << 33)));
     let periods = ((1 << 33) - short) / 588;
     assert_eq!(((1 << 33) - short) % 588, 0);
     assert_eq!(none.skipped, 0);
@@ -136,22 +135,25 @@ fn the_reason_is_reported_where_fast_forward_does_not_apply() {
     };
     let same = WriteRead { write: host(Verb::Store, many), read: host(Verb::Store, many).window, is_mixed: false };
     let same = WriteRead { write: Transfer { outstanding: Some(1), ..same.write }, ..same };
-    let write = |transfer| Op::Transfer(transfer);
     for (platform, ops, because) in [
-        (&damaged, vec![write(writes(1, many))], Unsteady::Errors),
-        (&at_random, vec![write(writes(1, many))], Unsteady::RandomOrdering),
-        (&plain, vec![write(somewhere)], Unsteady::RandomPlaces),
-        (&cached, vec![write(host(Verb::Load, many))], Unsteady::Cached),
-        (&plain, vec![Op::WriteRead(same)], Unsteady::SharedBytes),
-        (&plain, vec![write(writes(2, many)), write(Transfer { card: 1, ..writes(2, many) })], Unsteady::SharedBytes),
+        (&damaged, Work::from(writes(1, many)), Unsteady::Errors),
+        (&at_random, Work::from(writes(1, many)), Unsteady::RandomOrdering),
+        (&plain, Work::from(somewhere), Unsteady::RandomPlaces),
+        (&cached, Work::from(host(Verb::Load, many)), Unsteady::Cached),
+        (&plain, same.into(), Unsteady::SharedBytes),
+        (
+            &plain,
+            [writes(2, many), Transfer { card: 1, ..writes(2, many) }].map(EngineJob::Transfer).to_vec().into(),
+            Unsteady::SharedBytes,
+        ),
         (
             &relaxed,
-            vec![write(Transfer { window: Window { len: 4096, ..writes(1, many).window }, ..writes(1, many) })],
+            Work::from(Transfer { window: Window { len: 4096, ..writes(1, many).window }, ..writes(1, many) }),
             Unsteady::ReorderedWrites,
         ),
-        (&plain, vec![write(writes(1, 60))], Unsteady::Few),
+        (&plain, Work::from(writes(1, 60)), Unsteady::Few),
         // Two clocks of ordered sets: their common period exceeds a million writes.
-        (&plain, vec![write(writes(4, many))], Unsteady::Irregular),
+        (&plain, Work::from(writes(4, many)), Unsteady::Irregular),
     ] {
         let (_, steady) = skipping(platform, &ops);
         assert_eq!((steady.skipped, steady.because), (0, Some(because)), "{ops:?}");
@@ -165,7 +167,7 @@ fn unconnected_queues_are_part_of_the_state() {
         let mut platform = rosta().with("fifos.beat_ns", beat_ns, Origin::Assumed("a clock".to_owned())).unwrap();
         platform.link.skp.value = false;
         for transfer in [writes(4, 20_000), host(Verb::Store, 20_000), host(Verb::Load, 20_000)] {
-            let ops = [Op::Transfer(transfer)];
+            let ops = Work::from(transfer);
             let (quick, steady) = skipping(&platform, &ops);
             assert!(steady.skipped > 15_000, "{beat_ns} ns, {transfer:?}: {steady:?}");
             assert_eq!(quick, in_detail(&platform, &ops).0, "{beat_ns} ns, {transfer:?}");
@@ -181,7 +183,7 @@ fn blocks_of_a_line_are_distinguished_if_its_first_block_is_faster() {
     let mut platform = platform.with("dma_write.many_lines_ns", 5000.0, Origin::Assumed("slow".to_owned())).unwrap();
     platform.link.skp.value = false;
     for (bytes, period) in [(4, 16), (64, 1)] {
-        let ops = [Op::Transfer(Transfer { bytes, ..host(Verb::Store, 4000) })];
+        let ops = Work::from(Transfer { bytes, ..host(Verb::Store, 4000) });
         let (quick, steady) = skipping(&platform, &ops);
         assert_eq!(steady.period, period, "{steady:?}");
         assert_eq!(quick, in_detail(&platform, &ops).0);
@@ -199,42 +201,42 @@ fn apart() -> Platform {
 #[test]
 fn peer_requests_forwarded_whole_are_skipped_and_split_ones_are_not() {
     let read = Transfer { verb: Verb::Load, ..writes(4, 5000) };
-    assert_eq!(skipping(&apart(), &[Op::Transfer(read)]).1.because, Some(Unsteady::SplitReads));
+    assert_eq!(skipping(&apart(), &Work::from(read)).1.because, Some(Unsteady::SplitReads));
     // Peer requests below one switch do not reach the root complex.
     let near = Transfer { verb: Verb::Load, ..writes(1, 5000) };
     let whole = apart().with("root_complex.peer_read_bytes", 0.0, Origin::Assumed("whole".to_owned())).unwrap();
     let split = apart();
     for (platform, transfer) in [(&split, near), (&split, writes(4, 5000)), (&whole, read)] {
-        let (quick, steady) = skipping(platform, &[Op::Transfer(transfer)]);
+        let (quick, steady) = skipping(platform, &Work::from(transfer));
         assert!(steady.skipped > 2000, "{transfer:?}: {steady:?}");
-        assert_eq!(quick, in_detail(platform, &[Op::Transfer(transfer)]).0, "{transfer:?}");
+        assert_eq!(quick, in_detail(platform, &Work::from(transfer)).0, "{transfer:?}");
     }
 }
 
 #[test]
 fn channels_relays_and_faults_are_not_skipped() {
-    let dealt = |channels| Op::OnChannels(OnChannels { transfer: writes(1, 5000), channels });
-    let (_, steady) = skipping(&rosta(), &[dealt(3)]);
+    let dealt = |channels| OnChannels { transfer: writes(1, 5000), channels };
+    let (_, steady) = skipping(&rosta(), &Work::from(dealt(3)));
     let because = Some(Unsteady::Channels);
     assert_eq!(steady, Steady { transfers: 5000, skipped: 0, period: 0, because });
     // A transfer uses one channel.
-    assert_eq!(skipping(&rosta(), &[dealt(1)]), skipping(&rosta(), &[Op::Transfer(writes(1, 5000))]));
+    assert_eq!(skipping(&rosta(), &Work::from(dealt(1))), skipping(&rosta(), &Work::from(writes(1, 5000))));
     let window = |offset| Window { offset, len: 64 << 10, pattern: Pattern::Sequential };
     let (at_peers, from, to) = (window(8 << 20), window(0), window(1 << 20));
     let relay = Relay { cards: vec![0, 1], bar: 0, at_peers, bytes: 64, count: 1000, from, to, is_stored: false };
-    let (_, steady) = skipping(&rosta(), &[Op::Relay(relay.clone())]);
+    let (_, steady) = skipping(&rosta(), &Work::from(relay.clone()));
     assert_eq!((steady.transfers, steady.skipped, steady.because), (3000, 0, Some(Unsteady::Relayed)));
-    assert_eq!(in_detail(&rosta(), &[Op::Relay(relay)]).1.because, Some(Unsteady::Unwanted));
+    assert_eq!(in_detail(&rosta(), &Work::from(relay)).1.because, Some(Unsteady::Unwanted));
     let port = rosta().port_names().pop().unwrap();
     // A fault that triggers much later.
     let broken = rosta().with_fault(format!("ecrc@{port}:1000000").parse().unwrap()).unwrap();
-    assert_eq!(skipping(&broken, &[Op::Transfer(writes(1, 5000))]).1.because, Some(Unsteady::Faults));
+    assert_eq!(skipping(&broken, &Work::from(writes(1, 5000))).1.because, Some(Unsteady::Faults));
 }
 
 #[test]
 fn a_trace_contains_every_tlp() {
     let mut machine = SimulatedMachine::new(&rosta()).unwrap();
-    let (ops, mut samples) = ([Op::Transfer(writes(1, 2000))], Samples::wanted(1));
+    let (ops, mut samples) = (Work::from(writes(1, 2000)), Samples::wanted(1));
     let trace = machine.trace(&plan(&ops), &mut samples, 100_000).unwrap();
     assert_eq!(samples.steady.unwrap().because, Some(Unsteady::Watched));
     assert_eq!(trace.frames.len(), 4000, "two links each");
@@ -256,9 +258,9 @@ fn latencies_of_single_reads_are_all_kept() {
         let read = Transfer { outstanding: Some(1), ..host(Verb::Load, count) };
         let mut platform = rosta();
         platform.link.skp.value = false;
-        let (quick, steady) = skipping(&platform, &[Op::Transfer(read)]);
+        let (quick, steady) = skipping(&platform, &Work::from(read));
         assert!(steady.skipped > count / 2, "{steady:?}");
-        assert_eq!(quick, in_detail(&platform, &[Op::Transfer(read)]).0);
+        assert_eq!(quick, in_detail(&platform, &Work::from(read)).0);
         assert_eq!(quick.latencies.len() as u64, count.min(Samples::MOST_LATENCIES as u64));
     }
 }
@@ -269,7 +271,7 @@ fn reads_of_clear_on_read_registers_are_not_skipped() {
     let read = Transfer { verb: Verb::Load, ..writes(1, 5000) };
     let region = rosta().region_at(0, 8 << 20, 128).unwrap().name.clone();
     machine.board_mut().region_of_mut(CardIndex(1), &region).unwrap().clear_on_read(0);
-    assert_eq!(run(machine, &[Op::Transfer(read)]).1.because, Some(Unsteady::Registers));
+    assert_eq!(run(machine, &Work::from(read)).1.because, Some(Unsteady::Registers));
 }
 
 /// Slower than the links, within the range of their load, and faster; below one root port and two.
@@ -287,7 +289,7 @@ fn a_serialising_root_complex_is_part_of_the_state() {
                 vec![host(Verb::Load, 20_000)],
                 vec![host(Verb::Store, 20_000), Transfer { partner: Partner::Host, count: 20_000, ..other }],
             ] {
-                let ops: Vec<Op> = ops.into_iter().map(Op::Transfer).collect();
+                let ops = Work::from(ops.into_iter().map(EngineJob::Transfer).collect::<Vec<EngineJob>>());
                 let (quick, steady) = skipping(&platform, &ops);
                 assert!(steady.skipped > 10_000, "{request_ns} ns, {ops:?}: {steady:?}");
                 assert_eq!(quick, in_detail(&platform, &ops).0, "{request_ns} ns, {ops:?}");

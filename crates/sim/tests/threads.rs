@@ -3,8 +3,8 @@
 mod stage;
 
 use lanemark_machine::{
-    Completion, Concurrent, Descriptors, DmaCall, Lane, Machine, MachineError, Op, Partner, Pattern, Plan, Samples,
-    Share, Transfer, Verb, Window,
+    Completion, Concurrent, Descriptors, DmaCall, Lane, Machine, MachineError, Partner, Pattern, Plan, Samples, Share,
+    Transfer, Verb, Window,
 };
 use lanemark_platform::Platform;
 use lanemark_sim::stored_bytes;
@@ -31,8 +31,8 @@ fn call(channel: u32, bytes: u64) -> DmaCall {
 }
 
 fn plan(calls: &[DmaCall]) -> Plan {
-    let lanes = calls.iter().zip(0..).map(|(call, core)| Lane { core, body: vec![Op::Dma(*call)] });
-    Plan { lanes: lanes.collect(), ..Plan::on_one_core(Vec::new(), 1) }
+    let lanes = calls.iter().zip(0..).map(|(call, core)| Lane { core, task: (*call).into() });
+    Plan::new(lanes.collect::<Vec<Lane>>(), 1)
 }
 
 fn run(machine: &mut SimulatedMachine, calls: &[DmaCall]) -> Samples {
@@ -89,7 +89,7 @@ fn every_thread_moves_its_own_bytes_with_any_kind_of_call() {
                 let samples = run(&mut machine, &calls);
                 let Concurrent { common, each } = samples.together.unwrap();
                 for (call, moved) in calls.iter().zip(&each) {
-                    assert_eq!(moved.bytes, call.transfer.bytes_of_pass(), "{call:?}");
+                    assert_eq!(moved.bytes, call.transfer.bytes_per_pass(), "{call:?}");
                     assert!(is_there(&mut machine, call), "{call:?}");
                 }
                 // The thread with the fewest transfers completes first, before the others.

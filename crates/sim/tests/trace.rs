@@ -4,8 +4,8 @@ mod random;
 mod stage;
 
 use lanemark_machine::{
-    Cause, Direction, DllpKind, Frame, Lane, Machine, Op, Partner, Pattern, Plan, Samples, StallSite, Trace, Transfer,
-    Verb, Window,
+    Cause, CoreWork, Direction, DllpKind, Frame, Lane, Machine, Partner, Pattern, Plan, Samples, StallSite, Trace,
+    Transfer, Verb, Window,
 };
 use lanemark_platform::Platform;
 use lanemark_sim::SimulatedMachine;
@@ -27,7 +27,7 @@ fn header(frame: &Frame) -> Header {
 fn moves(card: u32, verb: Verb, partner: Partner, bytes: u64, count: u64) -> Plan {
     let window = Window { offset: 0x10000, len: 64 << 10, pattern: Pattern::Sequential };
     let transfer = Transfer { card, verb, partner, bytes, count, window, outstanding: None };
-    Plan::on_one_core(vec![Op::Transfer(transfer)], 1)
+    Plan::new(transfer, 1)
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn an_ack_is_sent_on_an_idle_line_without_observation() {
     let store = stage::store(2, stage::span("sram", MemoryType::Uc, 1, 2));
     let platform = stage::platform("8B", &[]);
     let mut machine = SimulatedMachine::new(&platform).unwrap().with_dllps(true);
-    let trace = machine.trace(&Plan::on_one_core(vec![store], 1), &mut Samples::wanted(1), 10).unwrap();
+    let trace = machine.trace(&Plan::new(vec![store], 1), &mut Samples::wanted(1), 10).unwrap();
     let ack = trace.dllps.iter().find(|dllp| dllp.kind == DllpKind::Ack).unwrap();
     // The store arrives after 157 ns; a DLLP is 8 B at 4 GB/s.
     assert_eq!((ack.direction, ack.starts, ack.ends, ack.arrives), (Direction::Upstream, ns(157), ns(159), ns(259)));
@@ -156,7 +156,7 @@ fn times_of_a_tlp_increase_and_tlps_do_not_overlap_on_a_line() {
 #[test]
 fn a_store_is_traced_with_its_address_and_its_bytes() {
     let store = stage::store(2, stage::span("sram", MemoryType::Uc, 1, 2));
-    let (_, trace) = traced(&stage::platform("8B", &[]), &Plan::on_one_core(vec![store], 1), 10);
+    let (_, trace) = traced(&stage::platform("8B", &[]), &Plan::new(vec![store], 1), 10);
     let [frame] = trace.frames.as_slice() else { panic!("{trace:?}") };
     let Header::Memory(write) = header(frame) else { panic!("{frame:?}") };
     assert_eq!((write.span(), write.requester_id), (Some((bus("sram", 1), 2)), FunctionId(0)));
@@ -236,7 +236,7 @@ fn requests_and_completions_carry_the_ordering_attributes_of_their_engine() {
 #[test]
 fn a_long_trace_keeps_its_end_and_counts_the_dropped_frames() {
     let loads = stage::load(8, stage::span("sram", MemoryType::Uc, 0, 80));
-    let plan = Plan::on_one_core(vec![loads], 1);
+    let plan = Plan::new(vec![loads], 1);
     let (_, whole) = traced(&stage::platform("8B", &[]), &plan, 20);
     assert_eq!((whole.frames.len(), whole.dropped.frames), (20, 0));
     let (_, end) = traced(&stage::platform("8B", &[]), &plan, 19);
@@ -249,7 +249,7 @@ fn a_long_trace_keeps_its_end_and_counts_the_dropped_frames() {
 #[test]
 fn a_trace_excludes_the_warm_up() {
     let load = || stage::load(8, stage::span("sram", MemoryType::Uc, 0, 8));
-    let plan = Plan { warmup_passes: 3, before: vec![load()], ..Plan::on_one_core(vec![load()], 1) };
+    let plan = Plan { warmup_passes: 3, ..Plan::new(CoreWork::after(vec![load()], load()), 1) };
     let (_, trace) = traced(&stage::platform("8B", &[]), &plan, 100);
     assert_eq!(trace.frames.len(), 2);
     assert_eq!(trace.frames[0].starts, ns(50), "times begin with the sample");
@@ -257,8 +257,8 @@ fn a_trace_excludes_the_warm_up() {
 
 #[test]
 fn cores_and_cards_have_distinct_requester_ids() {
-    let lane = |core| Lane { core, body: vec![stage::load(8, stage::span("sram", MemoryType::Uc, 0, 8))] };
-    let plan = Plan { lanes: vec![lane(0), lane(1)], ..Plan::on_one_core(Vec::new(), 1) };
+    let lane = |core| Lane { core, task: stage::load(8, stage::span("sram", MemoryType::Uc, 0, 8)).into() };
+    let plan = Plan::new(vec![lane(0), lane(1)], 1);
     let (_, trace) = traced(&stage::platform("8B", &[]), &plan, 100);
     let mut asked: Vec<FunctionId> = trace.frames.iter().map(|frame| header(frame).requester_id()).collect();
     asked.sort();

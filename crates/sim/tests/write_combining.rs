@@ -3,7 +3,7 @@
 mod stage;
 
 use lanemark_machine::MachineError;
-use lanemark_machine::{Access, DriverCall, Fence, Machine, Op, Order, Plan, Samples, Stream, Verb, Width};
+use lanemark_machine::{Access, DriverCall, Fence, Machine, Order, Plan, Samples, Step, Stream, Verb, Width};
 use lanemark_sim::{CardIndex, SimulatedMachine};
 use lanemark_units::MemoryType::{Uc, Wc, Wp, Wt};
 use lanemark_units::Ticks;
@@ -18,7 +18,7 @@ fn a_fifo_behind_wc_loses_writes_to_the_same_address() {
         order: Order::SameAddress { times: 6 },
         ..Stream::over(Verb::Store, stage::plain(1), span("fifo", Wc, 0, 1))
     };
-    stage.run(vec![Op::Stream(six_times.clone()), fence(Fence::Sfence)]);
+    stage.run(vec![Step::Stream(six_times.clone()), fence(Fence::Sfence)]);
     stage.quiesce();
     assert_eq!(stage.writes("fifo"), [(0, 1, 0b0001, 0)]);
     let fifo = &stage.board.region_mut("fifo").unwrap().fifo;
@@ -27,7 +27,7 @@ fn a_fifo_behind_wc_loses_writes_to_the_same_address() {
     let mut uncached = six_times;
     uncached.span.memory_type = Uc;
     stage.board.region_mut("fifo").unwrap().fifo.clear();
-    stage.run(vec![Op::Stream(uncached)]);
+    stage.run(vec![Step::Stream(uncached)]);
     stage.quiesce();
     assert_eq!(stage.board.region_mut("fifo").unwrap().fifo.len(), 6, "UC keeps the number of writes");
 }
@@ -147,14 +147,14 @@ fn a_core_sees_its_own_stores_with_any_load() {
 fn a_line_beyond_the_six_buffers_evicts() {
     let touch = |line: u64| store(8, span("sram", Wc, line * 64, 8));
     let mut stage = Stage::new();
-    stage.run((0..6).map(touch).collect());
+    stage.run((0..6).map(touch).collect::<Vec<Step>>());
     assert_eq!(stage.quiesce().writes("sram"), []);
     stage.run(vec![touch(5), touch(0)]);
     assert_eq!(stage.quiesce().writes("sram"), [], "six lines fit into six buffers");
     stage.run(vec![touch(6)]);
     assert_eq!(stage.quiesce().writes("sram"), [(0, 2, 0xF, 0xF)], "the oldest line is evicted");
     let mut ten = Stage::with("8B", &[("core.wc_buffers", 10.0)]);
-    ten.run((0..10).map(touch).collect());
+    ten.run((0..10).map(touch).collect::<Vec<Step>>());
     assert_eq!(ten.quiesce().writes("sram"), []);
 }
 
@@ -163,7 +163,7 @@ fn writes_of_another_region_evict() {
     let mut stage = Stage::new();
     stage.run(vec![store(8, span("ddr", Wc, 0, 8))]);
     let stored = stage.stored("ddr", 0, 8);
-    stage.run((0..5).map(|line| store(8, span("sram", Wc, line * 64, 8))).collect());
+    stage.run((0..5).map(|line| store(8, span("sram", Wc, line * 64, 8))).collect::<Vec<Step>>());
     assert_eq!(stage.quiesce().crossed(), []);
     stage.run(vec![store(8, span("sram", Wc, 5 * 64, 8))]);
     assert_eq!(stage.quiesce().writes("ddr"), [(0, 2, 0xF, 0xF)]);
@@ -173,7 +173,7 @@ fn writes_of_another_region_evict() {
 #[test]
 fn serialising_operations_drain_wc_buffers_but_lfence_does_not() {
     let registers = |verb| stream(verb, stage::plain(8), span("registers", Uc, 0, 8));
-    let call = |verb| Op::Driver(DriverCall { verb, span: span("ddr", Uc, 0, 8), call_bytes: 8, width: Width::B8 });
+    let call = |verb| Step::Driver(DriverCall { verb, span: span("ddr", Uc, 0, 8), call_bytes: 8, width: Width::B8 });
     let drains = [
         ("sfence", fence(Fence::Sfence), true),
         ("mfence", fence(Fence::Mfence), true),
@@ -186,7 +186,7 @@ fn serialising_operations_drain_wc_buffers_but_lfence_does_not() {
         ("lfence", fence(Fence::Lfence), false),
         ("WC load of another line", load(8, span("sram", Wc, 256, 8)), false),
         ("WT load of another line", load(8, span("sram", Wt, 256, 8)), false),
-        ("pause", Op::Pause(ns(10_000)), false),
+        ("pause", Step::Pause(ns(10_000)), false),
     ];
     for (what, op, drained) in drains {
         let mut stage = Stage::new();
@@ -330,12 +330,12 @@ fn a_wb_bar_and_a_misaligned_movdir64b_are_refused_before_any_tlp() {
         stream(Verb::Store, Access::NonTemporal(Width::B16), span("sram", Wc, 8, 16)),
     ];
     for op in plans {
-        let error = machine.run(&Plan::on_one_core(vec![op], 1), &mut Samples::wanted(1)).unwrap_err();
+        let error = machine.run(&Plan::new(vec![op], 1), &mut Samples::wanted(1)).unwrap_err();
         assert!(matches!(error, MachineError::Unsupported(_)), "{error}");
     }
     assert_eq!(machine.board_mut().crossed(CardIndex(0)).0.writes, 0);
     let aligned = stream(Verb::Store, Access::Movdir64b, span("sram", Wc, 64, 64));
-    machine.run(&Plan::on_one_core(vec![aligned], 1), &mut Samples::wanted(1)).unwrap();
+    machine.run(&Plan::new(vec![aligned], 1), &mut Samples::wanted(1)).unwrap();
     assert_eq!(machine.board_mut().crossed(CardIndex(0)).0.writes, 1);
     assert_eq!(bus("sram", 0) - bus("registers", 0), offset_of("sram"));
     assert!(machine.board_mut().now() > Ticks::ZERO);

@@ -1,8 +1,8 @@
 //! Sparse matrix-vector products on simulated kernels, compared with a plain loop.
 
 use super::{ROUNDS, row};
-use lanemark_compute::{Generated, Spmv, Work};
-use lanemark_machine::{Compute, HostWait, Machine, Op, Plan, Samples};
+use lanemark_compute::{Generated, Spmv, Workload};
+use lanemark_machine::{Compute, HostWait, Machine, Plan, Samples};
 use lanemark_platform::Platform;
 use lanemark_sim::SimulatedMachine;
 use std::hint::black_box;
@@ -30,8 +30,8 @@ pub fn kernels() {
         let x = vec![1.5; matrix.columns() as usize];
         for (kernels, ports_each) in [(1, 1), (1, 4), (8, 4)] {
             let Ok(mut machine) = SimulatedMachine::new(&card) else { return };
-            let work = Work::Spmv(Spmv { matrix: Arc::clone(&matrix), kernels, ports_each });
-            let plan = Plan::on_one_core(vec![Op::Compute(Compute { work, told: HostWait::Finish })], 1);
+            let work = Workload::Spmv(Spmv { matrix: Arc::clone(&matrix), kernels, ports_each });
+            let plan = Plan::new(Compute { work, told: HostWait::Finish }, 1);
             let mut simulated = Vec::new();
             let mut by_loop = Vec::new();
             for _ in 0..ROUNDS {

@@ -6,7 +6,9 @@
 
 use super::row;
 use lanemark_hw::opencl::OpenClMachine;
-use lanemark_machine::{Allocation, Arguments, HostWait, Launch, Machine, MovedByRuntime, Op, Plan, Samples, Verb};
+use lanemark_machine::{
+    Allocation, Arguments, HostWait, Launch, Machine, Plan, QueueRequest, RuntimeCopy, Samples, Verb,
+};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -89,14 +91,14 @@ const SHORT_BYTES: u64 = 8;
 /// Iterations per sample there.
 const SHORT_PASSES: u64 = 2000;
 
-fn added(bare: &Path, asked: &[&str], what: &str, told: HostWait, op: &Op) -> Result<(), String> {
+fn added(bare: &Path, asked: &[&str], what: &str, told: HostWait, request: &QueueRequest) -> Result<(), String> {
     let passes = SHORT_PASSES.to_string();
     let asked: Vec<&str> = [asked[0], &passes].into_iter().chain(asked[1..].iter().copied()).collect();
     let mut rounds = Vec::new();
     for _ in 0..ROUNDS {
         let mut machine = opened()?;
         let mut bare = Bare::new(bare, &machine, &asked)?;
-        rounds.push(turns(&mut machine, op, SHORT_PASSES, &mut bare, told)?);
+        rounds.push(turns(&mut machine, request, SHORT_PASSES, &mut bare, told)?);
     }
     row(
         &format!("runtime: our loop, calls that do nothing, {what}, ns"),
@@ -107,12 +109,12 @@ fn added(bare: &Path, asked: &[&str], what: &str, told: HostWait, op: &Op) -> Re
     Ok(())
 }
 
-fn launch() -> Op {
-    Op::Launch(Launch { kernels: 1, told: HostWait::Finish, arguments: Arguments::NONE })
+fn launch() -> QueueRequest {
+    QueueRequest::Launch(Launch { kernels: 1, told: HostWait::Finish, arguments: Arguments::NONE })
 }
 
-fn copy(bytes: u64, told: HostWait) -> Op {
-    Op::MovedByRuntime(MovedByRuntime { verb: Verb::Store, bytes, told, allocation: Allocation::Buffer })
+fn copy(bytes: u64, told: HostWait) -> QueueRequest {
+    QueueRequest::Copy(RuntimeCopy { verb: Verb::Store, bytes, told, allocation: Allocation::Buffer })
 }
 
 fn root() -> PathBuf {
@@ -187,8 +189,8 @@ impl Drop for Bare {
 }
 
 /// Nanoseconds per iteration of each of our samples.
-fn samples(machine: &mut OpenClMachine, op: Op, passes: u64) -> Result<Vec<f64>, String> {
-    let plan = Plan { warmup_passes: 1, ..Plan::on_one_core(vec![op], passes) };
+fn samples(machine: &mut OpenClMachine, request: QueueRequest, passes: u64) -> Result<Vec<f64>, String> {
+    let plan = Plan { warmup_passes: 1, ..Plan::new(request, passes) };
     let mut samples = Samples::wanted(SAMPLES);
     machine.run(&plan, &mut samples).map_err(|error| error.to_string())?;
     // The loop in C does not drop disturbed samples, so ours must not either.
@@ -199,7 +201,7 @@ fn samples(machine: &mut OpenClMachine, op: Op, passes: u64) -> Result<Vec<f64>,
 /// Alternates both programs, and returns the median of ours and of the loop in C.
 fn turns(
     machine: &mut OpenClMachine,
-    op: &Op,
+    request: &QueueRequest,
     passes: u64,
     bare: &mut Bare,
     told: HostWait,
@@ -210,7 +212,7 @@ fn turns(
         if turn % 2 == 1 {
             theirs.append(&mut bare.samples(told)?);
         }
-        ours.append(&mut samples(machine, op.clone(), passes)?);
+        ours.append(&mut samples(machine, request.clone(), passes)?);
         if turn % 2 == 0 {
             theirs.append(&mut bare.samples(told)?);
         }

@@ -1,7 +1,7 @@
 //! Time and memory of long runs with steady-state fast-forward.
 
 use super::{ROUNDS, row};
-use lanemark_machine::{Lane, Machine, Op, Partner, Pattern, Plan, Samples, Steady, Transfer, Verb, Window};
+use lanemark_machine::{Machine, Partner, Pattern, Plan, Samples, Steady, Transfer, Verb, Window};
 use lanemark_platform::{Platform, preset};
 use lanemark_sim::SimulatedMachine;
 use lanemark_units::Ticks;
@@ -43,8 +43,7 @@ fn run(platform: &Platform, to: u32, count: u64, skips: bool) -> Option<(f64, Op
     let window = Window { offset: 8 << 20, len: 4 << 20, pattern: Pattern::Sequential };
     let partner = Partner::Peer { card: to, bar: 0 };
     let transfer = Transfer { card: 0, verb: Verb::Store, partner, bytes: 128, count, window, outstanding: None };
-    let lanes = vec![Lane { core: 0, body: vec![Op::Transfer(transfer)] }];
-    let plan = Plan { lanes, timeout: Ticks::whole_ns(1 << 45), ..Plan::on_one_core(Vec::new(), 1) };
+    let plan = Plan { timeout: Ticks::whole_ns(1 << 45), ..Plan::new(transfer, 1) };
     let start = Instant::now();
     let machine = SimulatedMachine::new(platform).ok()?;
     let mut machine = if skips { machine } else { machine.in_detail() };

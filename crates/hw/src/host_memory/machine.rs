@@ -8,7 +8,7 @@ use super::kernel::NullDevice;
 use super::map_unmap::mapper;
 use super::memory_file::{Calls, MemoryFile};
 use crate::interpreter::interpreter;
-use crate::x86::ask::{Ability, Ask, Through, Work};
+use crate::x86::ask::{Ability, Ask, Through, Timed};
 use crate::x86::buffer::Buffer;
 use crate::x86::buffer_handoff::{disciplines, routine as handoff};
 use crate::x86::c_library::c_library;
@@ -66,14 +66,14 @@ const CALIBRATION: Duration = Duration::from_millis(400);
 ///   Loads into registers cannot be verified: `None`.
 /// ```
 /// use lanemark_hw::HostMemory;
-/// use lanemark_machine::{Access, Machine, Op, Plan, Samples, Span, Stream, Verb, Width};
+/// use lanemark_machine::{Access, Machine, Step, Plan, Samples, Span, Stream, Verb, Width};
 ///
 /// let Ok(mut host) = HostMemory::open() else { return }; // not x86-64 Linux
 /// let region = host.facts().storage().unwrap();
 /// let span = Span { at: region.at, len: 4096, memory_type: host.facts().memory_types[0] };
 /// let stores = Stream::over(Verb::Store, Access::Plain(Width::B8), span);
 /// let mut samples = Samples::wanted(10);
-/// host.run(&Plan::on_one_core(vec![Op::Stream(stores)], 100), &mut samples).unwrap();
+/// host.run(&Plan::new(Step::Stream(stores), 100), &mut samples).unwrap();
 /// assert!(samples.taken.len() == 10 || samples.dropped.count() > 0);
 /// assert_eq!(samples.confirmed.unwrap().confirmed_bytes, 4096);
 /// ```
@@ -181,28 +181,28 @@ impl HostMemory {
     fn prepare(&mut self, ask: &Ask) -> Result<(), MachineError> {
         let (offset, len) = (ask.offset, ask.len);
         let copied = match ask.work {
-            Work::Stream { shape, .. } if shape.access.width().is_none() => Some(offset..offset + len),
-            Work::Driver { .. } => Some(offset..offset + len),
-            Work::Copy { block_bytes, .. } => Some(0..block_bytes),
+            Timed::Stream { shape, .. } if shape.access.width().is_none() => Some(offset..offset + len),
+            Timed::Driver { .. } => Some(offset..offset + len),
+            Timed::Copy { block_bytes, .. } => Some(0..block_bytes),
             _ => None,
         };
         if let Some(copied) = copied {
             pattern::fill(&mut self.source.bytes_mut()[copied], self.runs);
         }
         match ask.work {
-            Work::Driver { .. } | Work::Map if self.file.is_none() => {
+            Timed::Driver { .. } | Timed::Map if self.file.is_none() => {
                 let file = MemoryFile::holding(self.region.bytes());
                 self.file = Some(file.map_err(|error| os("making the memory file for driver calls", error))?);
             }
-            Work::Kernel(_) if self.null.is_none() => {
+            Timed::KernelCall(_) if self.null.is_none() => {
                 self.null = Some(NullDevice::open().map_err(|error| os("opening /dev/null", error))?);
             }
-            Work::Exchange { through: Through::Lines { there, back, .. }, .. } => {
+            Timed::Exchange { through: Through::Lines { there, back, .. }, .. } => {
                 for line in [there, back] {
                     self.region.bytes_mut()[line..line + 64].fill(0);
                 }
             }
-            Work::BufferHandoff(BufferHandoff { verb: Verb::Load, .. }) => {
+            Timed::BufferHandoff(BufferHandoff { verb: Verb::Load, .. }) => {
                 let written = &mut self.region.bytes_mut()[offset..offset + len];
                 pattern::fill(written, self.runs);
             }
@@ -239,40 +239,40 @@ impl HostMemory {
         };
         let file = || self.file.as_ref().ok_or_else(|| os("finding the memory file", Errno::NOENT));
         Ok(match ask.work {
-            Work::Stream { shape, count, rest } => {
+            Timed::Stream { shape, count, rest } => {
                 (ground.count, ground.rest, ground.after) = (count, rest, shape.after);
                 if let Order::Interleaved { lines } = shape.order {
                     ground.interleaved = lines as usize;
                 }
                 Job::Loop { routine: shape.routine().ok_or_else(|| no_loop(&shape.access))?, ground }
             }
-            Work::Alone(after) => {
+            Timed::Alone(after) => {
                 ground.after = after;
                 Job::Loop { routine: alone(after).ok_or_else(|| no_loop(&"nothing"))?, ground }
             }
-            Work::BufferHandoff(shared) => {
+            Timed::BufferHandoff(shared) => {
                 ground.count = ask.len / BufferHandoff::WIDTH_BYTES as usize;
                 Job::Loop { routine: handoff(&shared).ok_or_else(|| no_loop(&shared.discipline))?, ground }
             }
-            Work::Clock(which) => Job::Loop { routine: clock(which), ground },
-            Work::Copy { access, block_bytes } => {
+            Timed::Clock(which) => Job::Loop { routine: clock(which), ground },
+            Timed::Copy { access, block_bytes } => {
                 let blocks = Blocks { to: at, from: block, len: block_bytes, count: ask.len / block_bytes };
                 match (access, table) {
                     (Access::CopyToDevice, Some(table)) => Job::ChosenCopy { table, blocks },
                     _ => Job::Copy { copy: routine(access).ok_or_else(|| no_loop(&access))?, blocks },
                 }
             }
-            Work::Driver { verb, call_bytes } => {
+            Timed::Driver { verb, call_bytes } => {
                 let calls = Calls { file: file()?, offset: ask.offset as u64, user: other, len: ask.len, call_bytes };
                 Job::Driver { verb, calls }
             }
-            Work::Map => Job::Map { file: file()?, offset: ask.offset as u64, len: ask.len },
-            Work::Kernel(call) => {
+            Timed::Map => Job::Map { file: file()?, offset: ask.offset as u64, len: ask.len },
+            Timed::KernelCall(call) => {
                 let device = self.null.as_ref().ok_or_else(|| os("finding /dev/null", Errno::NOENT))?;
                 Job::Kernel { device, call }
             }
-            Work::MapUnmap(asked) => Job::MapUnmap(RefCell::new(mapper(asked)?)),
-            Work::Exchange { with_core, through } => {
+            Timed::MapUnmap(asked) => Job::MapUnmap(RefCell::new(mapper(asked)?)),
+            Timed::Exchange { with_core, through } => {
                 let exchange = match through {
                     Through::Events => Exchange::by_events().map_err(|error| os("making an eventfd", error))?,
                     Through::Lines { post, there, back } => {
@@ -290,22 +290,22 @@ impl HostMemory {
         let (span, source) = (&self.region.bytes()[range.clone()], &self.source.bytes()[range]);
         let equal = match (ask.work, &self.file) {
             _ if ask.len == 0 => return Ok(None),
-            (Work::Stream { shape, .. }, _) => match (shape.access.width(), shape.verb) {
+            (Timed::Stream { shape, .. }, _) => match (shape.access.width(), shape.verb) {
                 (None, _) => pattern::equal_bytes(span, source),
                 (Some(width), Verb::Store) => pattern::stored_bytes(span, width.bytes() as usize, pattern::value(last)),
                 (Some(_), Verb::Load) => return Ok(None),
             },
-            (Work::BufferHandoff(BufferHandoff { verb: Verb::Store, .. }), _) => {
+            (Timed::BufferHandoff(BufferHandoff { verb: Verb::Store, .. }), _) => {
                 pattern::stored_bytes(span, BufferHandoff::WIDTH_BYTES as usize, pattern::value(last))
             }
-            (Work::BufferHandoff(BufferHandoff { discipline: Discipline::Bounced, .. }), _) => {
+            (Timed::BufferHandoff(BufferHandoff { discipline: Discipline::Bounced, .. }), _) => {
                 pattern::equal_bytes(span, source)
             }
-            (Work::Copy { block_bytes, .. }, _) => {
+            (Timed::Copy { block_bytes, .. }, _) => {
                 let block = &self.source.bytes()[..block_bytes];
                 span.chunks(block_bytes).map(|place| pattern::equal_bytes(place, block)).sum()
             }
-            (Work::Driver { .. }, Some(file)) => file
+            (Timed::Driver { .. }, Some(file)) => file
                 .equal_bytes(ask.offset as u64, source)
                 .map_err(|error| os("reading the memory file back", error))?,
             _ => return Ok(None),
@@ -333,7 +333,7 @@ impl Machine for HostMemory {
         self.runs += 1;
         self.prepare(&ask)?;
         let (timer, interrupted) = (self.timer, Arc::clone(&self.interrupted));
-        let is_exchange = matches!(ask.work, Work::Exchange { .. });
+        let is_exchange = matches!(ask.work, Timed::Exchange { .. });
         let run = Run {
             machine: NAME,
             timer,

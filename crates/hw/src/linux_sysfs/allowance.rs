@@ -4,7 +4,7 @@ use super::Kind;
 use super::attachment::{Attachment, Place};
 use super::effective::{MappedType, Mapping};
 use super::window::file_of;
-use crate::x86::ask::{Ability, Ask, Work};
+use crate::x86::ask::{Ability, Ask, Timed};
 use crate::x86::c_library::c_library;
 use crate::x86::cpu::Cpu;
 use crate::x86::loops::After;
@@ -89,7 +89,7 @@ impl Allowance {
 
 /// Rejects requests that the kind of the place forbids.
 fn check_kind(ask: &Ask, place: &Place) -> Result<(), Refusal> {
-    let Work::Stream { shape, count: _, rest } = ask.work else {
+    let Timed::Stream { shape, count: _, rest } = ask.work else {
         let because = "a card runs one stream of loads or stores, followed by a fence or a pause";
         return Err(Refusal::new("this combination of operations", because));
     };

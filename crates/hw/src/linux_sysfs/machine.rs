@@ -7,7 +7,7 @@ use super::attachment::Attachment;
 use super::effective::Mapping;
 use super::window::Window;
 use super::{CardError, Kind};
-use crate::x86::ask::{Ask, Work};
+use crate::x86::ask::{Ask, Timed};
 use crate::x86::buffer::Buffer;
 use crate::x86::disturbance::Company;
 use crate::x86::loops::Ground;
@@ -122,7 +122,7 @@ impl CardMachine {
     /// Allocates and fills the host end of a copy; returns its offset and address. Its offset within a page is that of the
     /// span, so that both ends have the same alignment.
     fn prepare(&mut self, ask: &Ask) -> Result<(usize, *mut u8), MachineError> {
-        let is_copy = matches!(ask.work, Work::Stream { shape, .. } if shape.access.width().is_none());
+        let is_copy = matches!(ask.work, Timed::Stream { shape, .. } if shape.access.width().is_none());
         let start = ask.offset % super::sigbus::PAGE;
         let end = if is_copy { start + ask.len } else { start };
         if self.source.as_ref().is_none_or(|source| source.bytes().len() < end) {
@@ -161,7 +161,7 @@ impl CardMachine {
         left: &RunState,
         timeout: Ticks,
     ) -> Result<Option<Confirmed>, MachineError> {
-        let Work::Stream { shape, .. } = ask.work else { return Ok(None) };
+        let Timed::Stream { shape, .. } = ask.work else { return Ok(None) };
         if ask.len == 0 || window.place().kind != Kind::Storage {
             return Ok(None);
         }
@@ -226,7 +226,7 @@ impl Machine for CardMachine {
 
     fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
         let (ask, place) = self.allowance.ask(plan).map_err(|refusal| refusal.into_error(self.facts()))?;
-        let Work::Stream { shape, count, rest } = ask.work else { return Err(self.no_loop(&ask).into()) };
+        let Timed::Stream { shape, count, rest } = ask.work else { return Err(self.no_loop(&ask).into()) };
         let routine = shape.routine().ok_or_else(|| self.no_loop(&ask))?;
         samples.clear();
         let begun = stamp_before();

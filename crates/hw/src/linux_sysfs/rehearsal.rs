@@ -6,7 +6,7 @@ use super::attachment::Attachment;
 use super::effective::{MappedType, Mapping};
 use super::touch::{Notes, Touch};
 use super::window::file_of;
-use crate::x86::ask::Work;
+use crate::x86::ask::Timed;
 use crate::x86::pin::allowed_cpus;
 use lanemark_machine::{Facts, Machine, MachineError, Plan, Sample, Samples, Unsupported, Verb};
 use lanemark_units::{BarOffset, MemoryType, Ticks};
@@ -89,7 +89,7 @@ impl Machine for Rehearsal {
         while samples.wants_more() {
             samples.keep(Sample { issue: Self::SAMPLE, delivered: Self::SAMPLE }, None);
         }
-        let Work::Stream { shape, count, rest } = ask.work else { return Ok(()) };
+        let Timed::Stream { shape, count, rest } = ask.work else { return Ok(()) };
         if ask.len == 0 || count == 0 && rest == 0 {
             return Ok(());
         }

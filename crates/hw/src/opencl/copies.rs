@@ -9,7 +9,7 @@ use crate::NoHostMemory;
 use crate::x86::buffer::Buffer;
 use crate::x86::pattern;
 use crate::x86::sample::{Ending, Limits, Stamps, stamp_after, stamp_before};
-use lanemark_machine::{Allocation, Confirmed, HostWait, MovedByRuntime, Verb};
+use lanemark_machine::{Allocation, Confirmed, HostWait, RuntimeCopy, Verb};
 use opencl_sys as cl;
 use rustix::io::Errno;
 use std::ptr;
@@ -125,7 +125,7 @@ impl Copies {
     }
 
     /// Times `passes` copies; returns the stamps and the status of the last call.
-    pub(super) fn timed(&mut self, moved: MovedByRuntime, limits: &Limits<'_>, passes: u64) -> (Stamps, i32) {
+    pub(super) fn timed(&mut self, moved: RuntimeCopy, limits: &Limits<'_>, passes: u64) -> (Stamps, i32) {
         let (at, is_mapped) = (self.own.at(), self.allocation == Allocation::Mapped);
         let (mut status, mut ending) = (cl::CL_SUCCESS, Ending::Done);
         let start = stamp_before();

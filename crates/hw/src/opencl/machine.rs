@@ -10,12 +10,12 @@ use super::queue::Queue;
 use super::workers::OpenClWorkers;
 use crate::runtime_common::computing::Computing;
 use crate::runtime_common::machine::{Failed, Prepared, RuntimeMachine, RuntimeQueue};
-use crate::runtime_common::request::{DeviceLimits, Request};
+use crate::runtime_common::request::DeviceLimits;
 use crate::watchdog::{OPEN_LIMIT, within};
 use crate::x86::sample::{Limits, Stamps};
 use lanemark_machine::{
-    Allocation, Confirmed, Facts, HostWait, Launch, Machine, MachineError, MovedByRuntime, Plan, RuntimeFacts, Samples,
-    Unsupported,
+    Allocation, Confirmed, Facts, HostWait, Launch, Machine, MachineError, Plan, QueueRequest, RuntimeCopy,
+    RuntimeFacts, Samples, Unsupported,
 };
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -23,7 +23,7 @@ use std::sync::atomic::AtomicBool;
 /// Device of an OpenCL runtime.
 ///
 /// - **Plans:** one lane whose iteration is one of three operations. A [`Launch`] enqueues a number of empty kernels and waits. A
-///   [`MovedByRuntime`] copies between host memory and device memory. A [`Compute`](lanemark_machine::Compute) runs compute kernels of one work
+///   [`RuntimeCopy`] copies between host memory and device memory. A [`Compute`](lanemark_machine::Compute) runs compute kernels of one work
 ///   item, each with a queue of its own. The arguments of a [`Launch`] are set before each launch, within the measured time. The calling thread is
 ///   pinned to the core of the lane, unless the plan says otherwise; the operating system places the threads of the runtime.
 /// - **Times:** time-stamp counter, as in [`HostMemory`](crate::HostMemory). A launch takes as long as the program waits; the execution time on
@@ -37,10 +37,10 @@ use std::sync::atomic::AtomicBool;
 ///
 /// ```no_run
 /// use lanemark_hw::opencl::OpenClMachine;
-/// use lanemark_machine::{Arguments, Launch, Machine, Op, Plan, Samples, HostWait};
+/// use lanemark_machine::{Arguments, Launch, Machine, Step, Plan, Samples, HostWait};
 /// let mut device = OpenClMachine::open(0, Default::default())?;
 /// let mut samples = Samples::wanted(100);
-/// device.run(&Plan::on_one_core(vec![Op::Launch(Launch { kernels: 1, told: HostWait::Finish, arguments: Arguments::NONE })], 10), &mut samples)?;
+/// device.run(&Plan::new(Launch { kernels: 1, told: HostWait::Finish, arguments: Arguments::NONE }, 10), &mut samples)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -122,7 +122,7 @@ pub(super) enum PreparedOpenCl<'a> {
     /// Launches of an empty kernel.
     Launches { commands: Arc<Commands>, kernel: &'a Launches, launch: Launch },
     /// Copies between host memory and device memory.
-    Copies { copies: &'a mut Copies, moved: MovedByRuntime },
+    Copies { copies: &'a mut Copies, moved: RuntimeCopy },
     /// Compute kernels.
     Compute { kernels: &'a mut Computing<OpenClWorkers>, told: HostWait },
 }
@@ -131,16 +131,16 @@ impl RuntimeQueue for Queue {
     type Error = OpenClError;
     type Prepared<'a> = PreparedOpenCl<'a>;
 
-    fn allocate(&mut self, request: Request) -> Result<PreparedOpenCl<'_>, OpenClError> {
+    fn allocate(&mut self, request: QueueRequest) -> Result<PreparedOpenCl<'_>, OpenClError> {
         Ok(match request {
-            Request::Launch(launch) => {
+            QueueRequest::Launch(launch) => {
                 let commands = Arc::clone(&self.commands);
                 PreparedOpenCl::Launches { commands, kernel: self.launches(launch.arguments)?, launch }
             }
-            Request::Moved(moved) => {
+            QueueRequest::Copy(moved) => {
                 PreparedOpenCl::Copies { copies: self.copies(moved.allocation, moved.bytes)?, moved }
             }
-            Request::Compute(compute) => {
+            QueueRequest::Compute(compute) => {
                 PreparedOpenCl::Compute { kernels: self.computing(&compute.work)?, told: compute.told }
             }
         })

@@ -1,7 +1,7 @@
 //! Devices of an OpenCL runtime: latency of kernel launches, bandwidth of copies, compute kernels.
 //!
 //! Such a device offers a queue and no BARs. It supports a [`Launch`](lanemark_machine::Launch), a copy
-//! ([`MovedByRuntime`](lanemark_machine::MovedByRuntime)) and kernels that [`Compute`](lanemark_machine::Compute); every other plan is refused
+//! ([`RuntimeCopy`](lanemark_machine::RuntimeCopy)) and kernels that [`Compute`](lanemark_machine::Compute); every other plan is refused
 //! with a reason.
 //!
 //! | file | contents |

@@ -11,7 +11,7 @@ use super::finished::FinishedKernels;
 use super::launches::Launches;
 use super::workers::OpenClWorkers;
 use crate::runtime_common::computing::Computing;
-use lanemark_compute::Work;
+use lanemark_compute::Workload;
 use lanemark_machine::{Allocation, Arguments};
 use std::sync::Arc;
 
@@ -90,7 +90,7 @@ impl Queue {
     ///
     /// # Errors
     /// Errors of the runtime or the system.
-    pub(super) fn computing(&mut self, work: &Work) -> Result<&mut Computing<OpenClWorkers>, OpenClError> {
+    pub(super) fn computing(&mut self, work: &Workload) -> Result<&mut Computing<OpenClWorkers>, OpenClError> {
         // Free the memory of the last copies, which may be large.
         self.copies = None;
         let kept = self.computing.take().filter(|computing| computing.matches(work));

@@ -3,7 +3,7 @@
 use super::spmv::SpmvKernels;
 use super::stream_copy::StreamCopies;
 use super::workers::{Workers, WorkersSpec};
-use lanemark_compute::Work;
+use lanemark_compute::Workload;
 use lanemark_machine::Confirmed;
 
 /// Compute kernels with their arrays.
@@ -21,21 +21,21 @@ impl<W: Workers> Computing<W> {
     /// # Errors
     /// Errors of the runtime or the system, usually too little memory.
     pub(crate) fn new(
-        work: &Work,
+        work: &Workload,
         memory_ports: u32,
         make: impl FnOnce(WorkersSpec) -> Result<W, W::Error>,
     ) -> Result<Computing<W>, W::Error> {
         Ok(match work {
-            Work::StreamCopy(copy) => Computing::StreamCopy(StreamCopies::new(*copy, make)?),
-            Work::Spmv(spmv) => Computing::Spmv(SpmvKernels::new(spmv, memory_ports, make)?),
+            Workload::StreamCopy(copy) => Computing::StreamCopy(StreamCopies::new(*copy, make)?),
+            Workload::Spmv(spmv) => Computing::Spmv(SpmvKernels::new(spmv, memory_ports, make)?),
         })
     }
 
     /// Whether these kernels can be reused for `work`.
-    pub(crate) fn matches(&self, work: &Work) -> bool {
+    pub(crate) fn matches(&self, work: &Workload) -> bool {
         match (self, work) {
-            (Computing::StreamCopy(kernels), Work::StreamCopy(copy)) => kernels.matches(copy),
-            (Computing::Spmv(kernels), Work::Spmv(spmv)) => kernels.matches(spmv),
+            (Computing::StreamCopy(kernels), Workload::StreamCopy(copy)) => kernels.matches(copy),
+            (Computing::Spmv(kernels), Workload::Spmv(spmv)) => kernels.matches(spmv),
             _ => false,
         }
     }

@@ -4,7 +4,7 @@
 //! [`RuntimeMachine`] checks the plan, runs it on a thread of its own, takes the samples and verifies the data.
 
 use super::facts;
-use super::request::{DeviceLimits, PlanCheck, Request};
+use super::request::{DeviceLimits, PlanCheck, doing, name};
 use crate::watchdog::{Progress, SampleThread};
 use crate::x86::cpu::Cpu;
 use crate::x86::disturbance::Company;
@@ -12,7 +12,7 @@ use crate::x86::pin::allowed_cpus;
 use crate::x86::run::{Numbering, Run};
 use crate::x86::sample::{Delivery, Limits, Stamps, stamp_before};
 use crate::x86::timer::Timer;
-use lanemark_machine::{Confirmed, Facts, MachineError, Plan, RuntimeFacts, Samples, Unsupported};
+use lanemark_machine::{Confirmed, Facts, MachineError, Plan, QueueRequest, RuntimeFacts, Samples, Unsupported};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -29,7 +29,7 @@ pub(crate) trait RuntimeQueue: Send + 'static {
     ///
     /// # Errors
     /// Errors of the runtime or the system.
-    fn allocate(&mut self, request: Request) -> Result<Self::Prepared<'_>, Self::Error>;
+    fn allocate(&mut self, request: QueueRequest) -> Result<Self::Prepared<'_>, Self::Error>;
 
     /// Converts an error to one of the machine: [`Unsupported`] if a smaller or another plan can still succeed.
     fn failure(failed: &Failed<'_>, error: &Self::Error) -> MachineError;
@@ -148,9 +148,10 @@ impl<Q: RuntimeQueue> RuntimeMachine<Q> {
     ///
     /// # Errors
     /// [`Unsupported`] with the reason.
-    pub(crate) fn request(&self, plan: &Plan) -> Result<(Request, usize), Unsupported> {
+    pub(crate) fn request(&self, plan: &Plan) -> Result<(QueueRequest, usize), Unsupported> {
         let RuntimeMachine { facts, runtime, limits, cpus, .. } = self;
-        PlanCheck { machine: &facts.name, cores: cpus.len(), runtime, limits: *limits }.request(plan)
+        let check = PlanCheck { machine: &facts.name, cores: cpus.len(), runtime, limits: *limits };
+        check.request(plan).map(|(request, core)| (request.clone(), core))
     }
 
     /// Runs a plan and fills `samples`.
@@ -192,12 +193,12 @@ impl<Q: RuntimeQueue> RuntimeMachine<Q> {
 fn take<Q: RuntimeQueue>(
     queue: &mut Q,
     run: &Run<'_>,
-    request: Request,
+    request: QueueRequest,
     seed: u64,
     mut samples: Samples,
     progress: &Progress,
 ) -> Result<Samples, MachineError> {
-    let (what, doing) = (request.to_string(), request.doing());
+    let (what, doing) = (name(&request), doing(&request));
     let failure = |stage, error: Q::Error| Q::failure(&Failed { machine: run.machine, what: &what, stage }, &error);
     let allocating = |error| failure(Stage::Allocating, error);
     let sampling = |error| failure(Stage::Sampling, error);

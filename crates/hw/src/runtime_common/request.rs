@@ -2,41 +2,30 @@
 
 use super::stream_copy::array_bytes;
 use crate::kernel_source::VECTORS;
-use lanemark_compute::{Spmv, StreamCopy, Work};
-use lanemark_machine::{Allocation, Arguments, Compute, Launch, MovedByRuntime, Op, Plan, RuntimeFacts, Unsupported};
+use lanemark_compute::{Spmv, StreamCopy, Workload};
+use lanemark_machine::{
+    Allocation, Arguments, Compute, Launch, Plan, QueueRequest, QueueWork, RuntimeCopy, RuntimeFacts, Unsupported, Work,
+};
 use lanemark_units::format_size;
-use std::fmt;
 
-/// Request that one iteration of a plan makes.
-#[derive(Clone, Debug)]
-pub(crate) enum Request {
-    Launch(Launch),
-    Moved(MovedByRuntime),
-    Compute(Compute),
-}
-
-impl Request {
-    /// Operation in progress, for messages.
-    pub(crate) const fn doing(&self) -> &'static str {
-        match self {
-            Request::Launch(_) => "launching kernels",
-            Request::Moved(_) => "copying between host and device",
-            Request::Compute(_) => "computing",
-        }
+/// Operation in progress, for messages.
+pub(crate) const fn doing(request: &QueueRequest) -> &'static str {
+    match request {
+        QueueRequest::Launch(_) => "launching kernels",
+        QueueRequest::Copy(_) => "copying between host and device",
+        QueueRequest::Compute(_) => "computing",
     }
 }
 
-/// Name of the request, for messages.
-impl fmt::Display for Request {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Request::Launch(launch) => match launch.arguments.count {
-                1 => f.write_str("a launch with 1 argument"),
-                count => write!(f, "a launch with {count} arguments"),
-            },
-            Request::Moved(moved) => write!(f, "a copy of {} B as {}", moved.bytes, moved.allocation),
-            Request::Compute(_) => f.write_str("kernels that compute"),
-        }
+/// Name of a request, for messages.
+pub(crate) fn name(request: &QueueRequest) -> String {
+    match request {
+        QueueRequest::Launch(launch) => match launch.arguments.count {
+            1 => "a launch with 1 argument".to_owned(),
+            count => format!("a launch with {count} arguments"),
+        },
+        QueueRequest::Copy(copy) => format!("a copy of {} B as {}", copy.bytes, copy.allocation),
+        QueueRequest::Compute(_) => "kernels that compute".to_owned(),
     }
 }
 
@@ -71,60 +60,28 @@ impl PlanCheck<'_> {
     ///
     /// # Errors
     /// [`Unsupported`] with the reason.
-    pub(crate) fn request(&self, plan: &Plan) -> Result<(Request, usize), Unsupported> {
-        let one = |because: &str| self.refused("the plan", because.to_owned());
-        let [lane] = plan.lanes.as_slice() else { return Err(one("a runtime is called from exactly one thread")) };
-        let request = match lane.body.as_slice() {
-            [Op::Launch(launch)] => Request::Launch(*launch),
-            [Op::MovedByRuntime(moved)] => Request::Moved(*moved),
-            [Op::Compute(compute)] => Request::Compute(compute.clone()),
-            _ => {
-                let because = "a runtime device has a queue and no BARs: one plan is one launch, one copy or one computation; it has no loads or stores";
-                return Err(one(because));
-            }
+    pub(crate) fn request<'a>(&self, plan: &'a Plan) -> Result<(&'a QueueRequest, usize), Unsupported> {
+        plan.check().map_err(|impossible| impossible.on(self.machine))?;
+        let Work::Queue(QueueWork { core, request, .. }) = &plan.work else {
+            let because = "a runtime device has a queue and no BARs: one plan is one launch, one copy or one computation; it has no loads or stores";
+            return Err(self.refused("the plan", because.to_owned()));
         };
-        if !plan.before.is_empty() {
-            return Err(one("it supports no steps before the measured ones"));
+        match request {
+            QueueRequest::Launch(Launch { arguments: Arguments { count: 0, .. }, .. }) => {}
+            QueueRequest::Launch(launch) => self.allocation(launch.arguments.allocation)?,
+            QueueRequest::Copy(copy) => self.copy(copy)?,
+            QueueRequest::Compute(Compute { work: Workload::StreamCopy(copy), .. }) => self.stream_copy(copy)?,
+            QueueRequest::Compute(Compute { work: Workload::Spmv(spmv), .. }) => self.spmv(spmv)?,
         }
-        match &request {
-            Request::Launch(launch) => self.launch(launch)?,
-            Request::Moved(moved) => self.moved(moved)?,
-            Request::Compute(Compute { work: Work::StreamCopy(copy), .. }) => self.stream_copy(copy)?,
-            Request::Compute(Compute { work: Work::Spmv(spmv), .. }) => self.spmv(spmv)?,
-        }
-        if plan.passes == 0 {
-            return Err(one("it has no iterations"));
-        }
-        let core = lane.core as usize;
+        let core = *core as usize;
         if core >= self.cores {
             return Err(self.refused(&format!("core {core}"), format!("this program may use {} cores", self.cores)));
         }
         Ok((request, core))
     }
 
-    fn launch(&self, launch: &Launch) -> Result<(), Unsupported> {
-        let Launch { kernels, arguments: Arguments { count, allocation }, .. } = *launch;
-        if kernels == 0 || kernels > Launch::MOST_KERNELS {
-            let because = format!("one iteration launches 1 to {} kernels", Launch::MOST_KERNELS);
-            return Err(self.refused(&format!("{kernels} launches"), because));
-        }
-        if count > Arguments::MOST {
-            let because = format!("a kernel has at most {} arguments", Arguments::MOST);
-            return Err(self.refused(&format!("a kernel with {count} arguments"), because));
-        }
-        if count > 0 && !matches!(allocation, Allocation::Buffer | Allocation::Device) {
-            let because = "kernel arguments are buffers or USM device memory".to_owned();
-            return Err(self.refused(&format!("an argument as {allocation}"), because));
-        }
-        if count == 0 { Ok(()) } else { self.allocation(allocation) }
-    }
-
-    fn moved(&self, moved: &MovedByRuntime) -> Result<(), Unsupported> {
-        let MovedByRuntime { bytes, allocation, .. } = *moved;
-        if bytes == 0 || bytes > MovedByRuntime::MOST_BYTES {
-            let because = format!("a copy has 1 B to {}", format_size(MovedByRuntime::MOST_BYTES));
-            return Err(self.refused(&format!("a copy of {bytes} B"), because));
-        }
+    fn copy(&self, copy: &RuntimeCopy) -> Result<(), Unsupported> {
+        let RuntimeCopy { bytes, allocation, .. } = *copy;
         if bytes > self.limits.largest_bytes {
             let because = format!("the largest allocation on the device is {} B", self.limits.largest_bytes);
             return Err(self.refused(&format!("a copy of {bytes} B"), because));
@@ -160,7 +117,7 @@ impl PlanCheck<'_> {
             return Err(self.refused(&format!("a stride of {stride_bytes} B"), because));
         }
         let group = word * u64::from(vector_words);
-        let most = MovedByRuntime::MOST_BYTES;
+        let most = RuntimeCopy::MOST_BYTES;
         if bytes_per_port == 0 || !bytes_per_port.is_multiple_of(group) || array_bytes(copy) > most {
             let because = format!(
                 "the words of an array must be a multiple of {group} B, and the array with its gaps at most {}",
@@ -216,7 +173,7 @@ mod tests {
     use lanemark_machine::{DeviceKind, HostWait, Verb};
     use std::sync::Arc;
 
-    fn because(op: Op, memory_ports: u32, has_double: bool) -> Option<String> {
+    fn because(work: impl Into<Work>, memory_ports: u32, has_double: bool) -> Option<String> {
         let runtime = RuntimeFacts {
             kind: DeviceKind::Cpu,
             is_emulated: false,
@@ -227,12 +184,12 @@ mod tests {
         let usm = "addresses";
         let limits = DeviceLimits { usm, largest_bytes: 1 << 20, has_double };
         let check = PlanCheck { machine: "opencl:0", cores: 1, runtime: &runtime, limits };
-        check.request(&Plan::on_one_core(vec![op], 1)).err().map(|refused| refused.to_string())
+        check.request(&Plan::new(work, 1)).err().map(|refused| refused.to_string())
     }
 
     fn launched(count: u32, allocation: Allocation) -> Option<String> {
         let arguments = Arguments { count, allocation };
-        because(Op::Launch(Launch { kernels: 1, told: HostWait::Finish, arguments }), 1, true)
+        because(Launch { kernels: 1, told: HostWait::Finish, arguments }, 1, true)
     }
 
     #[test]
@@ -247,8 +204,8 @@ mod tests {
     #[test]
     fn an_unsupported_allocation_is_rejected_with_the_supported_ones() {
         let moved = |allocation| {
-            let moved = MovedByRuntime { verb: Verb::Store, bytes: 1, told: HostWait::Event, allocation };
-            because(Op::MovedByRuntime(moved), 1, true)
+            let moved = RuntimeCopy { verb: Verb::Store, bytes: 1, told: HostWait::Event, allocation };
+            because(moved, 1, true)
         };
         assert_eq!((moved(Allocation::Buffer), moved(Allocation::Mapped)), (None, None));
         assert!(moved(Allocation::Host).unwrap().contains("it supports buffer, mapped"));
@@ -257,15 +214,14 @@ mod tests {
     #[test]
     fn a_stream_copy_needs_whole_vectors_and_existing_ports() {
         let copy = StreamCopy { first_port: 1, ports: 6, bytes_per_port: 64, stride_bytes: 8, vector_words: 4 };
-        let request =
-            |copy| because(Op::Compute(Compute { work: Work::StreamCopy(copy), told: HostWait::Event }), 7, false);
+        let request = |copy| because(Compute { work: Workload::StreamCopy(copy), told: HostWait::Event }, 7, false);
         assert_eq!(request(copy), None);
         assert!(request(StreamCopy { ports: 7, ..copy }).unwrap().contains("among 7 memory ports"));
         assert!(request(StreamCopy { ports: 0, ..copy }).is_some());
         assert!(request(StreamCopy { vector_words: 3, ..copy }).unwrap().contains("1, 2, 4, 8 or 16"));
         assert!(request(StreamCopy { bytes_per_port: 72, ..copy }).unwrap().contains("a multiple of 32 B"));
         assert!(request(StreamCopy { stride_bytes: 12, ..copy }).unwrap().contains("a multiple of 8 B"));
-        let most = MovedByRuntime::MOST_BYTES;
+        let most = RuntimeCopy::MOST_BYTES;
         assert_eq!(request(StreamCopy { bytes_per_port: most, ..copy }), None);
         assert!(request(StreamCopy { bytes_per_port: most, stride_bytes: 16, ..copy }).is_some());
     }
@@ -274,8 +230,8 @@ mod tests {
     fn a_matrix_needs_double_precision_and_a_row_and_ports_per_kernel() {
         let matrix = Arc::new(Csr::new(1, vec![0; 5], vec![], vec![]).unwrap());
         let request = |kernels, ports_each, memory_ports, has_double| {
-            let work = Work::Spmv(Spmv { matrix: Arc::clone(&matrix), kernels, ports_each });
-            because(Op::Compute(Compute { work, told: HostWait::Event }), memory_ports, has_double)
+            let work = Workload::Spmv(Spmv { matrix: Arc::clone(&matrix), kernels, ports_each });
+            because(Compute { work, told: HostWait::Event }, memory_ports, has_double)
         };
         assert_eq!(request(4, 1, 1, true), None);
         assert!(request(4, 1, 1, false).unwrap().contains("cl_khr_fp64"));

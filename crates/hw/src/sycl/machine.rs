@@ -7,12 +7,12 @@ use super::workers::SyclWorkers;
 use crate::opencl::FinishedKernels;
 use crate::runtime_common::computing::Computing;
 use crate::runtime_common::machine::{Failed, Prepared, RuntimeMachine, RuntimeQueue, Stage};
-use crate::runtime_common::request::{DeviceLimits, Request};
+use crate::runtime_common::request::DeviceLimits;
 use crate::watchdog::{OPEN_LIMIT, within};
 use crate::x86::sample::{Limits, Stamps};
 use lanemark_machine::{
-    Allocation, Confirmed, Facts, HostWait, Launch, Machine, MachineError, MovedByRuntime, Plan, RuntimeFacts, Samples,
-    Unsupported,
+    Allocation, Confirmed, Facts, HostWait, Launch, Machine, MachineError, Plan, QueueRequest, RuntimeCopy,
+    RuntimeFacts, Samples, Unsupported,
 };
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -29,10 +29,10 @@ use std::sync::atomic::AtomicBool;
 ///
 /// ```no_run
 /// use lanemark_hw::sycl::SyclMachine;
-/// use lanemark_machine::{Arguments, Launch, Machine, Op, Plan, Samples, HostWait};
+/// use lanemark_machine::{Arguments, Launch, Machine, Step, Plan, Samples, HostWait};
 /// let mut device = SyclMachine::open(0, Default::default())?;
 /// let mut samples = Samples::wanted(100);
-/// device.run(&Plan::on_one_core(vec![Op::Launch(Launch { kernels: 1, told: HostWait::Event, arguments: Arguments::NONE })], 10), &mut samples)?;
+/// device.run(&Plan::new(Launch { kernels: 1, told: HostWait::Event, arguments: Arguments::NONE }, 10), &mut samples)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -99,7 +99,7 @@ pub(super) enum PreparedSycl<'a> {
     /// Launches of an empty kernel.
     Launches { queue: &'a mut Queue, launch: Launch },
     /// Copies between host memory and device memory.
-    Copies { queue: &'a mut Queue, moved: MovedByRuntime },
+    Copies { queue: &'a mut Queue, moved: RuntimeCopy },
     /// Compute kernels.
     Compute { kernels: &'a mut Computing<SyclWorkers>, told: HostWait },
 }
@@ -108,17 +108,17 @@ impl RuntimeQueue for Queue {
     type Error = SyclError;
     type Prepared<'a> = PreparedSycl<'a>;
 
-    fn allocate(&mut self, request: Request) -> Result<PreparedSycl<'_>, SyclError> {
+    fn allocate(&mut self, request: QueueRequest) -> Result<PreparedSycl<'_>, SyclError> {
         Ok(match request {
-            Request::Launch(launch) => {
+            QueueRequest::Launch(launch) => {
                 self.prepare_launch(launch)?;
                 PreparedSycl::Launches { queue: self, launch }
             }
-            Request::Moved(moved) => {
+            QueueRequest::Copy(moved) => {
                 self.allocate_copies(moved)?;
                 PreparedSycl::Copies { queue: self, moved }
             }
-            Request::Compute(compute) => {
+            QueueRequest::Compute(compute) => {
                 PreparedSycl::Compute { kernels: self.computing(&compute.work)?, told: compute.told }
             }
         })

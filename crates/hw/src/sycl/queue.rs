@@ -15,8 +15,8 @@ use crate::runtime_common::computing::Computing;
 use crate::x86::buffer::Buffer;
 use crate::x86::pattern;
 use crate::x86::sample::{Limits, Stamps, timed};
-use lanemark_compute::Work;
-use lanemark_machine::{Allocation, Arguments, Confirmed, HostWait, Launch, MovedByRuntime, Verb};
+use lanemark_compute::Workload;
+use lanemark_machine::{Allocation, Arguments, Confirmed, HostWait, Launch, RuntimeCopy, Verb};
 use rustix::io::Errno;
 use std::ptr;
 use std::sync::Arc;
@@ -118,7 +118,7 @@ impl Queue {
     ///
     /// # Errors
     /// Errors of SYCL, OpenCL or the system.
-    pub(super) fn computing(&mut self, work: &Work) -> Result<&mut Computing<SyclWorkers>, SyclError> {
+    pub(super) fn computing(&mut self, work: &Workload) -> Result<&mut Computing<SyclWorkers>, SyclError> {
         // Free the memory of the last copies, which may be large.
         self.copies = None;
         let kept = self.computing.take().filter(|computing| computing.matches(work));
@@ -183,7 +183,7 @@ impl Queue {
     ///
     /// # Errors
     /// Errors of SYCL or the system.
-    pub(super) fn allocate_copies(&mut self, moved: MovedByRuntime) -> Result<(), SyclError> {
+    pub(super) fn allocate_copies(&mut self, moved: RuntimeCopy) -> Result<(), SyclError> {
         let (bytes, allocation) = (moved.bytes as usize, moved.allocation);
         let kept = self.copies.take().filter(|copies| (copies.bytes, copies.allocation) == (bytes, allocation));
         self.copies = Some(match kept {
@@ -232,7 +232,7 @@ impl Queue {
     /// Errors of SYCL.
     pub(super) fn copies(
         &mut self,
-        moved: MovedByRuntime,
+        moved: RuntimeCopy,
         limits: &Limits<'_>,
         first: u64,
         passes: u64,

@@ -8,8 +8,8 @@ use super::routine::Shape;
 use super::timer::Timer;
 use crate::Destination;
 use lanemark_machine::{
-    Access, BlockCopy, BufferHandoff, Channel, Clock, DriverCall, Facts, Fence, KernelCall, Lane, MapUnmap, Op, Order,
-    Placement, Plan, Span, Stream, Verb, Width,
+    Access, BlockCopy, BufferHandoff, Channel, Clock, CoreWork, DriverCall, Exchange, Facts, Fence, KernelCall,
+    MapUnmap, Operation, Order, Plan, Span, Step, Stream, Task, Verb, Width, Work,
 };
 
 /// Properties of a backend that decide which plans it can run.
@@ -56,7 +56,7 @@ pub(crate) struct Ask {
     /// Length of the span in bytes.
     pub(crate) len: usize,
     /// Work of one iteration.
-    pub(crate) work: Work,
+    pub(crate) work: Timed,
     /// Offset and length of the span that is flushed before each sample.
     pub(crate) flushed: Option<(usize, usize)>,
     /// See [`Limits`](crate::x86::sample::Limits).
@@ -65,7 +65,7 @@ pub(crate) struct Ask {
 
 /// Work of one iteration.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Work {
+pub(crate) enum Timed {
     /// Loads or stores: `count` of full width, then `rest` bytes.
     Stream { shape: Shape, count: usize, rest: usize },
     /// Only the operation that otherwise follows a stream.
@@ -73,7 +73,7 @@ pub(crate) enum Work {
     /// Clock read.
     Clock(Clock),
     /// System call that does no work.
-    Kernel(KernelCall),
+    KernelCall(KernelCall),
     /// Memory mapped for DMA and unmapped.
     MapUnmap(MapUnmap),
     /// Buffer shared with a device.
@@ -101,7 +101,7 @@ pub(crate) enum Through {
 }
 
 /// One iteration: its span, its work, and its weight.
-type Pass = (Span, Work, u64);
+type Pass = (Span, Timed, u64);
 
 impl Ability<'_> {
     /// Rejects a span outside the regions or of another memory type.
@@ -122,8 +122,8 @@ impl Ask {
     /// Whether the request needs a copy table.
     pub(crate) fn chooses_copies(&self) -> bool {
         match self.work {
-            Work::Stream { shape, .. } => shape.access == Access::CopyToDevice,
-            Work::Copy { access, .. } => access == Access::CopyToDevice,
+            Timed::Stream { shape, .. } => shape.access == Access::CopyToDevice,
+            Timed::Copy { access, .. } => access == Access::CopyToDevice,
             _ => false,
         }
     }
@@ -135,33 +135,32 @@ impl Ask {
 
     /// Returns the request of `plan`, or the reason for its refusal.
     pub(crate) fn of(plan: &Plan, ability: &Ability<'_>) -> Result<Ask, Refusal> {
-        if plan.passes == 0 {
-            return Err(Refusal::new("a plan of 0 iterations", "an empty sample measures only the timer"));
-        }
-        if plan.placement == Placement::Unpinned {
-            return Err(Refusal::new("an unpinned thread", "the caches it uses would be those of any core"));
-        }
+        plan.check().map_err(|impossible| Refusal::new(impossible.what, impossible.because))?;
         let facts = ability.facts;
-        for lane in &plan.lanes {
-            if lane.core >= facts.cores {
-                let because = format!("{} cores are usable, counted from 0", facts.cores);
-                return Err(Refusal::new(format!("core {}", lane.core), because));
-            }
+        if let Some(core) = plan.work.cores().into_iter().find(|core| *core >= facts.cores) {
+            let because = format!("{} cores are usable, counted from 0", facts.cores);
+            return Err(Refusal::new(format!("core {core}"), because));
         }
-        let (core, (span, work, weight)) = match plan.lanes.as_slice() {
-            [lane] => (lane.core, pass(&lane.body, ability)?),
-            [first, second] if first.core != second.core => (first.core, exchange([first, second], ability)?),
-            lanes => {
-                let what = format!("a plan of {} lanes", lanes.len());
-                return Err(Refusal::new(what, "it runs one lane, or two lanes on two cores that exchange messages"));
-            }
+        let other = |what: &str, because: &str| Err(Refusal::new(what, because));
+        let (core, before, (span, work, weight)) = match &plan.work {
+            Work::Cores(CoreWork { lanes, before }) => match lanes.as_slice() {
+                [lane] => (lane.core, before.as_slice(), pass(&lane.task, ability)?),
+                lanes => {
+                    let because = "it runs one lane, or two cores that exchange messages";
+                    return other(&format!("a plan of {} lanes", lanes.len()), because);
+                }
+            },
+            Work::Exchange(exchange) => (exchange.cores[0], [].as_slice(), swap(exchange, ability)?),
+            Work::Engines(_) => return other("DMA by a device", "no device with a DMA engine is open"),
+            Work::Relay(_) => return other("a relay by cards", "no cards with DMA engines are open"),
+            Work::Queue(_) => return other("a request to a runtime", "no runtime is open; use opencl:N or sycl:N"),
         };
         if weight > ability.weight_per_pass {
             let because = "one iteration cannot be interrupted at its timeout; use shorter iterations and more of them";
             return Err(Refusal::new("an iteration of that many accesses", because));
         }
-        let flushed = match plan.before.as_slice() {
-            [] if matches!(work, Work::BufferHandoff(shared) if shared.finds_written_lines()) => {
+        let flushed = match before {
+            [] if matches!(work, Timed::BufferHandoff(shared) if shared.finds_written_lines()) => {
                 if plan.passes + plan.warmup_passes != 1 {
                     let what = format!("{} iterations over device-written lines", plan.passes + plan.warmup_passes);
                     let because =
@@ -171,7 +170,7 @@ impl Ask {
                 Some((span.at.offset as usize, span.len as usize))
             }
             [] => None,
-            [Op::FlushLines(span)] => {
+            [Step::FlushLines(span)] => {
                 ability.holds(*span)?;
                 Some((span.at.offset as usize, span.len as usize))
             }
@@ -192,29 +191,43 @@ impl Ask {
     }
 }
 
-fn pass(body: &[Op], ability: &Ability<'_>) -> Result<Pass, Refusal> {
-    match body {
-        [Op::Stream(one)] => stream(one, (After::Nothing, 0), ability),
-        [Op::Stream(one), after] if let Some(after) = after_of(after, Some(one.span), ability.timer)? => {
+fn pass(task: &Task, ability: &Ability<'_>) -> Result<Pass, Refusal> {
+    match task {
+        Task::Steps(steps) => pass_of_steps(steps, ability),
+        Task::Operation(Operation::Clock(clock)) => Ok((nowhere(ability)?, Timed::Clock(*clock), 1)),
+        Task::Operation(Operation::KernelCall(call)) => {
+            Ok((nowhere(ability)?, Timed::KernelCall(*call), WEIGHT_OF_A_CALL))
+        }
+        Task::Operation(Operation::MapUnmap(request)) => map_unmap(request, ability),
+        Task::Operation(Operation::BufferHandoff(handoff)) => shared(handoff, ability),
+        Task::Operation(Operation::LineLoad(source)) => {
+            let because = "no line can be brought into that state from here; core_to_core measures it with two cores";
+            Err(Refusal::new(format!("a load from {source}"), because))
+        }
+        Task::DmaCall(_) => {
+            Err(Refusal::new("a driver call for a transfer by a card", "no device with a DMA engine is open"))
+        }
+    }
+}
+
+fn pass_of_steps(steps: &[Step], ability: &Ability<'_>) -> Result<Pass, Refusal> {
+    match steps {
+        [Step::Stream(one)] => stream(one, (After::Nothing, 0), ability),
+        [Step::Stream(one), after] if let Some(after) = after_of(after, Some(one.span), ability.timer)? => {
             stream(one, after, ability)
         }
-        [Op::Driver(call)] => driver(call, ability),
-        [Op::Map(span)] => map(*span, ability),
-        [Op::Copy(copy)] => block_copy(copy, ability),
-        [Op::Clock(clock)] => Ok((nowhere(ability)?, Work::Clock(*clock), 1)),
-        [Op::Kernel(call)] => Ok((nowhere(ability)?, Work::Kernel(*call), WEIGHT_OF_A_CALL)),
-        [Op::MapUnmap(request)] => map_unmap(request, ability),
-        [Op::BufferHandoff(handoff)] => shared(handoff, ability),
+        [Step::Driver(call)] => driver(call, ability),
+        [Step::Map(span)] => map(*span, ability),
+        [Step::Copy(copy)] => block_copy(copy, ability),
         [one] if let Some((after, weight)) = after_of(one, None, ability.timer)? => {
-            let span = if let Op::FlushLines(span) = one { *span } else { nowhere(ability)? };
+            let span = if let Step::FlushLines(span) = one { *span } else { nowhere(ability)? };
             ability.holds(span)?;
-            Ok((span, Work::Alone(after), weight))
+            Ok((span, Timed::Alone(after), weight))
         }
-        body => {
+        steps => {
             let because = "it runs one stream, optionally followed by a fence, a flush of its span or a pause; one of \
-                           these alone; a copy, driver calls, an mmap, a system call, a clock read, DMA mappings, or a \
-                           buffer shared with a device";
-            Err(Refusal::new(format!("an iteration of [{}]", names(body)), because))
+                           these alone; a copy, driver calls, or an mmap";
+            Err(Refusal::new(format!("an iteration of [{}]", names(steps)), because))
         }
     }
 }
@@ -228,24 +241,24 @@ fn nowhere(ability: &Ability<'_>) -> Result<Span, Refusal> {
     Ok(Span { at: region.at, len: 0, memory_type: *memory_type })
 }
 
-/// Converts `op` after a stream over `span`, with its weight; `None` if it cannot follow a stream.
-fn after_of(op: &Op, span: Option<Span>, timer: Timer) -> Result<Option<(After, u64)>, Refusal> {
-    Ok(Some(match op {
-        Op::Fence(Fence::Interrupt) => {
+/// Converts `step` after a stream over `span`, with its weight; `None` if it cannot follow a stream.
+fn after_of(step: &Step, span: Option<Span>, timer: Timer) -> Result<Option<(After, u64)>, Refusal> {
+    Ok(Some(match step {
+        Step::Fence(Fence::Interrupt) => {
             let because = "a user program cannot trigger an interrupt at a given instruction";
             return Err(Refusal::new("an interrupt as a fence", because));
         }
-        Op::Fence(fence) => (After::Fence(*fence), 1),
-        Op::FlushLines(flushed) if span.is_none_or(|span| span == *flushed) => {
+        Step::Fence(fence) => (After::Fence(*fence), 1),
+        Step::FlushLines(flushed) if span.is_none_or(|span| span == *flushed) => {
             (After::Flush, (flushed.len / 64 + 2).saturating_mul(WEIGHT_OF_A_LINE))
         }
-        Op::Pause(pause) if pause.as_ns() > LONGEST_PAUSE_NS => {
+        Step::Pause(pause) if pause.as_ns() > LONGEST_PAUSE_NS => {
             return Err(Refusal::new(
                 "a pause of more than 1 ms",
                 "a longer iteration could not be interrupted in time",
             ));
         }
-        Op::Pause(pause) => (After::Pause(timer.cycles(*pause)), pause.as_ns() as u64),
+        Step::Pause(pause) => (After::Pause(timer.cycles(*pause)), pause.as_ns() as u64),
         _ => return Ok(None),
     }))
 }
@@ -269,9 +282,6 @@ fn stream(stream: &Stream, after: (After, u64), ability: &Ability<'_>) -> Result
         let because = "interleaved lines can only be stored, without fences in between";
         return Err(Refusal::new(format!("{} in interleaved lines", what()), because));
     }
-    if let Some(because) = order.nonsense(access, &span) {
-        return Err(Refusal::new(format!("{} in interleaved lines", what()), because));
-    }
     let (count, rest) = match (access.width().map(Width::bytes), order) {
         (Some(width), Order::Ascending | Order::Interleaved { .. }) => (span.len / width, span.len % width),
         (Some(width), Order::SameAddress { times }) if span.len == width => (times, 0),
@@ -287,7 +297,7 @@ fn stream(stream: &Stream, after: (After, u64), ability: &Ability<'_>) -> Result
     let weight = count.saturating_mul(weight_each).saturating_add(rest).saturating_add(weight_after);
     let shape = Shape { verb, access, order, each: fence_each, after };
     // A count that exceeds `usize` (64 bits here) is rejected by its weight.
-    Ok((span, Work::Stream { shape, count: count as usize, rest: rest as usize }, weight))
+    Ok((span, Timed::Stream { shape, count: count as usize, rest: rest as usize }, weight))
 }
 
 /// Rejects a span whose start is not aligned as the instruction requires.
@@ -306,9 +316,6 @@ fn aligned(what: &str, access: Access, span: Span) -> Result<(), Refusal> {
 
 fn driver(call: &DriverCall, ability: &Ability<'_>) -> Result<Pass, Refusal> {
     let &DriverCall { verb, span, call_bytes, width } = call;
-    if call_bytes == 0 {
-        return Err(Refusal::new("a driver call of 0 B", "such calls move no data"));
-    }
     if ability.facts.driver_width.is_none() {
         return Err(Refusal::new("a driver call", "the machine has no driver"));
     }
@@ -319,7 +326,7 @@ fn driver(call: &DriverCall, ability: &Ability<'_>) -> Result<Pass, Refusal> {
     ability.holds(span)?;
     let call_bytes = call_bytes.min(span.len.max(1));
     let weight = span.len.div_ceil(call_bytes) * WEIGHT_OF_A_CALL + span.len / 8;
-    Ok((span, Work::Driver { verb, call_bytes: call_bytes as usize }, weight))
+    Ok((span, Timed::Driver { verb, call_bytes: call_bytes as usize }, weight))
 }
 
 fn map(span: Span, ability: &Ability<'_>) -> Result<Pass, Refusal> {
@@ -328,24 +335,18 @@ fn map(span: Span, ability: &Ability<'_>) -> Result<Pass, Refusal> {
         let what = format!("an mmap of {} B at {}", span.len, span.at);
         return Err(Refusal::new(what, "it must be page-aligned and not empty"));
     }
-    Ok((span, Work::Map, WEIGHT_OF_A_SWITCH + span.len / PAGE))
+    Ok((span, Timed::Map, WEIGHT_OF_A_SWITCH + span.len / PAGE))
 }
 
 fn map_unmap(request: &MapUnmap, ability: &Ability<'_>) -> Result<Pass, Refusal> {
-    if let Some(because) = request.nonsense() {
-        return Err(Refusal::new(format!("mapping {} B by {}", request.bytes, request.means), because));
-    }
     let weight = request.pairs.saturating_mul(WEIGHT_OF_A_CALL + request.bytes / PAGE * WEIGHT_OF_A_MAPPED_PAGE);
-    Ok((nowhere(ability)?, Work::MapUnmap(*request), weight))
+    Ok((nowhere(ability)?, Timed::MapUnmap(*request), weight))
 }
 
 fn shared(handoff: &BufferHandoff, ability: &Ability<'_>) -> Result<Pass, Refusal> {
     let what = || format!("sharing {} B with a device, {}", handoff.bytes, handoff.discipline);
     if ability.facts.disciplines.is_empty() {
         return Err(Refusal::new(what(), "its memory is that of a card, and shared buffers are in host memory"));
-    }
-    if let Some(because) = handoff.nonsense() {
-        return Err(Refusal::new(what(), because));
     }
     if !ability.facts.disciplines.contains(&handoff.discipline) {
         let because =
@@ -354,7 +355,7 @@ fn shared(handoff: &BufferHandoff, ability: &Ability<'_>) -> Result<Pass, Refusa
     }
     let span = Span { len: handoff.bytes, ..nowhere(ability)? };
     ability.holds(span)?;
-    Ok((span, Work::BufferHandoff(*handoff), (handoff.lines() + 1).saturating_mul(2 * WEIGHT_OF_A_LINE)))
+    Ok((span, Timed::BufferHandoff(*handoff), (handoff.lines() + 1).saturating_mul(2 * WEIGHT_OF_A_LINE)))
 }
 
 fn block_copy(copy: &BlockCopy, ability: &Ability<'_>) -> Result<Pass, Refusal> {
@@ -371,24 +372,14 @@ fn block_copy(copy: &BlockCopy, ability: &Ability<'_>) -> Result<Pass, Refusal> 
         return Err(Refusal::new(format!("{what} to {} B", zone.len), "the zone must be one or more whole blocks"));
     }
     let weight = (zone.len / block_bytes) * WEIGHT_OF_A_COPY + zone.len / 8;
-    Ok((zone, Work::Copy { access, block_bytes: block_bytes as usize }, weight))
+    Ok((zone, Timed::Copy { access, block_bytes: block_bytes as usize }, weight))
 }
 
-/// Two lanes that exchange one message each way per iteration.
-fn exchange(lanes: [&Lane; 2], ability: &Ability<'_>) -> Result<Pass, Refusal> {
-    let [first, second] = lanes.map(|lane| lane.body.as_slice());
-    let ([Op::Send(there), Op::Receive(back)], [Op::Receive(received), Op::Send(sent)]) = (first, second) else {
-        let because = "two lanes must be [send, receive] and [receive, send]";
-        return Err(Refusal::new(format!("two lanes of [{}] and [{}]", names(first), names(second)), because));
-    };
-    if (there, back) != (received, sent) {
-        return Err(Refusal::new("two lanes with different channels", "each lane must receive what the other sends"));
-    }
-    let (span, weight, through) = match (there, back) {
-        (Channel::Event { number: there }, Channel::Event { number: back }) if there != back => {
-            (nowhere(ability)?, WEIGHT_OF_A_SWITCH, Through::Events)
-        }
-        (Channel::Line { access, span: there }, Channel::Line { access: other, span: back }) if access == other => {
+/// Two cores that exchange one message each way per iteration.
+fn swap(exchange: &Exchange, ability: &Ability<'_>) -> Result<Pass, Refusal> {
+    let Exchange { cores: [_, with_core], message, answer } = exchange;
+    let (span, weight, through) = match (message, answer) {
+        (Channel::Line { access, span: there }, Channel::Line { span: back, .. }) => {
             let Some(post) = Post::by(*access) else {
                 let because = "a message can be stored by 8, nt8 or movdir64b only";
                 return Err(Refusal::new(format!("a message by {access}"), because));
@@ -396,52 +387,30 @@ fn exchange(lanes: [&Lane; 2], ability: &Ability<'_>) -> Result<Pass, Refusal> {
             if let Some(because) = ability.cpu.lacks(Verb::Store, *access) {
                 return Err(Refusal::new(format!("a message by {access}"), because));
             }
-            for span in [there, back] {
-                ability.holds(*span)?;
-                if span.len != 64 || !span.at.offset.is_multiple_of(64) {
-                    let what = format!("a message in {} B at {}", span.len, span.at);
-                    return Err(Refusal::new(what, "a message line is 64 B at a multiple of 64 B"));
-                }
-            }
+            ability.holds(*there)?;
+            ability.holds(*back)?;
             let (to, from) = (there.at.offset as usize, back.at.offset as usize);
             (*there, WEIGHT_OF_A_LINE, Through::Lines { post, there: to, back: from })
         }
-        _ => {
-            let because = "both must be lines stored by the same instruction, or two different events";
-            return Err(Refusal::new("this pair of channels", because));
+        (Channel::Event { .. }, _) | (_, Channel::Event { .. }) => {
+            (nowhere(ability)?, WEIGHT_OF_A_SWITCH, Through::Events)
         }
     };
-    Ok((span, Work::Exchange { with_core: lanes[1].core as usize, through }, weight))
+    Ok((span, Timed::Exchange { with_core: *with_core as usize, through }, weight))
 }
 
-fn names(body: &[Op]) -> String {
-    body.iter().map(name).collect::<Vec<_>>().join(", ")
+fn names(steps: &[Step]) -> String {
+    steps.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
-fn name(op: &Op) -> &'static str {
-    match op {
-        Op::Stream(_) => "stream",
-        Op::Fence(_) => "fence",
-        Op::Driver(_) => "driver calls",
-        Op::FlushLines(_) => "flush",
-        Op::Map(_) => "mapping",
-        Op::Pause(_) => "pause",
-        Op::Copy(_) => "copy",
-        Op::Clock(_) => "clock",
-        Op::Kernel(_) => "system call",
-        Op::Launch(_) => "launches",
-        Op::MovedByRuntime(_) => "copies by a runtime",
-        Op::Compute(_) => "compute kernels",
-        Op::MapUnmap(_) => "DMA mappings",
-        Op::BufferHandoff(_) => "a buffer shared with a device",
-        Op::LoadFrom(_) => "a load of a line in a given cache state",
-        Op::Send(_) => "send",
-        Op::Receive(_) => "receive",
-        Op::Transfer(_) => "DMA transfer",
-        Op::WriteRead(_) => "DMA writes and reads",
-        Op::OnChannels(_) => "DMA transfers on several channels",
-        Op::Relay(_) => "a relay by cards",
-        Op::Dma(_) => "driver call for a DMA transfer",
-        _ => "an unknown operation",
+const fn name(step: &Step) -> &'static str {
+    match step {
+        Step::Stream(_) => "stream",
+        Step::Fence(_) => "fence",
+        Step::Driver(_) => "driver calls",
+        Step::FlushLines(_) => "flush",
+        Step::Map(_) => "mapping",
+        Step::Pause(_) => "pause",
+        Step::Copy(_) => "copy",
     }
 }

@@ -222,7 +222,7 @@ mod tests {
             for discipline in Discipline::ALL {
                 for verb in [Verb::Store, Verb::Load] {
                     let handoff = BufferHandoff { verb, discipline, bytes: 64 };
-                    let can = here.contains(&discipline) && handoff.nonsense().is_none();
+                    let can = here.contains(&discipline) && handoff.check().is_ok();
                     assert!(!can || routine(&handoff).is_some(), "{verb:?} {discipline}");
                 }
             }

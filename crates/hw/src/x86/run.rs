@@ -64,7 +64,7 @@ impl Run<'_> {
         mut job: impl FnMut(&Limits<'_>, u64, u64) -> Result<Stamps, MachineError>,
     ) -> Result<RunState, MachineError> {
         let Run { timer, plan, passes_per_check, interrupted, .. } = *self;
-        let _pin = match plan.placement {
+        let _pin = match plan.work.placement() {
             Placement::Pinned => {
                 Some(Pin::to(self.cpu).map_err(|error| self.os("pinning the thread to its core", error))?)
             }
@@ -84,7 +84,7 @@ impl Run<'_> {
         };
         let mut last = next;
         let counting = |error| self.os("reading the number of context switches", error);
-        let mut watch = Watch::new(timer, plan.placement, self.company).map_err(counting)?;
+        let mut watch = Watch::new(timer, plan.work.placement(), self.company).map_err(counting)?;
         let mut take = |first: u64, passes: u64| {
             if interrupted.load(Ordering::Relaxed) {
                 return Err(MachineError::Interrupted { machine: self.machine.to_owned() });

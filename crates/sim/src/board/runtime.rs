@@ -8,7 +8,7 @@ use crate::host::runtime::{CARD, Copied, Parts};
 use crate::host::stored_data::stored_bytes;
 use crate::index::CardIndex;
 use crate::ports::{Port, endpoint_input};
-use lanemark_machine::{MovedByRuntime, Op, Verb};
+use lanemark_machine::{QueueRequest, RuntimeCopy, Verb};
 
 /// Bytes of host memory copied or filled at a time.
 const PIECE: usize = 4096;
@@ -17,21 +17,21 @@ impl Board {
     /// Prepares the card for the command of a runtime, `passes` iterations.
     pub(super) fn arm_runtime(
         &mut self,
-        op: &Op,
+        request: &QueueRequest,
         number: usize,
         passes: u64,
         first_pass: u64,
         program: Program,
     ) -> Program {
         let card = CardIndex::from(CARD);
-        let program = match op {
-            Op::Launch(_) => {
+        let program = match request {
+            QueueRequest::Launch(_) => {
                 let told = self.endpoints.get(card.0).and_then(|card| card.kernels.as_ref()).map(Kernels::told);
                 let Some((channel, done)) = told else { return program };
                 self.callers[card][usize::from(channel)] = number;
                 program.with_calls_from(done)
             }
-            Op::MovedByRuntime(asked) => {
+            QueueRequest::Copy(asked) => {
                 let Some(parts) = self.parts(asked) else { return program };
                 if asked.verb == Verb::Store {
                     self.fill_own(&parts, asked.bytes, first_pass);
@@ -47,13 +47,13 @@ impl Board {
                 self.callers[card][0] = number;
                 program.with_calls_from(done)
             }
-            _ => return program,
+            QueueRequest::Compute(_) => return program,
         };
         self.pins(CARD).into_iter().fold(program, Program::with_pins)
     }
 
     /// Returns the transfers of the card for a copy; `None` without a runtime.
-    pub(crate) fn parts(&self, asked: &MovedByRuntime) -> Option<Parts> {
+    pub(crate) fn parts(&self, asked: &RuntimeCopy) -> Option<Parts> {
         Some(self.program.runtime()?.parts(asked))
     }
 

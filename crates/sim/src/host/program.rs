@@ -1,11 +1,14 @@
-//! A lane of a plan as a sequence of instructions, produced one by one without allocation.
+//! The task of a core as a sequence of instructions, produced one by one without allocation.
 
 use crate::host::coherent_memory::Sharing;
 use crate::host::driver::{self, Call};
 use crate::host::instruction::{Instruction, Manner, Touch};
 use crate::host::pins::Pins;
 use crate::host::runtime::{self, Asked, Command};
-use lanemark_machine::{Access, DmaCall, DriverCall, Fence, Lane, LineSource, Op, Order, Span, Stream, Verb, Width};
+use lanemark_machine::{
+    Access, DmaCall, DriverCall, Fence, LineSource, Operation, Order, QueueRequest, Span, Step, Stream, Task, Verb,
+    Width,
+};
 use lanemark_platform::memcpy::{Pieces, Variant};
 use lanemark_platform::{Loads, Platform};
 use lanemark_units::{MemoryType, Ticks};
@@ -187,12 +190,33 @@ enum Inside {
     },
 }
 
-/// A lane being executed.
+/// Message about an operation that the check of plans lets through by mistake.
+const REFUSED: &str = "a plan with this operation is refused before it runs";
+
+/// What a program repeats in each iteration.
+#[derive(Clone, Debug)]
+enum Body {
+    Task(Task),
+    Request(QueueRequest),
+}
+
+impl Body {
+    /// Number of steps of an iteration.
+    fn steps(&self) -> usize {
+        match self {
+            Body::Task(Task::Steps(steps)) => steps.len(),
+            Body::Task(Task::Operation(_) | Task::DmaCall(_)) | Body::Request(_) => 1,
+        }
+    }
+}
+
+/// A task being executed.
 #[derive(Clone, Debug)]
 pub struct Program {
     spec: Spec,
-    body: Vec<Op>,
-    op: usize,
+    body: Body,
+    /// Number of the current step.
+    step: usize,
     passes_left: u64,
     pass: u64,
     inside: Inside,
@@ -209,15 +233,25 @@ pub struct Program {
 }
 
 impl Program {
-    /// Creates a program of `passes` iterations of a lane's body; the data of stores depends on the iteration number,
-    /// from `first_pass` on.
+    /// Creates a program of `passes` iterations of a task; the data of stores depends on the iteration number, from
+    /// `first_pass` on.
     #[must_use]
-    pub fn new(spec: Spec, lane: &Lane, passes: u64, first_pass: u64) -> Program {
+    pub fn new(spec: Spec, task: &Task, passes: u64, first_pass: u64) -> Program {
+        Program::of(spec, Body::Task(task.clone()), passes, first_pass)
+    }
+
+    /// Creates a program that makes a request of the runtime in each of `passes` iterations.
+    #[must_use]
+    pub fn of_request(spec: Spec, request: &QueueRequest, passes: u64, first_pass: u64) -> Program {
+        Program::of(spec, Body::Request(request.clone()), passes, first_pass)
+    }
+
+    fn of(spec: Spec, body: Body, passes: u64, first_pass: u64) -> Program {
         Program {
             spec,
-            body: lane.body.clone(),
-            op: 0,
-            passes_left: if lane.body.is_empty() { 0 } else { passes },
+            passes_left: if body.steps() == 0 { 0 } else { passes },
+            body,
+            step: 0,
             pass: first_pass,
             inside: Inside::Nothing,
             fence_next: None,
@@ -256,10 +290,12 @@ impl Program {
 
     /// Returns the command to the runtime in each iteration, if there is one.
     fn asked(&self) -> Option<Asked> {
-        match self.body.first()? {
-            Op::Launch(launch) => Some(Asked::Launch(*launch)),
-            Op::MovedByRuntime(asked) => Some(Asked::Copy(*asked, self.spec.runtime.as_ref()?.parts(asked))),
-            _ => None,
+        match &self.body {
+            Body::Request(QueueRequest::Launch(launch)) => Some(Asked::Launch(*launch)),
+            Body::Request(QueueRequest::Copy(copy)) => {
+                Some(Asked::Copy(*copy, self.spec.runtime.as_ref()?.parts(copy)))
+            }
+            Body::Request(QueueRequest::Compute(_)) | Body::Task(_) => None,
         }
     }
 
@@ -334,13 +370,13 @@ impl Program {
         }
     }
 
-    /// Begins the current step of the body; a step of a single instruction ends with it.
+    /// Begins the current step; a step of a single instruction ends with it.
     fn begin(&mut self) -> Option<Instruction> {
-        let (instruction, inside) = match &self.body[self.op] {
-            Op::Stream(stream) => (None, Inside::Stream(Program::walk(&self.spec, stream, self.pass))),
-            Op::Driver(call) => (None, Inside::Driver { call: *call, done: 0, walk: None }),
-            Op::Dma(call) => (None, Inside::Dma { call: *call, begun: 0, outstanding: None }),
-            Op::Launch(_) | Op::MovedByRuntime(_) => {
+        let (instruction, inside) = match &self.body {
+            Body::Task(Task::Steps(steps)) => self.begin_step(&steps[self.step]),
+            Body::Task(Task::Operation(operation)) => self.begin_operation(operation),
+            Body::Task(Task::DmaCall(call)) => (None, Inside::Dma { call: *call, begun: 0, outstanding: None }),
+            Body::Request(_) => {
                 let command = self.asked().map(|asked| {
                     let command = Command::new(asked, self.done_before + self.calls, self.calls == 0);
                     self.calls += Command::ends(&asked);
@@ -348,21 +384,6 @@ impl Program {
                 });
                 (None, command.map_or(Inside::Nothing, Inside::Runtime))
             }
-            Op::FlushLines(span) => {
-                let start = self.spec.bus(span.at);
-                (None, Inside::Flush { next: start & !63, end: start + span.len })
-            }
-            Op::BufferHandoff(handover) => (None, Inside::Sharing(Sharing::new(*handover))),
-            Op::Fence(fence) => (Some(Instruction::Fence(*fence)), Inside::Nothing),
-            Op::Map(_) => (Some(Instruction::Kernel(self.spec.map)), Inside::Nothing),
-            Op::Pause(span) => (Some(Instruction::Pause(*span)), Inside::Nothing),
-            Op::LoadFrom(holder) => {
-                // Plans on a platform without this latency are refused before they run.
-                let span = load_from(&self.spec.loads, *holder).unwrap_or(Ticks::ZERO);
-                (Some(Instruction::LoadFrom(span)), Inside::Nothing)
-            }
-            // `Op` is non-exhaustive; `supports` refuses operations that are not listed here.
-            _ => unreachable!("a plan with an unsupported operation is refused before it runs"),
         };
         self.inside = inside;
         if instruction.is_some() {
@@ -371,10 +392,37 @@ impl Program {
         instruction
     }
 
+    fn begin_step(&self, step: &Step) -> (Option<Instruction>, Inside) {
+        match step {
+            Step::Stream(stream) => (None, Inside::Stream(Program::walk(&self.spec, stream, self.pass))),
+            Step::Driver(call) => (None, Inside::Driver { call: *call, done: 0, walk: None }),
+            Step::FlushLines(span) => {
+                let start = self.spec.bus(span.at);
+                (None, Inside::Flush { next: start & !63, end: start + span.len })
+            }
+            Step::Fence(fence) => (Some(Instruction::Fence(*fence)), Inside::Nothing),
+            Step::Map(_) => (Some(Instruction::Kernel(self.spec.map)), Inside::Nothing),
+            Step::Pause(span) => (Some(Instruction::Pause(*span)), Inside::Nothing),
+            Step::Copy(_) => unreachable!("{REFUSED}"),
+        }
+    }
+
+    fn begin_operation(&self, operation: &Operation) -> (Option<Instruction>, Inside) {
+        match operation {
+            Operation::BufferHandoff(handoff) => (None, Inside::Sharing(Sharing::new(*handoff))),
+            Operation::LineLoad(holder) => {
+                // Plans on a platform without this latency are refused before they run.
+                let span = load_from(&self.spec.loads, *holder).unwrap_or(Ticks::ZERO);
+                (Some(Instruction::LoadFrom(span)), Inside::Nothing)
+            }
+            Operation::Clock(_) | Operation::KernelCall(_) | Operation::MapUnmap(_) => unreachable!("{REFUSED}"),
+        }
+    }
+
     fn advance(&mut self) {
-        self.op += 1;
-        if self.op == self.body.len() {
-            self.op = 0;
+        self.step += 1;
+        if self.step == self.body.steps() {
+            self.step = 0;
             self.passes_left -= 1;
             self.pass += 1;
         }

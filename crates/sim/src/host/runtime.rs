@@ -22,7 +22,7 @@ use crate::host::driver::{self, blocks};
 use crate::host::instruction::{Instruction, Manner, Touch, Wake};
 use crate::host::pins::Pins;
 use lanemark_machine::{
-    Allocation, Cause, Completion, Descriptors, DmaCall, HostWait, Launch, MovedByRuntime, Partner, Pattern, Share,
+    Allocation, Cause, Completion, Descriptors, DmaCall, HostWait, Launch, Partner, Pattern, RuntimeCopy, Share,
     Transfer, Verb, Window,
 };
 use lanemark_platform::{Platform, Runtime};
@@ -86,7 +86,7 @@ impl Spec {
 
     /// Returns the transfers of the card for a copy.
     #[must_use]
-    pub fn parts(&self, asked: &MovedByRuntime) -> Parts {
+    pub fn parts(&self, asked: &RuntimeCopy) -> Parts {
         Parts::of(&self.runtime, asked)
     }
 
@@ -136,8 +136,8 @@ pub struct Parts {
 impl Parts {
     /// Plans a copy through the runtime of a platform.
     #[must_use]
-    pub fn of(runtime: &Runtime, asked: &MovedByRuntime) -> Parts {
-        let MovedByRuntime { verb, bytes, told, allocation } = *asked;
+    pub fn of(runtime: &Runtime, asked: &RuntimeCopy) -> Parts {
+        let RuntimeCopy { verb, bytes, told, allocation } = *asked;
         let (way, own_at, longest) = match allocation {
             Allocation::Host => (Way::InPlace, 0, bytes),
             Allocation::Mapped => (Way::Staged, runtime.buffer_offset_bytes.value, bytes),
@@ -214,7 +214,7 @@ pub enum Asked {
     /// Kernel launches.
     Launch(Launch),
     /// A copy.
-    Copy(MovedByRuntime, Parts),
+    Copy(RuntimeCopy, Parts),
 }
 
 /// A command in progress, for one iteration.
@@ -252,7 +252,7 @@ impl Command {
     /// Returns the instructions after the last iteration and the timestamp: waiting until the queue is empty.
     #[must_use]
     pub fn drain(asked: &Asked, spec: &Spec, done: u64) -> Vec<Instruction> {
-        let Asked::Copy(MovedByRuntime { told: HostWait::Finish, .. }, parts) = asked else { return Vec::new() };
+        let Asked::Copy(RuntimeCopy { told: HostWait::Finish, .. }, parts) = asked else { return Vec::new() };
         let mut all = vec![Instruction::Stamp];
         if parts.is_early {
             let (wake, reason) = (spec.wake, Cause::Transfer);
@@ -318,7 +318,7 @@ impl Command {
         })
     }
 
-    fn copied(&self, spec: &Spec, asked: &MovedByRuntime, parts: &Parts) -> Option<(Option<Instruction>, Step)> {
+    fn copied(&self, spec: &Spec, asked: &RuntimeCopy, parts: &Parts) -> Option<(Option<Instruction>, Step)> {
         let (driver, is_staged, is_store) = (&spec.driver, parts.way == Way::Staged, asked.verb == Verb::Store);
         let transfer = &parts.call.transfer;
         let own = |nth| driver.mapped_at + parts.own_at + nth * transfer.bytes;

@@ -2,16 +2,10 @@
 
 use super::{MOST_PASSES, SimulatedMachine, Waits};
 use lanemark_device_kernels as kernels;
-use lanemark_machine::{Cause, Compute, Confirmed, MachineError, Op, Plan, Sample, Unsupported};
+use lanemark_machine::{Cause, Compute, Confirmed, MachineError, Plan, Sample, Unsupported};
 use lanemark_platform::{DeviceMemory, Kernel, Platform};
 use lanemark_units::Ticks;
 use std::sync::atomic::Ordering;
-
-/// Returns the work of a plan of kernels.
-pub(super) fn compute(plan: &Plan) -> Option<&Compute> {
-    let mut ops = plan.lanes.iter().flat_map(|lane| &lane.body);
-    ops.find_map(|op| if let Op::Compute(compute) = op { Some(compute) } else { None })
-}
 
 /// Returns the number of memory ports of kernels on the card, if there are any.
 pub(super) fn memory_ports(platform: &Platform) -> Option<u32> {
@@ -29,17 +23,6 @@ impl SimulatedMachine {
             return refused("its platform file has no sections [device_memory] and [kernel]".to_owned());
         };
         kernels::refused(memory, kernel, &compute.work).map_or(Ok(()), refused)
-    }
-
-    /// Checks that the work is the only operation of the plan: kernels time themselves, and one card has them.
-    pub(super) fn check_alone(&self, plan: &Plan) -> Result<(), Unsupported> {
-        let is_alone = plan.lanes.len() == 1 && plan.lanes[0].body.len() == 1 && plan.before.is_empty();
-        let computes = |op: &Op| matches!(op, Op::Compute(_));
-        let has_any = compute(plan).is_some() || plan.before.iter().any(computes);
-        if has_any && !is_alone {
-            return Err(self.unsupported("kernels that compute beside other steps", "they time themselves"));
-        }
-        Ok(())
     }
 
     /// Executes a work `passes` times; every iteration is the same.

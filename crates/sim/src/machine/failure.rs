@@ -1,6 +1,6 @@
 //! Failures on the bus as errors: which port detected what, the bytes that arrived, and the fix.
 
-use super::{SimulatedMachine, calls, jobs, legs};
+use super::SimulatedMachine;
 use crate::board::{Board, CutOff, Withheld};
 use crate::header::{Parties, ROOT_COMPLEX_ID, header_of, tag};
 use crate::host::pins::RefusedPage;
@@ -8,7 +8,10 @@ use crate::noticed::Noticed;
 use crate::requester::{FIRST_CARD, OUTSIDE, ROOT_COMPLEX};
 use crate::tlp::{AddressType, Tlp, TlpKind};
 use lanemark_config_space::{ConfigSpaceError, LoggedError, SimulatedFunction, functions};
-use lanemark_machine::{Arrived, BusError, DmaCall, Flow, MachineError, Op, Partner, Peer, Plan, Transfer};
+use lanemark_machine::{
+    Arrived, BusError, DmaCall, EngineJob, Flow, MachineError, Partner, Peer, Plan, QueueRequest, QueueWork, Transfer,
+    Work,
+};
 use lanemark_units::Ticks;
 use lanemark_wire::config::AerError;
 use lanemark_wire::{FlowClass, FunctionId, Header};
@@ -41,7 +44,7 @@ impl Flowing {
 
     fn wanted(&self, passes: u64) -> u64 {
         let of_pass = match self {
-            Flowing::Card(transfer) | Flowing::Called(DmaCall { transfer, .. }) => transfer.bytes_of_pass(),
+            Flowing::Card(transfer) | Flowing::Called(DmaCall { transfer, .. }) => transfer.bytes_per_pass(),
             Flowing::Copied(_, bytes) => *bytes,
         };
         of_pass.saturating_mul(passes)
@@ -75,16 +78,17 @@ fn flow(transfer: &Transfer) -> String {
 
 impl Before {
     pub(super) fn of(plan: &Plan, board: &Board) -> Before {
-        let called = calls(plan).map(|call| Flowing::Called(*call));
-        let ops = || plan.lanes.iter().flat_map(|lane| &lane.body);
-        let relayed = ops().filter_map(|op| if let Op::Relay(relay) = op { Some(relay.transfers()) } else { None });
-        let copied = ops().filter_map(|op| match op {
-            Op::MovedByRuntime(moved) => Some(Flowing::Copied(board.parts(moved)?.call, moved.bytes)),
-            _ => None,
-        });
-        let moving = jobs(plan).flat_map(legs).chain(relayed.flatten()).map(Flowing::Card).chain(called).chain(copied);
+        let moving: Vec<Flowing> = match &plan.work {
+            Work::Cores(_) => plan.work.dma_calls().map(|call| Flowing::Called(*call)).collect(),
+            Work::Engines(engines) => engines.jobs.iter().flat_map(EngineJob::directions).map(Flowing::Card).collect(),
+            Work::Relay(relay) => relay.transfers().into_iter().map(Flowing::Card).collect(),
+            Work::Queue(QueueWork { request: QueueRequest::Copy(copy), .. }) => {
+                board.parts(copy).map(|parts| Flowing::Copied(parts.call, copy.bytes)).into_iter().collect()
+            }
+            Work::Queue(_) | Work::Exchange(_) => Vec::new(),
+        };
         let (loaded, stored) = by_cores(board);
-        Before { flows: moving.map(|flowing| (flowing, flowing.moved(board))).collect(), loaded, stored }
+        Before { flows: moving.into_iter().map(|flowing| (flowing, flowing.moved(board))).collect(), loaded, stored }
     }
 
     /// Returns the bytes that have arrived since.
@@ -95,12 +99,10 @@ impl Before {
             wanted_bytes: Some(flowing.wanted(passes)),
         });
         let (loaded, stored) = by_cores(board);
-        let ops =
-            plan.lanes.iter().flat_map(|lane| &lane.body).filter(|op| super::span_of(op).is_some() && op.bytes() > 0);
         let (mut to_load, mut to_store) = (0_u64, 0_u64);
-        for op in ops {
-            let sum = if super::stores(op) { &mut to_store } else { &mut to_load };
-            *sum = sum.saturating_add(op.bytes().saturating_mul(passes));
+        for step in plan.work.steps() {
+            let sum = if step.stores() { &mut to_store } else { &mut to_load };
+            *sum = sum.saturating_add(step.bytes().saturating_mul(passes));
         }
         let by_cores =
             [("loads by cores", loaded - self.loaded, to_load), ("stores by cores", stored - self.stored, to_store)];
@@ -149,7 +151,7 @@ impl SimulatedMachine {
     /// let window = Window { offset: 0, len: 4096, pattern: Pattern::Sequential };
     /// let (verb, partner) = (Verb::Load, Partner::Host);
     /// let read = Transfer { card: 0, verb, partner, bytes: 4096, count: 1, window, outstanding: None };
-    /// assert!(machine.run(&Plan::on_one_core(vec![Op::Transfer(read)], 1), &mut Samples::wanted(1)).is_err());
+    /// assert!(machine.run(&Plan::new(read, 1), &mut Samples::wanted(1)).is_err());
     /// let functions = machine.functions().unwrap();
     /// let card = functions.iter().find(|function| function.port == "card").unwrap();
     /// let errors = ConfigSpace::new(&card.bytes).error_reporting().unwrap().uncorrectable_status().unwrap();

@@ -1,15 +1,15 @@
 //! Checks of plans: the operations that a simulated platform does not support, and why.
 
-use super::{SimulatedMachine, span_of};
+use super::SimulatedMachine;
 use lanemark_machine::{
-    Access, BufferHandoff, Descriptors, DmaCall, HostMemory, LineSource, OnChannels, Op, Partner, Plan, Socket, Span,
-    Transfer, Unsupported, Verb, Width, WriteRead,
+    Access, BufferHandoff, DmaCall, EngineJob, HostMemory, Lane, LineSource, Operation, Partner, Placement,
+    QueueRequest, Socket, Span, Step, Task, Transfer, Unsupported, Verb, Width, Work,
 };
 use lanemark_platform::{Mailbox, PeerWay};
 use lanemark_units::MemoryType;
 
 impl SimulatedMachine {
-    pub(super) fn check_access(&self, verb: Verb, access: Access, span: &Span) -> Result<(), Unsupported> {
+    fn check_access(&self, verb: Verb, access: Access, span: &Span) -> Result<(), Unsupported> {
         if span.memory_type == MemoryType::Wb {
             let because = "device memory cannot be written back: the device does not take part in coherence";
             return Err(self.unsupported("a BAR mapped WB", because));
@@ -31,43 +31,85 @@ impl SimulatedMachine {
         }
     }
 
-    pub(super) fn check_op(&self, op: &Op) -> Result<(), Unsupported> {
-        if let Some(span) = span_of(op)
+    /// Checks whether the platform supports the work of a plan that passed [`Plan::check`](lanemark_machine::Plan::check).
+    pub(super) fn check_work(&self, work: &Work) -> Result<(), Unsupported> {
+        match work {
+            Work::Cores(cores) => {
+                cores.lanes.iter().try_for_each(|lane| self.check_lane(lane))?;
+                cores.before.iter().try_for_each(|step| self.check_step(step))
+            }
+            Work::Exchange(_) => {
+                Err(self.unsupported("a message to another core", "its cores share device memory only"))
+            }
+            Work::Engines(engines) => {
+                engines.jobs.iter().try_for_each(|job| self.check_job(job))?;
+                self.check_memory(engines.memory)
+            }
+            Work::Relay(relay) => self.check_relay(relay),
+            Work::Queue(queue) => {
+                self.check_core(queue.core)?;
+                if queue.placement == Placement::Unpinned {
+                    let because = "there is no operating system to schedule it";
+                    return Err(self.unsupported("a thread that is not pinned", because));
+                }
+                match &queue.request {
+                    QueueRequest::Launch(_) => self.check_launch(),
+                    QueueRequest::Copy(copy) => self.check_moved(copy),
+                    QueueRequest::Compute(compute) => self.check_compute(compute),
+                }
+            }
+        }
+    }
+
+    fn check_core(&self, core: u32) -> Result<(), Unsupported> {
+        if core < self.facts.cores {
+            return Ok(());
+        }
+        let because = format!("it has {} cores, and each thread takes one", self.facts.cores);
+        Err(self.unsupported(format!("core {core}"), because))
+    }
+
+    fn check_lane(&self, lane: &Lane) -> Result<(), Unsupported> {
+        self.check_core(lane.core)?;
+        match &lane.task {
+            Task::Steps(steps) => steps.iter().try_for_each(|step| self.check_step(step)),
+            Task::Operation(operation) => self.check_operation(operation),
+            Task::DmaCall(call) => self.check_call(call),
+        }
+    }
+
+    fn check_step(&self, step: &Step) -> Result<(), Unsupported> {
+        if let Some(span) = step.span()
             && let Err(error) = self.check_span(span)
         {
             return Err(self.unsupported(format!("{} B at {}", span.len, span.at), error.to_string()));
         }
-        match op {
-            Op::Stream(stream) => {
-                if let Some(because) = stream.order.nonsense(stream.access, &stream.span) {
-                    return Err(self.unsupported(format!("{} in interleaved lines", stream.access), because));
-                }
-                self.check_access(stream.verb, stream.access, &stream.span)
+        match step {
+            Step::Stream(stream) => self.check_access(stream.verb, stream.access, &stream.span),
+            Step::Driver(_) if self.platform.driver.is_none() => {
+                Err(self.unsupported("a driver call", "its platform file has no [driver] section"))
             }
-            Op::Driver(call) => {
-                if self.platform.driver.is_none() {
-                    return Err(self.unsupported("a driver call", "its platform file has no [driver] section"));
-                }
-                if call.call_bytes == 0 {
-                    return Err(self.unsupported("a driver call of 0 B", "it transfers nothing"));
-                }
-                self.check_access(call.verb, Access::Plain(call.width), &call.span)
-            }
-            Op::Map(_) if self.platform.driver.is_none() => {
+            Step::Driver(call) => self.check_access(call.verb, Access::Plain(call.width), &call.span),
+            Step::Map(_) if self.platform.driver.is_none() => {
                 Err(self.unsupported("mapping a BAR", "its platform file has no [driver] section"))
             }
-            Op::Map(_) | Op::Fence(_) | Op::FlushLines(_) | Op::Pause(_) => Ok(()),
-            Op::Clock(_) => Err(self.unsupported("reading a clock", "simulated time is observed without a clock read")),
-            Op::Kernel(_) => Err(self.unsupported("a system call", "it simulates driver calls only")),
-            Op::Launch(launch) => self.check_launch(launch),
-            Op::Compute(compute) => self.check_compute(compute),
-            Op::MovedByRuntime(moved) => self.check_moved(moved),
-            Op::MapUnmap(_) => {
+            Step::Copy(_) => Err(self.unsupported("a copy from memory", "its stores come from registers")),
+            Step::Map(_) | Step::Fence(_) | Step::FlushLines(_) | Step::Pause(_) => Ok(()),
+        }
+    }
+
+    fn check_operation(&self, operation: &Operation) -> Result<(), Unsupported> {
+        match operation {
+            Operation::Clock(_) => {
+                Err(self.unsupported("reading a clock", "simulated time is observed without a clock read"))
+            }
+            Operation::KernelCall(_) => Err(self.unsupported("a system call", "it simulates driver calls only")),
+            Operation::MapUnmap(_) => {
                 Err(self.unsupported("mapping memory for a device", "its cores do not run a program's instructions"))
             }
-            Op::BufferHandoff(handover) => self.check_handover(handover),
-            Op::LoadFrom(holder) if self.facts.line_sources.contains(holder) => Ok(()),
-            Op::LoadFrom(holder) => {
+            Operation::BufferHandoff(handoff) => self.check_handoff(handoff),
+            Operation::LineLoad(holder) if self.facts.line_sources.contains(holder) => Ok(()),
+            Operation::LineLoad(holder) => {
                 let key = match holder {
                     LineSource::Memory => "memory_load_ns",
                     LineSource::RemoteMemory => "remote_memory_load_ns",
@@ -79,29 +121,27 @@ impl SimulatedMachine {
                     format!("core.{key} is 0, so the latency is unknown"),
                 ))
             }
-            Op::Copy(_) => Err(self.unsupported("a copy from memory", "its stores come from registers")),
-            Op::Transfer(transfer) => self.check_transfer(transfer),
-            Op::WriteRead(pairs) => self.check_pairs(pairs),
-            Op::OnChannels(dealt) => self.check_dealt(dealt),
-            Op::Relay(relay) => self.check_relay(relay),
-            Op::Dma(call) => self.check_call(call),
-            Op::Send(_) | Op::Receive(_) => {
-                Err(self.unsupported("a message to another core", "its cores share device memory only"))
-            }
-            _ => Err(self.unsupported("an operation of a newer plan", "this simulator does not support it")),
         }
     }
 
-    pub(super) fn check_handover(&self, handover: &BufferHandoff) -> Result<(), Unsupported> {
+    fn check_job(&self, job: &EngineJob) -> Result<(), Unsupported> {
+        job.directions().try_for_each(|transfer| self.check_transfer(&transfer))?;
+        let EngineJob::OnChannels(dealt) = job else { return Ok(()) };
+        let channels = self.facts.dma.map_or(0, |dma| dma.channels);
+        if dealt.channels <= channels {
+            return Ok(());
+        }
+        let because = format!("its DMA engine has {channels} (dma.channels)");
+        Err(self.unsupported(format!("{} channels of a card", dealt.channels), because))
+    }
+
+    fn check_handoff(&self, handoff: &BufferHandoff) -> Result<(), Unsupported> {
         let refused =
-            |because: &str| Err(self.unsupported(format!("sharing a buffer, {}", handover.discipline), because));
+            |because: &str| Err(self.unsupported(format!("sharing a buffer, {}", handoff.discipline), because));
         if self.platform.coherence.is_none() {
             return refused("its platform file has no section [coherence]");
         }
-        if let Some(because) = handover.nonsense() {
-            return refused(because);
-        }
-        if !self.facts.disciplines.contains(&handover.discipline) {
+        if !self.facts.disciplines.contains(&handoff.discipline) {
             return refused("its cores use another flush instruction (coherence.flush)");
         }
         Ok(())
@@ -118,12 +158,9 @@ impl SimulatedMachine {
         if transfer.card >= dma.cards {
             return refused(format!("there is no card {}: it has {}", transfer.card, dma.cards));
         }
-        if transfer.bytes == 0 || transfer.count == 0 || transfer.outstanding == Some(0) {
-            return refused("it moves nothing".to_owned());
-        }
         let (what, len) = match transfer.partner {
             Partner::Host => ("DMA memory", dma.mapped_bytes),
-            Partner::Peer { card, .. } if card == transfer.card || card >= dma.cards => {
+            Partner::Peer { card, .. } if card >= dma.cards => {
                 return refused(format!("card {card} is no peer of card {}", transfer.card));
             }
             Partner::Peer { card, .. } if self.goes_nowhere(transfer.verb, transfer.card, card).is_some() => {
@@ -165,40 +202,9 @@ impl SimulatedMachine {
         }
     }
 
-    pub(super) fn check_pairs(&self, pairs: &WriteRead) -> Result<(), Unsupported> {
-        self.check_transfer(&pairs.write)?;
-        self.check_transfer(&pairs.read())?;
-        if (pairs.write.verb, pairs.write.partner) != (Verb::Store, Partner::Host) {
-            let because = "the write must be to host memory, which is then read";
-            return Err(self.unsupported("a write and a read by a card's DMA engine", because));
-        }
-        Ok(())
-    }
-
-    pub(super) fn check_dealt(&self, dealt: &OnChannels) -> Result<(), Unsupported> {
-        self.check_transfer(&dealt.transfer)?;
-        let channels = self.facts.dma.map_or(0, |dma| dma.channels);
-        if (1..=channels).contains(&dealt.channels) {
-            return Ok(());
-        }
-        let because = format!("its DMA engine has {channels} (dma.channels)");
-        Err(self.unsupported(format!("{} channels of a card", dealt.channels), because))
-    }
-
-    pub(super) fn check_call(&self, call: &DmaCall) -> Result<(), Unsupported> {
+    fn check_call(&self, call: &DmaCall) -> Result<(), Unsupported> {
         self.check_transfer(&call.transfer)?;
         let refused = |because: &str| Err(self.unsupported("a driver call for a transfer by a card", because));
-        if call.transfer.partner != Partner::Host {
-            return refused("the driver maps host memory, not other cards");
-        }
-        if call.transfer.outstanding.is_some() {
-            return refused("a call is one transfer, and the next call begins after it");
-        }
-        if let Descriptors::Written(memory_type) = call.descriptors
-            && !matches!(memory_type, MemoryType::Uc | MemoryType::Wc)
-        {
-            return refused("descriptors are written through a mapping that is UC or WC");
-        }
         if self.platform.driver.is_none() {
             return refused("its platform file has no section [driver]");
         }
@@ -213,20 +219,11 @@ impl SimulatedMachine {
         Ok(())
     }
 
-    /// Checks that options of host memory are used with DMA transfers only.
-    pub(super) fn check_memory(&self, plan: &Plan) -> Result<(), Unsupported> {
-        let Plan { memory, .. } = plan;
-        let is_remote = memory.socket == Socket::Remote;
-        if is_remote && !self.facts.dma.is_some_and(|dma| dma.has_remote) {
+    fn check_memory(&self, memory: HostMemory) -> Result<(), Unsupported> {
+        if memory.socket == Socket::Remote && !self.facts.dma.is_some_and(|dma| dma.has_remote) {
             let because = "it has one socket: memory.remote_ns is 0";
             return Err(self.unsupported("memory of another socket", because));
         }
-        let mut ops = plan.lanes.iter().flat_map(|lane| &lane.body).chain(&plan.before);
-        let is_job = |op: &Op| matches!(op, Op::Transfer(_) | Op::WriteRead(_) | Op::OnChannels(_));
-        if *memory == HostMemory::default() || ops.all(is_job) {
-            return Ok(());
-        }
-        let because = "these options apply to DMA transfers only";
-        Err(self.unsupported("memory of another socket, or with an initial cache state", because))
+        Ok(())
     }
 }

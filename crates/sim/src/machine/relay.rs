@@ -4,20 +4,10 @@ use super::failure::Before;
 use super::{MOST_PASSES, SimulatedMachine, Waits};
 use crate::device::dma_engine::DmaEngine;
 use crate::host::stored_data::stored_bytes;
-use lanemark_machine::{
-    Cause, Confirmed, MachineError, Op, Pattern, Plan, Relay, Sample, Steady, Unsteady, Unsupported, Window,
-};
+use lanemark_machine::{Cause, Confirmed, MachineError, Plan, Relay, Sample, Steady, Unsteady, Unsupported};
 
 /// Channels of the first card, which reads and writes concurrently.
 pub(super) const CHANNELS: u32 = 2;
-
-/// Returns the relay of a plan, if it is one.
-pub(super) fn relay(plan: &Plan) -> Option<&Relay> {
-    plan.lanes
-        .iter()
-        .flat_map(|lane| &lane.body)
-        .find_map(|op| if let Op::Relay(relay) = op { Some(relay) } else { None })
-}
 
 impl SimulatedMachine {
     pub(super) fn check_relay(&self, relay: &Relay) -> Result<(), Unsupported> {
@@ -31,27 +21,7 @@ impl SimulatedMachine {
                 "the first card reads and writes concurrently, which needs {CHANNELS} channels; dma.channels is {channels}"
             ));
         }
-        let transfers = relay.transfers();
-        if transfers.is_empty() {
-            return refused("it has no cards".to_owned());
-        }
-        for (place, card) in relay.cards.iter().enumerate() {
-            if relay.cards[..place].contains(card) {
-                return refused(format!("card {card} is listed twice, but has each of its queues once"));
-            }
-        }
-        transfers.iter().try_for_each(|transfer| self.check_transfer(transfer))?;
-        let places = |window: &Window| (window.pattern, window.len);
-        if places(&relay.from) != places(&relay.to) || relay.from.pattern != Pattern::Sequential {
-            return refused(
-                "the windows of the reads and the writes must have the same length and be sequential".to_owned(),
-            );
-        }
-        let [from, to] =
-            [relay.from, relay.to].map(|window| (window.offset, window.offset + window.len.max(relay.bytes)));
-        if from.0 < to.1 && to.0 < from.1 {
-            return refused("it would overwrite its source; use windows that do not overlap".to_owned());
-        }
+        relay.transfers().iter().try_for_each(|transfer| self.check_transfer(transfer))?;
         let (bytes, window) = (relay.bytes, &relay.at_peers);
         let region = self.platform.region_at(relay.bar, window.offset, window.len.max(bytes));
         if relay.cards.len() > 1 && region.is_none_or(|region| region.name != fifos.ep_rx) {
@@ -104,7 +74,7 @@ impl SimulatedMachine {
             return Err(self.timeout(plan, waiting_for.or(Some(Cause::Transit))));
         }
         let (moved, ended) = self.board.moved(writes);
-        let wanted = relay.bytes_of_pass().saturating_mul(passes);
+        let wanted = relay.bytes_per_pass().saturating_mul(passes);
         if moved - before != wanted {
             let what = format!("{}: {} of {wanted} bytes came back to host memory", self.facts.name, moved - before);
             return Err(MachineError::Device { machine: self.facts.name.clone(), what });

@@ -1,11 +1,10 @@
 //! A simulated platform as the device of a runtime: checks of plans, and verification of copies.
 
-use super::{SimulatedMachine, asked};
+use super::SimulatedMachine;
 use crate::host::runtime::{CARD, Way};
 use crate::host::stored_data::stored_bytes;
-use lanemark_machine::{Allocation, Arguments, Confirmed, Launch, MovedByRuntime, Plan, Unsupported, Verb};
+use lanemark_machine::{Confirmed, RuntimeCopy, Unsupported, Verb};
 use lanemark_platform::Runtime;
-use lanemark_units::format_size;
 
 /// Bytes compared at a time.
 const PIECE: usize = 4096;
@@ -20,31 +19,14 @@ impl SimulatedMachine {
             .ok_or_else(|| self.unsupported(what, because))
     }
 
-    pub(super) fn check_launch(&self, launch: &Launch) -> Result<(), Unsupported> {
-        self.runtime("a launch")?;
-        let Launch { kernels, arguments: Arguments { count, allocation }, .. } = *launch;
-        if kernels == 0 || kernels > Launch::MOST_KERNELS {
-            let because = format!("the number of launches between two waits must be 1 to {}", Launch::MOST_KERNELS);
-            return Err(self.unsupported(format!("{kernels} launches"), because));
-        }
-        if count > Arguments::MOST {
-            let because = format!("kernels have at most {} arguments", Arguments::MOST);
-            return Err(self.unsupported(format!("kernels with {count} buffers"), because));
-        }
-        if count > 0 && !matches!(allocation, Allocation::Buffer | Allocation::Device) {
-            let because = "arguments are buffers or device addresses";
-            return Err(self.unsupported(format!("kernels with arguments as {allocation}"), because));
-        }
-        Ok(())
+    pub(super) fn check_launch(&self) -> Result<(), Unsupported> {
+        self.runtime("a launch").map(drop)
     }
 
-    pub(super) fn check_moved(&self, moved: &MovedByRuntime) -> Result<(), Unsupported> {
+    pub(super) fn check_moved(&self, moved: &RuntimeCopy) -> Result<(), Unsupported> {
         let runtime = self.runtime("a copy by a runtime")?;
-        let MovedByRuntime { bytes, allocation, .. } = *moved;
+        let RuntimeCopy { bytes, allocation, .. } = *moved;
         let refused = |because: String| Err(self.unsupported(format!("a copy of {bytes} B as {allocation}"), because));
-        if bytes == 0 || bytes > MovedByRuntime::MOST_BYTES {
-            return refused(format!("a copy is of 1 B to {}", format_size(MovedByRuntime::MOST_BYTES)));
-        }
         let Some(parts) = self.board.parts(moved) else { return refused("it simulates no runtime".to_owned()) };
         let (kept, most) = (parts.kept_pages() * Runtime::PAGE_BYTES, runtime.pinned_bytes.value);
         if kept > most {
@@ -57,21 +39,8 @@ impl SimulatedMachine {
         Ok(())
     }
 
-    /// Checks that a program repeats one command to its runtime.
-    pub(super) fn check_asked(&self, plan: &Plan) -> Result<(), Unsupported> {
-        if asked(plan).is_none() {
-            return Ok(());
-        }
-        let is_alone = plan.lanes.len() == 1 && plan.lanes[0].body.len() == 1 && plan.before.is_empty();
-        if is_alone {
-            return Ok(());
-        }
-        let because = "a program must have one command in each iteration and no other steps";
-        Err(self.unsupported("a runtime beside other steps", because))
-    }
-
     /// Compares both ends of a copy.
-    pub(super) fn confirm_moved(&mut self, moved: &MovedByRuntime) -> Option<Confirmed> {
+    pub(super) fn confirm_moved(&mut self, moved: &RuntimeCopy) -> Option<Confirmed> {
         let parts = self.board.parts(moved)?;
         let (transfer, mapped_at) = (parts.call.transfer, self.board.mapped_at());
         let first_part = (self.passes_done - 1).wrapping_mul(transfer.count);

@@ -5,12 +5,12 @@
 //! only on the core's program, which is at the same place in each period. Such periods repeat exactly. Two must be
 //! equal before any is skipped; the last two iterations are simulated.
 
-use super::{Waits, asked};
+use super::Waits;
 use crate::board::{Board, Carried};
 use crate::fabric::link::Crossed;
 use crate::host::program::Program;
 use crate::host::runtime::CARD;
-use lanemark_machine::{Op, Plan, Steady, Unsteady};
+use lanemark_machine::{Plan, QueueRequest, Steady, Unsteady};
 use lanemark_units::Ticks;
 
 /// Minimum number of iterations for the search.
@@ -53,13 +53,13 @@ pub(super) struct RuntimePeriods {
 impl RuntimePeriods {
     /// Creates the search for a plan, if it uses a runtime.
     pub(super) fn of(plan: &Plan, board: &Board, passes: u64, is_wanted: bool) -> RuntimePeriods {
-        let core = plan.lanes.first().map_or(0, |lane| lane.core as usize);
-        let transfers = asked(plan).map(|op| match op {
-            Op::Launch(launch) => passes.saturating_mul(launch.kernels.into()),
-            Op::MovedByRuntime(moved) => {
-                passes.saturating_mul(board.parts(moved).map_or(1, |parts| parts.call.transfer.count))
+        let core = plan.work.cores().first().map_or(0, |core| *core as usize);
+        let transfers = plan.work.request().and_then(|request| match request {
+            QueueRequest::Launch(launch) => Some(passes.saturating_mul(launch.kernels.into())),
+            QueueRequest::Copy(copy) => {
+                Some(passes.saturating_mul(board.parts(copy).map_or(1, |parts| parts.call.transfer.count)))
             }
-            _ => 0,
+            QueueRequest::Compute(_) => None,
         });
         let unwanted = (!is_wanted).then_some(Unsteady::Unwanted);
         let few = (passes < WORTH_PASSES).then_some(Unsteady::Few);

@@ -8,14 +8,14 @@ impl SimulatedMachine {
     /// timestamp to its completion: the last `most` frames and as many stalls.
     ///
     /// ```
-    /// use lanemark_machine::{Access, Op, Plan, Samples, Span, Stream, Verb, Width};
+    /// use lanemark_machine::{Access, Plan, Samples, Span, Step, Stream, Verb, Width};
     /// use lanemark_sim::SimulatedMachine;
     /// use lanemark_units::{BarOffset, MemoryType};
     /// let preset = lanemark_platform::preset("card-gen5-x16").unwrap().unwrap();
     /// let mut machine = SimulatedMachine::new(&preset).unwrap();
     /// let at = BarOffset { bar: 0, offset: 0 };
     /// let load = Stream::over(Verb::Load, Access::Plain(Width::B4), Span { at, len: 4, memory_type: MemoryType::Uc });
-    /// let plan = Plan::on_one_core(vec![Op::Stream(load)], 1);
+    /// let plan = Plan::new(Step::Stream(load), 1);
     /// let trace = machine.trace(&plan, &mut Samples::wanted(1), 100).unwrap();
     /// assert_eq!(trace.frames.len(), 2); // MRd and CplD
     /// assert_eq!(trace.links, ["card"]);

@@ -3,9 +3,7 @@
 #![allow(dead_code)] // Each test binary uses its part.
 
 use crate::stage;
-use lanemark_machine::{
-    Access, DriverCall, Fence, HostMemory, Lane, Machine, Op, Placement, Plan, Span, Stream, Verb, Width,
-};
+use lanemark_machine::{Access, DriverCall, Fence, Lane, Machine, Plan, Span, Step, Stream, Task, Verb, Width};
 use lanemark_platform::Platform;
 use lanemark_sim::SimulatedMachine;
 use lanemark_units::{MemoryType, Ticks};
@@ -80,36 +78,30 @@ impl Random {
 pub fn plan(random: &mut Random, machine: &SimulatedMachine) -> Plan {
     let lanes = 1 + random.below(2) as u32;
     let lanes = (0..lanes)
-        .map(|core| Lane { core, body: (0..=random.below(4)).map(|_| op(random, machine)).collect() })
-        .collect();
-    Plan {
-        before: Vec::new(),
-        lanes,
-        placement: Placement::Pinned,
-        passes: 1 + random.below(4),
-        warmup_passes: random.below(2),
-        memory: HostMemory::default(),
-        timeout: Ticks::whole_ns(10_000_000_000),
-    }
+        .map(|core| Lane { core, task: Task::Steps((0..=random.below(4)).map(|_| step(random, machine)).collect()) })
+        .collect::<Vec<Lane>>();
+    let passes = 1 + random.below(4);
+    let timeout = Ticks::whole_ns(10_000_000_000);
+    Plan { warmup_passes: random.below(2), timeout, ..Plan::new(lanes, passes) }
 }
 
-fn op(random: &mut Random, machine: &SimulatedMachine) -> Op {
+fn step(random: &mut Random, machine: &SimulatedMachine) -> Step {
     let verb = random.pick(&[Verb::Store, Verb::Store, Verb::Load]);
     let access = random.access(machine, verb);
     let span = random.span(access);
     match random.below(8) {
-        0 => Op::Fence(random.pick(&Fence::ALL)),
-        1 => Op::FlushLines(span),
-        2 => Op::Driver(DriverCall { verb, span, call_bytes: random.pick(&[1, 64, 300]), width: Width::B8 }),
-        3 => Op::Pause(Ticks(random.below(1_000_000))),
+        0 => Step::Fence(random.pick(&Fence::ALL)),
+        1 => Step::FlushLines(span),
+        2 => Step::Driver(DriverCall { verb, span, call_bytes: random.pick(&[1, 64, 300]), width: Width::B8 }),
+        3 => Step::Pause(Ticks(random.below(1_000_000))),
         _ => {
             let fence_each = (random.below(4) == 0).then(|| random.pick(&Fence::ALL));
-            Op::Stream(Stream { fence_each, ..Stream::over(verb, access, span) })
+            Step::Stream(Stream { fence_each, ..Stream::over(verb, access, span) })
         }
     }
 }
 
 /// Returns whether a step is a stream of stores.
-pub fn only_stores(op: &Op) -> bool {
-    matches!(op, Op::Stream(Stream { verb: Verb::Store, .. }))
+pub fn only_stores(step: &Step) -> bool {
+    matches!(step, Step::Stream(Stream { verb: Verb::Store, .. }))
 }

@@ -3,7 +3,7 @@
 
 #![allow(dead_code)] // Each test binary uses its part of the stage.
 
-use lanemark_machine::{Access, Cause, Fence, Lane, Op, Span, Stream, Verb, Width};
+use lanemark_machine::{Access, Cause, Fence, Lane, Span, Step, Stream, Task, Verb, Width};
 use lanemark_platform::{Origin, Platform};
 use lanemark_sim::Seen;
 use lanemark_sim::stored_bytes;
@@ -192,18 +192,18 @@ pub fn span(region: &str, memory_type: MemoryType, offset: u64, len: u64) -> Spa
 }
 
 /// Stores of 1, 2, 4, ... 64 B over a range.
-pub fn store(bytes: u64, span: Span) -> Op {
-    Op::Stream(Stream::over(Verb::Store, plain(bytes), span))
+pub fn store(bytes: u64, span: Span) -> Step {
+    Step::Stream(Stream::over(Verb::Store, plain(bytes), span))
 }
 
 /// Loads of 1, 2, 4, ... 64 B over a range.
-pub fn load(bytes: u64, span: Span) -> Op {
-    Op::Stream(Stream::over(Verb::Load, plain(bytes), span))
+pub fn load(bytes: u64, span: Span) -> Step {
+    Step::Stream(Stream::over(Verb::Load, plain(bytes), span))
 }
 
 /// Any access over a range.
-pub fn stream(verb: Verb, access: Access, span: Span) -> Op {
-    Op::Stream(Stream::over(verb, access, span))
+pub fn stream(verb: Verb, access: Access, span: Span) -> Step {
+    Step::Stream(Stream::over(verb, access, span))
 }
 
 pub fn width(bytes: u64) -> Width {
@@ -245,16 +245,16 @@ impl Stage {
         Stage { board, turn: 0, looked: 0 }
     }
 
-    /// Runs `body` once on core 0; buffers keep gathered stores. Returns the duration.
-    pub fn run(&mut self, body: Vec<Op>) -> Ticks {
-        self.run_on(0, body)
+    /// Runs `task` once on core 0; buffers keep gathered stores. Returns the duration.
+    pub fn run(&mut self, task: impl Into<Task>) -> Ticks {
+        self.run_on(0, task)
     }
 
     /// As [`Stage::run`], on another core.
-    pub fn run_on(&mut self, core: u32, body: Vec<Op>) -> Ticks {
+    pub fn run_on(&mut self, core: u32, task: impl Into<Task>) -> Ticks {
         let start = self.board.now();
         self.turn += 1;
-        self.board.start(&Lane { core, body }, 1, self.turn);
+        self.board.start(&Lane { core, task: task.into() }, 1, self.turn);
         let done = self.board.run_while(start + ns(1_000_000), |board| !board.core(core as usize).is_done());
         assert!(done, "the core waits for {:?}", self.board.core(core as usize).waiting_for());
         self.board.core(core as usize).issued_at().since(start)
@@ -332,6 +332,6 @@ impl Stage {
 }
 
 /// One fence.
-pub fn fence(fence: Fence) -> Op {
-    Op::Fence(fence)
+pub fn fence(fence: Fence) -> Step {
+    Step::Fence(fence)
 }

@@ -3,7 +3,7 @@
 mod steps;
 
 use super::*;
-use lanemark_machine::{Access, DriverCall, Fence, Lane, Op, Order as StreamOrder, Span, Stream};
+use lanemark_machine::{Access, CoreWork, DriverCall, Fence, Lane, Order as StreamOrder, Span, Step, Stream, Task};
 use lanemark_units::Ticks;
 use std::sync::atomic::Ordering;
 
@@ -17,12 +17,16 @@ fn span(offset: u64, len: u64) -> Span {
     Span { at: BarOffset { bar: 0, offset }, len, memory_type: MemoryType::Wb }
 }
 
-fn plan(body: Vec<Op>) -> Plan {
-    Plan::on_one_core(body, 3)
+fn plan(task: impl Into<Task>) -> Plan {
+    Plan::new(task.into(), 3)
+}
+
+fn plan_after(before: Vec<Step>, task: impl Into<Task>) -> Plan {
+    Plan::new(CoreWork::after(before, task), 3)
 }
 
 fn stream(verb: Verb, access: Access, span: Span) -> Plan {
-    plan(vec![Op::Stream(Stream::over(verb, access, span))])
+    plan(vec![Step::Stream(Stream::over(verb, access, span))])
 }
 
 /// Runs a plan and checks what holds for every run, and that `supports` accepts it.
@@ -127,7 +131,7 @@ fn repeated_accesses_to_one_address_write_nothing_else() {
             host.region.bytes_mut()[..4096].fill(0);
             let order = StreamOrder::SameAddress { times };
             let one = Stream { order, ..Stream::over(Verb::Store, access, span(64, len)) };
-            let samples = run(&mut host, &plan(vec![Op::Stream(one)]), 1);
+            let samples = run(&mut host, &plan(vec![Step::Stream(one)]), 1);
             let bytes = &host.region.bytes()[..4096];
             let mut written = bytes.iter().enumerate().filter(|(_, byte)| **byte != 0).map(|(place, _)| place as u64);
             if times == 0 {
@@ -146,7 +150,7 @@ fn a_repeated_access_must_cover_its_whole_span() {
     let order = StreamOrder::SameAddress { times: 4 };
     for len in [7, 9] {
         let one = Stream { order, ..Stream::over(Verb::Store, Access::Plain(Width::B8), span(0, len)) };
-        assert!(refused(&mut host, &plan(vec![Op::Stream(one)])).because.contains("8 B"));
+        assert!(refused(&mut host, &plan(vec![Step::Stream(one)])).because.contains("8 B"));
     }
 }
 
@@ -157,8 +161,8 @@ fn every_user_mode_fence_works_after_each_access_and_after_each_iteration() {
     for access in host.facts().stores.clone() {
         for (fence_each, after) in fences.into_iter().flat_map(|each| fences.map(|after| (each, after))) {
             let stores = Stream { fence_each, ..Stream::over(Verb::Store, access, span(0, 64 * 9 + 15)) };
-            let mut body = vec![Op::Stream(stores)];
-            body.extend(after.map(Op::Fence));
+            let mut body = vec![Step::Stream(stores)];
+            body.extend(after.map(Step::Fence));
             let confirmed = run(&mut host, &plan(body), 2).confirmed.unwrap();
             assert_eq!(confirmed.confirmed_bytes, 591, "{access} {fence_each:?} {after:?}");
         }
@@ -166,7 +170,7 @@ fn every_user_mode_fence_works_after_each_access_and_after_each_iteration() {
     for access in host.facts().loads.clone() {
         for fence_each in fences {
             let loads = Stream { fence_each, ..Stream::over(Verb::Load, access, span(0, 591)) };
-            run(&mut host, &plan(vec![Op::Stream(loads)]), 2);
+            run(&mut host, &plan(vec![Step::Stream(loads)]), 2);
         }
     }
 }
@@ -176,8 +180,8 @@ fn an_interrupt_is_not_a_fence_for_user_programs() {
     let mut host = host();
     let stores = Stream::over(Verb::Store, Access::Plain(Width::B4), span(0, 64));
     let each = Stream { fence_each: Some(Fence::Interrupt), ..stores.clone() };
-    assert!(refused(&mut host, &plan(vec![Op::Stream(each)])).what.contains("interrupt"));
-    let after = vec![Op::Stream(stores), Op::Fence(Fence::Interrupt)];
+    assert!(refused(&mut host, &plan(vec![Step::Stream(each)])).what.contains("interrupt"));
+    let after = vec![Step::Stream(stores), Step::Fence(Fence::Interrupt)];
     assert!(refused(&mut host, &plan(after)).what.contains("interrupt"));
 }
 
@@ -219,23 +223,24 @@ fn a_span_may_end_at_the_end_of_the_region_but_not_beyond() {
 #[test]
 fn unsupported_plans_are_rejected_with_a_reason() {
     let mut host = host();
-    let store = Op::Stream(Stream::over(Verb::Store, Access::Plain(Width::B8), span(0, 64)));
-    let lanes = |count| {
-        let mut plan = plan(vec![store.clone()]);
-        plan.lanes = vec![plan.lanes[0].clone(); count];
-        plan
+    let store = Step::Stream(Stream::over(Verb::Store, Access::Plain(Width::B8), span(0, 64)));
+    let lanes = |cores: &[u32]| {
+        let of = |core: &u32| Lane { core: *core, task: store.clone().into() };
+        Plan::new(cores.iter().map(of).collect::<Vec<Lane>>(), 3)
     };
+    let last = host.facts().cores - 1;
     for (bad, word) in [
-        (lanes(0), "0 lanes"),
-        (lanes(2), "2 lanes"),
-        (plan(vec![]), "[]"),
+        (lanes(&[]), "an empty plan"),
+        (lanes(&[0, 0]), "two lanes on one core"),
+        (lanes(&[0, last]), if last == 0 { "two lanes on one core" } else { "2 lanes" }),
+        (plan(Vec::<Step>::new()), "[]"),
         (plan(vec![store.clone(), store.clone()]), "[stream, stream]"),
-        (plan(vec![Op::FlushLines(span(0, 64)), store.clone()]), "flush"),
-        (plan(vec![Op::Pause(Ticks::whole_ns(10)), store.clone()]), "pause"),
-        (plan(vec![store.clone(), Op::Pause(Ticks::whole_ns(1_000_001))]), "pause"),
-        (plan(vec![store.clone(), Op::FlushLines(span(0, 65))]), "flush"),
-        (Plan { before: vec![store.clone()], ..plan(vec![store.clone()]) }, "before"),
-        (Plan { passes: 0, ..plan(vec![store.clone()]) }, "0 iterations"),
+        (plan(vec![Step::FlushLines(span(0, 64)), store.clone()]), "flush"),
+        (plan(vec![Step::Pause(Ticks::whole_ns(10)), store.clone()]), "pause"),
+        (plan(vec![store.clone(), Step::Pause(Ticks::whole_ns(1_000_001))]), "pause"),
+        (plan(vec![store.clone(), Step::FlushLines(span(0, 65))]), "flush"),
+        (plan_after(vec![store.clone()], store.clone()), "before"),
+        (Plan { passes: 0, ..plan(vec![store.clone()]) }, "no iterations"),
         (stream(Verb::Load, Access::Movdir64b, span(0, 64)), "movdir64b to load"),
         (stream(Verb::Store, Access::NonTemporal(Width::B4), span(0, 64)), "nt4 to store"),
     ] {
@@ -250,8 +255,8 @@ fn unsupported_plans_are_rejected_with_a_reason() {
 fn a_plan_runs_on_every_allowed_core_and_on_no_other() {
     let mut host = host();
     let before = allowed_cpus().unwrap();
-    let store = Op::Stream(Stream::over(Verb::Store, Access::Plain(Width::B8), span(0, 64)));
-    let on = |core| Plan { lanes: vec![Lane { core, body: vec![store.clone()] }], ..plan(vec![]) };
+    let store = Step::Stream(Stream::over(Verb::Store, Access::Plain(Width::B8), span(0, 64)));
+    let on = |core| Plan::new(vec![Lane { core, task: store.clone().into() }], 3);
     for core in 0..host.facts().cores {
         run(&mut host, &on(core), 1);
         assert_eq!(allowed_cpus().unwrap(), before, "the affinity mask must be restored");
@@ -324,12 +329,12 @@ fn a_single_iteration_that_cannot_be_interrupted_is_rejected() {
     for access in [Access::Plain(Width::B8), Access::Memcpy] {
         let order = StreamOrder::SameAddress { times: u64::MAX };
         let endless = Stream { order, ..Stream::over(Verb::Store, access, span(0, 8)) };
-        assert!(refused(&mut host, &plan(vec![Op::Stream(endless)])).because.contains("more of them"));
+        assert!(refused(&mut host, &plan(vec![Step::Stream(endless)])).because.contains("more of them"));
     }
 }
 
 fn driver(verb: Verb, offset: u64, len: u64, call_bytes: u64) -> Plan {
-    plan(vec![Op::Driver(DriverCall { verb, span: span(offset, len), call_bytes, width: Width::B8 })])
+    plan(vec![Step::Driver(DriverCall { verb, span: span(offset, len), call_bytes, width: Width::B8 })])
 }
 
 #[test]
@@ -352,7 +357,7 @@ fn empty_driver_calls_and_wrong_widths_and_ranges_are_rejected() {
     assert!(refused(&mut host, &driver(Verb::Load, 0, 64, 0)).what.contains("0 B"));
     refused(&mut host, &driver(Verb::Load, REGION as u64 - 63, 64, 64));
     let wide = DriverCall { verb: Verb::Load, span: span(0, 64), call_bytes: 64, width: Width::B4 };
-    assert!(refused(&mut host, &plan(vec![Op::Driver(wide)])).because.contains("facts"));
+    assert!(refused(&mut host, &plan(vec![Step::Driver(wide)])).because.contains("facts"));
     run(&mut host, &driver(Verb::Load, REGION as u64 - 64, 64, 64), 1);
 }
 

@@ -8,7 +8,7 @@ use crate::{Allocation, HostWait, Verb};
 /// of a sample. The copy may still be in progress. A second call, which returns when the queue is empty, ends the
 /// *delivered* time. With [`HostWait::Event`], the program starts the copy and waits for its event.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct MovedByRuntime {
+pub struct RuntimeCopy {
     /// Direction as seen by the program: `Store` copies to the device, `Load` from it.
     pub verb: Verb,
     /// Bytes of one copy; at least 1.
@@ -19,7 +19,7 @@ pub struct MovedByRuntime {
     pub allocation: Allocation,
 }
 
-impl MovedByRuntime {
+impl RuntimeCopy {
     /// Maximum length of a copy.
     pub const MOST_BYTES: u64 = 256 << 20;
 }
