@@ -94,8 +94,9 @@ pub(crate) fn sensitivity(
     }
 }
 
-/// Two-sided 95 % quantile of Student's distribution with `spare` degrees of freedom, within 0.6 %. Source: Abramowitz and Stegun, 26.7.5, around the normal distribution's 1.95996, and table 26.10 for the first
-/// five.
+/// Two-sided 95 % quantile of Student's distribution with `spare` degrees of freedom, within 0.6 %.
+///
+/// Source: Abramowitz and Stegun, 26.7.5, around the normal distribution's 1.95996, and table 26.10 for the first five.
 fn student_95(spare: usize) -> f64 {
     const FIRST: [f64; 5] = [12.706, 4.303, 3.182, 2.776, 2.571];
     const NORMAL: f64 = 1.959_964;

@@ -31,7 +31,7 @@ pub(crate) fn tree(diagnosis: &Diagnosis, width: Option<u16>) -> String {
         drawing.lines.push(format!("bus {}", clean(bus)));
         drawing.draw(places, "");
     }
-    // Functions that are parents of each other have no root; the first of them serves as one.
+    // Functions that are parents of each other have no root; the first of them is drawn as one.
     for (place, function) in diagnosis.functions.iter().enumerate() {
         if !drawing.drawn[place] {
             drawing.lines.push(format!("bus {}", clean(bus(function))));

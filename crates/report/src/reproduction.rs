@@ -31,7 +31,8 @@ pub fn reproduction_table(reproduction: &Reproduction, width: Option<u16>) -> St
     }
     blocks.extend(reproduction.pictures.iter().map(|picture| picture::in_words(picture, width)));
     if !reproduction.here.is_empty() {
-        let head = "On this machine, which is not the paper's, so nothing here counts as agreement";
+        let head =
+            "This machine, for comparison only: it is not the paper's, and its figures do not affect the summary";
         let lines = std::iter::once(wrap(head, width, 2)).chain(here(reproduction).lines(width));
         blocks.push(lines.collect::<Vec<_>>().join("\n"));
     }
@@ -135,7 +136,7 @@ pub(crate) fn exact(value: f64) -> String {
 fn here(reproduction: &Reproduction) -> Grid {
     let columns = vec![
         Column::words("id"),
-        Column::words("what is asked here"),
+        Column::words("measured here"),
         Column::figures("published"),
         Column::figures("here"),
         Column::figures("from"),
@@ -228,7 +229,7 @@ pub(crate) fn summary(reproduction: &Reproduction) -> String {
     // Given and fitted figures that disagree are counted apart from predictions.
     let missed = stand(Verdict::Disagrees) - predicted(Verdict::Disagrees);
     if missed > 0 {
-        text += &format!("; and {} of the given and fitted", plural(missed, "disagrees", "disagree"));
+        text += &format!("; of the given and fitted, {}", plural(missed, "disagrees", "disagree"));
     }
     text
 }
@@ -283,7 +284,7 @@ T1.f: needs a switch
         };
         reproduction.here = vec![here(Some(13.1), ""), here(None, "there is none")];
         let text = reproduction_table(&reproduction, Some(120));
-        assert!(text.contains("not the paper's, so nothing here counts"), "{text}");
+        assert!(text.contains("figures do not affect the summary"), "{text}");
         let expected = "\
 T8  a time stamp              2.5  13.1  12.1  15.1  ns    host: timer_cost: rdtsc
 T8  a time stamp              2.5                    ns    host: no answer: there is none
@@ -302,7 +303,7 @@ T8  a time stamp              2.5                    ns    host: no answer: ther
     fn a_fitted_row_that_disagrees_is_counted() {
         let mut reproduction = fixture::reproduction();
         reproduction.rows[1].verdict = Verdict::Disagrees;
-        assert!(summary(&reproduction).ends_with("; and 1 disagrees of the given and fitted"));
+        assert!(summary(&reproduction).ends_with("; of the given and fitted, 1 disagrees"));
     }
 
     #[test]

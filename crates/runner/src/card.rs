@@ -23,7 +23,7 @@ pub(crate) fn open(
     cancel: &Cancel,
 ) -> Result<(Box<dyn Machine>, Card), RunError> {
     let system = access.system();
-    let emulated = if access.emulated { Some("the user said so".to_owned()) } else { system.emulated() };
+    let emulated = if access.emulated { Some("declared with --emulated".to_owned()) } else { system.emulated() };
     let attachment = Attachment::new(&system, address, &access.bars, access.consent)?;
     let before = State::now(&attachment.device);
     let machine = CardMachine::open(attachment, emulated.is_some())?;
