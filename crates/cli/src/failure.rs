@@ -16,7 +16,7 @@ pub enum Failure {
     #[error("skipped, because {0}")]
     Absent(String),
     /// An interrupt by Ctrl-C.
-    #[error("interrupted; what was measured until then is kept")]
+    #[error("interrupted; the results so far are kept")]
     Interrupted,
     /// A failed write to standard output.
     #[error("writing the output: {0}")]

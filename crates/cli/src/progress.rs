@@ -34,7 +34,7 @@ impl Cases {
             let _ = out.write_str(&Cases::count(state.pos(), state.len().unwrap_or(0)));
         };
         if let Ok(style) = ProgressStyle::with_template("{bar:32} {cases} {eta} left  {msg}") {
-            // Eighths of a place, for what moves slowly.
+            // Eighths of a column, for slow progress.
             bar.set_style(style.progress_chars("█▉▊▋▌▍▎▏░").with_key("cases", count));
         }
         Cases(bar)

@@ -13,8 +13,8 @@ pub struct Parameter {
     pub low: f64,
     /// Upper bound.
     pub high: f64,
-    /// Step of derivatives, as a share of the value, or of the distance between the bounds where the value is 0. It must
-    /// be large enough to change the residuals by more than their discontinuities.
+    /// Step of derivatives, as a share of the value, or of the distance between the bounds where the value is 0. It
+    /// must be large enough to change the residuals by more than their discontinuities.
     pub step_share: f64,
 }
 
@@ -29,8 +29,8 @@ pub struct Found {
     pub at_bound: bool,
     /// Smallest and largest value when any one datum is left out.
     pub leave_one_out: (f64, f64),
-    /// The 95 % confidence interval, if the errors of the data are independent and equally distributed; `None` if the data
-    /// leave the parameter open, or if there are no spare data.
+    /// The 95 % confidence interval, if the errors of the data are independent and equally distributed; `None` if the
+    /// data leave the parameter open, or if there are no spare data.
     pub within_95: Option<(f64, f64)>,
 }
 
@@ -97,9 +97,9 @@ const INSEPARABLE: f64 = 0.999;
 
 /// Finds the values with the least sum of squared residuals.
 ///
-/// Levenberg-Marquardt with derivatives from differences; steps are clamped to the bounds. The best choice for `residuals`
-/// are logarithms of calculated over measured values: large and small data, and too large and too small values, then have
-/// the same weight.
+/// Levenberg-Marquardt with derivatives from differences; steps are clamped to the bounds. The best choice for
+/// `residuals` are logarithms of calculated over measured values: large and small data, and too large and too small
+/// values, then have the same weight.
 ///
 /// ```
 /// use lanemark_fit::{Parameter, fit};
@@ -118,8 +118,8 @@ pub fn fit(
     fit_told(parameters, residuals, &mut |_, _| {})
 }
 
-/// As [`fit`], with progress: `on_progress` is called with the numbers of finished and of all searches, at the start and after each
-/// search.
+/// As [`fit`], with progress: `on_progress` is called with the numbers of finished and of all searches, at the start
+/// and after each search.
 ///
 /// # Errors
 /// As [`fit`].

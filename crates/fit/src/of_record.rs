@@ -13,8 +13,8 @@ use lanemark_record::{Answer, Quantity, Record, Residual};
 use lanemark_runner::OpenTarget;
 use lanemark_units::MemoryType;
 
-/// Data of a fit: answers of one target of a record, or figures of a table. Each is simulated again on a platform while some
-/// of its numbers vary.
+/// Data of a fit: answers of one target of a record, or figures of a table. Each is simulated again on a platform while
+/// some of its numbers vary.
 #[derive(Clone)]
 pub struct OfRecord {
     platform: Platform,
@@ -101,8 +101,8 @@ pub enum OfRecordError {
 /// Relative step of derivatives for loads and stores by cores.
 const STEP_SHARE: f64 = 1e-4;
 
-/// Relative step of derivatives for DMA. Transfers overlap and times are whole ticks, so their sum jumps by some hundredths of
-/// a percent; the step must exceed these jumps.
+/// Relative step of derivatives for DMA. Transfers overlap and times are whole ticks, so their sum jumps by some
+/// hundredths of a percent; the step must exceed these jumps.
 const TRANSFERS_STEP_SHARE: f64 = 0.02;
 
 impl OfRecord {
@@ -153,11 +153,11 @@ impl OfRecord {
 
     /// Prepares a fit of every unknown number of `draft` to the answers of `target`, or of the only target.
     ///
-    /// All DMA answers are used. Of a question about cores, at most 12 answers up to 4 KiB are used, evenly spread. Every second
-    /// size of a curve with six or more sizes is held out.
+    /// All DMA answers are used. Of a question about cores, at most 12 answers up to 4 KiB are used, evenly spread.
+    /// Every second size of a curve with six or more sizes is held out.
     ///
     /// # Errors
-    /// [`OfRecordError`] if the target is unknown, nothing is unknown in the draft, or the platform supports no answer.
+    /// [`OfRecordError`] if the target is unknown, the draft has no unknown number, or the platform supports no answer.
     pub fn of_draft(record: &Record, target: Option<&str>, draft: &Draft) -> Result<OfRecord, OfRecordError> {
         let target = Self::target(record, target)?;
         let started = started(draft)?;
@@ -166,11 +166,11 @@ impl OfRecord {
         Ok(Self::of_data(draft, started, data))
     }
 
-    /// Prepares a fit of every unknown number of `draft` to the figures of a table. Every second size of a curve with six or
-    /// more sizes is held out.
+    /// Prepares a fit of every unknown number of `draft` to the figures of a table. Every second size of a curve with
+    /// six or more sizes is held out.
     ///
     /// # Errors
-    /// [`OfRecordError`] if nothing is unknown in the draft, or the platform does not support a figure.
+    /// [`OfRecordError`] if the draft has no unknown number, or the platform does not support a figure.
     pub fn of_table(table: &Table, draft: &Draft) -> Result<OfRecord, OfRecordError> {
         let started = started(draft)?;
         let target = OpenTarget::of_platform(&started).map_err(|error| OfRecordError::Start(error.to_string()))?;
@@ -203,8 +203,8 @@ impl OfRecord {
         }
     }
 
-    /// The keys as parameters of a fit. Bounds: the search range of the key in a draft, or a tenth to ten times the platform's
-    /// value.
+    /// The keys as parameters of a fit. Bounds: the search range of the key in a draft, or a tenth to ten times the
+    /// platform's value.
     #[must_use]
     pub fn parameters(&self) -> Vec<Parameter> {
         let step_share = if self.is_about_transfers() { TRANSFERS_STEP_SHARE } else { STEP_SHARE };
@@ -237,8 +237,8 @@ impl OfRecord {
         &self.grids
     }
 
-    /// Whether the data contain DMA transfers. A DMA transfer has several possible bottlenecks, and a search that starts at the
-    /// wrong one may not leave it; such a search needs several starting points.
+    /// Whether the data contain DMA transfers. A DMA transfer has several possible bottlenecks, and a search that
+    /// starts at the wrong one may not leave it; such a search needs several starting points.
     pub(crate) fn is_about_transfers(&self) -> bool {
         self.data.iter().any(|datum| matches!(datum.case.method, Method::Dma { .. }))
     }
@@ -289,8 +289,9 @@ impl OfRecord {
         self.data.iter().map(|datum| datum.name.as_str())
     }
 
-    /// Natural logarithm of simulated over measured at `values` of the keys, for each fitted answer. The logarithm gives twice
-    /// and half of a figure the same weight. Keys that take integers only are interpolated between allowed values.
+    /// Natural logarithm of simulated over measured at `values` of the keys, for each fitted answer. The logarithm
+    /// gives twice and half of a figure the same weight. Keys that take integers only are interpolated between allowed
+    /// values.
     ///
     /// # Errors
     /// The error of the platform or the simulation for these values.

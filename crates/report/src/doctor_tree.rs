@@ -52,7 +52,7 @@ struct Drawing<'a> {
     below: BTreeMap<usize, Vec<usize>>,
     width: Option<u16>,
     lines: Vec<String>,
-    /// Prevents endless recursion: a file from a stranger may describe two functions as parents of
+    /// Prevents endless recursion: an untrusted file may describe two functions as parents of
     /// each other.
     drawn: Vec<bool>,
 }

@@ -1,4 +1,5 @@
-//! One-screen summary of `lanemark bench` without options: this machine, an example card with its limits, and further commands.
+//! One-screen summary of `lanemark bench` without options: this machine, an example card with its limits, and further
+//! commands.
 //!
 //! It has at most 40 lines of at most 100 columns. The full tables ([`crate::tables`]) have every figure.
 
@@ -16,7 +17,8 @@ use lanemark_record::{Answer, Detail, DoubtKind, Quantity, Record, Target, Targe
 /// Columns of the summary, even on a wider terminal.
 const WIDTH: u16 = 100;
 
-/// Renders `record` as one screen. `pci` is the diagnosis of this machine's PCIe devices, or the reason for its absence.
+/// Renders `record` as one screen. `pci` is the diagnosis of this machine's PCIe devices, or the reason for its
+/// absence.
 #[must_use]
 pub fn first_screen(record: &Record, pci: Result<&Diagnosis, &str>) -> String {
     let mut blocks = vec![machine(record, pci)];

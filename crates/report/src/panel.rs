@@ -46,7 +46,7 @@ impl<'a> Panel<'a> {
     pub fn of(record: &'a Record) -> Vec<Panel<'a>> {
         let mut panels: Vec<Panel<'a>> = Vec::new();
         for answer in &record.answers {
-            let place = panels.iter().position(|panel| panel.takes(answer)).unwrap_or_else(|| {
+            let place = panels.iter().position(|panel| panel.holds(answer)).unwrap_or_else(|| {
                 panels.push(Panel::empty(record, answer));
                 panels.len() - 1
             });
@@ -77,7 +77,7 @@ impl<'a> Panel<'a> {
         }
     }
 
-    fn takes(&self, answer: &Answer) -> bool {
+    fn holds(&self, answer: &Answer) -> bool {
         (self.target, self.question, self.quantity) == (&*answer.target, &*answer.question, answer.quantity)
     }
 
@@ -258,10 +258,11 @@ impl Point<'_> {
         }
     }
 
-    /// The bottleneck of the transfer: for a rate the bound found by the formula, for a latency the longest stall with its share.
+    /// The bottleneck of the transfer: for a rate the bound found by the formula, for a latency the longest stall with
+    /// its share.
     ///
-    /// The longest stall of saturated traffic is the queue in front of the bottleneck, such as the tags of reads. For rates the
-    /// formula therefore takes precedence; without a formula, the longest stall is used.
+    /// The longest stall of saturated traffic is the queue in front of the bottleneck, such as the tags of reads. For
+    /// rates the formula therefore takes precedence; without a formula, the longest stall is used.
     pub fn bound_in_words(&self) -> Option<String> {
         let is_saturated =
             self.answer.quantity == Quantity::Bandwidth || matches!(self.answer.method, Method::DmaUnderLoad { .. });

@@ -1,7 +1,8 @@
 //! Plot of every bandwidth of a record against size, as a self-contained SVG file.
 //!
-//! Both axes are logarithmic. A solid line is a method, a dashed line a limit. The colours are those of Okabe and Ito, which
-//! remain distinct with colour vision deficiency. The style is included, for light and dark backgrounds; there is no script.
+//! Both axes are logarithmic. A solid line is a method, a dashed line a limit. The colours are those of Okabe and Ito,
+//! which remain distinct with colour vision deficiency. The style is included, for light and dark backgrounds; there is
+//! no script.
 
 use crate::figures;
 use crate::panel::{Line, Panel};
@@ -38,8 +39,8 @@ struct Series {
 
 /// Draws the bandwidths of `record` as an SVG document; `None` without a bandwidth of two sizes.
 ///
-/// At most eight methods are drawn: of more, the fastest and the slowest of each question. A limit common to several methods
-/// is drawn once.
+/// At most eight methods are drawn: of more, the fastest and the slowest of each question. A limit common to several
+/// methods is drawn once.
 #[must_use]
 pub fn bandwidth_plot(record: &Record) -> Option<String> {
     let panels = Panel::of(record);
@@ -79,7 +80,8 @@ pub fn bandwidth_plot(record: &Record) -> Option<String> {
     Some(drawing(&targets.join(", "), &drawn))
 }
 
-/// The line of a method. Its name contains the target if there are several, and load or store if the method does not imply it.
+/// The line of a method. Its name contains the target if there are several, and load or store if the method does not
+/// imply it.
 fn method(all: &[&Panel], panel: &Panel, line: &Line) -> Option<Series> {
     let is_one_target = all.iter().all(|other| other.target == panel.target);
     let verb = match panel.question {

@@ -73,7 +73,7 @@ fn rows(reproduction: &Reproduction, width: Option<u16>) -> String {
 }
 
 /// The columns that [`what_in_words`] replaces.
-const IN_WORDS: [&str; 4] = ["what", "unit", "class", "tolerance %"];
+const IN_WORDS: [&str; 4] = ["figure", "unit", "class", "tolerance %"];
 
 /// The description of a row, its unit, class and tolerance.
 fn what_in_words(row: &Row) -> String {
@@ -92,7 +92,7 @@ fn what_in_words(row: &Row) -> String {
 pub(crate) fn columns() -> Vec<Column> {
     vec![
         Column::words("id"),
-        Column::words("what"),
+        Column::words("figure"),
         Column::figures("published"),
         Column::figures("corrected"),
         Column::figures("simulated"),
@@ -244,7 +244,7 @@ mod tests {
         let expected = "\
 someone2026: How long does a read take (on card-gen5-x16)
 
-id    what                   published  simulated  formula  unit  class      error %  tolerance %  verdict
+id    figure                 published  simulated  formula  unit  class      error %  tolerance %  verdict
 ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 T1.a  latency of a 4 B read        440        440      441  ns    given          0.0            5  listed
 T1.b  latency of a 4 B read        440        441      441  ns    fitted        +0.2            5  agrees

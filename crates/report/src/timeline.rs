@@ -128,7 +128,7 @@ pub fn waterfall(traced: &Traced) -> String {
         Column::figures("from ns"),
         Column::figures("for ns"),
         Column::words("where"),
-        Column::words("what"),
+        Column::words("event"),
         Column::words("waited before"),
         Column::words(&format!("0 to {}", figures::time(all.as_ns()))),
     ];
@@ -283,7 +283,7 @@ pub(crate) mod tests {
             ]
         );
         let like = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(like(lines[4]).starts_with("from ns for ns where what waited before 0 to 400 ns"), "{text}");
+        assert!(like(lines[4]).starts_with("from ns for ns where event waited before 0 to 400 ns"), "{text}");
         assert_eq!(
             lines[6..9].iter().map(|line| like(line)).collect::<Vec<_>>(),
             [

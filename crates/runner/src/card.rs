@@ -33,7 +33,7 @@ pub(crate) fn open(
 }
 
 impl Card {
-    /// The ceiling of a case: what the slowest link on the path carries.
+    /// The ceiling of a case: the payload rate of the slowest link on the path.
     pub(crate) fn ceiling(&self, case: &Case) -> Ceiling {
         let unknown = |because: String| Ceiling { kind: CeilingKind::Unknown, rate_bytes_per_s: None, because };
         if let Some(because) = &self.emulated {

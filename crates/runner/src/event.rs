@@ -26,8 +26,8 @@ pub enum Event<'a> {
     },
 }
 
-/// The number of completed cases, out of `all`, estimated from the elapsed share of `budget` since `begun`. Needed for cases
-/// measured in rounds, which all end at about the same time.
+/// The number of completed cases, out of `all`, estimated from the elapsed share of `budget` since `begun`. Needed for
+/// cases measured in rounds, which all end at about the same time.
 pub(crate) fn by_time(begun: Instant, budget: Ticks, all: usize) -> f64 {
     let share = begun.elapsed().as_secs_f64() * 1e9 / budget.as_ns().max(1.0);
     share.min(1.0) * all as f64

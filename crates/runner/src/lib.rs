@@ -1,9 +1,9 @@
 //! Runner: opens targets, measures or predicts the cases of a request, and returns a record.
 //!
-//! A [`Request`] names [targets](Target), questions and their variants. [`run()`] opens the targets, plans the cases and
-//! measures them (in rounds where time is real). It adds the formula and the ceiling of each answer and returns a
-//! [`Record`](lanemark_record::Record). It reports progress as [`Event`]s and stops early when a [`Cancel`] is set. A request
-//! with [`Answerer::Formulas`] evaluates the formulas of simulated targets instead.
+//! A [`Request`] names [targets](Target), questions and their variants. [`run()`] opens the targets, plans the cases
+//! and measures them (in rounds where time is real). It adds the formula and the ceiling of each answer and returns a
+//! [`Record`](lanemark_record::Record). It reports progress as [`Event`]s and stops early when a [`Cancel`] is set. A
+//! request with [`Answerer::Formulas`] evaluates the formulas of simulated targets instead.
 //!
 //! The crate prints nothing and interprets nothing: `lanemark-advise` adds findings and advice to the record. Every
 //! user interface uses this crate.
@@ -25,8 +25,8 @@
 //! # Ok::<(), lanemark_runner::RunError>(())
 //! ```
 //!
-//! Start with [`Request`], then read `run.rs`. At a lower level, [`Target::open`] returns an [`OpenTarget`] for single cases,
-//! [`trace()`] traces one case on a simulated target, and [`dry_run`] lists the accesses of a request to a card.
+//! Start with [`Request`], then read `run.rs`. At a lower level, [`Target::open`] returns an [`OpenTarget`] for single
+//! cases, [`trace()`] traces one case on a simulated target, and [`dry_run`] lists the accesses of a request to a card.
 
 #![forbid(unsafe_code)]
 

@@ -10,7 +10,8 @@ use std::sync::Arc;
 /// Largest matrix file, in bytes; holds about ten million entries.
 const LONGEST: u64 = 512 << 20;
 
-/// Returns a matrix by name: a file in Matrix Market format, or `poisson:SIDE`, `random:ROWSxEACH` or `powerlaw:ROWSxEACH`.
+/// Returns a matrix by name: a file in Matrix Market format, or `poisson:SIDE`, `random:ROWSxEACH` or
+/// `powerlaw:ROWSxEACH`.
 ///
 /// # Errors
 /// [`RunError::MatrixName`] or [`RunError::MatrixFile`].

@@ -163,7 +163,8 @@ impl OpenTarget {
         MachineError::from(Unsupported { what, machine, because }).into()
     }
 
-    /// Answers to related cases, with ceilings and formulas. There are fewer answers than cases if `watch` ends the series.
+    /// Answers to related cases, with ceilings and formulas. There are fewer answers than cases if `watch` ends the
+    /// series.
     pub(crate) fn answers(
         &mut self,
         answerer: Answerer,

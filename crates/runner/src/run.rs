@@ -38,8 +38,8 @@ impl Outcome {
     }
 }
 
-/// Opens the targets of `request` and measures every case of every question, until `cancel` is set. `progress` receives an
-/// [`Event`] for each step.
+/// Opens the targets of `request` and measures every case of every question, until `cancel` is set. `progress` receives
+/// an [`Event`] for each step.
 ///
 /// An absent target is skipped if the request has other targets. After a failure of a target its remaining cases are
 /// skipped, and its answers so far are kept.

@@ -57,7 +57,8 @@ pub struct TracedCase {
 /// Traces the first case of `request`, until `cancel` is set.
 ///
 /// # Errors
-/// [`RunError`] if the target is real, the request is invalid or leaves no case, or the simulation does not support the case.
+/// [`RunError`] if the target is real, the request is invalid or leaves no case, or the simulation does not support the
+/// case.
 ///
 /// ```
 /// use lanemark_bench::Axes;
