@@ -58,7 +58,7 @@ fn wrong_choices_are_refused_and_the_right_ones_told() {
         ("--memory-type", "wx", &["'wx'", "uc, wc, wt, wp or wb"]),
         ("--region", "attic", &["--region attic", "registers, memory"]),
         ("--align", "64", &["64 is not below 64"]),
-        ("--align", "4KiB", &["4096 is not below 4096"]),
+        ("--align", "4KiB", &["4096 is too large"]),
         ("--window", "0", &["a window of 0 bytes"]),
         ("--window", "1008MiB", &["--window: 1056964608 B exceed", "at most 528482304"]),
         ("--outstanding", "0", &["1..=65536"]),

@@ -286,8 +286,8 @@ T1.f: needs a switch
         let text = reproduction_table(&reproduction, Some(120));
         assert!(text.contains("figures do not affect the summary"), "{text}");
         let expected = "\
-T8  a time stamp              2.5  13.1  12.1  15.1  ns    host: timer_cost: rdtsc
-T8  a time stamp              2.5                    ns    host: no answer: there is none
+T8  a time stamp         2.5  13.1  12.1  15.1  ns    host: timer_cost: rdtsc
+T8  a time stamp         2.5                    ns    host: no answer: there is none
 ";
         assert!(text.ends_with(expected), "{text}");
         assert_eq!(summary(&reproduction), counted);
