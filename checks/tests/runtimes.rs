@@ -161,7 +161,7 @@ fn launches_are_measured_by_every_wait_and_the_record_describes_the_runtime() {
     let skipped = record["skipped"].as_array().unwrap();
     assert!(
         skipped.len() > 10
-            && skipped.iter().all(|one| one["because"].as_str().unwrap().contains("no function of PCIe"))
+            && skipped.iter().all(|one| one["because"].as_str().unwrap().contains("not a PCIe function"))
     );
 }
 
@@ -180,7 +180,7 @@ fn only_the_named_cores_launch_and_absent_ones_are_skipped_with_a_reason() {
     assert!(said(&output).contains("or use all"), "{}", said(&output));
     let output = on_pocl(&["--on", "opencl:0", "--question", "runtime_copy", "--cores", "0"]);
     assert_eq!(output.status.code(), Some(77), "{}", said(&output));
-    assert!(said(&output).contains("cores says from which cores kernels are launched"), "{}", said(&output));
+    assert!(said(&output).contains("cores selects the cores that launch kernels"), "{}", said(&output));
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn copies_of_every_length_are_correct_and_issued_before_delivered() {
     let output = on_pocl(&["--on", "opencl:0", "--question", "runtime_copy", "--sizes", "268435457"]);
     assert_eq!(output.status.code(), Some(2));
     let said = said(&output);
-    assert!(said.contains("beyond the longest buffer of opencl:0; ask for at most 268435456"), "{said}");
+    assert!(said.contains("exceed the longest buffer of opencl:0; use at most 268435456"), "{said}");
 }
 
 #[test]
@@ -353,7 +353,7 @@ fn prebuilt_kernels_work_and_those_of_another_device_are_refused() {
                 }
             }
             let warnings = record["warnings"].to_string();
-            assert!(warnings.contains(&format!("{on}: its kernels are those of {built}")), "{warnings}");
+            assert!(warnings.contains(&format!("{on}: kernels from {built}")), "{warnings}");
         }
         all.push(built);
     }
@@ -370,7 +370,7 @@ fn prebuilt_kernels_work_and_those_of_another_device_are_refused() {
     assert!(refused("nowhere.aocx").contains("reading nowhere.aocx: "));
     let output = on_all(&environment, &["bench", "--on", "card-gen5-x16", "--kernels", &source]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(said(&output).contains("--kernels is about devices behind runtimes"), "{}", said(&output));
+    assert!(said(&output).contains("--kernels applies to runtime devices only"), "{}", said(&output));
 }
 
 #[test]
@@ -381,14 +381,14 @@ fn an_unknown_device_number_is_refused_with_the_list_of_devices() {
     for wrong in ["opencl:", "opencl:x", "opencl:-1"] {
         let output = on_pocl(&["--on", wrong]);
         assert_eq!(output.status.code(), Some(2));
-        assert!(said(&output).contains("they are numbered, opencl:0"), "{}", said(&output));
+        assert!(said(&output).contains("use a number, for example opencl:0"), "{}", said(&output));
     }
 }
 
 #[test]
 fn questions_and_options_about_cards_are_refused_for_runtimes() {
     let output = on_pocl(&["--on", "opencl:0", "--question", "mmio_write_bandwidth"]);
-    assert!(String::from_utf8_lossy(&output.stdout).contains("no function of PCIe"), "{}", said(&output));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("not a PCIe function"), "{}", said(&output));
     let output = on_pocl(&["--on", "opencl:0", "--with", "link.mps_bytes=256"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(said(&output).contains("'opencl:0' is real"), "{}", said(&output));
@@ -647,11 +647,14 @@ fn a_sycl_device_that_fails_or_hangs_ends_with_its_error_in_time() {
 #[test]
 fn platform_options_are_refused_for_sycl_as_for_opencl() {
     for (arguments, because) in [
-        (&["bench", "--on", "sycl:x"][..], "they are numbered, sycl:0"),
+        (&["bench", "--on", "sycl:x"][..], "use a number, for example sycl:0"),
         (&["bench", "--on", "sycl:0", "--with", "link.mps_bytes=256"], "'sycl:0' is real"),
         (&["bench", "--on", "sycl:0", "--fault", "poisoned@card:3"], "'sycl:0' is real"),
         (&["predict", "--on", "sycl:0"], "'sycl:0' has no formula"),
-        (&["trace", "--on", "sycl:0", "--question", "runtime_copy"], "'sycl:0' is real and keeps no trace"),
+        (
+            &["trace", "--on", "sycl:0", "--question", "runtime_copy"],
+            "'sycl:0' is real, and only simulated platforms are traced",
+        ),
     ] {
         let output = on_all(&[], arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", said(&output));
@@ -662,7 +665,7 @@ fn platform_options_are_refused_for_sycl_as_for_opencl() {
     assert_eq!(output.status.code(), Some(2));
     assert!(said(&output).contains("no device sycl:3; available: sycl:0: "), "{}", said(&output));
     let output = on_all(&environment, &["bench", "--on", "sycl:0", "--question", "mmio_write_bandwidth"]);
-    assert!(String::from_utf8_lossy(&output.stdout).contains("no function of PCIe"), "{}", said(&output));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("not a PCIe function"), "{}", said(&output));
 }
 
 /// Runs the test below in a new process, because the library path is fixed at process start.

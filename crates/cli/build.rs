@@ -1,4 +1,4 @@
-//! Puts commit, profile and target into `lanemark --version`.
+//! Build script: embeds commit, profile and target in the output of `lanemark --version`.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ fn main() {
         let output = Command::new("git").args(arguments).output().ok().filter(|output| output.status.success())?;
         String::from_utf8(output.stdout).ok().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
     };
-    // Outside a clone of the repository, such as in an archive of its sources, there is no commit to name.
+    // Outside a git checkout, for example in a source archive, there is no commit.
     let commit = git(&["rev-parse", "--short=10", "HEAD"]).map(|commit| format!("{commit}, ")).unwrap_or_default();
     if let Some(head) = git(&["rev-parse", "--git-path", "HEAD"]) {
         println!("cargo::rerun-if-changed={head}");

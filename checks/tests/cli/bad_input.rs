@@ -58,9 +58,9 @@ fn wrong_choices_are_refused_and_the_right_ones_told() {
         ("--memory-type", "wx", &["'wx'", "uc, wc, wt, wp or wb"]),
         ("--region", "attic", &["--region attic", "registers, memory"]),
         ("--align", "64", &["64 is not below 64"]),
-        ("--align", "4KiB", &["4096 is not below 4096"]),
+        ("--align", "4KiB", &["4096 is too large"]),
         ("--window", "0", &["a window of 0 bytes"]),
-        ("--window", "1008MiB", &["--window: 1056964608 B reach beyond", "at most 528482304"]),
+        ("--window", "1008MiB", &["--window: 1056964608 B exceed", "at most 528482304"]),
         ("--outstanding", "0", &["1..=65536"]),
         ("--channels", "65", &["1..=64"]),
         ("--align", "x", &["'x' is not a size"]),
@@ -145,13 +145,13 @@ fn a_fault_is_one_of_its_kinds_at_a_port_that_is_there_and_simulated() {
     }
     refused(&folder, &["bench", "--on", "host", "--fault", "no_completion@card"], &["'host' is real"]);
     for change in [["--fault", "no_completion@card"], ["--with", "link.skp=true"]] {
-        let hints = ["'host' is real", "without --on it is asked too: add --on PLATFORM, such as --on card-gen5-x16"];
+        let hints = ["'host' is real", "it is a default target: add --on PLATFORM, such as --on card-gen5-x16"];
         refused(&folder, &[&["bench"][..], &change].concat(), &hints);
     }
     refused(
         &folder,
         &["predict", "--on", "card-gen5-x16", "--fault", "no_completion@card"],
-        &["a formula knows nothing"],
+        &["formulas do not model faults"],
     );
 }
 
@@ -160,12 +160,8 @@ fn a_window_may_be_all_that_is_lent_and_no_more() {
     let folder = Folder::new();
     let asked = ["predict", "--on", "card-gen5-x16", "--question", "dma_read_bandwidth", "--sizes", "4KiB", "--window"];
     folder.good(&[&asked[..], &["1056964608"]].concat());
-    refused(
-        &folder,
-        &[&asked[..], &["1056964609"]].concat(),
-        &["reach beyond the memory that is mapped for devices", "at most 1056964608"],
-    );
-    refused(&folder, &[&asked[..], &["2KiB"]].concat(), &["--sizes: 4096 B reach beyond the window", "at most 2048"]);
+    refused(&folder, &[&asked[..], &["1056964609"]].concat(), &["exceed the DMA-mapped memory", "at most 1056964608"]);
+    refused(&folder, &[&asked[..], &["2KiB"]].concat(), &["--sizes: 4096 B exceed the window", "at most 2048"]);
 }
 
 #[test]
@@ -184,7 +180,7 @@ fn wrong_sizes_are_refused() {
         ("64..1KiB*1", &["is not a size"]),
         ("4Q", &["'4Q' is not a size", "4KiB"]),
         ("99999999999999999999", &["larger than any address space"]),
-        ("18446744073709551615", &["beyond the memory that is mapped for devices", "at most 1056964608"]),
+        ("18446744073709551615", &["exceed the DMA-mapped memory", "at most 1056964608"]),
     ];
     for (list, hints) in sizes {
         refused(&folder, &["bench", "--on", "card-gen5-x16", "--sizes", list], hints);
@@ -287,20 +283,20 @@ fn what_never_ends_is_not_read() {
     let made = Command::new("mkfifo").arg(folder.path("pipe")).status();
     assert!(made.is_ok_and(|status| status.success()));
     for file in ["pipe", "/dev/zero", "/dev/stdin"] {
-        refused(&folder, &["bench", "--on", file], &["a regular file is needed"]);
-        refused(&folder, &["report", file], &["a regular file is needed"]);
+        refused(&folder, &["bench", "--on", file], &["use a regular file"]);
+        refused(&folder, &["report", file], &["use a regular file"]);
         let fit = ["fit", file, "--on", "card-gen5-x16", "--parameter", "link.latency_ns"];
-        refused(&folder, &fit, &["a regular file is needed"]);
+        refused(&folder, &fit, &["use a regular file"]);
     }
     // A hole: it takes no room, and would take some to read.
     let folder = Folder::new();
     let huge = |name: &str, len| std::fs::File::create(folder.path(name)).unwrap().set_len(len).unwrap();
     huge("huge.toml", (4 << 20) + 1);
     let outcome = folder.run(&["bench", "--on", "huge.toml"]);
-    assert!(outcome.code == Some(2) && outcome.err.contains("it is longer than 4MiB"), "{}", outcome.err);
+    assert!(outcome.code == Some(2) && outcome.err.contains("it is larger than 4MiB"), "{}", outcome.err);
     huge("huge.json", (256 << 20) + 1);
     let outcome = folder.run(&["report", "huge.json"]);
-    assert!(outcome.code == Some(2) && outcome.err.contains("it is longer than 256MiB"), "{}", outcome.err);
+    assert!(outcome.code == Some(2) && outcome.err.contains("it is larger than 256MiB"), "{}", outcome.err);
 }
 
 #[test]

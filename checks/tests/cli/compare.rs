@@ -120,6 +120,6 @@ fn percentages_and_seconds_that_are_none_are_refused() {
     for option in [["--budget", "1"], ["--interval", "1"], ["--samples", "s.parquet"]] {
         let outcome = folder.run(&small("predict", "card-gen5-x16", &option));
         assert_eq!(outcome.code, Some(2), "{}", outcome.err);
-        assert!(outcome.err.contains("a formula takes no samples"), "{}", outcome.err);
+        assert!(outcome.err.contains("formulas take no samples"), "{}", outcome.err);
     }
 }

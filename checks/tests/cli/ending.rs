@@ -26,7 +26,7 @@ fn ctrl_c_keeps_what_was_measured() {
     let status = interrupt(folder.start(&command));
     let said = folder.said(status);
     assert_eq!(said.code, Some(130), "{}", said.err);
-    assert!(said.err.contains("interrupted; what was measured until then is kept"), "{}", said.err);
+    assert!(said.err.contains("interrupted; the results so far are kept"), "{}", said.err);
     let record = lanemark_record::read(&folder.path("r.json")).unwrap();
     assert!(record.interrupted && !record.answers.is_empty());
     let all = folder.good(&["predict", "--on", "card-gen5-x16", "--json"]);

@@ -88,7 +88,7 @@ fn a_device_that_is_lost_in_the_middle_keeps_its_answers_and_says_why_once() {
     let output = bench(lost, None, &both);
     assert_eq!(output.status.code(), Some(77), "{:?}", texts(&output));
     assert_eq!(times(&output, "the device may be lost"), 1, "{:?}", texts(&output));
-    assert!(texts(&output)[1].contains("opencl:0 failed before it was asked all"), "{:?}", texts(&output));
+    assert!(texts(&output)[1].contains("opencl:0 failed before all cases were measured"), "{:?}", texts(&output));
     let record = record(&bench(lost, None, &[&both[..], &["--json"]].concat()));
     assert!(!record["answers"].as_array().unwrap().is_empty());
     assert_eq!(warnings(&record).len(), 1, "{}", record["warnings"]);

@@ -60,7 +60,7 @@ fn options_of_a_card_want_a_card_and_one_only() {
         refused(&[&["predict", "--on", "aws-f1"], option].concat(), option[0]);
     }
     refused(&["bench", "--on", "01:00.0", "--on", "02:00.0", "--bar", "2:0..64"], "one card at a time");
-    refused(&["bench", "--on", "01:00.0", "--on", "host", "--dry-run"], "leave the other targets out");
+    refused(&["bench", "--on", "01:00.0", "--on", "host", "--dry-run"], "remove the other targets");
     refused(&["bench", "--on", "01:00.0", "--bar", "2:0..64", "--dry-run", "--json"], "--json");
     refused(&["predict", "--on", "01:00.0"], "has no formula");
 }
@@ -74,11 +74,11 @@ fn a_dry_run_tells_everything_and_leaves_everything() {
     let outcome = bench(&folder, &card, &[&["--bar", "2:0..4KiB", "--dry-run"], &STORES[..]].concat());
     assert_eq!((outcome.code, outcome.err.as_str()), (Some(0), ""));
     for line in [
-        "would be refused as things are: 0000:01:00.0 is bound to the driver 'ivshmem'",
-        "range 2:0..4KiB: storage, as its BAR is and nobody said otherwise; BAR2 1MiB 64-bit memory, prefetchable",
+        "a run would be refused: 0000:01:00.0 is bound to the driver 'ivshmem'",
+        "range 2:0..4KiB: storage (assumed from the BAR); BAR2 1MiB 64-bit memory, prefetchable",
         "mapped as WC for each run: ",
         "  WC 8: 512 x store of 8 B per iteration, BAR2+0x0 to BAR2+0xfff; one load at its end",
-        "nothing was touched",
+        "nothing was accessed",
     ] {
         assert!(outcome.out.contains(line), "'{line}' is not in:\n{}", outcome.out);
     }
@@ -140,6 +140,7 @@ fn a_card_that_vanishes_is_a_failure_that_names_it_and_is_not_asked_again() {
     let warnings = record["warnings"].as_array().unwrap();
     assert_eq!(warnings.iter().filter(|warning| warning.as_str().unwrap().contains("bus error")).count(), 1);
     let skipped = record["skipped"].as_array().unwrap();
-    let is_named = |row: &Value| row["because"].as_str().unwrap().ends_with(" has failed, and is asked no more");
+    let is_named =
+        |row: &Value| row["because"].as_str().unwrap().ends_with(" has failed; its remaining cases are skipped");
     assert!(skipped.iter().any(|row| is_named(row) && row["question"] == "mmio_write_bandwidth"), "{skipped:?}");
 }

@@ -66,7 +66,7 @@ fn a_real_machine_is_not_changed_and_the_message_says_what_to_do() {
     let outcome = slot().run(&["recover", "01:00.0", "--from", "slot.txt"]);
     assert_eq!((outcome.code, outcome.out.as_str()), (Some(2), ""));
     assert!(
-        outcome.err.contains("changes nothing on a machine") && outcome.err.contains("--dry-run"),
+        outcome.err.contains("does not run them on a real machine") && outcome.err.contains("--dry-run"),
         "{}",
         outcome.err
     );
@@ -83,7 +83,7 @@ fn what_is_no_card_is_refused() {
     assert!(says(&["09:00.0", "--from", "slot.txt"]).contains("no function 0000:09:00.0"));
     assert!(says(&["00:01.0", "--from", "slot.txt"]).contains("is a bridge, not a card; below it: 0000:01:00.0"));
     assert!(says(&["nonsense", "--from", "slot.txt"]).contains("is not a PCI address"));
-    assert!(says(&["nonsense", "--on", "card-gen5-x16"]).contains("is no port of the platform (root/card, card)"));
+    assert!(says(&["nonsense", "--on", "card-gen5-x16"]).contains("is not a port of the platform (root/card, card)"));
     assert!(says(&["root/card", "--on", "card-gen5-x16"]).contains("is a bridge"));
     assert!(says(&["card", "--on", "card-gen5-x16", "--times", "0"]).contains("1..=10"));
     assert!(says(&["01:00.0", "--from", "slot.txt", "--fault", "no_completion@card"]).contains("cannot be used with"));

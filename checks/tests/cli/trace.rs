@@ -19,7 +19,7 @@ fn capture(bytes: &[u8]) -> Capture {
 #[test]
 fn each_form_is_the_same_twice_and_says_which_case_it_is_of() {
     let folder = Folder::new();
-    let about = "dma_read_latency of card-gen5-x16: host-to-device by DMA, 64 B, 8 passes; case 1 of 2";
+    let about = "dma_read_latency of card-gen5-x16: host-to-device by DMA, 64 B, 8 iterations; case 1 of 2";
     for form in ["txt", "json", "pcapng"] {
         let names = ["one", "two"].map(|name| format!("{name}.{form}"));
         for name in &names {

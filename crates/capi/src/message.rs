@@ -49,7 +49,7 @@ mod tests {
     use super::*;
     use std::ffi::CStr;
 
-    fn said() -> String {
+    fn message() -> String {
         // SAFETY: the message is NUL-terminated and valid until the next call.
         unsafe { CStr::from_ptr(lanemark_message()) }.to_str().unwrap().to_owned()
     }
@@ -57,10 +57,10 @@ mod tests {
     #[test]
     fn a_panic_becomes_a_status_and_the_next_call_clears_its_message() {
         assert_eq!(guarded(|| panic!("a deliberate panic")), lanemark_status::Internal);
-        assert!(said().contains("defect"));
+        assert!(message().contains("defect"));
         assert_eq!(guarded(|| Err(failed(lanemark_status::Gone, "left\0over".to_owned()))), lanemark_status::Gone);
-        assert_eq!(said(), "left");
+        assert_eq!(message(), "left");
         assert_eq!(guarded(|| Ok(())), lanemark_status::Ok);
-        assert_eq!(said(), "");
+        assert_eq!(message(), "");
     }
 }

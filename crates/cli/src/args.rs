@@ -1,6 +1,6 @@
-//! The command line: every command, option and help text.
+//! Command line: every command, option and help text.
 
-// Doc comments here are help texts, and those are printed with every backtick.
+// Doc comments in this file are help texts; a backtick in them is printed.
 #![allow(clippy::doc_markdown)]
 
 use clap::{Args as Arguments, Parser, Subcommand, ValueEnum};
@@ -17,8 +17,8 @@ use std::path::PathBuf;
 
 /// Measures, models and simulates how a CPU talks to an accelerator over PCIe.
 ///
-/// A question such as "what does a 512 B write to this BAR cost?" is answered by a simulated card, by this machine and by a formula, beside
-/// the physical limit and what bounds it. Start with `lanemark bench`.
+/// A question such as "what does a 512 B write to this BAR cost?" is answered by simulation, by measurement of this machine and by a
+/// formula. Each answer shows the physical limit and the bottleneck. Start with `lanemark bench`.
 #[derive(Debug, Parser)]
 #[command(
     name = "lanemark",
@@ -40,23 +40,23 @@ pub enum Command {
     Reproduce(ReproduceArgs),
     /// Fit parameters of a platform to a record, a table of measured figures or published figures
     Fit(FitArgs),
-    /// List the PCIe devices of this machine, what is wrong with them and how to mend it; changes nothing
+    /// List the PCIe devices of this machine, their problems and the commands that fix them; read-only
     Doctor(DoctorArgs),
-    /// Print the steps that bring back a hung card without a reboot; runs them on simulated platforms only
+    /// Print the steps that recover a hung card without a reboot; runs them on simulated platforms only
     Recover(RecoverArgs),
-    /// Show each TLP and each stall of one transfer on a simulated platform, or read a capture of TLPs
+    /// Show each TLP and each stall of one transfer on a simulated platform, or print a capture of TLPs
     Trace(TraceArgs),
     /// Print the configuration space of a simulated platform in the format of lspci -xxxx
     Lspci(LspciArgs),
     /// Write a record as an HTML report
     Report(ReportArgs),
-    /// Compare two records: what became faster or slower
+    /// Compare two records: answers that became faster or slower
     Compare(CompareArgs),
     /// List the built-in platforms
     Platforms(ListArgs),
     /// List the questions
     Questions(ListArgs),
-    /// Print the source of every device kernel in OpenCL C, to be compiled for boards that have no run-time compiler
+    /// Print the source of every device kernel in OpenCL C, for offline compilation (boards without a run-time compiler)
     Kernels,
     /// Print the JSON Schema of a file format
     Schema(SchemaArgs),
@@ -93,7 +93,7 @@ pub struct BenchArgs {
     /// of a runtime (opencl:0, sycl:0); repeatable [default: host and card-gen5-x16]
     #[arg(long = "on", value_name = "TARGET")]
     pub on: Vec<String>,
-    /// Question by name, as 'lanemark questions' lists them; repeatable [default: all that are not marked there]
+    /// Question by name, see 'lanemark questions'; repeatable [default: all without the mark '(not by default)' there]
     #[arg(long = "question", value_name = "NAME", value_delimiter = ',')]
     pub questions: Vec<String>,
     #[command(flatten)]
@@ -111,8 +111,8 @@ pub struct BenchArgs {
     /// hexadecimal; 'lanemark lspci' lists the ports; repeatable
     #[arg(long, value_name = "WRITE", value_delimiter = ',')]
     pub setpci: Vec<ConfigWrite>,
-    /// Iterations per sample on simulated platforms; a steady state is fast-forwarded, and the answer says how much
-    /// [default: chosen by the question]
+    /// Iterations per sample on simulated platforms; steady state is fast-forwarded, and the answer contains the number of skipped
+    /// iterations [default: chosen by the question]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub iterations: Option<u64>,
     /// Simulate every transfer; disable steady-state fast-forward (same results, slower)
@@ -127,7 +127,7 @@ pub struct BenchArgs {
     /// Write the record (JSON) to this file
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
-    /// Write the answers to this CSV file: one row per answer, every parameter and figure a column
+    /// Write the answers to this CSV file: one row per answer, one column per parameter and figure
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
     /// Write an HTML report to this file
@@ -136,7 +136,7 @@ pub struct BenchArgs {
     /// Write a plot of all bandwidths against size to this SVG file
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
-    /// Ask every question and print every table; without it, and without --on and --question, one screen is printed
+    /// Measure every default question and print every table [default without --on and --question: a one-screen summary]
     #[arg(long)]
     pub full: bool,
     #[command(flatten)]
@@ -145,10 +145,10 @@ pub struct BenchArgs {
     pub card: CardArgs,
 }
 
-/// The axes along which a question is varied.
+/// Variants of a question.
 #[derive(Debug, Arguments)]
 pub struct AxisArgs {
-    /// Bytes of one transfer: a list (64,4K), a range that doubles (64..4M) or one with a factor (64..4M*4); K is 1024
+    /// Bytes of one transfer: a list (64,4K), a range of powers of two (64..4M) or of another factor (64..4M*4); K is 1024
     #[arg(long, value_name = "SIZES")]
     pub sizes: Option<SizeRange>,
     /// Memory types of the mapping: uc, wc, wt, wp, wb
@@ -237,7 +237,7 @@ pub struct TraceArgs {
     pub read: Option<PathBuf>,
 }
 
-/// The sampling of real targets.
+/// Sampling options for real targets.
 #[derive(Debug, Arguments)]
 #[command(next_help_heading = "Samples of real targets")]
 pub struct SamplingArgs {
@@ -256,7 +256,7 @@ pub struct SamplingArgs {
 }
 
 fn seconds(text: &str) -> Result<Ticks, String> {
-    let wrong = || "a number of seconds from 0 to 86400, a day, is needed".to_owned();
+    let wrong = || "use a number of seconds from 0 to 86400 (a day)".to_owned();
     let seconds = text.parse::<f64>().ok().filter(|seconds| (0.0..=86_400.0).contains(seconds));
     Ticks::from_ns(seconds.ok_or_else(wrong)? * 1e9).map_err(|_| wrong())
 }
@@ -265,13 +265,13 @@ fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).trim_end();
     match number.parse::<f64>() {
         Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(percent),
-        _ => Err("a percentage is needed, such as 5 or 2.5%".to_owned()),
+        _ => Err("use a percentage, such as 5 or 2.5%".to_owned()),
     }
 }
 
 fn interval(text: &str) -> Result<f64, String> {
     match percent(text)? {
-        0.0 => Err("an interval of 0 % is never reached: give a width above 0, such as 2".to_owned()),
+        0.0 => Err("an interval of 0 % is never reached: use a width above 0, such as 2".to_owned()),
         percent => Ok(percent),
     }
 }
@@ -287,7 +287,7 @@ pub struct CompareArgs {
     /// Exit with 1 if the 95 % interval of any answer lies above this increase in time, or if an answer is missing
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub fail_above: Option<f64>,
-    /// With --fail-above: exit with 1 too where an answer cannot be judged (too few samples, times that are not positive)
+    /// With --fail-above: also exit with 1 if an answer cannot be judged (too few samples, times that are not positive)
     #[arg(long, requires = "fail_above")]
     pub strict: bool,
     /// Print one JSON document instead of tables
@@ -321,7 +321,7 @@ pub struct CardArgs {
 }
 
 impl CardArgs {
-    /// Whether no option for a card is given.
+    /// Whether no option for access to a card is given.
     pub fn is_usual(&self) -> bool {
         let CardArgs { bars, dry_run, i_own_this_device, enable, emulated, system_root } = self;
         bars.is_empty() && !dry_run && !i_own_this_device && !enable && !emulated && system_root.is_none()
@@ -341,12 +341,12 @@ fn fence(text: &str) -> Result<MaybeFence, String> {
         .map_err(|error: lanemark_machine::UnknownName| format!("{error}, or none"))
 }
 
-/// Bytes of a page, at which DMA requests are split.
+/// Bytes of a page; DMA requests are split at page boundaries.
 const PAGE: u64 = 4096;
 
 fn window(text: &str) -> Result<u64, String> {
     match parse_size(text) {
-        Ok(0) => Err("a window of 0 bytes has no room for a transfer".to_owned()),
+        Ok(0) => Err("a window of 0 bytes is too small for a transfer: use at least the size of one".to_owned()),
         Ok(bytes) => Ok(bytes),
         Err(error) => Err(error.to_string()),
     }
@@ -374,9 +374,7 @@ fn socket(text: &str) -> Result<Socket, String> {
 fn alignment(text: &str) -> Result<u64, String> {
     match parse_size(text) {
         Ok(bytes) if bytes < PAGE => Ok(bytes),
-        Ok(bytes) => {
-            Err(format!("{bytes} is not below {PAGE}: an offset from a page boundary is at most {}", PAGE - 1))
-        }
+        Ok(bytes) => Err(format!("{bytes} is too large: an offset from a page boundary is at most {}", PAGE - 1)),
         Err(error) => Err(error.to_string()),
     }
 }
@@ -386,13 +384,13 @@ pub struct ReproduceArgs {
     /// Papers to reproduce, by folder name [default: all]
     #[arg(value_name = "PAPER")]
     pub papers: Vec<String>,
-    /// Measure this machine beside the published figures where it can; such figures count neither for nor against agreement
+    /// Also measure this machine where the figures allow it; these measurements do not affect the verdict
     #[arg(long)]
     pub host: bool,
     /// Print one JSON document instead of tables
     #[arg(long)]
     pub json: bool,
-    /// Write tables and plots to this HTML file too
+    /// Also write tables and plots to this HTML file
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 }
@@ -425,16 +423,16 @@ pub struct FitArgs {
     pub json: bool,
 }
 
-/// `link.mps_bytes=256`, `memory.size_bytes=64MiB`, `link.skp=true`
+/// Parses a changed key: `link.mps_bytes=256`, `memory.size_bytes=64MiB`, `link.skp=true`.
 fn setting(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("write KEY=VALUE, such as link.mps_bytes=256")?;
     Ok((key.trim().to_owned(), value.trim().to_owned()))
 }
 
-/// `region.sram.read_ns=200`
+/// Parses an assumed number: `region.sram.read_ns=200`.
 fn assumption(text: &str) -> Result<(String, f64), String> {
     let (key, value) = text.split_once('=').ok_or("write KEY=VALUE, such as link.latency_ns=150")?;
-    let value = value.trim().parse().map_err(|_| format!("'{value}' is no number"))?;
+    let value = value.trim().parse().map_err(|_| format!("'{value}' is not a number"))?;
     Ok((key.trim().to_owned(), value))
 }
 
@@ -470,11 +468,11 @@ pub struct DoctorArgs {
 fn round_trip(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(ns) if (1.0..=1e9).contains(&ns) => Ok(ns),
-        _ => Err(format!("'{text}' is no number of nanoseconds from 1 to 1e9")),
+        _ => Err(format!("'{text}' is not valid: use nanoseconds from 1 to 1e9")),
     }
 }
 
-/// The least severity of a finding that fails the command.
+/// Least severity of a finding that makes the command exit with 1.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum AtLeast {
     /// A device fails or data is lost
@@ -507,7 +505,7 @@ pub struct RecoverArgs {
     /// Number of times the card is programmed
     #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10))]
     pub times: u32,
-    /// Skip a step, to see what it is for; repeatable
+    /// Skip a step, to see its effect; repeatable
     #[arg(long, value_name = "STEP", value_delimiter = ',', requires = "on", conflicts_with = "dry_run")]
     pub without: Vec<LeftOut>,
     /// Override a key of the simulated platform, such as link.mps_bytes=256; repeatable
@@ -521,7 +519,7 @@ pub struct RecoverArgs {
     pub json: bool,
 }
 
-/// A step of a recovery that `--without` skips.
+/// A step of the recovery that `--without` can skip.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum LeftOut {
     /// Do not mask error reporting of the card and its ports
@@ -539,7 +537,7 @@ pub enum LeftOut {
 }
 
 impl LeftOut {
-    /// The kind of step that records use for it.
+    /// The corresponding kind of step in records.
     pub const fn kind(self) -> StepKind {
         match self {
             LeftOut::Mask => StepKind::Mask,
@@ -573,7 +571,7 @@ pub struct ReportArgs {
     /// Write the report to this file
     #[arg(long, value_name = "FILE", default_value = "report.html")]
     pub html: PathBuf,
-    /// Write a plot of all bandwidths against size to this SVG file too
+    /// Also write a plot of all bandwidths against size to this SVG file
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! `bench` and `predict`: a request, its progress, and the record as people read it.
+//! `bench` and `predict`: builds the request, shows progress, prints and writes the record.
 
 use crate::args::BenchArgs;
 use crate::failure::{Failure, say};
@@ -36,7 +36,7 @@ pub fn predict(args: &BenchArgs) -> Result<(), Failure> {
         ("--samples", sampling.samples.is_some()),
     ];
     if let Some((flag, _)) = given.iter().find(|(_, is_given)| *is_given) {
-        return Err(Failure::Usage(format!("{flag}: a formula takes no samples; ask with `lanemark bench`")));
+        return Err(Failure::Usage(format!("{flag}: formulas take no samples; use `lanemark bench`")));
     }
     if args.card.dry_run {
         return Err(RunError::NoCard { field: "dry_run" }.into());
@@ -44,7 +44,7 @@ pub fn predict(args: &BenchArgs) -> Result<(), Failure> {
     ask(args, &request, &Cancel::new())
 }
 
-/// Whether the command line names nothing to measure, so that one screen answers.
+/// Whether the command line selects nothing, so that the one-screen summary is printed.
 fn is_bare(args: &BenchArgs) -> bool {
     let names_nothing = args.on.is_empty() && args.questions.is_empty() && !args.full;
     let changes_nothing = args.with.is_empty() && args.setpci.is_empty() && args.fault.is_empty();
@@ -55,7 +55,7 @@ fn is_bare(args: &BenchArgs) -> bool {
     names_nothing && changes_nothing && is_usual && samples_as_usual && has_usual_axes && args.card.is_usual()
 }
 
-/// Measures and prints the first screen.
+/// Measures and prints the one-screen summary.
 fn first_screen(args: &BenchArgs) -> Result<(), Failure> {
     output::check(&outputs(args).collect::<Vec<_>>(), &[])?;
     let cancel = interrupt::cancel()?;
@@ -73,7 +73,7 @@ fn first_screen(args: &BenchArgs) -> Result<(), Failure> {
     finish(args, written, &judged, problem)
 }
 
-/// Names the files that were written, and ends with the worst problem.
+/// Prints the names of the written files, and returns the most severe problem.
 fn finish(
     args: &BenchArgs,
     written: Result<(), Failure>,
@@ -90,7 +90,7 @@ fn finish(
     problem.map_or(Ok(()), |problem| Err(problem.into()))
 }
 
-/// Runs the request, adds what the record means, and writes it.
+/// Runs the request, adds findings and advice, prints and writes the record.
 fn ask(args: &BenchArgs, request: &Request, cancel: &Cancel) -> Result<(), Failure> {
     let inputs: Vec<&Path> = args.on.iter().map(Path::new).collect();
     output::check(&outputs(args).collect::<Vec<_>>(), &inputs)?;
@@ -99,7 +99,7 @@ fn ask(args: &BenchArgs, request: &Request, cancel: &Cancel) -> Result<(), Failu
     bar.end();
     let Outcome { mut record, problem } = outcome.map_err(|error| refused(args, error))?;
     let judged = lanemark_advise::interpret(&mut record);
-    // What cannot be kept in a file can still be read on the screen.
+    // A failure to write files must not prevent the output on the screen.
     let written = write(&record, args);
     let mut out = std::io::stdout().lock();
     if args.json {
@@ -111,19 +111,19 @@ fn ask(args: &BenchArgs, request: &Request, cancel: &Cancel) -> Result<(), Failu
     finish(args, written, &judged, problem)
 }
 
-/// A request that was refused; where the user named no target, with how to name one.
+/// Converts an error of the request; without `--on`, adds a hint how to name a target.
 fn refused(args: &BenchArgs, error: RunError) -> Failure {
     let is_unnamed = args.on.is_empty() && matches!(error, RunError::RealTarget { .. });
     match error.into() {
         Failure::Usage(text) if is_unnamed => {
-            let hint = "without --on it is asked too: add --on PLATFORM, such as --on card-gen5-x16";
+            let hint = "it is a default target: add --on PLATFORM, such as --on card-gen5-x16";
             Failure::Usage(format!("{text}; {hint}"))
         }
         failure => failure,
     }
 }
 
-/// The record as the screen shows it: the text that will be its last line is not above it too.
+/// The record as printed on the screen, without the text of `problem`, which is the last line of the output.
 fn on_screen(record: &Record, problem: Option<&RunError>) -> Record {
     let mut shown = record.clone();
     if let Some(RunError::RuntimeFailed { because, has_answers: false, .. }) = problem {
@@ -133,13 +133,13 @@ fn on_screen(record: &Record, problem: Option<&RunError>) -> Record {
     shown
 }
 
-/// The files that the command line names, in the order in which they are written.
+/// Output files of the command line, in the order in which they are written.
 fn outputs(args: &BenchArgs) -> impl Iterator<Item = &Path> {
     let BenchArgs { record, html, csv, svg, sampling, .. } = args;
     [record, html, csv, svg, &sampling.samples].into_iter().filter_map(|path| path.as_deref())
 }
 
-/// Writes the files that the command line names.
+/// Writes the output files of the command line.
 fn write(record: &Record, args: &BenchArgs) -> Result<(), Failure> {
     let refused = |error: RecordError| Failure::Usage(error.to_string());
     let no_table = |path: &Path, error: &dyn std::fmt::Display| Failure::Check(format!("{}: {error}", path.display()));
@@ -167,16 +167,19 @@ fn print_dry_run(found: &DryRun) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{} ({})", found.device, found.id)?;
     for refusal in &found.refusals {
-        writeln!(out, "would be refused as things are: {refusal}")?;
+        writeln!(out, "a run would be refused: {refusal}")?;
     }
-    writeln!(out, "before: memory decoding is looked up in configuration space; links and error counters are read")?;
+    writeln!(
+        out,
+        "at the start: the Command register, link states and error counters are read from configuration space"
+    )?;
     for RangeCheck { range, kind, is_kind_assumed, bar, mappings } in &found.ranges {
-        let assumed = if *is_kind_assumed { ", as its BAR is and nobody said otherwise" } else { "" };
+        let assumed = if *is_kind_assumed { " (assumed from the BAR)" } else { "" };
         writeln!(out, "range {range}: {kind}{assumed}; {bar}")?;
         for (memory_type, file) in mappings {
             match file {
                 Ok(file) => writeln!(out, "  mapped as {memory_type} for each run: {file}")?,
-                Err(because) => writeln!(out, "  not as {memory_type}: {because}")?,
+                Err(because) => writeln!(out, "  not mapped as {memory_type}: {because}")?,
             }
         }
     }
@@ -184,7 +187,7 @@ fn print_dry_run(found: &DryRun) -> Result<(), Failure> {
     for case in &found.cases {
         if !case.touched.is_empty() && last != case.question {
             last = case.question;
-            writeln!(out, "\n{last}: a sample has at most {} passes", case.most_passes)?;
+            writeln!(out, "\n{last}: at most {} iterations per sample", case.most_passes)?;
         }
         for touched in &case.touched {
             writeln!(out, "  {touched}")?;
@@ -193,6 +196,6 @@ fn print_dry_run(found: &DryRun) -> Result<(), Failure> {
             writeln!(out, "  {problem}")?;
         }
     }
-    writeln!(out, "\nnothing was touched: leave out --dry-run to do it")?;
+    writeln!(out, "\ndry run, nothing was accessed: remove --dry-run to measure")?;
     Ok(())
 }

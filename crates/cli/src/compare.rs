@@ -1,4 +1,4 @@
-//! `compare`: two records, what changed, and whether that is too much.
+//! `compare`: differences of two records, and the check against a threshold.
 
 use crate::args::CompareArgs;
 use crate::failure::{Failure, say};

@@ -1,4 +1,4 @@
-//! `doctor`: what is plugged in, what is wrong with it, and a slot as a platform file.
+//! `doctor`: PCIe devices, their problems, and a platform file for a slot.
 
 use crate::args::{AtLeast, DoctorArgs};
 use crate::failure::Failure;
@@ -41,7 +41,7 @@ pub fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
     args.fail_on_finding.map_or(Ok(()), |least| check(&diagnosis, least))
 }
 
-/// A machine that has no PCI is absent; a file that holds none is a mistake.
+/// Reads an inventory. An absent PCI bus of this machine is [`Failure::Absent`]; a file without one is a usage error.
 pub fn read(from: Option<&Path>) -> Result<Inventory, Failure> {
     match from {
         Some(path) => Inventory::from_path(path).map_err(|error| Failure::Usage(error.to_string())),
@@ -49,7 +49,7 @@ pub fn read(from: Option<&Path>) -> Result<Inventory, Failure> {
     }
 }
 
-/// Whether the machine is as good as somebody wants it.
+/// Returns an error if a finding has severity `least` or worse.
 fn check(diagnosis: &Diagnosis, least: AtLeast) -> Result<(), Failure> {
     let least = match least {
         AtLeast::Broken => Severity::Broken,

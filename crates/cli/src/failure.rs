@@ -1,36 +1,36 @@
-//! Why the command ended early, and with which exit code.
+//! Errors of the command, and their exit codes.
 
 use lanemark_runner::{Class, RunError};
 use std::io::Write;
 
-/// The reason why the command ended.
+/// Reason for the end of the command.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// Something the user typed, or a file of theirs, is wrong.
+    /// An invalid command line or input file.
     #[error("{0}")]
     Usage(String),
     /// A check failed.
     #[error("{0}")]
     Check(String),
-    /// Something that is needed is absent.
+    /// A missing device, runtime or permission.
     #[error("skipped, because {0}")]
     Absent(String),
-    /// Ctrl-C.
-    #[error("interrupted; what was measured until then is kept")]
+    /// An interrupt by Ctrl-C.
+    #[error("interrupted; the results so far are kept")]
     Interrupted,
-    /// Standard output cannot be written.
+    /// A failed write to standard output.
     #[error("writing the output: {0}")]
     Output(#[from] std::io::Error),
 }
 
 impl Failure {
-    /// Answers that cannot be true.
+    /// A failed check: answers that are physically impossible.
     pub fn impossible(texts: &[String]) -> Failure {
         let answers = if texts.len() == 1 { "1 answer".to_owned() } else { format!("{} answers", texts.len()) };
-        Failure::Check(format!("{answers} cannot be true:\n{}", texts.join("\n")))
+        Failure::Check(format!("{answers} exceed what is physically possible:\n{}", texts.join("\n")))
     }
 
-    /// 1 a check failed, 2 usage or bad input, 77 skipped, or a device behind a runtime failed, 130 interrupted.
+    /// Exit code: 1 failed check, 2 usage or bad input, 77 skipped or failed runtime device, 130 interrupted.
     pub const fn exit_code(&self) -> u8 {
         match self {
             Failure::Check(_) | Failure::Output(_) => 1,
@@ -42,7 +42,7 @@ impl Failure {
 }
 
 impl From<RunError> for Failure {
-    /// The error by its class; what is about one option is said of that option.
+    /// Converts by the class of the error; a leading field name becomes the name of its option.
     fn from(error: RunError) -> Failure {
         let text = error.to_string();
         let text = match error.field().and_then(|field| Some((field, text.strip_prefix(field)?))) {
@@ -58,7 +58,7 @@ impl From<RunError> for Failure {
     }
 }
 
-/// Tells the user on standard error; if nobody listens there, that is no failure.
+/// Prints a message to standard error. A failed write is ignored.
 pub fn say(message: &str) {
     let _ = writeln!(std::io::stderr(), "{message}");
 }

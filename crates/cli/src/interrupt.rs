@@ -1,10 +1,10 @@
-//! Ctrl-C.
+//! Handling of Ctrl-C.
 
 use crate::failure::Failure;
 use lanemark_hw::end_at_once;
 use lanemark_runner::Cancel;
 
-/// What Ctrl-C cancels. A second Ctrl-C ends the program at once, without waiting for what is in flight.
+/// Installs a handler of Ctrl-C that sets the returned flag. A second Ctrl-C ends the program immediately.
 pub fn cancel() -> Result<Cancel, Failure> {
     let cancel = Cancel::new();
     let flag = cancel.clone();
@@ -16,8 +16,8 @@ pub fn cancel() -> Result<Cancel, Failure> {
     Ok(cancel)
 }
 
-/// There is nothing to keep: Ctrl-C ends the program at once, also where it was started with it ignored.
-pub fn ends() -> Result<(), Failure> {
+/// Installs a handler of Ctrl-C that ends the program immediately, even if the parent process ignores the signal.
+pub fn exit_on_ctrl_c() -> Result<(), Failure> {
     handle(end)
 }
 
@@ -26,5 +26,6 @@ fn end() {
 }
 
 fn handle(what: impl FnMut() + Send + 'static) -> Result<(), Failure> {
-    ctrlc::set_handler(what).map_err(|error| Failure::Check(format!("Ctrl-C cannot be caught: {error}")))
+    ctrlc::set_handler(what)
+        .map_err(|error| Failure::Check(format!("installing the handler of Ctrl-C failed: {error}")))
 }

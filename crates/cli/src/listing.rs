@@ -1,4 +1,4 @@
-//! `platforms`, `questions`, `kernels`, `schema`, `completions`, `man`: what the program itself knows, as text or JSON.
+//! `platforms`, `questions`, `kernels`, `schema`, `completions`, `man`: built-in lists and documents, as text or JSON.
 
 use crate::args::{Args, CompletionsArgs, Format, ListArgs, ManArgs, SchemaArgs};
 use crate::failure::Failure;
@@ -32,9 +32,9 @@ pub fn platforms(args: &ListArgs) -> Result<(), Failure> {
             writeln!(out, "{:<16} {given} numbers given, {assumed} assumed, {fitted} fitted", "")?;
         }
     }
-    writeln!(out, "{:<16} the memory of this machine, for real", "host")?;
-    writeln!(out, "{:<16} the first device behind an OpenCL runtime, for real; then opencl:1", "opencl:0")?;
-    writeln!(out, "{:<16} the first device behind a SYCL runtime, for real; then sycl:1", "sycl:0")?;
+    writeln!(out, "{:<16} the memory of this machine (measured)", "host")?;
+    writeln!(out, "{:<16} the first OpenCL device (measured); the next is opencl:1", "opencl:0")?;
+    writeln!(out, "{:<16} the first SYCL device (measured); the next is sycl:1", "sycl:0")?;
     Ok(())
 }
 
@@ -54,7 +54,7 @@ pub fn questions(args: &ListArgs) -> Result<(), Failure> {
         return Ok(());
     }
     for question in CATALOGUE {
-        let named = if question.is_usual { "" } else { " (asked when named)" };
+        let named = if question.is_usual { "" } else { " (not by default)" };
         writeln!(out, "{:<26} {}{named}", question.name, question.summary)?;
     }
     Ok(())

@@ -10,7 +10,7 @@ use std::path::Path;
 /// `lanemark lspci`
 pub fn lspci(args: &LspciArgs) -> Result<(), Failure> {
     if let Some(output) = &args.output {
-        // A platform that is a file, and not a preset, is an input.
+        // A platform file is an input, a preset is not.
         output::check(&[output], &[Path::new(&args.on)])?;
     }
     let (platform, _) = Changes { setpci: args.setpci.clone(), ..Changes::default() }.apply(platform(&args.on)?)?;

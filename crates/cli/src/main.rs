@@ -1,4 +1,4 @@
-//! The command: parses, wires, prints. It computes nothing.
+//! The command `lanemark`: parses arguments, calls the crates and prints their results. It computes nothing.
 
 #![forbid(unsafe_code)]
 
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        // Somebody who reads our output has had enough of it: that is no failure of ours.
+        // The reader of standard output has closed it: this is not an error.
         Err(Failure::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(failure) => {
             say(&format!("lanemark: {failure}"));

@@ -1,16 +1,16 @@
-//! Files to be written (whether they can be is better known before a measurement than after it), and the terminal.
+//! Output files, checked before a measurement begins, and the terminal.
 
 use crate::failure::{Failure, say};
 use lanemark_record::{Record, Reproduction, file};
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-/// Refuses what cannot be written, and what would overwrite another file of the same command.
+/// Checks that `outputs` can be written and do not overwrite each other or one of `inputs`.
 pub fn check(outputs: &[&Path], inputs: &[&Path]) -> Result<(), Failure> {
     for (place, output) in outputs.iter().enumerate() {
         let other = inputs.iter().chain(&outputs[..place]).find(|other| is_same(output, other));
         if let Some(other) = other {
-            let message = format!("{} would overwrite {}; give it another name", output.display(), other.display());
+            let message = format!("{} would overwrite {}; use another name", output.display(), other.display());
             return Err(Failure::Usage(message));
         }
         check_one(output)
@@ -23,18 +23,18 @@ fn check_one(path: &Path) -> std::io::Result<()> {
     match std::fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(std::io::ErrorKind::IsADirectory.into()),
         Ok(found) if !found.is_file() => Ok(()),
-        // A file is written beside the old one and moved in place.
+        // The new file is written in the same folder and renamed over the old one.
         _ => tempfile::tempfile_in(folder(&real(path))).map(drop),
     }
 }
 
-/// Whether both are one regular file, or will be.
+/// Whether both paths refer to the same regular file, existing or not.
 fn is_same(one: &Path, other: &Path) -> bool {
     let is_device = |path: &Path| std::fs::metadata(path).is_ok_and(|found| !found.is_file());
     !is_device(one) && real(one) == real(other)
 }
 
-/// The path without links, also of a file that is not there yet.
+/// The path with all links resolved; the file need not exist.
 fn real(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| match (std::fs::canonicalize(folder(path)), path.file_name()) {
         (Ok(folder), Some(name)) => folder.join(name),
@@ -46,7 +46,7 @@ fn folder(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Writes a text to a file, whole or not at all, or to standard output.
+/// Writes a text to a file, completely or not at all, or to standard output.
 pub fn text(text: &str, path: Option<&Path>) -> Result<(), Failure> {
     let Some(path) = path else { return Ok(std::io::stdout().lock().write_all(text.as_bytes())?) };
     file::write_whole(path, text.as_bytes()).map_err(|error| Failure::Usage(error.to_string()))?;
@@ -54,13 +54,13 @@ pub fn text(text: &str, path: Option<&Path>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The page of a record, and of papers reproduced.
+/// Writes the HTML page of a record and of reproductions.
 pub fn write_html(record: &Record, reproductions: &[Reproduction], path: &Path) -> Result<(), Failure> {
     let page = lanemark_report::html(record, reproductions).map_err(|error| Failure::Check(error.to_string()))?;
     file::write_whole(path, page.as_bytes()).map_err(|error| Failure::Usage(error.to_string()))
 }
 
-/// The plot of a record's bandwidths.
+/// Writes the plot of a record's bandwidths.
 pub fn write_svg(record: &Record, path: &Path) -> Result<(), Failure> {
     let no_plot = || {
         let needs = "a plot needs bandwidths of at least two sizes: add --question dma_read_bandwidth";
@@ -70,7 +70,7 @@ pub fn write_svg(record: &Record, path: &Path) -> Result<(), Failure> {
     file::write_whole(path, plot.as_bytes()).map_err(|error| Failure::Usage(error.to_string()))
 }
 
-/// Columns of the terminal; none where the output is no terminal.
+/// Number of columns of the terminal; `None` if standard output is not a terminal.
 pub fn terminal_width() -> Option<u16> {
     let out = std::io::stdout();
     if out.is_terminal() {
@@ -80,7 +80,7 @@ pub fn terminal_width() -> Option<u16> {
     }
 }
 
-/// The command line without the path of the program; bytes that are not UTF-8 are replaced.
+/// The command line, with the program's name instead of its path; invalid UTF-8 is replaced.
 pub fn command_line() -> Vec<String> {
     let arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
     std::iter::once("lanemark".to_owned()).chain(arguments).collect()

@@ -1,4 +1,4 @@
-//! Bare `lanemark bench`: a few questions of this machine and of the example card, on one screen.
+//! One-screen summary of `lanemark bench` without options: a few questions for this machine and the example card.
 
 use crate::doctor;
 use crate::failure::Failure;
@@ -15,16 +15,16 @@ use lanemark_units::{MemoryType, Ticks};
 /// The example card.
 const CARD: &str = "card-gen5-x16";
 
-/// Time budget of one question of this machine, if the user names none.
+/// Default time budget of one question on this machine.
 const BUDGET: Ticks = Ticks::whole_ns(250_000_000);
 
-/// A question and the variants of it that are asked.
+/// A question and its selected variants.
 type Asked = (&'static str, Axes);
 
-/// The answers of the screen as one record, without interpretation; and the first problem, if there was one.
+/// Measures the answers of the summary. Returns them as one record without findings, and the first problem.
 ///
 /// # Errors
-/// [`RunError`] if the example card cannot be simulated. A machine that cannot be measured is noted as skipped.
+/// [`RunError`] if the example card cannot be simulated. An absent machine is listed as skipped.
 pub fn measure(
     command: &[String],
     budget: Option<Ticks>,
@@ -61,7 +61,7 @@ pub fn measure(
             };
             let outcome = run(&request, &mut |_| {}, cancel)?;
             add(&mut record, outcome.record);
-            // A question that this machine cannot answer is no failure of the others.
+            // A question that does not apply to this machine does not fail the others.
             problem = problem.or(outcome.problem.filter(|problem| problem.class() != Class::Absent));
             if record.interrupted {
                 break;
@@ -75,7 +75,7 @@ pub fn measure(
     Ok((record, problem))
 }
 
-/// Adds the answers of one question. The machine's activity is the one of the last question, and its load before that of the first.
+/// Adds the answers of one question. The load before is that of the first question, the load after that of the last.
 fn add(record: &mut Record, other: Record) {
     for target in other.targets {
         if record.targets.iter().all(|known| known.name != target.name) {
@@ -84,7 +84,7 @@ fn add(record: &mut Record, other: Record) {
     }
     record.answers.extend(other.answers);
     record.skipped.extend(other.skipped);
-    // The activity of the machine is stated once, for all questions.
+    // A disturbance is stated once for all questions.
     let disturbance = other.host.as_ref().and_then(Host::disturbance);
     for warning in other.warnings {
         if Some(&warning) != disturbance.as_ref() && !record.warnings.contains(&warning) {
@@ -101,7 +101,7 @@ fn add(record: &mut Record, other: Record) {
     }
 }
 
-/// The widest of `accesses` that `is_wanted`.
+/// The widest of the `accesses` for which `is_wanted` returns true.
 fn widest(accesses: &[Access], is_wanted: fn(&Access) -> bool) -> Vec<Access> {
     let widest = accesses.iter().copied().filter(is_wanted).max_by_key(|access| access.width().map(Width::bytes));
     widest.into_iter().collect()
@@ -111,7 +111,7 @@ fn of_host(facts: &Facts) -> Vec<Asked> {
     let stores = facts.accesses(Verb::Store);
     let plain = widest(stores, |access| matches!(access, Access::Plain(_)));
     let streaming = widest(stores, |access| matches!(access, Access::NonTemporal(_)));
-    // A write-combining buffer stays open only while its line is not complete.
+    // A write-combining buffer stays open only until its line is complete.
     let is_narrow = |access: &Access| matches!(access, Access::NonTemporal(width) if *width < Width::B64);
     let narrow = widest(stores, is_narrow);
     let fences = Some(vec![Some(Fence::Sfence), Some(Fence::Mfence)]);
@@ -153,7 +153,7 @@ fn of_card(_: &Facts) -> Vec<Asked> {
     ]
 }
 
-/// The PCIe devices of this machine, or why they are not known.
+/// Diagnosis of the PCIe devices of this machine, or the reason why there is none.
 pub fn pci() -> Result<Diagnosis, String> {
     match doctor::read(None) {
         Ok(inventory) => Ok(diagnose(&inventory, &Ask::default())),

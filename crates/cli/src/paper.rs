@@ -1,4 +1,4 @@
-//! `reproduce` and `fit`: papers asked again, and their parameters fitted again.
+//! `reproduce` and `fit`: reproduction of published figures, and fits of platform parameters to them.
 
 use crate::args::{FitArgs, ReproduceArgs};
 use crate::failure::Failure;
@@ -15,11 +15,11 @@ use serde_json::json;
 use std::io::Write;
 use std::path::Path;
 
-/// How far a fitted number may be from the one in its platform file, as a share: the file's digits.
+/// Largest relative difference between a fitted number and the one in its platform file: the digits of the file.
 const SAME: f64 = 2e-3;
 
-/// The papers that there are.
-fn known() -> String {
+/// Names of all papers.
+fn paper_names() -> String {
     PAPERS.iter().map(|paper| paper.name).collect::<Vec<_>>().join(", ")
 }
 
@@ -29,8 +29,8 @@ fn papers(names: &[String]) -> Result<Vec<&'static Paper>, Failure> {
     }
     let mut found: Vec<&'static Paper> = Vec::new();
     for name in names {
-        let paper =
-            paper(name).ok_or_else(|| Failure::Usage(format!("'{name}' is no paper: use one of {}", known())))?;
+        let paper = paper(name)
+            .ok_or_else(|| Failure::Usage(format!("'{name}' is not a paper: use one of {}", paper_names())))?;
         if found.iter().all(|other| other.name != paper.name) {
             found.push(paper);
         }
@@ -55,7 +55,7 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
         });
         bar.finish_and_clear();
         let mut reproduction = match reproduction {
-            // Figures that are missing would be taken for figures that were never asked; the next run asks for them again.
+            // A partial reproduction would look like a complete one without these figures; it is discarded.
             Err(ExperimentError::Stopped { .. }) => break,
             reproduction => reproduction.map_err(|error| Failure::Check(error.to_string()))?,
         };
@@ -83,17 +83,21 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
             out.write_all(lanemark_report::reproduction_table(reproduction, terminal_width()).as_bytes())?;
         }
         for because in &silent {
-            writeln!(out, "not asked here: {because}")?;
+            writeln!(out, "not measured here: {because}")?;
         }
     }
     if is_over() {
         return Err(Failure::Interrupted);
     }
-    let wrong: Vec<String> = found.iter().flat_map(wrong).collect();
-    if wrong.is_empty() { Ok(()) } else { Err(Failure::Check(format!("disagrees: {}", wrong.join(", ")))) }
+    let disagreements: Vec<String> = found.iter().flat_map(disagreements).collect();
+    if disagreements.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::Check(format!("disagrees: {}", disagreements.join(", "))))
+    }
 }
 
-/// This machine, and the devices behind its runtimes where one of `papers` has something to ask them; and why others were not asked.
+/// This machine, and its runtime devices if one of `papers` has questions for them; with reasons for skipped devices.
 fn this_machine(papers: &[&Paper], cancel: &Cancel) -> Result<(Vec<OpenTarget>, Vec<String>), Failure> {
     let mut found = vec![Target::Host.open(&Setup::default(), cancel)?];
     let mut not_asked = Vec::new();
@@ -110,13 +114,13 @@ fn this_machine(papers: &[&Paper], cancel: &Cancel) -> Result<(Vec<OpenTarget>, 
     Ok((found, not_asked))
 }
 
-fn wrong(reproduction: &Reproduction) -> Vec<String> {
+fn disagreements(reproduction: &Reproduction) -> Vec<String> {
     let rows = reproduction.rows.iter().filter(|row| row.verdict == Verdict::Disagrees).map(|row| row.id.clone());
     let bounds = reproduction.bounds.iter().filter(|bound| !bound.met);
     rows.chain(bounds.map(|bound| format!("{} of {}", bound.statistic, bound.name))).collect()
 }
 
-/// One fit and where it comes from.
+/// The result of one fit and its source.
 struct Solved {
     /// The paper or record.
     from: String,
@@ -124,16 +128,16 @@ struct Solved {
     platform: String,
     /// The figures that the residuals belong to.
     data: Vec<String>,
-    /// Values in the platform now, by parameter.
+    /// Present values in the platform, by parameter.
     now: Vec<f64>,
-    /// Whether the platform file claims to have been fitted to these data.
+    /// Whether the platform file declares that it was fitted to these data.
     claimed: bool,
     fit: Fit,
 }
 
 /// `lanemark fit`
 pub fn fit(args: &FitArgs) -> Result<(), Failure> {
-    interrupt::ends()?;
+    interrupt::exit_on_ctrl_c()?;
     if let Some(draft) = unknown::wanted(args)? {
         return unknown::fit(args, draft);
     }
@@ -143,7 +147,7 @@ pub fn fit(args: &FitArgs) -> Result<(), Failure> {
             Some(paper) => fit_paper(paper, &mut solved)?,
             None if Path::new(name).exists() => solved.push(fit_record(args, name)?),
             None => {
-                let message = format!("'{name}' is no paper (there are {}) and no record: no such file", known());
+                let message = format!("'{name}' is neither a paper ({}) nor an existing file", paper_names());
                 return Err(Failure::Usage(message));
             }
         }
@@ -155,15 +159,16 @@ pub fn fit(args: &FitArgs) -> Result<(), Failure> {
     } else {
         solved.iter().try_for_each(|solved| solved.print(&mut out))?;
     }
-    let moved: Vec<String> = solved.iter().filter(|solved| solved.claimed).flat_map(Solved::moved).collect();
-    if moved.is_empty() {
+    let differences: Vec<String> =
+        solved.iter().filter(|solved| solved.claimed).flat_map(Solved::differences).collect();
+    if differences.is_empty() {
         Ok(())
     } else {
-        Err(Failure::Check(format!("the platform file says otherwise: {}", moved.join("; "))))
+        Err(Failure::Check(format!("the platform file differs from the fit: {}", differences.join("; "))))
     }
 }
 
-/// Solves `parameters` with something to look at meanwhile.
+/// Solves `parameters` and shows progress.
 fn solve_watched(
     what: String,
     parameters: &[Parameter],
@@ -198,12 +203,12 @@ fn fit_paper(paper: &Paper, solved: &mut Vec<Solved>) -> Result<(), Failure> {
 fn fit_record(args: &FitArgs, name: &str) -> Result<Solved, Failure> {
     let usage = |message: String| Failure::Usage(format!("{name}: {message}"));
     let (Some(on), false) = (&args.on, args.parameters.is_empty()) else {
-        let message = "to fit to a record, say which numbers of which platform: --on PLATFORM --parameter KEY; \
-                       or give a platform file in which some are unknown";
+        let message = "a fit to a record needs the platform and its parameters: --on PLATFORM --parameter KEY; \
+                       or a platform file with unknown numbers";
         return Err(usage(message.to_owned()));
     };
     if input::is_table(Path::new(name)) {
-        let message = "a table is fitted to by a platform file in which numbers are unknown, not with --parameter";
+        let message = "--parameter does not apply to tables: use --on with a platform file that has unknown numbers";
         return Err(usage(message.to_owned()));
     }
     let record = input::record(Path::new(name))?;
@@ -228,17 +233,17 @@ fn parameters(problem: &Fitting) -> Vec<Parameter> {
     problem.parameters().into_iter().map(parameter).collect()
 }
 
-/// A logarithm of ours over theirs as the difference in percent.
+/// Converts a residual (logarithm of simulated over published) to a difference in percent.
 fn percent(residual: f64) -> f64 {
     residual.exp_m1() * 100.0
 }
 
 impl Solved {
-    fn moved(&self) -> Vec<String> {
+    fn differences(&self) -> Vec<String> {
         let pairs = self.fit.found.iter().zip(&self.now);
         pairs
             .filter(|(found, now)| (found.value / *now - 1.0).abs() > SAME)
-            .map(|(found, now)| format!("{} is {now:.5} there and fits best at {:.5}", found.name, found.value))
+            .map(|(found, now)| format!("{} is {now:.5} in the file, the best fit is {:.5}", found.name, found.value))
             .collect()
     }
 
@@ -246,7 +251,7 @@ impl Solved {
         writeln!(out, "{} on {}: fitted to {}", self.from, self.platform, self.data.join(", "))?;
         for (found, now) in self.fit.found.iter().zip(&self.now) {
             let (least, most) = found.leave_one_out;
-            let bound = if found.at_bound { ", at its bound: the data want it beyond" } else { "" };
+            let bound = if found.at_bound { ", at its bound: the best value is outside" } else { "" };
             let (name, value) = (&found.name, found.value);
             writeln!(
                 out,
@@ -257,7 +262,7 @@ impl Solved {
             writeln!(out, "  {id}: {:+.2} % left", percent(*residual))?;
         }
         for (one, other) in &self.fit.inseparable {
-            writeln!(out, "  the data cannot tell {one} from {other}")?;
+            writeln!(out, "  the data do not determine {one} and {other} separately")?;
         }
         for name in &self.fit.unseen {
             writeln!(out, "  no datum depends on {name}")?;

@@ -1,46 +1,46 @@
-//! What moves on standard error while somebody waits, if that is a terminal.
+//! Progress bars on standard error, if it is a terminal.
 
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use lanemark_runner::Event;
 use std::fmt::Write;
 use std::time::Duration;
 
-/// Between two looks at how long it still takes.
-const LOOK: Duration = Duration::from_millis(200);
+/// Interval between updates of the remaining time.
+const UPDATE_INTERVAL: Duration = Duration::from_millis(200);
 
-/// A bar of so many steps, with the time that is left by the pace until now.
+/// A bar with `length` steps and the estimated remaining time.
 pub fn progress(length: u64) -> ProgressBar {
     let bar = ProgressBar::new(length);
-    // The template is ours and known to be right; the plain bar would do as well.
+    // The template is a constant and valid; on an error the plain bar is used.
     if let Ok(style) = ProgressStyle::with_template("{bar:32} {pos}/{len} {eta} left  {msg}") {
         bar.set_style(style);
     }
-    bar.enable_steady_tick(LOOK);
+    bar.enable_steady_tick(UPDATE_INTERVAL);
     bar
 }
 
-/// A bar of so many cases that moves within one too.
+/// A progress bar of cases that also advances within a case.
 pub struct Cases(ProgressBar);
 
 impl Cases {
-    /// Steps of one case: a bar has but 32 places, and time left is told from steps.
+    /// Steps of one case: finer than the 32 columns of the bar, because the remaining time is computed from steps.
     const STEPS: u64 = 1000;
 
-    /// A bar of a run that has not begun.
+    /// A bar before the start of a run.
     pub fn new() -> Cases {
         let bar = progress(0);
         let count = |state: &ProgressState, out: &mut dyn Write| {
-            // A failed write has no reader.
+            // An error of this write has no effect.
             let _ = out.write_str(&Cases::count(state.pos(), state.len().unwrap_or(0)));
         };
         if let Ok(style) = ProgressStyle::with_template("{bar:32} {cases} {eta} left  {msg}") {
-            // Eighths of a place, for what moves slowly.
+            // Eighths of a column, for slow progress.
             bar.set_style(style.progress_chars("█▉▊▋▌▍▎▏░").with_key("cases", count));
         }
         Cases(bar)
     }
 
-    /// Shows what happens in a run.
+    /// Shows an event of a run.
     pub fn show(&self, event: Event<'_>) {
         match event {
             Event::Begun { cases } => self.0.set_length(Cases::steps(cases as f64)),
@@ -50,12 +50,12 @@ impl Cases {
         }
     }
 
-    /// Takes it off the screen.
+    /// Removes the bar from the screen.
     pub fn end(self) {
         self.0.finish_and_clear();
     }
 
-    /// Whole cases, and the share of all of them to a tenth of a percent.
+    /// Number of complete cases, and the overall progress to a tenth of a percent.
     fn count(steps: u64, all: u64) -> String {
         let percent = 100.0 * steps as f64 / all.max(1) as f64;
         format!("{}/{}, {percent:.1} %,", steps / Cases::STEPS, all / Cases::STEPS)
@@ -66,14 +66,14 @@ impl Cases {
     }
 }
 
-/// Something that moves while the end cannot be told, with the time that is over.
+/// A spinner with the elapsed time, for work of unknown length.
 pub fn spinner(what: String) -> ProgressBar {
     let bar = ProgressBar::new_spinner();
     if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed}  {msg}") {
         bar.set_style(style);
     }
     bar.set_message(what);
-    bar.enable_steady_tick(LOOK);
+    bar.enable_steady_tick(UPDATE_INTERVAL);
     bar
 }
 
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bar_of_cases_moves_within_one_and_is_full_when_all_are_done() {
+    fn bar_advances_within_a_case_and_is_full_at_the_end() {
         let bar = Cases::new();
         bar.show(Event::Begun { cases: 8 });
         assert_eq!(bar.0.length(), Some(8000));

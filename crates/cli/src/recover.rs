@@ -1,4 +1,4 @@
-//! `recover`: how a card that no longer works is brought back, and on a simulated platform whether that does it.
+//! `recover`: steps that recover a hung card, and their test on a simulated platform.
 
 use crate::args::RecoverArgs;
 use crate::doctor;
@@ -21,8 +21,8 @@ pub fn recover(args: &RecoverArgs) -> Result<(), Failure> {
         let address = args.card.parse().map_err(|error| Failure::Usage(format!("{error}")))?;
         let steps = steps(&doctor::read(args.from.as_deref())?, address, &programming)?;
         if !args.dry_run {
-            let message = "Lanemark changes nothing on a machine, and prints the steps only: add --dry-run, read them, and \
-                           run them yourself as root; --on PLATFORM carries them out on a simulated card";
+            let message = "Lanemark prints the steps and does not run them on a real machine: add --dry-run, read them, and \
+                           run them yourself as root; --on PLATFORM runs them on a simulated card";
             return Err(Failure::Usage(message.to_owned()));
         }
         return print(args, &steps, lanemark_report::recovery);
@@ -34,15 +34,15 @@ pub fn recover(args: &RecoverArgs) -> Result<(), Failure> {
     let intact = inventory(&configured, &platform.name)?;
     let address = address(&args.card, &configured)?;
     let mut tree = BusTree::new(&platform).map_err(|error| usage(&error))?;
-    // A bridge is refused by the steps, with what is below it.
+    // For a bridge this returns an error that names the devices below it.
     steps(&intact, address, &programming)?;
-    let first_load = said(tree.load(address.function).map_err(|error| usage(&error))?);
+    let first_load = load_text(tree.load(address.function).map_err(|error| usage(&error))?);
     let at_first = inventory(&tree.functions(), &platform.name)?;
     let steps = steps(&at_first, address, &programming)?;
     if args.dry_run {
         return print(args, &steps, lanemark_report::recovery);
     }
-    let seen = Seen { machine: &platform.name, these: these(&steps)?, intact };
+    let seen = Seen { machine: &platform.name, addresses: addresses(&steps)?, intact };
     let reported_at_first = tree.reported().iter().map(Reported::to_string).collect();
     let left_out = |kind: StepKind| args.without.iter().any(|without| without.kind() == kind);
     let mut done = Vec::new();
@@ -52,23 +52,27 @@ pub fn recover(args: &RecoverArgs) -> Result<(), Failure> {
     }
     let last = tree.load(address.function).map_err(|error| usage(&error))?;
     let at_last = inventory(&tree.functions(), &platform.name)?;
-    let mut differences = differences(&seen.intact, &at_last, &seen.these);
-    differences.extend(mask_differences(&seen.intact, &at_last, &seen.these));
+    let mut differences = differences(&seen.intact, &at_last, &seen.addresses);
+    differences.extend(mask_differences(&seen.intact, &at_last, &seen.addresses));
     let is_back = last.bytes.is_some() && differences.is_empty();
     let all = CarriedOut {
-        at_first: seen.looks(&at_first),
+        at_first: seen.states(&at_first),
         machine: platform.name.clone(),
         first_load,
         reported_at_first,
         done,
-        last_load: said(last),
+        last_load: load_text(last),
         differences,
     };
     print(args, &all, lanemark_report::carried_out)?;
-    if is_back { Ok(()) } else { Err(Failure::Check(format!("{address} of {} is not as it was", platform.name))) }
+    if is_back {
+        Ok(())
+    } else {
+        Err(Failure::Check(format!("{address} of {} differs from its state before the fault", platform.name)))
+    }
 }
 
-/// As text, or as a document.
+/// Prints `what` as text or as JSON.
 fn print<T: Serialize>(args: &RecoverArgs, what: &T, text: fn(&T, Option<u16>) -> String) -> Result<(), Failure> {
     output::text(&if args.json { file::to_json(what) } else { text(what, terminal_width()) }, None)
 }
@@ -77,28 +81,28 @@ fn steps(inventory: &Inventory, address: Address, programming: &Programming) -> 
     recovery(inventory, address, programming).map_err(|error| Failure::Usage(error.to_string()))
 }
 
-/// The configuration space of these functions.
+/// The inventory of simulated functions.
 fn inventory(functions: &[SimulatedFunction], name: &str) -> Result<Inventory, Failure> {
     Inventory::from_lspci(&lspci_text(functions), Path::new(name)).map_err(|error| Failure::Usage(error.to_string()))
 }
 
-/// A function of a simulated platform, by its address or by the name of its port.
+/// Finds a function of a simulated platform, by its address or the name of its port.
 fn address(card: &str, functions: &[SimulatedFunction]) -> Result<Address, Failure> {
     let function = functions.iter().find(|function| function.port == card);
     let text = function.map_or_else(|| card.to_owned(), |function| function.address.to_string());
     text.parse().map_err(|error| {
         let names = functions.iter().map(|function| function.port.as_str()).collect::<Vec<_>>().join(", ");
-        Failure::Usage(format!("'{card}' is no port of the platform ({names}); {error}"))
+        Failure::Usage(format!("'{card}' is not a port of the platform ({names}); {error}"))
     })
 }
 
-/// Addresses of a card and of the ports above it, ports first and from above.
-fn these(recovery: &Recovery) -> Result<Vec<Address>, Failure> {
+/// Addresses of a card and of the ports above it, topmost port first.
+fn addresses(recovery: &Recovery) -> Result<Vec<Address>, Failure> {
     let names = recovery.ports.iter().rev().chain(&recovery.functions);
     names.map(|name| name.parse().map_err(|error| Failure::Usage(format!("{error}")))).collect()
 }
 
-fn said(loaded: Loaded) -> String {
+fn load_text(loaded: Loaded) -> String {
     let (address, took) = (loaded.address, loaded.took);
     match loaded.bytes {
         Some(bytes) => format!("{:08x} from {address:#x}, after {took}", u32::from_le_bytes(bytes)),
@@ -106,18 +110,18 @@ fn said(loaded: Loaded) -> String {
     }
 }
 
-/// The state that is compared before and after each step.
+/// The simulated devices whose state is compared before and after each step.
 struct Seen<'a> {
     machine: &'a str,
-    these: Vec<Address>,
-    /// As it was while all worked.
+    addresses: Vec<Address>,
+    /// State before the fault.
     intact: Inventory,
 }
 
 impl Seen<'_> {
-    fn looks(&self, inventory: &Inventory) -> Vec<(String, String)> {
-        let look_of = |function: Option<&Function>| function.map_or_else(|| "not there".to_owned(), look);
-        self.these.iter().map(|address| (address.to_string(), look_of(inventory.function(*address)))).collect()
+    fn states(&self, inventory: &Inventory) -> Vec<(String, String)> {
+        let state_of = |function: Option<&Function>| function.map_or_else(|| "absent".to_owned(), look);
+        self.addresses.iter().map(|address| (address.to_string(), state_of(inventory.function(*address)))).collect()
     }
 
     fn carry_out(
@@ -126,7 +130,7 @@ impl Seen<'_> {
         step: lanemark_record::recovery::Step,
         is_left_out: bool,
     ) -> Result<Done, Failure> {
-        let before = self.looks(&inventory(&tree.functions(), self.machine)?);
+        let before = self.states(&inventory(&tree.functions(), self.machine)?);
         let known = tree.reported().len();
         let acts = step.acts.iter().filter(|_| !is_left_out);
         let mut failures: Vec<String> =
@@ -134,9 +138,9 @@ impl Seen<'_> {
         failures.dedup();
         let now = inventory(&tree.functions(), self.machine)?;
         if step.kind == StepKind::Check {
-            failures.extend(differences(&self.intact, &now, &self.these));
+            failures.extend(differences(&self.intact, &now, &self.addresses));
         }
-        let both = before.into_iter().zip(self.looks(&now));
+        let both = before.into_iter().zip(self.states(&now));
         let changes = both.filter(|(before, after)| before != after);
         let changes = changes.map(|((function, before), (_, after))| Changed { function, before, after });
         Ok(Done {

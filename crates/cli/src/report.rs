@@ -1,4 +1,4 @@
-//! `report`: the page of a record.
+//! `report`: the HTML page of a record.
 
 use crate::args::ReportArgs;
 use crate::failure::{Failure, say};

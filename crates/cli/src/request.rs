@@ -1,4 +1,4 @@
-//! The command line as a request.
+//! Conversion of the command line to a request.
 
 use crate::args::{AxisArgs, BenchArgs};
 use crate::failure::Failure;
@@ -9,7 +9,7 @@ use lanemark_machine::Fence;
 use lanemark_record::Reach;
 use lanemark_runner::{Answerer, CardAccess, Changes, Request, RunError, Setup, Target, questions};
 
-/// The request of `bench` or `predict`, of `usual` targets if the user names none.
+/// Builds the request of `bench` or `predict`; `usual` are the targets without `--on`.
 pub fn request(args: &BenchArgs, usual: &[&str], answerer: Answerer) -> Result<Request, Failure> {
     let named = args.on.iter().map(String::as_str);
     let targets = if args.on.is_empty() { targets(usual.iter().copied()) } else { targets(named) }?;
@@ -55,7 +55,7 @@ fn effort(args: &BenchArgs) -> Effort {
     }
 }
 
-/// The variants that the user chose.
+/// The variants selected on the command line.
 pub fn axes(args: &AxisArgs) -> Result<Axes, RunError> {
     let matrices = args.matrix.iter().map(|name| lanemark_runner::matrix(name)).collect::<Result<Vec<_>, _>>()?;
     let fences: Vec<Option<Fence>> = args.fence.iter().map(|fence| fence.0).collect();
@@ -81,7 +81,7 @@ pub fn axes(args: &AxisArgs) -> Result<Axes, RunError> {
     })
 }
 
-/// What was said twice is meant once; what was not said is left to the question.
+/// Removes duplicates; `None` for an empty list, which selects the defaults of the question.
 fn each_once<T: Copy + PartialEq>(list: &[T]) -> Option<Vec<T>> {
     let mut once: Vec<T> = Vec::new();
     for item in list {

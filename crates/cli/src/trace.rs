@@ -1,4 +1,4 @@
-//! `trace`: what crosses which link and who waits for what, in one case; and captures read back.
+//! `trace`: TLPs and stalls of one case, link by link; and captures read from files.
 
 use crate::args::TraceArgs;
 use crate::failure::{Failure, say};
@@ -14,14 +14,14 @@ use lanemark_runner::{Changes, TraceRequest, TracedCase, question, read_file, tr
 use std::io::Write;
 use std::path::Path;
 
-/// How a trace is written.
+/// Output format of a trace.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Format {
-    /// The TLPs of one link, in `NetTLP`'s encapsulation.
+    /// TLPs of one link, in `NetTLP` encapsulation.
     Pcapng,
-    /// For the viewers of Perfetto and Chrome.
+    /// JSON for the viewers of Perfetto and Chrome.
     Viewer,
-    /// For a person.
+    /// Text for the screen.
     Text,
 }
 
@@ -44,11 +44,11 @@ fn read(path: &Path) -> Result<(), Failure> {
 fn record(args: &TraceArgs) -> Result<(), Failure> {
     let format = format(args.output.as_deref())?;
     if args.dllps && format == Format::Pcapng {
-        let message = "--dllps: .pcapng has TLPs only; write .json or .txt, or leave --dllps out";
+        let message = "--dllps: .pcapng has TLPs only; write .json or .txt, or remove --dllps";
         return Err(Failure::Usage(message.to_owned()));
     }
     let (Some(on), Some(asked)) = (&args.on, &args.question) else {
-        return Err(Failure::Usage("--on and --question say what to trace; --read reads a capture".to_owned()));
+        return Err(Failure::Usage("use --on and --question to trace a case, or --read to read a capture".to_owned()));
     };
     if let Some(path) = &args.output {
         output::check(&[path], &[Path::new(on)])?;
@@ -98,7 +98,7 @@ fn record(args: &TraceArgs) -> Result<(), Failure> {
         file::write_whole(path, &bytes).map_err(|error| Failure::Usage(error.to_string()))?;
         let up_to = if error.is_some() { ", up to the error" } else { "" };
         say(&format!("{}\nwrote {}{up_to}", traced.about(), path.display()));
-        // The error is what the command ends with.
+        // The command ends with the error, after the gaps.
         Traced { error: None, ..traced }.gaps().iter().for_each(|gap| say(gap));
     } else {
         std::io::stdout().lock().write_all(&bytes)?;

@@ -1,4 +1,4 @@
-//! `fit` for a platform file in which some numbers are unknown: the record fills them in.
+//! `fit` for a platform file with unknown numbers: fills them in from a record or a table.
 
 use crate::args::FitArgs;
 use crate::failure::{Failure, say};
@@ -13,12 +13,12 @@ use serde_json::json;
 use std::io::Write;
 use std::path::Path;
 
-/// The platform file whose unknown numbers are to be fitted, if that is what was asked for.
+/// The platform file to fill in, if the command line names one with unknown numbers.
 pub fn wanted(args: &FitArgs) -> Result<Option<Draft>, Failure> {
     let asked = args.assume_rest || args.write.is_some() || !args.assume.is_empty();
     let Some(on) = args.on.as_deref().filter(|_| args.parameters.is_empty()) else {
         let message =
-            "--assume, --assume-rest and --write are about a platform file with unknown numbers: name it with --on";
+            "--assume, --assume-rest and --write need a platform file with unknown numbers: name it with --on";
         return if asked { Err(Failure::Usage(message.to_owned())) } else { Ok(None) };
     };
     let draft = draft(on)?;
@@ -28,11 +28,11 @@ pub fn wanted(args: &FitArgs) -> Result<Option<Draft>, Failure> {
 /// `lanemark fit RECORD --on FILE`
 pub fn fit(args: &FitArgs, mut draft: Draft) -> Result<(), Failure> {
     let [name] = args.papers.as_slice() else {
-        return Err(Failure::Usage("unknown numbers are fitted to one record or table: name one".to_owned()));
+        return Err(Failure::Usage("unknown numbers are fitted to exactly one record or table: name one".to_owned()));
     };
     let path = Path::new(name);
     if let Some(write) = &args.write {
-        // To fill in the file itself is what many want; to overwrite the record, nobody.
+        // Overwriting the platform file is allowed, overwriting the record is not.
         output::check(&[write], &[path])?;
     }
     let origin = Origin::Assumed("given to lanemark fit with --assume".to_owned());
@@ -78,24 +78,30 @@ fn print(out: &mut impl Write, name: &str, filled: &Filled) -> Result<(), Failur
         writeln!(out, "  {} = {:.5} ({within}{least:.5} to {most:.5} leaving one out)", found.name, found.value)?;
     }
     for key in &filled.beyond {
-        writeln!(out, "  {key} is wanted beyond where it is sought: is the platform that of the data?")?;
+        writeln!(
+            out,
+            "  the best value of {key} is outside its search range: check that the platform is that of the data"
+        )?;
     }
-    let state = if filled.assumed.is_empty() { "unknown still" } else { "assumed" };
+    let state = if filled.assumed.is_empty() { "still unknown" } else { "assumed" };
     let (sums, alone): (Vec<_>, Vec<_>) = filled.fit.loose.iter().partition(|set| set.free < set.names.len());
     for set in sums {
         let (names, free, of) = (set.names.join(", "), set.free, set.names.len());
-        writeln!(out, "  {state}: {names}; know {free} of these {of} (--assume KEY=VALUE) and the data tell the rest")?;
-        apart(out, filled, &set.names)?;
+        writeln!(
+            out,
+            "  {state}: {names}; fix {free} of these {of} (--assume KEY=VALUE), and the data determine the rest"
+        )?;
+        print_measurements_needed(out, filled, &set.names)?;
     }
     let alone: Vec<String> = alone.iter().flat_map(|set| set.names.clone()).collect();
     if !alone.is_empty() {
-        writeln!(out, "  {state}: {}; no answer tells (--assume KEY=VALUE)", alone.join(", "))?;
-        apart(out, filled, &alone)?;
+        writeln!(out, "  {state}: {}; no answer depends on them (--assume KEY=VALUE)", alone.join(", "))?;
+        print_measurements_needed(out, filled, &alone)?;
     }
     writeln!(out)?;
     out.write_all(lanemark_report::residual_table(&filled.residuals, terminal_width()).as_bytes())?;
     if let Some((fitted, held_out, verdict)) = filled.halves() {
-        writeln!(out, "\nevery second size was held out, and comes out so:\n")?;
+        writeln!(out, "\nevery second size was held out; predictions for these:\n")?;
         out.write_all(lanemark_report::residual_table(&filled.held_out, terminal_width()).as_bytes())?;
         writeln!(out, "\nfitted to: {}", in_words(&fitted))?;
         writeln!(out, "held out:  {}", in_words(&held_out))?;
@@ -106,10 +112,10 @@ fn print(out: &mut impl Write, name: &str, filled: &Filled) -> Result<(), Failur
     Ok(())
 }
 
-/// The measurement that would determine each open number.
-fn apart(out: &mut impl Write, filled: &Filled, keys: &[String]) -> Result<(), Failure> {
+/// Prints the measurement that would determine each open number.
+fn print_measurements_needed(out: &mut impl Write, filled: &Filled, keys: &[String]) -> Result<(), Failure> {
     for (key, what) in keys.iter().filter_map(|key| Some((key, filled.told_by(key)?))) {
-        writeln!(out, "    {key} is told by {what}")?;
+        writeln!(out, "    {key} can be determined by {what}")?;
     }
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! Search for the unknown numbers of a platform: by formulas from many starting points, then by simulation from the best.
+//! Search for the unknown numbers of a platform: by formulas from many starting points, then by simulation from the
+//! best.
 
 use crate::least_squares::{judge, scout, sum_of_squares};
 use crate::whole::neighbours;
@@ -46,8 +47,8 @@ pub(crate) fn calibrate(problem: &OfRecord) -> Result<Fit, FitError> {
 
 /// The residuals, followed by a weak pull of each parameter to the middle of its bounds.
 ///
-/// A parameter that the data leave open then stays in the middle instead of drifting to a bound, which would look like a
-/// result.
+/// A parameter that the data leave open then stays in the middle instead of drifting to a bound, which would look like
+/// a result.
 fn pulled(mut left: Vec<f64>, parameters: &[Parameter], values: &[f64]) -> Vec<f64> {
     let middle = |parameter: &Parameter| (parameter.low * parameter.high).sqrt();
     left.extend(parameters.iter().zip(values).map(|(parameter, value)| PULL * (value / middle(parameter)).ln()));
@@ -91,8 +92,8 @@ fn by_formulas(problem: &OfRecord, parameters: &[Parameter]) -> Option<Vec<f64>>
     ends.min_by(|one, other| one.1.total_cmp(&other.1)).map(|(values, _)| values)
 }
 
-/// The parameters with the `nth` starting point: number 0 is the middle of the bounds, the others fill the space evenly on a
-/// logarithmic scale.
+/// The parameters with the `nth` starting point: number 0 is the middle of the bounds, the others fill the space evenly
+/// on a logarithmic scale.
 ///
 /// Source: additive recurrence with powers of the root of x^(d+1) = x + 1, Roberts, "The unreasonable effectiveness of
 /// quasirandom sequences", 2018.

@@ -70,8 +70,8 @@ pub enum FillError {
 /// Fills in the unknown numbers of `draft` from `measured`; `name` is the name of that source in `fitted_to`.
 ///
 /// Numbers that the data leave open (see [`Loose`](crate::Loose)), or whose best value lies outside their search range,
-/// stay unknown. With `assume_rest` they are set to the end point of the search and marked as assumed: the sums that the
-/// data determine are then right, and their split is a guess.
+/// stay unknown. With `assume_rest` they are set to the end point of the search and marked as assumed: the sums that
+/// the data determine are then right, and their split is a guess.
 ///
 /// # Errors
 /// [`FillError`].

@@ -10,8 +10,8 @@ const SMALL_PERCENT: f64 = 10.0;
 
 /// Whether each of these (name, size) pairs is held out.
 ///
-/// The pairs of one name are a curve. Every second size of a curve is held out; of an odd number of sizes, the first and the
-/// last are kept.
+/// The pairs of one name are a curve. Every second size of a curve is held out; of an odd number of sizes, the first
+/// and the last are kept.
 pub(crate) fn held_out<'a>(curves: impl Iterator<Item = (&'a str, u64)>) -> Vec<bool> {
     let all: Vec<(&str, u64)> = curves.collect();
     let is_held_out = |(name, size): &(&str, u64)| {

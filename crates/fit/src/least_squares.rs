@@ -13,8 +13,8 @@ pub struct Parameter {
     pub low: f64,
     /// Upper bound.
     pub high: f64,
-    /// Step of derivatives, as a share of the value, or of the distance between the bounds where the value is 0. It must
-    /// be large enough to change the residuals by more than their discontinuities.
+    /// Step of derivatives, as a share of the value, or of the distance between the bounds where the value is 0. It
+    /// must be large enough to change the residuals by more than their discontinuities.
     pub step_share: f64,
 }
 
@@ -29,8 +29,8 @@ pub struct Found {
     pub at_bound: bool,
     /// Smallest and largest value when any one datum is left out.
     pub leave_one_out: (f64, f64),
-    /// The 95 % confidence interval, if the errors of the data are independent and equally distributed; `None` if the data
-    /// leave the parameter open, or if there are no spare data.
+    /// The 95 % confidence interval, if the errors of the data are independent and equally distributed; `None` if the
+    /// data leave the parameter open, or if there are no spare data.
     pub within_95: Option<(f64, f64)>,
 }
 
@@ -41,9 +41,9 @@ pub struct Fit {
     pub found: Vec<Found>,
     /// Remaining residuals, in the order of the data.
     pub residuals: Vec<f64>,
-    /// Pairs of parameters that the data cannot tell apart.
+    /// Pairs of parameters that the data do not determine separately.
     pub inseparable: Vec<(String, String)>,
-    /// Parameters that no datum depends on.
+    /// Parameters without effect on any datum.
     pub unseen: Vec<String>,
     /// Sets of parameters that the data leave open, those above among them.
     pub loose: Vec<Loose>,
@@ -92,14 +92,14 @@ const SMALL: f64 = 1e-4;
 /// As [`GAIN`], for a first search.
 const FIRST_GAIN: f64 = 0.02;
 
-/// Cosine between two columns of sensitivities above which the data cannot tell the parameters apart.
+/// Cosine between two columns of sensitivities above which the data do not determine the parameters separately.
 const INSEPARABLE: f64 = 0.999;
 
 /// Finds the values with the least sum of squared residuals.
 ///
-/// Levenberg-Marquardt with derivatives from differences; steps are clamped to the bounds. The best choice for `residuals`
-/// are logarithms of calculated over measured values: large and small data, and too large and too small values, then have
-/// the same weight.
+/// Levenberg-Marquardt with derivatives from differences; steps are clamped to the bounds. The best choice for
+/// `residuals` are logarithms of calculated over measured values: large and small data, and too large and too small
+/// values, then have the same weight.
 ///
 /// ```
 /// use lanemark_fit::{Parameter, fit};
@@ -118,17 +118,17 @@ pub fn fit(
     fit_told(parameters, residuals, &mut |_, _| {})
 }
 
-/// As [`fit`], with progress: `told` is called with the numbers of finished and of all searches, at the start and after each
-/// search.
+/// As [`fit`], with progress: `on_progress` is called with the numbers of finished and of all searches, at the start
+/// and after each search.
 ///
 /// # Errors
 /// As [`fit`].
 pub fn fit_told(
     parameters: &[Parameter],
     residuals: impl FnMut(&[f64]) -> Result<Vec<f64>, String>,
-    told: &mut dyn FnMut(usize, usize),
+    on_progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Fit, FitError> {
-    solve_within(parameters, residuals, LeaveOneOut::Searched, told)
+    solve_within(parameters, residuals, LeaveOneOut::Searched, on_progress)
 }
 
 /// As [`fit`], for many data: leaving out a datum takes one step from the best values instead of a new search.
@@ -153,7 +153,7 @@ fn solve_within(
     parameters: &[Parameter],
     mut residuals: impl FnMut(&[f64]) -> Result<Vec<f64>, String>,
     leave_one_out: LeaveOneOut,
-    told: &mut dyn FnMut(usize, usize),
+    on_progress: &mut dyn FnMut(usize, usize),
 ) -> Result<Fit, FitError> {
     for parameter in parameters {
         if !(parameter.low <= parameter.start && parameter.start <= parameter.high) {
@@ -171,11 +171,11 @@ fn solve_within(
     }
     // One search for the values, and one without each datum.
     let searches = if data > parameters.len() { data + 1 } else { 1 };
-    told(0, searches);
+    on_progress(0, searches);
     let least = if leave_one_out == LeaveOneOut::OneStep { data as f64 * SMALL * SMALL } else { 0.0 };
     let (values, left, jacobian) = search(parameters, start, &mut evaluate, None, (GAIN, least))?;
     let without = |skipped: usize| {
-        told(skipped + 1, searches);
+        on_progress(skipped + 1, searches);
         match leave_one_out {
             LeaveOneOut::Searched => {
                 search(parameters, values.clone(), &mut evaluate, Some(skipped), (GAIN, 0.0)).map(|found| found.0)
@@ -432,15 +432,15 @@ mod tests {
     #[test]
     fn progress_is_reported_after_each_search() {
         let data = &[(1.0, 13.0), (2.0, 16.0), (5.0, 25.0), (9.0, 37.0)];
-        let told_of = |start: &[Parameter], data| {
-            let mut told = Vec::new();
-            fit_told(start, line(data), &mut |done, of| told.push((done, of))).unwrap();
-            told
+        let progress_of = |start: &[Parameter], data| {
+            let mut seen = Vec::new();
+            fit_told(start, line(data), &mut |done, of| seen.push((done, of))).unwrap();
+            seen
         };
         let two = [parameter("fixed", 1.0, 0.0, 100.0), parameter("slope", 1.0, 0.0, 100.0)];
-        assert_eq!(told_of(&two, data), [(0, 5), (1, 5), (2, 5), (3, 5), (4, 5)]);
+        assert_eq!(progress_of(&two, data), [(0, 5), (1, 5), (2, 5), (3, 5), (4, 5)]);
         assert_eq!(
-            told_of(&two, &data[..2]),
+            progress_of(&two, &data[..2]),
             [(0, 1)],
             "two data determine two parameters exactly, so none can be left out"
         );

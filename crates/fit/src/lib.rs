@@ -1,8 +1,8 @@
 //! Calibration: platform parameters from measurements.
 //!
-//! All fitting happens in this crate. [`fit`] takes parameters with bounds and a function from their values to residuals.
-//! [`OfRecord`] builds such a function from a platform and a record or a [`Table`]. Besides the best values, the result
-//! states which parameters the data determine separately, and the range of each when one datum is left out.
+//! All fitting happens in this crate. [`fit`] takes parameters with bounds and a function from their values to
+//! residuals. [`OfRecord`] builds such a function from a platform and a record or a [`Table`]. Besides the best values,
+//! the result states which parameters the data determine separately, and the range of each when one datum is left out.
 //!
 //! Entry points: [`fit`] for any function, [`fill_in`] for a platform file with unknown numbers.
 

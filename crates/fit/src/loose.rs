@@ -7,8 +7,8 @@ use crate::Parameter;
 pub struct Loose {
     /// Names of the parameters, in the order they were given.
     pub names: Vec<String>,
-    /// Number of them that must be known from another source before the data determine the rest; all of them if no datum
-    /// depends on any.
+    /// Number of them that must be known from another source before the data determine the rest; all of them if no
+    /// datum depends on any.
     pub free: usize,
 }
 
@@ -34,10 +34,10 @@ pub(crate) struct Sensitivity {
 /// Analyses the derivatives at the best values. Steps are relative to a parameter's value, so that large and small
 /// parameters are comparable.
 ///
-/// With relative sensitivities J and an error s of each datum, a direction v of the parameters has the standard deviation
-/// s / |J v|. Directions with eigenvalues of J^T J below (s / 0.25)^2 are open. The interval of a parameter is Student's t
-/// times the root of the sum of `v_i^2 s^2 / eigenvalue`, at most 1 in open directions. Source: linear least squares, any
-/// textbook.
+/// With relative sensitivities J and an error s of each datum, a direction v of the parameters has the standard
+/// deviation s / |J v|. Directions with eigenvalues of J^T J below (s / 0.25)^2 are open. The interval of a parameter
+/// is Student's t times the root of the sum of `v_i^2 s^2 / eigenvalue`, at most 1 in open directions. Source: linear
+/// least squares, any textbook.
 pub(crate) fn sensitivity(
     parameters: &[Parameter],
     values: &[f64],
@@ -82,7 +82,8 @@ pub(crate) fn sensitivity(
     let variance = |i: usize| {
         let of = |k: usize| {
             let along = error * error / eigenvalues[k].max(f64::MIN_POSITIVE);
-            // An open direction is limited to a relative error of 1; it widens the intervals of parameters correlated with it.
+            // An open direction is limited to a relative error of 1; it widens the intervals of parameters correlated
+            // with it.
             vectors[i][k].powi(2) * if open.contains(&k) { along.min(1.0) } else { along }
         };
         (0..count).map(of).sum::<f64>()
@@ -94,8 +95,9 @@ pub(crate) fn sensitivity(
     }
 }
 
-/// Two-sided 95 % quantile of Student's distribution with `spare` degrees of freedom, within 0.6 %. Source: Abramowitz and Stegun, 26.7.5, around the normal distribution's 1.95996, and table 26.10 for the first
-/// five.
+/// Two-sided 95 % quantile of Student's distribution with `spare` degrees of freedom, within 0.6 %.
+///
+/// Source: Abramowitz and Stegun, 26.7.5, around the normal distribution's 1.95996, and table 26.10 for the first five.
 fn student_95(spare: usize) -> f64 {
     const FIRST: [f64; 5] = [12.706, 4.303, 3.182, 2.776, 2.571];
     const NORMAL: f64 = 1.959_964;

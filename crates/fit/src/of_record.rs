@@ -1,4 +1,4 @@
-//! A record's answers, or a table's figures, as data for the parameters of a platform.
+//! Data of a fit: the answers of a record or the figures of a table, compared with a platform.
 
 use crate::held_out::held_out;
 use crate::table::Row;
@@ -13,18 +13,18 @@ use lanemark_record::{Answer, Quantity, Record, Residual};
 use lanemark_runner::OpenTarget;
 use lanemark_units::MemoryType;
 
-/// Answers of one target of a record, or figures of a table, asked again of a platform while some of its numbers are
-/// varied.
+/// Data of a fit: answers of one target of a record, or figures of a table. Each is simulated again on a platform while
+/// some of its numbers vary.
 #[derive(Clone)]
 pub struct OfRecord {
     platform: Platform,
     keys: Vec<String>,
-    /// The whole values that each key may have.
+    /// Allowed values of each key that takes integers only.
     grids: Vec<Grid>,
-    /// Lowest, start and highest of each key; from a platform's own value where there are none.
+    /// Lower bound, start and upper bound of each key; `None`: derived from the platform's own values.
     searched: Option<Vec<(f64, f64, f64)>>,
     data: Vec<Datum>,
-    /// Those that tell how good a fit to the others is.
+    /// Data that are held out from the fit, to judge it.
     held_out: Vec<Datum>,
 }
 
@@ -37,78 +37,76 @@ struct Datum {
     name: String,
 }
 
-/// Why a record cannot be fitted to.
+/// Reasons why data cannot be used for a fit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OfRecordError {
-    /// Several targets, or one that is not there.
-    #[error("the record has answers of {targets}: name one of them")]
+    /// No target given although the record has several, or an unknown target.
+    #[error("the record has answers of {targets}: name one of them as the target")]
     WhichTarget {
-        /// The targets of the record.
+        /// Names of the targets in the record.
         targets: String,
     },
-    /// A key that is no number of the platform.
+    /// A key that is not a number of the platform.
     #[error(
         "{platform} has no number '{key}': use a path such as root_complex.core_round_trip_ns or region.NAME.read_ns"
     )]
     Key {
-        /// Which platform.
+        /// Name of the platform.
         platform: String,
-        /// What was asked for.
+        /// The key given.
         key: String,
     },
-    /// A key whose numbers are whole.
-    #[error("'{key}' is a whole number in {platform}, and a fit takes small steps: fit times, rates and cycles")]
+    /// A key that takes integers only.
+    #[error("'{key}' takes integers only in {platform}, and a fit needs continuous values: fit times, rates or cycles")]
     Whole {
-        /// Which platform.
+        /// Name of the platform.
         platform: String,
-        /// What was asked for.
+        /// The key given.
         key: String,
     },
-    /// Nothing in a platform file is unknown.
+    /// A platform file without unknown numbers.
     #[error("{platform} has no unknown number: name those to fit with --parameter KEY")]
     NothingUnknown {
-        /// Which platform.
+        /// Name of the platform.
         platform: String,
     },
-    /// What the platform says against the start of the search.
+    /// An error of the platform with the start values.
     #[error("{0}")]
     Start(String),
-    /// A figure that cannot be asked of the platform.
+    /// A figure of a table that the platform does not support.
     #[error(
-        "{place}: {question} of {size_bytes} B cannot be asked of {platform}: it has no [dma] or no [memory], or too little of it"
+        "{place}: {question} of {size_bytes} B is not possible on {platform}: [dma] or [memory] is missing or too small"
     )]
     NotAsked {
-        /// File and line.
+        /// File and line of the figure.
         place: String,
-        /// Which question.
+        /// Name of the question.
         question: &'static str,
-        /// Of which size.
+        /// Size of one transfer, in bytes.
         size_bytes: u64,
-        /// Which platform.
+        /// Name of the platform.
         platform: String,
     },
-    /// Nothing in the record can be asked of the platform.
-    #[error(
-        "none of the {answers} answers can be asked of {platform}: it has other regions, instructions or memory types"
-    )]
+    /// A record of which the platform supports no answer.
+    #[error("{platform} supports none of the {answers} answers: its regions, instructions or memory types differ")]
     Nothing {
-        /// Answers of the target.
+        /// Number of answers of the target.
         answers: usize,
-        /// Which platform.
+        /// Name of the platform.
         platform: String,
     },
 }
 
-/// The step of derivatives where cores move the bytes.
+/// Relative step of derivatives for loads and stores by cores.
 const STEP_SHARE: f64 = 1e-4;
 
-/// The step of derivatives where devices do: one transfer goes while another one does, so their sum jumps by some
-/// hundredths of a percent, and a time is whole ticks.
+/// Relative step of derivatives for DMA. Transfers overlap and times are whole ticks, so their sum jumps by some
+/// hundredths of a percent; the step must exceed these jumps.
 const TRANSFERS_STEP_SHARE: f64 = 0.02;
 
 impl OfRecord {
-    /// The target of this name, or the only one.
+    /// The name of the target: `target`, or the only target of the record.
     fn target(record: &Record, target: Option<&str>) -> Result<String, OfRecordError> {
         let mut targets: Vec<&str> = Vec::new();
         for answer in &record.answers {
@@ -124,10 +122,10 @@ impl OfRecord {
         Ok(target.to_owned())
     }
 
-    /// The answers of `target` (or of the only one), to vary `keys` of `platform`.
+    /// Prepares a fit of `keys` of `platform` to the answers of `target`, or of the only target.
     ///
     /// # Errors
-    /// [`OfRecordError`] if target or key are not there, or no answer can be asked of the platform.
+    /// [`OfRecordError`] if target or key are unknown, or if the platform supports no answer.
     pub fn new(
         record: &Record,
         target: Option<&str>,
@@ -153,25 +151,26 @@ impl OfRecord {
         Ok(OfRecord { platform: platform.clone(), keys: distinct, grids, searched: None, data, held_out: Vec::new() })
     }
 
-    /// The answers of `target` (or of the only one), to find every unknown number of `draft`: of a question about
-    /// cores at most 12, of up to 4 KiB, evenly spread; of one about devices' transfers all. Of a curve of six sizes and
-    /// more, every second size is held out.
+    /// Prepares a fit of every unknown number of `draft` to the answers of `target`, or of the only target.
+    ///
+    /// All DMA answers are used. Of a question about cores, at most 12 answers up to 4 KiB are used, evenly spread.
+    /// Every second size of a curve with six or more sizes is held out.
     ///
     /// # Errors
-    /// [`OfRecordError`] if the target is not there, nothing is unknown, or no answer can be asked of the platform.
+    /// [`OfRecordError`] if the target is unknown, the draft has no unknown number, or the platform supports no answer.
     pub fn of_draft(record: &Record, target: Option<&str>, draft: &Draft) -> Result<OfRecord, OfRecordError> {
         let target = Self::target(record, target)?;
         let started = started(draft)?;
         let answers: Vec<&Answer> = record.answers.iter().filter(|answer| answer.target == target).collect();
-        let data = data(&started, &few(&answers))?;
+        let data = data(&started, &selected(&answers))?;
         Ok(Self::of_data(draft, started, data))
     }
 
-    /// The figures of a table, to find every unknown number of `draft`. Of a curve of six sizes and more, every second
-    /// size is held out.
+    /// Prepares a fit of every unknown number of `draft` to the figures of a table. Every second size of a curve with
+    /// six or more sizes is held out.
     ///
     /// # Errors
-    /// [`OfRecordError`] if nothing is unknown, or a figure cannot be asked of the platform.
+    /// [`OfRecordError`] if the draft has no unknown number, or the platform does not support a figure.
     pub fn of_table(table: &Table, draft: &Draft) -> Result<OfRecord, OfRecordError> {
         let started = started(draft)?;
         let target = OpenTarget::of_platform(&started).map_err(|error| OfRecordError::Start(error.to_string()))?;
@@ -204,8 +203,8 @@ impl OfRecord {
         }
     }
 
-    /// The keys as parameters: from a tenth to ten times of what the platform has now; of a draft, from where
-    /// and between what its keys are searched, whatever the machine.
+    /// The keys as parameters of a fit. Bounds: the search range of the key in a draft, or a tenth to ten times the
+    /// platform's value.
     #[must_use]
     pub fn parameters(&self) -> Vec<Parameter> {
         let step_share = if self.is_about_transfers() { TRANSFERS_STEP_SHARE } else { STEP_SHARE };
@@ -220,7 +219,7 @@ impl OfRecord {
         self.keys.iter().enumerate().map(parameter).collect()
     }
 
-    /// The questions whose answers are used, with how many of each.
+    /// The questions of the data, each with its number of answers.
     #[must_use]
     pub fn questions(&self) -> Vec<(&'static str, usize)> {
         let mut counts: Vec<(&'static str, usize)> = Vec::new();
@@ -233,32 +232,32 @@ impl OfRecord {
         counts
     }
 
-    /// What whole values each key may have; `None` where it need not be whole.
+    /// The allowed values of each key; `None` for a continuous key.
     pub(crate) fn grids(&self) -> &[Grid] {
         &self.grids
     }
 
-    /// Whether devices move the bytes themselves. What limits such a transfer is one of several bounds, and a search that
-    /// begins under the wrong one may stay there.
+    /// Whether the data contain DMA transfers. A DMA transfer has several possible bottlenecks, and a search that
+    /// starts at the wrong one may not leave it; such a search needs several starting points.
     pub(crate) fn is_about_transfers(&self) -> bool {
         self.data.iter().any(|datum| matches!(datum.case.method, Method::Dma { .. }))
     }
 
-    /// How many answers are held out.
+    /// Number of answers that are held out.
     #[must_use]
     pub fn held_out(&self) -> usize {
         self.held_out.len()
     }
 
-    /// Each answer that is fitted to beside what simulation and formula give with these values of the keys.
+    /// Compares each fitted answer with simulation and formula at `values` of the keys.
     ///
     /// # Errors
-    /// What the platform or the simulation says against the values.
+    /// The error of the platform or the simulation for these values.
     pub fn compare(&self, values: &[f64]) -> Result<Vec<Residual>, String> {
         self.compared(&self.data, values)
     }
 
-    /// As [`OfRecord::compare`], each answer that is held out.
+    /// Compares each held-out answer, like [`OfRecord::compare`].
     ///
     /// # Errors
     /// As [`OfRecord::compare`].
@@ -271,7 +270,7 @@ impl OfRecord {
         let mut target = opened(&platform)?;
         let mut row = |datum: &Datum| {
             let simulated = datum.simulated(&mut target)?.ok_or("the simulation gave no figure")?;
-            // No closed form is no error.
+            // A missing closed form is not an error.
             let formula = datum.predicted(&mut target).ok().flatten();
             Ok(Residual {
                 what: datum.name.clone(),
@@ -285,42 +284,44 @@ impl OfRecord {
         data.iter().map(&mut row).collect()
     }
 
-    /// The question and method of each residual.
+    /// Question, method and size of each residual.
     pub fn data(&self) -> impl Iterator<Item = &str> {
         self.data.iter().map(|datum| datum.name.as_str())
     }
 
-    /// The natural logarithm of simulated over measured, for each answer that is fitted to, with these values of the
-    /// keys: twice too much weighs as heavily as half of it. Between whole values of a key that has no others, it is
-    /// interpolated.
+    /// Natural logarithm of simulated over measured at `values` of the keys, for each fitted answer. The logarithm
+    /// gives twice and half of a figure the same weight. Keys that take integers only are interpolated between allowed
+    /// values.
     ///
     /// # Errors
-    /// What the platform or the simulation says against the values.
+    /// The error of the platform or the simulation for these values.
     pub fn residuals(&self, values: &[f64]) -> Result<Vec<f64>, String> {
         between(&self.grids, values, |values| {
             let mut target = opened(&self.platform_with(values)?)?;
-            self.left(|datum| datum.simulated(&mut target))
+            self.residuals_by(|datum| datum.simulated(&mut target))
         })
     }
 
-    /// As [`OfRecord::residuals`], of the formulas.
+    /// Residuals of the formulas, like [`OfRecord::residuals`].
     ///
     /// # Errors
-    /// As [`OfRecord::residuals`], and where there is no closed form.
+    /// As [`OfRecord::residuals`]; also for an answer without a closed form.
     pub(crate) fn formula_residuals(&self, facts: &Facts, values: &[f64]) -> Result<Vec<f64>, String> {
         between(&self.grids, values, |values| {
-            // The simulation is not built: most of a search is asked of the formulas alone.
+            // No simulation is built: most evaluations of a search use the formulas only.
             let mut formulas = FormulaMachine::new(&self.platform_with(values)?, facts);
-            self.left(|datum| figure(lanemark_bench::ask(datum.question, &mut formulas, &datum.case, &datum.effort())))
+            self.residuals_by(|datum| {
+                figure(lanemark_bench::ask(datum.question, &mut formulas, &datum.case, &datum.effort()))
+            })
         })
     }
 
-    /// What a machine with the starting values says about itself; no value of a key changes it.
+    /// Facts of the simulated machine with the start values; they do not depend on the keys.
     pub(crate) fn facts(&self) -> Result<Facts, String> {
         Ok(opened(&self.platform)?.facts().clone())
     }
 
-    fn left(&self, mut ask: impl FnMut(&Datum) -> Result<Option<f64>, String>) -> Result<Vec<f64>, String> {
+    fn residuals_by(&self, mut ask: impl FnMut(&Datum) -> Result<Option<f64>, String>) -> Result<Vec<f64>, String> {
         let mut residual = |datum: &Datum| {
             let given = ask(datum)?.ok_or_else(|| format!("there is no figure of {}", datum.name))?;
             Ok((given / datum.measured).ln())
@@ -342,36 +343,36 @@ fn opened(platform: &Platform) -> Result<OpenTarget, String> {
     OpenTarget::of_platform(platform).map_err(|error| error.to_string())
 }
 
-/// The platform where the search begins.
+/// The platform with the start values of its unknown numbers.
 fn started(draft: &Draft) -> Result<Platform, OfRecordError> {
     let unknowns = draft.unknowns();
     if unknowns.is_empty() {
         return Err(OfRecordError::NothingUnknown { platform: draft.name().to_owned() });
     }
-    let origin = Origin::Assumed("where the search begins".to_owned());
+    let origin = Origin::Assumed("the start of the search".to_owned());
     let started = unknowns.iter().try_fold(draft.clone(), |draft, row| draft.fill(&row.key, row.start, &origin));
     started.and_then(Draft::complete).map_err(|error| OfRecordError::Start(error.to_string()))
 }
 
-/// The whole values that a key takes between its bounds.
+/// The allowed integers of a key between its bounds.
 fn grid(platform: &Platform, key: &str, (low, high): (f64, f64)) -> Vec<f64> {
-    let origin = Origin::Assumed("a try".to_owned());
+    let origin = Origin::Assumed("tried by the search".to_owned());
     let whole = (low.ceil() as u64..=high.floor() as u64).map(|whole| whole as f64);
     whole.filter(|value| platform.with(key, *value, origin.clone()).is_ok()).collect()
 }
 
 impl Datum {
-    /// What it is a point of: its question and method.
+    /// Identifier of the datum's curve: question, method and alignment.
     fn curve(&self) -> String {
         format!("{} {} {}", self.question.name, self.case.method, self.case.alignment)
     }
 
-    /// The simulated figure of the same case; `None` where the answer has none.
+    /// The simulated figure of the same case; `None` for an answer without a figure.
     fn simulated(&self, target: &mut OpenTarget) -> Result<Option<f64>, String> {
         figure(target.ask(self.question, &self.case, &self.effort()))
     }
 
-    /// The formula's figure of the same case; `None` where the answer has none.
+    /// The formula's figure of the same case; `None` for an answer without a figure.
     fn predicted(&self, target: &mut OpenTarget) -> Result<Option<f64>, String> {
         figure(target.ask_formulas(self.question, &self.case, &self.effort()))
     }
@@ -385,14 +386,14 @@ impl Datum {
     }
 }
 
-/// At most this many answers of a question are fitted to: what a hundred more say, they say as well.
+/// Largest number of fitted answers of one question about cores; more add no information.
 const MOST_OF_A_QUESTION: usize = 12;
 
-/// Larger transfers say nothing about a time that a small one does not.
+/// Largest fitted size of a question about cores, in bytes; larger sizes add no information about latencies.
 const LARGEST_BYTES: u64 = 4096;
 
-/// Of the answers about cores a few of each question, evenly spread over all of them; those about devices' transfers all.
-fn few<'a>(answers: &[&'a Answer]) -> Vec<&'a Answer> {
+/// Selects the answers to fit: all DMA answers, and of each question about cores a few, evenly spread.
+fn selected<'a>(answers: &[&'a Answer]) -> Vec<&'a Answer> {
     let (mut chosen, mut left): (Vec<&Answer>, Vec<&Answer>) =
         answers.iter().copied().partition(|answer| matches!(answer.method, Method::Dma { .. }));
     left.retain(|answer| answer.size_bytes <= LARGEST_BYTES);
@@ -405,7 +406,7 @@ fn few<'a>(answers: &[&'a Answer]) -> Vec<&'a Answer> {
     chosen
 }
 
-/// Those answers that can be asked of the platform.
+/// The data for those answers that the platform supports.
 fn data(platform: &Platform, answers: &[&Answer]) -> Result<Vec<Datum>, OfRecordError> {
     let target = OpenTarget::of_platform(platform).ok();
     let datum = |answer: &&Answer| datum(target.as_ref()?, answer);
@@ -416,7 +417,7 @@ fn data(platform: &Platform, answers: &[&Answer]) -> Result<Vec<Datum>, OfRecord
     Ok(data)
 }
 
-/// A row as a figure of the target's first card; `None` if that cannot be asked.
+/// A row of a table as a datum of the target's first card; `None` if the target does not support it.
 fn point(target: &OpenTarget, row: &Row) -> Option<Datum> {
     let question = question(row.question)?;
     let axes = Axes { sizes: Some(vec![row.size_bytes]), ..Axes::default() };
@@ -426,21 +427,21 @@ fn point(target: &OpenTarget, row: &Row) -> Option<Datum> {
     fits.then_some(Datum { question, case, passes: 1, measured: row.figure, name })
 }
 
-/// The figure of an answer to a case.
+/// The headline figure of an answer.
 fn figure(answer: Result<Answer, BenchError>) -> Result<Option<f64>, String> {
     Ok(headline(&answer.map_err(|error| error.to_string())?))
 }
 
-/// The figure an answer is about.
+/// The headline figure: the delivered rate, or else the latency.
 fn headline(answer: &Answer) -> Option<f64> {
     let summary = answer.delivered_rate_bytes_per_s.or(answer.latency_ns)?;
     Some(summary.median).filter(|median| *median > 0.0)
 }
 
-/// The most passes that are simulated again; a real sample has as many as its timer needs.
+/// Largest number of simulated iterations; a real sample has more, because its timer needs them.
 const MOST_PASSES: u64 = 64;
 
-/// The axes of a core's accesses without a fence.
+/// Variants for accesses of a core without a fence.
 fn of_core(memory_type: MemoryType, access: Access, alignments: Option<Vec<u64>>) -> Axes {
     Axes {
         memory_types: Some(vec![memory_type]),
@@ -506,7 +507,7 @@ mod tests {
         card.with(ROUND_TRIP, round_trip, Origin::Given("a test".to_owned())).unwrap()
     }
 
-    /// What a card answers to 8 B stores of three sizes to UC and WC memory.
+    /// Answers of a card to 8 B stores of three sizes to UC and WC memory.
     fn record(card: &Platform) -> Record {
         let mut machine = SimulatedMachine::new(card).unwrap();
         let question = question("mmio_write_bandwidth").unwrap();
@@ -522,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn the_number_a_record_was_made_with_is_recovered() {
+    fn number_used_for_a_record_is_recovered() {
         let made_with = record(&card(217.0));
         let problem = OfRecord::new(&made_with, None, &card(120.0), &[ROUND_TRIP.to_owned()]).unwrap();
         assert_eq!(problem.data().count(), 6);
@@ -531,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_or_key_that_is_not_there_is_refused() {
+    fn unknown_targets_and_keys_are_rejected() {
         let made_with = record(&card(120.0));
         let new = |target, key: &str| OfRecord::new(&made_with, target, &card(120.0), &[key.to_owned()]).err();
         assert!(matches!(new(Some("other"), ROUND_TRIP), Some(OfRecordError::WhichTarget { .. })));

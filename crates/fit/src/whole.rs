@@ -5,8 +5,8 @@ pub(crate) type Grid = Option<Vec<f64>>;
 
 /// Evaluates `ask` at `values` by interpolation between allowed values, so that a search sees a slope.
 ///
-/// The interpolation runs along the edges of a simplex. At allowed values it equals `ask`. Source: Kuhn's triangulation,
-/// with one more corner than there are parameters between two allowed values.
+/// The interpolation runs along the edges of a simplex. At allowed values it equals `ask`. Source: Kuhn's
+/// triangulation, with one more corner than there are parameters between two allowed values.
 ///
 /// # Errors
 /// The first error of `ask`.

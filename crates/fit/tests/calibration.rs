@@ -204,5 +204,5 @@ fn a_platform_without_a_dma_engine_cannot_be_fitted_to_a_table() {
     let text = text.replace("latency_ns = { value = 120, assumed", "latency_ns = { unknown");
     let draft = Draft::parse("card.toml", &text).unwrap();
     let error = fill_in("card.csv", &Measured::Table(&table), &draft, false).unwrap_err().to_string();
-    assert!(error.starts_with("card.csv:3: dma_read_latency of 64 B cannot be asked of card-gen5-x16"), "{error}");
+    assert!(error.starts_with("card.csv:3: dma_read_latency of 64 B is not possible on card-gen5-x16"), "{error}");
 }

@@ -121,8 +121,8 @@ impl Steady {
     /// use lanemark_record::Steady;
     /// let steady = Steady { transfers: 1000, skipped_transfers: 999, period_transfers: 32, because: None };
     /// assert_eq!(steady.in_words(), "99.9 % of 1000 transfers skipped, a steady state of 32");
-    /// let detailed = Steady { skipped_transfers: 0, because: Some("they go to places at random".to_owned()), ..steady };
-    /// assert_eq!(detailed.in_words(), "none of 1000 transfers skipped: they go to places at random");
+    /// let detailed = Steady { skipped_transfers: 0, because: Some("the offsets are random".to_owned()), ..steady };
+    /// assert_eq!(detailed.in_words(), "none of 1000 transfers skipped: the offsets are random");
     /// ```
     #[must_use]
     pub fn in_words(&self) -> String {

@@ -19,7 +19,7 @@ pub enum Detail {
     Caller(CallerCores),
 }
 
-/// Runs of copies, each of which is waited for before the next.
+/// Runs of copies; each copy completes before the next is issued.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Runs {

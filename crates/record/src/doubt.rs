@@ -239,10 +239,10 @@ mod tests {
     #[test]
     fn if_all_samples_are_dropped_that_is_the_only_doubt() {
         let dropped = Dropped { context_switches: 7, clock_steps: 1 };
-        let said = doubts(&[], dropped, 2.0);
-        assert_eq!(said.len(), 1);
-        assert_eq!(said[0].kind, DoubtKind::NoSamples);
-        assert_eq!(said[0].text, "all of 8 samples were dropped: 7 context switches, 1 clock step");
+        let found = doubts(&[], dropped, 2.0);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].kind, DoubtKind::NoSamples);
+        assert_eq!(found[0].text, "all of 8 samples were dropped: 7 context switches, 1 clock step");
     }
 
     #[test]

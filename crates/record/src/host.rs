@@ -86,10 +86,10 @@ impl Host {
         Some(self.sockets.value()?.iter().map(|socket| socket.cpus.len()).sum())
     }
 
-    /// What else used the CPUs during the run, in a sentence; `None` if the machine was idle enough, or nothing is known.
+    /// Describes other work on the CPUs during the run, in a sentence; `None` if there was little, or if it is unknown.
     ///
-    /// The machine was busy if more threads were runnable than it has CPUs, at the start or the end, or if a hypervisor took more
-    /// than 1 % of the CPU time.
+    /// The machine was busy if more threads were runnable than it has CPUs, at the start or the end, or if a hypervisor
+    /// took more than 1 % of the CPU time.
     #[must_use]
     pub fn disturbance(&self) -> Option<String> {
         let cpus = self.cpu_count()?;

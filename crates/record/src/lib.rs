@@ -79,7 +79,7 @@ pub struct Record {
     pub targets: Vec<Target>,
     /// The answers, in order of measurement.
     pub answers: Vec<Answer>,
-    /// Cases that were not asked or not answered, with reasons.
+    /// Cases without an answer, with reasons.
     pub skipped: Vec<Skipped>,
     /// Warnings that a reader needs before using the figures.
     pub warnings: Vec<String>,
@@ -183,7 +183,7 @@ fn is_none(unknown: &u32) -> bool {
     *unknown == 0
 }
 
-/// A case that was not asked or not answered.
+/// A case without an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Skipped {

@@ -144,6 +144,6 @@ pub struct CarriedOut {
     pub differences: Vec<String>,
 }
 
-fn by_function<S: Serializer>(looks: &[(String, String)], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(looks.iter().map(|(function, look)| (function, look)))
+fn by_function<S: Serializer>(states: &[(String, String)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(states.iter().map(|(function, state)| (function, state)))
 }

@@ -1,9 +1,9 @@
-//! Devices behind runtimes, and the software between.
+//! Runtime devices (OpenCL, SYCL) and their software.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A device that takes commands from the queue of a runtime.
+/// A device driven by the command queue of a runtime.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Runtime {
@@ -63,7 +63,9 @@ impl Runtime {
     pub const fn no_card_because(&self) -> Option<&'static str> {
         match (self.is_emulated, self.device_kind) {
             (true, _) => Some("the device is emulated: timings are not meaningful"),
-            (false, DeviceKind::Cpu) => Some("the device is the processor itself: nothing lies between it and memory"),
+            (false, DeviceKind::Cpu) => {
+                Some("the device is the processor itself: there is no link between it and memory")
+            }
             (false, _) => None,
         }
     }

@@ -183,7 +183,7 @@ fn nesting_of_any_depth_does_not_overflow_the_stack() {
 }
 
 /// The result is a one-line message with a position, or a valid record that reads back unchanged.
-fn told(bytes: &[u8]) -> Result<(), TestCaseError> {
+fn check_outcome(bytes: &[u8]) -> Result<(), TestCaseError> {
     let lines = bytes.split(|byte| *byte == b'\n').count();
     match read(bytes) {
         Ok(record) => {
@@ -206,7 +206,7 @@ proptest! {
     #[test]
     fn arbitrary_bytes_are_refused_with_a_place(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
         prop_assert!(read(&bytes).is_err());
-        told(&bytes)?;
+        check_outcome(&bytes)?;
     }
 
     #[test]
@@ -223,7 +223,7 @@ proptest! {
         if cut {
             bytes.truncate(length.index(bytes.len()));
         }
-        told(&bytes)?;
+        check_outcome(&bytes)?;
     }
 
     #[test]
@@ -232,6 +232,6 @@ proptest! {
         let numbers: Vec<_> = text.match_indices(": ").map(|(at, _)| at + 2).filter(|at| text.as_bytes()[*at].is_ascii_digit()).collect();
         let start = numbers[at.index(numbers.len())];
         let end = start + text[start..].find([',', '\n']).unwrap();
-        told(format!("{}{number}{}", &text[..start], &text[end..]).as_bytes())?;
+        check_outcome(format!("{}{number}{}", &text[..start], &text[end..]).as_bytes())?;
     }
 }

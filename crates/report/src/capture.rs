@@ -25,7 +25,7 @@ pub fn capture_table(name: &str, capture: &Capture) -> String {
     text += "\n";
     text += &frames(capture);
     let exchanges = capture.exchanges();
-    text + &said_of(&exchanges) + &latencies(&capture.latencies(&exchanges))
+    text + &exchanges_in_words(&exchanges) + &latencies(&capture.latencies(&exchanges))
 }
 
 /// One line per TLP. There can be millions, so only the first column is measured.
@@ -65,16 +65,16 @@ fn gaps(capture: &Capture) -> Vec<String> {
     gaps
 }
 
-fn said_of(exchanges: &Exchanges) -> String {
+fn exchanges_in_words(exchanges: &Exchanges) -> String {
     let answered = exchanges.answered.len();
-    let mut said = vec![format!("{} completed", figures::counted(answered, "request"))];
+    let mut parts = vec![format!("{} completed", figures::counted(answered, "request"))];
     let others = [
         (exchanges.unanswered, "without a completion in the capture"),
         (exchanges.strays, "completed without a request in the capture"),
         (exchanges.backwards, "completed before the request, by timestamp"),
     ];
-    said.extend(others.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")));
-    format!("\n{}\n", said.join(", "))
+    parts.extend(others.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")));
+    format!("\n{}\n", parts.join(", "))
 }
 
 fn latencies(latencies: &[RequesterLatency]) -> String {
@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(lines[0], "x.pcapng: 2 TLPs at fpga0");
         assert_eq!(
             lines[1],
-            "mmio_read_latency of a card: UC 8, 8 B, 1 pass; case 1 of 3; 7 earlier TLPs were dropped"
+            "mmio_read_latency of a card: UC 8, 8 B, 1 iteration; case 1 of 3; 7 earlier TLPs were dropped"
         );
         // Downstream TLPs count at arrival, 110 ns; upstream TLPs at departure, 190 ns.
         assert_eq!(

@@ -148,7 +148,7 @@ not visible:
     }
 
     #[test]
-    fn text_of_a_stranger_cannot_control_the_terminal() {
+    fn untrusted_text_cannot_control_the_terminal() {
         let mut strange = sample();
         strange.functions[1].name = Fact::Seen { value: "a\u{1b}[2Jb".to_owned() };
         strange.findings[0].reason = "x\u{7}".to_owned();

@@ -31,7 +31,7 @@ pub(crate) fn tree(diagnosis: &Diagnosis, width: Option<u16>) -> String {
         drawing.lines.push(format!("bus {}", clean(bus)));
         drawing.draw(places, "");
     }
-    // Functions that are parents of each other have no root; the first of them serves as one.
+    // Functions that are parents of each other have no root; the first of them is drawn as one.
     for (place, function) in diagnosis.functions.iter().enumerate() {
         if !drawing.drawn[place] {
             drawing.lines.push(format!("bus {}", clean(bus(function))));
@@ -52,7 +52,7 @@ struct Drawing<'a> {
     below: BTreeMap<usize, Vec<usize>>,
     width: Option<u16>,
     lines: Vec<String>,
-    /// Prevents endless recursion: a file from a stranger may describe two functions as parents of
+    /// Prevents endless recursion: an untrusted file may describe two functions as parents of
     /// each other.
     drawn: Vec<bool>,
 }

@@ -1,6 +1,7 @@
-//! What bare `lanemark bench` prints: this machine, an example card beside its limits, and commands to go on with.
+//! One-screen summary of `lanemark bench` without options: this machine, an example card with its limits, and further
+//! commands.
 //!
-//! At most 40 lines of at most 100 columns. The full tables ([`crate::tables`]) have every figure.
+//! It has at most 40 lines of at most 100 columns. The full tables ([`crate::tables`]) have every figure.
 
 use crate::figures::{self, counted};
 use crate::grid::{Column, Grid, wrap};
@@ -13,10 +14,11 @@ use lanemark_method::{
 use lanemark_record::diagnosis::{Diagnosis, Severity};
 use lanemark_record::{Answer, Detail, DoubtKind, Quantity, Record, Target, TargetKind};
 
-/// Columns of the screen, also where a terminal is wider.
+/// Columns of the summary, even on a wider terminal.
 const WIDTH: u16 = 100;
 
-/// `record` as one screen; `pci` is the diagnosis of this machine's PCIe devices, or why there is none.
+/// Renders `record` as one screen. `pci` is the diagnosis of this machine's PCIe devices, or the reason for its
+/// absence.
 #[must_use]
 pub fn first_screen(record: &Record, pci: Result<&Diagnosis, &str>) -> String {
     let mut blocks = vec![machine(record, pci)];
@@ -31,7 +33,7 @@ pub fn first_screen(record: &Record, pci: Result<&Diagnosis, &str>) -> String {
     blocks.join("\n\n") + "\n"
 }
 
-/// The processor, what disturbs it, and its PCIe devices.
+/// The processor, its disturbances, and its PCIe devices.
 fn machine(record: &Record, pci: Result<&Diagnosis, &str>) -> String {
     let host = record.host.as_ref();
     let mut lines = Vec::new();
@@ -65,7 +67,7 @@ fn machine(record: &Record, pci: Result<&Diagnosis, &str>) -> String {
     lines.join("\n")
 }
 
-/// A row of the table about a machine: its text, and which answer it shows.
+/// A row of the table of a machine: its text, and the selection of its answer.
 struct CostRow {
     what: &'static str,
     is: fn(&Answer) -> bool,
@@ -74,7 +76,7 @@ struct CostRow {
 const SMALL: u64 = 16 << 10;
 const LARGE: u64 = 4 << 20;
 
-/// The rows, in the order shown. Costs come before rates.
+/// The rows in output order: costs before rates.
 const COSTS: &[CostRow] = &[
     CostRow { what: "time-stamp counter, rdtsc", is: |answer| answer.method == Method::Clock { clock: Clock::Rdtsc } },
     CostRow { what: "store fence, sfence alone", is: |answer| answer.method == Method::Fence { fence: Fence::Sfence } },
@@ -118,7 +120,7 @@ fn is_store(answer: &Answer, size: u64, is_non_temporal: bool) -> bool {
     answer.quantity == Quantity::Bandwidth && answer.size_bytes == size && is_kind
 }
 
-/// What a core, a fence, a system call, a copy cost on a real target.
+/// Costs of a core, a fence, a system call and a copy on a real target.
 fn costs(record: &Record, target: &Target) -> String {
     let answers = || record.answers.iter().filter(|answer| answer.target == target.name);
     let columns = vec![
@@ -152,7 +154,7 @@ fn costs(record: &Record, target: &Target) -> String {
     grid.lines(Some(WIDTH)).join("\n")
 }
 
-/// The doubts about an answer, without the one that the first lines of the screen state.
+/// The doubts about an answer, except a busy machine, which the first lines of the summary state.
 fn remarks(answer: &Answer) -> String {
     let doubts = answer.doubts.iter().filter(|doubt| doubt.kind != DoubtKind::BusyMachine);
     doubts.map(|doubt| doubt.kind.in_words()).collect::<Vec<_>>().join(", ")
@@ -187,9 +189,9 @@ fn card(record: &Record, target: &Target) -> String {
     std::iter::once(wrap(&head, Some(WIDTH), 2)).chain(lines).collect::<Vec<_>>().join("\n")
 }
 
-/// The question, and what of its method the question leaves open.
+/// The question, with the part of the method that the question does not determine.
 fn row_name(answer: &Answer) -> String {
-    // The unit of the figure tells a bandwidth from a latency.
+    // The unit of the figure distinguishes bandwidth from latency.
     let question = title(&answer.question);
     let question = question.trim_end_matches(" bandwidth").trim_end_matches(" latency").to_owned();
     match &answer.method {
@@ -199,7 +201,7 @@ fn row_name(answer: &Answer) -> String {
     }
 }
 
-/// Of driver calls only writes of one card whose descriptors are ready, with the core polling or sleeping.
+/// Whether to show the answer. Of driver calls: writes of one card with prepared descriptors, polled or by interrupt.
 fn is_example(answer: &Answer) -> bool {
     match answer.method {
         Method::DmaCall { ref flows, share, descriptors, completion, .. } => {
@@ -223,11 +225,11 @@ fn skipped(record: &Record) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// Commands to go on with.
+/// Suggested commands.
 fn commands() -> String {
     [
         "Next:",
-        "  lanemark bench --full --html report.html   every question here and on the example card",
+        "  lanemark bench --full --html report.html   all questions for this machine and the example card",
         "  lanemark doctor                            findings about the PCIe devices of this machine",
         "  lanemark bench --on 0000:01:00.0 --dry-run a real card: what would be accessed",
     ]
@@ -240,7 +242,7 @@ mod tests {
     use crate::{doctor_fixture, fixture};
 
     #[test]
-    fn the_screen_has_at_most_forty_lines_of_a_hundred_columns() {
+    fn summary_fits_into_forty_lines_of_a_hundred_columns() {
         let record = fixture::record();
         let text = first_screen(&record, Err("no PCI bus"));
         assert!(text.lines().count() <= 40, "{text}");
@@ -261,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_has_a_text_of_its_own() {
+    fn every_row_has_a_unique_text() {
         let texts: Vec<&str> = COSTS.iter().map(|row| row.what).collect();
         assert!(texts.iter().enumerate().all(|(place, text)| !texts[..place].contains(text)));
     }

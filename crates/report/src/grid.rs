@@ -90,7 +90,7 @@ impl Grid {
     }
 }
 
-/// `text` on one line without control characters: a record may come from a stranger, and a terminal
+/// `text` on one line without control characters: a record may be untrusted, and a terminal
 /// executes escape sequences.
 pub(crate) fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }).filter(|c| !c.is_control()).collect()
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn text_of_a_stranger_cannot_move_the_cursor() {
+    fn untrusted_text_cannot_move_the_cursor() {
         assert_eq!(clean("a\x1b[2Jb\nc\u{9b}d"), "a[2Jb cd");
     }
 }

@@ -482,7 +482,7 @@ fn numbers(panel: &Panel) -> Grid {
     columns.push(Column::words("bound by"));
     columns.push(Column::words("formula holds for"));
     columns.extend(
-        ["MWr", "MRd", "CplD", "payload bytes", "bytes confirmed", "of bytes claimed", "passes", "timer cost"]
+        ["MWr", "MRd", "CplD", "payload bytes", "bytes confirmed", "of bytes claimed", "iterations", "timer cost"]
             .map(Column::figures),
     );
     let mut grid = Grid { columns, rows: Vec::new() };
@@ -615,10 +615,10 @@ mod tests {
         ATTACK.clone_into(&mut reproduction.rows[3].note);
         ATTACK.clone_into(&mut reproduction.rows[3].what);
         let page = html(&record, &[reproduction]).unwrap();
-        assert!(!page.contains("<script>alert"), "an opening tag got through");
-        assert!(!page.contains("<img"), "an image got through");
+        assert!(!page.contains("<script>alert"), "an opening tag was not escaped");
+        assert!(!page.contains("<img"), "an image was not escaped");
         let (markup, data) = (page.replace(between(&page, "id=\"plots\">", "</script>"), ""), plots(&page).to_string());
-        assert!(!markup.contains("\" onload="), "an attribute got through");
+        assert!(!markup.contains("\" onload="), "an attribute was not escaped");
         let clean = html(&fixture::record(), &[fixture::reproduction()]).unwrap();
         assert_eq!(page.matches("</script>").count(), clean.matches("</script>").count());
         assert!(data.contains("alert(1)"), "the name is still there as data");

@@ -10,7 +10,7 @@ pub(crate) struct Panel<'a> {
     pub target: &'a str,
     /// The target's kind; `None` if the record does not list the target.
     pub kind: Option<TargetKind>,
-    /// Whether the target is ordinary memory of this machine, which is no MMIO.
+    /// Whether the target is ordinary memory of this machine, as opposed to MMIO.
     pub is_memory: bool,
     /// The question, by its catalogue name.
     pub question: &'a str,
@@ -24,7 +24,7 @@ pub(crate) struct Panel<'a> {
 
 /// One method, by size.
 pub(crate) struct Line<'a> {
-    /// The method, with the alignment unless it is a line's, and with the cores.
+    /// The method, with a nonzero alignment, and with the cores.
     pub name: String,
     /// The method and alignment without the cores.
     pub method: String,
@@ -46,7 +46,7 @@ impl<'a> Panel<'a> {
     pub fn of(record: &'a Record) -> Vec<Panel<'a>> {
         let mut panels: Vec<Panel<'a>> = Vec::new();
         for answer in &record.answers {
-            let place = panels.iter().position(|panel| panel.takes(answer)).unwrap_or_else(|| {
+            let place = panels.iter().position(|panel| panel.holds(answer)).unwrap_or_else(|| {
                 panels.push(Panel::empty(record, answer));
                 panels.len() - 1
             });
@@ -77,7 +77,7 @@ impl<'a> Panel<'a> {
         }
     }
 
-    fn takes(&self, answer: &Answer) -> bool {
+    fn holds(&self, answer: &Answer) -> bool {
         (self.target, self.question, self.quantity) == (&*answer.target, &*answer.question, answer.quantity)
     }
 
@@ -258,10 +258,11 @@ impl Point<'_> {
         }
     }
 
-    /// What limits the transfer: of a rate the bound that the formula finds, of a latency the longest stall with its share.
+    /// The bottleneck of the transfer: for a rate the bound found by the formula, for a latency the longest stall with
+    /// its share.
     ///
-    /// The longest stall of saturated traffic names the queue in front of the bottleneck, such as the tags of reads, so there
-    /// the formula goes first; where none answers, the longest stall stands for it.
+    /// The longest stall of saturated traffic is the queue in front of the bottleneck, such as the tags of reads. For
+    /// rates the formula therefore takes precedence; without a formula, the longest stall is used.
     pub fn bound_in_words(&self) -> Option<String> {
         let is_saturated =
             self.answer.quantity == Quantity::Bandwidth || matches!(self.answer.method, Method::DmaUnderLoad { .. });

@@ -1,7 +1,8 @@
-//! One plot of every bandwidth of a record against size, as an SVG file that stands alone.
+//! Plot of every bandwidth of a record against size, as a self-contained SVG file.
 //!
-//! Both axes are logarithmic. A solid line is a method, a dashed one a limit; colours are those of Okabe and Ito, which people with colour
-//! vision deficiency tell apart. The drawing brings its own style, for light and dark backgrounds, and no script.
+//! Both axes are logarithmic. A solid line is a method, a dashed line a limit. The colours are those of Okabe and Ito,
+//! which remain distinct with colour vision deficiency. The style is included, for light and dark backgrounds; there is
+//! no script.
 
 use crate::figures;
 use crate::panel::{Line, Panel};
@@ -12,16 +13,16 @@ use std::fmt::Write as _;
 /// Size of the drawing in its own units.
 const WIDTH: f64 = 860.0;
 const HEIGHT: f64 = 420.0;
-/// Room around the axes for ticks (left, below), the title (above) and the names of the lines (right).
+/// Margins for ticks (left, below), the title (above) and the names of the lines (right).
 const LEFT: f64 = 78.0;
 const RIGHT: f64 = 240.0;
 const ABOVE: f64 = 40.0;
 const BELOW: f64 = 44.0;
-/// Distance between the names of two lines, at least.
+/// Smallest distance between the names of two lines.
 const NAME_HEIGHT: f64 = 16.0;
-/// Lines that a reader can still tell apart.
+/// Largest number of distinguishable lines.
 const MOST_LINES: usize = 8;
-/// Okabe-Ito without yellow and black.
+/// Colours of Okabe and Ito without yellow and black.
 const COLOURS: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
 
 const STYLE: &str = "<style>text{font:13px system-ui,sans-serif;fill:#222}.title{font-size:16px;font-weight:600}\
@@ -36,10 +37,10 @@ struct Series {
     is_limit: bool,
 }
 
-/// The bandwidths of `record` as an SVG document; `None` where it has no bandwidth of two sizes.
+/// Draws the bandwidths of `record` as an SVG document; `None` without a bandwidth of two sizes.
 ///
-/// At most eight methods are drawn: where there are more, the fastest and the slowest of each question. A limit that several
-/// share is drawn once.
+/// At most eight methods are drawn: of more, the fastest and the slowest of each question. A limit common to several
+/// methods is drawn once.
 #[must_use]
 pub fn bandwidth_plot(record: &Record) -> Option<String> {
     let panels = Panel::of(record);
@@ -48,7 +49,7 @@ pub fn bandwidth_plot(record: &Record) -> Option<String> {
     let mut methods: Vec<Series> = Vec::new();
     for panel in &rates {
         let mut drawn: Vec<Series> = panel.lines.iter().filter_map(|line| method(&rates, panel, line)).collect();
-        // The lines of a panel are in order, the fastest first.
+        // The lines of a panel are sorted, the fastest first.
         if is_crowded && drawn.len() > 2 {
             drawn.drain(1..drawn.len() - 1);
         }
@@ -79,7 +80,8 @@ pub fn bandwidth_plot(record: &Record) -> Option<String> {
     Some(drawing(&targets.join(", "), &drawn))
 }
 
-/// The line of a method; its name says the target where a record has several, and load or store where the method does not.
+/// The line of a method. Its name contains the target if there are several, and load or store if the method does not
+/// imply it.
 fn method(all: &[&Panel], panel: &Panel, line: &Line) -> Option<Series> {
     let is_one_target = all.iter().all(|other| other.target == panel.target);
     let verb = match panel.question {

@@ -31,7 +31,8 @@ pub fn reproduction_table(reproduction: &Reproduction, width: Option<u16>) -> St
     }
     blocks.extend(reproduction.pictures.iter().map(|picture| picture::in_words(picture, width)));
     if !reproduction.here.is_empty() {
-        let head = "On this machine, which is not the paper's, so nothing here counts as agreement";
+        let head =
+            "This machine, for comparison only: it is not the paper's, and its figures do not affect the summary";
         let lines = std::iter::once(wrap(head, width, 2)).chain(here(reproduction).lines(width));
         blocks.push(lines.collect::<Vec<_>>().join("\n"));
     }
@@ -72,7 +73,7 @@ fn rows(reproduction: &Reproduction, width: Option<u16>) -> String {
 }
 
 /// The columns that [`what_in_words`] replaces.
-const IN_WORDS: [&str; 4] = ["what", "unit", "class", "tolerance %"];
+const IN_WORDS: [&str; 4] = ["figure", "unit", "class", "tolerance %"];
 
 /// The description of a row, its unit, class and tolerance.
 fn what_in_words(row: &Row) -> String {
@@ -91,7 +92,7 @@ fn what_in_words(row: &Row) -> String {
 pub(crate) fn columns() -> Vec<Column> {
     vec![
         Column::words("id"),
-        Column::words("what"),
+        Column::words("figure"),
         Column::figures("published"),
         Column::figures("corrected"),
         Column::figures("simulated"),
@@ -135,7 +136,7 @@ pub(crate) fn exact(value: f64) -> String {
 fn here(reproduction: &Reproduction) -> Grid {
     let columns = vec![
         Column::words("id"),
-        Column::words("what is asked here"),
+        Column::words("measured here"),
         Column::figures("published"),
         Column::figures("here"),
         Column::figures("from"),
@@ -228,7 +229,7 @@ pub(crate) fn summary(reproduction: &Reproduction) -> String {
     // Given and fitted figures that disagree are counted apart from predictions.
     let missed = stand(Verdict::Disagrees) - predicted(Verdict::Disagrees);
     if missed > 0 {
-        text += &format!("; and {} of the given and fitted", plural(missed, "disagrees", "disagree"));
+        text += &format!("; of the given and fitted, {}", plural(missed, "disagrees", "disagree"));
     }
     text
 }
@@ -243,7 +244,7 @@ mod tests {
         let expected = "\
 someone2026: How long does a read take (on card-gen5-x16)
 
-id    what                   published  simulated  formula  unit  class      error %  tolerance %  verdict
+id    figure                 published  simulated  formula  unit  class      error %  tolerance %  verdict
 ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 T1.a  latency of a 4 B read        440        440      441  ns    given          0.0            5  listed
 T1.b  latency of a 4 B read        440        441      441  ns    fitted        +0.2            5  agrees
@@ -283,10 +284,10 @@ T1.f: needs a switch
         };
         reproduction.here = vec![here(Some(13.1), ""), here(None, "there is none")];
         let text = reproduction_table(&reproduction, Some(120));
-        assert!(text.contains("not the paper's, so nothing here counts"), "{text}");
+        assert!(text.contains("figures do not affect the summary"), "{text}");
         let expected = "\
-T8  a time stamp              2.5  13.1  12.1  15.1  ns    host: timer_cost: rdtsc
-T8  a time stamp              2.5                    ns    host: no answer: there is none
+T8  a time stamp         2.5  13.1  12.1  15.1  ns    host: timer_cost: rdtsc
+T8  a time stamp         2.5                    ns    host: no answer: there is none
 ";
         assert!(text.ends_with(expected), "{text}");
         assert_eq!(summary(&reproduction), counted);
@@ -302,7 +303,7 @@ T8  a time stamp              2.5                    ns    host: no answer: ther
     fn a_fitted_row_that_disagrees_is_counted() {
         let mut reproduction = fixture::reproduction();
         reproduction.rows[1].verdict = Verdict::Disagrees;
-        assert!(summary(&reproduction).ends_with("; and 1 disagrees of the given and fitted"));
+        assert!(summary(&reproduction).ends_with("; of the given and fitted, 1 disagrees"));
     }
 
     #[test]

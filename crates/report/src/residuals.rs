@@ -8,7 +8,7 @@ use lanemark_record::Residual;
 #[must_use]
 pub fn residual_table(residuals: &[Residual], width: Option<u16>) -> String {
     let columns = vec![
-        Column::words("what"),
+        Column::words("case"),
         Column::figures("measured"),
         Column::figures("simulated"),
         Column::figures("formula"),
@@ -49,7 +49,7 @@ mod tests {
             row("mmio_write_bandwidth WC 64 4096 B", "B/s", 4e9, 3.9e9, None, -2.5),
         ];
         let expected = "\
-what                                measured  simulated  formula  error %
+case                                measured  simulated  formula  error %
 ─────────────────────────────────────────────────────────────────────────
 mmio_read_latency UC 8 8 B            800 ns     808 ns   809 ns     +1.0
 mmio_write_bandwidth WC 64 4096 B  4.00 GB/s  3.90 GB/s              -2.5

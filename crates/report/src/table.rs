@@ -339,7 +339,7 @@ fn doubts(panel: &Panel) -> Vec<String> {
     let points = panel.lines.iter().flat_map(|line| line.points.iter().map(move |point| (line, point.answer)));
     let mut found: Vec<(DoubtKind, usize, String)> = Vec::new();
     for (line, answer) in points {
-        // The first line of the output says it of all answers.
+        // A busy machine is stated in the first line of the output, for all answers.
         for doubt in answer.doubts.iter().filter(|doubt| doubt.kind != DoubtKind::BusyMachine) {
             if let Some((_, count, _)) = found.iter_mut().find(|(kind, ..)| *kind == doubt.kind) {
                 *count += 1;

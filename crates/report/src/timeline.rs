@@ -42,7 +42,7 @@ impl Traced<'_> {
     pub fn about(&self) -> String {
         let (case, of) = self.case;
         let which = if of > 1 { format!("; case {case} of {of}") } else { String::new() };
-        let passes = if self.passes == 1 { "1 pass".to_owned() } else { format!("{} passes", self.passes) };
+        let passes = if self.passes == 1 { "1 iteration".to_owned() } else { format!("{} iterations", self.passes) };
         format!(
             "{} of {}: {}, {}, {passes}{which}",
             self.question,
@@ -128,7 +128,7 @@ pub fn waterfall(traced: &Traced) -> String {
         Column::figures("from ns"),
         Column::figures("for ns"),
         Column::words("where"),
-        Column::words("what"),
+        Column::words("event"),
         Column::words("waited before"),
         Column::words(&format!("0 to {}", figures::time(all.as_ns()))),
     ];
@@ -206,8 +206,8 @@ fn waits(trace: &Trace) -> String {
         let mut causes: Vec<(Cause, Ticks)> =
             causes.iter().filter_map(|(place, sum)| Some((*Cause::ALL.get(*place)?, *sum))).collect();
         causes.sort_by_key(|(_, sum)| std::cmp::Reverse(*sum));
-        let said = causes.iter().map(|(cause, sum)| format!("{} {}", words(cause.name()), figures::time(sum.as_ns())));
-        text += &format!("\n{who} waited: {}", said.collect::<Vec<_>>().join(", "));
+        let parts = causes.iter().map(|(cause, sum)| format!("{} {}", words(cause.name()), figures::time(sum.as_ns())));
+        text += &format!("\n{who} waited: {}", parts.collect::<Vec<_>>().join(", "));
     }
     let of_links = trace.frames.iter().filter_map(|frame| frame.because).map(Cause::index);
     let mut met: Vec<usize> = trace.waits.iter().map(|wait| wait.cause.index()).chain(of_links).collect();
@@ -277,13 +277,13 @@ pub(crate) mod tests {
         assert_eq!(
             lines[..3],
             [
-                "mmio_read_latency of a card: UC 8, 8 B, 1 pass; case 1 of 3",
+                "mmio_read_latency of a card: UC 8, 8 B, 1 iteration; case 1 of 3",
                 "issued after 300 ns, delivered after 400 ns; 2 TLPs on 1 link",
                 "7 earlier TLPs were dropped",
             ]
         );
         let like = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(like(lines[4]).starts_with("from ns for ns where what waited before 0 to 400 ns"), "{text}");
+        assert!(like(lines[4]).starts_with("from ns for ns where event waited before 0 to 400 ns"), "{text}");
         assert_eq!(
             lines[6..9].iter().map(|line| like(line)).collect::<Vec<_>>(),
             [
@@ -348,7 +348,7 @@ pub(crate) mod tests {
     fn an_empty_trace_is_only_a_summary() {
         let (trace, method) = (Trace::default(), crate::fixture::method("uc", "8", None));
         let text = waterfall(&Traced { passes: 2, case: (1, 1), ..traced(&trace, &method) });
-        assert!(text.starts_with("mmio_read_latency of a card: UC 8, 8 B, 2 passes\n"), "{text}");
+        assert!(text.starts_with("mmio_read_latency of a card: UC 8, 8 B, 2 iterations\n"), "{text}");
         assert!(text.contains("0 TLPs on 0 links\n"), "{text}");
     }
 

@@ -6,7 +6,7 @@ use crate::panel::{Line, Panel, Point, words};
 use lanemark_machine::Cause;
 use lanemark_record::Record;
 
-/// Number of colours for causes; further causes reuse them and are told apart by name.
+/// Number of colours for causes; further causes reuse them and differ in name.
 const CAUSE_COLOURS: usize = 10;
 
 /// Smallest share of a bar, in percent, that has room for a name.
@@ -104,7 +104,7 @@ pub(crate) fn cause_parts(panel: &Panel, causes: &[&str]) -> Vec<CausePart> {
 
 /// Whether the remedy of a stall cause helps in a panel.
 ///
-/// All tags in use is the queue in front of the bottleneck: more tags help only where the formula finds the round trip of
+/// A lack of tags is the queue in front of the bottleneck: more tags help only if the formula finds the round trip of
 /// the reads to be the bound.
 fn is_remedied(panel: &Panel, cause: Cause) -> bool {
     let formulas = || panel.lines.iter().filter_map(|line| line.largest().answer.formula.as_ref());

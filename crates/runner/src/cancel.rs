@@ -1,4 +1,4 @@
-//! A request to stop, shared between threads.
+//! Cancellation flag, shared between threads.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// ```
 /// let cancel = lanemark_runner::Cancel::new();
 /// let other = cancel.clone();
-/// assert!(!other.cancel(), "it had not been set before");
+/// assert!(!other.cancel(), "the flag was not set before");
 /// assert!(cancel.is_cancelled() && cancel.cancel());
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -22,7 +22,7 @@ impl Cancel {
     }
 
     /// Sets the flag; returns whether it had been set before.
-    #[allow(clippy::must_use_candidate)] // It is set for its effect.
+    #[allow(clippy::must_use_candidate)] // Most callers need only the effect.
     pub fn cancel(&self) -> bool {
         self.0.swap(true, Ordering::Relaxed)
     }
@@ -33,7 +33,7 @@ impl Cancel {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// The flag itself, for machines that poll it during long plans.
+    /// The shared flag, for machines that poll it during long plans.
     pub(crate) fn flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.0)
     }

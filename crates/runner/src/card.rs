@@ -1,4 +1,4 @@
-//! A real card: opened with what the user allows, watched, and put into the record.
+//! A real card: opened with the access that the user allows, watched for changes, and described in the record.
 
 use crate::cancel::Cancel;
 use crate::error::RunError;
@@ -8,7 +8,7 @@ use lanemark_hw::linux_sysfs::{Address, Attachment, CardMachine, Mapping, Place,
 use lanemark_machine::{Facts, Machine};
 use lanemark_record::{Card as CardRecord, CardLink, CardMapping, CardRange, Ceiling, CeilingKind};
 
-/// Facts about a card besides its machine.
+/// An open card without its machine: attachment, mappings and link states at the start.
 pub(crate) struct Card {
     attachment: Attachment,
     mappings: Vec<Mapping>,
@@ -23,7 +23,7 @@ pub(crate) fn open(
     cancel: &Cancel,
 ) -> Result<(Box<dyn Machine>, Card), RunError> {
     let system = access.system();
-    let emulated = if access.emulated { Some("the user said so".to_owned()) } else { system.emulated() };
+    let emulated = if access.emulated { Some("declared with --emulated".to_owned()) } else { system.emulated() };
     let attachment = Attachment::new(&system, address, &access.bars, access.consent)?;
     let before = State::now(&attachment.device);
     let machine = CardMachine::open(attachment, emulated.is_some())?;
@@ -33,16 +33,16 @@ pub(crate) fn open(
 }
 
 impl Card {
-    /// The ceiling of a case: what the slowest link on the path carries.
+    /// The ceiling of a case: the payload rate of the slowest link on the path.
     pub(crate) fn ceiling(&self, case: &Case) -> Ceiling {
         let unknown = |because: String| Ceiling { kind: CeilingKind::Unknown, rate_bytes_per_s: None, because };
         if let Some(because) = &self.emulated {
             return unknown(format!("emulated: {because}"));
         }
-        // A link may train faster under load than it idles: the fastest state that was seen counts.
+        // A link may train to a higher rate under load than at idle: the fastest state observed counts.
         let now = State::now(&self.attachment.device);
         let Some((reporter, link)) = now.fastest_since(&self.before).slowest_link() else {
-            return unknown("no link on the way to the card tells its speed".to_owned());
+            return unknown("no link on the path to the card reports its speed".to_owned());
         };
         let bar = self.attachment.places.iter().map(|place| &place.bar).find(|bar| bar.number == case.region.bar);
         let start = bar.map_or(0, |bar| bar.start.0);
@@ -50,18 +50,18 @@ impl Card {
             Some(limit) => Ceiling {
                 kind: CeilingKind::Computed,
                 rate_bytes_per_s: Some(limit.rate.bytes_per_s()),
-                because: format!("{}; the slowest link on the way, as {reporter} reports it", limit.because),
+                because: format!("{}; the slowest link on the path, as reported by {reporter}", limit.because),
             },
-            None => unknown("its link takes no time".to_owned()),
+            None => unknown("the link has no serialization time".to_owned()),
         }
     }
 
-    /// Changes at the card and the links above it since it was opened, a warning each.
+    /// Changes at the card and at the links above it since opening, one warning each.
     pub(crate) fn changes(&self) -> Vec<String> {
         State::now(&self.attachment.device).changes_since(&self.before)
     }
 
-    /// The card as records show it.
+    /// The record's description of the card.
     pub(crate) fn to_record(&self, facts: &Facts) -> CardRecord {
         let region = |place: &Place| {
             let found = facts.regions.iter().find(|region| region.at == place.start());

@@ -8,17 +8,17 @@ use lanemark_platform::Platform;
 use lanemark_record::{Ceiling, CeilingKind, Runtime};
 
 impl OpenTarget {
-    /// The ceiling of a case. The stand-ins of ordinary memory are measured when they are needed first.
+    /// The ceiling of a case. The ceilings of ordinary memory are measured on first use.
     pub(crate) fn ceiling(&mut self, case: &Case, effort: &Effort) -> Result<Ceiling, BenchError> {
         if self.facts().time_base == TimeBase::Emulated {
-            return Ok(unknown("it is emulated: its times say nothing about speed".to_owned()));
+            return Ok(unknown("it is emulated: timings are not meaningful".to_owned()));
         }
         let runtime = self.runtime();
         Ok(match &mut self.kind {
             Kind::Platform(formulas) => computed(&formulas.platform, case),
             Kind::Card(card) => card.ceiling(case),
             Kind::Runtime(_) => {
-                let because = "a runtime does not say what lies between a program and its device";
+                let because = "a runtime does not report the path between a program and its device";
                 let no_card = runtime.as_ref().and_then(Runtime::no_card_because);
                 unknown(no_card.unwrap_or(because).to_owned())
             }
@@ -33,12 +33,12 @@ impl OpenTarget {
     }
 }
 
-/// A ceiling that is not known.
+/// An unknown ceiling, with the reason.
 fn unknown(because: String) -> Ceiling {
     Ceiling { kind: CeilingKind::Unknown, rate_bytes_per_s: None, because }
 }
 
-/// What the link and the data paths of a platform carry.
+/// The ceiling computed from the links and data paths of a platform.
 fn computed(platform: &Platform, case: &Case) -> Ceiling {
     let transfers = case.counted_transfers();
     let relay = case.relay(1);
@@ -65,7 +65,7 @@ fn computed(platform: &Platform, case: &Case) -> Ceiling {
             rate_bytes_per_s: Some(limit.rate.bytes_per_s()),
             because: limit.because,
         },
-        None => unknown("nothing of the platform holds what is touched".to_owned()),
+        None => unknown("no region of the platform covers the accessed addresses".to_owned()),
     }
 }
 
@@ -73,7 +73,7 @@ fn computed(platform: &Platform, case: &Case) -> Ceiling {
 fn measured(machine: &mut dyn Machine, effort: &Effort) -> Result<[Ceiling; 2], BenchError> {
     let mut stand_in = |verb| match measured_ceiling(machine, verb, effort) {
         Err(BenchError::Machine(error @ MachineError::Interrupted { .. })) => Err(error.into()),
-        Err(error) => Ok(unknown(format!("its stand-in was not measured: {error}"))),
+        Err(error) => Ok(unknown(format!("measuring the stand-in failed: {error}"))),
         Ok(ceiling) => Ok::<_, BenchError>(ceiling),
     };
     Ok([stand_in(Verb::Load)?, stand_in(Verb::Store)?])

@@ -1,4 +1,4 @@
-//! Changes to simulated platforms for one run.
+//! Changes to simulated platforms, valid for one run.
 
 use crate::error::RunError;
 use crate::target::Target;
@@ -6,22 +6,22 @@ use lanemark_config_space::{ConfigWrite, setpci};
 use lanemark_platform::{Fault, Origin, Platform};
 use std::collections::BTreeMap;
 
-/// Changes to simulated platforms for one run. Real targets refuse them.
+/// Changes to simulated platforms for one run. Real targets are refused with an error.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Changes {
-    /// Keys by their paths, such as `link.mps_bytes`, and their values as text.
+    /// Changed keys: path of the key, such as `link.mps_bytes`, and its value as text.
     pub with: Vec<(String, String)>,
-    /// Writes to registers of ports, made before the run.
+    /// Writes to port registers, applied before the run.
     pub setpci: Vec<ConfigWrite>,
-    /// Faults to inject.
+    /// Injected faults.
     pub faults: Vec<Fault>,
 }
 
 impl Changes {
-    /// `platform` after the changes, and one sentence for each changed key.
+    /// Applies the changes to `platform`; returns the result and one sentence per changed key.
     ///
     /// # Errors
-    /// [`RunError::With`], [`RunError::Setpci`] or [`RunError::Fault`] for a change that the platform refuses.
+    /// [`RunError::With`], [`RunError::Setpci`] or [`RunError::Fault`] for a change that is invalid for the platform.
     pub fn apply(&self, mut platform: Platform) -> Result<(Platform, Vec<String>), RunError> {
         let mut changed = Vec::new();
         for (key, value) in &self.with {
@@ -38,7 +38,7 @@ impl Changes {
         Ok((platform, changed))
     }
 
-    /// The changed keys and their values in `platform`; all writes as `setpci` and all faults as `fault`.
+    /// Changed keys and their values in `platform`; all register writes under `setpci`, all faults under `fault`.
     pub(crate) fn varied(&self, platform: &Platform) -> BTreeMap<String, String> {
         let value = |key: &String| (key.clone(), platform.value_text(key).unwrap_or_default());
         let mut varied: BTreeMap<String, String> = self.with.iter().map(|(key, _)| value(key)).collect();
@@ -50,7 +50,7 @@ impl Changes {
         varied
     }
 
-    /// Refuses to change `target` if it is real.
+    /// Returns an error if there are changes and `target` is real.
     pub(crate) fn check(&self, target: &Target) -> Result<(), RunError> {
         if !target.is_real() {
             return Ok(());
@@ -58,7 +58,7 @@ impl Changes {
         let (field, about, rule) = if !self.setpci.is_empty() {
             ("setpci", String::new(), "Lanemark writes to simulated ports only; use setpci")
         } else if let Some((key, _)) = self.with.first() {
-            ("with", format!(" {key}"), "only simulated platforms have numbers to change")
+            ("with", format!(" {key}"), "only numbers of simulated platforms can be changed")
         } else if let Some(fault) = self.faults.first() {
             ("fault", format!(" {fault}"), "faults are injected into simulated platforms only")
         } else {

@@ -1,4 +1,4 @@
-//! What a request would touch on a card, with nothing of it done.
+//! Dry run: lists the accesses to a card that a request would make, without making any.
 
 use crate::error::RunError;
 use crate::open_target::OpenTarget;
@@ -9,53 +9,53 @@ use lanemark_bench::{BenchError, Effort};
 use lanemark_hw::linux_sysfs::{Attachment, Notes, Rehearsal};
 use lanemark_machine::MachineError;
 
-/// The accesses to a card that a request would make.
+/// Accesses to a card that a request would make.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DryRun {
-    /// The card's address.
+    /// PCI address of the card.
     pub device: String,
-    /// Its vendor and device.
+    /// Vendor and device ID of the card.
     pub id: String,
-    /// Why the card would be refused as things are.
+    /// Reasons why a run would be refused in the present state of the card.
     pub refusals: Vec<String>,
-    /// The ranges that may be touched.
+    /// Ranges of BARs that may be accessed.
     pub ranges: Vec<RangeCheck>,
-    /// The accesses of each case, in the order of asking.
+    /// Accesses of each case, in measurement order.
     pub cases: Vec<CaseAccesses>,
 }
 
-/// A range of a BAR, and how it would be mapped.
+/// A range of a BAR and its possible mappings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangeCheck {
-    /// The range, as options write it.
+    /// The range, in the syntax of the `--bar` option.
     pub range: String,
-    /// Storage, or which kind of registers.
+    /// Kind of the range: storage, or a kind of registers.
     pub kind: String,
-    /// Whether the kind is that of the BAR because the user named none.
+    /// Whether the kind is derived from the BAR because the user gave none.
     pub is_kind_assumed: bool,
-    /// The BAR.
+    /// Description of the BAR.
     pub bar: String,
-    /// For each memory type the file that would be mapped, or why there is none.
+    /// Per memory type: the file that would be mapped, or the reason why none can be.
     pub mappings: Vec<(String, Result<String, String>)>,
 }
 
-/// The accesses of one case.
+/// Accesses of one case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaseAccesses {
-    /// The question's name.
+    /// Name of the question.
     pub question: &'static str,
-    /// The most iterations of one sample.
+    /// Largest number of iterations of one sample.
     pub most_passes: u64,
-    /// One sentence for each series of accesses.
+    /// One sentence per series of accesses.
     pub touched: Vec<String>,
-    /// Why the case would not be answered.
+    /// Reason why the case cannot be measured, if there is one.
     pub problem: Option<String>,
 }
 
-/// Lists every range, mapping and access of `request`, whose only target is a card, and touches nothing.
+/// Lists every range, mapping and access of `request`, whose only target is a card, and accesses nothing.
 ///
 /// # Errors
-/// [`RunError`] if the request is wrong or the card is not there.
+/// [`RunError`] if the request is invalid or the card is absent.
 pub fn dry_run(request: &Request) -> Result<DryRun, RunError> {
     let (targets, access) = (&request.targets, &request.setup.card);
     targets.iter().try_for_each(|target| request.setup.changes.check(target))?;

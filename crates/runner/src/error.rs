@@ -1,4 +1,4 @@
-//! Why there is no record, or no complete one.
+//! Errors of a run, and their classes.
 
 use lanemark_bench::CATALOGUE;
 use lanemark_config_space::SetpciError;
@@ -12,12 +12,12 @@ use lanemark_units::did_you_mean;
 use std::io;
 use std::path::PathBuf;
 
-/// The kind of an error, from which a command makes its exit code and a library its exception.
+/// Class of an error; determines the exit code of a command or the exception type of a library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// The request, or a file it names, is wrong.
+    /// The request, or a file named in it, is invalid.
     Usage,
-    /// A device, a runtime or a permission is absent, or there is nothing to ask.
+    /// A device, a runtime or a permission is missing, or no case is left to measure.
     Absent,
     /// The run was cancelled.
     Interrupted,
@@ -25,223 +25,223 @@ pub enum Class {
     Failed,
 }
 
-/// Why there is no record, or no complete one.
+/// Reason why a run has no record, or an incomplete one.
 ///
-/// Where the error is about one part of the request, its text begins with the name of that part ([`RunError::field`]).
+/// The text of an error about one part of the request begins with the name of that part ([`RunError::field`]).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// A question that does not exist.
+    /// An unknown question.
     #[error("'{name}' is not a question: {}", question_hint(name))]
     UnknownQuestion {
-        /// The name that was given.
+        /// The name given.
         name: String,
     },
-    /// A device behind a runtime without a number.
-    #[error("'{name}' names no device: they are numbered, {kind}:0")]
+    /// A runtime device without a valid number.
+    #[error("'{name}' is not a device: use a number, for example {kind}:0")]
     DeviceNumber {
-        /// The name that was given.
+        /// The name given.
         name: String,
-        /// The prefix of such names.
+        /// The prefix of such names: `opencl` or `sycl`.
         kind: &'static str,
     },
-    /// A name that is no target.
+    /// A name that is neither a built-in target nor a readable file.
     #[error(
-        "'{name}' is not a target: {}use a built-in platform ({}), a platform file, host, opencl:0, sycl:0 or the PCI address of a card (0000:01:00.0); reading it as a file: {source}",
+        "'{name}' is not a target: {}use a built-in platform ({}), a platform file, host, opencl:0, sycl:0 or the PCI address of a card (0000:01:00.0); reading it as a file failed: {source}",
         target_hint(name),
         preset_names()
     )]
     NoPlatform {
-        /// The name that was given.
+        /// The name given.
         name: String,
-        /// Why no file of that name can be read.
+        /// Error of reading the file of that name.
         source: io::Error,
     },
-    /// A platform file with problems, or with unknown numbers where all must be known.
+    /// A platform file with errors, or with unknown numbers where all must be known.
     #[error(transparent)]
     Platform(#[from] PlatformError),
     /// A platform that cannot be simulated.
     #[error(transparent)]
     Board(#[from] BoardError),
-    /// A changed key that the platform refuses.
+    /// A changed key that is invalid for the platform.
     #[error("with: {0}")]
     With(#[source] PlatformError),
-    /// A write to a register that the platform refuses.
+    /// A register write that is invalid for the platform.
     #[error("setpci {0}")]
     Setpci(#[source] SetpciError),
-    /// A fault that the platform refuses.
+    /// A fault that is invalid for the platform.
     #[error("fault: {0}")]
     Fault(#[source] PlatformError),
     /// A change to a real machine.
     #[error("{field}{about}: '{target}' is real, and {rule}")]
     RealTarget {
-        /// The part of the request that changes targets.
+        /// The part of the request that contains the change.
         field: &'static str,
-        /// The key or fault, after a space.
+        /// The key or fault, with a leading space.
         about: String,
         /// The real target.
         target: String,
-        /// Why real targets are not changed so, and what to use.
+        /// Why real targets cannot be changed this way, and the alternative.
         rule: &'static str,
     },
-    /// Two targets of one name, which a record could not tell apart.
+    /// Two targets of the same name, which a record cannot distinguish.
     #[error("two targets are called '{name}'")]
     SameName {
-        /// Their name.
+        /// The common name.
         name: String,
     },
-    /// Kernels for devices behind runtimes, where none is asked.
-    #[error("kernels is about devices behind runtimes: name one, for example opencl:0")]
+    /// A kernels file without a runtime device among the targets.
+    #[error("kernels applies to runtime devices only: add one as a target, for example opencl:0")]
     NoRuntimeForKernels,
-    /// A file of kernels that cannot be read.
+    /// An unreadable kernels file.
     #[error("reading {}: {source}", path.display())]
     Kernels {
         /// The file.
         path: PathBuf,
-        /// Why it cannot be read.
+        /// The error of reading it.
         source: io::Error,
     },
-    /// A matrix that is neither a file nor one that is generated.
-    #[error("matrix: {because}; or a file in Matrix Market format, MATRIX.mtx")]
+    /// A matrix name that is neither a file nor a generated matrix.
+    #[error("matrix: {because}; or use a file in Matrix Market format, MATRIX.mtx")]
     MatrixName {
-        /// The rule that the name breaks.
+        /// The violated rule.
         because: String,
     },
-    /// A matrix file that cannot be used.
+    /// An invalid or unreadable matrix file.
     #[error("matrix {name}: {because}")]
     MatrixFile {
         /// The file.
         name: String,
-        /// The rule that the file breaks.
+        /// The violated rule or the error of reading it.
         because: String,
     },
-    /// Formulas of a target that has no platform file.
-    #[error("'{target}' has no formula: it is real, and there is no platform file of it; name a platform")]
+    /// A prediction by formulas for a target without a platform file.
+    #[error("'{target}' has no formula: it is real and has no platform file; name a platform")]
     NoFormula {
         /// The target.
         target: String,
     },
-    /// A fault, where only formulas answer.
-    #[error("fault {fault}: a formula knows nothing of faults; ask the simulation")]
+    /// An injected fault in a prediction by formulas.
+    #[error("fault {fault}: formulas do not model faults; use the simulation")]
     FaultInFormula {
         /// The fault.
         fault: String,
     },
     /// A trace of a real machine.
-    #[error("'{target}' is real and keeps no trace: name a platform, built-in or a file")]
+    #[error("'{target}' is real, and only simulated platforms are traced: name a built-in platform or a platform file")]
     NoTrace {
         /// The target.
         target: String,
     },
-    /// Access to a card, where no card is asked.
-    #[error("{field} is about a card: name one by its address, for example 0000:01:00.0")]
+    /// Options for access to a card, without a card among the targets.
+    #[error("{field} applies to cards only: name one by its address, for example 0000:01:00.0")]
     NoCard {
-        /// The part of the request that is about cards.
+        /// The part of the request that applies to cards only.
         field: &'static str,
     },
-    /// Several cards, while ranges are those of one.
-    #[error("bar names ranges of one card; measure one card at a time")]
+    /// Several cards in one request; ranges of BARs belong to one card.
+    #[error("bar names ranges of one card: measure one card at a time")]
     SeveralCards,
-    /// A dry run of more than a card.
-    #[error("dry_run tells what would happen to a card; leave the other targets out")]
+    /// A dry run with targets other than one card.
+    #[error("dry_run applies to one card: remove the other targets")]
     DryRunOfOthers,
     /// A card that cannot be opened.
     #[error(transparent)]
     Card(#[from] CardError),
-    /// A device behind OpenCL that cannot be opened.
+    /// An OpenCL device that cannot be opened.
     #[error(transparent)]
     OpenCl(#[from] OpenClError),
-    /// A device behind SYCL that cannot be opened.
+    /// A SYCL device that cannot be opened.
     #[error(transparent)]
     Sycl(#[from] SyclError),
     /// The memory of this machine cannot be measured.
     #[error(transparent)]
     Host(MachineError),
-    /// A region that a target does not have.
+    /// An unknown region of a target.
     #[error("region {name}: {target} has no such region; it has {known}")]
     Region {
-        /// The name that was given.
+        /// The name given.
         name: String,
         /// The target.
         target: String,
-        /// The regions it has.
+        /// The regions of the target.
         known: String,
     },
-    /// A distance from a boundary that is beyond the next one.
+    /// An alignment that is not smaller than the boundary it is relative to.
     #[error("align: {bytes} is not below {line}: for {question}, it is the distance from a {line} B boundary")]
     Alignment {
-        /// The distance that was given.
+        /// The distance given, in bytes.
         bytes: u64,
-        /// Bytes between two boundaries.
+        /// Distance between two boundaries, in bytes.
         line: u64,
         /// The question.
         question: &'static str,
     },
-    /// A window beyond the memory there is.
-    #[error("window: {bytes} B reach beyond {of} of {target}; ask for at most {most}")]
+    /// A window larger than the accessible memory.
+    #[error("window: {bytes} B exceed {of} of {target}; use at most {most}")]
     Window {
-        /// The window that was given.
+        /// The window given, in bytes.
         bytes: u64,
-        /// The memory it is in.
+        /// The accessed memory, in words.
         of: String,
         /// The target.
         target: String,
-        /// The longest window.
+        /// The largest window, in bytes.
         most: u64,
     },
-    /// A size beyond the memory there is.
-    #[error("sizes: {bytes} B reach beyond {of} of {target}; ask for at most {most}")]
+    /// A size larger than the accessible memory.
+    #[error("sizes: {bytes} B exceed {of} of {target}; use at most {most}")]
     Size {
-        /// The size that was given.
+        /// The size given, in bytes.
         bytes: u64,
-        /// The memory it is in.
+        /// The accessed memory, in words.
         of: String,
         /// The target.
         target: String,
-        /// The largest size.
+        /// The largest size, in bytes.
         most: u64,
     },
-    /// A choice that leaves no case of a question, or more than the one that is wanted.
+    /// A selection that leaves no case of a question, or several where one is required.
     #[error("{question} has {} on {target}{}", if *.several { "several such cases" } else { "no such case" }, if *.several { ": name access and memory type" } else { "" })]
     NotOneCase {
         /// The question.
         question: &'static str,
         /// The target.
         target: String,
-        /// Whether there are several cases, and not none.
+        /// True for several cases, false for none.
         several: bool,
     },
-    /// No case was left to ask.
+    /// No case is left to measure.
     #[error("{because}")]
     NothingToAsk {
-        /// Why the first of them was left out.
+        /// Reason why the first case was skipped.
         because: String,
     },
-    /// A target does not support the plan of a case.
+    /// A plan that the target does not support.
     #[error("{0}")]
     Unsupported(lanemark_machine::Unsupported),
     /// The run was cancelled.
     #[error("interrupted")]
     Interrupted,
-    /// A real card or a simulated platform failed.
+    /// A real card or a simulated platform that failed.
     #[error("{because}")]
     TargetFailed {
         /// The target.
         target: String,
-        /// What it reported.
+        /// The error reported by the target.
         because: String,
     },
-    /// A device behind a runtime failed.
-    #[error("{}", if *.has_answers { format!("{target} failed before it was asked all: its warning says why, and what it answered is kept") } else { because.clone() })]
+    /// A runtime device that failed.
+    #[error("{}", if *.has_answers { format!("{target} failed before all cases were measured: see its warning for the reason; the answers so far are kept") } else { because.clone() })]
     RuntimeFailed {
         /// The target.
         target: String,
-        /// What it reported.
+        /// The error reported by the target.
         because: String,
-        /// Whether the record has answers all the same.
+        /// Whether the record has answers.
         has_answers: bool,
     },
-    /// There is no answer at all.
+    /// A record without any answer.
     #[error("there is no answer: {warning}")]
     NoAnswer {
         /// The first warning of the record.
@@ -284,8 +284,8 @@ impl RunError {
         }
     }
 
-    /// The part of the request that the error is about, by the name of the option or argument, such as `window` or
-    /// `dry_run`; the text begins with it. `None` if it is about a target as a whole, or about none.
+    /// The part of the request that the error is about, by the name of its option or argument, such as `window` or
+    /// `dry_run`; the text begins with it. `None` for errors about a whole target or about no part.
     #[must_use]
     pub const fn field(&self) -> Option<&'static str> {
         Some(match self {
@@ -306,13 +306,13 @@ impl RunError {
     }
 }
 
-/// The questions that `name` may have meant, or all of them.
+/// A suggestion of similar question names, or the list of all.
 fn question_hint(name: &str) -> String {
     let names = || CATALOGUE.iter().map(|question| question.name);
     did_you_mean(name, names()).unwrap_or_else(|| format!("use one of {}", names().collect::<Vec<_>>().join(", ")))
 }
 
-/// The target that `name` may have meant, or nothing.
+/// A suggestion of a similar target name, or an empty string.
 fn target_hint(name: &str) -> String {
     let known = PRESETS.iter().map(|preset| preset.name).chain(["host", "opencl:0", "sycl:0"]);
     did_you_mean(name, known).map(|hint| format!("{hint} ")).unwrap_or_default()
@@ -327,7 +327,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_begins_with_the_field_it_is_about() {
+    fn error_text_begins_with_its_field() {
         let errors = [
             RunError::RealTarget { field: "with", about: " a.b".to_owned(), target: "host".to_owned(), rule: "it is" },
             RunError::NoRuntimeForKernels,
@@ -351,12 +351,12 @@ mod tests {
     }
 
     #[test]
-    fn a_runtime_that_failed_is_absent_and_a_card_or_simulation_failed() {
+    fn failed_runtimes_are_absent_while_failed_cards_and_simulations_are_failures() {
         let (target, because) = ("opencl:0".to_owned(), "it is gone".to_owned());
         let runtime =
             |has_answers| RunError::RuntimeFailed { target: target.clone(), because: because.clone(), has_answers };
         assert_eq!((runtime(false).class(), runtime(false).to_string()), (Class::Absent, because.clone()));
-        assert!(runtime(true).to_string().starts_with("opencl:0 failed before it was asked all"));
+        assert!(runtime(true).to_string().starts_with("opencl:0 failed before all cases were measured"));
         assert_eq!(RunError::TargetFailed { target, because }.class(), Class::Failed);
     }
 }

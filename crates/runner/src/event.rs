@@ -1,33 +1,33 @@
-//! Progress of a run.
+//! Progress events of a run.
 
 use lanemark_units::Ticks;
 use std::time::Instant;
 
-/// What happens during a run, in order: `Begun` once, then for each question and target `Asking` and any number of `Done`.
+/// A step of a run. Order: `Begun` once, then for each question and target `Asking` and any number of `Done`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// All targets are open and all cases are known.
+    /// The start: all targets are open and all cases are planned.
     Begun {
         /// The number of cases of the whole run.
         cases: usize,
     },
-    /// The cases of one question on one target begin.
+    /// The start of the cases of one question on one target.
     Asking {
         /// The question's name.
         question: &'a str,
         /// The target's name.
         target: &'a str,
     },
-    /// Cases are done.
+    /// Progress within the cases.
     Done {
-        /// Cases done since the run began, with the completed fraction of those in progress.
+        /// Cases completed since the start of the run, including the completed fraction of those in progress.
         cases: f64,
     },
 }
 
-/// How many of `all` cases are as good as done when they are visited in rounds from `begun` until `budget` is spent: none of
-/// them ends much before the others.
+/// The number of completed cases, out of `all`, estimated from the elapsed share of `budget` since `begun`. Needed for
+/// cases measured in rounds, which all end at about the same time.
 pub(crate) fn by_time(begun: Instant, budget: Ticks, all: usize) -> f64 {
     let share = begun.elapsed().as_secs_f64() * 1e9 / budget.as_ns().max(1.0);
     share.min(1.0) * all as f64
@@ -39,7 +39,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn when_the_budget_is_spent_all_is_done_and_before_as_much_as_of_it_is() {
+    fn completed_cases_are_proportional_to_the_elapsed_share_of_the_budget() {
         let begun = Instant::now().checked_sub(Duration::from_secs(10)).unwrap();
         let seconds = |seconds: u64| Ticks::whole_ns(seconds * 1_000_000_000);
         let is_all = |budget| (by_time(begun, budget, 7) - 7.0).abs() < 1e-9;

@@ -1,23 +1,23 @@
-//! The machine that measured, as records show it.
+//! Description of the measuring machine for the record.
 
 use lanemark_inventory::{CpuTime, Load as SeenLoad, Processors, Seen};
 use lanemark_record::diagnosis::Fact;
 use lanemark_record::{Governor, Host, IdleState, Load, SocketCpus};
 
-/// The load of this machine at an instant, and the CPU time used until then.
+/// The load of this machine at an instant, and the CPU time used since boot.
 pub(crate) struct Activity {
     pub(crate) load: Seen<SeenLoad>,
     pub(crate) cpu_time: Seen<CpuTime>,
 }
 
 impl Activity {
-    /// The activity of this machine now.
+    /// Reads the present activity of this machine.
     pub(crate) fn now() -> Activity {
         Activity { load: SeenLoad::of_this_machine(), cpu_time: CpuTime::of_this_machine() }
     }
 }
 
-/// The processors of a machine, and its activity before and after a run.
+/// Describes a machine by its processors and its activity before and after a run.
 pub(crate) fn host(processors: &Processors, before: &Activity, after: &Activity) -> Host {
     Host {
         processor: fact(&processors.model),
@@ -45,7 +45,7 @@ pub(crate) fn host(processors: &Processors, before: &Activity, after: &Activity)
     }
 }
 
-/// A fact of an inventory, or the reason why it is not known.
+/// An inventory fact, or the reason why it is unknown.
 fn fact<T: Clone>(seen: &Seen<T>) -> Fact<T> {
     match seen {
         Seen::Known(value) => Fact::Seen { value: value.clone() },
@@ -74,7 +74,7 @@ mod tests {
     use lanemark_inventory::Why;
 
     #[test]
-    fn what_is_unknown_of_processors_keeps_its_reason_and_an_exit_latency_becomes_nanoseconds() {
+    fn unknown_facts_keep_their_reason_and_exit_latencies_are_converted_to_ns() {
         let why = Why::NotShown("it is a test");
         let mut processors = Processors::unseen(&why);
         processors.idle_states = Seen::Known(vec![lanemark_inventory::machine::IdleState {

@@ -1,12 +1,12 @@
-//! Targets and a request to a record: the one place where targets are opened and questions become answers.
+//! Runner: opens targets, measures or predicts the cases of a request, and returns a record.
 //!
-//! A [`Request`] names [targets](Target), questions and the variants that are asked. [`run()`] opens the targets, plans the
-//! cases, asks them (in rounds where time is real), adds the formula and the ceiling of each answer, and returns a
-//! [`Record`](lanemark_record::Record). It reports progress as [`Event`]s and stops early when a [`Cancel`] is set. A request
-//! with [`Answerer::Formulas`] asks the formulas of simulated targets instead.
+//! A [`Request`] names [targets](Target), questions and their variants. [`run()`] opens the targets, plans the cases
+//! and measures them (in rounds where time is real). It adds the formula and the ceiling of each answer and returns a
+//! [`Record`](lanemark_record::Record). It reports progress as [`Event`]s and stops early when a [`Cancel`] is set. A
+//! request with [`Answerer::Formulas`] evaluates the formulas of simulated targets instead.
 //!
-//! The crate prints nothing and interprets nothing: findings and advice are added to the record by `lanemark-advise`. Every
-//! interface (the command, and others to come) uses it.
+//! The crate prints nothing and interprets nothing: `lanemark-advise` adds findings and advice to the record. Every
+//! user interface uses this crate.
 //!
 //! ```
 //! use lanemark_bench::Axes;
@@ -25,8 +25,8 @@
 //! # Ok::<(), lanemark_runner::RunError>(())
 //! ```
 //!
-//! Start with [`Request`], then read `run.rs`. Below it, [`Target::open`] gives an [`OpenTarget`] that answers single cases,
-//! [`trace()`] traces one case on a simulated target, and [`dry_run`] lists what a request would touch on a card.
+//! Start with [`Request`], then read `run.rs`. At a lower level, [`Target::open`] returns an [`OpenTarget`] for single
+//! cases, [`trace()`] traces one case on a simulated target, and [`dry_run`] lists the accesses of a request to a card.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Sparse matrices by name: a file, or one that is generated.
+//! Sparse matrices by name: files and generated matrices.
 
 use crate::error::RunError;
 use crate::input::read_file;
@@ -7,10 +7,11 @@ use lanemark_compute::{Generated, matrix_market};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The longest file: some ten million entries.
+/// Largest matrix file, in bytes; holds about ten million entries.
 const LONGEST: u64 = 512 << 20;
 
-/// The matrix of this name: a file in Matrix Market format, or `poisson:SIDE`, `random:ROWSxEACH` or `powerlaw:ROWSxEACH`.
+/// Returns a matrix by name: a file in Matrix Market format, or `poisson:SIDE`, `random:ROWSxEACH` or
+/// `powerlaw:ROWSxEACH`.
 ///
 /// # Errors
 /// [`RunError::MatrixName`] or [`RunError::MatrixFile`].
@@ -30,12 +31,11 @@ pub fn matrix(name: &str) -> Result<Matrix, RunError> {
     let bytes = read_file(path, LONGEST).map_err(|error| failed(error.to_string()))?;
     let matrix = matrix_market(&bytes).map_err(|wrong| failed(wrong.to_string()))?;
     if matrix.entries() == 0 {
-        return Err(failed("it has no entry, and nothing is multiplied".to_owned()));
+        return Err(failed("it has no entries, so there is nothing to multiply".to_owned()));
     }
     if let Some(row) = matrix.overflowing_row() {
         let row = u64::from(row) + 1;
-        let because =
-            format!("row {row} adds up to more than a number of 64 bits holds, and no sum of it can be checked");
+        let because = format!("the sum of row {row} overflows 64 bits, so results cannot be verified");
         return Err(failed(because));
     }
     let name = path.file_stem().map_or_else(|| name.to_owned(), |stem| stem.to_string_lossy().into_owned());

@@ -1,4 +1,4 @@
-//! Opens targets.
+//! Opening of targets.
 
 use crate::cancel::Cancel;
 use crate::card;
@@ -13,10 +13,10 @@ use lanemark_platform::Platform;
 use lanemark_sim::SimulatedMachine;
 
 impl Target {
-    /// Opens the target; `cancel` ends its long measurements.
+    /// Opens the target. Setting `cancel` ends its long measurements.
     ///
     /// # Errors
-    /// [`RunError`] if it is absent, its file is wrong, or `setup` asks for what it cannot do.
+    /// [`RunError`] if the target is absent, its file is invalid, or `setup` does not apply to it.
     pub fn open(&self, setup: &Setup, cancel: &Cancel) -> Result<OpenTarget, RunError> {
         setup.changes.check(self)?;
         let platform = match self {

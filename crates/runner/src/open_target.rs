@@ -1,4 +1,4 @@
-//! Open targets, and what they answer.
+//! Open targets: cases, measured answers and predictions.
 
 use crate::card::Card;
 use crate::error::RunError;
@@ -12,33 +12,33 @@ use lanemark_record::{
 };
 use lanemark_sim::SimulatedMachine;
 
-/// The answerer of the questions of a request: machines or formulas.
+/// The source of answers to a request: machines or formulas.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Answerer {
-    /// The machines: simulations of platforms, and real machines.
+    /// Machines: simulated platforms and real machines.
     #[default]
     Machines,
-    /// The formulas of simulated platforms alone. Their answers have a formula and a ceiling, and no samples.
+    /// Formulas of simulated platforms. Their answers have a formula and a ceiling, and no samples.
     Formulas,
 }
 
-/// A target that is open and answers.
+/// A target that is open for measurement.
 pub struct OpenTarget {
     pub(crate) machine: Box<dyn Machine>,
     pub(crate) kind: Kind,
-    /// Sentences for the record's warnings: what differs from the platform's file; runtimes that do not answer.
+    /// Sentences for the record's warnings: differences from the platform's file, and skipped runtimes.
     pub(crate) notes: Vec<String>,
 }
 
-/// Facts about a target besides its machine.
+/// Kind of a target, with the facts that its machine does not hold.
 pub(crate) enum Kind {
     /// A simulated platform.
     Platform(Box<Formulas>),
     /// A real card.
     Card(Box<Card>),
-    /// A device behind a runtime, and the programs in between.
+    /// A runtime device, with the software between it and the program.
     Runtime(Option<Software>),
-    /// Ordinary memory, with the measured ceilings of loads and of stores once they were needed.
+    /// Ordinary memory, with the measured ceilings of loads and of stores after their first use.
     Memory(Option<[Ceiling; 2]>),
 }
 
@@ -49,10 +49,10 @@ pub(crate) struct Formulas {
 }
 
 impl OpenTarget {
-    /// The simulation of `platform` and its formulas.
+    /// Opens the simulation of `platform` and its formulas.
     ///
     /// # Errors
-    /// [`RunError::Board`] if it cannot be simulated.
+    /// [`RunError::Board`] if the platform cannot be simulated.
     ///
     /// ```
     /// use lanemark_bench::{Axes, Effort};
@@ -76,7 +76,7 @@ impl OpenTarget {
         OpenTarget { machine: Box::new(machine), kind, notes: Vec::new() }
     }
 
-    /// A machine of which nothing else is known.
+    /// Wraps a machine without further facts, such as ordinary memory.
     pub(crate) fn of_memory(machine: Box<dyn Machine>) -> OpenTarget {
         OpenTarget { machine, kind: Kind::Memory(None), notes: Vec::new() }
     }
@@ -85,18 +85,18 @@ impl OpenTarget {
         OpenTarget { machine, kind: Kind::Runtime(software), notes }
     }
 
-    /// The facts that the target reports.
+    /// Facts reported by the target.
     #[must_use]
     pub fn facts(&self) -> &Facts {
         self.machine.facts()
     }
 
-    /// The machine, for plans of the caller's own.
+    /// The machine, for custom plans.
     pub fn machine(&mut self) -> &mut dyn Machine {
         self.machine.as_mut()
     }
 
-    /// The platform after all changes, of a simulated target.
+    /// The platform of a simulated target, with all changes applied.
     #[must_use]
     pub fn platform(&self) -> Option<&Platform> {
         match &self.kind {
@@ -105,22 +105,22 @@ impl OpenTarget {
         }
     }
 
-    /// Sentences for a reader: keys that were changed, and runtimes that were left out.
+    /// Notes for the reader: changed keys and skipped runtimes.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// The cases of a question on this target.
+    /// The cases of `question` on this target.
     #[must_use]
     pub fn cases(&self, question: &Question, axes: &Axes) -> Vec<Case> {
         (question.cases)(self.facts(), axes)
     }
 
-    /// The only case of a question that `is_wanted`.
+    /// The single case of `question` for which `is_wanted` returns true.
     ///
     /// # Errors
-    /// [`RunError::NotOneCase`] if there are none or several.
+    /// [`RunError::NotOneCase`] if no case or several cases match.
     pub fn one_case(
         &self,
         question: &Question,
@@ -138,7 +138,7 @@ impl OpenTarget {
         }
     }
 
-    /// The machine's answer to one case, without ceiling and formula.
+    /// Measures one case; the answer has no ceiling and no formula.
     ///
     /// # Errors
     /// As for [`lanemark_bench::ask`].
@@ -146,14 +146,14 @@ impl OpenTarget {
         lanemark_bench::ask(question, self.machine.as_mut(), case, effort)
     }
 
-    /// The formulas' answer to one case, without ceiling.
+    /// Predicts one case by formulas; the answer has no ceiling.
     ///
     /// # Errors
-    /// As for [`lanemark_bench::ask`]; [`Unsupported`] if there is no platform or no closed form.
+    /// As for [`lanemark_bench::ask`]; [`Unsupported`] for targets without a platform or a closed form.
     pub fn ask_formulas(&mut self, question: &Question, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
         match &mut self.kind {
             Kind::Platform(formulas) => lanemark_bench::ask(question, &mut formulas.machine, case, effort),
-            _ => Err(self.without_formula(question, "it has no platform, and so no formula")),
+            _ => Err(self.without_formula(question, "it has no platform file, and therefore no formula")),
         }
     }
 
@@ -163,7 +163,8 @@ impl OpenTarget {
         MachineError::from(Unsupported { what, machine, because }).into()
     }
 
-    /// The answers to cases that belong together, with their ceilings and formulas; fewer than cases if `watch` ends them.
+    /// Answers to related cases, with ceilings and formulas. There are fewer answers than cases if `watch` ends the
+    /// series.
     pub(crate) fn answers(
         &mut self,
         answerer: Answerer,
@@ -188,7 +189,7 @@ impl OpenTarget {
         effort: &Effort,
         watch: Watch<'_>,
     ) -> Vec<Result<Answer, BenchError>> {
-        // A stand-in is measured first: after a cancellation there would be none.
+        // The stand-in is measured first: after a cancellation it could not be measured.
         if question.quantity == Quantity::Bandwidth
             && let Some(case) = cases.first()
             && let Err(error) = self.ceiling(case, effort)
@@ -209,7 +210,8 @@ impl OpenTarget {
 
     fn predict(&mut self, question: &Question, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
         if !has_formula(question, case) {
-            let because = "for several threads formulas are lower bounds, whose difference is none";
+            let because =
+                "for several threads a formula is a lower bound, and a difference of bounds is not a prediction";
             return Err(self.without_formula(question, because));
         }
         let mut answer = self.ask_formulas(question, case, effort)?;
@@ -222,7 +224,7 @@ impl OpenTarget {
         Ok(answer)
     }
 
-    /// The figures of the target's formula for the same case; `None` where it has none.
+    /// The figures of the target's formula for a case; `None` without a formula.
     fn formula(&mut self, question: &Question, case: &Case, effort: &Effort) -> Option<Formula> {
         let Kind::Platform(formulas) = &mut self.kind else { return None };
         if !has_formula(question, case) {
@@ -239,7 +241,7 @@ impl OpenTarget {
         })
     }
 
-    /// The faults that were injected and what came of them, in words; if formulas answered, those that no formula contains.
+    /// Injected faults and their effects, in words. For formulas: the faults that they do not model.
     pub(crate) fn injected_faults(&self, answerer: Answerer) -> Vec<String> {
         let name = &self.facts().name;
         match answerer {
@@ -248,12 +250,14 @@ impl OpenTarget {
             }
             Answerer::Formulas => {
                 let faults = self.platform().into_iter().flat_map(|platform| &platform.faults);
-                faults.map(|fault| format!("{name}: {fault} by {} is in no formula", fault.told_by())).collect()
+                faults
+                    .map(|fault| format!("{name}: {fault} by {} is not modelled by formulas", fault.told_by()))
+                    .collect()
             }
         }
     }
 
-    /// The device behind a runtime, as records show it.
+    /// The record's description of a runtime device.
     pub(crate) fn runtime(&self) -> Option<Runtime> {
         let facts = self.facts().runtime.as_ref()?;
         let device_kind = match facts.kind {
@@ -269,7 +273,7 @@ impl OpenTarget {
         Some(Runtime { device_kind, is_emulated: facts.is_emulated, software })
     }
 
-    /// The target as records show it.
+    /// The record's description of the target.
     pub(crate) fn to_record(&self, answerer: Answerer) -> TargetRecord {
         let facts = self.facts();
         let platform = self.platform();
@@ -299,7 +303,7 @@ impl OpenTarget {
     }
 }
 
-/// The links of a platform.
+/// The links of a platform, with their trained speed and width.
 fn links(platform: &Platform) -> Vec<Link> {
     let link = |link: LinkEnds| {
         let (generation, width_lanes) = platform.trained_at(link);

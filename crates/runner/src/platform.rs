@@ -1,22 +1,22 @@
-//! Platforms by the name of a preset or the path of a file.
+//! Platforms by preset name or file path.
 
 use crate::error::RunError;
 use crate::input::read_file;
 use lanemark_platform::{Draft, PRESETS, Platform};
 use std::path::Path;
 
-/// The longest platform file: thousands of regions fit.
+/// Largest platform file, in bytes; holds thousands of regions.
 const LONGEST: u64 = 4 << 20;
 
-/// The platform of this name: a preset, or a file.
+/// Loads a platform by the name of a preset or the path of a file.
 ///
 /// # Errors
-/// [`RunError::NoPlatform`] if there is neither; [`RunError::Platform`] with all problems of the file.
+/// [`RunError::NoPlatform`] if neither exists; [`RunError::Platform`] with all errors of the file.
 pub fn platform(name: &str) -> Result<Platform, RunError> {
     Ok(draft(name)?.complete()?)
 }
 
-/// As [`platform()`], with numbers that may be unknown.
+/// Loads a platform like [`platform()`], but allows unknown numbers.
 ///
 /// # Errors
 /// As for [`platform()`].

@@ -1,4 +1,4 @@
-//! What is asked of which targets.
+//! Requests: targets, questions and their variants.
 
 use crate::error::RunError;
 use crate::open_target::Answerer;
@@ -6,34 +6,34 @@ use crate::setup::Setup;
 use crate::target::Target;
 use lanemark_bench::{Axes, CATALOGUE, Effort, Question};
 
-/// The questions for each target, and how they are answered.
+/// A request: targets, questions, and how they are measured.
 #[derive(Clone, Default)]
 pub struct Request {
-    /// The targets, in the order in which they are asked.
+    /// Targets, in measurement order.
     pub targets: Vec<Target>,
-    /// The questions. If there are none: the usual ones, and of a device behind a runtime every one it can answer.
+    /// Questions. An empty list selects the default questions and, for runtime devices, every question that applies.
     pub questions: Vec<&'static Question>,
-    /// The variants of each question; what is not chosen is left to the question.
+    /// Variants of each question. Axes left open use the defaults of the question.
     pub axes: Axes,
-    /// Samples, intervals, time budget, iterations.
+    /// Effort: samples, intervals, time budget, iterations.
     pub effort: Effort,
-    /// Whether machines or formulas answer.
+    /// Source of the answers: machines or formulas.
     pub answerer: Answerer,
-    /// How the targets are opened.
+    /// Options for opening the targets.
     pub setup: Setup,
-    /// The command line, or whatever else tells a reader of the record where it came from.
+    /// The command line, or another description of the record's origin.
     pub command: Vec<String>,
 }
 
-/// The question of this name.
+/// Looks up a question by name.
 ///
 /// # Errors
-/// [`RunError::UnknownQuestion`], which lists those there are.
+/// [`RunError::UnknownQuestion`], with the list of all questions.
 pub fn question(name: &str) -> Result<&'static Question, RunError> {
     lanemark_bench::question(name).ok_or_else(|| RunError::UnknownQuestion { name: name.to_owned() })
 }
 
-/// The questions of these names, each once.
+/// Looks up questions by name; removes duplicates.
 ///
 /// # Errors
 /// As for [`question`].
@@ -49,7 +49,7 @@ pub fn questions<S: AsRef<str>>(names: &[S]) -> Result<Vec<&'static Question>, R
 }
 
 impl Request {
-    /// The questions to plan: those that were named, or the usual ones.
+    /// The questions to plan: those of the request, or the default ones.
     pub(crate) fn named_or_usual(&self) -> Vec<&'static Question> {
         if self.questions.is_empty() {
             CATALOGUE.iter().filter(|question| question.is_usual).collect()

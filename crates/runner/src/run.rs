@@ -1,4 +1,4 @@
-//! A request to a record.
+//! Execution of a request.
 
 use crate::cancel::Cancel;
 use crate::error::{Class, RunError};
@@ -16,12 +16,12 @@ use lanemark_units::format_size;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-/// The record of a run, and what went wrong although there is one.
+/// The result of a run: a record, and the problem that makes it incomplete.
 #[derive(Debug)]
 pub struct Outcome {
     /// The record, without findings and advice.
     pub record: Record,
-    /// Why the record is not complete: the run was cancelled, a target failed, or nothing was answered.
+    /// Reason why the record is incomplete: the run was cancelled, a target failed, or there is no answer.
     pub problem: Option<RunError>,
 }
 
@@ -29,7 +29,7 @@ impl Outcome {
     /// The record of a run without problems.
     ///
     /// # Errors
-    /// The problem, if there is one.
+    /// The problem of the run.
     pub fn into_result(self) -> Result<Record, RunError> {
         match self.problem {
             None => Ok(self.record),
@@ -38,14 +38,14 @@ impl Outcome {
     }
 }
 
-/// Opens the targets of `request` and asks them every case of every question, until `cancel` is set. `progress` receives an
-/// [`Event`] for each step.
+/// Opens the targets of `request` and measures every case of every question, until `cancel` is set. `progress` receives
+/// an [`Event`] for each step.
 ///
-/// A target that is absent is left out where there are others. A target that fails is not asked again, and what was answered
-/// is kept.
+/// An absent target is skipped if the request has other targets. After a failure of a target its remaining cases are
+/// skipped, and its answers so far are kept.
 ///
 /// # Errors
-/// [`RunError`] if nothing was asked, because the request is wrong or its target is absent.
+/// [`RunError`] if nothing was measured, because the request is invalid or its only target is absent.
 pub fn run(request: &Request, progress: &mut dyn FnMut(Event<'_>), cancel: &Cancel) -> Result<Outcome, RunError> {
     let Prepared { targets, tasks, skipped } = prepare(request, cancel)?;
     let record = Record { skipped, ..Record::new(request.command.clone()) };
@@ -55,7 +55,7 @@ pub fn run(request: &Request, progress: &mut dyn FnMut(Event<'_>), cancel: &Canc
     Ok(run.finish())
 }
 
-/// Raises each measured stand-in to the fastest answer that is compared with it: a limit that answers exceed is none.
+/// Raises each measured ceiling to the fastest answer compared with it: an exceeded ceiling is too low.
 fn raise_stand_ins(answers: &mut [Answer]) {
     let mut fastest: BTreeMap<(String, String), f64> = BTreeMap::new();
     let key = |answer: &Answer| (answer.target.clone(), answer.ceiling.because.clone());
@@ -76,7 +76,7 @@ fn raise_stand_ins(answers: &mut [Answer]) {
     }
 }
 
-/// Open targets and the cases to ask.
+/// Open targets and planned cases.
 struct Prepared {
     targets: Vec<OpenTarget>,
     tasks: Vec<Task>,
@@ -93,7 +93,7 @@ fn prepare(request: &Request, cancel: &Cancel) -> Result<Prepared, RunError> {
                 return Err(RunError::SameName { name: target.facts().name.clone() });
             }
             Ok(target) => targets.push(target),
-            // A machine that cannot be measured does not keep the others from answering.
+            // An absent machine does not prevent measurements of the others.
             Err(error) if error.class() == Class::Absent && request.targets.len() != 1 => skipped.push(Skipped {
                 question: "every question".to_owned(),
                 target: target.to_string(),
@@ -112,7 +112,7 @@ fn prepare(request: &Request, cancel: &Cancel) -> Result<Prepared, RunError> {
     Ok(Prepared { targets, tasks: work.tasks, skipped })
 }
 
-/// Refuses what no target of the request can do, before any is opened.
+/// Checks the combinations in a request that no target supports, before any is opened.
 fn check(request: &Request) -> Result<(), RunError> {
     let (setup, targets) = (&request.setup, &request.targets);
     if request.answerer == Answerer::Formulas {
@@ -131,7 +131,7 @@ fn check(request: &Request) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Adds the questions that a runtime can be asked, where no question is named: they are usual of nothing else.
+/// Adds the questions that apply to runtime devices. They are not among the defaults of other targets.
 fn add_those_of_runtimes(questions: &mut Vec<&'static Question>, targets: &[OpenTarget]) {
     for facts in targets.iter().map(OpenTarget::facts).filter(|facts| facts.runtime.is_some()) {
         for question in CATALOGUE {
@@ -143,23 +143,23 @@ fn add_those_of_runtimes(questions: &mut Vec<&'static Question>, targets: &[Open
     }
 }
 
-/// One run: the targets, and what came out so far.
+/// State of a run: targets and results so far.
 struct Run<'a> {
     request: &'a Request,
     targets: Vec<OpenTarget>,
     record: Record,
-    /// The target that failed first.
+    /// The first target that failed.
     failed: Option<Failed>,
-    /// The device behind a runtime that was first not to answer what it was asked.
+    /// The first runtime device without an answer to a planned case.
     unanswered: Option<Failed>,
-    /// Targets that do not answer any more.
+    /// Targets that failed permanently, by index.
     gone: Vec<usize>,
-    /// The load of this machine before anything was asked.
+    /// Load of this machine before the first measurement.
     before: Activity,
 }
 
 impl Run<'_> {
-    /// Asks every case of every question of every target; those of one question and target together.
+    /// Measures every case of every question and target; cases of one question and target form one series.
     fn ask_all(&mut self, tasks: &[Task], progress: &mut dyn FnMut(Event<'_>), cancel: &Cancel) {
         let (answerer, effort) = (self.request.answerer, &self.request.effort);
         progress(Event::Begun { cases: tasks.len() });
@@ -168,7 +168,7 @@ impl Run<'_> {
             let (question, place) = (together[0].question, together[0].place);
             let done = f64::from(before);
             before += together.len() as u32;
-            // A target that does not answer any more is not asked again.
+            // A target that failed permanently is skipped.
             if self.gone.contains(&place) {
                 self.leave_out(question, place, "all of it".to_owned());
                 continue;
@@ -202,10 +202,10 @@ impl Run<'_> {
         }
     }
 
-    /// Notes what is not asked of a target that has failed.
+    /// Records the cases skipped because their target has failed.
     fn leave_out(&mut self, question: &Question, place: usize, what: String) {
         let target = self.targets[place].facts().name.clone();
-        let because = format!("{target} has failed, and is asked no more");
+        let because = format!("{target} has failed; its remaining cases are skipped");
         self.record.skipped.push(Skipped { question: question.name.to_owned(), target, what, because });
     }
 
@@ -230,9 +230,9 @@ impl Run<'_> {
                 if is_behind_runtime {
                     self.unanswered.get_or_insert_with(|| failed(why.clone()));
                 }
-                // What comes after it often only follows from it.
+                // Later errors are often consequences of the first.
                 let is_failure = error.is_for_good() || matches!(error, BenchError::Machine(MachineError::Bus(_)));
-                // A failed check is not hidden by a device that is absent.
+                // A failed check takes precedence over an absent device.
                 let counts = |before: &Failed| before.is_behind_runtime && !is_behind_runtime;
                 if is_failure && self.failed.as_ref().is_none_or(counts) {
                     self.failed = Some(failed(why));
@@ -244,7 +244,7 @@ impl Run<'_> {
         }
     }
 
-    /// Completes the record with targets, warnings and this machine.
+    /// Completes the record: targets, warnings and a description of this machine.
     fn finish(mut self) -> Outcome {
         let answerer = self.request.answerer;
         self.record.targets = self.targets.iter().map(|target| target.to_record(answerer)).collect();
@@ -254,7 +254,7 @@ impl Run<'_> {
             }
         }
         for note in self.targets.iter().flat_map(OpenTarget::notes) {
-            // What is said of runtimes is true of every device behind one.
+            // A note about runtimes applies to every runtime device and is added once.
             if !self.record.warnings.contains(note) {
                 self.record.warnings.push(note.clone());
             }
@@ -272,7 +272,7 @@ impl Run<'_> {
         Outcome { record: self.record, problem }
     }
 
-    /// Warns of other work on this machine, in the record and at each answer that was measured.
+    /// Adds a warning about other work on this machine to the record, and a doubt to each measured answer.
     fn note_disturbance(&mut self) {
         let Some(text) = self.record.host.as_ref().and_then(Host::disturbance) else { return };
         let measured: Vec<&str> = self
@@ -288,7 +288,7 @@ impl Run<'_> {
         self.record.warnings.insert(0, text);
     }
 
-    /// Adds the changes to each platform to the answers of its target.
+    /// Adds the changes of each platform to the answers of its target.
     fn note_changes(&mut self) {
         for target in &self.targets {
             let Some(platform) = target.platform() else { continue };
@@ -300,7 +300,7 @@ impl Run<'_> {
         }
     }
 
-    /// Why the record is not complete, if it is not.
+    /// The problem of the run, if the record is incomplete.
     fn problem(&mut self) -> Option<RunError> {
         let record = &self.record;
         let has_answers = !record.answers.is_empty();
@@ -317,22 +317,22 @@ impl Run<'_> {
         } else if let Some(warning) = record.warnings.first() {
             Some(RunError::NoAnswer { warning: warning.clone() })
         } else {
-            Some(RunError::NothingToAsk { because: "nothing was asked".to_owned() })
+            Some(RunError::NothingToAsk { because: "the request selects no case".to_owned() })
         }
     }
 }
 
-/// A target that did not answer, or not everything.
+/// A target with missing answers.
 struct Failed {
     target: String,
-    /// What it reported.
+    /// The error reported by the target.
     why: String,
-    /// Whether it is a device behind a runtime of this machine: without it there is nothing to check.
+    /// Whether the target is a runtime device of this machine. Its absence counts as missing, not as a failed check.
     is_behind_runtime: bool,
 }
 
 impl Failed {
-    /// The problem of the run. Where the record has answers, it has a warning too, which says why.
+    /// Converts to the problem of the run. In a record with answers, a warning gives the reason.
     fn into_error(self, has_answers: bool) -> RunError {
         let Failed { target, why: because, is_behind_runtime } = self;
         if is_behind_runtime {

@@ -1,4 +1,4 @@
-//! Devices behind runtimes of this machine.
+//! Runtime devices (OpenCL, SYCL) of this machine.
 
 use crate::cancel::Cancel;
 use crate::error::RunError;
@@ -9,7 +9,7 @@ use lanemark_hw::opencl::{Device, FinishedKernels, OpenClError, OpenClMachine, v
 use lanemark_hw::sycl::{SyclError, SyclMachine};
 use lanemark_record::Software;
 
-/// The longest file of kernels: a bitstream of a large FPGA has 100 MiB.
+/// Largest kernels file, in bytes: a bitstream of a large FPGA has 100 MiB.
 const LONGEST_KERNELS: u64 = 1 << 30;
 
 /// Opens `opencl:NUMBER`.
@@ -28,15 +28,15 @@ pub(crate) fn open_sycl(number: usize, setup: &Setup, cancel: &Cancel) -> Result
     Ok(OpenTarget::of_runtime(Box::new(machine), None, notes))
 }
 
-/// The devices behind runtimes of this machine.
+/// Runtime devices of this machine.
 pub struct Runtimes {
-    /// The devices that could be opened.
+    /// Devices that were opened.
     pub targets: Vec<OpenTarget>,
-    /// Why others could not, a sentence each.
+    /// Reasons why other devices could not be opened, one sentence each.
     pub refused: Vec<String>,
 }
 
-/// Opens every device behind a runtime of this machine.
+/// Opens every runtime device of this machine.
 #[must_use]
 pub fn runtimes(cancel: &Cancel) -> Runtimes {
     let mut all = Runtimes { targets: Vec::new(), refused: Vec::new() };
@@ -44,7 +44,7 @@ pub fn runtimes(cancel: &Cancel) -> Runtimes {
         match OpenClMachine::open(number, cancel.flag()) {
             Ok(machine) => all.targets.push(OpenTarget::of_runtime(Box::new(machine), None, Vec::new())),
             Err(OpenClError::NoDevice { .. }) => break,
-            // This device's own trouble; the next may have none.
+            // This error concerns one device; the next one may open.
             Err(error @ OpenClError::NotBuilt { .. }) => all.refused.push(format!("opencl:{number}: {error}")),
             Err(error @ (OpenClError::NotOpened { .. } | OpenClError::NoCompiler { .. })) => {
                 all.refused.push(error.to_string());
@@ -68,22 +68,22 @@ pub fn runtimes(cancel: &Cancel) -> Runtimes {
     all
 }
 
-/// The kernels that the user names, and a sentence that the target was given them.
+/// The user's kernels file, and a note for the record.
 fn kernels(target: &str, setup: &Setup) -> Result<(Option<FinishedKernels>, Vec<String>), RunError> {
     let Some(path) = &setup.kernels else { return Ok((None, Vec::new())) };
     let bytes = read_file(path, LONGEST_KERNELS).map_err(|source| RunError::Kernels { path: path.clone(), source })?;
     let file = path.display().to_string();
-    let note = format!("{target}: its kernels are those of {file}");
+    let note = format!("{target}: kernels from {file}");
     Ok((Some(FinishedKernels { file, bytes }), vec![note]))
 }
 
-/// Runtimes that are installed and that loaders skip without a message: one of them may be the one that was meant.
+/// Notes on installed runtimes that loaders skip silently; the user may have meant one of them.
 fn left_out() -> Vec<String> {
     let broken = vendors().into_iter().filter(|vendor| vendor.problem.is_some());
-    broken.map(|vendor| format!("a runtime of OpenCL is left out: {vendor}")).collect()
+    broken.map(|vendor| format!("an OpenCL runtime is skipped: {vendor}")).collect()
 }
 
-/// What a runtime reports of itself and of its device.
+/// Version information of a runtime and its device.
 fn software(device: &Device) -> Software {
     Software {
         platform_name: device.platform.clone(),

@@ -1,4 +1,4 @@
-//! How targets are opened.
+//! Options for opening targets.
 
 use crate::changes::Changes;
 use crate::error::RunError;
@@ -6,34 +6,34 @@ use crate::target::Target;
 use lanemark_hw::linux_sysfs::{Consent, Range, System};
 use std::path::PathBuf;
 
-/// How targets are opened.
+/// Options for opening targets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Setup {
     /// Changes to simulated platforms.
     pub changes: Changes,
-    /// Simulates every transfer: the same results, slower.
+    /// Disables the fast-forward of steady state: every transfer is simulated, with the same results, more slowly.
     pub no_fast_forward: bool,
-    /// A file of kernels for devices behind runtimes that have no compiler.
+    /// File of precompiled kernels, for runtime devices without a compiler.
     pub kernels: Option<PathBuf>,
-    /// The ranges of a card that may be accessed.
+    /// Permitted access to a card.
     pub card: CardAccess,
 }
 
-/// What may be touched of a card, and what may be changed.
+/// Permitted accesses and changes to a card.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CardAccess {
-    /// The ranges of BARs that may be loaded and stored; nothing else is.
+    /// Ranges of BARs that may be loaded and stored; all other addresses stay untouched.
     pub bars: Vec<Range>,
-    /// A driver that is bound to the device, and memory decoding that is off.
+    /// Consent to use a device with a bound driver, and to enable memory decoding.
     pub consent: Consent,
-    /// Marks the record as made in an emulator, which is also detected.
+    /// Marks the record as made in an emulator. Known emulators are also detected.
     pub emulated: bool,
-    /// A folder that stands for the root of the file system, for tests.
+    /// Root folder of a file system for tests, instead of `/`.
     pub system_root: Option<PathBuf>,
 }
 
 impl CardAccess {
-    /// The first part that is given, by the name of its option.
+    /// The name of the first option given.
     fn given(&self) -> Option<&'static str> {
         let given = [
             (!self.bars.is_empty(), "bar"),
@@ -45,7 +45,7 @@ impl CardAccess {
         given.into_iter().find(|(is_given, _)| *is_given).map(|(_, field)| field)
     }
 
-    /// Refuses access to a card where no card is asked, and ranges for several cards.
+    /// Checks that card options come with exactly one card.
     pub(crate) fn check(&self, targets: &[Target]) -> Result<(), RunError> {
         let cards = targets.iter().filter(|target| matches!(target, Target::Card(_))).count();
         match self.given() {
@@ -55,7 +55,7 @@ impl CardAccess {
         }
     }
 
-    /// The files of the kernel to look at.
+    /// The system files to read.
     pub(crate) fn system(&self) -> System {
         self.system_root.as_deref().map_or_else(System::this, System::at)
     }

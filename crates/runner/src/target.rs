@@ -1,4 +1,4 @@
-//! Which machine to ask.
+//! Targets: the machines that a request can name.
 
 use crate::error::RunError;
 use lanemark_hw::linux_sysfs::Address;
@@ -6,7 +6,7 @@ use lanemark_platform::Platform;
 use std::fmt;
 use std::str::FromStr;
 
-/// A machine to ask, not opened yet. Made from text, or from a platform that a program has built.
+/// A target that is not open yet. Parsed from text, or made from a platform built by a program.
 ///
 /// ```
 /// use lanemark_runner::Target;
@@ -20,11 +20,11 @@ use std::str::FromStr;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Target {
-    /// The ordinary memory of this machine.
+    /// Ordinary memory of this machine.
     Host,
-    /// A device behind an OpenCL runtime, by its number.
+    /// An OpenCL device, by number.
     OpenCl(usize),
-    /// A device behind a SYCL runtime, by its number.
+    /// A SYCL device, by number.
     Sycl(usize),
     /// A card in this machine, by its PCI address.
     Card(Address),
@@ -34,19 +34,19 @@ pub enum Target {
     Platform(Box<Platform>),
 }
 
-/// The prefix of names of devices behind an OpenCL runtime.
+/// Name prefix of OpenCL devices.
 const OPENCL: &str = "opencl";
-/// The prefix of names of devices behind a SYCL runtime.
+/// Name prefix of SYCL devices.
 const SYCL: &str = "sycl";
 
 impl Target {
-    /// Whether it is a real machine or device, and no simulated platform.
+    /// Whether the target is a real machine or device, as opposed to a simulated platform.
     #[must_use]
     pub const fn is_real(&self) -> bool {
         !matches!(self, Target::Named(_) | Target::Platform(_))
     }
 
-    /// Whether it is a device behind a runtime.
+    /// Whether the target is a runtime device.
     #[must_use]
     pub const fn is_runtime(&self) -> bool {
         matches!(self, Target::OpenCl(_) | Target::Sycl(_))

@@ -1,4 +1,4 @@
-//! The tasks of a run: every case of every question of every target, checked before anything runs.
+//! Planning: every case of every question and target, checked before measurements begin.
 
 use crate::error::RunError;
 use crate::open_target::OpenTarget;
@@ -8,21 +8,21 @@ use lanemark_method::Method;
 use lanemark_record::Skipped;
 use lanemark_units::format_size;
 
-/// One case to ask.
+/// One planned case.
 pub(crate) struct Task {
     pub(crate) question: &'static Question,
-    /// The target, by its place among all.
+    /// Index of the target.
     pub(crate) place: usize,
     pub(crate) case: Case,
 }
 
-/// The cases to ask, in order, and what is left out, with the reason.
+/// Planned cases in order, and skipped ones with the reason.
 pub(crate) struct Work {
     pub(crate) tasks: Vec<Task>,
     pub(crate) skipped: Vec<Skipped>,
 }
 
-/// Plans the work. A size that no question has room for is an error; one that some have room for is left out of the others.
+/// Plans the cases. A size that fits no question is an error; a size that fits some is skipped for the others.
 pub(crate) fn work(questions: &[&'static Question], targets: &[OpenTarget], axes: &Axes) -> Result<Work, RunError> {
     let mut work = Work { tasks: Vec::new(), skipped: Vec::new() };
     for target in targets {
@@ -46,14 +46,14 @@ pub(crate) fn work(questions: &[&'static Question], targets: &[OpenTarget], axes
 impl Work {
     fn add(&mut self, question: &'static Question, place: usize, facts: &Facts, axes: &Axes) {
         let mut cases = (question.cases)(facts, axes);
-        // What a core does goes over no window, and what was asked for is not left out unsaid.
+        // Core accesses have no window. A requested variant that does not apply is reported as skipped.
         cases.retain(|case| case.reach().is_as_asked(&axes.reach));
         cases.retain(|case| axes.cores.is_none() || case.caller != Caller::AsPlanned);
         let mut skip = |what: String, because: String| {
             let (question, target) = (question.name.to_owned(), facts.name.clone());
             self.skipped.push(Skipped { question, target, what, because });
         };
-        // What was asked for may be there, though what is usual is not.
+        // Requested variants may exist although the defaults do not.
         let left_out = (question.left_out)(facts).filter(|left_out| cases.is_empty() || !left_out.is_all());
         let left_out = left_out.filter(|_| cases.is_empty() || axes.cores.is_none());
         let left_out = match facts.runtime {
@@ -68,37 +68,38 @@ impl Work {
         }
         if cases.is_empty() && !says_why {
             let because = match axes.reach.outstanding {
-                Some(_) => "outstanding is about transfers by which devices read, and here is none or one at a time",
+                Some(_) => "outstanding applies to DMA reads; this question has none, or one at a time",
                 None if axes.reach.channels.is_some() => {
-                    "channels is about transfers of devices, and here is none or one at a time"
+                    "channels applies to DMA; this question has none, or one transfer at a time"
                 }
                 None if axes.reach.cache_state.is_some() || axes.reach.socket.is_some() => {
-                    "cache_state and socket are about host memory that devices transfer; socket remote asks \
+                    "cache_state and socket apply to DMA of host memory; socket remote is available \
                      where memory.remote_ns is not 0"
                 }
-                None if axes.cores.is_some() => "cores says from which cores kernels are launched, and here none is",
-                None if !axes.reach.is_usual() => "window, random and stride are about what devices move",
-                None if *axes != Axes::default() => {
-                    "what was chosen leaves nothing of it: it has no such sizes, memory types, instructions, region or flows"
+                None if axes.cores.is_some() => {
+                    "cores selects the cores that launch kernels; this question launches none"
                 }
-                None => "the target has nothing to ask it of (region, driver or instruction)",
+                None if !axes.reach.is_usual() => "window, random and stride apply to DMA",
+                None if *axes != Axes::default() => {
+                    "the selection matches no case: the question has no such sizes, memory types, instructions, region or flows"
+                }
+                None => "the target lacks the region, driver or instruction that the question needs",
             };
             skip(LeftOut::ALL.to_owned(), because.to_owned());
         }
         let too_large = cases.iter().filter(|case| case.room(facts) < case.size).min_by_key(|case| case.size);
         if let Some(case) = too_large {
-            let because = format!("{}, which the question is about, is smaller", touched(facts, case));
+            let because = format!("{}, which the question accesses, is smaller", touched(facts, case));
             skip(format!("sizes from {}", format_size(case.size)), because);
         }
         self.tasks.extend(cases.into_iter().map(|case| Task { question, place, case }));
     }
 }
 
-/// Why a runtime is asked so little.
-const NO_FUNCTION: &str =
-    "it is the queue of a runtime, and no function of PCIe: nothing can be loaded or stored there";
+/// Why few questions apply to a runtime device.
+const NO_FUNCTION: &str = "it is a runtime queue and not a PCIe function: loads and stores are not possible";
 
-/// Whether a device behind a runtime that lacks nothing can be asked this: it says itself what this one lacks.
+/// Whether `question` applies to a runtime device with all capabilities. Its own reason is then more precise.
 fn is_for_runtimes(question: &Question, facts: &Facts) -> bool {
     let mut able = facts.clone();
     if let Some(runtime) = &mut able.runtime {
@@ -117,7 +118,7 @@ fn check_region(axes: &Axes, facts: &Facts) -> Result<(), RunError> {
     }
 }
 
-/// Refuses windows that reach beyond what there is, and distances from a page where the boundary is that of a line.
+/// Checks that windows fit the memory, and that distances from a cache line are below its length.
 fn check_reach<'a>(facts: &Facts, tasks: impl Iterator<Item = &'a Task>) -> Result<(), RunError> {
     for Task { question, case, .. } in tasks {
         if !case.method.is_dma() && case.alignment >= LINE {
@@ -131,10 +132,10 @@ fn check_reach<'a>(facts: &Facts, tasks: impl Iterator<Item = &'a Task>) -> Resu
     Ok(())
 }
 
-/// Bytes of a line of a cache.
+/// Bytes of a cache line.
 const LINE: u64 = 64;
 
-/// Refuses a size that none of the tasks has room for, at the largest distance from a boundary.
+/// Checks that `size` fits at least one of the tasks, at the largest distance from a boundary.
 fn check_size<'a>(size: u64, facts: &Facts, tasks: impl Iterator<Item = &'a Task>) -> Result<(), RunError> {
     let of_size = tasks.map(|task| &task.case).filter(|case| case.size == size);
     let Some(most) = of_size.max_by_key(|case| (case.alignment, case.room(facts))) else { return Ok(()) };
@@ -145,7 +146,7 @@ fn check_size<'a>(size: u64, facts: &Facts, tasks: impl Iterator<Item = &'a Task
     Err(RunError::Size { bytes: size, of: touched(facts, most), target: facts.name.clone(), most: room })
 }
 
-/// The memory that a case accesses, in words.
+/// The memory accessed by a case, in words.
 fn touched(facts: &Facts, case: &Case) -> String {
     if case.reach().window_bytes.is_some_and(|window| window < case.most_window(facts)) {
         return "the window".to_owned();
@@ -157,9 +158,9 @@ fn touched(facts: &Facts, case: &Case) -> String {
         | Method::DmaUnderLoad { flows, .. }
             if flows.iter().any(|flow| flow.peer == Peer::Host) =>
         {
-            return "the memory that is mapped for devices".to_owned();
+            return "the DMA-mapped memory".to_owned();
         }
-        Method::Relay { .. } => return "the memory that is mapped for devices".to_owned(),
+        Method::Relay { .. } => return "the DMA-mapped memory".to_owned(),
         Method::MapUnmap { .. } | Method::SharedBuffer { .. } | Method::RuntimeCopy { .. } | Method::Compute { .. } => {
             return "the longest buffer".to_owned();
         }

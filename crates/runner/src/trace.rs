@@ -1,4 +1,4 @@
-//! One case on a simulated target, traced.
+//! Tracing of one case on a simulated target.
 
 use crate::cancel::Cancel;
 use crate::changes::Changes;
@@ -12,20 +12,20 @@ use lanemark_machine::{Machine as _, MachineError, Sample, Samples, Trace};
 use lanemark_platform::Platform;
 use lanemark_sim::SimulatedMachine;
 
-/// A case to trace, and how.
+/// A request to trace one case.
 #[derive(Clone)]
 pub struct TraceRequest {
     /// The simulated target.
     pub target: Target,
     /// The question.
     pub question: &'static Question,
-    /// The variants of the question; the first of them is traced.
+    /// Variants of the question; the first case is traced.
     pub axes: Axes,
     /// Changes to the target.
     pub changes: Changes,
-    /// Iterations of the case; as many as fit on a screen if there is no number.
+    /// Iterations of the case. `None`: as many as fit on a screen.
     pub passes: Option<u64>,
-    /// Whether DLLPs are traced too.
+    /// Whether to trace DLLPs as well.
     pub dllps: bool,
 }
 
@@ -36,28 +36,29 @@ pub struct TracedCase {
     pub target: String,
     /// The case.
     pub case: Case,
-    /// How many cases there were, of which this is the first.
+    /// Number of cases of the request; the first is traced.
     pub cases: usize,
     /// Iterations of the case.
     pub passes: u64,
     /// The sample.
     pub sample: Sample,
-    /// The trace of the sample; if it failed, up to the error.
+    /// Trace of the sample, up to the error if it failed.
     pub trace: Trace,
-    /// The injected faults and what came of them, a sentence each.
+    /// Injected faults and their effects, one sentence each.
     pub faults: Vec<String>,
-    /// The link of the card that the case is about.
+    /// Link of the card used by the case.
     pub card_link: String,
-    /// The error that the sample ended with.
+    /// Error that ended the sample.
     pub error: Option<String>,
-    /// What differs from the platform's file, a sentence for each key.
+    /// Differences from the platform's file, one sentence per key.
     pub differences: Vec<String>,
 }
 
-/// Traces the first case of `request` until `cancel` is set.
+/// Traces the first case of `request`, until `cancel` is set.
 ///
 /// # Errors
-/// [`RunError`] if the target is real, the request is wrong or leaves no case, or the simulation does not support the case.
+/// [`RunError`] if the target is real, the request is invalid or leaves no case, or the simulation does not support the
+/// case.
 ///
 /// ```
 /// use lanemark_bench::Axes;
@@ -79,7 +80,7 @@ pub fn trace(request: &TraceRequest, cancel: &Cancel) -> Result<TracedCase, RunE
     let Work { tasks, skipped } = work(&[*question], std::slice::from_ref(&opened), axes)?;
     let cases = tasks.len();
     let Some(case) = tasks.into_iter().next().map(|task| task.case) else {
-        let because = skipped.first().map_or("nothing was asked", |skipped| &skipped.because);
+        let because = skipped.first().map_or("the request selects no case", |skipped| &skipped.because);
         return Err(RunError::NothingToAsk { because: because.to_owned() });
     };
     let Some(platform) = opened.platform() else { return Err(RunError::NoTrace { target: target.to_string() }) };
@@ -110,7 +111,7 @@ pub fn trace(request: &TraceRequest, cancel: &Cancel) -> Result<TracedCase, RunE
     })
 }
 
-/// The link of the card that a case is about.
+/// The link of the card used by a case.
 fn card_of<'a>(platform: &'a Platform, case: &Case) -> &'a str {
     let card = case.first_card();
     platform.slots.get(card as usize).map_or("card", |slot| &slot.name)

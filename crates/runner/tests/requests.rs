@@ -1,4 +1,4 @@
-//! What a request gives: a record, a problem beside it, or an error with its class.
+//! Results of requests: records, problems and errors with their classes.
 
 use lanemark_bench::Axes;
 use lanemark_record::{CeilingKind, TargetKind};
@@ -8,7 +8,7 @@ use lanemark_runner::{
 };
 use lanemark_units::MemoryType;
 
-/// One question with few cases of the default card.
+/// A request with one question and few cases on the default card.
 fn small() -> Request {
     Request {
         targets: vec!["card-gen5-x16".parse().unwrap()],
@@ -27,14 +27,14 @@ fn asked(request: &Request) -> Outcome {
     run(request, &mut |_| {}, &Cancel::new()).unwrap()
 }
 
-/// What a request is refused with: class, field and text.
+/// Class, field and text of the error of a request.
 fn refused(request: &Request) -> (Class, Option<&'static str>, String) {
     let error = run(request, &mut |_| {}, &Cancel::new()).unwrap_err();
     (error.class(), error.field(), error.to_string())
 }
 
 #[test]
-fn every_answer_has_its_ceiling_and_its_formula() {
+fn every_answer_has_a_ceiling_and_a_formula() {
     let record = asked(&Request { command: vec!["a test".to_owned()], ..small() }).into_result().unwrap();
     assert_eq!((record.command[0].as_str(), record.answers.len()), ("a test", 2));
     assert_eq!((record.targets[0].kind, record.written_unix_s), (TargetKind::Simulated, None));
@@ -46,7 +46,7 @@ fn every_answer_has_its_ceiling_and_its_formula() {
 }
 
 #[test]
-fn formulas_alone_say_what_stands_beside_measured_answers() {
+fn predictions_equal_the_formulas_beside_measured_answers() {
     let (measured, predicted) =
         (asked(&small()).record, asked(&Request { answerer: Answerer::Formulas, ..small() }).record);
     assert_eq!(predicted.targets[0].kind, TargetKind::Formula);
@@ -57,14 +57,14 @@ fn formulas_alone_say_what_stands_beside_measured_answers() {
 }
 
 #[test]
-fn a_platform_that_a_program_has_built_answers_like_its_file() {
+fn platform_given_as_value_gives_the_answers_of_its_file() {
     let of_file = asked(&small()).record;
     let target = Target::Platform(Box::new(platform("card-gen5-x16").unwrap()));
     assert_eq!(asked(&Request { targets: vec![target], ..small() }).record.answers, of_file.answers);
 }
 
 #[test]
-fn progress_begins_with_all_cases_and_ends_with_all_of_them_done() {
+fn progress_starts_with_the_case_count_and_reaches_it() {
     let mut seen = Vec::new();
     let mut last = 0.0;
     let mut progress = |event: Event<'_>| match event {
@@ -82,7 +82,7 @@ fn progress_begins_with_all_cases_and_ends_with_all_of_them_done() {
 }
 
 #[test]
-fn a_cancelled_run_keeps_what_was_answered_and_says_so() {
+fn cancelled_run_keeps_its_answers_and_is_marked_interrupted() {
     let cancel = Cancel::new();
     let cancels = cancel.clone();
     let mut progress = |event: Event<'_>| {
@@ -97,7 +97,7 @@ fn a_cancelled_run_keeps_what_was_answered_and_says_so() {
 }
 
 #[test]
-fn a_fault_that_ends_a_target_is_a_failure_beside_the_record() {
+fn fatal_fault_is_reported_as_failure_with_the_record() {
     let changes = Changes { faults: vec!["surprise_removal@card:1".parse().unwrap()], ..Changes::default() };
     let questions = questions(&["mmio_read_latency", "dma_read_latency"]).unwrap();
     let outcome = asked(&Request { questions, axes: Axes::default(), setup: setup(changes), ..small() });
@@ -110,7 +110,7 @@ fn setup(changes: Changes) -> Setup {
 }
 
 #[test]
-fn errors_name_the_part_of_the_request_and_what_would_be_right() {
+fn errors_name_the_request_field_and_the_fix() {
     let host = || vec![Target::Host];
     let card = "0000:01:00.0".parse::<Target>().unwrap();
     let with = |key: &str| Changes { with: vec![(key.to_owned(), "256".to_owned())], ..Changes::default() };
@@ -123,7 +123,7 @@ fn errors_name_the_part_of_the_request_and_what_would_be_right() {
         (Request { targets: vec![small().targets[0].clone(); 2], ..small() }, None, "two targets are called"),
         (Request { targets: host(), setup: setup(with("link.mps_bytes")), ..small() }, Some("with"), "is real"),
         (Request { setup: setup(with("link.mpsbytes")), ..small() }, Some("with"), "link.mpsbytes"),
-        (Request { setup: setup(fault), ..formulas() }, Some("fault"), "a formula knows nothing"),
+        (Request { setup: setup(fault), ..formulas() }, Some("fault"), "formulas do not model faults"),
         (Request { targets: host(), ..formulas() }, None, "has no formula"),
         (Request { setup: of_card(), ..small() }, Some("bar"), "name one by its address"),
         (Request { targets: vec![card.clone(), card], setup: of_card(), ..small() }, Some("bar"), "one card at a time"),
@@ -154,7 +154,7 @@ fn errors_name_the_part_of_the_request_and_what_would_be_right() {
 }
 
 #[test]
-fn a_choice_that_leaves_nothing_is_absent_with_the_reason() {
+fn selection_without_cases_is_absent_with_the_reason() {
     let questions = questions(&["launch_latency"]).unwrap();
     let outcome = asked(&Request { questions, axes: Axes::default(), ..small() });
     assert!(outcome.record.answers.is_empty());
@@ -163,7 +163,7 @@ fn a_choice_that_leaves_nothing_is_absent_with_the_reason() {
 }
 
 #[test]
-fn a_trace_is_of_simulated_targets() {
+fn only_simulated_targets_can_be_traced() {
     let request = |target: &str| TraceRequest {
         target: target.parse().unwrap(),
         question: question("dma_read_latency").unwrap(),

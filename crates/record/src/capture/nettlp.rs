@@ -70,7 +70,7 @@ pub(super) enum Found<'a> {
 }
 
 /// Decodes a frame with a pcapng link type; `frame` is the captured part of `whole_bytes`.
-pub(super) fn look(link_type: u16, frame: &[u8], whole_bytes: usize) -> Found<'_> {
+pub(super) fn decode(link_type: u16, frame: &[u8], whole_bytes: usize) -> Found<'_> {
     let was_cut = frame.len() < whole_bytes;
     let ip = match link_type {
         // Ethernet; only IPv4 is decoded.
@@ -81,7 +81,7 @@ pub(super) fn look(link_type: u16, frame: &[u8], whole_bytes: usize) -> Found<'_
         // IPv4.
         228 => frame,
         // USER0, which users of the plugins assign to the header of NetTLP.
-        147 => return behind_udp(frame, was_cut),
+        147 => return decode_udp_payload(frame, was_cut),
         _ => return Found::Other,
     };
     let Some(header) = ip.get(..IPV4) else { return Found::Other };
@@ -99,10 +99,10 @@ pub(super) fn look(link_type: u16, frame: &[u8], whole_bytes: usize) -> Found<'_
     // Short frames are padded, so the length field determines the end of the TLP.
     let Some(all) = usize::from(length).checked_sub(UDP) else { return Found::Broken { is_cut: false } };
     let there = &udp[UDP..];
-    behind_udp(&there[..there.len().min(all)], there.len() < all)
+    decode_udp_payload(&there[..there.len().min(all)], there.len() < all)
 }
 
-fn behind_udp(bytes: &[u8], is_cut: bool) -> Found<'_> {
+fn decode_udp_payload(bytes: &[u8], is_cut: bool) -> Found<'_> {
     match bytes.split_at_checked(NETTLP) {
         Some((head, tlp)) => Found::Tlp { sequence: u16::from_be_bytes([head[0], head[1]]), tlp, is_cut },
         None => Found::Broken { is_cut },
@@ -138,9 +138,9 @@ mod tests {
             let tlp: Vec<u8> = (0..length).map(|byte| byte as u8).collect();
             let frame = frame(65_535, 7, tag, is_upstream, &tlp);
             let found = Found::Tlp { sequence: 65_535, tlp: &tlp, is_cut: false };
-            assert_eq!(look(1, &frame, frame.len()), found);
-            assert_eq!(look(228, &frame[ETHERNET..], frame.len() - ETHERNET), found);
-            assert_eq!(look(147, &frame[ETHERNET + IPV4 + UDP..], frame.len() - ETHERNET - IPV4 - UDP), found);
+            assert_eq!(decode(1, &frame, frame.len()), found);
+            assert_eq!(decode(228, &frame[ETHERNET..], frame.len() - ETHERNET), found);
+            assert_eq!(decode(147, &frame[ETHERNET + IPV4 + UDP..], frame.len() - ETHERNET - IPV4 - UDP), found);
             assert_eq!(checksum(&frame[ETHERNET..ETHERNET + IPV4]), 0, "of a header with its checksum");
         }
     }
@@ -149,14 +149,14 @@ mod tests {
     fn padding_of_short_frames_is_ignored() {
         let mut padded = frame(1, 0, 0, false, &[7; 12]);
         padded.resize(90, 0);
-        assert_eq!(look(1, &padded, 90), Found::Tlp { sequence: 1, tlp: &[7; 12], is_cut: false });
+        assert_eq!(decode(1, &padded, 90), Found::Tlp { sequence: 1, tlp: &[7; 12], is_cut: false });
     }
 
     #[test]
     fn truncation_is_detected_from_the_udp_length() {
         let whole = by_hand();
         for kept in 0..whole.len() {
-            let found = look(1, &whole[..kept], whole.len());
+            let found = decode(1, &whole[..kept], whole.len());
             match kept {
                 0..42 => assert_eq!(found, Found::Other, "{kept}"),
                 42..48 => assert_eq!(found, Found::Broken { is_cut: true }, "{kept}"),
@@ -183,15 +183,19 @@ mod tests {
             (36, 0x2F, "a port below"),
             (36, 0x50, "a port above"),
         ] {
-            assert_eq!(look(1, &with(place, byte), whole.len()), Found::Other, "{why}");
+            assert_eq!(decode(1, &with(place, byte), whole.len()), Found::Other, "{why}");
         }
-        assert_eq!(look(1, &with(39, 7), whole.len()), Found::Broken { is_cut: false }, "UDP shorter than its header");
-        assert_eq!(look(1, &with(39, 13), whole.len()), Found::Broken { is_cut: false }, "shorter than NetTLP's");
-        assert_eq!(look(101, &whole[14..], whole.len() - 14), Found::Other, "another link type");
+        assert_eq!(
+            decode(1, &with(39, 7), whole.len()),
+            Found::Broken { is_cut: false },
+            "UDP shorter than its header"
+        );
+        assert_eq!(decode(1, &with(39, 13), whole.len()), Found::Broken { is_cut: false }, "shorter than NetTLP's");
+        assert_eq!(decode(101, &whole[14..], whole.len() - 14), Found::Other, "another link type");
         let last = frame(0, 0, 0, false, &[0; 12]);
         let at = |port: u16| [&last[..36], &port.to_be_bytes(), &last[38..]].concat();
-        assert!(matches!(look(1, &at(0x4FFF), last.len()), Found::Tlp { .. }));
-        assert_eq!(look(1, &at(0x5000), last.len()), Found::Other);
-        assert_eq!(look(1, &at(0x2FFF), last.len()), Found::Other);
+        assert!(matches!(decode(1, &at(0x4FFF), last.len()), Found::Tlp { .. }));
+        assert_eq!(decode(1, &at(0x5000), last.len()), Found::Other);
+        assert_eq!(decode(1, &at(0x2FFF), last.len()), Found::Other);
     }
 }

@@ -242,7 +242,7 @@ impl Reader {
             return self.malformed(number, "its block is too short");
         };
         let Some(interface) = self.interfaces.get(interface as usize).copied() else {
-            return self.malformed(number, "it names an interface that is not described");
+            return self.malformed(number, "it refers to an undefined interface");
         };
         let Some(frame) = body[20..].get(..captured as usize) else {
             return self.malformed(number, "it is longer than its block");
@@ -255,7 +255,7 @@ impl Reader {
             _ => None,
         };
         let at_ns = interface.ns(u64::from(high) << 32 | u64::from(low));
-        let (sequence, tlp, is_cut) = match nettlp::look(interface.link_type, frame, whole as usize) {
+        let (sequence, tlp, is_cut) = match nettlp::decode(interface.link_type, frame, whole as usize) {
             Found::Tlp { sequence, tlp, is_cut } => (sequence, tlp, is_cut),
             Found::Broken { is_cut: true } => return self.capture.unread.cut += 1,
             Found::Broken { is_cut: false } => return self.malformed(number, "its UDP datagram is too short"),

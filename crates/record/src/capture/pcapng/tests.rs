@@ -92,7 +92,7 @@ fn wrong_lengths_end_decoding_without_allocation() {
     }
     assert_eq!(with(second + 20, room).unread, Unread::default(), "bytes after a TLP are ignored");
     let strange = with(second + 8, 1);
-    assert_eq!(strange.unread.first_malformed.as_deref(), Some("frame 2: it names an interface that is not described"));
+    assert_eq!(strange.unread.first_malformed.as_deref(), Some("frame 2: it refers to an undefined interface"));
 }
 
 #[test]
