@@ -1,15 +1,13 @@
 //! Comparison of every figure of a paper with simulation and formula.
 
 use crate::asked::asked;
-use crate::coherent::{measured, picture};
 use crate::expression::evaluate;
 use crate::figure::{Experiment, ExperimentError, Figure, Published, Statistic, size_of};
 use crate::fitting::platform_of;
 use crate::paper::Paper;
-use crate::rules::{Check, RULES};
-use crate::runtime_pictures;
 use lanemark_platform::Platform;
 use lanemark_record::{Bound, Class, Reproduction, Row, Verdict};
+use lanemark_rules::{Check, RULES, count, picture};
 use lanemark_wire::{Generation, tlp_wire_bytes};
 
 /// Computes every figure of `paper` and compares it with the published one.
@@ -83,10 +81,7 @@ pub fn reproduce(paper: &Paper, watch: &mut dyn FnMut(usize, usize) -> bool) -> 
     let pictures = experiment
         .pictures
         .iter()
-        .map(|name| {
-            let of_platform = platform.and_then(|platform| runtime_pictures::picture(name, platform));
-            of_platform.unwrap_or_else(|| picture(name, &figure)).map_err(|message| failed(name, message))
-        })
+        .map(|name| picture(name, platform, &figure).map_err(|message| failed(name, message)))
         .collect::<Result<_, _>>()?;
     Ok(Reproduction {
         paper: paper.name.to_owned(),
@@ -133,7 +128,7 @@ fn figure_row(
         let ours = asked(needed(platform)?, ask, None)?;
         (row.simulated, row.formula) = (Some(ours.simulated), ours.formula);
     } else if let Some(name) = &figure.measure {
-        row.simulated = Some(measured(name)?);
+        row.simulated = Some(count(name)?);
     } else if let Some(expression) = &figure.derive {
         let of = |value: fn(&Row) -> Option<f64>| {
             evaluate(expression, &|id| match platform.and_then(|platform| wire_share(platform, id)) {

@@ -14,7 +14,7 @@ const MAX_PAYLOAD: Spot = Spot::of(&PCI_EXPRESS, "DevCtl", "MaxPayload");
 ///
 /// Device Control of the cards alone is not sufficient. Device Control of every port that supports the size is sufficient
 /// between the cards, and the root port refuses their writes.
-pub(crate) fn check(platform: &Platform) -> Result<String, String> {
+pub(crate) fn peers_exchange_payloads_that_the_root_refuses(platform: &Platform) -> Result<String, String> {
     let (one, other) = (platform.way_up(0), platform.way_up(1));
     let ends = |link: &LinkEnds<'_>| [link.upper_port(), link.below.to_owned()];
     let between = one.iter().chain(&other).filter(|link| !(one.contains(link) && other.contains(link)));

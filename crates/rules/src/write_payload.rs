@@ -16,7 +16,7 @@ const BYTES: u64 = 1 << 18;
 
 /// Tests the rule with writes of card 0 to host memory: the rate rises with the payload, and is far below the link's for
 /// payloads under 64 B only.
-pub(crate) fn check(platform: &Platform) -> Result<String, String> {
+pub(crate) fn small_payloads_fall_short_of_the_link(platform: &Platform) -> Result<String, String> {
     let mut seen = Vec::new();
     let (mut rises, mut before, mut not_far) = (true, 0.0, Vec::new());
     for payload in PAYLOADS {

@@ -1,6 +1,6 @@
 //! A coherent board with a DMA domain for its memory and an attached device.
 
-use super::as_text;
+use crate::rule::as_text;
 use lanemark_coherent::{CoherentBoard, Spec, TransactionKind};
 use lanemark_dma::{
     Buffer, Device, Domain, Hints, Invalidation, MapRequest, Mapping, Permission, Ranges, Sequential, Space, Turn,

@@ -1,6 +1,6 @@
 //! Device streams through an I/O TLB: number of misses by address allocation scheme.
 
-use super::as_text;
+use crate::rule::as_text;
 use lanemark_coherent::{AdapterTlb, AdapterTlbSpec, PAGE_BYTES, PageEntry, TlbCommand};
 use lanemark_dma::{Ask, Device, IovaAllocator, IovaRange, Magazine, Ranges, Space};
 use lanemark_sim::{Iotlb, IotlbSpec};

@@ -1,0 +1,7 @@
+//! A condition of a rule: a platform with one key changed.
+
+use lanemark_platform::{Origin, Platform};
+
+pub(crate) fn with(platform: &Platform, key: &str, value: f64) -> Result<Platform, String> {
+    platform.with(key, value, Origin::Assumed("condition of a rule".to_owned())).map_err(|error| error.to_string())
+}

@@ -1,0 +1,31 @@
+//! One sample of one operation on a new simulated machine.
+
+use lanemark_machine::{Lane, Machine, MachineError, Op, Plan, Samples};
+use lanemark_platform::Platform;
+use lanemark_sim::SimulatedMachine;
+
+/// Runs `op` once on `core` of a new machine, and returns the machine and the samples.
+pub(crate) fn sample(platform: &Platform, core: u32, op: Op) -> Result<(SimulatedMachine, Samples), String> {
+    let mut machine = SimulatedMachine::new(platform).map_err(|error| error.to_string())?;
+    let samples = again(&mut machine, core, op).map_err(|error| error.to_string())?;
+    Ok((machine, samples))
+}
+
+pub(crate) fn again(machine: &mut SimulatedMachine, core: u32, op: Op) -> Result<Samples, MachineError> {
+    let plan = Plan { lanes: vec![Lane { core, body: vec![op] }], ..Plan::on_one_core(Vec::new(), 1) };
+    let mut samples = Samples::wanted(1);
+    machine.run(&plan, &mut samples)?;
+    Ok(samples)
+}
+
+pub(crate) fn delivered_ns(samples: &Samples) -> Result<f64, String> {
+    samples.taken.first().map(|sample| sample.delivered.as_ns()).ok_or_else(|| "no sample was taken".to_owned())
+}
+
+pub(crate) fn warm_ns(platform: &Platform, op: Op) -> Result<f64, String> {
+    let mut machine = SimulatedMachine::new(platform).map_err(|error| error.to_string())?;
+    let mut samples = Samples::wanted(1);
+    let plan = Plan { warmup_passes: 1, ..Plan::on_one_core(vec![op], 1) };
+    machine.run(&plan, &mut samples).map_err(|error| error.to_string())?;
+    samples.taken.first().map(|sample| sample.delivered.as_ns()).ok_or_else(|| "no sample was taken".to_owned())
+}
