@@ -26,7 +26,9 @@ fn compared(platform: &Platform, sizes: &[u64], holds: fn(f64, f64) -> bool) -> 
         reach: Reach::default(),
     };
     let is_call = |method: &Method| *method == call;
-    let is_load = |method: &Method| matches!(method, Method::Core(CoreAccess { path: AccessPath::Loads, .. }));
+    let is_load = |method: &Method| {
+        matches!(method, Method::Core(CoreAccess { path: AccessPath::Loads, memory_type: MemoryType::Wc, .. }))
+    };
     let (mut seen, mut all_hold) = (Vec::new(), true);
     for size in sizes {
         let (loads, dma) = (latency_ns(platform, &is_load, *size)?, latency_ns(platform, &is_call, *size)?);
@@ -36,16 +38,11 @@ fn compared(platform: &Platform, sizes: &[u64], holds: fn(f64, f64) -> bool) -> 
     hold(all_hold, seen.join("; "))
 }
 
-/// Median latency of the only case of `dma_or_mmio` on WC memory with a size and a method, in ns.
+/// Median latency of the only case of `dma_or_mmio` with a size and a wanted method, in ns.
 fn latency_ns(platform: &Platform, is_wanted: &dyn Fn(&Method) -> bool, size: u64) -> Result<f64, String> {
     let question = question("dma_or_mmio").ok_or("there is no question dma_or_mmio")?;
     let mut machine = SimulatedMachine::new(platform).map_err(as_text)?;
-    let axes = Axes {
-        sizes: Some(vec![size]),
-        memory_types: Some(vec![MemoryType::Wc]),
-        cores: Some(Cores::These(vec![0])),
-        ..Axes::default()
-    };
+    let axes = Axes { sizes: Some(vec![size]), cores: Some(Cores::These(vec![0])), ..Axes::default() };
     let mut cases: Vec<Case> = (question.cases)(machine.facts(), &axes);
     cases.retain(|case| case.size == size && is_wanted(&case.method));
     let [case] = &cases[..] else { return Err(format!("{} cases of {size} B, instead of one", cases.len())) };
