@@ -1,9 +1,9 @@
 //! Comparison of every figure of a paper with simulation and formula.
 
-use crate::asked::asked;
+use crate::computed::computed;
+use crate::error::ExperimentError;
+use crate::experiment::{Experiment, Figure, Published, Statistic, platform_of, size_of};
 use crate::expression::evaluate;
-use crate::figure::{Experiment, ExperimentError, Figure, Published, Statistic, size_of};
-use crate::fitting::platform_of;
 use crate::paper::Paper;
 use lanemark_platform::Platform;
 use lanemark_record::{Bound, Class, Reproduction, Row, Verdict};
@@ -37,7 +37,7 @@ pub fn reproduce(paper: &Paper, watch: &mut dyn FnMut(usize, usize) -> bool) -> 
             experiment.published.values().filter_map(|row| Some((size_of(&column.id, &row.id)?, row))).collect();
         cells.sort_by_key(|cell| cell.0);
         for (size, published) in cells {
-            let ours = needed(platform).and_then(|platform| asked(platform, &column.ask, Some(size)));
+            let ours = needed(platform).and_then(|platform| computed(platform, &column.ask, Some(size)));
             let ours = ours.map_err(|message| failed(&published.id, message))?;
             let class = if column.fitted_sizes.contains(&size) { Class::Fitted } else { Class::Predicted };
             let known_gap = column.known_gap_sizes.contains(&size);
@@ -125,7 +125,7 @@ fn figure_row(
 ) -> Result<Row, String> {
     let mut row = row(published, figure.class, figure.tolerance_percent, figure.note.clone());
     if let Some(ask) = &figure.ask {
-        let ours = asked(needed(platform)?, ask, None)?;
+        let ours = computed(needed(platform)?, ask, None)?;
         (row.simulated, row.formula) = (Some(ours.simulated), ours.formula);
     } else if let Some(name) = &figure.measure {
         row.simulated = Some(count(name)?);
