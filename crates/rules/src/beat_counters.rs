@@ -1,7 +1,7 @@
 //! Counters of the beats that a device memory receives.
 
 use crate::condition::with;
-use crate::rule::hold;
+use crate::rule::{Outcome, hold};
 use crate::trial::Trial;
 use lanemark_machine::Width;
 use lanemark_platform::{Platform, RegionKind};
@@ -21,7 +21,8 @@ fn with_counters(platform: &Platform) -> Result<Platform, String> {
     with(&changed, &format!("region.{name}.beat_bytes"), 64.0)
 }
 
-pub(crate) fn wc_combines_sixteen_stores_into_one_beat(platform: &Platform) -> Result<String, String> {
+/// Counts the beats of 16 stores of 4 B: 16 through UC, one through WC.
+pub(crate) fn wc_combines_sixteen_stores_into_one_beat(platform: &Platform) -> Outcome {
     let platform = with_counters(platform)?;
     let mut beats = [0; 2];
     for (count, kind) in beats.iter_mut().zip([MemoryType::Uc, MemoryType::Wc]) {
@@ -33,7 +34,8 @@ pub(crate) fn wc_combines_sixteen_stores_into_one_beat(platform: &Platform) -> R
     hold(beats == [16, 1], format!("16 stores of 4 B make {} beats on UC and {} on WC", beats[0], beats[1]))
 }
 
-pub(crate) fn counters_clear_when_read(platform: &Platform) -> Result<String, String> {
+/// Reads the beat counter twice: the second value is 0.
+pub(crate) fn counters_clear_when_read(platform: &Platform) -> Outcome {
     let platform = with_counters(platform)?;
     let mut board = Trial::new(&platform)?;
     board.run(0, vec![board.store(0, 64, Width::B4, MemoryType::Uc)])?;

@@ -9,6 +9,7 @@ use lanemark_record::{Picture, PictureLine};
 const SIZES: [u64; 11] =
     [64, 1000, 4096, 20_000, 80_000, 250_000, 1_000_000, 2_000_000, 4_000_000, 8_000_000, 16_000_000];
 
+/// Draws the time of one copy over its size, for each kind of allocation.
 pub(crate) fn copies_by_size(platform: &Platform) -> Result<Picture, String> {
     let line = |allocation: Allocation, name: &str| {
         let copy = |bytes| {

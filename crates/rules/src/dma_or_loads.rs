@@ -1,6 +1,6 @@
 //! Reading a card by DMA or by loads of a core.
 
-use crate::rule::{as_text, hold};
+use crate::rule::{Outcome, as_text, hold};
 use lanemark_bench::{Axes, Case, Cores, Effort, ask, question};
 use lanemark_machine::{Completion, Descriptors, Flow, Machine, Peer, Share, Verb};
 use lanemark_method::{AccessPath, CoreAccess, Method, Reach};
@@ -8,16 +8,18 @@ use lanemark_platform::Platform;
 use lanemark_sim::SimulatedMachine;
 use lanemark_units::{MemoryType, format_size};
 
-pub(crate) fn loads_beat_dma_from_128_to_512_bytes(platform: &Platform) -> Result<String, String> {
+/// Compares small reads: loads are faster than DMA.
+pub(crate) fn loads_beat_dma_from_128_to_512_bytes(platform: &Platform) -> Outcome {
     compared(platform, &[128, 256, 512], |loads, dma| loads < dma)
 }
 
-pub(crate) fn dma_beats_loads_from_1_kib(platform: &Platform) -> Result<String, String> {
+/// Compares large reads: DMA is faster than loads.
+pub(crate) fn dma_beats_loads_from_1_kib(platform: &Platform) -> Outcome {
     compared(platform, &[1 << 10, 4 << 10, 64 << 10], |loads, dma| dma < loads)
 }
 
 /// Compares streaming loads from WC memory with DMA that signals completion by a polled word, at `sizes`.
-fn compared(platform: &Platform, sizes: &[u64], holds: fn(f64, f64) -> bool) -> Result<String, String> {
+fn compared(platform: &Platform, sizes: &[u64], holds: fn(f64, f64) -> bool) -> Outcome {
     let call = Method::DmaCall {
         flows: vec![Flow { card: 0, verb: Verb::Store, peer: Peer::Host }],
         share: Share::List,

@@ -1,13 +1,14 @@
 //! Loads of a kernel from the memory of its card.
 
 use crate::one_sample::{delivered_ns, sample};
+use crate::rule::Outcome;
 use lanemark_compute::{StreamCopy, Work};
 use lanemark_machine::{Compute, HostWait, Op};
 use lanemark_platform::Platform;
 
 /// A loop of 64-bit accesses moves four times the words of one of 256-bit accesses, and takes four times as long where the
 /// ports are the bound.
-pub(crate) fn partially_used_words_are_loaded_whole(platform: &Platform) -> Result<String, String> {
+pub(crate) fn partially_used_words_are_loaded_whole(platform: &Platform) -> Outcome {
     let ns = |vector_words| {
         let copy = StreamCopy { first_port: 0, ports: 1, bytes_per_port: 1 << 20, stride_bytes: 8, vector_words };
         let compute = Compute { work: Work::StreamCopy(copy), told: HostWait::Finish };

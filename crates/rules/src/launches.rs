@@ -2,16 +2,18 @@
 
 use crate::condition::with;
 use crate::one_sample::{delivered_ns, sample};
+use crate::rule::Outcome;
 use lanemark_machine::{Arguments, HostWait, Launch, Op};
 use lanemark_platform::Platform;
 
+/// Time of one launch from `core` until its kernel has finished, in ns.
 fn launch_ns(platform: &Platform, core: u32) -> Result<f64, String> {
     let launch = Launch { kernels: 1, told: HostWait::Finish, arguments: Arguments::NONE };
     delivered_ns(&sample(platform, core, Op::Launch(launch))?.1)
 }
 
 /// Launches are slower at a lower clock, at which a powersave governor leaves a waiting core.
-pub(crate) fn a_performance_governor_shortens_launches(platform: &Platform) -> Result<String, String> {
+pub(crate) fn a_performance_governor_shortens_launches(platform: &Platform) -> Outcome {
     let fast = launch_ns(platform, 0)?;
     let mut seen = vec![format!("{:.1} us at {} GHz", fast / 1e3, platform.core.clock_ghz.value)];
     let mut before = fast;
@@ -27,7 +29,7 @@ pub(crate) fn a_performance_governor_shortens_launches(platform: &Platform) -> R
 }
 
 /// The last core of the first socket is the nearest to the card.
-pub(crate) fn the_nearest_core_launches_fastest(platform: &Platform) -> Result<String, String> {
+pub(crate) fn the_nearest_core_launches_fastest(platform: &Platform) -> Outcome {
     let cores = platform.core.cores.value;
     let all = (0..cores).map(|core| launch_ns(platform, core)).collect::<Result<Vec<f64>, String>>()?;
     let (first_socket, others) = all.split_at((cores / platform.core.sockets.value.max(1)) as usize);

@@ -1,7 +1,7 @@
 //! Loads of a core.
 
 use crate::condition::with;
-use crate::rule::hold;
+use crate::rule::{Outcome, hold};
 use crate::trial::Trial;
 use lanemark_machine::{Access, Fence, Op, Stream, Verb, Width};
 use lanemark_platform::Platform;
@@ -14,14 +14,16 @@ fn eight_loads(platform: &Platform, kind: MemoryType, fence_each: Option<Fence>)
     Ok(board.run(0, vec![Op::Stream(Stream { fence_each, ..stream })])?.as_ns())
 }
 
-pub(crate) fn uc_loads_do_not_overlap(platform: &Platform) -> Result<String, String> {
+/// Compares one UC load with eight: eight take eight times as long.
+pub(crate) fn uc_loads_do_not_overlap(platform: &Platform) -> Outcome {
     let mut board = Trial::new(platform)?;
     let one = board.run(0, vec![board.load(0, Width::B8, MemoryType::Uc)])?.as_ns();
     let eight = eight_loads(platform, MemoryType::Uc, None)?;
     hold((eight / one - 8.0).abs() < 0.01, format!("one UC load takes {one:.0} ns, eight take {eight:.0} ns"))
 }
 
-pub(crate) fn unfenced_wc_loads_may_overlap(platform: &Platform) -> Result<String, String> {
+/// Compares eight WC loads with and without fences on a core that speculates: only unfenced ones overlap.
+pub(crate) fn unfenced_wc_loads_may_overlap(platform: &Platform) -> Outcome {
     let speculating = with(platform, "core.wc_loads_in_flight", 8.0)?;
     let unfenced = eight_loads(&speculating, MemoryType::Wc, None)?;
     let fenced = eight_loads(&speculating, MemoryType::Wc, Some(Fence::Lfence))?;

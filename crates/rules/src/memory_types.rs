@@ -1,6 +1,6 @@
 //! Memory types of a BAR.
 
-use crate::rule::hold;
+use crate::rule::{Outcome, hold};
 use crate::trial::Trial;
 use lanemark_machine::{Machine, Op, Plan, Width};
 use lanemark_platform::memory_type::{Effective, Manual, Pat, effective, effective_of_encodings};
@@ -9,7 +9,8 @@ use lanemark_platform::{Platform, RegionKind};
 use lanemark_sim::SimulatedMachine;
 use lanemark_units::MemoryType;
 
-pub(crate) fn cached_lines_go_stale(platform: &Platform) -> Result<String, String> {
+/// Loads a line through WT and WP after the device changed it: the old bytes are returned until the line is flushed.
+pub(crate) fn cached_lines_go_stale(platform: &Platform) -> Outcome {
     for kind in [MemoryType::Wt, MemoryType::Wp] {
         let mut board = Trial::new(platform)?;
         board.board.observe_loads(0);
@@ -27,7 +28,8 @@ pub(crate) fn cached_lines_go_stale(platform: &Platform) -> Result<String, Strin
     Ok("WT and WP loads return the device's bytes only after the line is flushed".to_owned())
 }
 
-pub(crate) fn wb_is_refused(platform: &Platform) -> Result<String, String> {
+/// Maps a BAR as WB: the machine refuses the plan.
+pub(crate) fn wb_is_refused(platform: &Platform) -> Outcome {
     let board = Trial::new(platform)?;
     let plan = Plan::on_one_core(vec![board.load(0, Width::B8, MemoryType::Wb)], 1);
     let machine = SimulatedMachine::new(platform).map_err(|error| error.to_string())?;
@@ -37,7 +39,8 @@ pub(crate) fn wb_is_refused(platform: &Platform) -> Result<String, String> {
     }
 }
 
-pub(crate) fn side_effects_need_uc(platform: &Platform) -> Result<String, String> {
+/// Reads a clear-on-read register twice: through UC both reads reach it, through WT the second hits the cache.
+pub(crate) fn side_effects_need_uc(platform: &Platform) -> Outcome {
     let looks = |kind: MemoryType| -> Result<Vec<bool>, String> {
         let mut board = Trial::on(platform, |kind| kind == RegionKind::Registers)?;
         let name = board.region.clone();
@@ -57,7 +60,8 @@ pub(crate) fn side_effects_need_uc(platform: &Platform) -> Result<String, String
     )
 }
 
-pub(crate) fn mtrr_and_pat_determine_the_type(platform: &Platform) -> Result<String, String> {
+/// Looks up effective memory types by MTRR and PAT in the tables of the manuals.
+pub(crate) fn mtrr_and_pat_determine_the_type(platform: &Platform) -> Outcome {
     let manual = match platform.core.vendor.value {
         Vendor::Intel => Manual::Intel,
         Vendor::Amd => Manual::Amd,

@@ -11,6 +11,7 @@ pub(crate) fn sample(platform: &Platform, core: u32, op: Op) -> Result<(Simulate
     Ok((machine, samples))
 }
 
+/// Runs `op` once on `core` of a machine that may have run others.
 pub(crate) fn again(machine: &mut SimulatedMachine, core: u32, op: Op) -> Result<Samples, MachineError> {
     let plan = Plan { lanes: vec![Lane { core, body: vec![op] }], ..Plan::on_one_core(Vec::new(), 1) };
     let mut samples = Samples::wanted(1);
@@ -18,10 +19,12 @@ pub(crate) fn again(machine: &mut SimulatedMachine, core: u32, op: Op) -> Result
     Ok(samples)
 }
 
+/// Time of the first sample until delivery, in ns.
 pub(crate) fn delivered_ns(samples: &Samples) -> Result<f64, String> {
     samples.taken.first().map(|sample| sample.delivered.as_ns()).ok_or_else(|| "no sample was taken".to_owned())
 }
 
+/// Time of `op` until delivery after one warm-up iteration, in ns.
 pub(crate) fn warm_ns(platform: &Platform, op: Op) -> Result<f64, String> {
     let mut machine = SimulatedMachine::new(platform).map_err(|error| error.to_string())?;
     let mut samples = Samples::wanted(1);

@@ -2,18 +2,21 @@
 
 use crate::condition::with;
 use crate::one_sample::{again, sample};
+use crate::rule::Outcome;
 use lanemark_machine::{Allocation, HostWait, MovedByRuntime, Op, Verb};
 use lanemark_platform::Platform;
 use lanemark_sim::SimulatedMachine;
 
+/// Bytes of a copy.
 const BYTES: u64 = 80_000;
 
+/// A blocking copy of a runtime.
 fn copy(verb: Verb, allocation: Allocation) -> Op {
     Op::MovedByRuntime(MovedByRuntime { verb, bytes: BYTES, told: HostWait::Event, allocation })
 }
 
 /// With an unpinnable last page, a zero-copy transfer fails; a staged one pins fewer pages and succeeds.
-pub(crate) fn unaligned_buffers_are_staged(platform: &Platform) -> Result<String, String> {
+pub(crate) fn unaligned_buffers_are_staged(platform: &Platform) -> Outcome {
     let broken = unpinnable(platform, BYTES.div_ceil(4096))?;
     let (mut in_place, mut staged) = (Vec::new(), Vec::new());
     for offset in [0_u32, 8, 16, 32, 48, 64, 128] {
@@ -29,6 +32,7 @@ pub(crate) fn unaligned_buffers_are_staged(platform: &Platform) -> Result<String
     if in_place == [0, 64, 128] { Ok(seen) } else { Err(seen) }
 }
 
+/// The platform with a page of the buffer that cannot be pinned.
 fn unpinnable(platform: &Platform, page: u64) -> Result<Platform, String> {
     let card = platform.card_name(0).unwrap_or("card");
     let fault =
@@ -38,7 +42,7 @@ fn unpinnable(platform: &Platform, page: u64) -> Result<Platform, String> {
 
 /// In both directions, through buffers and through USM: the copy ends with an error that names the page, and the next copy
 /// is complete.
-pub(crate) fn a_page_that_cannot_be_pinned_ends_one_transfer(platform: &Platform) -> Result<String, String> {
+pub(crate) fn a_page_that_cannot_be_pinned_ends_one_transfer(platform: &Platform) -> Outcome {
     let broken = unpinnable(platform, 1)?;
     let mut said = String::new();
     for allocation in [Allocation::Buffer, Allocation::Device] {

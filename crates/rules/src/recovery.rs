@@ -1,12 +1,13 @@
 //! Recovery of a hung card.
 
+use crate::rule::Outcome;
 use lanemark_platform::Platform;
 use lanemark_sim::BusTree;
 use lanemark_wire::config::AerRegister;
 
 /// After masking errors, removal, programming and a rescan, a hung card answers, and no error is reported; without the
 /// masks, errors are.
-pub(crate) fn a_hung_card_is_recovered(platform: &Platform) -> Result<String, String> {
+pub(crate) fn a_hung_card_is_recovered(platform: &Platform) -> Outcome {
     let (answer, reported) = recovered(platform, true)?;
     let (_, unmasked) = recovered(platform, false)?;
     let said = unmasked.join("; ");

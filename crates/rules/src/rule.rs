@@ -23,7 +23,8 @@ pub enum Check {
 /// The observation of a rule, or its violation.
 pub(crate) type Outcome = Result<String, String>;
 
-pub(crate) fn hold(holds: bool, seen: String) -> Result<String, String> {
+/// The observation `seen` if `holds`, and otherwise the violation.
+pub(crate) fn hold(holds: bool, seen: String) -> Outcome {
     if holds { Ok(seen) } else { Err(seen) }
 }
 

@@ -14,6 +14,7 @@ const KERNELS: u32 = 8;
 const PORTS: u32 = 4;
 const MATRIX: Generated = Generated::Poisson(256);
 
+/// Draws the speed of a product over the number of kernels, for each number of ports per kernel.
 pub(crate) fn kernels_and_ports(platform: &Platform) -> Result<Picture, String> {
     let matrix = Arc::new(MATRIX.matrix());
     let op = |kernels, ports_each| {

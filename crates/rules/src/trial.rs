@@ -19,6 +19,7 @@ impl Trial {
         Trial::on(platform, |kind| matches!(kind, RegionKind::Sram | RegionKind::Ddr))
     }
 
+    /// A trial on the first region of a `wanted` kind.
     pub(crate) fn on(platform: &Platform, wanted: fn(RegionKind) -> bool) -> Result<Trial, String> {
         let region = platform
             .regions
@@ -37,14 +38,17 @@ impl Trial {
         })
     }
 
+    /// Bytes of the region from `offset` on.
     pub(crate) fn span(&self, offset: u64, len: u64, memory_type: MemoryType) -> Span {
         Span { at: BarOffset { offset: self.at.offset + offset, ..self.at }, len, memory_type }
     }
 
+    /// Stores to the region.
     pub(crate) fn store(&self, offset: u64, len: u64, width: Width, kind: MemoryType) -> Op {
         Op::Stream(Stream::over(Verb::Store, Access::Plain(width), self.span(offset, len, kind)))
     }
 
+    /// A load from the region.
     pub(crate) fn load(&self, offset: u64, width: Width, kind: MemoryType) -> Op {
         let span = self.span(offset, width.bytes(), kind);
         Op::Stream(Stream::over(Verb::Load, Access::Plain(width), span))

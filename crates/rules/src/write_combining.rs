@@ -1,13 +1,14 @@
 //! Write-combining buffers of a core.
 
 use crate::condition::with;
-use crate::rule::hold;
+use crate::rule::{Outcome, hold};
 use crate::trial::Trial;
 use lanemark_machine::{Fence, Op, Width};
 use lanemark_platform::Platform;
 use lanemark_units::MemoryType;
 
-pub(crate) fn wc_keeps_neither_order_nor_number_of_writes(platform: &Platform) -> Result<String, String> {
+/// Stores half a line, then a whole line, then the other half: two writes arrive, the later line first.
+pub(crate) fn wc_keeps_neither_order_nor_number_of_writes(platform: &Platform) -> Outcome {
     let mut board = Trial::new(platform)?;
     // The first half of line 0, all of line 1, the second half of line 0.
     let (wc, first, second) = (MemoryType::Wc, 0, 64);
@@ -21,7 +22,8 @@ pub(crate) fn wc_keeps_neither_order_nor_number_of_writes(platform: &Platform) -
     hold(seen == [(64, 64), (0, 64)], format!("32 stores, {} writes, the later line first", seen.len()))
 }
 
-pub(crate) fn partial_flush_splits_a_line(platform: &Platform) -> Result<String, String> {
+/// Drains half a line from a write-combining buffer: it leaves in several writes.
+pub(crate) fn partial_flush_splits_a_line(platform: &Platform) -> Outcome {
     let mut board = Trial::new(platform)?;
     let body = vec![board.store(0, 32, Width::B4, MemoryType::Wc), Op::Fence(Fence::Sfence)];
     board.run(0, body)?;
@@ -30,7 +32,8 @@ pub(crate) fn partial_flush_splits_a_line(platform: &Platform) -> Result<String,
     hold(seen.len() > 1 && bytes == 32, format!("half a line leaves in {} writes, {bytes} B in total", seen.len()))
 }
 
-pub(crate) fn another_core_reads_stale_until_flush(platform: &Platform) -> Result<String, String> {
+/// Loads by another core what is in a write-combining buffer: the old bytes are returned until SFENCE.
+pub(crate) fn another_core_reads_stale_until_flush(platform: &Platform) -> Outcome {
     if platform.core.cores.value < 2 {
         return Err("the platform needs two cores".to_owned());
     }
@@ -52,7 +55,8 @@ pub(crate) fn another_core_reads_stale_until_flush(platform: &Platform) -> Resul
     )
 }
 
-pub(crate) fn seventh_line_evicts_on_six_buffers(platform: &Platform) -> Result<String, String> {
+/// Stores to six and to seven lines with six buffers: only the seventh evicts a line.
+pub(crate) fn seventh_line_evicts_on_six_buffers(platform: &Platform) -> Outcome {
     let platform = with(platform, "core.wc_buffers", 6.0)?;
     let arrived = |lines: u64| -> Result<usize, String> {
         let mut board = Trial::new(&platform)?;
@@ -64,7 +68,8 @@ pub(crate) fn seventh_line_evicts_on_six_buffers(platform: &Platform) -> Result<
     hold(six == 0 && seven == 1, format!("six lines: {six} evicted; with a seventh: {seven}"))
 }
 
-pub(crate) fn sfence_drains_and_lfence_does_not(platform: &Platform) -> Result<String, String> {
+/// Executes each fence after a WC store: all but LFENCE drain the buffer.
+pub(crate) fn sfence_drains_and_lfence_does_not(platform: &Platform) -> Outcome {
     let arrived = |fence: Option<Fence>| -> Result<usize, String> {
         let mut board = Trial::new(platform)?;
         let mut body = vec![board.store(0, 8, Width::B8, MemoryType::Wc)];
@@ -82,7 +87,8 @@ pub(crate) fn sfence_drains_and_lfence_does_not(platform: &Platform) -> Result<S
     )
 }
 
-pub(crate) fn lines_in_flight_equal_the_buffers(platform: &Platform) -> Result<String, String> {
+/// Counts the lines that leave together when the round trip to the root complex is long.
+pub(crate) fn lines_in_flight_equal_the_buffers(platform: &Platform) -> Outcome {
     // With a long round trip to the root complex, lines arrive in groups of as many as there are buffers.
     let buffers = platform.core.wc_buffers.value as usize;
     let far = with(platform, "root_complex.core_round_trip_ns", 100_000.0)?;

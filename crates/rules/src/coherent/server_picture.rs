@@ -41,6 +41,7 @@ fn gain(published: &Published, busy_percent: f64, requests: u32) -> Option<f64> 
     Some(server(without_ms * published.cycles[1] / published.cycles[0], short).seen().ops_per_s)
 }
 
+/// Draws the throughput of the file server with coherent I/O over processor utilization without it.
 pub(crate) fn server_gain(figure: Figures) -> Result<Picture, String> {
     let pair = |of: &str| Ok::<_, String>([figure(&format!("{of}:without"))?, figure(&format!("{of}:with"))?]);
     let ops = |of: &str| figure(&format!("H9:{of}:ops"));

@@ -16,6 +16,7 @@ fn over(loads: impl Iterator<Item = Load>, scheme: Scheme, of: fn(&Found) -> f64
     loads.map(|load| Ok(counted(load, scheme)?.as_ref().map(of))).collect()
 }
 
+/// TLB misses per page of the buffers.
 fn misses_a_page(found: &Found) -> f64 {
     found.misses as f64 / found.pages as f64
 }
@@ -23,6 +24,7 @@ fn misses_a_page(found: &Found) -> f64 {
 /// Numbers of concurrently mapped buffers of all devices.
 const MAPPED: [u64; 7] = [32, 64, 128, 256, 512, 1024, 2048];
 
+/// The disk load for each number of mapped buffers, with bursts of `burst_bytes`.
 fn loads(burst_bytes: u64) -> impl Iterator<Item = Load> {
     let of = move |mapped: u64| Load {
         buffers: (mapped / u64::from(Load::DISKS.devices)) as usize,
@@ -39,6 +41,7 @@ const SCHEMES: [(&str, Scheme); 3] = [
     ("ranges of 8 pages, in order", Scheme::Ranges(8)),
 ];
 
+/// Draws misses per page over mapped buffers, for the rejected schemes of chain IDs and the chosen one.
 pub(crate) fn chain_id_schemes() -> Result<Picture, String> {
     let mut lines = Vec::new();
     for burst_bytes in [1024, 512] {
@@ -71,6 +74,7 @@ const PAGES: [u64; 5] = [1, 2, 4, 8, 16];
 /// Sizes of a buffer, in bytes.
 const BUFFERS: [u64; 4] = [4 << 10, 16 << 10, 32 << 10, 64 << 10];
 
+/// Draws one cost of a range (`held`, `taken` or `missed`) over its length, for several buffer sizes.
 pub(crate) fn pages_per_range(what: &str) -> Result<Picture, String> {
     let (shows, of, note): (_, fn(&Found) -> f64, _) = match what {
         "held" => (
@@ -107,10 +111,12 @@ pub(crate) fn pages_per_range(what: &str) -> Result<Picture, String> {
     })
 }
 
+/// The preset of a present machine.
 fn today() -> Result<Platform, String> {
     preset(TODAY).ok_or_else(|| format!("there is no platform named '{TODAY}'"))?.map_err(as_text)
 }
 
+/// Draws misses per page of the paper's TLB and of a present IOTLB over mapped buffers.
 pub(crate) fn thirty_years() -> Result<Picture, String> {
     let platform = today()?;
     let spec = IommuSpec::of(&platform).ok_or_else(|| format!("{TODAY} has no IOMMU"))?;
@@ -148,6 +154,7 @@ pub(crate) fn thirty_years() -> Result<Picture, String> {
 /// Sizes of a disk buffer, in bytes.
 const TRANSFERS: [u64; 6] = [1 << 10, 2 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10];
 
+/// Draws the share of accesses that miss over the buffer size, for several shares of half-line accesses.
 pub(crate) fn misses_of_disks(figure: Figures) -> Result<Picture, String> {
     let of = |halves_percent: u64| {
         let loads = TRANSFERS.into_iter().map(move |buffer_bytes| Load {
