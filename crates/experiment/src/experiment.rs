@@ -277,6 +277,20 @@ mod tests {
         }
     }
 
+    #[test]
+    fn every_rule_is_in_an_experiment_and_every_named_rule_exists() {
+        let mut named: Vec<String> = Vec::new();
+        for paper in PAPERS {
+            let experiment = Experiment::read(paper.name, paper.experiment, paper.published).unwrap();
+            named.extend(experiment.figures.into_iter().flat_map(|figure| figure.rules));
+        }
+        named.sort_unstable();
+        named.dedup();
+        let mut rules: Vec<&str> = lanemark_rules::RULES.iter().map(|rule| rule.name).collect();
+        rules.sort_unstable();
+        assert_eq!(named, rules, "left: the rules in experiments/; right: RULES of lanemark-rules");
+    }
+
     const EXPERIMENT: &str =
         "title = \"t\"\nplatform = \"p\"\n[[figure]]\nid = \"A\"\nclass = \"given\"\ngiven = true\n";
     const PUBLISHED: &str = "id,what,published,corrected,unit\nA,a,1,,ns\n";
