@@ -6,7 +6,7 @@ use crate::source::SourceFile;
 pub const LAYERS: &[(u32, &[&str])] = &[
     (7, &["cli", "capi", "py"]),
     (6, &["advise", "fit", "experiment", "report"]),
-    (5, &["runner"]),
+    (5, &["runner", "rules"]),
     (4, &["model", "sim", "hw", "bench"]),
     (3, &["config_space", "device_kernels", "coherent"]),
     (2, &["platform", "machine", "dma", "record", "inventory"]),

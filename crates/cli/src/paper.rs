@@ -7,7 +7,7 @@ use crate::interrupt;
 use crate::output::{command_line, terminal_width, write_html};
 use crate::progress::progress;
 use crate::unknown;
-use lanemark_experiment::{Before, ExperimentError, Fitting, PAPERS, Paper, fittings, paper};
+use lanemark_experiment::{ExperimentError, Fitting, LocalValues, PAPERS, Paper, fittings, paper};
 use lanemark_fit::{Fit, OfRecord, Parameter, fit_told as solve_told};
 use lanemark_record::{Record, Reproduction, Verdict, file};
 use lanemark_runner::{Cancel, OpenTarget, Runtimes, Setup, Target, platform, runtimes};
@@ -59,11 +59,11 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
             Err(ExperimentError::Stopped { .. }) => break,
             reproduction => reproduction.map_err(|error| Failure::Check(error.to_string()))?,
         };
-        let mut before = Before::default();
+        let mut earlier = LocalValues::default();
         for target in here.iter_mut().take_while(|_| !is_over()) {
             let bar = progress(0);
             bar.set_message(format!("{} on {}", paper.name, target.facts().name));
-            let rows = lanemark_experiment::here(paper, target.machine(), &mut before, &mut |done, of| {
+            let rows = lanemark_experiment::measure_locally(paper, target.machine(), &mut earlier, &mut |done, of| {
                 bar.set_length(of as u64);
                 bar.set_position(done as u64);
             });
@@ -103,7 +103,7 @@ fn this_machine(papers: &[&Paper], cancel: &Cancel) -> Result<(Vec<OpenTarget>, 
     let mut not_asked = Vec::new();
     let mut asks_runtimes = false;
     for paper in papers {
-        let asks = lanemark_experiment::asks_runtimes(paper);
+        let asks = lanemark_experiment::measures_runtimes(paper);
         asks_runtimes |= asks.map_err(|error| Failure::Check(error.to_string()))?;
     }
     if asks_runtimes {

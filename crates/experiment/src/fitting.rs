@@ -1,9 +1,10 @@
 //! The fits of a paper, as least-squares problems.
 
-use crate::asked::simulated;
-use crate::figure::{Ask, Experiment, ExperimentError, FitSpec, size_of};
+use crate::computed::simulated;
+use crate::error::ExperimentError;
+use crate::experiment::{Ask, Experiment, FitSpec, Published, platform_of, size_of};
 use crate::paper::Paper;
-use lanemark_platform::{Origin, Platform, preset};
+use lanemark_platform::{Origin, Platform};
 
 /// A set of parameters that are fitted together, with the figures that they are fitted to.
 #[derive(Clone, Debug)]
@@ -27,16 +28,8 @@ pub fn fittings(paper: &Paper) -> Result<Vec<Fitting>, ExperimentError> {
     fits.collect()
 }
 
-/// The platform of an experiment; `None` if it has none.
-pub(crate) fn platform_of(paper: &str, experiment: &Experiment) -> Result<Option<Platform>, ExperimentError> {
-    let wrong = |message: String| ExperimentError::File { paper: paper.to_owned(), file: "experiment.toml", message };
-    let Some(name) = &experiment.platform else { return Ok(None) };
-    let found = preset(name).ok_or_else(|| wrong(format!("there is no platform '{name}'")))?;
-    found.map(Some).map_err(|error| wrong(error.to_string()))
-}
-
 fn datum(paper: &str, experiment: &Experiment, id: &str) -> Result<(Ask, Option<u64>, f64), ExperimentError> {
-    let target = experiment.published.get(id).and_then(crate::figure::Published::target);
+    let target = experiment.published.get(id).and_then(Published::target);
     let of_column = experiment
         .columns
         .iter()

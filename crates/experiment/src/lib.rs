@@ -2,34 +2,27 @@
 //!
 //! An experiment is a folder under `experiments/`. `experiment.toml` maps each figure to a question, and states whether it
 //! is given, fitted or predicted. `published.csv` contains the published values. This crate runs the questions on the
-//! simulator and by formula, as for any other target. It names no paper; papers are data.
+//! simulator and by formula, as for any other target. It names no paper; papers are data. Statements without a number are
+//! tested by `lanemark-rules`, whose rules and pictures an experiment names.
 //!
-//! Entry point: [`reproduce`]. The format of the files is documented at [`Experiment`].
-//!
-//! Claims about machines without PCIe run on boards of their own in `coherent/`: `streams.rs` moves buffers through an I/O
-//! TLB, and `server.rs` is a closed network of queues.
+//! Entry points: [`reproduce`], and [`measure_locally`] for figures that this machine can measure too. The format of the files is documented at [`Experiment`].
 
 #![forbid(unsafe_code)]
 
-mod ask_here;
-mod asked;
-mod coherent;
+mod computed;
+mod error;
+mod experiment;
 mod expression;
-mod figure;
 mod fitting;
-mod here;
+mod local_question;
+mod local_run;
+mod metric;
 mod paper;
-mod payload_rule;
-mod relay_rule;
 mod reproduce;
-mod rules;
-mod runtime_pictures;
-mod runtime_rules;
-mod small_payload_rule;
 
-pub use figure::{Experiment, ExperimentError};
+pub use error::ExperimentError;
+pub use experiment::Experiment;
 pub use fitting::{Fitting, fittings};
-pub use here::{Before, asks_runtimes, here};
+pub use local_run::{LocalValues, measure_locally, measures_runtimes};
 pub use paper::{PAPERS, Paper, paper};
 pub use reproduce::reproduce;
-pub use rules::{Check, RULES, Rule};

@@ -1,15 +1,13 @@
 //! Comparison of every figure of a paper with simulation and formula.
 
-use crate::asked::asked;
-use crate::coherent::{measured, picture};
+use crate::computed::computed;
+use crate::error::ExperimentError;
+use crate::experiment::{Experiment, Figure, Published, Statistic, platform_of, size_of};
 use crate::expression::evaluate;
-use crate::figure::{Experiment, ExperimentError, Figure, Published, Statistic, size_of};
-use crate::fitting::platform_of;
 use crate::paper::Paper;
-use crate::rules::{Check, RULES};
-use crate::runtime_pictures;
 use lanemark_platform::Platform;
 use lanemark_record::{Bound, Class, Reproduction, Row, Verdict};
+use lanemark_rules::{Check, RULES, count, picture};
 use lanemark_wire::{Generation, tlp_wire_bytes};
 
 /// Computes every figure of `paper` and compares it with the published one.
@@ -39,7 +37,7 @@ pub fn reproduce(paper: &Paper, watch: &mut dyn FnMut(usize, usize) -> bool) -> 
             experiment.published.values().filter_map(|row| Some((size_of(&column.id, &row.id)?, row))).collect();
         cells.sort_by_key(|cell| cell.0);
         for (size, published) in cells {
-            let ours = needed(platform).and_then(|platform| asked(platform, &column.ask, Some(size)));
+            let ours = needed(platform).and_then(|platform| computed(platform, &column.ask, Some(size)));
             let ours = ours.map_err(|message| failed(&published.id, message))?;
             let class = if column.fitted_sizes.contains(&size) { Class::Fitted } else { Class::Predicted };
             let known_gap = column.known_gap_sizes.contains(&size);
@@ -83,10 +81,7 @@ pub fn reproduce(paper: &Paper, watch: &mut dyn FnMut(usize, usize) -> bool) -> 
     let pictures = experiment
         .pictures
         .iter()
-        .map(|name| {
-            let of_platform = platform.and_then(|platform| runtime_pictures::picture(name, platform));
-            of_platform.unwrap_or_else(|| picture(name, &figure)).map_err(|message| failed(name, message))
-        })
+        .map(|name| picture(name, platform, &figure).map_err(|message| failed(name, message)))
         .collect::<Result<_, _>>()?;
     Ok(Reproduction {
         paper: paper.name.to_owned(),
@@ -130,10 +125,10 @@ fn figure_row(
 ) -> Result<Row, String> {
     let mut row = row(published, figure.class, figure.tolerance_percent, figure.note.clone());
     if let Some(ask) = &figure.ask {
-        let ours = asked(needed(platform)?, ask, None)?;
+        let ours = computed(needed(platform)?, ask, None)?;
         (row.simulated, row.formula) = (Some(ours.simulated), ours.formula);
     } else if let Some(name) = &figure.measure {
-        row.simulated = Some(measured(name)?);
+        row.simulated = Some(count(name)?);
     } else if let Some(expression) = &figure.derive {
         let of = |value: fn(&Row) -> Option<f64>| {
             evaluate(expression, &|id| match platform.and_then(|platform| wire_share(platform, id)) {

@@ -2,7 +2,7 @@
 
 use crate::card::Card;
 use crate::error::RunError;
-use lanemark_bench::{Axes, BenchError, Case, Effort, Question, Watch, ask_together, has_formula};
+use lanemark_bench::{Axes, BenchError, Case, Effort, Question, Watch, ask_all, has_formula};
 use lanemark_machine::{DeviceKind as SeenKind, Facts, Machine, MachineError, TimeBase, Unsupported};
 use lanemark_model::FormulaMachine;
 use lanemark_platform::{LinkEnds, Platform};
@@ -196,7 +196,7 @@ impl OpenTarget {
         {
             return vec![Err(error)];
         }
-        let answers = ask_together(question, self.machine.as_mut(), cases, effort, watch);
+        let answers = ask_all(question, self.machine.as_mut(), cases, effort, watch);
         let with_limit = answers.into_iter().zip(cases).map(|(answer, case)| {
             let mut answer = answer?;
             answer.formula = self.formula(question, case, effort);

@@ -1,83 +1,34 @@
-//! Pictures of a paper about a runtime and its card: curves between its figures.
+//! Sparse matrix-vector products by kernels and ports.
 
+use crate::one_sample::warm_ns;
 use lanemark_compute::{Generated, Spmv, Workload};
-use lanemark_machine::{Allocation, Compute, HostWait, Machine, Plan, RuntimeCopy, Samples, Verb, Work};
+use lanemark_machine::{Compute, HostWait, Step, Plan};
 use lanemark_model::predict;
 use lanemark_platform::Platform;
 use lanemark_record::{Picture, PictureLine};
-use lanemark_sim::SimulatedMachine;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// The picture named `name` for `platform`; `None` if the name is unknown here.
-pub(crate) fn picture(name: &str, platform: &Platform) -> Option<Result<Picture, String>> {
-    match name {
-        "copies_by_size" => Some(copies_by_size(platform)),
-        "kernels_and_ports" => Some(kernels_and_ports(platform)),
-        _ => None,
-    }
-}
-
-fn ns(platform: &Platform, request: impl Into<Work>) -> Result<f64, String> {
-    let mut machine = SimulatedMachine::new(platform).map_err(|error| error.to_string())?;
-    let mut samples = Samples::wanted(1);
-    let plan = Plan { warmup_passes: 1, ..Plan::new(request, 1) };
-    machine.run(&plan, &mut samples).map_err(|error| error.to_string())?;
-    samples.taken.first().map(|sample| sample.delivered.as_ns()).ok_or_else(|| "no sample was taken".to_owned())
-}
-
-/// Sizes of a copy in bytes: from one line to twice the largest published size.
-const SIZES: [u64; 11] =
-    [64, 1000, 4096, 20_000, 80_000, 250_000, 1_000_000, 2_000_000, 4_000_000, 8_000_000, 16_000_000];
-
-fn copies_by_size(platform: &Platform) -> Result<Picture, String> {
-    let line = |allocation: Allocation, name: &str| {
-        let copy = |bytes| {
-            let moved = RuntimeCopy { verb: Verb::Store, bytes, told: HostWait::Event, allocation };
-            Ok(Some(ns(platform, moved)? / 1e3))
-        };
-        let values = SIZES.into_iter().map(copy).collect::<Result<_, String>>()?;
-        Ok(PictureLine { name: name.to_owned(), values })
-    };
-    Ok(Picture {
-        title: "One blocking copy to the card".to_owned(),
-        along: "bytes".to_owned(),
-        shows: "us".to_owned(),
-        at: SIZES.map(|bytes| bytes as f64).to_vec(),
-        lines: [
-            (Allocation::Buffer, "buffer"),
-            (Allocation::Device, "explicit USM"),
-            (Allocation::Host, "USM from host USM"),
-            (Allocation::Mapped, "mapped"),
-        ]
-        .into_iter()
-        .map(|(allocation, name)| line(allocation, name))
-        .collect::<Result<_, String>>()?,
-        note: "Simulated. Two lines were fitted at two sizes, 80 kB and 8 MB; the rest of them and the other two lines are predicted. \
-               Copies below a page are staged by the core, longer ones are pinned and moved in place."
-            .to_owned(),
-    })
-}
 
 /// Largest published number of kernels and of ports per kernel.
 const KERNELS: u32 = 8;
 const PORTS: u32 = 4;
 const MATRIX: Generated = Generated::Poisson(256);
 
-fn kernels_and_ports(platform: &Platform) -> Result<Picture, String> {
+/// Draws the speed of a product over the number of kernels, for each number of ports per kernel.
+pub(crate) fn kernels_and_ports(platform: &Platform) -> Result<Picture, String> {
     let matrix = Arc::new(MATRIX.matrix());
     let op = |kernels, ports_each| {
         let work = Workload::Spmv(Spmv { matrix: Arc::clone(&matrix), kernels, ports_each });
         Compute { work, told: HostWait::Finish }
     };
-    let one = ns(platform, op(1, 1))?;
+    let one = warm_ns(platform, op(1, 1))?;
     // The binding limit of each cell.
     let mut bounds: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let (mut lines, mut cells) = (Vec::new(), Vec::new());
     for ports in 1..=PORTS {
         let mut values = Vec::new();
         for kernels in 1..=KERNELS {
-            let times = one / ns(platform, op(kernels, ports))?;
+            let times = one / warm_ns(platform, op(kernels, ports))?;
             values.push(Some(times));
             cells.push((times, format!("{kernels}x{ports}")));
             let prediction = predict(platform, &Plan::new(op(kernels, ports), 1))

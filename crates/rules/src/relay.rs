@@ -1,6 +1,7 @@
 //! Rules: data that cards read from host memory return to it unchanged, through one card and through all.
 
-use lanemark_machine::{Machine, Pattern, Plan, Relay, Samples, Window};
+use crate::rule::Outcome;
+use lanemark_machine::{Machine, Step, Pattern, Plan, Relay, Samples, Window};
 use lanemark_platform::Platform;
 use lanemark_sim::SimulatedMachine;
 
@@ -9,7 +10,7 @@ const BYTES: u64 = 4 << 20;
 
 /// Tests one card: first a transfer that fits its queue, written back when all of it is stored; then a larger one, read and
 /// written concurrently.
-pub(crate) fn loopback(platform: &Platform) -> Result<String, String> {
+pub(crate) fn a_card_writes_back_all_bytes(platform: &Platform) -> Outcome {
     let holds = platform.fifos.as_ref().map_or(0, |fifos| fifos.tx_bytes.value);
     let first = relayed(platform, &[0], holds, true)?;
     let then = relayed(platform, &[0], BYTES, false)?;
@@ -17,7 +18,7 @@ pub(crate) fn loopback(platform: &Platform) -> Result<String, String> {
 }
 
 /// Tests a chain of all cards, in the order of their slots.
-pub(crate) fn chain(platform: &Platform) -> Result<String, String> {
+pub(crate) fn a_chain_of_cards_relays_all_bytes(platform: &Platform) -> Outcome {
     let cards: Vec<u32> = (0..platform.cards()).collect();
     let equal = relayed(platform, &cards, BYTES, false)?;
     Ok(format!("{BYTES} B through {} cards: {equal} equal", cards.len()))

@@ -1,47 +1,14 @@
 //! Reading and checking the files of an experiment.
 
-use crate::ask_here::AskHere;
+use crate::error::ExperimentError;
+use crate::local_question::LocalQuestion;
+use crate::metric::Metric;
 use lanemark_method::{Access, AccessPath, Method, MethodKind};
+use lanemark_platform::{Platform, preset};
 use lanemark_record::Class;
 use lanemark_units::MemoryType;
 use serde::Deserialize;
 use std::collections::BTreeMap;
-
-/// Reasons why an experiment cannot be run.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ExperimentError {
-    /// A file of the experiment is invalid.
-    #[error("experiments/{paper}/{file}: {message}")]
-    File {
-        /// Name of the experiment.
-        paper: String,
-        /// Name of the file.
-        file: &'static str,
-        /// The problem.
-        message: String,
-    },
-    /// A figure could not be computed.
-    #[error("experiments/{paper}: {id}: {message}")]
-    Figure {
-        /// Name of the experiment.
-        paper: String,
-        /// ID of the figure.
-        id: String,
-        /// The problem.
-        message: String,
-    },
-    /// The run was interrupted.
-    #[error("experiments/{paper}: stopped after {done} of {of} figures")]
-    Stopped {
-        /// Name of the experiment.
-        paper: String,
-        /// Number of finished figures.
-        done: usize,
-        /// Number of all figures.
-        of: usize,
-    },
-}
 
 /// `experiment.toml` with `published.csv`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -107,8 +74,8 @@ pub struct Figure {
     #[serde(default)]
     pub given: bool,
     /// Equivalent questions for this machine.
-    #[serde(default)]
-    pub here: Vec<AskHere>,
+    #[serde(default, rename = "here")]
+    pub local: Vec<LocalQuestion>,
 }
 
 /// A column of a table: the same question at every size, with figures named `ID:column:size`.
@@ -163,68 +130,8 @@ pub struct Ask {
     pub passes: Option<u64>,
     /// Most bytes of all iterations together; larger sizes run fewer iterations.
     pub at_most_bytes: Option<u64>,
-    /// The figure of the answer to use.
-    pub figure: Wanted,
-}
-
-/// Selection of a figure of an answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Wanted {
-    /// Median latency, cost or overhead in ns.
-    #[default]
-    LatencyNs,
-    /// Median latency, cost or overhead in us.
-    LatencyUs,
-    /// Median latency, cost or overhead in ms.
-    LatencyMs,
-    /// Median latency, cost or overhead in s.
-    LatencyS,
-    /// Spread of the latency from p1 to p99, in ns.
-    SpreadNs,
-    /// Time of a whole run of copies in s, extrapolated from the copies that were made.
-    WholeRunS,
-    /// Time of the longest run of copies in s, extrapolated in the same way.
-    WorstRunS,
-    /// Median issue rate in GB/s.
-    IssueGbPerS,
-    /// Median delivered rate in GB/s.
-    DeliveredGbPerS,
-    /// Median delivered rate in MiB/s.
-    DeliveredMibPerS,
-    /// Mean rate of one of several concurrent flows, in MiB/s.
-    FlowMibPerS,
-}
-
-impl Wanted {
-    /// Unit of the figure, as in `published.csv`.
-    #[must_use]
-    pub const fn unit(self) -> &'static str {
-        match self {
-            Wanted::LatencyNs | Wanted::SpreadNs => "ns",
-            Wanted::LatencyUs => "us",
-            Wanted::LatencyMs => "ms",
-            Wanted::LatencyS | Wanted::WholeRunS | Wanted::WorstRunS => "s",
-            Wanted::IssueGbPerS | Wanted::DeliveredGbPerS => "GB/s",
-            Wanted::DeliveredMibPerS | Wanted::FlowMibPerS => "MiB/s",
-        }
-    }
-
-    /// Whether `one` is better than `than`: a shorter time, or a higher rate.
-    pub(crate) fn is_better(self, one: f64, than: f64) -> bool {
-        match self {
-            Wanted::IssueGbPerS | Wanted::DeliveredGbPerS | Wanted::DeliveredMibPerS | Wanted::FlowMibPerS => {
-                one > than
-            }
-            Wanted::LatencyNs
-            | Wanted::LatencyUs
-            | Wanted::LatencyMs
-            | Wanted::LatencyS
-            | Wanted::SpreadNs
-            | Wanted::WholeRunS
-            | Wanted::WorstRunS => one < than,
-        }
-    }
+    /// Metric of the answer.
+    pub figure: Metric,
 }
 
 /// Required agreement over a set of figures.
@@ -345,6 +252,14 @@ impl Experiment {
     }
 }
 
+/// The platform of an experiment; `None` if it has none.
+pub(crate) fn platform_of(paper: &str, experiment: &Experiment) -> Result<Option<Platform>, ExperimentError> {
+    let wrong = |message: String| ExperimentError::File { paper: paper.to_owned(), file: "experiment.toml", message };
+    let Some(name) = &experiment.platform else { return Ok(None) };
+    let found = preset(name).ok_or_else(|| wrong(format!("there is no platform '{name}'")))?;
+    found.map(Some).map_err(|error| wrong(error.to_string()))
+}
+
 /// The size of the cell `id` (`ID:column:size`) of `column`; `None` if it is in another column.
 pub(crate) fn size_of(column: &str, id: &str) -> Option<u64> {
     id.strip_prefix(column)?.strip_prefix(':')?.parse().ok()
@@ -360,6 +275,20 @@ mod tests {
         for paper in PAPERS {
             Experiment::read(paper.name, paper.experiment, paper.published).unwrap_or_else(|error| panic!("{error}"));
         }
+    }
+
+    #[test]
+    fn every_rule_is_in_an_experiment_and_every_named_rule_exists() {
+        let mut named: Vec<String> = Vec::new();
+        for paper in PAPERS {
+            let experiment = Experiment::read(paper.name, paper.experiment, paper.published).unwrap();
+            named.extend(experiment.figures.into_iter().flat_map(|figure| figure.rules));
+        }
+        named.sort_unstable();
+        named.dedup();
+        let mut rules: Vec<&str> = lanemark_rules::RULES.iter().map(|rule| rule.name).collect();
+        rules.sort_unstable();
+        assert_eq!(named, rules, "left: the rules in experiments/; right: RULES of lanemark-rules");
     }
 
     const EXPERIMENT: &str =

@@ -1,6 +1,7 @@
 //! Rule: writes with small payloads are far below the rate of the link (a picture of write rate by payload).
 
-use lanemark_machine::{Machine, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
+use crate::rule::Outcome;
+use lanemark_machine::{Machine, Step, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
 use lanemark_model::transfer_ceiling;
 use lanemark_platform::{Origin, Platform};
 use lanemark_sim::SimulatedMachine;
@@ -16,7 +17,7 @@ const BYTES: u64 = 1 << 18;
 
 /// Tests the rule with writes of card 0 to host memory: the rate rises with the payload, and is far below the link's for
 /// payloads under 64 B only.
-pub(crate) fn check(platform: &Platform) -> Result<String, String> {
+pub(crate) fn small_payloads_fall_short_of_the_link(platform: &Platform) -> Outcome {
     let mut seen = Vec::new();
     let (mut rises, mut before, mut not_far) = (true, 0.0, Vec::new());
     for payload in PAYLOADS {

@@ -1,6 +1,6 @@
 //! Device streams through an I/O TLB: number of misses by address allocation scheme.
 
-use super::as_text;
+use crate::rule::as_text;
 use lanemark_coherent::{AdapterTlb, AdapterTlbSpec, PAGE_BYTES, PageEntry, TlbCommand};
 use lanemark_dma::{Ask, Device, IovaAllocator, IovaRange, Magazine, Ranges, Space};
 use lanemark_sim::{Iotlb, IotlbSpec};
@@ -59,10 +59,12 @@ pub struct Found {
 
 /// Bits of a block ID; with 8 bits of chain ID, the directory has 2^20 pages.
 const BLOCK_BITS: u32 = 12;
+/// Entries of the TLB.
 const ENTRIES: u64 = 256;
 /// Average number of moves of each buffer before counting starts, and during counting.
 const ROUNDS: u64 = 8;
 
+/// A TLB of one of the schemes.
 enum Tlb {
     Adapter(AdapterTlb),
     Sets(Iotlb),
@@ -121,6 +123,7 @@ impl Buffer {
     }
 }
 
+/// Device streams in progress.
 struct Streams {
     load: Load,
     tlb: Tlb,
@@ -166,6 +169,7 @@ pub fn counted(load: Load, scheme: Scheme) -> Result<Option<Found>, String> {
     Ok(None)
 }
 
+/// An empty TLB of the scheme.
 fn tlb(scheme: Scheme) -> Tlb {
     match scheme {
         Scheme::Magazines(spec) => Tlb::Sets(Iotlb::new(spec)),
@@ -178,6 +182,7 @@ fn tlb(scheme: Scheme) -> Tlb {
     }
 }
 
+/// The allocation strategies of a scheme: one per device, or one for all.
 fn strategies(load: Load, scheme: Scheme) -> Result<Vec<Box<dyn IovaAllocator>>, String> {
     let all = || Space::of_device(32).map_err(as_text);
     let chain_bytes = PAGE_BYTES << BLOCK_BITS;

@@ -1,5 +1,6 @@
 //! Rule: peers may exchange larger payloads than the root complex accepts, if every port between them is configured.
 
+use crate::rule::Outcome;
 use lanemark_config_space::{ConfigWrite, WrittenCapability, functions, setpci};
 use lanemark_machine::{Machine, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
 use lanemark_platform::{LinkEnds, Platform};
@@ -14,7 +15,7 @@ const MAX_PAYLOAD: Spot = Spot::of(&PCI_EXPRESS, "DevCtl", "MaxPayload");
 ///
 /// Device Control of the cards alone is not sufficient. Device Control of every port that supports the size is sufficient
 /// between the cards, and the root port refuses their writes.
-pub(crate) fn check(platform: &Platform) -> Result<String, String> {
+pub(crate) fn peers_exchange_payloads_that_the_root_refuses(platform: &Platform) -> Outcome {
     let (one, other) = (platform.way_up(0), platform.way_up(1));
     let ends = |link: &LinkEnds<'_>| [link.upper_port(), link.below.to_owned()];
     let between = one.iter().chain(&other).filter(|link| !(one.contains(link) && other.contains(link)));
@@ -75,6 +76,7 @@ fn written(platform: &Platform, ports: &[String], bytes: u32) -> Result<Platform
     setpci(platform, &writes).map_err(|error| error.to_string())
 }
 
+/// A write of card 0.
 fn write_to(partner: Partner, offset: u64) -> Transfer {
     let window = Window { offset, len: BYTES, pattern: Pattern::Sequential };
     Transfer { card: 0, verb: Verb::Store, partner, bytes: BYTES, count: 1, window, outstanding: None }

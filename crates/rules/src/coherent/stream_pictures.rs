@@ -1,43 +1,22 @@
-//! Pictures of arguments that a paper makes in words or leaves open: lines over a parameter.
+//! Pictures of device streams through an I/O TLB.
 
-use super::as_text;
-use super::server::Server;
 use super::streams::{Found, Load, Scheme, counted};
+use crate::line::{Figures, line};
+use crate::rule::as_text;
 use lanemark_platform::{Platform, preset};
-use lanemark_record::{Picture, PictureLine};
+use lanemark_record::Picture;
 use lanemark_sim::IommuSpec;
 use lanemark_wire::{Generation, Lanes, dw_ticks, tlp_wire_bytes};
 
-/// Lookup of a published figure by ID, or the reason why it is absent.
-type Figures<'a> = &'a dyn Fn(&str) -> Result<f64, String>;
-
-/// The picture named `name`, with published values from `figure`.
-pub(crate) fn picture(name: &str, figure: Figures) -> Result<Picture, String> {
-    match name {
-        "chain_id_schemes" => chain_id_schemes(),
-        "pages_per_range_held" => pages_per_range("held"),
-        "pages_per_range_taken" => pages_per_range("taken"),
-        "pages_per_range_missed" => pages_per_range("missed"),
-        "thirty_years" => thirty_years(),
-        "server_gain" => server_gain(figure),
-        "misses_of_disks" => misses_of_disks(figure),
-        _ => Err(format!("there is no picture named '{name}'")),
-    }
-}
-
 /// The preset of a present machine.
 const TODAY: &str = "card-gen5-x16-iommu";
-
-/// A line of a picture, with a value per parameter value.
-fn line(name: impl Into<String>, values: Result<Vec<Option<f64>>, String>) -> Result<PictureLine, String> {
-    Ok(PictureLine { name: name.into(), values: values? })
-}
 
 /// The value `of` of each load.
 fn over(loads: impl Iterator<Item = Load>, scheme: Scheme, of: fn(&Found) -> f64) -> Result<Vec<Option<f64>>, String> {
     loads.map(|load| Ok(counted(load, scheme)?.as_ref().map(of))).collect()
 }
 
+/// TLB misses per page of the buffers.
 fn misses_a_page(found: &Found) -> f64 {
     found.misses as f64 / found.pages as f64
 }
@@ -45,6 +24,7 @@ fn misses_a_page(found: &Found) -> f64 {
 /// Numbers of concurrently mapped buffers of all devices.
 const MAPPED: [u64; 7] = [32, 64, 128, 256, 512, 1024, 2048];
 
+/// The disk load for each number of mapped buffers, with bursts of `burst_bytes`.
 fn loads(burst_bytes: u64) -> impl Iterator<Item = Load> {
     let of = move |mapped: u64| Load {
         buffers: (mapped / u64::from(Load::DISKS.devices)) as usize,
@@ -61,7 +41,8 @@ const SCHEMES: [(&str, Scheme); 3] = [
     ("ranges of 8 pages, in order", Scheme::Ranges(8)),
 ];
 
-fn chain_id_schemes() -> Result<Picture, String> {
+/// Draws misses per page over mapped buffers, for the rejected schemes of chain IDs and the chosen one.
+pub(crate) fn chain_id_schemes() -> Result<Picture, String> {
     let mut lines = Vec::new();
     for burst_bytes in [1024, 512] {
         for (name, scheme) in SCHEMES {
@@ -93,7 +74,8 @@ const PAGES: [u64; 5] = [1, 2, 4, 8, 16];
 /// Sizes of a buffer, in bytes.
 const BUFFERS: [u64; 4] = [4 << 10, 16 << 10, 32 << 10, 64 << 10];
 
-fn pages_per_range(what: &str) -> Result<Picture, String> {
+/// Draws one cost of a range (`held`, `taken` or `missed`) over its length, for several buffer sizes.
+pub(crate) fn pages_per_range(what: &str) -> Result<Picture, String> {
     let (shows, of, note): (_, fn(&Found) -> f64, _) = match what {
         "held" => (
             "page directory entries held per mapped page",
@@ -129,11 +111,13 @@ fn pages_per_range(what: &str) -> Result<Picture, String> {
     })
 }
 
+/// The preset of a present machine.
 fn today() -> Result<Platform, String> {
     preset(TODAY).ok_or_else(|| format!("there is no platform named '{TODAY}'"))?.map_err(as_text)
 }
 
-fn thirty_years() -> Result<Picture, String> {
+/// Draws misses per page of the paper's TLB and of a present IOTLB over mapped buffers.
+pub(crate) fn thirty_years() -> Result<Picture, String> {
     let platform = today()?;
     let spec = IommuSpec::of(&platform).ok_or_else(|| format!("{TODAY} has no IOMMU"))?;
     let iotlb = spec.iotlb;
@@ -167,72 +151,11 @@ fn thirty_years() -> Result<Picture, String> {
     })
 }
 
-/// Published figures of the file server, which are inputs here.
-struct Published {
-    /// Processor cycles per operation, without and with coherent I/O.
-    cycles: [f64; 2],
-    /// Operations per second, without and with.
-    ops_per_s: [f64; 2],
-}
-
-/// Processors and file systems of the published configuration.
-const PROCESSORS: f64 = 4.0;
-const DISKS: f64 = 56.0;
-
-/// Processor utilizations without coherent I/O, in percent; the clock, which would determine it, is not published.
-const BUSY_PERCENT: [f64; 9] = [70.0, 80.0, 90.0, 95.0, 97.0, 98.0, 99.0, 99.5, 99.9];
-
-/// Operations per second with coherent I/O; the disk time is chosen so that the published rate without it results.
-fn gain(published: &Published, busy_percent: f64, requests: u32) -> Option<f64> {
-    let without_ms = PROCESSORS * busy_percent / 100.0 / published.ops_per_s[0] * 1e3;
-    let server = |processor_ms: f64, disk_ms: f64| Server {
-        requests,
-        processors: PROCESSORS,
-        processor_ms,
-        disks: DISKS,
-        disk_ms,
-    };
-    let without = |disk_ms| server(without_ms, disk_ms).seen().ops_per_s;
-    let (mut short, mut long) = (0.0, 1e3);
-    if without(short) < published.ops_per_s[0] {
-        return None;
-    }
-    for _ in 0..60 {
-        let middle = f64::midpoint(short, long);
-        *(if without(middle) < published.ops_per_s[0] { &mut long } else { &mut short }) = middle;
-    }
-    Some(server(without_ms * published.cycles[1] / published.cycles[0], short).seen().ops_per_s)
-}
-
-fn server_gain(figure: Figures) -> Result<Picture, String> {
-    let pair = |of: &str| Ok::<_, String>([figure(&format!("{of}:without"))?, figure(&format!("{of}:with"))?]);
-    let ops = |of: &str| figure(&format!("H9:{of}:ops"));
-    let published = Published { cycles: pair("H13")?, ops_per_s: [ops("without")?, ops("with")?] };
-    let of = |requests: u32| {
-        let values = BUSY_PERCENT.map(|busy| gain(&published, busy, requests)).to_vec();
-        line(format!("{requests} outstanding requests"), Ok(values))
-    };
-    let mut lines = [120, 153, 200].map(of).into_iter().collect::<Result<Vec<_>, _>>()?;
-    lines.push(line("published", Ok(vec![Some(published.ops_per_s[1]); BUSY_PERCENT.len()]))?);
-    Ok(Picture {
-        title: "Effect of fewer cycles per operation on a file server".to_owned(),
-        along: "processor utilization without coherent I/O, %".to_owned(),
-        shows: "operations per second with coherent I/O".to_owned(),
-        at: BUSY_PERCENT.to_vec(),
-        lines,
-        note: "By a closed network of four processors and 56 disks (mean value analysis). Cycles per operation are given, and the disk time is \
-               chosen to give 4255 operations per second without coherent I/O. 4651 result only if processors were busy for more than \
-               99.5 % of the time; below that the disks are the limit, and fewer cycles gain little. Savings of coherent I/O on the bus \
-               and memory are not included. 120 requests are the processes of the clients; 153 are operations times response time. Clock \
-               and disks are not published: nothing of this is a prediction."
-            .to_owned(),
-    })
-}
-
 /// Sizes of a disk buffer, in bytes.
 const TRANSFERS: [u64; 6] = [1 << 10, 2 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10];
 
-fn misses_of_disks(figure: Figures) -> Result<Picture, String> {
+/// Draws the share of accesses that miss over the buffer size, for several shares of half-line accesses.
+pub(crate) fn misses_of_disks(figure: Figures) -> Result<Picture, String> {
     let of = |halves_percent: u64| {
         let loads = TRANSFERS.into_iter().map(move |buffer_bytes| Load {
             buffer_bytes,

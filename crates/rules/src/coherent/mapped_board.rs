@@ -1,6 +1,6 @@
 //! A coherent board with a DMA domain for its memory and an attached device.
 
-use super::as_text;
+use crate::rule::as_text;
 use lanemark_coherent::{CoherentBoard, Spec, TransactionKind};
 use lanemark_dma::{
     Buffer, Device, Domain, Hints, Invalidation, MapRequest, Mapping, Permission, Ranges, Sequential, Space, Turn,
@@ -55,6 +55,7 @@ impl MappedBoard {
         MappedBoard::of(spec)
     }
 
+    /// The board, for accesses without the DMA library.
     pub fn board(&mut self) -> &mut CoherentBoard {
         self.domain.backend_mut()
     }
@@ -65,26 +66,31 @@ impl MappedBoard {
         self.domain.map(&mut Buffer::new(at, len_bytes), request, NOW).map_err(as_text)
     }
 
+    /// Gives a buffer to the device or back to the processors, with the flushes and purges that the board needs.
     pub fn sync(&mut self, at: HostVirt, len_bytes: u64, permission: Permission, turn: Turn) -> Result<(), String> {
         self.domain.sync(Buffer::new(at, len_bytes), permission, turn).map_err(as_text)
     }
 
+    /// Stores `data` by a processor.
     pub fn store(&mut self, processor: usize, at: HostVirt, data: &[u8]) -> Result<(), String> {
         self.board().store(processor, at, data).map(drop).map_err(as_text)
     }
 
+    /// Loads a line by a processor.
     pub fn load(&mut self, processor: usize, at: HostVirt) -> Result<[u8; LINE], String> {
         let mut seen = [0; LINE];
         self.board().load(processor, at, &mut seen).map_err(as_text)?;
         Ok(seen)
     }
 
+    /// Reads a line by the device.
     pub fn device_read(&mut self, at: Iova) -> Result<[u8; LINE], String> {
         let mut seen = [0; LINE];
         self.board().device_read(0, at, &mut seen).map_err(as_text)?;
         Ok(seen)
     }
 
+    /// Writes `data` by the device.
     pub fn device_write(&mut self, at: Iova, data: &[u8]) -> Result<(), String> {
         self.board().device_write(0, at, data).map(drop).map_err(as_text)
     }
