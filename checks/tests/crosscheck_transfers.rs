@@ -49,9 +49,9 @@ fn call(random: &mut Random, cards: u32) -> (DmaCall, &'static str) {
     let completion = random.pick(&Completion::ALL);
     let what = match (descriptors, completion) {
         (Descriptors::Fetched, _) => "calls, descriptors fetched",
-        (_, Completion::Flag) => "calls, told by a word",
-        (_, Completion::Register) => "calls, told by a register",
-        (_, Completion::Interrupt) => "calls, told by a message",
+        (_, Completion::Flag) => "calls, notified by a word",
+        (_, Completion::Register) => "calls, notified by a register",
+        (_, Completion::Interrupt) => "calls, notified by a message",
     };
     (DmaCall { transfer, channel: 0, share, descriptors, completion }, what)
 }

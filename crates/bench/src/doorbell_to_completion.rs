@@ -1,4 +1,4 @@
-//! How long does it take from a doorbell until the core knows that the transfer is complete?
+//! How long does it take from a doorbell until the core sees the completion?
 //!
 //! Traffic: the `MWr` of the doorbell downstream; the device's own reads or writes of one transfer;
 //! then the notification: a word, a message, or the core's loads. Fetched descriptors are read
@@ -25,7 +25,7 @@ use lanemark_record::Quantity;
 /// The catalogue row.
 pub const QUESTION: Question = Question {
     name: "doorbell_to_completion",
-    summary: "time from a doorbell until the core knows that the transfer is complete, by size",
+    summary: "time from a doorbell until the core sees the completion, by size",
     quantity: Quantity::RoundTripLatency,
     cases: |facts, axes| {
         let of = |verb| dma_call::cases(facts, axes, verb, &WAYS, &[64, 4096, 65536]);

@@ -1,7 +1,7 @@
 //! Stores: issue time of a core, and the acceptance of the last store.
 //!
 //! Each formula is the largest of several lower bounds, each exact if it alone limits: the issue rate of the core,
-//! its buffers over their round trip, and the path after it (link, credits, device). Stores issue without delay as
+//! its buffers per round trip, and the path after it (link, credits, device). Stores issue without delay as
 //! long as the buffers before the bottleneck absorb them.
 
 use crate::bounds::Largest;

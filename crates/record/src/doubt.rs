@@ -1,4 +1,4 @@
-//! Reasons to doubt a median: drift, two humps, a wide interval.
+//! Reasons to doubt a median: drift, two modes, a wide interval.
 
 use crate::summary::{Summary, median, sorted};
 use crate::{Dropped, Interval, LEAST_SAMPLES};
@@ -27,7 +27,7 @@ pub enum DoubtKind {
     FewSamples,
     /// The samples become longer or shorter over time.
     Drift,
-    /// The samples have two humps.
+    /// The samples have two modes.
     TwoHumps,
     /// The interval is wider than the target.
     WideInterval,
@@ -44,7 +44,7 @@ impl DoubtKind {
             DoubtKind::Dropped => "samples dropped",
             DoubtKind::FewSamples => "few samples",
             DoubtKind::Drift => "drift",
-            DoubtKind::TwoHumps => "two humps",
+            DoubtKind::TwoHumps => "two modes",
             DoubtKind::WideInterval => "wide interval",
             DoubtKind::BusyMachine => "busy machine",
         }
@@ -170,7 +170,7 @@ const HUMPS_OVER_SPREAD: f64 = 4.0;
 /// Largest number of samples in the middle half between the humps, as a share of the smaller hump.
 const VALLEY: f64 = 0.2;
 
-/// The two humps of `samples`, if there are two.
+/// The two modes of `samples`, if there are two.
 ///
 /// The sorted samples are split where the variance between the two parts is largest (N. Otsu, "A
 /// threshold selection method from gray-level histograms", 1979), and again half way between the

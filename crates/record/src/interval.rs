@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 /// median in 92 to 98 % of cases from 15 samples on, and in up to 99 % for fewer
 /// (`tests/intervals.rs` counts).
 ///
-/// Samples are assumed to be independent. [`doubts`](crate::doubts) detects drift and two humps.
+/// Samples are assumed to be independent. [`doubts`](crate::doubts) detects drift and two modes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Interval {

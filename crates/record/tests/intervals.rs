@@ -1,4 +1,4 @@
-//! Intervals have their stated coverage, and two humps are detected reliably.
+//! Intervals have their stated coverage, and two modes are detected reliably.
 
 use lanemark_record::{Interval, two_humps};
 

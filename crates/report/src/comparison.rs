@@ -176,7 +176,7 @@ mod tests {
                 alignment_bytes: 4,
             })
             .collect();
-        comparison.pairs[2].doubts.push("first: two humps".to_owned());
+        comparison.pairs[2].doubts.push("first: two modes".to_owned());
         let text = comparison_table(&comparison, ["a.json", "b.json"], None);
         let expected = "\
 a.json to b.json: ratio of median times, above 1 is slower; ci95 is the 95 % interval of the ratio

@@ -2,7 +2,7 @@
 
 use crate::rule::{Outcome, hold};
 use crate::trial::Trial;
-use lanemark_machine::{Access, Fence, Step, Order, Stream, Verb, Width};
+use lanemark_machine::{Access, Fence, Order, Step, Stream, Verb, Width};
 use lanemark_platform::{Platform, RegionKind};
 use lanemark_units::MemoryType;
 

@@ -2,7 +2,7 @@
 
 use crate::rule::{Outcome, hold};
 use crate::trial::Trial;
-use lanemark_machine::{Machine, Step, Plan, Width};
+use lanemark_machine::{Machine, Plan, Step, Width};
 use lanemark_platform::memory_type::{Effective, Manual, Pat, effective, effective_of_encodings};
 use lanemark_platform::spec::Vendor;
 use lanemark_platform::{Platform, RegionKind};

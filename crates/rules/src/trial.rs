@@ -1,6 +1,6 @@
 //! A board with a memory region under test.
 
-use lanemark_machine::{Access, Lane, Step, Span, Stream, Verb, Width};
+use lanemark_machine::{Access, Lane, Span, Step, Stream, Verb, Width};
 use lanemark_platform::{Platform, RegionKind};
 use lanemark_sim::{Board, TlpKind};
 use lanemark_units::{BarOffset, MemoryType, Ticks};
@@ -54,7 +54,7 @@ impl Trial {
         Step::Stream(Stream::over(Verb::Load, Access::Plain(width), span))
     }
 
-    /// Runs `body` on `core` until the board is idle; lines in write-combining buffers stay there.
+    /// Runs `steps` on `core` until the board is idle; lines in write-combining buffers stay there.
     pub(crate) fn run(&mut self, core: u32, steps: Vec<Step>) -> Result<Ticks, String> {
         let start = self.board.now();
         self.board.start(&Lane { core, task: steps.into() }, 1, 1);
