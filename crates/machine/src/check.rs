@@ -15,7 +15,7 @@ use lanemark_units::{MemoryType, format_size};
 /// let plan = Plan::new(MapUnmap { means: Means::Pool, bytes: 5000, pairs: 1 }, 1);
 /// assert_eq!(
 ///     plan.check().unwrap_err().to_string(),
-///     "mapping 5000 B by pool is impossible: the size of a pool object must be a power of two"
+///     "mapping 5000 B by mapped pool is impossible: the size of a pool object must be a power of two"
 /// );
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,7 +1,7 @@
 //! Blocking copies of a runtime, by size.
 
 use crate::one_sample::warm_ns;
-use lanemark_machine::{Allocation, HostWait, RuntimeCopy, Step, Verb};
+use lanemark_machine::{Allocation, HostWait, RuntimeCopy, Verb};
 use lanemark_platform::Platform;
 use lanemark_record::{Picture, PictureLine};
 

@@ -3,7 +3,7 @@
 use crate::one_sample::{delivered_ns, sample};
 use crate::rule::Outcome;
 use lanemark_compute::{StreamCopy, Workload};
-use lanemark_machine::{Compute, HostWait, Step};
+use lanemark_machine::{Compute, HostWait, QueueRequest};
 use lanemark_platform::Platform;
 
 /// A loop of 64-bit accesses moves four times the words of one of 256-bit accesses, and takes four times as long where the

@@ -3,7 +3,7 @@
 use crate::condition::with;
 use crate::one_sample::{delivered_ns, sample};
 use crate::rule::Outcome;
-use lanemark_machine::{Arguments, HostWait, Launch, Step};
+use lanemark_machine::{Arguments, HostWait, Launch, QueueRequest};
 use lanemark_platform::Platform;
 
 /// Time of one launch from `core` until its kernel has finished, in ns.

@@ -1,6 +1,6 @@
 //! One sample of one operation on a new simulated machine.
 
-use lanemark_machine::{Lane, Machine, MachineError, Plan, Samples, Step};
+use lanemark_machine::{Machine, MachineError, Placement, Plan, QueueRequest, QueueWork, Samples, Work};
 use lanemark_platform::Platform;
 use lanemark_sim::SimulatedMachine;
 

@@ -3,7 +3,7 @@
 use crate::condition::with;
 use crate::one_sample::{again, sample};
 use crate::rule::Outcome;
-use lanemark_machine::{Allocation, HostWait, RuntimeCopy, Step, Verb};
+use lanemark_machine::{Allocation, HostWait, QueueRequest, RuntimeCopy, Verb};
 use lanemark_platform::Platform;
 use lanemark_sim::SimulatedMachine;
 

@@ -1,7 +1,7 @@
 //! Rules: data that cards read from host memory return to it unchanged, through one card and through all.
 
 use crate::rule::Outcome;
-use lanemark_machine::{Machine, Pattern, Plan, Relay, Samples, Step, Window};
+use lanemark_machine::{Machine, Pattern, Plan, Relay, Samples, Window};
 use lanemark_platform::Platform;
 use lanemark_sim::SimulatedMachine;
 

@@ -2,7 +2,7 @@
 
 use crate::one_sample::warm_ns;
 use lanemark_compute::{Generated, Spmv, Workload};
-use lanemark_machine::{Compute, HostWait, Plan, Step};
+use lanemark_machine::{Compute, HostWait, Plan};
 use lanemark_model::predict;
 use lanemark_platform::Platform;
 use lanemark_record::{Picture, PictureLine};

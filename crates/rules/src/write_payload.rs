@@ -1,7 +1,7 @@
 //! Rule: writes with small payloads are far below the rate of the link (a picture of write rate by payload).
 
 use crate::rule::Outcome;
-use lanemark_machine::{Machine, Partner, Pattern, Plan, Samples, Step, Transfer, Verb, Window};
+use lanemark_machine::{Machine, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
 use lanemark_model::transfer_ceiling;
 use lanemark_platform::{Origin, Platform};
 use lanemark_sim::SimulatedMachine;

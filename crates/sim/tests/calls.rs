@@ -201,7 +201,7 @@ fn a_call_that_times_out_names_its_stall_cause_and_leaves_an_idle_board() {
         let short = Plan { timeout: Ticks(whole.0 * nth / 40), ..good.clone() };
         let error = machine.run(&short, &mut Samples::wanted(1)).unwrap_err();
         let MachineError::Timeout { waiting_for, .. } = error else { panic!("{error}") };
-        stopped += u32::from(waiting_for.contains("transferring the data"));
+        stopped += u32::from(waiting_for.contains("DMA transfer"));
         assert_eq!(machine.board_mut().slots_in_use(), 0);
         machine.run(&good, &mut samples).unwrap();
         assert_eq!(samples.taken[0].delivered, whole, "after {nth} of 40");
@@ -217,7 +217,7 @@ fn unsupported_driver_calls_are_refused_with_the_reason() {
     let moves = |transfer| DmaCall { transfer, ..good };
     for (bad, because) in [
         (moves(Transfer { card: 1, ..good.transfer }), "there is no card 1"),
-        (moves(Transfer { partner: peer, ..good.transfer }), "no peer"),
+        (moves(Transfer { partner: peer, ..good.transfer }), "not other cards"),
         (moves(Transfer { bytes: 0, ..good.transfer }), "moves nothing"),
         (moves(Transfer { outstanding: Some(1), ..good.transfer }), "the next call begins after it"),
         (moves(Transfer { bytes: (1 << 20) - 16384 + 1, ..good.transfer }), "reach beyond DMA memory"),

@@ -143,7 +143,7 @@ impl SimulatedMachine {
     /// corrected ones, that its port has detected since construction.
     ///
     /// ```
-    /// use lanemark_machine::{Machine, Op, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
+    /// use lanemark_machine::{Machine, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
     /// use lanemark_wire::config::ConfigSpace;
     /// let preset = lanemark_platform::preset("card-gen5-x16").unwrap().unwrap();
     /// let platform = preset.with_fault("poisoned@card:3".parse().unwrap()).unwrap();
