@@ -1,6 +1,6 @@
 //! The inventory reader and the doctor read the configuration space of simulated platforms correctly.
 
-use lanemark_advise::doctor::{Ask, as_platform, diagnose};
+use lanemark_advise::doctor::{DiagnosisRequest, as_platform, diagnose};
 use lanemark_config_space::{SimulatedFunction, functions, lspci_text, setpci};
 use lanemark_inventory::{Address, Inventory, Seen};
 use lanemark_platform::{Draft, PRESETS, Platform, preset};
@@ -18,7 +18,7 @@ fn inventory(platform: &Platform) -> (Vec<SimulatedFunction>, Inventory) {
 }
 
 fn findings(platform: &Platform) -> Vec<Finding> {
-    diagnose(&inventory(platform).1, &Ask::default()).findings
+    diagnose(&inventory(platform).1, &DiagnosisRequest::default()).findings
 }
 
 #[test]

@@ -87,7 +87,7 @@ fn every_discipline_matches_its_formula_to_the_tick() {
         }
     }
     assert!(asked > 400 * 12, "{asked}");
-    let all = [Bound::Issue, Bound::Buffers, Bound::Flush, Bound::StrongOrder, Bound::ReadRoundTrip, Bound::Fence];
+    let all = [Bound::Issue, Bound::Buffers, Bound::Flush, Bound::StrongOrdering, Bound::ReadRoundTrip, Bound::Fence];
     assert!(all.iter().all(|bound| bounds.contains(bound)), "{bounds:?}");
 }
 

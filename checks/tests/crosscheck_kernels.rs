@@ -81,7 +81,7 @@ fn work(random: &mut Random, ports: u32) -> Workload {
 /// Ratio of simulated to predicted time, and the prediction, after checking the results; `None` if the card refuses the work.
 fn asked(platform: &Platform, work: &Workload) -> Option<(f64, Prediction)> {
     let mut machine = SimulatedMachine::new(platform).unwrap();
-    let plan = Plan::new(Compute { work: work.clone(), told: HostWait::Finish }, 1);
+    let plan = Plan::new(Compute { work: work.clone(), wait: HostWait::Finish }, 1);
     machine.supports(&plan).ok()?;
     let mut samples = Samples::wanted(1);
     machine.run(&plan, &mut samples).unwrap_or_else(|error| panic!("{error}"));
@@ -116,7 +116,7 @@ fn kernels_are_never_faster_than_their_bound_and_close_to_a_leading_one() {
         "{tried} random cases, {clear} with a lead of 4: at most {worst_clear:.3} times the bound; all: {worst:.3}"
     );
     assert!(tried > 400 && clear > 40, "{tried} {clear}");
-    let all = [Bound::Port, Bound::Interval, Bound::UnderWay, Bound::Additions];
+    let all = [Bound::Port, Bound::Interval, Bound::OutstandingWords, Bound::Additions];
     assert!(all.iter().all(|bound| bounds.contains(bound)), "{bounds:?}");
 }
 

@@ -53,15 +53,15 @@ fn platform(random: &mut Random) -> Platform {
 }
 
 fn asked(random: &mut Random) -> QueueRequest {
-    let told = random.pick(&HostWait::ALL);
+    let wait = random.pick(&HostWait::ALL);
     if random.below(3) == 0 {
         let allocation = random.pick(&[Allocation::Buffer, Allocation::Device]);
         let arguments = Arguments { count: random.below(5) as u32, allocation };
-        return QueueRequest::Launch(Launch { kernels: random.pick(&[1, 1, 2, 3, 50]), told, arguments });
+        return QueueRequest::Launch(Launch { kernels: random.pick(&[1, 1, 2, 3, 50]), wait, arguments });
     }
     let (verb, allocation) = (random.pick(&[Verb::Store, Verb::Load]), random.pick(&Allocation::ALL));
     let bytes = random.pick(&[1, 64, 1000, 4096, 4097, 30_000, 80_000]);
-    QueueRequest::Copy(RuntimeCopy { verb, bytes, told, allocation })
+    QueueRequest::Copy(RuntimeCopy { verb, bytes, wait, allocation })
 }
 
 #[test]

@@ -11,7 +11,7 @@ use lanemark_machine::{
     Step, Stream, Transfer, Verb, Width, Window, Work, WriteRead,
 };
 use lanemark_model::{Bound, FormulaMachine, Prediction, predict, shared_ceiling, transfer_ceiling};
-use lanemark_platform::{Origin, PeerWay, Platform, preset};
+use lanemark_platform::{Origin, PeerRoute, Platform, preset};
 use lanemark_sim::SimulatedMachine;
 use lanemark_units::{BarOffset, MemoryType, Rate, Ticks};
 use lanemark_wire::{Lanes, flit::FlitLine};
@@ -282,8 +282,8 @@ fn the_simulation_is_never_faster_than_a_bound_and_meets_a_leading_one() {
             (Work::from(picked), picked, "other transfers, few credits")
         } else if number >= 8000 {
             let picked = read_of_peer(&mut random, &platform);
-            let way = platform.peer_way(picked.card as usize, peer_of(&picked) as usize);
-            let is_by_root = way == Some(PeerWay::ByRoot);
+            let way = platform.peer_route(picked.card as usize, peer_of(&picked) as usize);
+            let is_by_root = way == Some(PeerRoute::ByRoot);
             let class = if is_by_root { "reads of a peer by the root" } else { "reads of a peer" };
             (Work::from(picked), picked, class)
         } else if number < 5000 {

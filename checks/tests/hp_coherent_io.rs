@@ -6,8 +6,8 @@ use lanemark_coherent::{
     TransactionKind,
 };
 use lanemark_dma::{
-    AccessOrder, Ask, Buffer, Device, DmaError, Domain, Hints, Invalidation, IovaAllocator, MapRequest, Mapping,
-    Permission, Pool, Ranges, Sequential, Space, Trouble, Turn,
+    AccessOrder, AllocRequest, Buffer, Device, DmaError, DmaErrorKind, Domain, Hints, Invalidation, IovaAllocator,
+    MapRequest, Mapping, Owner, Permission, Pool, Ranges, Sequential, Space,
 };
 use lanemark_units::{HostPhys, HostVirt, Iova, Ticks};
 
@@ -461,7 +461,7 @@ fn map_is_repeated_until_the_rest_is_empty() {
     }
     assert_eq!(machine.board().directory_entries(), 0);
     let error = machine.domain.unmap(pieces[0], NOW).unwrap_err();
-    assert!(matches!(error.trouble(), Trouble::UnmappedBefore { .. }), "{error}");
+    assert!(matches!(error.kind(), DmaErrorKind::UnmappedBefore { .. }), "{error}");
 }
 
 #[test]
@@ -505,7 +505,7 @@ fn a_too_long_one_piece_request_fails_without_mapping() {
     let lend = machine.request(Hints::ONE_PIECE);
     let mut long = Buffer::new(AT, 8 * PAGE + 1);
     let error: DmaError = machine.domain.map(&mut long, lend, NOW).unwrap_err();
-    assert!(matches!(error.trouble(), Trouble::NoIova { .. }), "{error}");
+    assert!(matches!(error.kind(), DmaErrorKind::NoIova { .. }), "{error}");
     assert_eq!((long.len_bytes, machine.board().directory_entries()), (8 * PAGE + 1, 0));
     let just = machine.domain.map(&mut Buffer::new(AT, 8 * PAGE), lend, NOW).unwrap();
     assert_eq!((just.len_bytes(), machine.board().directory_entries()), (8 * PAGE, 8));
@@ -525,7 +525,7 @@ fn a_failing_map_releases_its_pieces() {
 fn sync_flushes_on_non_coherent_machines_only() {
     for (spec, flushes) in [(Spec::coherent(), 0), (Spec::not_coherent(false), 128)] {
         let mut machine = Machine::new(spec);
-        machine.domain.sync(Buffer::new(AT, PAGE), Permission::Read, Turn::Device).unwrap();
+        machine.domain.sync(Buffer::new(AT, PAGE), Permission::Read, Owner::Device).unwrap();
         assert_eq!((machine.bus(TransactionKind::Flush), machine.bus(TransactionKind::Purge)), (flushes, 0));
     }
 }
@@ -749,7 +749,7 @@ fn ranges_are_allocated_by_chain_id_for_any_directory_size() {
         spec.adapter.tlb.block_bits = address_bits - 12 - 8;
         let count = 256.min(ranges.free_ranges());
         for meant in 0..count {
-            let range = ranges.alloc(Ask::bytes(Device(0), PAGE)).unwrap();
+            let range = ranges.alloc(AllocRequest::bytes(Device(0), PAGE)).unwrap();
             assert_eq!(spec.adapter.tlb.chain_id(range.at), meant, "{address_bits} bits");
         }
     }

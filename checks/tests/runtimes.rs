@@ -256,8 +256,8 @@ fn again_on_pocl<F: FnOnce()>(body: F) {
     assert!(again.status.success() && shown.contains("1 passed"), "{shown}");
 }
 
-fn computed(machine: &mut dyn Machine, work: Workload, told: HostWait) -> Confirmed {
-    let plan = Plan { timeout: Ticks::whole_ns(20_000_000_000), ..Plan::new(Compute { work, told }, 1) };
+fn computed(machine: &mut dyn Machine, work: Workload, wait: HostWait) -> Confirmed {
+    let plan = Plan { timeout: Ticks::whole_ns(20_000_000_000), ..Plan::new(Compute { work, wait }, 1) };
     let mut samples = Samples::wanted(3);
     machine.run(&plan, &mut samples).unwrap();
     assert!(samples.taken.iter().all(|sample| sample.delivered > Ticks::ZERO));
@@ -270,8 +270,8 @@ fn words_arrive(machine: &mut dyn Machine) {
     let bytes = u64::from(ports) << 20;
     for (stride_bytes, vector_words) in [(8, 1), (8, 4), (8, 16), (32, 1), (32, 4)] {
         let copy = StreamCopy { first_port: 0, ports, bytes_per_port: 1 << 20, stride_bytes, vector_words };
-        for told in HostWait::ALL {
-            let confirmed = computed(machine, Workload::StreamCopy(copy), told);
+        for wait in HostWait::ALL {
+            let confirmed = computed(machine, Workload::StreamCopy(copy), wait);
             let counts = (confirmed.claimed_bytes, confirmed.confirmed_bytes);
             assert_eq!(counts, (bytes, bytes), "a word every {stride_bytes} B, vectors of {vector_words}");
         }
@@ -472,11 +472,11 @@ fn copies_by_every_kind_of_memory_are_correct_on_every_device() {
 fn a_driver_that_returns_before_its_copy_completes_has_two_times() {
     let Some(environment) = environment() else { return };
     let record = of_every(&environment, &["--question", "runtime_copy", "--sizes", "80000"]);
-    let spans = |road: &str, told: &str| {
+    let spans = |road: &str, wait: &str| {
         let device = device(&record, road, "FPGA Emulation");
         let is_it = |answer: &&&Value| {
             answer["method"]
-                == json!({"kind": "runtime_copy", "direction": "to_device", "wait": told, "allocation": "buffer"})
+                == json!({"kind": "runtime_copy", "direction": "to_device", "wait": wait, "allocation": "buffer"})
         };
         let answers = answers_of(&record, device);
         let answer = answers.iter().find(is_it).unwrap();
@@ -484,9 +484,9 @@ fn a_driver_that_returns_before_its_copy_completes_has_two_times() {
     };
     let (issued, delivered) = spans("opencl:", "finish");
     assert!(issued < 0.7 * delivered, "its blocking write must return early: {issued} {delivered}");
-    for (road, told) in [("opencl:", "event"), ("sycl:", "finish"), ("sycl:", "event")] {
-        let (issued, delivered) = spans(road, told);
-        assert!(issued > 0.7 * delivered, "{road} {told}: {issued} {delivered}");
+    for (road, wait) in [("opencl:", "event"), ("sycl:", "finish"), ("sycl:", "event")] {
+        let (issued, delivered) = spans(road, wait);
+        assert!(issued > 0.7 * delivered, "{road} {wait}: {issued} {delivered}");
     }
 }
 
@@ -684,9 +684,9 @@ fn sycl_kernels_in_a_separate_process() {
     let plan = |op| Plan { warmup_passes: 1, ..Plan::new(vec![op], 10) };
     let launch = |count, allocation, kernels| {
         let arguments = Arguments { count, allocation };
-        plan(Launch { kernels, told: HostWait::Event, arguments })
+        plan(Launch { kernels, wait: HostWait::Event, arguments })
     };
-    let copy = |bytes, allocation| plan(RuntimeCopy { verb: Verb::Store, bytes, told: HostWait::Event, allocation });
+    let copy = |bytes, allocation| plan(RuntimeCopy { verb: Verb::Store, bytes, wait: HostWait::Event, allocation });
     for number in 0..3 {
         let mut device = SyclMachine::open(number, std::sync::Arc::default()).unwrap();
         let facts = device.facts().clone();

@@ -6,7 +6,7 @@
 //! software flushes before outbound transfers and purges before inbound ones, and again after those if processors prefetch.
 
 use lanemark_coherent::{CoherentBoard, Spec, TransactionKind};
-use lanemark_dma::{Buffer, Domain, Hints, Invalidation, MapRequest, Mapping, Permission, Ranges, Space, Turn};
+use lanemark_dma::{Buffer, Domain, Hints, Invalidation, MapRequest, Mapping, Owner, Permission, Ranges, Space};
 use lanemark_units::{HostVirt, Ticks};
 
 const LINE: usize = 32;
@@ -164,7 +164,7 @@ impl Machine {
         self.left_out != Some(step)
     }
 
-    fn sync(&mut self, step: Step, permission: Permission, turn: Turn) {
+    fn sync(&mut self, step: Step, permission: Permission, turn: Owner) {
         if self.way == Way::Flushed && self.takes(step) {
             self.domain.sync(Buffer::new(BUFFER, LEN as u64), permission, turn).unwrap();
         }
@@ -229,11 +229,11 @@ impl Machine {
             } else {
                 self.write(&bytes);
             }
-            self.sync(Step::ForDevice, Permission::Read, Turn::Device);
+            self.sync(Step::ForDevice, Permission::Read, Owner::Device);
             self.meanwhile();
             let (mut seen, at) = ([0; LEN], self.mapping.iova());
             self.board().device_read(0, at, &mut seen).unwrap();
-            self.sync(Step::ForCpu, Permission::Read, Turn::Cpu);
+            self.sync(Step::ForCpu, Permission::Read, Owner::Cpu);
             is_right(&seen, round)
         })
     }
@@ -241,7 +241,7 @@ impl Machine {
     /// The device writes, then the processor reads, repeatedly; returns whether processor and memory have the new bytes.
     fn inward(&mut self) -> bool {
         (0..ROUNDS).all(|round| {
-            self.sync(Step::ForDevice, Permission::Write, Turn::Device);
+            self.sync(Step::ForDevice, Permission::Write, Owner::Device);
             let crowds_out = self.case.meanwhile == Meanwhile::CrowdsOut;
             if !crowds_out {
                 self.meanwhile();
@@ -251,7 +251,7 @@ impl Machine {
             if crowds_out {
                 self.meanwhile();
             }
-            self.sync(Step::ForCpu, Permission::Write, Turn::Cpu);
+            self.sync(Step::ForCpu, Permission::Write, Owner::Cpu);
             if self.way != Way::Bounced {
                 return is_right(&self.read(), round);
             }
@@ -379,7 +379,7 @@ fn the_library_preserves_data_that_shares_a_line_with_the_buffer() {
         let (inner, len) = (HostVirt(BUFFER.0 + 16), LEN - LINE);
         machine.board().store(CPU, BUFFER, &written(SCRIBBLE)).unwrap();
         if by_library {
-            machine.domain.sync(Buffer::new(inner, len as u64), Permission::Write, Turn::Device).unwrap();
+            machine.domain.sync(Buffer::new(inner, len as u64), Permission::Write, Owner::Device).unwrap();
         } else {
             machine.board().purge(CPU, inner, len).unwrap();
         }

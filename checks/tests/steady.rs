@@ -6,7 +6,7 @@ mod random_platform;
 use lanemark_machine::{
     EngineJob, Machine, Partner, Pattern, Plan, Samples, Steady, Transfer, Unsteady, Verb, Window, WriteRead,
 };
-use lanemark_platform::{OrderingChoice, PeerWay, Platform};
+use lanemark_platform::{OrderingChoice, PeerRoute, Platform};
 use lanemark_sim::SimulatedMachine;
 use lanemark_units::Ticks;
 use random_platform::{Random, by_the_root, pairs, platform, platform_with_ways, read_of_peer, set, transfer};
@@ -183,7 +183,7 @@ fn fast_forward_is_bit_identical_to_full_simulation() {
         split += u32::from(steady.because == Some(Unsteady::SplitReads));
         let is_by_root = |transfer: &Transfer| match transfer.partner {
             Partner::Peer { card, .. } => {
-                platform.peer_way(transfer.card as usize, card as usize) == Some(PeerWay::ByRoot)
+                platform.peer_route(transfer.card as usize, card as usize) == Some(PeerRoute::ByRoot)
             }
             Partner::Host => false,
         };

@@ -23,7 +23,7 @@ mod runtime;
 #[path = "bench/steady.rs"]
 mod steady;
 
-use lanemark_advise::doctor::{Ask, diagnose};
+use lanemark_advise::doctor::{DiagnosisRequest, diagnose};
 use lanemark_checks::pci_dump;
 use lanemark_inventory::Inventory;
 use lanemark_machine::{Access, Machine, Plan, Samples, Span, Step, Stream, Verb, Width};
@@ -179,7 +179,7 @@ fn doctor() {
         let Ok(inventory) = Inventory::from_lspci(black_box(&text), Path::new("dump")) else {
             return eprintln!("the dump was not read");
         };
-        let diagnosis = diagnose(&inventory, &Ask::default());
+        let diagnosis = diagnose(&inventory, &DiagnosisRequest::default());
         black_box(lanemark_report::diagnosis(&diagnosis, Some(120)));
         whole.push(start.elapsed().as_secs_f64() * 1e3);
     }

@@ -113,7 +113,7 @@ pub fn all_steps(facts: &Facts) -> Vec<Plan> {
 }
 
 /// A launch of one empty kernel.
-const LAUNCH: Launch = Launch { kernels: 1, told: HostWait::Finish, arguments: Arguments::NONE };
+const LAUNCH: Launch = Launch { kernels: 1, wait: HostWait::Finish, arguments: Arguments::NONE };
 
 /// Plans that every machine must refuse, with the reason.
 pub fn refused(facts: &Facts) -> Vec<(&'static str, Plan)> {

@@ -70,7 +70,7 @@ fn launch(arguments: Arguments) -> Case {
 /// others.
 fn plan(case: &Case, passes: u64) -> Plan {
     let arguments = if let Method::Launch { arguments, .. } = case.method { arguments } else { None };
-    let launch = Launch { kernels: 1, told: TOLD, arguments: arguments.unwrap_or(Arguments::NONE) };
+    let launch = Launch { kernels: 1, wait: TOLD, arguments: arguments.unwrap_or(Arguments::NONE) };
     // The first launches of a kernel compile it.
     Plan { warmup_passes: 1, ..Plan::new(launch, passes) }
 }

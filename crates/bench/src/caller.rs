@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn pinned_callers_pin_their_thread_and_unpinned_ones_do_not() {
-        let launch = Launch { kernels: 1, told: HostWait::Finish, arguments: Arguments::NONE };
+        let launch = Launch { kernels: 1, wait: HostWait::Finish, arguments: Arguments::NONE };
         let plan = Plan::new(launch, 1);
         assert_eq!(Caller::AsPlanned.calling(plan.clone()), plan);
         let held = Caller::Core(7).calling(plan.clone());

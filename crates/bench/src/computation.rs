@@ -49,7 +49,7 @@ impl Computation {
 
 /// The plan of a case with kernels.
 pub(crate) fn plan(case: &Case, passes: u64) -> Plan {
-    let told = if let Method::Compute { wait, .. } = case.method { wait } else { HostWait::Finish };
-    let of = |asked: &Computation| Plan::new(Compute { work: asked.work.clone(), told }, passes);
+    let wait = if let Method::Compute { wait, .. } = case.method { wait } else { HostWait::Finish };
+    let of = |asked: &Computation| Plan::new(Compute { work: asked.work.clone(), wait }, passes);
     case.computation.as_ref().map_or_else(Plan::empty, of)
 }

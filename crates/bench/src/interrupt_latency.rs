@@ -46,16 +46,16 @@ fn ask(
     effort: &Effort,
     _: Watch<'_>,
 ) -> Result<Answer, BenchError> {
-    let told = |notified| {
-        let mut told = case.clone();
-        if let Method::DmaCall { completion, .. } = &mut told.method {
+    let timed = |notified| {
+        let mut timed = case.clone();
+        if let Method::DmaCall { completion, .. } = &mut timed.method {
             *completion = notified;
         }
-        told
+        timed
     };
     let wanted = [Completion::Interrupt, Completion::Flag].map(|completion| Wanted {
         name: completion.name().to_owned(),
-        plan: dma_call::plan(&told(completion), (question.simulated_passes)(case)),
+        plan: dma_call::plan(&timed(completion), (question.simulated_passes)(case)),
         most_passes: (question.most_passes)(case),
     });
     let mut measured = measure_together(machine, wanted.into(), effort)?;

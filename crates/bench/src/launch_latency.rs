@@ -43,7 +43,7 @@ const MANY: u32 = 100;
 
 fn launch(case: &Case) -> Option<Launch> {
     let Method::Launch { kernels, wait, arguments, pinned: _ } = case.method else { return None };
-    Some(Launch { kernels, told: wait, arguments: arguments.unwrap_or(Arguments::NONE) })
+    Some(Launch { kernels, wait, arguments: arguments.unwrap_or(Arguments::NONE) })
 }
 
 fn left_out(facts: &Facts) -> Option<LeftOut> {
@@ -64,8 +64,8 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     if !needs::has_queue(facts) {
         return Vec::new();
     }
-    let alone = HostWait::ALL.map(|told| Launch { kernels: 1, told, arguments: Arguments::NONE });
-    let many = Launch { kernels: MANY, told: HostWait::Finish, arguments: Arguments::NONE };
+    let alone = HostWait::ALL.map(|wait| Launch { kernels: 1, wait, arguments: Arguments::NONE });
+    let many = Launch { kernels: MANY, wait: HostWait::Finish, arguments: Arguments::NONE };
     let callers = Caller::all(facts, axes.cores.as_ref());
     let launches = alone.into_iter().chain([many]);
     launches.flat_map(|launch| callers.iter().map(move |caller| case(launch, *caller))).collect()
@@ -74,7 +74,7 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
 fn case(launch: Launch, caller: Caller) -> Case {
     let method = Method::Launch {
         kernels: launch.kernels,
-        wait: launch.told,
+        wait: launch.wait,
         arguments: None,
         pinned: caller != Caller::Unpinned,
     };
@@ -99,14 +99,14 @@ mod tests {
         let case = |launch| case(launch, Caller::Core(0));
         let words = |launch| case(launch).method.to_string();
         assert_eq!(
-            words(Launch { kernels: 1, told: HostWait::Finish, arguments: Arguments::NONE }),
+            words(Launch { kernels: 1, wait: HostWait::Finish, arguments: Arguments::NONE }),
             "launch, wait by finish"
         );
         assert_eq!(
-            words(Launch { kernels: 1, told: HostWait::Event, arguments: Arguments::NONE }),
+            words(Launch { kernels: 1, wait: HostWait::Event, arguments: Arguments::NONE }),
             "launch, wait by event"
         );
-        let many = Launch { kernels: 100, told: HostWait::Finish, arguments: Arguments::NONE };
+        let many = Launch { kernels: 100, wait: HostWait::Finish, arguments: Arguments::NONE };
         assert_eq!(words(many), "100 launches, wait by finish");
         assert_eq!((QUESTION.accesses_per_pass)(&case(many)), 100);
         assert_eq!((QUESTION.plan)(&case(many), 7).work.request(), Some(&QueueRequest::Launch(many)));

@@ -75,6 +75,6 @@ pub use computation::{Computation, Matrix};
 pub use effort::Effort;
 pub use error::BenchError;
 pub use line_fit::line_fit;
-pub use question::{AskFn, LeftOut, Question, Watch, has_formula};
-pub use sampling::{ask, ask_all, plan_for};
+pub use question::{LeftOut, MeasureFn, Question, Watch, has_formula};
+pub use sampling::{ask, measure_all, plan_for};
 pub use traced::plan_to_trace;

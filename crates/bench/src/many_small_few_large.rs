@@ -87,7 +87,7 @@ fn plan(case: &Case, passes: u64) -> Plan {
     let Method::RuntimeCopy { direction, wait, allocation } = case.method else {
         return Plan::empty();
     };
-    let moved = RuntimeCopy { verb: direction.verb(), bytes: case.size, told: wait, allocation };
+    let moved = RuntimeCopy { verb: direction.verb(), bytes: case.size, wait, allocation };
     // The first copy of a buffer may allocate it on the device.
     let bytes = case.size.saturating_mul(passes).min(RUN_BYTES);
     let timeout = Ticks::whole_ns((bytes * TIMEOUT_NS_PER_BYTE).max(LEAST_TIMEOUT_NS));

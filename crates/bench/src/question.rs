@@ -28,7 +28,7 @@ pub struct Question {
     /// the case's size, which a bandwidth counts.
     pub accesses_per_pass: fn(&Case) -> u64,
     /// Measurement of a question that needs several plans.
-    pub ask: Option<AskFn>,
+    pub ask: Option<MeasureFn>,
     /// Whether it is asked by default, if no question is named.
     pub is_usual: bool,
     /// Variants that are not asked of a machine, with the reason; `None` if all are.
@@ -62,7 +62,7 @@ impl LeftOut {
 }
 
 /// Measures a question that needs several plans, and reports progress within long answers.
-pub type AskFn = fn(&Question, &mut dyn Machine, &Case, &Effort, Watch<'_>) -> Result<Answer, BenchError>;
+pub type MeasureFn = fn(&Question, &mut dyn Machine, &Case, &Effort, Watch<'_>) -> Result<Answer, BenchError>;
 
 /// Receives progress (the share of one answer, or the number of completed ones) and returns whether
 /// to continue.

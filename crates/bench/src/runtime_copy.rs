@@ -38,20 +38,20 @@ const SIZES: [u64; 6] = [64, 4096, 80_000, 1 << 20, 8_000_000, 64 << 20];
 fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     let Some(runtime) = &facts.runtime else { return Vec::new() };
     let sizes = axes.sizes.clone().unwrap_or_else(|| SIZES.to_vec());
-    let ways = [Verb::Store, Verb::Load].into_iter().flat_map(|verb| HostWait::ALL.map(|told| (verb, told)));
-    let ways = ways.flat_map(|(verb, told)| runtime.allocations.iter().map(move |held| (verb, told, *held)));
-    ways.flat_map(|(verb, told, held)| sizes.iter().map(move |bytes| case(verb, told, held, *bytes))).collect()
+    let ways = [Verb::Store, Verb::Load].into_iter().flat_map(|verb| HostWait::ALL.map(|wait| (verb, wait)));
+    let ways = ways.flat_map(|(verb, wait)| runtime.allocations.iter().map(move |held| (verb, wait, *held)));
+    ways.flat_map(|(verb, wait, held)| sizes.iter().map(move |bytes| case(verb, wait, held, *bytes))).collect()
 }
 
-fn case(verb: Verb, told: HostWait, allocation: Allocation, size: u64) -> Case {
-    Case::of_runtime(size, Method::RuntimeCopy { direction: CopyDirection::of(verb), wait: told, allocation })
+fn case(verb: Verb, wait: HostWait, allocation: Allocation, size: u64) -> Case {
+    Case::of_runtime(size, Method::RuntimeCopy { direction: CopyDirection::of(verb), wait, allocation })
 }
 
 fn plan(case: &Case, passes: u64) -> Plan {
     let Method::RuntimeCopy { direction, wait, allocation } = case.method else {
         return Plan::empty();
     };
-    let moved = RuntimeCopy { verb: direction.verb(), bytes: case.size, told: wait, allocation };
+    let moved = RuntimeCopy { verb: direction.verb(), bytes: case.size, wait, allocation };
     // The first copy of a buffer may allocate it on the device.
     Plan { warmup_passes: 1, ..Plan::new(moved, passes) }
 }
@@ -63,12 +63,12 @@ mod tests {
 
     #[test]
     fn each_direction_and_wait_is_a_separate_method() {
-        let words = |verb, told| case(verb, told, Allocation::Buffer, 64).method.to_string();
+        let words = |verb, wait| case(verb, wait, Allocation::Buffer, 64).method.to_string();
         assert_eq!(words(Verb::Store, HostWait::Finish), "to device by runtime, wait by finish");
         assert_eq!(words(Verb::Load, HostWait::Event), "from device by runtime, wait by event");
         let plan = (QUESTION.plan)(&case(Verb::Load, HostWait::Event, Allocation::Buffer, 80_000), 1);
         let copy =
-            RuntimeCopy { verb: Verb::Load, bytes: 80_000, told: HostWait::Event, allocation: Allocation::Buffer };
+            RuntimeCopy { verb: Verb::Load, bytes: 80_000, wait: HostWait::Event, allocation: Allocation::Buffer };
         assert_eq!(plan.work.request(), Some(&QueueRequest::Copy(copy)));
     }
 }

@@ -34,7 +34,7 @@ pub fn plan_for(question: &Question, case: &Case, time_base: TimeBase, effort: &
 /// # Errors
 /// [`BenchError::Machine`] with the error of the machine.
 pub fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: &Effort) -> Result<Answer, BenchError> {
-    let mut answers = ask_all(question, machine, std::slice::from_ref(case), effort, &mut |_| true);
+    let mut answers = measure_all(question, machine, std::slice::from_ref(case), effort, &mut |_| true);
     answers.pop().unwrap_or_else(|| Err(interrupted(machine).into()))
 }
 
@@ -45,7 +45,7 @@ pub fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: 
 /// or the machine is interrupted, cases with samples are answered, and the others end with
 /// [`MachineError::Interrupted`]. If the machine fails permanently, the remaining cases end with
 /// [`BenchError::NotAsked`]. Results correspond to `cases` in number and order.
-pub fn ask_all(
+pub fn measure_all(
     question: &Question,
     machine: &mut dyn Machine,
     cases: &[Case],

@@ -2,7 +2,7 @@
 
 mod scripted;
 
-use lanemark_bench::{Axes, BenchError, Case, Effort, ask_all, question};
+use lanemark_bench::{Axes, BenchError, Case, Effort, measure_all, question};
 use lanemark_machine::{Disturbance, Machine, MachineError};
 use lanemark_record::{Answer, DoubtKind};
 use lanemark_units::Ticks;
@@ -18,7 +18,7 @@ fn cases(machine: &Scripted, sizes: &[u64]) -> Vec<Case> {
 
 fn asked(machine: &mut Scripted, sizes: &[u64], effort: &Effort) -> Vec<Result<Answer, BenchError>> {
     let cases = cases(machine, sizes);
-    ask_all(question("mmio_write_bandwidth").unwrap(), machine, &cases, effort, &mut |_| true)
+    measure_all(question("mmio_write_bandwidth").unwrap(), machine, &cases, effort, &mut |_| true)
 }
 
 fn answer(mut machine: Scripted, effort: &Effort) -> Answer {
@@ -215,7 +215,7 @@ fn an_interrupted_round_keeps_its_samples() {
         visits <= 1
     };
     let question = question("mmio_write_bandwidth").unwrap();
-    let answers = ask_all(question, &mut machine, &cases, &Effort::default(), &mut once);
+    let answers = measure_all(question, &mut machine, &cases, &Effort::default(), &mut once);
     assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 1);
 }
 
@@ -230,7 +230,7 @@ fn pointer_and_driver_samples_alternate() {
         (pass * plan.passes as f64, None)
     });
     let cases = (question.cases)(machine.facts(), &Axes { sizes: Some(vec![64]), ..Axes::default() });
-    let answer = ask_all(question, &mut machine, &cases, &Effort::default(), &mut |_| true).remove(0).unwrap();
+    let answer = measure_all(question, &mut machine, &cases, &Effort::default(), &mut |_| true).remove(0).unwrap();
     let overhead = answer.latency_ns.unwrap();
     assert!((overhead.median - 10_000.0).abs() <= 100.0, "{overhead:?}");
     assert_eq!(answer.raw.iter().map(|raw| raw.plan.as_str()).collect::<Vec<_>>(), ["driver", "pointer"]);

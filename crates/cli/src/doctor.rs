@@ -4,7 +4,7 @@ use crate::args::{AtLeast, DoctorArgs};
 use crate::failure::Failure;
 use crate::output::{self, terminal_width};
 use crate::progress::spinner;
-use lanemark_advise::doctor::{Ask, RoundTrip, as_platform, diagnose};
+use lanemark_advise::doctor::{DiagnosisRequest, RoundTrip, as_platform, diagnose};
 use lanemark_inventory::{Inventory, InventoryError};
 use lanemark_record::diagnosis::{Diagnosis, Severity};
 use lanemark_record::file;
@@ -26,7 +26,12 @@ pub fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
         return output::text(&text, args.output.as_deref());
     }
     let earlier = args.earlier.as_deref().map(|path| read(Some(path))).transpose()?;
-    let mut ask = Ask { cpus: args.cpus.clone(), earlier: earlier.as_ref(), fields: args.json, ..Ask::default() };
+    let mut ask = DiagnosisRequest {
+        cpus: args.cpus.clone(),
+        earlier: earlier.as_ref(),
+        fields: args.json,
+        ..DiagnosisRequest::default()
+    };
     if let Some(ns) = args.round_trip {
         ask.round_trip = RoundTrip { ns, origin: "given with --round-trip".to_owned() };
     }

@@ -3,7 +3,7 @@
 use crate::doctor;
 use crate::failure::Failure;
 use crate::progress::spinner;
-use lanemark_advise::doctor::{Ask, diagnose};
+use lanemark_advise::doctor::{DiagnosisRequest, diagnose};
 use lanemark_bench::{Axes, Effort};
 use lanemark_machine::Facts;
 use lanemark_method::{Access, Fence, Verb, Width};
@@ -156,7 +156,7 @@ fn of_card(_: &Facts) -> Vec<Asked> {
 /// Diagnosis of the PCIe devices of this machine, or the reason why there is none.
 pub fn pci() -> Result<Diagnosis, String> {
     match doctor::read(None) {
-        Ok(inventory) => Ok(diagnose(&inventory, &Ask::default())),
+        Ok(inventory) => Ok(diagnose(&inventory, &DiagnosisRequest::default())),
         Err(Failure::Absent(why)) => Err(why),
         Err(failure) => Err(failure.to_string()),
     }

@@ -8,7 +8,7 @@ use crate::output::{command_line, terminal_width, write_html};
 use crate::progress::progress;
 use crate::unknown;
 use lanemark_experiment::{ExperimentError, Fitting, LocalValues, PAPERS, Paper, fittings, paper};
-use lanemark_fit::{Fit, OfRecord, Parameter, fit_told as solve_told};
+use lanemark_fit::{Fit, FitData, Parameter, fit_with_progress as solve_told};
 use lanemark_record::{Record, Reproduction, Verdict, file};
 use lanemark_runner::{Cancel, OpenTarget, Runtimes, Setup, Target, platform, runtimes};
 use serde_json::json;
@@ -213,7 +213,7 @@ fn fit_record(args: &FitArgs, name: &str) -> Result<Solved, Failure> {
     }
     let record = input::record(Path::new(name))?;
     let platform = platform(on)?;
-    let problem = OfRecord::new(&record, args.of.as_deref(), &platform, &args.parameters)
+    let problem = FitData::new(&record, args.of.as_deref(), &platform, &args.parameters)
         .map_err(|error| usage(error.to_string()))?;
     let parameters = problem.parameters();
     let what = format!("{name}: {}", args.parameters.join(", "));

@@ -114,7 +114,7 @@ fn print(out: &mut impl Write, name: &str, filled: &Filled) -> Result<(), Failur
 
 /// Prints the measurement that would determine each open number.
 fn print_measurements_needed(out: &mut impl Write, filled: &Filled, keys: &[String]) -> Result<(), Failure> {
-    for (key, what) in keys.iter().filter_map(|key| Some((key, filled.told_by(key)?))) {
+    for (key, what) in keys.iter().filter_map(|key| Some((key, filled.measurement_for(key)?))) {
         writeln!(out, "    {key} can be determined by {what}")?;
     }
     Ok(())
@@ -147,7 +147,7 @@ fn to_json(name: &str, filled: &Filled) -> serde_json::Value {
         "open": loose.map(|set| json!({
             "keys": set.names,
             "free": set.free,
-            "told_by": set.names.iter().map(|key| filled.told_by(key)).collect::<Vec<_>>(),
+            "measurement_for": set.names.iter().map(|key| filled.measurement_for(key)).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
         "assumed": filled.assumed,
         "beyond": filled.beyond,

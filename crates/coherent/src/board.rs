@@ -4,7 +4,7 @@ mod access;
 mod mapping;
 mod spec;
 
-pub use access::{Answer, NoAccess, Request, Ticket};
+pub use access::{Answer, NoAccess, Request, RequestId};
 pub use spec::{NoBoard, Spec};
 
 use crate::adapter_tlb::PAGE_BYTES;

@@ -88,7 +88,7 @@ impl fmt::Display for Fault {
 /// A transfer that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// Ticket of the transfer.
+    /// Identifier of the transfer.
     pub ticket: u64,
     /// Time of completion.
     pub at: Ticks,

@@ -49,7 +49,7 @@ mod processor;
 mod processor_cache;
 
 pub use adapter_tlb::{AdapterTlb, PAGE_BYTES, PageEntry, Spec as AdapterTlbSpec, TlbCommand};
-pub use board::{Answer, CoherentBoard, Counts, NoAccess, NoBoard, Request, Spec, Ticket};
+pub use board::{Answer, CoherentBoard, Counts, NoAccess, NoBoard, Request, RequestId, Spec};
 pub use bus::{Bus, Line, LineBytes, Spec as BusSpec, TransactionKind};
 pub use io_adapter::{Counts as AdapterCounts, Fault, Forbidden, IoAdapter, Spec as IoAdapterSpec};
 pub use processor::{Processor, Spec as ProcessorSpec};

@@ -93,7 +93,7 @@ pub enum Want {
 /// A completed operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// Ticket of the operation.
+    /// Identifier of the operation.
     pub ticket: u64,
     /// Time of completion.
     pub at: Ticks,

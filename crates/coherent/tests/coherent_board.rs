@@ -2,7 +2,8 @@
 
 use lanemark_coherent::{CoherentBoard, Indexed, NoAccess, Request, Spec, TransactionKind};
 use lanemark_dma::{
-    Backend, Buffer, Coherence, Domain, Hints, Invalidation, MapRequest, Mapping, Permission, Ranges, Space, Stale,
+    Backend, Buffer, Coherence, Domain, Hints, Invalidated, Invalidation, MapRequest, Mapping, Permission, Ranges,
+    Space,
 };
 use lanemark_units::{HostPhys, HostVirt, Iova, Ticks};
 
@@ -164,7 +165,10 @@ fn requests_out_of_range_are_rejected_and_limits_are_accepted() {
     assert_eq!(board.ask(store(0, 0)), Err(NoAccess::Length { len_bytes: 0, most: 32 }));
     assert_eq!(board.device_write(0, Iova(4), &[0; 6]), Err(NoAccess::NoWords { at: Iova(4), len_bytes: 6 }));
     assert_eq!(board.device_write(0, Iova(2), &[0; 4]), Err(NoAccess::NoWords { at: Iova(2), len_bytes: 4 }));
-    assert!(matches!(board.device_read(2, Iova(0), &mut [0; 4]), Err(NoAccess::Nobody { what: "device", .. })));
+    assert!(matches!(
+        board.device_read(2, Iova(0), &mut [0; 4]),
+        Err(NoAccess::UnknownRequester { what: "device", .. })
+    ));
     let last = HostPhys((1 << 40) - 8192);
     assert_eq!(board.place(HostVirt(AT), last, 2), Ok(()));
     assert_eq!(board.place(HostVirt(AT), last, 3), Err(NoAccess::NoMemory { at: HostVirt(AT), physical: last }));
@@ -214,6 +218,6 @@ fn the_backend_rejects_double_maps_missing_unmaps_and_addresses_beyond_the_direc
     board.device_read(0, Iova(0x1000), &mut [0; 4]).unwrap();
     board.device_read(0, Iova(last), &mut [0; 4]).unwrap();
     assert_eq!(board.adapter().tlb().valid(), 2);
-    assert!(board.invalidate(Stale::All).unwrap() > Ticks::ZERO);
+    assert!(board.invalidate(Invalidated::All).unwrap() > Ticks::ZERO);
     assert_eq!(board.adapter().tlb().valid(), 0);
 }

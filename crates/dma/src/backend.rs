@@ -136,7 +136,7 @@ pub enum CacheCare {
 
 /// Translations to be invalidated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stale {
+pub enum Invalidated {
     /// Translations of a range of pages.
     Range {
         /// The pages.
@@ -250,7 +250,7 @@ pub trait Backend {
     ///
     /// # Errors
     /// [`BackendError::Timeout`] and others: devices may still use the translations.
-    fn invalidate(&mut self, stale: Stale) -> Result<Ticks, BackendError>;
+    fn invalidate(&mut self, stale: Invalidated) -> Result<Ticks, BackendError>;
 
     /// Flushes or purges all cache lines that overlap `buffer`.
     ///
@@ -264,17 +264,17 @@ pub trait Backend {
 
 /// A backend that programs nothing: measures the cost of the strategy and the ledger alone.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Nothing<M>(PhantomData<M>);
+pub struct NullBackend<M>(PhantomData<M>);
 
-impl<M> Nothing<M> {
+impl<M> NullBackend<M> {
     /// An instance.
     #[must_use]
-    pub const fn new() -> Nothing<M> {
-        Nothing(PhantomData)
+    pub const fn new() -> NullBackend<M> {
+        NullBackend(PhantomData)
     }
 }
 
-impl<M: HostAddress> Backend for Nothing<M> {
+impl<M: HostAddress> Backend for NullBackend<M> {
     type Memory = M;
 
     fn name(&self) -> &'static str {
@@ -289,7 +289,7 @@ impl<M: HostAddress> Backend for Nothing<M> {
     fn unmap(&mut self, _: IovaRange) -> Result<(), BackendError> {
         Ok(())
     }
-    fn invalidate(&mut self, _: Stale) -> Result<Ticks, BackendError> {
+    fn invalidate(&mut self, _: Invalidated) -> Result<Ticks, BackendError> {
         Ok(Ticks::ZERO)
     }
 }

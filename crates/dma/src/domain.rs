@@ -3,11 +3,11 @@
 mod changes;
 mod ending;
 
-use crate::allocator::{AccessOrder, Align, AllocError, Ask, Device, IovaAllocator, IovaRange};
+use crate::allocator::{AccessOrder, Align, AllocError, AllocRequest, Device, IovaAllocator, IovaRange};
 use crate::attributes::Attributes;
-use crate::backend::{Abilities, Ability, Backend, BackendError, Stale};
+use crate::backend::{Abilities, Ability, Backend, BackendError, Invalidated};
 use crate::buffer::{Buffer, HostAddress};
-use crate::error::{DmaError, Trouble};
+use crate::error::{DmaError, DmaErrorKind};
 use crate::hints::{Hints, MapRequest, piece_with_shared_lines};
 use crate::invalidation::{Invalidation, Unmapped, Waiting, Windows};
 use crate::ledger::{Entry, Ledger, NotLive};
@@ -57,7 +57,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
     /// A domain without mappings. `name` appears in messages.
     ///
     /// # Errors
-    /// [`Trouble::Setting`] if the page size of the space is below 4 KiB, the line size is no power of two up to a
+    /// [`DmaErrorKind::Setting`] if the page size of the space is below 4 KiB, the line size is no power of two up to a
     /// page, or the length of the invalidation queue is out of range.
     pub fn new(name: &str, allocator: A, backend: B, policy: Invalidation) -> Result<Domain<A, B>, DmaError> {
         let (page_bytes, line_bytes) = (allocator.space().page_bytes(), backend.line_bytes());
@@ -65,7 +65,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
             if wanted >= least && wanted <= most {
                 return Ok(());
             }
-            Err(DmaError::from(Trouble::Setting { domain: name.into(), what, wanted, least, most }))
+            Err(DmaError::from(DmaErrorKind::Setting { domain: name.into(), what, wanted, least, most }))
         };
         setting("page size in bytes", page_bytes, 4096, 1 << 31)?;
         setting("line size in bytes", line_bytes.next_power_of_two(), 1, line_bytes.min(page_bytes))?;
@@ -102,12 +102,12 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
     /// Attaches a device to this address space. `name` appears in messages.
     ///
     /// # Errors
-    /// [`Trouble::Setting`] beyond [`Domain::MOST_DEVICES`].
+    /// [`DmaErrorKind::Setting`] beyond [`Domain::MOST_DEVICES`].
     pub fn attach(&mut self, name: &str) -> Result<Device, DmaError> {
         let wanted = self.devices.len() + 1;
         if wanted > Self::MOST_DEVICES {
             let (wanted, most) = (wanted as u64, Self::MOST_DEVICES as u64);
-            return Err(DmaError::from(Trouble::Setting {
+            return Err(DmaError::from(DmaErrorKind::Setting {
                 domain: self.name.clone(),
                 what: "devices",
                 wanted,
@@ -123,7 +123,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
     /// Sets the order in which a device uses its buffers; applies to later mappings.
     ///
     /// # Errors
-    /// [`Trouble::NoDevice`]; [`Trouble::NoIova`] if the strategy treats all devices alike.
+    /// [`DmaErrorKind::NoDevice`]; [`DmaErrorKind::NoIova`] if the strategy treats all devices alike.
     pub fn set_order(&mut self, device: Device, order: AccessOrder) -> Result<(), DmaError> {
         self.attached(device)?;
         self.allocator.set_order(device, order).map_err(|why| self.no_iova(device, why))
@@ -224,7 +224,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
         program: impl FnOnce(&mut B, IovaRange) -> Result<(), Unfinished>,
     ) -> Result<(IovaRange, Ticket), DmaError> {
         let MapRequest { device, align, .. } = request;
-        let ask = Ask { device, len_bytes, align };
+        let ask = AllocRequest { device, len_bytes, align };
         let granted = match self.allocator.alloc(ask) {
             Ok(granted) => granted,
             Err(why) => self.alloc_again(device, len_bytes, align, why, now)?,
@@ -241,8 +241,8 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
     /// The error for a full ledger, after the IOVAs are freed.
     #[cold]
     fn ledger_full(&mut self, device: Device, granted: IovaRange) -> DmaError {
-        match self.allocator.take_back(device, granted) {
-            Ok(()) => Trouble::TooManyMappings { domain: self.name.clone(), most: self.ledger.most() }.into(),
+        match self.allocator.release(device, granted) {
+            Ok(()) => DmaErrorKind::TooManyMappings { domain: self.name.clone(), most: self.ledger.most() }.into(),
             Err(why) => self.no_iova(device, why),
         }
     }
@@ -259,7 +259,10 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
     ) -> Result<IovaRange, DmaError> {
         if matches!(why, AllocError::Exhausted { .. }) && self.waiting() > 0 {
             self.flush(now)?;
-            return self.allocator.alloc(Ask { device, len_bytes, align }).map_err(|why| self.no_iova(device, why));
+            return self
+                .allocator
+                .alloc(AllocRequest { device, len_bytes, align })
+                .map_err(|why| self.no_iova(device, why));
         }
         Err(self.no_iova(device, why))
     }
@@ -284,12 +287,13 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
                 }
                 return self.backend_error("unmapping", done, source);
             }
-            if let Err(source) = self.backend.invalidate(Stale::Range { range: done, by: self.allocator.purge(device) })
+            if let Err(source) =
+                self.backend.invalidate(Invalidated::Range { range: done, by: self.allocator.purge(device) })
             {
                 return self.queue_failed(Unmapped { granted, device, at: now }, source);
             }
         }
-        match self.allocator.take_back(device, granted) {
+        match self.allocator.release(device, granted) {
             Ok(()) => self.backend_error("mapping", range, source),
             Err(why) => self.no_iova(device, why),
         }
@@ -326,7 +330,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
     /// Maps scattered pages as one contiguous IOVA range, in this order.
     ///
     /// # Errors
-    /// As [`Domain::map`]; [`Trouble::Buffer`] for an address that is not page-aligned. If pages mapped before the error
+    /// As [`Domain::map`]; [`DmaErrorKind::Buffer`] for an address that is not page-aligned. If pages mapped before the error
     /// cannot be unmapped, that is the error, and they stay live until the domain is closed.
     #[track_caller]
     pub fn map_scattered(&mut self, pages: &[B::Memory], request: MapRequest, now: Ticks) -> Result<Mapping, DmaError> {
@@ -360,7 +364,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
         let is_page = |page: &&B::Memory| page.value() & (self.page_bytes() - 1) == 0;
         let buffer = |at, because| {
             let (domain, len_bytes) = (self.name.clone(), self.page_bytes());
-            DmaError::from(Trouble::Buffer { domain, at, len_bytes, because })
+            DmaError::from(DmaErrorKind::Buffer { domain, at, len_bytes, because })
         };
         if let Some(page) = pages.iter().find(|page| !is_page(page)) {
             return Err(buffer(
@@ -379,8 +383,8 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
     /// Unmaps a mapping. The device must have finished with it.
     ///
     /// # Errors
-    /// [`Trouble::UnmappedBefore`] and [`Trouble::NotMappedHere`], with both call sites; [`Trouble::Backend`] if the
-    /// backend did not unmap it, and it stays mapped; [`Trouble::NotInvalidated`] if it is unmapped but may still be in
+    /// [`DmaErrorKind::UnmappedBefore`] and [`DmaErrorKind::NotMappedHere`], with both call sites; [`DmaErrorKind::Backend`] if the
+    /// backend did not unmap it, and it stays mapped; [`DmaErrorKind::NotInvalidated`] if it is unmapped but may still be in
     /// an IOTLB.
     #[track_caller]
     #[inline]
@@ -404,11 +408,11 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
         if self.policy != Invalidation::Strict {
             return self.queue(Unmapped { granted, device, at: now });
         }
-        match self.backend.invalidate(Stale::Range { range, by: self.allocator.purge(device) }) {
+        match self.backend.invalidate(Invalidated::Range { range, by: self.allocator.purge(device) }) {
             Ok(took) => self.windows.add(took),
             Err(source) => return Err(self.queue_failed(Unmapped { granted, device, at: now }, source)),
         }
-        match self.allocator.take_back(device, granted) {
+        match self.allocator.release(device, granted) {
             Ok(()) => Ok(()),
             Err(why) => Err(self.no_iova(device, why)),
         }
@@ -507,19 +511,19 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
 
     #[cold]
     fn no_device(&self, device: Device) -> DmaError {
-        Trouble::NoDevice { domain: self.name.clone(), device: device.0 }.into()
+        DmaErrorKind::NoDevice { domain: self.name.clone(), device: device.0 }.into()
     }
 
     #[cold]
     fn no_buffer(&self, at: u64, len_bytes: u64) -> DmaError {
         let because = if len_bytes == 0 { "it is empty" } else { "it ends beyond the last address" };
-        DmaError::from(Trouble::Buffer { domain: self.name.clone(), at, len_bytes, because })
+        DmaError::from(DmaErrorKind::Buffer { domain: self.name.clone(), at, len_bytes, because })
     }
 
     #[cold]
     fn no_iova(&self, device: Device, why: AllocError) -> DmaError {
         let device = self.devices.get(device.0 as usize).map_or_else(|| "an unknown device".into(), Clone::clone);
-        DmaError::from(Trouble::NoIova { domain: self.name.clone(), device, strategy: self.allocator.name(), why })
+        DmaError::from(DmaErrorKind::NoIova { domain: self.name.clone(), device, strategy: self.allocator.name(), why })
     }
 
     /// The error for the first of these abilities that the backend lacks.
@@ -527,22 +531,22 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
     fn unsupported(&self, bits: u16) -> DmaError {
         let ability = self.abilities.lacks(bits).unwrap_or(Ability::SetAttributes);
         let (domain, backend) = (self.name.clone(), self.backend.name().into());
-        DmaError::from(Trouble::Unsupported { domain, backend, ability })
+        DmaError::from(DmaErrorKind::Unsupported { domain, backend, ability })
     }
 
     #[cold]
     fn backend_error(&self, doing: &'static str, range: IovaRange, source: BackendError) -> DmaError {
         let (domain, backend) = (self.name.clone(), self.backend.name().into());
         DmaError::from(match source {
-            BackendError::Unsupported(ability) => Trouble::Unsupported { domain, backend, ability },
-            source => Trouble::Backend { domain, backend, doing, range, source },
+            BackendError::Unsupported(ability) => DmaErrorKind::Unsupported { domain, backend, ability },
+            source => DmaErrorKind::Backend { domain, backend, doing, range, source },
         })
     }
 
     #[cold]
     fn not_invalidated(&self, range: IovaRange, source: BackendError) -> DmaError {
         let (domain, backend) = (self.name.clone(), self.backend.name().into());
-        DmaError::from(Trouble::NotInvalidated { domain, backend, range, source })
+        DmaError::from(DmaErrorKind::NotInvalidated { domain, backend, range, source })
     }
 
     #[cold]
@@ -550,9 +554,9 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
         let (domain, range, mapped_at) = (self.name.clone(), mapping.range, mapping.mapped_at);
         DmaError::from(match self.ledger.why_not(mapping.ticket) {
             NotLive::Unmapped(before_at) if mapping.domain == self.number => {
-                Trouble::UnmappedBefore { domain, range, mapped_at, before_at, again_at }
+                DmaErrorKind::UnmappedBefore { domain, range, mapped_at, before_at, again_at }
             }
-            _ => Trouble::NotMappedHere { domain, range, mapped_at, again_at },
+            _ => DmaErrorKind::NotMappedHere { domain, range, mapped_at, again_at },
         })
     }
 }

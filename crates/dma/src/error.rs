@@ -5,30 +5,30 @@ use crate::backend::{Ability, BackendError};
 use crate::mapping::CallSite;
 use std::fmt;
 
-/// Error of a domain: a boxed [`Trouble`], so that the success path stays small.
+/// Error of a domain: a boxed [`DmaErrorKind`], so that the success path stays small.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
-pub struct DmaError(#[from] Box<Trouble>);
+pub struct DmaError(#[from] Box<DmaErrorKind>);
 
 impl DmaError {
     /// The reason.
     #[must_use]
-    pub fn trouble(&self) -> &Trouble {
+    pub fn kind(&self) -> &DmaErrorKind {
         &self.0
     }
 }
 
-impl From<Trouble> for DmaError {
+impl From<DmaErrorKind> for DmaError {
     #[cold]
-    fn from(trouble: Trouble) -> DmaError {
-        DmaError(Box::new(trouble))
+    fn from(kind: DmaErrorKind) -> DmaError {
+        DmaError(Box::new(kind))
     }
 }
 
 /// Reasons for an error. Unless a variant says otherwise, nothing has changed: partial work is rolled back.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Trouble {
+pub enum DmaErrorKind {
     /// An empty buffer, or one beyond the last address.
     #[error("{domain}: {len_bytes} B at {at:#x} cannot be mapped: {because}")]
     Buffer {

@@ -14,7 +14,7 @@
 //! let disk = domain.attach("disk 0")?;
 //!
 //! let buffer = Buffer::new(HostPhys(0x1234_5000), 8192);
-//! domain.sync(buffer, Permission::Read, Turn::Device)?;
+//! domain.sync(buffer, Permission::Read, Owner::Device)?;
 //! let mapping = domain.map(&mut buffer.clone(), MapRequest::new(disk, Permission::Read), now)?;
 //! let for_the_device = (mapping.iova(), mapping.len_bytes());
 //! // ... the device reads the buffer, and signals completion ...
@@ -142,17 +142,17 @@ mod space;
 mod sync;
 
 pub use allocator::{
-    AccessOrder, Align, AllocError, Ask, Buddy, Device, FreeList, IovaAllocator, IovaRange, Magazine, MagazineCore,
-    Pool, PoolError, Purge, Ranges, Sequential,
+    AccessOrder, Align, AllocError, AllocRequest, Buddy, Device, FreeList, IovaAllocator, IovaRange, Magazine,
+    MagazineCore, Pool, PoolError, Purge, Ranges, Sequential,
 };
 pub use attributes::{Attributes, Permission};
-pub use backend::{Abilities, Ability, Backend, BackendError, CacheCare, Coherence, Nothing, Stale};
+pub use backend::{Abilities, Ability, Backend, BackendError, CacheCare, Coherence, Invalidated, NullBackend};
 pub use buffer::{Buffer, HostAddress};
 pub use domain::Domain;
-pub use error::{DmaError, Leak, Leaks, Trouble};
+pub use error::{DmaError, DmaErrorKind, Leak, Leaks};
 pub use hints::{Hints, MapRequest};
 pub use invalidation::{Invalidation, Windows};
 pub use mapping::{CallSite, Mapping};
 pub use page_table::{Counts, PageTable, Translation};
 pub use space::{MSI_WINDOW, PAGE_ZERO, Region, Space, SpaceError};
-pub use sync::Turn;
+pub use sync::Owner;

@@ -2,7 +2,7 @@
 
 use crate::allocator::{IovaRange, Purge};
 use crate::attributes::Attributes;
-use crate::backend::{Abilities, Ability, Backend, BackendError, CacheCare, Coherence, Stale};
+use crate::backend::{Abilities, Ability, Backend, BackendError, CacheCare, Coherence, Invalidated};
 use crate::buffer::{Buffer, HostAddress};
 use lanemark_units::{Iova, Ticks};
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 /// table.unmap(page)?;
 /// assert_eq!(table.translate(Iova(0x1010)), None);
 /// assert_eq!(table.reach(Iova(0x1010)).map(|page| page.memory), Some(HostPhys(0x7010)), "still in the IOTLB");
-/// table.invalidate(Stale::All)?;
+/// table.invalidate(Invalidated::All)?;
 /// assert_eq!(table.reach(Iova(0x1010)), None);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -215,13 +215,13 @@ impl<M: HostAddress> Backend for PageTable<M> {
         Ok(())
     }
 
-    fn invalidate(&mut self, stale: Stale) -> Result<Ticks, BackendError> {
+    fn invalidate(&mut self, stale: Invalidated) -> Result<Ticks, BackendError> {
         match stale {
-            Stale::All => {
+            Invalidated::All => {
                 self.counts.all += 1;
                 self.stale.clear();
             }
-            Stale::Range { range, by } => {
+            Invalidated::Range { range, by } => {
                 match by {
                     Purge::Entries => self.counts.entries += 1,
                     Purge::Matching => self.counts.matching += 1,

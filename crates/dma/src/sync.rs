@@ -14,8 +14,8 @@ use crate::buffer::{Buffer, HostAddress};
 ///
 /// A line that is only partly in the buffer is flushed in place of a purge, so that other data in it is not lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Turn {
-    /// The device: the CPU has written the data, and does not touch the buffer until its own turn.
+pub enum Owner {
+    /// The device: the CPU has written the data, and does not touch the buffer until it owns the buffer again.
     Device,
     /// The CPU: the device has finished.
     Cpu,
@@ -27,13 +27,13 @@ pub(crate) fn maintenance_ops<M: HostAddress>(
     line_bytes: u64,
     buffer: Buffer<M>,
     permission: Permission,
-    turn: Turn,
+    owner: Owner,
 ) -> impl Iterator<Item = (CacheCare, Buffer<M>)> {
-    let care = match (coherence, turn) {
+    let care = match (coherence, owner) {
         (Coherence::Coherent, _) => None,
-        (Coherence::BySoftware { .. }, Turn::Device) if permission.reads() => Some(CacheCare::Flush),
-        (Coherence::BySoftware { .. }, Turn::Device) => Some(CacheCare::Purge),
-        (Coherence::BySoftware { cpu_prefetches }, Turn::Cpu) => {
+        (Coherence::BySoftware { .. }, Owner::Device) if permission.reads() => Some(CacheCare::Flush),
+        (Coherence::BySoftware { .. }, Owner::Device) => Some(CacheCare::Purge),
+        (Coherence::BySoftware { cpu_prefetches }, Owner::Cpu) => {
             (cpu_prefetches && permission.writes()).then_some(CacheCare::Purge)
         }
     };
@@ -73,9 +73,9 @@ mod tests {
         end: u64,
         coherence: Coherence,
         permission: Permission,
-        turn: Turn,
+        owner: Owner,
     ) -> Vec<(CacheCare, u64, u64)> {
-        maintenance_ops(coherence, 32, Buffer::new(HostPhys(start), end - start), permission, turn)
+        maintenance_ops(coherence, 32, Buffer::new(HostPhys(start), end - start), permission, owner)
             .map(|(care, part)| (care, part.at.0, part.at.0 + part.len_bytes))
             .collect()
     }
@@ -83,35 +83,35 @@ mod tests {
     #[test]
     fn a_coherent_platform_needs_no_maintenance() {
         for permission in [Permission::Read, Permission::Write, Permission::ReadWrite] {
-            for turn in [Turn::Device, Turn::Cpu] {
-                assert_eq!(at(0, 64, Coherence::Coherent, permission, turn), []);
+            for owner in [Owner::Device, Owner::Cpu] {
+                assert_eq!(at(0, 64, Coherence::Coherent, permission, owner), []);
             }
         }
     }
 
     #[test]
     fn memory_that_a_device_reads_is_flushed_and_memory_that_it_writes_is_purged() {
-        let whole = |coherence, permission, turn| at(32, 96, coherence, permission, turn);
+        let whole = |coherence, permission, owner| at(32, 96, coherence, permission, owner);
         for coherence in [PLAIN, PREFETCHING] {
-            assert_eq!(whole(coherence, Permission::Read, Turn::Device), [(CacheCare::Flush, 32, 96)]);
-            assert_eq!(whole(coherence, Permission::ReadWrite, Turn::Device), [(CacheCare::Flush, 32, 96)]);
-            assert_eq!(whole(coherence, Permission::Write, Turn::Device), [(CacheCare::Purge, 32, 96)]);
-            assert_eq!(whole(coherence, Permission::Read, Turn::Cpu), []);
+            assert_eq!(whole(coherence, Permission::Read, Owner::Device), [(CacheCare::Flush, 32, 96)]);
+            assert_eq!(whole(coherence, Permission::ReadWrite, Owner::Device), [(CacheCare::Flush, 32, 96)]);
+            assert_eq!(whole(coherence, Permission::Write, Owner::Device), [(CacheCare::Purge, 32, 96)]);
+            assert_eq!(whole(coherence, Permission::Read, Owner::Cpu), []);
         }
     }
 
     #[test]
     fn a_cpu_that_prefetches_needs_a_second_purge() {
         for permission in [Permission::Write, Permission::ReadWrite] {
-            assert_eq!(at(32, 96, PLAIN, permission, Turn::Cpu), []);
-            assert_eq!(at(32, 96, PREFETCHING, permission, Turn::Cpu), [(CacheCare::Purge, 32, 96)]);
+            assert_eq!(at(32, 96, PLAIN, permission, Owner::Cpu), []);
+            assert_eq!(at(32, 96, PREFETCHING, permission, Owner::Cpu), [(CacheCare::Purge, 32, 96)]);
         }
     }
 
     #[test]
     fn a_line_shared_with_other_data_is_never_purged() {
         use CacheCare::{Flush, Purge};
-        let written = |start, end| at(start, end, PLAIN, Permission::Write, Turn::Device);
+        let written = |start, end| at(start, end, PLAIN, Permission::Write, Owner::Device);
         assert_eq!(written(31, 97), [(Flush, 31, 32), (Purge, 32, 96), (Flush, 96, 97)]);
         assert_eq!(written(33, 95), [(Flush, 33, 64), (Flush, 64, 95)]);
         assert_eq!(written(33, 63), [(Flush, 33, 63)]);

@@ -55,7 +55,7 @@ fn each_map_call_advances_the_buffer_by_what_it_mapped() {
     let last = domain.map(&mut rest, MapRequest::new(disk, Permission::Read), NOW).unwrap();
     assert_eq!((last.len_bytes(), rest), (PAGE, buffer(0x10_9000, 0)));
     let error = domain.map(&mut rest, MapRequest::new(disk, Permission::Read), NOW).unwrap_err();
-    assert!(matches!(error.trouble(), Trouble::Buffer { len_bytes: 0, .. }), "{error}");
+    assert!(matches!(error.kind(), DmaErrorKind::Buffer { len_bytes: 0, .. }), "{error}");
 }
 
 #[test]
@@ -140,9 +140,9 @@ fn an_unsupported_operation_is_refused_by_name_and_maps_nothing() {
     let request = MapRequest::new(disk, Permission::Read);
     let pieces = domain.map_all(buffer(0x1010, 2 * PAGE), request, NOW).unwrap();
     assert_eq!(pieces.len(), 1, "without the ability, ends are not separate pieces");
-    let refused = |result: Result<(), DmaError>, wanted| match result.unwrap_err().trouble() {
-        Trouble::Unsupported { ability, .. } => assert_eq!(*ability, wanted),
-        trouble => panic!("{trouble}"),
+    let refused = |result: Result<(), DmaError>, wanted| match result.unwrap_err().kind() {
+        DmaErrorKind::Unsupported { ability, .. } => assert_eq!(*ability, wanted),
+        kind => panic!("{kind}"),
     };
     refused(domain.remap(pieces[0], 0, &[HostPhys(0)], NOW), Ability::Remap);
     let attributes = domain.set_attributes(pieces[0], Permission::Write, Hints::NONE, NOW);
@@ -168,16 +168,16 @@ fn scattered_pages_are_one_range_for_the_device() {
     let reach = domain.backend().reach(Iova(mapping.iova().0 + 2 * PAGE));
     assert_eq!(reach.map(|there| there.memory), Some(HostPhys(0x2_0000)), "the old page is invalidated");
     let error = domain.remap(mapping, 3, &[HostPhys(0x2_0000), HostPhys(0x3_0000)], NOW).unwrap_err();
-    assert!(matches!(error.trouble(), Trouble::Outside { .. }), "{error}");
+    assert!(matches!(error.kind(), DmaErrorKind::Outside { .. }), "{error}");
     assert!(domain.remap(mapping, u64::MAX, &[HostPhys(0x2_0000)], NOW).is_err());
     for wrong in [&[][..], &[HostPhys(0x1001)]] {
         let error = domain.map_scattered(wrong, MapRequest::new(disk, Permission::Read), NOW).unwrap_err();
-        assert!(matches!(error.trouble(), Trouble::Buffer { .. }), "{error}");
+        assert!(matches!(error.kind(), DmaErrorKind::Buffer { .. }), "{error}");
     }
     let most = vec![HostPhys(0); 8];
     assert!(domain.map_scattered(&most, MapRequest::new(disk, Permission::Read), NOW).is_ok());
     let error = domain.map_scattered(&[HostPhys(0); 9], MapRequest::new(disk, Permission::Read), NOW).unwrap_err();
-    assert!(matches!(error.trouble(), Trouble::NoIova { why: AllocError::TooLong { .. }, .. }), "{error}");
+    assert!(matches!(error.kind(), DmaErrorKind::NoIova { why: AllocError::TooLong { .. }, .. }), "{error}");
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn removed_permissions_and_pages_of_a_live_mapping_are_invalidated_at_once() {
     assert_eq!(domain.unmap_tail(mapping, 1, NOW).unwrap().len_bytes(), 1, "the first page stays");
     for keep_bytes in [0, 3 * PAGE + 1] {
         let error = domain.unmap_tail(mapping, keep_bytes, NOW).unwrap_err();
-        assert!(matches!(error.trouble(), Trouble::Outside { .. }), "{error}");
+        assert!(matches!(error.kind(), DmaErrorKind::Outside { .. }), "{error}");
     }
     domain.unmap(shorter, NOW).unwrap();
     domain.flush(NOW).unwrap();
@@ -216,17 +216,17 @@ fn a_second_unmap_reports_three_call_sites() {
     domain.unmap(mapping, NOW).unwrap();
     let again = Location::caller().line() + 1;
     let error = domain.unmap(mapping, NOW).unwrap_err();
-    match error.trouble() {
-        Trouble::UnmappedBefore { mapped_at, before_at, again_at, .. } => {
+    match error.kind() {
+        DmaErrorKind::UnmappedBefore { mapped_at, before_at, again_at, .. } => {
             assert_eq!(mapped_at.line(), mapped.line());
             assert_eq!((before_at.map(Location::line), again_at.line()), (Some(before), again));
             assert!(again_at.file().ends_with("domain.rs"), "{error}");
         }
-        trouble => panic!("{trouble}"),
+        kind => panic!("{kind}"),
     }
     // The slot in the ledger is reused by another mapping, which is not affected.
     let other = domain.map(&mut buffer(0x2000, PAGE), request, NOW).unwrap();
-    assert!(matches!(domain.unmap(mapping, NOW).unwrap_err().trouble(), Trouble::UnmappedBefore { .. }));
+    assert!(matches!(domain.unmap(mapping, NOW).unwrap_err().kind(), DmaErrorKind::UnmappedBefore { .. }));
     assert!(domain.set_attributes(mapping, Permission::Read, Hints::NONE, NOW).is_err());
     assert!(domain.remap(mapping, 0, &[HostPhys(0)], NOW).is_err() && domain.unmap_tail(mapping, 1, NOW).is_err());
     assert_eq!((domain.live_mappings(), domain.backend().entries()), (1, 1));
@@ -241,7 +241,7 @@ fn a_mapping_of_another_domain_is_refused() {
     let twin = there.map(&mut buffer(0x1000, PAGE), MapRequest::new(disk, Permission::Read), NOW).unwrap();
     assert_eq!(mapping.range(), twin.range());
     let error = there.unmap(mapping, NOW).unwrap_err();
-    assert!(matches!(error.trouble(), Trouble::NotMappedHere { .. }), "{error}");
+    assert!(matches!(error.kind(), DmaErrorKind::NotMappedHere { .. }), "{error}");
     assert_eq!(there.live_mappings(), 1);
 }
 
@@ -255,12 +255,12 @@ fn detach_and_close_report_and_unmap_leaked_mappings() {
     }
     let kept = domain.map(&mut buffer(0x9000, 2 * PAGE), MapRequest::new(net, Permission::Read), NOW).unwrap();
     let error = domain.detach(disk, NOW).unwrap_err();
-    let Trouble::StillMapped { leaks, .. } = error.trouble() else { panic!("{error}") };
+    let DmaErrorKind::StillMapped { leaks, .. } = error.kind() else { panic!("{error}") };
     assert_eq!((leaks.0.len(), leaks.0[0].mappings, leaks.0[0].pages, leaks.0[0].mapped_at.line()), (1, 3, 3, line));
     assert!(error.to_string().starts_with("disks: 3 mappings (3 pages) of disk 0 from "), "{error}");
     assert_eq!(domain.backend().entries(), 2, "mappings of the other device stay");
     let gone = domain.map(&mut buffer(0, PAGE), MapRequest::new(disk, Permission::Read), NOW).unwrap_err();
-    assert!(matches!(gone.trouble(), Trouble::NoDevice { device: 0, .. }), "{gone}");
+    assert!(matches!(gone.kind(), DmaErrorKind::NoDevice { device: 0, .. }), "{gone}");
     assert!(domain.detach(disk, NOW).is_err() && domain.detach(Device(2), NOW).is_err());
     assert!(domain.close(NOW).is_err());
     assert_eq!((domain.backend().entries(), domain.backend().reach(kept.iova())), (0, None));
@@ -276,7 +276,7 @@ fn the_number_of_live_mappings_is_limited_as_configured() {
     let _ = domain.map(&mut buffer(0, PAGE), request, NOW).unwrap();
     let mut rest = buffer(0, PAGE);
     let error = domain.map(&mut rest, request, NOW).unwrap_err();
-    assert!(matches!(error.trouble(), Trouble::TooManyMappings { most: 2, .. }), "{error}");
+    assert!(matches!(error.kind(), DmaErrorKind::TooManyMappings { most: 2, .. }), "{error}");
     assert_eq!((rest.len_bytes, domain.allocator().free_ranges()), (PAGE, (1 << 17) - 2));
     domain.unmap(first, NOW).unwrap();
     assert!(domain.map(&mut rest, request, NOW).is_ok());
@@ -286,7 +286,7 @@ fn the_number_of_live_mappings_is_limited_as_configured() {
 fn a_million_mappings_take_less_than_100_mb() {
     let space = Space::of_device(39).unwrap();
     let mut domain =
-        Domain::new("many", Ranges::new(space).unwrap(), Nothing::<HostVirt>::new(), Invalidation::Strict).unwrap();
+        Domain::new("many", Ranges::new(space).unwrap(), NullBackend::<HostVirt>::new(), Invalidation::Strict).unwrap();
     let device = domain.attach("card").unwrap();
     for page in 0..1_000_000 {
         let mut page = Buffer::new(HostVirt(page * PAGE), PAGE);
@@ -326,7 +326,7 @@ fn a_sequential_device_shares_ranges_only_among_its_own_mappings() {
     assert!(domain.set_order(net, AccessOrder::Any).is_err());
     let (mut plain, device) = self::domain(table());
     let error = plain.set_order(device, AccessOrder::Sequential).unwrap_err();
-    assert!(matches!(error.trouble(), Trouble::NoIova { why: AllocError::OneOrder, .. }), "{error}");
+    assert!(matches!(error.kind(), DmaErrorKind::NoIova { why: AllocError::OneOrder, .. }), "{error}");
 }
 
 #[test]
@@ -335,18 +335,18 @@ fn sync_flushes_and_purges_on_a_platform_without_coherence() {
     let by_software = table().on_platform(Coherence::BySoftware { cpu_prefetches: true }, 32);
     let (mut domain, _) = domain(by_software);
     let inbound = buffer(0x1000, PAGE);
-    domain.sync(inbound, Permission::Write, Turn::Device).unwrap();
-    domain.sync(inbound, Permission::Write, Turn::Cpu).unwrap();
-    domain.sync(inbound, Permission::Read, Turn::Device).unwrap();
-    domain.sync(inbound, Permission::Read, Turn::Cpu).unwrap();
+    domain.sync(inbound, Permission::Write, Owner::Device).unwrap();
+    domain.sync(inbound, Permission::Write, Owner::Cpu).unwrap();
+    domain.sync(inbound, Permission::Read, Owner::Device).unwrap();
+    domain.sync(inbound, Permission::Read, Owner::Cpu).unwrap();
     domain.flush_lines(buffer(0x40, 32)).unwrap();
     let cared = domain.backend_mut().take_cared();
     assert_eq!(cared, [(Purge, inbound), (Purge, inbound), (Flush, inbound), (Flush, buffer(0x40, 32))]);
     let (mut coherent, _) = self::domain(table());
-    coherent.sync(inbound, Permission::ReadWrite, Turn::Device).unwrap();
+    coherent.sync(inbound, Permission::ReadWrite, Owner::Device).unwrap();
     assert_eq!(coherent.backend_mut().take_cared(), []);
     let careless =
         table().on_platform(Coherence::BySoftware { cpu_prefetches: false }, 32).with_abilities(Abilities::NONE);
-    let error = self::domain(careless).0.sync(inbound, Permission::Write, Turn::Device).unwrap_err();
-    assert!(matches!(error.trouble(), Trouble::Unsupported { ability: Ability::CacheCare, .. }), "{error}");
+    let error = self::domain(careless).0.sync(inbound, Permission::Write, Owner::Device).unwrap_err();
+    assert!(matches!(error.kind(), DmaErrorKind::Unsupported { ability: Ability::CacheCare, .. }), "{error}");
 }

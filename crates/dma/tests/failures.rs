@@ -52,7 +52,7 @@ impl Backend for Failing {
         self.call()?;
         self.table.remap(range, memory, attributes)
     }
-    fn invalidate(&mut self, stale: Stale) -> Result<Ticks, BackendError> {
+    fn invalidate(&mut self, stale: Invalidated) -> Result<Ticks, BackendError> {
         self.call()?;
         self.table.invalidate(stale)
     }
@@ -96,14 +96,14 @@ fn no_scattered_page_stays_mapped_whichever_call_fails() {
     for fails_at in 1..=3 {
         let (mut domain, disk) = domain(Failing::at(fails_at, false), Invalidation::Strict);
         let error = domain.map_scattered(&pages, MapRequest::new(disk, Permission::Read), NOW).unwrap_err();
-        assert!(matches!(error.trouble(), Trouble::Backend { .. }), "{error}");
+        assert!(matches!(error.kind(), DmaErrorKind::Backend { .. }), "{error}");
         let left = (domain.backend().table.entries(), domain.allocator().free_ranges(), domain.live_mappings());
         assert_eq!(left, (0, 1 << 17, 0), "call {fails_at}");
         assert_eq!(domain.backend().table.reach(Iova(0)), None, "call {fails_at}");
     }
     let (mut domain, disk) = domain(Failing::at(2, true), Invalidation::Strict);
     let error = domain.map_scattered(&pages, MapRequest::new(disk, Permission::Read), NOW).unwrap_err();
-    assert!(matches!(error.trouble(), Trouble::Backend { doing: "unmapping", .. }), "{error}");
+    assert!(matches!(error.kind(), DmaErrorKind::Backend { doing: "unmapping", .. }), "{error}");
     assert_eq!((domain.live_mappings(), domain.backend().table.entries()), (1, 1), "the page can still be accessed");
     domain.backend_mut().fails_at = u32::MAX;
     assert!(domain.close(NOW).is_err());
@@ -121,7 +121,7 @@ fn a_mapping_that_the_backend_fails_to_unmap_stays_mapped_and_can_be_unmapped_la
     let (mut domain, disk) = domain(Failing::at(2, false), Invalidation::Strict);
     let mapping = domain.map(&mut buffer(0, PAGE), MapRequest::new(disk, Permission::Read), NOW).unwrap();
     let error = domain.unmap(mapping, NOW).unwrap_err();
-    assert!(matches!(error.trouble(), Trouble::Backend { doing: "unmapping", .. }), "{error}");
+    assert!(matches!(error.kind(), DmaErrorKind::Backend { doing: "unmapping", .. }), "{error}");
     assert_eq!((domain.live_mappings(), domain.backend().table.entries()), (1, 1));
     domain.unmap(mapping, NOW).unwrap();
     assert_eq!(domain.allocator().free_ranges(), 1 << 17);
@@ -135,7 +135,7 @@ fn iovas_of_a_failed_invalidation_stay_allocated_until_one_completes() {
         let first = domain.map(&mut buffer(0, PAGE), request, NOW).unwrap();
         let second = domain.map(&mut buffer(0x9000, PAGE), request, NOW).unwrap();
         let error = domain.unmap(first, NOW).unwrap_err();
-        assert!(matches!(error.trouble(), Trouble::NotInvalidated { .. }), "{error}");
+        assert!(matches!(error.kind(), DmaErrorKind::NotInvalidated { .. }), "{error}");
         assert!(domain.unmap(first, NOW).is_err(), "it is unmapped");
         // That call retried the invalidation; the fifth call of the backend succeeds.
         assert_eq!((domain.waiting(), domain.allocator().free_ranges()), (0, (1 << 17) - 1), "{policy:?}");
@@ -166,7 +166,7 @@ fn failing_invalidations_block_unmap_and_no_iova_is_reused() {
         domain.flush(NOW).unwrap();
         assert_eq!(domain.waiting(), 0);
         let error = domain.close(NOW).unwrap_err();
-        assert!(matches!(error.trouble(), Trouble::StillMapped { .. }), "{error}");
+        assert!(matches!(error.kind(), DmaErrorKind::StillMapped { .. }), "{error}");
         assert_eq!((domain.backend().table.entries(), domain.allocator().free_ranges()), (0, 1 << 17));
     }
 }
@@ -177,7 +177,7 @@ fn a_failed_invalidation_of_a_change_is_retried_before_the_next_unmap() {
     let request = MapRequest::new(disk, Permission::ReadWrite);
     let mapping = domain.map(&mut buffer(0, PAGE), request, NOW).unwrap();
     let error = domain.set_attributes(mapping, Permission::Read, Hints::NONE, NOW).unwrap_err();
-    assert!(matches!(error.trouble(), Trouble::NotInvalidated { .. }), "{error}");
+    assert!(matches!(error.kind(), DmaErrorKind::NotInvalidated { .. }), "{error}");
     let reach = |domain: &Domain<Ranges, Failing>| domain.backend().table.reach(mapping.iova());
     assert_eq!(
         (domain.waiting(), reach(&domain).map(|to| to.attributes.permission())),
@@ -193,7 +193,7 @@ fn a_remap_that_fails_halfway_leaves_no_stale_translation() {
     let (mut domain, disk) = domain(Failing::at(3, false), Invalidation::Strict);
     let mapping = domain.map(&mut buffer(0, 2 * PAGE), MapRequest::new(disk, Permission::Read), NOW).unwrap();
     let error = domain.remap(mapping, 0, &[HostPhys(0x9000), HostPhys(0x7000)], NOW).unwrap_err();
-    assert!(matches!(error.trouble(), Trouble::Backend { doing: "changing the memory of", .. }), "{error}");
+    assert!(matches!(error.kind(), DmaErrorKind::Backend { doing: "changing the memory of", .. }), "{error}");
     let reach = |page| domain.backend().table.reach(Iova(page * PAGE)).map(|to| to.memory);
     assert_eq!([0, 1].map(reach), [Some(HostPhys(0x9000)), Some(HostPhys(PAGE))], "the first is new, the second old");
 }
@@ -303,7 +303,7 @@ proptest! {
                                 live.push((mapping, (first..=last).step_by(PAGE as usize).collect()));
                             }
                             Err(error) => {
-                                let is_full = matches!(error.trouble(), Trouble::NoIova { why: AllocError::Exhausted { .. }, .. });
+                                let is_full = matches!(error.kind(), DmaErrorKind::NoIova { why: AllocError::Exhausted { .. }, .. });
                                 prop_assert!(is_full && rest == before && domain.waiting() == 0, "{}", error);
                                 break;
                             }

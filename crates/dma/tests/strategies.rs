@@ -1,8 +1,8 @@
 //! Every strategy against a simple model of its pages: which are allocated, which are free, and what would fit.
 
 use lanemark_dma::{
-    AccessOrder, Align, AllocError, Ask, Buddy, Device, FreeList, IovaAllocator, IovaRange, MSI_WINDOW, Magazine, Pool,
-    Purge, Ranges, Region, Sequential, Space,
+    AccessOrder, Align, AllocError, AllocRequest, Buddy, Device, FreeList, IovaAllocator, IovaRange, MSI_WINDOW,
+    Magazine, Pool, Purge, Ranges, Region, Sequential, Space,
 };
 use lanemark_units::Iova;
 use proptest::prelude::*;
@@ -58,10 +58,10 @@ impl Model {
 
 /// Checks that a request of `longest_bytes` succeeds and a longer one fails.
 fn is_longest(strategy: &mut dyn IovaAllocator, longest_bytes: u64) {
-    let longer = strategy.alloc(Ask::bytes(Device(0), longest_bytes + 1));
+    let longer = strategy.alloc(AllocRequest::bytes(Device(0), longest_bytes + 1));
     assert!(matches!(longer, Err(AllocError::Exhausted { .. } | AllocError::TooLong { .. })), "{longer:?}");
     if longest_bytes > 0 {
-        let longest = strategy.alloc(Ask::bytes(Device(0), longest_bytes)).expect("it is reported as free");
+        let longest = strategy.alloc(AllocRequest::bytes(Device(0), longest_bytes)).expect("it is reported as free");
         strategy.free(Device(0), longest).unwrap();
     }
 }
@@ -108,7 +108,7 @@ fn play(
             Act::Alloc { len_bytes, align } => {
                 let (pages, align_pages) = shape(len_bytes.div_ceil(PAGE), (align.bytes() / PAGE).max(1));
                 let fits = model.lowest(pages, align_pages);
-                match strategy.alloc(Ask { device: Device(0), len_bytes, align }) {
+                match strategy.alloc(AllocRequest { device: Device(0), len_bytes, align }) {
                     Ok(range) => {
                         assert!(fits.is_some(), "{range} was granted, but nothing fits");
                         assert!(range.len_bytes >= len_bytes && range.at.0 % align.bytes().max(PAGE) == 0, "{range}");
@@ -143,8 +143,11 @@ fn play(
         count += 1;
     }
     let all: Vec<_> =
-        (0..count).map(|_| strategy.alloc(Ask::bytes(Device(0), 1)).expect("everything is free")).collect();
-    assert!(matches!(strategy.alloc(Ask::bytes(Device(0), 1)), Err(AllocError::Exhausted { len_bytes: 1, .. })));
+        (0..count).map(|_| strategy.alloc(AllocRequest::bytes(Device(0), 1)).expect("everything is free")).collect();
+    assert!(matches!(
+        strategy.alloc(AllocRequest::bytes(Device(0), 1)),
+        Err(AllocError::Exhausted { len_bytes: 1, .. })
+    ));
     for range in all {
         strategy.free(Device(0), range).unwrap();
     }
@@ -210,7 +213,7 @@ proptest! {
                             .step_by(align_pages as usize)
                             .any(|at| (at..at + pages).all(|page| model.is_free(page)))
                     });
-                    match strategy.alloc(Ask { device: Device(0), len_bytes, align }) {
+                    match strategy.alloc(AllocRequest { device: Device(0), len_bytes, align }) {
                         Ok(range) => {
                             prop_assert!(fits && range.len_bytes == pages * PAGE && range.at.0 % align.bytes().max(PAGE) == 0);
                             model.take(range);
@@ -245,7 +248,7 @@ proptest! {
             Box::new(Pool::over(IovaRange { at: Iova(0), len_bytes: 64 * PAGE }, PAGE).unwrap()),
         ];
         for strategy in &mut strategies {
-            let out = strategy.alloc(Ask::bytes(Device(0), PAGE)).unwrap();
+            let out = strategy.alloc(AllocRequest::bytes(Device(0), PAGE)).unwrap();
             let range = IovaRange { at: Iova(at * PAGE + odd), len_bytes: pages * PAGE };
             if range == out {
                 continue;
@@ -258,8 +261,8 @@ proptest! {
     }
 }
 
-fn ask(len_bytes: u64) -> Ask {
-    Ask::bytes(Device(0), len_bytes)
+fn ask(len_bytes: u64) -> AllocRequest {
+    AllocRequest::bytes(Device(0), len_bytes)
 }
 
 fn wide() -> Space {
@@ -276,11 +279,11 @@ fn every_strategy_with_large_pages_aligns_them() {
     ];
     for strategy in &mut strategies {
         for align in [Align::MIB_2, Align::GIB_1] {
-            let range = strategy.alloc(Ask { align, ..ask(2 << 20) }).unwrap();
+            let range = strategy.alloc(AllocRequest { align, ..ask(2 << 20) }).unwrap();
             assert_eq!(range.at.0 % align.bytes(), 0, "{}", strategy.name());
         }
         let beyond = Align::of_bytes(1 << 40).unwrap();
-        assert!(strategy.alloc(Ask { align: beyond, ..ask(4096) }).is_err(), "{}", strategy.name());
+        assert!(strategy.alloc(AllocRequest { align: beyond, ..ask(4096) }).is_err(), "{}", strategy.name());
     }
     assert_eq!((Align::of_bytes(3), Align::of_bytes(0)), (None, None));
 }
@@ -303,8 +306,8 @@ fn up_to_256_allocated_ranges_never_share_an_iotlb_entry() {
     let mut ranges = Ranges::new(Space::of_device(32).unwrap()).unwrap().over_entries(256).unwrap();
     let entry = |range: IovaRange| range.at.0 >> 24;
     let mut out: Vec<_> = (0..256).map(|_| ranges.alloc(ask(1)).unwrap()).collect();
-    for turn in 0..1000 {
-        let back = out.swap_remove(turn * 7919 % 256);
+    for owner in 0..1000 {
+        let back = out.swap_remove(owner * 7919 % 256);
         ranges.free(Device(0), back).unwrap();
         out.push(ranges.alloc(ask(1)).unwrap());
         let mut entries: Vec<_> = out.iter().map(|range| entry(*range)).collect();
@@ -320,12 +323,12 @@ fn up_to_256_allocated_ranges_never_share_an_iotlb_entry() {
 fn a_ring_of_104_buffers_keeps_13_ranges_and_reuses_their_pages_in_turn() {
     let mut strategy = Sequential::new(Ranges::new(wide()).unwrap()).unwrap();
     strategy.set_order(Device(1), AccessOrder::Sequential).unwrap();
-    let of = |device| Ask::bytes(Device(device), PAGE);
+    let of = |device| AllocRequest::bytes(Device(device), PAGE);
     let mut ring: Vec<_> = (0..104).map(|_| strategy.alloc(of(1)).unwrap()).collect();
     assert!(ring.windows(2).all(|pair| pair[1].at.0 == pair[0].at.0 + PAGE));
     assert_eq!(strategy.kept_by(Device(1)), 13);
-    for turn in 0..1040 {
-        let slot = turn % 104;
+    for owner in 0..1040 {
+        let slot = owner % 104;
         strategy.free(Device(1), ring[slot]).unwrap();
         let next = strategy.alloc(of(1)).unwrap();
         assert_eq!(next.at, ring[slot].at, "the only free page");

@@ -1,6 +1,6 @@
 //! A figure of an experiment, computed by simulation and by formula.
 
-use crate::experiment::Ask;
+use crate::experiment::FigureQuery;
 use lanemark_bench::{Axes, BenchError, Case, Cores, Effort, Question};
 use lanemark_config_space::{ConfigWrite, NoConfigWrite};
 use lanemark_method::{AccessPath, CoreAccess, Method};
@@ -20,7 +20,7 @@ pub(crate) struct Computed {
 /// Computes the figure that `ask` describes on `platform`, by a new simulation and by its formula.
 ///
 /// `size` replaces the size in `ask`.
-pub(crate) fn computed(platform: &Platform, ask: &Ask, size: Option<u64>) -> Result<Computed, String> {
+pub(crate) fn computed(platform: &Platform, ask: &FigureQuery, size: Option<u64>) -> Result<Computed, String> {
     let mut target = OpenTarget::of_platform(&changed(platform, ask)?).map_err(|error| error.to_string())?;
     let (question, case, effort) = case(&target, ask, size)?;
     let simulated = metric(target.ask(question, &case, &effort), ask)?;
@@ -28,20 +28,20 @@ pub(crate) fn computed(platform: &Platform, ask: &Ask, size: Option<u64>) -> Res
 }
 
 /// Simulates the figure that `ask` describes on `platform`, without its formula.
-pub(crate) fn simulated(platform: &Platform, ask: &Ask, size: Option<u64>) -> Result<f64, String> {
+pub(crate) fn simulated(platform: &Platform, ask: &FigureQuery, size: Option<u64>) -> Result<f64, String> {
     let mut target = OpenTarget::of_platform(&changed(platform, ask)?).map_err(|error| error.to_string())?;
     let (question, case, effort) = case(&target, ask, size)?;
     metric(target.ask(question, &case, &effort), ask)
 }
 
 /// The metric of `ask` in an answer.
-fn metric(answer: Result<Answer, BenchError>, ask: &Ask) -> Result<f64, String> {
+fn metric(answer: Result<Answer, BenchError>, ask: &FigureQuery) -> Result<f64, String> {
     let answer = answer.map_err(|error| error.to_string())?;
     ask.figure.value(&answer).ok_or_else(|| format!("the answer of {} has no {:?}", ask.question, ask.figure))
 }
 
 /// The platform with the changed keys of the figure and after its register writes.
-fn changed(platform: &Platform, ask: &Ask) -> Result<Platform, String> {
+fn changed(platform: &Platform, ask: &FigureQuery) -> Result<Platform, String> {
     let platform = with_keys(platform, ask)?;
     let writes = ask.setpci.iter().map(|text| text.parse()).collect::<Result<Vec<ConfigWrite>, NoConfigWrite>>();
     let changes = Changes { setpci: writes.map_err(|error| error.to_string())?, ..Changes::default() };
@@ -49,7 +49,7 @@ fn changed(platform: &Platform, ask: &Ask) -> Result<Platform, String> {
 }
 
 /// The platform with the changed keys of the figure.
-fn with_keys(platform: &Platform, ask: &Ask) -> Result<Platform, String> {
+fn with_keys(platform: &Platform, ask: &FigureQuery) -> Result<Platform, String> {
     ask.with.iter().try_fold(platform.clone(), |platform, (key, value)| {
         let origin = Origin::Given("the figure's own condition".to_owned());
         platform.with(key, *value, origin).map_err(|error| error.to_string())
@@ -60,7 +60,7 @@ fn with_keys(platform: &Platform, ask: &Ask) -> Result<Platform, String> {
 type MethodFilter = Box<dyn Fn(&Method) -> bool>;
 
 /// The filter for the method, kind of method or path of `ask`.
-fn method_filter(ask: &Ask) -> Result<MethodFilter, String> {
+fn method_filter(ask: &FigureQuery) -> Result<MethodFilter, String> {
     match (ask.method.clone(), ask.kind, ask.path) {
         (Some(method), None, None) => Ok(Box::new(move |other| *other == method)),
         (None, Some(kind), None) => Ok(Box::new(move |other| other.kind() == kind)),
@@ -73,7 +73,11 @@ fn method_filter(ask: &Ask) -> Result<MethodFilter, String> {
 }
 
 /// The only case that `ask` describes, with its question and effort.
-fn case(target: &OpenTarget, ask: &Ask, size: Option<u64>) -> Result<(&'static Question, Case, Effort), String> {
+fn case(
+    target: &OpenTarget,
+    ask: &FigureQuery,
+    size: Option<u64>,
+) -> Result<(&'static Question, Case, Effort), String> {
     let question = question(&ask.question).map_err(|error| error.to_string())?;
     let fence = match ask.fence.as_deref() {
         None => None,

@@ -60,7 +60,7 @@ pub struct Figure {
     #[serde(default)]
     pub note: String,
     /// A question to run.
-    pub ask: Option<Ask>,
+    pub ask: Option<FigureQuery>,
     /// Name of a number that is counted on a board.
     pub measure: Option<String>,
     /// Arithmetic over other figures.
@@ -85,7 +85,7 @@ pub struct Column {
     /// The ID without the size: `F1:burst`.
     pub id: String,
     /// The question, run at the size of each row.
-    pub ask: Ask,
+    pub ask: FigureQuery,
     /// Largest difference from the published value, in percent.
     pub tolerance_percent: Option<f64>,
     /// Sizes of the cells that a parameter is fitted to.
@@ -99,7 +99,7 @@ pub struct Column {
 /// A question, its case, and the figure to take from its answer.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Ask {
+pub struct FigureQuery {
     /// Name in the catalogue of questions.
     pub question: String,
     /// The whole method, as records have it.

@@ -2,7 +2,7 @@
 
 use crate::computed::simulated;
 use crate::error::ExperimentError;
-use crate::experiment::{Ask, Experiment, FitSpec, Published, platform_of, size_of};
+use crate::experiment::{Experiment, FigureQuery, FitSpec, Published, platform_of, size_of};
 use crate::paper::Paper;
 use lanemark_platform::{Origin, Platform};
 
@@ -11,7 +11,7 @@ use lanemark_platform::{Origin, Platform};
 pub struct Fitting {
     platform: Platform,
     spec: FitSpec,
-    data: Vec<(Ask, Option<u64>, f64)>,
+    data: Vec<(FigureQuery, Option<u64>, f64)>,
 }
 
 /// The fits of a paper.
@@ -28,7 +28,7 @@ pub fn fittings(paper: &Paper) -> Result<Vec<Fitting>, ExperimentError> {
     fits.collect()
 }
 
-fn datum(paper: &str, experiment: &Experiment, id: &str) -> Result<(Ask, Option<u64>, f64), ExperimentError> {
+fn datum(paper: &str, experiment: &Experiment, id: &str) -> Result<(FigureQuery, Option<u64>, f64), ExperimentError> {
     let target = experiment.published.get(id).and_then(Published::target);
     let of_column = experiment
         .columns

@@ -7,7 +7,7 @@ use crate::experiment::{Experiment, Published};
 use crate::expression::evaluate;
 use crate::local_question::{LocalQuestion, LocalSource, LocalTarget, Measurement};
 use crate::paper::Paper;
-use lanemark_bench::{Axes, BenchError, Caller, Case, Effort, ask_all};
+use lanemark_bench::{Axes, BenchError, Caller, Case, Effort, measure_all};
 use lanemark_machine::{Facts, Machine};
 use lanemark_record::{Answer, Here};
 use lanemark_runner::question;
@@ -233,7 +233,7 @@ impl Measurements<'_> {
         let axes = Axes { sizes: size.map(|size| vec![size]), ..Axes::default() };
         let cases = (question.cases)(self.machine.facts(), &axes);
         let cases: Vec<Case> = cases.into_iter().filter(|case| case.method == *method).collect();
-        let answers = ask_all(question, self.machine, &cases, &Effort::default(), &mut |_| true);
+        let answers = measure_all(question, self.machine, &cases, &Effort::default(), &mut |_| true);
         let answered = |(case, answer): (&Case, Result<Answer, BenchError>)| {
             let answer = answer.map_err(|error| error.to_string());
             (case.caller, answer.and_then(|answer| missing_bytes(&answer).map_or(Ok(answer), Err)))

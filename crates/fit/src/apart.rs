@@ -33,11 +33,11 @@ const DETERMINED_BY: &[(&str, &str)] = &[
 /// `None` for keys that do not affect bandwidths and latencies of DMA.
 ///
 /// ```
-/// assert!(lanemark_fit::what_tells("dma.tags").unwrap().contains("MRRS"));
-/// assert_eq!(lanemark_fit::what_tells("core.sfence_ns"), None);
+/// assert!(lanemark_fit::measurement_for("dma.tags").unwrap().contains("MRRS"));
+/// assert_eq!(lanemark_fit::measurement_for("core.sfence_ns"), None);
 /// ```
 #[must_use]
-pub fn what_tells(key: &str) -> Option<&'static str> {
+pub fn measurement_for(key: &str) -> Option<&'static str> {
     DETERMINED_BY.iter().find(|(name, _)| *name == key).map(|(_, what)| *what)
 }
 

@@ -3,7 +3,7 @@
 
 use crate::least_squares::{judge, scout, sum_of_squares};
 use crate::whole::neighbours;
-use crate::{Fit, FitError, OfRecord, Parameter, fit_many};
+use crate::{Fit, FitData, FitError, Parameter, fit_many};
 
 /// Starting points at which formulas are evaluated.
 const PLACES: u32 = 64;
@@ -19,7 +19,7 @@ const PULL: f64 = 2e-3;
 ///
 /// # Errors
 /// [`FitError`].
-pub(crate) fn calibrate(problem: &OfRecord) -> Result<Fit, FitError> {
+pub(crate) fn calibrate(problem: &FitData) -> Result<Fit, FitError> {
     let mut parameters = problem.parameters();
     if !problem.is_about_transfers() && problem.grids().iter().all(Option::is_none) {
         return fit_many(&parameters, |values| problem.residuals(values));
@@ -57,7 +57,7 @@ fn pulled(mut left: Vec<f64>, parameters: &[Parameter], values: &[f64]) -> Vec<f
 
 /// Searches the parameters that are not set, and returns the values of all.
 fn with_some_set(
-    problem: &OfRecord,
+    problem: &FitData,
     parameters: &[Parameter],
     values: &[f64],
     is_set: &[bool],
@@ -77,7 +77,7 @@ fn with_some_set(
 }
 
 /// The best end point of the searches by formulas; `None` if a datum has no formula.
-fn by_formulas(problem: &OfRecord, parameters: &[Parameter]) -> Option<Vec<f64>> {
+fn by_formulas(problem: &FitData, parameters: &[Parameter]) -> Option<Vec<f64>> {
     let facts = problem.facts().ok()?;
     let mut ask =
         |values: &[f64]| problem.formula_residuals(&facts, values).map(|left| pulled(left, parameters, values));

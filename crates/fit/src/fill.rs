@@ -1,8 +1,8 @@
 //! Filling in the unknown numbers of a platform file from measurements.
 
-use crate::apart::what_tells;
+use crate::apart::measurement_for;
 use crate::calibrate::calibrate;
-use crate::{Errors, Fit, FitError, OfRecord, OfRecordError, Table, Verdict};
+use crate::{Errors, Fit, FitData, FitDataError, FitError, Table, Verdict};
 use lanemark_platform::{Draft, Origin, PlatformError};
 use lanemark_record::{Record, Residual};
 
@@ -44,8 +44,8 @@ impl Filled {
 
     /// The measurement that would determine the number at `key`, if the data are about DMA.
     #[must_use]
-    pub fn told_by(&self, key: &str) -> Option<&'static str> {
-        what_tells(key).filter(|_| self.questions.iter().any(|(name, _)| name.starts_with("dma_")))
+    pub fn measurement_for(&self, key: &str) -> Option<&'static str> {
+        measurement_for(key).filter(|_| self.questions.iter().any(|(name, _)| name.starts_with("dma_")))
     }
 }
 
@@ -55,7 +55,7 @@ impl Filled {
 pub enum FillError {
     /// The data are not usable for a fit.
     #[error(transparent)]
-    Record(#[from] OfRecordError),
+    Record(#[from] FitDataError),
     /// The fit failed.
     #[error(transparent)]
     Fit(#[from] FitError),
@@ -69,7 +69,7 @@ pub enum FillError {
 
 /// Fills in the unknown numbers of `draft` from `measured`; `name` is the name of that source in `fitted_to`.
 ///
-/// Numbers that the data leave open (see [`Loose`](crate::Loose)), or whose best value lies outside their search range,
+/// Numbers that the data leave open (see [`Undetermined`](crate::Undetermined)), or whose best value lies outside their search range,
 /// stay unknown. With `assume_rest` they are set to the end point of the search and marked as assumed: the sums that
 /// the data determine are then right, and their split is a guess.
 ///
@@ -77,8 +77,8 @@ pub enum FillError {
 /// [`FillError`].
 pub fn fill_in(name: &str, measured: &Measured<'_>, draft: &Draft, assume_rest: bool) -> Result<Filled, FillError> {
     let problem = match measured {
-        Measured::Record(record, target) => OfRecord::of_draft(record, *target, draft)?,
-        Measured::Table(table) => OfRecord::of_table(table, draft)?,
+        Measured::Record(record, target) => FitData::of_draft(record, *target, draft)?,
+        Measured::Table(table) => FitData::of_table(table, draft)?,
     };
     let fit = calibrate(&problem)?;
     let count = |(question, count): &(&str, usize)| format!("{name}: {question} ({count} answers)");

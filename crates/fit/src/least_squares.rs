@@ -1,6 +1,6 @@
 //! Least squares within bounds by Levenberg-Marquardt, with confidence and sensitivity of the result.
 
-use crate::loose::{Loose, sensitivity};
+use crate::undetermined::{Undetermined, sensitivity};
 
 /// A parameter of a fit.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,7 +46,7 @@ pub struct Fit {
     /// Parameters without effect on any datum.
     pub unseen: Vec<String>,
     /// Sets of parameters that the data leave open, those above among them.
-    pub loose: Vec<Loose>,
+    pub loose: Vec<Undetermined>,
 }
 
 /// Reasons why a fit fails.
@@ -115,7 +115,7 @@ pub fn fit(
     parameters: &[Parameter],
     residuals: impl FnMut(&[f64]) -> Result<Vec<f64>, String>,
 ) -> Result<Fit, FitError> {
-    fit_told(parameters, residuals, &mut |_, _| {})
+    fit_with_progress(parameters, residuals, &mut |_, _| {})
 }
 
 /// As [`fit`], with progress: `on_progress` is called with the numbers of finished and of all searches, at the start
@@ -123,7 +123,7 @@ pub fn fit(
 ///
 /// # Errors
 /// As [`fit`].
-pub fn fit_told(
+pub fn fit_with_progress(
     parameters: &[Parameter],
     residuals: impl FnMut(&[f64]) -> Result<Vec<f64>, String>,
     on_progress: &mut dyn FnMut(usize, usize),
@@ -434,7 +434,7 @@ mod tests {
         let data = &[(1.0, 13.0), (2.0, 16.0), (5.0, 25.0), (9.0, 37.0)];
         let progress_of = |start: &[Parameter], data| {
             let mut seen = Vec::new();
-            fit_told(start, line(data), &mut |done, of| seen.push((done, of))).unwrap();
+            fit_with_progress(start, line(data), &mut |done, of| seen.push((done, of))).unwrap();
             seen
         };
         let two = [parameter("fixed", 1.0, 0.0, 100.0), parameter("slope", 1.0, 0.0, 100.0)];

@@ -1,7 +1,7 @@
 //! Calibration: platform parameters from measurements.
 //!
 //! All fitting happens in this crate. [`fit`] takes parameters with bounds and a function from their values to
-//! residuals. [`OfRecord`] builds such a function from a platform and a record or a [`Table`]. Besides the best values,
+//! residuals. [`FitData`] builds such a function from a platform and a record or a [`Table`]. Besides the best values,
 //! the result states which parameters the data determine separately, and the range of each when one datum is left out.
 //!
 //! Entry points: [`fit`] for any function, [`fill_in`] for a platform file with unknown numbers.
@@ -11,17 +11,17 @@
 mod apart;
 mod calibrate;
 mod fill;
+mod fit_data;
 mod held_out;
 mod least_squares;
-mod loose;
-mod of_record;
 mod table;
+mod undetermined;
 mod whole;
 
-pub use apart::what_tells;
+pub use apart::measurement_for;
 pub use fill::{FillError, Filled, Measured, fill_in};
+pub use fit_data::{FitData, FitDataError};
 pub use held_out::{Errors, Verdict};
-pub use least_squares::{Fit, FitError, Found, Parameter, fit, fit_many, fit_told};
-pub use loose::Loose;
-pub use of_record::{OfRecord, OfRecordError};
+pub use least_squares::{Fit, FitError, Found, Parameter, fit, fit_many, fit_with_progress};
 pub use table::{HEADER, Row, Table, TableError};
+pub use undetermined::Undetermined;

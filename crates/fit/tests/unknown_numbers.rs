@@ -1,7 +1,7 @@
 //! Recovery of the numbers of a card from its answers.
 
 use lanemark_bench::{Axes, Effort, ask, question};
-use lanemark_fit::{Fit, Measured, OfRecord, OfRecordError, fill_in, fit_many};
+use lanemark_fit::{Fit, FitData, FitDataError, Measured, fill_in, fit_many};
 use lanemark_machine::Machine;
 use lanemark_platform::{Draft, Origin, Platform};
 use lanemark_record::Record;
@@ -41,7 +41,7 @@ fn blanked(keys: &[&str]) -> Draft {
 }
 
 fn found(draft: &Draft, record: &Record) -> Fit {
-    let problem = OfRecord::of_draft(record, None, draft).unwrap();
+    let problem = FitData::of_draft(record, None, draft).unwrap();
     fit_many(&problem.parameters(), |values| problem.residuals(values)).unwrap()
 }
 
@@ -87,8 +87,8 @@ fn a_number_that_no_answer_depends_on_stays_open() {
 #[test]
 fn integers_are_fitted_and_a_draft_without_unknowns_is_rejected() {
     let record = record(&Platform::parse("truth", TRUTH).unwrap());
-    let refused = |keys: &[&str]| OfRecord::of_draft(&record, None, &blanked(keys)).err();
-    assert!(matches!(refused(&[]), Some(OfRecordError::NothingUnknown { .. })));
+    let refused = |keys: &[&str]| FitData::of_draft(&record, None, &blanked(keys)).err();
+    assert!(matches!(refused(&[]), Some(FitDataError::NothingUnknown { .. })));
     assert!(refused(&["core.wc_buffers", "link.latency_ns"]).is_none());
 }
 
@@ -96,7 +96,7 @@ fn integers_are_fitted_and_a_draft_without_unknowns_is_rejected() {
 fn each_answer_is_compared_with_simulation_and_formula() {
     let truth = Platform::parse("truth", TRUTH).unwrap();
     let record = record(&truth);
-    let problem = OfRecord::of_draft(&record, None, &blanked(&["link.latency_ns"])).unwrap();
+    let problem = FitData::of_draft(&record, None, &blanked(&["link.latency_ns"])).unwrap();
     let rows = problem.compare(&[120.0]).unwrap();
     assert!(rows.iter().all(|row| row.error_percent.abs() < 1e-9), "{rows:?}");
     assert!(rows.iter().any(|row| row.formula.is_some()));

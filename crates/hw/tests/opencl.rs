@@ -54,23 +54,23 @@ fn run(machine: &mut OpenClMachine, request: QueueRequest) -> Result<Samples, Ma
     Ok(samples)
 }
 
-fn copy(verb: Verb, allocation: Allocation, told: HostWait, bytes: u64) -> QueueRequest {
-    QueueRequest::Copy(RuntimeCopy { verb, bytes, told, allocation })
+fn copy(verb: Verb, allocation: Allocation, wait: HostWait, bytes: u64) -> QueueRequest {
+    QueueRequest::Copy(RuntimeCopy { verb, bytes, wait, allocation })
 }
 
 fn launch(count: u32, allocation: Allocation) -> QueueRequest {
-    QueueRequest::Launch(Launch { kernels: 2, told: HostWait::Event, arguments: Arguments { count, allocation } })
+    QueueRequest::Launch(Launch { kernels: 2, wait: HostWait::Event, arguments: Arguments { count, allocation } })
 }
 
 fn stream_copy() -> QueueRequest {
     let copy = StreamCopy { first_port: 0, ports: 1, bytes_per_port: 4096, stride_bytes: 8, vector_words: 4 };
-    QueueRequest::Compute(Compute { work: Workload::StreamCopy(copy), told: HostWait::Event })
+    QueueRequest::Compute(Compute { work: Workload::StreamCopy(copy), wait: HostWait::Event })
 }
 
 fn spmv() -> QueueRequest {
     let matrix = Csr::new(2, vec![0, 1, 2], vec![0, 1], vec![1.0, 2.0]).unwrap();
     let work = Workload::Spmv(Spmv { matrix: Arc::new(matrix), kernels: 2, ports_each: 1 });
-    QueueRequest::Compute(Compute { work, told: HostWait::Finish })
+    QueueRequest::Compute(Compute { work, wait: HostWait::Finish })
 }
 
 #[test]
@@ -79,9 +79,9 @@ fn all_bytes_arrive_for_every_allocation_direction_and_wait() {
         let mut machine = opened();
         assert_eq!(machine.facts().runtime.as_ref().unwrap().allocations, Allocation::ALL);
         for allocation in Allocation::ALL {
-            for (verb, told) in [(Verb::Store, HostWait::Finish), (Verb::Load, HostWait::Event)] {
+            for (verb, wait) in [(Verb::Store, HostWait::Finish), (Verb::Load, HostWait::Event)] {
                 for bytes in [1, 4097, 1 << 20] {
-                    let samples = run(&mut machine, copy(verb, allocation, told, bytes)).unwrap();
+                    let samples = run(&mut machine, copy(verb, allocation, wait, bytes)).unwrap();
                     let confirmed = samples.confirmed.unwrap();
                     let counts = (confirmed.claimed_bytes, confirmed.confirmed_bytes);
                     assert_eq!(counts, (bytes, bytes), "{verb:?} {allocation}");

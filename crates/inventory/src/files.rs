@@ -37,7 +37,7 @@ pub(crate) enum Kind {
 
 /// Reasons why a file could not be read.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum FileError {
     /// It does not exist.
     Missing,
     /// It exists but cannot be read.
@@ -47,18 +47,18 @@ pub(crate) enum Trouble {
 /// A source of files. Paths contain no links.
 pub(crate) trait Store {
     /// Type of the entry at `path`; the root is the empty path.
-    fn kind(&self, path: &str) -> Result<Kind, Trouble>;
+    fn kind(&self, path: &str) -> Result<Kind, FileError>;
     /// The first `most` bytes of a regular file.
-    fn read(&self, path: &str, most: usize) -> Result<Vec<u8>, Trouble>;
+    fn read(&self, path: &str, most: usize) -> Result<Vec<u8>, FileError>;
     /// Sorted names in a folder.
-    fn list(&self, path: &str) -> Result<Vec<String>, Trouble>;
+    fn list(&self, path: &str) -> Result<Vec<String>, FileError>;
 }
 
 /// A root and the files below it.
 pub(crate) struct Files<'a> {
     store: &'a dyn Store,
     /// Resolved path of every folder looked up so far.
-    folders: RefCell<HashMap<String, Result<String, Trouble>>>,
+    folders: RefCell<HashMap<String, Result<String, FileError>>>,
 }
 
 impl<'a> Files<'a> {
@@ -67,7 +67,7 @@ impl<'a> Files<'a> {
     }
 
     /// `path` with all links resolved.
-    pub(crate) fn real(&self, path: &str) -> Result<String, Trouble> {
+    pub(crate) fn real(&self, path: &str) -> Result<String, FileError> {
         self.resolve(path, MOST_LINKS).map(|(path, _)| path)
     }
 
@@ -78,32 +78,32 @@ impl<'a> Files<'a> {
     }
 
     /// The first `most` bytes of a file.
-    pub(crate) fn bytes(&self, path: &str, most: usize) -> Result<Vec<u8>, Trouble> {
+    pub(crate) fn bytes(&self, path: &str, most: usize) -> Result<Vec<u8>, FileError> {
         match self.resolve(path, MOST_LINKS)? {
             (path, Kind::File) => self.store.read(&path, most),
-            _ => Err(Trouble::Refused("it is not a regular file".to_owned())),
+            _ => Err(FileError::Refused("it is not a regular file".to_owned())),
         }
     }
 
     /// The text of a file, without surrounding blanks, line ends and NUL padding (a tar may pad to the reported size).
-    pub(crate) fn text(&self, path: &str) -> Result<String, Trouble> {
+    pub(crate) fn text(&self, path: &str) -> Result<String, FileError> {
         let bytes = self.bytes(path, MOST_TEXT_BYTES)?;
         let text = String::from_utf8_lossy(&bytes);
         Ok(text.trim_end_matches(['\0', '\n', ' ', '\t']).trim_start().to_owned())
     }
 
     /// Sorted names in a folder.
-    pub(crate) fn names(&self, path: &str) -> Result<Vec<String>, Trouble> {
+    pub(crate) fn names(&self, path: &str) -> Result<Vec<String>, FileError> {
         self.store.list(&self.folder(path, MOST_LINKS)?)
     }
 
     /// Last component of the target of link `path`: `../../bus/pci/drivers/nvme` is `nvme`.
-    pub(crate) fn link_name(&self, path: &str) -> Result<String, Trouble> {
+    pub(crate) fn link_name(&self, path: &str) -> Result<String, FileError> {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
         let folder = self.folder(folder, MOST_LINKS)?;
         match self.store.kind(&join(&folder, name))? {
             Kind::Link(target) => Ok(target.rsplit('/').next().unwrap_or("").to_owned()),
-            _ => Err(Trouble::Refused("it is not a symbolic link".to_owned())),
+            _ => Err(FileError::Refused("it is not a symbolic link".to_owned())),
         }
     }
 
@@ -116,13 +116,13 @@ impl<'a> Files<'a> {
         parse(&text).map_or_else(|| Seen::Unseen(garbled(name, &text)), Seen::Known)
     }
 
-    fn resolve(&self, path: &str, links: u32) -> Result<(String, Kind), Trouble> {
+    fn resolve(&self, path: &str, links: u32) -> Result<(String, Kind), FileError> {
         let path = path.trim_matches('/');
         if matches!(path, "" | ".") {
             return Ok((String::new(), Kind::Folder));
         }
         if path.len() > 4096 || path.split('/').count() > MOST_NAMES {
-            return Err(Trouble::Refused("the path is too long".to_owned()));
+            return Err(FileError::Refused("the path is too long".to_owned()));
         }
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
         let folder = self.folder(folder, links)?;
@@ -134,14 +134,14 @@ impl<'a> Files<'a> {
         }
         let path = join(&folder, name);
         match self.store.kind(&path)? {
-            Kind::Link(_) if links == 0 => Err(Trouble::Refused("too many symbolic links in the path".to_owned())),
+            Kind::Link(_) if links == 0 => Err(FileError::Refused("too many symbolic links in the path".to_owned())),
             Kind::Link(target) if target.starts_with('/') => self.resolve(&target, links - 1),
             Kind::Link(target) => self.resolve(&join(&folder, &target), links - 1),
             kind => Ok((path, kind)),
         }
     }
 
-    fn folder(&self, path: &str, links: u32) -> Result<String, Trouble> {
+    fn folder(&self, path: &str, links: u32) -> Result<String, FileError> {
         if path.is_empty() {
             return Ok(String::new());
         }
@@ -150,7 +150,7 @@ impl<'a> Files<'a> {
         }
         let real = match self.resolve(path, links) {
             Ok((path, Kind::Folder)) => Ok(path),
-            Ok(_) => Err(Trouble::Missing),
+            Ok(_) => Err(FileError::Missing),
             Err(trouble) => Err(trouble),
         };
         self.folders.borrow_mut().insert(path.to_owned(), real.clone());
@@ -158,12 +158,12 @@ impl<'a> Files<'a> {
     }
 }
 
-impl Trouble {
+impl FileError {
     /// As the reason of an unseen fact in file `name`.
     pub(crate) fn why(self, name: impl Into<Cow<'static, str>>) -> Why {
         match self {
-            Trouble::Missing => Why::NoFile(name.into()),
-            Trouble::Refused(error) => Why::Refused { file: name.into(), error: error.into() },
+            FileError::Missing => Why::NoFile(name.into()),
+            FileError::Refused(error) => Why::Refused { file: name.into(), error: error.into() },
         }
     }
 }
@@ -224,12 +224,12 @@ mod tests {
     #[test]
     fn links_that_leave_the_root_or_form_a_cycle_are_not_followed() {
         both(|files| {
-            assert_eq!(files.text("sys/bus/out"), Err(Trouble::Missing));
-            assert_eq!(files.text("../secret"), Err(Trouble::Missing));
-            assert_eq!(files.text("sys/bus/nowhere"), Err(Trouble::Missing));
+            assert_eq!(files.text("sys/bus/out"), Err(FileError::Missing));
+            assert_eq!(files.text("../secret"), Err(FileError::Missing));
+            assert_eq!(files.text("sys/bus/nowhere"), Err(FileError::Missing));
             assert!(files.exists("sys/bus/nowhere") && !files.exists("sys/bus/nobody"));
             for circle in ["sys/bus/circle", "sys/bus/deep", "sys/bus/deep/value"] {
-                assert!(matches!(files.text(circle), Err(Trouble::Refused(_))), "{circle}");
+                assert!(matches!(files.text(circle), Err(FileError::Refused(_))), "{circle}");
             }
         });
     }
@@ -237,8 +237,8 @@ mod tests {
     #[test]
     fn a_folder_cannot_be_read_as_a_file_nor_a_file_as_a_folder() {
         both(|files| {
-            assert!(matches!(files.bytes("sys/devices", 1), Err(Trouble::Refused(_))));
-            assert_eq!(files.text("sys/devices/a/value/more"), Err(Trouble::Missing));
+            assert!(matches!(files.bytes("sys/devices", 1), Err(FileError::Refused(_))));
+            assert_eq!(files.text("sys/devices/a/value/more"), Err(FileError::Missing));
             assert!(files.names("sys/devices/a/value").is_err());
         });
     }
@@ -249,6 +249,6 @@ mod tests {
         let pipe = folder.path().join("config");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         let store = Folder::new(folder.path());
-        assert!(matches!(Files::new(&store).bytes("config", 1), Err(Trouble::Refused(_))));
+        assert!(matches!(Files::new(&store).bytes("config", 1), Err(FileError::Refused(_))));
     }
 }

@@ -12,5 +12,5 @@ pub struct Compute {
     /// The workload.
     pub work: Workload,
     /// How the program waits for the last kernel.
-    pub told: HostWait,
+    pub wait: HostWait,
 }

@@ -6,8 +6,8 @@ use std::fmt;
 ///
 /// ```
 /// use lanemark_machine::InjectedFault;
-/// let [what, told_by] = ["poisoned@card:3", "--fault"].map(str::to_owned);
-/// let done = InjectedFault { what, told_by, because_not: None };
+/// let [what, origin] = ["poisoned@card:3", "--fault"].map(str::to_owned);
+/// let done = InjectedFault { what, origin, because_not: None };
 /// assert_eq!(done.to_string(), "poisoned@card:3 injected by --fault");
 /// let missed = InjectedFault { because_not: Some("only 2 TLPs with data reached card".to_owned()), ..done };
 /// assert_eq!(missed.to_string(), "poisoned@card:3 (from --fault) did not trigger: only 2 TLPs with data reached card");
@@ -17,17 +17,17 @@ pub struct InjectedFault {
     /// Kind, port and trigger, as on the command line: `poisoned@card:3`.
     pub what: String,
     /// Origin: `--fault`, or a section of a platform file.
-    pub told_by: String,
+    pub origin: String,
     /// The reason why it has not triggered; `None` if it has.
     pub because_not: Option<String>,
 }
 
 impl fmt::Display for InjectedFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let InjectedFault { what, told_by, because_not } = self;
+        let InjectedFault { what, origin, because_not } = self;
         match because_not {
-            None => write!(f, "{what} injected by {told_by}"),
-            Some(because) => write!(f, "{what} (from {told_by}) did not trigger: {because}"),
+            None => write!(f, "{what} injected by {origin}"),
+            Some(because) => write!(f, "{what} (from {origin}) did not trigger: {because}"),
         }
     }
 }

@@ -8,7 +8,7 @@ pub struct Launch {
     /// Kernels enqueued before each wait; at least 1.
     pub kernels: u32,
     /// How the program waits for the last kernel.
-    pub told: HostWait,
+    pub wait: HostWait,
     /// Arguments of each kernel, which it does not access.
     pub arguments: Arguments,
 }

@@ -14,7 +14,7 @@ pub struct RuntimeCopy {
     /// Bytes of one copy; at least 1.
     pub bytes: u64,
     /// How the program waits for the copy.
-    pub told: HostWait,
+    pub wait: HostWait,
     /// Kind of memory on both sides.
     pub allocation: Allocation,
 }

@@ -147,7 +147,7 @@ impl Terms {
                 }
                 sum.add(Bound::Flush, self.flushed(count, self.flush));
             }
-            Discipline::Uncached => sum.add(Bound::StrongOrder, A_LINE * lines * self.write.max(self.cycle)),
+            Discipline::Uncached => sum.add(Bound::StrongOrdering, A_LINE * lines * self.write.max(self.cycle)),
             Discipline::Combining | Discipline::Streaming => {
                 // A buffer is evicted by its last store.
                 let hold = (A_LINE - 1.0) * self.store + self.write;

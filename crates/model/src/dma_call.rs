@@ -143,7 +143,7 @@ pub(crate) fn rung(platform: &Platform, call: &DmaCall) -> Option<Rung> {
     let asking = Asking::of(platform, call)?;
     let entry = (asking.mailbox.ring, platform.dma.as_ref()?.descriptor_entry_bytes.value);
     let asked = transfer::asked(platform, &call.transfer, 0, Some(entry), asking.notice())?;
-    let nothing = List { bound: Bound::StrongOrder, ns: 0.0, writes: 0, bytes: 0 };
+    let nothing = List { bound: Bound::StrongOrdering, ns: 0.0, writes: 0, bytes: 0 };
     let ns = asking.doorbell(&nothing)? + asked.known.ns;
     let lead = if asked.is_open { 1.0 } else { asked.known.lead() };
     let period_ns = asked.shared.iter().map(|shared| shared.period_ns).fold(0.0, f64::max);
@@ -267,7 +267,7 @@ impl<'a> Asking<'a> {
         let rung = self.doorbell(&list)? - list.ns;
         let round_trip = self.platform.root_complex.core_round_trip_ns.value.as_ns();
         let cached_load = self.platform.core.cached_load_ns.value.as_ns();
-        let (told, bound) = match self.call.completion {
+        let (notice_ns, bound) = match self.call.completion {
             Completion::Flag => (cached_load, asked.known.bound),
             Completion::Interrupt => {
                 kernel += driver.handler_ns.value + driver.wake_ns.value;
@@ -282,7 +282,7 @@ impl<'a> Asking<'a> {
             Completion::Register => self.polled(&asked, rung, round_trip),
             _ => (rung + asked.known.ns).max(round_trip),
         };
-        let parts = [(Bound::Driver, kernel.as_ns()), (list.bound, list.ns), (bound, known + told)];
+        let parts = [(Bound::Driver, kernel.as_ns()), (list.bound, list.ns), (bound, known + notice_ns)];
         let longest = Largest::of(parts).bound;
         let ns = parts.iter().map(|part| part.1).sum();
         let alone = Largest::leading(longest, ns, asked.known.lead());
@@ -295,7 +295,7 @@ impl<'a> Asking<'a> {
         let entry_bytes = u64::from(self.platform.dma.as_ref()?.descriptor_entry_bytes.value);
         let (Share::Call | Share::List, Descriptors::Written(memory_type)) = (self.call.share, self.call.descriptors)
         else {
-            return Some(List { bound: Bound::StrongOrder, ns: 0.0, writes: 0, bytes: 0 });
+            return Some(List { bound: Bound::StrongOrdering, ns: 0.0, writes: 0, bytes: 0 });
         };
         let bytes = descriptors * entry_bytes;
         let width = u64::from(self.driver.copy_bytes.value).min(entry_bytes);
@@ -303,7 +303,7 @@ impl<'a> Asking<'a> {
         let round_trip = self.platform.root_complex.core_round_trip_ns.value.as_ns();
         if memory_type != MemoryType::Wc {
             let ns = stores as f64 * round_trip;
-            return Some(List { bound: Bound::StrongOrder, ns, writes: stores, bytes: width as u32 });
+            return Some(List { bound: Bound::StrongOrdering, ns, writes: stores, bytes: width as u32 });
         }
         let costs = Costs::new(self.platform, self.registers)?;
         let width = Width::ALL.into_iter().find(|known| known.bytes() == width)?;

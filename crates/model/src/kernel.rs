@@ -101,8 +101,8 @@ fn stream_copy(card: &Card, copy: &StreamCopy) -> Largest {
     Largest::of([
         (Bound::Port, card.interval + port),
         (Bound::Interval, card.interval * steps as f64 + card.latency() + card.last()),
-        (Bound::UnderWay, card.interval + card.outstanding(words) + card.last()),
-        (Bound::UnderWay, one),
+        (Bound::OutstandingWords, card.interval + card.outstanding(words) + card.last()),
+        (Bound::OutstandingWords, one),
     ])
 }
 
@@ -132,7 +132,7 @@ fn multiply(card: &Card, spmv: &Spmv) -> Largest {
     let by_port = shared.map(|(held, (before, behind))| (Bound::Port, before + held + behind));
     let largest = Largest::of(by_port.chain(alone));
     // If values come in more bursts than columns, some are kept for both; their number is unknown.
-    let is_blurred = largest.bound == Bound::UnderWay && !comes_with_its_column(card);
+    let is_blurred = largest.bound == Bound::OutstandingWords && !comes_with_its_column(card);
     if is_blurred { largest.blurred() } else { largest }
 }
 
@@ -176,8 +176,8 @@ fn of_kernel(card: &Card, spmv: &Spmv, rows: &Range<u32>, words: &[u64; 5]) -> [
         (Bound::Interval, card.interval * steps as f64 + card.latency() + card.last()),
         (Bound::Interval, card.interval * steps_to_last as f64 + ways + card.last()),
         (Bound::Additions, added + ways + card.last() - if entries > 0 { card.interval } else { 0.0 }),
-        (Bound::UnderWay, outstanding + card.last()),
-        (Bound::UnderWay, if entries > 0 { first + card.latency() + last - card.read } else { 0.0 }),
+        (Bound::OutstandingWords, outstanding + card.last()),
+        (Bound::OutstandingWords, if entries > 0 { first + card.latency() + last - card.read } else { 0.0 }),
     ]
 }
 

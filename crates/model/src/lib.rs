@@ -15,7 +15,7 @@ mod ceiling;
 mod costs;
 mod dma;
 mod dma_call;
-mod engine_way;
+mod engine_timing;
 mod kernel;
 mod load;
 mod loaded;

@@ -1,6 +1,6 @@
 //! The links and switches between two ends, and the unloaded time of a packet over them.
 
-use lanemark_platform::{Forwarding, Link, LinkEnds, PeerWay, Platform, ROOT, Switch};
+use lanemark_platform::{Forwarding, Link, LinkEnds, PeerRoute, Platform, ROOT, Switch};
 use lanemark_units::Ticks;
 use lanemark_wire::flit::FlitLine;
 use lanemark_wire::{Generation, Lanes, tlp_ticks, tlp_wire_bytes};
@@ -171,10 +171,10 @@ impl Path {
     /// Path of requests from one card to another: through their lowest common switch, or through the root complex,
     /// which forwards whole packets.
     pub(crate) fn between(platform: &Platform, from: u32, to: u32) -> Option<Path> {
-        match platform.peer_way(from as usize, to as usize)? {
-            PeerWay::BySwitch => Path::by_switch(platform, from, to),
-            PeerWay::ByRoot => Path::by_root(platform, from, to),
-            PeerWay::Nowhere(_) => None,
+        match platform.peer_route(from as usize, to as usize)? {
+            PeerRoute::BySwitch => Path::by_switch(platform, from, to),
+            PeerRoute::ByRoot => Path::by_root(platform, from, to),
+            PeerRoute::Nowhere(_) => None,
         }
     }
 
@@ -182,8 +182,8 @@ impl Path {
     /// others go through the lowest common switch, if any. Redirection applies to requests only.
     pub(crate) fn back(platform: &Platform, from: u32, to: u32) -> Option<Path> {
         let is_split = platform.root_complex.peer_read_bytes.value > 0;
-        match platform.peer_way(to as usize, from as usize)? {
-            PeerWay::ByRoot if is_split => Path::by_root(platform, from, to),
+        match platform.peer_route(to as usize, from as usize)? {
+            PeerRoute::ByRoot if is_split => Path::by_root(platform, from, to),
             _ => Path::by_switch(platform, from, to).or_else(|| Path::by_root(platform, from, to)),
         }
     }

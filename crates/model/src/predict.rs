@@ -17,7 +17,7 @@ pub enum Bound {
     /// Instruction issue of the core.
     Issue,
     /// Strong ordering: each access waits for the acknowledgment of the previous one.
-    StrongOrder,
+    StrongOrdering,
     /// A line is written again before its previous write was acknowledged.
     SameLine,
     /// Buffers over their round trip: of a core, or between a DMA engine and its link.
@@ -59,7 +59,7 @@ pub enum Bound {
     /// Iterations of a kernel, limited by its initiation interval.
     Interval,
     /// Outstanding words of a kernel's unit, over their latency.
-    UnderWay,
+    OutstandingWords,
     /// Sequential additions of a sum.
     Additions,
     /// The runtime library.
@@ -74,7 +74,7 @@ impl Bound {
     pub const fn name(self) -> &'static str {
         match self {
             Bound::Issue => "instruction issue",
-            Bound::StrongOrder => "one access per core round trip",
+            Bound::StrongOrdering => "one access per core round trip",
             Bound::SameLine => "one flush of a line per core round trip",
             Bound::Buffers => "buffers per round trip",
             Bound::Link => "bytes on the link",
@@ -95,7 +95,7 @@ impl Bound {
             Bound::Flush => "cache-line flushes in flight",
             Bound::Port => "words through a port of device memory",
             Bound::Interval => "the initiation interval of a kernel",
-            Bound::UnderWay => "outstanding words per latency",
+            Bound::OutstandingWords => "outstanding words per latency",
             Bound::Additions => "sequential additions of a row",
             Bound::Runtime => "the runtime",
             Bound::Kernels => "kernels, one after another",
@@ -119,7 +119,7 @@ impl Bound {
     pub const fn cause(self) -> Cause {
         match self {
             Bound::Issue => Cause::Issue,
-            Bound::StrongOrder => Cause::StrongOrdering,
+            Bound::StrongOrdering => Cause::StrongOrdering,
             Bound::SameLine => Cause::SameLine,
             Bound::Buffers => Cause::WcBuffers,
             Bound::Link => Cause::LinkBusy,
@@ -138,7 +138,9 @@ impl Bound {
             Bound::Translation => Cause::Translation,
             Bound::Flush => Cause::Flush,
             Bound::Runtime => Cause::Runtime,
-            Bound::Port | Bound::Interval | Bound::UnderWay | Bound::Additions | Bound::Kernels => Cause::Compute,
+            Bound::Port | Bound::Interval | Bound::OutstandingWords | Bound::Additions | Bound::Kernels => {
+                Cause::Compute
+            }
         }
     }
 }

@@ -77,12 +77,12 @@ pub(crate) fn launches(platform: &Platform, launch: &Launch, passes: u64) -> Opt
     let runtime = core.runtime;
     let buffers = if allocation == Allocation::Buffer { count } else { 0 };
     let submit = core.ns(runtime.submit_ns.value) + core.ns(runtime.argument_ns.value) * f64::from(buffers);
-    let has_event = launch.told == HostWait::Event;
+    let has_event = launch.wait == HostWait::Event;
     let event = if has_event { core.ns(runtime.event_ns.value) } else { 0.0 };
     let finish = if has_event { 0.0 } else { core.ns(runtime.finish_ns.value) };
     let (down, up) = (Path::down(platform, CARD)?, Path::up(platform, CARD)?);
     let registers = platform.regions.iter().find(|region| region.kind.value == RegionKind::Registers)?;
-    let bell = platform.kernel_bell(CARD)?;
+    let bell = platform.kernel_doorbell(CARD)?;
     let header = |address: u64| if address >= 1 << 32 { 4 } else { 3 };
     let beats = registers.beat_ns.value * u64::from(REGISTER.div_ceil(registers.beat_bytes.value));
     let there = down.unloaded(header(bell.doorbell), REGISTER) + platform.endpoint.ingress_ns.value + beats;
@@ -90,14 +90,14 @@ pub(crate) fn launches(platform: &Platform, launch: &Launch, passes: u64) -> Opt
     let kernel = (runtime.kernel_start_ns.value + runtime.kernel_end_ns.value).as_ns();
     let back = platform.endpoint.egress_ns.value + up.unloaded(header(bell.message), MESSAGE);
     let seen = platform.memory.as_ref()?.write_ns.value;
-    let told = back + core.driver.interrupt_ns.value.max(seen);
+    let notice = back + core.driver.interrupt_ns.value.max(seen);
     // Time at which the card receives each doorbell, and at which the last kernel that starts then ends.
     let pace = submit + core.round_trip_ns;
     let rung = |nth: f64| nth * pace + submit + if nth + 1.0 == kernels { event } else { 0.0 };
     let over = |nth: f64| rung(nth) + there + (kernels - nth) * kernel;
     let last = rung(kernels - 1.0);
     let over = [0.0, (kernels - 2.0).max(0.0), kernels - 1.0].map(over).into_iter().fold(0.0, f64::max);
-    let awake = core.woken(last + core.round_trip_ns, over + told.as_ns());
+    let awake = core.woken(last + core.round_trip_ns, over + notice.as_ns());
     let ns = awake + core.ns(runtime.return_ns.value) + finish;
     // The serial resource may take longer than the interval between kernels.
     let hop = |hop: &Hop, address, bytes| hop.pace(header(address), bytes);
@@ -111,8 +111,8 @@ pub(crate) fn launches(platform: &Platform, launch: &Launch, passes: u64) -> Opt
     let bound = Largest::of([
         (Bound::Runtime, software),
         (Bound::Kernels, kernels * kernel),
-        (Bound::StrongOrder, kernels * core.round_trip_ns),
-        (Bound::Interrupt, told.as_ns()),
+        (Bound::StrongOrdering, kernels * core.round_trip_ns),
+        (Bound::Interrupt, notice.as_ns()),
     ]);
     let (ns, lead) = (ns * passes as f64, if is_clear { f64::INFINITY } else { 1.0 });
     Some(Prediction { issue_ns: ns, delivered_ns: ns, bound: bound.bound, lead, holds_for: HOLDS_FOR })
@@ -167,7 +167,7 @@ pub(crate) fn copies(platform: &Platform, asked: &RuntimeCopy, passes: u64) -> O
         Some(known_ns) if copying.is_early => core.woken(at.ns, known_ns) + copying.returns_ns,
         _ => at.ns,
     };
-    let finish = if asked.told == HostWait::Finish { core.ns(core.runtime.finish_ns.value) } else { 0.0 };
+    let finish = if asked.wait == HostWait::Finish { core.ns(core.runtime.finish_ns.value) } else { 0.0 };
     let (issue_ns, delivered_ns) = (at.ns + more_ns, over_ns + finish + more_ns);
     let software = copying.before_ns + copying.leave_ns + copying.returns_ns + finish;
     let parts = copying.parts as f64;
@@ -206,7 +206,7 @@ impl<'a> Copying<'a> {
             Allocation::Mapped => (runtime.buffer_copy_ns.value, 2.0),
             Allocation::Device | Allocation::Host => (runtime.usm_copy_ns.value, 1.0),
         };
-        let event = if asked.told == HostWait::Event { core.ns(runtime.event_ns.value) } else { 0.0 };
+        let event = if asked.wait == HostWait::Event { core.ns(runtime.event_ns.value) } else { 0.0 };
         let lines = if asked.allocation == Allocation::Buffer { bytes.div_ceil(LINE) } else { 0 };
         let copy = core.ns(copy) + core.ns(runtime.buffer_line_ns.value) * lines as f64;
         let library = core.ns(runtime.submit_ns.value) * calls + copy + event;
@@ -214,7 +214,7 @@ impl<'a> Copying<'a> {
         Some(Copying {
             is_store: asked.verb == Verb::Store,
             is_staged,
-            is_early: is_staged && asked.verb == Verb::Store && asked.told == HostWait::Finish,
+            is_early: is_staged && asked.verb == Verb::Store && asked.wait == HostWait::Finish,
             parts,
             part: part(longest)?,
             last: part(bytes - longest * (parts - 1))?,

@@ -106,7 +106,7 @@ impl<'a> Job<'a> {
         let lines = self.stream.span.len.div_ceil(64);
         let several = direct && lines > 1 && self.costs.platform.core.wc_buffers.value > 1;
         let free = if several { lines } else { 0 };
-        let order = if direct { Bound::SameLine } else { Bound::StrongOrder };
+        let order = if direct { Bound::SameLine } else { Bound::StrongOrdering };
         // From the first store of an iteration to the first of the next.
         let pass = (self.instructions - free) as f64 * apart + free as f64 * self.step;
         let within = (pass - if several { self.step } else { apart }).max(0.0);

@@ -24,27 +24,27 @@
 //! descriptor is available, and rounds of as many as are prefetched until the last. The notification follows the last
 //! write on the same links, or the last completion.
 
-mod asked;
 mod ceiling;
 mod leg;
 mod partial;
 mod peers;
 mod pools;
+mod requested;
 mod root_complex;
 mod terms;
 mod threads;
 mod translation;
 mod write_read;
 
-pub(crate) use asked::{Asked, Notice, Shared, asked};
 pub(crate) use ceiling::{ceiling, shared_ceiling};
 pub(crate) use leg::{Leg, leg};
 pub(crate) use pools::{Packets, longest};
+pub(crate) use requested::{Asked, Notice, Shared, asked};
 pub(crate) use threads::{Occupied, shared};
 pub(crate) use write_read::write_read;
 
 use crate::bounds::Largest;
-use crate::engine_way;
+use crate::engine_timing;
 use crate::path::{Hop, Path};
 use crate::predict::{Bound, Prediction};
 use crate::queue::Queued;
@@ -325,7 +325,7 @@ impl<'a> Way<'a> {
             Verb::Load => self.dma.read_request_ns.value,
         };
         let alone = self.request_beats(piece) + request;
-        descriptor + engine_way::time(self.platform, self.transfer.verb, piece, offset, alone)
+        descriptor + engine_timing::time(self.platform, self.transfer.verb, piece, offset, alone)
     }
 
     /// Beats of a request at the engine.

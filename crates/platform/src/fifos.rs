@@ -37,7 +37,7 @@ mod tests {
     use crate::{PRESETS, Platform};
 
     /// Problems of the preset with FIFOs if `from` is replaced by `to`.
-    fn told(from: &str, to: &str) -> String {
+    fn problem(from: &str, to: &str) -> String {
         let text = PRESETS.iter().find(|preset| preset.name == "rosta-virtex7").unwrap().text;
         assert!(text.contains(from), "{from}");
         Platform::parse("queues.toml", &text.replacen(from, to, 1))
@@ -48,7 +48,7 @@ mod tests {
     fn every_fifo_must_hold_one_maximum_payload() {
         for queue in ["rx", "tx", "ep_rx", "ep_tx"] {
             let from = format!("\n{queue}_bytes = {{ value = 4096,");
-            let with = |bytes: u32| told(&from, &format!("\n{queue}_bytes = {{ value = {bytes},"));
+            let with = |bytes: u32| problem(&from, &format!("\n{queue}_bytes = {{ value = {bytes},"));
             assert_eq!(with(128), "");
             let refused = with(127);
             assert!(
@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn peer_writes_need_a_storage_region() {
         for name in ["registers", "nowhere"] {
-            let refused = told("ep_rx = \"ep_rx\"", &format!("ep_rx = \"{name}\""));
+            let refused = problem("ep_rx = \"ep_rx\"", &format!("ep_rx = \"{name}\""));
             assert!(refused.contains("fifos.ep_rx") && refused.contains("regions with storage: ep_rx"), "{refused}");
         }
     }

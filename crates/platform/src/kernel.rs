@@ -19,7 +19,7 @@ mod tests {
     use crate::{Platform, preset};
 
     /// Result of reading a card with these kernels.
-    fn told(kernel: &str) -> String {
+    fn problem(kernel: &str) -> String {
         let card = include_str!("../../../platforms/card-gen5-x16.toml");
         let number = |key: &str, value: &str| format!("{key} = {{ value = {value}, source = \"a test\" }}\n");
         let text = format!("{card}\n[kernel]\n{}{kernel}", number("clock_ghz", "0.3"));
@@ -29,7 +29,7 @@ mod tests {
     #[test]
     fn a_burst_longer_than_unit_words_is_rejected() {
         let words = |burst: u32| {
-            told(&format!(
+            problem(&format!(
                 "unit_words = {{ value = 8, source = \"a test\" }}\nburst_words = {{ value = {burst}, source = \"a test\" }}\n"
             ))
         };

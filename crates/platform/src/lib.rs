@@ -34,15 +34,15 @@ pub mod spec;
 
 pub use draft::{Draft, Unknown};
 pub use loads::Loads;
-pub use mailbox::{KernelBell, Mailbox};
+pub use mailbox::{KernelDoorbell, Mailbox};
 pub use msi_x::VectorTable;
 pub use param::{Origin, Param};
-pub use port::{CARD, LinkEnds, PeerWay, upper_port};
+pub use port::{CARD, LinkEnds, PeerRoute, upper_port};
 pub use preset::{PRESETS, Preset, preset};
 pub use read::{PlatformError, Problem};
 pub use schema::{key_table, schema};
 pub use spec::{
-    DmaWay, FaultKind, FlushLine, Forwarding, NoFault, OrderingChoice, RegionKind, SectionRow, WcPartialFlush,
+    ChunkTiming, FaultKind, FlushLine, Forwarding, NoFault, OrderingChoice, RegionKind, SectionRow, WcPartialFlush,
 };
 
 /// Name of the root complex as a value of `below`.

@@ -55,7 +55,7 @@ impl Mailbox {
 /// Bus addresses through which a runtime and the kernels of a card communicate: the last 16 B before the descriptor
 /// lists in the first register region, and an interrupt message after those of all channels of all cards.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct KernelBell {
+pub struct KernelDoorbell {
     /// Doorbell register: a write starts a kernel.
     pub doorbell: u64,
     /// Address of the interrupt message that signals the end of a kernel.
@@ -136,14 +136,14 @@ impl Platform {
     ///
     /// ```
     /// let card = lanemark_platform::preset("card-gen5-x16").unwrap().unwrap();
-    /// let (bell, mailbox) = (card.kernel_bell(0).unwrap(), card.mailbox(0, 0).unwrap());
+    /// let (bell, mailbox) = (card.kernel_doorbell(0).unwrap(), card.mailbox(0, 0).unwrap());
     /// assert_eq!((bell.doorbell, bell.message), (mailbox.list - 16, mailbox.message + 4096));
     /// ```
     #[must_use]
-    pub fn kernel_bell(&self, card: u32) -> Option<KernelBell> {
+    pub fn kernel_doorbell(&self, card: u32) -> Option<KernelDoorbell> {
         let doorbell = self.mailbox(card, 0)?.list - Mailbox::REGISTER_BYTES;
         let number = u64::from(self.cards()) * u64::from(self.channels()) + u64::from(card);
-        Some(KernelBell { doorbell, message: message(number) })
+        Some(KernelDoorbell { doorbell, message: message(number) })
     }
 }
 

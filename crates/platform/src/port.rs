@@ -30,7 +30,7 @@ impl LinkEnds<'_> {
 
 /// Route of requests from one card to another.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum PeerWay {
+pub enum PeerRoute {
     /// Through the lowest common switch.
     BySwitch,
     /// Through the root complex.
@@ -109,16 +109,16 @@ impl Platform {
     /// redirects them. `None` if a card does not exist.
     ///
     /// ```
-    /// use lanemark_platform::{Origin, PeerWay, preset};
+    /// use lanemark_platform::{Origin, PeerRoute, preset};
     /// let rosta = preset("rosta-virtex7").unwrap().unwrap();
-    /// assert_eq!(rosta.peer_way(0, 1), Some(PeerWay::BySwitch));
+    /// assert_eq!(rosta.peer_route(0, 1), Some(PeerRoute::BySwitch));
     /// let all = ["rc47a/fpga0", "rha25/rc47a"];
     /// let redirected = all.iter().try_fold(rosta, |rosta, port| rosta.with_acs_redirect(port, true, Origin::Given("BIOS".to_owned())));
-    /// assert_eq!(redirected?.peer_way(0, 1), Some(PeerWay::ByRoot));
+    /// assert_eq!(redirected?.peer_route(0, 1), Some(PeerRoute::ByRoot));
     /// # Ok::<(), lanemark_platform::PlatformError>(())
     /// ```
     #[must_use]
-    pub fn peer_way(&self, from: usize, to: usize) -> Option<PeerWay> {
+    pub fn peer_route(&self, from: usize, to: usize) -> Option<PeerRoute> {
         let (up, down) = (self.way_up(from), self.way_up(to));
         up.last()?;
         down.last()?;
@@ -129,9 +129,9 @@ impl Platform {
             }
             // Requests turn around at the lowest common switch; further up, none is sent back to where it came from.
             let came_past = place > 0 && down.contains(link);
-            return Some(if came_past { PeerWay::Nowhere(link.upper_port()) } else { PeerWay::BySwitch });
+            return Some(if came_past { PeerRoute::Nowhere(link.upper_port()) } else { PeerRoute::BySwitch });
         }
-        Some(PeerWay::ByRoot)
+        Some(PeerRoute::ByRoot)
     }
 
     /// Name of the card with this number.
@@ -203,7 +203,7 @@ impl Platform {
 
 #[cfg(test)]
 mod tests {
-    use super::PeerWay::{ByRoot, BySwitch, Nowhere};
+    use super::PeerRoute::{ByRoot, BySwitch, Nowhere};
     use crate::{CARD, preset};
 
     #[test]
@@ -228,7 +228,7 @@ mod tests {
         let way = |ports: &[&str], to| {
             let origin = || crate::Origin::Given("a test".to_owned());
             let set = |rosta: crate::Platform, port: &&str| rosta.with_acs_redirect(port, true, origin());
-            ports.iter().try_fold(rosta.clone(), set).unwrap().peer_way(0, to)
+            ports.iter().try_fold(rosta.clone(), set).unwrap().peer_route(0, to)
         };
         assert_eq!((way(&[], 1), way(&[], 4), way(&[], 8)), (Some(BySwitch), Some(BySwitch), None));
         // The port of the other card does not affect requests that arrive from above.

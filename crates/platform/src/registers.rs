@@ -58,7 +58,7 @@ mod tests {
     use crate::{PRESETS, Platform};
 
     /// Problems of the preset with timers if `from` is replaced by `to`.
-    fn told(from: &str, to: &str) -> String {
+    fn problem(from: &str, to: &str) -> String {
         let text = PRESETS.iter().find(|preset| preset.name == "rosta-virtex7").unwrap().text;
         assert!(text.contains(from), "{from}");
         Platform::parse("timers.toml", &text.replacen(from, to, 1))
@@ -66,11 +66,11 @@ mod tests {
     }
 
     fn timers_at(offset: u64) -> String {
-        told("timer_offset_bytes = { value = 4096,", &format!("timer_offset_bytes = {{ value = {offset},"))
+        problem("timer_offset_bytes = { value = 4096,", &format!("timer_offset_bytes = {{ value = {offset},"))
     }
 
     fn user_at(offset: u64) -> String {
-        told("user_offset_bytes = { value = 8192,", &format!("user_offset_bytes = {{ value = {offset},"))
+        problem("user_offset_bytes = { value = 8192,", &format!("user_offset_bytes = {{ value = {offset},"))
     }
 
     #[test]
@@ -91,16 +91,16 @@ mod tests {
                 user_at(offset).contains("registers.user_offset_bytes") && user_at(offset).contains("overlap timers")
             );
         }
-        let long = told("user_bytes = { value = 256,", "user_bytes = { value = 260,");
+        let long = problem("user_bytes = { value = 256,", "user_bytes = { value = 260,");
         assert!(long.contains("multiples of 8 B"), "{long}");
-        let high = told("user_offset_bytes = { value = 8192,", "user_offset_bytes = { value = 0x7FFFFFFFFFFFFF00,");
+        let high = problem("user_offset_bytes = { value = 8192,", "user_offset_bytes = { value = 0x7FFFFFFFFFFFFF00,");
         assert!(high.contains("extend beyond"), "{high}");
     }
 
     #[test]
     fn both_need_a_register_region() {
         for name in ["ep_rx", "nowhere"] {
-            let refused = told("region = \"registers\"", &format!("region = \"{name}\""));
+            let refused = problem("region = \"registers\"", &format!("region = \"{name}\""));
             assert!(
                 refused.contains("registers.region") && refused.contains("regions of registers: registers"),
                 "{refused}"

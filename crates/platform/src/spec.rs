@@ -298,9 +298,9 @@ macro_rules! section {
 const HUGE: u64 = 1 << 63;
 
 mod bar;
+mod chunk_timing;
 mod coherence;
 mod device_memory;
-mod dma_way;
 mod driver;
 mod fifos;
 mod iommu;
@@ -314,9 +314,9 @@ mod root_complex;
 mod runtime;
 
 pub use bar::Bar;
+pub use chunk_timing::{ChunkTiming, DmaRead, DmaWrite};
 pub use coherence::{Coherence, FlushLine};
 pub use device_memory::DeviceMemory;
-pub use dma_way::{DmaRead, DmaWay, DmaWrite};
 pub use driver::Driver;
 pub use fifos::Fifos;
 pub use iommu::Iommu;

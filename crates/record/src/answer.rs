@@ -90,7 +90,7 @@ impl Answer {
     }
 
     /// Sets the ceiling and the share of it.
-    pub fn hold_against(&mut self, ceiling: Ceiling) {
+    pub fn set_ceiling(&mut self, ceiling: Ceiling) {
         self.share_of_ceiling_percent = match (self.delivered_rate_bytes_per_s, ceiling.rate_bytes_per_s) {
             (Some(delivered), Some(limit)) if limit > 0.0 => Some(100.0 * delivered.median / limit),
             _ => None,

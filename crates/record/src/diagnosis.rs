@@ -266,7 +266,7 @@ pub struct Finding {
     /// Expected gain of the fix.
     pub gain: Gain,
     /// Proposed fix, which was not applied.
-    pub mend: Mend,
+    pub fix: Fix,
 }
 
 /// Expected gain of a fix.
@@ -318,7 +318,7 @@ impl Gain {
 /// Proposed fix of a finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Mend {
+pub struct Fix {
     /// The exact command, if there is one. It was not run.
     pub command: Option<String>,
     /// The fix in words, or conditions of the command.

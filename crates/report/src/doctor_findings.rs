@@ -38,15 +38,15 @@ fn block(number: usize, finding: &Finding, width: Option<u16>) -> String {
         wrap(&format!("   {}", finding.reason), width, 3),
         wrap(&format!("   gain: {}", gain(&finding.gain)), width, 9),
     ];
-    match &finding.mend.command {
+    match &finding.fix.command {
         // Commands are copied by readers, so they are never wrapped.
         Some(command) => {
             lines.push(format!("   fix: {}", clean(command)));
-            if !finding.mend.words.is_empty() {
-                lines.push(wrap(&format!("        {}", finding.mend.words), width, 8));
+            if !finding.fix.words.is_empty() {
+                lines.push(wrap(&format!("        {}", finding.fix.words), width, 8));
             }
         }
-        None => lines.push(wrap(&format!("   fix: {}", finding.mend.words), width, 8)),
+        None => lines.push(wrap(&format!("   fix: {}", finding.fix.words), width, 8)),
     }
     lines.join("\n")
 }

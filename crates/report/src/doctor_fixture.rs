@@ -1,7 +1,7 @@
 //! A diagnosis for tests.
 
 use lanemark_record::diagnosis::{
-    Diagnosis, End, Fact, Finding, Function, Gain, Link, LinkRate, Machine, Mend, Severity, Unit, Unseen,
+    Diagnosis, End, Fact, Finding, Fix, Function, Gain, Link, LinkRate, Machine, Severity, Unit, Unseen,
 };
 
 fn seen<T>(value: T) -> Fact<T> {
@@ -77,7 +77,7 @@ pub(crate) fn sample() -> Diagnosis {
             end: Some(End::Both),
             reason: "the link runs at Gen3 although both ends support Gen4".to_owned(),
             gain: Gain::Computed { quantity, now, then, unit, assumes },
-            mend: Mend {
+            fix: Fix {
                 command: Some("setpci -s 0000:00:01.0 CAP_EXP+30.w=4:f".to_owned()),
                 words: "trains again".to_owned(),
             },
@@ -89,7 +89,7 @@ pub(crate) fn sample() -> Diagnosis {
             end: None,
             reason: "the governor is powersave".to_owned(),
             gain: Gain::Unknown { because: "it was not measured".to_owned() },
-            mend: Mend { command: None, words: "ask a colleague".to_owned() },
+            fix: Fix { command: None, words: "ask a colleague".to_owned() },
         },
     ];
     let blind = |what: &str, because: &str, enable: &str, functions: &[&str]| Unseen {

@@ -13,7 +13,7 @@ const SIZES: [u64; 11] =
 pub(crate) fn copies_by_size(platform: &Platform) -> Result<Picture, String> {
     let line = |allocation: Allocation, name: &str| {
         let copy = |bytes| {
-            let moved = RuntimeCopy { verb: Verb::Store, bytes, told: HostWait::Event, allocation };
+            let moved = RuntimeCopy { verb: Verb::Store, bytes, wait: HostWait::Event, allocation };
             Ok(Some(warm_ns(platform, moved)? / 1e3))
         };
         let values = SIZES.into_iter().map(copy).collect::<Result<_, String>>()?;

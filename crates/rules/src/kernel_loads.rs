@@ -11,7 +11,7 @@ use lanemark_platform::Platform;
 pub(crate) fn partially_used_words_are_loaded_whole(platform: &Platform) -> Outcome {
     let ns = |vector_words| {
         let copy = StreamCopy { first_port: 0, ports: 1, bytes_per_port: 1 << 20, stride_bytes: 8, vector_words };
-        let compute = Compute { work: Workload::StreamCopy(copy), told: HostWait::Finish };
+        let compute = Compute { work: Workload::StreamCopy(copy), wait: HostWait::Finish };
         delivered_ns(&sample(platform, 0, QueueRequest::Compute(compute))?.1)
     };
     let (memory, kernel) = (platform.device_memory.as_ref(), platform.kernel.as_ref());

@@ -8,7 +8,7 @@ use lanemark_platform::Platform;
 
 /// Time of one launch from `core` until its kernel has finished, in ns.
 fn launch_ns(platform: &Platform, core: u32) -> Result<f64, String> {
-    let launch = Launch { kernels: 1, told: HostWait::Finish, arguments: Arguments::NONE };
+    let launch = Launch { kernels: 1, wait: HostWait::Finish, arguments: Arguments::NONE };
     delivered_ns(&sample(platform, core, QueueRequest::Launch(launch))?.1)
 }
 

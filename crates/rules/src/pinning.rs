@@ -12,7 +12,7 @@ const BYTES: u64 = 80_000;
 
 /// A blocking copy of a runtime.
 fn copy(verb: Verb, allocation: Allocation) -> QueueRequest {
-    QueueRequest::Copy(RuntimeCopy { verb, bytes: BYTES, told: HostWait::Event, allocation })
+    QueueRequest::Copy(RuntimeCopy { verb, bytes: BYTES, wait: HostWait::Event, allocation })
 }
 
 /// With an unpinnable last page, a zero-copy transfer fails; a staged one pins fewer pages and succeeds.

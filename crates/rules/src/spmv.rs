@@ -19,7 +19,7 @@ pub(crate) fn kernels_and_ports(platform: &Platform) -> Result<Picture, String> 
     let matrix = Arc::new(MATRIX.matrix());
     let op = |kernels, ports_each| {
         let work = Workload::Spmv(Spmv { matrix: Arc::clone(&matrix), kernels, ports_each });
-        Compute { work, told: HostWait::Finish }
+        Compute { work, wait: HostWait::Finish }
     };
     let one = warm_ns(platform, op(1, 1))?;
     // The binding limit of each cell.

@@ -2,7 +2,7 @@
 
 use crate::card::Card;
 use crate::error::RunError;
-use lanemark_bench::{Axes, BenchError, Case, Effort, Question, Watch, ask_all, has_formula};
+use lanemark_bench::{Axes, BenchError, Case, Effort, Question, Watch, has_formula, measure_all};
 use lanemark_machine::{DeviceKind as SeenKind, Facts, Machine, MachineError, TimeBase, Unsupported};
 use lanemark_model::FormulaMachine;
 use lanemark_platform::{LinkEnds, Platform};
@@ -196,12 +196,12 @@ impl OpenTarget {
         {
             return vec![Err(error)];
         }
-        let answers = ask_all(question, self.machine.as_mut(), cases, effort, watch);
+        let answers = measure_all(question, self.machine.as_mut(), cases, effort, watch);
         let with_limit = answers.into_iter().zip(cases).map(|(answer, case)| {
             let mut answer = answer?;
             answer.formula = self.formula(question, case, effort);
             if question.quantity == Quantity::Bandwidth || answer.delivered_rate_bytes_per_s.is_some() {
-                answer.hold_against(self.ceiling(case, effort)?);
+                answer.set_ceiling(self.ceiling(case, effort)?);
             }
             Ok(answer)
         });
@@ -217,7 +217,7 @@ impl OpenTarget {
         let mut answer = self.ask_formulas(question, case, effort)?;
         answer.formula = self.formula(question, case, effort);
         if question.quantity == Quantity::Bandwidth {
-            answer.hold_against(self.ceiling(case, effort)?);
+            answer.set_ceiling(self.ceiling(case, effort)?);
         }
         (answer.latency_ns, answer.issue_rate_bytes_per_s, answer.delivered_rate_bytes_per_s) = (None, None, None);
         (answer.samples_ns, answer.raw, answer.dropped) = (Vec::new(), Vec::new(), None);
@@ -251,7 +251,7 @@ impl OpenTarget {
             Answerer::Formulas => {
                 let faults = self.platform().into_iter().flat_map(|platform| &platform.faults);
                 faults
-                    .map(|fault| format!("{name}: {fault} by {} is not modelled by formulas", fault.told_by()))
+                    .map(|fault| format!("{name}: {fault} by {} is not modelled by formulas", fault.origin()))
                     .collect()
             }
         }

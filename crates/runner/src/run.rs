@@ -51,7 +51,7 @@ pub fn run(request: &Request, progress: &mut dyn FnMut(Event<'_>), cancel: &Canc
     let record = Record { skipped, ..Record::new(request.command.clone()) };
     let before = Activity::now();
     let mut run = Run { request, targets, record, failed: None, unanswered: None, gone: Vec::new(), before };
-    run.ask_all(&tasks, progress, cancel);
+    run.measure_all(&tasks, progress, cancel);
     Ok(run.finish())
 }
 
@@ -72,7 +72,7 @@ fn raise_stand_ins(answers: &mut [Answer]) {
             continue;
         };
         let because = format!("{}, raised to the fastest answer of this run", answer.ceiling.because);
-        answer.hold_against(Ceiling { rate_bytes_per_s: Some(rate), because, ..answer.ceiling.clone() });
+        answer.set_ceiling(Ceiling { rate_bytes_per_s: Some(rate), because, ..answer.ceiling.clone() });
     }
 }
 
@@ -160,7 +160,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// Measures every case of every question and target; cases of one question and target form one series.
-    fn ask_all(&mut self, tasks: &[Task], progress: &mut dyn FnMut(Event<'_>), cancel: &Cancel) {
+    fn measure_all(&mut self, tasks: &[Task], progress: &mut dyn FnMut(Event<'_>), cancel: &Cancel) {
         let (answerer, effort) = (self.request.answerer, &self.request.effort);
         progress(Event::Begun { cases: tasks.len() });
         let mut before = 0;
@@ -212,12 +212,12 @@ impl Run<'_> {
     fn keep(&mut self, answer: Result<Answer, BenchError>, question: &Question, place: usize, case: &Case) {
         let facts = self.targets[place].facts();
         let target = &facts.name;
-        let is_behind_runtime = facts.runtime.is_some() && facts.time_base != TimeBase::Simulated;
-        let failed = |why: String| Failed { target: target.clone(), why, is_behind_runtime };
+        let uses_runtime = facts.runtime.is_some() && facts.time_base != TimeBase::Simulated;
+        let failed = |why: String| Failed { target: target.clone(), why, uses_runtime };
         match answer {
             Ok(answer) => self.record.answers.push(answer),
             Err(BenchError::Machine(MachineError::Unsupported(Unsupported { what, because, .. }))) => {
-                if is_behind_runtime {
+                if uses_runtime {
                     self.unanswered.get_or_insert_with(|| failed(because.clone()));
                 }
                 let question = question.name.to_owned();
@@ -227,13 +227,13 @@ impl Run<'_> {
             Err(error) => {
                 let why = error.to_string();
                 self.record.warnings.push(format!("{} on {target}, {}: {why}", question.name, case.method));
-                if is_behind_runtime {
+                if uses_runtime {
                     self.unanswered.get_or_insert_with(|| failed(why.clone()));
                 }
                 // Later errors are often consequences of the first.
                 let is_failure = error.is_for_good() || matches!(error, BenchError::Machine(MachineError::Bus(_)));
                 // A failed check takes precedence over an absent device.
-                let counts = |before: &Failed| before.is_behind_runtime && !is_behind_runtime;
+                let counts = |before: &Failed| before.uses_runtime && !uses_runtime;
                 if is_failure && self.failed.as_ref().is_none_or(counts) {
                     self.failed = Some(failed(why));
                 }
@@ -328,14 +328,14 @@ struct Failed {
     /// The error reported by the target.
     why: String,
     /// Whether the target is a runtime device of this machine. Its absence counts as missing, not as a failed check.
-    is_behind_runtime: bool,
+    uses_runtime: bool,
 }
 
 impl Failed {
     /// Converts to the problem of the run. In a record with answers, a warning gives the reason.
     fn into_error(self, has_answers: bool) -> RunError {
-        let Failed { target, why: because, is_behind_runtime } = self;
-        if is_behind_runtime {
+        let Failed { target, why: because, uses_runtime } = self;
+        if uses_runtime {
             RunError::RuntimeFailed { target, because, has_answers }
         } else {
             RunError::TargetFailed { target, because }

@@ -18,7 +18,7 @@ use crate::host::root_port::{self, RootPort};
 use crate::index::{CardIndex, DirectionIndex, PortIndex, RootPortIndex};
 use crate::noticed::PortLimit;
 use crate::ports::{endpoint_input, root_input};
-use lanemark_platform::{DmaWay, Fifos, Link, LinkEnds, Platform, ROOT, RegionKind, Registers, upper_port};
+use lanemark_platform::{ChunkTiming, Fifos, Link, LinkEnds, Platform, ROOT, RegionKind, Registers, upper_port};
 use lanemark_units::Ticks;
 use lanemark_wire::{Generation, Lanes, Mps, Rcb, ack_latency_limit, skp_ticks};
 
@@ -395,8 +395,8 @@ impl Builder<'_> {
                 write_bytes: dma.write_bytes.value.min(mps_bytes),
                 beat_bytes: dma.beat_bytes.value,
                 beat: dma.beat_ns.value,
-                read: pace(dma.read_request_ns.value, platform.dma_read.as_ref().map(DmaWay::from)),
-                write: pace(dma.write_request_ns.value, platform.dma_write.as_ref().map(DmaWay::from)),
+                read: pace(dma.read_request_ns.value, platform.dma_read.as_ref().map(ChunkTiming::from)),
+                write: pace(dma.write_request_ns.value, platform.dma_write.as_ref().map(ChunkTiming::from)),
                 start: dma.start_ns.value,
                 descriptor_bytes: u64::from(dma.descriptor_bytes.value),
                 descriptor: dma.descriptor_ns.value,
@@ -419,7 +419,7 @@ impl Builder<'_> {
         let queued = fifos.and_then(|fifos| platform.regions.iter().position(|region| region.name == fifos.ep_rx));
         let registers = registers(platform);
         let spec = endpoint::Spec { ingress, egress, completion_bytes: mps_bytes, queued, registers };
-        let kernels = platform.runtime.as_ref().zip(platform.kernel_bell(card.0 as u32)).map(|(runtime, bell)| {
+        let kernels = platform.runtime.as_ref().zip(platform.kernel_doorbell(card.0 as u32)).map(|(runtime, bell)| {
             Kernels::new(kernels::Spec {
                 requester: card.requester(),
                 channel: platform.channels() as u16,
@@ -442,9 +442,9 @@ fn atc(platform: &Platform, requester: u16) -> Option<atc::Spec> {
 }
 
 /// Returns the cost of a request of one direction besides its beats.
-fn pace(request: Ticks, way: Option<DmaWay>) -> Pace {
+fn pace(request: Ticks, way: Option<ChunkTiming>) -> Pace {
     let alone = Pace::of(request);
-    way.map_or(alone, |DmaWay { chunk_bytes, chunk, segment_bytes, segment, many_lines }| Pace {
+    way.map_or(alone, |ChunkTiming { chunk_bytes, chunk, segment_bytes, segment, many_lines }| Pace {
         chunk_bytes,
         chunk,
         segment_bytes,

@@ -1,7 +1,7 @@
 //! ATS: a device requests each translation once, uses it, and stops using it before the invalidation completes.
 
 use lanemark_dma::{Backend, Buffer, Device, Domain, Invalidation, IovaRange, MapRequest, Mapping, Permission, Purge};
-use lanemark_dma::{Ranges, Space, Stale};
+use lanemark_dma::{Invalidated, Ranges, Space};
 use lanemark_machine::{
     Cause, Completion, Descriptors, Direction, DmaCall, Frame, Machine, MachineError, OnChannels, Partner, Pattern,
     Plan, Relay, Samples, Share, Trace, Transfer, Verb, Window,
@@ -311,7 +311,7 @@ fn an_invalidation_completes_after_device_requests_that_used_the_page() {
         board.start_transfer_at(&transfer, mapping.iova(), 100).unwrap();
         board.run_until(Ticks::whole_ns(30_000));
         board.unmap(range).unwrap();
-        let took = board.invalidate(Stale::Range { range, by: Purge::Matching }).unwrap();
+        let took = board.invalidate(Invalidated::Range { range, by: Purge::Matching }).unwrap();
         assert!(took > Ticks::whole_ns(1200), "it waits for the device: {took:?}");
         let moved = board.moved(&transfer).0;
         assert!(moved > 0 && !board.is_idle(), "the transfer is in progress: {moved}");
@@ -451,7 +451,7 @@ fn an_invalidation_has_a_request_to_each_card_and_a_completion_behind_its_writes
     board.start_transfer_at(&whole(Verb::Store, 4 * PAGE), mapping.iova(), 1000).unwrap();
     board.run_until(Ticks::whole_ns(5000));
     board.unmap(range).unwrap();
-    board.invalidate(Stale::Range { range, by: Purge::Matching }).unwrap();
+    board.invalidate(Invalidated::Range { range, by: Purge::Matching }).unwrap();
     let trace = board.take_trace();
     assert_eq!(trace.dropped.illegal, 0);
     let messages: Vec<(usize, &Frame, &'static str)> = trace
@@ -501,7 +501,7 @@ fn every_card_behind_switches_gets_the_request_and_missing_completions_are_named
         assert_eq!(platform.cards(), 8);
         let mut board = Board::new(&platform).unwrap();
         board.observe(&platform, Trace::MOST).unwrap();
-        let said = board.invalidate(Stale::All).map_err(|error| error.to_string());
+        let said = board.invalidate(Invalidated::All).map_err(|error| error.to_string());
         let frames = board.take_trace().frames;
         let requests = frames.iter().filter(|frame| frame.direction == Direction::Downstream);
         let named: BTreeSet<u16> = requests
@@ -513,8 +513,8 @@ fn every_card_behind_switches_gets_the_request_and_missing_completions_are_named
         assert_eq!(named.len(), 8);
         let of = |direction| frames.iter().filter(move |frame| frame.direction == direction);
         for answer in of(Direction::Upstream) {
-            let mut told = of(Direction::Downstream).filter(|told| told.link == answer.link);
-            assert!(told.any(|told| told.arrives < answer.starts), "{answer:?} precedes its request");
+            let mut wait = of(Direction::Downstream).filter(|wait| wait.link == answer.link);
+            assert!(wait.any(|wait| wait.arrives < answer.starts), "{answer:?} precedes its request");
         }
         match silent {
             None => assert!(said.unwrap() > Ticks::whole_ns(1000), "and a round trip"),

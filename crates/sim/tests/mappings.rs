@@ -2,7 +2,7 @@
 
 use lanemark_dma::{AccessOrder, Backend, BackendError, Buddy, Buffer, Device, Domain, FreeList, Hints, Invalidation};
 use lanemark_dma::{
-    IovaAllocator, IovaRange, Magazine, MapRequest, Mapping, Permission, Ranges, Sequential, Space, Stale,
+    Invalidated, IovaAllocator, IovaRange, Magazine, MapRequest, Mapping, Permission, Ranges, Sequential, Space,
 };
 use lanemark_machine::{BusError, Machine, MachineError, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
 use lanemark_platform::{Origin, Platform, preset};
@@ -296,7 +296,7 @@ fn an_invalidation_completes_after_earlier_translated_requests() {
     board.start_transfer_at(&transfer, mapping.iova(), 100).unwrap();
     board.run_until(Ticks::whole_ns(3000));
     board.unmap(range).unwrap();
-    let took = board.invalidate(Stale::Range { range, by: lanemark_dma::Purge::Matching }).unwrap();
+    let took = board.invalidate(Invalidated::Range { range, by: lanemark_dma::Purge::Matching }).unwrap();
     assert!(took > Ticks::whole_ns(1000), "it waits for requests: {took:?}");
     assert!(board.moved(&transfer).0 > 0 && !board.is_idle(), "the transfer is in progress");
     let after = memory(board);
@@ -353,7 +353,7 @@ fn a_full_invalidation_queue_is_waited_for() {
     assert!(board.is_invalidated(first) && !board.is_invalidated(second));
     // Three commands in a queue of two: the caller waits.
     let range = IovaRange { at: Iova(3 * PAGE), len_bytes: 9 * PAGE };
-    let took = board.invalidate(Stale::Range { range, by: lanemark_dma::Purge::Matching }).unwrap();
+    let took = board.invalidate(Invalidated::Range { range, by: lanemark_dma::Purge::Matching }).unwrap();
     assert_eq!(took, Ticks::whole_ns(4000), "with the one before them");
 }
 

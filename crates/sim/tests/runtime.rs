@@ -22,12 +22,12 @@ fn run(platform: &Platform, request: QueueRequest, passes: u64) -> Samples {
     samples
 }
 
-fn launch(kernels: u32, told: HostWait, arguments: Arguments) -> QueueRequest {
-    QueueRequest::Launch(Launch { kernels, told, arguments })
+fn launch(kernels: u32, wait: HostWait, arguments: Arguments) -> QueueRequest {
+    QueueRequest::Launch(Launch { kernels, wait, arguments })
 }
 
-fn copy(verb: Verb, bytes: u64, told: HostWait, allocation: Allocation) -> QueueRequest {
-    QueueRequest::Copy(RuntimeCopy { verb, bytes, told, allocation })
+fn copy(verb: Verb, bytes: u64, wait: HostWait, allocation: Allocation) -> QueueRequest {
+    QueueRequest::Copy(RuntimeCopy { verb, bytes, wait, allocation })
 }
 
 fn delivered_ns(platform: &Platform, request: QueueRequest) -> f64 {
@@ -40,12 +40,12 @@ fn every_copy_method_moves_every_byte() {
     for platform in [card(), from_malloc] {
         for verb in [Verb::Store, Verb::Load] {
             for allocation in Allocation::ALL {
-                for told in HostWait::ALL {
+                for wait in HostWait::ALL {
                     // Less than a line; a staged copy; an in-place copy; one byte more than two chunks.
                     for bytes in [1, 4095, 4096, 131_073] {
-                        let samples = run(&platform, copy(verb, bytes, told, allocation), 2);
+                        let samples = run(&platform, copy(verb, bytes, wait, allocation), 2);
                         let all = Confirmed { claimed_bytes: bytes, confirmed_bytes: bytes };
-                        assert_eq!(samples.confirmed, Some(all), "{verb:?} {bytes} {allocation} {told}");
+                        assert_eq!(samples.confirmed, Some(all), "{verb:?} {bytes} {allocation} {wait}");
                     }
                 }
             }
@@ -88,8 +88,8 @@ fn buffer_arguments_have_a_cost_and_address_arguments_have_none() {
 #[test]
 fn events_and_finish_cost_only_the_programs_that_use_them() {
     let platform = with(&with(&card(), "runtime.event_ns", 700.0), "runtime.finish_ns", 300.0);
-    for op in [|told| launch(3, told, NOTHING), |told| copy(Verb::Load, 8192, told, Allocation::Device)] {
-        let took = |platform: &Platform, told| delivered_ns(platform, op(told));
+    for op in [|wait| launch(3, wait, NOTHING), |wait| copy(Verb::Load, 8192, wait, Allocation::Device)] {
+        let took = |platform: &Platform, wait| delivered_ns(platform, op(wait));
         assert_eq!(took(&platform, HostWait::Event) - took(&card(), HostWait::Event), 700.0);
         assert_eq!(took(&platform, HostWait::Finish) - took(&card(), HostWait::Finish), 300.0);
     }
@@ -128,8 +128,8 @@ fn buffers_that_stay_pinned_must_fit_the_pinning_limit() {
 
 #[test]
 fn only_a_staged_store_returns_before_it_completes() {
-    let is_early = |verb, bytes, told, allocation| {
-        let sample = run(&card(), copy(verb, bytes, told, allocation), 1).taken[0];
+    let is_early = |verb, bytes, wait, allocation| {
+        let sample = run(&card(), copy(verb, bytes, wait, allocation), 1).taken[0];
         sample.issue < sample.delivered
     };
     for (allocation, bytes) in [(Allocation::Buffer, 64), (Allocation::Device, 4095), (Allocation::Mapped, 80_000)] {
@@ -207,8 +207,8 @@ fn skipped_iterations_change_no_result() {
     for (key, value) in [("runtime.chunk_bytes", 65_536.0), ("runtime.chunk_bytes", 1000.0), ("link.width_lanes", 1.0)]
     {
         let platform = with(&card(), key, value);
-        let copies = [Verb::Store, Verb::Load].into_iter().flat_map(|verb| HostWait::ALL.map(|told| (verb, told)));
-        let copies = copies.flat_map(|(verb, told)| Allocation::ALL.map(|held| copy(verb, 3333, told, held)));
+        let copies = [Verb::Store, Verb::Load].into_iter().flat_map(|verb| HostWait::ALL.map(|wait| (verb, wait)));
+        let copies = copies.flat_map(|(verb, wait)| Allocation::ALL.map(|held| copy(verb, 3333, wait, held)));
         for op in copies.chain([launch(1, HostWait::Finish, NOTHING), launch(7, HostWait::Event, NOTHING)]) {
             let [skipped, detailed] = both(&platform, &op, 50, 1_000_000_000);
             assert_eq!(skipped.unwrap(), detailed.unwrap(), "{op:?}");

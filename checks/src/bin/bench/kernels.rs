@@ -31,7 +31,7 @@ pub fn kernels() {
         for (kernels, ports_each) in [(1, 1), (1, 4), (8, 4)] {
             let Ok(mut machine) = SimulatedMachine::new(&card) else { return };
             let work = Workload::Spmv(Spmv { matrix: Arc::clone(&matrix), kernels, ports_each });
-            let plan = Plan::new(Compute { work, told: HostWait::Finish }, 1);
+            let plan = Plan::new(Compute { work, wait: HostWait::Finish }, 1);
             let mut simulated = Vec::new();
             let mut by_loop = Vec::new();
             for _ in 0..ROUNDS {

@@ -5,8 +5,9 @@
 
 use super::{ROUNDS, row};
 use lanemark_dma::{
-    AccessOrder, AllocError, Ask, Buffer, Device, DmaError, Domain, FreeList, Invalidation, IovaAllocator, IovaRange,
-    MSI_WINDOW, Magazine, MapRequest, Mapping, Nothing, Permission, Ranges, Sequential, Space, SpaceError,
+    AccessOrder, AllocError, AllocRequest, Buffer, Device, DmaError, Domain, FreeList, Invalidation, IovaAllocator,
+    IovaRange, MSI_WINDOW, Magazine, MapRequest, Mapping, NullBackend, Permission, Ranges, Sequential, Space,
+    SpaceError,
 };
 use lanemark_units::{HostPhys, HostVirt, Ticks};
 use std::error::Error;
@@ -37,9 +38,9 @@ fn instructions() {
         ("map: Domain::map + unmap of a page, ranges, inlined, instructions (target: 145)", "inlined"),
         ("  the same called", "called"),
         ("  the same, invalidation deferred", "deferred"),
-        ("  ranges alone, alloc + take_back", "ranges"),
+        ("  ranges alone, alloc + release", "ranges"),
         ("  sequential alone", "sequential"),
-        ("map: magazine, alloc + take_back from the core's own (target: 100)", "magazine"),
+        ("map: magazine, alloc + release from the core's own (target: 100)", "magazine"),
         ("  baseline: free list in a B-tree", "free list"),
         ("  baseline: the loop alone", "loop"),
     ] {
@@ -74,12 +75,12 @@ fn counted(pairs: &str) -> Option<f64> {
 /// # Errors
 /// If the kind is unknown, or a pair fails.
 pub fn pairs(kind: &str, count: u64) -> Result<(), Box<dyn Error>> {
-    let ask = Ask::bytes(Device(0), PAGE);
+    let ask = AllocRequest::bytes(Device(0), PAGE);
     match kind {
         "inlined" => {
             // This type has one call site for each, so both are inlined.
             let mut domain =
-                Domain::new("pairs", Ranges::new(space()?)?, Nothing::<HostPhys>::new(), Invalidation::Strict)?;
+                Domain::new("pairs", Ranges::new(space()?)?, NullBackend::<HostPhys>::new(), Invalidation::Strict)?;
             let request = MapRequest::new(domain.attach("card")?, Permission::ReadWrite);
             for _ in 0..count {
                 let mut buffer = black_box(Buffer::new(HostPhys(0x1000), PAGE));
@@ -108,7 +109,7 @@ pub fn pairs(kind: &str, count: u64) -> Result<(), Box<dyn Error>> {
 }
 
 /// A domain with another address kind, which is a separate type, so that calls of the other type stay inlined.
-type CalledDomain = Domain<Ranges, Nothing<HostVirt>>;
+type CalledDomain = Domain<Ranges, NullBackend<HostVirt>>;
 
 #[inline(never)]
 fn map(domain: &mut CalledDomain, page: u64, request: MapRequest) -> Result<Mapping, DmaError> {
@@ -121,7 +122,7 @@ fn unmap(domain: &mut CalledDomain, mapping: Mapping) -> Result<(), DmaError> {
 }
 
 fn called(policy: Invalidation, count: u64) -> Result<(), Box<dyn Error>> {
-    let mut domain = Domain::new("pairs", Ranges::new(space()?)?, Nothing::new(), policy)?;
+    let mut domain = Domain::new("pairs", Ranges::new(space()?)?, NullBackend::new(), policy)?;
     let request = MapRequest::new(domain.attach("card")?, Permission::ReadWrite);
     for _ in 0..count {
         let mapping = map(&mut domain, black_box(0x1000), request)?;
@@ -130,11 +131,11 @@ fn called(policy: Invalidation, count: u64) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn alone(mut strategy: impl IovaAllocator, ask: Ask, count: u64) -> Result<(), Box<dyn Error>> {
+fn alone(mut strategy: impl IovaAllocator, ask: AllocRequest, count: u64) -> Result<(), Box<dyn Error>> {
     for _ in 0..count {
-        let range = strategy.alloc(Ask { len_bytes: black_box(PAGE), ..ask })?;
+        let range = strategy.alloc(AllocRequest { len_bytes: black_box(PAGE), ..ask })?;
         black_box(range.at);
-        strategy.take_back(Device(0), range)?;
+        strategy.release(Device(0), range)?;
     }
     Ok(())
 }
@@ -176,7 +177,7 @@ fn many() -> Result<(), Box<dyn Error>> {
     for _ in 0..ROUNDS {
         let before = resident_bytes();
         let ranges = Ranges::new(Space::of_device(36)?)?;
-        let mut domain = Domain::new("many", ranges, Nothing::new(), Invalidation::DEFERRED)?;
+        let mut domain = Domain::new("many", ranges, NullBackend::new(), Invalidation::DEFERRED)?;
         let request = MapRequest::new(domain.attach("card")?, Permission::Read);
         let start = Instant::now();
         for page in 0..MANY {
@@ -228,11 +229,11 @@ fn play(strategy: &mut impl IovaAllocator, trace: &[(usize, u64)]) -> Result<(),
     let mut held: Vec<Option<IovaRange>> = vec![None; HELD];
     for (place, len_bytes) in trace {
         match held[*place].take() {
-            Some(range) => strategy.take_back(Device(0), range)?,
-            None => held[*place] = Some(strategy.alloc(Ask::bytes(Device(0), *len_bytes))?),
+            Some(range) => strategy.release(Device(0), range)?,
+            None => held[*place] = Some(strategy.alloc(AllocRequest::bytes(Device(0), *len_bytes))?),
         }
     }
-    held.into_iter().flatten().try_for_each(|range| strategy.take_back(Device(0), range))
+    held.into_iter().flatten().try_for_each(|range| strategy.release(Device(0), range))
 }
 
 /// Resident memory of this process.

@@ -77,9 +77,9 @@ pub fn nothing() {
     let all = |bare: &Path| {
         added(bare, &["launch"], "a launch and clFinish", HostWait::Finish, &launch())?;
         let bytes = SHORT_BYTES.to_string();
-        for told in HostWait::ALL {
-            let what = format!("a copy of {SHORT_BYTES} B, told by {}", told.name());
-            added(bare, &["copy", &bytes], &what, told, &copy(SHORT_BYTES, told))?;
+        for wait in HostWait::ALL {
+            let what = format!("a copy of {SHORT_BYTES} B, wait by {}", wait.name());
+            added(bare, &["copy", &bytes], &what, wait, &copy(SHORT_BYTES, wait))?;
         }
         Ok(())
     };
@@ -91,14 +91,14 @@ const SHORT_BYTES: u64 = 8;
 /// Iterations per sample there.
 const SHORT_PASSES: u64 = 2000;
 
-fn added(bare: &Path, asked: &[&str], what: &str, told: HostWait, request: &QueueRequest) -> Result<(), String> {
+fn added(bare: &Path, asked: &[&str], what: &str, wait: HostWait, request: &QueueRequest) -> Result<(), String> {
     let passes = SHORT_PASSES.to_string();
     let asked: Vec<&str> = [asked[0], &passes].into_iter().chain(asked[1..].iter().copied()).collect();
     let mut rounds = Vec::new();
     for _ in 0..ROUNDS {
         let mut machine = opened()?;
         let mut bare = Bare::new(bare, &machine, &asked)?;
-        rounds.push(turns(&mut machine, request, SHORT_PASSES, &mut bare, told)?);
+        rounds.push(turns(&mut machine, request, SHORT_PASSES, &mut bare, wait)?);
     }
     row(
         &format!("runtime: our loop, calls that do nothing, {what}, ns"),
@@ -110,11 +110,11 @@ fn added(bare: &Path, asked: &[&str], what: &str, told: HostWait, request: &Queu
 }
 
 fn launch() -> QueueRequest {
-    QueueRequest::Launch(Launch { kernels: 1, told: HostWait::Finish, arguments: Arguments::NONE })
+    QueueRequest::Launch(Launch { kernels: 1, wait: HostWait::Finish, arguments: Arguments::NONE })
 }
 
-fn copy(bytes: u64, told: HostWait) -> QueueRequest {
-    QueueRequest::Copy(RuntimeCopy { verb: Verb::Store, bytes, told, allocation: Allocation::Buffer })
+fn copy(bytes: u64, wait: HostWait) -> QueueRequest {
+    QueueRequest::Copy(RuntimeCopy { verb: Verb::Store, bytes, wait, allocation: Allocation::Buffer })
 }
 
 fn root() -> PathBuf {
@@ -171,9 +171,9 @@ impl Bare {
     }
 
     /// Nanoseconds per iteration of each sample.
-    fn samples(&mut self, told: HostWait) -> Result<Vec<f64>, String> {
+    fn samples(&mut self, wait: HostWait) -> Result<Vec<f64>, String> {
         let mut line = String::new();
-        let asked = writeln!(self.ask, "{} {SAMPLES}", told.name()).and_then(|()| self.ask.flush());
+        let asked = writeln!(self.ask, "{} {SAMPLES}", wait.name()).and_then(|()| self.ask.flush());
         asked.and_then(|()| self.said.read_line(&mut line)).map_err(|error| format!("the loop in C: {error}"))?;
         let samples: Vec<f64> = line.split_whitespace().filter_map(|ns| ns.parse().ok()).collect();
         if samples.len() == SAMPLES { Ok(samples) } else { Err(format!("the loop in C said '{}'", line.trim())) }
@@ -204,17 +204,17 @@ fn turns(
     request: &QueueRequest,
     passes: u64,
     bare: &mut Bare,
-    told: HostWait,
+    wait: HostWait,
 ) -> Result<[f64; 2], String> {
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for turn in 0..TURNS {
         // The order alternates.
         if turn % 2 == 1 {
-            theirs.append(&mut bare.samples(told)?);
+            theirs.append(&mut bare.samples(wait)?);
         }
         ours.append(&mut samples(machine, request.clone(), passes)?);
         if turn % 2 == 0 {
-            theirs.append(&mut bare.samples(told)?);
+            theirs.append(&mut bare.samples(wait)?);
         }
     }
     Ok([middle(ours), middle(theirs)])
@@ -250,13 +250,13 @@ fn copies(bare: &Path) -> Result<(), String> {
     for _ in 0..ROUNDS {
         let mut machine = opened()?;
         let mut bare = Bare::new(bare, &machine, &["copy", "1", &BYTES.to_string()])?;
-        for (rates, told) in rounds.iter_mut().zip(HostWait::ALL) {
-            let both = turns(&mut machine, &copy(BYTES, told), 1, &mut bare, told)?;
+        for (rates, wait) in rounds.iter_mut().zip(HostWait::ALL) {
+            let both = turns(&mut machine, &copy(BYTES, wait), 1, &mut bare, wait)?;
             rates.push(both.map(|ns| bytes / ns));
         }
     }
-    for (rates, told) in rounds.iter().zip(HostWait::ALL) {
-        let what = format!("runtime: 8 MB to a buffer, told by {}, GB/s", told.name());
+    for (rates, wait) in rounds.iter().zip(HostWait::ALL) {
+        let what = format!("runtime: 8 MB to a buffer, wait by {}, GB/s", wait.name());
         row(&what, rates.iter().map(|[ours, _]| *ours).collect());
         row("  baseline: a loop in C with the same wait, GB/s", rates.iter().map(|[_, bare]| *bare).collect());
         row("  ours over baseline, times", rates.iter().map(|[ours, bare]| ours / bare).collect());

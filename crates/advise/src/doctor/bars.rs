@@ -48,8 +48,8 @@ pub(crate) fn low(case: &Case<'_>, found: &mut Collector) {
             let gain = unknown(
                 "no bandwidth is lost (TLP headers below 4 GiB are 4 B shorter), but the BAR cannot be made larger",
             );
-            let mend = by_hand("enable \"Above 4G Decoding\" in the firmware setup");
-            found.add(Severity::Hint, [function], None, reason, gain, mend);
+            let fix = by_hand("enable \"Above 4G Decoding\" in the firmware setup");
+            found.add(Severity::Hint, [function], None, reason, gain, fix);
         }
     }
 }
@@ -71,7 +71,7 @@ mod tests {
         let possible = 1 << 8 | 1 << 9 | 1 << 14;
         let found = with(8, possible);
         assert_eq!(
-            found[0].mend.command.as_deref(),
+            found[0].fix.command.as_deref(),
             Some("echo 14 > /sys/bus/pci/devices/0000:01:00.0/resource2_resize")
         );
         assert_eq!(with(9, possible), []);

@@ -2,12 +2,12 @@
 
 use super::edge::{Edge, edges};
 use lanemark_inventory::{CpuSet, Express, Function, Inventory, Tree};
-use lanemark_record::diagnosis::{End, Finding, Gain, Mend, Severity, Unseen};
+use lanemark_record::diagnosis::{End, Finding, Fix, Gain, Severity, Unseen};
 use lanemark_wire::config::PortType;
 
 /// Parameters of a diagnosis beyond the inventory.
 #[derive(Clone, Default)]
-pub struct Ask<'a> {
+pub struct DiagnosisRequest<'a> {
     /// Round-trip time of device reads; a default is assumed.
     pub round_trip: RoundTrip,
     /// Processors that will access cards; findings about sockets need them.
@@ -48,7 +48,7 @@ pub(crate) struct Case<'a> {
 }
 
 impl<'a> Case<'a> {
-    pub(crate) fn new(inventory: &'a Inventory, ask: &'a Ask<'a>) -> Case<'a> {
+    pub(crate) fn new(inventory: &'a Inventory, ask: &'a DiagnosisRequest<'a>) -> Case<'a> {
         let tree = inventory.tree();
         let edges = edges(inventory, &tree);
         let (round_trip, cpus, earlier) = (&ask.round_trip, ask.cpus.as_ref(), ask.earlier);
@@ -95,10 +95,10 @@ impl Collector {
         end: Option<End>,
         reason: String,
         gain: Gain,
-        mend: Mend,
+        fix: Fix,
     ) {
         let functions = functions.into_iter().map(|function| function.address.to_string()).collect();
-        self.findings.push(Finding { check: self.check.to_owned(), severity, functions, end, reason, gain, mend });
+        self.findings.push(Finding { check: self.check.to_owned(), severity, functions, end, reason, gain, fix });
     }
 
     /// Adds a fact that the check could not see, of a function or of the machine; equal facts of several functions are merged.
@@ -125,13 +125,13 @@ impl Collector {
 }
 
 /// Remedy by a command, which is never run, with a note.
-pub(crate) fn command(command: String, words: &str) -> Mend {
-    Mend { command: Some(command), words: words.to_owned() }
+pub(crate) fn command(command: String, words: &str) -> Fix {
+    Fix { command: Some(command), words: words.to_owned() }
 }
 
 /// Remedy without a command.
-pub(crate) fn by_hand(words: &str) -> Mend {
-    Mend { command: None, words: words.to_owned() }
+pub(crate) fn by_hand(words: &str) -> Fix {
+    Fix { command: None, words: words.to_owned() }
 }
 
 /// Gain that cannot be computed.

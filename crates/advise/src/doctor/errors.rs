@@ -156,7 +156,7 @@ pub(crate) fn containment(case: &Case<'_>, found: &mut Collector) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::case::Ask;
+    use super::super::case::DiagnosisRequest;
     use crate::doctor::diagnose;
     use crate::doctor::sample::{self, CARD, findings_of, known};
     use lanemark_inventory::{Aer, ErrorCount, Inventory, Why};
@@ -201,7 +201,9 @@ mod tests {
     fn with_an_earlier_inventory_only_increases_are_found() {
         let since = |before, now| {
             let earlier = counted(before);
-            let found = diagnose(&counted(now), &Ask { earlier: Some(&earlier), ..Ask::default() }).findings;
+            let found =
+                diagnose(&counted(now), &DiagnosisRequest { earlier: Some(&earlier), ..DiagnosisRequest::default() })
+                    .findings;
             found.first().map(|finding| (finding.severity, finding.reason.clone()))
         };
         assert_eq!(since(7, 7), None);
@@ -234,7 +236,8 @@ mod tests {
             machine
         };
         let since = |before: &Inventory, now: &Inventory| {
-            let found = diagnose(now, &Ask { earlier: Some(before), ..Ask::default() }).findings;
+            let found =
+                diagnose(now, &DiagnosisRequest { earlier: Some(before), ..DiagnosisRequest::default() }).findings;
             found.first().map(|finding| (finding.severity, finding.reason.clone()))
         };
         let before = with(2, 1, 1 << 14);

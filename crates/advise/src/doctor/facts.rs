@@ -147,14 +147,16 @@ fn field(found: FieldValue) -> Field {
 #[cfg(test)]
 mod tests {
     use crate::doctor::sample::{self, CARD, known};
-    use crate::doctor::{Ask, diagnose};
+    use crate::doctor::{DiagnosisRequest, diagnose};
     use lanemark_record::diagnosis::Fact;
 
     #[test]
     fn fields_are_listed_on_request_only() {
         let mut machine = sample::healthy();
         machine.functions[CARD].config = known(sample::config(|_| ()));
-        let card = |fields| diagnose(&machine, &Ask { fields, ..Ask::default() }).functions[CARD].clone();
+        let card = |fields| {
+            diagnose(&machine, &DiagnosisRequest { fields, ..DiagnosisRequest::default() }).functions[CARD].clone()
+        };
         assert_eq!(card(false).capabilities, []);
         let listed = card(true).capabilities;
         assert_eq!((listed[0].name.as_str(), listed[1].offset), ("header", 0x40));
@@ -163,7 +165,7 @@ mod tests {
 
     #[test]
     fn an_unseen_fact_keeps_its_reason() {
-        let diagnosis = diagnose(&sample::healthy(), &Ask::default());
+        let diagnosis = diagnose(&sample::healthy(), &DiagnosisRequest::default());
         assert_eq!(
             diagnosis.functions[CARD].driver,
             Fact::Unseen { unseen: lanemark_inventory::Why::NotInDump.because() }

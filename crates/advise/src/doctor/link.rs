@@ -76,7 +76,7 @@ fn slow(case: &Case<'_>, found: &mut Collector, edge: &Edge, now: LinkRate, then
     };
     let reason =
         format!("the link runs at Gen{} although both ends support Gen{}: {why}", now.generation, then.generation);
-    let mend = match upper {
+    let fix = match upper {
         Some(port) => {
             let (port, target) = (port.address, then.generation);
             let set = format!("setpci -s {port} CAP_EXP+30.w={target}:f && setpci -s {port} CAP_EXP+10.w=20:20");
@@ -88,7 +88,7 @@ fn slow(case: &Case<'_>, found: &mut Collector, edge: &Edge, now: LinkRate, then
         None => by_hand("reseat the card and check the slot's speed setting in the firmware setup"),
     };
     let gain = gain::link(now, then, edge.mps(case));
-    found.add(severity(&gain), [lower], Some(end), reason, gain, mend);
+    found.add(severity(&gain), [lower], Some(end), reason, gain, fix);
 }
 
 fn narrow(case: &Case<'_>, found: &mut Collector, edge: &Edge, now: LinkRate, then: LinkRate) {
@@ -133,11 +133,11 @@ pub(crate) fn equalization(case: &Case<'_>, found: &mut Collector) {
         if space.equalization(speed).is_ok_and(|done| !done.complete) && !needs_none(space) {
             let reason = format!("the link runs at {speed}, but its equalization did not complete");
             let gain = unknown("only the error counters show the effect");
-            let mend = match edge.upper(case) {
+            let fix = match edge.upper(case) {
                 Some(port) => command(format!("setpci -s {} CAP_EXP+10.w=20:20", port.address), "retrains the link"),
                 None => by_hand("retrain the link: remove and rescan the device, or power-cycle the machine"),
             };
-            found.add(Severity::Minor, [lower], Some(End::Lower), reason, gain, mend);
+            found.add(Severity::Minor, [lower], Some(End::Lower), reason, gain, fix);
         }
     }
 }
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!((found.len(), found[0].severity, found[0].end), (1, Severity::Costly, Some(End::Both)));
         assert!((found[0].gain.factor().unwrap() - 2.0).abs() < 0.02, "{:?}", found[0].gain);
         assert_eq!(
-            found[0].mend.command.as_deref(),
+            found[0].fix.command.as_deref(),
             Some("setpci -s 0000:00:01.0 CAP_EXP+30.w=4:f && setpci -s 0000:00:01.0 CAP_EXP+10.w=20:20")
         );
         let found = findings_of(&trained(LinkSpeed::Gt16, 8), "link_width");
@@ -222,7 +222,7 @@ mod tests {
     fn an_unseen_end_is_reported_and_is_no_finding() {
         let mut machine = trained(LinkSpeed::Gt8, 8);
         machine.functions[PORT].express = sample::unseen();
-        let diagnosis = crate::doctor::diagnose(&machine, &crate::doctor::Ask::default());
+        let diagnosis = crate::doctor::diagnose(&machine, &crate::doctor::DiagnosisRequest::default());
         assert!(diagnosis.findings.iter().all(|finding| !finding.check.starts_with("link_")));
         let blind = diagnosis.unseen.iter().filter(|unseen| unseen.what.starts_with("whether the link"));
         assert_eq!(blind.map(|unseen| unseen.functions.len()).collect::<Vec<_>>(), [1]);

@@ -26,7 +26,7 @@ pub(crate) mod sample;
 mod translation;
 mod uplink;
 
-pub use case::{Ask, RoundTrip};
+pub use case::{DiagnosisRequest, RoundTrip};
 pub use platform::{NoPlatform, as_platform};
 
 use case::{Case, Collector};
@@ -93,7 +93,7 @@ pub const CHECKS: &[Check] = &[
 
 /// Diagnoses the machine of `inventory`: findings, and facts that could not be seen.
 #[must_use]
-pub fn diagnose(inventory: &Inventory, ask: &Ask<'_>) -> Diagnosis {
+pub fn diagnose(inventory: &Inventory, ask: &DiagnosisRequest<'_>) -> Diagnosis {
     let case = Case::new(inventory, ask);
     let mut diagnosis = Diagnosis::new(inventory.source.to_string(), facts::machine(inventory));
     diagnosis.functions = inventory.functions.iter().map(|function| facts::function(function, ask.fields)).collect();
@@ -129,7 +129,7 @@ fn ranked(mut findings: Vec<Finding>) -> Vec<Finding> {
 mod tests {
     use super::*;
     use crate::doctor::sample;
-    use lanemark_record::diagnosis::{End, Gain, Mend, Severity, Unit};
+    use lanemark_record::diagnosis::{End, Fix, Gain, Severity, Unit};
 
     fn finding(severity: Severity, then: f64) -> Finding {
         Finding {
@@ -145,7 +145,7 @@ mod tests {
                 unit: Unit::BytesPerS,
                 assumes: String::new(),
             },
-            mend: Mend { command: None, words: String::new() },
+            fix: Fix { command: None, words: String::new() },
         }
     }
 
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_healthy_machine_has_no_finding() {
-        let diagnosis = diagnose(&sample::healthy(), &Ask::default());
+        let diagnosis = diagnose(&sample::healthy(), &DiagnosisRequest::default());
         assert_eq!(diagnosis.findings, []);
         assert_eq!(diagnosis.unseen, []);
         assert_eq!(diagnosis.links.len(), 1);
@@ -188,6 +188,6 @@ mod tests {
             *function = lanemark_inventory::Function::unseen(function.address, &lanemark_inventory::Why::NotInDump);
             function.parent = parent;
         }
-        assert_eq!(diagnose(&inventory, &Ask::default()).findings, []);
+        assert_eq!(diagnose(&inventory, &DiagnosisRequest::default()).findings, []);
     }
 }

@@ -16,8 +16,8 @@ pub(crate) fn relaxed(case: &Case<'_>, found: &mut Collector) {
     let gain = unknown("it depends on whether the device sets the attribute, and on the queues of the root complex");
     let words = "only if the driver does not rely on order between buffers; Linux disables it below root ports that are \
                  known to be slow with it";
-    let mend = command(setpci(off.iter().copied(), "CAP_EXP+8.w=0010:0010"), words);
-    found.add(Severity::Hint, off, None, reason, gain, mend);
+    let fix = command(setpci(off.iter().copied(), "CAP_EXP+8.w=0010:0010"), words);
+    found.add(Severity::Hint, off, None, reason, gain, fix);
 }
 
 #[cfg(test)]
@@ -29,7 +29,7 @@ mod tests {
         let mut machine = sample::healthy();
         express(&mut machine, CARD).relaxed_ordering_enabled = known(false);
         let found = findings_of(&machine, "relaxed_ordering");
-        assert_eq!(found[0].mend.command.as_deref(), Some("setpci -s 0000:01:00.0 CAP_EXP+8.w=0010:0010"));
+        assert_eq!(found[0].fix.command.as_deref(), Some("setpci -s 0000:01:00.0 CAP_EXP+8.w=0010:0010"));
         express(&mut machine, CARD).relaxed_ordering_enabled = sample::unseen();
         assert_eq!(findings_of(&machine, "relaxed_ordering"), []);
     }

@@ -42,7 +42,7 @@ pub(crate) fn mismatch(case: &Case<'_>, found: &mut Collector) {
             None,
             reason,
             Gain::Unknown { because: because.to_owned() },
-            mend(&path, least),
+            fix(&path, least),
         );
     }
 }
@@ -64,12 +64,12 @@ pub(crate) fn size(case: &Case<'_>, found: &mut Collector) {
             own.bytes(),
             most.bytes()
         );
-        found.add(gain::severity(&gain), [function], None, reason, gain, mend(&path, most));
+        found.add(gain::severity(&gain), [function], None, reason, gain, fix(&path, most));
     }
 }
 
 /// Remedy: sets the size from the root down, so that no packet reaches a receiver with a smaller setting.
-fn mend(path: &[(&Function, Mps, Mps)], most: Mps) -> lanemark_record::diagnosis::Mend {
+fn fix(path: &[(&Function, Mps, Mps)], most: Mps) -> lanemark_record::diagnosis::Fix {
     let code = most.bytes().trailing_zeros() - 7;
     let all = path.iter().rev().map(|port| port.0);
     let words = "sets it from the root down, while the device is idle; all devices below one root port must use the same \
@@ -98,7 +98,7 @@ mod tests {
         assert_eq!((found.len(), found[0].severity), (1, Severity::Broken));
         assert!(found[0].reason.contains("drops its larger writes"), "{}", found[0].reason);
         assert_eq!(
-            found[0].mend.command.as_deref(),
+            found[0].fix.command.as_deref(),
             Some("for f in 0000:00:01.0 0000:01:00.0; do setpci -s $f CAP_EXP+8.w=0020:00e0; done")
         );
         assert_eq!(findings_of(&machine(256, 256, 256), "payload_mismatch"), []);

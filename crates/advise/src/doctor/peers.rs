@@ -43,8 +43,8 @@ pub(crate) fn redirect(case: &Case<'_>, found: &mut Collector) {
             "disables the isolation that virtual machines need; at every boot: pci=disable_acs_redir={}",
             list.join(";")
         );
-        let mend = command(setpci(redirecting.iter().copied(), "ECAP_ACS+6.w=0:000c"), &words);
-        found.add(gain::severity(&gain), redirecting, None, reason, gain, mend);
+        let fix = command(setpci(redirecting.iter().copied(), "ECAP_ACS+6.w=0:000c"), &words);
+        found.add(gain::severity(&gain), redirecting, None, reason, gain, fix);
     }
 }
 
@@ -76,9 +76,9 @@ mod tests {
         let found = with(on, 2);
         assert_eq!((found.len(), found[0].functions.len()), (1, 2));
         assert!(
-            found[0].mend.words.ends_with("pci=disable_acs_redir=0000:02:00.0;0000:02:01.0"),
+            found[0].fix.words.ends_with("pci=disable_acs_redir=0000:02:00.0;0000:02:01.0"),
             "{}",
-            found[0].mend.words
+            found[0].fix.words
         );
         assert_eq!(with(off, 2), []);
         assert_eq!(with(on, 1), []);

@@ -59,18 +59,18 @@ pub(crate) fn governor(case: &Case<'_>, found: &mut Collector) {
         let gain = unknown("the maximum clock was not read; core-bound times scale with the clock");
         let set = "for f in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do echo performance > $f; done";
         let no_function: [&Function; 0] = [];
-        let mend = if governor.cpus.is_empty() {
+        let fix = if governor.cpus.is_empty() {
             by_hand(set)
         } else {
             command(set.to_owned(), "increases power consumption")
         };
-        found.add(severity, no_function, None, reason, gain, mend);
+        found.add(severity, no_function, None, reason, gain, fix);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::case::Ask;
+    use super::super::case::DiagnosisRequest;
     use crate::doctor::diagnose;
     use crate::doctor::sample::{self, CARD, findings_of, known};
     use lanemark_inventory::{Governor, Inventory, NumaNode};
@@ -90,7 +90,7 @@ mod tests {
     }
 
     fn asked(machine: &Inventory, cpus: &str) -> usize {
-        let ask = Ask { cpus: Some(cpus.parse().unwrap()), ..Ask::default() };
+        let ask = DiagnosisRequest { cpus: Some(cpus.parse().unwrap()), ..DiagnosisRequest::default() };
         diagnose(machine, &ask).findings.iter().filter(|finding| finding.check == "socket").count()
     }
 
@@ -117,7 +117,7 @@ mod tests {
         let reason = |machine: &Inventory, own: u32| {
             let mut machine = machine.clone();
             machine.functions[CARD].numa_node = known(Some(own));
-            let ask = Ask { cpus: Some("0".parse().unwrap()), ..Ask::default() };
+            let ask = DiagnosisRequest { cpus: Some("0".parse().unwrap()), ..DiagnosisRequest::default() };
             let found = diagnose(&machine, &ask).findings;
             found.into_iter().find(|finding| finding.check == "socket").unwrap().reason
         };
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn processors_without_a_node_are_reported_as_unseen() {
         let blind = |machine: &Inventory, cpus: &str| {
-            let ask = Ask { cpus: Some(cpus.parse().unwrap()), ..Ask::default() };
+            let ask = DiagnosisRequest { cpus: Some(cpus.parse().unwrap()), ..DiagnosisRequest::default() };
             let unseen = diagnose(machine, &ask).unseen;
             unseen.into_iter().find_map(|unseen| Some(unseen.what.strip_prefix("the NUMA node of ")?.to_owned()))
         };

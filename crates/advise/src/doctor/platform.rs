@@ -1,6 +1,6 @@
 //! Export of a slot as a platform file: facts that were read are given, facts that need measurement are unknown.
 
-use super::Ask;
+use super::DiagnosisRequest;
 use super::case::Case;
 use super::memory_type::memory_bars;
 use super::requests::tags;
@@ -216,7 +216,7 @@ impl File {
                 },
             });
         };
-        let ask = Ask::default();
+        let ask = DiagnosisRequest::default();
         let case = Case::new(inventory, &ask);
         let place = inventory.functions.binary_search_by_key(&function.address, |one| one.address).unwrap_or_default();
         let own = function.link().and_then(|link| super::edge::rate(&link.speed, &link.width).get());

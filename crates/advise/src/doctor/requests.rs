@@ -118,8 +118,8 @@ pub(crate) fn extended_tags(case: &Case<'_>, found: &mut Collector) {
         let reason = "extended tags are disabled although supported: 32 outstanding reads instead of 256".to_owned();
         let words =
             "only if the whole path to the root supports them; Linux disables them below ports that are known not to";
-        let mend = command(setpci([reader.function], "CAP_EXP+8.w=0100:0100"), words);
-        found.add(gain::severity(&gain), [reader.function], None, reason, gain, mend);
+        let fix = command(setpci([reader.function], "CAP_EXP+8.w=0100:0100"), words);
+        found.add(gain::severity(&gain), [reader.function], None, reason, gain, fix);
     }
 }
 
@@ -140,8 +140,8 @@ pub(crate) fn ten_bit_tags(case: &Case<'_>, found: &mut Collector) {
             reader.tags.tags()
         );
         let words = "only for reads of host memory: peers may not support them";
-        let mend = command(setpci([reader.function], "CAP_EXP+28.w=1000:1000"), words);
-        found.add(gain::severity(&gain), [reader.function], None, reason, gain, mend);
+        let fix = command(setpci([reader.function], "CAP_EXP+28.w=1000:1000"), words);
+        found.add(gain::severity(&gain), [reader.function], None, reason, gain, fix);
     }
 }
 
@@ -160,13 +160,13 @@ pub(crate) fn completion_timeout(case: &Case<'_>, found: &mut Collector) {
     }
     let reason = "the completion timeout is disabled: a read whose completion is lost waits for ever".to_owned();
     let words = "unless the device's vendor requires it to be disabled";
-    let mend = command(setpci(all.iter().copied(), "CAP_EXP+28.w=0:10"), words);
-    found.add(Severity::Hint, all, None, reason, unknown("it has no effect unless a completion is lost"), mend);
+    let fix = command(setpci(all.iter().copied(), "CAP_EXP+28.w=0:10"), words);
+    found.add(Severity::Hint, all, None, reason, unknown("it has no effect unless a completion is lost"), fix);
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::case::{Ask, RoundTrip};
+    use super::super::case::{DiagnosisRequest, RoundTrip};
     use crate::doctor::diagnose;
     use crate::doctor::sample::{self, CARD, PORT, express, findings_of, known};
     use lanemark_inventory::Inventory;
@@ -183,7 +183,10 @@ mod tests {
     }
 
     fn at(machine: &Inventory, round_trip_ns: f64, check: &str) -> Vec<lanemark_record::diagnosis::Finding> {
-        let ask = Ask { round_trip: RoundTrip { ns: round_trip_ns, origin: "a test".to_owned() }, ..Ask::default() };
+        let ask = DiagnosisRequest {
+            round_trip: RoundTrip { ns: round_trip_ns, origin: "a test".to_owned() },
+            ..DiagnosisRequest::default()
+        };
         diagnose(machine, &ask).findings.into_iter().filter(|finding| finding.check == check).collect()
     }
 
@@ -193,7 +196,7 @@ mod tests {
         assert_eq!(at(&machine(128, true), 1100.0, "read_requests"), []);
         let found = at(&machine(128, true), 1200.0, "read_requests");
         assert_eq!((found.len(), found[0].severity), (1, Severity::Costly));
-        assert_eq!(found[0].mend.command.as_deref(), Some("setpci -s 0000:01:00.0 CAP_EXP+8.w=1000:7000"));
+        assert_eq!(found[0].fix.command.as_deref(), Some("setpci -s 0000:01:00.0 CAP_EXP+8.w=1000:7000"));
         assert_eq!(at(&machine(256, true), 1200.0, "read_requests"), []);
     }
 
@@ -214,7 +217,7 @@ mod tests {
             "{}",
             found[0].reason
         );
-        assert_eq!(found[0].mend.command.as_deref(), Some("setpci -s 0000:01:00.0 CAP_EXP+8.w=1000:7000"));
+        assert_eq!(found[0].fix.command.as_deref(), Some("setpci -s 0000:01:00.0 CAP_EXP+8.w=1000:7000"));
     }
 
     #[test]
@@ -247,7 +250,7 @@ mod tests {
     fn unseen_tags_are_reported() {
         let mut machine = machine(128, true);
         express(&mut machine, CARD).extended_tags.enabled = sample::unseen();
-        let diagnosis = diagnose(&machine, &Ask::default());
+        let diagnosis = diagnose(&machine, &DiagnosisRequest::default());
         assert!(diagnosis.findings.is_empty());
         assert!(diagnosis.unseen.iter().any(|unseen| unseen.what == "how many reads can be outstanding"));
     }

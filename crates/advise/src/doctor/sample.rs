@@ -1,6 +1,6 @@
 //! Small inventories for tests: a healthy machine, and one with a switch.
 
-use super::{Ask, diagnose};
+use super::{DiagnosisRequest, diagnose};
 use lanemark_inventory::{
     Express, Feature, Function, Inventory, Link, Region, RegionKind, Seen, Source, Unseen, Why, Width,
 };
@@ -128,7 +128,7 @@ pub(crate) fn bar(machine: &mut Inventory, place: usize) -> &mut Region {
 
 /// Findings of one check.
 pub(crate) fn findings_of(machine: &Inventory, check: &str) -> Vec<Finding> {
-    let mut found = diagnose(machine, &Ask::default()).findings;
+    let mut found = diagnose(machine, &DiagnosisRequest::default()).findings;
     found.retain(|finding| finding.check == check);
     found
 }

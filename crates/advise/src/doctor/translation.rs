@@ -19,8 +19,8 @@ pub(crate) fn strict(case: &Case<'_>, found: &mut Collector) {
         "the IOTLB is flushed at every unmap (strict mode), which delays drivers that map each buffer".to_owned();
     let gain = unknown("it depends on how often the driver maps and unmaps");
     let words = "needs a reboot; flushes are then batched, and a device can access unmapped memory for up to 10 ms";
-    let mend = command("iommu.strict=0 on the kernel's command line".to_owned(), words);
-    found.add(Severity::Hint, strict, None, reason, gain, mend);
+    let fix = command("iommu.strict=0 on the kernel's command line".to_owned(), words);
+    found.add(Severity::Hint, strict, None, reason, gain, fix);
 }
 
 #[cfg(test)]

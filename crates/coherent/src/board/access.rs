@@ -94,7 +94,7 @@ pub enum Request {
 
 /// Identifies a request, to take its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Ticket(u64);
+pub struct RequestId(u64);
 
 /// The result of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,7 +113,7 @@ pub struct Answer {
 pub enum NoAccess {
     /// The processor or device does not exist.
     #[error("there is no {what} {number}: there are {there_are}, numbered from 0")]
-    Nobody {
+    UnknownRequester {
         /// `processor` or `device`.
         what: &'static str,
         /// The number requested.
@@ -225,7 +225,7 @@ impl CoherentBoard {
     ///
     /// # Errors
     /// [`NoAccess`]; the request is not issued.
-    pub fn ask(&mut self, request: Request) -> Result<Ticket, NoAccess> {
+    pub fn ask(&mut self, request: Request) -> Result<RequestId, NoAccess> {
         if self.answers.len() >= CoherentBoard::MOST_ANSWERS {
             return Err(NoAccess::NotTaken { most: CoherentBoard::MOST_ANSWERS });
         }
@@ -271,11 +271,11 @@ impl CoherentBoard {
     }
 
     /// Issues an operation of a processor on a bus line.
-    pub(super) fn ask_processor(&mut self, processor: usize, line: Line, act: Act) -> Result<Ticket, NoAccess> {
+    pub(super) fn ask_processor(&mut self, processor: usize, line: Line, act: Act) -> Result<RequestId, NoAccess> {
         let (what, there_are, most) = ("processor", self.processors.len(), CoherentBoard::MOST_WAITING);
         let ticket = self.next_ticket;
         let Some(asked) = self.processors.get_mut(processor) else {
-            return Err(NoAccess::Nobody { what, number: processor, there_are });
+            return Err(NoAccess::UnknownRequester { what, number: processor, there_are });
         };
         if asked.waiting() >= most {
             return Err(NoAccess::Busy { what, number: processor, most });
@@ -297,7 +297,7 @@ impl CoherentBoard {
         let (what, most) = ("device", CoherentBoard::MOST_TRANSFER_BYTES);
         let there_are = self.spec.adapter.devices.len();
         if device >= there_are {
-            return Err(NoAccess::Nobody { what, number: device, there_are });
+            return Err(NoAccess::UnknownRequester { what, number: device, there_are });
         }
         if len_bytes == 0 || len_bytes > most || at.0.checked_add(len_bytes as u64).is_none() {
             return Err(NoAccess::Length { len_bytes, most });
@@ -311,20 +311,20 @@ impl CoherentBoard {
         Ok(())
     }
 
-    fn begin(&mut self, device: usize, at: Iova, is_write: bool, data: Vec<u8>) -> Ticket {
+    fn begin(&mut self, device: usize, at: Iova, is_write: bool, data: Vec<u8>) -> RequestId {
         self.adapter.ask(device, self.next_ticket, at, is_write, data);
         self.asked(self.adapter_port())
     }
 
     /// Makes a port due now and returns the ticket of the request.
-    fn asked(&mut self, port: usize) -> Ticket {
+    fn asked(&mut self, port: usize) -> RequestId {
         self.schedule.set(port, self.now);
         self.next_ticket += 1;
-        Ticket(self.next_ticket - 1)
+        RequestId(self.next_ticket - 1)
     }
 
     /// Returns the answer of a request if it has completed, once.
-    pub fn answer(&mut self, ticket: Ticket) -> Option<Answer> {
+    pub fn answer(&mut self, ticket: RequestId) -> Option<Answer> {
         if self.answers.get(&ticket.0)?.at > self.now {
             return None;
         }
@@ -335,7 +335,7 @@ impl CoherentBoard {
     ///
     /// # Errors
     /// [`NoAccess::Fault`] if a device access was refused; [`NoAccess::Stuck`] in a deadlock.
-    pub fn wait(&mut self, ticket: Ticket) -> Result<Answer, NoAccess> {
+    pub fn wait(&mut self, ticket: RequestId) -> Result<Answer, NoAccess> {
         loop {
             if let Some(answer) = self.answers.get(&ticket.0) {
                 let at = answer.at;

@@ -8,7 +8,7 @@ use crate::adapter_tlb::{PAGE_BYTES, PageEntry, TlbCommand};
 use crate::bus::{Line, MOST_LINE_BYTES};
 use crate::processor::Act;
 use lanemark_dma::{
-    Abilities, Attributes, Backend, BackendError, Buffer, CacheCare, Coherence, IovaRange, Purge, Stale,
+    Abilities, Attributes, Backend, BackendError, Buffer, CacheCare, Coherence, Invalidated, IovaRange, Purge,
 };
 use lanemark_units::{HostVirt, Iova, Ticks};
 
@@ -162,13 +162,15 @@ impl Backend for CoherentBoard {
         self.write_entries(range, memory, attributes)
     }
 
-    fn invalidate(&mut self, stale: Stale) -> Result<Ticks, BackendError> {
+    fn invalidate(&mut self, stale: Invalidated) -> Result<Ticks, BackendError> {
         let before = self.now();
         let tlb = &self.spec.adapter.tlb;
         let commands: Vec<TlbCommand> = match stale {
-            Stale::All => (0..tlb.entries).map(|chain_id| TlbCommand::Invalidate { chain_id }).collect(),
-            Stale::Range { range, by: Purge::Matching } => pages(range).map(|at| TlbCommand::Purge { at }).collect(),
-            Stale::Range { range, by: Purge::Entries } => {
+            Invalidated::All => (0..tlb.entries).map(|chain_id| TlbCommand::Invalidate { chain_id }).collect(),
+            Invalidated::Range { range, by: Purge::Matching } => {
+                pages(range).map(|at| TlbCommand::Purge { at }).collect()
+            }
+            Invalidated::Range { range, by: Purge::Entries } => {
                 // Pages of one range may share an entry, which is invalidated once.
                 let mut chain_ids: Vec<u64> = pages(range).map(|at| tlb.chain_id(at)).collect();
                 chain_ids.dedup();

@@ -1,6 +1,6 @@
 //! Buddy allocator: blocks of 2^n pages, naturally aligned, split on demand and merged when both halves are free.
 
-use super::{AllocError, Ask, Device, IovaAllocator, IovaRange, Pages};
+use super::{AllocError, AllocRequest, Device, IovaAllocator, IovaRange, Pages};
 use crate::space::Space;
 use lanemark_units::Iova;
 use std::collections::BTreeSet;
@@ -34,7 +34,7 @@ impl Buddy {
     }
 
     /// The order (log2 of pages) of the block that `ask` needs.
-    pub(super) fn order(&self, ask: Ask) -> Result<u32, AllocError> {
+    pub(super) fn order(&self, ask: AllocRequest) -> Result<u32, AllocError> {
         let pages = Pages::of(ask, self.space.page_bits(), self.longest_bytes())?;
         Ok(pages.count.next_power_of_two().max(pages.align).trailing_zeros())
     }
@@ -49,7 +49,7 @@ impl Buddy {
     }
 
     /// The error for a request without a free block.
-    pub(super) fn exhausted(&self, ask: Ask) -> AllocError {
+    pub(super) fn exhausted(&self, ask: AllocRequest) -> AllocError {
         let blocks = || self.blocks.iter().zip(0..).filter(|(firsts, _)| !firsts.is_empty());
         let free = blocks().map(|(firsts, order)| (firsts.len() as u64) << order).sum();
         ask.exhausted(self.space.page_bytes(), free, blocks().map(|(_, order)| 1 << order).max().unwrap_or(0))
@@ -105,7 +105,7 @@ impl IovaAllocator for Buddy {
         1 << 62
     }
 
-    fn alloc(&mut self, ask: Ask) -> Result<IovaRange, AllocError> {
+    fn alloc(&mut self, ask: AllocRequest) -> Result<IovaRange, AllocError> {
         let order = self.order(ask)?;
         let first = self.take(order).ok_or_else(|| self.exhausted(ask))?;
         Ok(self.range(first, order))

@@ -1,6 +1,6 @@
 //! Reference allocator: holes in a B-tree, lowest fit first. Simple and slow; tests compare the others with it.
 
-use super::{AllocError, Ask, Device, IovaAllocator, IovaRange, Pages};
+use super::{AllocError, AllocRequest, Device, IovaAllocator, IovaRange, Pages};
 use crate::space::Space;
 use lanemark_units::Iova;
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ impl IovaAllocator for FreeList {
         !(self.space.page_bytes() - 1)
     }
 
-    fn alloc(&mut self, ask: Ask) -> Result<IovaRange, AllocError> {
+    fn alloc(&mut self, ask: AllocRequest) -> Result<IovaRange, AllocError> {
         let bits = self.space.page_bits();
         let wanted = Pages::of(ask, bits, self.longest_bytes())?;
         let fits = self.holes.iter().find_map(|(&hole, &pages)| {

@@ -2,7 +2,7 @@
 //!
 //! Source: Bonwick and Adams, "Magazines and Vmem", USENIX 2001; Linux `drivers/iommu/iova.c` uses the same sizes.
 
-use super::{AllocError, Ask, Buddy, Device, IovaAllocator, IovaRange};
+use super::{AllocError, AllocRequest, Buddy, Device, IovaAllocator, IovaRange};
 use crate::space::Space;
 use lanemark_units::Iova;
 #[cfg(test)]
@@ -32,7 +32,7 @@ const SIZES: usize = 6;
 /// allocator.
 ///
 /// ```
-/// use lanemark_dma::{Ask, Device, IovaAllocator, Magazine, Space};
+/// use lanemark_dma::{AllocRequest, Device, IovaAllocator, Magazine, Space};
 /// use std::thread;
 /// let magazine = Magazine::new(Space::of_device(32)?, 2)?;
 /// let mut cores = [magazine.core(0)?, magazine.core(1)?];
@@ -40,7 +40,7 @@ const SIZES: usize = 6;
 ///     for core in &mut cores {
 ///         scope.spawn(|| {
 ///             for _ in 0..1000 {
-///                 let range = core.alloc(Ask::bytes(Device(0), 4096)).expect("a page is free");
+///                 let range = core.alloc(AllocRequest::bytes(Device(0), 4096)).expect("a page is free");
 ///                 core.free(Device(0), range).expect("it is allocated");
 ///             }
 ///         });
@@ -205,7 +205,7 @@ impl Magazine {
     }
 
     #[inline]
-    fn alloc(&self, core: usize, ask: Ask) -> Result<IovaRange, AllocError> {
+    fn alloc(&self, core: usize, ask: AllocRequest) -> Result<IovaRange, AllocError> {
         let last = ask.len_bytes.wrapping_sub(1);
         // The order that fits both the length and the alignment, in pages.
         let order = u64::BITS - (last >> self.page_bits).leading_zeros();
@@ -226,7 +226,7 @@ impl Magazine {
     /// Allocates from the depot, else from the buddy allocator, else after emptying all magazines.
     #[cold]
     #[inline(never)]
-    fn alloc_shared(&self, core: usize, ask: Ask) -> Result<IovaRange, AllocError> {
+    fn alloc_shared(&self, core: usize, ask: AllocRequest) -> Result<IovaRange, AllocError> {
         let order = locked(&self.depot).buddy.order(ask)?;
         if let Some(magazine) = self.cores[core].hold().magazine(order) {
             let mut depot = locked(&self.depot);
@@ -269,7 +269,7 @@ impl Magazine {
     }
 
     #[inline]
-    fn take_back(&self, core: usize, range: IovaRange) -> Result<(), AllocError> {
+    fn release(&self, core: usize, range: IovaRange) -> Result<(), AllocError> {
         let order = range.len_bytes.trailing_zeros().wrapping_sub(self.page_bits);
         let first = range.at.0 >> self.page_bits;
         if self.cores[core].hold().magazine(order).is_some_and(|magazine| magazine.push(first)) {
@@ -336,18 +336,18 @@ impl IovaAllocator for MagazineCore {
     }
 
     #[inline]
-    fn alloc(&mut self, ask: Ask) -> Result<IovaRange, AllocError> {
+    fn alloc(&mut self, ask: AllocRequest) -> Result<IovaRange, AllocError> {
         self.magazine.alloc(self.core, ask)
     }
 
     fn free(&mut self, _: Device, range: IovaRange) -> Result<(), AllocError> {
         locked(&self.magazine.depot).buddy.block(range)?;
-        self.magazine.take_back(self.core, range)
+        self.magazine.release(self.core, range)
     }
 
     #[inline]
-    fn take_back(&mut self, _: Device, range: IovaRange) -> Result<(), AllocError> {
-        self.magazine.take_back(self.core, range)
+    fn release(&mut self, _: Device, range: IovaRange) -> Result<(), AllocError> {
+        self.magazine.release(self.core, range)
     }
 }
 
@@ -365,7 +365,7 @@ mod tests {
     }
 
     fn page(core: &mut MagazineCore) -> Option<IovaRange> {
-        core.alloc(Ask::bytes(Device(0), 4096)).ok()
+        core.alloc(AllocRequest::bytes(Device(0), 4096)).ok()
     }
 
     /// Runs `model` under `loom` with at most two preemptions, which covers every pair of steps.
@@ -383,7 +383,7 @@ mod tests {
             let mut other = cores[1].clone();
             let thread = thread::spawn(move || {
                 let first = page(&mut other).unwrap();
-                other.take_back(Device(0), first).unwrap();
+                other.release(Device(0), first).unwrap();
                 page(&mut other).unwrap()
             });
             let here = page(&mut cores[0]).unwrap();
@@ -399,7 +399,7 @@ mod tests {
             let mut here = magazine.core(0).unwrap();
             let mut other = here.clone();
             let first = page(&mut here).unwrap();
-            here.take_back(Device(0), first).unwrap();
+            here.release(Device(0), first).unwrap();
             let thread = thread::spawn(move || page(&mut other).unwrap());
             let mine = page(&mut here).unwrap();
             assert_ne!(mine.at, thread.join().unwrap().at);
@@ -412,10 +412,10 @@ mod tests {
             let magazine = Magazine::of_halves(space(2), 2, 1).unwrap();
             let (mut here, mut there) = (magazine.core(0).unwrap(), magazine.core(1).unwrap());
             let kept = page(&mut there).unwrap();
-            there.take_back(Device(0), kept).unwrap();
+            there.release(Device(0), kept).unwrap();
             let thread = thread::spawn(move || {
                 let page = page(&mut there).unwrap();
-                there.take_back(Device(0), page).unwrap();
+                there.release(Device(0), page).unwrap();
             });
             let mine = page(&mut here).unwrap();
             thread.join().unwrap();
@@ -432,13 +432,13 @@ mod tests {
             let pages: Vec<_> = (0..4).map(|_| page(&mut here).unwrap()).collect();
             let thread = thread::spawn(move || {
                 for range in &pages[..3] {
-                    there.take_back(Device(0), *range).unwrap();
+                    there.release(Device(0), *range).unwrap();
                 }
                 pages[3]
             });
             let got = page(&mut here);
             let last = thread.join().unwrap();
-            here.take_back(Device(0), last).unwrap();
+            here.release(Device(0), last).unwrap();
             let more = (0..4).map_while(|_| page(&mut here)).count();
             assert_eq!(usize::from(got.is_some()) + more, 4, "all pages are present, none twice");
         });

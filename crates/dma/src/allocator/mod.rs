@@ -79,7 +79,7 @@ impl Align {
 
 /// An allocation request to a strategy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ask {
+pub struct AllocRequest {
     /// The device that will use the range.
     pub device: Device,
     /// Length in bytes; the granted range may be longer.
@@ -88,11 +88,11 @@ pub struct Ask {
     pub align: Align,
 }
 
-impl Ask {
+impl AllocRequest {
     /// A request for `len_bytes` at page alignment.
     #[must_use]
-    pub const fn bytes(device: Device, len_bytes: u64) -> Ask {
-        Ask { device, len_bytes, align: Align::PAGE }
+    pub const fn bytes(device: Device, len_bytes: u64) -> AllocRequest {
+        AllocRequest { device, len_bytes, align: Align::PAGE }
     }
 
     /// The error for a request that does not fit `free` free pages, `longest` of them contiguous.
@@ -211,7 +211,7 @@ pub trait IovaAllocator {
     ///
     /// # Errors
     /// [`AllocError`]; nothing is allocated then.
-    fn alloc(&mut self, ask: Ask) -> Result<IovaRange, AllocError>;
+    fn alloc(&mut self, ask: AllocRequest) -> Result<IovaRange, AllocError>;
 
     /// Frees a range that `alloc` granted, as a whole.
     ///
@@ -224,7 +224,7 @@ pub trait IovaAllocator {
     ///
     /// # Errors
     /// As [`IovaAllocator::free`], as far as it is checked.
-    fn take_back(&mut self, device: Device, range: IovaRange) -> Result<(), AllocError> {
+    fn release(&mut self, device: Device, range: IovaRange) -> Result<(), AllocError> {
         self.free(device, range)
     }
 
@@ -259,14 +259,14 @@ impl<T: IovaAllocator + ?Sized> IovaAllocator for Box<T> {
     fn longest_bytes(&self) -> u64 {
         (**self).longest_bytes()
     }
-    fn alloc(&mut self, ask: Ask) -> Result<IovaRange, AllocError> {
+    fn alloc(&mut self, ask: AllocRequest) -> Result<IovaRange, AllocError> {
         (**self).alloc(ask)
     }
     fn free(&mut self, device: Device, range: IovaRange) -> Result<(), AllocError> {
         (**self).free(device, range)
     }
-    fn take_back(&mut self, device: Device, range: IovaRange) -> Result<(), AllocError> {
-        (**self).take_back(device, range)
+    fn release(&mut self, device: Device, range: IovaRange) -> Result<(), AllocError> {
+        (**self).release(device, range)
     }
     fn purge(&self, device: Device) -> Purge {
         (**self).purge(device)
@@ -288,8 +288,8 @@ struct Pages {
 
 impl Pages {
     /// `ask` rounded up to pages of 2^`bits` bytes; at most `longest_bytes`.
-    fn of(ask: Ask, bits: u32, longest_bytes: u64) -> Result<Pages, AllocError> {
-        let Ask { len_bytes, align, .. } = ask;
+    fn of(ask: AllocRequest, bits: u32, longest_bytes: u64) -> Result<Pages, AllocError> {
+        let AllocRequest { len_bytes, align, .. } = ask;
         if len_bytes == 0 {
             return Err(AllocError::Empty);
         }

@@ -1,7 +1,7 @@
 //! Objects in memory that is mapped already: taking or returning one maps and unmaps nothing.
 
 use super::bitmap::Bitmap;
-use super::{AllocError, Ask, Device, IovaAllocator, IovaRange};
+use super::{AllocError, AllocRequest, Device, IovaAllocator, IovaRange};
 use crate::space::{Space, SpaceError};
 use lanemark_units::Iova;
 
@@ -69,7 +69,7 @@ impl Pool {
         let object = self
             .free
             .take_lowest()
-            .ok_or_else(|| Ask::bytes(Device::default(), len_bytes).exhausted(len_bytes, 0, 0))?;
+            .ok_or_else(|| AllocRequest::bytes(Device::default(), len_bytes).exhausted(len_bytes, 0, 0))?;
         Ok(IovaRange { at: Iova(self.first + ((object as u64) << self.space.page_bits())), len_bytes })
     }
 
@@ -127,7 +127,7 @@ impl IovaAllocator for Pool {
         self.space.page_bytes()
     }
 
-    fn alloc(&mut self, ask: Ask) -> Result<IovaRange, AllocError> {
+    fn alloc(&mut self, ask: AllocRequest) -> Result<IovaRange, AllocError> {
         let wanted = super::Pages::of(ask, self.space.page_bits(), self.longest_bytes())?;
         if wanted.align > 1 {
             return Err(AllocError::Align { align_bytes: ask.align.bytes(), most_bytes: self.longest_bytes() });

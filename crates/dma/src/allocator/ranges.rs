@@ -1,7 +1,7 @@
 //! Fixed-length ranges from a bitmap, lowest free one first; each mapping gets a whole range.
 
 use super::bitmap::Bitmap;
-use super::{Align, AllocError, Ask, Device, IovaAllocator, IovaRange};
+use super::{Align, AllocError, AllocRequest, Device, IovaAllocator, IovaRange};
 use crate::space::Space;
 use lanemark_units::Iova;
 
@@ -15,10 +15,10 @@ use lanemark_units::Iova;
 /// then holds `n` ranges without a conflict.
 ///
 /// ```
-/// use lanemark_dma::{Ask, Device, IovaAllocator, Ranges, Space};
+/// use lanemark_dma::{AllocRequest, Device, IovaAllocator, Ranges, Space};
 /// // A page directory of 2^20 pages, and an IOTLB indexed by the upper 8 of the 20 bits.
 /// let mut ranges = Ranges::new(Space::of_device(32)?)?.over_entries(256)?;
-/// let mut entry = || ranges.alloc(Ask::bytes(Device(0), 4096)).map(|range| range.at.0 >> 24);
+/// let mut entry = || ranges.alloc(AllocRequest::bytes(Device(0), 4096)).map(|range| range.at.0 >> 24);
 /// let entries: Vec<u64> = (0..257).map(|_| entry()).collect::<Result<_, _>>()?;
 /// assert!((0..256).all(|range| entries[range] == range as u64));
 /// assert_eq!(entries[256], 0, "the 257th shares an entry with the first");
@@ -82,7 +82,7 @@ impl Ranges {
         let range_bits = space.page_bits() + pages.trailing_zeros();
         let (Some(&(first, _)), Some(&(_, end))) = (whole.first(), whole.last()) else {
             let longest = space.free_spans().iter().map(|span| span.pages).max().unwrap_or(0);
-            let range = Ask::bytes(Device::default(), 1 << range_bits);
+            let range = AllocRequest::bytes(Device::default(), 1 << range_bits);
             return Err(range.exhausted(space.page_bytes(), space.free_pages(), longest));
         };
         if end - first > Ranges::MOST {
@@ -177,7 +177,7 @@ impl Ranges {
     /// Slow path: an alignment above the length of a range, or an error.
     #[cold]
     fn alloc_slow(&mut self, len_bytes: u64, align: Align) -> Result<IovaRange, AllocError> {
-        let ask = Ask { device: Device::default(), len_bytes, align };
+        let ask = AllocRequest { device: Device::default(), len_bytes, align };
         let wanted = super::Pages::of(ask, self.space.page_bits(), self.range_bytes())?;
         let step = (wanted.align << self.space.page_bits() >> self.range_bits).max(1);
         let len = self.space.free_spans().last().map_or(0, |span| span.first + span.pages)
@@ -222,7 +222,7 @@ impl IovaAllocator for Ranges {
     }
 
     #[inline]
-    fn alloc(&mut self, ask: Ask) -> Result<IovaRange, AllocError> {
+    fn alloc(&mut self, ask: AllocRequest) -> Result<IovaRange, AllocError> {
         // Every range is naturally aligned.
         if ask.len_bytes.wrapping_sub(1) >= self.range_bytes || ask.align.bits() > self.range_bits {
             return self.alloc_slow(ask.len_bytes, ask.align);
@@ -234,7 +234,7 @@ impl IovaAllocator for Ranges {
     }
 
     #[inline]
-    fn take_back(&mut self, _: Device, range: IovaRange) -> Result<(), AllocError> {
+    fn release(&mut self, _: Device, range: IovaRange) -> Result<(), AllocError> {
         if self.free.put(self.number(range.at)) { Ok(()) } else { Err(AllocError::NotOut { range }) }
     }
 

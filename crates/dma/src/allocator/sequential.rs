@@ -1,6 +1,6 @@
 //! Ranges that a device keeps, with their pages granted in turn: for devices that use buffers in order.
 
-use super::{AccessOrder, AllocError, Ask, Device, IovaAllocator, IovaRange, Pages, Purge, Ranges};
+use super::{AccessOrder, AllocError, AllocRequest, Device, IovaAllocator, IovaRange, Pages, Purge, Ranges};
 use crate::space::Space;
 use lanemark_units::Iova;
 use std::collections::VecDeque;
@@ -13,10 +13,10 @@ use std::collections::VecDeque;
 /// are neighbours in the IOTLB.
 ///
 /// ```
-/// use lanemark_dma::{AccessOrder, Ask, Device, IovaAllocator, Ranges, Sequential, Space};
+/// use lanemark_dma::{AccessOrder, AllocRequest, Device, IovaAllocator, Ranges, Sequential, Space};
 /// let mut allocator = Sequential::new(Ranges::new(Space::of_device(32)?)?)?;
 /// allocator.set_order(Device(0), AccessOrder::Sequential)?;
-/// let mut page = |device| allocator.alloc(Ask::bytes(Device(device), 4096)).map(|range| range.at.0);
+/// let mut page = |device| allocator.alloc(AllocRequest::bytes(Device(device), 4096)).map(|range| range.at.0);
 /// assert_eq!((page(0)?, page(0)?), (0x0000, 0x1000), "pages of one range");
 /// assert_eq!((page(1)?, page(1)?), (0x8000, 0x1_0000), "a range each");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -98,7 +98,7 @@ impl Sequential {
 
     /// The error if no range is left: free pages are those in the device's own ranges.
     #[cold]
-    fn exhausted(&self, ask: Ask) -> AllocError {
+    fn exhausted(&self, ask: AllocRequest) -> AllocError {
         let open = self.owner(ask.device).map(|owner| owner.open.iter()).into_iter().flatten();
         let masks = open.map(|slot| self.kept[*slot as usize].free);
         let run =
@@ -112,9 +112,9 @@ impl Sequential {
     }
 
     /// Allocates another range for the device of `ask`.
-    fn add_range(&mut self, ask: Ask) -> Result<u32, AllocError> {
+    fn add_range(&mut self, ask: AllocRequest) -> Result<u32, AllocError> {
         let device = ask.device;
-        let whole = Ask::bytes(device, self.ranges.range_bytes());
+        let whole = AllocRequest::bytes(device, self.ranges.range_bytes());
         let range = self.ranges.alloc(whole).map_err(|_| self.exhausted(ask))?;
         let kept = Kept { range, owner: device, free: self.all_free, starts: 0 };
         let slot = if let Some(slot) = self.unused.pop() {
@@ -163,7 +163,7 @@ impl IovaAllocator for Sequential {
         self.ranges.longest_bytes()
     }
 
-    fn alloc(&mut self, ask: Ask) -> Result<IovaRange, AllocError> {
+    fn alloc(&mut self, ask: AllocRequest) -> Result<IovaRange, AllocError> {
         if self.owner(ask.device).is_none_or(|owner| owner.order == AccessOrder::Any) {
             return self.ranges.alloc(ask);
         }

@@ -3,14 +3,14 @@
 use super::{Domain, runs};
 use crate::allocator::{Device, IovaAllocator, IovaRange};
 use crate::attributes::Permission;
-use crate::backend::{Ability, Backend, CacheCare, Stale};
+use crate::backend::{Ability, Backend, CacheCare, Invalidated};
 use crate::buffer::{Buffer, HostAddress};
-use crate::error::{DmaError, Trouble};
+use crate::error::{DmaError, DmaErrorKind};
 use crate::hints::{Hints, MapRequest};
 use crate::invalidation::Unmapped;
 use crate::ledger::Entry;
 use crate::mapping::Mapping;
-use crate::sync::{Turn, maintenance_ops};
+use crate::sync::{Owner, maintenance_ops};
 use lanemark_units::{Iova, Ticks};
 use std::panic::Location;
 
@@ -20,8 +20,8 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
     /// attributes stay.
     ///
     /// # Errors
-    /// [`Trouble::Unsupported`] without [`Ability::Remap`]; [`Trouble::Outside`] for pages beyond the mapping;
-    /// [`Trouble::Backend`], where pages before the named one may have been changed; else as [`Domain::unmap`].
+    /// [`DmaErrorKind::Unsupported`] without [`Ability::Remap`]; [`DmaErrorKind::Outside`] for pages beyond the mapping;
+    /// [`DmaErrorKind::Backend`], where pages before the named one may have been changed; else as [`Domain::unmap`].
     #[track_caller]
     pub fn remap(
         &mut self,
@@ -58,7 +58,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
     /// effective when this returns. Older handles stay valid; the returned one has the new attributes.
     ///
     /// # Errors
-    /// [`Trouble::Unsupported`] without [`Ability::SetAttributes`] or the ability of a hint; [`Trouble::Backend`], with
+    /// [`DmaErrorKind::Unsupported`] without [`Ability::SetAttributes`] or the ability of a hint; [`DmaErrorKind::Backend`], with
     /// nothing changed; else as [`Domain::unmap`].
     #[track_caller]
     pub fn set_attributes(
@@ -89,8 +89,8 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
     /// until the mapping ends. Returns the handle of the rest; older handles stay valid.
     ///
     /// # Errors
-    /// [`Trouble::Unsupported`] without [`Ability::PartialUnmap`]; [`Trouble::Outside`] if `keep_bytes` is 0 or above
-    /// the length; [`Trouble::Backend`], with all of it still mapped; else as [`Domain::unmap`].
+    /// [`DmaErrorKind::Unsupported`] without [`Ability::PartialUnmap`]; [`DmaErrorKind::Outside`] if `keep_bytes` is 0 or above
+    /// the length; [`DmaErrorKind::Backend`], with all of it still mapped; else as [`Domain::unmap`].
     #[track_caller]
     pub fn unmap_tail(&mut self, mapping: Mapping, keep_bytes: u64, now: Ticks) -> Result<Mapping, DmaError> {
         let site = Location::caller();
@@ -119,13 +119,13 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
     /// Transfers the ownership of memory to the device or to the CPU, before and after a DMA transfer. `permission` is
     /// the device's access. A coherent platform needs no maintenance; on others caches are flushed or purged, as listed
     /// at
-    /// [`Turn`].
+    /// [`Owner`].
     ///
     /// # Errors
-    /// [`Trouble::Unsupported`] if the platform needs cache maintenance and the backend has none; [`Trouble::Backend`].
+    /// [`DmaErrorKind::Unsupported`] if the platform needs cache maintenance and the backend has none; [`DmaErrorKind::Backend`].
     #[inline]
-    pub fn sync(&mut self, buffer: Buffer<B::Memory>, permission: Permission, turn: Turn) -> Result<(), DmaError> {
-        for (care, part) in maintenance_ops(self.backend.coherence(), self.line_bytes, buffer, permission, turn) {
+    pub fn sync(&mut self, buffer: Buffer<B::Memory>, permission: Permission, owner: Owner) -> Result<(), DmaError> {
+        for (care, part) in maintenance_ops(self.backend.coherence(), self.line_bytes, buffer, permission, owner) {
             self.care(care, part)?;
         }
         Ok(())
@@ -135,7 +135,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
     /// rarely and the device updates by fast half-line writes, which purge the line.
     ///
     /// # Errors
-    /// [`Trouble::Unsupported`] without [`Ability::CacheCare`]; [`Trouble::Backend`].
+    /// [`DmaErrorKind::Unsupported`] without [`Ability::CacheCare`]; [`DmaErrorKind::Backend`].
     pub fn flush_lines(&mut self, buffer: Buffer<B::Memory>) -> Result<(), DmaError> {
         self.need(Ability::CacheCare)?;
         self.care(CacheCare::Flush, buffer)
@@ -154,7 +154,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
 
     /// Invalidates at once under either policy, because the device goes on using the IOVAs.
     fn invalidate_now(&mut self, range: IovaRange, device: Device, now: Ticks) -> Result<(), DmaError> {
-        match self.backend.invalidate(Stale::Range { range, by: self.allocator.purge(device) }) {
+        match self.backend.invalidate(Invalidated::Range { range, by: self.allocator.purge(device) }) {
             Ok(took) => {
                 self.windows.add(took);
                 Ok(())
@@ -181,6 +181,6 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
 
     fn outside(&self, mapping: Mapping, because: &'static str) -> DmaError {
         let Mapping { range, mapped_at, .. } = mapping;
-        DmaError::from(Trouble::Outside { domain: self.name.clone(), range, mapped_at, because })
+        DmaError::from(DmaErrorKind::Outside { domain: self.name.clone(), range, mapped_at, because })
     }
 }

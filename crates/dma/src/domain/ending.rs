@@ -2,8 +2,8 @@
 
 use super::Domain;
 use crate::allocator::{Device, IovaAllocator};
-use crate::backend::{Backend, Stale};
-use crate::error::{DmaError, Leak, Leaks, Trouble};
+use crate::backend::{Backend, Invalidated};
+use crate::error::{DmaError, DmaErrorKind, Leak, Leaks};
 use crate::mapping::CallSite;
 use lanemark_units::Ticks;
 use std::collections::BTreeMap;
@@ -13,11 +13,11 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
     /// Completes all pending invalidations and frees their IOVAs.
     ///
     /// # Errors
-    /// [`Trouble::NotInvalidated`]: all stay pending. [`Trouble::NoIova`] if the strategy refused to free a range.
+    /// [`DmaErrorKind::NotInvalidated`]: all stay pending. [`DmaErrorKind::NoIova`] if the strategy refused to free a range.
     pub fn flush(&mut self, now: Ticks) -> Result<(), DmaError> {
         let Some(first) = self.waiting.entries().first() else { return Ok(()) };
         let granted = first.granted;
-        let took = match self.backend.invalidate(Stale::All) {
+        let took = match self.backend.invalidate(Invalidated::All) {
             Ok(took) => took,
             Err(source) => return Err(self.not_invalidated(granted, source)),
         };
@@ -25,7 +25,7 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
         while let Some(unmapped) = self.waiting.pop() {
             self.windows.add(Ticks(now.since(unmapped.at).0.saturating_add(took.0)));
             if unmapped.granted.len_bytes > 0
-                && let Err(why) = self.allocator.take_back(unmapped.device, unmapped.granted)
+                && let Err(why) = self.allocator.release(unmapped.device, unmapped.granted)
             {
                 result = Err(self.no_iova(unmapped.device, why));
             }
@@ -44,8 +44,8 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
     /// Detaches a device and unmaps all its mappings.
     ///
     /// # Errors
-    /// [`Trouble::StillMapped`] if mappings were left: the device is detached, and the call sites that mapped them are
-    /// named. [`Trouble::NoDevice`]. Any other error leaves the device attached, with the mappings that could not be
+    /// [`DmaErrorKind::StillMapped`] if mappings were left: the device is detached, and the call sites that mapped them are
+    /// named. [`DmaErrorKind::NoDevice`]. Any other error leaves the device attached, with the mappings that could not be
     /// unmapped; `detach` may be called again.
     #[track_caller]
     pub fn detach(&mut self, device: Device, now: Ticks) -> Result<(), DmaError> {
@@ -99,6 +99,6 @@ impl<A: IovaAllocator, B: Backend> Domain<A, B> {
         if leaks.is_empty() {
             return Ok(());
         }
-        Err(DmaError::from(Trouble::StillMapped { domain: self.name.clone(), leaks: Leaks(leaks) }))
+        Err(DmaError::from(DmaErrorKind::StillMapped { domain: self.name.clone(), leaks: Leaks(leaks) }))
     }
 }

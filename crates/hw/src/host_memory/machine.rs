@@ -8,7 +8,6 @@ use super::kernel::NullDevice;
 use super::map_unmap::mapper;
 use super::memory_file::{Calls, MemoryFile};
 use crate::interpreter::interpreter;
-use crate::x86::ask::{Ability, Ask, Through, Timed};
 use crate::x86::buffer::Buffer;
 use crate::x86::buffer_handoff::{disciplines, routine as handoff};
 use crate::x86::c_library::c_library;
@@ -21,6 +20,7 @@ use crate::x86::flush::flush_lines;
 use crate::x86::loops::{After, Ground};
 use crate::x86::pattern::{self, Lines};
 use crate::x86::pin::{allowed_cpus, usable_cores};
+use crate::x86::request::{Ability, Request, Through, Timed};
 use crate::x86::routine::{alone, clock};
 use crate::x86::run::{Numbering, Run};
 use crate::x86::sample::{Delivery, stamp_before};
@@ -178,7 +178,7 @@ impl HostMemory {
     }
 
     /// Fills the other end of a copy, and creates what a request needs for the first time.
-    fn prepare(&mut self, ask: &Ask) -> Result<(), MachineError> {
+    fn prepare(&mut self, ask: &Request) -> Result<(), MachineError> {
         let (offset, len) = (ask.offset, ask.len);
         let copied = match ask.work {
             Timed::Stream { shape, .. } if shape.access.width().is_none() => Some(offset..offset + len),
@@ -219,7 +219,7 @@ impl HostMemory {
     }
 
     /// Returns the code that runs one sample; valid until the memory is used for something else.
-    fn job(&mut self, ask: &Ask) -> Result<Job<'_>, MachineError> {
+    fn job(&mut self, ask: &Request) -> Result<Job<'_>, MachineError> {
         let (at, other, block) = (self.region.at(ask.offset), self.source.at(ask.offset), self.source.at(0));
         let table = self.copies[ask.destination() as usize].as_ref();
         let mut ground = Ground {
@@ -285,7 +285,7 @@ impl HostMemory {
     }
 
     /// Compares the span with the data of iteration `last`.
-    fn confirmed(&self, ask: &Ask, last: u64) -> Result<Option<Confirmed>, MachineError> {
+    fn confirmed(&self, ask: &Request, last: u64) -> Result<Option<Confirmed>, MachineError> {
         let range = ask.offset..ask.offset + ask.len;
         let (span, source) = (&self.region.bytes()[range.clone()], &self.source.bytes()[range]);
         let equal = match (ask.work, &self.file) {
@@ -320,14 +320,14 @@ impl Machine for HostMemory {
     }
 
     fn supports(&self, plan: &Plan) -> Result<(), Unsupported> {
-        match Ask::of(plan, &self.ability()) {
+        match Request::of(plan, &self.ability()) {
             Ok(_) => Ok(()),
             Err(refusal) => Err(refusal.into_unsupported(&self.facts)),
         }
     }
 
     fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
-        let ask = Ask::of(plan, &self.ability()).map_err(|refusal| refusal.into_error(&self.facts))?;
+        let ask = Request::of(plan, &self.ability()).map_err(|refusal| refusal.into_error(&self.facts))?;
         samples.clear();
         let begun = stamp_before();
         self.runs += 1;
@@ -356,7 +356,7 @@ impl Machine for HostMemory {
         let mut left = None;
         let take_all = || {
             let taken = run.take(samples, job.doing(), before, |limits, first, passes| {
-                // SAFETY: `Ask::of` checked that the processor supports the instruction, that spans and lines are within the
+                // SAFETY: `Request::of` checked that the processor supports the instruction, that spans and lines are within the
                 // region, starts aligned and counts within the span. Source and region are two mappings of one length. Both,
                 // the lines and the tables belong to this machine, which is borrowed exclusively.
                 unsafe { job.sample(limits, first, passes) }

@@ -4,7 +4,7 @@ use super::NAME;
 use crate::x86::sample::{Limits, Stamps, timed};
 use lanemark_dma::{
     AccessOrder, Backend, Buffer, DmaError, Domain, FreeList, IovaAllocator, IovaRange, MSI_WINDOW, Magazine, Mapping,
-    Nothing, PageTable, Permission, Pool, Ranges, Sequential, Space,
+    NullBackend, PageTable, Permission, Pool, Ranges, Sequential, Space,
 };
 use lanemark_machine::{Invalidation, MachineError, MapUnmap, Means, Strategy, Table};
 use lanemark_units::{HostPhys, Iova, Ticks};
@@ -58,7 +58,7 @@ pub(super) fn mapper(asked: MapUnmap) -> Result<Box<dyn Mapper>, MachineError> {
 fn over<A: IovaAllocator + 'static>(strategy: A, asked: MapUnmap) -> Result<Box<dyn Mapper>, MachineError> {
     Ok(match asked.means {
         Means::Map { table: Table::InMemory, .. } => Box::new(Mapped::new(strategy, PageTable::new(PAGE), asked)?),
-        _ => Box::new(Mapped::new(strategy, Nothing::new(), asked)?),
+        _ => Box::new(Mapped::new(strategy, NullBackend::new(), asked)?),
     })
 }
 
@@ -220,7 +220,7 @@ mod tests {
         let page = Space::between(Iova(0), Iova(4095), PAGE).unwrap();
         let asked = mapped(Strategy::FreeList, Invalidation::Strict, 8192, 1);
         let error =
-            Mapped::new(FreeList::new(page), Nothing::new(), asked).unwrap().timed(&limits(), 0, 1).unwrap_err();
+            Mapped::new(FreeList::new(page), NullBackend::new(), asked).unwrap().timed(&limits(), 0, 1).unwrap_err();
         assert!(error.to_string().contains("mapping memory for DMA: "), "{error}");
         assert!(error.to_string().contains("8192 contiguous bytes"), "{error}");
     }

@@ -4,12 +4,12 @@ use super::Kind;
 use super::attachment::{Attachment, Place};
 use super::effective::{MappedType, Mapping};
 use super::window::file_of;
-use crate::x86::ask::{Ability, Ask, Timed};
 use crate::x86::c_library::c_library;
 use crate::x86::cpu::Cpu;
 use crate::x86::loops::After;
 use crate::x86::pin::usable_cores;
 use crate::x86::refusal::Refusal;
+use crate::x86::request::{Ability, Request, Timed};
 use crate::x86::timer::Timer;
 use lanemark_machine::{Access, Facts, Plan, Region, RegionKind, TimeBase, Verb, Width};
 use lanemark_units::MemoryType;
@@ -56,8 +56,8 @@ impl Allowance {
     }
 
     /// Returns the request of `plan` and the index of its place, or the reason for a refusal.
-    pub(super) fn ask(&self, plan: &Plan) -> Result<(Ask, usize), Refusal> {
-        let ask = Ask::of(plan, &self.ability())?;
+    pub(super) fn request(&self, plan: &Plan) -> Result<(Request, usize), Refusal> {
+        let ask = Request::of(plan, &self.ability())?;
         let (at, end) = (ask.span.at, ask.span.end());
         let holds = |place: &Place| place.range.bar == at.bar && place.range.from <= at.offset && end <= place.range.to;
         let number = self.attachment.places.iter().position(holds).ok_or(Refusal::OutOfRange(ask.span))?;
@@ -88,7 +88,7 @@ impl Allowance {
 }
 
 /// Rejects requests that the kind of the place forbids.
-fn check_kind(ask: &Ask, place: &Place) -> Result<(), Refusal> {
+fn check_kind(ask: &Request, place: &Place) -> Result<(), Refusal> {
     let Timed::Stream { shape, count: _, rest } = ask.work else {
         let because = "a card runs one stream of loads or stores, followed by a fence or a pause";
         return Err(Refusal::new("this combination of operations", because));

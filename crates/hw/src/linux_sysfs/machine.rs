@@ -7,12 +7,12 @@ use super::attachment::Attachment;
 use super::effective::Mapping;
 use super::window::Window;
 use super::{CardError, Kind};
-use crate::x86::ask::{Ask, Timed};
 use crate::x86::buffer::Buffer;
 use crate::x86::disturbance::Company;
 use crate::x86::loops::Ground;
 use crate::x86::pattern::{self, Lines};
 use crate::x86::pin::allowed_cpus;
+use crate::x86::request::{Request, Timed};
 use crate::x86::run::{Numbering, Run, RunState};
 use crate::x86::sample::{Delivery, Limits, stamp_before, timed};
 use crate::x86::timer::{EmptySample, Timer};
@@ -121,7 +121,7 @@ impl CardMachine {
 
     /// Allocates and fills the host end of a copy; returns its offset and address. Its offset within a page is that of the
     /// span, so that both ends have the same alignment.
-    fn prepare(&mut self, ask: &Ask) -> Result<(usize, *mut u8), MachineError> {
+    fn prepare(&mut self, ask: &Request) -> Result<(usize, *mut u8), MachineError> {
         let is_copy = matches!(ask.work, Timed::Stream { shape, .. } if shape.access.width().is_none());
         let start = ask.offset % super::sigbus::PAGE;
         let end = if is_copy { start + ask.len } else { start };
@@ -156,7 +156,7 @@ impl CardMachine {
     fn confirmed(
         &self,
         window: &Window,
-        ask: &Ask,
+        ask: &Request,
         source_start: usize,
         left: &RunState,
         timeout: Ticks,
@@ -221,11 +221,11 @@ impl Machine for CardMachine {
     }
 
     fn supports(&self, plan: &Plan) -> Result<(), Unsupported> {
-        self.allowance.ask(plan).map(drop).map_err(|refusal| refusal.into_unsupported(self.facts()))
+        self.allowance.request(plan).map(drop).map_err(|refusal| refusal.into_unsupported(self.facts()))
     }
 
     fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
-        let (ask, place) = self.allowance.ask(plan).map_err(|refusal| refusal.into_error(self.facts()))?;
+        let (ask, place) = self.allowance.request(plan).map_err(|refusal| refusal.into_error(self.facts()))?;
         let Timed::Stream { shape, count, rest } = ask.work else { return Err(self.no_loop(&ask).into()) };
         let routine = shape.routine().ok_or_else(|| self.no_loop(&ask))?;
         samples.clear();
@@ -266,7 +266,7 @@ impl Machine for CardMachine {
             "loading and storing",
             || {},
             |limits, first, passes| {
-                // SAFETY: `Ask::of` checked that the processor supports the instruction and that the accesses are within the span,
+                // SAFETY: `Request::of` checked that the processor supports the instruction and that the accesses are within the span,
                 // which the window contains; stores only go to a window mapped for stores. The source is a separate mapping used by
                 // this run only, and the lines belong to the machine.
                 let stamps = unsafe { routine(&ground, limits, first, passes) };
@@ -297,7 +297,7 @@ impl Machine for CardMachine {
 
 impl CardMachine {
     /// Error for a request without a loop; `Allowance::ask` accepts none of these.
-    fn no_loop(&self, ask: &Ask) -> Unsupported {
+    fn no_loop(&self, ask: &Request) -> Unsupported {
         let because = "there is no measurement loop for it".to_owned();
         Unsupported { what: format!("{:?}", ask.work), machine: self.name(), because }
     }

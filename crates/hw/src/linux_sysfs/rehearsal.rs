@@ -6,8 +6,8 @@ use super::attachment::Attachment;
 use super::effective::{MappedType, Mapping};
 use super::touch::{Notes, Touch};
 use super::window::file_of;
-use crate::x86::ask::Timed;
 use crate::x86::pin::allowed_cpus;
+use crate::x86::request::Timed;
 use lanemark_machine::{Facts, Machine, MachineError, Plan, Sample, Samples, Unsupported, Verb};
 use lanemark_units::{BarOffset, MemoryType, Ticks};
 
@@ -80,11 +80,11 @@ impl Machine for Rehearsal {
     }
 
     fn supports(&self, plan: &Plan) -> Result<(), Unsupported> {
-        self.allowance.ask(plan).map(drop).map_err(|refusal| refusal.into_unsupported(self.facts()))
+        self.allowance.request(plan).map(drop).map_err(|refusal| refusal.into_unsupported(self.facts()))
     }
 
     fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
-        let (ask, place) = self.allowance.ask(plan).map_err(|refusal| refusal.into_error(self.facts()))?;
+        let (ask, place) = self.allowance.request(plan).map_err(|refusal| refusal.into_error(self.facts()))?;
         samples.clear();
         while samples.wants_more() {
             samples.keep(Sample { issue: Self::SAMPLE, delivered: Self::SAMPLE }, None);

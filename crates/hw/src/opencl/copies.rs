@@ -130,8 +130,8 @@ impl Copies {
         let (mut status, mut ending) = (cl::CL_SUCCESS, Ending::Done);
         let start = stamp_before();
         for pass in 0..passes {
-            status = match moved.told {
-                _ if is_mapped => self.mapped(moved.verb, at, moved.told),
+            status = match moved.wait {
+                _ if is_mapped => self.mapped(moved.verb, at, moved.wait),
                 HostWait::Finish => self.copy(moved.verb, at, cl::CL_TRUE, ptr::null_mut()),
                 HostWait::Event => self.by_event(moved.verb, at),
             };
@@ -146,7 +146,7 @@ impl Copies {
         }
         let issued = stamp_after();
         let mut delivered = issued;
-        if moved.told == HostWait::Finish && status == cl::CL_SUCCESS {
+        if moved.wait == HostWait::Finish && status == cl::CL_SUCCESS {
             status = self.commands.finish();
             delivered = stamp_after();
         }
@@ -169,7 +169,7 @@ impl Copies {
 
     /// Maps the object, copies with this core, and unmaps it; `Event` waits for the unmap, `Finish` leaves that to the caller.
     #[inline]
-    fn mapped(&self, verb: Verb, at: *mut u8, told: HostWait) -> i32 {
+    fn mapped(&self, verb: Verb, at: *mut u8, wait: HostWait) -> i32 {
         let (api, queue, bytes) = (&self.commands.context.api, self.commands.handle, self.bytes);
         let At::Object(object) = self.device.at() else { return cl::CL_INVALID_MEM_OBJECT };
         let flags = if verb == Verb::Store { cl::CL_MAP_WRITE_INVALIDATE_REGION } else { cl::CL_MAP_READ };
@@ -187,10 +187,10 @@ impl Copies {
                 Verb::Store => ptr::copy_nonoverlapping(at.cast_const(), mapping.cast(), bytes),
                 Verb::Load => ptr::copy_nonoverlapping(mapping.cast_const().cast(), at, bytes),
             }
-            let event = if told == HostWait::Event { &raw mut event } else { no_event };
+            let event = if wait == HostWait::Event { &raw mut event } else { no_event };
             status = (api.unmap)(queue, object, mapping, 0, none, event);
         }
-        if told == HostWait::Event && status == cl::CL_SUCCESS { self.commands.wait(&[event]) } else { status }
+        if wait == HostWait::Event && status == cl::CL_SUCCESS { self.commands.wait(&[event]) } else { status }
     }
 }
 

@@ -62,7 +62,7 @@ impl Launches {
         passes: u64,
     ) -> (Stamps, i32) {
         let mut status = cl::CL_SUCCESS;
-        let stamps = match launch.told {
+        let stamps = match launch.wait {
             HostWait::Finish => timed(limits, first, passes, |_| {
                 for _ in 0..launch.kernels {
                     status = self.enqueue(commands, ptr::null_mut());

@@ -40,7 +40,7 @@ use std::sync::atomic::AtomicBool;
 /// use lanemark_machine::{Arguments, Launch, Machine, Step, Plan, Samples, HostWait};
 /// let mut device = OpenClMachine::open(0, Default::default())?;
 /// let mut samples = Samples::wanted(100);
-/// device.run(&Plan::new(Launch { kernels: 1, told: HostWait::Finish, arguments: Arguments::NONE }, 10), &mut samples)?;
+/// device.run(&Plan::new(Launch { kernels: 1, wait: HostWait::Finish, arguments: Arguments::NONE }, 10), &mut samples)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -124,7 +124,7 @@ pub(super) enum PreparedOpenCl<'a> {
     /// Copies between host memory and device memory.
     Copies { copies: &'a mut Copies, moved: RuntimeCopy },
     /// Compute kernels.
-    Compute { kernels: &'a mut Computing<OpenClWorkers>, told: HostWait },
+    Compute { kernels: &'a mut Computing<OpenClWorkers>, wait: HostWait },
 }
 
 impl RuntimeQueue for Queue {
@@ -141,7 +141,7 @@ impl RuntimeQueue for Queue {
                 PreparedOpenCl::Copies { copies: self.copies(moved.allocation, moved.bytes)?, moved }
             }
             QueueRequest::Compute(compute) => {
-                PreparedOpenCl::Compute { kernels: self.computing(&compute.work)?, told: compute.told }
+                PreparedOpenCl::Compute { kernels: self.computing(&compute.work)?, wait: compute.wait }
             }
         })
     }
@@ -180,7 +180,7 @@ impl Prepared for PreparedOpenCl<'_> {
     fn sample(&mut self, limits: &Limits<'_>, first: u64, passes: u64) -> Result<Stamps, OpenClError> {
         let (doing, (stamps, status)) = match self {
             PreparedOpenCl::Launches { commands, kernel, launch } => {
-                let doing = match launch.told {
+                let doing = match launch.wait {
                     HostWait::Finish => "launching a kernel and waiting with clFinish",
                     HostWait::Event => "launching a kernel and waiting for its event",
                 };
@@ -189,8 +189,8 @@ impl Prepared for PreparedOpenCl<'_> {
             PreparedOpenCl::Copies { copies, moved } => {
                 ("copying between host and device", copies.timed(*moved, limits, passes))
             }
-            PreparedOpenCl::Compute { kernels, told } => {
-                ("computing", kernels.workers().timed(*told, limits, first, passes))
+            PreparedOpenCl::Compute { kernels, wait } => {
+                ("computing", kernels.workers().timed(*wait, limits, first, passes))
             }
         };
         check(doing, status)?;

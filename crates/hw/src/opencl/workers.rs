@@ -64,11 +64,11 @@ impl OpenClWorkers {
     }
 
     /// Times `passes` iterations: each launches all kernels and waits for the last. Returns the stamps and the status of the last call.
-    pub(super) fn timed(&self, told: HostWait, limits: &Limits<'_>, first: u64, passes: u64) -> (Stamps, i32) {
+    pub(super) fn timed(&self, wait: HostWait, limits: &Limits<'_>, first: u64, passes: u64) -> (Stamps, i32) {
         let mut status = cl::CL_SUCCESS;
         let mut events: Vec<cl::cl_event> = Vec::with_capacity(self.0.len());
         let stamps = timed(limits, first, passes, |_| {
-            status = pass(&self.0, told, &mut events);
+            status = pass(&self.0, wait, &mut events);
             if status == cl::CL_SUCCESS { Ok(()) } else { Err(Errno::IO) }
         });
         (stamps, status)
@@ -95,16 +95,16 @@ impl Workers for OpenClWorkers {
 }
 
 #[inline]
-fn pass(workers: &[Worker], told: HostWait, events: &mut Vec<cl::cl_event>) -> i32 {
+fn pass(workers: &[Worker], wait: HostWait, events: &mut Vec<cl::cl_event>) -> i32 {
     let mut status = cl::CL_SUCCESS;
     events.clear();
     for Worker { commands, kernel, .. } in workers {
         let mut event: cl::cl_event = ptr::null_mut();
-        status = commands.launch(kernel, if told == HostWait::Event { &raw mut event } else { ptr::null_mut() });
+        status = commands.launch(kernel, if wait == HostWait::Event { &raw mut event } else { ptr::null_mut() });
         if status != cl::CL_SUCCESS {
             break;
         }
-        if told == HostWait::Event {
+        if wait == HostWait::Event {
             events.push(event);
         }
         // Without a flush a runtime may start a kernel only at the wait, which would serialise the kernels.
@@ -113,7 +113,7 @@ fn pass(workers: &[Worker], told: HostWait, events: &mut Vec<cl::cl_event>) -> i
             break;
         }
     }
-    let waited = match (told, workers.first()) {
+    let waited = match (wait, workers.first()) {
         (HostWait::Event, Some(any)) if !events.is_empty() => any.commands.wait(events),
         (HostWait::Event, _) => status,
         (HostWait::Finish, _) => {

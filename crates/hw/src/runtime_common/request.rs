@@ -184,7 +184,7 @@ mod tests {
 
     fn launched(count: u32, allocation: Allocation) -> Option<String> {
         let arguments = Arguments { count, allocation };
-        because(Launch { kernels: 1, told: HostWait::Finish, arguments }, 1, true)
+        because(Launch { kernels: 1, wait: HostWait::Finish, arguments }, 1, true)
     }
 
     #[test]
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn an_unsupported_allocation_is_rejected_with_the_supported_ones() {
         let moved = |allocation| {
-            let moved = RuntimeCopy { verb: Verb::Store, bytes: 1, told: HostWait::Event, allocation };
+            let moved = RuntimeCopy { verb: Verb::Store, bytes: 1, wait: HostWait::Event, allocation };
             because(moved, 1, true)
         };
         assert_eq!((moved(Allocation::Buffer), moved(Allocation::Mapped)), (None, None));
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn a_stream_copy_needs_whole_vectors_and_existing_ports() {
         let copy = StreamCopy { first_port: 1, ports: 6, bytes_per_port: 64, stride_bytes: 8, vector_words: 4 };
-        let request = |copy| because(Compute { work: Workload::StreamCopy(copy), told: HostWait::Event }, 7, false);
+        let request = |copy| because(Compute { work: Workload::StreamCopy(copy), wait: HostWait::Event }, 7, false);
         assert_eq!(request(copy), None);
         assert!(request(StreamCopy { ports: 7, ..copy }).unwrap().contains("among 7 memory ports"));
         assert!(request(StreamCopy { ports: 0, ..copy }).is_some());
@@ -226,7 +226,7 @@ mod tests {
         let matrix = Arc::new(Csr::new(1, vec![0; 5], vec![], vec![]).unwrap());
         let request = |kernels, ports_each, memory_ports, has_double| {
             let work = Workload::Spmv(Spmv { matrix: Arc::clone(&matrix), kernels, ports_each });
-            because(Compute { work, told: HostWait::Event }, memory_ports, has_double)
+            because(Compute { work, wait: HostWait::Event }, memory_ports, has_double)
         };
         assert_eq!(request(4, 1, 1, true), None);
         assert!(request(4, 1, 1, false).unwrap().contains("cl_khr_fp64"));

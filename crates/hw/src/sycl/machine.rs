@@ -32,7 +32,7 @@ use std::sync::atomic::AtomicBool;
 /// use lanemark_machine::{Arguments, Launch, Machine, Step, Plan, Samples, HostWait};
 /// let mut device = SyclMachine::open(0, Default::default())?;
 /// let mut samples = Samples::wanted(100);
-/// device.run(&Plan::new(Launch { kernels: 1, told: HostWait::Event, arguments: Arguments::NONE }, 10), &mut samples)?;
+/// device.run(&Plan::new(Launch { kernels: 1, wait: HostWait::Event, arguments: Arguments::NONE }, 10), &mut samples)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -101,7 +101,7 @@ pub(super) enum PreparedSycl<'a> {
     /// Copies between host memory and device memory.
     Copies { queue: &'a mut Queue, moved: RuntimeCopy },
     /// Compute kernels.
-    Compute { kernels: &'a mut Computing<SyclWorkers>, told: HostWait },
+    Compute { kernels: &'a mut Computing<SyclWorkers>, wait: HostWait },
 }
 
 impl RuntimeQueue for Queue {
@@ -119,7 +119,7 @@ impl RuntimeQueue for Queue {
                 PreparedSycl::Copies { queue: self, moved }
             }
             QueueRequest::Compute(compute) => {
-                PreparedSycl::Compute { kernels: self.computing(&compute.work)?, told: compute.told }
+                PreparedSycl::Compute { kernels: self.computing(&compute.work)?, wait: compute.wait }
             }
         })
     }
@@ -148,7 +148,7 @@ impl Prepared for PreparedSycl<'_> {
         match self {
             PreparedSycl::Launches { queue, launch } => queue.launches(*launch, limits, first, passes),
             PreparedSycl::Copies { queue, moved } => queue.copies(*moved, limits, first, passes),
-            PreparedSycl::Compute { kernels, told } => kernels.workers().timed(*told, limits, first, passes),
+            PreparedSycl::Compute { kernels, wait } => kernels.workers().timed(*wait, limits, first, passes),
         }
     }
 

@@ -172,10 +172,10 @@ impl Queue {
 
     #[inline]
     fn launch(&self, launch: Launch, said: &mut Message) -> i32 {
-        let Launch { kernels, told, arguments: Arguments { count, allocation } } = launch;
+        let Launch { kernels, wait, arguments: Arguments { count, allocation } } = launch;
         // SAFETY: the queue is valid, and `prepare_launch` has built the kernel and its arguments.
         unsafe {
-            (self.api.launch)(self.handle, kernels, u32::from(told == HostWait::Event), count, code(allocation), said)
+            (self.api.launch)(self.handle, kernels, u32::from(wait == HostWait::Event), count, code(allocation), said)
         }
     }
 
@@ -239,7 +239,7 @@ impl Queue {
     ) -> Result<Stamps, SyclError> {
         let at = self.copies.as_mut().map_or(ptr::null_mut(), |copies| copies.own.at());
         let mut said = Message::EMPTY;
-        let stamps = timed(limits, first, passes, |_| match self.copy(moved.verb, moved.told, at, &mut said) {
+        let stamps = timed(limits, first, passes, |_| match self.copy(moved.verb, moved.wait, at, &mut said) {
             0 => Ok(()),
             _ => Err(Errno::IO),
         });
@@ -248,8 +248,8 @@ impl Queue {
 
     /// Copies between `at`, of the allocated length, and the device, and waits.
     #[inline]
-    fn copy(&self, verb: Verb, told: HostWait, at: *mut u8, said: &mut Message) -> i32 {
-        let (to_device, by_event) = (u32::from(verb == Verb::Store), u32::from(told == HostWait::Event));
+    fn copy(&self, verb: Verb, wait: HostWait, at: *mut u8, said: &mut Message) -> i32 {
+        let (to_device, by_event) = (u32::from(verb == Verb::Store), u32::from(wait == HostWait::Event));
         // SAFETY: queue and memory are valid; `at` is the start of the program's end, which is not used after this returns.
         unsafe { (self.api.copy)(self.handle, to_device, by_event, at, said) }
     }

@@ -77,13 +77,13 @@ impl SyclWorkers {
     /// Errors of SYCL.
     pub(super) fn timed(
         &self,
-        told: HostWait,
+        wait: HostWait,
         limits: &Limits<'_>,
         first: u64,
         passes: u64,
     ) -> Result<Stamps, SyclError> {
         let mut said = Message::EMPTY;
-        let stamps = timed(limits, first, passes, |_| match self.compute(told, &mut said) {
+        let stamps = timed(limits, first, passes, |_| match self.compute(wait, &mut said) {
             0 => Ok(()),
             _ => Err(Errno::IO),
         });
@@ -91,9 +91,9 @@ impl SyclWorkers {
     }
 
     #[inline]
-    fn compute(&self, told: HostWait, said: &mut Message) -> i32 {
+    fn compute(&self, wait: HostWait, said: &mut Message) -> i32 {
         // SAFETY: the handle is valid.
-        unsafe { (self.api.compute)(self.handle, u32::from(told == HostWait::Event), said) }
+        unsafe { (self.api.compute)(self.handle, u32::from(wait == HostWait::Event), said) }
     }
 }
 

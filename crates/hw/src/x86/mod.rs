@@ -20,7 +20,6 @@
 //! | `pattern` | stored data and its verification |
 //! | `buffer` | populated ordinary memory |
 
-pub(crate) mod ask;
 pub(crate) mod buffer;
 pub(crate) mod buffer_handoff;
 pub(crate) mod c_library;
@@ -34,6 +33,7 @@ pub(crate) mod loops;
 pub(crate) mod pattern;
 pub(crate) mod pin;
 pub(crate) mod refusal;
+pub(crate) mod request;
 pub(crate) mod routine;
 pub(crate) mod run;
 pub(crate) mod sample;

@@ -1,6 +1,6 @@
 //! A tar in memory as a root.
 
-use super::{Kind, Store, Trouble};
+use super::{FileError, Kind, Store};
 use crate::InventoryError;
 use std::collections::{BTreeSet, HashMap};
 use std::io::Read;
@@ -143,8 +143,8 @@ impl Archive {
 }
 
 impl Store for Archive {
-    fn kind(&self, path: &str) -> Result<Kind, Trouble> {
-        Ok(match self.nodes.get(path).ok_or(Trouble::Missing)? {
+    fn kind(&self, path: &str) -> Result<Kind, FileError> {
+        Ok(match self.nodes.get(path).ok_or(FileError::Missing)? {
             Node::File(_) => Kind::File,
             Node::Folder(_) => Kind::Folder,
             Node::Link(target) => Kind::Link(target.clone()),
@@ -152,17 +152,17 @@ impl Store for Archive {
         })
     }
 
-    fn read(&self, path: &str, most: usize) -> Result<Vec<u8>, Trouble> {
+    fn read(&self, path: &str, most: usize) -> Result<Vec<u8>, FileError> {
         match self.nodes.get(path) {
             Some(Node::File(bytes)) => Ok(bytes[..bytes.len().min(most)].to_vec()),
-            _ => Err(Trouble::Missing),
+            _ => Err(FileError::Missing),
         }
     }
 
-    fn list(&self, path: &str) -> Result<Vec<String>, Trouble> {
+    fn list(&self, path: &str) -> Result<Vec<String>, FileError> {
         match self.nodes.get(path) {
             Some(Node::Folder(names)) => Ok(names.iter().cloned().collect()),
-            _ => Err(Trouble::Missing),
+            _ => Err(FileError::Missing),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A folder of this machine as a root.
 
-use super::{Kind, Store, Trouble};
+use super::{FileError, Kind, Store};
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -20,15 +20,15 @@ impl Folder {
     }
 }
 
-fn trouble(error: &io::Error) -> Trouble {
+fn trouble(error: &io::Error) -> FileError {
     match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Trouble::Missing,
-        _ => Trouble::Refused(error.to_string()),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => FileError::Missing,
+        _ => FileError::Refused(error.to_string()),
     }
 }
 
 impl Store for Folder {
-    fn kind(&self, path: &str) -> Result<Kind, Trouble> {
+    fn kind(&self, path: &str) -> Result<Kind, FileError> {
         let at = self.at(path);
         let kind = fs::symlink_metadata(&at).map_err(|error| trouble(&error))?.file_type();
         if kind.is_symlink() {
@@ -42,7 +42,7 @@ impl Store for Folder {
         })
     }
 
-    fn read(&self, path: &str, most: usize) -> Result<Vec<u8>, Trouble> {
+    fn read(&self, path: &str, most: usize) -> Result<Vec<u8>, FileError> {
         // sysfs returns at most a page per read; another read finds the end.
         let mut bytes = Vec::with_capacity(most.min(8192));
         let file = fs::File::open(self.at(path)).map_err(|error| trouble(&error))?;
@@ -50,7 +50,7 @@ impl Store for Folder {
         Ok(bytes)
     }
 
-    fn list(&self, path: &str) -> Result<Vec<String>, Trouble> {
+    fn list(&self, path: &str) -> Result<Vec<String>, FileError> {
         let mut names = Vec::new();
         for entry in fs::read_dir(self.at(path)).map_err(|error| trouble(&error))? {
             let entry = entry.map_err(|error| trouble(&error))?;

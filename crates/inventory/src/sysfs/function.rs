@@ -1,6 +1,6 @@
 //! Reads one function from its folder in `/sys`.
 
-use crate::files::{Files, Trouble, garbled, join};
+use crate::files::{FileError, Files, garbled, join};
 use crate::link::speed_in;
 use crate::{
     Address, Aer, Class, ErrorCount, Express, Function, Link, Note, Region, RegionKind, Seen, Sriov, Why, Width,
@@ -196,7 +196,7 @@ impl Reader<'_> {
     fn link(&self, folder: &str, name: &'static str, present: bool) -> Seen<Option<String>> {
         match self.files.link_name(&join(folder, name)) {
             Ok(target) => Seen::Known(Some(target)),
-            Err(Trouble::Missing) if present => Seen::Known(None),
+            Err(FileError::Missing) if present => Seen::Known(None),
             Err(trouble) => Seen::Unseen(trouble.why(name)),
         }
     }

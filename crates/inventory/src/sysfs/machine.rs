@@ -1,6 +1,6 @@
 //! Reads CPUs, memory types, IOMMU and kernel from `/sys` and `/proc`.
 
-use crate::files::{Files, Trouble, garbled, join};
+use crate::files::{FileError, Files, garbled, join};
 use crate::{
     CpuSet, Governor, IdleState, Inventory, Iommu, Kernel, Mtrr, NumaNode, Package, Pat, PatRange, Processors, Seen,
     Source, Why,
@@ -95,7 +95,7 @@ pub(crate) fn processors(files: &Files<'_>) -> Processors {
 }
 
 /// The entries of a folder named `prefix` and a number, by number.
-fn numbered(files: &Files<'_>, folder: &str, prefix: &str) -> Result<Vec<(u32, String)>, Trouble> {
+fn numbered(files: &Files<'_>, folder: &str, prefix: &str) -> Result<Vec<(u32, String)>, FileError> {
     let names = files.names(folder)?;
     let number = |name: String| Some((name.strip_prefix(prefix)?.parse().ok()?, join(folder, &name)));
     let mut numbered: Vec<(u32, String)> = names.into_iter().filter_map(number).collect();
@@ -167,7 +167,7 @@ fn governors(files: &Files<'_>) -> Seen<Vec<Governor>> {
                 let driver = files.text(&join(&folder, "scaling_driver")).ok();
                 found.entry((governor, driver)).or_default().push(cpu);
             }
-            Err(Trouble::Missing) => {}
+            Err(FileError::Missing) => {}
             Err(trouble) => refused = Some(trouble.why("scaling_governor")),
         }
     }
@@ -290,7 +290,7 @@ fn kernel(files: &Files<'_>) -> Kernel {
                 chosen(&text).map_or_else(|| Seen::Unseen(garbled("lockdown", &text)), |mode| Seen::Known(Some(mode)))
             }
             // The folder has entries if securityfs is mounted.
-            Err(Trouble::Missing) if files.names("sys/kernel/security").is_ok_and(|names| !names.is_empty()) => {
+            Err(FileError::Missing) if files.names("sys/kernel/security").is_ok_and(|names| !names.is_empty()) => {
                 Seen::Known(None)
             }
             Err(trouble) => Seen::Unseen(trouble.why("sys/kernel/security/lockdown")),

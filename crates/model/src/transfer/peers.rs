@@ -3,7 +3,7 @@
 use super::{Way, in_dws};
 use crate::path::Path;
 use lanemark_machine::{Partner, Verb};
-use lanemark_platform::PeerWay;
+use lanemark_platform::PeerRoute;
 use lanemark_units::Ticks;
 use lanemark_wire::Chunk;
 
@@ -29,9 +29,9 @@ impl Way<'_> {
     /// Whether these are reads from a peer below another root port, which the root complex splits.
     pub(super) fn is_split_at_root(&self) -> bool {
         let Partner::Peer { card, .. } = self.transfer.partner else { return false };
-        let way = self.platform.peer_way(self.transfer.card as usize, card as usize);
+        let way = self.platform.peer_route(self.transfer.card as usize, card as usize);
         let splits = self.platform.root_complex.peer_read_bytes.value > 0;
-        splits && self.transfer.verb == Verb::Load && way == Some(PeerWay::ByRoot)
+        splits && self.transfer.verb == Verb::Load && way == Some(PeerRoute::ByRoot)
     }
 
     /// Whether these are reads from a peer through the root complex. Their parts, tags, credits and acknowledgments
@@ -40,7 +40,7 @@ impl Way<'_> {
         let (Partner::Peer { card, .. }, Verb::Load) = (self.transfer.partner, self.transfer.verb) else {
             return false;
         };
-        self.platform.peer_way(self.transfer.card as usize, card as usize) == Some(PeerWay::ByRoot)
+        self.platform.peer_route(self.transfer.card as usize, card as usize) == Some(PeerRoute::ByRoot)
     }
 
     /// From a read that the root complex issues for a card until the next one with the same tag.

@@ -2,7 +2,7 @@
 
 use super::Way;
 use lanemark_machine::{Partner, Pattern, Transfer, Verb, Writer};
-use lanemark_platform::{Memory, PeerWay, Platform};
+use lanemark_platform::{Memory, PeerRoute, Platform};
 use lanemark_units::Ticks;
 use lanemark_wire::Chunk;
 use std::ops::Range;
@@ -83,7 +83,7 @@ impl Way<'_> {
         let comes_there = match self.transfer.partner {
             Partner::Host => true,
             Partner::Peer { card, .. } => {
-                self.platform.peer_way(self.transfer.card as usize, card as usize) == Some(PeerWay::ByRoot)
+                self.platform.peer_route(self.transfer.card as usize, card as usize) == Some(PeerRoute::ByRoot)
             }
         };
         if comes_there { self.platform.root_complex.request_ns.value } else { Ticks::ZERO }

@@ -89,7 +89,7 @@ impl FaultKind {
 impl Fault {
     /// Origin of the fault: `--fault` of the command line, or its section of the file.
     #[must_use]
-    pub fn told_by(&self) -> String {
+    pub fn origin(&self) -> String {
         // A name in a file cannot contain this character.
         if self.name.contains('@') { "--fault".to_owned() } else { format!("fault.{} of its file", self.name) }
     }
@@ -263,7 +263,7 @@ mod tests {
             }
         }
         assert_eq!("completer_abort@card:1".parse::<Fault>().unwrap().to_string(), "completer_abort@card");
-        assert_eq!("completer_abort@card:1".parse::<Fault>().unwrap().told_by(), "--fault");
+        assert_eq!("completer_abort@card:1".parse::<Fault>().unwrap().origin(), "--fault");
     }
 
     #[test]

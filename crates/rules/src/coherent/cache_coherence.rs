@@ -3,7 +3,7 @@
 use super::mapped_board::{AT, LINE, MappedBoard, NEW, OLD, PAGE, after, behind};
 use crate::rule::{Outcome, as_text, hold};
 use lanemark_coherent::{CoherentBoard, LineState, Request, Spec, TransactionKind};
-use lanemark_dma::{Hints, Permission, Turn};
+use lanemark_dma::{Hints, Owner, Permission};
 use lanemark_units::{HostPhys, Ticks};
 
 /// A dirty line is copied from cache to cache to a reading processor or device.
@@ -68,7 +68,7 @@ pub(crate) fn without_coherence_a_missing_flush_is_stale() -> Outcome {
         let mapping = machine.map(AT, PAGE, Hints::NONE)?;
         machine.store(1, AT, &NEW)?;
         if flushes {
-            machine.sync(AT, PAGE, Permission::Read, Turn::Device)?;
+            machine.sync(AT, PAGE, Permission::Read, Owner::Device)?;
         }
         let seen = machine.device_read(mapping.iova())?;
         hold(seen == meant, format!("outbound, flushed {flushes}: {seen:02x?}"))?;
@@ -87,13 +87,13 @@ pub(crate) fn without_coherence_a_missing_purge_is_stale() -> Outcome {
         let mapping = machine.map(buffer, PAGE - LINE as u64, Hints::ANY_ALIGNMENT)?;
         machine.load(1, buffer)?;
         if before {
-            machine.sync(buffer, PAGE - LINE as u64, Permission::Write, Turn::Device)?;
+            machine.sync(buffer, PAGE - LINE as u64, Permission::Write, Owner::Device)?;
         }
         machine.load(1, AT)?;
         machine.arbitrate();
         machine.device_write(mapping.iova(), &NEW)?;
         if behind_it {
-            machine.sync(buffer, PAGE - LINE as u64, Permission::Write, Turn::Cpu)?;
+            machine.sync(buffer, PAGE - LINE as u64, Permission::Write, Owner::Cpu)?;
         }
         let seen = machine.load(1, buffer)?;
         hold(seen == meant, format!("prefetches {prefetches}, purged {before} and {behind_it}: {seen:02x?}"))?;
@@ -111,11 +111,11 @@ pub(crate) fn with_coherence_nothing_is_flushed() -> Outcome {
         |machine: &MappedBoard| machine.on_bus(TransactionKind::Flush) + machine.on_bus(TransactionKind::Purge);
     let before = maintained(&machine);
     machine.store(1, AT, &NEW)?;
-    machine.sync(AT, PAGE, Permission::Read, Turn::Device)?;
+    machine.sync(AT, PAGE, Permission::Read, Owner::Device)?;
     let out = machine.device_read(mapping.iova())?;
-    machine.sync(AT, PAGE, Permission::Write, Turn::Device)?;
+    machine.sync(AT, PAGE, Permission::Write, Owner::Device)?;
     machine.device_write(mapping.iova(), &[7; LINE])?;
-    machine.sync(AT, PAGE, Permission::Write, Turn::Cpu)?;
+    machine.sync(AT, PAGE, Permission::Write, Owner::Cpu)?;
     let back = machine.load(1, AT)?;
     let none = maintained(&machine) == before;
     hold(
@@ -130,7 +130,7 @@ pub(crate) fn sync_flushes_only_without_coherence() -> Outcome {
     for (flushed, spec) in flushed.iter_mut().zip([Spec::coherent(), Spec::not_coherent(false)]) {
         let mut machine = MappedBoard::of(spec)?;
         let before = machine.on_bus(TransactionKind::Flush);
-        machine.sync(AT, PAGE, Permission::Read, Turn::Device)?;
+        machine.sync(AT, PAGE, Permission::Read, Owner::Device)?;
         *flushed = machine.on_bus(TransactionKind::Flush) - before;
     }
     hold(flushed == [0, 128], format!("a page: {} flushes with coherence, {} without", flushed[0], flushed[1]))

@@ -3,7 +3,7 @@
 use crate::rule::as_text;
 use lanemark_coherent::{CoherentBoard, Spec, TransactionKind};
 use lanemark_dma::{
-    Buffer, Device, Domain, Hints, Invalidation, MapRequest, Mapping, Permission, Ranges, Sequential, Space, Turn,
+    Buffer, Device, Domain, Hints, Invalidation, MapRequest, Mapping, Owner, Permission, Ranges, Sequential, Space,
 };
 use lanemark_units::{HostVirt, Iova, Ticks};
 
@@ -67,7 +67,7 @@ impl MappedBoard {
     }
 
     /// Gives a buffer to the device or back to the processors, with the flushes and purges that the board needs.
-    pub fn sync(&mut self, at: HostVirt, len_bytes: u64, permission: Permission, turn: Turn) -> Result<(), String> {
+    pub fn sync(&mut self, at: HostVirt, len_bytes: u64, permission: Permission, turn: Owner) -> Result<(), String> {
         self.domain.sync(Buffer::new(at, len_bytes), permission, turn).map_err(as_text)
     }
 

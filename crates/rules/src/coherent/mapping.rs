@@ -2,7 +2,7 @@
 
 use super::mapped_board::{AT, MappedBoard, NOW, PAGE, after};
 use crate::rule::{Outcome, as_text, hold};
-use lanemark_dma::{AccessOrder, Buffer, Hints, MapRequest, Permission, Trouble};
+use lanemark_dma::{AccessOrder, Buffer, DmaErrorKind, Hints, MapRequest, Permission};
 use lanemark_units::{HostVirt, Iova};
 
 /// `map()` maps a piece and returns the rest; a second `unmap()` of a mapping is an error.
@@ -19,10 +19,10 @@ pub(crate) fn map_returns_the_unmapped_rest() -> Outcome {
         machine.domain.unmap(*piece, NOW).map_err(as_text)?;
     }
     let again = pieces.first().map(|piece| machine.domain.unmap(*piece, NOW));
-    let refused = matches!(again, Some(Err(error)) if matches!(error.trouble(), Trouble::UnmappedBefore { .. }));
+    let refused = matches!(again, Some(Err(error)) if matches!(error.kind(), DmaErrorKind::UnmappedBefore { .. }));
     let one_piece = MapRequest::new(machine.device, Permission::ReadWrite).hints(Hints::ONE_PIECE);
     let whole = machine.domain.map(&mut Buffer::new(AT, 8 * PAGE + 1), one_piece, NOW);
-    let none = matches!(whole, Err(error) if matches!(error.trouble(), Trouble::NoIova { .. }));
+    let none = matches!(whole, Err(error) if matches!(error.kind(), DmaErrorKind::NoIova { .. }));
     let right = left == [67600, 34832, 2064, 0] && refused && none && machine.board().directory_entries() == 0;
     hold(
         right,

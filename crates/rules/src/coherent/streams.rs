@@ -2,7 +2,7 @@
 
 use crate::rule::as_text;
 use lanemark_coherent::{AdapterTlb, AdapterTlbSpec, PAGE_BYTES, PageEntry, TlbCommand};
-use lanemark_dma::{Ask, Device, IovaAllocator, IovaRange, Magazine, Ranges, Space};
+use lanemark_dma::{AllocRequest, Device, IovaAllocator, IovaRange, Magazine, Ranges, Space};
 use lanemark_sim::{Iotlb, IotlbSpec};
 use lanemark_units::{HostPhys, Iova};
 
@@ -246,7 +246,7 @@ impl Streams {
         while left > 0 {
             let strategy = self.strategy(device)?;
             let len_bytes = left.min(strategy.longest_bytes());
-            let piece = strategy.alloc(Ask::bytes(Device(device), len_bytes)).ok()?;
+            let piece = strategy.alloc(AllocRequest::bytes(Device(device), len_bytes)).ok()?;
             left -= len_bytes;
             self.found.held += piece.len_bytes / PAGE_BYTES;
             self.found.taken += 1;

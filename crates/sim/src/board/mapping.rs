@@ -9,7 +9,7 @@ use crate::iommu::fault_queue::{FaultQueue, TranslationFault};
 use crate::iommu::invalidation_queue::{Command, InvalidationQueue, QueueFull, Step};
 use crate::iommu::translation_table::Entry;
 use crate::ports::Port;
-use lanemark_dma::{Abilities, Ability, Attributes, Backend, BackendError, IovaRange, Stale};
+use lanemark_dma::{Abilities, Ability, Attributes, Backend, BackendError, Invalidated, IovaRange};
 use lanemark_units::{HostPhys, Iova, Ticks};
 use std::io::{Error, ErrorKind};
 
@@ -278,12 +278,12 @@ impl Backend for Board {
     }
 
     /// Queues the commands, waiting while the queue is full, and advances time until the last one has completed.
-    fn invalidate(&mut self, stale: Stale) -> Result<Ticks, BackendError> {
+    fn invalidate(&mut self, stale: Invalidated) -> Result<Ticks, BackendError> {
         let before = self.now;
         self.table_of_its_own()?;
         let commands = match stale {
-            Stale::All => vec![Command::All],
-            Stale::Range { range, .. } => commands_for(self.pages_of(range)?),
+            Invalidated::All => vec![Command::All],
+            Invalidated::Range { range, .. } => commands_for(self.pages_of(range)?),
         };
         let mut last = None;
         for command in commands {

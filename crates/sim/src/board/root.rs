@@ -173,7 +173,7 @@ impl Board {
         let channel = usize::from(notice.channel);
         let Some(done) = self.done_of(card, channel) else { return };
         let number = self.callers[card][channel];
-        self.cores[number].hear(notice, done);
+        self.cores[number].notify(notice, done);
         self.schedule.set(number, self.cores[number].due());
     }
 

@@ -26,8 +26,8 @@ impl Board {
         let card = CardIndex::from(CARD);
         let program = match request {
             QueueRequest::Launch(_) => {
-                let told = self.endpoints.get(card.0).and_then(|card| card.kernels.as_ref()).map(Kernels::told);
-                let Some((channel, done)) = told else { return program };
+                let notified = self.endpoints.get(card.0).and_then(|card| card.kernels.as_ref()).map(Kernels::notified);
+                let Some((channel, done)) = notified else { return program };
                 self.callers[card][usize::from(channel)] = number;
                 program.with_calls_from(done)
             }
@@ -91,8 +91,8 @@ impl Board {
     /// channels, of its kernels.
     pub(super) fn done_of(&mut self, card: CardIndex, channel: usize) -> Option<u64> {
         let kernels = self.endpoints.get_mut(card.0)?.kernels.as_mut();
-        match kernels.filter(|kernels| usize::from(kernels.told().0) == channel) {
-            Some(kernels) => Some(kernels.hear()),
+        match kernels.filter(|kernels| usize::from(kernels.notified().0) == channel) {
+            Some(kernels) => Some(kernels.notify()),
             None => self.engine(card)?.done(channel),
         }
     }

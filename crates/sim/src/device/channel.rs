@@ -23,7 +23,7 @@ pub(crate) struct Calls {
     pub is_fetched: bool,
     pub completion: Completion,
     /// Completed transfers that were notified.
-    pub told: u64,
+    pub notified: u64,
     /// Time until which a notification is delayed because its vector is masked.
     pub held_until: Ticks,
     /// Total stall time for descriptors.
@@ -165,7 +165,7 @@ impl Channel {
             mailbox,
             is_fetched,
             completion: call.completion,
-            told: 0,
+            notified: 0,
             held_until: Ticks::ZERO,
             fetching: Ticks::ZERO,
         });
@@ -206,7 +206,7 @@ impl Channel {
     /// Returns whether every request was issued, every read completed and every transfer notified.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        let is_told = |calls: &Calls| self.job.as_ref().is_none_or(|job| calls.told == job.transfers);
+        let is_told = |calls: &Calls| self.job.as_ref().is_none_or(|job| calls.notified == job.transfers);
         self.job.as_ref().is_none_or(|job| job.piece.is_none())
             && self.unsent == 0
             && self.open.is_empty()
@@ -259,7 +259,7 @@ impl Channel {
 
     /// Returns when the completion of the last transfer is notified.
     pub(crate) fn notice_due(&self, calls: &Calls, spec: &Spec) -> Ticks {
-        let Some(job) = self.job.as_ref().filter(|job| job.piece.is_none() && job.next > calls.told) else {
+        let Some(job) = self.job.as_ref().filter(|job| job.piece.is_none() && job.next > calls.notified) else {
             return Ticks::NEVER;
         };
         let is_in_register = calls.completion == Completion::Register;
@@ -390,8 +390,8 @@ impl Channel {
         let moved = now_begun - begun;
         view.flag(*is_whole);
         view.flag(calls.is_some());
-        if let Some(Calls { mailbox: _, is_fetched: _, completion: _, told, held_until, fetching }) = calls {
-            view.state(*told);
+        if let Some(Calls { mailbox: _, is_fetched: _, completion: _, notified, held_until, fetching }) = calls {
+            view.state(*notified);
             view.time(held_until);
             view.counter(&mut fetching.0);
         }

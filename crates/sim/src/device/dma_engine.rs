@@ -537,7 +537,7 @@ impl DmaEngine {
                 return None;
             }
         }
-        calls.told += 1;
+        calls.notified += 1;
         channel.done += 1;
         channel.timer.stop(ended, self.spec.tick);
         let at = match calls.completion {

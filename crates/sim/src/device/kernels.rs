@@ -11,7 +11,7 @@
 use crate::steady::Survey;
 use crate::tlp::{Tlp, TlpKind, span};
 use lanemark_engine::{Slab, Wire};
-use lanemark_platform::KernelBell;
+use lanemark_platform::KernelDoorbell;
 use lanemark_units::Ticks;
 
 /// Constants of the kernels.
@@ -22,7 +22,7 @@ pub struct Spec {
     /// Channel number of its messages: one above those of the DMA engine.
     pub channel: u16,
     /// Its doorbell and completion address.
-    pub bell: KernelBell,
+    pub bell: KernelDoorbell,
     /// From the doorbell store to the start of a kernel.
     pub start: Ticks,
     /// From the end of a kernel to its message.
@@ -40,7 +40,7 @@ pub struct Kernels {
     ends: Wire<()>,
     /// Messages sent since construction, and those that have arrived.
     done: u64,
-    heard: u64,
+    notified: u64,
 }
 
 /// Bytes of a message.
@@ -50,19 +50,19 @@ impl Kernels {
     /// Creates an idle unit.
     #[must_use]
     pub fn new(spec: Spec) -> Kernels {
-        Kernels { spec, until: Ticks::ZERO, ends: Wire::default(), done: 0, heard: 0 }
+        Kernels { spec, until: Ticks::ZERO, ends: Wire::default(), done: 0, notified: 0 }
     }
 
     /// Returns the channel number of its messages, and how many it has sent.
     #[must_use]
-    pub fn told(&self) -> (u16, u64) {
+    pub fn notified(&self) -> (u16, u64) {
         (self.spec.channel, self.done)
     }
 
     /// Counts the arrival of a message; returns the number of completed kernels. Messages arrive in order.
-    pub fn hear(&mut self) -> u64 {
-        self.heard += 1;
-        self.heard
+    pub fn notify(&mut self) -> u64 {
+        self.notified += 1;
+        self.notified
     }
 
     /// Receives a store to the card. A store to the doorbell launches a kernel; returns whether it did.
@@ -102,11 +102,11 @@ impl Kernels {
 
     /// Visits the state.
     pub(crate) fn visit(&mut self, view: &mut impl Survey) {
-        let Kernels { spec: _, until, ends, done, heard } = self;
+        let Kernels { spec: _, until, ends, done, notified } = self;
         view.time(until);
         view.count(ends.iter().count());
         view.state(*done);
-        view.state(*heard);
+        view.state(*notified);
     }
 }
 
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     fn kernels() -> Kernels {
-        let bell = KernelBell { doorbell: 0x1000, message: 0xFEE0_1000 };
+        let bell = KernelDoorbell { doorbell: 0x1000, message: 0xFEE0_1000 };
         let (start, end, egress) = (Ticks(50), Ticks(30), Ticks(7));
         Kernels::new(Spec { requester: 0x8000, channel: 1, bell, start, end, egress })
     }
@@ -127,7 +127,7 @@ mod tests {
         assert!(kernels.store_arrives(Ticks(10), 0x1000) && kernels.store_arrives(Ticks(20), 0x1000));
         assert_eq!((kernels.due(), kernels.end(Ticks(89), &mut slab)), (Ticks(90), None));
         let (at, tlp) = kernels.end(Ticks(90), &mut slab).unwrap();
-        assert_eq!((at, tlp.address, tlp.tag, kernels.told()), (Ticks(97), 0xFEE0_1000, 1, (1, 1)));
+        assert_eq!((at, tlp.address, tlp.tag, kernels.notified()), (Ticks(97), 0xFEE0_1000, 1, (1, 1)));
         assert_eq!(kernels.due(), Ticks(170), "the second begins at the end of the first");
         kernels.stop();
         assert_eq!(kernels.due(), Ticks::NEVER);

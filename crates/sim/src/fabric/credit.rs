@@ -1,7 +1,7 @@
 //! Flow-control credits of one direction, and the slots of its replay buffer, which are returned in the same way.
 //!
 //! Ports: [`Account::covered_at`] returns when a TLP has enough credits, [`Account::take`] consumes them. The
-//! receiver frees space with [`Account::free`]; the sender gets the credits when the DLLP arrives, [`Account::told`].
+//! receiver frees space with [`Account::free`]; the sender gets the credits when the DLLP arrives, [`Account::update_sent`].
 //!
 //! Credits in flight are kept in a queue and added when the next TLP is sent. They need no event, because their
 //! arrival times are known.
@@ -103,7 +103,7 @@ pub struct Account {
     /// Time up to which arrived credits have been added.
     collected_at: Ticks,
     /// For each pool: a tick after the departure of its last DLLP, and the arrival time of that DLLP.
-    told: [(Ticks, Ticks); DllpKind::POOLS],
+    updates: [(Ticks, Ticks); DllpKind::POOLS],
 }
 
 const REPLAY: usize = DllpKind::Ack.pool();
@@ -123,7 +123,7 @@ impl Account {
             freed: std::array::from_fn(|_| VecDeque::new()),
             returning: Wire::default(),
             collected_at: Ticks::ZERO,
-            told: [(Ticks::ZERO, Ticks::ZERO); DllpKind::POOLS],
+            updates: [(Ticks::ZERO, Ticks::ZERO); DllpKind::POOLS],
         }
     }
 
@@ -211,7 +211,7 @@ impl Account {
     #[inline]
     pub fn free(&mut self, kind: DllpKind, from: Ticks, data: u32, because: Cause) {
         let pool = kind.pool();
-        let (until, comes) = self.told[pool];
+        let (until, comes) = self.updates[pool];
         if from < until {
             // A DLLP that was sent at this time returns it.
             self.grant(pool, comes.max(self.returning.last_due()), Pool { header: 1, data }, because);
@@ -222,9 +222,9 @@ impl Account {
 
     /// Records a DLLP sent at `went` that arrives at `at`: it returns all space freed before it was sent.
     #[inline]
-    pub fn told(&mut self, kind: DllpKind, went: Ticks, at: Ticks) {
+    pub fn update_sent(&mut self, kind: DllpKind, went: Ticks, at: Ticks) {
         let pool = kind.pool();
-        self.told[pool] = (went + Ticks(1), at);
+        self.updates[pool] = (went + Ticks(1), at);
         let mut back = Pool { header: 0, data: 0 };
         let mut because = Cause::Credit;
         let freed = &mut self.freed[pool];
@@ -249,7 +249,7 @@ impl Account {
     /// Visits the state. The level of an infinite pool does not matter.
     pub fn visit(&mut self, view: &mut impl Visitor) {
         // Granted credits follow from the rest.
-        let Account { left, granted: _, is_counted: _, freed, returning, collected_at, told } = self;
+        let Account { left, granted: _, is_counted: _, freed, returning, collected_at, updates } = self;
         for Pool { header, data } in left {
             view.state(u64::from(*header) << 32 | u64::from(*data));
         }
@@ -267,7 +267,7 @@ impl Account {
             view.count(because.index());
         });
         view.time(collected_at);
-        for (until, comes) in told {
+        for (until, comes) in updates {
             view.time(until);
             view.time(comes);
         }
@@ -308,9 +308,9 @@ mod tests {
         let mut account = account(1, 4, Pool::INFINITE.header);
         account.take(ONE);
         account.free(KIND, Ticks(10), 4, Cause::Device);
-        account.told(KIND, Ticks(9), Ticks(19));
+        account.update_sent(KIND, Ticks(9), Ticks(19));
         assert_eq!(account.covered_at(ONE).at, Ticks::NEVER);
-        account.told(KIND, Ticks(10), Ticks(20));
+        account.update_sent(KIND, Ticks(10), Ticks(20));
         assert_eq!(account.covered_at(ONE), Covered { at: Ticks(20), because: Some(Cause::Device) });
         account.collect(Ticks(19));
         assert_eq!(account.covered_at(ONE).at, Ticks(20));
@@ -322,19 +322,19 @@ mod tests {
     fn lazy_and_eager_dllp_delivery_yield_the_same_credits() {
         // A TLP is sent every 7 ticks. Its space is freed 5 ticks later, when a DLLP returns it within 20 ticks, or
         // one DLLP returns two.
-        let heard_every = |ticks: u64| {
+        let received_every = |ticks: u64| {
             let mut account = account(200, 800, Pool::INFINITE.header);
-            let mut unheard = VecDeque::new();
+            let mut unreceived = VecDeque::new();
             for now in 0..=700 {
                 if now % 7 == 0 {
                     account.collect(Ticks(now));
                     account.take(ONE);
                 }
                 if now % 14 == 5 || now % 21 == 12 {
-                    unheard.push_back(now);
+                    unreceived.push_back(now);
                 }
                 if now % ticks == 0 || now == 700 {
-                    unheard.drain(..).for_each(|went| account.told(KIND, Ticks(went), Ticks(went + 20)));
+                    unreceived.drain(..).for_each(|went| account.update_sent(KIND, Ticks(went), Ticks(went + 20)));
                 }
                 // A DLLP sent at this time returns it, whether it has been delivered or not.
                 if now % 7 == 5 {
@@ -343,13 +343,13 @@ mod tests {
             }
             account
         };
-        let in_time = heard_every(1);
+        let in_time = received_every(1);
         assert!(
             in_time.left[KIND.pool()].header > 0 && in_time.last_due() > Ticks(700),
             "some credits have arrived and some are in flight"
         );
         for ticks in [2, 3, 20, 64, 700] {
-            assert_eq!(heard_every(ticks), in_time, "every {ticks} ticks");
+            assert_eq!(received_every(ticks), in_time, "every {ticks} ticks");
         }
     }
 
@@ -359,7 +359,7 @@ mod tests {
         account.take(ONE);
         assert_eq!(account.covered_at(ONE).at, Ticks::NEVER);
         account.free(DllpKind::Ack, Ticks(5), 0, Cause::Replay);
-        account.told(DllpKind::Ack, Ticks(7), Ticks(9));
+        account.update_sent(DllpKind::Ack, Ticks(7), Ticks(9));
         assert_eq!(account.covered_at(ONE), Covered { at: Ticks(9), because: Some(Cause::Replay) });
     }
 }

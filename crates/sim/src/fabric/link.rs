@@ -645,7 +645,7 @@ impl Transmitter {
     pub fn free(&mut self, kind: DllpKind, from: Ticks, data: u32, because: Cause) {
         self.account.free(kind, from, data, because);
         if let Some(line) = self.flits {
-            self.account.told(kind, from, line.checked(line.slot(from)) + self.spec.latency_back);
+            self.account.update_sent(kind, from, line.checked(line.slot(from)) + self.spec.latency_back);
         }
     }
 
@@ -658,11 +658,11 @@ impl Transmitter {
 
     /// Receives a DLLP of the other direction.
     #[inline]
-    pub fn told(&mut self, gone: Gone) {
+    pub fn receive_dllp(&mut self, gone: Gone) {
         match (gone.kind, &mut self.again_at) {
             (DllpKind::Nak, Some(again_at)) => *again_at = gone.comes,
             (DllpKind::Nak, None) => {}
-            (kind, _) => self.account.told(kind, gone.went, gone.comes),
+            (kind, _) => self.account.update_sent(kind, gone.went, gone.comes),
         }
     }
 
@@ -697,14 +697,14 @@ impl Transmitter {
             return false;
         }
         let mut has_told = false;
-        let mut told = |gone| {
-            other.told(gone);
+        let mut record = |gone| {
+            other.receive_dllp(gone);
             has_told = true;
         };
         while let Some(gone) = self.dllps.gone.pop_front() {
-            told(gone);
+            record(gone);
         }
-        let before = self.dllps.gone_by(now, self.busy_until, told);
+        let before = self.dllps.gone_by(now, self.busy_until, record);
         self.went(before);
         has_told
     }

@@ -33,7 +33,7 @@ use lanemark_machine::{Cause, Fence, Verb};
 use lanemark_platform::Platform;
 use lanemark_units::Ticks;
 
-mod told;
+mod notification;
 
 /// Constants of a core.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,9 +147,9 @@ pub struct Core {
     /// Acknowledgments in flight to the core; processed when it executes.
     pub acks: Wire<Ack>,
     /// Notifications of cards in flight, each with the number of completed transfers; processed like acknowledgments.
-    told: Wire<(Notice, u64)>,
+    notifications: Wire<(Notice, u64)>,
     /// Highest number of a notification, and the last value of a polled register.
-    heard: u64,
+    completions_seen: u64,
     polled: u64,
     /// Time since which it sleeps for a notification.
     asleep_since: Option<Ticks>,
@@ -196,8 +196,8 @@ impl Core {
             single_loads_out: 0,
             store_out: false,
             acks: Wire::default(),
-            told: Wire::default(),
-            heard: 0,
+            notifications: Wire::default(),
+            completions_seen: 0,
             polled: 0,
             asleep_since: None,
             stamped: None,
@@ -218,7 +218,7 @@ impl Core {
         self.issued = now;
         self.sent = false;
         self.left_at.fill(now);
-        (self.heard, self.polled) = (0, 0);
+        (self.completions_seen, self.polled) = (0, 0);
         (self.asleep_since, self.stamped) = (None, None);
         self.state = if self.current.is_some() { State::Ready(now) } else { State::Done };
         self.waits = [Ticks::ZERO; Cause::ALL.len()];
@@ -228,7 +228,7 @@ impl Core {
     pub fn stop(&mut self) {
         self.cache.drop_all();
         // Later notifications are ignored.
-        self.told = Wire::default();
+        self.notifications = Wire::default();
         self.program = None;
         self.current = None;
         self.state = State::Done;
@@ -241,7 +241,7 @@ impl Core {
     pub fn due(&self) -> Ticks {
         match self.state {
             State::Ready(at) => at,
-            State::Waiting { .. } => self.acks.due().min(self.told.due()),
+            State::Waiting { .. } => self.acks.due().min(self.notifications.due()),
             State::Done if self.acks.is_empty() => Ticks::NEVER,
             State::Done => self.acks.last_due(),
         }
@@ -391,7 +391,7 @@ impl Core {
             }
             Instruction::Sleep { until, wake, reason } => self.sleep(now, until, wake, reason),
             Instruction::Own(deed) => self.share(now, deed),
-            Instruction::Await { until } if self.heard < until => Outcome::Blocked(Cause::Transfer),
+            Instruction::Await { until } if self.completions_seen < until => Outcome::Blocked(Cause::Transfer),
             Instruction::Await { .. } => Core::after(now, Ticks::ZERO),
             Instruction::Poll { touch, until } => self.poll(now, &touch, until, slab, send),
             // CLFLUSH is ordered behind earlier loads. Source: Intel SDM volume 2, CLFLUSH.
@@ -723,7 +723,7 @@ impl Core {
     /// Processes the acknowledgments of posted writes that have arrived.
     #[inline]
     fn acknowledge(&mut self, now: Ticks) {
-        if self.told.due() <= now {
+        if self.notifications.due() <= now {
             self.process_notifications(now);
         }
         while let Some(ack) = self.acks.take(now) {

@@ -77,7 +77,7 @@ impl Spec {
                 idle_exit: runtime.idle_exit_ns.value,
                 woken: driver.woken,
             },
-            bell: platform.kernel_bell(CARD)?.doorbell,
+            bell: platform.kernel_doorbell(CARD)?.doorbell,
             doorbell: driver.doorbell(CARD)?,
             driver,
             runtime: runtime.clone(),
@@ -137,7 +137,7 @@ impl Parts {
     /// Plans a copy through the runtime of a platform.
     #[must_use]
     pub fn of(runtime: &Runtime, asked: &RuntimeCopy) -> Parts {
-        let RuntimeCopy { verb, bytes, told, allocation } = *asked;
+        let RuntimeCopy { verb, bytes, wait, allocation } = *asked;
         let (way, own_at, longest) = match allocation {
             Allocation::Host => (Way::InPlace, 0, bytes),
             Allocation::Mapped => (Way::Staged, runtime.buffer_offset_bytes.value, bytes),
@@ -159,7 +159,7 @@ impl Parts {
         let (partner, outstanding) = (Partner::Host, None);
         let transfer = Transfer { card: CARD, verb: of_card, partner, bytes: longest, count, window, outstanding };
         let (descriptors, completion) = (Descriptors::Fetched, Completion::Interrupt);
-        let is_early = way == Way::Staged && verb == Verb::Store && told == HostWait::Finish;
+        let is_early = way == Way::Staged && verb == Verb::Store && wait == HostWait::Finish;
         let call = DmaCall { transfer, channel: 0, share: Share::List, descriptors, completion };
         Parts { call, last: bytes - longest * count.saturating_sub(1), own_at, way, is_early }
     }
@@ -252,7 +252,7 @@ impl Command {
     /// Returns the instructions after the last iteration and the timestamp: waiting until the queue is empty.
     #[must_use]
     pub fn drain(asked: &Asked, spec: &Spec, done: u64) -> Vec<Instruction> {
-        let Asked::Copy(RuntimeCopy { told: HostWait::Finish, .. }, parts) = asked else { return Vec::new() };
+        let Asked::Copy(RuntimeCopy { wait: HostWait::Finish, .. }, parts) = asked else { return Vec::new() };
         let mut all = vec![Instruction::Stamp];
         if parts.is_early {
             let (wake, reason) = (spec.wake, Cause::Transfer);
@@ -301,7 +301,7 @@ impl Command {
                 (Some(Instruction::Sleep { until, wake, reason }), Step::Return)
             }
             Step::Return => {
-                let finish = if launch.told == HostWait::Finish { spec.finish } else { Ticks::ZERO };
+                let finish = if launch.wait == HostWait::Finish { spec.finish } else { Ticks::ZERO };
                 (Some(Instruction::Library(spec.returns + finish)), Step::Over)
             }
             // The library call of a launch.
@@ -309,7 +309,7 @@ impl Command {
                 let nth = if let Step::Build(nth) = self.step { nth } else { 0 };
                 let buffers =
                     if launch.arguments.allocation == Allocation::Buffer { launch.arguments.count } else { 0 };
-                let has_event = launch.told == HostWait::Event && nth + 1 == kernels;
+                let has_event = launch.wait == HostWait::Event && nth + 1 == kernels;
                 let event = if has_event { spec.event } else { Ticks::ZERO };
                 let span = spec.submit + spec.argument * u64::from(buffers) + event;
                 (Some(Instruction::Library(span)), Step::Ring(nth))
@@ -334,7 +334,7 @@ impl Command {
                     // One call maps it, one unmaps it.
                     Allocation::Mapped => (spec.buffer_copy, 2),
                 };
-                let event = if asked.told == HostWait::Event { spec.event } else { Ticks::ZERO };
+                let event = if asked.wait == HostWait::Event { spec.event } else { Ticks::ZERO };
                 (Some(Instruction::Library(spec.submit * calls + copy + event)), Step::Enter)
             }
             Step::Enter => (Some(Instruction::Kernel(driver.call / 2 + pinned(driver.pin_page))), Step::Free(0)),

@@ -5,7 +5,7 @@ use lanemark_machine::{
     Access, BufferHandoff, DmaCall, EngineJob, HostMemory, Lane, LineSource, Operation, Partner, Placement,
     QueueRequest, Socket, Span, Step, Task, Transfer, Unsupported, Verb, Width, Work,
 };
-use lanemark_platform::{Mailbox, PeerWay};
+use lanemark_platform::{Mailbox, PeerRoute};
 use lanemark_units::MemoryType;
 
 impl SimulatedMachine {
@@ -188,14 +188,14 @@ impl SimulatedMachine {
             Verb::Load => ("reads", "peer_reads", root.peer_reads.value),
             Verb::Store => ("writes", "peer_writes", root.peer_writes.value),
         };
-        match self.platform.peer_way(from as usize, to as usize)? {
-            PeerWay::BySwitch => None,
-            PeerWay::ByRoot if is_sent_on => None,
-            PeerWay::ByRoot => Some(format!(
+        match self.platform.peer_route(from as usize, to as usize)? {
+            PeerRoute::BySwitch => None,
+            PeerRoute::ByRoot if is_sent_on => None,
+            PeerRoute::ByRoot => Some(format!(
                 "a request of card {from} to card {to} goes up to the root complex, which does not forward peer {what}: it completes them with \
                  UR (root_complex.{key} is false); use cards below a common switch that does not redirect"
             )),
-            PeerWay::Nowhere(port) => Some(format!(
+            PeerRoute::Nowhere(port) => Some(format!(
                 "a request of card {from} to card {to} is redirected upstream, but port {port} does not forward it \
                  (port.{port}.acs_redirect is false), and a TLP does not return to its ingress port"
             )),

@@ -115,7 +115,7 @@ fn stale_bytes_of_an_earlier_run_are_not_confirmed() {
         run(&mut host, &plan, 1);
         // As if the loops of the second run had done nothing.
         host.region.bytes_mut()[..4096].copy_from_slice(&left);
-        let ask = Ask::of(&plan, &host.ability()).unwrap();
+        let ask = Request::of(&plan, &host.ability()).unwrap();
         let confirmed = host.confirmed(&ask, host.runs - 1).unwrap().unwrap();
         assert_eq!(confirmed.claimed_bytes, 4096);
         assert!(confirmed.confirmed_bytes < 64, "{access}: {confirmed:?}");

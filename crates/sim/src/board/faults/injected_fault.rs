@@ -12,7 +12,7 @@ impl Board {
         let armed = |number: usize| self.faults.as_ref()?.armed.iter().find(|armed| armed.number == number);
         let injected_fault = |(number, fault): (usize, &Fault)| InjectedFault {
             what: fault.to_string(),
-            told_by: fault.told_by(),
+            origin: fault.origin(),
             because_not: match armed(number) {
                 Some(armed) => armed.because_not(self.now, fault, platform),
                 None => Some(format!("no link leads to {}", fault.port)),

@@ -74,7 +74,7 @@ fn went(passing: OrderingChoice, offers: &[(Ticks, Tlp)], random: &mut Random) -
             let (_, cost) = held.remove(0);
             let kind = DllpKind::update(cost.class);
             link.free(kind, now, cost.data, lanemark_machine::Cause::Device);
-            link.told(Gone { kind, went: now, comes: now + Ticks(10) });
+            link.receive_dllp(Gone { kind, went: now, comes: now + Ticks(10) });
         } else if let Some(sent) = link.send(now) {
             went.push((sent.tlp.address / 4) as usize);
             let accepted = held.last().map_or(Ticks::ZERO, |held| held.0).max(sent.arrives);

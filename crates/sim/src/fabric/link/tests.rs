@@ -41,7 +41,7 @@ fn link(posted_header: u32, posted_data: u32) -> Transmitter {
 fn back(link: &mut Transmitter, now: Ticks, cost: Cost) {
     let kind = DllpKind::update(cost.class);
     link.free(kind, now, cost.data, Cause::Device);
-    link.told(Gone { kind, went: now, comes: now + link.spec.latency });
+    link.receive_dllp(Gone { kind, went: now, comes: now + link.spec.latency });
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn a_corrupted_tlp_is_replayed_when_the_nak_arrives() {
         if let Some(found) = link.take_damaged() {
             assert_eq!(found, now + Ticks::whole_ns(122));
             assert_eq!(link.due(Ticks::NEVER), Due { at: Ticks::NEVER, awaits_dllp: true });
-            link.told(Gone { kind: DllpKind::Nak, went: found, comes: found + Ticks::whole_ns(100) });
+            link.receive_dllp(Gone { kind: DllpKind::Nak, went: found, comes: found + Ticks::whole_ns(100) });
         }
         now = link.due(Ticks::NEVER).at;
     }

@@ -3,17 +3,17 @@
 //! `max(beats + request + chunks x chunk time, minimum for many lines) + segment boundaries x pause`.
 
 use lanemark_machine::Verb;
-use lanemark_platform::{DmaWay, Platform};
+use lanemark_platform::{ChunkTiming, Platform};
 use lanemark_units::Ticks;
 use lanemark_wire::Chunk;
 
 /// Time of a request that takes `alone` without these parameters and starts `offset` bytes into its transfer.
 pub(crate) fn time(platform: &Platform, verb: Verb, piece: Chunk, offset: u64, alone: Ticks) -> Ticks {
     let way = match verb {
-        Verb::Load => platform.dma_read.as_ref().map(DmaWay::from),
-        Verb::Store => platform.dma_write.as_ref().map(DmaWay::from),
+        Verb::Load => platform.dma_read.as_ref().map(ChunkTiming::from),
+        Verb::Store => platform.dma_write.as_ref().map(ChunkTiming::from),
     };
-    let Some(DmaWay { chunk_bytes, chunk, segment_bytes, segment, many_lines }) = way else { return alone };
+    let Some(ChunkTiming { chunk_bytes, chunk, segment_bytes, segment, many_lines }) = way else { return alone };
     let end = piece.address + u64::from(piece.bytes);
     let with_chunks = alone + chunk * (end.div_ceil(chunk_bytes) - piece.address / chunk_bytes);
     let is_in_one_line = piece.address.is_multiple_of(LINE) && u64::from(piece.bytes) <= LINE;

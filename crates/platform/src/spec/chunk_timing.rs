@@ -10,7 +10,7 @@ const SEGMENTS: Kind = Kind::Size(64, 1 << 40);
 
 /// Parameters of the DMA engine for one direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DmaWay {
+pub struct ChunkTiming {
     /// Bytes of a chunk, the aligned unit in which the engine works.
     pub chunk_bytes: u64,
     /// Time per chunk that a request touches.
@@ -42,9 +42,9 @@ macro_rules! way {
             }
         }
 
-        impl From<&$name> for DmaWay {
-            fn from(way: &$name) -> DmaWay {
-                DmaWay {
+        impl From<&$name> for ChunkTiming {
+            fn from(way: &$name) -> ChunkTiming {
+                ChunkTiming {
                     chunk_bytes: way.chunk_bytes.value.into(),
                     chunk: way.chunk_ns.value,
                     segment_bytes: way.segment_bytes.value,

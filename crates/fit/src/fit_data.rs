@@ -16,7 +16,7 @@ use lanemark_units::MemoryType;
 /// Data of a fit: answers of one target of a record, or figures of a table. Each is simulated again on a platform while
 /// some of its numbers vary.
 #[derive(Clone)]
-pub struct OfRecord {
+pub struct FitData {
     platform: Platform,
     keys: Vec<String>,
     /// Allowed values of each key that takes integers only.
@@ -40,7 +40,7 @@ struct Datum {
 /// Reasons why data cannot be used for a fit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum OfRecordError {
+pub enum FitDataError {
     /// No target given although the record has several, or an unknown target.
     #[error("the record has answers of {targets}: name one of them as the target")]
     WhichTarget {
@@ -105,9 +105,9 @@ const STEP_SHARE: f64 = 1e-4;
 /// hundredths of a percent; the step must exceed these jumps.
 const TRANSFERS_STEP_SHARE: f64 = 0.02;
 
-impl OfRecord {
+impl FitData {
     /// The name of the target: `target`, or the only target of the record.
-    fn target(record: &Record, target: Option<&str>) -> Result<String, OfRecordError> {
+    fn target(record: &Record, target: Option<&str>) -> Result<String, FitDataError> {
         let mut targets: Vec<&str> = Vec::new();
         for answer in &record.answers {
             if !targets.contains(&answer.target.as_str()) {
@@ -117,7 +117,7 @@ impl OfRecord {
         let target = match (target, targets.as_slice()) {
             (Some(name), names) if names.contains(&name) => name,
             (None, [only]) => only,
-            _ => return Err(OfRecordError::WhichTarget { targets: targets.join(", ") }),
+            _ => return Err(FitDataError::WhichTarget { targets: targets.join(", ") }),
         };
         Ok(target.to_owned())
     }
@@ -125,21 +125,21 @@ impl OfRecord {
     /// Prepares a fit of `keys` of `platform` to the answers of `target`, or of the only target.
     ///
     /// # Errors
-    /// [`OfRecordError`] if target or key are unknown, or if the platform supports no answer.
+    /// [`FitDataError`] if target or key are unknown, or if the platform supports no answer.
     pub fn new(
         record: &Record,
         target: Option<&str>,
         platform: &Platform,
         keys: &[String],
-    ) -> Result<OfRecord, OfRecordError> {
+    ) -> Result<FitData, FitDataError> {
         let target = Self::target(record, target)?;
         let mut distinct: Vec<String> = Vec::new();
         for key in keys {
             let (name, key) = (platform.name.clone(), key.clone());
             match platform.number(&key) {
-                None => return Err(OfRecordError::Key { platform: name, key }),
+                None => return Err(FitDataError::Key { platform: name, key }),
                 Some((now, origin)) if platform.with(&key, now + now.max(1.0) / 8192.0, origin.clone()).is_err() => {
-                    return Err(OfRecordError::Whole { platform: name, key });
+                    return Err(FitDataError::Whole { platform: name, key });
                 }
                 Some(_) if distinct.contains(&key) => {}
                 Some(_) => distinct.push(key),
@@ -148,7 +148,7 @@ impl OfRecord {
         let answers: Vec<&Answer> = record.answers.iter().filter(|answer| answer.target == target).collect();
         let data = data(platform, &answers)?;
         let grids = vec![None; distinct.len()];
-        Ok(OfRecord { platform: platform.clone(), keys: distinct, grids, searched: None, data, held_out: Vec::new() })
+        Ok(FitData { platform: platform.clone(), keys: distinct, grids, searched: None, data, held_out: Vec::new() })
     }
 
     /// Prepares a fit of every unknown number of `draft` to the answers of `target`, or of the only target.
@@ -157,8 +157,8 @@ impl OfRecord {
     /// Every second size of a curve with six or more sizes is held out.
     ///
     /// # Errors
-    /// [`OfRecordError`] if the target is unknown, the draft has no unknown number, or the platform supports no answer.
-    pub fn of_draft(record: &Record, target: Option<&str>, draft: &Draft) -> Result<OfRecord, OfRecordError> {
+    /// [`FitDataError`] if the target is unknown, the draft has no unknown number, or the platform supports no answer.
+    pub fn of_draft(record: &Record, target: Option<&str>, draft: &Draft) -> Result<FitData, FitDataError> {
         let target = Self::target(record, target)?;
         let started = started(draft)?;
         let answers: Vec<&Answer> = record.answers.iter().filter(|answer| answer.target == target).collect();
@@ -170,13 +170,13 @@ impl OfRecord {
     /// six or more sizes is held out.
     ///
     /// # Errors
-    /// [`OfRecordError`] if the draft has no unknown number, or the platform does not support a figure.
-    pub fn of_table(table: &Table, draft: &Draft) -> Result<OfRecord, OfRecordError> {
+    /// [`FitDataError`] if the draft has no unknown number, or the platform does not support a figure.
+    pub fn of_table(table: &Table, draft: &Draft) -> Result<FitData, FitDataError> {
         let started = started(draft)?;
-        let target = OpenTarget::of_platform(&started).map_err(|error| OfRecordError::Start(error.to_string()))?;
+        let target = OpenTarget::of_platform(&started).map_err(|error| FitDataError::Start(error.to_string()))?;
         let mut data = Vec::new();
         for row in &table.rows {
-            let datum = point(&target, row).ok_or_else(|| OfRecordError::NotAsked {
+            let datum = point(&target, row).ok_or_else(|| FitDataError::NotAsked {
                 place: format!("{}:{}", table.file, row.line),
                 question: row.question,
                 size_bytes: row.size_bytes,
@@ -187,13 +187,13 @@ impl OfRecord {
         Ok(Self::of_data(draft, started, data))
     }
 
-    fn of_data(draft: &Draft, started: Platform, data: Vec<Datum>) -> OfRecord {
+    fn of_data(draft: &Draft, started: Platform, data: Vec<Datum>) -> FitData {
         let curves: Vec<String> = data.iter().map(Datum::curve).collect();
         let sizes = data.iter().map(|datum| datum.case.size);
         let which = held_out(curves.iter().map(String::as_str).zip(sizes));
         let (held_out, data): (Vec<_>, Vec<_>) = data.into_iter().zip(which).partition(|(_, is_held_out)| *is_held_out);
         let unknowns = draft.unknowns();
-        OfRecord {
+        FitData {
             keys: unknowns.iter().map(|row| row.key.clone()).collect(),
             grids: unknowns.iter().map(|row| row.is_whole.then(|| grid(&started, &row.key, row.bounds))).collect(),
             searched: Some(unknowns.iter().map(|row| (row.bounds.0, row.start, row.bounds.1)).collect()),
@@ -257,10 +257,10 @@ impl OfRecord {
         self.compared(&self.data, values)
     }
 
-    /// Compares each held-out answer, like [`OfRecord::compare`].
+    /// Compares each held-out answer, like [`FitData::compare`].
     ///
     /// # Errors
-    /// As [`OfRecord::compare`].
+    /// As [`FitData::compare`].
     pub fn compare_held_out(&self, values: &[f64]) -> Result<Vec<Residual>, String> {
         self.compared(&self.held_out, values)
     }
@@ -302,10 +302,10 @@ impl OfRecord {
         })
     }
 
-    /// Residuals of the formulas, like [`OfRecord::residuals`].
+    /// Residuals of the formulas, like [`FitData::residuals`].
     ///
     /// # Errors
-    /// As [`OfRecord::residuals`]; also for an answer without a closed form.
+    /// As [`FitData::residuals`]; also for an answer without a closed form.
     pub(crate) fn formula_residuals(&self, facts: &Facts, values: &[f64]) -> Result<Vec<f64>, String> {
         between(&self.grids, values, |values| {
             // No simulation is built: most evaluations of a search use the formulas only.
@@ -344,14 +344,14 @@ fn opened(platform: &Platform) -> Result<OpenTarget, String> {
 }
 
 /// The platform with the start values of its unknown numbers.
-fn started(draft: &Draft) -> Result<Platform, OfRecordError> {
+fn started(draft: &Draft) -> Result<Platform, FitDataError> {
     let unknowns = draft.unknowns();
     if unknowns.is_empty() {
-        return Err(OfRecordError::NothingUnknown { platform: draft.name().to_owned() });
+        return Err(FitDataError::NothingUnknown { platform: draft.name().to_owned() });
     }
     let origin = Origin::Assumed("the start of the search".to_owned());
     let started = unknowns.iter().try_fold(draft.clone(), |draft, row| draft.fill(&row.key, row.start, &origin));
-    started.and_then(Draft::complete).map_err(|error| OfRecordError::Start(error.to_string()))
+    started.and_then(Draft::complete).map_err(|error| FitDataError::Start(error.to_string()))
 }
 
 /// The allowed integers of a key between its bounds.
@@ -407,12 +407,12 @@ fn selected<'a>(answers: &[&'a Answer]) -> Vec<&'a Answer> {
 }
 
 /// The data for those answers that the platform supports.
-fn data(platform: &Platform, answers: &[&Answer]) -> Result<Vec<Datum>, OfRecordError> {
+fn data(platform: &Platform, answers: &[&Answer]) -> Result<Vec<Datum>, FitDataError> {
     let target = OpenTarget::of_platform(platform).ok();
     let datum = |answer: &&Answer| datum(target.as_ref()?, answer);
     let data: Vec<Datum> = answers.iter().filter_map(datum).collect();
     if data.is_empty() {
-        return Err(OfRecordError::Nothing { answers: answers.len(), platform: platform.name.clone() });
+        return Err(FitDataError::Nothing { answers: answers.len(), platform: platform.name.clone() });
     }
     Ok(data)
 }
@@ -525,7 +525,7 @@ mod tests {
     #[test]
     fn number_used_for_a_record_is_recovered() {
         let made_with = record(&card(217.0));
-        let problem = OfRecord::new(&made_with, None, &card(120.0), &[ROUND_TRIP.to_owned()]).unwrap();
+        let problem = FitData::new(&made_with, None, &card(120.0), &[ROUND_TRIP.to_owned()]).unwrap();
         assert_eq!(problem.data().count(), 6);
         let found = fit(&problem.parameters(), |values| problem.residuals(values)).unwrap();
         assert!((found.found[0].value - 217.0).abs() < 0.5, "{found:?}");
@@ -534,10 +534,10 @@ mod tests {
     #[test]
     fn unknown_targets_and_keys_are_rejected() {
         let made_with = record(&card(120.0));
-        let new = |target, key: &str| OfRecord::new(&made_with, target, &card(120.0), &[key.to_owned()]).err();
-        assert!(matches!(new(Some("other"), ROUND_TRIP), Some(OfRecordError::WhichTarget { .. })));
-        assert!(matches!(new(None, "link.speed"), Some(OfRecordError::Key { .. })));
-        assert!(matches!(new(None, "core.wc_buffers"), Some(OfRecordError::Whole { .. })));
+        let new = |target, key: &str| FitData::new(&made_with, target, &card(120.0), &[key.to_owned()]).err();
+        assert!(matches!(new(Some("other"), ROUND_TRIP), Some(FitDataError::WhichTarget { .. })));
+        assert!(matches!(new(None, "link.speed"), Some(FitDataError::Key { .. })));
+        assert!(matches!(new(None, "core.wc_buffers"), Some(FitDataError::Whole { .. })));
         assert_eq!(new(Some("card-gen5-x16"), ROUND_TRIP), None);
     }
 }

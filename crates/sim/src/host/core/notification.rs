@@ -8,16 +8,16 @@ use lanemark_units::Ticks;
 
 impl Core {
     /// Receives a notification that a card has completed `done` transfers.
-    pub fn hear(&mut self, notice: Notice, done: u64) {
+    pub fn notify(&mut self, notice: Notice, done: u64) {
         let distance = if notice.interrupts { self.spec.distance } else { Ticks::ZERO };
-        self.told.send(notice.known + distance, (notice, done));
+        self.notifications.send(notice.known + distance, (notice, done));
     }
 
     /// Processes arrived notifications. Of a wait, the time after the message is charged to the interrupt.
     #[cold]
     pub(super) fn process_notifications(&mut self, now: Ticks) {
-        while let Some((notice, done)) = self.told.take(now) {
-            self.heard = self.heard.max(done);
+        while let Some((notice, done)) = self.notifications.take(now) {
+            self.completions_seen = self.completions_seen.max(done);
             if let State::Waiting { since, reason } = self.state {
                 let is_for_it = matches!(reason, Cause::Transfer | Cause::Compute);
                 let taken = if notice.interrupts && is_for_it { notice.taken.max(since) } else { now };
@@ -30,7 +30,7 @@ impl Core {
 
     /// Sleeps until a notification arrives; then the core wakes, and handler and thread run.
     pub(super) fn sleep(&mut self, now: Ticks, until: u64, wake: Wake, reason: Cause) -> Outcome {
-        if self.heard < until {
+        if self.completions_seen < until {
             self.asleep_since.get_or_insert(now);
             return Outcome::Blocked(reason);
         }

@@ -4,7 +4,7 @@ use crate::Parameter;
 
 /// A set of parameters that the data determine only in combination.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Loose {
+pub struct Undetermined {
     /// Names of the parameters, in the order they were given.
     pub names: Vec<String>,
     /// Number of them that must be known from another source before the data determine the rest; all of them if no
@@ -25,7 +25,7 @@ const SHARE: f64 = 0.01;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Sensitivity {
     /// The sets of parameters that the data leave open.
-    pub(crate) loose: Vec<Loose>,
+    pub(crate) loose: Vec<Undetermined>,
     /// Half the width of each parameter's 95 % interval; `None` for an open parameter, and where there are no more data
     /// than combinations.
     pub(crate) within: Vec<Option<f64>>,
@@ -72,7 +72,7 @@ pub(crate) fn sensitivity(
         sets.push(set);
     }
     sets.sort();
-    let named = |set: &Vec<usize>| Loose {
+    let named = |set: &Vec<usize>| Undetermined {
         names: set.iter().map(|i| parameters[*i].name.clone()).collect(),
         free: (set.iter().map(|i| shared(*i, *i)).sum::<f64>().round() as usize).clamp(1, set.len()),
     };

@@ -46,7 +46,7 @@ const LONGEST_PAUSE_NS: f64 = 1e6;
 
 /// Request of a plan that can be run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Ask {
+pub(crate) struct Request {
     /// Index of the core.
     pub(crate) core: usize,
     /// Accessed span.
@@ -118,7 +118,7 @@ impl Ability<'_> {
     }
 }
 
-impl Ask {
+impl Request {
     /// Whether the request needs a copy table.
     pub(crate) fn chooses_copies(&self) -> bool {
         match self.work {
@@ -134,7 +134,7 @@ impl Ask {
     }
 
     /// Returns the request of `plan`, or the reason for its refusal.
-    pub(crate) fn of(plan: &Plan, ability: &Ability<'_>) -> Result<Ask, Refusal> {
+    pub(crate) fn of(plan: &Plan, ability: &Ability<'_>) -> Result<Request, Refusal> {
         plan.check().map_err(|impossible| Refusal::new(impossible.what, impossible.because))?;
         let facts = ability.facts;
         if let Some(core) = plan.work.cores().into_iter().find(|core| *core >= facts.cores) {
@@ -179,7 +179,7 @@ impl Ask {
                 return Err(Refusal::new(format!("[{}] before a sample", names(body)), because));
             }
         };
-        Ok(Ask {
+        Ok(Request {
             core: core as usize,
             span,
             offset: span.at.offset as usize,
