@@ -147,7 +147,7 @@ fn to_json(name: &str, filled: &Filled) -> serde_json::Value {
         "open": loose.map(|set| json!({
             "keys": set.names,
             "free": set.free,
-            "measurement_for": set.names.iter().map(|key| filled.measurement_for(key)).collect::<Vec<_>>(),
+            "measurements": set.names.iter().map(|key| filled.measurement_for(key)).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
         "assumed": filled.assumed,
         "beyond": filled.beyond,
