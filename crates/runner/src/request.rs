@@ -15,7 +15,8 @@ pub struct Request {
     pub questions: Vec<&'static Question>,
     /// The variants of each question; what is not chosen is left to the question.
     pub axes: Axes,
-    /// Samples, intervals, time budget, iterations.
+    /// Samples, intervals, time budget, iterations. If `axes` names no sizes, they are defaults, of which
+    /// some may be left out.
     pub effort: Effort,
     /// Whether machines or formulas answer.
     pub answerer: Answerer,
