@@ -144,7 +144,7 @@ fn costs(record: &Record, target: &Target) -> String {
     if let Some(buffers) = buffers {
         let (count, remark) = match buffers.count {
             Some(count) => (count.to_string(), String::new()),
-            None => ("unknown".to_owned(), "no clear step by number of lines".to_owned()),
+            None => ("unknown".to_owned(), "no clear step in the curve".to_owned()),
         };
         grid.rows.push(vec!["write-combining buffers".to_owned(), count, String::new(), remark]);
     }
