@@ -37,17 +37,43 @@ pub fn library() -> &'static Path {
 
 /// Builds `what` in the profile of the running test, and returns the output folder.
 fn built(what: &[&str]) -> PathBuf {
+    let (mut cargo, folder) = cargo(&["build", "--quiet", "--locked"]);
+    if !folder.ends_with("debug") {
+        cargo.arg("--profile").args(folder.file_name());
+    }
+    assert!(cargo.args(what).status().is_ok_and(|status| status.success()), "{what:?} does not build");
+    folder
+}
+
+/// Installs the program below `place` by the command of the README, without network access.
+///
+/// It is built in the profile of the running test, like [`lanemark()`], so that nothing is compiled again.
+///
+/// # Panics
+/// If the command fails.
+#[must_use]
+pub fn install(place: &Path) -> PathBuf {
+    let _ = lanemark();
+    let (mut cargo, folder) = cargo(&INSTALL);
+    let profile = if folder.ends_with("debug") { Some("dev".as_ref()) } else { folder.file_name() };
+    cargo.args(["--locked", "--offline", "--quiet", "--root"]).arg(place).arg("--profile").args(profile);
+    let done = cargo.output().expect("cargo runs");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    place.join("bin/lanemark")
+}
+
+/// Arguments of cargo that install the program from the root of the repository.
+pub const INSTALL: [&str; 3] = ["install", "--path", "crates/cli"];
+
+/// Cargo with `arguments` and the target folder of the running test, and the folder of its profile there.
+fn cargo(arguments: &[&str]) -> (Command, PathBuf) {
     // <target>/<profile>/deps/<test>-<hash>
     let this = std::env::current_exe().expect("a test knows where it is");
     let folder = this.ancestors().nth(2).expect("tests are built in target/PROFILE/deps");
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "--locked"]).args(what).arg("--target-dir");
-    cargo.arg(folder.parent().expect("a profile's folder is in target")).current_dir(root());
-    if !folder.ends_with("debug") {
-        cargo.arg("--profile").args(folder.file_name());
-    }
-    assert!(cargo.status().is_ok_and(|status| status.success()), "{what:?} does not build");
-    folder.to_owned()
+    cargo.args(arguments).arg("--target-dir").arg(folder.parent().expect("a profile's folder is in target"));
+    cargo.current_dir(root());
+    (cargo, folder.to_owned())
 }
 
 /// Compiles the C example with the header and the library of this tree, and linker arguments `link`.

@@ -17,6 +17,7 @@ mod failing_runtime;
 mod fake_card;
 mod folder;
 mod gate;
+mod install;
 mod json;
 mod kernels;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]

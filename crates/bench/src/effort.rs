@@ -27,6 +27,11 @@ pub struct Effort {
     /// Iterations in virtual time, in place of the question's own number. Virtual time needs one
     /// run per variant, because all runs are equal.
     pub simulated_passes: Option<u64>,
+    /// Whether the sizes are defaults, so that some may be left out. If the budget does not suffice for
+    /// the least rounds of all sizes, it is spent on fewer. Those left get their least rounds and the
+    /// samples of an interval, even if that exceeds the budget. Sizes that a user named are all
+    /// measured, within the budget.
+    pub has_default_sizes: bool,
     /// Whether a question that usually measures a part of a long operation measures all of it.
     pub is_whole: bool,
 }
@@ -44,6 +49,7 @@ impl Default for Effort {
             budget: Ticks::whole_ns(1_000_000_000),
             interval_percent: 2.0,
             simulated_passes: None,
+            has_default_sizes: false,
             is_whole: false,
         }
     }

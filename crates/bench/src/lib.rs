@@ -57,6 +57,7 @@ mod runtime_copy;
 #[cfg(test)]
 mod runtime_fixture;
 mod sampling;
+mod series;
 mod shared_link;
 mod spmv;
 mod step;

@@ -7,8 +7,9 @@
 use crate::effort::Effort;
 use crate::error::BenchError;
 use crate::measured::Measured;
+use crate::series::Series;
 use lanemark_machine::{Machine, MachineError, Plan, Samples, TimeBase};
-use lanemark_record::Summary;
+use lanemark_record::{LEAST_SAMPLES, Summary};
 use lanemark_units::Ticks;
 
 /// A plan to be sampled.
@@ -29,9 +30,13 @@ pub(crate) type GoOn<'a> = &'a mut dyn FnMut(usize) -> bool;
 /// Each plan ends with its samples or with an error. If the caller cancels, or the machine fails
 /// permanently, plans with samples keep them. The others end with [`MachineError::Interrupted`] or
 /// [`BenchError::NotAsked`].
+///
+/// `series` has the sizes of the plans, if some may be left out: where the budget does not suffice
+/// for the least samples of all, some plans end with [`BenchError::LeftOut`].
 pub(crate) fn in_rounds(
     machine: &mut dyn Machine,
     wanted: Vec<Wanted>,
+    series: Option<&Series>,
     effort: &Effort,
     go_on: GoOn<'_>,
 ) -> Vec<Result<Measured, BenchError>> {
@@ -39,7 +44,7 @@ pub(crate) fn in_rounds(
     match machine.facts().time_base {
         TimeBase::Simulated => once(machine, &mut variants, go_on),
         TimeBase::Real | TimeBase::Emulated => {
-            Sampling { machine, effort, spent: Ticks::ZERO }.run(&mut variants, go_on);
+            Sampling { machine, effort, series, spent: Ticks::ZERO }.run(&mut variants, go_on);
         }
     }
     let name = &machine.facts().name;
@@ -71,6 +76,8 @@ struct Variant {
     measured: Measured,
     /// Samples per visit; zero until it is known.
     visit: usize,
+    /// Total time of its visits, without the trials before the first one.
+    spent: Ticks,
     /// Number of samples at the last check of the interval.
     looked_at: usize,
     is_done: bool,
@@ -83,6 +90,7 @@ impl Variant {
             most_passes: wanted.most_passes,
             measured: Measured::of(wanted.name, wanted.plan),
             visit: 0,
+            spent: Ticks::ZERO,
             looked_at: 0,
             is_done: false,
             error: None,
@@ -108,6 +116,23 @@ impl Variant {
         }
     }
 
+    /// Number of visits until it has its least rounds and the samples of an interval. Dropped samples
+    /// can delay these, but only for a few rounds.
+    fn missing_visits(&self, effort: &Effort) -> u64 {
+        let rounds = self.measured.rounds();
+        if self.is_done || rounds >= effort.least_rounds.max(LEAST_SAMPLES as u64) {
+            return 0;
+        }
+        let missing_samples = LEAST_SAMPLES.saturating_sub(self.measured.samples.taken.len());
+        effort.least_rounds.saturating_sub(rounds).max(missing_samples.div_ceil(self.visit.max(1)) as u64)
+    }
+
+    /// Expected time of the missing visits, from those before.
+    fn missing_time(&self, effort: &Effort) -> Ticks {
+        let visit = self.spent.0.checked_div(self.measured.rounds()).unwrap_or(0);
+        Ticks(visit.saturating_mul(self.missing_visits(effort)))
+    }
+
     /// Whether sampling is complete. The interval is checked again only after a quarter more
     /// samples.
     fn is_settled(&mut self, effort: &Effort) -> bool {
@@ -130,20 +155,30 @@ impl Variant {
 struct Sampling<'a> {
     machine: &'a mut dyn Machine,
     effort: &'a Effort,
+    /// The sizes of the plans, if some may be left out.
+    series: Option<&'a Series>,
     spent: Ticks,
 }
 
 impl Sampling<'_> {
     fn run(mut self, variants: &mut [Variant], go_on: GoOn<'_>) {
         for round in 0.. {
+            // Decided once: the first round has the price of each variant, and noise in later rounds
+            // must not discard variants that are almost complete.
+            if round == 1 {
+                self.leave_out(variants);
+            }
             let mut order: Vec<usize> = (0..variants.len()).filter(|place| !variants[*place].is_done).collect();
             fastrand::Rng::with_seed(round).shuffle(&mut order);
+            if round > 0 && self.spent >= self.effort.budget {
+                order.retain(|place| self.exceeds_budget_for(&variants[*place]));
+            }
             if order.is_empty() {
                 return;
             }
             for place in order {
-                if round > 0 && self.spent >= self.effort.budget {
-                    return;
+                if round > 0 && self.spent >= self.effort.budget && !self.exceeds_budget_for(&variants[place]) {
+                    continue;
                 }
                 if !go_on(variants.iter().filter(|variant| variant.is_done).count()) {
                     return;
@@ -160,6 +195,24 @@ impl Sampling<'_> {
         }
     }
 
+    /// Whether a variant is visited although the budget is spent.
+    fn exceeds_budget_for(&self, variant: &Variant) -> bool {
+        self.effort.has_default_sizes && variant.missing_visits(self.effort) > 0
+    }
+
+    /// Leaves out variants if the remaining budget does not suffice for the missing visits of all, at
+    /// the price of their visits so far.
+    fn leave_out(&self, variants: &mut [Variant]) {
+        let Some(series) = self.series else { return };
+        let missing: Vec<Ticks> = variants.iter().map(|variant| variant.missing_time(self.effort)).collect();
+        let remaining = Ticks(self.effort.budget.0.saturating_sub(self.spent.0));
+        for (variant, is_kept) in variants.iter_mut().zip(series.affordable(&missing, remaining)) {
+            if !is_kept {
+                (variant.error, variant.is_done) = (Some(BenchError::LeftOut), true);
+            }
+        }
+    }
+
     /// Takes the samples of one visit.
     fn visit(&mut self, variant: &mut Variant, round: u64) -> Result<(), MachineError> {
         if variant.visit == 0 {
@@ -167,7 +220,9 @@ impl Sampling<'_> {
             variant.visit = self.effort.samples_of(sample);
         }
         let mut samples = Samples::wanted(variant.visit + 1);
+        let before = self.spent;
         self.run_once(&variant.measured.plan, &mut samples)?;
+        variant.spent += Ticks(self.spent.0.saturating_sub(before.0));
         // The first sample warms the caches after the other plans.
         variant.measured.add(round, &samples, 1);
         Ok(())

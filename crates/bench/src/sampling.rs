@@ -7,6 +7,7 @@ use crate::error::BenchError;
 use crate::measured::Measured;
 use crate::question::{Question, Watch};
 use crate::rounds::{Wanted, in_rounds};
+use crate::series::Series;
 use lanemark_machine::{Cause, Facts, Machine, MachineError, Plan, Samples, TimeBase};
 use lanemark_method::Method;
 use lanemark_record::{
@@ -39,7 +40,9 @@ pub fn ask(question: &Question, machine: &mut dyn Machine, case: &Case, effort: 
 }
 
 /// Measures several cases of one question on one machine. In real time, rounds visit each case. A
-/// question that needs several plans per case visits these in rounds, case after case.
+/// question that needs several plans per case visits these in rounds, case after case. If some
+/// sizes may be left out ([`Effort::has_default_sizes`]), cases for which the budget does not
+/// suffice after the first round end with [`BenchError::LeftOut`].
 ///
 /// `watch` is called before every visit with the number of completed cases. If it returns `false`,
 /// or the machine is interrupted, cases with samples are answered, and the others end with
@@ -76,7 +79,8 @@ pub fn measure_all(
         most_passes: (question.most_passes)(case),
     };
     let mut go_on = |done: usize| watch(done as f64);
-    let measured = in_rounds(machine, cases.iter().map(wanted).collect(), effort, &mut go_on);
+    let series = effort.has_default_sizes.then(|| Series::of(cases));
+    let measured = in_rounds(machine, cases.iter().map(wanted).collect(), series.as_ref(), effort, &mut go_on);
     let answers = measured.into_iter().zip(cases);
     answers.map(|(measured, case)| Ok(answer(question, case, machine.facts(), &measured?, effort))).collect()
 }
@@ -104,7 +108,7 @@ pub(crate) fn measure_together(
     wanted: Vec<Wanted>,
     effort: &Effort,
 ) -> Result<Vec<Measured>, BenchError> {
-    in_rounds(machine, wanted, effort, &mut |_| true).into_iter().collect()
+    in_rounds(machine, wanted, None, effort, &mut |_| true).into_iter().collect()
 }
 
 /// Builds the answer from the samples.

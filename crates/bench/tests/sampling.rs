@@ -85,6 +85,82 @@ fn a_zero_budget_gives_every_case_one_round() {
     }
 }
 
+/// Length of a sample of which only three fit into a visit.
+const LONG_NS: f64 = 2_000_000.0;
+/// A visit of long samples: three and a warm-up.
+const LONG_VISIT_NS: u64 = 4 * 2_000_000;
+
+/// The default sizes that were measured, of all, with a budget of so many visits of long samples after the first round.
+fn measured_sizes(machine: &mut Scripted, visits: u64) -> (Vec<u64>, Vec<Answer>) {
+    let cases = (question("mmio_write_bandwidth").unwrap().cases)(machine.facts(), &Axes::default());
+    assert_eq!(cases.len(), 9);
+    let first_round = 9 * (LONG_NS as u64 + LONG_VISIT_NS);
+    let budget = Ticks::whole_ns(first_round + visits * LONG_VISIT_NS);
+    let effort = Effort { has_default_sizes: true, interval_percent: 0.0, budget, ..Effort::default() };
+    let answers = ask_together(question("mmio_write_bandwidth").unwrap(), machine, &cases, &effort, &mut |_| true);
+    assert_eq!(answers.len(), 9);
+    let is_measured = |answer: &Result<Answer, BenchError>| match answer {
+        Ok(_) => true,
+        Err(BenchError::LeftOut) => false,
+        Err(error) => panic!("{error}"),
+    };
+    let sizes = answers.iter().zip(&cases).filter(|(answer, _)| is_measured(answer)).map(|(_, case)| case.size);
+    (sizes.collect(), answers.into_iter().filter_map(Result::ok).collect())
+}
+
+#[test]
+fn default_sizes_are_left_out_until_the_budget_suffices_for_the_samples_of_an_interval() {
+    let quiet = |visits| measured_sizes(&mut Scripted::new(|_, _| (LONG_NS, None)), visits);
+    // Each size needs two visits more.
+    for (visits, sizes) in [
+        (18, &[64, 256, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22][..]),
+        (17, &[64, 256, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 22][..]),
+        (10, &[64, 1 << 10, 1 << 14, 1 << 18, 1 << 22]),
+        (6, &[64, 1 << 14, 1 << 22]),
+        (4, &[64, 1 << 22]),
+        (0, &[64, 1 << 22]),
+    ] {
+        let (measured, answers) = quiet(visits);
+        assert_eq!(measured, sizes, "{visits} visits");
+        for answer in answers {
+            assert!(answer.samples_ns.len() >= 9 && kinds(&answer).is_empty(), "{:?}", answer.doubts);
+        }
+    }
+}
+
+#[test]
+fn default_sizes_get_the_samples_of_an_interval_on_a_machine_that_becomes_slower() {
+    let is_first_round = |n: usize| n < 9 * 5;
+    let slower = move |_: &_, n: usize| (if is_first_round(n) { LONG_NS } else { 20.0 * LONG_NS }, None);
+    let (sizes, answers) = measured_sizes(&mut Scripted::new(slower), 10);
+    assert_eq!(sizes.len(), 5, "the first round decides");
+    assert!(answers.iter().all(|answer| answer.samples_ns.len() == 9));
+}
+
+#[test]
+fn dropped_samples_delay_the_end_of_the_budget_by_a_few_rounds_only() {
+    let mut machine = Scripted::new(|_, n| (LONG_NS, (n % 3 > 0).then_some(Disturbance::ContextSwitch)));
+    let (_, answers) = measured_sizes(&mut machine, 0);
+    assert!(answers.iter().all(|answer| !kinds(answer).contains(&DoubtKind::FewSamples)));
+    let mut machine = Scripted::new(|_, _| (LONG_NS, Some(Disturbance::ContextSwitch)));
+    let (sizes, answers) = measured_sizes(&mut machine, 0);
+    assert_eq!(sizes, [64, 1 << 22]);
+    assert!(answers.iter().all(|answer| kinds(answer) == [DoubtKind::NoSamples]));
+    assert!(machine.played < 1000, "{}", machine.played);
+}
+
+#[test]
+fn a_question_of_several_plans_gets_the_samples_of_an_interval_from_any_budget() {
+    let question = question("driver_call_overhead").unwrap();
+    let mut machine = Scripted::new(|plan, _| (QUIET_NS * plan.passes as f64, None));
+    let cases = (question.cases)(machine.facts(), &Axes::default());
+    let effort = Effort { has_default_sizes: true, budget: Ticks::ZERO, ..Effort::default() };
+    for answer in ask_together(question, &mut machine, &cases, &effort, &mut |_| true) {
+        let answer = answer.unwrap();
+        assert!(!kinds(&answer).contains(&DoubtKind::FewSamples), "{}: {:?}", answer.method, answer.doubts);
+    }
+}
+
 #[test]
 fn the_sample_limit_holds_for_any_budget() {
     let effort = Effort { interval_percent: 0.0, budget: Ticks::NEVER, most_samples: 101, ..Effort::default() };

@@ -18,7 +18,14 @@ const CARD: &str = "card-gen5-x16";
 /// Default time budget of one question on this machine.
 const BUDGET: Ticks = Ticks::whole_ns(250_000_000);
 
+<<<<<<< HEAD
 /// A question and its selected variants.
+=======
+/// Time budget of the write-combining buffers, which need a clear curve. A blurred one takes up to four times as long.
+const BUFFERS_BUDGET: Ticks = Ticks::whole_ns(500_000_000);
+
+/// A question and the variants of it that are asked.
+>>>>>>> budget-21
 type Asked = (&'static str, Axes);
 
 /// Measures the answers of the summary. Returns them as one record without findings, and the first problem.
@@ -30,7 +37,6 @@ pub fn measure(
     budget: Option<Ticks>,
     cancel: &Cancel,
 ) -> Result<(Record, Option<RunError>), RunError> {
-    let effort = Effort { budget: budget.unwrap_or(BUDGET), ..Effort::default() };
     let mut record = Record::new(command.to_vec());
     let mut problem = None;
     for (name, asked) in [("host", of_host as fn(&Facts) -> Vec<Asked>), (CARD, of_card)] {
@@ -51,6 +57,9 @@ pub fn measure(
         };
         for (name, axes) in asked(&facts) {
             bar.set_message(format!("{name} on {}", facts.name));
+            let usual = if name == "wc_buffers" { BUFFERS_BUDGET } else { BUDGET };
+            // No user named the sizes: each gets the samples of an interval.
+            let effort = Effort { budget: budget.unwrap_or(usual), has_default_sizes: true, ..Effort::default() };
             let request = Request {
                 targets: vec![target.clone()],
                 questions: vec![question(name)?],
@@ -111,9 +120,15 @@ fn of_host(facts: &Facts) -> Vec<Asked> {
     let stores = facts.accesses(Verb::Store);
     let plain = widest(stores, |access| matches!(access, Access::Plain(_)));
     let streaming = widest(stores, |access| matches!(access, Access::NonTemporal(_)));
+<<<<<<< HEAD
     // A write-combining buffer stays open only until its line is complete.
     let is_narrow = |access: &Access| matches!(access, Access::NonTemporal(width) if *width < Width::B64);
     let narrow = widest(stores, is_narrow);
+=======
+    // The narrowest store fills a buffer in the most steps, and so makes eviction the most expensive.
+    let non_temporal = stores.iter().copied().filter(|access| matches!(access, Access::NonTemporal(_)));
+    let narrowest = non_temporal.min_by_key(|access| access.width().map(Width::bytes)).into_iter().collect();
+>>>>>>> budget-21
     let fences = Some(vec![Some(Fence::Sfence), Some(Fence::Mfence)]);
     let both = plain.iter().chain(&streaming).copied().collect();
     vec![
@@ -129,7 +144,7 @@ fn of_host(facts: &Facts) -> Vec<Asked> {
             "mmio_write_bandwidth",
             Axes { sizes: Some(vec![16 << 10, 4 << 20]), accesses: Some(both), ..Axes::default() },
         ),
-        ("wc_buffers", Axes { accesses: Some(narrow), ..Axes::default() }),
+        ("wc_buffers", Axes { accesses: Some(narrowest), ..Axes::default() }),
     ]
 }
 

@@ -144,8 +144,11 @@ fn costs(record: &Record, target: &Target) -> String {
         _ => None,
     });
     if let Some(buffers) = buffers {
-        let count = buffers.count.map_or_else(|| "unknown".to_owned(), |count| count.to_string());
-        grid.rows.push(vec!["write-combining buffers".to_owned(), count, String::new(), String::new()]);
+        let (count, remark) = match buffers.count {
+            Some(count) => (count.to_string(), String::new()),
+            None => ("unknown".to_owned(), "no clear step in the curve".to_owned()),
+        };
+        grid.rows.push(vec!["write-combining buffers".to_owned(), count, String::new(), remark]);
     }
     if grid.rows.is_empty() {
         return String::new();

@@ -8,12 +8,12 @@ use crate::open_target::{Answerer, Kind, OpenTarget};
 use crate::request::Request;
 use crate::target::Target;
 use crate::tasks::{Task, work};
-use lanemark_bench::{Axes, BenchError, CATALOGUE, Case, Question};
+use lanemark_bench::{Axes, BenchError, CATALOGUE, Case, Effort, Question};
 use lanemark_inventory::Processors;
 use lanemark_machine::{MachineError, TimeBase, Unsupported};
 use lanemark_record::{Answer, Ceiling, CeilingKind, Doubt, DoubtKind, Host, Record, Skipped};
 use lanemark_units::format_size;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
 /// The result of a run: a record, and the problem that makes it incomplete.
@@ -159,9 +159,17 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+<<<<<<< HEAD
     /// Measures every case of every question and target; cases of one question and target form one series.
     fn measure_all(&mut self, tasks: &[Task], progress: &mut dyn FnMut(Event<'_>), cancel: &Cancel) {
         let (answerer, effort) = (self.request.answerer, &self.request.effort);
+=======
+    /// Asks every case of every question of every target; those of one question and target together.
+    fn ask_all(&mut self, tasks: &[Task], progress: &mut dyn FnMut(Event<'_>), cancel: &Cancel) {
+        let (answerer, asked) = (self.request.answerer, &self.request.effort);
+        let has_default_sizes = asked.has_default_sizes || self.request.axes.sizes.is_none();
+        let effort = &Effort { has_default_sizes, ..*asked };
+>>>>>>> budget-21
         progress(Event::Begun { cases: tasks.len() });
         let mut before = 0;
         for together in tasks.chunk_by(|a, b| (a.question.name, a.place) == (b.question.name, b.place)) {
@@ -184,12 +192,16 @@ impl Run<'_> {
                 !cancel.is_cancelled()
             };
             let answers = self.targets[place].answers(answerer, question, &cases, effort, &mut watch);
-            let (mut not_asked, all) = (Vec::new(), cases.len());
+            let (mut not_asked, mut left_out, all) = (Vec::new(), Vec::new(), cases.len());
             for (answer, case) in answers.into_iter().zip(&cases) {
                 match answer {
                     Err(BenchError::NotAsked) => not_asked.push(format!("{}, {}", case.method, format_size(case.size))),
+                    Err(BenchError::LeftOut) => left_out.push(case.size),
                     answer => self.keep(answer, question, place, case),
                 }
+            }
+            if !left_out.is_empty() {
+                self.note_sizes_left_out(question, place, &left_out, all);
             }
             if !not_asked.is_empty() {
                 self.leave_out(question, place, format!("{} of {all}: {}", not_asked.len(), not_asked.join("; ")));
@@ -206,6 +218,20 @@ impl Run<'_> {
     fn leave_out(&mut self, question: &Question, place: usize, what: String) {
         let target = self.targets[place].facts().name.clone();
         let because = format!("{target} has failed; its remaining cases are skipped");
+        self.record.skipped.push(Skipped { question: question.name.to_owned(), target, what, because });
+    }
+
+    /// Notes the sizes of the cases for which the budget did not suffice.
+    fn note_sizes_left_out(&mut self, question: &Question, place: usize, left_out: &[u64], all: usize) {
+        let sizes: BTreeSet<u64> = left_out.iter().copied().collect();
+        let sizes: Vec<String> = sizes.into_iter().map(format_size).collect();
+        let what = format!("{} of {all} cases (sizes {})", left_out.len(), sizes.join(", "));
+        let because = format!(
+            "the time budget of {} s does not suffice for the samples that an interval needs at every default size: \
+             use a longer --budget, or choose --sizes",
+            self.request.effort.budget.as_ns() / 1e9
+        );
+        let target = self.targets[place].facts().name.clone();
         self.record.skipped.push(Skipped { question: question.name.to_owned(), target, what, because });
     }
 
@@ -340,5 +366,91 @@ impl Failed {
         } else {
             RunError::TargetFailed { target, because }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lanemark_bench::question;
+    use lanemark_machine::{Access, Facts, Machine, Plan, Region, RegionKind, Sample, Samples, Width};
+    use lanemark_units::{BarOffset, MemoryType, Ticks};
+
+    /// A real machine on which every sample takes 2 ms.
+    struct Slow(Facts);
+
+    impl Slow {
+        fn new() -> Slow {
+            let at = BarOffset { bar: 0, offset: 0 };
+            Slow(Facts {
+                name: "slow".to_owned(),
+                summary: "takes 2 ms a sample".to_owned(),
+                time_base: TimeBase::Real,
+                cores: 1,
+                regions: vec![Region { name: "memory".to_owned(), at, len: 64 << 20, kind: RegionKind::Storage }],
+                memory_types: vec![MemoryType::Wb],
+                stores: vec![Access::Plain(Width::B8)],
+                loads: vec![Access::Plain(Width::B8)],
+                memcpy: "none".to_owned(),
+                dma: None,
+                driver_width: None,
+                disciplines: vec![],
+                line_sources: vec![],
+                runtime: None,
+            })
+        }
+    }
+
+    impl Machine for Slow {
+        fn facts(&self) -> &Facts {
+            &self.0
+        }
+
+        fn supports(&self, _: &Plan) -> Result<(), Unsupported> {
+            Ok(())
+        }
+
+        fn run(&mut self, _: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
+            samples.clear();
+            let time = Ticks::whole_ns(2_000_000);
+            while samples.wants_more() {
+                samples.keep(Sample { issue: time, delivered: time }, None);
+            }
+            Ok(())
+        }
+    }
+
+    /// The record of one question of a slow machine, which gets a tenth of a second.
+    fn asked(axes: Axes) -> Record {
+        let effort = Effort { budget: Ticks::whole_ns(100_000_000), ..Effort::default() };
+        let request = Request { axes, effort, ..Request::default() };
+        let targets = vec![OpenTarget::of_memory(Box::new(Slow::new()))];
+        let tasks = work(&[question("mmio_write_bandwidth").unwrap()], &targets, &request.axes).unwrap().tasks;
+        let (record, before) = (Record::new(Vec::new()), Activity::now());
+        let mut run =
+            Run { request: &request, targets, record, failed: None, unanswered: None, gone: Vec::new(), before };
+        run.ask_all(&tasks, &mut |_| {}, &Cancel::new());
+        run.record
+    }
+
+    #[test]
+    fn default_sizes_for_which_the_budget_does_not_suffice_are_listed() {
+        let record = asked(Axes::default());
+        let sizes: Vec<u64> = record.answers.iter().map(|answer| answer.size_bytes).collect();
+        assert_eq!(sizes, [64, 1 << 22]);
+        assert!(record.answers.iter().all(|answer| answer.doubts.is_empty()), "{:?}", record.answers);
+        let [skipped] = &*record.skipped else { panic!("{:?}", record.skipped) };
+        assert_eq!((skipped.question.as_str(), skipped.target.as_str()), ("mmio_write_bandwidth", "slow"));
+        let sizes = "256B, 1KiB, 4KiB, 16KiB, 64KiB, 256KiB, 1MiB";
+        assert_eq!(skipped.what, format!("7 of 9 cases (sizes {sizes})"));
+        assert!(skipped.because.starts_with("the time budget of 0.1 s does not suffice"), "{}", skipped.because);
+    }
+
+    #[test]
+    fn named_sizes_are_all_measured() {
+        let sizes = vec![64, 256, 1024, 4096];
+        let record = asked(Axes { sizes: Some(sizes.clone()), ..Axes::default() });
+        assert_eq!(record.answers.iter().map(|answer| answer.size_bytes).collect::<Vec<_>>(), sizes);
+        assert!(record.skipped.is_empty());
     }
 }

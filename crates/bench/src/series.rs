@@ -1,0 +1,137 @@
+//! Series of default sizes, and which of them are measured if the time budget does not suffice for
+//! all.
+//!
+//! The smallest and the largest size of each series are always measured. The others are ranked by
+//! their distance from those ranked before: first the middle, then the quarters, and so on. All
+//! series have the same ranking, so that the same sizes remain everywhere.
+
+use crate::case::Case;
+use lanemark_units::Ticks;
+
+/// Series of cases. Cases of one series differ in nothing but their size.
+pub(crate) struct Series {
+    cases: Vec<Place>,
+    /// Number of different sizes.
+    sizes: usize,
+}
+
+/// A case in its series.
+struct Place {
+    /// Whether it has the smallest or the largest size of its series.
+    is_end: bool,
+    /// Rank of its size among all sizes.
+    rank: usize,
+}
+
+impl Series {
+    pub(crate) fn of(cases: &[Case]) -> Series {
+        let mut sizes: Vec<u64> = cases.iter().map(|case| case.size).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        let ranked = spread(sizes.len());
+        let rank = |size: u64| ranked.iter().position(|place| sizes[*place] == size).unwrap_or(0);
+        let is_end = |case: &Case| {
+            let same = || cases.iter().filter(|other| is_same_series(case, other)).map(|other| other.size);
+            same().min() == Some(case.size) || same().max() == Some(case.size)
+        };
+        let places = cases.iter().map(|case| Place { is_end: is_end(case), rank: rank(case.size) }).collect();
+        Series { cases: places, sizes: sizes.len() }
+    }
+
+    /// Whether each case is measured further, if it needs the time `missing` and all together have
+    /// `remaining`: as many sizes as possible. A case that needs no time stays.
+    pub(crate) fn affordable(&self, missing: &[Ticks], remaining: Ticks) -> Vec<bool> {
+        let kept = |ranks: usize| {
+            let cases = self.cases.iter().zip(missing);
+            cases.map(move |(case, missing)| case.is_end || case.rank < ranks || *missing == Ticks::ZERO)
+        };
+        let total = |ranks: usize| {
+            let times = kept(ranks).zip(missing).filter(|(is_kept, _)| *is_kept).map(|(_, missing)| missing.0);
+            times.fold(0, u64::saturating_add)
+        };
+        let ranks = (0..=self.sizes).rev().find(|ranks| total(*ranks) <= remaining.0).unwrap_or(0);
+        kept(ranks).collect()
+    }
+}
+
+/// Whether two cases differ in nothing but their size.
+fn is_same_series(a: &Case, b: &Case) -> bool {
+    a.method == b.method && a.alignment == b.alignment && a.region == b.region && a.caller == b.caller
+}
+
+/// The places 0 to `count`, ranked: the ends, then each the farthest from those before.
+fn spread(count: usize) -> Vec<usize> {
+    let mut ranked: Vec<usize> = if count > 1 { vec![0, count - 1] } else { (0..count).collect() };
+    while ranked.len() < count {
+        let distance = |place: usize| ranked.iter().map(|other| other.abs_diff(place)).min().unwrap_or(0);
+        // Of equally distant places the first.
+        let Some(next) = (0..count).rev().max_by_key(|place| distance(*place)) else { break };
+        ranked.push(next);
+    }
+    ranked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lanemark_machine::Fence;
+    use lanemark_method::Method;
+
+    fn case(fence: Fence, size: u64) -> Case {
+        Case::of_runtime(size, Method::Fence { fence })
+    }
+
+    fn ticks(times: &[u64]) -> Vec<Ticks> {
+        times.iter().map(|time| Ticks(*time)).collect()
+    }
+
+    /// Nine sizes of one fence, and three of another.
+    fn two_series() -> Vec<Case> {
+        let long = (0..9).map(|power| case(Fence::Sfence, 64 << (2 * power)));
+        long.chain([64, 256, 1024].map(|size| case(Fence::Mfence, size))).collect()
+    }
+
+    #[test]
+    fn places_are_ranked_by_their_distance() {
+        assert_eq!(spread(9), [0, 8, 4, 2, 6, 1, 3, 5, 7]);
+        assert_eq!((spread(0), spread(1), spread(2), spread(3)), (vec![], vec![0], vec![0, 1], vec![0, 2, 1]));
+    }
+
+    #[test]
+    fn as_many_sizes_are_kept_as_the_time_suffices_for() {
+        let series = Series::of(&two_series()[..9]);
+        let kept = |remaining| {
+            let kept = series.affordable(&ticks(&[10; 9]), Ticks(remaining));
+            (0..9).filter(|place| kept[*place]).collect::<Vec<_>>()
+        };
+        assert_eq!(kept(90), [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(kept(89), [0, 1, 2, 3, 4, 5, 6, 8]);
+        assert_eq!(kept(50), [0, 2, 4, 6, 8]);
+        assert_eq!(kept(49), [0, 2, 4, 8]);
+        assert_eq!(kept(30), [0, 4, 8]);
+        assert_eq!(kept(20), [0, 8]);
+        assert_eq!(kept(0), [0, 8], "the smallest and the largest stay");
+    }
+
+    #[test]
+    fn each_series_keeps_its_own_ends() {
+        let series = Series::of(&two_series());
+        let kept = series.affordable(&ticks(&[10; 12]), Ticks::ZERO);
+        assert_eq!((0..12).filter(|place| kept[*place]).collect::<Vec<_>>(), [0, 8, 9, 11]);
+    }
+
+    #[test]
+    fn complete_cases_stay() {
+        let series = Series::of(&two_series()[..9]);
+        let kept = series.affordable(&ticks(&[10, 10, 10, 0, 10, 10, 10, 10, 10]), Ticks::ZERO);
+        assert_eq!((0..9).filter(|place| kept[*place]).collect::<Vec<_>>(), [0, 3, 8]);
+    }
+
+    #[test]
+    fn cases_of_different_methods_or_alignments_are_never_left_out() {
+        let other = Case { alignment: 8, ..case(Fence::Sfence, 64) };
+        let cases = [case(Fence::Sfence, 64), other, case(Fence::Mfence, 256), case(Fence::Lfence, 1024)];
+        assert_eq!(Series::of(&cases).affordable(&ticks(&[10; 4]), Ticks::ZERO), [true; 4]);
+        assert_eq!(Series::of(&[]).affordable(&[], Ticks::ZERO), [false; 0]);
+    }
+}
