@@ -97,7 +97,7 @@ fn measured_sizes(machine: &mut Scripted, visits: u64) -> (Vec<u64>, Vec<Answer>
     let first_round = 9 * (LONG_NS as u64 + LONG_VISIT_NS);
     let budget = Ticks::whole_ns(first_round + visits * LONG_VISIT_NS);
     let effort = Effort { has_default_sizes: true, interval_percent: 0.0, budget, ..Effort::default() };
-    let answers = ask_together(question("mmio_write_bandwidth").unwrap(), machine, &cases, &effort, &mut |_| true);
+    let answers = measure_all(question("mmio_write_bandwidth").unwrap(), machine, &cases, &effort, &mut |_| true);
     assert_eq!(answers.len(), 9);
     let is_measured = |answer: &Result<Answer, BenchError>| match answer {
         Ok(_) => true,
@@ -155,7 +155,7 @@ fn a_question_of_several_plans_gets_the_samples_of_an_interval_from_any_budget()
     let mut machine = Scripted::new(|plan, _| (QUIET_NS * plan.passes as f64, None));
     let cases = (question.cases)(machine.facts(), &Axes::default());
     let effort = Effort { has_default_sizes: true, budget: Ticks::ZERO, ..Effort::default() };
-    for answer in ask_together(question, &mut machine, &cases, &effort, &mut |_| true) {
+    for answer in measure_all(question, &mut machine, &cases, &effort, &mut |_| true) {
         let answer = answer.unwrap();
         assert!(!kinds(&answer).contains(&DoubtKind::FewSamples), "{}: {:?}", answer.method, answer.doubts);
     }

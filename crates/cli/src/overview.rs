@@ -18,14 +18,10 @@ const CARD: &str = "card-gen5-x16";
 /// Default time budget of one question on this machine.
 const BUDGET: Ticks = Ticks::whole_ns(250_000_000);
 
-<<<<<<< HEAD
-/// A question and its selected variants.
-=======
 /// Time budget of the write-combining buffers, which need a clear curve. A blurred one takes up to four times as long.
 const BUFFERS_BUDGET: Ticks = Ticks::whole_ns(500_000_000);
 
-/// A question and the variants of it that are asked.
->>>>>>> budget-21
+/// A question and its selected variants.
 type Asked = (&'static str, Axes);
 
 /// Measures the answers of the summary. Returns them as one record without findings, and the first problem.
@@ -120,15 +116,9 @@ fn of_host(facts: &Facts) -> Vec<Asked> {
     let stores = facts.accesses(Verb::Store);
     let plain = widest(stores, |access| matches!(access, Access::Plain(_)));
     let streaming = widest(stores, |access| matches!(access, Access::NonTemporal(_)));
-<<<<<<< HEAD
-    // A write-combining buffer stays open only until its line is complete.
-    let is_narrow = |access: &Access| matches!(access, Access::NonTemporal(width) if *width < Width::B64);
-    let narrow = widest(stores, is_narrow);
-=======
     // The narrowest store fills a buffer in the most steps, and so makes eviction the most expensive.
     let non_temporal = stores.iter().copied().filter(|access| matches!(access, Access::NonTemporal(_)));
     let narrowest = non_temporal.min_by_key(|access| access.width().map(Width::bytes)).into_iter().collect();
->>>>>>> budget-21
     let fences = Some(vec![Some(Fence::Sfence), Some(Fence::Mfence)]);
     let both = plain.iter().chain(&streaming).copied().collect();
     vec![

@@ -15,12 +15,8 @@ pub struct Request {
     pub questions: Vec<&'static Question>,
     /// Variants of each question. Axes left open use the defaults of the question.
     pub axes: Axes,
-<<<<<<< HEAD
-    /// Effort: samples, intervals, time budget, iterations.
-=======
     /// Samples, intervals, time budget, iterations. If `axes` names no sizes, they are defaults, of which
     /// some may be left out.
->>>>>>> budget-21
     pub effort: Effort,
     /// Source of the answers: machines or formulas.
     pub answerer: Answerer,

@@ -159,17 +159,11 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-<<<<<<< HEAD
     /// Measures every case of every question and target; cases of one question and target form one series.
     fn measure_all(&mut self, tasks: &[Task], progress: &mut dyn FnMut(Event<'_>), cancel: &Cancel) {
-        let (answerer, effort) = (self.request.answerer, &self.request.effort);
-=======
-    /// Asks every case of every question of every target; those of one question and target together.
-    fn ask_all(&mut self, tasks: &[Task], progress: &mut dyn FnMut(Event<'_>), cancel: &Cancel) {
-        let (answerer, asked) = (self.request.answerer, &self.request.effort);
-        let has_default_sizes = asked.has_default_sizes || self.request.axes.sizes.is_none();
-        let effort = &Effort { has_default_sizes, ..*asked };
->>>>>>> budget-21
+        let (answerer, requested) = (self.request.answerer, &self.request.effort);
+        let has_default_sizes = requested.has_default_sizes || self.request.axes.sizes.is_none();
+        let effort = &Effort { has_default_sizes, ..*requested };
         progress(Event::Begun { cases: tasks.len() });
         let mut before = 0;
         for together in tasks.chunk_by(|a, b| (a.question.name, a.place) == (b.question.name, b.place)) {
@@ -429,7 +423,7 @@ mod tests {
         let (record, before) = (Record::new(Vec::new()), Activity::now());
         let mut run =
             Run { request: &request, targets, record, failed: None, unanswered: None, gone: Vec::new(), before };
-        run.ask_all(&tasks, &mut |_| {}, &Cancel::new());
+        run.measure_all(&tasks, &mut |_| {}, &Cancel::new());
         run.record
     }
 
