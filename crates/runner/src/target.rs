@@ -43,13 +43,19 @@ impl Target {
     /// Whether the target is a real machine or device, as opposed to a simulated platform.
     #[must_use]
     pub const fn is_real(&self) -> bool {
-        !matches!(self, Target::Named(_) | Target::Platform(_))
+        match self {
+            Target::Host | Target::OpenCl(_) | Target::Sycl(_) | Target::Card(_) => true,
+            Target::Named(_) | Target::Platform(_) => false,
+        }
     }
 
     /// Whether the target is a runtime device.
     #[must_use]
     pub const fn is_runtime(&self) -> bool {
-        matches!(self, Target::OpenCl(_) | Target::Sycl(_))
+        match self {
+            Target::OpenCl(_) | Target::Sycl(_) => true,
+            Target::Host | Target::Card(_) | Target::Named(_) | Target::Platform(_) => false,
+        }
     }
 }
 
