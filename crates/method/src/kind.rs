@@ -61,3 +61,17 @@ kinds! {
 }
 
 crate::name::from_name!(MethodKind, "a kind of method");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_kinds_are_the_tags_of_methods_in_files() {
+        let schema = serde_json::to_value(schemars::schema_for!(Method)).unwrap();
+        let variants = schema["oneOf"].as_array().unwrap();
+        let tags: Vec<&str> =
+            variants.iter().map(|variant| variant["properties"]["kind"]["const"].as_str().unwrap()).collect();
+        assert_eq!(tags, MethodKind::ALL.map(MethodKind::name));
+    }
+}
