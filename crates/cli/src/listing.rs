@@ -6,6 +6,7 @@ use clap::CommandFactory as _;
 use lanemark_bench::CATALOGUE;
 use lanemark_platform::{PRESETS, preset};
 use lanemark_record::file;
+use lanemark_runner::LOCAL_TARGETS;
 use lanemark_units::did_you_mean;
 use serde_json::json;
 use std::io::Write;
@@ -32,9 +33,9 @@ pub fn platforms(args: &ListArgs) -> Result<(), Failure> {
             writeln!(out, "{:<16} {given} numbers given, {assumed} assumed, {fitted} fitted", "")?;
         }
     }
-    writeln!(out, "{:<16} the memory of this machine (measured)", "host")?;
-    writeln!(out, "{:<16} the first OpenCL device (measured); the next is opencl:1", "opencl:0")?;
-    writeln!(out, "{:<16} the first SYCL device (measured); the next is sycl:1", "sycl:0")?;
+    for (name, description) in LOCAL_TARGETS {
+        writeln!(out, "{name:<16} {description}")?;
+    }
     Ok(())
 }
 

@@ -1,187 +1,200 @@
 //! Causes of stalls: the resource or event that a core or a DMA engine lacks.
 
-/// The constraint that was satisfied last before a core or a DMA engine could continue.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[non_exhaustive]
-pub enum Cause {
+/// Declares [`Cause`]. One row has the name of a cause in records, its explanation and its remedy.
+macro_rules! causes {
+    ($(
+        $(#[$doc:meta])*
+        $cause:ident { name: $name:literal, explanation: $explanation:literal, remedy: $remedy:literal }
+    )*) => {
+        /// The constraint that was satisfied last before a core or a DMA engine could continue.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum Cause {
+            $($(#[$doc])* $cause,)*
+        }
+
+        impl Cause {
+            /// All causes; the position of a cause is its [`Cause::index`].
+            pub const ALL: [Cause; [$(Cause::$cause),*].len()] = [$(Cause::$cause),*];
+
+            /// Name in records.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Cause::$cause => $name,)*
+                }
+            }
+
+            /// Explanation in one clause: "it waited because ...".
+            #[must_use]
+            pub const fn explanation(self) -> &'static str {
+                match self {
+                    $(Cause::$cause => $explanation,)*
+                }
+            }
+
+            /// What to change to reduce the stall.
+            #[must_use]
+            pub const fn remedy(self) -> &'static str {
+                match self {
+                    $(Cause::$cause => $remedy,)*
+                }
+            }
+        }
+    };
+}
+
+causes! {
     /// Instruction issue: the core runs at its own speed.
-    Issue,
+    Issue {
+        name: "issue",
+        explanation: "the core issues instructions at a limited rate",
+        remedy: "wider accesses, if the core is the limit; otherwise nothing"
+    }
     /// An uncached (or write-through) access waits until the previous one is acknowledged.
-    StrongOrdering,
+    StrongOrdering {
+        name: "strong_ordering",
+        explanation: "each access must be acknowledged before the next one starts",
+        remedy: "map the BAR write-combining, or move more bytes per access"
+    }
     /// A store hits a line whose write-combining buffer is being evicted.
-    SameLine,
+    SameLine {
+        name: "same_line",
+        explanation: "the previous write of the same line is in flight to the root complex",
+        remedy: "fill whole lines in order; do not return to an earlier line"
+    }
     /// All write-combining or fill buffers are in use, for a round trip to the root complex.
-    WcBuffers,
+    WcBuffers {
+        name: "wc_buffers",
+        explanation: "every write-combining or fill buffer is in use",
+        remedy: "use more cores, or let the device read by DMA"
+    }
     /// The root complex accepts requests at a limited rate.
-    RootComplex,
+    RootComplex {
+        name: "root_complex",
+        explanation: "the root complex accepts requests at a limited rate",
+        remedy: "issue fewer and larger requests"
+    }
     /// The link is transmitting other packets.
-    LinkBusy,
+    LinkBusy {
+        name: "link_busy",
+        explanation: "the link is busy",
+        remedy: "small payloads: raise MPS; otherwise a wider or faster link"
+    }
     /// Flow-control credits are in flight from a receiver that is not busy.
-    Credit,
+    Credit {
+        name: "credit",
+        explanation: "flow-control credits have not been returned yet",
+        remedy: "more credits at the receiver, or a lower round-trip latency"
+    }
     /// The receiver has returned no flow-control credits, because the device drains its buffers at a limited rate.
-    Device,
+    Device {
+        name: "device",
+        explanation: "the device accepts data at a limited rate",
+        remedy: "a faster data path behind the BAR"
+    }
     /// A read waits for its completion.
-    ReadRoundTrip,
+    ReadRoundTrip {
+        name: "read_round_trip",
+        explanation: "a read waits for its completion",
+        remedy: "more outstanding reads, larger reads, or writes by the other side"
+    }
     /// A fence waits for earlier accesses.
-    Fence,
+    Fence {
+        name: "fence",
+        explanation: "a fence waits for earlier accesses",
+        remedy: "fence less often: once per message, not once per store"
+    }
     /// All instructions have been issued; the last bytes are in flight to the device.
-    Transit,
+    Transit {
+        name: "transit",
+        explanation: "the last bytes are in flight to the device",
+        remedy: "move more bytes at a time; for a single message this is the latency"
+    }
     /// The kernel: entry, exit, and driver code other than copying.
-    Driver,
+    Driver {
+        name: "driver",
+        explanation: "the system call or driver is executing",
+        remedy: "move more bytes per call, or map the BAR"
+    }
     /// The DMA engine issues requests at a limited rate.
-    Engine,
+    Engine {
+        name: "engine",
+        explanation: "the device's DMA engine issues requests at a limited rate",
+        remedy: "larger requests, or larger blocks per descriptor"
+    }
     /// All tags are in use by outstanding reads.
-    Tag,
+    Tag {
+        name: "tag",
+        explanation: "all tags are in use by outstanding reads",
+        remedy: "more tags, or larger reads (MRRS)"
+    }
     /// A link replays a corrupted TLP, or its replay buffer is full of unacknowledged TLPs.
-    Replay,
+    Replay {
+        name: "replay",
+        explanation: "a link replays a TLP, or its replay buffer is full",
+        remedy: "check slot, cable and lanes; a replay buffer sized for a round trip"
+    }
     /// The core waits for a DMA transfer by the device.
-    Transfer,
+    Transfer {
+        name: "transfer",
+        explanation: "the core waits for the device's DMA transfer",
+        remedy: "look at the stall causes of the DMA engine"
+    }
     /// The device waits for a descriptor from host memory.
-    Descriptor,
+    Descriptor {
+        name: "descriptor",
+        explanation: "the device has no descriptor yet",
+        remedy: "prefetch more descriptors, or let the core write them to the device"
+    }
     /// The interrupt message has reached the root complex, but its handler has not run yet.
-    Interrupt,
+    Interrupt {
+        name: "interrupt",
+        explanation: "the interrupt has not reached its handler",
+        remedy: "poll if the wait is short"
+    }
     /// A FIFO of the device is empty or too full.
-    Fifo,
+    Fifo {
+        name: "fifo",
+        explanation: "a FIFO inside the device is empty or full",
+        remedy: "a faster clock or wider data path of the user logic, or a larger FIFO"
+    }
     /// The IOMMU translates an address, including page walks.
-    Translation,
+    Translation {
+        name: "translation",
+        explanation: "the IOMMU is translating addresses",
+        remedy: "larger pages, a smaller working set, or permanent mappings"
+    }
     /// The maximum number of cache-line flushes is in flight.
-    Flush,
+    Flush {
+        name: "flush",
+        explanation: "cache lines are being flushed to memory",
+        remedy: "smaller buffers, a write-combining mapping, or a coherent device"
+    }
     /// The runtime library between program and driver.
-    Runtime,
+    Runtime {
+        name: "runtime",
+        explanation: "the runtime library is executing",
+        remedy: "fewer and larger calls: more bytes per copy, more launches per wait, fewer buffers per kernel"
+    }
     /// The core leaves an idle state.
-    Idle,
+    Idle {
+        name: "idle",
+        explanation: "the core is leaving an idle state",
+        remedy: "forbid deep idle states (cpupower idle-set), or poll if the wait is short"
+    }
     /// The device runs the launched kernels.
-    Compute,
+    Compute {
+        name: "compute",
+        explanation: "the device is running the launched kernels",
+        remedy: "several launches per wait, or more work per launch"
+    }
 }
 
 impl Cause {
-    /// All causes; the position of a cause is its [`Cause::index`].
-    pub const ALL: [Cause; 24] = [
-        Cause::Issue,
-        Cause::StrongOrdering,
-        Cause::SameLine,
-        Cause::WcBuffers,
-        Cause::RootComplex,
-        Cause::LinkBusy,
-        Cause::Credit,
-        Cause::Device,
-        Cause::ReadRoundTrip,
-        Cause::Fence,
-        Cause::Transit,
-        Cause::Driver,
-        Cause::Engine,
-        Cause::Tag,
-        Cause::Replay,
-        Cause::Transfer,
-        Cause::Descriptor,
-        Cause::Interrupt,
-        Cause::Fifo,
-        Cause::Translation,
-        Cause::Flush,
-        Cause::Runtime,
-        Cause::Idle,
-        Cause::Compute,
-    ];
-
     /// Position in [`Cause::ALL`].
     #[must_use]
     pub const fn index(self) -> usize {
         self as usize
-    }
-
-    /// Name in records.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Cause::Issue => "issue",
-            Cause::StrongOrdering => "strong_ordering",
-            Cause::SameLine => "same_line",
-            Cause::WcBuffers => "wc_buffers",
-            Cause::RootComplex => "root_complex",
-            Cause::LinkBusy => "link_busy",
-            Cause::Credit => "credit",
-            Cause::Device => "device",
-            Cause::ReadRoundTrip => "read_round_trip",
-            Cause::Fence => "fence",
-            Cause::Transit => "transit",
-            Cause::Driver => "driver",
-            Cause::Engine => "engine",
-            Cause::Tag => "tag",
-            Cause::Replay => "replay",
-            Cause::Transfer => "transfer",
-            Cause::Descriptor => "descriptor",
-            Cause::Interrupt => "interrupt",
-            Cause::Fifo => "fifo",
-            Cause::Translation => "translation",
-            Cause::Flush => "flush",
-            Cause::Runtime => "runtime",
-            Cause::Idle => "idle",
-            Cause::Compute => "compute",
-        }
-    }
-
-    /// Explanation in one clause: "it waited because ...".
-    #[must_use]
-    pub const fn explanation(self) -> &'static str {
-        match self {
-            Cause::Issue => "the core issues instructions at a limited rate",
-            Cause::StrongOrdering => "each access must be acknowledged before the next one starts",
-            Cause::SameLine => "the previous write of the same line is in flight to the root complex",
-            Cause::WcBuffers => "every write-combining or fill buffer is in use",
-            Cause::RootComplex => "the root complex accepts requests at a limited rate",
-            Cause::LinkBusy => "the link is busy",
-            Cause::Credit => "flow-control credits have not been returned yet",
-            Cause::Device => "the device accepts data at a limited rate",
-            Cause::ReadRoundTrip => "a read waits for its completion",
-            Cause::Fence => "a fence waits for earlier accesses",
-            Cause::Transit => "the last bytes are in flight to the device",
-            Cause::Driver => "the system call or driver is executing",
-            Cause::Engine => "the device's DMA engine issues requests at a limited rate",
-            Cause::Tag => "all tags are in use by outstanding reads",
-            Cause::Replay => "a link replays a TLP, or its replay buffer is full",
-            Cause::Transfer => "the core waits for the device's DMA transfer",
-            Cause::Descriptor => "the device has no descriptor yet",
-            Cause::Interrupt => "the interrupt has not reached its handler",
-            Cause::Fifo => "a FIFO inside the device is empty or full",
-            Cause::Translation => "the IOMMU is translating addresses",
-            Cause::Flush => "cache lines are being flushed to memory",
-            Cause::Runtime => "the runtime library is executing",
-            Cause::Idle => "the core is leaving an idle state",
-            Cause::Compute => "the device is running the launched kernels",
-        }
-    }
-
-    /// What to change to reduce the stall.
-    #[must_use]
-    pub const fn remedy(self) -> &'static str {
-        match self {
-            Cause::Issue => "wider accesses, if the core is the limit; otherwise nothing",
-            Cause::StrongOrdering => "map the BAR write-combining, or move more bytes per access",
-            Cause::SameLine => "fill whole lines in order; do not return to an earlier line",
-            Cause::WcBuffers => "use more cores, or let the device read by DMA",
-            Cause::RootComplex => "issue fewer and larger requests",
-            Cause::LinkBusy => "small payloads: raise MPS; otherwise a wider or faster link",
-            Cause::Credit => "more credits at the receiver, or a lower round-trip latency",
-            Cause::Device => "a faster data path behind the BAR",
-            Cause::ReadRoundTrip => "more outstanding reads, larger reads, or writes by the other side",
-            Cause::Fence => "fence less often: once per message, not once per store",
-            Cause::Transit => "move more bytes at a time; for a single message this is the latency",
-            Cause::Driver => "move more bytes per call, or map the BAR",
-            Cause::Engine => "larger requests, or larger blocks per descriptor",
-            Cause::Tag => "more tags, or larger reads (MRRS)",
-            Cause::Transfer => "look at the stall causes of the DMA engine",
-            Cause::Descriptor => "prefetch more descriptors, or let the core write them to the device",
-            Cause::Interrupt => "poll if the wait is short",
-            Cause::Translation => "larger pages, a smaller working set, or permanent mappings",
-            Cause::Flush => "smaller buffers, a write-combining mapping, or a coherent device",
-            Cause::Runtime => {
-                "fewer and larger calls: more bytes per copy, more launches per wait, fewer buffers per kernel"
-            }
-            Cause::Compute => "several launches per wait, or more work per launch",
-            Cause::Idle => "forbid deep idle states (cpupower idle-set), or poll if the wait is short",
-            Cause::Fifo => "a faster clock or wider data path of the user logic, or a larger FIFO",
-            Cause::Replay => "check slot, cable and lanes; a replay buffer sized for a round trip",
-        }
     }
 
     /// The cause of this name; `None` if unknown.

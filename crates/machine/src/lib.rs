@@ -78,7 +78,6 @@ pub use work::{CoreWork, EngineJob, EngineWork, Lane, Task, Work};
 /// # For implementers
 /// `run` fills all samples or returns an error. Every wait ends at the plan's timeout. Between the two timestamps of
 /// a sample, nothing is allocated, printed or dispatched dynamically.
-/// one sample.
 pub trait Machine {
     /// Properties of the machine, found when it was opened; they never change.
     fn facts(&self) -> &Facts;

@@ -148,8 +148,6 @@ const fn colour(cause: Cause) -> &'static str {
             "thread_state_iowait"
         }
         Cause::Idle => "thread_state_sleeping",
-        // Causes added later.
-        _ => "grey",
     }
 }
 

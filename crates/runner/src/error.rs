@@ -1,5 +1,6 @@
 //! Errors of a run, and their classes.
 
+use crate::target::LOCAL_TARGETS;
 use lanemark_bench::CATALOGUE;
 use lanemark_config_space::SetpciError;
 use lanemark_hw::linux_sysfs::CardError;
@@ -314,7 +315,7 @@ fn question_hint(name: &str) -> String {
 
 /// A suggestion of a similar target name, or an empty string.
 fn target_hint(name: &str) -> String {
-    let known = PRESETS.iter().map(|preset| preset.name).chain(["host", "opencl:0", "sycl:0"]);
+    let known = PRESETS.iter().map(|preset| preset.name).chain(LOCAL_TARGETS.map(|(name, _)| name));
     did_you_mean(name, known).map(|hint| format!("{hint} ")).unwrap_or_default()
 }
 

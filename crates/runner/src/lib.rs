@@ -64,5 +64,5 @@ pub use request::{Request, question, questions};
 pub use run::{Outcome, run};
 pub use runtime::{Runtimes, runtimes};
 pub use setup::{CardAccess, Setup};
-pub use target::Target;
+pub use target::{LOCAL_TARGETS, Target};
 pub use trace::{TraceRequest, TracedCase, trace};

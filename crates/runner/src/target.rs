@@ -34,6 +34,13 @@ pub enum Target {
     Platform(Box<Platform>),
 }
 
+/// Targets of this machine that are named without a PCI address, and their description.
+pub const LOCAL_TARGETS: [(&str, &str); 3] = [
+    ("host", "the memory of this machine (measured)"),
+    ("opencl:0", "the first OpenCL device (measured); the next is opencl:1"),
+    ("sycl:0", "the first SYCL device (measured); the next is sycl:1"),
+];
+
 /// Name prefix of OpenCL devices.
 const OPENCL: &str = "opencl";
 /// Name prefix of SYCL devices.
@@ -43,13 +50,19 @@ impl Target {
     /// Whether the target is a real machine or device, as opposed to a simulated platform.
     #[must_use]
     pub const fn is_real(&self) -> bool {
-        !matches!(self, Target::Named(_) | Target::Platform(_))
+        match self {
+            Target::Host | Target::OpenCl(_) | Target::Sycl(_) | Target::Card(_) => true,
+            Target::Named(_) | Target::Platform(_) => false,
+        }
     }
 
     /// Whether the target is a runtime device.
     #[must_use]
     pub const fn is_runtime(&self) -> bool {
-        matches!(self, Target::OpenCl(_) | Target::Sycl(_))
+        match self {
+            Target::OpenCl(_) | Target::Sycl(_) => true,
+            Target::Host | Target::Card(_) | Target::Named(_) | Target::Platform(_) => false,
+        }
     }
 }
 

@@ -184,7 +184,14 @@ impl HostMemory {
             Timed::Stream { shape, .. } if shape.access.width().is_none() => Some(offset..offset + len),
             Timed::Driver { .. } => Some(offset..offset + len),
             Timed::Copy { block_bytes, .. } => Some(0..block_bytes),
-            _ => None,
+            Timed::Stream { .. }
+            | Timed::Alone(_)
+            | Timed::Clock(_)
+            | Timed::KernelCall(_)
+            | Timed::MapUnmap(_)
+            | Timed::BufferHandoff(_)
+            | Timed::Map
+            | Timed::Exchange { .. } => None,
         };
         if let Some(copied) = copied {
             pattern::fill(&mut self.source.bytes_mut()[copied], self.runs);
@@ -206,7 +213,16 @@ impl HostMemory {
                 let written = &mut self.region.bytes_mut()[offset..offset + len];
                 pattern::fill(written, self.runs);
             }
-            _ => {}
+            Timed::Stream { .. }
+            | Timed::Alone(_)
+            | Timed::Clock(_)
+            | Timed::KernelCall(_)
+            | Timed::MapUnmap(_)
+            | Timed::BufferHandoff(_)
+            | Timed::Driver { .. }
+            | Timed::Map
+            | Timed::Copy { .. }
+            | Timed::Exchange { .. } => {}
         }
         if ask.chooses_copies() {
             let table = &mut self.copies[ask.destination() as usize];
@@ -308,7 +324,17 @@ impl HostMemory {
             (Timed::Driver { .. }, Some(file)) => file
                 .equal_bytes(ask.offset as u64, source)
                 .map_err(|error| os("reading the memory file back", error))?,
-            _ => return Ok(None),
+            (
+                Timed::Alone(_)
+                | Timed::Clock(_)
+                | Timed::KernelCall(_)
+                | Timed::MapUnmap(_)
+                | Timed::BufferHandoff(_)
+                | Timed::Driver { .. }
+                | Timed::Map
+                | Timed::Exchange { .. },
+                _,
+            ) => return Ok(None),
         };
         Ok(Some(Confirmed { claimed_bytes: ask.len as u64, confirmed_bytes: equal }))
     }

@@ -124,7 +124,14 @@ impl Request {
         match self.work {
             Timed::Stream { shape, .. } => shape.access == Access::CopyToDevice,
             Timed::Copy { access, .. } => access == Access::CopyToDevice,
-            _ => false,
+            Timed::Alone(_)
+            | Timed::Clock(_)
+            | Timed::KernelCall(_)
+            | Timed::MapUnmap(_)
+            | Timed::BufferHandoff(_)
+            | Timed::Driver { .. }
+            | Timed::Map
+            | Timed::Exchange { .. } => false,
         }
     }
 
