@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Problem {
     /// Name of the file or preset.
     pub file: String,
-    /// Line, from 1; 0 if the problem is not in a file, as in [`Platform::with`].
+    /// Line, from 1; 0 if the problem is not in a file, as in [`Platform::with`](crate::Platform::with).
     pub line: usize,
     /// Path of the key, such as `link.width_lanes`; may be empty.
     pub key: String,

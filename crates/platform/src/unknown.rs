@@ -5,7 +5,7 @@ use std::ops::Range;
 /// A number that a file marks as unknown.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unknown {
-    /// Path of the key, as in [`Platform::with`].
+    /// Path of the key, as in [`Platform::with`](crate::Platform::with).
     pub key: String,
     /// How to determine it, as stated in the file.
     pub reason: String,

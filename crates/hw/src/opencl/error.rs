@@ -168,8 +168,7 @@ fn installed(vendors: &[Vendor], folder: &Path) -> String {
     }
     let folder = folder.display();
     format!(
-        "none: {folder} lists none (the folder is OCL_ICD_VENDORS, default {}); to install a free one: apt-get install pocl-opencl-icd",
-        FOLDER
+        "none: {folder} lists none (the folder is OCL_ICD_VENDORS, default {FOLDER}); to install a free one: apt-get install pocl-opencl-icd"
     )
 }
 
