@@ -1,9 +1,7 @@
 //! Computations of kernels, and their parameters in records.
 
-use crate::case::Case;
 use lanemark_compute::{Csr, Workload};
-use lanemark_machine::{Compute, HostWait, Plan};
-use lanemark_method::{ComputeWork, Method};
+use lanemark_method::ComputeWork;
 use std::sync::Arc;
 
 /// A matrix and its name.
@@ -26,7 +24,7 @@ pub struct Computation {
 
 impl Computation {
     /// The parameters as in a method.
-    fn parameters(&self) -> ComputeWork {
+    pub(crate) fn parameters(&self) -> ComputeWork {
         match &self.work {
             Workload::StreamCopy(copy) => ComputeWork::StreamCopy {
                 ports: copy.ports,
@@ -39,17 +37,4 @@ impl Computation {
             }
         }
     }
-
-    /// The case of this computation with `size` bytes.
-    pub(crate) fn case(self, size: u64) -> Case {
-        let method = Method::Compute { work: self.parameters(), wait: HostWait::Finish };
-        Case { computation: Some(self), ..Case::of_runtime(size, method) }
-    }
-}
-
-/// The plan of a case with kernels.
-pub(crate) fn plan(case: &Case, passes: u64) -> Plan {
-    let wait = if let Method::Compute { wait, .. } = case.method { wait } else { HostWait::Finish };
-    let of = |asked: &Computation| Plan::new(Compute { work: asked.work.clone(), wait }, passes);
-    case.computation.as_ref().map_or_else(Plan::empty, of)
 }

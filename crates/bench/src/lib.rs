@@ -36,6 +36,7 @@ mod fence_cost;
 mod interrupt_latency;
 mod iotlb_reach;
 mod iotlb_thrash;
+mod kernel_case;
 mod launch_latency;
 mod line_fit;
 mod loaded_latency;

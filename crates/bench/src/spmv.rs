@@ -11,7 +11,8 @@
 //! Spoiled by: a matrix too small to keep the kernels busy; `--matrix` names another one.
 
 use crate::case::{Axes, Case};
-use crate::computation::{self, Computation, Matrix};
+use crate::computation::{Computation, Matrix};
+use crate::kernel_case;
 use crate::needs;
 use crate::question::Question;
 use lanemark_compute::{Generated, Spmv, Workload};
@@ -25,7 +26,7 @@ pub const QUESTION: Question = Question {
     summary: "rate of sparse matrix-vector multiplication by kernels, by kernels and ports of each",
     quantity: Quantity::Bandwidth,
     cases,
-    plan: computation::plan,
+    plan: kernel_case::plan,
     simulated_passes: |_| 1,
     most_passes: |_| 64,
     accesses_per_pass: |_| 1,

@@ -12,7 +12,8 @@
 //! Spoiled by: a runtime that places arrays of several kernels behind one port.
 
 use crate::case::{Axes, Case};
-use crate::computation::{self, Computation};
+use crate::computation::Computation;
+use crate::kernel_case;
 use crate::needs;
 use crate::question::Question;
 use lanemark_compute::{StreamCopy, Workload};
@@ -25,7 +26,7 @@ pub const QUESTION: Question = Question {
     summary: "rate of copies by kernels within device memory, by ports, vectors and strides",
     quantity: Quantity::Bandwidth,
     cases,
-    plan: computation::plan,
+    plan: kernel_case::plan,
     simulated_passes: |_| 1,
     most_passes: |_| 64,
     accesses_per_pass: |case| copy(case).map_or(1, |copy| 2 * u64::from(copy.ports)),

@@ -2,9 +2,10 @@
 
 mod access;
 mod mapping;
+mod request;
 mod spec;
 
-pub use access::{Answer, NoAccess, Request, RequestId};
+pub use request::{Answer, NoAccess, Request, RequestId};
 pub use spec::{NoBoard, Spec};
 
 use crate::adapter_tlb::PAGE_BYTES;

@@ -1,22 +1,7 @@
 //! Least squares within bounds by Levenberg-Marquardt, with confidence and sensitivity of the result.
 
+use crate::parameter::Parameter;
 use crate::undetermined::{Undetermined, sensitivity};
-
-/// A parameter of a fit.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Parameter {
-    /// Name, for messages.
-    pub name: String,
-    /// Start value of the search.
-    pub start: f64,
-    /// Lower bound.
-    pub low: f64,
-    /// Upper bound.
-    pub high: f64,
-    /// Step of derivatives, as a share of the value, or of the distance between the bounds where the value is 0. It
-    /// must be large enough to change the residuals by more than their discontinuities.
-    pub step_share: f64,
-}
 
 /// Result for one parameter.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,6 +1,6 @@
 //! Parameters that the data leave open: sets of which only a combination is determined.
 
-use crate::Parameter;
+use crate::parameter::Parameter;
 
 /// A set of parameters that the data determine only in combination.
 #[derive(Clone, Debug, PartialEq)]

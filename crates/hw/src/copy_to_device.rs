@@ -6,19 +6,11 @@
 
 #![allow(unsafe_code)]
 
+use crate::destination::Destination;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 use crate::x86::copy_table::CopyTable;
 use lanemark_machine::{Access, MachineError};
 use std::time::Duration;
-
-/// Cache state of a copy's destination.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Destination {
-    /// Lines in a cache of this core: memory that is rewritten often.
-    Hot,
-    /// Lines in no cache: memory that another agent reads, or that was unused for long.
-    Cold,
-}
 
 /// Memory copy that uses the fastest measured instruction for each length.
 ///

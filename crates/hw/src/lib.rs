@@ -25,6 +25,7 @@
 //! Libraries of runtimes are loaded at run time; nothing is linked.
 
 pub mod copy_to_device;
+mod destination;
 mod ending;
 pub mod host_memory;
 mod interpreter;
@@ -40,7 +41,8 @@ mod watchdog;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod x86;
 
-pub use copy_to_device::{Destination, DeviceCopy};
+pub use copy_to_device::DeviceCopy;
+pub use destination::Destination;
 pub use ending::end_at_once;
 pub use host_memory::HostMemory;
 pub use interpreter::interpreter;

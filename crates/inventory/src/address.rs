@@ -58,7 +58,7 @@ impl FromStr for Address {
     type Err = NoAddress;
 
     fn from_str(text: &str) -> Result<Address, NoAddress> {
-        parse(text).ok_or_else(|| NoAddress(crate::shortened(text)))
+        parse(text).ok_or_else(|| NoAddress(crate::shortened::shortened(text)))
     }
 }
 

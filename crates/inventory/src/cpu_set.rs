@@ -98,7 +98,7 @@ impl FromStr for CpuSet {
             (first <= last).then_some((first, last))
         };
         let ranges: Option<Vec<_>> = text.split(',').map(range).collect();
-        ranges.map(CpuSet::from_ranges).ok_or_else(|| NoCpuSet(crate::shortened(text)))
+        ranges.map(CpuSet::from_ranges).ok_or_else(|| NoCpuSet(crate::shortened::shortened(text)))
     }
 }
 

@@ -6,9 +6,11 @@
 
 mod archive;
 mod folder;
+mod store;
 
 pub(crate) use archive::Archive;
 pub(crate) use folder::Folder;
+pub(crate) use store::{FileError, Kind, Store, join};
 
 use crate::{Seen, Why};
 use std::borrow::Cow;
@@ -21,38 +23,6 @@ const MOST_LINKS: u32 = 40;
 const MOST_NAMES: usize = 64;
 /// Maximum size of a text file; the largest is `/proc/cpuinfo` of a large machine.
 const MOST_TEXT_BYTES: usize = 16 << 20;
-
-/// Type of the entry at a path; links before the last component are resolved.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
-    /// A regular file.
-    File,
-    /// A folder.
-    Folder,
-    /// A symbolic link, with its target.
-    Link(String),
-    /// A device, pipe or socket, which is never opened.
-    Special,
-}
-
-/// Reasons why a file could not be read.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum FileError {
-    /// It does not exist.
-    Missing,
-    /// It exists but cannot be read.
-    Refused(String),
-}
-
-/// A source of files. Paths contain no links.
-pub(crate) trait Store {
-    /// Type of the entry at `path`; the root is the empty path.
-    fn kind(&self, path: &str) -> Result<Kind, FileError>;
-    /// The first `most` bytes of a regular file.
-    fn read(&self, path: &str, most: usize) -> Result<Vec<u8>, FileError>;
-    /// Sorted names in a folder.
-    fn list(&self, path: &str) -> Result<Vec<String>, FileError>;
-}
 
 /// A root and the files below it.
 pub(crate) struct Files<'a> {
@@ -158,23 +128,9 @@ impl<'a> Files<'a> {
     }
 }
 
-impl FileError {
-    /// As the reason of an unseen fact in file `name`.
-    pub(crate) fn why(self, name: impl Into<Cow<'static, str>>) -> Why {
-        match self {
-            FileError::Missing => Why::NoFile(name.into()),
-            FileError::Refused(error) => Why::Refused { file: name.into(), error: error.into() },
-        }
-    }
-}
-
 /// The reason of a fact whose file or line `at` has unexpected contents.
 pub(crate) fn garbled(at: impl Into<Cow<'static, str>>, text: &str) -> Why {
-    Why::Garbled { at: at.into(), text: crate::shortened(text).into() }
-}
-
-pub(crate) fn join(folder: &str, name: &str) -> String {
-    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+    Why::Garbled { at: at.into(), text: crate::shortened::shortened(text).into() }
 }
 
 #[cfg(test)]

@@ -33,9 +33,11 @@ mod lspci;
 pub mod machine;
 mod merge;
 mod parents;
+mod read;
 mod recognise;
 pub mod region;
 pub mod seen;
+mod shortened;
 mod sysfs;
 pub mod tree;
 mod unseen;
@@ -65,13 +67,3 @@ pub use tree::{Root, Tree};
 /// assert!(lanemark_inventory::CAPTURE_SCRIPT.starts_with("#!/bin/sh"));
 /// ```
 pub const CAPTURE_SCRIPT: &str = include_str!("../capture.sh");
-
-/// External text for a message: truncated, with control characters replaced.
-fn shortened(text: &str) -> String {
-    const MOST: usize = 60;
-    let mut short: String = text.chars().take(MOST).map(|c| if c.is_control() { '?' } else { c }).collect();
-    if text.chars().nth(MOST).is_some() {
-        short.push_str("...");
-    }
-    short
-}

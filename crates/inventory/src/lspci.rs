@@ -118,7 +118,8 @@ fn blocks<'a>(text: &'a str, place: &str, skipped: &mut SkippedLines<'_>) -> Res
         }
         let row = match row::read(line) {
             row::Row::Not => {
-                skipped.note(number, format!("'{}' is not a line of lspci; skipped", crate::shortened(line)));
+                skipped
+                    .note(number, format!("'{}' is not a line of lspci; skipped", crate::shortened::shortened(line)));
                 continue;
             }
             row::Row::Wrong(problem) => return Err(malformed(problem)),

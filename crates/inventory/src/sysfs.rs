@@ -3,13 +3,12 @@
 mod function;
 mod machine;
 
+pub(crate) use function::FUNCTIONS;
 pub(crate) use machine::processors as processors_of;
 
 use crate::files::{Files, join};
-use crate::{Address, Function, Inventory, InventoryError, Note, Source, Why, parents};
+use crate::{Address, Inventory, InventoryError, Note, Source, parents};
 
-/// The folder in which Linux lists PCI functions.
-pub(crate) const FUNCTIONS: &str = "sys/bus/pci/devices";
 /// Maximum number of functions; the largest machines have a few thousand.
 const MOST_FUNCTIONS: usize = 65_536;
 
@@ -65,9 +64,4 @@ pub(crate) fn finish(inventory: &mut Inventory) {
     });
     parents::place(&mut inventory.functions, &mut inventory.notes);
     inventory.gather_unseen();
-}
-
-/// A function with a known address only.
-pub(crate) fn unread(address: Address) -> Function {
-    Function::unseen(address, &Why::NoFile("config".into()))
 }

@@ -35,8 +35,15 @@ impl<'a> Gathered<'a> {
     }
 }
 
+impl Inventory {
+    /// Fills [`Inventory::unseen`] from the reasons in the facts. Readers call it; call it again after changing facts.
+    pub fn gather_unseen(&mut self) {
+        self.unseen = gather(self);
+    }
+}
+
 /// All unseen facts, each with each reason once.
-pub(crate) fn gather(inventory: &Inventory) -> Vec<Unseen> {
+fn gather(inventory: &Inventory) -> Vec<Unseen> {
     let mut machine = Gathered { things: Vec::new(), at: 0 };
     of_machine(inventory, &mut machine);
     let mut functions = Gathered { things: Vec::new(), at: 0 };

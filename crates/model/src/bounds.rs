@@ -1,6 +1,6 @@
 //! The largest of several lower bounds of a time, and its lead over the next one.
 
-use crate::predict::Bound;
+use crate::bound::Bound;
 
 /// The largest of several terms, and the second largest.
 #[derive(Clone, Copy, Debug, PartialEq)]

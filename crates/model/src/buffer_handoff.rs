@@ -4,8 +4,9 @@
 //! occupies one of a few buffers for a fixed time; see [`Sweep`]. The result is exact for a buffer that was shared
 //! before.
 
+use crate::bound::Bound;
 use crate::costs::whole_ticks;
-use crate::predict::{Bound, Prediction};
+use crate::prediction::Prediction;
 use lanemark_machine::{BufferHandoff, Discipline, Flush, Verb};
 use lanemark_platform::{FlushLine, Platform};
 

@@ -1,8 +1,8 @@
 //! Costs of single steps on a platform, in nanoseconds: the terms of all formulas.
 
+use crate::bound::Bound;
 use crate::bounds::Largest;
 use crate::path::{Path, with_retimers};
-use crate::predict::Bound;
 use lanemark_machine::{Access, Fence, Verb, Width};
 use lanemark_platform::memcpy::Pieces;
 use lanemark_platform::{Platform, Region};

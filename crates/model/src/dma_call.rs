@@ -34,10 +34,11 @@
 //! They also take at least as long as the first thread needs to ring its doorbell, all threads need of the shared
 //! resources of the channels, and the last thread needs to return.
 
+use crate::bound::Bound;
 use crate::bounds::Largest;
 use crate::costs::Costs;
 use crate::path::{Hop, Path};
-use crate::predict::{Bound, Prediction};
+use crate::prediction::Prediction;
 use crate::store::{self, End};
 use crate::transfer::{self, Asked, Notice, Occupied, Packets, Shared};
 use lanemark_machine::{Access, Completion, Descriptors, DmaCall, Share, Span, Stream, Verb, Width};

@@ -13,9 +13,10 @@
 //! If two terms are close, the true time exceeds both: a unit that waits for words does not issue, and its
 //! outstanding requests decrease.
 
+use crate::bound::Bound;
 use crate::bounds::Largest;
 use crate::ceiling::Ceiling;
-use crate::predict::{Bound, Prediction};
+use crate::prediction::Prediction;
 use lanemark_compute::{Array, PortWords, Spmv, StreamCopy, Workload};
 use lanemark_platform::{DeviceMemory, Kernel, Platform};
 use lanemark_units::Rate;

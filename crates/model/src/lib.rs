@@ -9,9 +9,11 @@
 
 #![forbid(unsafe_code)]
 
+mod bound;
 mod bounds;
 mod buffer_handoff;
 mod ceiling;
+mod ceilings;
 mod costs;
 mod dma;
 mod dma_call;
@@ -22,14 +24,18 @@ mod loaded;
 mod machine;
 mod path;
 mod predict;
+mod prediction;
 mod queue;
 mod relay;
 mod runtime;
 mod store;
 mod transfer;
 
-pub use ceiling::{Ceiling, ceiling, copy_ceiling, link_ceiling, relay_ceiling, shared_ceiling, transfer_ceiling};
+pub use bound::Bound;
+pub use ceiling::Ceiling;
+pub use ceilings::{ceiling, copy_ceiling, link_ceiling, relay_ceiling, shared_ceiling, transfer_ceiling};
 pub use dma::{completion_ceiling, dma_write_ceiling, outstanding_reads};
 pub use kernel::compute_ceiling;
 pub use machine::FormulaMachine;
-pub use predict::{Bound, Prediction, predict};
+pub use predict::predict;
+pub use prediction::Prediction;

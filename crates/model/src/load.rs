@@ -1,8 +1,9 @@
 //! Loads: time until the last one has its data.
 
+use crate::bound::Bound;
 use crate::bounds::Largest;
 use crate::costs::{Costs, Reads};
-use crate::predict::{Bound, Prediction};
+use crate::prediction::Prediction;
 use lanemark_machine::{Access, Fence, Stream};
 use lanemark_units::MemoryType;
 

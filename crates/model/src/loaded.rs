@@ -5,8 +5,10 @@
 //! latency is therefore the unloaded one. Reads that wait for credits do so between engine and link; reads that wait
 //! for memory do so there, and on links as far as credits allow.
 
+use crate::bound::Bound;
 use crate::path::Path;
-use crate::predict::{Bound, Prediction, predict};
+use crate::predict::predict;
+use crate::prediction::Prediction;
 use crate::transfer;
 use lanemark_machine::{EngineJob, Plan, Transfer};
 use lanemark_platform::Platform;

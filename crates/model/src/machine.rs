@@ -1,7 +1,8 @@
 //! Formulas as a [`Machine`](lanemark_machine::Machine), to run the same questions with them.
 
 use crate::loaded;
-use crate::predict::{Prediction, predict};
+use crate::predict::predict;
+use crate::prediction::Prediction;
 use lanemark_machine::{Facts, Machine, MachineError, Placement, Plan, Sample, Samples, Step, Unsupported, Work};
 use lanemark_platform::Platform;
 use lanemark_units::Ticks;

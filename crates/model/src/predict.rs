@@ -1,165 +1,16 @@
 //! Predictions of plans by closed formulas.
 
+use crate::bound::Bound;
 use crate::costs::{Costs, fence_alone};
+use crate::prediction::Prediction;
 use crate::store::End;
 use crate::{buffer_handoff, dma_call, kernel, load, relay, runtime, store, transfer};
 use lanemark_machine::{
-    Access, Cause, CoreWork, DmaCall, DriverCall, EngineJob, EngineWork, Fence, Lane, LineSource, Operation, Order,
-    Plan, QueueRequest, Socket, Span, Step, Stream, Task, Verb, Width, Work,
+    Access, CoreWork, DmaCall, DriverCall, EngineJob, EngineWork, Fence, Lane, LineSource, Operation, Order, Plan,
+    QueueRequest, Socket, Span, Step, Stream, Task, Verb, Width, Work,
 };
 use lanemark_platform::{Iommu, Platform};
 use lanemark_units::Ticks;
-
-/// The largest term of a formula, which limits the time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub enum Bound {
-    /// Instruction issue of the core.
-    Issue,
-    /// Strong ordering: each access waits for the acknowledgment of the previous one.
-    StrongOrdering,
-    /// A line is written again before its previous write was acknowledged.
-    SameLine,
-    /// Buffers over their round trip: of a core, or between a DMA engine and its link.
-    Buffers,
-    /// Bytes on the link.
-    Link,
-    /// Flow-control credits over their round trip.
-    Credits,
-    /// Replay buffer over the acknowledgment latency.
-    Replay,
-    /// Data path of the device.
-    Device,
-    /// Round trip of a read.
-    ReadRoundTrip,
-    /// A fence at the end of each iteration.
-    Fence,
-    /// The kernel and its driver.
-    Driver,
-    /// Request rate of the DMA engine.
-    Engine,
-    /// Outstanding reads over their latency.
-    Tags,
-    /// Request rate of host memory.
-    Memory,
-    /// Request rate of the root complex.
-    RootComplex,
-    /// Descriptors fetched by the device, over their latency.
-    Descriptors,
-    /// Interrupt delivery, handler and thread wake-up.
-    Interrupt,
-    /// Clock of the user logic at a FIFO.
-    Queue,
-    /// Page walks of the IOMMU.
-    Translation,
-    /// Cache-line flushes over their latency.
-    Flush,
-    /// Words through a port of device memory.
-    Port,
-    /// Iterations of a kernel, limited by its initiation interval.
-    Interval,
-    /// Outstanding words of a kernel's unit, over their latency.
-    OutstandingWords,
-    /// Sequential additions of a sum.
-    Additions,
-    /// The runtime library.
-    Runtime,
-    /// Kernels that run one at a time.
-    Kernels,
-}
-
-impl Bound {
-    /// A short description.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Bound::Issue => "instruction issue",
-            Bound::StrongOrdering => "one access per core round trip",
-            Bound::SameLine => "one flush of a line per core round trip",
-            Bound::Buffers => "buffers per round trip",
-            Bound::Link => "bytes on the link",
-            Bound::Credits => "credits per round trip",
-            Bound::Replay => "replay buffer per ACK latency",
-            Bound::Device => "the device's data path",
-            Bound::ReadRoundTrip => "one read round trip at a time",
-            Bound::Fence => "store drain at each fence",
-            Bound::Driver => "the driver call",
-            Bound::Engine => "request rate of the DMA engine",
-            Bound::Tags => "outstanding reads per latency",
-            Bound::Memory => "request rate of host memory",
-            Bound::RootComplex => "request rate of the root complex",
-            Bound::Descriptors => "descriptors per fetch latency",
-            Bound::Interrupt => "interrupt and thread wake-up",
-            Bound::Queue => "the user clock at a FIFO",
-            Bound::Translation => "page walks of the IOMMU",
-            Bound::Flush => "cache-line flushes in flight",
-            Bound::Port => "words through a port of device memory",
-            Bound::Interval => "the initiation interval of a kernel",
-            Bound::OutstandingWords => "outstanding words per latency",
-            Bound::Additions => "sequential additions of a row",
-            Bound::Runtime => "the runtime",
-            Bound::Kernels => "kernels, one after another",
-        }
-    }
-}
-
-impl Bound {
-    /// Stall cause whose [`Cause::remedy`] raises this bound.
-    ///
-    /// A shortage of tags is a symptom if another resource releases them slowly. Only [`Bound::Tags`] therefore maps
-    /// to [`Cause::Tag`].
-    ///
-    /// ```
-    /// use lanemark_machine::Cause;
-    /// use lanemark_model::Bound;
-    /// assert_eq!(Bound::Engine.cause(), Cause::Engine);
-    /// assert_eq!(Bound::Tags.cause(), Cause::Tag);
-    /// ```
-    #[must_use]
-    pub const fn cause(self) -> Cause {
-        match self {
-            Bound::Issue => Cause::Issue,
-            Bound::StrongOrdering => Cause::StrongOrdering,
-            Bound::SameLine => Cause::SameLine,
-            Bound::Buffers => Cause::WcBuffers,
-            Bound::Link => Cause::LinkBusy,
-            Bound::Credits => Cause::Credit,
-            Bound::Replay => Cause::Replay,
-            Bound::Device | Bound::Memory => Cause::Device,
-            Bound::ReadRoundTrip => Cause::ReadRoundTrip,
-            Bound::Fence => Cause::Fence,
-            Bound::Driver => Cause::Driver,
-            Bound::Engine => Cause::Engine,
-            Bound::Tags => Cause::Tag,
-            Bound::RootComplex => Cause::RootComplex,
-            Bound::Descriptors => Cause::Descriptor,
-            Bound::Interrupt => Cause::Interrupt,
-            Bound::Queue => Cause::Fifo,
-            Bound::Translation => Cause::Translation,
-            Bound::Flush => Cause::Flush,
-            Bound::Runtime => Cause::Runtime,
-            Bound::Port | Bound::Interval | Bound::OutstandingWords | Bound::Additions | Bound::Kernels => {
-                Cause::Compute
-            }
-        }
-    }
-}
-
-/// Prediction for one sample of a plan.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Prediction {
-    /// Time from the first timestamp until the last instruction has been issued.
-    pub issue_ns: f64,
-    /// Time from the first timestamp until the last byte has been accepted (stores) or has arrived (loads).
-    pub delivered_ns: f64,
-    /// Largest term of the time until delivery.
-    pub bound: Bound,
-    /// Ratio of the largest term to the next one. Near 1, several limits interact and the true time may exceed all of
-    /// them. If it is much larger, the formula is exact up to rounding.
-    pub lead: f64,
-    /// Conditions under which the formula is valid.
-    pub holds_for: &'static str,
-}
 
 /// Predicts `plan`, or returns `None` without a closed formula. There is none for several lanes (except threads that
 /// call the driver of one card on separate channels), several streams, other instructions between them, or a missing

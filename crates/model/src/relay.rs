@@ -12,8 +12,9 @@
 //!
 //! FIFOs that are shorter than the outstanding data of a leg stall the leg before it; no term models that.
 
+use crate::bound::Bound;
 use crate::bounds::Largest;
-use crate::predict::{Bound, Prediction};
+use crate::prediction::Prediction;
 use crate::transfer::{Leg, leg};
 use lanemark_machine::{Relay, Transfer};
 use lanemark_platform::{Fifos, Platform};

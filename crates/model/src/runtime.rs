@@ -11,10 +11,11 @@
 //!
 //! A staged copy to the device overlaps with the following work: the core waits for it there.
 
+use crate::bound::Bound;
 use crate::bounds::Largest;
 use crate::dma_call::{self, Rung};
 use crate::path::{Hop, Path};
-use crate::predict::{Bound, Prediction};
+use crate::prediction::Prediction;
 use lanemark_machine::{
     Allocation, Arguments, Completion, Descriptors, DmaCall, HostWait, Launch, Partner, Pattern, RuntimeCopy, Share,
     Transfer, Verb, Window,

@@ -4,9 +4,10 @@
 //! its buffers per round trip, and the path after it (link, credits, device). Stores issue without delay as
 //! long as the buffers before the bottleneck absorb them.
 
+use crate::bound::Bound;
 use crate::bounds::Largest;
 use crate::costs::{Costs, Writes};
-use crate::predict::{Bound, Prediction};
+use crate::prediction::Prediction;
 use lanemark_machine::{Access, Fence, Stream};
 use lanemark_platform::WcPartialFlush;
 use lanemark_units::MemoryType;

@@ -1,15 +1,17 @@
 //! Checks that relate several keys to each other.
 
+use crate::fault::check_faults;
 use crate::fifos::check_fifos;
 use crate::iommu::check_iommu;
 use crate::kernel::check_kernel;
+use crate::mailbox::Mailbox;
 use crate::msi_x::check_msi_x;
-use crate::read::Notes;
+use crate::notes::Notes;
+use crate::platform::{Platform, ROOT, Sections};
 use crate::registers::check_registers;
 use crate::retimer::check_retimers;
 use crate::runtime::check_runtime;
-use crate::spec::check_faults;
-use crate::{Bar, Dma, Link, Mailbox, Memory, Platform, ROOT, Region, Sections, Slot, Switch};
+use crate::spec::{Bar, Dma, Link, Memory, Region, Slot, Switch};
 use lanemark_units::{Ticks, format_size};
 use lanemark_wire::TagBits;
 
@@ -344,14 +346,6 @@ fn check_ports(platform: &Platform, notes: &mut Notes<'_>) {
 ///
 /// Source: PCI Express Base Specification 6.0, section 7.5.3.16, ranges of the completion timeout.
 const SHORTEST_TIMEOUT_NS: u64 = 50_000;
-
-/// Ports that consume TLPs: root ports and those of cards.
-pub(crate) fn ports_where_tlps_end(platform: &Platform) -> Vec<String> {
-    let of_root = platform.links().into_iter().filter(|link| link.above == ROOT).map(|link| link.upper_port());
-    of_root
-        .chain((0..platform.cards() as usize).filter_map(|card| platform.card_name(card).map(str::to_owned)))
-        .collect()
-}
 
 /// Completion timeouts are not below the minimum of the specification.
 fn check_timeouts(platform: &Platform, notes: &mut Notes<'_>) {

@@ -1,7 +1,10 @@
 //! Platform files in which some numbers are still unknown.
 
-use crate::{Origin, Platform, PlatformError, Problem, read};
-use std::ops::Range;
+use crate::param::Origin;
+use crate::platform::Platform;
+use crate::problem::{PlatformError, Problem};
+use crate::read;
+use crate::unknown::Unknown;
 
 /// A platform file whose numbers may be marked unknown. It can be read, printed and filled in.
 ///
@@ -26,25 +29,6 @@ pub struct Draft {
     /// The platform with the start value of the search for each unknown number.
     platform: Platform,
     unknowns: Vec<Unknown>,
-}
-
-/// A number that a file marks as unknown.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Unknown {
-    /// Path of the key, as in [`Platform::with`].
-    pub key: String,
-    /// How to determine it, as stated in the file.
-    pub reason: String,
-    /// Line in the file.
-    pub line: usize,
-    /// Bounds of the search, those of the key and independent of the machine.
-    pub bounds: (f64, f64),
-    /// Start of the search.
-    pub start: f64,
-    /// Whether it is a whole number, which a fit cannot determine.
-    pub is_whole: bool,
-    /// Bytes of the file after the `=`.
-    pub(crate) span: Range<usize>,
 }
 
 impl Draft {
@@ -147,8 +131,36 @@ impl Draft {
     }
 }
 
+impl Platform {
+    /// Reads a platform from `text`; `file` is its name in messages.
+    ///
+    /// # Errors
+    /// [`PlatformError`] with every problem of the file, by line. A file without problems but with unknown numbers is
+    /// an error, too; [`Draft`] reads it.
+    pub fn parse(file: &str, text: &str) -> Result<Platform, PlatformError> {
+        Draft::parse(file, text)?.complete()
+    }
+
+    /// Reads a platform from the bytes of a file.
+    ///
+    /// # Errors
+    /// As [`Platform::parse`]; bytes that are not UTF-8 are a problem of their line.
+    pub fn from_bytes(file: &str, bytes: &[u8]) -> Result<Platform, PlatformError> {
+        Draft::from_bytes(file, bytes)?.complete()
+    }
+}
+
+impl Platform {
+    /// Number of values that are given, assumed (including defaults) and fitted.
+    #[must_use]
+    pub fn origins(&self) -> [u32; 3] {
+        let [given, assumed, fitted, _] = origins(self);
+        [given, assumed, fitted]
+    }
+}
+
 /// Number of values that are given, assumed, fitted and unknown.
-pub(crate) fn origins(platform: &Platform) -> [u32; 4] {
+fn origins(platform: &Platform) -> [u32; 4] {
     let mut counts = [0; 4];
     platform.each_origin(&mut |origin| {
         counts[match origin {

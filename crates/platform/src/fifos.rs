@@ -1,6 +1,6 @@
 //! Checks of the FIFOs of a card.
 
-use crate::read::Notes;
+use crate::notes::Notes;
 use crate::{Fifos, Platform, RegionKind};
 
 /// Each FIFO holds at least one packet of the maximum payload, and the region that other cards write to is storage.

@@ -1,7 +1,7 @@
 //! Checks of the IOMMU, and translation by devices (ATS).
 
 use crate::Platform;
-use crate::read::Notes;
+use crate::notes::Notes;
 use crate::spec::{Dma, Iommu};
 
 impl Platform {

@@ -1,7 +1,7 @@
 //! Checks of `[kernel]`.
 
 use crate::Platform;
-use crate::read::Notes;
+use crate::notes::Notes;
 
 /// A burst is not longer than the words that a unit may have outstanding; otherwise the unit would deadlock.
 pub(crate) fn check_kernel(platform: &Platform, notes: &mut Notes<'_>) {

@@ -1,7 +1,7 @@
 //! Location of a card's MSI-X table and pending bits, and its checks.
 
 use crate::mailbox::drivers_registers;
-use crate::read::Notes;
+use crate::notes::Notes;
 use crate::{MsiX, Platform, Region, RegionKind, Registers};
 use std::ops::Range;
 

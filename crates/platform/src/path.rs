@@ -1,16 +1,106 @@
 //! Access to one value of a platform by its path: `link.width_lanes`, `bar.0.size_bytes`, `region.sram.read_ns`.
 
 use crate::check::check_platform;
-use crate::read::{Notes, cut, said};
-use crate::sections::{self, SectionRow};
-use crate::spec::{Kind, Raw};
-use crate::{Dma, DmaRead, DmaWrite, Fault, Origin, Param, Platform, PlatformError, Port, Problem};
+use crate::key::{Kind, Raw};
+use crate::notes::Notes;
+use crate::param::{Origin, Param};
+use crate::platform::Platform;
+use crate::problem::{PlatformError, Problem};
+use crate::sections::{AnySection, SectionRow, label};
+use crate::spec::{Dma, DmaRead, DmaWrite, Fault, Port};
+use crate::text::{cut, said};
 use lanemark_units::did_you_mean;
+
+impl Platform {
+    /// Returns a copy with one number replaced. `key` is a path such as `link.width_lanes` or `region.sram.read_ns`.
+    /// The value is checked as in a file.
+    ///
+    /// # Errors
+    /// [`PlatformError`] if there is no such number, the value is out of range or inconsistent with other keys, or
+    /// the origin is empty.
+    pub fn with(&self, key: &str, value: f64, origin: Origin) -> Result<Platform, PlatformError> {
+        with(self, key, value, origin)
+    }
+
+    /// Returns a copy with one value of any kind replaced, given as text: a number, a size with its unit, a word,
+    /// `true` or `false`. A missing section is created if all its keys have defaults.
+    ///
+    /// ```
+    /// use lanemark_platform::{Origin, preset};
+    /// let card = preset("card-gen5-x16").unwrap().unwrap();
+    /// let origin = Origin::Assumed("a trial".to_owned());
+    /// let paused = card.with_text("dma_read.segment_ns", "50", origin.clone())?.with_text("link.skp", "true", origin.clone())?;
+    /// assert_eq!(paused.value_text("dma_read.segment_bytes").as_deref(), Some("2097152"));
+    /// assert_eq!(paused.value_text("link.skp").as_deref(), Some("true"));
+    /// assert!(card.with_text("link.skp", "1", origin).is_err());
+    /// # Ok::<(), lanemark_platform::PlatformError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Platform::with`].
+    pub fn with_text(&self, key: &str, text: &str, origin: Origin) -> Result<Platform, PlatformError> {
+        with_text(self, key, text, origin)
+    }
+
+    /// The value at a path as in [`Platform::with`], as text; `None` if there is none.
+    #[must_use]
+    pub fn value_text(&self, key: &str) -> Option<String> {
+        value_at(self, key).map(|(value, _)| value.to_string())
+    }
+
+    /// Returns a copy in which this port has another `Max_Payload_Size` in its Device Control register.
+    ///
+    /// ```
+    /// use lanemark_platform::{Origin, preset};
+    /// let rosta = preset("rosta-virtex7").unwrap().unwrap();
+    /// let set = rosta.with_mps_bytes("fpga0", 256, Origin::Given("setpci".to_owned()))?;
+    /// assert_eq!((set.mps_bytes_of("fpga0"), set.mps_bytes_of("fpga1")), (256, 128));
+    /// assert!(rosta.with_mps_bytes("fpga0", 512, Origin::Given("setpci".to_owned())).is_err());
+    /// # Ok::<(), lanemark_platform::PlatformError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`PlatformError`] if there is no such port or the size exceeds what it supports.
+    pub fn with_mps_bytes(&self, port: &str, bytes: u32, origin: Origin) -> Result<Platform, PlatformError> {
+        with_mps(self, port, bytes, origin)
+    }
+
+    /// Returns a copy with one more injected fault.
+    ///
+    /// # Errors
+    /// [`PlatformError`] if its port does not exist or the fault cannot occur there.
+    pub fn with_fault(&self, fault: Fault) -> Result<Platform, PlatformError> {
+        with_fault(self, fault)
+    }
+
+    /// Returns a copy with ACS P2P Request Redirect of this port enabled or disabled.
+    ///
+    /// ```
+    /// use lanemark_platform::{Origin, preset};
+    /// let rosta = preset("rosta-virtex7").unwrap().unwrap();
+    /// let set = rosta.with_acs_redirect("rc47a/fpga0", true, Origin::Given("setpci".to_owned()))?;
+    /// assert!(set.redirects("rc47a/fpga0") && !set.redirects("rc47a/fpga1"));
+    /// assert!(rosta.with_acs_redirect("fpga0", true, Origin::Given("setpci".to_owned())).is_err());
+    /// # Ok::<(), lanemark_platform::PlatformError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`PlatformError`] if there is no such port or it is not a downstream port of a switch.
+    pub fn with_acs_redirect(&self, port: &str, redirects: bool, origin: Origin) -> Result<Platform, PlatformError> {
+        with_redirect(self, port, redirects, origin)
+    }
+
+    /// The number at a path as in [`Platform::with`], and its origin.
+    #[must_use]
+    pub fn number(&self, key: &str) -> Option<(f64, Origin)> {
+        number_at(self, key)
+    }
+}
 
 /// Splits `region.sram.read_ns` into section, name (empty unless the section is repeated) and key.
 fn split(path: &str) -> Option<(&str, &str, &str)> {
     let (section, rest) = path.split_once('.')?;
-    let is_one_of_several = sections::row(section).is_some_and(|row| row.is_repeated);
+    let is_one_of_several = row(section).is_some_and(|row| row.is_repeated);
     match (is_one_of_several, rest.split_once('.')) {
         (true, Some((name, key))) => Some((section, name, key)),
         (true, None) | (false, Some(_)) => None,
@@ -18,16 +108,11 @@ fn split(path: &str) -> Option<(&str, &str, &str)> {
     }
 }
 
-pub(crate) fn with(platform: &Platform, path: &str, value: f64, origin: Origin) -> Result<Platform, PlatformError> {
+fn with(platform: &Platform, path: &str, value: f64, origin: Origin) -> Result<Platform, PlatformError> {
     replaced(platform, path, |kind| kind.take_f64(value), &value.to_string(), origin)
 }
 
-pub(crate) fn with_text(
-    platform: &Platform,
-    path: &str,
-    text: &str,
-    origin: Origin,
-) -> Result<Platform, PlatformError> {
+fn with_text(platform: &Platform, path: &str, text: &str, origin: Origin) -> Result<Platform, PlatformError> {
     replaced(platform, path, |kind| kind.take_text(text), &cut(text), origin)
 }
 
@@ -46,7 +131,7 @@ fn replaced(
     };
     let unknown = || refused(format!("there is no such number in this platform{}", suggestion(platform, path)));
     let (section, name, key) = split(path).ok_or_else(unknown)?;
-    let keys = sections::row(section).map_or(&[][..], |row| row.keys);
+    let keys = row(section).map_or(&[][..], |row| row.keys);
     let row = keys.iter().find(|row| row.name == key).ok_or_else(unknown)?;
     let raw = take(&row.kind).ok_or_else(|| refused(format!("is {shown}; {}", row.kind.wanted())))?;
     make(&mut changed, section, name).map_err(refused)?;
@@ -58,7 +143,7 @@ fn replaced(
     if !says {
         return Err(refused("must state its origin".to_owned()));
     }
-    let section = sections::find_mut(&mut changed, section, name).ok_or_else(unknown)?;
+    let section = find_mut(&mut changed, section, name).ok_or_else(unknown)?;
     if !section.set(key, &raw, origin) {
         return Err(unknown());
     }
@@ -67,9 +152,9 @@ fn replaced(
 
 /// A hint at the paths that `path` may have meant, after a separator; empty if none is close.
 fn suggestion(platform: &Platform, path: &str) -> String {
-    let of_section = |(row, sections): (&SectionRow, Vec<&dyn sections::AnySection>)| {
+    let of_section = |(row, sections): (&SectionRow, Vec<&dyn AnySection>)| {
         let prefixes: Vec<String> = if row.is_repeated {
-            sections.iter().filter_map(|section| Some(format!("{}.{}", row.path, sections::label(*section)?))).collect()
+            sections.iter().filter_map(|section| Some(format!("{}.{}", row.path, label(*section)?))).collect()
         } else {
             vec![row.path.to_owned()]
         };
@@ -100,7 +185,7 @@ fn make(platform: &mut Platform, section: &str, name: &str) -> Result<(), String
     if platform.create_section(section) {
         return Ok(());
     }
-    let (texts, keys) = sections::row(section).map_or((&[][..], &[][..]), |row| (row.texts, row.keys));
+    let (texts, keys) = row(section).map_or((&[][..], &[][..]), |row| (row.texts, row.keys));
     let needed = keys.iter().filter(|key| key.default.is_none()).map(|key| key.name);
     let needed: Vec<&str> = texts.iter().copied().chain(needed).collect();
     let needs = if needed.is_empty() { String::new() } else { format!(", which takes {}", needed.join(", ")) };
@@ -108,26 +193,21 @@ fn make(platform: &mut Platform, section: &str, name: &str) -> Result<(), String
 }
 
 /// Sets `Max_Payload_Size` of one port, with or without a `[[port]]` section.
-pub(crate) fn with_mps(platform: &Platform, port: &str, bytes: u32, origin: Origin) -> Result<Platform, PlatformError> {
+fn with_mps(platform: &Platform, port: &str, bytes: u32, origin: Origin) -> Result<Platform, PlatformError> {
     let mut changed = platform.clone();
     port_of(&mut changed, port).mps_bytes = Param { value: bytes, origin, line: 0 };
     checked(changed)
 }
 
 /// Adds an injected fault.
-pub(crate) fn with_fault(platform: &Platform, fault: Fault) -> Result<Platform, PlatformError> {
+fn with_fault(platform: &Platform, fault: Fault) -> Result<Platform, PlatformError> {
     let mut changed = platform.clone();
     changed.faults.push(fault);
     checked(changed)
 }
 
 /// Enables or disables redirection by a port.
-pub(crate) fn with_redirect(
-    platform: &Platform,
-    port: &str,
-    redirects: bool,
-    origin: Origin,
-) -> Result<Platform, PlatformError> {
+fn with_redirect(platform: &Platform, port: &str, redirects: bool, origin: Origin) -> Result<Platform, PlatformError> {
     let mut changed = platform.clone();
     port_of(&mut changed, port).acs_redirect = Param { value: redirects, origin, line: 0 };
     checked(changed)
@@ -157,7 +237,7 @@ fn checked(changed: Platform) -> Result<Platform, PlatformError> {
     if problems.is_empty() { Ok(changed) } else { Err(PlatformError { problems }) }
 }
 
-pub(crate) fn number_at(platform: &Platform, path: &str) -> Option<(f64, Origin)> {
+fn number_at(platform: &Platform, path: &str) -> Option<(f64, Origin)> {
     match value_at(platform, path)? {
         (Raw::Number(number), origin) => Some((number, origin)),
         (Raw::Whole(whole), origin) => Some((whole as f64, origin)),
@@ -165,7 +245,7 @@ pub(crate) fn number_at(platform: &Platform, path: &str) -> Option<(f64, Origin)
     }
 }
 
-pub(crate) fn value_at(platform: &Platform, path: &str) -> Option<(Raw, Origin)> {
+fn value_at(platform: &Platform, path: &str) -> Option<(Raw, Origin)> {
     let (section, name, wanted) = split(path)?;
     let mut found = None;
     let mut visit = |key: &'static str, raw: Raw, origin: &Origin| {
@@ -173,6 +253,23 @@ pub(crate) fn value_at(platform: &Platform, path: &str) -> Option<(Raw, Origin)>
             found = Some((raw, origin.clone()));
         }
     };
-    sections::find(platform, section, name)?.each(&mut visit);
+    find(platform, section, name)?.each(&mut visit);
     found
+}
+
+/// The row of the section called `path`; `None` if the format has no such section.
+fn row(path: &str) -> Option<&'static SectionRow> {
+    Platform::SECTIONS.iter().find(|row| row.path == path)
+}
+
+/// The section that `path` and, if it is repeated, `name` denote.
+fn find<'a>(platform: &'a Platform, path: &str, name: &str) -> Option<&'a dyn AnySection> {
+    let (row, sections) = platform.sections().into_iter().find(|(row, _)| row.path == path)?;
+    sections.into_iter().find(|section| !row.is_repeated || label(*section).as_deref() == Some(name))
+}
+
+/// As [`find`], to change the section.
+fn find_mut<'a>(platform: &'a mut Platform, path: &str, name: &str) -> Option<&'a mut dyn AnySection> {
+    let (row, sections) = platform.sections_mut().into_iter().find(|(row, _)| row.path == path)?;
+    sections.into_iter().find(|section| !row.is_repeated || label(&**section).as_deref() == Some(name))
 }

@@ -1,7 +1,7 @@
 //! Checks of `[registers]`: timers and user registers.
 
 use crate::mailbox::drivers_registers;
-use crate::read::Notes;
+use crate::notes::Notes;
 use crate::{Param, Platform, RegionKind, Registers};
 
 /// Bytes of a timer.

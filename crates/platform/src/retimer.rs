@@ -1,6 +1,6 @@
 //! The retimers of a link, and their checks.
 
-use crate::read::Notes;
+use crate::notes::Notes;
 use crate::{Platform, Retimer};
 
 /// Maximum number of retimers on a link.

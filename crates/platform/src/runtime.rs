@@ -1,6 +1,6 @@
 //! Copies of a runtime, distances of cores from the card, and checks of `[runtime]`.
 
-use crate::read::Notes;
+use crate::notes::Notes;
 use crate::{Mailbox, Platform, Runtime};
 use lanemark_units::Ticks;
 

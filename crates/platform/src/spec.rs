@@ -3,120 +3,11 @@
 //! Each `section!` declares a struct with one [`Param`](crate::Param) per key, its reader, and its rows for schema
 //! and guide. A key ends in its unit; a key without a unit is a count or a choice.
 
+use crate::key::HUGE;
+pub use crate::key::{Key, Kind, Raw};
 use crate::memcpy::Variant;
 pub use crate::sections::SectionRow;
 use lanemark_units::Ticks;
-
-/// Type and range of the value of a key.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Kind {
-    /// Nanoseconds, from 0 to this maximum.
-    Ns(f64),
-    /// A number between two bounds.
-    Number(f64, f64),
-    /// 0, which has a special meaning, or a number between two bounds.
-    ZeroOrNumber(f64, f64),
-    /// A whole number between two bounds.
-    Count(u64, u64),
-    /// One of these whole numbers.
-    OneOf(&'static [u64]),
-    /// Bytes between two bounds, as a whole number or as text with a unit (`"64KiB"`).
-    Size(u64, u64),
-    /// One of these words.
-    Choice(&'static [&'static str]),
-    /// `true` or `false`.
-    Flag,
-}
-
-/// One key: the row behind reader, schema and guide.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Key {
-    /// Name of the key; the unit is its last part.
-    pub name: &'static str,
-    /// Description.
-    pub doc: &'static str,
-    /// Type and range of the value.
-    pub kind: Kind,
-    /// Default value, as written in a file, and its reason; `None` for a required key.
-    pub default: Option<(&'static str, &'static str)>,
-    /// Bounds within which a fit searches an unknown value; `None` if the value cannot be unknown.
-    pub searched: Option<(f64, f64)>,
-}
-
-impl Key {
-    /// Start of the search for an unknown value: the geometric mean of the bounds, rounded if the key takes whole
-    /// numbers. It is independent of the machine.
-    #[must_use]
-    pub fn search_start(&self) -> Option<f64> {
-        let (low, high) = self.searched?;
-        let middle = (low * high).sqrt();
-        Some(if self.kind.is_whole() { middle.round() } else { middle })
-    }
-}
-
-/// A checked value.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Raw {
-    /// Value of [`Kind::Ns`], [`Kind::Number`] or [`Kind::ZeroOrNumber`].
-    Number(f64),
-    /// Value of [`Kind::Count`], [`Kind::OneOf`] or [`Kind::Size`].
-    Whole(u64),
-    /// Value of [`Kind::Choice`].
-    Word(&'static str),
-    /// Value of [`Kind::Flag`].
-    Flag(bool),
-}
-
-/// A type that a checked value converts to, and back.
-pub(crate) trait Value: Sized {
-    fn from_raw(raw: &Raw) -> Option<Self>;
-    fn to_raw(&self) -> Raw;
-}
-
-impl Value for f64 {
-    fn from_raw(raw: &Raw) -> Option<f64> {
-        if let Raw::Number(number) = raw { Some(*number) } else { None }
-    }
-    fn to_raw(&self) -> Raw {
-        Raw::Number(*self)
-    }
-}
-
-impl Value for Ticks {
-    fn from_raw(raw: &Raw) -> Option<Ticks> {
-        if let Raw::Number(ns) = raw { Ticks::from_ns(*ns).ok() } else { None }
-    }
-    fn to_raw(&self) -> Raw {
-        Raw::Number(self.as_ns())
-    }
-}
-
-impl Value for u64 {
-    fn from_raw(raw: &Raw) -> Option<u64> {
-        if let Raw::Whole(whole) = raw { Some(*whole) } else { None }
-    }
-    fn to_raw(&self) -> Raw {
-        Raw::Whole(*self)
-    }
-}
-
-impl Value for u32 {
-    fn from_raw(raw: &Raw) -> Option<u32> {
-        u64::from_raw(raw).and_then(|whole| u32::try_from(whole).ok())
-    }
-    fn to_raw(&self) -> Raw {
-        Raw::Whole(u64::from(*self))
-    }
-}
-
-impl Value for bool {
-    fn from_raw(raw: &Raw) -> Option<bool> {
-        if let Raw::Flag(flag) = raw { Some(*flag) } else { None }
-    }
-    fn to_raw(&self) -> Raw {
-        Raw::Flag(*self)
-    }
-}
 
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal,)* }) => {
@@ -137,15 +28,15 @@ macro_rules! words {
             }
         }
 
-        impl crate::spec::Value for $name {
-            fn from_raw(raw: &crate::spec::Raw) -> Option<$name> {
+        impl crate::key::Value for $name {
+            fn from_raw(raw: &crate::key::Raw) -> Option<$name> {
                 match raw {
-                    $(crate::spec::Raw::Word($word) => Some($name::$variant),)*
+                    $(crate::key::Raw::Word($word) => Some($name::$variant),)*
                     _ => None,
                 }
             }
-            fn to_raw(&self) -> crate::spec::Raw {
-                crate::spec::Raw::Word(self.word())
+            fn to_raw(&self) -> crate::key::Raw {
+                crate::key::Raw::Word(self.word())
             }
         }
     };
@@ -209,15 +100,6 @@ words! {
     }
 }
 
-impl Value for Variant {
-    fn from_raw(raw: &Raw) -> Option<Variant> {
-        if let Raw::Word(word) = raw { Variant::from_name(word) } else { None }
-    }
-    fn to_raw(&self) -> Raw {
-        Raw::Word(self.name())
-    }
-}
-
 macro_rules! section {
     (
         $(#[$doc:meta])*
@@ -244,7 +126,7 @@ macro_rules! section {
             /// Keys of plain text, without an origin.
             pub const TEXTS: &'static [&'static str] = &[$($(stringify!($text),)*)?];
             /// All other keys.
-            pub const KEYS: &'static [crate::spec::Key] = &[$(crate::spec::Key {
+            pub const KEYS: &'static [crate::key::Key] = &[$(crate::key::Key {
                 name: stringify!($key),
                 doc: concat!($($kdoc),+),
                 kind: $kind,
@@ -257,7 +139,7 @@ macro_rules! section {
         impl crate::sections::SectionType for $name {
             const PATH: &'static str = $path;
 
-            fn read(section: &mut crate::read::Section<'_, '_>) -> Option<$name> {
+            fn read(section: &mut crate::section::Section<'_, '_>) -> Option<$name> {
                 $($(let $text = section.text(stringify!($text));)*)?
                 $(let $key = section.param(Self::KEYS, stringify!($key));)*
                 section.refuse_others(Self::TEXTS, Self::KEYS);
@@ -270,13 +152,13 @@ macro_rules! section {
                 vec![$($((stringify!($text), self.$text.as_str()),)*)?]
             }
 
-            fn each(&self, visit: &mut dyn FnMut(&'static str, crate::spec::Raw, &crate::Origin)) {
-                $(visit(stringify!($key), crate::spec::Value::to_raw(&self.$key.value), &self.$key.origin);)*
+            fn each(&self, visit: &mut dyn FnMut(&'static str, crate::key::Raw, &crate::Origin)) {
+                $(visit(stringify!($key), crate::key::Value::to_raw(&self.$key.value), &self.$key.origin);)*
             }
 
-            fn set(&mut self, key: &str, raw: &crate::spec::Raw, origin: crate::Origin) -> bool {
+            fn set(&mut self, key: &str, raw: &crate::key::Raw, origin: crate::Origin) -> bool {
                 match key {
-                    $(stringify!($key) => match crate::spec::Value::from_raw(raw) {
+                    $(stringify!($key) => match crate::key::Value::from_raw(raw) {
                         Some(value) => {
                             self.$key = crate::Param { value, origin, line: self.$key.line };
                             true
@@ -293,9 +175,6 @@ macro_rules! section {
     (@searched) => { None };
     (@searched $low:literal, $high:literal) => { Some(($low, $high)) };
 }
-
-/// 2^63, larger than any BAR.
-const HUGE: u64 = 1 << 63;
 
 mod bar;
 mod chunk_timing;
@@ -575,22 +454,12 @@ section! {
 }
 
 mod fault;
-pub(crate) use fault::check_faults;
 pub use fault::{Fault, FaultKind, NoFault};
-
-impl crate::Platform {
-    /// Calls `visit` with the origin of every value.
-    pub(crate) fn each_origin(&self, visit: &mut dyn FnMut(&crate::Origin)) {
-        for section in self.sections().into_iter().flat_map(|(_, sections)| sections) {
-            section.each(&mut |_, _, origin| visit(origin));
-        }
-    }
-}
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::read::default_is_right;
+    use crate::section::default_is_right;
 
     const SECTIONS: &[SectionRow] = crate::Platform::SECTIONS;
 

@@ -1,5 +1,6 @@
 //! One answer: question, target, method and figures.
 
+use crate::dropped::{Dropped, DroppedSample};
 use crate::{CorrectedErrors, Delivery, Detail, Doubt, LinkUse, Summary};
 use lanemark_method::Method;
 use schemars::JsonSchema;
@@ -161,34 +162,6 @@ pub struct RawSamples {
     pub cpu: Vec<u32>,
     /// Dropped samples, by index into the lists.
     pub dropped: Vec<DroppedSample>,
-}
-
-/// A dropped sample.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct DroppedSample {
-    /// Index into the lists, from 0.
-    pub place: u64,
-    /// Reason: `context_switch` or `clock_step`.
-    pub reason: String,
-}
-
-/// Number of dropped samples, by reason.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Dropped {
-    /// Another thread ran on the core, or the thread moved to another core.
-    pub context_switches: u64,
-    /// Two clocks disagree on the length of the sample.
-    pub clock_steps: u64,
-}
-
-impl Dropped {
-    /// Number of dropped samples for any reason.
-    #[must_use]
-    pub const fn count(&self) -> u64 {
-        self.context_switches.saturating_add(self.clock_steps)
-    }
 }
 
 /// A straight line through measured points.

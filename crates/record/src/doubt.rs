@@ -1,6 +1,7 @@
 //! Reasons to doubt a median: drift, two modes, a wide interval.
 
-use crate::summary::{Summary, median, sorted};
+use crate::percentile::{median, sorted};
+use crate::summary::Summary;
 use crate::{Dropped, Interval, LEAST_SAMPLES};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! Confidence intervals of medians and of ratios of medians.
 
-use crate::summary::sorted;
+use crate::percentile::sorted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

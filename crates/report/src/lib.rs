@@ -38,6 +38,7 @@ mod doctor_findings;
 mod doctor_fixture;
 mod doctor_tree;
 mod error;
+mod exact;
 mod fabric;
 pub mod figures;
 mod first_screen;

@@ -1,7 +1,7 @@
 //! A picture of a reproduction: lines over a parameter, as a table and as an SVG.
 
+use crate::exact::exact;
 use crate::grid::{Column, Grid, wrap};
-use crate::reproduction::exact;
 use crate::svg;
 use lanemark_record::Picture;
 use std::fmt::Write as _;

@@ -10,7 +10,7 @@
 //! | [`header`] | the header: IDs, class, bus numbers, windows |
 //! | [`bar`] | base address registers |
 //! | [`chain`] | the capability lists and their faults |
-//! | [`capability`] | capability IDs |
+//! | [`capability`] | the capabilities known by name |
 //! | [`pcie`] | the PCI Express capability: link, payload, tags |
 //! | [`conventional`] | power management, MSI, MSI-X and capabilities older than PCIe |
 //! | [`aer`] | Advanced Error Reporting and Downstream Port Containment |
@@ -49,6 +49,7 @@ pub mod aer_error;
 pub mod aer_register;
 pub mod bar;
 pub mod capability;
+mod capability_id;
 pub mod chain;
 pub mod conventional;
 pub mod exchange;
@@ -62,6 +63,7 @@ pub mod physical;
 pub mod region;
 pub mod resizable_bar;
 mod space;
+mod structures;
 pub mod table;
 pub mod traffic;
 pub mod translation;
@@ -73,7 +75,8 @@ pub use aer::{ErrorReporting, Errors};
 pub use aer_error::{AER_ERRORS, AerError, AerRow, Layer, Severity};
 pub use aer_register::AerRegister;
 pub use bar::{Bar, BarKind};
-pub use capability::{Capability, CapabilityId, CapabilityRow, capability_row};
+pub use capability::{Capability, CapabilityRow, capability_row};
+pub use capability_id::CapabilityId;
 pub use chain::{BreakKind, ChainFault, ChainList};
 pub use flit::FourteenBitTags;
 pub use header::{BusNumbers, HeaderType, Windows};
@@ -81,10 +84,10 @@ pub use isolation::AccessControl;
 pub use low_power::L1Substates;
 pub use pcie::{Aspm, LinkSpeed, Pcie, PortType, TagBits};
 pub use physical::Equalization;
-pub use region::{FieldValue, Region};
+pub use region::FieldValue;
 pub use resizable_bar::ResizableBar;
 pub use space::ConfigSpace;
-pub use table::{Reading, Spot};
+pub use table::{Reading, Region, Spot};
 pub use unknown::Unknown;
 pub use virtual_function::VirtualFunctions;
 pub use writer::{Structure, WriteError, Writer};

@@ -6,13 +6,9 @@
 //!
 //! Source: PCI Express Base Specification 6.0, section 4.2.3, FLIT Mode Operation.
 
+pub use crate::flit_size::{DWS, TLP_DWS};
 use crate::link::{Generation, Lanes};
 use lanemark_units::Ticks;
-
-/// DWs for TLPs in a flit.
-pub const TLP_DWS: u64 = 59;
-/// DWs of a flit.
-pub const DWS: u64 = 64;
 
 /// One direction of a link that sends flits from time 0 on.
 ///

@@ -43,6 +43,7 @@ pub mod config;
 pub mod credit;
 pub mod error;
 pub mod flit;
+mod flit_size;
 pub mod function_id;
 pub mod link;
 pub mod ordering;

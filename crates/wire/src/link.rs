@@ -180,8 +180,8 @@ const fn row_128b130b(generation: Generation, megatransfers_per_s: u32, internal
 const GEN6: LinkRate = LinkRate {
     generation: Generation::Gen6,
     megatransfers_per_s: 64_000,
-    payload_bits: crate::flit::TLP_DWS as u8,
-    line_bits: crate::flit::DWS as u8,
+    payload_bits: crate::flit_size::TLP_DWS as u8,
+    line_bits: crate::flit_size::DWS as u8,
     framing_bytes: 0,
     dllp_bytes: 0,
     internal_delay_symbols: 0,

@@ -1,6 +1,6 @@
 //! Conversion of inventory facts for a diagnosis.
 
-use super::requests::tags;
+use super::tags::tags;
 use lanemark_inventory::{Inventory, Region, Seen};
 use lanemark_record::diagnosis::{Bar, Capability, Fact, Field, Function, Machine};
 use lanemark_wire::config::{Capability as Found, ConfigSpace, FieldValue, LinkSpeed, PortType};

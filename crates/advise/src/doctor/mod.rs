@@ -13,6 +13,7 @@ mod errors;
 mod facts;
 mod gain;
 mod link;
+mod link_state;
 mod memory_type;
 mod ordering;
 mod payload;
@@ -23,6 +24,7 @@ mod power;
 mod requests;
 #[cfg(test)]
 pub(crate) mod sample;
+mod tags;
 mod translation;
 mod uplink;
 

@@ -3,7 +3,7 @@
 use super::DiagnosisRequest;
 use super::case::Case;
 use super::memory_type::memory_bars;
-use super::requests::tags;
+use super::tags::tags;
 use lanemark_inventory::{Address, Function, Inventory, Source, Why};
 use lanemark_platform::Draft;
 use lanemark_units::format_size;
@@ -219,7 +219,7 @@ impl File {
         let ask = DiagnosisRequest::default();
         let case = Case::new(inventory, &ask);
         let place = inventory.functions.binary_search_by_key(&function.address, |one| one.address).unwrap_or_default();
-        let own = function.link().and_then(|link| super::edge::rate(&link.speed, &link.width).get());
+        let own = function.link().and_then(|link| super::link_state::rate(&link.speed, &link.width).get());
         let rate = case.edge_above(place).and_then(|edge| edge.trained(&case)).or(own);
         let Some(rate) = rate else {
             let why = function.link().and_then(|link| link.speed.why());

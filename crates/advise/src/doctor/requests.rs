@@ -2,19 +2,11 @@
 
 use super::case::{Case, Collector, command, setpci, unknown};
 use super::gain;
+use super::tags::tags;
 use lanemark_inventory::{Express, Function};
 use lanemark_record::diagnosis::{Gain, LinkRate, Severity};
 use lanemark_wire::config::{ConfigSpace, TagBits};
 use lanemark_wire::{Mps, Mrrs};
-
-/// Number of tags a function may use; below Gen4, 10-bit tags do not count.
-pub(crate) fn tags(express: &Express, generation: u8) -> Option<TagBits> {
-    let extended = express.extended_tags.enabled.get()?;
-    if generation >= 4 && express.ten_bit_tags.enabled.get()? {
-        return Some(TagBits::Ten);
-    }
-    Some(if extended { TagBits::Eight } else { TagBits::Five })
-}
 
 /// Function that issues reads, with everything that its bound needs.
 struct Reader<'a> {

@@ -7,7 +7,7 @@ use super::attachment::{Attachment, Consent, Place};
 use super::effective::MappedType;
 use super::window::Window;
 use super::{Address, CardError, Kind, Range, System};
-use crate::Destination;
+use crate::destination::Destination;
 use crate::x86::buffer::Buffer;
 use crate::x86::copy_table::CopyTable;
 use lanemark_machine::Width;

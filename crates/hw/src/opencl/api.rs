@@ -4,7 +4,7 @@
 
 #![allow(unsafe_code)]
 
-use super::OpenClError;
+use super::error::OpenClError;
 use libloading::Library;
 use opencl_sys::cl_function_types;
 use std::ffi::{CStr, c_void};
@@ -105,7 +105,7 @@ impl Api {
                         let api = Api::of(&library)?;
                         return Ok((library, api));
                     }
-                    Err(error) if said.is_empty() => said = super::load_error(&error),
+                    Err(error) if said.is_empty() => said = super::load_error::load_error(&error),
                     Err(_) => {}
                 }
             }

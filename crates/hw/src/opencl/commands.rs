@@ -2,10 +2,11 @@
 
 #![allow(unsafe_code)]
 
-use super::OpenClError;
 use super::context::Context;
-use super::device::check;
-use super::memory::{At, Memory};
+use super::devices::check;
+use super::error::OpenClError;
+use super::memory::Memory;
+use super::memory_at::At;
 use super::program::Kernel;
 use lanemark_machine::Verb;
 use opencl_sys as cl;

@@ -2,12 +2,13 @@
 
 #![allow(unsafe_code)]
 
-use super::OpenClError;
 use super::api::Api;
-use super::device::{Device, Id, check};
+use super::device::{Device, Id};
+use super::devices::check;
+use super::error::OpenClError;
 use super::finished::FinishedKernels;
 use super::ports::Ports;
-use super::program::Prebuilt;
+use super::prebuilt::Prebuilt;
 use super::status::Status;
 use super::usm::Usm;
 use opencl_sys as cl;

@@ -2,9 +2,10 @@
 
 #![allow(unsafe_code)]
 
-use super::OpenClError;
 use super::commands::Commands;
-use super::memory::{At, Memory};
+use super::error::OpenClError;
+use super::memory::Memory;
+use super::memory_at::At;
 use crate::NoHostMemory;
 use crate::x86::buffer::Buffer;
 use crate::x86::pattern;

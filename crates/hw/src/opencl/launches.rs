@@ -1,9 +1,9 @@
 //! Empty kernels and their arguments.
 
-use super::OpenClError;
 use super::commands::Commands;
 use super::context::Context;
-use super::device::check;
+use super::devices::check;
+use super::error::OpenClError;
 use super::memory::Memory;
 use super::program::{Kernel, Program};
 use crate::kernel_source::nothing;

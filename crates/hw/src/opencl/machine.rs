@@ -1,9 +1,10 @@
 //! OpenCL device as a machine: opening it, running a plan.
 
-use super::OpenClError;
 use super::commands::Commands;
 use super::copies::Copies;
-use super::device::{Device, check};
+use super::device::Device;
+use super::devices::check;
+use super::error::OpenClError;
 use super::finished::FinishedKernels;
 use super::launches::Launches;
 use super::queue::Queue;

@@ -2,11 +2,11 @@
 
 #![allow(unsafe_code)]
 
-use super::OpenClError;
 use super::context::Context;
+use super::error::OpenClError;
+use super::memory_at::At;
 use lanemark_machine::Allocation;
 use opencl_sys as cl;
-use std::ffi::c_void;
 use std::ptr;
 use std::sync::Arc;
 
@@ -16,15 +16,6 @@ pub(super) struct Memory {
     context: Arc<Context>,
     at: At,
     bytes: usize,
-}
-
-/// Reference to device memory.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum At {
-    /// Memory object of the runtime.
-    Object(cl::cl_mem),
-    /// Address (unified shared memory).
-    Address(*mut c_void),
 }
 
 /// Alignment of USM allocations in bytes: one cache line.

@@ -2,11 +2,12 @@
 
 #![allow(unsafe_code)]
 
-use super::OpenClError;
 use super::context::Context;
-use super::device::{check, text};
+use super::devices::{check, text};
+use super::error::OpenClError;
 use super::finished::FinishedKernels;
-use super::memory::At;
+use super::memory_at::At;
+use super::prebuilt::Prebuilt;
 use super::status::Status;
 use crate::kernel_source::KernelSource;
 use crate::runtime_common::workers::Number;
@@ -21,13 +22,6 @@ pub(crate) struct Program {
     context: Arc<Context>,
     handle: cl::cl_program,
     name: CString,
-}
-
-/// Prebuilt program, accepted by a device.
-#[derive(Debug)]
-pub(super) struct Prebuilt {
-    pub(super) handle: cl::cl_program,
-    file: String,
 }
 
 impl Prebuilt {

@@ -2,11 +2,11 @@
 
 #![allow(unsafe_code)]
 
-use super::OpenClError;
 use super::commands::Commands;
 use super::context::Context;
 use super::copies::Copies;
 use super::device::Device;
+use super::error::OpenClError;
 use super::finished::FinishedKernels;
 use super::launches::Launches;
 use super::workers::OpenClWorkers;

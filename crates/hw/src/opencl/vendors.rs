@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code)]
 
-use super::load_error;
+use super::load_error::load_error;
 use libloading::Library;
 use std::fmt;
 use std::fs;

@@ -1,9 +1,9 @@
 //! OpenCL compute kernels, each with a queue of its own.
 
-use super::OpenClError;
 use super::commands::Commands;
 use super::context::Context;
-use super::device::check;
+use super::devices::check;
+use super::error::OpenClError;
 use super::memory::Memory;
 use super::program::{Kernel, Program};
 use crate::runtime_common::workers::{WorkerSpec, Workers, WorkersSpec};

@@ -4,7 +4,7 @@
 
 #![allow(unsafe_code)]
 
-use super::SyclError;
+use super::error::SyclError;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 use crate::x86::sample::{Ending, Stamps};
 use libloading::Library;

@@ -1,7 +1,7 @@
 //! SYCL device as a machine: opening it, running a plan.
 
-use super::SyclError;
 use super::device::Device;
+use super::error::SyclError;
 use super::queue::{MEMORY_PORTS, Queue};
 use super::workers::SyclWorkers;
 use crate::opencl::FinishedKernels;

@@ -2,9 +2,9 @@
 
 #![allow(unsafe_code)]
 
-use super::SyclError;
 use super::api::{Api, Handle, Message};
 use super::device::Device;
+use super::error::SyclError;
 use super::workers::SyclWorkers;
 use crate::NoHostMemory;
 use crate::kernel_source::nothing;

@@ -1,6 +1,6 @@
 //! Stub for targets without the timestamp code: other architectures and operating systems.
 
-use super::SyclError;
+use super::error::SyclError;
 use crate::opencl::FinishedKernels;
 use lanemark_machine::{Facts, Machine, MachineError, Plan, Samples, Unsupported};
 use std::convert::Infallible;

@@ -2,8 +2,8 @@
 
 #![allow(unsafe_code)]
 
-use super::SyclError;
 use super::api::{Api, Handle, Message, WorkersHandle};
+use super::error::SyclError;
 use crate::opencl::context::Context;
 use crate::opencl::program::Program;
 use crate::runtime_common::workers::{Number, Workers, WorkersSpec};

@@ -8,7 +8,7 @@ use super::cpu::Cpu;
 use super::flush::flush_lines;
 use super::pattern;
 use super::sample::{Delivery, Limits, Stamps, timed};
-use crate::Destination;
+use crate::destination::Destination;
 use lanemark_machine::{Access, Verb, Width};
 use rustix::io::Errno;
 use std::hint::black_box;

@@ -6,7 +6,7 @@ use super::loops::After;
 use super::refusal::Refusal;
 use super::routine::Shape;
 use super::timer::Timer;
-use crate::Destination;
+use crate::destination::Destination;
 use lanemark_machine::{
     Access, BlockCopy, BufferHandoff, Channel, Clock, CoreWork, DriverCall, Exchange, Facts, Fence, KernelCall,
     MapUnmap, Operation, Order, Plan, Span, Step, Stream, Task, Verb, Width, Work,

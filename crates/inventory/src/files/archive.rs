@@ -1,6 +1,6 @@
 //! A tar in memory as a root.
 
-use super::{FileError, Kind, Store};
+use super::store::{FileError, Kind, Store};
 use crate::InventoryError;
 use std::collections::{BTreeSet, HashMap};
 use std::io::Read;
@@ -42,7 +42,10 @@ impl Archive {
         let broken = |entry: usize, error: &std::io::Error| InventoryError::Malformed {
             place: place.to_owned(),
             line: entry,
-            problem: format!("the archive is corrupt here: {}; is it complete?", crate::shortened(&error.to_string())),
+            problem: format!(
+                "the archive is corrupt here: {}; is it complete?",
+                crate::shortened::shortened(&error.to_string())
+            ),
         };
         let too_large = |what: String, most: u64| InventoryError::TooLarge { place: place.to_owned(), what, most };
         let mut total = 0;
@@ -56,14 +59,16 @@ impl Archive {
             let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
             let malformed = |problem| InventoryError::Malformed { place: place.to_owned(), line: number, problem };
             if parts.contains(&"..") || parts.len() > MOST_DEPTH {
-                let problem =
-                    format!("the entry '{}' leads out of the archive or is nested too deep", crate::shortened(&path));
+                let problem = format!(
+                    "the entry '{}' leads out of the archive or is nested too deep",
+                    crate::shortened::shortened(&path)
+                );
                 return Err(malformed(problem));
             }
             if path.len() > MOST_PATH_BYTES {
                 return Err(malformed(format!(
                     "the name '{}' has {} B, more than the {MOST_PATH_BYTES} B of Linux; this is not a copy of /sys",
-                    crate::shortened(&path),
+                    crate::shortened::shortened(&path),
                     path.len()
                 )));
             }
@@ -79,7 +84,7 @@ impl Archive {
                 Node::Link(format!("/{}", target.unwrap_or_default()))
             } else if kind.is_file() || kind.is_gnu_sparse() || kind.is_contiguous() {
                 if entry.size() > MOST_ENTRY_BYTES {
-                    let what = format!("the entry '{}' with {} B", crate::shortened(&path), entry.size());
+                    let what = format!("the entry '{}' with {} B", crate::shortened::shortened(&path), entry.size());
                     return Err(too_large(what, MOST_ENTRY_BYTES));
                 }
                 total += entry.size();

@@ -1,6 +1,6 @@
 //! A folder of this machine as a root.
 
-use super::{FileError, Kind, Store};
+use super::store::{FileError, Kind, Store};
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};

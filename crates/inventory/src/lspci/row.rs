@@ -36,7 +36,7 @@ pub(super) fn read(line: &str) -> Row {
         let Some(byte) = byte else {
             let word =
                 rest.split_ascii_whitespace().find(|word| word.len() != 2 || !word.bytes().all(|c| digit(c).is_some()));
-            let word = crate::shortened(word.unwrap_or(rest));
+            let word = crate::shortened::shortened(word.unwrap_or(rest));
             return Row::Wrong(format!("'{word}' is not a byte; write two hexadecimal digits, separated by one blank"));
         };
         if let Some(place) = bytes.get_mut(count) {

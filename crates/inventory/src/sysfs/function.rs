@@ -10,6 +10,9 @@ use lanemark_units::HostPhys;
 use lanemark_wire::config::{BarKind, ConfigSpace, ResizableBar};
 use std::collections::BTreeMap;
 
+/// The folder in which Linux lists PCI functions.
+pub(crate) const FUNCTIONS: &str = "sys/bus/pci/devices";
+
 /// Vendor and device names from the system's `pci.ids`; empty without that file.
 pub(crate) struct IdNames {
     file: Option<String>,
@@ -93,10 +96,10 @@ mod flag {
 
 impl Reader<'_> {
     pub(crate) fn read(&self, address: Address, name: &str, notes: &mut Vec<Note>) -> Function {
-        let Ok(folder) = self.files.real(&join(super::FUNCTIONS, name)) else {
+        let Ok(folder) = self.files.real(&join(FUNCTIONS, name)) else {
             let what = "the function is listed but its folder is missing; none of its facts are known".to_owned();
             notes.push(Note { at: address.to_string(), what });
-            return super::unread(address);
+            return unread(address);
         };
         let power_state = self.files.fact(&folder, "power_state", |text| Some(text.to_owned()));
         let by_config = self.by_config(address, &folder, power_state.known().map(String::as_str), notes);
@@ -370,6 +373,11 @@ fn parent(folder: &str) -> Seen<Option<Address>> {
         },
         None => Seen::Unseen(Why::NoFile("sys/devices".into())),
     }
+}
+
+/// A function with a known address only.
+fn unread(address: Address) -> Function {
+    Function::unseen(address, &Why::NoFile("config".into()))
 }
 
 #[cfg(test)]

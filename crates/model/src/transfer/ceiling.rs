@@ -1,6 +1,6 @@
 //! Ceiling of DMA transfers: their links.
 
-use super::Way;
+use super::way::Way;
 use crate::ceiling::Ceiling;
 use crate::path::{Hop, LinkName};
 use lanemark_machine::{Partner, Transfer, Verb};

@@ -1,7 +1,7 @@
 //! One leg of a relay from card to card.
 
-use super::pools::Packets;
-use super::{MOST_PIECES, Sum, Way};
+use super::packets::Packets;
+use super::way::{MOST_PIECES, Sum, Way};
 use crate::bounds::Largest;
 use crate::path::{Hop, LinkName};
 use lanemark_machine::{Transfer, Verb};

@@ -5,7 +5,7 @@
 //! following access returns to the same line. If lines are evicted meanwhile, only those that were not cached at the
 //! start are counted, which gives a lower bound.
 
-use super::Way;
+use super::way::Way;
 use lanemark_machine::{Partner, Pattern, Transfer, Verb, Writer};
 use lanemark_platform::Memory;
 use lanemark_units::Ticks;

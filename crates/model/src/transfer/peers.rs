@@ -1,6 +1,6 @@
 //! Reads between cards through a root complex.
 
-use super::{Way, in_dws};
+use super::way::{Way, in_dws};
 use crate::path::Path;
 use lanemark_machine::{Partner, Verb};
 use lanemark_platform::PeerRoute;

@@ -2,11 +2,12 @@
 //!
 //! `dma_call.rs` describes what the requests of one call share with those of the next.
 
-use super::pools::{Packets, longest};
-use super::{Sum, Way, in_dws};
+use super::packets::Packets;
+use super::pools::longest;
+use super::way::{Sum, Way, in_dws};
+use crate::bound::Bound;
 use crate::bounds::Largest;
 use crate::path::Path;
-use crate::predict::Bound;
 use lanemark_machine::{Transfer, Verb};
 use lanemark_platform::Platform;
 use lanemark_units::Ticks;

@@ -1,10 +1,10 @@
 //! Lower bounds of the time of all requests.
 
 use super::pools::Wait;
-use super::{Sum, Way};
+use super::way::{Sum, Way};
+use crate::bound::Bound;
 use crate::bounds::Largest;
 use crate::path::Hop;
-use crate::predict::Bound;
 use lanemark_machine::{Partner, Verb};
 use lanemark_units::Ticks;
 use lanemark_wire::{Mps, ack_latency_limit};

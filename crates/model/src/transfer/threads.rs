@@ -1,7 +1,7 @@
 //! Resources shared by transfers on several channels of one card.
 
-use super::{MOST_PIECES, Way, in_dws};
-use crate::predict::Bound;
+use super::way::{MOST_PIECES, Way, in_dws};
+use crate::bound::Bound;
 use lanemark_machine::{Transfer, Verb};
 use lanemark_platform::Platform;
 use lanemark_units::Ticks;

@@ -16,10 +16,10 @@
 //! an 8 B completion, and its beats; meanwhile the channel issues no request. If the lookup is shorter than the
 //! acknowledgment of the request on the link, the completion waits for it, and the formula is a lower bound.
 
-use super::Way;
+use super::way::Way;
+use crate::bound::Bound;
 use crate::bounds::Largest;
 use crate::path::Path;
-use crate::predict::Bound;
 use lanemark_machine::{Partner, Pattern, Verb};
 use lanemark_platform::{Iommu, Memory};
 use lanemark_units::Ticks;

@@ -1,9 +1,10 @@
 //! DMA writes to host memory, each followed by a read of the same length.
 
-use super::{MOST_PIECES, Way, in_dws};
+use super::way::{MOST_PIECES, Way, in_dws};
+use crate::bound::Bound;
 use crate::bounds::Largest;
 use crate::path::Pool;
-use crate::predict::{Bound, Prediction};
+use crate::prediction::Prediction;
 use lanemark_machine::{WriteRead, Writer};
 use lanemark_platform::Platform;
 

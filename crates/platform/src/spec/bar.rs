@@ -1,6 +1,6 @@
 //! Keys of a base address register.
 
-use super::{HUGE, Kind};
+use crate::key::{HUGE, Kind};
 
 section! {
     /// A base address register.

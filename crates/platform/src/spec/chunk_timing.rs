@@ -1,6 +1,6 @@
 //! Keys of the DMA engine that apply to one direction, the same for reads and writes.
 
-use super::Kind;
+use crate::key::Kind;
 use lanemark_units::Ticks;
 
 /// Allowed sizes of a chunk, in bytes.

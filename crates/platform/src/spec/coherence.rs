@@ -1,6 +1,6 @@
 //! Keys of memory shared by cores and devices.
 
-use super::Kind;
+use crate::key::Kind;
 use lanemark_units::Ticks;
 
 words! {

@@ -1,6 +1,6 @@
 //! Keys of the kernel driver and the operating system.
 
-use super::Kind;
+use crate::key::Kind;
 use lanemark_units::Ticks;
 
 section! {

@@ -1,9 +1,7 @@
 //! Injected faults: `[[fault]]` sections, and their short form on the command line.
 
-use super::{Kind, Raw, Value};
-use crate::check::ports_where_tlps_end;
-use crate::read::Notes;
-use crate::{Iommu, Origin, Param, Platform, ROOT};
+use crate::key::{Kind, Raw, Value};
+use crate::param::{Origin, Param};
 use lanemark_units::Ticks;
 use std::fmt;
 use std::str::FromStr;
@@ -81,7 +79,7 @@ impl FaultKind {
     }
 
     /// Whether the fault occurs at endpoints and root ports only, not at ports of switches.
-    const fn is_at_the_end(self) -> bool {
+    pub(crate) const fn is_at_the_end(self) -> bool {
         !self.is_of_link() && !matches!(self, FaultKind::CreditStarvation)
     }
 }
@@ -196,53 +194,6 @@ impl fmt::Display for Fault {
             (tlp, _) => write!(f, ":{tlp}")?,
         }
         if self.down_ns.value > Ticks::ZERO { write!(f, "+{}", typed(self.down_ns.value)) } else { Ok(()) }
-    }
-}
-
-/// Each fault is at an existing port, where it can occur, and has only the keys of its kind.
-pub(crate) fn check_faults(platform: &Platform, notes: &mut Notes<'_>) {
-    let names = platform.port_names();
-    let ends = ports_where_tlps_end(platform);
-    for (place, fault) in platform.faults.iter().enumerate() {
-        let is_like = |other: &Fault| other.kind.value == fault.kind.value && other.port == fault.port;
-        if fault.kind.value.is_of_driver() && platform.faults[..place].iter().any(is_like) {
-            let message = format!("is {}, but {} already has one", fault.kind.value.word(), fault.port);
-            notes.at_line(fault.kind.line, format!("fault.{}.kind", fault.name), message);
-        }
-        let (kind, port) = (fault.kind.value, &fault.port);
-        let mut note = |key: &str, line, message| notes.at_line(line, format!("fault.{}.{key}", fault.name), message);
-        let line = fault.kind.line;
-        if !names.contains(port) {
-            note("port", line, format!("is {port:?}, not a port of this platform; its ports: {}", names.join(", ")));
-        } else if kind.is_at_the_end() && !ends.contains(port) {
-            let message = format!(
-                "is {port}, a port of a switch; {} can occur only at root ports and cards: {}",
-                kind.word(),
-                ends.join(", ")
-            );
-            note("port", line, message);
-        } else if kind.is_of_driver()
-            && !(0..platform.cards() as usize).any(|card| platform.card_name(card) == Some(port))
-        {
-            let message = format!("is {port}; {} occurs in the driver of a card only", kind.word());
-            note("port", line, message);
-        } else if kind.is_of_driver() && platform.driver.is_none() {
-            note("kind", line, format!("is {}, but there is no section [driver]", kind.word()));
-        } else if kind.is_of_iommu() && !platform.iommu.as_ref().is_some_and(Iommu::translates) {
-            note("kind", line, format!("is {}, but no [iommu] section translates addresses", kind.word()));
-        } else if kind.is_of_iommu()
-            && !platform.links().iter().any(|link| link.upper_port() == *port && link.above == ROOT)
-        {
-            let message = format!("is {port}; {} occurs behind root ports only: {ROOT}, {ROOT}/...", kind.word());
-            note("port", line, message);
-        }
-        if fault.down_ns.value > Ticks::ZERO && kind != FaultKind::LinkDown {
-            note(
-                "down_ns",
-                fault.down_ns.line,
-                format!("applies to {} only, but this is {}", FaultKind::LinkDown.word(), kind.word()),
-            );
-        }
     }
 }
 

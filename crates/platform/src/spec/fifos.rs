@@ -1,6 +1,6 @@
 //! Keys of the FIFOs between a DMA engine and the user logic.
 
-use super::Kind;
+use crate::key::Kind;
 use lanemark_units::Ticks;
 
 /// Maximum size of a FIFO, more than the on-chip memory of any device.

@@ -1,6 +1,6 @@
 //! Keys of an IOMMU.
 
-use super::Kind;
+use crate::key::Kind;
 use lanemark_units::Ticks;
 
 section! {

@@ -1,6 +1,6 @@
 //! Keys of host memory.
 
-use super::{HUGE, Kind};
+use crate::key::{HUGE, Kind};
 use lanemark_units::Ticks;
 
 section! {

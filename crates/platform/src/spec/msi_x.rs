@@ -1,6 +1,6 @@
 //! Keys of the MSI-X capability.
 
-use super::{HUGE, Kind};
+use crate::key::{HUGE, Kind};
 
 section! {
     /// MSI-X capability of the card. Without the section, the card uses MSI with one vector.

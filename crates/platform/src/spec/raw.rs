@@ -1,6 +1,6 @@
 //! A checked value as text.
 
-use super::Raw;
+use crate::key::Raw;
 use std::fmt;
 
 impl fmt::Display for Raw {

@@ -1,6 +1,6 @@
 //! Keys of the register layout of a card.
 
-use super::{HUGE, Kind};
+use crate::key::{HUGE, Kind};
 
 section! {
     /// Layout of the registers of the card: timers and user registers. Without the section, all registers keep the

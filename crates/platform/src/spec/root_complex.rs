@@ -1,6 +1,6 @@
 //! Keys of the root complex.
 
-use super::Kind;
+use crate::key::Kind;
 use lanemark_units::Ticks;
 
 section! {

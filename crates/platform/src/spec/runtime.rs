@@ -1,6 +1,6 @@
 //! Keys of a runtime, through which programs use the card.
 
-use super::{HUGE, Kind};
+use crate::key::{HUGE, Kind};
 use lanemark_units::Ticks;
 
 section! {

@@ -1,8 +1,7 @@
 //! Advanced Error Reporting (AER) and Downstream Port Containment (DPC).
 
 use super::pcie::port_type_code;
-use super::region::Region;
-use super::table::{Field, Layout, Register, Spot, always, flag, hex, layout, number, one_of, only, register};
+use super::table::{Field, Layout, Region, Register, Spot, always, flag, hex, layout, number, one_of, only, register};
 use super::unknown::Unknown;
 use super::{CapabilityId, ConfigSpace};
 

@@ -1,7 +1,8 @@
 //! The two capability lists and their faults.
 
-use super::ConfigSpace;
-use super::capability::{Capability, CapabilityId};
+use super::capability::Capability;
+use super::capability_id::CapabilityId;
+use super::space::ConfigSpace;
 use std::fmt;
 
 /// A capability list.

@@ -1,7 +1,6 @@
 //! Standard capabilities other than PCI Express: power management, MSI, MSI-X and small ones.
 
-use super::region::Region;
-use super::table::{Block, any_of, only, power, register};
+use super::table::{Block, Region, any_of, only, power, register};
 use super::table::{Layout, Reading, Spot, always, computed, flag, hex, layout, linear, number, one_of};
 use super::{CapabilityId, ConfigSpace, Unknown};
 

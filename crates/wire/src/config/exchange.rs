@@ -1,7 +1,8 @@
 //! Data Object Exchange, Integrity and Data Encryption, and root complex capabilities.
 
-use super::region::Region;
-use super::table::{Block, Field, Layout, Presence, always, flag, hex, layout, linear, number, one_of, register};
+use super::table::{
+    Block, Field, Layout, Presence, Region, always, flag, hex, layout, linear, number, one_of, register,
+};
 
 /// Data object exchange.
 pub const DATA_OBJECT_EXCHANGE: Layout = layout(

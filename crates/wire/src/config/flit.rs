@@ -1,7 +1,6 @@
 //! Capabilities for flit mode: Device 3 registers and flit error logging.
 
-use super::region::Region;
-use super::table::{Block, Layout, Presence, Spot, always, flag, hex, layout, number, one_of, register};
+use super::table::{Block, Layout, Presence, Region, Spot, always, flag, hex, layout, number, one_of, register};
 use super::{CapabilityId, ConfigSpace, TagBits, Unknown};
 
 pub(super) const L0P_WIDTH: &[(u64, &str)] = &[(0, "x1"), (1, "x2"), (2, "x4"), (3, "x8"), (4, "x16"), (7, "Dynamic")];

@@ -1,9 +1,8 @@
 //! The header: the first 64 bytes of configuration space.
 
 use super::ConfigSpace;
-use super::region::Region;
 use super::table::{
-    Field, Layout, Meaning, Reading, Spot, always, computed, flag, hex, layout, linear, number, one_of,
+    Field, Layout, Meaning, Reading, Region, Spot, always, computed, flag, hex, layout, linear, number, one_of,
 };
 use super::table::{only, register};
 use super::unknown::Unknown;

@@ -1,7 +1,6 @@
 //! Serial number and vendor-specific capabilities.
 
-use super::region::Region;
-use super::table::{Layout, Spot, always, flag, hex, layout, number, one_of, only, register};
+use super::table::{Layout, Region, Spot, always, flag, hex, layout, number, one_of, only, register};
 use super::{CapabilityId, ConfigSpace, Unknown};
 
 /// Device serial number, 64 bits.

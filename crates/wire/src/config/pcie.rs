@@ -5,8 +5,7 @@ mod registers;
 pub use registers::PCI_EXPRESS;
 pub(super) use registers::port_type_code;
 
-use super::region::Region;
-use super::table::Spot;
+use super::table::{Region, Spot};
 use super::unknown::Unknown;
 use crate::{Generation, Lanes};
 use std::fmt;

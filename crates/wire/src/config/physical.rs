@@ -1,8 +1,7 @@
 //! The physical layer at 8 GT/s and above: equalization, lane errors, lane margining.
 
-use super::region::Region;
 use super::table::{
-    Block, Field, Layout, Presence, Register, Spot, always, flag, hex, layout, number, one_of, register,
+    Block, Field, Layout, Presence, Region, Register, Spot, always, flag, hex, layout, number, one_of, register,
 };
 use super::{CapabilityId, ConfigSpace, LinkSpeed, Unknown};
 

@@ -1,15 +1,7 @@
 //! Reads a structure of configuration space by its table.
 
-use super::table::{Block, Layout, Presence, Reading, Register, Spot};
-use super::{ConfigSpace, Unknown};
-
-/// A structure of configuration space and the table that describes it.
-#[derive(Clone, Copy, Debug)]
-pub struct Region<'a> {
-    space: ConfigSpace<'a>,
-    offset: u16,
-    layout: &'static Layout,
-}
+use super::table::{Block, Presence, Reading, Region, Register, Spot};
+use super::unknown::Unknown;
 
 /// The value of one field of one register.
 ///
@@ -52,29 +44,7 @@ impl std::fmt::Display for FieldValue {
     }
 }
 
-impl<'a> Region<'a> {
-    pub(super) const fn new(space: ConfigSpace<'a>, offset: u16, layout: &'static Layout) -> Region<'a> {
-        Region { space, offset, layout }
-    }
-
-    /// The configuration space that contains it.
-    #[must_use]
-    pub const fn space(&self) -> ConfigSpace<'a> {
-        self.space
-    }
-
-    /// Offset in configuration space.
-    #[must_use]
-    pub const fn offset(&self) -> u16 {
-        self.offset
-    }
-
-    /// Its table.
-    #[must_use]
-    pub const fn layout(&self) -> &'static Layout {
-        self.layout
-    }
-
+impl Region<'_> {
     /// Reads `bytes` (1 to 8) little-endian bytes at `offset` from its start. `None` if they are not visible, or extend
     /// from the standard into the extended space.
     #[must_use]

@@ -1,7 +1,6 @@
 //! Resizable BARs: supported sizes and current size.
 
-use super::region::Region;
-use super::table::{Block, Field, Layout, Meaning, Presence, Spot, hex, layout, number, register};
+use super::table::{Block, Field, Layout, Meaning, Presence, Region, Spot, hex, layout, number, register};
 use super::unknown::Unknown;
 use super::{CapabilityId, ConfigSpace};
 

@@ -2,13 +2,46 @@
 //!
 //! A [`Layout`] is one structure of configuration space (the header, a capability). Its [`Block`]s are groups of
 //! registers that exist together, possibly repeated (per BAR, per virtual channel, per lane). A [`Field`] gives the
-//! position and meaning of some bits; bits in no field are reserved, or not described here.
+//! position and meaning of some bits; bits in no field are reserved, or not described here. A [`Region`] is a layout at
+//! an offset of a configuration space.
 
-use super::region::Region;
+use super::space::ConfigSpace;
 use std::fmt;
 
 /// The edition of the specification whose sections the rows cite.
 pub const PCIE_BASE: &str = "PCI Express Base Specification 6.0";
+
+/// A structure of configuration space and the table that describes it.
+#[derive(Clone, Copy, Debug)]
+pub struct Region<'a> {
+    pub(super) space: ConfigSpace<'a>,
+    pub(super) offset: u16,
+    pub(super) layout: &'static Layout,
+}
+
+impl<'a> Region<'a> {
+    pub(super) const fn new(space: ConfigSpace<'a>, offset: u16, layout: &'static Layout) -> Region<'a> {
+        Region { space, offset, layout }
+    }
+
+    /// The configuration space that contains it.
+    #[must_use]
+    pub const fn space(&self) -> ConfigSpace<'a> {
+        self.space
+    }
+
+    /// Offset in configuration space.
+    #[must_use]
+    pub const fn offset(&self) -> u16 {
+        self.offset
+    }
+
+    /// Its table.
+    #[must_use]
+    pub const fn layout(&self) -> &'static Layout {
+        self.layout
+    }
+}
 
 /// One structure of configuration space: the header, or a capability.
 #[derive(Clone, Copy, Debug)]

@@ -1,8 +1,7 @@
 //! Virtual channels, multicast, TLP processing hints and precision time measurement.
 
-use super::region::Region;
 use super::table::{
-    Block, Layout, Presence, Reading, always, any_of, computed, flag, hex, layout, linear, number, one_of,
+    Block, Layout, Presence, Reading, Region, always, any_of, computed, flag, hex, layout, linear, number, one_of,
 };
 use super::table::{only, register};
 

@@ -1,7 +1,6 @@
 //! Single Root I/O Virtualization (SR-IOV).
 
-use super::region::Region;
-use super::table::{Block, Layout, Presence, Spot, always, flag, hex, layout, linear, number, register};
+use super::table::{Block, Layout, Presence, Region, Spot, always, flag, hex, layout, linear, number, register};
 use super::{CapabilityId, ConfigSpace, Unknown};
 
 fn six(_: &Region<'_>) -> u16 {

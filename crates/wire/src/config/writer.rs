@@ -2,8 +2,7 @@
 
 use super::capability::capability_row;
 use super::header::HEADER;
-use super::region::Region;
-use super::table::{Layout, Meaning, Reading, Register, Spot};
+use super::table::{Layout, Meaning, Reading, Region, Register, Spot};
 use super::{CapabilityId, ConfigSpace};
 
 /// Errors of encoding.

@@ -1,7 +1,8 @@
 //! The registers of the PCI Express capability.
 
-use crate::config::region::Region;
-use crate::config::table::{Block, Layout, Reading, Register, always, any_of, computed, flag, hex, layout, number};
+use crate::config::table::{
+    Block, Layout, Reading, Region, Register, always, any_of, computed, flag, hex, layout, number,
+};
 use crate::config::table::{one_of, only, power, register};
 
 pub(in crate::config) fn port_type_code(region: &Region<'_>) -> Option<u64> {

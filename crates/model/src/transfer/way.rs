@@ -1,0 +1,535 @@
+//! The path of a transfer: its packets, and the time of each at the engine, on the links and at the destination.
+
+use super::cached;
+use super::packets::Packets;
+use crate::engine_timing;
+use crate::path::{Hop, Path};
+use crate::queue::Queued;
+use lanemark_machine::{Partner, Transfer, Verb, Writer};
+use lanemark_platform::{Dma, Memory, Platform, Region};
+use lanemark_units::Ticks;
+use lanemark_wire::{Chunk, Mps, Rcb, split};
+use std::ops::Range;
+
+/// Number of requests for which transfers are computed one by one; further requests are assumed to be like the first
+/// ones.
+pub(super) const MOST_PIECES: u64 = 1 << 14;
+
+/// All parameters that affect a transfer.
+pub(super) struct Way<'a> {
+    pub(super) platform: &'a Platform,
+    pub(super) dma: &'a Dma,
+    pub(super) transfer: &'a Transfer,
+    /// Bus address of offset 0 of the window.
+    pub(super) base: u64,
+    pub(super) path: Path,
+    pub(super) header_dw: u8,
+    /// Maximum payload of a data packet.
+    pub(super) payload_bytes: u32,
+    /// Channels of the engine over which transfers are distributed.
+    pub(super) channels: u32,
+    /// Bus addresses that the last-level cache holds.
+    pub(super) cached: Range<u64>,
+    /// Whether the same transfers were made before, so that the first pass over the window finds the same state as
+    /// later ones.
+    pub(super) is_warm: bool,
+}
+
+/// Parameters of requests, as sum or minimum.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sum {
+    pub(super) requests: u64,
+    /// Minimum bytes of a request.
+    pub(super) least_bytes: u32,
+    /// Engine time of all requests of the busiest channel.
+    pub(super) busiest: Ticks,
+    /// Engine time of all requests, and of the first.
+    pub(super) engine: Ticks,
+    pub(super) first_engine: Ticks,
+    /// Beats of all requests at the engine, and minimum of a request.
+    pub(super) request_beats: Ticks,
+    pub(super) least_request_beats: Ticks,
+    /// Time of all data packets on the slowest link of their path.
+    pub(super) link: Ticks,
+    /// Beats of all data packets at their destination.
+    pub(super) beats: Ticks,
+    /// Beats of all reads at a peer's region.
+    pub(super) at_region: Ticks,
+    /// Number of data packets.
+    pub(super) packets: Packets,
+    /// From the engine to the last byte, summed over all requests.
+    pub(super) latencies: Ticks,
+    /// Path of the last request from the engine on, and minimum of all.
+    pub(super) last_way: Ticks,
+    pub(super) shortest: Ticks,
+    /// From the engine to the last byte, for the first request.
+    pub(super) first_latency: Ticks,
+    /// Time before the data, on the link and at the destination (for reads, before the data of the first, which
+    /// arrive in order); minimum time after any of them on the link; and minimum path.
+    pub(super) before_link: Ticks,
+    pub(super) before_beats: Ticks,
+    pub(super) behind_link: Ticks,
+    pub(super) besides_memory: Ticks,
+    /// Latest end of any request, after its beats and those before it at a region of the destination.
+    pub(super) last_at_region: Ticks,
+    /// Minimum time for which a request holds its credits at the destination, and the sum over all.
+    pub(super) held: Ticks,
+    pub(super) all_held: Ticks,
+    /// Time for which partial-line writes occupy memory: of all, of the longest request, and of the last one.
+    pub(super) of_lines: Ticks,
+    pub(super) most_of_lines: Ticks,
+    pub(super) last_of_lines: Ticks,
+    /// Minimum from the engine to the last byte of a request; minimum and maximum on the link; minimum beats; and
+    /// minimum time between engine and link.
+    pub(super) latency: Ticks,
+    pub(super) most_latency: Ticks,
+    pub(super) least_link: Ticks,
+    pub(super) most_link: Ticks,
+    pub(super) least_beats: Ticks,
+    pub(super) to_link: Ticks,
+    /// Reads that a root complex issues for these, the sum of the times for which they hold its tags, the minimum of
+    /// one, and the minimum path of one.
+    pub(super) root_reads: u64,
+    pub(super) root_loops: Ticks,
+    pub(super) root_loop: Ticks,
+    pub(super) root_way: Ticks,
+    /// Beats of the user clock for all data packets, and the maximum part of them that the FIFO lets run ahead.
+    pub(super) queued: Ticks,
+    pub(super) ahead: Ticks,
+    /// Minimum and maximum engine time of a request, and the excess of all requests but the first.
+    pub(super) least_engine: Ticks,
+    pub(super) most_engine: Ticks,
+    pub(super) beyond: Ticks,
+}
+
+/// Parameters of one request.
+pub(super) struct Piece {
+    pub(super) link: Ticks,
+    pub(super) beats: Ticks,
+    /// For a read: beats at a peer's region.
+    pub(super) at_region: Ticks,
+    /// From the engine to its destination.
+    pub(super) way: Ticks,
+    /// Time before its data on the link, after them, and before them at the destination.
+    pub(super) before_link: Ticks,
+    pub(super) behind_link: Ticks,
+    pub(super) before_beats: Ticks,
+    /// Its path without beats at a region.
+    pub(super) besides_region: Ticks,
+    /// Its data packets.
+    pub(super) packets: Packets,
+    /// Time for which it holds its credits at the destination.
+    pub(super) held: Ticks,
+    /// Reads that a root complex issues for it, and the time for which each holds a tag; none if it is forwarded
+    /// whole.
+    pub(super) root_reads: u64,
+    pub(super) root_loops: Ticks,
+    pub(super) root_loop: Ticks,
+    pub(super) root_way: Ticks,
+    /// Its packets at the FIFO.
+    pub(super) queued: Queued,
+}
+
+impl<'a> Way<'a> {
+    /// The same with data that a core has just written at the source.
+    pub(super) fn of(platform: &'a Platform, transfer: &'a Transfer) -> Option<Way<'a>> {
+        Way::found(platform, transfer, Writer::Core)
+    }
+
+    pub(super) fn found(platform: &'a Platform, transfer: &'a Transfer, written_by: Writer) -> Option<Way<'a>> {
+        let dma = platform.dma.as_ref()?;
+        let (base, path) = match (transfer.partner, transfer.verb) {
+            (Partner::Host, Verb::Store) => {
+                (platform.memory.as_ref()?.address_bytes.value, Path::up(platform, transfer.card)?)
+            }
+            (Partner::Host, Verb::Load) => {
+                (platform.memory.as_ref()?.address_bytes.value, Path::down(platform, transfer.card)?)
+            }
+            (Partner::Peer { card, bar }, verb) => {
+                let shift = platform.slots.get(card as usize).map_or(0, |slot| slot.bar_shift_bytes.value);
+                let base = platform.bar(bar)?.address_bytes.value.checked_add(shift)?;
+                let path = match verb {
+                    Verb::Store => Path::between(platform, transfer.card, card)?,
+                    Verb::Load => Path::back(platform, card, transfer.card)?,
+                };
+                (base, path)
+            }
+        };
+        let header_dw = if base.checked_add(transfer.window.offset)? >= 1 << 32 { 4 } else { 3 };
+        let payload_bytes = payload(platform, dma, transfer)?;
+        // A packet longer than a port on the path allows would never arrive.
+        let longest = u64::from(payload_bytes).min(transfer.bytes);
+        let passes = path.hops.iter().all(|hop| longest <= u64::from(hop.mps_bytes));
+        let cached = cached::cached(platform, transfer, base, written_by);
+        passes.then_some(Way {
+            platform,
+            dma,
+            transfer,
+            base,
+            path,
+            header_dw,
+            payload_bytes,
+            channels: 1,
+            cached,
+            is_warm: true,
+        })
+    }
+
+    /// Minimum time of the data packets of one transfer on a link: packets are split no earlier than necessary.
+    pub(super) fn least_time(&self, hop: &Hop) -> Ticks {
+        let header_dw = if self.transfer.verb == Verb::Load { 3 } else { self.header_dw };
+        let payload = self.payload_bytes;
+        let (full, rest) =
+            (self.transfer.bytes / u64::from(payload), (self.transfer.bytes % u64::from(payload)) as u32);
+        let last = if rest > 0 { hop.pace(header_dw, rest) } else { Ticks::ZERO };
+        hop.pace(header_dw, payload) * full + last
+    }
+
+    /// The requests of transfer number `nth`.
+    pub(super) fn pieces(&self, nth: u64) -> Option<Vec<Chunk>> {
+        let most = match self.transfer.verb {
+            Verb::Store => self.payload_bytes,
+            Verb::Load => self.dma.read_bytes.value.min(self.platform.link.mrrs_bytes.value),
+        };
+        let Transfer { bytes, window, .. } = self.transfer;
+        // A transfer of more requests than these has gigabytes.
+        if *bytes / u64::from(most) > 64 * MOST_PIECES {
+            return None;
+        }
+        Some(split::requests(self.base.checked_add(window.place(nth, *bytes))?, *bytes, most).collect())
+    }
+
+    pub(super) fn beats(&self, header_dw: u8, payload: u32) -> Ticks {
+        let bytes = u32::from(header_dw) * 4 + payload;
+        self.dma.beat_ns.value * u64::from(bytes.div_ceil(self.dma.beat_bytes.value))
+    }
+
+    /// Engine time of a request that starts `offset` bytes into its transfer. A request to host memory includes
+    /// reading a descriptor if it is the first of its transfer or starts at a descriptor boundary.
+    pub(super) fn engine(&self, piece: Chunk, offset: u64) -> Ticks {
+        let begins = offset == 0;
+        let at_boundary = piece.address.is_multiple_of(u64::from(self.dma.descriptor_bytes.value));
+        let is_described = self.transfer.partner == Partner::Host && (begins || at_boundary);
+        let descriptor = if is_described { self.dma.descriptor_ns.value } else { Ticks::ZERO };
+        let request = match self.transfer.verb {
+            Verb::Store => self.dma.write_request_ns.value,
+            Verb::Load => self.dma.read_request_ns.value,
+        };
+        let alone = self.request_beats(piece) + request;
+        descriptor + engine_timing::time(self.platform, self.transfer.verb, piece, offset, alone)
+    }
+
+    /// Beats of a request at the engine.
+    pub(super) fn request_beats(&self, piece: Chunk) -> Ticks {
+        self.beats(self.header_dw, if self.transfer.verb == Verb::Store { in_dws(piece) } else { 0 })
+    }
+
+    /// Sums over `count` transfers, from number `first` on.
+    pub(super) fn sum(&self, first: u64, transfers: u64) -> Option<Sum> {
+        let mut sum: Option<Sum> = None;
+        let egress = self.platform.endpoint.egress_ns.value;
+        let mut of_channel = vec![Ticks::ZERO; self.channels as usize];
+        for nth in first..first + transfers {
+            let pieces = self.pieces(nth)?;
+            let start = pieces.first()?.address;
+            for chunk in pieces {
+                let engine = self.engine(chunk, chunk.address - start);
+                let piece = if self.transfer.verb == Verb::Store { self.write(chunk)? } else { self.read(chunk)? };
+                let request_beats = self.request_beats(chunk);
+                let so_far = sum.get_or_insert(Sum {
+                    requests: 0,
+                    least_bytes: chunk.bytes,
+                    busiest: Ticks::ZERO,
+                    request_beats: Ticks::ZERO,
+                    least_request_beats: request_beats,
+                    engine: Ticks::ZERO,
+                    first_engine: engine,
+                    link: Ticks::ZERO,
+                    beats: Ticks::ZERO,
+                    at_region: Ticks::ZERO,
+                    packets: Packets::default(),
+                    latencies: Ticks::ZERO,
+                    last_way: piece.way,
+                    shortest: piece.way,
+                    first_latency: engine + piece.way,
+                    before_link: piece.before_link,
+                    before_beats: piece.before_beats,
+                    behind_link: piece.behind_link,
+                    last_at_region: Ticks::ZERO,
+                    besides_memory: piece.way,
+                    held: piece.held,
+                    all_held: Ticks::ZERO,
+                    of_lines: Ticks::ZERO,
+                    most_of_lines: Ticks::ZERO,
+                    last_of_lines: Ticks::ZERO,
+                    root_reads: 0,
+                    root_loops: Ticks::ZERO,
+                    root_loop: piece.root_loop,
+                    root_way: piece.root_way,
+                    latency: engine + piece.way,
+                    most_latency: Ticks::ZERO,
+                    least_link: piece.link,
+                    most_link: piece.link,
+                    least_beats: piece.beats.max(piece.at_region),
+                    to_link: engine + egress,
+                    least_engine: engine,
+                    most_engine: engine,
+                    beyond: Ticks::ZERO,
+                    queued: Ticks::ZERO,
+                    ahead: Ticks::ZERO,
+                });
+                so_far.requests += 1;
+                so_far.least_bytes = so_far.least_bytes.min(chunk.bytes);
+                of_channel[(nth % u64::from(self.channels)) as usize] += engine;
+                so_far.request_beats += request_beats;
+                so_far.least_request_beats = so_far.least_request_beats.min(request_beats);
+                so_far.queued += piece.queued.beats;
+                so_far.ahead = so_far.ahead.max(piece.queued.ahead);
+                so_far.engine += engine;
+                so_far.link += piece.link;
+                so_far.beats += piece.beats;
+                so_far.at_region += piece.at_region;
+                so_far.packets = so_far.packets.and(piece.packets);
+                so_far.root_reads += piece.root_reads;
+                so_far.root_loops += piece.root_loops;
+                so_far.root_loop = so_far.root_loop.min(piece.root_loop);
+                so_far.root_way = so_far.root_way.min(piece.root_way);
+                so_far.latencies += engine + piece.way;
+                so_far.last_way = piece.way;
+                so_far.shortest = so_far.shortest.min(piece.way);
+                // The data of the first read arrive first, unless another channel issued earlier or a later read hits
+                // in the cache.
+                if self.transfer.verb == Verb::Store || self.channels > 1 || !self.cached.is_empty() {
+                    so_far.before_link = so_far.before_link.min(piece.before_link);
+                    so_far.before_beats = so_far.before_beats.min(piece.before_beats);
+                }
+                so_far.behind_link = so_far.behind_link.min(piece.behind_link);
+                so_far.last_at_region = so_far.last_at_region.max(so_far.at_region + piece.besides_region);
+                so_far.besides_memory = so_far.besides_memory.min(piece.way);
+                so_far.held = so_far.held.min(piece.held);
+                so_far.all_held += piece.held;
+                so_far.last_of_lines = self.held_by_lines(nth, chunk);
+                so_far.of_lines += so_far.last_of_lines;
+                so_far.most_of_lines = so_far.most_of_lines.max(so_far.last_of_lines);
+                so_far.most_latency = so_far.most_latency.max(engine + piece.way);
+                so_far.latency = so_far.latency.min(engine + piece.way);
+                so_far.least_link = so_far.least_link.min(piece.link);
+                so_far.most_link = so_far.most_link.max(piece.link);
+                so_far.least_beats = so_far.least_beats.min(piece.beats.max(piece.at_region));
+                so_far.to_link = so_far.to_link.min(engine + egress);
+                so_far.most_engine = so_far.most_engine.max(engine);
+                so_far.least_engine = so_far.least_engine.min(engine);
+            }
+        }
+        sum.map(|sum| {
+            let others = sum.engine - sum.first_engine;
+            let busiest = of_channel.into_iter().max().unwrap_or(sum.engine);
+            Sum { beyond: others - sum.least_engine * (sum.requests - 1), busiest, ..sum }
+        })
+    }
+
+    /// The link with the longest interval between the longest packets. For shorter ones it may be another link; the
+    /// maximum of each size would mix links.
+    /// would add up what no one link takes.
+    pub(super) fn slowest(&self, header_dw: u8) -> Option<&Hop> {
+        let longest = u64::from(self.payload_bytes).min(self.transfer.bytes);
+        self.path.slowest(header_dw, longest as u32)
+    }
+
+    pub(super) fn write(&self, chunk: Chunk) -> Option<Piece> {
+        let payload = in_dws(chunk);
+        let link = self.slowest(self.header_dw)?.pace(self.header_dw, payload);
+        let on_links = self.path.unloaded(self.header_dw, payload);
+        let egress = self.platform.endpoint.egress_ns.value;
+        let (beats, at_end) = match self.transfer.partner {
+            Partner::Host => (Ticks::ZERO, self.lookup() + self.memory()?.write_ns.value),
+            Partner::Peer { bar, .. } => {
+                (Way::region_beats(self.region(bar, chunk)?, chunk), self.platform.endpoint.ingress_ns.value)
+            }
+        };
+        let before_beats = egress + on_links + at_end;
+        let way = before_beats + beats;
+        // Idle time before the start of the next packet is not part of the path of the last one.
+        let before_link = Ticks(way.0.saturating_sub(link.0));
+        let at_region = Ticks::ZERO;
+        let held = if self.transfer.partner == Partner::Host { self.lookup() } else { at_end + beats };
+        let queued = Queued::writes(self.platform, self.transfer.partner, chunk.bytes);
+        let (root_reads, root_loops, root_loop, root_way) = (0, Ticks::ZERO, Ticks::ZERO, way);
+        let besides_region = way;
+        Some(Piece {
+            link,
+            beats,
+            at_region,
+            way,
+            before_link,
+            behind_link: Ticks::ZERO,
+            before_beats,
+            besides_region,
+            packets: Packets::of([payload]),
+            held,
+            root_reads,
+            root_loops,
+            root_loop,
+            root_way,
+            queued,
+        })
+    }
+
+    /// For a read, the link time is that of its completions, and the path is the round trip.
+    pub(super) fn read(&self, chunk: Chunk) -> Option<Piece> {
+        let endpoint = &self.platform.endpoint;
+        let pieces = self.root_pieces(chunk);
+        let (to, at_end, region, behind, rcb) = match self.transfer.partner {
+            Partner::Host => {
+                let rcb = Rcb::new(self.platform.link.rcb_bytes.value)?;
+                (
+                    Path::up(self.platform, self.transfer.card)?,
+                    self.lookup() + self.memory_read(chunk)?,
+                    None,
+                    Ticks::ZERO,
+                    rcb,
+                )
+            }
+            Partner::Peer { card, bar } => {
+                let region = self.region(bar, chunk)?;
+                let to = Path::between(self.platform, self.transfer.card, card)?;
+                // The RCB of a card does not affect how the root complex splits reads.
+                let at_end = endpoint.ingress_ns.value + region.read_ns.value;
+                (to, at_end, Some(region), endpoint.egress_ns.value, Rcb::B128)
+            }
+        };
+        let until_end = endpoint.egress_ns.value + to.unloaded(self.header_dw, 0) + at_end;
+        let behind = behind + endpoint.ingress_ns.value;
+        // Parts of a read arrive at intervals that credits below the root complex permit.
+        let down = match self.transfer.partner {
+            Partner::Peer { card, .. } if self.is_split_at_root() => Some(Path::down(self.platform, card)?),
+            _ => None,
+        };
+        let asked_every = match &down {
+            Some(down) => down.slowest(self.header_dw, 0)?.pace(self.header_dw, 0),
+            None => Ticks::ZERO,
+        };
+        let by_credits =
+            |nth: usize| down.as_ref().map_or([Ticks::ZERO; 2], |down| self.last_by_root(down, nth as u64 + 1));
+        let mut left = Vec::with_capacity(pieces.len());
+        let region_beats = |piece: &Chunk| region.map_or(Ticks::ZERO, |region| Self::region_beats(region, *piece));
+        let first_beats = pieces.first().map_or(Ticks::ZERO, region_beats);
+        let loops = pieces.iter().map(|piece| self.root_loop(*piece, at_end + region_beats(piece)));
+        let (loops, mut asked) = (loops.collect::<Option<Vec<Ticks>>>()?, Vec::with_capacity(pieces.len()));
+        let root_tags = self.platform.root_complex.peer_tags.value as usize;
+        // The longest sequence of beats at the region, packets on the link, and beats of the engine.
+        let (mut ready, mut sent, mut taken) = (Ticks::ZERO, Ticks::ZERO, Ticks::ZERO);
+        let (mut link, mut beats, mut at_region) = (Ticks::ZERO, Ticks::ZERO, Ticks::ZERO);
+        let (mut first_way, mut last_way, mut of_last) = (None, Ticks::ZERO, Ticks::ZERO);
+        let mut shortest: Option<Ticks> = None;
+        let mut payloads = Vec::new();
+        for (nth, piece) in pieces.iter().enumerate() {
+            // The number outstanding is the number of tags of the root complex.
+            let tag = |asked: &[Ticks]| {
+                nth.checked_sub(root_tags).map_or(Ticks::ZERO, |before| asked[before] + loops[before])
+            };
+            let [on_first, on_any] = by_credits(nth);
+            left.push(tag(&left).max(on_first));
+            asked.push(tag(&asked).max(asked_every * nth as u64).max(on_any));
+            ready = ready.max(until_end + asked[nth]) + region_beats(piece);
+            at_region += region_beats(piece);
+            sent = sent.max(ready + behind);
+            let mut sent_of_it = Ticks::ZERO;
+            of_last = Ticks::ZERO;
+            for payload in self.completions(*piece, rcb) {
+                payloads.push(payload);
+                let on_links = self.path.unloaded(3, payload);
+                let pace = self.slowest(3)?.pace(3, payload);
+                let at_engine = self.beats(3, payload);
+                taken = taken.max(sent + on_links) + at_engine;
+                of_last = of_last.max(sent_of_it + on_links) + at_engine;
+                (sent, sent_of_it, link, beats) = (sent + pace, sent_of_it + pace, link + pace, beats + at_engine);
+                first_way.get_or_insert(on_links);
+                shortest = Some(shortest.map_or(on_links + at_engine, |least| least.min(on_links + at_engine)));
+                last_way = Ticks((on_links + at_engine).0.saturating_sub(pace.0));
+            }
+        }
+        let until_data = until_end + first_beats + behind;
+        let packets = Packets::of(payloads.iter().copied());
+        let taken = taken.max(until_data + self.last_completion(packets) + shortest?);
+        let held = match self.transfer.partner {
+            Partner::Host => self.lookup(),
+            // It leaves the root complex with the last read that was issued for it.
+            Partner::Peer { .. } if self.is_split_at_root() => {
+                self.platform.root_complex.peer_forward_ns.value + left.last().copied()?
+            }
+            Partner::Peer { .. } => endpoint.ingress_ns.value,
+        };
+        Some(Piece {
+            link,
+            beats,
+            at_region,
+            way: taken,
+            before_link: until_data,
+            behind_link: last_way,
+            before_beats: until_data + first_way?,
+            besides_region: until_end + behind + of_last,
+            packets,
+            held,
+            root_reads: if self.is_split_at_root() { pieces.len() as u64 } else { 0 },
+            root_loops: if self.is_split_at_root() { loops.iter().copied().sum() } else { Ticks::ZERO },
+            root_loop: loops.iter().copied().min()?,
+            root_way: until_end + pieces.iter().map(region_beats).min()? + behind + shortest?,
+            queued: Queued::reads(self.platform, &payloads),
+        })
+    }
+
+    /// Payload of each completion of this request, in whole DWs.
+    pub(super) fn completions(&self, chunk: Chunk, rcb: Rcb) -> Vec<u32> {
+        match Mps::new(self.payload_bytes) {
+            Some(mps) => {
+                let merged = split::completions(chunk.address, chunk.bytes, rcb, mps);
+                let merged = if self.has_odd_ends_apart() { merged.with_odd_end_apart() } else { merged };
+                merged.map(|completion| u32::from(completion.length) * 4).collect()
+            }
+            None => split::completions(chunk.address, chunk.bytes, Rcb::B64, Mps::ALL[0])
+                .at_every_rcb()
+                .map(|completion| u32::from(completion.length) * 4)
+                .collect(),
+        }
+    }
+
+    /// Region of a peer that a request accesses.
+    pub(super) fn region(&self, bar: u8, chunk: Chunk) -> Option<&'a Region> {
+        self.platform.region_at(bar, chunk.address - self.base, u64::from(chunk.bytes))
+    }
+
+    /// Beats of a request at that region, in whole DWs.
+    pub(super) fn region_beats(region: &Region, chunk: Chunk) -> Ticks {
+        let beat = u64::from(region.beat_bytes.value);
+        let touched = (chunk.address + u64::from(chunk.bytes) - 1) / beat - chunk.address / beat + 1;
+        region.beat_ns.value * touched
+    }
+
+    /// Whether its data come from host memory that sends a separate completion for odd ends.
+    pub(super) fn has_odd_ends_apart(&self) -> bool {
+        self.transfer.partner == Partner::Host && self.memory().is_some_and(|memory| memory.odd_end_completion.value)
+    }
+
+    pub(super) fn memory(&self) -> Option<&'a Memory> {
+        self.platform.memory.as_ref()
+    }
+}
+
+/// Maximum payload of a data packet: of a write by the card, of a completion by the root port.
+fn payload(platform: &Platform, dma: &Dma, transfer: &Transfer) -> Option<u32> {
+    let way_up = platform.way_up(transfer.card as usize);
+    Some(match (transfer.verb, transfer.partner) {
+        (Verb::Store, _) => dma.write_bytes.value.min(platform.mps_bytes_of(way_up.first()?.below)),
+        (Verb::Load, Partner::Peer { card, .. }) => platform.mps_bytes_of(platform.card_name(card as usize)?),
+        (Verb::Load, Partner::Host) => {
+            let mps_bytes = platform.mps_bytes_of(&way_up.last()?.upper_port());
+            platform.memory.as_ref().map_or(mps_bytes, |memory| memory.completion_bytes.value.min(mps_bytes))
+        }
+    })
+}
+
+/// Payload bytes rounded up to whole DWs.
+pub(super) fn in_dws(piece: Chunk) -> u32 {
+    ((piece.address % 4) as u32 + piece.bytes).next_multiple_of(4)
+}

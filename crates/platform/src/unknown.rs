@@ -1,0 +1,22 @@
+//! Numbers that a platform file marks as unknown.
+
+use std::ops::Range;
+
+/// A number that a file marks as unknown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unknown {
+    /// Path of the key, as in [`Platform::with`](crate::Platform::with).
+    pub key: String,
+    /// How to determine it, as stated in the file.
+    pub reason: String,
+    /// Line in the file.
+    pub line: usize,
+    /// Bounds of the search, those of the key and independent of the machine.
+    pub bounds: (f64, f64),
+    /// Start of the search.
+    pub start: f64,
+    /// Whether it is a whole number, which a fit cannot determine.
+    pub is_whole: bool,
+    /// Bytes of the file after the `=`.
+    pub(crate) span: Range<usize>,
+}

@@ -1,0 +1,14 @@
+//! The program that wrote a file.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The program that wrote a record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tool {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
