@@ -12,10 +12,11 @@ mod tracing;
 
 use self::failure::Before;
 use self::runtime_periods::{LeftOut, RuntimePeriods};
-use crate::board::{Board, Carried};
+use crate::board::Board;
 use crate::callers::Callers;
 use crate::device::dma_engine::DmaEngine;
 use crate::error::BoardError;
+use crate::fabric::carried::Carried;
 use crate::fabric::link::Crossed;
 use crate::fast_forward::Search;
 use crate::host::stored_data::stored_bytes;

@@ -15,16 +15,22 @@ impl Board {
     #[inline]
     pub(super) fn forward_at_root(&mut self, port: RootPortIndex, at: Ticks, tlp: &Tlp) -> bool {
         if tlp.requester == ROOT_COMPLEX {
-            self.peers.receive(at, port, port, *tlp);
-            self.set(Port::Peers, self.peers.due());
+            self.root_complex.peers.receive(at, port, port, *tlp);
+            self.events.set(Port::Peers, self.root_complex.peers.due());
             return true;
         }
-        let Some(other) = self.root_routes.below(tlp).filter(|_| self.peers.forwards(tlp.kind)) else { return false };
-        if self.peers.splits(tlp.kind) {
-            self.peers.receive(at, port, other, *tlp);
-            self.set(Port::Peers, self.peers.due());
+        let Some(other) = self.root_complex.peer_port(tlp) else { return false };
+        if self.root_complex.peers.splits(tlp.kind) {
+            self.root_complex.peers.receive(at, port, other, *tlp);
+            self.events.set(Port::Peers, self.root_complex.peers.due());
         } else {
-            self.offer(other.down(), root_input::from(port), self.peers.ready(at), *tlp);
+            self.fabric.offer(
+                &mut self.events,
+                other.down(),
+                root_input::from(port),
+                self.root_complex.peers.ready(at),
+                *tlp,
+            );
         }
         true
     }
@@ -32,32 +38,37 @@ impl Board {
     /// Processes the arrivals of the root complex's own reads.
     #[inline(never)]
     pub(super) fn take_peers(&mut self) {
-        self.peers.step(self.now, &mut self.slab);
-        while let Some(out) = self.peers.out.pop_front() {
-            self.offer(out.port.down(), root_input::own(self.roots.len()), out.at, out.tlp);
+        self.root_complex.peers.step(self.events.now, &mut self.slab);
+        while let Some(out) = self.root_complex.peers.out.pop_front() {
+            self.fabric.offer(&mut self.events, out.port.down(), self.root_complex.own_input(), out.at, out.tlp);
         }
         self.return_peer_credits();
-        self.set(Port::Peers, self.peers.due());
+        self.events.set(Port::Peers, self.root_complex.peers.due());
     }
 
     /// Records that a TLP of the root complex has left.
     pub(super) fn own_left(&mut self, tlp: &Tlp) {
         if tlp.kind == TlpKind::MRd {
-            self.peers.left(tlp.tag);
+            self.root_complex.peers.left(tlp.tag);
             self.return_peer_credits();
         }
     }
 
     /// Ends a read of the root complex below `port` by this UR completion.
     pub(super) fn refuse_peer(&mut self, port: RootPortIndex, refusal: Tlp) {
-        self.peers.refuse(self.now, port, refusal);
-        self.set(Port::Peers, self.peers.due());
+        self.root_complex.peers.refuse(self.events.now, port, refusal);
+        self.events.set(Port::Peers, self.root_complex.peers.due());
     }
 
     /// Returns the credits of reads whose last piece has left.
     fn return_peer_credits(&mut self) {
-        while let Some(port) = self.peers.freed.pop_front() {
-            self.give_back(port.up(), Cost::of(&Tlp::of(TlpKind::MRd)), Cause::RootComplex);
+        while let Some(port) = self.root_complex.peers.freed.pop_front() {
+            self.fabric.return_credits(
+                &mut self.events,
+                port.up(),
+                Cost::of(&Tlp::of(TlpKind::MRd)),
+                Cause::RootComplex,
+            );
         }
     }
 }

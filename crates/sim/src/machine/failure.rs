@@ -1,7 +1,8 @@
 //! Failures on the bus as errors: which port detected what, the bytes that arrived, and the fix.
 
 use super::SimulatedMachine;
-use crate::board::{Board, CutOff, Withheld};
+use crate::board::Board;
+use crate::failures::{CutOff, Withheld};
 use crate::header::{Parties, ROOT_COMPLEX_ID, header_of, tag};
 use crate::host::pins::RefusedPage;
 use crate::noticed::Noticed;
@@ -174,7 +175,7 @@ impl SimulatedMachine {
     fn log(&mut self) {
         let functions = functions(&self.platform).unwrap_or_default();
         let mut logged = std::mem::take(&mut self.logged);
-        let mut errors: Vec<&Noticed> = self.board.errors.iter().collect();
+        let mut errors: Vec<&Noticed> = self.board.errors().iter().collect();
         errors.sort_by_key(|noticed| noticed.at);
         for noticed in errors {
             let header_log = noticed.error.row().logs_header.then(|| self.header_log(noticed, &functions));
@@ -216,7 +217,7 @@ impl SimulatedMachine {
     fn says(&self, arrived: Vec<Arrived>) -> BusError {
         let functions = functions(&self.platform).unwrap_or_default();
         let machine = self.facts.name.clone();
-        let mut errors: Vec<&Noticed> = self.board.errors.iter().collect();
+        let mut errors: Vec<&Noticed> = self.board.errors().iter().collect();
         errors.sort_by_key(|noticed| noticed.at);
         let withheld = self.board.withheld().next();
         let error = |noticed_by, what, at, to_do| BusError {

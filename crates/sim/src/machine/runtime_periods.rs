@@ -6,7 +6,8 @@
 //! equal before any is skipped; the last two iterations are simulated.
 
 use super::Waits;
-use crate::board::{Board, Carried};
+use crate::board::Board;
+use crate::fabric::carried::Carried;
 use crate::fabric::link::Crossed;
 use crate::host::program::Program;
 use crate::host::runtime::CARD;

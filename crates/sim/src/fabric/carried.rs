@@ -1,7 +1,6 @@
-//! Traffic of the links of a board.
+//! Traffic of the links of a fabric.
 
-use super::Board;
-use crate::topology::Direction;
+use super::{Direction, Fabric};
 use lanemark_units::Ticks;
 
 /// Traffic of one direction of a link since construction.
@@ -24,20 +23,13 @@ impl Carried {
     }
 }
 
-impl Board {
-    /// Returns the traffic of each direction of each link up to now, link after link, the downstream direction first.
-    pub fn carried(&mut self) -> Vec<Carried> {
-        self.deliver_all_dllps();
+impl Fabric {
+    /// Returns the traffic of each direction up to now.
+    pub(crate) fn carried(&self, now: Ticks) -> Vec<Carried> {
         let of = |line: &Direction| {
-            let [tlps, dllps] = line.transmitter.carried(self.now);
+            let [tlps, dllps] = line.transmitter.carried(now);
             Carried { tlps, dllps, payload_bytes: line.transmitter.crossed.payload_bytes }
         };
         self.directions.iter().map(of).collect()
-    }
-
-    /// Returns the name of the component below each link.
-    #[must_use]
-    pub fn link_names(&self) -> Vec<&str> {
-        self.ports.iter().step_by(2).map(|[_, lower]| lower.name.as_str()).collect()
     }
 }
