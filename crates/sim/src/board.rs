@@ -21,7 +21,6 @@ mod links;
 mod mapping;
 mod moved;
 mod observe;
-mod peers;
 mod quiesce;
 mod relay;
 mod root;
@@ -230,6 +229,7 @@ impl Board {
     }
 
     /// Returns the index of each endpoint.
+    #[must_use]
     pub fn each_card(&self) -> impl DoubleEndedIterator<Item = CardIndex> + use<> {
         self.endpoints.each_card()
     }
@@ -271,12 +271,12 @@ impl Board {
             Port::Fetched(port) => self.fetched(port),
             Port::Return(port) => self.receive_completion(port),
             Port::Completions => self.complete(),
-            Port::Peers => self.take_peers(),
+            Port::Peers => self.root_complex.step_peers(&mut self.fabric, &mut self.events, &mut self.slab),
             Port::RcIngress => self.take_in(),
             Port::Iommu => self.translate(),
             Port::Accept(card) => self.accept(card),
             Port::Issue(card) => self.issue(card),
-            Port::Data(card) => self.take_data(card),
+            Port::Data(card) => self.endpoints.take_data(&mut self.events, &mut self.slab, card),
             Port::Carry(card) => self.endpoints.carry(&mut self.events, card),
             Port::Kernels(card) => self.end_kernel(card),
             Port::Answer(card, region) => self.answer(card, region),
@@ -399,22 +399,10 @@ impl Board {
     }
 
     #[inline(never)]
-    fn take_data(&mut self, card: CardIndex) {
-        let Some(engine) = &mut self.endpoints[card].dma else { return };
-        let matters = engine.take_data(self.events.now, &mut self.slab) || engine.joins_queues();
-        let data_due = engine.data_due().max(self.events.now);
-        self.events.set(Port::Data(card), data_due);
-        if matters {
-            self.endpoints.refresh_engine(&mut self.events, card);
-        }
-    }
-
-    #[inline(never)]
     fn receive_completion(&mut self, port: RootPortIndex) {
         if let Some(tlp) = self.root_complex.roots[port].upstream.take(self.events.now) {
             if usize::from(tlp.requester) < self.cores.len() {
-                self.root_complex.requests.complete(self.events.now, tlp);
-                self.events.set(Port::Completions, self.root_complex.requests.completions.due());
+                self.root_complex.requests.complete(&mut self.events, tlp);
             } else {
                 let data = if tlp.payload == Slot::NONE { [0xFF; 64] } else { *self.slab.line(tlp.payload) };
                 self.slab.give_back(tlp.payload);

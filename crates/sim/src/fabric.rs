@@ -156,7 +156,7 @@ impl Fabric {
 
     /// Returns the direction that arrives at a port of a switch.
     #[inline]
-    pub(crate) fn into_switch(&self, switch: usize, port: PortIndex) -> DirectionIndex {
+    pub(crate) fn arriving_at(&self, switch: usize, port: PortIndex) -> DirectionIndex {
         self.switch_ports[switch][port].opposite()
     }
 

@@ -10,8 +10,8 @@ mod runtime;
 mod runtime_periods;
 mod tracing;
 
-use self::failure::Before;
-use self::runtime_periods::{LeftOut, RuntimePeriods};
+use self::failure::BytesBefore;
+use self::runtime_periods::{Counts, RuntimePeriods};
 use crate::board::Board;
 use crate::callers::Callers;
 use crate::device::dma_engine::DmaEngine;
@@ -58,7 +58,7 @@ pub struct SimulatedMachine {
     carried: Option<Vec<Carried>>,
     interrupted: Option<Arc<AtomicBool>>,
     /// Iterations of the last run that were skipped.
-    left_out: Option<LeftOut>,
+    left_out: Option<Counts>,
     /// Errors that ports have detected since construction.
     logged: Vec<LoggedError>,
     /// Number of frames and of stalls to record in the next samples, if a trace is wanted.
@@ -168,7 +168,7 @@ impl SimulatedMachine {
     fn run_jobs(&mut self, plan: &Plan, jobs: &[EngineJob], passes: u64) -> Result<(Sample, Waits), MachineError> {
         let start = self.board.now();
         let deadline = start + plan.timeout;
-        let before_all = Before::of(plan, &self.board);
+        let before_all = BytesBefore::of(plan, &self.board);
         for job in jobs {
             let started = self.board.start_job(job, passes, self.passes_done);
             started.map_err(|because| self.unsupported("a transfer by a card", because))?;
@@ -273,7 +273,7 @@ impl SimulatedMachine {
         };
         let start = self.board.now();
         let deadline = start + plan.timeout;
-        let before = Before::of(plan, &self.board);
+        let before = BytesBefore::of(plan, &self.board);
         match &plan.work {
             Work::Cores(cores) => {
                 cores.lanes.iter().for_each(|lane| self.board.start(lane, passes, self.passes_done));

@@ -101,15 +101,13 @@ impl Board {
         match self.fabric.directions[direction].from {
             End::Root(port) => {
                 if refusal.requester == ROOT_COMPLEX {
-                    return self.refuse_peer(port, refusal);
+                    return self.root_complex.refuse_peer(&mut self.events, port, refusal);
                 }
                 if let Some(other) = self.root_complex.routes.below(&refusal) {
                     return self.fabric.offer(&mut self.events, other.down(), root_input::from(port), now, refusal);
                 }
-                let upstream = &mut self.root_complex.roots[port].upstream;
-                upstream.send(now.max(upstream.last_due()), refusal);
-                let due = upstream.due();
-                self.events.set(Port::Return(port), due);
+                let at = now.max(self.root_complex.roots[port].upstream.last_due());
+                self.root_complex.send_upstream(&mut self.events, port, at, refusal);
             }
             End::Switch { switch, port } => {
                 let out = self.fabric.to_requester(switch, &refusal);
@@ -209,10 +207,9 @@ impl Board {
         } else if tlp.requester == OUTSIDE {
             self.observation.outbox.push_back((self.events.now, tlp, [0xFF; 64]));
         } else if tlp.requester == ROOT_COMPLEX {
-            self.refuse_peer(root, tlp);
+            self.root_complex.refuse_peer(&mut self.events, root, tlp);
         } else {
-            self.root_complex.requests.complete(self.events.now, tlp);
-            self.events.set(Port::Completions, self.root_complex.requests.completions.due());
+            self.root_complex.requests.complete(&mut self.events, tlp);
         }
         self.failures.refresh_timeouts(&mut self.events);
     }

@@ -5,10 +5,10 @@ use crate::fabric::End;
 use crate::fabric::credit::Cost;
 use crate::fabric::dllp::DllpKind;
 use crate::fabric::link::Sent;
-use crate::index::{CardIndex, DirectionIndex, PortIndex, Side};
+use crate::index::{DirectionIndex, PortIndex, Side};
 use crate::observer::Went;
-use crate::ports::{Port, endpoint_input, root_input};
-use crate::tlp::{Flaw, Tlp, TlpKind};
+use crate::ports::{endpoint_input, root_input};
+use crate::tlp::{Flaw, Tlp};
 use lanemark_machine::Cause;
 use lanemark_wire::config::AerError;
 
@@ -63,7 +63,9 @@ impl Board {
                 self.take_requests();
             }
             End::Root(_) if sent.input < root_input::PEERS => {}
-            End::Root(_) if sent.input == self.root_complex.own_input() => self.own_left(&sent.tlp),
+            End::Root(_) if sent.input == self.root_complex.own_input() => {
+                self.root_complex.own_left(&mut self.fabric, &mut self.events, &sent.tlp);
+            }
             End::Root(_) => {
                 let below = root_input::came_up_at(sent.input);
                 self.fabric.return_credits(
@@ -74,7 +76,7 @@ impl Board {
                 );
             }
             End::Switch { switch, .. } => {
-                let came_by = self.fabric.into_switch(switch, PortIndex(sent.input));
+                let came_by = self.fabric.arriving_at(switch, PortIndex(sent.input));
                 self.fabric.return_credits(
                     &mut self.events,
                     came_by,
@@ -119,29 +121,16 @@ impl Board {
             return;
         }
         match self.fabric.directions[direction].to {
-            End::Endpoint(card) => self.reach_endpoint(card, sent),
+            End::Endpoint(card) => self.endpoints.receive(&mut self.events, card, sent.arrives, sent.tlp),
             End::Switch { switch, port } => self.forward(switch, port, sent),
             End::Root(port) => self.reach_root(port, sent),
         }
     }
 
-    #[inline]
-    fn reach_endpoint(&mut self, card: CardIndex, sent: &Sent) {
-        let endpoint = &mut self.endpoints[card];
-        if let (TlpKind::CplD | TlpKind::Cpl, Some(engine)) = (sent.tlp.kind, &mut endpoint.dma) {
-            engine.arrive(sent.arrives, sent.tlp);
-            let due = engine.data_due().max(self.events.now);
-            return self.events.set(Port::Data(card), due);
-        }
-        endpoint.receive(sent.arrives, sent.tlp);
-        let due = endpoint.accept_due().max(self.events.now);
-        self.events.set(Port::Accept(card), due);
-    }
-
     #[inline(never)]
     fn forward(&mut self, switch: usize, came_in_at: PortIndex, sent: &Sent) {
         let Some(out) = self.fabric.out_of_switch(switch, came_in_at, &sent.tlp) else {
-            return self.lose(self.fabric.into_switch(switch, came_in_at), &sent.tlp);
+            return self.lose(self.fabric.arriving_at(switch, came_in_at), &sent.tlp);
         };
         let ready = self.fabric.ready(switch, out, sent);
         self.fabric.offer(&mut self.events, out, came_in_at.0, ready, sent.tlp);

@@ -92,12 +92,10 @@ impl Board {
     fn pass(&mut self, port: RootPortIndex, at: Ticks, because: Option<Cause>, tlp: &Tlp, named: Option<Iova>) {
         let is_completion = tlp.kind.class() == FlowClass::Completion;
         if is_completion && tlp.requester < FIRST_CARD || tlp.requester == OUTSIDE {
-            let pushed_until = self.root_complex.roots[port].port.pushed_until();
-            self.root_complex.roots[port].upstream.send(at.max(pushed_until), *tlp);
-            let due = self.root_complex.roots[port].upstream.due();
-            return self.events.set(Port::Return(port), due);
+            let at = at.max(self.root_complex.roots[port].port.pushed_until());
+            return self.root_complex.send_upstream(&mut self.events, port, at, *tlp);
         }
-        if self.forward_at_root(port, at, tlp) {
+        if self.root_complex.forward(&mut self.fabric, &mut self.events, port, at, tlp) {
             return;
         }
         if is_completion {

@@ -10,7 +10,8 @@ use crate::index::CardIndex;
 use crate::ports::Port;
 use crate::requester::{FIRST_CARD, OUTSIDE};
 use crate::steady::{Leg, PAGE, Survey, greatest_common_divisor};
-use crate::tlp::Tlp;
+use crate::tlp::{Tlp, TlpKind};
+use lanemark_engine::Slab;
 use lanemark_machine::{DmaCall, Partner, Transfer};
 use lanemark_units::Ticks;
 use std::ops::{Index, IndexMut};
@@ -221,6 +222,29 @@ impl Endpoints {
     pub(crate) fn invalidate_atcs(&mut self) {
         let caches = self.all.iter_mut().filter_map(|endpoint| endpoint.dma.as_mut()?.atc.as_mut());
         caches.for_each(|atc| atc.invalidate_all());
+    }
+
+    /// Receives a TLP at a card: a completion at its engine, anything else in its receive buffer.
+    #[inline]
+    pub(crate) fn receive(&mut self, events: &mut Events, card: CardIndex, arrives: Ticks, tlp: Tlp) {
+        let endpoint = &mut self[card];
+        if let (TlpKind::CplD | TlpKind::Cpl, Some(engine)) = (tlp.kind, &mut endpoint.dma) {
+            engine.arrive(arrives, tlp);
+            return events.set(Port::Data(card), engine.data_due().max(events.now));
+        }
+        endpoint.receive(arrives, tlp);
+        events.set(Port::Accept(card), endpoint.accept_due().max(events.now));
+    }
+
+    /// Lets the engine of a card take its due completions.
+    #[inline(never)]
+    pub(crate) fn take_data(&mut self, events: &mut Events, slab: &mut Slab, card: CardIndex) {
+        let Some(engine) = &mut self[card].dma else { return };
+        let matters = engine.take_data(events.now, slab) || engine.joins_queues();
+        events.set(Port::Data(card), engine.data_due().max(events.now));
+        if matters {
+            self.refresh_engine(events, card);
+        }
     }
 
     /// Moves bytes between the queues of a card.

@@ -21,6 +21,21 @@ impl Carried {
         self.dllps += other.dllps;
         self.payload_bytes += other.payload_bytes;
     }
+
+    /// Returns the traffic since `before`.
+    pub(crate) fn since(&self, before: &Carried) -> Carried {
+        Carried {
+            tlps: self.tlps - before.tlps,
+            dllps: self.dllps - before.dllps,
+            payload_bytes: self.payload_bytes - before.payload_bytes,
+        }
+    }
+
+    /// Returns `times` this traffic.
+    pub(crate) fn times(&self, times: u64) -> Carried {
+        let Carried { tlps, dllps, payload_bytes } = *self;
+        Carried { tlps: tlps * times, dllps: dllps * times, payload_bytes: payload_bytes * times }
+    }
 }
 
 impl Fabric {

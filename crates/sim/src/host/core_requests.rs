@@ -127,9 +127,10 @@ impl CoreRequests {
         self.freed = (now, because);
     }
 
-    /// Receives a completion from a root port.
+    /// Receives a completion from a root port, and schedules its arrival at its core.
     #[inline]
-    pub fn complete(&mut self, now: Ticks, tlp: Tlp) {
-        self.completions.join(now + self.way_of(&tlp), tlp);
+    pub(crate) fn complete(&mut self, events: &mut Events, tlp: Tlp) {
+        self.completions.join(events.now + self.way_of(&tlp), tlp);
+        events.set(Port::Completions, self.completions.due());
     }
 }

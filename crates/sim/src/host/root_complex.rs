@@ -6,19 +6,24 @@
 //!  memory, peers <-- [IOMMU] <-- ingress <-- root port 0..n <-- links
 //! ```
 //!
-//! It owns these parts, in files of their own, and the completions in flight from root ports to cores. The board moves
-//! TLPs between it, the fabric, the IOMMU and the DMA memory.
+//! It owns these parts, in files of their own, and the completions in flight from root ports to cores. It forwards
+//! peer-to-peer TLPs to the fabric. The board moves all other TLPs between it, the fabric, the IOMMU and the DMA memory.
 
+use crate::events::Events;
+use crate::fabric::Fabric;
+use crate::fabric::credit::Cost;
 use crate::fabric::route::Routes;
 use crate::host::core_requests::{self, CoreRequests};
 use crate::host::peer_forwarder::{self, PeerForwarder};
 use crate::host::rc_ingress::RcIngress;
 use crate::host::root_port::RootPort;
 use crate::index::RootPortIndex;
-use crate::ports::root_input;
+use crate::ports::{Port, root_input};
+use crate::requester::ROOT_COMPLEX;
 use crate::steady::Survey;
-use crate::tlp::Tlp;
-use lanemark_engine::Wire;
+use crate::tlp::{Tlp, TlpKind};
+use lanemark_engine::{Slab, Wire};
+use lanemark_machine::Cause;
 use lanemark_platform::Platform;
 use lanemark_units::Ticks;
 
@@ -77,12 +82,6 @@ impl RootComplex {
         root_input::own(self.roots.len())
     }
 
-    /// Returns the root port to which a TLP is forwarded as peer-to-peer, if it is.
-    #[inline]
-    pub(crate) fn peer_port(&self, tlp: &Tlp) -> Option<RootPortIndex> {
-        self.routes.below(tlp).filter(|_| self.peers.forwards(tlp.kind))
-    }
-
     /// Returns when every request now at root ports has reached memory.
     pub(crate) fn reached_at(&self) -> Option<Ticks> {
         self.roots.iter().map(|root| root.port.reached_at()).max()
@@ -118,5 +117,71 @@ impl RootComplex {
     /// Returns whether a range is DMA memory.
     pub(crate) fn is_memory(&self, start: u64, bytes: u64) -> bool {
         self.roots.first().is_some_and(|root| root.port.lends(start, bytes))
+    }
+
+    /// Sends a completion from a root port to its core, or to the requester of an injected read, at `at`.
+    #[inline]
+    pub(crate) fn send_upstream(&mut self, events: &mut Events, port: RootPortIndex, at: Ticks, tlp: Tlp) {
+        let upstream = &mut self.roots[port].upstream;
+        upstream.send(at, tlp);
+        events.set(Port::Return(port), upstream.due());
+    }
+
+    /// Forwards a TLP that root port `port` checks at `at`, if it is for a card or completes a peer read; returns
+    /// whether it did.
+    #[inline]
+    pub(crate) fn forward(
+        &mut self,
+        fabric: &mut Fabric,
+        events: &mut Events,
+        port: RootPortIndex,
+        at: Ticks,
+        tlp: &Tlp,
+    ) -> bool {
+        if tlp.requester == ROOT_COMPLEX {
+            self.peers.receive(at, port, port, *tlp);
+            events.set(Port::Peers, self.peers.due());
+            return true;
+        }
+        let Some(other) = self.routes.below(tlp).filter(|_| self.peers.forwards(tlp.kind)) else { return false };
+        if self.peers.splits(tlp.kind) {
+            self.peers.receive(at, port, other, *tlp);
+            events.set(Port::Peers, self.peers.due());
+        } else {
+            fabric.offer(events, other.down(), root_input::from(port), self.peers.ready(at), *tlp);
+        }
+        true
+    }
+
+    /// Processes the arrivals of the root complex's own reads.
+    #[inline(never)]
+    pub(crate) fn step_peers(&mut self, fabric: &mut Fabric, events: &mut Events, slab: &mut Slab) {
+        self.peers.step(events.now, slab);
+        while let Some(out) = self.peers.out.pop_front() {
+            fabric.offer(events, out.port.down(), self.own_input(), out.at, out.tlp);
+        }
+        self.return_peer_credits(fabric, events);
+        events.set(Port::Peers, self.peers.due());
+    }
+
+    /// Records that a TLP of the root complex has left.
+    pub(crate) fn own_left(&mut self, fabric: &mut Fabric, events: &mut Events, tlp: &Tlp) {
+        if tlp.kind == TlpKind::MRd {
+            self.peers.left(tlp.tag);
+            self.return_peer_credits(fabric, events);
+        }
+    }
+
+    /// Ends a read of the root complex below `port` by this UR completion.
+    pub(crate) fn refuse_peer(&mut self, events: &mut Events, port: RootPortIndex, refusal: Tlp) {
+        self.peers.refuse(events.now, port, refusal);
+        events.set(Port::Peers, self.peers.due());
+    }
+
+    /// Returns the credits of reads whose last piece has left.
+    fn return_peer_credits(&mut self, fabric: &mut Fabric, events: &mut Events) {
+        while let Some(port) = self.peers.freed.pop_front() {
+            fabric.return_credits(events, port.up(), Cost::of(&Tlp::of(TlpKind::MRd)), Cause::RootComplex);
+        }
     }
 }

@@ -53,7 +53,7 @@ impl Flowing {
 }
 
 /// Bytes that had arrived before a sample.
-pub(super) struct Before {
+pub(super) struct BytesBefore {
     flows: Vec<(Flowing, u64)>,
     loaded: u64,
     stored: u64,
@@ -77,8 +77,8 @@ fn flow(transfer: &Transfer) -> String {
     Flow { card: transfer.card, verb: transfer.verb, peer }.to_string()
 }
 
-impl Before {
-    pub(super) fn of(plan: &Plan, board: &Board) -> Before {
+impl BytesBefore {
+    pub(super) fn of(plan: &Plan, board: &Board) -> BytesBefore {
         let moving: Vec<Flowing> = match &plan.work {
             Work::Cores(_) => plan.work.dma_calls().map(|call| Flowing::Called(*call)).collect(),
             Work::Engines(engines) => engines.jobs.iter().flat_map(EngineJob::directions).map(Flowing::Card).collect(),
@@ -89,7 +89,11 @@ impl Before {
             Work::Queue(_) | Work::Exchange(_) => Vec::new(),
         };
         let (loaded, stored) = by_cores(board);
-        Before { flows: moving.into_iter().map(|flowing| (flowing, flowing.moved(board))).collect(), loaded, stored }
+        BytesBefore {
+            flows: moving.into_iter().map(|flowing| (flowing, flowing.moved(board))).collect(),
+            loaded,
+            stored,
+        }
     }
 
     /// Returns the bytes that have arrived since.
@@ -120,7 +124,7 @@ impl Before {
 impl SimulatedMachine {
     /// Returns an error if a port has detected a failure: new requests stop, outstanding ones complete, and links are
     /// reset.
-    pub(super) fn failure(&mut self, plan: &Plan, passes: u64, before: &Before) -> Result<(), MachineError> {
+    pub(super) fn failure(&mut self, plan: &Plan, passes: u64, before: &BytesBefore) -> Result<(), MachineError> {
         let is_kept = self.board.withheld().next().is_some();
         let unpinned = self.board.take_pins();
         if unpinned.is_none() && !self.board.has_failed() && !is_kept && !self.board.awaits_timeouts() {
