@@ -1,5 +1,8 @@
 //! A board: connected parts of a platform, driven by three calls.
 //!
+//! Each part owns its state and has a file of its own. The board routes: it passes due events to parts, and TLPs from
+//! one part to the next.
+//!
 //! ```text
 //!  core 0..n --from_cores--> root complex --> root port --link--> [switch --link-->] endpoint --> regions
 //!      ^  ^------ acks ----------+   ^          |    ^                                |   ^          |
@@ -57,12 +60,15 @@ use lanemark_units::Ticks;
 /// A simulation: a value that is independent of others.
 #[derive(Debug)]
 pub struct Board {
+    /// The current time, and when each port of a part is due.
     events: Events,
+    /// Payloads of TLPs.
     slab: Slab,
     cores: Cores,
     root_complex: RootComplex,
     iommu: Option<Iommu>,
     memory: DmaMemory,
+    /// Links and switches.
     fabric: Fabric,
     endpoints: Endpoints,
     failures: Failures,

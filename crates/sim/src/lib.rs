@@ -10,14 +10,16 @@
 //!
 //! | path | contents |
 //! | --- | --- |
-//! | `host/` | cores, caches, write-combining buffers, driver, runtime, root complex and root ports |
-//! | `fabric/` | links, credits, DLLPs, switches, routing |
-//! | `iommu/` | IOTLB, translation table, invalidation queue, fault queue |
-//! | `device/` | endpoint, registers, DMA engine and its channels, queues, ATS cache, MSI-X, kernels |
-//! | `topology.rs`, `board.rs`, `board/` | what is connected to what, and the wiring: links, root complex, peer-to-peer, ATS, faults, mapping |
+//! | `host/` | cores, caches, write-combining buffers, driver, runtime, DMA memory, root complex and root ports |
+//! | `fabric.rs`, `fabric/` | links, credits, DLLPs, switches, routing |
+//! | `iommu.rs`, `iommu/` | IOTLB, translation table, mappings, invalidation queue, fault queue |
+//! | `device/` | endpoints, registers, DMA engine and its channels, queues, ATS cache, MSI-X, kernels |
+//! | `failures.rs`, `failures/` | detected errors, lost TLPs, injected faults |
+//! | `observation.rs`, `observer.rs` | completions of injected reads, accepted TLPs, the trace |
+//! | `events.rs`, `ports.rs` | the time, and when each port of a part is due |
+//! | `topology.rs`, `board.rs`, `board/` | what is connected to what, and the routing of TLPs and events between the parts |
 //! | `machine.rs`, `machine/` | a board as a [`Machine`](lanemark_machine::Machine): refused plans, runtimes, kernels, failures, tracing |
 //! | `steady/` | fast-forward of repeated iterations, from the state that each part lists in its `visit` |
-//! | `observer.rs` | recording of a trace |
 //! | `bus_tree.rs` | the platform as an operating system sees it while cards are masked, removed, programmed and rescanned |
 
 #![forbid(unsafe_code)]
