@@ -61,7 +61,7 @@ fn left(seed: u64, looks: bool) -> String {
     }
     let waits: Vec<_> = board.each_card().map(|card| board.engine(card).map(|engine| engine.waits)).collect();
     let carried = board.carried();
-    format!("{} {} {:?} {waits:?} {carried:?} {:?}", board.hops(), board.slots_in_use(), board.now(), board.errors)
+    format!("{} {} {:?} {waits:?} {carried:?} {:?}", board.hops(), board.slots_in_use(), board.now(), board.errors())
 }
 
 #[test]

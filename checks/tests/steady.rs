@@ -150,7 +150,7 @@ fn run(machine: SimulatedMachine, platform: &Platform, all: &[EngineJob], plan: 
     let now = machine.board_mut().now();
     let board = machine.board_mut();
     let cards: Vec<_> = board.each_card().map(|card| board.crossed(card)).collect();
-    let traffic = format!("{cards:?} {:?} {} {:?}", board.carried(), board.lost, board.errors);
+    let traffic = format!("{cards:?} {:?} {} {:?}", board.carried(), board.lost(), board.errors());
     // After a run that ended early, the bytes in a card's memory are undefined.
     let looked_at: Vec<Transfer> = all.iter().flat_map(EngineJob::directions).filter(|_| result.is_ok()).collect();
     let bytes = looked_at.iter().flat_map(|transfer| bytes(&mut machine, platform, transfer)).collect();

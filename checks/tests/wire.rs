@@ -61,12 +61,12 @@ fn requests_on_a_link_are_legal_tlps_of_the_charged_size_and_credits() {
         let machine = SimulatedMachine::new(&platform).unwrap();
         let storage = machine.facts().storage().unwrap().at;
         let mut board = Board::new(&platform).unwrap();
-        board.crossings = Some(Vec::new());
+        board.record_crossings();
         board.start(&Lane { core: 0, task: bodies(machine.facts(), storage).into() }, 1, 0);
         board.run_until(Ticks::whole_ns(1_000_000_000));
         assert!(board.core(0).is_done(), "{name}: the plan has not finished");
         let generation = Generation::from_number(platform.link.generation.value as u8).unwrap();
-        for crossing in board.crossings.iter().flatten() {
+        for crossing in board.crossings() {
             check(&crossing.tlp, generation);
             checked += 1;
         }

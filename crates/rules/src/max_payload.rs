@@ -104,5 +104,5 @@ fn malformed_at(platform: &Platform, transfer: &Transfer) -> Result<Option<Strin
     let mut board = Board::new(platform).map_err(|error| error.to_string())?;
     board.start_transfer(transfer, 1, 0)?;
     board.run_until(Ticks::whole_ns(1_000_000));
-    Ok(board.errors.first().map(|noticed| noticed.port.clone()))
+    Ok(board.errors().first().map(|noticed| noticed.port.clone()))
 }

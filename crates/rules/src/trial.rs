@@ -29,7 +29,7 @@ impl Trial {
         let bar = region.bar.value as u8;
         let base = platform.bar(bar).map_or(0, |bar| bar.address_bytes.value);
         let mut board = Board::new(platform).map_err(|error| error.to_string())?;
-        board.crossings = Some(Vec::new());
+        board.record_crossings();
         Ok(Trial {
             board,
             region: region.name.clone(),
@@ -68,8 +68,9 @@ impl Trial {
 
     /// Offsets and enabled bytes of the writes that crossed the link.
     pub(crate) fn writes(&self) -> Vec<(u64, u32)> {
-        let crossings = self.board.crossings.iter().flatten();
+        let crossings = self.board.crossings();
         crossings
+            .iter()
             .filter(|crossing| crossing.tlp.kind == TlpKind::MWr)
             .map(|crossing| (crossing.tlp.address - self.bus, crossing.tlp.enabled_bytes()))
             .collect()

@@ -94,7 +94,7 @@ pub(crate) fn lines_in_flight_equal_the_buffers(platform: &Platform) -> Outcome 
     let far = with(platform, "root_complex.core_round_trip_ns", 100_000.0)?;
     let mut board = Trial::new(&far)?;
     board.run(0, vec![board.store(0, 64 * 32, Width::B8, MemoryType::Wc)])?;
-    let times: Vec<f64> = board.board.crossings.iter().flatten().map(|crossing| crossing.at.as_ns()).collect();
+    let times: Vec<f64> = board.board.crossings().iter().map(|crossing| crossing.at.as_ns()).collect();
     let group = times.iter().take_while(|at| **at < times[0] + 50_000.0).count();
     hold(group == buffers.min(32) && (4..=16).contains(&buffers), format!("{group} lines are in flight together"))
 }

@@ -224,11 +224,11 @@ impl BusTree {
         let (_, card) = self.card(function)?;
         let address = self.address_of(card);
         let start = self.board.now();
-        self.board.outbox.clear();
+        self.board.outbox().clear();
         self.board.inject_read(start, address, 4, 0);
         let patience = self.platform.root_complex.completion_timeout_ns.value;
         self.board.run_while(start + patience + patience, |board| !board.is_idle());
-        let answer = self.board.outbox.pop_front();
+        let answer = self.board.outbox().pop_front();
         let bytes = answer.and_then(|(_, tlp, data)| (tlp.kind == TlpKind::CplD).then_some(data));
         let took = answer.map_or(patience, |(at, ..)| at.since(start));
         self.log();

@@ -1,6 +1,6 @@
 //! The device of a platform: an endpoint with its regions and registers, and its DMA engine.
 //!
-//! Start with `endpoint.rs`, then `dma_engine.rs` with its `channel.rs` and `job.rs`. `atc.rs` caches translations of
+//! `endpoints.rs` owns the endpoints of a board. Start with `endpoint.rs`, then `dma_engine.rs` with its `channel.rs` and `job.rs`. `atc.rs` caches translations of
 //! the IOMMU. `kernels.rs` holds the doorbell and the completion of kernels; their execution time is in the crate
 //! `device_kernels`.
 //!
@@ -12,6 +12,7 @@ pub mod data_path;
 pub mod descriptor_fetcher;
 pub mod dma_engine;
 pub mod endpoint;
+pub mod endpoints;
 pub mod fifo;
 pub mod interconnect;
 pub mod job;

@@ -1,15 +1,18 @@
 //! The host of a platform: cores with their buffers and caches, the calls of drivers and runtimes, and the root complex.
 //!
 //! A part is a file: `Spec` holds its constants, `State` its state, and the head of the file lists its ports and
-//! stall causes. Start with `core.rs`, which executes a `program.rs`, instruction by instruction. `root_complex.rs`,
-//! `root_port.rs`, `rc_ingress.rs` and `peer_forwarder.rs` are the root complex; the last three hold requests of
-//! devices.
+//! stall causes. Start with `core.rs`, which executes a `program.rs`, instruction by instruction. `cores.rs` owns the
+//! cores. `root_complex.rs` owns `core_requests.rs`, `root_port.rs`, `rc_ingress.rs` and `peer_forwarder.rs`; the last
+//! three hold requests of devices. `dma_memory.rs` is the memory that devices access.
 //!
 //! Uses `fabric` only. Address translation is in `iommu`, so a host without an IOMMU does not depend on it.
 
 pub mod cache;
 pub mod coherent_memory;
 pub mod core;
+pub mod core_requests;
+pub mod cores;
+pub mod dma_memory;
 pub mod driver;
 pub mod instruction;
 pub mod last_level_cache;

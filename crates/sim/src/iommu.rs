@@ -21,6 +21,7 @@
 pub mod fault_queue;
 pub mod invalidation_queue;
 pub mod iotlb;
+pub mod mapping;
 pub mod translation_table;
 
 use crate::fabric::route::Range;
@@ -437,23 +438,10 @@ impl Iommu {
         self.own.is_some()
     }
 
-    /// Returns whether the page of an address overlaps a message address or a range below a root port.
-    #[must_use]
-    pub fn means_something_else(&self, at: Iova) -> bool {
-        let last = at.0.saturating_add(self.spec.page_bytes - 1);
-        self.own.as_ref().is_some_and(|own| own.mean_something_else(at.0, last))
-    }
-
     /// Returns the page size in bytes.
     #[must_use]
     pub const fn page_bytes(&self) -> u64 {
         self.spec.page_bytes
-    }
-
-    /// Returns the bus address and length of the DMA memory.
-    #[must_use]
-    pub const fn lent(&self) -> (u64, u64) {
-        self.spec.lent
     }
 
     /// Returns the table for writing, if it is [changeable](Iommu::own_table). A change at `now` does not affect the

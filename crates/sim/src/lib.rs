@@ -10,14 +10,16 @@
 //!
 //! | path | contents |
 //! | --- | --- |
-//! | `host/` | cores, caches, write-combining buffers, driver, runtime, root complex and root ports |
-//! | `fabric/` | links, credits, DLLPs, switches, routing |
-//! | `iommu/` | IOTLB, translation table, invalidation queue, fault queue |
-//! | `device/` | endpoint, registers, DMA engine and its channels, queues, ATS cache, MSI-X, kernels |
-//! | `topology.rs`, `board.rs`, `board/` | what is connected to what, and the wiring: links, root complex, peer-to-peer, ATS, faults, mapping |
+//! | `host/` | cores, caches, write-combining buffers, driver, runtime, DMA memory, root complex and root ports |
+//! | `fabric.rs`, `fabric/` | links, credits, DLLPs, switches, routing |
+//! | `iommu.rs`, `iommu/` | IOTLB, translation table, mappings, invalidation queue, fault queue |
+//! | `device/` | endpoints, registers, DMA engine and its channels, queues, ATS cache, MSI-X, kernels |
+//! | `failures.rs`, `failures/` | detected errors, lost TLPs, injected faults |
+//! | `observation.rs`, `observer.rs` | completions of injected reads, accepted TLPs, the trace |
+//! | `events.rs`, `ports.rs` | the time, and when each port of a part is due |
+//! | `topology.rs`, `board.rs`, `board/` | what is connected to what, and the routing of TLPs and events between the parts |
 //! | `machine.rs`, `machine/` | a board as a [`Machine`](lanemark_machine::Machine): refused plans, runtimes, kernels, failures, tracing |
 //! | `steady/` | fast-forward of repeated iterations, from the state that each part lists in its `visit` |
-//! | `observer.rs` | recording of a trace |
 //! | `bus_tree.rs` | the platform as an operating system sees it while cards are masked, removed, programmed and rescanned |
 
 #![forbid(unsafe_code)]
@@ -27,7 +29,9 @@ mod bus_tree;
 mod callers;
 mod device;
 mod error;
+mod events;
 mod fabric;
+mod failures;
 mod fast_forward;
 mod header;
 mod host;
@@ -35,6 +39,7 @@ mod index;
 mod iommu;
 mod machine;
 mod noticed;
+mod observation;
 mod observer;
 mod ports;
 mod requester;
@@ -42,11 +47,12 @@ mod steady;
 mod tlp;
 mod topology;
 
-pub use board::{Board, Crossing, CutOff, Invalidating, Withheld};
+pub use board::{Board, Invalidating};
 pub use bus_tree::{BusTree, BusTreeError, Loaded, Reported};
 pub use device::atc::Counted as AtcCounts;
 pub use error::BoardError;
 pub use fabric::link::Crossed;
+pub use failures::{CutOff, Withheld};
 pub use host::core::Seen;
 pub use host::stored_data::stored_bytes;
 pub use index::CardIndex;
@@ -56,5 +62,6 @@ pub use iommu::invalidation_queue::{Command as InvalidationCommand, QueueFull};
 pub use iommu::iotlb::{Iotlb, Spec as IotlbSpec};
 pub use machine::SimulatedMachine;
 pub use noticed::Noticed;
+pub use observation::{Completed, Crossing};
 pub use requester::OUTSIDE;
 pub use tlp::{AddressType, Flaw, Tlp, TlpKind, span};

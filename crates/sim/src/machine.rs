@@ -10,12 +10,13 @@ mod runtime;
 mod runtime_periods;
 mod tracing;
 
-use self::failure::Before;
-use self::runtime_periods::{LeftOut, RuntimePeriods};
-use crate::board::{Board, Carried};
+use self::failure::BytesBefore;
+use self::runtime_periods::{Counts, RuntimePeriods};
+use crate::board::Board;
 use crate::callers::Callers;
 use crate::device::dma_engine::DmaEngine;
 use crate::error::BoardError;
+use crate::fabric::carried::Carried;
 use crate::fabric::link::Crossed;
 use crate::fast_forward::Search;
 use crate::host::stored_data::stored_bytes;
@@ -57,7 +58,7 @@ pub struct SimulatedMachine {
     carried: Option<Vec<Carried>>,
     interrupted: Option<Arc<AtomicBool>>,
     /// Iterations of the last run that were skipped.
-    left_out: Option<LeftOut>,
+    left_out: Option<Counts>,
     /// Errors that ports have detected since construction.
     logged: Vec<LoggedError>,
     /// Number of frames and of stalls to record in the next samples, if a trace is wanted.
@@ -167,7 +168,7 @@ impl SimulatedMachine {
     fn run_jobs(&mut self, plan: &Plan, jobs: &[EngineJob], passes: u64) -> Result<(Sample, Waits), MachineError> {
         let start = self.board.now();
         let deadline = start + plan.timeout;
-        let before_all = Before::of(plan, &self.board);
+        let before_all = BytesBefore::of(plan, &self.board);
         for job in jobs {
             let started = self.board.start_job(job, passes, self.passes_done);
             started.map_err(|because| self.unsupported("a transfer by a card", because))?;
@@ -272,7 +273,7 @@ impl SimulatedMachine {
         };
         let start = self.board.now();
         let deadline = start + plan.timeout;
-        let before = Before::of(plan, &self.board);
+        let before = BytesBefore::of(plan, &self.board);
         match &plan.work {
             Work::Cores(cores) => {
                 cores.lanes.iter().for_each(|lane| self.board.start(lane, passes, self.passes_done));

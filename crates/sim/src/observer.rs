@@ -7,6 +7,7 @@
 //! the following buses, depth first, as firmware numbers them; a component on a link is its device 0.
 
 use crate::error::BoardError;
+use crate::fabric::End;
 use crate::fabric::dllp::{self, Gone, Watch};
 use crate::fabric::link::Sent;
 use crate::header::{Parties, ROOT_COMPLEX_ID, header_of};
@@ -14,7 +15,6 @@ use crate::index::{CardIndex, DirectionIndex, LinkIndex};
 use crate::ports::root_input;
 use crate::requester::ROOT_COMPLEX;
 use crate::tlp::{Tlp, TlpKind};
-use crate::topology::End;
 use lanemark_engine::{Slab, Slot};
 use lanemark_machine::{Cause, Direction, Dllp, DllpKind, Frame, StallSite, Trace, TraceGap, Waited};
 use lanemark_platform::Platform;

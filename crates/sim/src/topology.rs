@@ -8,67 +8,25 @@ use crate::device::region::{self, RegionSpec};
 use crate::device::{fifo, interconnect, registers};
 use crate::fabric::credit::{Credits, Pool};
 use crate::fabric::dllp::Skp;
-use crate::fabric::link::{self, Transmitter};
 use crate::fabric::pace::Pace;
-use crate::fabric::retimer;
 use crate::fabric::route::{Range, Routes};
 use crate::fabric::switch::{self, Switch};
+use crate::fabric::{End, Fabric, link, retimer};
 use crate::host::driver::mailboxes;
 use crate::host::root_port::{self, RootPort};
-use crate::index::{CardIndex, DirectionIndex, PortIndex, RootPortIndex};
+use crate::index::{CardIndex, PortIndex, RootPortIndex};
 use crate::noticed::PortLimit;
 use crate::ports::{endpoint_input, root_input};
 use lanemark_platform::{ChunkTiming, Fifos, Link, LinkEnds, Platform, ROOT, RegionKind, Registers, upper_port};
 use lanemark_units::Ticks;
 use lanemark_wire::{Generation, Lanes, Mps, Rcb, ack_latency_limit, skp_ticks};
 
-/// An end of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End {
-    /// A root port.
-    Root(RootPortIndex),
-    /// A port of a switch.
-    Switch {
-        /// Number of the switch.
-        switch: usize,
-        /// Port of the switch.
-        port: PortIndex,
-    },
-    /// An endpoint.
-    Endpoint(CardIndex),
-}
-
-/// One direction of a link.
-#[derive(Debug)]
-pub(crate) struct Direction {
-    pub(crate) transmitter: Transmitter,
-    pub(crate) from: End,
-    pub(crate) to: End,
-    /// The smaller `Max_Payload_Size` of its two ports.
-    pub(crate) most_payload: u32,
-    /// Whether a TLP stalls for a DLLP of the other direction that has not been sent.
-    pub(crate) awaits_dllp: bool,
-}
-
-impl Direction {
-    fn new(transmitter: Transmitter, from: End, to: End, most_payload: u32) -> Direction {
-        Direction { transmitter, from, to, most_payload, awaits_dllp: false }
-    }
-}
-
-/// The parts of a board that links connect. See [`crate::index`] for the order of directions.
+/// The parts of a board that links connect.
 pub(crate) struct Topology {
-    pub(crate) directions: Vec<Direction>,
-    /// The ports of each direction, the sender first.
-    pub(crate) ports: Vec<[PortLimit; 2]>,
+    pub(crate) fabric: Fabric,
     pub(crate) root_ports: Vec<RootPort>,
     pub(crate) root_routes: Routes<RootPortIndex>,
-    pub(crate) switches: Vec<Switch>,
-    /// The directions that leave each switch, the upstream one first.
-    pub(crate) switch_ports: Vec<Vec<DirectionIndex>>,
     pub(crate) endpoints: Vec<Endpoint>,
-    /// The direction that leaves each endpoint.
-    pub(crate) endpoint_up: Vec<DirectionIndex>,
     /// Bus addresses of the BARs of each card.
     pub(crate) bars_at: Vec<[u64; 6]>,
 }
@@ -115,26 +73,22 @@ impl Builder<'_> {
         let platform = self.platform;
         let roots = self.below(ROOT);
         let mut topology = Topology {
-            directions: Vec::new(),
-            ports: Vec::new(),
+            fabric: Fabric::new(platform.switches.len(), self.places.len()),
             root_ports: Vec::new(),
             root_routes: self.routes(&roots, RootPortIndex, 0)?,
-            switches: Vec::new(),
-            switch_ports: vec![Vec::new(); platform.switches.len()],
             endpoints: Vec::new(),
-            endpoint_up: vec![DirectionIndex(0); self.places.len()],
             bars_at: self.places.iter().map(|place| self.bars(place)).collect(),
         };
         for (port, below) in roots.iter().enumerate() {
             topology.root_ports.push(RootPort::new(self.root_port(*below)?));
-            self.link(&mut topology, End::Root(RootPortIndex(port)), *below, root_input::own(roots.len()) + 1)?;
+            self.link(&mut topology.fabric, End::Root(RootPortIndex(port)), *below, root_input::own(roots.len()) + 1)?;
         }
         for (number, spec) in platform.switches.iter().enumerate() {
             let below = self.below(&spec.name);
             // The upstream port is the first; the inputs of every port are all ports.
             for (place, below_it) in below.iter().enumerate() {
                 let end = End::Switch { switch: number, port: PortIndex(place + 1) };
-                self.link(&mut topology, end, *below_it, below.len() + 1)?;
+                self.link(&mut topology.fabric, end, *below_it, below.len() + 1)?;
             }
             let redirects = |below: &Below| platform.redirects(&upper_port(&spec.name, self.name_of(*below)));
             let spec = switch::Spec {
@@ -142,18 +96,7 @@ impl Builder<'_> {
                 forwarding: spec.forwarding.value,
                 redirects: std::iter::once(false).chain(below.iter().map(redirects)).collect(),
             };
-            topology.switches.push(Switch::new(spec, self.routes(&below, PortIndex, 1)?));
-        }
-        for number in DirectionIndex::all(topology.directions.len()) {
-            match topology.directions[number].from {
-                End::Root(_) => {}
-                End::Switch { switch, port } => {
-                    let ports = &mut topology.switch_ports[switch];
-                    ports.resize(ports.len().max(port.0 + 1), DirectionIndex(0));
-                    ports[port] = number;
-                }
-                End::Endpoint(card) => topology.endpoint_up[card] = number,
-            }
+            topology.fabric.add_switch(Switch::new(spec, self.routes(&below, PortIndex, 1)?));
         }
         for number in 0..self.places.len() {
             topology.endpoints.push(self.endpoint(CardIndex(number))?);
@@ -221,7 +164,7 @@ impl Builder<'_> {
     }
 
     /// Adds both directions of the link to a component below `above`; `inputs` send downstream.
-    fn link(&self, topology: &mut Topology, above: End, below: Below, inputs: usize) -> Result<(), &'static str> {
+    fn link(&self, fabric: &mut Fabric, above: End, below: Below, inputs: usize) -> Result<(), &'static str> {
         let (wires, down, end, inputs_up, first_served) = match below {
             Below::Switch(number) => {
                 let spec = &self.platform.switches[number];
@@ -276,7 +219,7 @@ impl Builder<'_> {
                 .filter(|_| self.platform.link.skp.value)
                 .map(|(interval, time)| Skp { interval, time }),
             tlps_per_error: self.platform.link.tlps_per_error.value.into(),
-            number: topology.directions.len() as u64,
+            number: fabric.directions.len() as u64,
             inputs,
             first_served: 0,
         };
@@ -300,8 +243,7 @@ impl Builder<'_> {
         for (spec, from, to, ports) in
             [(down, above, end, [upper.clone(), lower.clone()]), (up, end, above, [lower, upper])]
         {
-            topology.directions.push(Direction::new(Transmitter::new(spec), from, to, mps.bytes()));
-            topology.ports.push(ports);
+            fabric.connect(spec, from, to, ports);
         }
         Ok(())
     }

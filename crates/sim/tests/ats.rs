@@ -90,7 +90,7 @@ fn each_page_is_translated_once_and_bytes_reach_it() {
     board.engine_mut(CardIndex(0)).unwrap().sink.read(0, &mut read);
     assert_eq!(read, after[20 * PAGE as usize..24 * PAGE as usize]);
     assert_eq!(counted(board).questions, 4, "the translations are cached");
-    assert!(board.errors.is_empty() && board.slots_in_use() == 0);
+    assert!(board.errors().is_empty() && board.slots_in_use() == 0);
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn translated_requests_are_accepted_from_devices_with_ats_only() {
         let fault = board.take_translation_fault().map(|fault| (fault.at, fault.reason));
         let refused = (Iova(address), FaultReason::NotEnabled);
         assert_eq!(fault, (!reaches).then_some(refused));
-        assert_eq!(board.errors.len(), usize::from(!reaches));
+        assert_eq!(board.errors().len(), usize::from(!reaches));
     }
 }
 
@@ -342,7 +342,7 @@ fn a_device_uses_other_pages_during_an_invalidation() {
     while board.step() {}
     assert_eq!(board.moved(&transfer).0, 800 * PAGE + 64);
     assert_eq!(counted(board).questions, 5, "four pages and the invalidated one");
-    assert!(board.errors.is_empty() && board.slots_in_use() == 0);
+    assert!(board.errors().is_empty() && board.slots_in_use() == 0);
 }
 
 #[test]

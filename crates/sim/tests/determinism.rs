@@ -11,7 +11,7 @@ use random::{Random, plan};
 fn trace(seed: u64) -> String {
     let mut random = Random::new(seed);
     let mut machine = SimulatedMachine::new(&random.platform()).unwrap();
-    machine.board_mut().crossings = Some(Vec::new());
+    machine.board_mut().record_crossings();
     for core in 0..machine.board_mut().cores() {
         machine.board_mut().observe_loads(core);
     }
@@ -21,7 +21,7 @@ fn trace(seed: u64) -> String {
     let board = machine.board_mut();
     let loads: Vec<_> = (0..board.cores()).map(|core| board.loads_seen(core).to_vec()).collect();
     let crossed = board.crossed(CardIndex(0));
-    format!("{result:?} {samples:?} {:?} {crossed:?} {loads:?}", board.crossings)
+    format!("{result:?} {samples:?} {:?} {crossed:?} {loads:?}", board.crossings())
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn started(seed: u64) -> Board {
     let machine = SimulatedMachine::new(&random.platform()).unwrap();
     let plan = plan(&mut random, &machine);
     let mut board = Board::new(&Random::new(seed).platform()).unwrap();
-    board.crossings = Some(Vec::new());
+    board.record_crossings();
     for lane in plan.work.lanes() {
         board.start(lane, plan.passes, 0);
     }
@@ -47,7 +47,7 @@ fn started(seed: u64) -> Board {
 fn state(board: &mut Board) -> String {
     let waits = (0..board.cores()).map(|core| board.waits(core)).collect::<Vec<[_; Cause::ALL.len()]>>();
     let crossed = board.crossed(CardIndex(0));
-    format!("{:?} {:?} {crossed:?} {waits:?}", board.now(), board.crossings)
+    format!("{:?} {:?} {crossed:?} {waits:?}", board.now(), board.crossings())
 }
 
 #[test]

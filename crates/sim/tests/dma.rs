@@ -320,7 +320,7 @@ fn peer_reads_through_switches_return_every_byte() {
         let mut found = vec![0; 2 * bytes as usize];
         machine.board_mut().engine_mut(card.into()).unwrap().sink.read(sram + from, &mut found);
         assert!(found == held[from as usize..][..found.len()], "{bytes} B of card {other}");
-        assert_eq!((machine.board_mut().slots_in_use(), machine.board_mut().lost), (0, 0));
+        assert_eq!((machine.board_mut().slots_in_use(), machine.board_mut().lost()), (0, 0));
     }
 }
 
@@ -476,7 +476,7 @@ fn random_concurrent_flows_all_complete_and_time_never_decreases() {
         for flow in &flows {
             assert_eq!(board.moved(flow).0, flow.bytes_per_pass(), "{flow:?} of {flows:?}");
         }
-        assert_eq!((board.slots_in_use(), board.lost), (0, 0));
+        assert_eq!((board.slots_in_use(), board.lost()), (0, 0));
     }
 }
 

@@ -213,7 +213,7 @@ fn a_failed_load_of_a_core_returns_all_ones() {
         }
         while board.step() {}
         let mut seen: Vec<(u16, [u8; 8])> =
-            board.outbox.iter().map(|(_, tlp, data)| (tlp.tag, data[..8].try_into().unwrap())).collect();
+            board.outbox().iter().map(|(_, tlp, data)| (tlp.tag, data[..8].try_into().unwrap())).collect();
         seen.sort_unstable();
         let first = std::array::from_fn(|place| first_byte(place as u64));
         assert_eq!(seen, [(0, first), (1, [0xFF; 8])], "{fault}");
@@ -300,10 +300,10 @@ fn reads_below_a_down_link_are_refused_by_the_port_above_and_others_continue() {
     }
     while board.step() {}
     let mut seen: Vec<(u16, u8)> =
-        board.outbox.iter().map(|(_, tlp, data): &(_, Tlp, [u8; 64])| (tlp.tag, data[0])).collect();
+        board.outbox().iter().map(|(_, tlp, data): &(_, Tlp, [u8; 64])| (tlp.tag, data[0])).collect();
     seen.sort_unstable();
     assert_eq!(seen, [(0, 7), (1, 7), (2, 0xFF), (3, 0xFF)]);
-    let noticed: Vec<_> = board.errors.iter().map(|noticed| (noticed.error, noticed.port.as_str())).collect();
+    let noticed: Vec<_> = board.errors().iter().map(|noticed| (noticed.error, noticed.port.as_str())).collect();
     assert_eq!(noticed, [(AerError::SurpriseDown, "upper/lower")]);
     assert_eq!(board.cut_off_tlps().unwrap().tlps, 4);
     assert_eq!(board.slots_in_use(), 0);

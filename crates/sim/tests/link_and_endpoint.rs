@@ -10,12 +10,12 @@ use stage::{BAR, Stage, bus, load, ns, platform, span, store};
 
 fn board(changes: &[(&str, f64)]) -> Board {
     let mut board = Board::new(&platform("8B", changes)).unwrap();
-    board.crossings = Some(Vec::new());
+    board.record_crossings();
     board
 }
 
 fn arrivals(board: &Board) -> Vec<Ticks> {
-    board.crossings.as_deref().unwrap().iter().map(|crossing| crossing.at).collect()
+    board.crossings().iter().map(|crossing| crossing.at).collect()
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn an_injected_read_completes_with_the_bytes_behind_it() {
     board.inject_write(ns(0), bus("sram", 64), &data);
     board.inject_read(ns(0), bus("sram", 70), 7, 9);
     while board.step() {}
-    let (_, tlp, bytes) = board.outbox.pop_front().unwrap();
+    let (_, tlp, bytes) = board.outbox().pop_front().unwrap();
     assert_eq!((tlp.kind, tlp.tag, tlp.length_dw), (TlpKind::CplD, 9, 3));
     assert_eq!(bytes[2..9], data[6..13], "from the DW in which the read begins");
     assert_eq!(board.slots_in_use(), 0);
@@ -57,7 +57,7 @@ fn a_read_does_not_pass_earlier_writes() {
     }
     board.inject_read(ns(0), bus("sram", 0), 8, 0);
     while board.step() {}
-    assert_eq!(board.outbox.pop_front().unwrap().2[..8], [3; 8]);
+    assert_eq!(board.outbox().pop_front().unwrap().2[..8], [3; 8]);
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_read_of_no_region_completes_with_all_ones_and_is_counted() {
     board.inject_read(ns(0), BAR + 0xF_0000, 8, 3);
     board.inject_write(ns(0), BAR + 0xF_0000, &[1; 8]);
     while board.step() {}
-    let (_, tlp, bytes) = board.outbox.pop_front().unwrap();
+    let (_, tlp, bytes) = board.outbox().pop_front().unwrap();
     assert_eq!((tlp.kind, tlp.tag, bytes), (TlpKind::Cpl, 3, [0xFF; 64]));
     assert_eq!(board.endpoint().unsupported, 2);
     assert_eq!((board.endpoint().accepted_bytes, board.slots_in_use()), (0, 0));
@@ -78,7 +78,7 @@ fn a_region_ends_at_its_last_byte() {
     board.inject_read(ns(0), bus("sram", 0xFFFC), 4, 0);
     board.inject_read(ns(0), bus("sram", 0xFFFC), 8, 1);
     while board.step() {}
-    let kinds: Vec<_> = board.outbox.iter().map(|(_, tlp, _)| (tlp.tag, tlp.kind)).collect();
+    let kinds: Vec<_> = board.outbox().iter().map(|(_, tlp, _)| (tlp.tag, tlp.kind)).collect();
     assert!(kinds.contains(&(0, TlpKind::CplD)) && kinds.contains(&(1, TlpKind::Cpl)), "{kinds:?}");
 }
 

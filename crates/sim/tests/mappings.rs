@@ -111,7 +111,7 @@ fn a_device_reads_and_writes_the_mapped_page_only() {
     let meant = with(before, 7 * PAGE + 100, b"where it belongs");
     assert_eq!(memory(board), meant);
     assert_eq!(read(board, there.iova(), PAGE).unwrap(), meant[7 * PAGE as usize..8 * PAGE as usize]);
-    assert!(board.errors.is_empty() && board.take_translation_fault().is_none());
+    assert!(board.errors().is_empty() && board.take_translation_fault().is_none());
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn unmapped_or_forbidden_accesses_are_refused_and_recorded_without_changing_memo
     assert_eq!(memory(board), before);
     assert!(board.take_translation_fault().is_none() && board.slots_in_use() == 0);
     assert_eq!(
-        board.errors.iter().map(|noticed| (noticed.error, noticed.count)).collect::<Vec<_>>(),
+        board.errors().iter().map(|noticed| (noticed.error, noticed.count)).collect::<Vec<_>>(),
         [(AerError::UnsupportedRequest, 5)]
     );
     // Permitted accesses still work.

@@ -19,7 +19,7 @@ fn producer(passing: OrderingChoice, relaxed_flag: bool, seed: u64) -> Vec<u64> 
     // Credits for one payload and a flag.
     platform.link.posted_data_credits.value = 12;
     let mut board = Board::new(&platform).unwrap();
-    board.crossings = Some(Vec::new());
+    board.record_crossings();
     let mut random = Random::new(seed);
     // Cards a and b write to card c, so that its link is saturated.
     let window = BAR + (2 << 20) + offset_of("ddr");
@@ -46,8 +46,8 @@ fn producer(passing: OrderingChoice, relaxed_flag: bool, seed: u64) -> Vec<u64> 
     write(&mut board, 0, 400, 63, relaxed_flag);
     while board.step() {}
     assert_eq!(board.slots_in_use(), 0);
-    let crossings = board.crossings.take().unwrap();
-    crossings
+    board
+        .crossings()
         .iter()
         .filter(|crossing| crossing.tlp.requester == 0x8000)
         .map(|c| (c.tlp.address - window) / 128)
@@ -89,7 +89,7 @@ fn a_read_pushes_earlier_writes_of_other_requesters() {
     // By then, every write has reached the upper switch, and most wait there.
     board.inject_read(ns(700), window + 7 * 128, 64, 9);
     while board.step() {}
-    let (_, completion, bytes) = board.outbox.pop_front().unwrap();
+    let (_, completion, bytes) = board.outbox().pop_front().unwrap();
     assert_eq!((completion.tag, bytes), (9, [7; 64]));
 }
 

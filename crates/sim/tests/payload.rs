@@ -29,8 +29,8 @@ fn malformed(platform: &Platform, transfer: &Transfer) -> Option<(String, u32, u
     board.run_until(Ticks::whole_ns(1_000_000));
     assert!(board.is_idle(), "nothing hangs");
     assert_eq!(board.slots_in_use(), 0);
-    assert!(board.errors.iter().all(|noticed| noticed.error == AerError::MalformedTlp));
-    board.errors.first().map(|noticed| (noticed.port.clone(), noticed.mps_bytes, noticed.count))
+    assert!(board.errors().iter().all(|noticed| noticed.error == AerError::MalformedTlp));
+    board.errors().first().map(|noticed| (noticed.port.clone(), noticed.mps_bytes, noticed.count))
 }
 
 #[test]

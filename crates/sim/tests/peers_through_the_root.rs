@@ -139,7 +139,7 @@ fn redirected_requests_arrive_and_those_that_would_turn_back_are_refused() {
             machine.run(&plan(&transfer(card, verb, peer, 1000, 3)), &mut samples).unwrap();
             let confirmed = samples.confirmed.unwrap();
             assert_eq!((confirmed.claimed_bytes, confirmed.confirmed_bytes), (3000, 3000));
-            assert_eq!((machine.board_mut().slots_in_use(), machine.board_mut().lost), (0, 0));
+            assert_eq!((machine.board_mut().slots_in_use(), machine.board_mut().lost()), (0, 0));
         }
     }
     let mut machine = SimulatedMachine::new(&redirecting(&["lower/c"])).unwrap();
@@ -147,7 +147,7 @@ fn redirected_requests_arrive_and_those_that_would_turn_back_are_refused() {
     assert!(error.because.contains("port upper/lower does not forward it"), "{error}");
     machine.board_mut().start_transfer(&transfer(2, Verb::Store, 3, 64, 1), 1, 0).unwrap();
     while machine.board_mut().step() {}
-    assert_eq!(machine.board_mut().lost, 1, "a request sent in spite of that is lost");
+    assert_eq!(machine.board_mut().lost(), 1, "a request sent in spite of that is lost");
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn every_byte_arrives_with_any_order_and_piece_size() {
             let mut found = vec![0; 2 * bytes as usize];
             machine.board_mut().engine_mut(CardIndex(3)).unwrap().sink.read(read.window.offset, &mut found);
             assert!(found == held[from as usize..][..found.len()], "{bytes} B in pieces of {pieces}");
-            assert_eq!((machine.board_mut().slots_in_use(), machine.board_mut().lost), (0, 0));
+            assert_eq!((machine.board_mut().slots_in_use(), machine.board_mut().lost()), (0, 0));
         }
     }
 }
@@ -255,7 +255,7 @@ fn a_peer_read_to_a_down_link_is_refused_and_leaves_no_state() {
     }
     let (error, mut machine) = fails("surprise_removal@a:0ns");
     assert_eq!(error.error, Some(AerError::SurpriseDown));
-    assert!(machine.board_mut().outbox.is_empty(), "a UR completion had no requester");
+    assert!(machine.board_mut().outbox().is_empty(), "a UR completion had no requester");
 }
 
 #[test]

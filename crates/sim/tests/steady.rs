@@ -241,10 +241,10 @@ fn a_trace_contains_every_tlp() {
     assert_eq!(samples.steady.unwrap().because, Some(Unsteady::Watched));
     assert_eq!(trace.frames.len(), 4000, "two links each");
     let mut machine = SimulatedMachine::new(&rosta()).unwrap();
-    machine.board_mut().crossings = Some(Vec::new());
+    machine.board_mut().record_crossings();
     machine.run(&plan(&ops), &mut samples).unwrap();
     assert_eq!(samples.steady.unwrap().because, Some(Unsteady::Watched));
-    assert_eq!(machine.board_mut().crossings.as_ref().unwrap().len(), 2000);
+    assert_eq!(machine.board_mut().crossings().len(), 2000);
     let mut machine = SimulatedMachine::new(&rosta()).unwrap();
     machine.board_mut().observe_dllps(100);
     machine.run(&plan(&ops), &mut samples).unwrap();

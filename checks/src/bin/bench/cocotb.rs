@@ -51,7 +51,7 @@ fn writes_per_s(platform: &Platform) -> Option<f64> {
         }
     }
     let rate = WRITES as f64 / start.elapsed().as_secs_f64();
-    (board.crossed(CardIndex(0)).0.writes == WRITES && board.lost == 0).then_some(rate)
+    (board.crossed(CardIndex(0)).0.writes == WRITES && board.lost() == 0).then_some(rate)
 }
 
 /// Writes per second, of each round.

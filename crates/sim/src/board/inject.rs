@@ -31,14 +31,15 @@ impl Board {
     /// Injects a TLP below the root, as if from a core, at `at` at the earliest but not before now. A TLP without a
     /// route goes below the first root port.
     pub fn inject(&mut self, at: Ticks, tlp: Tlp) {
-        self.request(at.max(self.now), tlp);
-        self.refresh_requests();
+        self.request(at.max(self.events.now), tlp);
+        self.root_complex.requests.refresh(&mut self.events);
     }
 
     /// Injects a TLP at the upstream link of a card, as if from the card, at `at` at the earliest but not before now.
     pub fn inject_at_card(&mut self, card: CardIndex, at: Ticks, tlp: Tlp) {
-        if let Some(up) = self.endpoint_up.get(card.0).copied() {
-            self.offer(up, endpoint_input::ANSWERS, at.max(self.now), tlp);
+        if let Some(up) = self.fabric.find_up_from(card) {
+            let at = at.max(self.events.now);
+            self.fabric.offer(&mut self.events, up, endpoint_input::ANSWERS, at, tlp);
         }
     }
 

@@ -12,12 +12,10 @@ impl Board {
         let card = CardIndex::from(transfer.card);
         let requester = card.requester();
         match (transfer.verb, transfer.partner) {
-            (Verb::Load, _) => self.engine(card).map_or((0, Ticks::ZERO), |e| (e.received_bytes, e.received_at)),
-            (Verb::Store, Partner::Host) => {
-                let bytes = self.roots.iter().map(|root| root.port.written_by(requester)).sum();
-                let seen = self.roots.iter().map(|root| root.port.seen_at(requester)).max();
-                (bytes, seen.unwrap_or(Ticks::ZERO))
+            (Verb::Load, _) => {
+                self.endpoints.engine(card).map_or((0, Ticks::ZERO), |e| (e.received_bytes, e.received_at))
             }
+            (Verb::Store, Partner::Host) => self.root_complex.written_by(requester),
             (Verb::Store, Partner::Peer { card, .. }) => {
                 self.card(card.into()).map_or((0, Ticks::ZERO), |card| card.accepted_from(requester))
             }
@@ -29,11 +27,8 @@ impl Board {
     pub fn moved_by(&self, call: &DmaCall) -> u64 {
         let (card, verb) = (CardIndex::from(call.transfer.card), call.transfer.verb);
         match verb {
-            Verb::Load => self.engine(card).map_or(0, |engine| engine.received_by(call.channel as usize)),
-            Verb::Store => {
-                let (requester, channel) = (card.requester(), call.channel as u16);
-                self.roots.iter().map(|root| root.port.written_on(requester, channel)).sum()
-            }
+            Verb::Load => self.endpoints.engine(card).map_or(0, |engine| engine.received_by(call.channel as usize)),
+            Verb::Store => self.root_complex.written_on(card.requester(), call.channel as u16),
         }
     }
 }

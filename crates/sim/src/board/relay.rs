@@ -23,26 +23,27 @@ impl Board {
             let card = CardIndex::from(writes.card);
             let mode = if last > 0 && (place == 0 || place == last) { Mode::Chain } else { Mode::Loopback };
             let is_whole = relay.is_stored && place == last;
-            let engine = self.engine_mut(card).ok_or("its card has no DMA engine")?;
+            let engine = self.endpoints.engine_mut(card).ok_or("its card has no DMA engine")?;
             // The engine waits for a full TLP, or for a whole transfer.
             let few_bytes = u64::from(engine.most_bytes().write).max(if is_whole { relay.bytes } else { 0 });
             engine.queues.as_mut().ok_or("its card has no queues")?.join(mode, few_bytes);
-            let job = self.job_of(writes, passes, first_pass)?;
-            self.start_on(card, WRITING, |engine, now| {
+            let job = self.endpoints.job(self.memory.address, writes, passes, first_pass)?;
+            self.endpoints.start(&mut self.events, card, WRITING, |engine, now| {
                 if is_whole { engine.start_whole(now, WRITING, job) } else { engine.start(now, WRITING, job) }
             })?;
         }
-        let job = self.job_of(reads, passes, first_pass)?;
+        let job = self.endpoints.job(self.memory.address, reads, passes, first_pass)?;
         writes.iter().chain([reads]).for_each(|transfer| self.fill_cache(transfer));
-        self.start_on(reads.card.into(), READING, |engine, now| engine.start(now, READING, job))
+        self.endpoints
+            .start(&mut self.events, reads.card.into(), READING, |engine, now| engine.start(now, READING, job))
     }
 
     /// Disconnects the queues.
     pub fn end_relay(&mut self, relay: &Relay) {
         for card in &relay.cards {
-            if let Some(queues) = self.engine_mut((*card).into()).and_then(|engine| engine.queues.as_mut()) {
+            if let Some(queues) = self.endpoints.engine_mut((*card).into()).and_then(|engine| engine.queues.as_mut()) {
                 queues.join(Mode::Straight, 0);
-                self.refresh_queues((*card).into());
+                self.endpoints.refresh_queues(&mut self.events, (*card).into());
             }
         }
     }

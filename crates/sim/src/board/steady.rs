@@ -1,19 +1,15 @@
 //! The steady state of a board: its state for snapshots, and the storage of transferred bytes.
 
-use super::{Board, Root};
+use super::Board;
 use crate::device::dma_engine::DmaEngine;
 use crate::device::region::Kind;
 use crate::host::stored_data::stored_bytes;
 use crate::index::CardIndex;
-use crate::steady::{Leg, Mover, PAGE, Period, Snapshot, Survey, Writer, greatest_common_divisor};
+use crate::steady::{Leg, Mover, Period, Snapshot, Survey, Writer};
 use crate::tlp::{Tlp, TlpKind};
-use crate::topology::{Direction, End};
 use lanemark_engine::{Memory, Slab};
 use lanemark_machine::{Unsteady, Verb};
-use lanemark_platform::OrderingChoice;
 
-/// Requests to addresses from here on have longer headers.
-const FOUR_GIB: u64 = 1 << 32;
 /// Bytes copied from memory to a sink at a time.
 const PIECE: usize = 4096;
 
@@ -30,78 +26,35 @@ impl Board {
     /// Visits the state that changes during DMA, without that of cores.
     fn visit(&mut self, view: &mut impl Survey) {
         let Board {
-            now,
-            schedule,
-            places: _,
-            table: _,
+            events,
             slab: _,
             cores: _,
             root_complex,
-            waiting_requests,
-            roots,
-            root_routes: _,
-            peers,
-            ingress,
-            memory: _,
-            cache: _,
-            written_by: _,
             iommu: _,
-            directions,
-            ports: _,
-            switches: _,
-            switch_ports: _,
+            memory: _,
+            fabric,
             endpoints,
-            endpoint_up: _,
-            mapped_at: _,
-            bars_at: _,
-            program: _,
-            callers: _,
-            outbox,
-            crossings: _,
-            observer: _,
-            lost,
-            errors,
-            has_failed,
-            faults,
+            failures,
+            observation,
         } = self;
         root_complex.visit(view);
-        view.count(*waiting_requests);
-        for Root { port, upstream } in roots {
-            port.visit(view);
-            upstream.visit(view, Survey::tlp);
-        }
-        peers.visit(view);
-        ingress.visit(view);
-        for direction in directions {
-            let Direction { transmitter, from: _, to: _, most_payload: _, awaits_dllp } = direction;
-            transmitter.visit(view, *now);
-            view.flag(*awaits_dllp);
-        }
-        for endpoint in &mut *endpoints {
-            endpoint.visit(view);
-        }
-        for engine in endpoints.iter_mut().filter_map(|endpoint| endpoint.dma.as_mut()) {
-            engine.visit(view);
-        }
-        schedule.visit(view);
-        view.count(outbox.len());
-        view.state(*lost);
-        view.count(errors.len());
-        view.flag(*has_failed);
-        // With faults, no steady state is skipped.
-        view.flag(faults.is_some());
+        fabric.visit(view, events.now);
+        endpoints.visit(view);
+        events.visit(view);
+        view.count(observation.outbox.len());
+        failures.visit(view);
     }
 
     /// Takes a snapshot, reusing the memory of an old one.
     pub(crate) fn snapshot(&mut self, over: Snapshot) -> Snapshot {
-        self.deliver_all_dllps();
+        self.fabric.deliver_all_dllps(&mut self.events);
         self.shown(over)
     }
 
     /// Takes a snapshot after every sent DLLP has been delivered.
     fn shown(&mut self, over: Snapshot) -> Snapshot {
         let (legs, slab) = (self.legs(), std::mem::replace(&mut self.slab, Slab::new(0)));
-        let mut writer = Writer::new(over, self.now, legs, &slab);
+        let mut writer = Writer::new(over, self.events.now, legs, &slab);
         self.visit(&mut writer);
         let snapshot = writer.written();
         self.slab = slab;
@@ -116,7 +69,7 @@ impl Board {
         let to_fill = mover.to_fill;
         let outstanding = slab.in_use() as u64;
         self.slab = slab;
-        self.now += period.span * times;
+        self.events.now += period.span * times;
         let legs_now = self.legs();
         for tlp in &to_fill {
             self.fill(tlp, &legs_now);
@@ -131,66 +84,38 @@ impl Board {
     /// Returns whether every event of this tick has been processed.
     #[inline]
     pub(crate) fn is_between_ticks(&mut self) -> bool {
-        self.schedule.first().is_some_and(|(at, _)| at > self.now)
+        self.events.first().is_some_and(|(at, _)| at > self.events.now)
     }
 
     /// Returns the number of transfers that a card has begun.
     #[inline]
     pub(crate) fn begun(&self, card: CardIndex) -> u64 {
-        self.engine(card).map_or(0, DmaEngine::begun)
+        self.endpoints.begun(card)
     }
 
     /// Returns the legs of the jobs of all cards.
     pub(crate) fn legs(&self) -> Vec<Leg> {
-        let engines = self.endpoints.iter().filter_map(|endpoint| endpoint.dma.as_ref());
-        let mut legs: Vec<Leg> = engines.flat_map(DmaEngine::legs).collect();
-        let modulus = self.address_modulus();
-        let engines = self.endpoints.iter().filter_map(|endpoint| endpoint.dma.as_ref());
-        let least_block = engines.map(DmaEngine::least_block_bytes).max().unwrap_or(1);
-        for leg in &mut legs {
-            leg.set_step(modulus, least_block, FOUR_GIB);
-        }
-        legs
-    }
-
-    /// Returns the modulus of addresses on which timing depends within one storage: pages, read completion boundaries
-    /// and payloads are at most a page; descriptors, chunks and beats may be longer.
-    fn address_modulus(&self) -> u64 {
-        let beats = self.endpoints.iter().flat_map(|endpoint| &endpoint.regions).map(|region| region.spec.beat_bytes);
-        let engines = self.endpoints.iter().filter_map(|endpoint| endpoint.dma.as_ref());
-        let all = beats.chain(engines.flat_map(DmaEngine::address_moduli));
-        let common = |modulus, bytes| greatest_common_divisor(modulus, bytes);
-        all.fold(PAGE, |modulus, bytes: u64| modulus.saturating_mul(bytes.max(1) / common(modulus, bytes.max(1))))
+        self.endpoints.legs()
     }
 
     /// Returns why no steady state can be skipped on this board, if so.
     fn never_steady(&self) -> Option<Unsteady> {
-        let is_watched = |line: &Direction| line.transmitter.is_watched();
-        if self.observer.is_some() || self.crossings.is_some() || self.directions.iter().any(is_watched) {
+        if self.observation.is_active() || self.fabric.is_watched() {
             return Some(Unsteady::Watched);
         }
-        if self.faults.is_some() {
+        if self.failures.injected.is_some() {
             return Some(Unsteady::Faults);
         }
         self.iommu.is_some().then_some(Unsteady::Translated)
     }
 
-    /// Returns the reason if links corrupt TLPs at random.
-    fn at_random(&self) -> Option<Unsteady> {
-        let specs = || self.directions.iter().map(|direction| direction.transmitter.spec());
-        if specs().any(|spec| spec.tlps_per_error > 0) {
-            return Some(Unsteady::Errors);
-        }
-        specs().any(|spec| spec.ordering == OrderingChoice::Random).then_some(Unsteady::RandomOrdering)
-    }
-
     /// Returns why no iteration of runtime commands can be skipped, if so.
     pub(crate) fn unsteady_runtime(&self) -> Option<Unsteady> {
-        let beats = self.directions.iter().any(|direction| direction.transmitter.spec().skp.is_some());
-        let cached = self.cache.is_there().then_some(Unsteady::Cached);
+        let beats = self.fabric.has_skp();
+        let cached = self.memory.cache.is_there().then_some(Unsteady::Cached);
         // Ordered sets fall at a different time in each period.
         let by_the_clock = || beats.then_some(Unsteady::Irregular);
-        self.never_steady().or_else(|| self.at_random()).or(cached).or_else(by_the_clock)
+        self.never_steady().or_else(|| self.fabric.randomness()).or(cached).or_else(by_the_clock)
     }
 
     /// Returns why no period of the current jobs can be skipped, if so.
@@ -199,14 +124,13 @@ impl Board {
         if let Some(because) = self.never_steady() {
             return Some(because);
         }
-        let engines = || self.endpoints.iter().filter_map(|endpoint| endpoint.dma.as_ref());
-        if engines().any(DmaEngine::is_joined) {
+        if self.endpoints.engines().any(DmaEngine::is_joined) {
             return Some(Unsteady::Relayed);
         }
-        if !engines().all(DmaEngine::has_one_job) {
+        if !self.endpoints.engines().all(DmaEngine::has_one_job) {
             return Some(Unsteady::Channels);
         }
-        if let Some(because) = self.at_random() {
+        if let Some(because) = self.fabric.randomness() {
             return Some(because);
         }
         if legs.iter().any(|leg| leg.is_random) {
@@ -215,11 +139,11 @@ impl Board {
         for leg in &legs {
             let Some(storage) = self.storage(leg) else { return Some(Unsteady::NoStorage) };
             // The latency of reads then depends on which lines were written when.
-            if storage == Storage::Host && self.cache.is_there() {
+            if storage == Storage::Host && self.memory.cache.is_there() {
                 return Some(Unsteady::Cached);
             }
             let Storage::Region { card, place } = storage else { continue };
-            if leg.verb == Verb::Load && self.peers.splits(TlpKind::MRd) && self.goes_by_root(leg) {
+            if leg.verb == Verb::Load && self.root_complex.peers.splits(TlpKind::MRd) && self.goes_by_root(leg) {
                 return Some(Unsteady::SplitReads);
             }
             let region = &self.endpoints[card].regions[place];
@@ -247,41 +171,22 @@ impl Board {
     fn goes_by_root(&self, leg: &Leg) -> bool {
         let kind = if leg.verb == Verb::Store { TlpKind::MWr } else { TlpKind::MRd };
         let tlp = Tlp { address: leg.start, requester: leg.owner, length_dw: 1, ..Tlp::of(kind) };
-        let mut next = self.endpoint_up.get(leg.card().0).copied();
-        while let Some(direction) = next {
-            match self.directions[direction].to {
-                End::Root(_) => return true,
-                End::Endpoint(_) => return false,
-                End::Switch { switch, port } => {
-                    let out = self.switches[switch].way_of(&tlp, port);
-                    next = out.map(|out| self.switch_ports[switch][out]);
-                }
-            }
-        }
-        false
+        self.fabric.passes_root(leg.card(), &tlp)
     }
 
     /// Returns the storage of a leg's bytes, if it is a single one.
     fn storage(&self, leg: &Leg) -> Option<Storage> {
-        let bytes = leg.end() - leg.start;
-        if self.roots.first().is_some_and(|root| root.port.lends(leg.start, bytes)) {
+        if self.root_complex.is_memory(leg.start, leg.end() - leg.start) {
             return Some(Storage::Host);
         }
-        self.endpoints.iter().enumerate().find_map(|(card, endpoint)| {
-            let holds = |address: u64| {
-                endpoint.regions.iter().position(|region| {
-                    address >= region.spec.address && address - region.spec.address < region.spec.len
-                })
-            };
-            let place = holds(leg.start)?;
-            (holds(leg.end() - 1) == Some(place)).then_some(Storage::Region { card: CardIndex(card), place })
-        })
+        let (card, place) = self.endpoints.region_at(leg.start, leg.end())?;
+        Some(Storage::Region { card, place })
     }
 
     /// Returns the memory of a storage, and the bus address of its start.
     fn memory_of(&mut self, storage: Storage) -> (&mut Memory, u64) {
         match storage {
-            Storage::Host => (&mut self.memory, self.mapped_at),
+            Storage::Host => (&mut self.memory.bytes, self.memory.address),
             Storage::Region { card, place } => {
                 let region = &mut self.endpoints[card].regions[place];
                 (&mut region.memory, region.spec.address)
@@ -330,7 +235,7 @@ impl Board {
                     memory.write(at - base, bytes);
                 } else {
                     memory.read(at - base, bytes);
-                    if let Some(engine) = self.engine_mut(leg.card()) {
+                    if let Some(engine) = self.endpoints.engine_mut(leg.card()) {
                         engine.sink.write(at - leg.base, bytes);
                     }
                 }
@@ -424,7 +329,7 @@ mod tests {
         for _ in 0..700 {
             assert!(board.step());
         }
-        board.deliver_all_dllps();
+        board.fabric.deliver_all_dllps(&mut board.events);
         board
     }
 

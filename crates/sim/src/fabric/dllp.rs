@@ -77,12 +77,12 @@ pub struct Spec {
     pub skp: Option<Skp>,
 }
 
-/// The line after the DLLPs before a TLP.
+/// The DLLPs sent before a TLP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Before {
-    /// Time at which the line is free.
+pub struct DllpsBefore {
+    /// Time at which the line is free after them.
     pub busy_until: Ticks,
-    /// Number of DLLPs sent.
+    /// Their number.
     pub count: u64,
 }
 
@@ -310,7 +310,7 @@ impl Dllps {
     /// those that find the line free before it, and those at their latency limit. [`Dllps::gone`] then holds those
     /// for the other end.
     #[inline]
-    pub fn before(&mut self, start: Ticks, busy_until: Ticks) -> Before {
+    pub fn before(&mut self, start: Ticks, busy_until: Ticks) -> DllpsBefore {
         let mut all = std::mem::take(&mut self.gone);
         let before = self.go(start, busy_until, false, |gone| all.push_back(gone));
         self.gone = all;
@@ -319,13 +319,13 @@ impl Dllps {
 
     /// Sends the DLLPs up to `now` and passes those for the other end to `tell`.
     #[inline]
-    pub fn gone_by(&mut self, now: Ticks, busy_until: Ticks, tell: impl FnMut(Gone)) -> Before {
+    pub fn gone_by(&mut self, now: Ticks, busy_until: Ticks, tell: impl FnMut(Gone)) -> DllpsBefore {
         self.go(now, busy_until, true, tell)
     }
 
     #[inline]
-    fn go(&mut self, start: Ticks, busy_until: Ticks, ends_with_dllp: bool, mut tell: impl FnMut(Gone)) -> Before {
-        let mut before = Before { busy_until, count: 0 };
+    fn go(&mut self, start: Ticks, busy_until: Ticks, ends_with_dllp: bool, mut tell: impl FnMut(Gone)) -> DllpsBefore {
+        let mut before = DllpsBefore { busy_until, count: 0 };
         // The content of a DLLP is fixed when it is sent, so none is chosen before the line is free.
         while before.busy_until <= start {
             let (kind, from) = self.next;
@@ -353,7 +353,7 @@ impl Dllps {
     /// Sends a DLLP at `at` and delivers it if the other end needs its kind.
     #[allow(clippy::inline_always)] // For every TLP, several times: all such calls are 3 % of a run.
     #[inline(always)]
-    fn put(&mut self, kind: DllpKind, at: Ticks, before: &mut Before, tell: &mut impl FnMut(Gone)) {
+    fn put(&mut self, kind: DllpKind, at: Ticks, before: &mut DllpsBefore, tell: &mut impl FnMut(Gone)) {
         let gone = Gone { kind, went: at, comes: at + self.spec.time + self.spec.latency };
         if let Some(watch) = &mut self.watch {
             watch.see(gone);
@@ -368,7 +368,7 @@ impl Dllps {
     /// Sends an urgent DLLP or an ordered set. Ordered sets that end before `until` on an idle line are skipped,
     /// except the last.
     #[cold]
-    fn go_first(&mut self, until: Ticks, before: &mut Before, tell: &mut impl FnMut(Gone)) {
+    fn go_first(&mut self, until: Ticks, before: &mut DllpsBefore, tell: &mut impl FnMut(Gone)) {
         let (kind, hurried) = self.first_hurried();
         if self.nak.min(hurried) <= self.skp {
             let at = self.nak.min(hurried).max(before.busy_until);
@@ -408,8 +408,8 @@ mod tests {
         dllps
     }
 
-    fn gone(busy_until: u64, count: u64) -> Before {
-        Before { busy_until: Ticks(busy_until), count }
+    fn gone(busy_until: u64, count: u64) -> DllpsBefore {
+        DllpsBefore { busy_until: Ticks(busy_until), count }
     }
 
     #[test]

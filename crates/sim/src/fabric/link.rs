@@ -23,7 +23,7 @@
 //! `Replay` when the `Ack` of older TLPs arrives last or the TLP is a replay.
 
 use crate::fabric::credit::{Account, Cost, Covered, Credits, Pool};
-use crate::fabric::dllp::{self, Before, DllpKind, Dllps, Gone, Skp, Watch};
+use crate::fabric::dllp::{self, DllpKind, Dllps, DllpsBefore, Gone, Skp, Watch};
 use crate::fabric::input::{Input, Waiting};
 use crate::tlp::{Tlp, TlpKind};
 use lanemark_machine::Cause;
@@ -737,7 +737,7 @@ impl Transmitter {
     }
 
     #[inline]
-    fn went(&mut self, before: Before) {
+    fn went(&mut self, before: DllpsBefore) {
         self.busy_until = before.busy_until;
         self.crossed.dllps += before.count;
     }

@@ -18,10 +18,10 @@
 
 use crate::host::cache::{self, Cache};
 use crate::host::coherent_memory::{self, BufferOp, CoherentMemory};
+use crate::host::core_requests::Ack;
 use crate::host::instruction::{Instruction, Manner, Touch};
 use crate::host::pins::Pins;
 use crate::host::program::Program;
-use crate::host::root_complex::Ack;
 use crate::host::root_port::Notice;
 use crate::host::runtime::Copied;
 use crate::host::stored_data::stored_bytes;

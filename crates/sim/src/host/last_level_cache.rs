@@ -5,7 +5,7 @@
 //! stays in its way when it is written again. Device reads change nothing. Of a range that a core wrote in order, the
 //! last lines stay, up to the capacity; of one that a device wrote, up to the capacity of the DDIO ways.
 
-use lanemark_platform::Memory;
+use lanemark_platform::{Memory, Platform};
 
 /// Ways of a set.
 const WAYS: usize = Memory::CACHE_WAYS as usize;
@@ -34,6 +34,13 @@ impl LastLevelCache {
     pub fn new(lines: u64, ddio_ways: u8) -> LastLevelCache {
         let empty = std::array::from_fn(|way| Held { line: INVALID, way: way as u8 });
         LastLevelCache { sets: vec![empty; lines as usize / WAYS], ddio_ways }
+    }
+
+    /// Creates the empty cache of a platform.
+    #[must_use]
+    pub fn of(platform: &Platform) -> LastLevelCache {
+        let lines = |memory: &Memory| LastLevelCache::new(memory.cached_lines(), memory.ddio_ways.value as u8);
+        platform.memory.as_ref().map_or_else(|| LastLevelCache::new(0, 1), lines)
     }
 
     /// Returns whether the platform has such a cache.

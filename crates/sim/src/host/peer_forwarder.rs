@@ -16,9 +16,11 @@
 //! order of arrival, or in the order of the reads.
 
 use crate::index::RootPortIndex;
+use crate::requester::ROOT_COMPLEX;
 use crate::steady::Survey;
 use crate::tlp::{Flaw, Tlp, TlpKind, span};
 use lanemark_engine::{Slab, Slot, Wire};
+use lanemark_platform::Platform;
 use lanemark_units::Ticks;
 use std::collections::VecDeque;
 
@@ -78,6 +80,27 @@ struct Piece {
     read: u64,
     /// Bytes that have not been forwarded.
     left: u32,
+}
+
+impl Spec {
+    /// Reads the constants of a platform's root complex.
+    #[must_use]
+    pub fn new(platform: &Platform) -> Spec {
+        let root = &platform.root_complex;
+        Spec {
+            reads: root.peer_reads.value,
+            writes: root.peer_writes.value,
+            latency: root.peer_forward_ns.value,
+            // Completions end at a read completion boundary, so pieces are at least that long.
+            read_bytes: match root.peer_read_bytes.value {
+                0 => 0,
+                bytes => bytes.max(platform.link.rcb_bytes.value),
+            },
+            tags: root.peer_tags.value as u16,
+            in_order: root.peer_in_order.value,
+            requester: ROOT_COMPLEX,
+        }
+    }
 }
 
 /// State of the forwarder.

@@ -1,7 +1,8 @@
 //! Failures on the bus as errors: which port detected what, the bytes that arrived, and the fix.
 
 use super::SimulatedMachine;
-use crate::board::{Board, CutOff, Withheld};
+use crate::board::Board;
+use crate::failures::{CutOff, Withheld};
 use crate::header::{Parties, ROOT_COMPLEX_ID, header_of, tag};
 use crate::host::pins::RefusedPage;
 use crate::noticed::Noticed;
@@ -52,7 +53,7 @@ impl Flowing {
 }
 
 /// Bytes that had arrived before a sample.
-pub(super) struct Before {
+pub(super) struct BytesBefore {
     flows: Vec<(Flowing, u64)>,
     loaded: u64,
     stored: u64,
@@ -76,8 +77,8 @@ fn flow(transfer: &Transfer) -> String {
     Flow { card: transfer.card, verb: transfer.verb, peer }.to_string()
 }
 
-impl Before {
-    pub(super) fn of(plan: &Plan, board: &Board) -> Before {
+impl BytesBefore {
+    pub(super) fn of(plan: &Plan, board: &Board) -> BytesBefore {
         let moving: Vec<Flowing> = match &plan.work {
             Work::Cores(_) => plan.work.dma_calls().map(|call| Flowing::Called(*call)).collect(),
             Work::Engines(engines) => engines.jobs.iter().flat_map(EngineJob::directions).map(Flowing::Card).collect(),
@@ -88,7 +89,11 @@ impl Before {
             Work::Queue(_) | Work::Exchange(_) => Vec::new(),
         };
         let (loaded, stored) = by_cores(board);
-        Before { flows: moving.into_iter().map(|flowing| (flowing, flowing.moved(board))).collect(), loaded, stored }
+        BytesBefore {
+            flows: moving.into_iter().map(|flowing| (flowing, flowing.moved(board))).collect(),
+            loaded,
+            stored,
+        }
     }
 
     /// Returns the bytes that have arrived since.
@@ -119,7 +124,7 @@ impl Before {
 impl SimulatedMachine {
     /// Returns an error if a port has detected a failure: new requests stop, outstanding ones complete, and links are
     /// reset.
-    pub(super) fn failure(&mut self, plan: &Plan, passes: u64, before: &Before) -> Result<(), MachineError> {
+    pub(super) fn failure(&mut self, plan: &Plan, passes: u64, before: &BytesBefore) -> Result<(), MachineError> {
         let is_kept = self.board.withheld().next().is_some();
         let unpinned = self.board.take_pins();
         if unpinned.is_none() && !self.board.has_failed() && !is_kept && !self.board.awaits_timeouts() {
@@ -174,7 +179,7 @@ impl SimulatedMachine {
     fn log(&mut self) {
         let functions = functions(&self.platform).unwrap_or_default();
         let mut logged = std::mem::take(&mut self.logged);
-        let mut errors: Vec<&Noticed> = self.board.errors.iter().collect();
+        let mut errors: Vec<&Noticed> = self.board.errors().iter().collect();
         errors.sort_by_key(|noticed| noticed.at);
         for noticed in errors {
             let header_log = noticed.error.row().logs_header.then(|| self.header_log(noticed, &functions));
@@ -216,7 +221,7 @@ impl SimulatedMachine {
     fn says(&self, arrived: Vec<Arrived>) -> BusError {
         let functions = functions(&self.platform).unwrap_or_default();
         let machine = self.facts.name.clone();
-        let mut errors: Vec<&Noticed> = self.board.errors.iter().collect();
+        let mut errors: Vec<&Noticed> = self.board.errors().iter().collect();
         errors.sort_by_key(|noticed| noticed.at);
         let withheld = self.board.withheld().next();
         let error = |noticed_by, what, at, to_do| BusError {

@@ -1,6 +1,6 @@
 //! Plans in which cards relay data.
 
-use super::failure::Before;
+use super::failure::BytesBefore;
 use super::{MOST_PASSES, SimulatedMachine, Waits};
 use crate::device::dma_engine::DmaEngine;
 use crate::host::stored_data::stored_bytes;
@@ -53,7 +53,7 @@ impl SimulatedMachine {
             self.board.memory_mut().write(offset, &fresh);
         }
         let before = self.board.moved(writes).0;
-        let before_all = Before::of(plan, &self.board);
+        let before_all = BytesBefore::of(plan, &self.board);
         self.board
             .start_relay(relay, passes, self.passes_done)
             .map_err(|because| self.unsupported("a relay by cards", because))?;

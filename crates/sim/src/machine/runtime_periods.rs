@@ -6,7 +6,8 @@
 //! equal before any is skipped; the last two iterations are simulated.
 
 use super::Waits;
-use crate::board::{Board, Carried};
+use crate::board::Board;
+use crate::fabric::carried::Carried;
 use crate::fabric::link::Crossed;
 use crate::host::program::Program;
 use crate::host::runtime::CARD;
@@ -18,19 +19,10 @@ const WORTH_PASSES: u64 = 8;
 /// Number of iterations at the end that are simulated.
 const LAST_PASSES: u64 = 2;
 
-/// Counters that grow from period to period.
+/// Counters of a run that grow from period to period, or their growth over periods.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Counts {
-    at: Ticks,
-    waits: Waits,
-    fetching: Ticks,
-    crossed: [Crossed; 2],
-    carried: Vec<Carried>,
-}
-
-/// Skipped iterations: their time, stalls and traffic.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct LeftOut {
+pub(super) struct Counts {
+    /// Time since the start of the board, or of the periods.
     pub span: Ticks,
     pub waits: Waits,
     /// Stall time of the card for descriptors.
@@ -46,7 +38,7 @@ pub(super) struct RuntimePeriods {
     seen: u64,
     before: Option<Counts>,
     lap: Option<Counts>,
-    left_out: Option<LeftOut>,
+    left_out: Option<Counts>,
     found: Option<Steady>,
 }
 
@@ -90,9 +82,9 @@ impl RuntimePeriods {
         let lap = self.before.replace(now.clone()).map(|before| now.since(&before));
         let is_alike = lap.is_some() && lap == self.lap;
         self.lap = lap;
-        let Some(lap) = self.lap.as_ref().filter(|lap| is_alike && lap.at > Ticks::ZERO) else { return false };
+        let Some(lap) = self.lap.as_ref().filter(|lap| is_alike && lap.span > Ticks::ZERO) else { return false };
         let left = board.core(self.core).program().map_or(0, Program::passes_left);
-        let times = left.saturating_sub(LAST_PASSES).min(deadline.since(now.at).0 / lap.at.0);
+        let times = left.saturating_sub(LAST_PASSES).min(deadline.since(now.span).0 / lap.span.0);
         if times == 0 {
             return false;
         }
@@ -106,7 +98,7 @@ impl RuntimePeriods {
     }
 
     /// Returns the skipped iterations.
-    pub(super) fn left_out(&self) -> Option<&LeftOut> {
+    pub(super) fn left_out(&self) -> Option<&Counts> {
         self.left_out.as_ref()
     }
 
@@ -126,39 +118,30 @@ impl RuntimePeriods {
 impl Counts {
     /// Returns the counters, if no event is due before the core's next instruction.
     fn of(board: &mut Board, core: usize) -> Option<Counts> {
-        let at = board.alone_until(core)?;
+        let span = board.alone_until(core)?;
         let waits = board.waits(core);
         let fetching = board.engine(CARD.into()).map_or(Ticks::ZERO, |engine| engine.fetching(0));
         let crossed = board.crossed(CARD.into()).into();
-        Some(Counts { at, waits, fetching, crossed, carried: board.carried() })
+        Some(Counts { span, waits, fetching, crossed, carried: board.carried() })
     }
 
     /// Returns the growth since `before`.
     fn since(&self, before: &Counts) -> Counts {
         let waits = std::array::from_fn(|cause| self.waits[cause] - before.waits[cause]);
         let crossed = std::array::from_fn(|way| self.crossed[way].since(before.crossed[way]));
-        let carried = self.carried.iter().zip(&before.carried).map(|(now, before)| Carried {
-            tlps: now.tlps - before.tlps,
-            dllps: now.dllps - before.dllps,
-            payload_bytes: now.payload_bytes - before.payload_bytes,
-        });
-        let (at, fetching) = (self.at - before.at, self.fetching - before.fetching);
-        Counts { at, waits, fetching, crossed, carried: carried.collect() }
+        let carried = self.carried.iter().zip(&before.carried).map(|(now, before)| now.since(before));
+        let (span, fetching) = (self.span - before.span, self.fetching - before.fetching);
+        Counts { span, waits, fetching, crossed, carried: carried.collect() }
     }
 
     /// Multiplies the growth by `times`.
-    fn times(&self, times: u64) -> LeftOut {
-        let carried = self.carried.iter().map(|one| Carried {
-            tlps: one.tlps * times,
-            dllps: one.dllps * times,
-            payload_bytes: one.payload_bytes * times,
-        });
-        LeftOut {
-            span: self.at * times,
+    fn times(&self, times: u64) -> Counts {
+        Counts {
+            span: self.span * times,
             waits: std::array::from_fn(|cause| self.waits[cause] * times),
             fetching: self.fetching * times,
             crossed: self.crossed.map(|crossed| crossed.times(times)),
-            carried: carried.collect(),
+            carried: self.carried.iter().map(|one| one.times(times)).collect(),
         }
     }
 }

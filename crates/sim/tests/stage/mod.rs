@@ -239,7 +239,7 @@ impl Stage {
 
     pub fn of(platform: &Platform) -> Stage {
         let mut board = Board::new(platform).unwrap();
-        board.crossings = Some(Vec::new());
+        board.record_crossings();
         board.observe_loads(0);
         board.observe_loads(1);
         Stage { board, turn: 0, looked: 0 }
@@ -287,7 +287,7 @@ impl Stage {
 
     /// Returns the TLPs delivered since the last call.
     pub fn crossed(&mut self) -> Vec<Crossing> {
-        let all = self.board.crossings.as_deref().unwrap();
+        let all = self.board.crossings();
         let new = all[self.looked..].to_vec();
         self.looked = all.len();
         new

@@ -1,20 +1,20 @@
 //! The injected faults, and which of them have triggered.
 
-use super::{Armed, Board};
+use super::Failures;
+use super::faults::Armed;
 use lanemark_machine::InjectedFault;
 use lanemark_platform::{Fault, FaultKind, Platform};
 use lanemark_units::Ticks;
 
-impl Board {
-    /// Returns the state of each fault of `platform`, the one of the board.
-    #[must_use]
-    pub fn injected_faults(&self, platform: &Platform) -> Vec<InjectedFault> {
-        let armed = |number: usize| self.faults.as_ref()?.armed.iter().find(|armed| armed.number == number);
+impl Failures {
+    /// Returns the state of each fault of `platform`, the one of the board, at `now`.
+    pub(crate) fn injected_faults(&self, now: Ticks, platform: &Platform) -> Vec<InjectedFault> {
+        let armed = |number: usize| self.injected.as_ref()?.armed.iter().find(|armed| armed.number == number);
         let injected_fault = |(number, fault): (usize, &Fault)| InjectedFault {
             what: fault.to_string(),
             origin: fault.origin(),
             because_not: match armed(number) {
-                Some(armed) => armed.because_not(self.now, fault, platform),
+                Some(armed) => armed.because_not(now, fault, platform),
                 None => Some(format!("no link leads to {}", fault.port)),
             },
         };

@@ -1,0 +1,151 @@
+//! Delivery of DLLPs between the two directions of a link, return of credits, and the schedule of the directions.
+//!
+//! The sending times of DLLPs do not depend on their delivery. They are delivered only when a TLP waits for one, when
+//! many have been sent, or when the state of a link is read.
+
+use super::Fabric;
+use crate::events::Events;
+use crate::fabric::credit::Cost;
+use crate::fabric::dllp::DllpKind;
+use crate::index::DirectionIndex;
+use crate::ports::Port;
+use crate::tlp::Tlp;
+use lanemark_machine::Cause;
+use lanemark_units::Ticks;
+
+impl Fabric {
+    /// Schedules the next TLP of a direction, or the DLLP that it waits for.
+    #[inline]
+    pub(crate) fn refresh(&mut self, events: &mut Events, direction: DirectionIndex) {
+        let now = events.now;
+        let mut due = self.directions[direction].transmitter.due(now);
+        if due.awaits_dllp && self.receive_dllps(now, direction) {
+            due = self.directions[direction].transmitter.due(now);
+        }
+        let awaited = std::mem::replace(&mut self.directions[direction].awaits_dllp, due.awaits_dllp);
+        self.set_send(events, direction, due.at);
+        if awaited || due.awaits_dllp {
+            let other = direction.opposite();
+            self.set_send(events, other, self.directions[other].transmitter.due(now).at);
+        }
+    }
+
+    /// Schedules a direction: at its next TLP, or at a DLLP that the other end waits for.
+    #[allow(clippy::inline_always)] // For every TLP, several times: all such calls are 3 % of a run.
+    #[inline(always)]
+    fn set_send(&self, events: &mut Events, direction: DirectionIndex, next_tlp: Ticks) {
+        let mut at = next_tlp;
+        if self.directions[direction.opposite()].awaits_dllp {
+            at = at.min(self.directions[direction].transmitter.next_dllp_at());
+        }
+        events.set(Port::Send(direction), at.max(events.now));
+    }
+
+    /// Delivers the DLLPs sent to a direction up to now; returns whether there were any.
+    #[inline(never)]
+    pub(crate) fn receive_dllps(&mut self, now: Ticks, direction: DirectionIndex) -> bool {
+        let both = self.directions.get_disjoint_mut([direction.0, direction.opposite().0]);
+        both.is_ok_and(|[receiver, sender]| sender.transmitter.tell(now, &mut receiver.transmitter))
+    }
+
+    /// Delivers the DLLPs sent up to now, in every direction.
+    pub(crate) fn deliver_all_dllps(&mut self, events: &mut Events) {
+        for direction in self.each_direction() {
+            if self.receive_dllps(events.now, direction) && self.directions[direction].awaits_dllp {
+                self.refresh(events, direction);
+            }
+        }
+    }
+
+    /// Delivers the DLLPs of this direction, if the other direction waits for one.
+    #[inline]
+    pub(crate) fn pass_on_dllps(&mut self, events: &mut Events, direction: DirectionIndex) {
+        let other = direction.opposite();
+        if self.directions[other].awaits_dllp && self.receive_dllps(events.now, other) {
+            self.refresh(events, other);
+        }
+    }
+
+    /// Schedules a DLLP of a direction for the other one.
+    #[allow(clippy::inline_always)] // For every TLP, several times: all such calls are 3 % of a run.
+    #[inline(always)]
+    pub(crate) fn schedule_dllp(
+        &mut self,
+        events: &mut Events,
+        direction: DirectionIndex,
+        kind: DllpKind,
+        from: Ticks,
+    ) {
+        let are_many = self.directions[direction].transmitter.schedule_dllp(kind, from);
+        if self.directions[direction.opposite()].awaits_dllp {
+            self.pass_on_dllps(events, direction);
+            self.refresh(events, direction);
+        } else if are_many {
+            self.receive_dllps(events.now, direction.opposite());
+        }
+    }
+
+    /// Queues a TLP at an input of a direction, ready at `at`.
+    #[inline]
+    pub(crate) fn offer(&mut self, events: &mut Events, direction: DirectionIndex, input: usize, at: Ticks, tlp: Tlp) {
+        if self.directions[direction].transmitter.offer(input, at, tlp) {
+            self.refresh(events, direction);
+        }
+    }
+
+    /// Returns the credits of a TLP that left the receive buffer of a direction; `because` is the stall cause of a
+    /// sender that waits for them.
+    #[inline]
+    pub(crate) fn return_credits(
+        &mut self,
+        events: &mut Events,
+        direction: DirectionIndex,
+        cost: Cost,
+        because: Cause,
+    ) {
+        let (now, opposite) = (events.now, direction.opposite());
+        let (line, kind) = (&mut self.directions[direction], DllpKind::update(cost.class));
+        if !line.transmitter.counts(kind) {
+            return;
+        }
+        line.transmitter.free(kind, now, cost.data, because);
+        self.schedule_dllp(events, opposite, kind, now);
+        if self.is_exhausted(now, direction, kind) {
+            self.directions[opposite].transmitter.hurry(now, kind);
+            self.refresh(events, opposite);
+            self.pass_on_dllps(events, opposite);
+        }
+        if self.directions[direction].awaits_dllp {
+            self.refresh(events, direction);
+        }
+    }
+
+    /// Returns whether the sender of a direction has used every credit returned up to now.
+    #[inline]
+    fn is_exhausted(&mut self, now: Ticks, direction: DirectionIndex, kind: DllpKind) -> bool {
+        let is_exhausted = |fabric: &Fabric| fabric.directions[direction].transmitter.is_exhausted(kind);
+        is_exhausted(self) && {
+            self.receive_dllps(now, direction);
+            is_exhausted(self)
+        }
+    }
+
+    /// Sends and delivers every scheduled DLLP.
+    pub(crate) fn settle_all(&mut self, now: Ticks) {
+        for direction in self.each_direction() {
+            self.directions[direction].transmitter.settle_all();
+            self.receive_dllps(now, direction.opposite());
+        }
+    }
+
+    /// Sends and delivers every scheduled DLLP that is due before `due`; returns whether these were all.
+    pub(crate) fn settle_before(&mut self, now: Ticks, due: Ticks) -> bool {
+        for direction in self.each_direction() {
+            if !self.directions[direction].transmitter.settle_before(due) {
+                return false;
+            }
+            self.receive_dllps(now, direction.opposite());
+        }
+        true
+    }
+}
