@@ -1,9 +1,10 @@
 //! Plans built from a machine's facts: some must run, some must be refused, some may be either.
 
 use lanemark_machine::{
-    Access, Arguments, BlockCopy, BufferHandoff, Channel, Clock, CoreWork, Discipline, DriverCall, Exchange, Facts,
-    Fence, HostWait, KernelCall, Lane, Launch, LineSource, MapUnmap, Means, Operation, Order, Placement, Plan,
-    QueueRequest, QueueWork, Region, RegionKind, Span, Step, Stream, Task, TimeBase, Verb, Width,
+    Access, Arguments, BlockCopy, BufferHandoff, Clock, CoreWork, Discipline, DriverCall, EngineJob, Exchange, Facts,
+    Fence, HostWait, KernelCall, Lane, Launch, LineSource, MapUnmap, Means, Medium, OnChannels, Operation, Order,
+    Partner, Pattern, Placement, Plan, QueueRequest, QueueWork, Region, RegionKind, Span, Step, Stream, Task, TimeBase,
+    Transfer, Verb, Width, Window, WriteRead,
 };
 use lanemark_units::{BarOffset, MemoryType, Ticks};
 use std::ops::Range;
@@ -102,10 +103,9 @@ pub fn all_steps(facts: &Facts) -> Vec<Plan> {
     let mut plans: Vec<Plan> = bodies.into_iter().map(|task| Plan::new(task, 2)).collect();
     let on = |core| Lane { core, task: Step::Stream(store.clone()).into() };
     plans.push(Plan::new(vec![on(0), on(1)], 2));
-    let line = Channel::Line { access: Access::Plain(Width::B8), span: Span { len: 64, ..span } };
-    for channel in [line, Channel::Event { number: 0 }] {
-        plans.push(Plan::new(Exchange { cores: [0, 1], message: channel, answer: channel }, 2));
-    }
+    let line = Span { len: 64, ..span };
+    let lines = Medium::Lines { access: Access::Plain(Width::B8), message: line, answer: line };
+    plans.extend([lines, Medium::Events].map(|medium| Plan::new(Exchange { cores: [0, 1], medium }, 2)));
     let before = vec![Step::FlushLines(span)];
     let flushed = vec![Step::FlushLines(span), Step::Stream(store.clone())];
     plans.push(Plan::new(CoreWork::after(before, flushed), 2));
@@ -114,6 +114,30 @@ pub fn all_steps(facts: &Facts) -> Vec<Plan> {
 
 /// A launch of one empty kernel.
 const LAUNCH: Launch = Launch { kernels: 1, wait: HostWait::Finish, arguments: Arguments::NONE };
+
+/// Plans that break a rule of [`Plan::check`], by the rule.
+fn impossible() -> Vec<(&'static str, Plan)> {
+    let read = Transfer { verb: Verb::Load, ..WRITE };
+    vec![
+        ("two jobs of one card", Plan::new(vec![EngineJob::Transfer(WRITE); 2], 2)),
+        ("a job on no channel", Plan::new(OnChannels { transfer: WRITE, channels: 0 }, 2)),
+        ("a transfer of 0 B", Plan::new(Transfer { bytes: 0, ..WRITE }, 2)),
+        ("a pair without a write", Plan::new(WriteRead { write: read, read: read.window, is_mixed: false }, 2)),
+        ("a launch of no kernel", Plan::new(Launch { kernels: 0, ..LAUNCH }, 2)),
+        ("a pool object of an odd size", Plan::new(MapUnmap { means: Means::Pool, bytes: 5000, pairs: 1 }, 2)),
+    ]
+}
+
+/// A write of 64 B to host memory.
+const WRITE: Transfer = Transfer {
+    card: 0,
+    verb: Verb::Store,
+    partner: Partner::Host,
+    bytes: 64,
+    count: 1,
+    window: Window { offset: 0, len: 64, pattern: Pattern::Sequential },
+    outstanding: None,
+};
 
 /// Plans that every machine must refuse, with the reason.
 pub fn refused(facts: &Facts) -> Vec<(&'static str, Plan)> {
@@ -129,9 +153,10 @@ pub fn refused(facts: &Facts) -> Vec<(&'static str, Plan)> {
         ("a core too many", on(&[facts.cores])),
         ("two lanes on one core", on(&[0, 0])),
     ];
-    if facts.runtime.is_none() || facts.time_base == TimeBase::Simulated {
+    if facts.runtime.is_some() && facts.time_base == TimeBase::Simulated {
         plans.push(("an unpinned thread", Plan::new(QueueWork { core: 0, placement, request: launch }, 2)));
     }
+    plans.extend(impossible());
     let Some(region) = facts.storage() else { return plans };
     let types = [MemoryType::Uc, MemoryType::Wc, MemoryType::Wt, MemoryType::Wp, MemoryType::Wb];
     for memory_type in types.into_iter().filter(|memory_type| !facts.memory_types.contains(memory_type)) {

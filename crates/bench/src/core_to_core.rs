@@ -28,7 +28,7 @@ use crate::case::{Axes, Case};
 use crate::needs;
 use crate::question::{LeftOut, Question};
 use lanemark_machine::{
-    Access, Channel, CoreWork, Exchange, Facts, Fence, LineSource, Operation, Plan, Span, Step, Stream, TimeBase, Verb,
+    Access, CoreWork, Exchange, Facts, Fence, LineSource, Medium, Operation, Plan, Span, Step, Stream, TimeBase, Verb,
     Width,
 };
 use lanemark_method::{Lines, Method};
@@ -142,18 +142,19 @@ fn plan(case: &Case, passes: u64) -> Plan {
     };
     let line = |offset| {
         let at = BarOffset { offset: case.region.offset + offset, ..case.region };
-        Channel::Line { access: case.access(), span: Span { at, len: LINE, memory_type: case.memory_type() } }
+        Span { at, len: LINE, memory_type: case.memory_type() }
     };
     let back = match lines {
         Lines::One => 0,
         Lines::Two => APART,
     };
-    exchange(pair, line(0), line(back), passes.max(MESSAGES))
+    let medium = Medium::Lines { access: case.access(), message: line(0), answer: line(back) };
+    exchange(pair, medium, passes.max(MESSAGES))
 }
 
 /// Two cores that exchange one message in each direction per iteration.
-pub(crate) fn exchange(pair: CorePair, message: Channel, answer: Channel, passes: u64) -> Plan {
-    Plan::new(Exchange { cores: [pair.from_core, pair.to_core], message, answer }, passes)
+pub(crate) fn exchange(pair: CorePair, medium: Medium, passes: u64) -> Plan {
+    Plan::new(Exchange { cores: [pair.from_core, pair.to_core], medium }, passes)
 }
 
 #[cfg(test)]
@@ -202,8 +203,10 @@ mod tests {
             cases.retain(|case| matches!(case.method, Method::CacheLines { lines: of, .. } if of == lines));
             let plan = plan(&cases[0], 7);
             assert_eq!(plan.passes, MESSAGES);
-            let Work::Exchange(exchange) = plan.work else { panic!("{plan:?}") };
-            [exchange.message, exchange.answer].map(|channel| channel.span().unwrap().at.offset)
+            let Work::Exchange(Exchange { medium: Medium::Lines { message, answer, .. }, .. }) = plan.work else {
+                panic!("{plan:?}")
+            };
+            [message, answer].map(|span| span.at.offset)
         };
         assert_eq!(spans(Lines::One), [0, 0]);
         assert_eq!(spans(Lines::Two), [0, 4096]);

@@ -30,7 +30,7 @@ pub struct Effort {
     /// Whether the sizes are defaults, so that some may be left out. If the budget does not suffice for
     /// the least rounds of all sizes, it is spent on fewer. Those left get their least rounds and the
     /// samples of an interval, even if that exceeds the budget. Sizes that a user named are all
-    /// measured, within the budget.
+    /// measured, within the budget: then this is false.
     pub has_default_sizes: bool,
     /// Whether a question that usually measures a part of a long operation measures all of it.
     pub is_whole: bool,

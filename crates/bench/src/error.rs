@@ -25,7 +25,7 @@ pub enum BenchError {
     #[error("not measured: the machine failed in an earlier case")]
     NotAsked,
     /// The budget does not suffice for all default sizes, and this one was left out.
-    #[error("not measured: the time budget does not suffice for every default size")]
+    #[error("left out after the first round: the time budget does not suffice for every default size")]
     LeftOut,
     /// A question that fits a line has fewer than two points.
     #[error("{question}: the line fit needs two sizes of calls: use --sizes of 8 KiB or more")]

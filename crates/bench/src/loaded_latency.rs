@@ -49,9 +49,7 @@ const MOST_PAGES: u64 = 16;
 
 fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     let Some(dma) = facts.dma else { return Vec::new() };
-    // As many cards as cores can start.
-    let usual =
-        || (0..dma.cards.min(facts.cores)).map(|card| Flow { card, verb: Verb::Load, peer: Peer::Host }).collect();
+    let usual = || (0..dma.cards).map(|card| Flow { card, verb: Verb::Load, peer: Peer::Host }).collect();
     let flows: Vec<Flow> = axes.flows.clone().unwrap_or_else(usual);
     if flows.first().is_none_or(|asker| asker.verb != Verb::Load) {
         return Vec::new();

@@ -123,11 +123,11 @@ pub(crate) fn peer_access(facts: &Facts) -> Option<LeftOut> {
     })
 }
 
-/// Several cards with a core each.
+/// Several cards.
 pub(crate) fn several_cards(facts: &Facts) -> Option<LeftOut> {
     dma_engine(facts).or_else(|| {
-        let cards = facts.dma?.cards.min(facts.cores);
-        let needs = "several cards are required, and a core for each: name flows with --flows";
+        let cards = facts.dma?.cards;
+        let needs = "several cards are required, or flows named with --flows";
         (cards < 2).then(|| LeftOut::all(needs))
     })
 }

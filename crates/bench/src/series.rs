@@ -39,7 +39,8 @@ impl Series {
     }
 
     /// Whether each case is measured further, if it needs the time `missing` and all together have
-    /// `remaining`: as many sizes as possible. A case that needs no time stays.
+    /// `remaining`. Sizes are kept in the order of their ranks, up to the last rank that all fit; a
+    /// cheap size behind an expensive one is left out with it. A case that needs no time stays.
     pub(crate) fn affordable(&self, missing: &[Ticks], remaining: Ticks) -> Vec<bool> {
         let kept = |ranks: usize| {
             let cases = self.cases.iter().zip(missing);
@@ -59,7 +60,7 @@ fn is_same_series(a: &Case, b: &Case) -> bool {
     a.method == b.method && a.alignment == b.alignment && a.region == b.region && a.caller == b.caller
 }
 
-/// The places 0 to `count`, ranked: the ends, then each the farthest from those before.
+/// The places 0 to `count - 1`, ranked: the ends, then each the farthest from those before.
 fn spread(count: usize) -> Vec<usize> {
     let mut ranked: Vec<usize> = if count > 1 { vec![0, count - 1] } else { (0..count).collect() };
     while ranked.len() < count {

@@ -43,8 +43,8 @@ fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
     if let Some(flows) = &axes.flows {
         return dma::cases(facts, axes, flows, None, &[SIZE]);
     }
-    // One, two, four, ... and all cards, limited by the cores that start them.
-    let cards = facts.dma.map_or(0, |dma| dma.cards).min(facts.cores);
+    // One, two, four, ... and all cards.
+    let cards = facts.dma.map_or(0, |dma| dma.cards);
     let mut counts: Vec<u32> =
         (0..u32::BITS).map(|power| 1 << power).take_while(|count| *count < cards).chain([cards]).collect();
     counts.retain(|count| *count > 1);

@@ -16,7 +16,7 @@ use crate::caller::Caller;
 use crate::case::{Axes, Case};
 use crate::core_to_core::exchange;
 use crate::question::Question;
-use lanemark_machine::{Channel, Facts, KernelCall, Operation, Plan};
+use lanemark_machine::{Facts, KernelCall, Medium, Operation, Plan};
 use lanemark_method::{Method, WakeBy};
 use lanemark_record::{CorePair, Quantity};
 
@@ -50,10 +50,7 @@ fn cases(facts: &Facts, _: &Axes) -> Vec<Case> {
 fn plan(case: &Case, passes: u64) -> Plan {
     match (&case.method, case.caller) {
         (Method::KernelCall { call }, _) => Plan::new(Operation::KernelCall(*call), passes),
-        (Method::Wake { .. }, Caller::Between(pair)) => {
-            let event = |number| Channel::Event { number };
-            exchange(pair, event(0), event(1), passes.max(WAKES))
-        }
+        (Method::Wake { .. }, Caller::Between(pair)) => exchange(pair, Medium::Events, passes.max(WAKES)),
         _ => Plan::empty(),
     }
 }

@@ -1,11 +1,11 @@
 //! Rules that every plan obeys, whatever machine runs it.
 
 use crate::{
-    Allocation, Arguments, BufferHandoff, Channel, CoreWork, Descriptors, DmaCall, DriverCall, EngineJob, Exchange,
-    Launch, MapUnmap, Operation, Partner, Pattern, Plan, QueueRequest, Relay, RuntimeCopy, Step, Stream, Task,
+    Allocation, Arguments, BlockCopy, BufferHandoff, CoreWork, Descriptors, DmaCall, DriverCall, EngineJob, Exchange,
+    Launch, MapUnmap, Medium, Operation, Partner, Pattern, Plan, QueueRequest, Relay, RuntimeCopy, Step, Stream, Task,
     Transfer, Unsupported, Verb, Work,
 };
-use lanemark_compute::Workload;
+use lanemark_compute::{Spmv, Workload};
 use lanemark_units::{MemoryType, format_size};
 
 /// A part of a plan that no machine runs, and the rule that it breaks.
@@ -15,15 +15,15 @@ use lanemark_units::{MemoryType, format_size};
 /// let plan = Plan::new(MapUnmap { means: Means::Pool, bytes: 5000, pairs: 1 }, 1);
 /// assert_eq!(
 ///     plan.check().unwrap_err().to_string(),
-///     "mapping 5000 B by mapped pool is impossible: the size of a pool object must be a power of two"
+///     "mapping 5000 B by pool take is impossible: the size of a pool object must be a power of two"
 /// );
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} is impossible: {because}")]
 pub struct Impossible {
-    /// The part of the plan.
+    /// The part of the plan, as a noun phrase: the subject of the message.
     pub what: String,
-    /// The rule.
+    /// The rule that it breaks, as a clause.
     pub because: String,
 }
 
@@ -40,6 +40,22 @@ impl Impossible {
 }
 
 type Checked = Result<(), Impossible>;
+
+impl Work {
+    /// Checks that the cores exist, of which a machine has `cores`.
+    ///
+    /// # Errors
+    /// The first core that does not exist.
+    pub fn check_cores(&self, cores: u32) -> Checked {
+        match self.cores().into_iter().find(|core| *core >= cores) {
+            None => Ok(()),
+            Some(core) => Err(Impossible::new(
+                format!("core {core}"),
+                format!("{cores} cores are usable, counted from 0, and each thread takes one"),
+            )),
+        }
+    }
+}
 
 impl Plan {
     /// Checks the rules that hold on every machine. A machine that accepts a plan may rely on them.
@@ -81,6 +97,9 @@ fn check_cores(CoreWork { lanes, before }: &CoreWork) -> Checked {
     let mut channels = Vec::new();
     for lane in lanes {
         match &lane.task {
+            Task::Steps(steps) if steps.is_empty() => {
+                return Err(Impossible::new("an iteration without steps", "there is nothing to time"));
+            }
             Task::Steps(steps) => steps.iter().try_for_each(check_step)?,
             Task::Operation(operation) => check_operation(operation)?,
             Task::DmaCall(call) => {
@@ -99,13 +118,18 @@ fn check_cores(CoreWork { lanes, before }: &CoreWork) -> Checked {
 fn check_step(step: &Step) -> Checked {
     match step {
         Step::Stream(Stream { access, span, order, .. }) => (order.check(*access, span))
-            .map_err(|because| Impossible::new(format!("{access} in interleaved lines"), because)),
+            .map_err(|because| Impossible::new(format!("{access} over {} B, {order}", span.len), because)),
         Step::Driver(DriverCall { call_bytes: 0, .. }) => {
-            Err(Impossible::new("a driver call of 0 B", "such calls move no data"))
+            Err(Impossible::new("a driver call that copies 0 B", "such calls move no data"))
         }
-        Step::Driver(_) | Step::Fence(_) | Step::Map(_) | Step::FlushLines(_) | Step::Pause(_) | Step::Copy(_) => {
+        Step::Copy(BlockCopy { access, zone, block_bytes }) => {
+            if *block_bytes == 0 || zone.len == 0 || !zone.len.is_multiple_of(*block_bytes) {
+                let what = format!("copies of {block_bytes} B by {access} to {} B", zone.len);
+                return Err(Impossible::new(what, "the zone must be one or more whole blocks"));
+            }
             Ok(())
         }
+        Step::Driver(_) | Step::Fence(_) | Step::Map(_) | Step::FlushLines(_) | Step::Pause(_) => Ok(()),
     }
 }
 
@@ -125,7 +149,7 @@ fn check_operation(operation: &Operation) -> Checked {
 
 fn check_call(call: &DmaCall) -> Checked {
     check_transfer(&call.transfer)?;
-    let refused = |because: &str| Err(Impossible::new("a driver call for a transfer by a card", because));
+    let refused = |because: &str| Err(Impossible::new("a driver call that starts DMA", because));
     if call.transfer.partner != Partner::Host {
         return refused("the driver maps host memory, not other cards");
     }
@@ -140,26 +164,18 @@ fn check_call(call: &DmaCall) -> Checked {
     }
 }
 
-fn check_exchange(Exchange { cores: [first, second], message, answer }: &Exchange) -> Checked {
+fn check_exchange(Exchange { cores: [first, second], medium }: &Exchange) -> Checked {
     if first == second {
         return Err(Impossible::new("two lanes on one core", "each core runs one lane"));
     }
-    match (message, answer) {
-        (Channel::Event { number: there }, Channel::Event { number: back }) if there != back => Ok(()),
-        (Channel::Line { access, span: there }, Channel::Line { access: other, span: back }) if access == other => {
-            for span in [there, back] {
-                if span.len != 64 || !span.at.offset.is_multiple_of(64) {
-                    let what = format!("a message in {} B at {}", span.len, span.at);
-                    return Err(Impossible::new(what, "a message line is 64 B at a multiple of 64 B"));
-                }
-            }
-            Ok(())
-        }
-        _ => {
-            let because = "both must be lines stored by the same instruction, or two different events";
-            Err(Impossible::new("this pair of channels", because))
+    let Medium::Lines { message, answer, .. } = medium else { return Ok(()) };
+    for span in [message, answer] {
+        if span.len != 64 || !span.at.offset.is_multiple_of(64) {
+            let what = format!("a message in {} B at {}", span.len, span.at);
+            return Err(Impossible::new(what, "a message line is 64 B at a multiple of 64 B"));
         }
     }
+    Ok(())
 }
 
 fn check_transfer(transfer: &Transfer) -> Checked {
@@ -250,7 +266,154 @@ fn check_request(request: &QueueRequest) -> Checked {
             Workload::StreamCopy(copy) => {
                 copy.check().map_err(|because| Impossible::new("kernels that copy streams", because))
             }
+            Workload::Spmv(Spmv { kernels, ports_each, .. }) if *kernels == 0 || *ports_each == 0 => {
+                let what = format!("{kernels} kernels with {ports_each} memory ports each");
+                Err(Impossible::new(what, "at least one kernel and one port per kernel are needed"))
+            }
             Workload::Spmv(_) => Ok(()),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Access, Completion, Discipline, EngineWork, HostMemory, HostWait, Lane, Medium, OnChannels, Order, Share, Span,
+        Verb, Width, Window, WriteRead,
+    };
+    use lanemark_units::BarOffset;
+
+    const WINDOW: Window = Window { offset: 0, len: 4096, pattern: Pattern::Sequential };
+    const WRITE: Transfer = Transfer {
+        card: 0,
+        verb: Verb::Store,
+        partner: Partner::Host,
+        bytes: 64,
+        count: 1,
+        window: WINDOW,
+        outstanding: None,
+    };
+    const LAUNCH: Launch = Launch { kernels: 1, wait: HostWait::Finish, arguments: Arguments::NONE };
+
+    fn span(offset: u64, len: u64) -> Span {
+        Span { at: BarOffset { bar: 0, offset }, len, memory_type: MemoryType::Wb }
+    }
+
+    fn store(len: u64, order: Order) -> Step {
+        Step::Stream(Stream { order, ..Stream::over(Verb::Store, Access::Plain(Width::B8), span(0, len)) })
+    }
+
+    fn call() -> DmaCall {
+        let descriptors = Descriptors::Written(MemoryType::Uc);
+        DmaCall { transfer: WRITE, channel: 0, share: Share::Doorbell, descriptors, completion: Completion::Flag }
+    }
+
+    fn relay() -> Relay {
+        let (from, to) = (WINDOW, Window { offset: 4096, ..WINDOW });
+        Relay { cards: vec![0, 1], bar: 0, at_peers: WINDOW, bytes: 64, count: 1, from, to, is_stored: false }
+    }
+
+    fn lines(message: Span) -> Medium {
+        Medium::Lines { access: Access::Plain(Width::B8), message, answer: span(64, 64) }
+    }
+
+    fn copy(bytes: u64) -> RuntimeCopy {
+        RuntimeCopy { verb: Verb::Store, bytes, wait: HostWait::Event, allocation: Allocation::Buffer }
+    }
+
+    /// The rule of each row: a plan that obeys it, one that just breaks it, and a word of the message.
+    #[test]
+    fn a_plan_one_step_beyond_a_rule_is_refused_and_one_at_the_rule_is_not() {
+        let lane = |core| Lane { core, task: store(64, Order::Ascending).into() };
+        let jobs =
+            |cards: [u32; 2]| Plan::new(cards.map(|card| EngineJob::Transfer(Transfer { card, ..WRITE })).to_vec(), 1);
+        let calls = |channels: [u32; 2]| {
+            let lane = |(core, channel)| Lane { core, task: DmaCall { channel, ..call() }.into() };
+            Plan::new((0..).zip(channels).map(lane).collect::<Vec<Lane>>(), 1)
+        };
+        let copy_to = |len| BlockCopy { access: Access::Memcpy, zone: span(0, len), block_bytes: 64 };
+        let driver =
+            |call_bytes| Step::Driver(DriverCall { verb: Verb::Load, span: span(0, 64), call_bytes, width: Width::B8 });
+        let handoff = |bytes| BufferHandoff { verb: Verb::Store, discipline: Discipline::Coherent, bytes };
+        let pairs = |verb| WriteRead { write: Transfer { verb, ..WRITE }, read: WINDOW, is_mixed: false };
+        let arguments = |count| Launch { arguments: Arguments { count, allocation: Allocation::Buffer }, ..LAUNCH };
+        let times = |times| store(8, Order::SameAddress { times });
+        let peer = Transfer { partner: Partner::Peer { card: 1, bar: 0 }, ..WRITE };
+        let empty = EngineWork { jobs: Vec::new(), memory: HostMemory::default() };
+        let rows = [
+            (Plan::new(lane(0).task, 1), Plan::new(lane(0).task, 0), "no iterations"),
+            (Plan::new(WRITE, 1), Plan::new(empty, 1), "an empty plan"),
+            (Plan::new(vec![lane(0)], 1), Plan::new(Vec::<Lane>::new(), 1), "an empty plan"),
+            (Plan::new(vec![lane(0)], 1), Plan::new(Vec::<Step>::new(), 1), "without steps"),
+            (Plan::new(vec![lane(0), lane(1)], 1), Plan::new(vec![lane(1), lane(1)], 1), "two lanes on one core"),
+            (Plan::new(times(1), 1), Plan::new(times(0), 1), "nothing would be accessed"),
+            (Plan::new(times(9), 1), Plan::new(store(16, Order::SameAddress { times: 9 }), 1), "cover the whole span"),
+            (Plan::new(Step::Copy(copy_to(128)), 1), Plan::new(Step::Copy(copy_to(127)), 1), "whole blocks"),
+            (Plan::new(driver(1), 1), Plan::new(driver(0), 1), "move no data"),
+            (Plan::new(handoff(64), 1), Plan::new(handoff(65), 1), "64 B lines"),
+            (Plan::new(call(), 1), Plan::new(DmaCall { transfer: peer, ..call() }, 1), "not other cards"),
+            (
+                Plan::new(call(), 1),
+                Plan::new(DmaCall { transfer: Transfer { outstanding: Some(1), ..WRITE }, ..call() }, 1),
+                "begins after it",
+            ),
+            (
+                Plan::new(DmaCall { descriptors: Descriptors::Written(MemoryType::Wc), ..call() }, 1),
+                Plan::new(DmaCall { descriptors: Descriptors::Written(MemoryType::Wb), ..call() }, 1),
+                "UC or WC",
+            ),
+            (calls([0, 1]), calls([1, 1]), "one call at a time"),
+            (
+                Plan::new(Exchange { cores: [0, 1], medium: Medium::Events }, 1),
+                Plan::new(Exchange { cores: [1, 1], medium: Medium::Events }, 1),
+                "two lanes on one core",
+            ),
+            (
+                Plan::new(Exchange { cores: [0, 1], medium: lines(span(0, 64)) }, 1),
+                Plan::new(Exchange { cores: [0, 1], medium: lines(span(32, 64)) }, 1),
+                "a multiple of 64 B",
+            ),
+            (Plan::new(WRITE, 1), Plan::new(Transfer { count: 0, ..WRITE }, 1), "moves nothing"),
+            (Plan::new(peer, 1), Plan::new(Transfer { card: 1, ..peer }, 1), "no peer"),
+            (jobs([0, 1]), jobs([1, 1]), "one transfer at a time"),
+            (
+                Plan::new(OnChannels { transfer: WRITE, channels: 1 }, 1),
+                Plan::new(OnChannels { transfer: WRITE, channels: 0 }, 1),
+                "needs a channel",
+            ),
+            (Plan::new(pairs(Verb::Store), 1), Plan::new(pairs(Verb::Load), 1), "to host memory"),
+            (Plan::new(relay(), 1), Plan::new(Relay { cards: vec![0, 0], ..relay() }, 1), "listed twice"),
+            (Plan::new(relay(), 1), Plan::new(Relay { cards: vec![], ..relay() }, 1), "no cards"),
+            (
+                Plan::new(relay(), 1),
+                Plan::new(Relay { to: Window { offset: 4095, ..WINDOW }, ..relay() }, 1),
+                "overwrite its source",
+            ),
+            (
+                Plan::new(Launch { kernels: Launch::MOST_KERNELS, ..LAUNCH }, 1),
+                Plan::new(Launch { kernels: Launch::MOST_KERNELS + 1, ..LAUNCH }, 1),
+                "1 to 10000 kernels",
+            ),
+            (Plan::new(arguments(Arguments::MOST), 1), Plan::new(arguments(Arguments::MOST + 1), 1), "at most 16"),
+            (
+                Plan::new(copy(RuntimeCopy::MOST_BYTES), 1),
+                Plan::new(copy(RuntimeCopy::MOST_BYTES + 1), 1),
+                "1 B to 256MiB",
+            ),
+        ];
+        for (good, bad, word) in rows {
+            assert_eq!(good.check(), Ok(()), "{good:?}");
+            let error = bad.check().unwrap_err().to_string();
+            assert!(error.contains(word), "{error}: {word}");
+        }
+    }
+
+    #[test]
+    fn the_last_core_is_usable_and_the_next_one_is_not() {
+        let work = Work::from(Exchange { cores: [0, 3], medium: Medium::Events });
+        assert_eq!(work.check_cores(4), Ok(()));
+        assert_eq!(work.check_cores(3).unwrap_err().what, "core 3");
+        assert_eq!(Work::from(WRITE).check_cores(0), Ok(()), "a card needs no core");
     }
 }

@@ -3,9 +3,9 @@
 /// Placement of the threads of a plan.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Placement {
-    /// Each thread is pinned to the core of its lane.
+    /// The calling thread is pinned to [`QueueWork::core`](crate::QueueWork::core).
     #[default]
     Pinned,
-    /// The scheduler places and migrates threads; the cores of the lanes are ignored.
+    /// The scheduler places and migrates threads; the core is ignored.
     Unpinned,
 }

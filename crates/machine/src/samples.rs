@@ -12,7 +12,7 @@ pub struct Sample {
     pub delivered: Ticks,
 }
 
-/// Stall time of lane 0, by cause.
+/// Stall time, by cause: of the core or the card that takes the times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wait {
     /// The cause.
@@ -139,7 +139,7 @@ pub struct Samples {
     /// Operating system's number of the CPU on which each sample ended, kept and discarded ones in order; empty if
     /// unknown.
     pub cpus: Vec<u32>,
-    /// Stalls of lane 0; empty if not observable.
+    /// Stalls of the core or the card that takes the times; empty if not observable.
     pub waits: Vec<Wait>,
     /// Traffic on the link of the card; `None` if not observable.
     pub traffic: Option<Traffic>,
@@ -147,7 +147,7 @@ pub struct Samples {
     pub links: Vec<LinkUse>,
     /// Errors corrected by links during the samples; empty if none, or not observable.
     pub corrected: Vec<Corrected>,
-    /// Latencies of single DMA reads of lane 0's transfer, in the order of completion. At most
+    /// Latencies of single DMA reads of the first job, in the order of completion. At most
     /// [`Samples::MOST_LATENCIES`] per sample. Recorded if the transfer limits its outstanding reads; empty if not
     /// observable.
     pub latencies: Vec<Ticks>,

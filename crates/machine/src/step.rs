@@ -2,6 +2,7 @@
 
 use crate::{Access, Fence, Verb, Width};
 use lanemark_units::{BarOffset, MemoryType, Ticks};
+use std::fmt;
 
 /// One step of a core's instruction sequence.
 #[derive(Clone, PartialEq, Debug)]
@@ -116,6 +117,16 @@ pub enum Order {
     },
 }
 
+impl fmt::Display for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Order::Ascending => f.write_str("in ascending order"),
+            Order::SameAddress { times } => write!(f, "{times} times at one address"),
+            Order::Interleaved { lines } => write!(f, "interleaved over {lines} lines"),
+        }
+    }
+}
+
 impl Order {
     /// Offset in the span of access number `nth` of this width, in bytes.
     #[must_use]
@@ -138,7 +149,14 @@ impl Order {
     /// # Errors
     /// The rule that is broken.
     pub const fn check(self, access: Access, span: &Span) -> Result<(), &'static str> {
-        let Order::Interleaved { lines } = self else { return Ok(()) };
+        let lines = match (self, access.width()) {
+            (Order::SameAddress { times: 0 }, _) => return Err("nothing would be accessed"),
+            (Order::SameAddress { .. }, Some(width)) if width.bytes() != span.len => {
+                return Err("one access at one address must cover the whole span");
+            }
+            (Order::Ascending | Order::SameAddress { .. }, _) => return Ok(()),
+            (Order::Interleaved { lines }, _) => lines,
+        };
         match access.width() {
             None | Some(Width::B64) => return Err("the access must be narrower than a line"),
             Some(_) => {}

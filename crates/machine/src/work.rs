@@ -81,7 +81,10 @@ impl Task {
     /// The steps; empty for another task.
     #[must_use]
     pub fn steps(&self) -> &[Step] {
-        if let Task::Steps(steps) = self { steps } else { &[] }
+        match self {
+            Task::Steps(steps) => steps,
+            Task::Operation(_) | Task::DmaCall(_) => &[],
+        }
     }
 }
 
@@ -162,16 +165,40 @@ impl Work {
         }
     }
 
+    /// Initial state of the host memory that devices access.
+    #[must_use]
+    pub fn memory(&self) -> HostMemory {
+        match self {
+            Work::Engines(engines) => engines.memory,
+            Work::Cores(_) | Work::Exchange(_) | Work::Relay(_) | Work::Queue(_) => HostMemory::default(),
+        }
+    }
+
+    /// Untimed steps before each sample; empty without any.
+    #[must_use]
+    pub fn before(&self) -> &[Step] {
+        match self {
+            Work::Cores(cores) => &cores.before,
+            Work::Exchange(_) | Work::Engines(_) | Work::Relay(_) | Work::Queue(_) => &[],
+        }
+    }
+
     /// Lanes of cores; empty for other work.
     #[must_use]
     pub fn lanes(&self) -> &[Lane] {
-        if let Work::Cores(cores) = self { &cores.lanes } else { &[] }
+        match self {
+            Work::Cores(cores) => &cores.lanes,
+            Work::Exchange(_) | Work::Engines(_) | Work::Relay(_) | Work::Queue(_) => &[],
+        }
     }
 
     /// Jobs of devices; empty for other work.
     #[must_use]
     pub fn jobs(&self) -> &[EngineJob] {
-        if let Work::Engines(engines) = self { &engines.jobs } else { &[] }
+        match self {
+            Work::Engines(engines) => &engines.jobs,
+            Work::Cores(_) | Work::Exchange(_) | Work::Relay(_) | Work::Queue(_) => &[],
+        }
     }
 
     /// Steps of all lanes, without those before a sample.
@@ -181,13 +208,19 @@ impl Work {
 
     /// Driver calls of all lanes.
     pub fn dma_calls(&self) -> impl Iterator<Item = &DmaCall> {
-        self.lanes().iter().filter_map(|lane| if let Task::DmaCall(call) = &lane.task { Some(call) } else { None })
+        self.lanes().iter().filter_map(|lane| match &lane.task {
+            Task::DmaCall(call) => Some(call),
+            Task::Steps(_) | Task::Operation(_) => None,
+        })
     }
 
     /// The request to a runtime's queue; `None` for other work.
     #[must_use]
     pub const fn request(&self) -> Option<&QueueRequest> {
-        if let Work::Queue(queue) = self { Some(&queue.request) } else { None }
+        match self {
+            Work::Queue(queue) => Some(&queue.request),
+            Work::Cores(_) | Work::Exchange(_) | Work::Engines(_) | Work::Relay(_) => None,
+        }
     }
 }
 

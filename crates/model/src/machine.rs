@@ -3,7 +3,7 @@
 use crate::loaded;
 use crate::predict::predict;
 use crate::prediction::Prediction;
-use lanemark_machine::{Facts, Machine, MachineError, Placement, Plan, Sample, Samples, Step, Unsupported, Work};
+use lanemark_machine::{Facts, Machine, MachineError, Placement, Plan, Sample, Samples, Step, Unsupported};
 use lanemark_platform::Platform;
 use lanemark_units::Ticks;
 
@@ -30,10 +30,9 @@ impl FormulaMachine {
 
     fn ask(&self, plan: &Plan) -> Result<Prediction, Unsupported> {
         plan.check().map_err(|impossible| self.unsupported(impossible.what, impossible.because))?;
-        if let Some(core) = plan.work.cores().into_iter().find(|core| *core >= self.facts.cores) {
-            return Err(self.unsupported(format!("core {core}"), format!("it has {}", self.facts.cores)));
-        }
-        if matches!(&plan.work, Work::Queue(queue) if queue.placement == Placement::Unpinned) {
+        let cores = plan.work.check_cores(self.facts.cores);
+        cores.map_err(|impossible| self.unsupported(impossible.what, impossible.because))?;
+        if plan.work.placement() == Placement::Unpinned {
             let because = "formulas do not model thread migration".to_owned();
             return Err(self.unsupported("a thread that is not pinned".to_owned(), because));
         }

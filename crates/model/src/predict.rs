@@ -32,8 +32,7 @@ use lanemark_units::Ticks;
 /// ```
 #[must_use]
 pub fn predict(platform: &Platform, plan: &Plan) -> Option<Prediction> {
-    let socket = if let Work::Engines(engines) = &plan.work { engines.memory.socket } else { Socket::Local };
-    let said = match socket {
+    let said = match plan.work.memory().socket {
         Socket::Local => predict_from_core(platform, plan)?,
         Socket::Remote => predict_from_core(&with_memory_farther_away(platform)?, plan)?,
     };
@@ -42,7 +41,10 @@ pub fn predict(platform: &Platform, plan: &Plan) -> Option<Prediction> {
     let calls = match &plan.work {
         Work::Cores(_) => plan.work.dma_calls().next().is_some(),
         Work::Relay(_) => true,
-        Work::Queue(queue) => matches!(queue.request, QueueRequest::Copy(_)),
+        Work::Queue(queue) => match queue.request {
+            QueueRequest::Copy(_) => true,
+            QueueRequest::Launch(_) | QueueRequest::Compute(_) => false,
+        },
         Work::Engines(_) | Work::Exchange(_) => false,
     };
     let is_cold = platform.iommu.as_ref().is_some_and(Iommu::translates) && (plan.warmup_passes == 0 || calls);

@@ -22,7 +22,7 @@ use crate::fast_forward::Search;
 use crate::host::stored_data::stored_bytes;
 use lanemark_config_space::LoggedError;
 use lanemark_machine::{
-    BytesMoved, Cause, Concurrent, Confirmed, CoreWork, Direction, DmaCall, EngineJob, EngineWork, Facts, HostMemory,
+    BytesMoved, Cause, Concurrent, Confirmed, CoreWork, Direction, DmaCall, EngineJob, EngineWork, Facts,
     InjectedFault, Lane, LinkUse, Machine, MachineError, Order, Partner, Pattern, Plan, QueueRequest, QueueWork,
     Region, Sample, Samples, Span, Steady, Step, Task, Trace, Traffic, Transfer, Unsupported, Verb, Wait, Work,
 };
@@ -143,8 +143,8 @@ impl SimulatedMachine {
     }
 
     fn check(&self, plan: &Plan) -> Result<(), MachineError> {
-        let before = if let Work::Cores(cores) = &plan.work { cores.before.as_slice() } else { &[] };
-        for span in plan.work.steps().chain(before).filter_map(Step::span) {
+        plan.check().map_err(|impossible| impossible.on(&self.facts.name))?;
+        for span in plan.work.steps().chain(plan.work.before()).filter_map(Step::span) {
             self.check_span(span)?;
         }
         Ok(self.supports(plan)?)
@@ -188,7 +188,8 @@ impl SimulatedMachine {
             search.look(board);
             if moving.len() > 1 && common.is_none() {
                 let moved = moved(board);
-                let is_done = |(moved, transfer): (&u64, &Transfer)| *moved >= transfer.bytes_per_pass() * passes;
+                let is_done =
+                    |(moved, transfer): (&u64, &Transfer)| *moved >= transfer.bytes_per_pass().saturating_mul(passes);
                 if let Some(done) = moved.iter().zip(&moving).position(is_done) {
                     // Written data becomes visible a little after its acceptance.
                     common = Some((board.moved(&moving[done]).1.max(board.now()), moved));
@@ -253,8 +254,7 @@ impl SimulatedMachine {
     fn run_passes(&mut self, plan: &Plan, passes: u64) -> Result<(Sample, Waits), MachineError> {
         self.board.quiesce();
         let remote = self.platform.memory.as_ref().map_or(Ticks::ZERO, |memory| memory.remote_ns.value);
-        let memory = if let Work::Engines(engines) = &plan.work { engines.memory } else { HostMemory::default() };
-        self.board.find_memory(memory, remote);
+        self.board.find_memory(plan.work.memory(), remote);
         match &plan.work {
             Work::Engines(engines) => self.run_jobs(plan, &engines.jobs, passes),
             Work::Relay(relay) => self.run_relay(plan, relay, passes),
@@ -322,10 +322,12 @@ impl SimulatedMachine {
         }
         let called = match &plan.work {
             Work::Queue(queue) => self.call_of(&queue.request),
-            _ => plan.work.lanes().first().and_then(|lane| match &lane.task {
-                Task::DmaCall(call) => Some(*call),
-                Task::Steps(_) | Task::Operation(_) => None,
-            }),
+            Work::Cores(_) | Work::Exchange(_) | Work::Engines(_) | Work::Relay(_) => {
+                plan.work.lanes().first().and_then(|lane| match &lane.task {
+                    Task::DmaCall(call) => Some(*call),
+                    Task::Steps(_) | Task::Operation(_) => None,
+                })
+            }
         };
         if let Some((call, engine)) =
             called.and_then(|call| Some((call, self.board.engine(call.transfer.card.into())?)))
@@ -524,14 +526,11 @@ impl SimulatedMachine {
         self.board.invalidate_shared();
         let mut waits = [Ticks::ZERO; Cause::ALL.len()];
         let mut traffic = Traffic::default();
-        let before = match &plan.work {
-            Work::Cores(CoreWork { lanes, before }) if !before.is_empty() => {
-                let core = lanes.first().map_or(0, |lane| lane.core);
-                let lanes = vec![Lane { core, task: Task::Steps(before.clone()) }];
-                Some(Plan { work: lanes.into(), ..plan.clone() })
-            }
-            _ => None,
-        };
+        let before = (!plan.work.before().is_empty()).then(|| {
+            let core = plan.work.lanes().first().map_or(0, |lane| lane.core);
+            let lanes = vec![Lane { core, task: Task::Steps(plan.work.before().to_vec()) }];
+            Plan { work: lanes.into(), ..plan.clone() }
+        });
         for _ in 0..samples.count_wanted() {
             // If the plan fails before the sample, the trace covers that part.
             self.observe()?;

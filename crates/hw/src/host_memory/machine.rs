@@ -46,7 +46,7 @@ const CALIBRATION: Duration = Duration::from_millis(400);
 ///
 /// - **Plans:** one lane with one stream, optionally followed by a fence, a flush of its span or a pause; one of those
 ///   alone; block copies; driver calls; an `mmap`; a system call; a clock read; DMA mappings; a buffer shared with a
-///   device. Or two lanes on two cores, `[send, receive]` and `[receive, send]`. The lines of a span can be flushed before
+///   device. Or messages between two cores. The lines of a span can be flushed before
 ///   a sample. Core `n` of a plan is the `n`-th core in the affinity mask of the opening thread. [`run`](Machine::run)
 ///   pins the calling thread to it, and a thread of its own to the other core, and restores the affinity afterwards.
 /// - **Times:** time-stamp counter. `issue` ends when every instruction is executed and every load complete; `delivered`
@@ -57,7 +57,7 @@ const CALIBRATION: Duration = Duration::from_millis(400);
 ///   accesses or so; a shorter sample runs without interference.
 /// - **Dropped:** samples during which the thread lost its core (involuntary context switch) or moved to another one, or
 ///   during which the counter and `CLOCK_MONOTONIC_RAW` drifted apart by more than 20 us and 0.04 %.
-/// - **Messages:** a waiting lane reads the clock and the flag every few thousand loads; a lane that sleeps in the kernel
+/// - **Messages:** a waiting core reads the clock and the flag every few thousand loads; a thread that sleeps in the kernel
 ///   is woken when the other one ends.
 /// - **Driver calls:** `pread` and `pwrite` on a memory file replace a driver's `ioctl`; the span is one of that file, not
 ///   of the region. The kernel copies by 8 B or more.

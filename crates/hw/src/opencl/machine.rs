@@ -23,10 +23,10 @@ use std::sync::atomic::AtomicBool;
 
 /// Device of an OpenCL runtime.
 ///
-/// - **Plans:** one lane whose iteration is one of three operations. A [`Launch`] enqueues a number of empty kernels and waits. A
+/// - **Plans:** a request to a queue. A [`Launch`] enqueues a number of empty kernels and waits. A
 ///   [`RuntimeCopy`] copies between host memory and device memory. A [`Compute`](lanemark_machine::Compute) runs compute kernels of one work
 ///   item, each with a queue of its own. The arguments of a [`Launch`] are set before each launch, within the measured time. The calling thread is
-///   pinned to the core of the lane, unless the plan says otherwise; the operating system places the threads of the runtime.
+///   pinned to the core of the request, unless the plan says otherwise; the operating system places the threads of the runtime.
 /// - **Times:** time-stamp counter, as in [`HostMemory`](crate::HostMemory). A launch takes as long as the program waits; the execution time on
 ///   the device is not measured.
 /// - **Timeout:** a runtime call cannot be cancelled. Samples are taken by a thread of its own. If it makes no progress for the plan's timeout and

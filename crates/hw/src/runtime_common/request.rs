@@ -73,11 +73,8 @@ impl PlanCheck<'_> {
             QueueRequest::Compute(Compute { work: Workload::StreamCopy(copy), .. }) => self.stream_copy(copy)?,
             QueueRequest::Compute(Compute { work: Workload::Spmv(spmv), .. }) => self.spmv(spmv)?,
         }
-        let core = *core as usize;
-        if core >= self.cores {
-            return Err(self.refused(&format!("core {core}"), format!("this program may use {} cores", self.cores)));
-        }
-        Ok((request, core))
+        plan.work.check_cores(self.cores as u32).map_err(|impossible| impossible.on(self.machine))?;
+        Ok((request, *core as usize))
     }
 
     fn copy(&self, copy: &RuntimeCopy) -> Result<(), Unsupported> {
@@ -136,14 +133,14 @@ impl PlanCheck<'_> {
             return Err(self.refused("a sparse matrix times a vector", because.to_owned()));
         }
         let most = MOST_KERNELS.min(matrix.rows());
-        if !(1..=most).contains(kernels) {
-            let because = format!("1 to {most} kernels are possible, each with at least one row");
+        if *kernels > most {
+            let because = format!("at most {most} kernels are possible, each with at least one row");
             return Err(self.refused(&format!("{kernels} kernels"), because));
         }
         let has = self.runtime.memory_ports;
         // On a device without selectable ports, all kernels share its memory.
         let share = has == 1 && *ports_each == 1;
-        if !share && (*ports_each == 0 || kernels.checked_mul(*ports_each).is_none_or(|all| all > has)) {
+        if !share && kernels.checked_mul(*ports_each).is_none_or(|all| all > has) {
             return Err(self.refused(&format!("{kernels} kernels with {ports_each} memory ports each"), self.ports()));
         }
         Ok(())
@@ -230,7 +227,7 @@ mod tests {
         };
         assert_eq!(request(4, 1, 1, true), None);
         assert!(request(4, 1, 1, false).unwrap().contains("cl_khr_fp64"));
-        assert!(request(5, 1, 1, true).unwrap().contains("1 to 4 kernels"));
+        assert!(request(5, 1, 1, true).unwrap().contains("at most 4 kernels"));
         assert!(request(0, 1, 1, true).is_some());
         assert!(request(1, 2, 1, true).unwrap().contains("cannot select"));
         assert_eq!(request(2, 4, 8, true), None);

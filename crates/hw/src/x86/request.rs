@@ -8,8 +8,8 @@ use super::routine::Shape;
 use super::timer::Timer;
 use crate::destination::Destination;
 use lanemark_machine::{
-    Access, BlockCopy, BufferHandoff, Channel, Clock, CoreWork, DriverCall, Exchange, Facts, Fence, KernelCall,
-    MapUnmap, Operation, Order, Plan, Span, Step, Stream, Task, Verb, Width, Work,
+    Access, BlockCopy, BufferHandoff, Clock, CoreWork, DriverCall, Exchange, Facts, Fence, KernelCall, MapUnmap,
+    Medium, Operation, Order, Plan, Span, Step, Stream, Task, Verb, Width, Work,
 };
 
 /// Properties of a backend that decide which plans it can run.
@@ -144,10 +144,7 @@ impl Request {
     pub(crate) fn of(plan: &Plan, ability: &Ability<'_>) -> Result<Request, Refusal> {
         plan.check().map_err(|impossible| Refusal::new(impossible.what, impossible.because))?;
         let facts = ability.facts;
-        if let Some(core) = plan.work.cores().into_iter().find(|core| *core >= facts.cores) {
-            let because = format!("{} cores are usable, counted from 0", facts.cores);
-            return Err(Refusal::new(format!("core {core}"), because));
-        }
+        plan.work.check_cores(facts.cores).map_err(|impossible| Refusal::new(impossible.what, impossible.because))?;
         let other = |what: &str, because: &str| Err(Refusal::new(what, because));
         let (core, before, (span, work, weight)) = match &plan.work {
             Work::Cores(CoreWork { lanes, before }) => match lanes.as_slice() {
@@ -157,7 +154,7 @@ impl Request {
                     return other(&format!("a plan of {} lanes", lanes.len()), because);
                 }
             },
-            Work::Exchange(exchange) => (exchange.cores[0], [].as_slice(), swap(exchange, ability)?),
+            Work::Exchange(exchange) => (exchange.cores[0], [].as_slice(), self::exchange(exchange, ability)?),
             Work::Engines(_) => return other("DMA by a device", "no device with a DMA engine is open"),
             Work::Relay(_) => return other("a relay by cards", "no cards with DMA engines are open"),
             Work::Queue(_) => return other("a request to a runtime", "no runtime is open; use opencl:N or sycl:N"),
@@ -168,8 +165,11 @@ impl Request {
         }
         let flushed = match before {
             [] if matches!(work, Timed::BufferHandoff(shared) if shared.finds_written_lines()) => {
-                if plan.passes + plan.warmup_passes != 1 {
-                    let what = format!("{} iterations over device-written lines", plan.passes + plan.warmup_passes);
+                if plan.passes.saturating_add(plan.warmup_passes) != 1 {
+                    let what = format!(
+                        "{} iterations over device-written lines",
+                        plan.passes.saturating_add(plan.warmup_passes)
+                    );
                     let because =
                         "lines are flushed only before a sample, so a sample has one iteration and no warm-up";
                     return Err(Refusal::new(what, because));
@@ -211,9 +211,7 @@ fn pass(task: &Task, ability: &Ability<'_>) -> Result<Pass, Refusal> {
             let because = "no line can be brought into that state from here; core_to_core measures it with two cores";
             Err(Refusal::new(format!("a load from {source}"), because))
         }
-        Task::DmaCall(_) => {
-            Err(Refusal::new("a driver call for a transfer by a card", "no device with a DMA engine is open"))
-        }
+        Task::DmaCall(_) => Err(Refusal::new("a driver call that starts DMA", "no device with a DMA engine is open")),
     }
 }
 
@@ -291,12 +289,7 @@ fn stream(stream: &Stream, after: (After, u64), ability: &Ability<'_>) -> Result
     }
     let (count, rest) = match (access.width().map(Width::bytes), order) {
         (Some(width), Order::Ascending | Order::Interleaved { .. }) => (span.len / width, span.len % width),
-        (Some(width), Order::SameAddress { times }) if span.len == width => (times, 0),
-        (Some(width), Order::SameAddress { .. }) => {
-            let because = format!("one access moves {width} B, but the span has {} B", span.len);
-            return Err(Refusal::new(format!("{} of a whole span", what()), because));
-        }
-        (None, Order::SameAddress { times }) => (times, 0),
+        (_, Order::SameAddress { times }) => (times, 0),
         (None, _) => (1, 0),
     };
     let (after, weight_after) = after;
@@ -375,18 +368,15 @@ fn block_copy(copy: &BlockCopy, ability: &Ability<'_>) -> Result<Pass, Refusal> 
         return Err(Refusal::new(what, because));
     }
     ability.holds(zone)?;
-    if block_bytes == 0 || zone.len == 0 || !zone.len.is_multiple_of(block_bytes) {
-        return Err(Refusal::new(format!("{what} to {} B", zone.len), "the zone must be one or more whole blocks"));
-    }
     let weight = (zone.len / block_bytes) * WEIGHT_OF_A_COPY + zone.len / 8;
     Ok((zone, Timed::Copy { access, block_bytes: block_bytes as usize }, weight))
 }
 
 /// Two cores that exchange one message each way per iteration.
-fn swap(exchange: &Exchange, ability: &Ability<'_>) -> Result<Pass, Refusal> {
-    let Exchange { cores: [_, with_core], message, answer } = exchange;
-    let (span, weight, through) = match (message, answer) {
-        (Channel::Line { access, span: there }, Channel::Line { span: back, .. }) => {
+fn exchange(exchange: &Exchange, ability: &Ability<'_>) -> Result<Pass, Refusal> {
+    let Exchange { cores: [_, with_core], medium } = exchange;
+    let (span, weight, through) = match medium {
+        Medium::Lines { access, message, answer } => {
             let Some(post) = Post::by(*access) else {
                 let because = "a message can be stored by 8, nt8 or movdir64b only";
                 return Err(Refusal::new(format!("a message by {access}"), because));
@@ -394,14 +384,12 @@ fn swap(exchange: &Exchange, ability: &Ability<'_>) -> Result<Pass, Refusal> {
             if let Some(because) = ability.cpu.lacks(Verb::Store, *access) {
                 return Err(Refusal::new(format!("a message by {access}"), because));
             }
-            ability.holds(*there)?;
-            ability.holds(*back)?;
-            let (to, from) = (there.at.offset as usize, back.at.offset as usize);
-            (*there, WEIGHT_OF_A_LINE, Through::Lines { post, there: to, back: from })
+            ability.holds(*message)?;
+            ability.holds(*answer)?;
+            let (there, back) = (message.at.offset as usize, answer.at.offset as usize);
+            (*message, WEIGHT_OF_A_LINE, Through::Lines { post, there, back })
         }
-        (Channel::Event { .. }, _) | (_, Channel::Event { .. }) => {
-            (nowhere(ability)?, WEIGHT_OF_A_SWITCH, Through::Events)
-        }
+        Medium::Events => (nowhere(ability)?, WEIGHT_OF_A_SWITCH, Through::Events),
     };
     Ok((span, Timed::Exchange { with_core: *with_core as usize, through }, weight))
 }

@@ -8,6 +8,10 @@ use lanemark_units::Iova;
 
 impl Board {
     /// Starts the task of a lane on its core, `passes` iterations.
+    ///
+    /// # Panics
+    /// When the core reaches an operation that [`SimulatedMachine`](crate::SimulatedMachine) refuses: a copy of
+    /// ordinary memory, a clock, a system call, or a mapping.
     pub fn start(&mut self, lane: &Lane, passes: u64, first_pass: u64) {
         let number = lane.core as usize;
         let mut program = self.cores.program(&lane.task, passes, first_pass);
@@ -23,7 +27,8 @@ impl Board {
         self.cores.start(&mut self.events, number, program);
     }
 
-    /// Starts a request of core `core` to the runtime, `passes` iterations.
+    /// Starts a request of core `core` to the runtime, `passes` iterations. Without a runtime, and for kernels that
+    /// compute, the core has nothing to do.
     pub fn start_request(&mut self, core: u32, request: &QueueRequest, passes: u64, first_pass: u64) {
         let program = self.cores.program_of(request, passes, first_pass);
         let program = self.arm_runtime(request, core as usize, passes, first_pass, program);

@@ -269,7 +269,7 @@ impl Program {
         Program { done_before, ..self }
     }
 
-    /// Counts pinned pages until one fails: its call and the lane end there. Buffers that a runtime keeps pinned are
+    /// Counts pinned pages until one fails: its call and the task end there. Buffers that a runtime keeps pinned are
     /// pinned first.
     #[must_use]
     pub fn with_pins(mut self, mut pins: Pins) -> Program {
@@ -377,12 +377,14 @@ impl Program {
             Body::Task(Task::Operation(operation)) => self.begin_operation(operation),
             Body::Task(Task::DmaCall(call)) => (None, Inside::Dma { call: *call, begun: 0, outstanding: None }),
             Body::Request(_) => {
-                let command = self.asked().map(|asked| {
-                    let command = Command::new(asked, self.done_before + self.calls, self.calls == 0);
-                    self.calls += Command::ends(&asked);
-                    command
-                });
-                (None, command.map_or(Inside::Nothing, Inside::Runtime))
+                let Some(asked) = self.asked() else {
+                    // No command: the platform has no runtime, or the request is not the core's.
+                    self.end();
+                    return None;
+                };
+                let command = Command::new(asked, self.done_before + self.calls, self.calls == 0);
+                self.calls += Command::ends(&asked);
+                (None, Inside::Runtime(command))
             }
         };
         self.inside = inside;

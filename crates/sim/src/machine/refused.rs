@@ -33,6 +33,7 @@ impl SimulatedMachine {
 
     /// Checks whether the platform supports the work of a plan that passed [`Plan::check`](lanemark_machine::Plan::check).
     pub(super) fn check_work(&self, work: &Work) -> Result<(), Unsupported> {
+        work.check_cores(self.facts.cores).map_err(|impossible| impossible.on(&self.facts.name))?;
         match work {
             Work::Cores(cores) => {
                 cores.lanes.iter().try_for_each(|lane| self.check_lane(lane))?;
@@ -47,7 +48,6 @@ impl SimulatedMachine {
             }
             Work::Relay(relay) => self.check_relay(relay),
             Work::Queue(queue) => {
-                self.check_core(queue.core)?;
                 if queue.placement == Placement::Unpinned {
                     let because = "there is no operating system to schedule it";
                     return Err(self.unsupported("a thread that is not pinned", because));
@@ -61,16 +61,7 @@ impl SimulatedMachine {
         }
     }
 
-    fn check_core(&self, core: u32) -> Result<(), Unsupported> {
-        if core < self.facts.cores {
-            return Ok(());
-        }
-        let because = format!("it has {} cores, and each thread takes one", self.facts.cores);
-        Err(self.unsupported(format!("core {core}"), because))
-    }
-
     fn check_lane(&self, lane: &Lane) -> Result<(), Unsupported> {
-        self.check_core(lane.core)?;
         match &lane.task {
             Task::Steps(steps) => steps.iter().try_for_each(|step| self.check_step(step)),
             Task::Operation(operation) => self.check_operation(operation),
@@ -204,7 +195,7 @@ impl SimulatedMachine {
 
     fn check_call(&self, call: &DmaCall) -> Result<(), Unsupported> {
         self.check_transfer(&call.transfer)?;
-        let refused = |because: &str| Err(self.unsupported("a driver call for a transfer by a card", because));
+        let refused = |because: &str| Err(self.unsupported("a driver call that starts DMA", because));
         if self.platform.driver.is_none() {
             return refused("its platform file has no section [driver]");
         }

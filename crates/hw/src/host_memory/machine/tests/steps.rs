@@ -2,8 +2,8 @@
 
 use super::*;
 use lanemark_machine::{
-    BlockCopy, BufferHandoff, Channel, Clock, Discipline, Exchange as CoreExchange, Invalidation, KernelCall, MapUnmap,
-    Means, Operation, Task,
+    BlockCopy, BufferHandoff, Clock, Discipline, Exchange as CoreExchange, Invalidation, KernelCall, MapUnmap, Means,
+    Medium, Operation, Task,
 };
 
 /// Stores narrower than a line.
@@ -172,13 +172,13 @@ fn a_zone_must_be_whole_blocks_and_the_access_must_have_a_copy_routine() {
     assert!(error.because.contains("no copy routine"), "{error}");
 }
 
-fn line(access: Access, offset: u64) -> Channel {
-    Channel::Line { access, span: span(offset, 64) }
+fn lines(access: Access, message: u64, answer: u64) -> Medium {
+    Medium::Lines { access, message: span(message, 64), answer: span(answer, 64) }
 }
 
 /// Two cores that exchange messages.
-fn exchange(message: Channel, answer: Channel) -> Plan {
-    Plan::new(CoreExchange { cores: [0, 1], message, answer }, 5)
+fn exchange(medium: Medium) -> Plan {
+    Plan::new(CoreExchange { cores: [0, 1], medium }, 5)
 }
 
 #[test]
@@ -188,10 +188,8 @@ fn two_cores_exchange_messages_through_lines_and_events() {
         .into_iter()
         .filter(|access| host.facts().stores.contains(access))
         .collect();
-    let lines = here.iter().flat_map(|access| {
-        [exchange(line(*access, 0), line(*access, 0)), exchange(line(*access, 64), line(*access, 4096))]
-    });
-    let events = exchange(Channel::Event { number: 0 }, Channel::Event { number: 1 });
+    let lines = here.iter().flat_map(|access| [exchange(lines(*access, 0, 0)), exchange(lines(*access, 64, 4096))]);
+    let events = exchange(Medium::Events);
     for plan in lines.chain([events]) {
         if host.facts().cores < 2 {
             assert!(refused(&mut host, &plan).what.contains("core 1"));
@@ -210,15 +208,12 @@ fn two_cores_exchange_messages_through_lines_and_events() {
 fn an_endless_exchange_ends_at_its_timeout_and_at_the_interrupt_flag() {
     let flag = Arc::new(AtomicBool::new(false));
     let mut host = host().interrupted_by(Arc::clone(&flag));
-    let event = |number| Channel::Event { number };
     if host.facts().cores < 2 {
         // With one core there is no peer, and the plan is refused.
-        assert!(refused(&mut host, &exchange(event(0), event(1))).what.contains("core 1"));
+        assert!(refused(&mut host, &exchange(Medium::Events)).what.contains("core 1"));
         return;
     }
-    for plan in
-        [exchange(line(Access::Plain(Width::B8), 0), line(Access::Plain(Width::B8), 0)), exchange(event(0), event(1))]
-    {
+    for plan in [exchange(lines(Access::Plain(Width::B8), 0, 0)), exchange(Medium::Events)] {
         flag.store(false, Ordering::Relaxed);
         let endless = Plan { passes: u64::MAX, timeout: Ticks::whole_ns(5_000_000), ..plan };
         let error = host.run(&endless, &mut Samples::wanted(1)).unwrap_err();
@@ -239,19 +234,15 @@ fn an_endless_exchange_ends_at_its_timeout_and_at_the_interrupt_flag() {
 }
 
 #[test]
-fn exchanges_need_two_cores_and_channels_of_one_kind() {
+fn exchanges_need_two_cores_and_whole_lines_stored_by_one_instruction() {
     let mut host = host();
     let eight = Access::Plain(Width::B8);
-    let alone = CoreExchange { cores: [0, 0], message: line(eight, 0), answer: line(eight, 64) };
-    let nt = line(Access::NonTemporal(Width::B8), 64);
+    let alone = CoreExchange { cores: [0, 0], medium: lines(eight, 0, 64) };
     for bad in [
         Plan::new(alone, 5),
-        exchange(line(eight, 0), nt),
-        exchange(line(eight, 32), line(eight, 64)),
-        exchange(line(eight, 0), line(eight, REGION as u64)),
-        exchange(line(Access::Plain(Width::B4), 0), line(Access::Plain(Width::B4), 0)),
-        exchange(Channel::Event { number: 3 }, Channel::Event { number: 3 }),
-        exchange(Channel::Event { number: 3 }, line(eight, 0)),
+        exchange(lines(eight, 32, 64)),
+        exchange(lines(eight, 0, REGION as u64)),
+        exchange(lines(Access::Plain(Width::B4), 0, 0)),
     ] {
         refused(&mut host, &bad);
     }
