@@ -12,8 +12,6 @@ const LIMIT: usize = 600;
 const LONG_FILES: &[(&str, &str)] = &[
     ("crates/device_kernels/src/spmv_kernel.rs", "the kernel of sparse matrix-vector products"),
     ("crates/inventory/src/lspci/listing.rs", "the text that lspci prints"),
-    ("crates/model/src/transfer.rs", "the rate of a transfer"),
-    ("crates/platform/src/read.rs", "the reader of platform files"),
     ("crates/platform/src/spec.rs", "the keys of a platform"),
     ("crates/report/src/html.rs", "the HTML page"),
     ("crates/report/src/table.rs", "the tables of a terminal"),
