@@ -167,7 +167,7 @@ fn wrong_choices_are_refused_and_the_right_ones_told() {
     refused(&folder, &["trace", "--on", "nowhere", "--question", "dma_read_latency"], &["'nowhere'", "card-gen5-x16"]);
     for real in ["host", "0000:01:00.0"] {
         let arguments = ["trace", "--on", real, "--question", "mmio_read_latency"];
-        refused(&folder, &arguments, &[real, "name a platform"]);
+        refused(&folder, &arguments, &[real, "name a built-in platform"]);
     }
     refused(
         &folder,

@@ -7,26 +7,6 @@
 use crate::source::{self, SourceFile};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A module whose submodules may import it although it imports some of them.
-struct Exception {
-    krate: &'static str,
-    module: &'static str,
-    reason: &'static str,
-}
-
-const EXCEPTIONS: &[Exception] = &[
-    Exception {
-        krate: "crates/sim/src",
-        module: "board",
-        reason: "the methods of `Board` are split over its submodules, which hold parts of its state as well",
-    },
-    Exception {
-        krate: "crates/sim/src",
-        module: "machine",
-        reason: "the methods of `SimulatedMachine` are split over its submodules, with constants of their own",
-    },
-];
-
 /// A module by its path below the crate; the root is empty.
 type Module = Vec<String>;
 
@@ -254,38 +234,13 @@ fn cycle(imports: &BTreeMap<Module, BTreeSet<Module>>) -> Option<Vec<String>> {
     imports.keys().find_map(|module| visit(module, imports, &mut open, &mut done))
 }
 
-/// Removes the imports of a module by its submodules.
-fn except(imports: &mut BTreeMap<Module, BTreeSet<Module>>, exception: &Exception) {
-    let module: Module = exception.module.split('/').map(str::to_owned).collect();
-    for (from, to) in imports {
-        if from.starts_with(&module) {
-            to.remove(&module);
-        }
-    }
-}
-
 #[test]
 fn imports_between_the_files_of_a_crate_form_no_cycle() {
     let krates = krates(&source::tree());
     assert!(krates.len() > 25, "{} crates", krates.len());
     for (folder, krate) in &krates {
-        let mut imports = krate.imports();
-        for exception in EXCEPTIONS.iter().filter(|exception| exception.krate == folder) {
-            except(&mut imports, exception);
-        }
+        let imports = krate.imports();
         assert_eq!(cycle(&imports), None, "these files of {folder} import each other in a circle");
-    }
-}
-
-#[test]
-fn every_exception_is_needed() {
-    let krates = krates(&source::tree());
-    for (place, exception) in EXCEPTIONS.iter().enumerate() {
-        let mut imports = krates[exception.krate].imports();
-        let others = EXCEPTIONS.iter().enumerate().filter(|(other, it)| *other != place && it.krate == exception.krate);
-        others.for_each(|(_, other)| except(&mut imports, other));
-        assert!(cycle(&imports).is_some(), "{} forms no cycle now: remove it", exception.module);
-        assert!(!exception.reason.is_empty());
     }
 }
 

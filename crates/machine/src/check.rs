@@ -347,7 +347,6 @@ mod tests {
             (Plan::new(vec![lane(0)], 1), Plan::new(Vec::<Lane>::new(), 1), "an empty plan"),
             (Plan::new(vec![lane(0)], 1), Plan::new(Vec::<Step>::new(), 1), "without steps"),
             (Plan::new(vec![lane(0), lane(1)], 1), Plan::new(vec![lane(1), lane(1)], 1), "two lanes on one core"),
-            (Plan::new(times(1), 1), Plan::new(times(0), 1), "nothing would be accessed"),
             (Plan::new(times(9), 1), Plan::new(store(16, Order::SameAddress { times: 9 }), 1), "cover the whole span"),
             (Plan::new(Step::Copy(copy_to(128)), 1), Plan::new(Step::Copy(copy_to(127)), 1), "whole blocks"),
             (Plan::new(driver(1), 1), Plan::new(driver(0), 1), "move no data"),

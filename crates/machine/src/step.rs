@@ -150,7 +150,6 @@ impl Order {
     /// The rule that is broken.
     pub const fn check(self, access: Access, span: &Span) -> Result<(), &'static str> {
         let lines = match (self, access.width()) {
-            (Order::SameAddress { times: 0 }, _) => return Err("nothing would be accessed"),
             (Order::SameAddress { .. }, Some(width)) if width.bytes() != span.len => {
                 return Err("one access at one address must cover the whole span");
             }

@@ -1,6 +1,6 @@
 //! Errors of a run, and their classes.
 
-use crate::target::LOCAL_TARGETS;
+use crate::local_targets::LOCAL_TARGETS;
 use lanemark_bench::CATALOGUE;
 use lanemark_config_space::SetpciError;
 use lanemark_hw::linux_sysfs::CardError;

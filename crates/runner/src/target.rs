@@ -34,13 +34,6 @@ pub enum Target {
     Platform(Box<Platform>),
 }
 
-/// Targets of this machine that are named without a PCI address, and their description.
-pub const LOCAL_TARGETS: [(&str, &str); 3] = [
-    ("host", "the memory of this machine (measured)"),
-    ("opencl:0", "the first OpenCL device (measured); the next is opencl:1"),
-    ("sycl:0", "the first SYCL device (measured); the next is sycl:1"),
-];
-
 /// Name prefix of OpenCL devices.
 const OPENCL: &str = "opencl";
 /// Name prefix of SYCL devices.

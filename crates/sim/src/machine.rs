@@ -4,14 +4,17 @@ mod compute;
 mod corrected;
 mod facts;
 mod failure;
+mod flows;
 mod refused;
 mod relay;
 mod runtime;
 mod runtime_periods;
 mod tracing;
+mod waits;
 
-use self::failure::BytesBefore;
+use self::flows::BytesBefore;
 use self::runtime_periods::{Counts, RuntimePeriods};
+use self::waits::{MOST_PASSES, Waits};
 use crate::board::Board;
 use crate::callers::Callers;
 use crate::device::dma_engine::DmaEngine;
@@ -33,12 +36,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Number of events between two polls of the interrupt flag.
 const LOOK_EVERY: u32 = 1 << 16;
-
-/// Upper limit of iterations: a run that was to do more was interrupted before.
-const MOST_PASSES: u64 = 1 << 40;
-
-/// Stall times, by [`Cause::index`].
-type Waits = [Ticks; Cause::ALL.len()];
 
 /// A simulated platform.
 ///

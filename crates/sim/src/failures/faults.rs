@@ -57,7 +57,7 @@ impl Armed {
             number,
             kind,
             direction: DirectionIndex(ports.iter().position(|ends| ends[Side::Receiver].name == fault.port)?),
-            card: super::pins::card_of(platform, kind, &fault.port),
+            card: card_of(platform, kind, &fault.port),
             left,
             from,
             down: if down == Ticks::ZERO { Ticks::NEVER } else { down },
@@ -316,4 +316,10 @@ impl Faults {
                 && !fault.is_over
         })
     }
+}
+
+/// Returns the card whose driver a fault affects, if any.
+fn card_of(platform: &Platform, kind: FaultKind, port: &str) -> Option<u32> {
+    let cards = (0..platform.cards()).filter(|_| kind == FaultKind::Unpinnable);
+    cards.into_iter().find(|card| platform.card_name(*card as usize) == Some(port))
 }

@@ -3,7 +3,6 @@
 use super::Failures;
 use crate::host::cores::Cores;
 use crate::host::pins::{Pins, RefusedPage};
-use lanemark_platform::{FaultKind, Platform};
 use lanemark_units::Ticks;
 
 impl Failures {
@@ -38,10 +37,4 @@ impl Failures {
         }
         refused
     }
-}
-
-/// Returns the card whose driver a fault affects, if any.
-pub(super) fn card_of(platform: &Platform, kind: FaultKind, port: &str) -> Option<u32> {
-    let cards = (0..platform.cards()).filter(|_| kind == FaultKind::Unpinnable);
-    cards.into_iter().find(|card| platform.card_name(*card as usize) == Some(port))
 }

@@ -1,16 +1,12 @@
 //! Plans in which kernels on the card compute: their execution time, without launches.
 
-use super::{MOST_PASSES, SimulatedMachine, Waits};
+use super::SimulatedMachine;
+use super::waits::{MOST_PASSES, Waits};
 use lanemark_device_kernels as kernels;
 use lanemark_machine::{Cause, Compute, Confirmed, MachineError, Plan, Sample, Unsupported};
 use lanemark_platform::{DeviceMemory, Kernel, Platform};
 use lanemark_units::Ticks;
 use std::sync::atomic::Ordering;
-
-/// Returns the number of memory ports of kernels on the card, if there are any.
-pub(super) fn memory_ports(platform: &Platform) -> Option<u32> {
-    sections(platform).map(|(memory, _)| memory.ports.value)
-}
 
 fn sections(platform: &Platform) -> Option<(&DeviceMemory, &Kernel)> {
     Some((platform.device_memory.as_ref()?, platform.kernel.as_ref()?))

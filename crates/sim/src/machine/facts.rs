@@ -1,6 +1,5 @@
 //! The facts of a simulated platform.
 
-use super::relay::CHANNELS;
 use crate::host::coherent_memory::disciplines;
 use crate::host::program::load_from;
 use crate::host::runtime::Spec;
@@ -10,6 +9,9 @@ use lanemark_machine::{
 };
 use lanemark_platform::{Memory, Platform, RegionKind as Kind};
 use lanemark_units::{BarOffset, MemoryType, Ticks};
+
+/// Channels of the first card of a relay, which reads and writes concurrently.
+pub(super) const RELAY_CHANNELS: u32 = 2;
 
 pub(super) fn facts(platform: &Platform) -> Facts {
     let core = &platform.core;
@@ -83,12 +85,13 @@ pub(super) fn facts(platform: &Platform) -> Facts {
 fn relays_at(platform: &Platform) -> Option<BarOffset> {
     let region = platform.region(&platform.fifos.as_ref()?.ep_rx)?;
     let channels = platform.dma.as_ref()?.channels.value;
-    (channels >= CHANNELS).then_some(BarOffset { bar: region.bar.value as u8, offset: region.offset_bytes.value })
+    (channels >= RELAY_CHANNELS).then_some(BarOffset { bar: region.bar.value as u8, offset: region.offset_bytes.value })
 }
 
 /// Returns the runtime facts; without a section `[runtime]`, nothing is launched or copied.
 fn runtime(platform: &Platform) -> Option<RuntimeFacts> {
-    let (runtime, ports) = (Spec::new(platform), super::compute::memory_ports(platform));
+    let kernels = platform.device_memory.as_ref().filter(|_| platform.kernel.is_some());
+    let (runtime, ports) = (Spec::new(platform), kernels.map(|memory| memory.ports.value));
     (runtime.is_some() || ports.is_some()).then(|| RuntimeFacts {
         kind: DeviceKind::Accelerator,
         is_emulated: false,

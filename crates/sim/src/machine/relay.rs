@@ -1,13 +1,12 @@
 //! Plans in which cards relay data.
 
-use super::failure::BytesBefore;
-use super::{MOST_PASSES, SimulatedMachine, Waits};
+use super::SimulatedMachine;
+use super::facts::RELAY_CHANNELS;
+use super::flows::BytesBefore;
+use super::waits::{MOST_PASSES, Waits};
 use crate::device::dma_engine::DmaEngine;
 use crate::host::stored_data::stored_bytes;
 use lanemark_machine::{Cause, Confirmed, MachineError, Plan, Relay, Sample, Steady, Unsteady, Unsupported};
-
-/// Channels of the first card, which reads and writes concurrently.
-pub(super) const CHANNELS: u32 = 2;
 
 impl SimulatedMachine {
     pub(super) fn check_relay(&self, relay: &Relay) -> Result<(), Unsupported> {
@@ -16,9 +15,9 @@ impl SimulatedMachine {
             return refused("its platform file has no section [fifos]: its cards have no queues".to_owned());
         };
         let channels = self.facts.dma.map_or(0, |dma| dma.channels);
-        if channels < CHANNELS {
+        if channels < RELAY_CHANNELS {
             return refused(format!(
-                "the first card reads and writes concurrently, which needs {CHANNELS} channels; dma.channels is {channels}"
+                "the first card reads and writes concurrently, which needs {RELAY_CHANNELS} channels; dma.channels is {channels}"
             ));
         }
         relay.transfers().iter().try_for_each(|transfer| self.check_transfer(transfer))?;

@@ -5,7 +5,7 @@
 //! only on the core's program, which is at the same place in each period. Such periods repeat exactly. Two must be
 //! equal before any is skipped; the last two iterations are simulated.
 
-use super::Waits;
+use super::waits::Waits;
 use crate::board::Board;
 use crate::fabric::carried::Carried;
 use crate::fabric::link::Crossed;

@@ -1,0 +1,8 @@
+//! Names of targets on this machine.
+
+/// Targets of this machine that are named without a PCI address, and their description.
+pub const LOCAL_TARGETS: [(&str, &str); 3] = [
+    ("host", "the memory of this machine (measured)"),
+    ("opencl:0", "the first OpenCL device (measured); the next is opencl:1"),
+    ("sycl:0", "the first SYCL device (measured); the next is sycl:1"),
+];
