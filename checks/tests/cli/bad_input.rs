@@ -95,7 +95,7 @@ fn a_write_that_would_do_nothing_is_refused_with_what_there_is() {
     refused(&folder, &real, &["'host' is real", "use setpci"]);
     let rehearsed = ["bench", "--on", "0000:01:00.0", "--bar", "0:0..4KiB", "--dry-run", "--setpci", real[4]];
     refused(&folder, &rehearsed, &["--setpci"]);
-    refused(&folder, &["lspci", "--on", "host"], &["'host' is not a target"]);
+    refused(&folder, &["lspci", "--on", "host"], &["'host' is real", "name a built-in platform"]);
     refused(&folder, &["bench", "--on", "card-gen5-x61"], &["did you mean card-gen5-x16 or"]);
     refused(&folder, &["bench", "--on", "cuda:0"], &["'cuda:0' is not a target", "card-gen5-x16", "opencl:0"]);
 }
@@ -121,6 +121,8 @@ fn a_changed_number_is_checked_as_in_a_file_and_real_machines_have_none() {
         refused(&folder, &trace, hints);
     }
     refused(&folder, &["bench", "--on", "host", "--with", "link.mps_bytes=128"], &["'host' is real"]);
+    let twice = ["bench", "--on", "card-gen5-x16", "--with", "link.mps_bytes=128", "--with", "link.mps_bytes=256"];
+    refused(&folder, &twice, &["--with link.mps_bytes", "is given twice, as 128 and as 256"]);
 }
 
 #[test]
@@ -287,6 +289,10 @@ fn what_never_ends_is_not_read() {
         refused(&folder, &["report", file], &["use a regular file"]);
         let fit = ["fit", file, "--on", "card-gen5-x16", "--parameter", "link.latency_ns"];
         refused(&folder, &fit, &["use a regular file"]);
+    }
+    for option in ["--record", "--csv", "--html", "--svg", "--samples"] {
+        let bench = ["bench", "--on", "card-gen5-x16", option, "pipe"];
+        refused(&folder, &bench, &["pipe cannot be written: it is a pipe, a socket or a block device"]);
     }
     // A hole: it takes no room, and would take some to read.
     let folder = Folder::new();

@@ -58,6 +58,12 @@ pub enum RunError {
         /// Error of reading the file of that name.
         source: io::Error,
     },
+    /// A real machine where a platform is required.
+    #[error("'{target}' is real, and a simulated platform is required: name a built-in platform or a platform file")]
+    NotSimulated {
+        /// The real machine.
+        target: String,
+    },
     /// A platform file with errors, or with unknown numbers where all must be known.
     #[error(transparent)]
     Platform(#[from] PlatformError),
@@ -67,6 +73,16 @@ pub enum RunError {
     /// A changed key that is invalid for the platform.
     #[error("with: {0}")]
     With(#[source] PlatformError),
+    /// A key that is changed twice.
+    #[error("with {key}: is given twice, as {first} and as {second}; keep one of them")]
+    RepeatedKey {
+        /// The key.
+        key: String,
+        /// The first value given.
+        first: String,
+        /// The second value given.
+        second: String,
+    },
     /// A register write that is invalid for the platform.
     #[error("setpci {0}")]
     Setpci(#[source] SetpciError),
@@ -290,7 +306,7 @@ impl RunError {
     #[must_use]
     pub const fn field(&self) -> Option<&'static str> {
         Some(match self {
-            RunError::With(_) => "with",
+            RunError::With(_) | RunError::RepeatedKey { .. } => "with",
             RunError::Setpci(_) => "setpci",
             RunError::Fault(_) | RunError::FaultInFormula { .. } => "fault",
             RunError::RealTarget { field, .. } | RunError::NoCard { field } => field,
@@ -331,6 +347,7 @@ mod tests {
     fn error_text_begins_with_its_field() {
         let errors = [
             RunError::RealTarget { field: "with", about: " a.b".to_owned(), target: "host".to_owned(), rule: "it is" },
+            RunError::RepeatedKey { key: "a.b".to_owned(), first: "1".to_owned(), second: "2".to_owned() },
             RunError::NoRuntimeForKernels,
             RunError::MatrixName { because: "x".to_owned() },
             RunError::MatrixFile { name: "x".to_owned(), because: "y".to_owned() },

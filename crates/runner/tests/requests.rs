@@ -114,6 +114,8 @@ fn errors_name_the_request_field_and_the_fix() {
     let host = || vec![Target::Host];
     let card = "0000:01:00.0".parse::<Target>().unwrap();
     let with = |key: &str| Changes { with: vec![(key.to_owned(), "256".to_owned())], ..Changes::default() };
+    let twice = ["128", "256"].map(|bytes| ("link.mps_bytes".to_owned(), bytes.to_owned()));
+    let twice = Changes { with: twice.to_vec(), ..Changes::default() };
     let fault = Changes { faults: vec!["no_completion@card".parse().unwrap()], ..Changes::default() };
     let bars = CardAccess { bars: vec!["2:0..64".parse().unwrap()], ..CardAccess::default() };
     let of_card = || Setup { card: bars.clone(), ..Setup::default() };
@@ -122,6 +124,7 @@ fn errors_name_the_request_field_and_the_fix() {
         (Request { targets: vec![Target::Named("nowhere".to_owned())], ..small() }, None, "card-gen5-x16"),
         (Request { targets: vec![small().targets[0].clone(); 2], ..small() }, None, "two targets are called"),
         (Request { targets: host(), setup: setup(with("link.mps_bytes")), ..small() }, Some("with"), "is real"),
+        (Request { setup: setup(twice), ..small() }, Some("with"), "is given twice, as 128 and as 256"),
         (Request { setup: setup(with("link.mpsbytes")), ..small() }, Some("with"), "link.mpsbytes"),
         (Request { setup: setup(fault), ..formulas() }, Some("fault"), "formulas do not model faults"),
         (Request { targets: host(), ..formulas() }, None, "has no formula"),
@@ -150,6 +153,9 @@ fn errors_name_the_request_field_and_the_fix() {
     }
     assert!(matches!(question("mmio_write"), Err(RunError::UnknownQuestion { .. })));
     assert!(matches!("opencl:x".parse::<Target>(), Err(RunError::DeviceNumber { .. })));
+    for real in ["host", "opencl:0", "0000:01:00.0"] {
+        assert!(matches!(platform(real), Err(RunError::NotSimulated { target }) if target == real), "{real}");
+    }
     assert!(matches!(dry_run(&small()), Err(RunError::NoCard { field: "dry_run" })));
 }
 
