@@ -27,6 +27,9 @@ fn wrong_arguments_are_refused() {
     refused(&folder, &["schema", "nonsense"], &["platform", "record"]);
     refused(&folder, &["fit", "nonsense"], &["nonsense", "tacc-tr-14-10", "aws-f1-write-combining"]);
     refused(&folder, &["reproduce", "nonsense"], &["nonsense", "tacc-tr-14-10", "aws-f1-write-combining"]);
+    refused(&folder, &["reproduce", "tacc"], &["did you mean tacc-tr-14-10?"]);
+    let fit = ["fit", "tacc-tr-14-10", "--on", "card-gen5-x16"];
+    refused(&folder, &fit, &["--on is for records and tables"]);
     refused(&folder, &["predict", "--on", "host"], &["'host' has no formula", "name a platform"]);
 }
 

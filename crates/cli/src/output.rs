@@ -75,8 +75,9 @@ pub fn write_html(record: &Record, reproductions: &[Reproduction], path: &Path) 
 /// Writes the plot of a record's bandwidths.
 pub fn write_svg(record: &Record, path: &Path) -> Result<(), Failure> {
     let no_plot = || {
-        let needs = "a plot needs bandwidths of at least two sizes: add --question dma_read_bandwidth";
-        Failure::Check(format!("{}: {needs}", path.display()))
+        let needs = "a plot needs bandwidths of at least two sizes, and the record has none: measure a question about \
+                     bandwidth, and give at least two sizes";
+        Failure::Usage(format!("{}: {needs}", path.display()))
     };
     let plot = lanemark_report::bandwidth_plot(record).ok_or_else(no_plot)?;
     file::write_whole(path, plot.as_bytes()).map_err(|error| Failure::Usage(error.to_string()))
