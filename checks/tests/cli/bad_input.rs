@@ -49,7 +49,7 @@ fn wrong_targets_are_refused() {
 #[test]
 fn wrong_choices_are_refused_and_the_right_ones_told() {
     let folder = Folder::new();
-    let choices: [(&str, &str, &[&str]); 19] = [
+    let choices: [(&str, &str, &[&str]); 26] = [
         ("--question", "mmio_write", &["'mmio_write' is not a question", "mmio_write_bandwidth"]),
         ("--question", "dma_read", &["did you mean dma_read_latency, dma_read_bandwidth or dma_read_write_mix?"]),
         ("--question", "zz", &["'zz' is not a question: use one of mmio_write_bandwidth"]),
@@ -63,6 +63,13 @@ fn wrong_choices_are_refused_and_the_right_ones_told() {
         ("--align", "64", &["64 is not below 64"]),
         ("--align", "4KiB", &["4096 is too large"]),
         ("--window", "0", &["a window of 0 bytes"]),
+        ("--stride", "0", &["a stride of 0 bytes"]),
+        ("--sizes", "4..4M*1", &["the factor '1' must be at least 2"]),
+        ("--sizes", "-1", &["'-1' is not a size"]),
+        ("--align", "-1", &["'-1' is not a size"]),
+        ("--budget", "-1", &["from 0 to 86400"]),
+        ("--interval", "-2", &["a percentage above 0"]),
+        ("--flows", "9:host", &["--flows 9:host: card-gen5-x16 has 1 card: 0"]),
         ("--window", "1008MiB", &["--window: 1056964608 B exceed", "at most 528482304"]),
         ("--outstanding", "0", &["1..=65536"]),
         ("--channels", "65", &["1..=64"]),

@@ -6,7 +6,7 @@ use lanemark_config_space::SetpciError;
 use lanemark_hw::linux_sysfs::CardError;
 use lanemark_hw::opencl::OpenClError;
 use lanemark_hw::sycl::SyclError;
-use lanemark_machine::MachineError;
+use lanemark_machine::{Flow, MachineError};
 use lanemark_platform::{PRESETS, PlatformError};
 use lanemark_sim::BoardError;
 use lanemark_units::did_you_mean;
@@ -102,7 +102,7 @@ pub enum RunError {
         rule: &'static str,
     },
     /// Two targets of the same name, which a record cannot distinguish.
-    #[error("two targets are called '{name}'")]
+    #[error("two targets are called '{name}': name each target once, or change `name` in one file")]
     SameName {
         /// The common name.
         name: String,
@@ -183,6 +183,16 @@ pub enum RunError {
         target: String,
         /// The regions of the target.
         known: String,
+    },
+    /// A flow of a card that the target does not have.
+    #[error("flows {flow}: {target} has {}", match cards { 1 => "1 card: 0".to_owned(), cards => format!("{cards} cards: 0 to {}", cards - 1) })]
+    Flow {
+        /// The flow given.
+        flow: Flow,
+        /// The target.
+        target: String,
+        /// Number of cards of the target, at least 1.
+        cards: u32,
     },
     /// An alignment that is not smaller than the boundary it is relative to.
     #[error("align: {bytes} is not below {line}: for {question}, it is the distance from a {line} B boundary")]
@@ -315,6 +325,7 @@ impl RunError {
             RunError::SeveralCards => "bar",
             RunError::DryRunOfOthers => "dry_run",
             RunError::Region { .. } => "region",
+            RunError::Flow { .. } => "flows",
             RunError::Alignment { .. } => "align",
             RunError::Window { .. } => "window",
             RunError::Size { .. } => "sizes",
@@ -356,6 +367,7 @@ mod tests {
             RunError::SeveralCards,
             RunError::DryRunOfOthers,
             RunError::Region { name: "a".to_owned(), target: "b".to_owned(), known: "c".to_owned() },
+            RunError::Flow { flow: "9:host".parse().unwrap(), target: "b".to_owned(), cards: 1 },
             RunError::Alignment { bytes: 64, line: 64, question: "q" },
             RunError::Window { bytes: 1, of: "a".to_owned(), target: "b".to_owned(), most: 0 },
             RunError::Size { bytes: 1, of: "a".to_owned(), target: "b".to_owned(), most: 0 },

@@ -1,7 +1,7 @@
 //! Results of requests: records, problems and errors with their classes.
 
 use lanemark_bench::Axes;
-use lanemark_record::{CeilingKind, TargetKind};
+use lanemark_record::{CacheState, CeilingKind, Reach, Socket, TargetKind};
 use lanemark_runner::{
     Answerer, Cancel, CardAccess, Changes, Class, Event, Outcome, Request, RunError, Setup, Target, TraceRequest,
     dry_run, platform, question, questions, run, trace,
@@ -141,6 +141,11 @@ fn errors_name_the_request_field_and_the_fix() {
             "registers",
         ),
         (
+            Request { axes: Axes { flows: Some(vec!["9:host".parse().unwrap()]), ..small().axes }, ..small() },
+            Some("flows"),
+            "card-gen5-x16 has 1 card: 0",
+        ),
+        (
             Request { axes: Axes { alignments: Some(vec![64]), ..small().axes }, ..small() },
             Some("align"),
             "64 is not below 64",
@@ -166,6 +171,20 @@ fn selection_without_cases_is_absent_with_the_reason() {
     assert!(outcome.record.answers.is_empty());
     let problem = outcome.problem.unwrap();
     assert_eq!((problem.class(), problem.to_string()), (Class::Absent, outcome.record.skipped[0].because.clone()));
+}
+
+#[test]
+fn reason_for_skipping_names_the_given_options_only() {
+    let skipped = |reach: Reach| {
+        let axes = Axes { reach, ..small().axes };
+        asked(&Request { axes, ..small() }).record.skipped.remove(0).because
+    };
+    let (cache_state, socket) = (Some(CacheState::Cold), Some(Socket::Local));
+    let of_memory = Reach { cache_state, ..Reach::default() };
+    assert_eq!(skipped(of_memory), "--cache-state applies to DMA of host memory");
+    let both = Reach { socket, ..of_memory };
+    assert_eq!(skipped(both), "--cache-state and --socket apply to DMA of host memory");
+    assert_eq!(skipped(Reach { stride_bytes: Some(64), ..Reach::default() }), "--stride applies to DMA");
 }
 
 #[test]
