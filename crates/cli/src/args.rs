@@ -601,3 +601,35 @@ pub enum Format {
     /// Output of `doctor --json`
     Doctor,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Text of the error of a command line.
+    fn refused(arguments: &[&str]) -> String {
+        Args::try_parse_from([&["lanemark"], arguments].concat()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn errors_of_negative_numbers_name_the_allowed_values() {
+        for (option, value, hint) in [
+            ("--sizes", "-1", "'-1' is not a size"),
+            ("--align", "-1", "'-1' is not a size"),
+            ("--window", "-1", "'-1' is not a size"),
+            ("--budget", "-1", "from 0 to 86400"),
+            ("--interval", "-2", "a percentage above 0"),
+            ("--outstanding", "-1", "-1"),
+        ] {
+            let text = refused(&["bench", option, value]);
+            assert!(text.contains(hint) && !text.contains("unexpected argument"), "{option}: {text}");
+        }
+        let text = refused(&["compare", "a", "b", "--fail-above", "-5"]);
+        assert!(text.contains("a percentage of at least 0"), "{text}");
+    }
+
+    #[test]
+    fn a_stride_of_zero_is_refused_as_a_stride() {
+        assert!(refused(&["bench", "--stride", "0"]).contains("a stride of 0 bytes"));
+    }
+}
