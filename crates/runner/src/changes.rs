@@ -21,7 +21,8 @@ impl Changes {
     /// Applies the changes to `platform`; returns the result and one sentence per changed key.
     ///
     /// # Errors
-    /// [`RunError::RepeatedKey`], [`RunError::With`], [`RunError::Setpci`] or [`RunError::Fault`] for a change that is invalid for the platform.
+    /// [`RunError::RepeatedKey`], [`RunError::With`], [`RunError::Setpci`] or [`RunError::Fault`] for a change that is
+    /// repeated or invalid for the platform.
     pub fn apply(&self, mut platform: Platform) -> Result<(Platform, Vec<String>), RunError> {
         self.check_keys()?;
         let mut changed = Vec::new();
