@@ -27,6 +27,9 @@ fn wrong_arguments_are_refused() {
     refused(&folder, &["schema", "nonsense"], &["platform", "record"]);
     refused(&folder, &["fit", "nonsense"], &["nonsense", "tacc-tr-14-10", "aws-f1-write-combining"]);
     refused(&folder, &["reproduce", "nonsense"], &["nonsense", "tacc-tr-14-10", "aws-f1-write-combining"]);
+    refused(&folder, &["reproduce", "tacc"], &["did you mean tacc-tr-14-10?"]);
+    let fit = ["fit", "tacc-tr-14-10", "--on", "card-gen5-x16"];
+    refused(&folder, &fit, &["--on is for records and tables"]);
     refused(&folder, &["predict", "--on", "host"], &["'host' has no formula", "name a platform"]);
 }
 
@@ -46,7 +49,7 @@ fn wrong_targets_are_refused() {
 #[test]
 fn wrong_choices_are_refused_and_the_right_ones_told() {
     let folder = Folder::new();
-    let choices: [(&str, &str, &[&str]); 19] = [
+    let choices: [(&str, &str, &[&str]); 26] = [
         ("--question", "mmio_write", &["'mmio_write' is not a question", "mmio_write_bandwidth"]),
         ("--question", "dma_read", &["did you mean dma_read_latency, dma_read_bandwidth or dma_read_write_mix?"]),
         ("--question", "zz", &["'zz' is not a question: use one of mmio_write_bandwidth"]),
@@ -60,6 +63,13 @@ fn wrong_choices_are_refused_and_the_right_ones_told() {
         ("--align", "64", &["64 is not below 64"]),
         ("--align", "4KiB", &["4096 is too large"]),
         ("--window", "0", &["a window of 0 bytes"]),
+        ("--stride", "0", &["a stride of 0 bytes"]),
+        ("--sizes", "4..4M*1", &["the factor '1' must be at least 2"]),
+        ("--sizes", "-1", &["'-1' is not a size"]),
+        ("--align", "-1", &["'-1' is not a size"]),
+        ("--budget", "-1", &["from 0 to 86400"]),
+        ("--interval", "-2", &["a percentage above 0"]),
+        ("--flows", "9:host", &["--flows 9:host: card-gen5-x16 has 1 card: 0"]),
         ("--window", "1008MiB", &["--window: 1056964608 B exceed", "at most 528482304"]),
         ("--outstanding", "0", &["1..=65536"]),
         ("--channels", "65", &["1..=64"]),
@@ -95,7 +105,7 @@ fn a_write_that_would_do_nothing_is_refused_with_what_there_is() {
     refused(&folder, &real, &["'host' is real", "use setpci"]);
     let rehearsed = ["bench", "--on", "0000:01:00.0", "--bar", "0:0..4KiB", "--dry-run", "--setpci", real[4]];
     refused(&folder, &rehearsed, &["--setpci"]);
-    refused(&folder, &["lspci", "--on", "host"], &["'host' is not a target"]);
+    refused(&folder, &["lspci", "--on", "host"], &["'host' is real", "name a built-in platform"]);
     refused(&folder, &["bench", "--on", "card-gen5-x61"], &["did you mean card-gen5-x16 or"]);
     refused(&folder, &["bench", "--on", "cuda:0"], &["'cuda:0' is not a target", "card-gen5-x16", "opencl:0"]);
 }
@@ -121,6 +131,8 @@ fn a_changed_number_is_checked_as_in_a_file_and_real_machines_have_none() {
         refused(&folder, &trace, hints);
     }
     refused(&folder, &["bench", "--on", "host", "--with", "link.mps_bytes=128"], &["'host' is real"]);
+    let twice = ["bench", "--on", "card-gen5-x16", "--with", "link.mps_bytes=128", "--with", "link.mps_bytes=256"];
+    refused(&folder, &twice, &["--with link.mps_bytes", "is given twice, as 128 and as 256"]);
 }
 
 #[test]
@@ -287,6 +299,10 @@ fn what_never_ends_is_not_read() {
         refused(&folder, &["report", file], &["use a regular file"]);
         let fit = ["fit", file, "--on", "card-gen5-x16", "--parameter", "link.latency_ns"];
         refused(&folder, &fit, &["use a regular file"]);
+    }
+    for option in ["--record", "--csv", "--html", "--svg", "--samples"] {
+        let bench = ["bench", "--on", "card-gen5-x16", option, "pipe"];
+        refused(&folder, &bench, &["pipe cannot be written: it is a pipe, a socket or a block device"]);
     }
     // A hole: it takes no room, and would take some to read.
     let folder = Folder::new();

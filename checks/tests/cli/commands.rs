@@ -249,7 +249,11 @@ fn a_bandwidth_plot_is_written_where_it_is_named() {
     let plot = String::from_utf8(folder.content()["plot.svg"].clone()).unwrap();
     assert!(plot.starts_with("<svg xmlns=") && plot.contains("host-to-device by DMA"), "{plot}");
     let outcome = folder.run(&small("bench", "card-gen5-x16", &["--svg", "none.svg"]));
-    assert_eq!(outcome.code, Some(1), "a latency has no bandwidth to plot: {}", outcome.err);
+    assert_eq!(outcome.code, Some(2), "a latency has no bandwidth to plot: {}", outcome.err);
+    assert!(outcome.err.contains("measure a question about bandwidth"), "{}", outcome.err);
+    let outcome = folder.run(&[&asked[..4], &["dma_read_bandwidth", "--sizes", "64", "--svg", "none.svg"]].concat());
+    assert_eq!(outcome.code, Some(2), "{}", outcome.err);
+    assert!(outcome.err.contains("give at least two sizes") && outcome.out.is_empty(), "{}", outcome.err);
 }
 
 #[test]

@@ -113,7 +113,7 @@ pub struct BenchArgs {
     pub setpci: Vec<ConfigWrite>,
     /// Iterations per sample on simulated platforms; steady state is fast-forwarded, and the answer contains the number of skipped
     /// iterations [default: chosen by the question]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000), allow_negative_numbers = true)]
     pub iterations: Option<u64>,
     /// Simulate every transfer; disable steady-state fast-forward (same results, slower)
     #[arg(long)]
@@ -149,7 +149,7 @@ pub struct BenchArgs {
 #[derive(Debug, Arguments)]
 pub struct AxisArgs {
     /// Bytes of one transfer: a list (64,4K), a range of powers of two (64..4M) or of another factor (64..4M*4); K is 1024
-    #[arg(long, value_name = "SIZES")]
+    #[arg(long, value_name = "SIZES", allow_negative_numbers = true)]
     pub sizes: Option<SizeRange>,
     /// Memory types of the mapping: uc, wc, wt, wp, wb
     #[arg(long, value_name = "TYPES", value_delimiter = ',')]
@@ -161,7 +161,7 @@ pub struct AxisArgs {
     #[arg(long, value_name = "FENCES", value_delimiter = ',', value_parser = fence)]
     pub fence: Vec<MaybeFence>,
     /// Offsets of the first byte from a 64 B boundary; for DMA, from a page boundary
-    #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = alignment)]
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = alignment, allow_negative_numbers = true)]
     pub align: Vec<u64>,
     /// Region of the card to access, by its name in the platform
     #[arg(long, value_name = "NAME")]
@@ -170,16 +170,16 @@ pub struct AxisArgs {
     #[arg(long, value_name = "FLOWS", value_delimiter = ',')]
     pub flows: Vec<Flow>,
     /// Working set of each DMA flow in bytes [default: 4M, or one transfer if that is larger]
-    #[arg(long, value_name = "SIZE", value_parser = window)]
+    #[arg(long, value_name = "SIZE", value_parser = window, allow_negative_numbers = true)]
     pub window: Option<u64>,
     /// DMA transfers start at random offsets in the window (fixed seed) instead of back to back
     #[arg(long, conflicts_with = "stride")]
     pub random: bool,
     /// Distance in bytes between the starts of successive DMA transfers [default: the size of one]
-    #[arg(long, value_name = "SIZE", value_parser = window)]
+    #[arg(long, value_name = "SIZE", value_parser = stride, allow_negative_numbers = true)]
     pub stride: Option<u64>,
     /// Outstanding DMA transfers per channel, at most; a transfer may be several read requests [default: as many as tags allow]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=65536))]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=65536), allow_negative_numbers = true)]
     pub outstanding: Option<u32>,
     /// Initial cache state of the host buffer: cold, host-warm (written by a core) or device-warm (written by DMA) [default: host-warm]
     #[arg(long, value_name = "STATE", value_parser = cache_state)]
@@ -188,7 +188,7 @@ pub struct AxisArgs {
     #[arg(long, value_name = "SOCKET", value_parser = socket)]
     pub socket: Option<Socket>,
     /// DMA channels per card; transfers are distributed round-robin, driver calls come from one thread per channel [default: 1]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=64), allow_negative_numbers = true)]
     pub channels: Option<u32>,
     /// Sparse matrix for spmv: a Matrix Market file, or poisson:SIDE, random:ROWSxEACH, powerlaw:ROWSxEACH; repeatable
     /// [default: poisson:256]
@@ -219,7 +219,7 @@ pub struct TraceArgs {
     #[arg(long, value_name = "FAULT", value_delimiter = ',')]
     pub fault: Vec<Fault>,
     /// Iterations; for DMA, transfers [default: as many as move 4K, at most 8]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1_000_000), allow_negative_numbers = true)]
     pub iterations: Option<u64>,
     /// Link whose TLPs are shown, by the slot or switch below it [default: all; for .pcapng the link of the card]
     #[arg(long, value_name = "NAME")]
@@ -242,10 +242,10 @@ pub struct TraceArgs {
 #[command(next_help_heading = "Samples of real targets")]
 pub struct SamplingArgs {
     /// Time budget per question and target, in seconds; if too short, fewer default sizes are measured [default: 1]
-    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub budget: Option<Ticks>,
     /// Target width of the 95 % interval of a median, in percent of the median, above 0 [default: 2]
-    #[arg(long, value_name = "PERCENT", value_parser = interval)]
+    #[arg(long, value_name = "PERCENT", value_parser = interval, allow_negative_numbers = true)]
     pub interval: Option<f64>,
     /// Run all copies of many_small_few_large (8 GB per run) instead of a hundredth of them
     #[arg(long)]
@@ -265,12 +265,13 @@ fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text).trim_end();
     match number.parse::<f64>() {
         Ok(percent) if percent.is_finite() && percent >= 0.0 => Ok(percent),
-        _ => Err("use a percentage, such as 5 or 2.5%".to_owned()),
+        _ => Err("use a percentage of at least 0, such as 5 or 2.5%".to_owned()),
     }
 }
 
 fn interval(text: &str) -> Result<f64, String> {
-    match percent(text)? {
+    let above_0 = || "use a percentage above 0, such as 2 or 2.5%".to_owned();
+    match percent(text).map_err(|_| above_0())? {
         0.0 => Err("an interval of 0 % is never reached: use a width above 0, such as 2".to_owned()),
         percent => Ok(percent),
     }
@@ -285,7 +286,7 @@ pub struct CompareArgs {
     #[arg(value_name = "RECORD")]
     pub second: PathBuf,
     /// Exit with 1 if the 95 % interval of any answer lies above this increase in time, or if an answer is missing
-    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true)]
     pub fail_above: Option<f64>,
     /// With --fail-above: also exit with 1 if an answer cannot be judged (too few samples, times that are not positive)
     #[arg(long, requires = "fail_above")]
@@ -347,6 +348,14 @@ const PAGE: u64 = 4096;
 fn window(text: &str) -> Result<u64, String> {
     match parse_size(text) {
         Ok(0) => Err("a window of 0 bytes is too small for a transfer: use at least the size of one".to_owned()),
+        Ok(bytes) => Ok(bytes),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn stride(text: &str) -> Result<u64, String> {
+    match parse_size(text) {
+        Ok(0) => Err("a stride of 0 bytes is not allowed: use at least 1".to_owned()),
         Ok(bytes) => Ok(bytes),
         Err(error) => Err(error.to_string()),
     }
@@ -452,7 +461,7 @@ pub struct DoctorArgs {
     #[arg(long, value_name = "FILE", requires = "as_platform")]
     pub output: Option<PathBuf>,
     /// Round trip of a DMA read of host memory in ns [default: 1000, assumed]
-    #[arg(long, value_name = "NS", value_parser = round_trip)]
+    #[arg(long, value_name = "NS", value_parser = round_trip, allow_negative_numbers = true)]
     pub round_trip: Option<f64>,
     /// Cores that will access the cards, such as 0-3,8; checks that the cards are on their socket
     #[arg(long, value_name = "LIST")]
@@ -503,7 +512,7 @@ pub struct RecoverArgs {
     #[arg(long, value_name = "COMMAND")]
     pub program: Option<String>,
     /// Number of times the card is programmed
-    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10))]
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10), allow_negative_numbers = true)]
     pub times: u32,
     /// Skip a step, to see its effect; repeatable
     #[arg(long, value_name = "STEP", value_delimiter = ',', requires = "on", conflicts_with = "dry_run")]
@@ -591,4 +600,36 @@ pub enum Format {
     Record,
     /// Output of `doctor --json`
     Doctor,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Text of the error of a command line.
+    fn refused(arguments: &[&str]) -> String {
+        Args::try_parse_from([&["lanemark"], arguments].concat()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn errors_of_negative_numbers_name_the_allowed_values() {
+        for (option, value, hint) in [
+            ("--sizes", "-1", "'-1' is not a size"),
+            ("--align", "-1", "'-1' is not a size"),
+            ("--window", "-1", "'-1' is not a size"),
+            ("--budget", "-1", "from 0 to 86400"),
+            ("--interval", "-2", "a percentage above 0"),
+            ("--outstanding", "-1", "-1"),
+        ] {
+            let text = refused(&["bench", option, value]);
+            assert!(text.contains(hint) && !text.contains("unexpected argument"), "{option}: {text}");
+        }
+        let text = refused(&["compare", "a", "b", "--fail-above", "-5"]);
+        assert!(text.contains("a percentage of at least 0"), "{text}");
+    }
+
+    #[test]
+    fn a_stride_of_zero_is_refused_as_a_stride() {
+        assert!(refused(&["bench", "--stride", "0"]).contains("a stride of 0 bytes"));
+    }
 }

@@ -92,6 +92,10 @@ fn finish(
 
 /// Runs the request, adds findings and advice, prints and writes the record.
 fn ask(args: &BenchArgs, request: &Request, cancel: &Cancel) -> Result<(), Failure> {
+    if args.svg.is_some() && request.axes.sizes.as_ref().is_some_and(|sizes| sizes.len() < 2) {
+        let message = "--svg: a plot of bandwidths against size has one point only: give at least two sizes";
+        return Err(Failure::Usage(message.to_owned()));
+    }
     let inputs: Vec<&Path> = args.on.iter().map(Path::new).collect();
     output::check(&outputs(args).collect::<Vec<_>>(), &inputs)?;
     let bar = Cases::new();

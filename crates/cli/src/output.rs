@@ -3,6 +3,7 @@
 use crate::failure::{Failure, say};
 use lanemark_record::{Record, Reproduction, file};
 use std::io::{IsTerminal, Write};
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 /// Checks that `outputs` can be written and do not overwrite each other or one of `inputs`.
@@ -22,10 +23,21 @@ pub fn check(outputs: &[&Path], inputs: &[&Path]) -> Result<(), Failure> {
 fn check_one(path: &Path) -> std::io::Result<()> {
     match std::fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(std::io::ErrorKind::IsADirectory.into()),
+        // A write to a FIFO blocks until it is read, perhaps forever.
+        Ok(found) if !found.is_file() && !found.file_type().is_char_device() && !is_stream(path) => {
+            let message = "it is a pipe, a socket or a block device; use a regular file or /dev/stdout";
+            Err(std::io::Error::other(message))
+        }
         Ok(found) if !found.is_file() => Ok(()),
         // The new file is written in the same folder and renamed over the old one.
         _ => tempfile::tempfile_in(folder(&real(path))).map(drop),
     }
+}
+
+/// Whether the path is an open file of this process, such as `/dev/stdout`; it may be a pipe.
+fn is_stream(path: &Path) -> bool {
+    ["/dev/stdout", "/dev/stderr"].map(Path::new).contains(&path)
+        || ["/dev/fd", "/proc/self/fd"].iter().any(|folder| path.starts_with(folder))
 }
 
 /// Whether both paths refer to the same regular file, existing or not.
@@ -63,8 +75,9 @@ pub fn write_html(record: &Record, reproductions: &[Reproduction], path: &Path) 
 /// Writes the plot of a record's bandwidths.
 pub fn write_svg(record: &Record, path: &Path) -> Result<(), Failure> {
     let no_plot = || {
-        let needs = "a plot needs bandwidths of at least two sizes: add --question dma_read_bandwidth";
-        Failure::Check(format!("{}: {needs}", path.display()))
+        let needs = "a plot needs bandwidths of at least two sizes, and the record has none: measure a question about \
+                     bandwidth, and give at least two sizes";
+        Failure::Usage(format!("{}: {needs}", path.display()))
     };
     let plot = lanemark_report::bandwidth_plot(record).ok_or_else(no_plot)?;
     file::write_whole(path, plot.as_bytes()).map_err(|error| Failure::Usage(error.to_string()))

@@ -4,16 +4,17 @@ use crate::args::{FitArgs, ReproduceArgs};
 use crate::failure::Failure;
 use crate::input;
 use crate::interrupt;
-use crate::output::{command_line, terminal_width, write_html};
+use crate::output::{self, command_line, terminal_width, write_html};
 use crate::progress::progress;
 use crate::unknown;
 use lanemark_experiment::{ExperimentError, Fitting, LocalValues, PAPERS, Paper, fittings, paper};
 use lanemark_fit::{Fit, FitData, Parameter, fit_with_progress as solve_told};
 use lanemark_record::{Record, Reproduction, Verdict, file};
 use lanemark_runner::{Cancel, OpenTarget, Runtimes, Setup, Target, platform, runtimes};
+use lanemark_units::did_you_mean;
 use serde_json::json;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Largest relative difference between a fitted number and the one in its platform file: the digits of the file.
 const SAME: f64 = 2e-3;
@@ -23,14 +24,21 @@ fn paper_names() -> String {
     PAPERS.iter().map(|paper| paper.name).collect::<Vec<_>>().join(", ")
 }
 
+/// A suggestion of similar names of papers, or the list of all.
+fn paper_hint(name: &str) -> String {
+    let hint = did_you_mean(name, PAPERS.iter().map(|paper| paper.name));
+    let hint = hint.map(|hint| format!("{hint} ")).unwrap_or_default();
+    format!("{hint}use one of {}", paper_names())
+}
+
 fn papers(names: &[String]) -> Result<Vec<&'static Paper>, Failure> {
     if names.is_empty() {
         return Ok(PAPERS.iter().collect());
     }
     let mut found: Vec<&'static Paper> = Vec::new();
     for name in names {
-        let paper = paper(name)
-            .ok_or_else(|| Failure::Usage(format!("'{name}' is not a paper: use one of {}", paper_names())))?;
+        let paper =
+            paper(name).ok_or_else(|| Failure::Usage(format!("'{name}' is not a paper: {}", paper_hint(name))))?;
         if found.iter().all(|other| other.name != paper.name) {
             found.push(paper);
         }
@@ -43,6 +51,7 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     let cancel = interrupt::cancel()?;
     let is_over = || cancel.is_cancelled();
     let papers = papers(&args.papers)?;
+    output::check(&args.html.iter().map(PathBuf::as_path).collect::<Vec<_>>(), &[])?;
     let (mut here, silent) = if args.host { this_machine(&papers, &cancel)? } else { (Vec::new(), Vec::new()) };
     let mut found = Vec::new();
     for paper in papers {
@@ -135,9 +144,29 @@ struct Solved {
     fit: Fit,
 }
 
+/// Returns an error for an option that does not apply, because every argument is a paper.
+fn check_options_of_papers(args: &FitArgs) -> Result<(), Failure> {
+    let given = [
+        ("--on", args.on.is_some()),
+        ("--parameter", !args.parameters.is_empty()),
+        ("--of", args.of.is_some()),
+        ("--assume", !args.assume.is_empty()),
+        ("--assume-rest", args.assume_rest),
+        ("--write", args.write.is_some()),
+    ];
+    let Some((option, _)) = given.iter().find(|(_, is_given)| *is_given) else { return Ok(()) };
+    if args.papers.iter().any(|name| paper(name).is_none()) {
+        return Ok(());
+    }
+    let papers = args.papers.join(", ");
+    let message = format!("{option} is for records and tables; the platform and parameters of {papers} are fixed");
+    Err(Failure::Usage(message))
+}
+
 /// `lanemark fit`
 pub fn fit(args: &FitArgs) -> Result<(), Failure> {
     interrupt::exit_on_ctrl_c()?;
+    check_options_of_papers(args)?;
     if let Some(draft) = unknown::wanted(args)? {
         return unknown::fit(args, draft);
     }
@@ -147,7 +176,9 @@ pub fn fit(args: &FitArgs) -> Result<(), Failure> {
             Some(paper) => fit_paper(paper, &mut solved)?,
             None if Path::new(name).exists() => solved.push(fit_record(args, name)?),
             None => {
-                let message = format!("'{name}' is neither a paper ({}) nor an existing file", paper_names());
+                let hint = did_you_mean(name, PAPERS.iter().map(|paper| paper.name));
+                let hint = hint.map(|hint| format!("; {hint}")).unwrap_or_default();
+                let message = format!("'{name}' is neither a paper ({}) nor an existing file{hint}", paper_names());
                 return Err(Failure::Usage(message));
             }
         }

@@ -47,15 +47,21 @@ pub enum FitDataError {
         /// Names of the targets in the record.
         targets: String,
     },
+    /// A record without answers.
+    #[error("the record has no answers")]
+    NoAnswers,
     /// A key that is not a number of the platform.
     #[error(
-        "{platform} has no number '{key}': use a path such as root_complex.core_round_trip_ns or region.NAME.read_ns"
+        "{platform} has no number '{key}': {}use a path such as root_complex.core_round_trip_ns or region.NAME.read_ns",
+        hint.as_deref().map(|hint| format!("{hint} ")).unwrap_or_default()
     )]
     Key {
         /// Name of the platform.
         platform: String,
         /// The key given.
         key: String,
+        /// A suggestion of similar keys of the platform.
+        hint: Option<String>,
     },
     /// A key that takes integers only.
     #[error("'{key}' takes integers only in {platform}, and a fit needs continuous values: fit times, rates or cycles")]
@@ -117,6 +123,7 @@ impl FitData {
         let target = match (target, targets.as_slice()) {
             (Some(name), names) if names.contains(&name) => name,
             (None, [only]) => only,
+            (_, []) => return Err(FitDataError::NoAnswers),
             _ => return Err(FitDataError::WhichTarget { targets: targets.join(", ") }),
         };
         Ok(target.to_owned())
@@ -137,7 +144,10 @@ impl FitData {
         for key in keys {
             let (name, key) = (platform.name.clone(), key.clone());
             match platform.number(&key) {
-                None => return Err(FitDataError::Key { platform: name, key }),
+                None => {
+                    let hint = platform.similar_keys(&key);
+                    return Err(FitDataError::Key { platform: name, key, hint });
+                }
                 Some((now, origin)) if platform.with(&key, now + now.max(1.0) / 8192.0, origin.clone()).is_err() => {
                     return Err(FitDataError::Whole { platform: name, key });
                 }
@@ -537,6 +547,11 @@ mod tests {
         let new = |target, key: &str| FitData::new(&made_with, target, &card(120.0), &[key.to_owned()]).err();
         assert!(matches!(new(Some("other"), ROUND_TRIP), Some(FitDataError::WhichTarget { .. })));
         assert!(matches!(new(None, "link.speed"), Some(FitDataError::Key { .. })));
+        let mistyped = new(None, "link.latncy_ns").unwrap().to_string();
+        assert!(mistyped.contains("'link.latncy_ns': did you mean link.latency_ns"), "{mistyped}");
+        let key = [ROUND_TRIP.to_owned()];
+        let empty = FitData::new(&Record::new(vec![]), None, &card(120.0), &key).err();
+        assert_eq!(empty, Some(FitDataError::NoAnswers));
         assert!(matches!(new(None, "core.wc_buffers"), Some(FitDataError::Whole { .. })));
         assert_eq!(new(Some("card-gen5-x16"), ROUND_TRIP), None);
     }

@@ -90,6 +90,13 @@ impl Platform {
         with_redirect(self, port, redirects, origin)
     }
 
+    /// The keys of this platform that `path` may have meant, such as `did you mean link.latency_ns?`; `None` if none is
+    /// similar.
+    #[must_use]
+    pub fn similar_keys(&self, path: &str) -> Option<String> {
+        similar(self, path)
+    }
+
     /// The number at a path as in [`Platform::with`], and its origin.
     #[must_use]
     pub fn number(&self, key: &str) -> Option<(f64, Origin)> {
@@ -129,8 +136,12 @@ fn replaced(
         let problem = Problem { file: platform.name.clone(), line: 0, key: path.to_owned(), message };
         PlatformError { problems: vec![problem] }
     };
-    let unknown = || refused(format!("there is no such number in this platform{}", suggestion(platform, path)));
+    let hint = || similar(platform, path).map(|hint| format!("; {hint}")).unwrap_or_default();
+    let unknown = || refused(format!("there is no such number in this platform{}", hint()));
     let (section, name, key) = split(path).ok_or_else(unknown)?;
+    if let Some(missing) = missing(platform, section, name) {
+        return Err(refused(format!("{missing}{}", hint())));
+    }
     let keys = row(section).map_or(&[][..], |row| row.keys);
     let row = keys.iter().find(|row| row.name == key).ok_or_else(unknown)?;
     let raw = take(&row.kind).ok_or_else(|| refused(format!("is {shown}; {}", row.kind.wanted())))?;
@@ -150,8 +161,8 @@ fn replaced(
     checked(changed)
 }
 
-/// A hint at the paths that `path` may have meant, after a separator; empty if none is close.
-fn suggestion(platform: &Platform, path: &str) -> String {
+/// A question that names the paths similar to `path`.
+fn similar(platform: &Platform, path: &str) -> Option<String> {
     let of_section = |(row, sections): (&SectionRow, Vec<&dyn AnySection>)| {
         let prefixes: Vec<String> = if row.is_repeated {
             sections.iter().filter_map(|section| Some(format!("{}.{}", row.path, label(*section)?))).collect()
@@ -163,7 +174,29 @@ fn suggestion(platform: &Platform, path: &str) -> String {
     };
     let known: Vec<String> =
         platform.sections().into_iter().flat_map(|row| of_section(row).collect::<Vec<_>>()).collect();
-    did_you_mean(path, known.iter().map(String::as_str)).map(|hint| format!("; {hint}")).unwrap_or_default()
+    did_you_mean(path, known.iter().map(String::as_str))
+}
+
+/// A message if `section` is repeated and the platform has none called `name`. Ports exist without a section.
+fn missing(platform: &Platform, section: &str, name: &str) -> Option<String> {
+    let (row, sections) = platform.sections().into_iter().find(|(row, _)| row.path == section)?;
+    let known: Vec<String> = sections.into_iter().filter_map(label).collect();
+    if !row.is_repeated || section == Port::PATH || name.is_empty() || known.iter().any(|known| known == name) {
+        None
+    } else if known.is_empty() {
+        let needs = needs(section);
+        Some(format!("this platform has no section [[{section}]]{needs}: write it into a copy of the platform file"))
+    } else {
+        Some(format!("this platform has no [[{section}]] {name}; it has {}", known.join(", ")))
+    }
+}
+
+/// The keys without a default of a section, as a clause after a comma; empty if there are none.
+fn needs(section: &str) -> String {
+    let (texts, keys) = row(section).map_or((&[][..], &[][..]), |row| (row.texts, row.keys));
+    let needed = keys.iter().filter(|key| key.default.is_none()).map(|key| key.name);
+    let needed: Vec<&str> = texts.iter().copied().chain(needed).collect();
+    if needed.is_empty() { String::new() } else { format!(", which takes {}", needed.join(", ")) }
 }
 
 /// Creates a missing section, if all its keys have defaults.
@@ -185,10 +218,7 @@ fn make(platform: &mut Platform, section: &str, name: &str) -> Result<(), String
     if platform.create_section(section) {
         return Ok(());
     }
-    let (texts, keys) = row(section).map_or((&[][..], &[][..]), |row| (row.texts, row.keys));
-    let needed = keys.iter().filter(|key| key.default.is_none()).map(|key| key.name);
-    let needed: Vec<&str> = texts.iter().copied().chain(needed).collect();
-    let needs = if needed.is_empty() { String::new() } else { format!(", which takes {}", needed.join(", ")) };
+    let needs = needs(section);
     Err(format!("this platform has no section [{section}]{needs}: write it into a copy of the platform file"))
 }
 

@@ -5,7 +5,7 @@ use crate::notes::Notes;
 use crate::platform::{Platform, SCHEMA, Sections};
 use crate::problem::PlatformError;
 use crate::section::Section;
-use crate::text::{shown, shown_name, whole};
+use crate::text::{cut, shown, shown_name, whole};
 use crate::unknown::Unknown;
 use toml::de::DeTable;
 
@@ -55,12 +55,23 @@ fn read(table: &DeTable<'_>, notes: &mut Notes<'_>) -> Option<Platform> {
         ["schema"].into_iter().chain(texts).chain(Platform::SECTIONS.iter().map(|row| row.path)).collect();
     top.refuse_unknown(&known);
     let name = top.text("name");
+    refuse_name_of_machine(&mut top, name.as_deref());
     let summary = top.text("summary");
     let sections = Sections::read(table, notes);
     check_parts(&Parts::of(&sections), notes);
     let platform = sections.complete(name?, summary?)?;
     check_whole(&platform, notes);
     Some(platform)
+}
+
+/// Notes a problem if the platform has the name of a real target: `host`, `opencl:0`, `sycl:0`.
+fn refuse_name_of_machine(top: &mut Section<'_, '_>, name: Option<&str>) {
+    let is_device = |name: &str| name.starts_with("opencl:") || name.starts_with("sycl:");
+    if let Some(name) = name.filter(|name| *name == "host" || is_device(name)) {
+        let byte = top.entry("name").map_or(0, |(byte, _)| byte);
+        let message = format!("is {:?}, the name of a real target; give the platform another name", cut(name));
+        top.problem(byte, "name", message);
+    }
 }
 
 /// Notes a problem with the key `schema`. Returns whether the file is for a newer program.

@@ -92,7 +92,7 @@ mod tests {
         assert_eq!(set("retimer.r0.down_ns").unwrap().retimers[0].down_ns.value, Ticks::whole_ns(50));
         let refused = set("retimer.r1.down_ns").unwrap_err().to_string();
         assert!(
-            refused.contains("there is no such number in this platform; did you mean retimer.r0.down_ns"),
+            refused.contains("this platform has no [[retimer]] r1; it has r0; did you mean retimer.r0.down_ns"),
             "{refused}"
         );
     }

@@ -387,6 +387,16 @@ fn a_region_in_a_missing_bar_is_rejected() {
 }
 
 #[test]
+fn names_of_real_targets_are_rejected() {
+    for name in ["host", "opencl:0", "sycl:12"] {
+        let message =
+            format!("card.toml:3: name: is {name:?}, the name of a real target; give the platform another name");
+        refused(&card("name = \"card\"", &format!("name = \"{name}\"")), &[&message]);
+    }
+    accepted(&card("name = \"card\"", "name = \"host-card\""));
+}
+
+#[test]
 fn two_regions_with_one_name_are_rejected() {
     refused(
         &card("name = \"queue\"", "name = \"registers\""),

@@ -125,17 +125,29 @@ fn an_unknown_path_is_rejected() {
         "schema",
         "switch.ports",
         "bar.index",
-        "bar.1.index",
-        "bar.00.index",
         "bar..index",
         "region.read_ns",
-        "region.nothing.read_ns",
         "region.memory.x.read_ns",
     ] {
         let error = card().with(path, 1.0, Origin::Given("a test".to_owned())).unwrap_err();
         let text = error.to_string();
         let said = format!("card-gen5-x16: {path}: there is no such number in this platform");
         assert!(text == said || text.starts_with(&format!("{said}; did you mean ")), "{text}");
+        assert_eq!(card().number(path), None, "{path}");
+    }
+}
+
+#[test]
+fn a_missing_section_or_item_is_named() {
+    for (path, said) in [
+        ("bar.1.index", "this platform has no [[bar]] 1; it has 0, 2"),
+        ("bar.00.index", "this platform has no [[bar]] 00; it has 0, 2"),
+        ("region.nothing.read_ns", "this platform has no [[region]] nothing; it has "),
+        ("switch.s0.x", "this platform has no section [[switch]], which takes name, "),
+        ("retimer.x.down_ns", "this platform has no section [[retimer]], which takes name, link"),
+    ] {
+        let text = card().with(path, 1.0, Origin::Given("a test".to_owned())).unwrap_err().to_string();
+        assert!(text.starts_with(&format!("card-gen5-x16: {path}: {said}")), "{text}");
         assert_eq!(card().number(path), None, "{path}");
     }
 }

@@ -21,8 +21,10 @@ impl Changes {
     /// Applies the changes to `platform`; returns the result and one sentence per changed key.
     ///
     /// # Errors
-    /// [`RunError::With`], [`RunError::Setpci`] or [`RunError::Fault`] for a change that is invalid for the platform.
+    /// [`RunError::RepeatedKey`], [`RunError::With`], [`RunError::Setpci`] or [`RunError::Fault`] for a change that is
+    /// repeated or invalid for the platform.
     pub fn apply(&self, mut platform: Platform) -> Result<(Platform, Vec<String>), RunError> {
+        self.check_keys()?;
         let mut changed = Vec::new();
         for (key, value) in &self.with {
             let before = platform.value_text(key).unwrap_or_else(|| "absent".to_owned());
@@ -36,6 +38,16 @@ impl Changes {
             platform = platform.with_fault(fault.clone()).map_err(RunError::Fault)?;
         }
         Ok((platform, changed))
+    }
+
+    /// Returns an error if a key is changed twice.
+    fn check_keys(&self) -> Result<(), RunError> {
+        for (place, (key, second)) in self.with.iter().enumerate() {
+            if let Some((_, first)) = self.with[..place].iter().find(|(other, _)| other == key) {
+                return Err(RunError::RepeatedKey { key: key.clone(), first: first.clone(), second: second.clone() });
+            }
+        }
+        Ok(())
     }
 
     /// Changed keys and their values in `platform`; all register writes under `setpci`, all faults under `fault`.

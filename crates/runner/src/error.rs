@@ -6,7 +6,7 @@ use lanemark_config_space::SetpciError;
 use lanemark_hw::linux_sysfs::CardError;
 use lanemark_hw::opencl::OpenClError;
 use lanemark_hw::sycl::SyclError;
-use lanemark_machine::MachineError;
+use lanemark_machine::{Flow, MachineError};
 use lanemark_platform::{PRESETS, PlatformError};
 use lanemark_sim::BoardError;
 use lanemark_units::did_you_mean;
@@ -58,6 +58,12 @@ pub enum RunError {
         /// Error of reading the file of that name.
         source: io::Error,
     },
+    /// A real machine where a platform is required.
+    #[error("'{target}' is real, and a simulated platform is required: name a built-in platform or a platform file")]
+    NotSimulated {
+        /// The real machine.
+        target: String,
+    },
     /// A platform file with errors, or with unknown numbers where all must be known.
     #[error(transparent)]
     Platform(#[from] PlatformError),
@@ -67,6 +73,16 @@ pub enum RunError {
     /// A changed key that is invalid for the platform.
     #[error("with: {0}")]
     With(#[source] PlatformError),
+    /// A key that is changed twice.
+    #[error("with {key}: is given twice, as {first} and as {second}; keep one of them")]
+    RepeatedKey {
+        /// The key.
+        key: String,
+        /// The first value given.
+        first: String,
+        /// The second value given.
+        second: String,
+    },
     /// A register write that is invalid for the platform.
     #[error("setpci {0}")]
     Setpci(#[source] SetpciError),
@@ -86,7 +102,7 @@ pub enum RunError {
         rule: &'static str,
     },
     /// Two targets of the same name, which a record cannot distinguish.
-    #[error("two targets are called '{name}'")]
+    #[error("two targets are called '{name}': name each target once, or change `name` in one file")]
     SameName {
         /// The common name.
         name: String,
@@ -167,6 +183,16 @@ pub enum RunError {
         target: String,
         /// The regions of the target.
         known: String,
+    },
+    /// A flow of a card that the target does not have.
+    #[error("flows {flow}: {target} has {}", match cards { 1 => "1 card: 0".to_owned(), cards => format!("{cards} cards: 0 to {}", cards - 1) })]
+    Flow {
+        /// The flow given.
+        flow: Flow,
+        /// The target.
+        target: String,
+        /// Number of cards of the target, at least 1.
+        cards: u32,
     },
     /// An alignment that is not smaller than the boundary it is relative to.
     #[error("align: {bytes} is not below {line}: for {question}, it is the distance from a {line} B boundary")]
@@ -290,7 +316,7 @@ impl RunError {
     #[must_use]
     pub const fn field(&self) -> Option<&'static str> {
         Some(match self {
-            RunError::With(_) => "with",
+            RunError::With(_) | RunError::RepeatedKey { .. } => "with",
             RunError::Setpci(_) => "setpci",
             RunError::Fault(_) | RunError::FaultInFormula { .. } => "fault",
             RunError::RealTarget { field, .. } | RunError::NoCard { field } => field,
@@ -299,6 +325,7 @@ impl RunError {
             RunError::SeveralCards => "bar",
             RunError::DryRunOfOthers => "dry_run",
             RunError::Region { .. } => "region",
+            RunError::Flow { .. } => "flows",
             RunError::Alignment { .. } => "align",
             RunError::Window { .. } => "window",
             RunError::Size { .. } => "sizes",
@@ -331,6 +358,7 @@ mod tests {
     fn error_text_begins_with_its_field() {
         let errors = [
             RunError::RealTarget { field: "with", about: " a.b".to_owned(), target: "host".to_owned(), rule: "it is" },
+            RunError::RepeatedKey { key: "a.b".to_owned(), first: "1".to_owned(), second: "2".to_owned() },
             RunError::NoRuntimeForKernels,
             RunError::MatrixName { because: "x".to_owned() },
             RunError::MatrixFile { name: "x".to_owned(), because: "y".to_owned() },
@@ -339,6 +367,7 @@ mod tests {
             RunError::SeveralCards,
             RunError::DryRunOfOthers,
             RunError::Region { name: "a".to_owned(), target: "b".to_owned(), known: "c".to_owned() },
+            RunError::Flow { flow: "9:host".parse().unwrap(), target: "b".to_owned(), cards: 1 },
             RunError::Alignment { bytes: 64, line: 64, question: "q" },
             RunError::Window { bytes: 1, of: "a".to_owned(), target: "b".to_owned(), most: 0 },
             RunError::Size { bytes: 1, of: "a".to_owned(), target: "b".to_owned(), most: 0 },

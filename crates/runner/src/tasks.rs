@@ -3,9 +3,9 @@
 use crate::error::RunError;
 use crate::open_target::OpenTarget;
 use lanemark_bench::{Axes, Caller, Case, LeftOut, Question};
-use lanemark_machine::{Facts, Peer};
+use lanemark_machine::{Facts, Flow, Peer};
 use lanemark_method::Method;
-use lanemark_record::Skipped;
+use lanemark_record::{Reach, Skipped, Socket};
 use lanemark_units::format_size;
 
 /// One planned case.
@@ -27,6 +27,7 @@ pub(crate) fn work(questions: &[&'static Question], targets: &[OpenTarget], axes
     let mut work = Work { tasks: Vec::new(), skipped: Vec::new() };
     for target in targets {
         check_region(axes, target.facts())?;
+        check_flows(axes, target.facts())?;
     }
     for &question in questions {
         for (place, target) in targets.iter().enumerate() {
@@ -67,25 +68,8 @@ impl Work {
             skip(left_out.what, left_out.because);
         }
         if cases.is_empty() && !says_why {
-            let because = match axes.reach.outstanding {
-                Some(_) => "outstanding applies to DMA reads; this question has none, or one at a time",
-                None if axes.reach.channels.is_some() => {
-                    "channels applies to DMA; this question has none, or one transfer at a time"
-                }
-                None if axes.reach.cache_state.is_some() || axes.reach.socket.is_some() => {
-                    "cache_state and socket apply to DMA of host memory; socket remote is available \
-                     where memory.remote_ns is not 0"
-                }
-                None if axes.cores.is_some() => {
-                    "cores selects the cores that launch kernels; this question launches none"
-                }
-                None if !axes.reach.is_usual() => "window, random and stride apply to DMA",
-                None if *axes != Axes::default() => {
-                    "the selection matches no case: the question has no such sizes, memory types, instructions, region or flows"
-                }
-                None => "the target lacks the region, driver or instruction that the question needs",
-            };
-            skip(LeftOut::ALL.to_owned(), because.to_owned());
+            let because = inapplicable(axes);
+            skip(LeftOut::ALL.to_owned(), because);
         }
         let too_large = cases.iter().filter(|case| case.room(facts) < case.size).min_by_key(|case| case.size);
         if let Some(case) = too_large {
@@ -93,6 +77,48 @@ impl Work {
             skip(format!("sizes from {}", format_size(case.size)), because);
         }
         self.tasks.extend(cases.into_iter().map(|case| Task { question, place, case }));
+    }
+}
+
+/// Reason why a question has no case although the target has what it needs: the options that do not apply to it.
+fn inapplicable(axes: &Axes) -> String {
+    let Reach { window_bytes, is_random, stride_bytes, outstanding, cache_state, socket, channels } = &axes.reach;
+    if outstanding.is_some() {
+        return "--outstanding applies to DMA reads; this question has none, or one at a time".to_owned();
+    }
+    if channels.is_some() {
+        return "--channels applies to DMA; this question has none, or one transfer at a time".to_owned();
+    }
+    let memory = applying(&[("--cache-state", cache_state.is_some()), ("--socket", socket.is_some())]);
+    if let Some(apply) = memory {
+        let remote = match socket {
+            Some(Socket::Remote) => "; --socket remote is available where memory.remote_ns is not 0",
+            _ => "",
+        };
+        return format!("{apply} to DMA of host memory{remote}");
+    }
+    if axes.cores.is_some() {
+        return "--cores selects the cores that launch kernels; this question launches none".to_owned();
+    }
+    let window = ("--window", window_bytes.is_some());
+    if let Some(apply) = applying(&[window, ("--random", *is_random), ("--stride", stride_bytes.is_some())]) {
+        return format!("{apply} to DMA");
+    }
+    if *axes == Axes::default() {
+        "the target lacks the region, driver or instruction that the question needs".to_owned()
+    } else {
+        "the selection matches no case: the question has no such sizes, memory types, instructions, region or flows"
+            .to_owned()
+    }
+}
+
+/// The given ones of `options` and the verb, such as `--window and --stride apply`; `None` if none is given.
+fn applying(options: &[(&str, bool)]) -> Option<String> {
+    let given: Vec<&str> = options.iter().filter(|(_, is_given)| *is_given).map(|(option, _)| *option).collect();
+    match given.as_slice() {
+        [] => None,
+        [only] => Some(format!("{only} applies")),
+        several => Some(format!("{} apply", several.join(" and "))),
     }
 }
 
@@ -115,6 +141,16 @@ fn check_region(axes: &Axes, facts: &Facts) -> Result<(), RunError> {
             Err(RunError::Region { name: name.clone(), target: facts.name.clone(), known })
         }
         _ => Ok(()),
+    }
+}
+
+/// Checks that the cards of all flows exist, on a target with DMA.
+fn check_flows(axes: &Axes, facts: &Facts) -> Result<(), RunError> {
+    let Some(cards) = facts.dma.map(|dma| dma.cards).filter(|cards| *cards > 0) else { return Ok(()) };
+    let is_absent = |flow: &&Flow| flow.card >= cards || matches!(flow.peer, Peer::Card(other) if other >= cards);
+    match axes.flows.iter().flatten().find(is_absent) {
+        Some(flow) => Err(RunError::Flow { flow: *flow, target: facts.name.clone(), cards }),
+        None => Ok(()),
     }
 }
 

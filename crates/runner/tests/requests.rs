@@ -1,7 +1,7 @@
 //! Results of requests: records, problems and errors with their classes.
 
 use lanemark_bench::Axes;
-use lanemark_record::{CeilingKind, TargetKind};
+use lanemark_record::{CacheState, CeilingKind, Reach, Socket, TargetKind};
 use lanemark_runner::{
     Answerer, Cancel, CardAccess, Changes, Class, Event, Outcome, Request, RunError, Setup, Target, TraceRequest,
     dry_run, platform, question, questions, run, trace,
@@ -114,6 +114,8 @@ fn errors_name_the_request_field_and_the_fix() {
     let host = || vec![Target::Host];
     let card = "0000:01:00.0".parse::<Target>().unwrap();
     let with = |key: &str| Changes { with: vec![(key.to_owned(), "256".to_owned())], ..Changes::default() };
+    let twice = ["128", "256"].map(|bytes| ("link.mps_bytes".to_owned(), bytes.to_owned()));
+    let twice = Changes { with: twice.to_vec(), ..Changes::default() };
     let fault = Changes { faults: vec!["no_completion@card".parse().unwrap()], ..Changes::default() };
     let bars = CardAccess { bars: vec!["2:0..64".parse().unwrap()], ..CardAccess::default() };
     let of_card = || Setup { card: bars.clone(), ..Setup::default() };
@@ -122,6 +124,7 @@ fn errors_name_the_request_field_and_the_fix() {
         (Request { targets: vec![Target::Named("nowhere".to_owned())], ..small() }, None, "card-gen5-x16"),
         (Request { targets: vec![small().targets[0].clone(); 2], ..small() }, None, "two targets are called"),
         (Request { targets: host(), setup: setup(with("link.mps_bytes")), ..small() }, Some("with"), "is real"),
+        (Request { setup: setup(twice), ..small() }, Some("with"), "is given twice, as 128 and as 256"),
         (Request { setup: setup(with("link.mpsbytes")), ..small() }, Some("with"), "link.mpsbytes"),
         (Request { setup: setup(fault), ..formulas() }, Some("fault"), "formulas do not model faults"),
         (Request { targets: host(), ..formulas() }, None, "has no formula"),
@@ -138,6 +141,11 @@ fn errors_name_the_request_field_and_the_fix() {
             "registers",
         ),
         (
+            Request { axes: Axes { flows: Some(vec!["9:host".parse().unwrap()]), ..small().axes }, ..small() },
+            Some("flows"),
+            "card-gen5-x16 has 1 card: 0",
+        ),
+        (
             Request { axes: Axes { alignments: Some(vec![64]), ..small().axes }, ..small() },
             Some("align"),
             "64 is not below 64",
@@ -150,6 +158,9 @@ fn errors_name_the_request_field_and_the_fix() {
     }
     assert!(matches!(question("mmio_write"), Err(RunError::UnknownQuestion { .. })));
     assert!(matches!("opencl:x".parse::<Target>(), Err(RunError::DeviceNumber { .. })));
+    for real in ["host", "opencl:0", "0000:01:00.0"] {
+        assert!(matches!(platform(real), Err(RunError::NotSimulated { target }) if target == real), "{real}");
+    }
     assert!(matches!(dry_run(&small()), Err(RunError::NoCard { field: "dry_run" })));
 }
 
@@ -160,6 +171,20 @@ fn selection_without_cases_is_absent_with_the_reason() {
     assert!(outcome.record.answers.is_empty());
     let problem = outcome.problem.unwrap();
     assert_eq!((problem.class(), problem.to_string()), (Class::Absent, outcome.record.skipped[0].because.clone()));
+}
+
+#[test]
+fn reason_for_skipping_names_the_given_options_only() {
+    let skipped = |reach: Reach| {
+        let axes = Axes { reach, ..small().axes };
+        asked(&Request { axes, ..small() }).record.skipped.remove(0).because
+    };
+    let (cache_state, socket) = (Some(CacheState::Cold), Some(Socket::Local));
+    let of_memory = Reach { cache_state, ..Reach::default() };
+    assert_eq!(skipped(of_memory), "--cache-state applies to DMA of host memory");
+    let both = Reach { socket, ..of_memory };
+    assert_eq!(skipped(both), "--cache-state and --socket apply to DMA of host memory");
+    assert_eq!(skipped(Reach { stride_bytes: Some(64), ..Reach::default() }), "--stride applies to DMA");
 }
 
 #[test]

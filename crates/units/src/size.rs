@@ -27,6 +27,12 @@ pub enum SizeError {
         /// The text.
         text: String,
     },
+    /// A factor between sizes that is below 2 or not a whole number.
+    #[error("the factor '{text}' must be at least 2, a whole number: write 64..4MiB*4")]
+    Factor {
+        /// The text of the factor.
+        text: String,
+    },
     /// A size of 0.
     #[error("a size of 0 bytes is not allowed: the smallest is 1")]
     Zero,
@@ -135,7 +141,7 @@ impl std::str::FromStr for SizeRange {
                         .parse()
                         .ok()
                         .filter(|f| *f >= 2)
-                        .ok_or_else(|| SizeError::NotASize { text: rest.to_owned() })?,
+                        .ok_or_else(|| SizeError::Factor { text: factor.trim().to_owned() })?,
                 ),
                 None => (rest, 2_u64),
             };
@@ -224,6 +230,10 @@ mod tests {
         assert!(matches!("64,64".parse::<SizeRange>(), Err(SizeError::Backwards { .. })));
         assert_eq!("0..64".parse::<SizeRange>(), Err(SizeError::Zero));
         assert_eq!("0,64".parse::<SizeRange>(), Err(SizeError::Zero));
-        assert!("64..128*1".parse::<SizeRange>().is_err());
+        for factor in ["1", "0", "-1", "x", "", "1.5"] {
+            let refused = format!("64..128*{factor}").parse::<SizeRange>();
+            assert_eq!(refused, Err(SizeError::Factor { text: factor.to_owned() }), "{factor}");
+        }
+        assert!(SizeError::Factor { text: "1".to_owned() }.to_string().contains("must be at least 2"));
     }
 }
