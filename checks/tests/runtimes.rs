@@ -11,8 +11,8 @@ use lanemark_compute::{Csr, Spmv, StreamCopy, Workload};
 use lanemark_hw::opencl::OpenClMachine;
 use lanemark_hw::sycl::SyclMachine;
 use lanemark_machine::{
-    Allocation, Arguments, Compute, Confirmed, HostWait, Launch, Machine, MachineError, Plan, RuntimeCopy, Samples,
-    Step, Verb,
+    Allocation, Arguments, Compute, Confirmed, HostWait, Launch, Machine, MachineError, Plan, QueueRequest,
+    RuntimeCopy, Samples, Verb,
 };
 use lanemark_units::Ticks;
 use serde_json::{Value, json};
@@ -156,13 +156,16 @@ fn launches_are_measured_by_every_wait_and_the_record_describes_the_runtime() {
     }
     let of = |question: &str| answers.iter().filter(|answer| answer["question"] == question).count();
     assert_eq!(of("accessor_overhead"), 7, "no buffer, five numbers of buffers, and the cost of one more");
-    assert_eq!(of("runtime_copy"), 48, "six sizes, both directions, two waits, buffers and mapped");
-    assert_eq!(of("many_small_few_large"), 4, "small and large, to buffers and mapped");
+    // Both directions, two waits, buffers and mapped: eight methods. Of six sizes, the budget may leave out some.
+    let copies = of("runtime_copy");
+    assert!((16..=48).contains(&copies) && copies.is_multiple_of(8), "{copies}");
+    let left_out = |one: &&Value| one["because"].as_str().unwrap().contains("time budget");
     let skipped = record["skipped"].as_array().unwrap();
-    assert!(
-        skipped.len() > 10
-            && skipped.iter().all(|one| one["because"].as_str().unwrap().contains("not a PCIe function"))
-    );
+    assert_eq!(skipped.iter().filter(left_out).any(|one| one["question"] == "runtime_copy"), copies < 48);
+    assert_eq!(of("many_small_few_large"), 4, "small and large, to buffers and mapped");
+    let others: Vec<&Value> = skipped.iter().filter(|one| !left_out(one)).collect();
+    assert!(others.len() > 10);
+    assert!(others.iter().all(|one| one["because"].as_str().unwrap().contains("not a PCIe function")));
 }
 
 #[test]
@@ -681,12 +684,14 @@ fn sycl_kernels_take_buffers_and_addresses_and_other_plans_are_refused_by_name()
 #[test]
 #[ignore = "run by the test above, with the library path"]
 fn sycl_kernels_in_a_separate_process() {
-    let plan = |op| Plan { warmup_passes: 1, ..Plan::new(vec![op], 10) };
+    let plan = |request| Plan { warmup_passes: 1, ..Plan::new(request, 10) };
     let launch = |count, allocation, kernels| {
         let arguments = Arguments { count, allocation };
-        plan(Launch { kernels, wait: HostWait::Event, arguments })
+        plan(QueueRequest::Launch(Launch { kernels, wait: HostWait::Event, arguments }))
     };
-    let copy = |bytes, allocation| plan(RuntimeCopy { verb: Verb::Store, bytes, wait: HostWait::Event, allocation });
+    let copy = |bytes, allocation| {
+        plan(QueueRequest::Copy(RuntimeCopy { verb: Verb::Store, bytes, wait: HostWait::Event, allocation }))
+    };
     for number in 0..3 {
         let mut device = SyclMachine::open(number, std::sync::Arc::default()).unwrap();
         let facts = device.facts().clone();

@@ -22,6 +22,10 @@ pub struct Effort {
     pub most_samples: usize,
     /// Time budget per question and target, in the machine's own time.
     pub budget: Ticks,
+    /// Longest extension of the budget, if `has_default_sizes` and all sizes get their least rounds and
+    /// the samples of an interval within it, in the machine's own time. Sizes are left out only if
+    /// they do not.
+    pub extension: Ticks,
     /// Target width of the 95 % interval of a median, in percent of the median.
     pub interval_percent: f64,
     /// Iterations in virtual time, in place of the question's own number. Virtual time needs one
@@ -47,6 +51,7 @@ impl Default for Effort {
             least_rounds: 3,
             most_samples: 1000,
             budget: Ticks::whole_ns(1_000_000_000),
+            extension: Ticks::ZERO,
             interval_percent: 2.0,
             simulated_passes: None,
             has_default_sizes: false,

@@ -200,12 +200,13 @@ impl Sampling<'_> {
         self.effort.has_default_sizes && variant.missing_visits(self.effort) > 0
     }
 
-    /// Leaves out variants if the remaining budget does not suffice for the missing visits of all, at
-    /// the price of their visits so far.
+    /// Leaves out variants if the remaining budget with its extension does not suffice for the missing
+    /// visits of all, at the price of their visits so far.
     fn leave_out(&self, variants: &mut [Variant]) {
         let Some(series) = self.series else { return };
         let missing: Vec<Ticks> = variants.iter().map(|variant| variant.missing_time(self.effort)).collect();
-        let remaining = Ticks(self.effort.budget.0.saturating_sub(self.spent.0));
+        let most = self.effort.budget.0.saturating_add(self.effort.extension.0);
+        let remaining = Ticks(most.saturating_sub(self.spent.0));
         for (variant, is_kept) in variants.iter_mut().zip(series.affordable(&missing, remaining)) {
             if !is_kept {
                 (variant.error, variant.is_done) = (Some(BenchError::LeftOut), true);

@@ -1,9 +1,10 @@
 //! Series of default sizes, and which of them are measured if the time budget does not suffice for
 //! all.
 //!
-//! The smallest and the largest size of each series are always measured. The others are ranked by
-//! their distance from those ranked before: first the middle, then the quarters, and so on. All
-//! series have the same ranking, so that the same sizes remain everywhere.
+//! The smallest and the largest size of each series are measured, except one that takes longer than
+//! all other sizes together. The others are ranked by their distance from those ranked before: first
+//! the middle, then the quarters, and so on. All series have the same ranking, so that the same sizes
+//! remain everywhere.
 
 use crate::case::Case;
 use lanemark_units::Ticks;
@@ -19,6 +20,8 @@ pub(crate) struct Series {
 struct Place {
     /// Whether it has the smallest or the largest size of its series.
     is_end: bool,
+    /// Whether it has the smallest size of its series.
+    is_least: bool,
     /// Rank of its size among all sizes.
     rank: usize,
 }
@@ -30,21 +33,27 @@ impl Series {
         sizes.dedup();
         let ranked = spread(sizes.len());
         let rank = |size: u64| ranked.iter().position(|place| sizes[*place] == size).unwrap_or(0);
-        let is_end = |case: &Case| {
+        let place = |case: &Case| {
             let same = || cases.iter().filter(|other| is_same_series(case, other)).map(|other| other.size);
-            same().min() == Some(case.size) || same().max() == Some(case.size)
+            let is_least = same().min() == Some(case.size);
+            Place { is_end: is_least || same().max() == Some(case.size), is_least, rank: rank(case.size) }
         };
-        let places = cases.iter().map(|case| Place { is_end: is_end(case), rank: rank(case.size) }).collect();
-        Series { cases: places, sizes: sizes.len() }
+        Series { cases: cases.iter().map(place).collect(), sizes: sizes.len() }
     }
 
     /// Whether each case is measured further, if it needs the time `missing` and all together have
     /// `remaining`. Sizes are kept in the order of their ranks, up to the last rank that all fit; a
-    /// cheap size behind an expensive one is left out with it. A case that needs no time stays.
+    /// cheap size behind an expensive one is left out with it. The ends stay, except a size that needs
+    /// more time than all others together. A case that needs no time stays.
     pub(crate) fn affordable(&self, missing: &[Ticks], remaining: Ticks) -> Vec<bool> {
+        let outsized = self.outsized(missing, remaining);
         let kept = |ranks: usize| {
             let cases = self.cases.iter().zip(missing);
-            cases.map(move |(case, missing)| case.is_end || case.rank < ranks || *missing == Ticks::ZERO)
+            cases.map(move |(case, missing)| {
+                let is_chosen = case.is_end || case.rank < ranks;
+                let is_outsized = Some(case.rank) == outsized && !case.is_least;
+                is_chosen && !is_outsized || *missing == Ticks::ZERO
+            })
         };
         let total = |ranks: usize| {
             let times = kept(ranks).zip(missing).filter(|(is_kept, _)| *is_kept).map(|(_, missing)| missing.0);
@@ -52,6 +61,18 @@ impl Series {
         };
         let ranks = (0..=self.sizes).rev().find(|ranks| total(*ranks) <= remaining.0).unwrap_or(0);
         kept(ranks).collect()
+    }
+
+    /// Rank of the size that needs more time than all others together, if not all sizes are affordable.
+    fn outsized(&self, missing: &[Ticks], remaining: Ticks) -> Option<usize> {
+        let mut prices = vec![0_u64; self.sizes];
+        for (case, missing) in self.cases.iter().zip(missing) {
+            prices[case.rank] = prices[case.rank].saturating_add(missing.0);
+        }
+        let total = prices.iter().copied().fold(0, u64::saturating_add);
+        let is_outsized = |price: &u64| total > remaining.0 && *price > total - price;
+        // Of two sizes, the dearer one is no exception.
+        prices.iter().position(is_outsized).filter(|_| self.sizes > 2)
     }
 }
 
@@ -112,6 +133,16 @@ mod tests {
         assert_eq!(kept(30), [0, 4, 8]);
         assert_eq!(kept(20), [0, 8]);
         assert_eq!(kept(0), [0, 8], "the smallest and the largest stay");
+    }
+
+    #[test]
+    fn a_size_dearer_than_all_others_together_is_left_out_first_unless_it_is_the_smallest() {
+        let series = Series::of(&two_series()[..3]);
+        let kept = |prices: [u64; 3], remaining| series.affordable(&ticks(&prices), Ticks(remaining));
+        assert_eq!(kept([10, 10, 21], 41), [true; 3]);
+        assert_eq!(kept([10, 10, 21], 40), [true, true, false]);
+        assert_eq!(kept([10, 10, 20], 39), [true, false, true], "as dear as the others together");
+        assert_eq!(kept([21, 10, 10], 40), [true, false, true]);
     }
 
     #[test]

@@ -129,6 +129,22 @@ fn default_sizes_are_left_out_until_the_budget_suffices_for_the_samples_of_an_in
 }
 
 #[test]
+fn an_extension_that_suffices_for_every_default_size_leaves_none_out() {
+    let measured = |extension| {
+        let mut machine = Scripted::new(|_, _| (LONG_NS, None));
+        let cases = (question("mmio_write_bandwidth").unwrap().cases)(machine.facts(), &Axes::default());
+        let budget = Ticks::whole_ns(9 * (LONG_NS as u64 + LONG_VISIT_NS));
+        let interval_percent = 0.0;
+        let effort = Effort { has_default_sizes: true, interval_percent, budget, extension, ..Effort::default() };
+        let question = question("mmio_write_bandwidth").unwrap();
+        let answers = measure_all(question, &mut machine, &cases, &effort, &mut |_| true);
+        answers.iter().filter(|answer| answer.is_ok()).count()
+    };
+    assert_eq!(measured(Ticks::whole_ns(18 * LONG_VISIT_NS)), 9);
+    assert_eq!(measured(Ticks::whole_ns(18 * LONG_VISIT_NS - 1)), 8);
+}
+
+#[test]
 fn default_sizes_get_the_samples_of_an_interval_on_a_machine_that_becomes_slower() {
     let is_first_round = |n: usize| n < 9 * 5;
     let slower = move |_: &_, n: usize| (if is_first_round(n) { LONG_NS } else { 20.0 * LONG_NS }, None);

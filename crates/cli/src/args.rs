@@ -241,7 +241,8 @@ pub struct TraceArgs {
 #[derive(Debug, Arguments)]
 #[command(next_help_heading = "Samples of real targets")]
 pub struct SamplingArgs {
-    /// Time budget per question and target, in seconds; if too short, fewer default sizes are measured [default: 1]
+    /// Time budget per question and target, in seconds; if too short, fewer default sizes are measured [default: 1, or up
+    /// to 6 if all default sizes need it]
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub budget: Option<Ticks>,
     /// Target width of the 95 % interval of a median, in percent of the median, above 0 [default: 2]

@@ -8,6 +8,7 @@ use lanemark_hw::linux_sysfs::Consent;
 use lanemark_machine::Fence;
 use lanemark_record::Reach;
 use lanemark_runner::{Answerer, CardAccess, Changes, Request, RunError, Setup, Target, questions};
+use lanemark_units::Ticks;
 
 /// Builds the request of `bench` or `predict`; `usual` are the targets without `--on`.
 pub fn request(args: &BenchArgs, usual: &[&str], answerer: Answerer) -> Result<Request, Failure> {
@@ -44,10 +45,14 @@ fn setup(args: &BenchArgs) -> Setup {
     }
 }
 
+/// Extension of the default time budget for the samples of all default sizes; none if a budget is given.
+const EXTENSION: Ticks = Ticks::whole_ns(5_000_000_000);
+
 fn effort(args: &BenchArgs) -> Effort {
     let usual = Effort::default();
     Effort {
         budget: args.sampling.budget.unwrap_or(usual.budget),
+        extension: if args.sampling.budget.is_some() { usual.extension } else { EXTENSION },
         interval_percent: args.sampling.interval.unwrap_or(usual.interval_percent),
         simulated_passes: args.iterations,
         is_whole: args.sampling.all_copies,
