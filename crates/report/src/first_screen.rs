@@ -153,7 +153,7 @@ fn costs(record: &Record, target: &Target) -> String {
     if grid.rows.is_empty() {
         return String::new();
     }
-    grid.drop_empty_columns();
+    // The columns are the same with and without remarks.
     grid.lines(Some(WIDTH)).join("\n")
 }
 
