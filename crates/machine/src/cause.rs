@@ -32,7 +32,7 @@ macro_rules! causes {
                 }
             }
 
-            /// What to change to reduce the stall.
+            /// Change that reduces the stall.
             #[must_use]
             pub const fn remedy(self) -> &'static str {
                 match self {

@@ -7,7 +7,7 @@ use std::ops::Range;
 pub struct Unknown {
     /// Path of the key, as in [`Platform::with`](crate::Platform::with).
     pub key: String,
-    /// How to determine it, as stated in the file.
+    /// Method that determines the number, as stated in the file.
     pub reason: String,
     /// Line in the file.
     pub line: usize,

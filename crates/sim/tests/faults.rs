@@ -256,7 +256,7 @@ fn a_link_down_at_the_nth_tlp_delivers_the_tlps_before_it() {
         let pieces = arrived(&mut machine, Verb::Store);
         assert_eq!(pieces, (0..n - 1).collect::<Vec<u64>>());
         is_known_to_the_byte(&error, &pieces);
-        // It stays down, which is not a new error.
+        // The link stays down, which is not a new error.
         let error = fails(&mut machine, &moves(Verb::Store));
         assert_eq!((error.error, error.arrived[0].bytes), (None, 0));
         assert!(error.what.starts_with("01:00.0 (card) is gone: its link is down since"), "{}", error.what);

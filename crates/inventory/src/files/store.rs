@@ -19,9 +19,9 @@ pub(crate) enum Kind {
 /// Reasons why a file could not be read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum FileError {
-    /// It does not exist.
+    /// The file does not exist.
     Missing,
-    /// It exists but cannot be read.
+    /// The file exists but cannot be read.
     Refused(String),
 }
 

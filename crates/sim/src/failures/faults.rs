@@ -15,11 +15,11 @@ use std::collections::BTreeMap;
 /// The effect of faults on a TLP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It continues, with this flaw.
+    /// The TLP continues, with this flaw.
     GoesOn(Flaw),
-    /// It is lost, because the link is down since `since`; `is_first` for the first such TLP.
+    /// The TLP is lost, because the link is down since `since`; `is_first` for the first such TLP.
     Lost { since: Ticks, is_first: bool },
-    /// It stays in the receive buffer.
+    /// The TLP stays in the receive buffer.
     Withheld,
 }
 

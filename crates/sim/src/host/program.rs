@@ -193,7 +193,7 @@ enum Inside {
 /// Message about an operation that the check of plans lets through by mistake.
 const REFUSED: &str = "a plan with this operation is refused before it runs";
 
-/// What a program repeats in each iteration.
+/// Work that a program repeats in each iteration.
 #[derive(Clone, Debug)]
 enum Body {
     Task(Task),
