@@ -51,7 +51,7 @@ impl Measured {
                 self.round.push(round);
             }
         }
-        self.samples.waits.clone_from(&visit.waits);
+        self.samples.path.clone_from(&visit.path);
         (self.samples.traffic, self.samples.confirmed) = (visit.traffic, visit.confirmed);
         self.samples.links.clone_from(&visit.links);
         self.samples.corrected.clone_from(&visit.corrected);

@@ -8,11 +8,11 @@ use crate::measured::Measured;
 use crate::question::{Question, Watch};
 use crate::rounds::{Wanted, in_rounds};
 use crate::series::Series;
-use lanemark_machine::{Cause, Facts, Machine, MachineError, Plan, Samples, TimeBase};
+use lanemark_machine::{Cause, Facts, Machine, MachineError, PathShare, Plan, Samples, TimeBase};
 use lanemark_method::Method;
 use lanemark_record::{
-    Answer, Bytes, Ceiling, CeilingKind, CorrectedErrors, Detail, Direction, Dropped, LinkUse, Quantity, Steady,
-    Summary, Tlps, WaitShare, doubts,
+    Answer, Bytes, Ceiling, CeilingKind, CorrectedErrors, Detail, Direction, Dropped, LinkUse, PathPart, Quantity,
+    Steady, Summary, Tlps, WaitShare, doubts,
 };
 use lanemark_units::Ticks;
 use std::collections::BTreeMap;
@@ -135,6 +135,11 @@ pub(crate) fn answer(question: &Question, case: &Case, facts: &Facts, measured: 
     let dropped =
         Dropped { context_switches: samples.dropped.context_switches, clock_steps: samples.dropped.clock_steps };
     let is_real = facts.time_base != TimeBase::Simulated;
+    // The path of one run is meaningless for an overhead or cost that is the difference of two runs.
+    let path = match quantity {
+        Quantity::Overhead | Quantity::Cost if !matches!(case.method, Method::SharedBuffer { .. }) => Vec::new(),
+        _ => critical_path(samples),
+    };
     let mut answer = Answer {
         question: question.name.to_owned(),
         target: facts.name.clone(),
@@ -152,12 +157,8 @@ pub(crate) fn answer(question: &Question, case: &Case, facts: &Facts, measured: 
             because: if is_bandwidth { "not computed" } else { "latencies have no ceiling" }.to_owned(),
         },
         share_of_ceiling_percent: None,
-        // Stalls of one run are meaningless for an overhead or cost that is the difference of two
-        // runs.
-        waits: match quantity {
-            Quantity::Overhead | Quantity::Cost if !matches!(case.method, Method::SharedBuffer { .. }) => Vec::new(),
-            _ => wait_shares(samples),
-        },
+        waits: wait_shares(&path),
+        critical_path: path,
         formula: None,
         tlps: samples.traffic.map(|traffic| Tlps {
             writes: traffic.write_tlps,
@@ -214,31 +215,43 @@ fn link_use(used: &lanemark_machine::LinkUse) -> LinkUse {
     }
 }
 
-/// Stall causes with their share of the samples' time, largest first.
+/// Parts of the critical path with their share of the samples' time, largest first.
+fn critical_path(samples: &Samples) -> Vec<PathPart> {
+    let total = samples.path.iter().map(|share| share.span).sum::<Ticks>().as_ns();
+    let part = |share: &PathShare| PathPart {
+        place: share.place.clone(),
+        cause: share.cause.name().to_owned(),
+        is_latency: share.is_latency,
+        share_percent: 100.0 * share.span.as_ns() / total,
+    };
+    if total > 0.0 { samples.path.iter().map(part).collect() } else { Vec::new() }
+}
+
+/// The causes of the critical path with their share of the time, largest first.
 ///
-/// Stores may stall after the last instruction was issued, where they leave the store buffer. Time
-/// of issue without a stall is the core's own pace (`issue`). The rest until delivery is time in
-/// flight.
-fn wait_shares(samples: &Samples) -> Vec<WaitShare> {
-    let sum = |of: fn(&lanemark_machine::Sample) -> Ticks| samples.taken.iter().map(of).sum::<Ticks>().as_ns();
-    let (issue, delivered) = (sum(|sample| sample.issue), sum(|sample| sample.delivered));
-    if samples.traffic.is_none() || delivered <= 0.0 {
-        return Vec::new();
+/// Work of different places is separate, and so is latency that no limit of concurrency explains. The latencies that
+/// one limit explains are one share, whose place is the one with the largest part.
+fn wait_shares(path: &[PathPart]) -> Vec<WaitShare> {
+    let mut shares: Vec<WaitShare> = Vec::new();
+    let by_limit = |part: &PathPart| part.is_latency && part.cause != Cause::Transit.name();
+    for part in path {
+        let same = |share: &&mut WaitShare| {
+            share.cause == part.cause
+                && share.is_latency == part.is_latency
+                && (by_limit(part) || share.place == part.place)
+        };
+        match shares.iter_mut().find(same) {
+            Some(share) => share.share_percent += part.share_percent,
+            None => shares.push(WaitShare {
+                cause: part.cause.clone(),
+                place: part.place.clone(),
+                is_latency: part.is_latency,
+                explanation: Cause::named(&part.cause).map_or("", Cause::explanation).to_owned(),
+                share_percent: part.share_percent,
+            }),
+        }
     }
-    let waited = samples.waits.iter().map(|wait| wait.span).sum::<Ticks>().as_ns();
-    let scale = if waited > delivered { delivered / waited } else { 1.0 };
-    let waits = samples.waits.iter().map(|wait| (wait.cause, wait.span.as_ns() * scale));
-    // Rounding can give a negative rest if several channels stall all the time.
-    let rest = (delivered - waited * scale).max(0.0);
-    let pace = (issue - waited * scale).clamp(0.0, rest);
-    let others = [(Cause::Issue, pace), (Cause::Transit, rest - pace)];
-    let mut shares: Vec<WaitShare> =
-        waits.chain(others).map(|(cause, ns)| share(cause, 100.0 * ns / delivered)).collect();
     shares.retain(|share| share.share_percent > 0.05);
     shares.sort_by(|a, b| b.share_percent.total_cmp(&a.share_percent));
     shares
-}
-
-fn share(cause: Cause, share_percent: f64) -> WaitShare {
-    WaitShare { cause: cause.name().to_owned(), explanation: cause.explanation().to_owned(), share_percent }
 }

@@ -122,6 +122,12 @@ causes! {
         explanation: "the device's DMA engine issues requests at a limited rate",
         remedy: "larger requests, or larger blocks per descriptor"
     }
+    /// The card's data path carries other beats.
+    DataPath {
+        name: "data_path",
+        explanation: "the card's data path carries one beat at a time",
+        remedy: "a faster clock or a wider data path"
+    }
     /// All tags are in use by outstanding reads.
     Tag {
         name: "tag",

@@ -64,7 +64,9 @@ pub use plan::Plan;
 pub use queue::{QueueRequest, QueueWork};
 pub use relay::Relay;
 pub use runtime_copy::RuntimeCopy;
-pub use samples::{BytesMoved, Concurrent, Confirmed, Delivery, Disturbance, Dropped, Sample, Samples, Traffic, Wait};
+pub use samples::{
+    BytesMoved, Concurrent, Confirmed, Delivery, Disturbance, Dropped, PathShare, Sample, Samples, Traffic, Wait,
+};
 pub use steady::{Steady, Unsteady};
 pub use step::{BlockCopy, DriverCall, Order, Span, Step, Stream};
 pub use trace::{Direction, Dllp, DllpKind, Frame, StallSite, Trace, TraceGap, Waited};

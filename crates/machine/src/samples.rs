@@ -21,6 +21,21 @@ pub struct Wait {
     pub span: Ticks,
 }
 
+/// A part of the critical path: time that one place took, for one cause.
+///
+/// The spans of a path add up to the time until delivery.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PathShare {
+    /// Where the time was spent, for example `memory` or `card up`.
+    pub place: String,
+    /// For what: the work of the place, or the limit of concurrency for which latency could not overlap with more.
+    pub cause: Cause,
+    /// Whether the time is latency, which other accesses could overlap, and not work of the place.
+    pub is_latency: bool,
+    /// Time over all samples.
+    pub span: Ticks,
+}
+
 /// Traffic on the link of the card, in both directions, while samples were taken (without warm-up).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Traffic {
@@ -141,6 +156,8 @@ pub struct Samples {
     pub cpus: Vec<u32>,
     /// Stalls of the core or the card that takes the times; empty if not observable.
     pub waits: Vec<Wait>,
+    /// The critical path of the samples until delivery, the longest share first; empty if not observable.
+    pub path: Vec<PathShare>,
     /// Traffic on the link of the card; `None` if not observable.
     pub traffic: Option<Traffic>,
     /// Utilization of each direction of each link that carried traffic; empty if not observable.
@@ -178,6 +195,7 @@ impl Samples {
             disturbed: Vec::new(),
             cpus: Vec::new(),
             waits: Vec::new(),
+            path: Vec::new(),
             traffic: None,
             links: Vec::new(),
             corrected: Vec::new(),
@@ -231,6 +249,20 @@ impl Samples {
         }
     }
 
+    /// Adds the critical path of a sample.
+    pub fn add_path(&mut self, shares: &[PathShare]) {
+        for share in shares {
+            let same = |other: &&mut PathShare| {
+                (&other.place, other.cause, other.is_latency) == (&share.place, share.cause, share.is_latency)
+            };
+            match self.path.iter_mut().find(same) {
+                Some(other) => other.span += share.span,
+                None => self.path.push(share.clone()),
+            }
+        }
+        self.path.sort_by(|one, other| other.span.cmp(&one.span));
+    }
+
     /// Clears all results but keeps the allocations.
     pub fn clear(&mut self) {
         self.taken.clear();
@@ -239,6 +271,7 @@ impl Samples {
         self.cpus.clear();
         self.spent = Ticks::ZERO;
         self.waits.clear();
+        self.path.clear();
         self.traffic = None;
         self.links.clear();
         self.corrected.clear();

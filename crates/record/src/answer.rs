@@ -38,8 +38,12 @@ pub struct Answer {
     /// Delivered rate over the rate of the ceiling, in percent; absent for an unknown ceiling and
     /// for latencies.
     pub share_of_ceiling_percent: Option<f64>,
-    /// Stall causes with their share of the time, largest first; empty if not visible.
+    /// Causes of the critical path with their share of the time, largest first; empty if not visible.
     pub waits: Vec<WaitShare>,
+    /// The critical path until delivery, by place and cause, the largest share first; the shares add up to 100 %.
+    /// Empty if not visible.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub critical_path: Vec<PathPart>,
     /// Figures of the formula; absent for real machines without a platform file.
     pub formula: Option<Formula>,
     /// TLPs on the link per sample; absent if not visible.
@@ -216,12 +220,30 @@ pub enum CeilingKind {
     Unknown,
 }
 
-/// A stall cause of a core, and its share of the time.
+/// A part of the critical path: time that a place took.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PathPart {
+    /// The place: a link with its direction, a DMA engine, a card, memory, the root complex, the IOMMU or a core.
+    pub place: String,
+    /// Name of the cause: the work of the place, or the limit of concurrency that kept latency from overlapping.
+    pub cause: String,
+    /// Whether the time is latency, and not work of the place.
+    pub is_latency: bool,
+    /// Share of the samples' time, in percent.
+    pub share_percent: f64,
+}
+
+/// A cause of the critical path, and its share of the time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WaitShare {
     /// Name of the cause.
     pub cause: String,
+    /// The place; of latency at several places, the one with the largest part.
+    pub place: String,
+    /// Whether the time is latency, and not work of the place.
+    pub is_latency: bool,
     /// Explanation of the cause, as a clause.
     pub explanation: String,
     /// Share of the samples' time, in percent.

@@ -27,6 +27,7 @@ pub(crate) fn answer(access: &str, size_bytes: u64, rate: Option<f64>) -> Answer
         ceiling: Ceiling { kind: CeilingKind::Unknown, rate_bytes_per_s: None, because: "a test".to_owned() },
         share_of_ceiling_percent: None,
         waits: vec![],
+        critical_path: vec![],
         formula: None,
         tlps: None,
         links: vec![],

@@ -36,7 +36,7 @@ mod summary;
 mod tool;
 
 pub use answer::{
-    Answer, Bytes, Ceiling, CeilingKind, Formula, LineFit, Quantity, RawSamples, Steady, Tlps, WaitShare,
+    Answer, Bytes, Ceiling, CeilingKind, Formula, LineFit, PathPart, Quantity, RawSamples, Steady, Tlps, WaitShare,
 };
 pub use answers_file::answers_table;
 pub use capture::{Capture, CaptureError, Exchange, Exchanges, Passed, RequesterLatency, Unread};

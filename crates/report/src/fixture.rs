@@ -57,8 +57,13 @@ pub(crate) fn record() -> Record {
                 because: "Gen5 x16 in 256 B packets".to_owned(),
             };
             answer.share_of_ceiling_percent = Some(100.0 * rate / 54e9);
-            answer.waits =
-                vec![WaitShare { cause: wait.to_owned(), explanation: "why".to_owned(), share_percent: 90.0 }];
+            answer.waits = vec![WaitShare {
+                cause: wait.to_owned(),
+                place: "card up".to_owned(),
+                is_latency: false,
+                explanation: "why".to_owned(),
+                share_percent: 90.0,
+            }];
             answer.formula = Some(Formula {
                 latency_ns: None,
                 delivered_rate_bytes_per_s: Some(rate * 1.01),
@@ -79,6 +84,8 @@ pub(crate) fn record() -> Record {
         answer.latency_ns = Summary::of(&[ns, ns, ns + 1.0]);
         answer.waits = vec![WaitShare {
             cause: "read_round_trip".to_owned(),
+            place: "memory".to_owned(),
+            is_latency: true,
             explanation: "away".to_owned(),
             share_percent: 99.0,
         }];
@@ -169,6 +176,7 @@ pub(crate) fn bandwidth(target: &str, method: Method, size_bytes: u64, rate: f64
         },
         share_of_ceiling_percent: None,
         waits: vec![],
+        critical_path: vec![],
         formula: None,
         tlps: None,
         links: vec![],

@@ -682,8 +682,13 @@ mod tests {
     #[test]
     fn links_are_drawn_with_a_title_a_description_and_stalls() {
         let mut record = fixture::fabric(8);
-        record.answers[0].waits =
-            vec![WaitShare { cause: "link_busy".to_owned(), explanation: "why".to_owned(), share_percent: 82.4 }];
+        record.answers[0].waits = vec![WaitShare {
+            cause: "link_busy".to_owned(),
+            place: "card up".to_owned(),
+            is_latency: false,
+            explanation: "why".to_owned(),
+            share_percent: 82.4,
+        }];
         let page = html(&record, &[]).unwrap();
         let panel = between(&page, "id=\"panel-0\"", "</section>");
         assert!(panel.contains("<svg class=\"fabric\"") && panel.contains("aria-labelledby=\"fabric-0-0-title"));

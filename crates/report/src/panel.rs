@@ -1,8 +1,9 @@
 //! A record cut into panels: one question on one target, its methods as lines, best first.
 
 use crate::figures::{self, Unit};
+use lanemark_machine::Cause;
 use lanemark_method::Method;
-use lanemark_record::{Answer, Ceiling, CeilingKind, Quantity, Record, Target, TargetKind};
+use lanemark_record::{Answer, Ceiling, CeilingKind, Quantity, Record, Target, TargetKind, WaitShare};
 
 /// The answers of one target to one question.
 pub(crate) struct Panel<'a> {
@@ -258,21 +259,11 @@ impl Point<'_> {
         }
     }
 
-    /// The bottleneck of the transfer: for a rate the bound found by the formula, for a latency the longest stall with
-    /// its share.
-    ///
-    /// The longest stall of saturated traffic is the queue in front of the bottleneck, such as the tags of reads. For
-    /// rates the formula therefore takes precedence; without a formula, the longest stall is used.
+    /// The bottleneck of the transfer: the longest share of the critical path. Where nothing can be observed, as on a
+    /// real machine, the bound of the formula.
     pub fn bound_in_words(&self) -> Option<String> {
-        let is_saturated =
-            self.answer.quantity == Quantity::Bandwidth || matches!(self.answer.method, Method::DmaUnderLoad { .. });
         let formula = || self.answer.formula.as_ref().map(|formula| formula.bound.clone());
-        let longest = || {
-            let waits = self.answer.waits.iter();
-            let longest = waits.max_by(|a, b| a.share_percent.total_cmp(&b.share_percent))?;
-            Some(format!("{} {}", words(&longest.cause), figures::whole_percent(longest.share_percent)))
-        };
-        if is_saturated { formula().or_else(longest) } else { longest() }
+        self.answer.waits.first().map(share_in_words).or_else(formula)
     }
 
     /// The 95 % interval of the figure, in bytes per second or nanoseconds.
@@ -337,6 +328,13 @@ pub(crate) fn cores_in_words(cores: &[u32]) -> String {
             format!(", cores {}", cores.join(" and "))
         }
     }
+}
+
+/// A share of the critical path: its cause, its percentage and, where several places may have it, the place.
+pub(crate) fn share_in_words(share: &WaitShare) -> String {
+    let named = format!("{} {}", words(&share.cause), figures::whole_percent(share.share_percent));
+    let needs_place = [Cause::LinkBusy, Cause::Transit, Cause::Replay].iter().any(|cause| cause.name() == share.cause);
+    if needs_place { format!("{named} ({})", share.place) } else { named }
 }
 
 /// A catalogue name in words: underscores become spaces.

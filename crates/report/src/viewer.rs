@@ -143,7 +143,7 @@ const fn colour(cause: Cause) -> &'static str {
         Cause::RootComplex | Cause::Translation | Cause::Flush => "yellow",
         Cause::LinkBusy => "good",
         Cause::Credit => "olive",
-        Cause::Device | Cause::Engine | Cause::Fifo => "terrible",
+        Cause::Device | Cause::Engine | Cause::DataPath | Cause::Fifo => "terrible",
         Cause::ReadRoundTrip | Cause::Transit | Cause::Transfer | Cause::Interrupt | Cause::Compute => {
             "thread_state_iowait"
         }

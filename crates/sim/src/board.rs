@@ -24,6 +24,7 @@ mod links;
 mod mapping;
 mod moved;
 mod observe;
+mod path;
 mod quiesce;
 mod relay;
 mod root;
@@ -33,6 +34,7 @@ mod steady;
 
 pub use mapping::Invalidating;
 
+use crate::critical_path::Place;
 use crate::device::dma_engine::{DmaEngine, Made};
 use crate::device::endpoint::{Accepted, Endpoint};
 use crate::device::endpoints::Endpoints;
@@ -198,8 +200,11 @@ impl Board {
 
     /// Evicts the write-combining buffers of core `number`, as a fence would.
     pub fn flush(&mut self, number: usize) {
-        let (now, requests) = (self.events.now, &mut self.root_complex.requests);
-        self.cores[number].flush(&mut self.slab, |tlp| requests.request(now, tlp));
+        let (now, requests, path) = (self.events.now, &mut self.root_complex.requests, &mut self.events.path);
+        self.cores[number].flush(&mut self.slab, |tlp| {
+            let milestone = path.add(tlp.milestone, now, Place::core(number), Cause::Issue);
+            requests.request(now, Tlp { milestone, ..tlp }, path);
+        });
         self.cores.invalidate_others(number);
         self.root_complex.requests.refresh(&mut self.events);
     }
@@ -292,10 +297,10 @@ impl Board {
 
     #[inline(never)]
     fn run_core(&mut self, number: usize) {
-        let (now, requests) = (self.events.now, &mut self.root_complex.requests);
+        let (now, requests, path) = (self.events.now, &mut self.root_complex.requests, &mut self.events.path);
         let core = &mut self.cores[number];
         let waits = self.observation.is_traced().then_some(core.waits);
-        core.execute(now, &mut self.slab, |tlp| requests.request(now, tlp));
+        core.execute(now, &mut self.slab, path, |tlp, path| requests.request(now, tlp, path));
         self.cores.refresh(&mut self.events, number);
         if let Some(before) = waits {
             self.observe_core(number, &before);
@@ -330,7 +335,9 @@ impl Board {
     #[inline]
     fn take_requests(&mut self) {
         while self.root_complex.requests.due() <= self.events.now {
-            let Some((tlp, ack)) = self.root_complex.requests.take(self.events.now) else { break };
+            let Some((tlp, ack)) = self.root_complex.requests.take(self.events.now, &mut self.events.path) else {
+                break;
+            };
             self.request(self.events.now, tlp);
             if let Some((at, ack)) = ack {
                 let number = usize::from(tlp.requester);
@@ -344,14 +351,16 @@ impl Board {
     #[inline(never)]
     fn accept(&mut self, card: CardIndex) {
         let mut accepted = Accepted::INVALID;
-        let is_accepted = self.endpoints[card].accept(self.events.now, &mut self.slab, &mut accepted);
+        let is_accepted =
+            self.endpoints[card].accept(self.events.now, &mut self.slab, &mut self.events.path, &mut accepted);
         let due = self.endpoints[card].accept_due().max(self.events.now);
         self.events.set(Port::Accept(card), due);
         if !is_accepted {
             return;
         }
         let up = self.fabric.up_from(card);
-        self.fabric.return_credits(&mut self.events, up.opposite(), Cost::of(&accepted.tlp), accepted.because);
+        let Accepted { ref tlp, because, .. } = accepted;
+        self.fabric.return_credits(&mut self.events, up.opposite(), Cost::of(tlp), because, tlp.milestone);
         if accepted.is_refused {
             self.note_refused(up.opposite(), &accepted.tlp);
         }
@@ -382,7 +391,7 @@ impl Board {
         let send = |at, tlp| {
             transmitter.offer(endpoint_input::ANSWERS, at, tlp);
         };
-        endpoint.answer(self.events.now, place, &mut self.slab, send);
+        endpoint.answer(self.events.now, place, &mut self.slab, &mut self.events.path, send);
         let due = endpoint.answer_due(place);
         self.events.set(Port::Answer(card, place), due);
         self.fabric.refresh(&mut self.events, up);
@@ -393,7 +402,7 @@ impl Board {
         let up = self.fabric.up_from(card);
         let waits = self.observation.is_traced().then(|| self.endpoints.engine(card).map(|engine| engine.waits));
         let mut made = Made::INVALID;
-        let is_made = self.endpoints[card].issue(self.events.now, &mut self.slab, &mut made);
+        let is_made = self.endpoints[card].issue(self.events.now, &mut self.slab, &mut self.events.path, &mut made);
         if let (Some(Some(before)), Some(engine)) = (waits, self.endpoints.engine(card)) {
             let site = StallSite::Engine(card.0 as u32);
             self.observation.waited(site, self.events.now, &before, &engine.waits);

@@ -1,5 +1,7 @@
-//! The events of a board: the current time, and the time at which each [`Port`] is due.
+//! The events of a board: the current time, the time at which each [`Port`] is due, and the log of what each of them
+//! waited for.
 
+use crate::critical_path::CriticalPath;
 use crate::ports::{Places, Port};
 use crate::steady::Survey;
 use lanemark_engine::Schedule;
@@ -10,6 +12,8 @@ use lanemark_units::Ticks;
 pub(crate) struct Events {
     /// The current time.
     pub(crate) now: Ticks,
+    /// What each milestone waited for.
+    pub(crate) path: CriticalPath,
     schedule: Schedule,
     places: Places,
     table: Vec<Port>,
@@ -19,12 +23,12 @@ impl Events {
     /// Creates the events of a board with these numbers of parts, at time zero and with no port due.
     pub(crate) fn new(cores: usize, directions: usize, root_ports: usize, endpoints: usize, regions: usize) -> Events {
         let (places, table) = Places::table(cores, directions, root_ports, endpoints, regions);
-        Events { now: Ticks::ZERO, schedule: Schedule::new(table.len()), places, table }
+        Events { now: Ticks::ZERO, path: CriticalPath::default(), schedule: Schedule::new(table.len()), places, table }
     }
 
     /// Visits the due times of all ports.
     pub(crate) fn visit(&mut self, view: &mut impl Survey) {
-        let Events { now: _, schedule, places: _, table: _ } = self;
+        let Events { now: _, path: _, schedule, places: _, table: _ } = self;
         schedule.visit(view);
     }
 

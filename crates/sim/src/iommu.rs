@@ -24,6 +24,7 @@ pub mod iotlb;
 pub mod mapping;
 pub mod translation_table;
 
+use crate::critical_path::{CriticalPath, Milestone, Place};
 use crate::fabric::route::Range;
 use crate::host::last_level_cache::LastLevelCache;
 use crate::index::RootPortIndex;
@@ -134,6 +135,7 @@ type Recent = VecDeque<u64>;
 struct Walk {
     page: u64,
     until: Ticks,
+    milestone: Milestone,
 }
 
 /// A request that was looked up.
@@ -176,6 +178,7 @@ struct AtPort {
     coming: Wire<(Option<Cause>, Tlp)>,
     looked: VecDeque<Looked>,
     last: Ticks,
+    last_ready: Milestone,
 }
 
 /// A request leaving the IOMMU.
@@ -213,9 +216,11 @@ pub struct Iommu {
     blocks: Recent,
     /// Outstanding walks, in the order of their ends.
     walks: VecDeque<Walk>,
-    /// Time at which each walker is free.
-    walkers: Vec<Ticks>,
+    /// When each walker is free.
+    walkers: Vec<(Ticks, Milestone)>,
+    /// When the next walk may start, and the start of the last one.
     next_walk: Ticks,
+    started: Milestone,
     /// `None` while the DMA memory is identity-mapped.
     own: Option<Box<Translations>>,
     /// Counters since construction.
@@ -231,8 +236,9 @@ impl Iommu {
             iotlb: Iotlb::new(spec.iotlb),
             blocks: Recent::new(),
             walks: VecDeque::new(),
-            walkers: vec![Ticks::ZERO; spec.walkers.max(1)],
+            walkers: vec![(Ticks::ZERO, Milestone::NONE); spec.walkers.max(1)],
             next_walk: Ticks::ZERO,
+            started: Milestone::NONE,
             own: None,
             counted: Counted::default(),
             spec,
@@ -261,14 +267,18 @@ impl Iommu {
 
     /// Looks up every request that has arrived by `now`, in the order of root ports. A walk finds the state of the
     /// last-level cache at this time.
-    pub fn look(&mut self, now: Ticks, cache: &mut LastLevelCache) {
+    pub fn look(&mut self, now: Ticks, cache: &mut LastLevelCache, path: &mut CriticalPath) {
         for port in 0..self.ports.len() {
             while let Some((because, mut tlp)) = self.ports[port].coming.take(now) {
                 if matches!(tlp.flaw, Flaw::Unmapped | Flaw::ReadOnly) {
                     self.apply_fault(now, &mut tlp);
                 }
-                let (ready, to) = self.ready(now, &tlp, cache);
+                let (ready, to) = self.ready(now, &mut tlp, cache, path);
+                if self.ports[port].last > ready {
+                    tlp.milestone = self.ports[port].last_ready;
+                }
                 let ready = ready.max(self.ports[port].last);
+                self.ports[port].last_ready = tlp.milestone;
                 let because = if ready > now { Some(Cause::Translation) } else { because };
                 self.ports[port].last = ready;
                 self.ports[port].looked.push_back(Looked { ready, because, tlp, to });
@@ -335,7 +345,13 @@ impl Iommu {
     }
 
     /// Looks up a request: returns when its translation is known, and how it is translated.
-    fn ready(&mut self, now: Ticks, tlp: &Tlp, cache: &mut LastLevelCache) -> (Ticks, Leads) {
+    fn ready(
+        &mut self,
+        now: Ticks,
+        tlp: &mut Tlp,
+        cache: &mut LastLevelCache,
+        path: &mut CriticalPath,
+    ) -> (Ticks, Leads) {
         if tlp.at == AddressType::Translated && tlp.flaw == Flaw::None {
             return (now, if self.spec.has_ats { Leads::There } else { Leads::Blocked });
         }
@@ -347,23 +363,47 @@ impl Iommu {
         self.counted.lookups += 1;
         self.end_walks(now);
         let looked = now + self.spec.lookup;
+        tlp.milestone = path.add(tlp.milestone, looked, Place::IOMMU, Cause::Transit);
         if self.iotlb.find(page) {
             let held = |own: &Translations| Leads::By(own.held.get(&page).copied());
             return (looked, self.own.as_deref().map_or(Leads::There, held));
         }
         let ready = match self.walks.iter().find(|walk| walk.page == page) {
-            Some(walk) => walk.until.max(looked),
-            None => self.walk(looked, page, cache),
+            Some(walk) => {
+                if walk.until > looked {
+                    tlp.milestone = walk.milestone;
+                }
+                walk.until.max(looked)
+            }
+            None => {
+                let (until, milestone) = self.walk(looked, page, cache, tlp.milestone, path);
+                tlp.milestone = milestone;
+                until
+            }
         };
         (ready, if self.own.is_some() { Leads::Walked(page) } else { Leads::There })
     }
 
-    /// Schedules a walk for a page on a free walker, not before `from`; returns its end.
-    fn walk(&mut self, from: Ticks, page: u64, cache: &mut LastLevelCache) -> Ticks {
+    /// Schedules a walk for a page on a free walker, not before `from`, when it is needed at `milestone`; returns its
+    /// end.
+    fn walk(
+        &mut self,
+        from: Ticks,
+        page: u64,
+        cache: &mut LastLevelCache,
+        milestone: Milestone,
+        path: &mut CriticalPath,
+    ) -> (Ticks, Milestone) {
         self.counted.walks += 1;
         let Spec { walk_reads, block_pages, blocks, interval, .. } = self.spec;
-        let free = self.walkers.iter_mut().min();
-        let start = free.as_ref().map_or(from, |free| from.max(**free)).max(self.next_walk);
+        let free = self.walkers.iter_mut().min_by_key(|(at, _)| *at);
+        let (free_at, freed) = free.as_ref().map_or((from, milestone), |free| **free);
+        let start = from.max(free_at).max(self.next_walk);
+        let before = match start {
+            _ if start == from => milestone,
+            _ if start == free_at => freed,
+            _ => self.started,
+        };
         let block = page / block_pages;
         let known = self.blocks.iter().position(|other| *other == block);
         let reads = if known.is_some() { 1 } else { walk_reads };
@@ -374,13 +414,15 @@ impl Iommu {
             self.blocks.push_front(block);
             self.blocks.truncate(blocks);
         }
+        let started = if start == from { milestone } else { path.add(before, start, Place::IOMMU, Cause::Translation) };
+        let milestone = path.add(started, until, Place::IOMMU, Cause::Translation);
         if let Some(free) = free {
-            *free = until;
+            *free = (until, milestone);
         }
-        self.next_walk = start + interval;
+        (self.next_walk, self.started) = (start + interval, started);
         let place = self.walks.partition_point(|walk| walk.until <= until);
-        self.walks.insert(place, Walk { page, until });
-        until
+        self.walks.insert(place, Walk { page, until, milestone });
+        (until, milestone)
     }
 
     /// Inserts the translations of completed walks into the IOTLB.
@@ -574,7 +616,7 @@ mod tests {
         let mut gone = Vec::new();
         while iommu.due() < Ticks::NEVER {
             let now = iommu.due();
-            iommu.look(now, cache);
+            iommu.look(now, cache, &mut CriticalPath::default());
             while iommu.take(now).is_some() {
                 gone.push(now.0);
             }
@@ -679,7 +721,7 @@ mod tests {
         let mut gone = Vec::new();
         while iommu.due() < Ticks::NEVER {
             let now = iommu.due();
-            iommu.look(now, &mut no_cache());
+            iommu.look(now, &mut no_cache(), &mut CriticalPath::default());
             while let Some(Translated { port, because, .. }) = iommu.take(now) {
                 gone.push((now.0, port.0, because));
             }
@@ -701,7 +743,7 @@ mod tests {
         let mut all = Vec::new();
         while iommu.due() < Ticks::NEVER {
             let now = iommu.due();
-            iommu.look(now, &mut no_cache());
+            iommu.look(now, &mut no_cache(), &mut CriticalPath::default());
             while let Some(Translated { tlp, refused, .. }) = iommu.take(now) {
                 assert_eq!(tlp.address % 4096, 64);
                 all.push((tlp.address / 4096, refused));
@@ -739,7 +781,7 @@ mod tests {
             iommu.own_table(false, &[]);
             iommu.table_mut(Ticks(0)).unwrap().set(7, Some(reads(9)));
             iommu.receive(Ticks(0), RootPortIndex(0), None, Tlp { address: 7 * 4096, ..Tlp::of(TlpKind::MRd) });
-            iommu.look(Ticks(0), &mut no_cache());
+            iommu.look(Ticks(0), &mut no_cache(), &mut CriticalPath::default());
             iommu.table_mut(Ticks(changed)).unwrap().set(7, Some(reads(5)));
             assert_eq!(iommu.take(Ticks(100)).map(|gone| gone.tlp.address / 4096), Some(leads_to), "{changed}");
         }
@@ -758,7 +800,7 @@ mod tests {
             iommu.own_table(false, &[]);
             iommu.table_mut(Ticks(0)).unwrap().set(7, Some(Entry { page: 9, permission }));
             iommu.receive(Ticks(0), RootPortIndex(0), None, Tlp { address: 7 * 4096, ..Tlp::of(kind) });
-            iommu.look(Ticks(0), &mut no_cache());
+            iommu.look(Ticks(0), &mut no_cache(), &mut CriticalPath::default());
             assert_eq!(iommu.take(Ticks(50)).unwrap().refused, refused, "{permission:?} {kind:?}");
         }
     }

@@ -17,6 +17,7 @@
 //! | `failures.rs`, `failures/` | detected errors, lost TLPs, injected faults |
 //! | `observation.rs`, `observer.rs` | completions of injected reads, accepted TLPs, the trace |
 //! | `events.rs`, `ports.rs` | the time, and when each port of a part is due |
+//! | `critical_path.rs` | what each TLP, credit, tag and core waited for last, and the path that this makes |
 //! | `topology.rs`, `board.rs`, `board/` | what is connected to what, and the routing of TLPs and events between the parts |
 //! | `machine.rs`, `machine/` | a board as a [`Machine`](lanemark_machine::Machine): refused plans, runtimes, kernels, failures, tracing |
 //! | `steady/` | fast-forward of repeated iterations, from the state that each part lists in its `visit` |
@@ -27,6 +28,7 @@
 mod board;
 mod bus_tree;
 mod callers;
+mod critical_path;
 mod device;
 mod error;
 mod events;

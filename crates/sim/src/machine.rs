@@ -26,8 +26,9 @@ use crate::host::stored_data::stored_bytes;
 use lanemark_config_space::LoggedError;
 use lanemark_machine::{
     BytesMoved, Cause, Concurrent, Confirmed, CoreWork, Direction, DmaCall, EngineJob, EngineWork, Facts,
-    InjectedFault, Lane, LinkUse, Machine, MachineError, Order, Partner, Pattern, Plan, QueueRequest, QueueWork,
-    Region, Sample, Samples, Span, Steady, Step, Task, Trace, Traffic, Transfer, Unsupported, Verb, Wait, Work,
+    InjectedFault, Lane, LinkUse, Machine, MachineError, Order, Partner, PathShare, Pattern, Plan, QueueRequest,
+    QueueWork, Region, Sample, Samples, Span, Steady, Step, Task, Trace, Traffic, Transfer, Unsupported, Verb, Wait,
+    Work,
 };
 use lanemark_platform::{Platform, RegionKind as Kind};
 use lanemark_units::Ticks;
@@ -66,6 +67,8 @@ pub struct SimulatedMachine {
     trace_to_failure: Option<Trace>,
     /// Results of kernels in the last sample.
     computed: Option<Confirmed>,
+    /// The critical path of the last sample.
+    path: Vec<PathShare>,
     /// Whether steady states are skipped, and the result of the last search.
     skips: bool,
     steady: Option<Steady>,
@@ -92,6 +95,7 @@ impl SimulatedMachine {
             traces_dllps: false,
             trace_to_failure: None,
             computed: None,
+            path: Vec::new(),
             skips: true,
             steady: None,
         })
@@ -209,7 +213,9 @@ impl SimulatedMachine {
         let (issue, waits) = (engine.issued_at().since(start), engine.waits);
         // Both directions, if it wrote and read.
         let of_first = moving.iter().filter(|transfer| transfer.card == first.card);
-        let ended = of_first.map(|transfer| self.board.moved(transfer).1).max().unwrap_or(start);
+        let last = of_first.map(|transfer| self.board.last_moved(transfer)).max_by_key(|last| last.0);
+        let (ended, milestone) = last.unwrap_or_default();
+        self.path = self.board.path(milestone, ended);
         let all = moved(&self.board);
         for (transfer, bytes) in moving.iter().zip(&all) {
             let wanted = transfer.bytes_per_pass().saturating_mul(passes);
@@ -250,6 +256,8 @@ impl SimulatedMachine {
     /// Runs `passes` iterations of the plan's work.
     fn run_passes(&mut self, plan: &Plan, passes: u64) -> Result<(Sample, Waits), MachineError> {
         self.board.quiesce();
+        self.path.clear();
+        self.board.begin_path();
         let remote = self.platform.memory.as_ref().map_or(Ticks::ZERO, |memory| memory.remote_ns.value);
         self.board.find_memory(plan.work.memory(), remote);
         match &plan.work {
@@ -336,7 +344,10 @@ impl SimulatedMachine {
             waits[Cause::Descriptor.index()] += fetching;
         }
         // Gathered stores are evicted after the second timestamp.
-        let last = numbers.iter().map(|core| self.board.core(*core).issued_at()).max().unwrap_or(start);
+        let last_core = numbers.iter().copied().max_by_key(|core| self.board.core(*core).issued_at()).unwrap_or(first);
+        let last = self.board.core(last_core).issued_at();
+        let until_issue = self.board.path_of_core(first, start + issue - laps.span());
+        let until_last = self.board.path_of_core(last_core, last);
         self.board.run_until(last);
         for core in &numbers {
             self.board.flush(*core);
@@ -353,7 +364,13 @@ impl SimulatedMachine {
         let known = if is_last { last.since(start) + laps.span() } else { issue };
         self.left_out = laps.left_out().cloned();
         let delivered = if stores { self.board.endpoint().last_accepted.since(start) } else { known };
-        Ok((Sample { issue, delivered: delivered.max(if stores { Ticks::ZERO } else { known }) }, waits))
+        let delivered = delivered.max(if stores { Ticks::ZERO } else { known });
+        self.path = match () {
+            () if stores => self.board.path_of_stores(),
+            () if is_last => until_last,
+            () => until_issue,
+        };
+        Ok((Sample { issue, delivered }, waits))
     }
 
     /// Compares both ends of the only transfer: the bytes of the last iteration, or those read.
@@ -570,6 +587,14 @@ impl SimulatedMachine {
                 samples.latencies.extend_from_slice(&engine.latencies);
             }
             samples.taken.push(sample);
+            debug_assert_eq!(
+                self.path.iter().map(|share| share.span).sum::<Ticks>(),
+                sample.delivered,
+                "{:?} of {:?}",
+                self.path,
+                plan.work
+            );
+            samples.add_path(&self.path);
             waits.iter_mut().zip(waited).for_each(|(sum, span)| *sum += span);
         }
         samples.waits = Cause::ALL

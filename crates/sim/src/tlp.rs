@@ -1,13 +1,13 @@
 //! A TLP as passed between parts: small and copyable, with its payload in the slab.
 
+use crate::critical_path::Milestone;
 use lanemark_engine::Slot;
 use lanemark_wire::{FlowClass, Mps, Ordered, Rcb, split};
 
 /// Kind of a TLP.
 ///
-/// The representation is a word, because it is the niche of an optional [`Tlp`]: a byte would be copied separately.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u64)]
+#[repr(u32)]
 pub enum TlpKind {
     /// Memory write, posted.
     MWr,
@@ -108,6 +108,8 @@ pub struct Tlp {
     pub at: AddressType,
     /// Its kind.
     pub kind: TlpKind,
+    /// When it became ready here, and what it waited for.
+    pub milestone: Milestone,
 }
 
 /// Number of disabled bytes of a DW by its byte enables: a table, because some processors of this kind lack a
@@ -131,6 +133,7 @@ impl Tlp {
             id_based: false,
             flaw: Flaw::None,
             at: AddressType::Untranslated,
+            milestone: Milestone::NONE,
         }
     }
 
@@ -212,10 +215,21 @@ pub fn completions(read: &Tlp, Cut { rcb, most, odd_end_apart }: Cut) -> impl It
         Some(mps) => split::completions(start, bytes, rcb, mps),
         None => split::completions(start, bytes, Rcb::B64, Mps::ALL[0]).at_every_rcb(),
     };
-    let (requester, tag, relaxed, id_based) = (read.requester, read.tag, read.relaxed, read.id_based);
+    let Tlp { requester, tag, relaxed, id_based, milestone, .. } = *read;
     chunks.map(move |chunk| {
         let (address, length_dw, first_be, last_be) = span(chunk.address, u64::from(chunk.bytes));
-        Tlp { address, length_dw, first_be, last_be, requester, tag, relaxed, id_based, ..Tlp::of(TlpKind::CplD) }
+        Tlp {
+            address,
+            length_dw,
+            first_be,
+            last_be,
+            requester,
+            tag,
+            relaxed,
+            id_based,
+            milestone,
+            ..Tlp::of(TlpKind::CplD)
+        }
     })
 }
 

@@ -1,5 +1,6 @@
 //! The topology of a platform: its parts, and the ends of its links.
 
+use crate::critical_path;
 use crate::device::atc;
 use crate::device::dma_engine::{self, DmaEngine};
 use crate::device::endpoint::{self, Endpoint};
@@ -360,7 +361,8 @@ impl Builder<'_> {
         let fifos = platform.fifos.as_ref();
         let queued = fifos.and_then(|fifos| platform.regions.iter().position(|region| region.name == fifos.ep_rx));
         let registers = registers(platform);
-        let spec = endpoint::Spec { ingress, egress, completion_bytes: mps_bytes, queued, registers };
+        let place = critical_path::Place::card(card);
+        let spec = endpoint::Spec { place, ingress, egress, completion_bytes: mps_bytes, queued, registers };
         let kernels = platform.runtime.as_ref().zip(platform.kernel_doorbell(card.0 as u32)).map(|(runtime, bell)| {
             Kernels::new(kernels::Spec {
                 requester: card.requester(),

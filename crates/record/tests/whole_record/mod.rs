@@ -96,6 +96,8 @@ pub fn whole_record() -> Record {
             share_of_ceiling_percent: Some(99.9),
             waits: vec![WaitShare {
                 cause: "credit".to_owned(),
+                place: "card down".to_owned(),
+                is_latency: true,
                 explanation: "for room at the receiver".to_owned(),
                 share_percent: 50.0,
             }],

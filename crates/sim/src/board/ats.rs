@@ -30,7 +30,13 @@ impl Board {
         let payload = self.slab.take();
         let bytes = entry.map_or(TranslationEntry::NONE, leads).to_bytes();
         self.slab.bytes_mut(payload)[..bytes.len()].copy_from_slice(&bytes);
-        self.fabric.return_credits(&mut self.events, port.up(), Cost::of(tlp), because.unwrap_or(Cause::Translation));
+        self.fabric.return_credits(
+            &mut self.events,
+            port.up(),
+            Cost::of(tlp),
+            because.unwrap_or(Cause::Translation),
+            tlp.milestone,
+        );
         let (now, completion) = (self.events.now, Tlp { kind: TlpKind::CplD, payload, ..*tlp });
         self.fabric.offer(&mut self.events, port.down(), root_input::MEMORY, now, completion);
     }
@@ -67,7 +73,13 @@ impl Board {
 
     /// Receives an Invalidate Completion, behind the earlier writes of its device.
     pub(super) fn receive_invalidate_completion(&mut self, port: RootPortIndex, because: Option<Cause>, tlp: &Tlp) {
-        self.fabric.return_credits(&mut self.events, port.up(), Cost::of(tlp), because.unwrap_or(Cause::Credit));
+        self.fabric.return_credits(
+            &mut self.events,
+            port.up(),
+            Cost::of(tlp),
+            because.unwrap_or(Cause::Credit),
+            tlp.milestone,
+        );
         let (now, until) = (self.events.now, self.root_complex.reached_at());
         if let Some(queue) = self.iommu.as_mut().and_then(Iommu::queue_mut)
             && queue.answered(now, tlp.requester, tlp.tag)

@@ -200,7 +200,7 @@ impl Board {
         self.note(AerError::CompletionTimeout, leaves_by, Side::Sender, self.events.now, &read);
         if let Some(card) = card {
             if let Some(engine) = &mut self.endpoints[card].dma {
-                engine.arrive(self.events.now, tlp);
+                engine.arrive(self.events.now, tlp, &mut self.events.path);
                 let due = engine.data_due();
                 self.events.set(Port::Data(card), due);
             }

@@ -1,10 +1,11 @@
 //! TLPs on the links of a board: sending and delivery.
 
 use super::Board;
+use crate::critical_path::{Milestone, Place};
 use crate::fabric::End;
 use crate::fabric::credit::Cost;
 use crate::fabric::dllp::DllpKind;
-use crate::fabric::link::Sent;
+use crate::fabric::link::{Sent, WaitedFor};
 use crate::index::{DirectionIndex, PortIndex, Side};
 use crate::observer::Went;
 use crate::ports::{endpoint_input, root_input};
@@ -33,7 +34,8 @@ impl Board {
             if self.observation.is_traced() {
                 self.observe_sent(direction, &sent, false);
             }
-            self.make_room(direction, &sent);
+            let departed = self.depart(direction, &mut sent);
+            self.make_room(direction, &sent, departed);
             self.deliver(direction, &sent);
         } else {
             let (damaged, found) = (transmitter.damaged.take(), transmitter.take_damaged());
@@ -55,11 +57,33 @@ impl Board {
         self.fabric.refresh(&mut self.events, direction);
     }
 
+    /// Adds the milestones of a TLP that was sent: its departure, which is returned, and its arrival.
     #[inline]
-    fn make_room(&mut self, direction: DirectionIndex, sent: &Sent) {
+    fn depart(&mut self, direction: DirectionIndex, sent: &mut Sent) -> Milestone {
+        let (path, now) = (&mut self.events.path, self.events.now);
+        if !path.is_on() {
+            return Milestone::NONE;
+        }
+        let line = Place::link(direction);
+        let departed = match sent.waited_for {
+            WaitedFor::Itself => sent.tlp.milestone,
+            WaitedFor::Line(before) => {
+                let cause = if sent.because == Some(Cause::Replay) { Cause::Replay } else { Cause::LinkBusy };
+                path.add(before, now, line, cause)
+            }
+            WaitedFor::Credits(freed) => path.add_after(Cause::Credit, freed, now, line, Cause::Transit),
+            WaitedFor::Acknowledgment(freed) => path.add_after(Cause::Replay, freed, now, line, Cause::Transit),
+        };
+        self.fabric.directions[direction].transmitter.set_departed(departed);
+        sent.tlp.milestone = path.add(departed, sent.arrives, line, Cause::Transit);
+        departed
+    }
+
+    #[inline]
+    fn make_room(&mut self, direction: DirectionIndex, sent: &Sent, departed: Milestone) {
         match self.fabric.directions[direction].from {
             End::Root(_) if sent.input == root_input::CORES => {
-                self.root_complex.requests.left(self.events.now, sent.because);
+                self.root_complex.requests.left(self.events.now, sent.because, departed);
                 self.take_requests();
             }
             End::Root(_) if sent.input < root_input::PEERS => {}
@@ -73,6 +97,7 @@ impl Board {
                     below.up(),
                     Cost::of(&sent.tlp),
                     sent.because.unwrap_or(Cause::Credit),
+                    departed,
                 );
             }
             End::Switch { switch, .. } => {
@@ -82,13 +107,14 @@ impl Board {
                     came_by,
                     Cost::of(&sent.tlp),
                     sent.because.unwrap_or(Cause::Credit),
+                    departed,
                 );
             }
             End::Endpoint(card) => {
                 if sent.input >= endpoint_input::ENGINE
                     && let Some(engine) = &mut self.endpoints[card].dma
                     && sent.input - endpoint_input::ENGINE < engine.channels()
-                    && engine.left(self.events.now, sent.input - endpoint_input::ENGINE, sent.because)
+                    && engine.left(self.events.now, sent.input - endpoint_input::ENGINE, sent.because, departed)
                 {
                     self.endpoints.refresh_issue(&mut self.events, card);
                 }
@@ -100,7 +126,7 @@ impl Board {
     fn deliver(&mut self, direction: DirectionIndex, sent: &Sent) {
         let line = &mut self.fabric.directions[direction];
         if line.transmitter.counts(DllpKind::Ack) {
-            line.transmitter.free(DllpKind::Ack, sent.arrives, 0, Cause::Replay);
+            line.transmitter.free(DllpKind::Ack, sent.arrives, 0, Cause::Replay, sent.tlp.milestone);
         }
         self.fabric.schedule_dllp(&mut self.events, direction.opposite(), DllpKind::Ack, sent.arrives);
         if self.failures.injected.is_none() {
@@ -150,6 +176,6 @@ impl Board {
     pub(super) fn lose(&mut self, came_by: DirectionIndex, tlp: &Tlp) {
         self.failures.lose();
         self.slab.give_back(tlp.payload);
-        self.fabric.return_credits(&mut self.events, came_by, Cost::of(tlp), Cause::Credit);
+        self.fabric.return_credits(&mut self.events, came_by, Cost::of(tlp), Cause::Credit, tlp.milestone);
     }
 }

@@ -1,6 +1,7 @@
 //! Progress of the transfers of a card or of a channel.
 
 use super::Board;
+use crate::critical_path::Milestone;
 use crate::index::CardIndex;
 use lanemark_machine::{DmaCall, Partner, Transfer, Verb};
 use lanemark_units::Ticks;
@@ -18,6 +19,20 @@ impl Board {
             (Verb::Store, Partner::Host) => self.root_complex.written_by(requester),
             (Verb::Store, Partner::Peer { card, .. }) => {
                 self.card(card.into()).map_or((0, Ticks::ZERO), |card| card.accepted_from(requester))
+            }
+        }
+    }
+
+    /// Returns the time of the last completion of a card's transfers, and the milestone.
+    pub(crate) fn last_moved(&self, transfer: &Transfer) -> (Ticks, Milestone) {
+        let card = CardIndex::from(transfer.card);
+        let requester = card.requester();
+        let none = (Ticks::ZERO, Milestone::NONE);
+        match (transfer.verb, transfer.partner) {
+            (Verb::Load, _) => self.endpoints.engine(card).map_or(none, |e| (e.received_at, e.received)),
+            (Verb::Store, Partner::Host) => self.root_complex.last_written_by(requester),
+            (Verb::Store, Partner::Peer { card, .. }) => {
+                self.card(card.into()).map_or(none, |card| card.last_from(requester))
             }
         }
     }

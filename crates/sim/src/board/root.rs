@@ -31,7 +31,9 @@ impl Board {
     /// Forwards the due TLPs of the ingress.
     #[inline(never)]
     pub(super) fn take_in(&mut self) {
-        while let Some(Taken { port, waited, tlp }) = self.root_complex.ingress.take(self.events.now) {
+        while let Some(Taken { port, waited, tlp }) =
+            self.root_complex.ingress.take(self.events.now, &mut self.events.path)
+        {
             self.admit(port, self.events.now, waited, &tlp);
         }
         let due = self.root_complex.ingress.due();
@@ -53,7 +55,7 @@ impl Board {
     pub(super) fn translate(&mut self) {
         let now = self.events.now;
         if let Some(iommu) = &mut self.iommu {
-            iommu.look(now, &mut self.memory.cache);
+            iommu.look(now, &mut self.memory.cache, &mut self.events.path);
         }
         while let Some(translated) = self.iommu.as_mut().and_then(|iommu| iommu.take(now)) {
             let Translated { port, because, tlp, named, refused, entry } = translated;
@@ -79,7 +81,13 @@ impl Board {
     fn refuse_untranslated(&mut self, port: RootPortIndex, because: Option<Cause>, tlp: Tlp) {
         self.note(AerError::UnsupportedRequest, port.up(), Side::Receiver, self.events.now, &tlp);
         self.slab.give_back(tlp.payload);
-        self.fabric.return_credits(&mut self.events, port.up(), Cost::of(&tlp), because.unwrap_or(Cause::Translation));
+        self.fabric.return_credits(
+            &mut self.events,
+            port.up(),
+            Cost::of(&tlp),
+            because.unwrap_or(Cause::Translation),
+            tlp.milestone,
+        );
         if tlp.kind == TlpKind::MRd {
             let (now, refusal) = (self.events.now, Tlp { kind: TlpKind::Cpl, payload: Slot::NONE, ..tlp });
             self.fabric.offer(&mut self.events, port.down(), root_input::MEMORY, now, refusal);
@@ -128,16 +136,17 @@ impl Board {
     #[inline(never)]
     pub(super) fn take_at_root(&mut self, port: RootPortIndex) {
         let root = &mut self.root_complex.roots[port].port;
-        if let Some((cost, because)) =
-            root.accept(self.events.now, &mut self.memory.bytes, &mut self.memory.cache, &mut self.slab)
-        {
+        let path = &mut self.events.path;
+        let accepted =
+            root.accept(self.events.now, &mut self.memory.bytes, &mut self.memory.cache, &mut self.slab, path);
+        if let Some((cost, because, milestone)) = accepted {
             let (due, fetched) = (root.accept_due(), root.answer_due());
             let tells = root.notice.is_some() || root.refused.is_some();
             self.events.set(Port::Take(port), due);
             if cost.class == FlowClass::NonPosted {
                 self.events.set(Port::Fetched(port), fetched);
             }
-            self.fabric.return_credits(&mut self.events, port.up(), cost, because);
+            self.fabric.return_credits(&mut self.events, port.up(), cost, because, milestone);
             if tells {
                 self.tell_of_taken(port);
             }
@@ -171,10 +180,11 @@ impl Board {
             &mut self.root_complex.roots[port].port,
             &mut self.fabric.directions[port.down()].transmitter,
         );
+        let path = &mut self.events.path;
         let send = |tlp| {
             down.offer(root_input::MEMORY, now, tlp);
         };
-        root.answer(now, &mut self.memory.bytes, &mut self.slab, send);
+        root.answer(now, &mut self.memory.bytes, &mut self.slab, path, send);
         let (due, refused) = (root.answer_due(), root.refused.take());
         self.events.set(Port::Fetched(port), due);
         self.fabric.refresh(&mut self.events, port.down());

@@ -8,6 +8,7 @@ use crate::host::runtime::{CARD, Parts};
 use crate::index::CardIndex;
 use crate::ports::endpoint_input;
 use lanemark_machine::{QueueRequest, RuntimeCopy, Verb};
+use lanemark_units::Ticks;
 
 impl Board {
     /// Prepares the card for the command of a runtime, `passes` iterations.
@@ -58,15 +59,20 @@ impl Board {
     pub(super) fn end_kernel(&mut self, card: CardIndex) {
         let (now, up) = (self.events.now, self.fabric.up_from(card));
         let channels = self.endpoints.engine(card).map_or(0, DmaEngine::channels);
-        let ended = self.endpoints[card].kernels.as_mut().and_then(|kernels| kernels.end(now, &mut self.slab));
+        let ended = self.endpoints[card]
+            .kernels
+            .as_mut()
+            .and_then(|kernels| kernels.end(now, &mut self.slab, &mut self.events.path));
         if let Some((at, tlp)) = ended {
             self.fabric.offer(&mut self.events, up, endpoint_input::ENGINE + channels, at, tlp);
         }
         self.endpoints.refresh_kernels(&mut self.events, card);
     }
 
-    /// Skips `passes` iterations of the runtime commands of core `number`.
-    pub(crate) fn leave_out(&mut self, number: usize, passes: u64) {
+    /// Skips `passes` iterations of the runtime commands of core `number`; an iteration takes `span`. The time of the
+    /// board stays the same.
+    pub(crate) fn leave_out(&mut self, number: usize, passes: u64, span: Ticks) {
+        self.events.path.skip(span, passes, Ticks::ZERO);
         self.cores[number].leave_out(passes);
         if let Some(engine) = self.endpoints.engine_mut(CARD.into()) {
             engine.leave_out(0, passes);

@@ -4,6 +4,7 @@
 //! that another channel issues requests while it processes a descriptor. Its driver interface is its own, too: a
 //! doorbell, a descriptor ring with its fetcher, a status register, a word in host memory and a message.
 
+use crate::critical_path::Milestone;
 use crate::device::descriptor_fetcher::DescriptorFetcher;
 use crate::device::dma_engine::spec::Spec;
 use crate::device::interconnect::{Interconnect, Queue};
@@ -36,8 +37,11 @@ pub(crate) struct Shared<'a> {
     pub spec: &'a Spec,
     /// Time at which the last tag was returned when none was free; `None` if none is free.
     pub tag_at: Option<Ticks>,
-    /// Stall cause of that tag.
+    /// Stall cause of that tag, and its return.
     pub tag_because: Cause,
+    pub tag: Milestone,
+    /// Arrival of the last answer of the IOMMU.
+    pub answered: Milestone,
     pub queues: Option<&'a Interconnect>,
 }
 
@@ -67,16 +71,24 @@ pub struct Channel {
     pub(crate) described: Option<(u64, Verb)>,
     /// Time until which the channel is busy with its last request or command.
     pub(crate) occupied_until: Ticks,
+    /// When it was free last, and what its current request waited for last, with the limit that this was.
+    pub(crate) free: Milestone,
+    pub(crate) waited_for: (Milestone, Cause),
     /// Time of the last request, or of the start command.
     pub(crate) issued_at: Ticks,
     /// Requests in the send buffers.
     pub(crate) unsent: usize,
     /// Time at which the last full send buffer was freed, and its stall cause.
     room: (Ticks, Option<Cause>),
+    room_made: Milestone,
+    /// Departure of the last request.
+    left: Milestone,
     /// Outstanding transfers, the oldest one first.
     pub(crate) open: VecDeque<Open>,
     /// Time at which an outstanding transfer ended while their number was at its limit.
     pub(crate) open_at: Ticks,
+    /// End of the last outstanding transfer that ended.
+    pub(crate) ended: Milestone,
     /// Bytes received since construction.
     pub(crate) received_bytes: u64,
     /// Runs while a transfer is outstanding.
@@ -96,11 +108,16 @@ impl Channel {
             left_at: Ticks::ZERO,
             described: None,
             occupied_until: Ticks::ZERO,
+            free: Milestone::NONE,
+            waited_for: (Milestone::NONE, Cause::Transit),
             issued_at: Ticks::ZERO,
             unsent: 0,
             room: (Ticks::ZERO, None),
+            room_made: Milestone::NONE,
+            left: Milestone::NONE,
             open: VecDeque::new(),
             open_at: Ticks::ZERO,
+            ended: Milestone::NONE,
             received_bytes: 0,
             timer: Timer::default(),
         }
@@ -116,6 +133,7 @@ impl Channel {
         self.calls = None;
         self.is_whole = false;
         self.described = None;
+        (self.free, self.waited_for) = (Milestone::NONE, (Milestone::NONE, Cause::Transit));
         // Transfers that a stopped job began and did not request will never complete.
         self.open.clear();
         self.issued_at = now;
@@ -174,8 +192,8 @@ impl Channel {
         }
     }
 
-    /// Rings the doorbell for the next transfer.
-    pub(crate) fn ring(&mut self, now: Ticks, spec: &Spec) {
+    /// Rings the doorbell for the next transfer, by a store that was accepted at `milestone`.
+    pub(crate) fn ring(&mut self, now: Ticks, milestone: Milestone, spec: &Spec) {
         let (Some(job), Some(calls)) = (&mut self.job, &self.calls) else { return };
         if job.released == job.transfers {
             return;
@@ -187,10 +205,13 @@ impl Channel {
             job.advance();
         }
         self.timer.start(now);
-        self.occupied_until = self.occupied_until.max(now + spec.start);
+        if now + spec.start > self.occupied_until {
+            (self.occupied_until, self.free) = (now + spec.start, milestone);
+        }
         self.issued_at = now;
         if let Some(fetcher) = self.fetcher.as_mut().filter(|_| calls.is_fetched) {
             fetcher.want(now, blocks(start, bytes, spec.descriptor_bytes));
+            fetcher.set_room(milestone);
         }
     }
 
@@ -332,26 +353,41 @@ impl Channel {
         shared: &Shared<'_>,
     ) -> (Cause, Ticks) {
         let mut last = (self.occupied_until, Cause::Engine);
+        self.waited_for = (self.free, Cause::Transit);
         if held > last.0 {
             last = (held, Cause::Descriptor);
+            let came = self.fetcher.as_ref().map_or(Milestone::NONE, DescriptorFetcher::came);
+            self.waited_for = (came, Cause::Descriptor);
         }
         if self.room.0 > last.0 {
             last = (self.room.0, self.room.1.unwrap_or(Cause::LinkBusy));
+            self.waited_for = (self.room_made, Cause::Transit);
         }
         if answered > last.0 {
             last = (answered, Cause::Translation);
+            self.waited_for = (shared.answered, Cause::Translation);
         }
         let is_load = piece.verb == Verb::Load;
         let awaits_reads = is_load || self.job.as_ref().is_some_and(|job| job.read.is_some());
         let fed_at = if is_load { Ticks::ZERO } else { self.fed_at(piece, shared) };
         let tag_at = shared.tag_at.unwrap_or(Ticks::ZERO);
-        for (at, cause, counts) in [
-            (tag_at, shared.tag_because, is_load),
-            (self.open_at, Cause::ReadRoundTrip, awaits_reads),
-            (fed_at, Cause::Fifo, !is_load),
+        let fed = shared.queues.zip(self.job.as_ref());
+        let fed = fed.map_or(Milestone::NONE, |(queues, job)| queues.filled(Channel::feeder(job)));
+        for (at, cause, counts, milestone) in [
+            (tag_at, shared.tag_because, is_load, shared.tag),
+            (self.open_at, Cause::ReadRoundTrip, awaits_reads, self.ended),
+            (fed_at, Cause::Fifo, !is_load, fed),
         ] {
             if counts && at > last.0 {
                 last = (at, cause);
+                let limit = if cause == Cause::ReadRoundTrip {
+                    cause
+                } else if is_load {
+                    Cause::Tag
+                } else {
+                    Cause::Fifo
+                };
+                self.waited_for = (milestone, limit);
             }
         }
         let span = now.since(self.issued_at);
@@ -360,6 +396,18 @@ impl Channel {
             calls.fetching += span;
         }
         (last.1, span)
+    }
+
+    /// Records that a notification or a descriptor read waits for nothing but this channel, or for `others`.
+    pub(crate) fn wait_for_last(&mut self, others: &[(Ticks, Milestone, Cause)]) {
+        let own = [(self.occupied_until, self.free, Cause::Transit), (self.room.0, self.room_made, Cause::Transit)];
+        let last = own.iter().chain(others).max_by_key(|(at, ..)| *at);
+        self.waited_for = last.map_or((self.free, Cause::Transit), |(_, milestone, limit)| (*milestone, *limit));
+    }
+
+    /// Returns the departure of the last request.
+    pub(crate) fn last_departure(&self) -> (Ticks, Milestone) {
+        (self.left_at, self.left)
     }
 
     /// Visits the state of a channel of card `owner`; returns the number of transfers begun, before and after the
@@ -374,11 +422,16 @@ impl Channel {
             left_at,
             described,
             occupied_until,
+            free: _,
+            waited_for: _,
             issued_at,
             unsent,
             room: (room_at, room_because),
+            room_made: _,
+            left: _,
             open,
             open_at,
+            ended: _,
             received_bytes,
             timer,
         } = self;
@@ -428,10 +481,11 @@ impl Channel {
     /// Records that a request left for the link after a stall for `because`; returns whether the next request may be
     /// due at another time.
     #[inline]
-    pub(crate) fn left(&mut self, now: Ticks, because: Option<Cause>, spec: &Spec) -> bool {
+    pub(crate) fn left(&mut self, now: Ticks, because: Option<Cause>, departed: Milestone, spec: &Spec) -> bool {
+        self.left = departed;
         let was_full = self.unsent == spec.send_buffers;
         if was_full {
-            self.room = (now, because);
+            (self.room, self.room_made) = ((now, because), departed);
         }
         self.unsent -= 1;
         self.left_at = now;

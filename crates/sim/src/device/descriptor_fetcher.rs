@@ -12,6 +12,7 @@
 //! Its tags follow those of data and of the previous channels. The content of a descriptor is not decoded: the plan
 //! has configured the engine.
 
+use crate::critical_path::Milestone;
 use crate::tlp::{Tlp, TlpKind, span};
 use lanemark_engine::Visitor;
 use lanemark_units::Ticks;
@@ -47,6 +48,8 @@ pub struct DescriptorFetcher {
     /// Time of the last arrival, and of the last consumption.
     came_at: Ticks,
     room_at: Ticks,
+    came: Milestone,
+    room: Milestone,
     /// Issue time of the last read of each tag.
     asked_at: Vec<Ticks>,
 }
@@ -57,7 +60,8 @@ impl DescriptorFetcher {
     pub fn new(spec: Spec) -> DescriptorFetcher {
         let (came_at, room_at) = (Ticks::ZERO, Ticks::ZERO);
         let asked_at = vec![Ticks::ZERO; usize::from(spec.depth)];
-        DescriptorFetcher { spec, wanted: 0, asked: 0, coming: 0, held: 0, came_at, room_at, asked_at }
+        let (came, room) = (Milestone::NONE, Milestone::NONE);
+        DescriptorFetcher { spec, wanted: 0, asked: 0, coming: 0, held: 0, came_at, room_at, came, room, asked_at }
     }
 
     /// Announces further descriptors in the ring.
@@ -108,8 +112,24 @@ impl DescriptorFetcher {
     }
 
     /// Receives a descriptor.
-    pub fn arrive(&mut self, now: Ticks) {
+    pub fn arrive(&mut self, now: Ticks, milestone: Milestone) {
         (self.coming, self.held, self.came_at) = (self.coming - 1, self.held + 1, now);
+        self.came = milestone;
+    }
+
+    /// Returns the arrival of the last descriptor.
+    pub(crate) fn came(&self) -> Milestone {
+        self.came
+    }
+
+    /// Returns when the next read could be issued, and the milestone.
+    pub(crate) fn room(&self) -> (Ticks, Milestone) {
+        (self.room_at, self.room)
+    }
+
+    /// Records the event that made the next read possible.
+    pub(crate) fn set_room(&mut self, milestone: Milestone) {
+        self.room = milestone;
     }
 
     /// Returns when the oldest descriptor arrived; [`Ticks::NEVER`] if none is held.
@@ -131,7 +151,8 @@ impl DescriptorFetcher {
 
     /// Visits the state.
     pub fn visit(&mut self, view: &mut impl Visitor) {
-        let DescriptorFetcher { spec: _, wanted, asked, coming, held, came_at, room_at, asked_at } = self;
+        let DescriptorFetcher { spec: _, wanted, asked, coming, held, came_at, room_at, came: _, room: _, asked_at } =
+            self;
         for count in [*wanted, *asked, u64::from(*coming), u64::from(*held)] {
             view.state(count);
         }
@@ -162,7 +183,7 @@ mod tests {
         let tags = [fetcher.ask(Ticks(5)), fetcher.ask(Ticks(6)), fetcher.ask(Ticks(7))].map(|tlp| Some(tlp?.tag));
         assert_eq!(tags, [Some(32), Some(33), None]);
         assert_eq!([31, 32, 33, 34].map(|tag| fetcher.asked_at(tag)), [None, Some(Ticks(5)), Some(Ticks(6)), None]);
-        fetcher.arrive(Ticks(9));
+        fetcher.arrive(Ticks(9), Milestone::NONE);
         assert_eq!((fetcher.held_since(), fetcher.due()), (Ticks(9), Ticks::NEVER));
         fetcher.begin(Ticks(10));
         assert_eq!((fetcher.held_since(), fetcher.due()), (Ticks::NEVER, Ticks(10)));

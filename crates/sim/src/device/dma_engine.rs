@@ -26,6 +26,7 @@
 //!
 //! [channel]: crate::device::channel
 
+use crate::critical_path::{CriticalPath, Milestone, Place};
 use crate::device::atc::Atc;
 use crate::device::channel::{Channel, Open, Shared};
 use crate::device::data_path::DataPath;
@@ -35,6 +36,7 @@ use crate::device::job::{Job, MostBytes, Piece};
 use crate::device::msi_x::{MsiX, Vector};
 use crate::device::region::Region;
 use crate::host::stored_data::stored_bytes;
+use crate::index::CardIndex;
 use crate::tlp::{Flaw, Tlp, TlpKind, span};
 use lanemark_engine::{Memory, Slab, Wire};
 use lanemark_machine::{Cause, Completion, DmaCall, Partner, Samples, Verb};
@@ -88,6 +90,8 @@ impl Made {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DmaEngine {
     spec: Spec,
+    /// Its place on critical paths.
+    place: Place,
     channels: Vec<Channel>,
     /// The channel that issued the last request.
     served: usize,
@@ -101,9 +105,14 @@ pub struct DmaEngine {
     /// Time at which the last tag was returned when none was free, and its stall cause.
     tag_at: Ticks,
     tag_because: Cause,
+    tag: Milestone,
+    /// Arrival of the last answer of the IOMMU.
+    answered: Milestone,
     /// Inbound completions, in the order in which their last beats are received.
     arriving: Wire<Tlp>,
     data_until: Ticks,
+    /// End of the beats of the last completion.
+    data: Milestone,
     /// Time at which the last completion was stored.
     taken_at: Ticks,
     /// The queues to the user circuit, if there are any.
@@ -114,8 +123,9 @@ pub struct DmaEngine {
     pub atc: Option<Box<Atc>>,
     /// Received bytes, at their offset in the window.
     pub sink: Memory,
-    /// Time of the last received bytes.
+    /// Time of the last received bytes, and the milestone.
     pub received_at: Ticks,
+    pub(crate) received: Milestone,
     /// Number of received bytes.
     pub received_bytes: u64,
     /// Latencies of reads, if the job limits outstanding transfers, in the order of completion; at most
@@ -151,18 +161,23 @@ impl DmaEngine {
             free_tags: (0..spec.tags).rev().collect(),
             tag_at: Ticks::ZERO,
             tag_because: Cause::Tag,
+            tag: Milestone::NONE,
+            answered: Milestone::NONE,
             arriving: Wire::default(),
             data_until: Ticks::ZERO,
+            data: Milestone::NONE,
             taken_at: Ticks::ZERO,
             queues: spec.queues.map(Interconnect::new),
             msi_x: spec.vectors.zip(spec.mailboxes.first()).map(|(table, mailbox)| MsiX::new(table, mailbox.message)),
             atc: spec.atc.map(|atc| Box::new(Atc::new(atc))),
             sink: Memory::holding(EMPTY),
             received_at: Ticks::ZERO,
+            received: Milestone::NONE,
             received_bytes: 0,
             latencies: Vec::new(),
             refused: None,
             waits: [Ticks::ZERO; Cause::ALL.len()],
+            place: Place::engine(CardIndex::of_requester(spec.requester)),
             spec,
         }
     }
@@ -238,16 +253,16 @@ impl DmaEngine {
         (self.refused, self.waits) = (None, [Ticks::ZERO; Cause::ALL.len()]);
     }
 
-    /// Receives a store to the card. A store to a doorbell starts the next transfer of its channel; returns whether
-    /// it did.
+    /// Receives a store to the card, accepted at `milestone`. A store to a doorbell starts the next transfer of its
+    /// channel; returns whether it did.
     #[inline]
-    pub fn store_arrives(&mut self, now: Ticks, address: u64) -> bool {
+    pub fn store_arrives(&mut self, now: Ticks, address: u64, milestone: Milestone) -> bool {
         let Some(first) = self.spec.mailboxes.first() else { return false };
         let nth = address.wrapping_sub(first.doorbell) / Mailbox::REGISTER_BYTES;
         let Some(channel) = self.channels.get_mut(nth as usize) else { return false };
         let is_rung = channel.calls.as_ref().is_some_and(|calls| calls.mailbox.doorbell == address);
         if is_rung {
-            channel.ring(now, &self.spec);
+            channel.ring(now, milestone, &self.spec);
         }
         is_rung
     }
@@ -383,6 +398,8 @@ impl DmaEngine {
             spec: &self.spec,
             tag_at: (!self.free_tags.is_empty()).then_some(self.tag_at),
             tag_because: self.tag_because,
+            tag: self.tag,
+            answered: self.answered,
             queues: self.queues.as_ref(),
         }
     }
@@ -412,42 +429,59 @@ impl DmaEngine {
 
     /// Issues the next request into `made`, if it is due; returns whether it did.
     #[inline]
-    pub fn issue(&mut self, now: Ticks, slab: &mut Slab, made: &mut Made) -> bool {
+    pub fn issue(&mut self, now: Ticks, slab: &mut Slab, path: &mut CriticalPath, made: &mut Made) -> bool {
         let (due, channel) = self.next;
         if due > now {
             return false;
         }
         (self.served, made.channel) = (channel, channel);
-        if self.atc.is_some() && self.issue_ats_message(channel, now, made) {
+        if self.atc.is_some() && self.issue_ats_message(channel, now, path, made) {
             return true;
         }
         let at = if self.channels[channel].calls.is_some() {
-            self.issue_of_call(channel, now, slab, &mut made.tlp)
+            self.issue_of_call(channel, now, slab, path, &mut made.tlp)
         } else {
-            self.issue_of(channel, now, slab, &mut made.tlp)
+            self.issue_of(channel, now, slab, path, &mut made.tlp)
         };
         made.at = at.unwrap_or(Ticks::NEVER);
         at.is_some()
     }
 
     /// Builds the next request of a channel with a driver: a descriptor read, a notification or data.
-    fn issue_of_call(&mut self, place: usize, now: Ticks, slab: &mut Slab, made: &mut Tlp) -> Option<Ticks> {
+    fn issue_of_call(
+        &mut self,
+        place: usize,
+        now: Ticks,
+        slab: &mut Slab,
+        path: &mut CriticalPath,
+        made: &mut Tlp,
+    ) -> Option<Ticks> {
         let channel = &mut self.channels[place];
         let calls = channel.calls?;
         if channel.fetch_due(&calls, &self.spec) <= now {
-            *made = channel.fetcher.as_mut()?.ask(now)?;
+            let fetcher = channel.fetcher.as_mut()?;
+            let (room_at, room) = fetcher.room();
+            *made = fetcher.ask(now)?;
+            channel.wait_for_last(&[(room_at, room, Cause::Descriptor)]);
             self.translate(made);
-            return Some(self.send(place, now, self.beats_of(made), self.spec.read.request));
+            return Some(self.send(place, now, self.spec.read.request, path, made));
         }
         if channel.notice_due(&calls, &self.spec) <= now {
-            return self.tell(place, now, slab, made);
+            return self.tell(place, now, slab, path, made);
         }
-        self.issue_of(place, now, slab, made)
+        self.issue_of(place, now, slab, path, made)
     }
 
     /// Builds the next data request of a channel; returns when it reaches the link.
     #[inline]
-    fn issue_of(&mut self, place: usize, now: Ticks, slab: &mut Slab, made: &mut Tlp) -> Option<Ticks> {
+    fn issue_of(
+        &mut self,
+        place: usize,
+        now: Ticks,
+        slab: &mut Slab,
+        path: &mut CriticalPath,
+        made: &mut Tlp,
+    ) -> Option<Ticks> {
         let piece = self.channels[place].job.as_ref()?.piece?;
         let Piece { number, chunk, offset, verb } = piece;
         let is_first = self.channels[place].begins_descriptor(&piece, &self.spec);
@@ -469,6 +503,9 @@ impl DmaEngine {
             let feeder = Channel::feeder(job);
             if !self.queues.as_mut().is_some_and(|queues| queues.give(now, feeder, data)) {
                 stored_bytes(chunk.address, turn, data);
+            }
+            if let Some(queues) = &mut self.queues {
+                queues.set_drained(feeder, channel.waited_for.0);
             }
             slab.note(tlp.payload, number);
         } else {
@@ -493,14 +530,21 @@ impl DmaEngine {
         let beats = self.beats_of(&tlp);
         let besides = rate.besides(chunk, offset, beats);
         *made = tlp;
-        Some(self.send(place, now, beats, descriptor + besides))
+        Some(self.send(place, now, descriptor + besides, path, made))
     }
 
     /// Returns the stall cause and stall time of a channel's request; consumes its fetched descriptor.
     #[inline]
     fn charge(&mut self, place: usize, now: Ticks, piece: &Piece, is_first: bool) -> (Cause, Ticks) {
         let (tag_at, tag_because) = (Some(self.tag_at), self.tag_because);
-        let shared = Shared { spec: &self.spec, tag_at, tag_because, queues: self.queues.as_ref() };
+        let shared = Shared {
+            spec: &self.spec,
+            tag_at,
+            tag_because,
+            tag: self.tag,
+            answered: self.answered,
+            queues: self.queues.as_ref(),
+        };
         let answered_at = self.atc.as_ref().map_or(Ticks::ZERO, |atc| atc.answered_at(place));
         let channel = &mut self.channels[place];
         let is_fetched = channel.calls.is_some_and(|calls| calls.is_fetched);
@@ -513,19 +557,40 @@ impl DmaEngine {
         channel.charge(now, piece, [held, answered_at], &shared)
     }
 
-    /// Reserves the beats of a TLP on the data path, after `before`; returns when it reaches the link.
+    /// Reserves the beats of a TLP on the data path, after `before`, and adds its milestones; returns when it reaches
+    /// the link.
     #[inline]
-    fn send(&mut self, place: usize, now: Ticks, beats: Ticks, before: Ticks) -> Ticks {
+    fn send(&mut self, place: usize, now: Ticks, before: Ticks, path: &mut CriticalPath, tlp: &mut Tlp) -> Ticks {
+        let beats = self.beats_of(tlp);
         let until = self.path.reserve(now, now + before, beats);
         let channel = &mut self.channels[place];
         channel.occupied_until = until;
         channel.unsent += 1;
-        until + self.spec.egress
+        let at_link = until + self.spec.egress;
+        if path.is_on() {
+            let (mut waited_for, mut limit) = channel.waited_for;
+            if before > Ticks::ZERO {
+                waited_for = path.add_after(limit, waited_for, now + before, self.place, Cause::Engine);
+                limit = Cause::Transit;
+            }
+            channel.free = path.add_after(limit, waited_for, until, self.place, Cause::DataPath);
+            tlp.milestone = path.add(channel.free, at_link, self.place, Cause::Transit);
+        }
+        at_link
     }
 
     /// Builds the notification of one more completed transfer.
-    fn tell(&mut self, place: usize, now: Ticks, slab: &mut Slab, made: &mut Tlp) -> Option<Ticks> {
+    fn tell(
+        &mut self,
+        place: usize,
+        now: Ticks,
+        slab: &mut Slab,
+        path: &mut CriticalPath,
+        made: &mut Tlp,
+    ) -> Option<Ticks> {
         let channel = &mut self.channels[place];
+        let (left_at, left) = channel.last_departure();
+        channel.wait_for_last(&[(left_at, left, Cause::Transit), (channel.open_at, channel.ended, Cause::Transit)]);
         let ended = channel.moved_at();
         let calls = channel.calls.as_mut()?;
         let mut vector = None;
@@ -556,7 +621,7 @@ impl DmaEngine {
         let tag = place as u16;
         *made = Tlp { address, length_dw, first_be, last_be, requester, tag, payload, ..Tlp::of(TlpKind::MWr) };
         self.translate(made);
-        Some(self.send(place, now, self.beats_of(made), self.spec.write.request))
+        Some(self.send(place, now, self.spec.write.request, path, made))
     }
 
     #[inline]
@@ -567,16 +632,27 @@ impl DmaEngine {
     /// Records that a request of a channel left for the link after a stall for `because`; returns whether the next
     /// request may be due at another time.
     #[inline]
-    pub fn left(&mut self, now: Ticks, channel: usize, because: Option<Cause>) -> bool {
-        let matters = self.channels[channel].left(now, because, &self.spec);
+    pub fn left(&mut self, now: Ticks, channel: usize, because: Option<Cause>, departed: Milestone) -> bool {
+        let matters = self.channels[channel].left(now, because, departed, &self.spec);
         self.atc.is_some() && self.all_left() || matters
     }
 
     /// Receives a completion that is checked at `at`. The call may precede that time, because completions arrive in
     /// order.
     #[inline]
-    pub fn arrive(&mut self, at: Ticks, tlp: Tlp) {
-        self.data_until = self.data_until.max(at + self.spec.ingress) + self.beats_of(&tlp);
+    pub fn arrive(&mut self, at: Ticks, mut tlp: Tlp, path: &mut CriticalPath) {
+        let at_engine = at + self.spec.ingress;
+        let begins = self.data_until.max(at_engine);
+        self.data_until = begins + self.beats_of(&tlp);
+        if path.is_on() {
+            let before = if begins > at_engine {
+                self.data
+            } else {
+                path.add(tlp.milestone, at_engine, self.place, Cause::Transit)
+            };
+            tlp.milestone = path.add(before, self.data_until, self.place, Cause::DataPath);
+            self.data = tlp.milestone;
+        }
         if !self.atc.as_mut().is_some_and(|atc| atc.comes(self.data_until, tlp)) {
             self.arriving.send(self.data_until, tlp);
         }
@@ -630,7 +706,7 @@ impl DmaEngine {
     /// Stores the next completion, if it has been received and fits; returns whether the next request may be due at
     /// another time.
     #[inline]
-    pub fn take_data(&mut self, now: Ticks, slab: &mut Slab) -> bool {
+    pub fn take_data(&mut self, now: Ticks, slab: &mut Slab, path: &mut CriticalPath) -> bool {
         if self.take_answer(now, slab) {
             return true;
         }
@@ -638,7 +714,11 @@ impl DmaEngine {
             return false;
         }
         let is_late = now > self.arriving.due();
-        let Some(tlp) = self.arriving.take(now) else { return false };
+        let Some(mut tlp) = self.arriving.take(now) else { return false };
+        if is_late {
+            let before = self.queues.as_ref().map_or(tlp.milestone, |queues| queues.drained(Queue::Rx));
+            tlp.milestone = path.add_after(Cause::Fifo, before, now, self.place, Cause::Fifo);
+        }
         self.taken_at = now;
         let Some(read) = self.reads.get_mut(usize::from(tlp.tag)) else {
             self.take_descriptor(now, &tlp, slab);
@@ -664,11 +744,12 @@ impl DmaEngine {
                 self.sink.write(address + skip as u64 - job.base + job.parts_before(number), data);
                 if let Some(queues) = &mut self.queues {
                     queues.take(now, Queue::Rx, data);
+                    queues.set_filled(Queue::Rx, tlp.milestone);
                 }
             }
             self.received_bytes += u64::from(bytes);
             channel.received_bytes += u64::from(bytes);
-            self.received_at = now;
+            (self.received_at, self.received) = (now, tlp.milestone);
         } else {
             self.refused.get_or_insert(address);
         }
@@ -678,7 +759,7 @@ impl DmaEngine {
             open.left -= u64::from(came).min(open.left);
             if open.left == 0 {
                 let begun = channel.open.remove(nth).map_or(now, |open| open.begun);
-                channel.open_at = now;
+                (channel.open_at, channel.ended) = (now, tlp.milestone);
                 let is_timed = channel.job.as_ref().is_some_and(|job| job.transfer.outstanding.is_some());
                 if is_timed && self.latencies.len() < Samples::MOST_LATENCIES {
                     self.latencies.push(now.since(begun));
@@ -686,7 +767,7 @@ impl DmaEngine {
             }
         }
         if is_last {
-            self.free_tag(now, tlp.tag, is_late);
+            self.free_tag(now, &tlp, is_late);
             if let Some(atc) = &mut self.atc {
                 atc.read_ends(tlp.tag);
             }
@@ -695,19 +776,20 @@ impl DmaEngine {
         is_last
     }
 
-    /// Returns a tag to the free list.
+    /// Returns the tag of a read to the free list with its last completion.
     #[inline]
-    fn free_tag(&mut self, now: Ticks, tag: u16, is_late: bool) {
+    fn free_tag(&mut self, now: Ticks, last: &Tlp, is_late: bool) {
         if self.free_tags.is_empty() {
+            self.tag = last.milestone;
             (self.tag_at, self.tag_because) = (now, if is_late { Cause::Fifo } else { Cause::Tag });
         }
-        self.free_tags.push(tag);
+        self.free_tags.push(last.tag);
     }
 
     /// Receives a descriptor.
     fn take_descriptor(&mut self, now: Ticks, tlp: &Tlp, slab: &mut Slab) {
         if let Some(fetcher) = self.fetcher_of(tlp.tag) {
-            fetcher.arrive(now);
+            fetcher.arrive(now, tlp.milestone);
             if tlp.kind != TlpKind::CplD || tlp.flaw != Flaw::None {
                 self.refused.get_or_insert(tlp.address);
             }

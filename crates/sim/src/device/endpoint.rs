@@ -13,6 +13,7 @@
 //! own reads go to its DMA engine and do not wait for regions. Writes of other cards go to a queue of that engine, if
 //! it has queues, and stay in the receive buffer while the queue is full.
 
+use crate::critical_path::{CriticalPath, Milestone, Place};
 use crate::device::dma_engine::{DmaEngine, Made};
 use crate::device::interconnect::Queue;
 use crate::device::kernels::Kernels;
@@ -34,6 +35,8 @@ mod timers;
 /// Constants of the endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
+    /// Its place on critical paths.
+    pub(crate) place: Place,
     /// From a checked TLP to the request at its region.
     pub ingress: Ticks,
     /// From a region's data to the completion at the link.
@@ -101,18 +104,21 @@ pub struct Endpoint {
     /// The receive buffer, up to the last beat of each TLP.
     accepting: VecDeque<Received>,
     free_at: Ticks,
+    /// When the region was free last.
+    free: Milestone,
     /// Time at which the last TLP left the receive buffer.
     left_at: Ticks,
     /// The DMA engine.
     pub dma: Option<DmaEngine>,
     /// The kernels that a runtime launches.
     pub kernels: Option<Kernels>,
-    /// Time of the last accepted write.
+    /// Time of the last accepted write, and the milestone.
     pub last_accepted: Ticks,
+    pub(crate) last_milestone: Milestone,
     /// Enabled bytes of accepted writes.
     pub accepted_bytes: u64,
-    /// Writes of other cards: requester ID, bytes, and time of the last one.
-    accepted_from: Vec<(u16, u64, Ticks)>,
+    /// Writes of other cards: requester ID, bytes, and time and milestone of the last one.
+    accepted_from: Vec<(u16, u64, Ticks, Milestone)>,
     /// Requests that hit no region (Unsupported Request).
     pub unsupported: u64,
 }
@@ -154,10 +160,12 @@ impl Endpoint {
             registers,
             accepting: VecDeque::new(),
             free_at: Ticks::ZERO,
+            free: Milestone::NONE,
             left_at: Ticks::ZERO,
             dma,
             kernels,
             last_accepted: Ticks::ZERO,
+            last_milestone: Milestone::NONE,
             accepted_bytes: 0,
             accepted_from: Vec::new(),
             unsupported: 0,
@@ -200,14 +208,20 @@ impl Endpoint {
     #[must_use]
     pub fn accepted_from(&self, requester: u16) -> (u64, Ticks) {
         let from = self.accepted_from.iter().find(|(other, ..)| *other == requester);
-        from.map_or((0, Ticks::ZERO), |(_, bytes, at)| (*bytes, *at))
+        from.map_or((0, Ticks::ZERO), |(_, bytes, at, _)| (*bytes, *at))
+    }
+
+    /// Returns when the last write of another card was accepted, and the milestone; zero if there is none.
+    pub(crate) fn last_from(&self, requester: u16) -> (Ticks, Milestone) {
+        let from = self.accepted_from.iter().find(|(other, ..)| *other == requester);
+        from.map_or((Ticks::ZERO, Milestone::NONE), |(.., at, milestone)| (*at, *milestone))
     }
 
     #[inline]
-    fn accept_from_card(&mut self, now: Ticks, requester: u16, bytes: u64) {
+    fn accept_from_card(&mut self, now: Ticks, requester: u16, bytes: u64, milestone: Milestone) {
         match self.accepted_from.iter_mut().find(|(other, ..)| *other == requester) {
-            Some((_, sum, at)) => (*sum, *at) = (*sum + bytes, now),
-            None => self.accepted_from.push((requester, bytes, now)),
+            Some((_, sum, at, last)) => (*sum, *at, *last) = (*sum + bytes, now, milestone),
+            None => self.accepted_from.push((requester, bytes, now, milestone)),
         }
     }
 
@@ -225,7 +239,7 @@ impl Endpoint {
     /// Receives a TLP that is checked at `at`. The call may precede that time: TLPs arrive in order, so the time of
     /// acceptance is known when it is sent.
     #[inline]
-    pub fn receive(&mut self, at: Ticks, tlp: Tlp) {
+    pub fn receive(&mut self, at: Ticks, mut tlp: Tlp, path: &mut CriticalPath) {
         let is_for_region = tlp.flaw == Flaw::None && tlp.kind != TlpKind::MsgD;
         let place = if is_for_region { self.region_of(&tlp) } else { NOWHERE };
         let at_region = at + self.spec.ingress;
@@ -240,6 +254,15 @@ impl Endpoint {
         // A read occupies the port for its request only; its data follow after the region's latency.
         let span = if tlp.kind == TlpKind::MRd { Ticks::ZERO } else { span };
         let done = start + span;
+        if path.is_on() {
+            tlp.milestone = if start > at_region {
+                self.free
+            } else {
+                path.add(tlp.milestone, start, self.spec.place, Cause::Transit)
+            };
+            tlp.milestone = path.add(tlp.milestone, done, self.spec.place, Cause::Device);
+            self.free = tlp.milestone;
+        }
         self.free_at = done;
         self.accepting.push_back(Received { done, at, tlp, place, beats, waits: start > at_region, span });
     }
@@ -281,15 +304,21 @@ impl Endpoint {
 
     /// Removes the next TLP from the receive buffer into `accepted`; returns whether there was one.
     #[inline]
-    pub fn accept(&mut self, now: Ticks, slab: &mut Slab, accepted: &mut Accepted) -> bool {
+    pub fn accept(&mut self, now: Ticks, slab: &mut Slab, path: &mut CriticalPath, accepted: &mut Accepted) -> bool {
         if self.accept_due() > now {
             return false;
         }
         let Some(first) = self.accepting.front() else { return false };
-        let Received { place, beats, .. } = *first;
+        let Received { place, beats, done, .. } = *first;
         accepted.because = if first.waits || now > first.done { Cause::Device } else { Cause::Credit };
         (accepted.at, accepted.tlp) = (first.at, first.tlp);
         self.accepting.pop_front();
+        if now > done {
+            // A queue behind the region had no space.
+            let queue = self.dma.as_ref().and_then(|engine| engine.queues.as_ref());
+            let before = queue.map_or(accepted.tlp.milestone, |queues| queues.drained(Queue::EpRx));
+            accepted.tlp.milestone = path.add_after(Cause::Fifo, before, now, self.spec.place, Cause::Fifo);
+        }
         let tlp = &accepted.tlp;
         self.left_at = now;
         if self.is_queued(place, tlp) {
@@ -311,23 +340,34 @@ impl Endpoint {
                 slab.give_back(tlp.payload);
                 let bytes = u64::from(tlp.enabled_bytes());
                 self.accepted_bytes += bytes;
-                self.last_accepted = now;
-                rings |= self.dma.as_mut().is_some_and(|engine| engine.store_arrives(now, tlp.address));
-                rings |= self.kernels.as_mut().is_some_and(|kernels| kernels.store_arrives(now, tlp.address));
+                (self.last_accepted, self.last_milestone) = (now, tlp.milestone);
+                let milestone = tlp.milestone;
+                let rung = |engine: &mut DmaEngine| engine.store_arrives(now, tlp.address, milestone);
+                rings |= self.dma.as_mut().is_some_and(rung);
+                let launched = |kernels: &mut Kernels| kernels.store_arrives(now, tlp.address, milestone);
+                rings |= self.kernels.as_mut().is_some_and(launched);
                 if tlp.requester >= FIRST_CARD && tlp.requester != OUTSIDE {
-                    self.accept_from_card(now, tlp.requester, bytes);
+                    self.accept_from_card(now, tlp.requester, bytes, milestone);
                 }
             }
             (TlpKind::MWr, None) => {
                 slab.give_back(tlp.payload);
                 self.unsupported += 1;
                 is_refused = true;
-                self.last_accepted = now;
+                (self.last_accepted, self.last_milestone) = (now, tlp.milestone);
             }
             (TlpKind::MRd, Some(region)) => {
-                let free = region.answers.back().map_or(Ticks::ZERO, |last| last.0);
-                let ready = (now + region.spec.read).max(free) + region.spec.beat * beats;
-                region.answers.push_back((ready, *tlp));
+                let (free, last) =
+                    region.answers.back().map_or((Ticks::ZERO, Milestone::NONE), |(at, last)| (*at, last.milestone));
+                let found = now + region.spec.read;
+                let ready = found.max(free) + region.spec.beat * beats;
+                let mut tlp = *tlp;
+                if path.is_on() {
+                    let card = self.spec.place;
+                    let before = if free > found { last } else { path.add(tlp.milestone, found, card, Cause::Transit) };
+                    tlp.milestone = path.add(before, ready, card, Cause::Device);
+                }
+                region.answers.push_back((ready, tlp));
             }
             (TlpKind::MRd, None) => {
                 self.unsupported += 1;
@@ -354,9 +394,9 @@ impl Endpoint {
 
     /// Issues the next request of the DMA engine, as [`DmaEngine::issue`], and updates its status register.
     #[inline]
-    pub fn issue(&mut self, now: Ticks, slab: &mut Slab, made: &mut Made) -> bool {
+    pub fn issue(&mut self, now: Ticks, slab: &mut Slab, path: &mut CriticalPath, made: &mut Made) -> bool {
         let Some(engine) = &mut self.dma else { return false };
-        let is_made = engine.issue(now, slab, made);
+        let is_made = engine.issue(now, slab, path, made);
         if let Some((address, done)) = engine.take_status() {
             self.show_status(address, done);
         }
@@ -388,14 +428,22 @@ impl Endpoint {
 
     /// Completes a read of region `place`: passes each completion and its time at the link to `send`.
     #[inline]
-    pub fn answer(&mut self, now: Ticks, place: usize, slab: &mut Slab, mut send: impl FnMut(Ticks, Tlp)) {
-        let Some((_, tlp)) = self.regions[place].answers.pop_front() else { return };
+    pub fn answer(
+        &mut self,
+        now: Ticks,
+        place: usize,
+        slab: &mut Slab,
+        path: &mut CriticalPath,
+        mut send: impl FnMut(Ticks, Tlp),
+    ) {
+        let Some((_, mut tlp)) = self.regions[place].answers.pop_front() else { return };
         self.show_timers(now, self.timers_in(place, &tlp));
         let region = &mut self.regions[place];
         if region.spec.kind == Kind::CountedStorage {
             region.beats.read += region.beats_of(&tlp);
         }
         let at_link = now + self.spec.egress;
+        tlp.milestone = path.add(tlp.milestone, at_link, self.spec.place, Cause::Transit);
         let cut = Cut { rcb: Rcb::B128, most: self.spec.completion_bytes, odd_end_apart: false };
         for completion in completions(&tlp, cut) {
             let payload = slab.take();

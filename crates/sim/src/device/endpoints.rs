@@ -1,5 +1,6 @@
 //! The endpoints of a board: their jobs, and the schedule of their engines, queues and kernels.
 
+use crate::critical_path::Place;
 use crate::device::dma_engine::DmaEngine;
 use crate::device::endpoint::Endpoint;
 use crate::device::interconnect::Interconnect;
@@ -229,10 +230,10 @@ impl Endpoints {
     pub(crate) fn receive(&mut self, events: &mut Events, card: CardIndex, arrives: Ticks, tlp: Tlp) {
         let endpoint = &mut self[card];
         if let (TlpKind::CplD | TlpKind::Cpl, Some(engine)) = (tlp.kind, &mut endpoint.dma) {
-            engine.arrive(arrives, tlp);
+            engine.arrive(arrives, tlp, &mut events.path);
             return events.set(Port::Data(card), engine.data_due().max(events.now));
         }
-        endpoint.receive(arrives, tlp);
+        endpoint.receive(arrives, tlp, &mut events.path);
         events.set(Port::Accept(card), endpoint.accept_due().max(events.now));
     }
 
@@ -240,7 +241,7 @@ impl Endpoints {
     #[inline(never)]
     pub(crate) fn take_data(&mut self, events: &mut Events, slab: &mut Slab, card: CardIndex) {
         let Some(engine) = &mut self[card].dma else { return };
-        let matters = engine.take_data(events.now, slab) || engine.joins_queues();
+        let matters = engine.take_data(events.now, slab, &mut events.path) || engine.joins_queues();
         events.set(Port::Data(card), engine.data_due().max(events.now));
         if matters {
             self.refresh_engine(events, card);
@@ -251,7 +252,7 @@ impl Endpoints {
     #[inline(never)]
     pub(crate) fn carry(&mut self, events: &mut Events, card: CardIndex) {
         if let Some(queues) = self[card].dma.as_mut().and_then(|engine| engine.queues.as_mut()) {
-            queues.carry(events.now);
+            queues.carry(events.now, &mut events.path, Place::engine(card));
         }
         self.refresh_queues(events, card);
     }

@@ -13,8 +13,10 @@
 //! A full FIFO applies back-pressure: completions keep their tags, and writes of other cards their credits. An empty
 //! one stalls requests.
 
+use crate::critical_path::{CriticalPath, Milestone, Place};
 use crate::device::fifo::{self, Fifo};
 use lanemark_engine::Visitor;
+use lanemark_machine::Cause;
 use lanemark_units::Ticks;
 
 /// Constants of the interconnect.
@@ -82,6 +84,9 @@ pub struct Interconnect {
     few_bytes: u64,
     queues: [Fifo; 4],
     moving: [Option<Burst>; 2],
+    /// When each FIFO last received and supplied bytes.
+    filled: [Milestone; 4],
+    drained: [Milestone; 4],
 }
 
 impl Interconnect {
@@ -89,7 +94,14 @@ impl Interconnect {
     #[must_use]
     pub fn new(spec: Spec) -> Interconnect {
         let queues = spec.queues.map(Fifo::new);
-        Interconnect { mode: Mode::Straight, few_bytes: 0, queues, moving: [None; 2] }
+        Interconnect {
+            mode: Mode::Straight,
+            few_bytes: 0,
+            queues,
+            moving: [None; 2],
+            filled: [Milestone::NONE; 4],
+            drained: [Milestone::NONE; 4],
+        }
     }
 
     /// Connects FIFOs by `mode` and drops their content. The engine waits for at most `few_bytes` at a time.
@@ -143,20 +155,49 @@ impl Interconnect {
         true
     }
 
+    /// Returns when a FIFO last received bytes.
+    pub(crate) fn filled(&self, queue: Queue) -> Milestone {
+        self.filled[queue as usize]
+    }
+
+    /// Returns when a FIFO last supplied bytes.
+    pub(crate) fn drained(&self, queue: Queue) -> Milestone {
+        self.drained[queue as usize]
+    }
+
+    /// Records that bytes entered a FIFO; without connections, they leave at once.
+    pub(crate) fn set_filled(&mut self, queue: Queue, milestone: Milestone) {
+        self.filled[queue as usize] = milestone;
+        if self.mode == Mode::Straight {
+            self.drained[queue as usize] = milestone;
+        }
+    }
+
+    /// Records that bytes left a FIFO; without connections, they have entered it at once.
+    pub(crate) fn set_drained(&mut self, queue: Queue, milestone: Milestone) {
+        self.drained[queue as usize] = milestone;
+        if self.mode == Mode::Straight {
+            self.filled[queue as usize] = milestone;
+        }
+    }
+
     /// Returns when the next burst ends.
     #[must_use]
     pub fn due(&self) -> Ticks {
         self.moving.iter().flatten().map(|burst| burst.until).min().unwrap_or(Ticks::NEVER)
     }
 
-    /// Delivers the bursts that have ended and starts further ones.
-    pub fn carry(&mut self, now: Ticks) {
+    /// Delivers the bursts that have ended and starts further ones, on the card at `place`.
+    pub fn carry(&mut self, now: Ticks, path: &mut CriticalPath, place: Place) {
         let Some(targets) = self.mode.targets() else { return };
         for (lane, target) in targets.into_iter().enumerate() {
             let Some(burst) = self.moving[lane].filter(|burst| burst.until <= now) else { continue };
             let mut bytes = [0; BURST_BYTES];
             let count = self.queues[SOURCES[lane] as usize].pop(&mut bytes[..burst.bytes]);
             self.queues[target as usize].push(now, &bytes[..count], self.few_bytes);
+            let source = SOURCES[lane] as usize;
+            let milestone = path.add(self.filled[source], now, place, Cause::Fifo);
+            (self.drained[source], self.filled[target as usize]) = (milestone, milestone);
             self.moving[lane] = None;
         }
         self.carry_more(now);
@@ -170,7 +211,7 @@ impl Interconnect {
 
     /// Visits the state. Where FIFOs are connected, no steady state is skipped.
     pub(crate) fn visit(&mut self, view: &mut impl Visitor) {
-        let Interconnect { mode, few_bytes, queues, moving } = self;
+        let Interconnect { mode, few_bytes, queues, moving, filled: _, drained: _ } = self;
         view.count(*mode as usize);
         view.state(*few_bytes);
         for queue in queues {
@@ -219,7 +260,7 @@ mod tests {
         let mut now = Ticks::ZERO;
         while interconnect.due() < Ticks::NEVER {
             now = interconnect.due();
-            interconnect.carry(now);
+            interconnect.carry(now, &mut CriticalPath::default(), Place::ROOT_COMPLEX);
         }
         let mut bytes = vec![0; interconnect.queues[queue as usize].len() as usize];
         interconnect.give(now, queue, &mut bytes);
@@ -248,7 +289,7 @@ mod tests {
         interconnect.take(Ticks(0), Queue::Rx, &[7; 256]);
         assert_eq!(interconnect.takes_at(Queue::Rx, 1), Ticks::NEVER);
         assert_eq!(interconnect.gives_at(Queue::Tx, 1), Ticks::NEVER);
-        interconnect.carry(interconnect.due());
+        interconnect.carry(interconnect.due(), &mut CriticalPath::default(), Place::ROOT_COMPLEX);
         assert_eq!(
             (interconnect.takes_at(Queue::Rx, 128), interconnect.takes_at(Queue::Rx, 129)),
             (Ticks(0), Ticks::NEVER)
@@ -256,7 +297,7 @@ mod tests {
         assert_eq!([128, 129].map(|bytes| interconnect.gives_at(Queue::Tx, bytes)), [Ticks(160), Ticks::NEVER]);
         // TX is not drained: it fills, and then RX does.
         while interconnect.due() < Ticks::NEVER {
-            interconnect.carry(interconnect.due());
+            interconnect.carry(interconnect.due(), &mut CriticalPath::default(), Place::ROOT_COMPLEX);
         }
         interconnect.take(Ticks(1000), Queue::Rx, &[8; 256]);
         assert_eq!(interconnect.due(), Ticks::NEVER);

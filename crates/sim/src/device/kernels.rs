@@ -8,9 +8,12 @@
 //! Ports: [`Kernels::store_arrives`] receives stores to the card, [`Kernels::end`] returns the message of a completed
 //! kernel when that is [due](Kernels::due).
 
+use crate::critical_path::{CriticalPath, Milestone, Place};
+use crate::index::CardIndex;
 use crate::steady::Survey;
 use crate::tlp::{Tlp, TlpKind, span};
 use lanemark_engine::{Slab, Wire};
+use lanemark_machine::Cause;
 use lanemark_platform::KernelDoorbell;
 use lanemark_units::Ticks;
 
@@ -37,7 +40,9 @@ pub struct Kernels {
     spec: Spec,
     /// End of the last launched kernel, and the ends to be notified.
     until: Ticks,
-    ends: Wire<()>,
+    ends: Wire<Milestone>,
+    /// End of the last kernel that has ended.
+    ended: Milestone,
     /// Messages sent since construction, and those that have arrived.
     done: u64,
     notified: u64,
@@ -50,7 +55,7 @@ impl Kernels {
     /// Creates an idle unit.
     #[must_use]
     pub fn new(spec: Spec) -> Kernels {
-        Kernels { spec, until: Ticks::ZERO, ends: Wire::default(), done: 0, notified: 0 }
+        Kernels { spec, until: Ticks::ZERO, ends: Wire::default(), ended: Milestone::NONE, done: 0, notified: 0 }
     }
 
     /// Returns the channel number of its messages, and how many it has sent.
@@ -65,13 +70,16 @@ impl Kernels {
         self.notified
     }
 
-    /// Receives a store to the card. A store to the doorbell launches a kernel; returns whether it did.
+    /// Receives a store to the card, accepted at `milestone`. A store to the doorbell launches a kernel; returns
+    /// whether it did.
     #[inline]
-    pub fn store_arrives(&mut self, now: Ticks, address: u64) -> bool {
+    pub fn store_arrives(&mut self, now: Ticks, address: u64, milestone: Milestone) -> bool {
         let rings = address == self.spec.bell.doorbell;
         if rings {
+            // Behind another kernel, it waits for the end of that one.
+            let before = if self.until > now { Milestone::NONE } else { milestone };
             self.until = self.until.max(now) + self.spec.start + self.spec.end;
-            self.ends.send(self.until, ());
+            self.ends.send(self.until, before);
         }
         rings
     }
@@ -84,14 +92,18 @@ impl Kernels {
     }
 
     /// Returns the message of the next kernel that has ended by `now`, and when it reaches the link.
-    pub fn end(&mut self, now: Ticks, slab: &mut Slab) -> Option<(Ticks, Tlp)> {
-        self.ends.take(now)?;
+    pub fn end(&mut self, now: Ticks, slab: &mut Slab, path: &mut CriticalPath) -> Option<(Ticks, Tlp)> {
+        let launched = self.ends.take(now)?;
+        let before = if launched == Milestone::NONE { self.ended } else { launched };
+        self.ended = path.add(before, now, Place::card(CardIndex::of_requester(self.spec.requester)), Cause::Compute);
+        let milestone = self.ended;
         self.done += 1;
         let Spec { requester, channel: tag, bell, egress, .. } = self.spec;
         let (address, length_dw, first_be, last_be) = span(bell.message, MESSAGE_BYTES);
         let payload = slab.take();
         slab.bytes_mut(payload)[..MESSAGE_BYTES as usize].copy_from_slice(&(self.done as u32).to_le_bytes());
-        let tlp = Tlp { address, length_dw, first_be, last_be, requester, tag, payload, ..Tlp::of(TlpKind::MWr) };
+        let tlp =
+            Tlp { address, length_dw, first_be, last_be, requester, tag, payload, milestone, ..Tlp::of(TlpKind::MWr) };
         Some((now + egress, tlp))
     }
 
@@ -102,7 +114,7 @@ impl Kernels {
 
     /// Visits the state.
     pub(crate) fn visit(&mut self, view: &mut impl Survey) {
-        let Kernels { spec: _, until, ends, done, notified } = self;
+        let Kernels { spec: _, until, ends, ended: _, done, notified } = self;
         view.time(until);
         view.count(ends.iter().count());
         view.state(*done);
@@ -123,10 +135,13 @@ mod tests {
     #[test]
     fn kernels_run_in_order_and_each_sends_a_message() {
         let (mut kernels, mut slab) = (kernels(), Slab::new(64));
-        assert!(!kernels.store_arrives(Ticks(10), 0x1008), "not the doorbell");
-        assert!(kernels.store_arrives(Ticks(10), 0x1000) && kernels.store_arrives(Ticks(20), 0x1000));
-        assert_eq!((kernels.due(), kernels.end(Ticks(89), &mut slab)), (Ticks(90), None));
-        let (at, tlp) = kernels.end(Ticks(90), &mut slab).unwrap();
+        assert!(!kernels.store_arrives(Ticks(10), 0x1008, Milestone::NONE), "not the doorbell");
+        assert!(
+            kernels.store_arrives(Ticks(10), 0x1000, Milestone::NONE)
+                && kernels.store_arrives(Ticks(20), 0x1000, Milestone::NONE)
+        );
+        assert_eq!((kernels.due(), kernels.end(Ticks(89), &mut slab, &mut CriticalPath::default())), (Ticks(90), None));
+        let (at, tlp) = kernels.end(Ticks(90), &mut slab, &mut CriticalPath::default()).unwrap();
         assert_eq!((at, tlp.address, tlp.tag, kernels.notified()), (Ticks(97), 0xFEE0_1000, 1, (1, 1)));
         assert_eq!(kernels.due(), Ticks(170), "the second begins at the end of the first");
         kernels.stop();

@@ -6,6 +6,7 @@
 //! Credits in flight are kept in a queue and added when the next TLP is sent. They need no event, because their
 //! arrival times are known.
 
+use crate::critical_path::Milestone;
 use crate::fabric::dllp::DllpKind;
 use crate::tlp::Tlp;
 use lanemark_engine::{Visitor, Wire};
@@ -72,6 +73,8 @@ pub struct Covered {
     pub at: Ticks,
     /// The stall cause; `None` if the credits are available.
     pub because: Option<Cause>,
+    /// When the receiver freed the last of them.
+    pub milestone: Milestone,
 }
 
 /// Space freed at the receiver and not yet returned by a DLLP.
@@ -80,6 +83,7 @@ struct Freed {
     from: Ticks,
     data: u32,
     because: Cause,
+    milestone: Milestone,
 }
 
 /// Credits in flight in a DLLP.
@@ -88,6 +92,7 @@ struct Returned {
     pool: usize,
     back: Pool,
     because: Cause,
+    milestone: Milestone,
 }
 
 /// Account of credits and replay-buffer slots, by [`DllpKind::pool`].
@@ -151,15 +156,15 @@ impl Account {
     fn pool_covers(&self, pool: usize, data: u32) -> Covered {
         let mut have = self.left[pool];
         if have.covers(data) {
-            return Covered { at: Ticks::ZERO, because: None };
+            return Covered { at: Ticks::ZERO, because: None, milestone: Milestone::NONE };
         }
         for (at, returned) in self.returning.iter().filter(|(_, returned)| returned.pool == pool) {
             have.add(returned.back);
             if have.covers(data) {
-                return Covered { at: *at, because: Some(returned.because) };
+                return Covered { at: *at, because: Some(returned.because), milestone: returned.milestone };
             }
         }
-        Covered { at: Ticks::NEVER, because: None }
+        Covered { at: Ticks::NEVER, because: None, milestone: Milestone::NONE }
     }
 
     /// Consumes the credits of a TLP.
@@ -191,7 +196,7 @@ impl Account {
 
     /// Grants credits that arrive at `at`.
     #[inline]
-    fn grant(&mut self, pool: usize, at: Ticks, back: Pool, because: Cause) {
+    fn grant(&mut self, pool: usize, at: Ticks, back: Pool, because: Cause, milestone: Milestone) {
         self.granted[pool].add(back);
         // A late call must give the same account as one in time.
         if at <= self.collected_at {
@@ -200,23 +205,23 @@ impl Account {
         match self.returning.last_mut() {
             Some((last, returned)) if *last == at && returned.pool == pool => {
                 returned.back.add(back);
-                returned.because = because;
+                (returned.because, returned.milestone) = (because, milestone);
             }
-            _ => self.returning.send(at, Returned { pool, back, because }),
+            _ => self.returning.send(at, Returned { pool, back, because, milestone }),
         }
     }
 
     /// Frees space at the receiver from `from` on, to be returned by a DLLP of this kind; `because` is the cause of
     /// the delay.
     #[inline]
-    pub fn free(&mut self, kind: DllpKind, from: Ticks, data: u32, because: Cause) {
+    pub fn free(&mut self, kind: DllpKind, from: Ticks, data: u32, because: Cause, milestone: Milestone) {
         let pool = kind.pool();
         let (until, comes) = self.updates[pool];
         if from < until {
             // A DLLP that was sent at this time returns it.
-            self.grant(pool, comes.max(self.returning.last_due()), Pool { header: 1, data }, because);
+            self.grant(pool, comes.max(self.returning.last_due()), Pool { header: 1, data }, because, milestone);
         } else {
-            self.freed[pool].push_back(Freed { from, data, because });
+            self.freed[pool].push_back(Freed { from, data, because, milestone });
         }
     }
 
@@ -226,17 +231,17 @@ impl Account {
         let pool = kind.pool();
         self.updates[pool] = (went + Ticks(1), at);
         let mut back = Pool { header: 0, data: 0 };
-        let mut because = Cause::Credit;
+        let (mut because, mut milestone) = (Cause::Credit, Milestone::NONE);
         let freed = &mut self.freed[pool];
         while let Some(room) = freed.front()
             && room.from <= went
         {
             back.add(Pool { header: 1, data: room.data });
-            because = room.because;
+            (because, milestone) = (room.because, room.milestone);
             freed.pop_front();
         }
         if back.header > 0 {
-            self.grant(pool, at, back, because);
+            self.grant(pool, at, back, because, milestone);
         }
     }
 
@@ -255,13 +260,13 @@ impl Account {
         }
         for freed in freed {
             view.count(freed.len());
-            for Freed { from, data, because } in freed {
+            for Freed { from, data, because, milestone: _ } in freed {
                 view.moment(from);
                 view.state(u64::from(*data));
                 view.count(because.index());
             }
         }
-        returning.visit(view, |view, Returned { pool, back, because }| {
+        returning.visit(view, |view, Returned { pool, back, because, milestone: _ }| {
             view.count(*pool);
             view.state(u64::from(back.header) << 32 | u64::from(back.data));
             view.count(because.index());
@@ -307,15 +312,18 @@ mod tests {
     fn freed_space_is_returned_by_the_next_dllp_only() {
         let mut account = account(1, 4, Pool::INFINITE.header);
         account.take(ONE);
-        account.free(KIND, Ticks(10), 4, Cause::Device);
+        account.free(KIND, Ticks(10), 4, Cause::Device, Milestone::NONE);
         account.update_sent(KIND, Ticks(9), Ticks(19));
         assert_eq!(account.covered_at(ONE).at, Ticks::NEVER);
         account.update_sent(KIND, Ticks(10), Ticks(20));
-        assert_eq!(account.covered_at(ONE), Covered { at: Ticks(20), because: Some(Cause::Device) });
+        assert_eq!(
+            account.covered_at(ONE),
+            Covered { at: Ticks(20), because: Some(Cause::Device), milestone: Milestone::NONE }
+        );
         account.collect(Ticks(19));
         assert_eq!(account.covered_at(ONE).at, Ticks(20));
         account.collect(Ticks(20));
-        assert_eq!(account.covered_at(ONE), Covered { at: Ticks::ZERO, because: None });
+        assert_eq!(account.covered_at(ONE), Covered { at: Ticks::ZERO, because: None, milestone: Milestone::NONE });
     }
 
     #[test]
@@ -338,7 +346,13 @@ mod tests {
                 }
                 // A DLLP sent at this time returns it, whether it has been delivered or not.
                 if now % 7 == 5 {
-                    account.free(KIND, Ticks(now), 4, if now % 2 == 0 { Cause::Device } else { Cause::Fifo });
+                    account.free(
+                        KIND,
+                        Ticks(now),
+                        4,
+                        if now % 2 == 0 { Cause::Device } else { Cause::Fifo },
+                        Milestone::NONE,
+                    );
                 }
             }
             account
@@ -358,8 +372,11 @@ mod tests {
         let mut account = account(9, 99, 1);
         account.take(ONE);
         assert_eq!(account.covered_at(ONE).at, Ticks::NEVER);
-        account.free(DllpKind::Ack, Ticks(5), 0, Cause::Replay);
+        account.free(DllpKind::Ack, Ticks(5), 0, Cause::Replay, Milestone::NONE);
         account.update_sent(DllpKind::Ack, Ticks(7), Ticks(9));
-        assert_eq!(account.covered_at(ONE), Covered { at: Ticks(9), because: Some(Cause::Replay) });
+        assert_eq!(
+            account.covered_at(ONE),
+            Covered { at: Ticks(9), because: Some(Cause::Replay), milestone: Milestone::NONE }
+        );
     }
 }

@@ -4,6 +4,7 @@
 //! many have been sent, or when the state of a link is read.
 
 use super::Fabric;
+use crate::critical_path::Milestone;
 use crate::events::Events;
 use crate::fabric::credit::Cost;
 use crate::fabric::dllp::DllpKind;
@@ -94,7 +95,7 @@ impl Fabric {
     }
 
     /// Returns the credits of a TLP that left the receive buffer of a direction; `because` is the stall cause of a
-    /// sender that waits for them.
+    /// sender that waits for them, and `milestone` is when the TLP left.
     #[inline]
     pub(crate) fn return_credits(
         &mut self,
@@ -102,13 +103,14 @@ impl Fabric {
         direction: DirectionIndex,
         cost: Cost,
         because: Cause,
+        milestone: Milestone,
     ) {
         let (now, opposite) = (events.now, direction.opposite());
         let (line, kind) = (&mut self.directions[direction], DllpKind::update(cost.class));
         if !line.transmitter.counts(kind) {
             return;
         }
-        line.transmitter.free(kind, now, cost.data, because);
+        line.transmitter.free(kind, now, cost.data, because, milestone);
         self.schedule_dllp(events, opposite, kind, now);
         if self.is_exhausted(now, direction, kind) {
             self.directions[opposite].transmitter.hurry(now, kind);

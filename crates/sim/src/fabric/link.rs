@@ -22,6 +22,7 @@
 //! Recorded stall causes: `LinkBusy` while the line is sending, `Credit` or `Device` when credits arrive last, and
 //! `Replay` when the `Ack` of older TLPs arrives last or the TLP is a replay.
 
+use crate::critical_path::Milestone;
 use crate::fabric::credit::{Account, Cost, Covered, Credits, Pool};
 use crate::fabric::dllp::{self, DllpKind, Dllps, DllpsBefore, Gone, Skp, Watch};
 use crate::fabric::input::{Input, Waiting};
@@ -155,6 +156,21 @@ pub struct Sent {
     pub arrives: Ticks,
     /// Its last stall cause, if it stalled.
     pub because: Option<Cause>,
+    /// What ended that stall.
+    pub waited_for: WaitedFor,
+}
+
+/// What a TLP waited for last before it was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitedFor {
+    /// Nothing: it was ready last.
+    Itself,
+    /// The line, after the departure of the packet before.
+    Line(Milestone),
+    /// Credits, freed by the receiver.
+    Credits(Milestone),
+    /// A slot of the replay buffer, acknowledged by the receiver.
+    Acknowledgment(Milestone),
 }
 
 impl Sent {
@@ -166,6 +182,7 @@ impl Sent {
         header_arrives: Ticks::ZERO,
         arrives: Ticks::ZERO,
         because: None,
+        waited_for: WaitedFor::Itself,
     };
 }
 
@@ -221,6 +238,8 @@ pub struct Transmitter {
     busy_until: Ticks,
     /// End of the last TLP on the line.
     tlp_until: Ticks,
+    /// Departure of the last TLP.
+    departed: Milestone,
     /// After a corrupted TLP: when it can be replayed, if that is known.
     again_at: Option<Ticks>,
     /// Time at which the receiver detected the corrupted TLP, until it is taken.
@@ -264,6 +283,7 @@ impl Transmitter {
             spec,
             busy_until: Ticks::ZERO,
             tlp_until: Ticks::ZERO,
+            departed: Milestone::NONE,
             again_at: None,
             damaged_at: None,
             replay_num: 0,
@@ -513,6 +533,7 @@ impl Transmitter {
         self.account.collect(now);
         self.account.take(cost);
         sent.because = self.waited_for(covered, ready);
+        sent.waited_for = self.constraint(covered, sent.because);
         self.again_at = None;
         let (header_dw, all_dw) = self.dws(&sent.tlp);
         self.count(&sent.tlp, all_dw * 4);
@@ -528,10 +549,30 @@ impl Transmitter {
     fn waited_for(&self, covered: Covered, ready: Ticks) -> Option<Cause> {
         match covered {
             _ if self.again_at.is_some() => Some(Cause::Replay),
-            Covered { at, because: Some(cause) } if at > ready.max(self.busy_until) => Some(cause),
+            Covered { at, because: Some(cause), .. } if at > ready.max(self.busy_until) => Some(cause),
             _ if self.busy_until > ready => Some(Cause::LinkBusy),
             _ => None,
         }
+    }
+
+    /// Returns what a TLP that is sent now waited for, by its stall cause.
+    #[inline]
+    fn constraint(&self, covered: Covered, because: Option<Cause>) -> WaitedFor {
+        match because {
+            None => WaitedFor::Itself,
+            Some(Cause::LinkBusy) => WaitedFor::Line(self.departed),
+            Some(Cause::Replay) if covered.because == Some(Cause::Replay) => {
+                WaitedFor::Acknowledgment(covered.milestone)
+            }
+            Some(Cause::Replay) => WaitedFor::Line(self.departed),
+            Some(_) => WaitedFor::Credits(covered.milestone),
+        }
+    }
+
+    /// Records the departure of the TLP just sent.
+    #[inline]
+    pub fn set_departed(&mut self, departed: Milestone) {
+        self.departed = departed;
     }
 
     /// Returns the line DWs of a TLP up to the end of its header, and in total.
@@ -563,7 +604,8 @@ impl Transmitter {
         let (header_dw, all_dw) = self.dws(&tlp);
         let (header_sent, sent) = self.occupy(now, header_dw, all_dw);
         let [header_arrives, arrives] = [header_sent, sent].map(|at| at + self.spec.latency);
-        self.damaged = Some(Sent { tlp, input, ready, header_arrives, arrives, because });
+        let waited_for = self.constraint(choice.covered, because);
+        self.damaged = Some(Sent { tlp, input, ready, header_arrives, arrives, because, waited_for });
         self.replay_num += 1;
         self.crossed.replays += 1;
         self.crossed.wire_bytes += all_dw * 4;
@@ -642,8 +684,8 @@ impl Transmitter {
     /// scheduled on the other direction, or is in the FLIT sent then.
     #[allow(clippy::inline_always)] // For every TLP, several times: all such calls are 3 % of a run.
     #[inline(always)]
-    pub fn free(&mut self, kind: DllpKind, from: Ticks, data: u32, because: Cause) {
-        self.account.free(kind, from, data, because);
+    pub fn free(&mut self, kind: DllpKind, from: Ticks, data: u32, because: Cause, milestone: Milestone) {
+        self.account.free(kind, from, data, because, milestone);
         if let Some(line) = self.flits {
             self.account.update_sent(kind, from, line.checked(line.slot(from)) + self.spec.latency_back);
         }

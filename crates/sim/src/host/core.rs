@@ -16,6 +16,7 @@
 //! and `Interrupt` for [notifications](Core::hear) of a card. If an acknowledgment of the root complex carries a
 //! stall cause, that cause is recorded instead.
 
+use crate::critical_path::{CriticalPath, Milestone, Place};
 use crate::host::cache::{self, Cache};
 use crate::host::coherent_memory::{self, BufferOp, CoherentMemory};
 use crate::host::core_requests::Ack;
@@ -126,6 +127,12 @@ pub struct Core {
     program: Option<Program>,
     current: Option<Instruction>,
     state: State,
+    /// What its current instruction waited for last, and the limit that this was.
+    milestone: Milestone,
+    limit: Cause,
+    /// Time in which its current instruction left an idle state, and what else that took time for.
+    slept: Ticks,
+    spent_for: Option<Cause>,
     issued: Ticks,
     /// Times at which the last stores left the store buffer, as a ring.
     left_at: Vec<Ticks>,
@@ -188,6 +195,10 @@ impl Core {
             program: None,
             current: None,
             state: State::Done,
+            milestone: Milestone::NONE,
+            limit: Cause::Transit,
+            slept: Ticks::ZERO,
+            spent_for: None,
             issued: Ticks::ZERO,
             reads: Vec::with_capacity(64),
             asked: Vec::with_capacity(64),
@@ -216,6 +227,7 @@ impl Core {
         self.current = program.next();
         self.program = Some(program);
         self.issued = now;
+        (self.milestone, self.limit) = (Milestone::NONE, Cause::Transit);
         self.sent = false;
         self.left_at.fill(now);
         (self.completions_seen, self.polled) = (0, 0);
@@ -304,8 +316,14 @@ impl Core {
 
     /// Executes the current instruction, or stalls.
     #[inline]
-    pub fn execute(&mut self, now: Ticks, slab: &mut Slab, mut send: impl FnMut(Tlp)) {
-        self.acknowledge(now);
+    pub fn execute(
+        &mut self,
+        now: Ticks,
+        slab: &mut Slab,
+        path: &mut CriticalPath,
+        mut send: impl FnMut(Tlp, &mut CriticalPath),
+    ) {
+        self.acknowledge(now, path);
         if !matches!(self.state, State::Ready(_)) {
             return;
         }
@@ -313,8 +331,20 @@ impl Core {
             self.finish(now);
             return;
         };
-        match self.try_execute(instruction, now, slab, &mut send) {
+        let (limit, before, place) = (self.limit, self.milestone, self.place());
+        let mut send_after = |tlp: Tlp| {
+            let milestone = path.add_after(limit, before, now, place, Cause::Issue);
+            send(Tlp { milestone, ..tlp }, path);
+        };
+        match self.try_execute(instruction, now, slab, &mut send_after) {
             Outcome::Done { issued, next } => {
+                let (idle, own) = (std::mem::take(&mut self.slept), self.spent_for.take());
+                let cause = own.unwrap_or(instruction.cause());
+                if cause != Cause::Issue && path.is_on() {
+                    self.advance(now, Cause::Issue, path);
+                    self.advance(now + idle, Cause::Idle, path);
+                    self.advance(next, cause, path);
+                }
                 self.sent = false;
                 self.issued = issued;
                 self.current = self.program.as_mut().and_then(Program::next);
@@ -327,6 +357,24 @@ impl Core {
             }
             Outcome::Blocked(reason) => self.state = State::Waiting { since: now, reason },
         }
+    }
+
+    /// Adds a milestone: since the last one, it has executed for `cause`.
+    #[inline]
+    fn advance(&mut self, at: Ticks, cause: Cause, path: &mut CriticalPath) {
+        self.milestone = path.add_after(self.limit, self.milestone, at, self.place(), cause);
+        self.limit = Cause::Transit;
+    }
+
+    /// Returns its place on critical paths.
+    #[inline]
+    fn place(&self) -> Place {
+        Place::core(usize::from(self.spec.number))
+    }
+
+    /// Returns the milestone of the end of its program at `at`.
+    pub(crate) fn ended(&mut self, at: Ticks, path: &mut CriticalPath) -> Milestone {
+        path.add_after(self.limit, self.milestone, at, self.place(), Cause::Issue)
     }
 
     /// Ends the program; loads may be outstanding.
@@ -409,6 +457,7 @@ impl Core {
         let Some(own) = &mut self.own else { return Core::after(now, Ticks::ZERO) };
         let coherent_memory::Done { next, waited: (cause, span) } = own.execute(deed, now, self.spec.mfence);
         self.waits[cause.index()] += span;
+        self.spent_for = Some(cause);
         Outcome::Done { issued: next, next }
     }
 
@@ -722,9 +771,9 @@ impl Core {
 
     /// Processes the acknowledgments of posted writes that have arrived.
     #[inline]
-    fn acknowledge(&mut self, now: Ticks) {
+    fn acknowledge(&mut self, now: Ticks, path: &mut CriticalPath) {
         if self.notifications.due() <= now {
-            self.process_notifications(now);
+            self.process_notifications(now, path);
         }
         while let Some(ack) = self.acks.take(now) {
             if ack.tag == TAG_STORE {
@@ -732,7 +781,7 @@ impl Core {
             } else {
                 self.wc.acknowledge(usize::from(ack.tag));
             }
-            self.wake(now, ack.because);
+            self.wake(now, ack.because, ack.milestone);
         }
     }
 
@@ -776,13 +825,14 @@ impl Core {
                 self.see_attached(purpose, &data, now);
             }
         }
-        self.wake(now, None);
+        self.wake(now, None, tlp.milestone);
     }
 
     /// Retries the current instruction after an arrival, and charges the stall so far.
     #[inline]
-    fn wake(&mut self, now: Ticks, because: Option<Cause>) {
+    fn wake(&mut self, now: Ticks, because: Option<Cause>, milestone: Milestone) {
         if let State::Waiting { since, reason } = self.state {
+            (self.milestone, self.limit) = (milestone, reason);
             self.waits[because.unwrap_or(reason).index()] += now - since;
             self.state = State::Ready(now);
         }
@@ -796,6 +846,7 @@ impl Core {
 
     /// Evicts every open write-combining buffer, as a context switch does.
     pub fn flush(&mut self, slab: &mut Slab, mut send: impl FnMut(Tlp)) {
-        let _ = self.drain(Cause::Fence, slab, &mut send);
+        let milestone = self.milestone;
+        let _ = self.drain(Cause::Fence, slab, &mut |tlp| send(Tlp { milestone, ..tlp }));
     }
 }

@@ -5,6 +5,7 @@
 //!
 //! Stall cause recorded with an acknowledgment: the cause for which the queue was full, if it was.
 
+use crate::critical_path::{CriticalPath, Milestone, Place};
 use crate::events::Events;
 use crate::ports::Port;
 use crate::steady::Survey;
@@ -43,6 +44,8 @@ pub struct Ack {
     pub tag: u16,
     /// Stall cause besides the latency.
     pub because: Option<Cause>,
+    /// Its arrival at the core.
+    pub milestone: Milestone,
 }
 
 /// State of the requests of cores.
@@ -55,6 +58,8 @@ pub struct CoreRequests {
     pub completions: Wire<Tlp>,
     /// Time at which the queue last had space, and the stall cause of the TLP that left.
     freed: (Ticks, Option<Cause>),
+    /// Departure of that TLP.
+    departed: Milestone,
     /// Number of requests in the queue.
     queued: usize,
 }
@@ -64,12 +69,12 @@ impl CoreRequests {
     #[must_use]
     pub fn new(spec: Spec) -> CoreRequests {
         let (from_cores, completions) = (Wire::default(), Wire::default());
-        CoreRequests { spec, from_cores, completions, freed: (Ticks::ZERO, None), queued: 0 }
+        CoreRequests { spec, from_cores, completions, freed: (Ticks::ZERO, None), departed: Milestone::NONE, queued: 0 }
     }
 
     /// Visits the state.
     pub(crate) fn visit(&mut self, view: &mut impl Survey) {
-        let CoreRequests { spec: _, from_cores, completions, freed: (freed_at, because), queued } = self;
+        let CoreRequests { spec: _, from_cores, completions, freed: (freed_at, because), departed: _, queued } = self;
         from_cores.visit(view, Survey::tlp);
         completions.visit(view, Survey::tlp);
         view.time(freed_at);
@@ -85,8 +90,10 @@ impl CoreRequests {
 
     /// Receives a request of a core.
     #[inline]
-    pub fn request(&mut self, now: Ticks, tlp: Tlp) {
-        self.from_cores.join(now + self.way_of(&tlp), tlp);
+    pub fn request(&mut self, now: Ticks, mut tlp: Tlp, path: &mut CriticalPath) {
+        let arrives = now + self.way_of(&tlp);
+        tlp.milestone = path.add(tlp.milestone, arrives, Place::ROOT_COMPLEX, Cause::Transit);
+        self.from_cores.join(arrives, tlp);
     }
 
     /// Returns when the next request is accepted.
@@ -110,27 +117,35 @@ impl CoreRequests {
 
     /// Accepts the next request. For a posted write, also returns its acknowledgment and when that reaches the core.
     #[inline]
-    pub fn take(&mut self, now: Ticks) -> Option<(Tlp, Option<(Ticks, Ack)>)> {
+    pub fn take(&mut self, now: Ticks, path: &mut CriticalPath) -> Option<(Tlp, Option<(Ticks, Ack)>)> {
         let arrived = self.from_cores.due();
-        let tlp = self.from_cores.take(now)?;
+        let mut tlp = self.from_cores.take(now)?;
+        if now > arrived {
+            tlp.milestone =
+                path.add_after(Cause::RootComplex, self.departed, now, Place::ROOT_COMPLEX, Cause::RootComplex);
+        }
         let ack = (tlp.kind == TlpKind::MWr).then(|| {
             let because = if now > arrived { self.freed.1.or(Some(Cause::RootComplex)) } else { None };
-            (now + self.way_of(&tlp), Ack { tag: tlp.tag, because })
+            let at_core = now + self.way_of(&tlp);
+            let milestone = path.add(tlp.milestone, at_core, Place::ROOT_COMPLEX, Cause::Transit);
+            (at_core, Ack { tag: tlp.tag, because, milestone })
         });
         Some((tlp, ack))
     }
 
     /// Records that a request left the queue at `now` after a stall for `because`.
     #[inline]
-    pub fn left(&mut self, now: Ticks, because: Option<Cause>) {
+    pub fn left(&mut self, now: Ticks, because: Option<Cause>, departed: Milestone) {
         self.queued -= 1;
-        self.freed = (now, because);
+        (self.freed, self.departed) = ((now, because), departed);
     }
 
     /// Receives a completion from a root port, and schedules its arrival at its core.
     #[inline]
-    pub(crate) fn complete(&mut self, events: &mut Events, tlp: Tlp) {
-        self.completions.join(events.now + self.way_of(&tlp), tlp);
+    pub(crate) fn complete(&mut self, events: &mut Events, mut tlp: Tlp) {
+        let at_core = events.now + self.way_of(&tlp);
+        tlp.milestone = events.path.add(tlp.milestone, at_core, Place::ROOT_COMPLEX, Cause::Transit);
+        self.completions.join(at_core, tlp);
         events.set(Port::Completions, self.completions.due());
     }
 }

@@ -61,6 +61,26 @@ pub enum Instruction {
     },
 }
 
+impl Instruction {
+    /// Returns what the time of executing it is spent for.
+    #[inline]
+    pub(crate) const fn cause(&self) -> Cause {
+        match self {
+            Instruction::Kernel(_) | Instruction::Work(_) | Instruction::Sleep { .. } => Cause::Driver,
+            Instruction::Library(_) | Instruction::Copy { .. } => Cause::Runtime,
+            Instruction::LoadFrom(_) => Cause::ReadRoundTrip,
+            Instruction::Touch(_)
+            | Instruction::Fence(_)
+            | Instruction::Pause(_)
+            | Instruction::Stamp
+            | Instruction::Own(_)
+            | Instruction::Await { .. }
+            | Instruction::Poll { .. }
+            | Instruction::FlushLine(_) => Cause::Issue,
+        }
+    }
+}
+
 /// Costs of a wake-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wake {

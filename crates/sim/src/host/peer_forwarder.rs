@@ -15,11 +15,13 @@
 //! Completions of one read are returned in address order, as the specification requires; those of several reads in
 //! order of arrival, or in the order of the reads.
 
+use crate::critical_path::{CriticalPath, Milestone, Place};
 use crate::index::RootPortIndex;
 use crate::requester::ROOT_COMPLEX;
 use crate::steady::Survey;
 use crate::tlp::{Flaw, Tlp, TlpKind, span};
 use lanemark_engine::{Slab, Slot, Wire};
+use lanemark_machine::Cause;
 use lanemark_platform::Platform;
 use lanemark_units::Ticks;
 use std::collections::VecDeque;
@@ -116,6 +118,8 @@ pub struct PeerForwarder {
     free_tags: VecDeque<u16>,
     /// Completions held until their turn.
     held: Vec<(u64, Tlp)>,
+    /// Return of the last tag.
+    tag: Milestone,
     /// TLPs to be sent, until they are taken.
     pub out: VecDeque<Out>,
     /// Root ports whose receive buffer a read has left, once for each read.
@@ -139,6 +143,7 @@ impl PeerForwarder {
             pieces: vec![None; usize::from(spec.tags)],
             free_tags: (0..spec.tags).collect(),
             held: Vec::new(),
+            tag: Milestone::NONE,
             out: VecDeque::new(),
             freed: VecDeque::new(),
         }
@@ -191,7 +196,7 @@ impl PeerForwarder {
     }
 
     /// Processes every arrival up to `now`.
-    pub fn step(&mut self, now: Ticks, slab: &mut Slab) {
+    pub fn step(&mut self, now: Ticks, slab: &mut Slab, path: &mut CriticalPath) {
         for port in (0..self.coming.len()).map(RootPortIndex) {
             while let Some((tlp, goes_to)) = self.coming[port].take(now) {
                 match tlp.kind {
@@ -202,7 +207,7 @@ impl PeerForwarder {
             }
         }
         self.release(now);
-        self.ask(now);
+        self.ask(now, path);
     }
 
     fn begin(&mut self, now: Ticks, came_at: RootPortIndex, goes_to: RootPortIndex, tlp: Tlp) {
@@ -223,7 +228,7 @@ impl PeerForwarder {
     }
 
     /// Requests pieces, those of the oldest read first, while tags are free.
-    fn ask(&mut self, now: Ticks) {
+    fn ask(&mut self, now: Ticks, path: &mut CriticalPath) {
         let step = u64::from(self.spec.read_bytes.max(1));
         for read in self.reads.iter_mut().filter(|read| read.asked_to < read.end) {
             while read.asked_to < read.end {
@@ -231,7 +236,14 @@ impl PeerForwarder {
                 let end = ((read.asked_to / step + 1) * step).min(read.end);
                 let (address, length_dw, first_be, last_be) = span(read.asked_to, end - read.asked_to);
                 let requester = self.spec.requester;
-                let tlp = Tlp { address, length_dw, first_be, last_be, requester, tag, flaw: Flaw::None, ..read.tlp };
+                let has_waited = now + self.spec.latency > read.ready;
+                let milestone = if has_waited {
+                    path.add_after(Cause::Tag, self.tag, now, Place::ROOT_COMPLEX, Cause::Transit)
+                } else {
+                    read.tlp.milestone
+                };
+                let flaw = Flaw::None;
+                let tlp = Tlp { address, length_dw, first_be, last_be, requester, tag, flaw, milestone, ..read.tlp };
                 let left = (end - read.asked_to) as u32;
                 self.pieces[usize::from(tag)] = Some(Piece { read: read.number, left });
                 (read.asked_to, read.unsent) = (end, read.unsent + 1);
@@ -314,6 +326,7 @@ impl PeerForwarder {
                 let Tlp { requester, tag, relaxed, id_based, .. } = read.tlp;
                 let tlp = Tlp { requester, tag, relaxed, id_based, ..came };
                 self.out.push_back(Out { at: now + self.spec.latency, port: read.came_at, tlp });
+                self.tag = came.milestone;
                 self.pass(came.tag, bytes);
             }
             self.reads[place] = read;
@@ -326,7 +339,7 @@ impl PeerForwarder {
 
     /// Visits the state. Its own tags are visited by value, because it uses them in turn.
     pub(crate) fn visit(&mut self, view: &mut impl Survey) {
-        let PeerForwarder { spec: _, coming, reads, count, pieces, free_tags, held, out, freed } = self;
+        let PeerForwarder { spec: _, coming, reads, count, pieces, free_tags, held, tag: _, out, freed } = self;
         for coming in coming {
             coming.visit(view, |view, (tlp, goes_to)| {
                 view.tlp(tlp);
@@ -417,7 +430,7 @@ mod tests {
         fn come(&mut self, at: u64, port: usize, tlp: Tlp) -> Vec<Out> {
             self.forwarder.receive(Ticks(at), RootPortIndex(port), RootPortIndex(1), tlp);
             assert_eq!(self.forwarder.due(), Ticks(at));
-            self.forwarder.step(Ticks(at), &mut self.slab);
+            self.forwarder.step(Ticks(at), &mut self.slab, &mut CriticalPath::default());
             self.forwarder.out.drain(..).collect()
         }
     }

@@ -10,10 +10,12 @@
 //!
 //! Source: PCI Express Base Specification, "Ordering Rules": a completion passes a read, and no posted request.
 
+use crate::critical_path::{CriticalPath, Milestone, Place};
 use crate::index::RootPortIndex;
 use crate::steady::Survey;
 use crate::tlp::{Tlp, TlpKind};
 use lanemark_engine::Wire;
+use lanemark_machine::Cause;
 use lanemark_units::Ticks;
 use lanemark_wire::FlowClass;
 use std::collections::VecDeque;
@@ -54,6 +56,8 @@ pub struct RcIngress {
     ports: Vec<AtPort>,
     /// Time from which the next request is accepted.
     next: Ticks,
+    /// Acceptance of the last request.
+    last: Milestone,
     /// Root port served last.
     served: usize,
 }
@@ -70,7 +74,7 @@ impl RcIngress {
     #[must_use]
     pub fn new(request: Ticks, root_ports: usize) -> RcIngress {
         let ports = vec![AtPort::default(); root_ports];
-        RcIngress { request, ports, next: Ticks::ZERO, served: root_ports.saturating_sub(1) }
+        RcIngress { request, ports, next: Ticks::ZERO, last: Milestone::NONE, served: root_ports.saturating_sub(1) }
     }
 
     /// Returns whether it can delay a TLP.
@@ -107,7 +111,7 @@ impl RcIngress {
     }
 
     /// Returns the next TLP to forward at `now`.
-    pub fn take(&mut self, now: Ticks) -> Option<Taken> {
+    pub fn take(&mut self, now: Ticks, path: &mut CriticalPath) -> Option<Taken> {
         if let Some(port) = self.ports.iter().position(|port| port.completion_due() <= now) {
             let first = self.ports[port].completions.pop_front()?;
             return Some(Taken { port: RootPortIndex(port), waited: false, tlp: first.tlp });
@@ -117,7 +121,11 @@ impl RcIngress {
         let port = turns.find(|port| self.ports[*port].requests.due() <= now)?;
         let from = &mut self.ports[port];
         let waited = from.requests.due() < now;
-        let tlp = from.requests.take(now)?;
+        let mut tlp = from.requests.take(now)?;
+        if waited {
+            tlp.milestone = path.add(self.last, now, Place::ROOT_COMPLEX, Cause::RootComplex);
+        }
+        self.last = tlp.milestone;
         if tlp.kind.class() == FlowClass::Posted {
             from.writes -= 1;
             from.completions.iter_mut().for_each(|behind| behind.writes = behind.writes.saturating_sub(1));
@@ -128,7 +136,7 @@ impl RcIngress {
 
     /// Visits the state.
     pub(crate) fn visit(&mut self, view: &mut impl Survey) {
-        let RcIngress { request: _, ports, next, served } = self;
+        let RcIngress { request: _, ports, next, last: _, served } = self;
         for AtPort { requests, writes, completions } in ports {
             requests.visit(view, Survey::tlp);
             view.state(*writes);
@@ -157,10 +165,10 @@ mod tests {
         let (mut gone, mut now) = (Vec::new(), Ticks::ZERO);
         while ingress.due() <= Ticks(until) {
             now = now.max(ingress.due());
-            let taken = ingress.take(now).unwrap();
+            let taken = ingress.take(now, &mut CriticalPath::default()).unwrap();
             gone.push((now.0, taken.port.0, taken.tlp.tag, taken.waited));
         }
-        assert_eq!(ingress.take(Ticks(until)), None);
+        assert_eq!(ingress.take(Ticks(until), &mut CriticalPath::default()), None);
         gone
     }
 

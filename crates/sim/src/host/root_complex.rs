@@ -9,6 +9,7 @@
 //! It owns these parts, in files of their own, and the completions in flight from root ports to cores. It forwards
 //! peer-to-peer TLPs to the fabric. The board moves all other TLPs between it, the fabric, the IOMMU and the DMA memory.
 
+use crate::critical_path::{Milestone, Place};
 use crate::events::Events;
 use crate::fabric::Fabric;
 use crate::fabric::credit::Cost;
@@ -109,6 +110,12 @@ impl RootComplex {
         (bytes, seen.unwrap_or(Ticks::ZERO))
     }
 
+    /// Returns when the last write of a device became visible, and the milestone.
+    pub(crate) fn last_written_by(&self, requester: u16) -> (Ticks, Milestone) {
+        let seen = self.roots.iter().map(|root| root.port.last_seen(requester)).max_by_key(|seen| seen.0);
+        seen.unwrap_or((Ticks::ZERO, Milestone::NONE))
+    }
+
     /// Returns the bytes that a channel of a device wrote to host memory.
     pub(crate) fn written_on(&self, requester: u16, channel: u16) -> u64 {
         self.roots.iter().map(|root| root.port.written_on(requester, channel)).sum()
@@ -156,9 +163,10 @@ impl RootComplex {
     /// Processes the arrivals of the root complex's own reads.
     #[inline(never)]
     pub(crate) fn step_peers(&mut self, fabric: &mut Fabric, events: &mut Events, slab: &mut Slab) {
-        self.peers.step(events.now, slab);
+        self.peers.step(events.now, slab, &mut events.path);
         while let Some(out) = self.peers.out.pop_front() {
-            fabric.offer(events, out.port.down(), self.own_input(), out.at, out.tlp);
+            let milestone = events.path.add(out.tlp.milestone, out.at, Place::ROOT_COMPLEX, Cause::Transit);
+            fabric.offer(events, out.port.down(), self.own_input(), out.at, Tlp { milestone, ..out.tlp });
         }
         self.return_peer_credits(fabric, events);
         events.set(Port::Peers, self.peers.due());
@@ -181,7 +189,13 @@ impl RootComplex {
     /// Returns the credits of reads whose last piece has left.
     fn return_peer_credits(&mut self, fabric: &mut Fabric, events: &mut Events) {
         while let Some(port) = self.peers.freed.pop_front() {
-            fabric.return_credits(events, port.up(), Cost::of(&Tlp::of(TlpKind::MRd)), Cause::RootComplex);
+            fabric.return_credits(
+                events,
+                port.up(),
+                Cost::of(&Tlp::of(TlpKind::MRd)),
+                Cause::RootComplex,
+                events.path.latest(),
+            );
         }
     }
 }

@@ -14,6 +14,7 @@
 //! A write of a partial line may occupy the port for longer ([`Spec::partial_line`]). The cache is looked up when the
 //! write is accepted; its time is exact for the next request, and an upper bound for those behind it.
 
+use crate::critical_path::{CriticalPath, Milestone, Place};
 use crate::fabric::credit::Cost;
 use crate::host::last_level_cache::LastLevelCache;
 use crate::steady::Survey;
@@ -73,11 +74,15 @@ pub struct Notice {
     pub known: Ticks,
     /// Whether it is an interrupt.
     pub interrupts: bool,
+    /// Its acceptance.
+    pub milestone: Milestone,
 }
 
 /// A request that has not been accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Received {
+    /// Time of arrival.
+    at: Ticks,
     /// Time of acceptance, if no line occupies the port.
     taken: Ticks,
     /// Stall cause.
@@ -122,8 +127,9 @@ pub struct RootPort {
     /// Acceptance times of received requests, if no line occupies the port, and if every possible one does.
     earliest: Pace,
     latest: Pace,
-    /// Acceptance times of accepted requests.
+    /// Acceptance times of accepted requests, and the last acceptance.
     taken: Pace,
+    accepted: Milestone,
     /// Reads being served by DRAM.
     reads: Wire<Tlp>,
     /// Reads being served by the last-level cache.
@@ -132,7 +138,7 @@ pub struct RootPort {
     /// not zero.
     named: BTreeMap<(u16, u16), u64>,
     /// Bytes written by each channel of each requester, and when a core sees the last of them.
-    seen: Vec<([u16; 2], u64, Ticks)>,
+    seen: Vec<([u16; 2], u64, Ticks, Milestone)>,
     /// Time at which a core sees the last received write.
     pushed_until: Ticks,
     /// Time of the last accepted write.
@@ -155,6 +161,7 @@ impl RootPort {
             earliest: Pace::default(),
             latest: Pace::default(),
             taken: Pace::default(),
+            accepted: Milestone::NONE,
             reads: Wire::default(),
             cached_reads: Wire::default(),
             named: BTreeMap::new(),
@@ -170,22 +177,28 @@ impl RootPort {
     /// Returns when a core sees the last write of `requester`; zero if there is none.
     #[must_use]
     pub fn seen_at(&self, requester: u16) -> Ticks {
-        self.of(requester).map(|(.., at)| *at).max().unwrap_or(Ticks::ZERO)
+        self.last_seen(requester).0
+    }
+
+    /// Returns when a core sees the last write of `requester`, and the milestone; zero if there is none.
+    pub(crate) fn last_seen(&self, requester: u16) -> (Ticks, Milestone) {
+        let last = self.of(requester).max_by_key(|(.., at, _)| *at);
+        last.map_or((Ticks::ZERO, Milestone::NONE), |(.., at, milestone)| (*at, *milestone))
     }
 
     /// Returns the bytes written by `requester`.
     #[must_use]
     pub fn written_by(&self, requester: u16) -> u64 {
-        self.of(requester).map(|(_, bytes, _)| *bytes).sum()
+        self.of(requester).map(|(_, bytes, ..)| *bytes).sum()
     }
 
     /// Returns the bytes written by a channel of `requester`.
     #[must_use]
     pub fn written_on(&self, requester: u16, channel: u16) -> u64 {
-        self.of(requester).filter(|([_, other], ..)| *other == channel).map(|(_, bytes, _)| *bytes).sum()
+        self.of(requester).filter(|([_, other], ..)| *other == channel).map(|(_, bytes, ..)| *bytes).sum()
     }
 
-    fn of(&self, requester: u16) -> impl Iterator<Item = &([u16; 2], u64, Ticks)> {
+    fn of(&self, requester: u16) -> impl Iterator<Item = &([u16; 2], u64, Ticks, Milestone)> {
         self.seen.iter().filter(move |([other, _], ..)| *other == requester)
     }
 
@@ -216,7 +229,7 @@ impl RootPort {
             self.pushed_until = latest + self.spec.write + self.spec.remote;
         }
         let because = if taken > at { Cause::RootComplex } else { because.unwrap_or(Cause::Credit) };
-        self.requests.push_back(Received { taken, because, tlp: *tlp });
+        self.requests.push_back(Received { at, taken, because, tlp: *tlp });
     }
 
     /// Returns the time until which a completion received after all of this waits for the earlier writes.
@@ -267,7 +280,7 @@ impl RootPort {
         self.requests.front().map_or(Ticks::NEVER, |first| self.taken.due(first.taken, first.tlp.kind))
     }
 
-    /// Accepts the next request; also returns its credits and the cause of their delay.
+    /// Accepts the next request; also returns its credits, the cause of their delay and the acceptance.
     #[inline]
     pub fn accept(
         &mut self,
@@ -275,12 +288,17 @@ impl RootPort {
         memory: &mut Memory,
         cache: &mut LastLevelCache,
         slab: &mut Slab,
-    ) -> Option<(Cost, Cause)> {
-        let Received { taken, because, tlp } = *self.requests.front()?;
+        path: &mut CriticalPath,
+    ) -> Option<(Cost, Cause, Milestone)> {
+        let Received { at, taken, because, mut tlp } = *self.requests.front()?;
         self.requests.pop_front();
         let held = self.held_for(&tlp, |line| !cache.has(line));
         self.taken.take(now, tlp.kind, held, &self.spec);
         let because = if now > taken { Cause::RootComplex } else { because };
+        if now > at {
+            tlp.milestone = path.add(self.accepted, now, Place::ROOT_COMPLEX, Cause::RootComplex);
+        }
+        self.accepted = tlp.milestone;
         let offset = tlp.address.wrapping_sub(self.spec.address);
         let is_lent = self.is_lent(&tlp);
         if tlp.kind == TlpKind::MWr {
@@ -298,26 +316,29 @@ impl RootPort {
                 let seen = now + self.spec.write + self.spec.remote;
                 if offset >= self.spec.drivers_from {
                     let (requester, channel) = (tlp.requester, tlp.tag);
-                    self.notice = Some(Notice { requester, channel, taken: now, known: seen, interrupts: false });
+                    let milestone = tlp.milestone;
+                    self.notice =
+                        Some(Notice { requester, channel, taken: now, known: seen, interrupts: false, milestone });
                     slab.give_back(tlp.payload);
-                    return Some((Cost::of(&tlp), because));
+                    return Some((Cost::of(&tlp), because, milestone));
                 }
                 cache.write_by_device(tlp.address + skip as u64, len as u64);
+                let milestone = path.add(tlp.milestone, seen, Place::MEMORY, Cause::Transit);
                 match self.seen.iter_mut().find(|(other, ..)| *other == [tlp.requester, tlp.tag]) {
-                    Some((_, bytes, at)) => (*bytes, *at) = (*bytes + len as u64, seen),
-                    None => self.seen.push(([tlp.requester, tlp.tag], len as u64, seen)),
+                    Some((_, bytes, at, last)) => (*bytes, *at, *last) = (*bytes + len as u64, seen, milestone),
+                    None => self.seen.push(([tlp.requester, tlp.tag], len as u64, seen, milestone)),
                 }
             }
             _ if Mailbox::MESSAGES.contains(&tlp.address) && tlp.flaw == Flaw::None => {
                 // Earlier writes are visible before the handler runs.
                 let known = now + self.spec.interrupt.max(self.spec.write + self.spec.remote);
-                let (requester, channel) = (tlp.requester, tlp.tag);
-                self.notice = Some(Notice { requester, channel, taken: now, known, interrupts: true });
+                let (requester, channel, milestone) = (tlp.requester, tlp.tag, tlp.milestone);
+                self.notice = Some(Notice { requester, channel, taken: now, known, interrupts: true, milestone });
             }
             _ => self.refuse(&tlp),
         }
         slab.give_back(tlp.payload);
-        Some((Cost::of(&tlp), because))
+        Some((Cost::of(&tlp), because, tlp.milestone))
     }
 
     /// Returns when the next read has its data.
@@ -336,10 +357,18 @@ impl RootPort {
 
     /// Completes the next read; passes its completions to `send` in order.
     #[inline]
-    pub fn answer(&mut self, now: Ticks, memory: &mut Memory, slab: &mut Slab, mut send: impl FnMut(Tlp)) {
+    pub fn answer(
+        &mut self,
+        now: Ticks,
+        memory: &mut Memory,
+        slab: &mut Slab,
+        path: &mut CriticalPath,
+        mut send: impl FnMut(Tlp),
+    ) {
         let is_cached = self.cached_reads.due() < self.reads.due();
         let reads = if is_cached { &mut self.cached_reads } else { &mut self.reads };
-        let Some(tlp) = reads.take(now) else { return };
+        let Some(mut tlp) = reads.take(now) else { return };
+        tlp.milestone = path.add(tlp.milestone, now, Place::MEMORY, Cause::Transit);
         let latency = if is_cached { self.spec.cached_read } else { self.spec.read } + self.spec.remote * 2;
         let above = self.named.remove(&(tlp.requester, tlp.tag)).unwrap_or(0);
         if !self.is_lent(&tlp) {
@@ -385,6 +414,7 @@ impl RootPort {
             earliest,
             latest,
             taken,
+            accepted: _,
             reads,
             cached_reads,
             // With an IOMMU, no steady state is skipped.
@@ -397,7 +427,7 @@ impl RootPort {
             refused,
         } = self;
         view.count(requests.len());
-        for Received { taken, because, tlp } in requests {
+        for Received { at: _, taken, because, tlp } in requests {
             view.moment(taken);
             view.count(because.index());
             view.tlp(tlp);
@@ -410,7 +440,7 @@ impl RootPort {
         reads.visit(view, Survey::tlp);
         cached_reads.visit(view, Survey::tlp);
         view.count(seen.len());
-        for ([requester, channel], bytes, at) in seen {
+        for ([requester, channel], bytes, at, _) in seen {
             view.state(u64::from(*requester));
             view.state(u64::from(*channel));
             view.counter(bytes);

@@ -3,7 +3,7 @@
 use super::SimulatedMachine;
 use super::waits::{MOST_PASSES, Waits};
 use lanemark_device_kernels as kernels;
-use lanemark_machine::{Cause, Compute, Confirmed, MachineError, Plan, Sample, Unsupported};
+use lanemark_machine::{Cause, Compute, Confirmed, MachineError, PathShare, Plan, Sample, Unsupported};
 use lanemark_platform::{DeviceMemory, Kernel, Platform};
 use lanemark_units::Ticks;
 use std::sync::atomic::Ordering;
@@ -45,6 +45,7 @@ impl SimulatedMachine {
         self.board.run_until(self.board.now() + span);
         let mut waits = [Ticks::ZERO; Cause::ALL.len()];
         waits[Cause::Compute.index()] = span;
+        self.path = vec![PathShare { place: "card".to_owned(), cause: Cause::Compute, is_latency: false, span }];
         Ok((Sample { issue: span, delivered: span }, waits))
     }
 }

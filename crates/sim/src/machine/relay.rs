@@ -73,6 +73,8 @@ impl SimulatedMachine {
             return Err(self.timeout(plan, waiting_for.or(Some(Cause::Transit))));
         }
         let (moved, ended) = self.board.moved(writes);
+        let (at, milestone) = self.board.last_moved(writes);
+        self.path = self.board.path(milestone, at);
         let wanted = relay.bytes_per_pass().saturating_mul(passes);
         if moved - before != wanted {
             let what = format!("{}: {} of {wanted} bytes came back to host memory", self.facts.name, moved - before);

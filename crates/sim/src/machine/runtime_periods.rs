@@ -88,7 +88,7 @@ impl RuntimePeriods {
         if times == 0 {
             return false;
         }
-        board.leave_out(self.core, times);
+        board.leave_out(self.core, times, lap.span);
         if let Some(found) = &mut self.found {
             found.period = found.transfers / passes.max(1);
             found.skipped = times.saturating_mul(found.period);

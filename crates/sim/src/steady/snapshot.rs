@@ -105,6 +105,7 @@ impl Survey for Writer<'_> {
             kind,
             flaw,
             at: _,
+            milestone: _,
         } = *tlp;
         let enables = u64::from(first_be) << 24 | u64::from(last_be) << 32;
         self.state(kind as u64 | u64::from(length_dw) << 8 | enables | (flaw as u64) << 40);

@@ -3,6 +3,7 @@
 //! A channel's requests wait for the translation of the next one; other channels continue.
 
 use super::{DmaEngine, Made};
+use crate::critical_path::CriticalPath;
 use crate::device::atc::Lookup;
 use crate::device::channel::Channel;
 use crate::device::descriptor_fetcher::DescriptorFetcher;
@@ -15,12 +16,18 @@ use lanemark_wire::ats::AddressRange;
 impl DmaEngine {
     /// Issues a Translation Request or an Invalidate Completion instead of the next request of a channel; returns
     /// whether it did.
-    pub(super) fn issue_ats_message(&mut self, place: usize, now: Ticks, made: &mut Made) -> bool {
+    pub(super) fn issue_ats_message(
+        &mut self,
+        place: usize,
+        now: Ticks,
+        path: &mut CriticalPath,
+        made: &mut Made,
+    ) -> bool {
         let next = self.next_address(place, now);
         let Some(atc) = &mut self.atc else { return false };
         if let Some(done) = atc.take_done() {
             (made.tlp, made.channel) = (done, place);
-            made.at = self.send(place, now, self.beats_of(&made.tlp), self.spec.write.request);
+            made.at = self.send(place, now, self.spec.write.request, path, &mut made.tlp);
             return true;
         }
         let Some(address) = next else {
@@ -31,7 +38,7 @@ impl DmaEngine {
             return false;
         }
         made.tlp = atc.ask(now, place, address);
-        made.at = self.send(place, now, self.beats_of(&made.tlp), self.spec.read.request);
+        made.at = self.send(place, now, self.spec.read.request, path, &mut made.tlp);
         true
     }
 
@@ -70,6 +77,7 @@ impl DmaEngine {
         }
         slab.give_back(tlp.payload);
         atc.learn(now, &tlp, data);
+        self.answered = tlp.milestone;
         self.taken_at = now;
         true
     }

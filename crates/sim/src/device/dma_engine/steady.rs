@@ -8,6 +8,11 @@ impl DmaEngine {
     /// Visits the state, after every item that may carry its tags.
     pub(crate) fn visit(&mut self, view: &mut impl Survey) {
         let DmaEngine {
+            place: _,
+            tag: _,
+            answered: _,
+            data: _,
+            received: _,
             spec,
             channels,
             served,

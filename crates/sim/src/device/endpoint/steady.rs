@@ -14,10 +14,12 @@ impl Endpoint {
             registers,
             accepting,
             free_at,
+            free: _,
             left_at,
             dma: _,
             kernels,
             last_accepted,
+            last_milestone: _,
             accepted_bytes,
             accepted_from,
             unsupported,
@@ -47,7 +49,7 @@ impl Endpoint {
         view.mark(last_accepted);
         view.counter(accepted_bytes);
         view.count(accepted_from.len());
-        for (requester, bytes, at) in accepted_from {
+        for (requester, bytes, at, _) in accepted_from {
             view.state(u64::from(*requester));
             view.counter(bytes);
             view.mark(at);

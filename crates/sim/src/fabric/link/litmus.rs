@@ -73,7 +73,7 @@ fn went(passing: OrderingChoice, offers: &[(Ticks, Tlp)], random: &mut Random) -
         } else if freed <= now {
             let (_, cost) = held.remove(0);
             let kind = DllpKind::update(cost.class);
-            link.free(kind, now, cost.data, lanemark_machine::Cause::Device);
+            link.free(kind, now, cost.data, lanemark_machine::Cause::Device, crate::critical_path::Milestone::NONE);
             link.receive_dllp(Gone { kind, went: now, comes: now + Ticks(10) });
         } else if let Some(sent) = link.send(now) {
             went.push((sent.tlp.address / 4) as usize);

@@ -32,6 +32,7 @@ impl Transmitter {
             dllps,
             busy_until,
             tlp_until,
+            departed: _,
             again_at,
             damaged_at,
             replay_num,

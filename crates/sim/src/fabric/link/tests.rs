@@ -40,7 +40,7 @@ fn link(posted_header: u32, posted_data: u32) -> Transmitter {
 /// Returns the credits of a TLP by a DLLP that is sent immediately and takes no time.
 fn back(link: &mut Transmitter, now: Ticks, cost: Cost) {
     let kind = DllpKind::update(cost.class);
-    link.free(kind, now, cost.data, Cause::Device);
+    link.free(kind, now, cost.data, Cause::Device, crate::critical_path::Milestone::NONE);
     link.receive_dllp(Gone { kind, went: now, comes: now + link.spec.latency });
 }
 

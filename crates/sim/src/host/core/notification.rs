@@ -1,6 +1,7 @@
 //! Notifications of cards to a core, and how it waits for them.
 
 use super::{Core, Outcome, State};
+use crate::critical_path::CriticalPath;
 use crate::host::instruction::Wake;
 use crate::host::root_port::Notice;
 use lanemark_machine::Cause;
@@ -15,10 +16,13 @@ impl Core {
 
     /// Processes arrived notifications. Of a wait, the time after the message is charged to the interrupt.
     #[cold]
-    pub(super) fn process_notifications(&mut self, now: Ticks) {
+    pub(super) fn process_notifications(&mut self, now: Ticks, path: &mut CriticalPath) {
         while let Some((notice, done)) = self.notifications.take(now) {
             self.completions_seen = self.completions_seen.max(done);
             if let State::Waiting { since, reason } = self.state {
+                let cause = if notice.interrupts { Cause::Interrupt } else { Cause::Transit };
+                let milestone = path.add(notice.milestone, now, self.place(), cause);
+                (self.milestone, self.limit) = (milestone, reason);
                 let is_for_it = matches!(reason, Cause::Transfer | Cause::Compute);
                 let taken = if notice.interrupts && is_for_it { notice.taken.max(since) } else { now };
                 self.waits[reason.index()] += taken - since;
@@ -37,6 +41,7 @@ impl Core {
         let Some(since) = self.asleep_since.take() else { return Core::after(now, Ticks::ZERO) };
         let idle = if now - since > wake.idle_entry { wake.idle_exit } else { Ticks::ZERO };
         self.waits[Cause::Idle.index()] += idle;
+        self.slept = idle;
         self.waits[Cause::Driver.index()] += wake.woken;
         Core::after(now, idle + wake.woken)
     }

@@ -1,0 +1,57 @@
+//! The critical path of a sample on a board, with the names of its places.
+
+use super::Board;
+use crate::critical_path::{Milestone, PlaceKind, Shares};
+use crate::index::CardIndex;
+use lanemark_machine::PathShare;
+use lanemark_units::Ticks;
+
+impl Board {
+    /// Begins the critical path of a sample.
+    pub(crate) fn begin_path(&mut self) {
+        self.events.path.begin(self.events.now);
+    }
+
+    /// Returns the critical path that ends at `at` with `milestone`.
+    pub(crate) fn path(&self, milestone: Milestone, at: Ticks) -> Vec<PathShare> {
+        self.named(self.events.path.shares(milestone, at))
+    }
+
+    /// Returns the critical path of a core that ended its program at `at`.
+    pub(crate) fn path_of_core(&mut self, number: usize, at: Ticks) -> Vec<PathShare> {
+        let milestone = self.cores[number].ended(at, &mut self.events.path);
+        self.path(milestone, at)
+    }
+
+    /// Returns the critical path of the last store that the first card accepted.
+    pub(crate) fn path_of_stores(&self) -> Vec<PathShare> {
+        let card = &self.endpoints[CardIndex::FIRST];
+        self.path(card.last_milestone, card.last_accepted)
+    }
+
+    fn named(&self, shares: Shares) -> Vec<PathShare> {
+        let named = |name: &str, card: CardIndex| {
+            if self.endpoints.len() > 1 { format!("{name} {}", card.0) } else { name.to_owned() }
+        };
+        let links = self.fabric.link_names();
+        let place = |kind| match kind {
+            PlaceKind::RootComplex => "root complex".to_owned(),
+            PlaceKind::Memory => "memory".to_owned(),
+            PlaceKind::Iommu => "IOMMU".to_owned(),
+            PlaceKind::Core(number) => format!("core {number}"),
+            PlaceKind::Link(direction) => {
+                let link = links.get(direction.0 / 2).copied().unwrap_or("link");
+                format!("{link} {}", if direction.is_downstream() { "down" } else { "up" })
+            }
+            PlaceKind::Engine(card) => named("DMA engine", card),
+            PlaceKind::Card(card) => named("card", card),
+        };
+        let name = |share: &crate::critical_path::Share| PathShare {
+            place: place(share.place.kind()),
+            cause: share.cause,
+            is_latency: share.is_latency,
+            span: share.span,
+        };
+        shares.0.iter().map(name).collect()
+    }
+}
