@@ -13,16 +13,17 @@
 //! - Latency ([`Cause::Transit`]) overlaps with other latencies. If the path came to it by a limit of concurrency (the
 //!   last free tag, credit or buffer), the latency belongs to that limit: more of them would hide it.
 //!
-//! The number of records is bounded. When the log is full, the path up to now is summed up, and the log starts anew; a
-//! path that crosses this instant continues on the path that was summed up. Periods that the simulation
+//! The number of records is bounded. When the log is full, the path through its first half is summed up, and that half is
+//! dropped; a path that comes to it continues on the one that was summed up. Periods that the simulation
 //! [skips](CriticalPath::skip) repeat the last one.
 
 use crate::index::{CardIndex, DirectionIndex};
 use lanemark_machine::Cause;
 use lanemark_units::Ticks;
 
-/// Number of records that are kept.
+/// Number of records from which the log is summed up, and the number that it never exceeds.
 const MOST: usize = 1 << 18;
+const HARD_LIMIT: usize = 1 << 19;
 
 /// An instant at which something became ready: a reference into the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -212,8 +213,8 @@ impl CriticalPath {
         if !self.is_on {
             return Milestone::NONE;
         }
-        if self.records.len() == MOST {
-            self.sum_up();
+        if self.records.len() == HARD_LIMIT {
+            self.sum_up(self.latest());
         }
         let number = self.first.wrapping_add(self.records.len() as u32);
         self.records.push(Record { at, before, place, cause, limit });
@@ -229,12 +230,38 @@ impl CriticalPath {
         Milestone(self.first.wrapping_add(self.records.len() as u32).wrapping_sub(1))
     }
 
-    /// Sums the path up to the last record up, and starts the log anew.
+    /// Returns whether the log is so long that it should be [summed up](CriticalPath::sum_up).
+    #[inline]
+    pub(crate) fn is_long(&self) -> bool {
+        self.records.len() >= MOST
+    }
+
+    /// Drops the first half of the records, after the path from `milestone` through them has been summed up.
+    ///
+    /// A later path meets this one in the second half, unless something waits for longer than that, or flows share
+    /// nothing: `milestone` belongs to the flow whose path is wanted.
     #[cold]
-    fn sum_up(&mut self) {
-        let Some(at) = self.records.last().map(|record| record.at.max(self.since)) else { return };
-        self.before = self.followed(self.latest(), at);
-        self.forget(at);
+    pub(crate) fn sum_up(&mut self, milestone: Milestone) {
+        let half = self.first.wrapping_add(self.records.len() as u32 / 2);
+        let mut number = milestone;
+        let (mut spent, mut limit) = ((Place::core(0), Cause::Transit), Cause::Transit);
+        while let Some(record) = self.record(number)
+            && number.0.wrapping_sub(half).cast_signed() >= 0
+        {
+            (spent, number) = ((record.place, record.cause), record.before);
+            if record.limit != Cause::Transit {
+                limit = record.limit;
+            }
+        }
+        let later = self.skipped.iter().position(|skipped| skipped.first.wrapping_sub(half).cast_signed() > 0);
+        let later = self.skipped.split_off(later.unwrap_or(self.skipped.len()));
+        let is_before = |skipped: &&Skipped| number.0.wrapping_sub(skipped.first).cast_signed() < 0;
+        let moved: Ticks = self.skipped.iter().filter(is_before).map(|skipped| skipped.moved).sum();
+        let since = self.record(number).map_or(self.since, |record| record.at.max(self.since)) + moved;
+        self.before = self.followed_from(number, since, None, spent, limit).0;
+        (self.since, self.skipped) = (since, later);
+        self.records.drain(..self.records.len() / 2);
+        self.first = half;
     }
 
     /// Records that the simulation skips `times` periods of length `span` now, all equal to the last one, and that it
@@ -256,11 +283,12 @@ impl CriticalPath {
     fn followed(&self, milestone: Milestone, end: Ticks) -> Shares {
         // The time from the last milestone to the end is of the kind before it.
         let spent = self.record(milestone).map(|record| (record.place, record.cause));
-        self.followed_from(milestone, end, None, spent.unwrap_or((Place::core(0), Cause::Transit)), Cause::Transit)
+        self.followed_from(milestone, end, None, spent.unwrap_or((Place::core(0), Cause::Transit)), Cause::Transit).0
     }
 
     /// Follows the path from `end` back to the start of the log, or to `until` without the skipped periods: the time
-    /// since `milestone` was spent for `spent`, and `limit` is the last limit of concurrency before.
+    /// since `milestone` was spent for `spent`, and `limit` is the last limit of concurrency before. Also returns the
+    /// last limit of the path.
     fn followed_from(
         &self,
         milestone: Milestone,
@@ -268,7 +296,7 @@ impl CriticalPath {
         until: Option<Ticks>,
         spent: (Place, Cause),
         limit: Cause,
-    ) -> Shares {
+    ) -> (Shares, Cause) {
         let mut shares = Shares::default();
         let floor = until.unwrap_or(self.since);
         let mut skipped = if until.is_some() { &[] } else { self.skipped.as_slice() };
@@ -288,8 +316,10 @@ impl CriticalPath {
             cursor = Ticks(begins.0.saturating_sub(later.0));
             for Skipped { span, times, .. } in crossed {
                 if record.is_some() && cursor >= *span {
-                    let period = self.followed_from(number, cursor, Some(cursor.since(*span)), (place, cause), limit);
+                    let from = Some(cursor.since(*span));
+                    let (period, last) = self.followed_from(number, cursor, from, (place, cause), limit);
                     shares.add_all(&period, *times);
+                    limit = last;
                 } else {
                     shares.add(share(*span * *times));
                 }
@@ -304,6 +334,6 @@ impl CriticalPath {
         if until.is_none() {
             shares.add_all(&self.before, 1);
         }
-        shares
+        (shares, limit)
     }
 }

@@ -187,6 +187,7 @@ impl SimulatedMachine {
         let mut is_over = false;
         let all_arrived = self.board.run_while(deadline, |board| {
             search.look(board);
+            board.bound_path(moving.first());
             if moving.len() > 1 && common.is_none() {
                 let moved = moved(board);
                 let is_done =
@@ -301,6 +302,7 @@ impl SimulatedMachine {
             until = deadline - laps.span();
             ended = self.board.run_while(until, |board| {
                 watch.look(board);
+                board.bound_path_of_core(first);
                 let leaves_out = laps.look(board, passes, deadline);
                 cores(board, |core| !core.is_done()) && !board.has_failed() && !stop() && !leaves_out
             });

@@ -3,13 +3,31 @@
 use super::Board;
 use crate::critical_path::{Milestone, PlaceKind, Shares};
 use crate::index::CardIndex;
-use lanemark_machine::PathShare;
+use lanemark_machine::{PathShare, Transfer};
 use lanemark_units::Ticks;
 
 impl Board {
     /// Begins the critical path of a sample.
     pub(crate) fn begin_path(&mut self) {
         self.events.path.begin(self.events.now);
+    }
+
+    /// Bounds the memory of the critical path, which is that of this transfer.
+    #[inline]
+    pub(crate) fn bound_path(&mut self, transfer: Option<&Transfer>) {
+        if self.events.path.is_long() {
+            let milestone = transfer.map_or_else(|| self.events.path.latest(), |transfer| self.last_moved(transfer).1);
+            self.events.path.sum_up(milestone);
+        }
+    }
+
+    /// Bounds the memory of the critical path, which is that of a core.
+    #[inline]
+    pub(crate) fn bound_path_of_core(&mut self, number: usize) {
+        if self.events.path.is_long() {
+            let milestone = self.cores[number].milestone();
+            self.events.path.sum_up(milestone);
+        }
     }
 
     /// Returns the critical path that ends at `at` with `milestone`.

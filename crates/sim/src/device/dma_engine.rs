@@ -488,6 +488,9 @@ impl DmaEngine {
         let (cause, waited) = self.charge(place, now, &piece, is_first);
         self.waits[cause.index()] += waited;
         let channel = &mut self.channels[place];
+        if cause == Cause::Fifo {
+            channel.waited_for = (path.add(channel.waited_for.0, now, self.place, Cause::Fifo), Cause::Transit);
+        }
         let job = channel.job.as_mut()?;
         let (address, length_dw, first_be, last_be) = span(chunk.address, u64::from(chunk.bytes));
         let Spec { requester, relaxed, id_based, .. } = self.spec;

@@ -372,6 +372,11 @@ impl Core {
         Place::core(usize::from(self.spec.number))
     }
 
+    /// Returns what its current instruction waited for last.
+    pub(crate) fn milestone(&self) -> Milestone {
+        self.milestone
+    }
+
     /// Returns the milestone of the end of its program at `at`.
     pub(crate) fn ended(&mut self, at: Ticks, path: &mut CriticalPath) -> Milestone {
         path.add_after(self.limit, self.milestone, at, self.place(), Cause::Issue)

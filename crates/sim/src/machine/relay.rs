@@ -60,6 +60,7 @@ impl SimulatedMachine {
         let mut stop = self.stop();
         let mut is_over = false;
         let all_arrived = self.board.run_while(start + plan.timeout, |board| {
+            board.bound_path(Some(writes));
             is_over = stop();
             !board.is_idle() && !is_over && !board.has_failed()
         });
