@@ -159,6 +159,7 @@ pub(crate) fn answer(question: &Question, case: &Case, facts: &Facts, measured: 
         share_of_ceiling_percent: None,
         waits: wait_shares(&path),
         critical_path: path,
+        sensitivities: Vec::new(),
         formula: None,
         tlps: samples.traffic.map(|traffic| Tlps {
             writes: traffic.write_tlps,

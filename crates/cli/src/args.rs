@@ -118,6 +118,9 @@ pub struct BenchArgs {
     /// Simulate every transfer; disable steady-state fast-forward (same results, slower)
     #[arg(long)]
     pub no_fast_forward: bool,
+    /// Also change each parameter of a simulated platform to twice and half its value, and show the effect on each figure
+    #[arg(long)]
+    pub what_if: bool,
     /// Compiled device kernels for a board without a run-time compiler: the output of the vendor's compiler for 'lanemark kernels'
     #[arg(long, value_name = "FILE")]
     pub kernels: Option<PathBuf>,

@@ -7,7 +7,7 @@ use lanemark_bench::{Axes, Effort};
 use lanemark_hw::linux_sysfs::Consent;
 use lanemark_machine::Fence;
 use lanemark_record::Reach;
-use lanemark_runner::{Answerer, CardAccess, Changes, Request, RunError, Setup, Target, questions};
+use lanemark_runner::{Answerer, CardAccess, Changes, Request, RunError, Setup, Target, WhatIf, questions};
 use lanemark_units::Ticks;
 
 /// Builds the request of `bench` or `predict`; `usual` are the targets without `--on`.
@@ -20,6 +20,7 @@ pub fn request(args: &BenchArgs, usual: &[&str], answerer: Answerer) -> Result<R
         axes: axes(&args.axes)?,
         effort: effort(args),
         answerer,
+        what_if: what_if(args),
         setup: setup(args),
         command: command_line(),
     })
@@ -27,6 +28,15 @@ pub fn request(args: &BenchArgs, usual: &[&str], answerer: Answerer) -> Result<R
 
 fn targets<'a>(names: impl Iterator<Item = &'a str>) -> Result<Vec<Target>, RunError> {
     names.map(str::parse).collect()
+}
+
+/// The report always shows what changes would bring to the best and the worst method.
+fn what_if(args: &BenchArgs) -> WhatIf {
+    match args.what_if {
+        true => WhatIf::Every,
+        false if args.html.is_some() => WhatIf::BestAndWorst,
+        false => WhatIf::Nothing,
+    }
 }
 
 fn setup(args: &BenchArgs) -> Setup {

@@ -203,6 +203,49 @@ impl Cause {
         self as usize
     }
 
+    /// Whether the platform's parameter `key` can shorten time that is spent for this cause.
+    ///
+    /// Latency can be shortened, or hidden by more of what limits its overlap.
+    ///
+    /// ```
+    /// use lanemark_machine::Cause;
+    /// assert!(Cause::Tag.is_changed_by("dma.tags") && Cause::Tag.is_changed_by("memory.read_ns"));
+    /// assert!(Cause::LinkBusy.is_changed_by("link.generation") && !Cause::LinkBusy.is_changed_by("dma.tags"));
+    /// ```
+    #[must_use]
+    pub fn is_changed_by(self, key: &str) -> bool {
+        let is_in = |sections: &[&str]| sections.iter().any(|section| key.starts_with(section));
+        let ends = |names: &[&str]| names.iter().any(|name| key.ends_with(name));
+        // Larger packets have fewer headers and fewer fixed costs.
+        let packets = || ends(&["mps_bytes", "mrrs_bytes", "read_bytes", "write_bytes", "completion_bytes"]);
+        match self {
+            Cause::LinkBusy | Cause::Replay => is_in(&["link.", "switch.", "retimer.", "slot."]) || packets(),
+            Cause::DataPath => ends(&["beat_ns", "beat_bytes"]) || packets(),
+            Cause::Engine => is_in(&["dma.", "dma_read.", "dma_write."]) || packets(),
+            Cause::Device => is_in(&["region.", "endpoint."]) || packets(),
+            Cause::RootComplex => is_in(&["root_complex.", "memory."]) || packets(),
+            Cause::Issue => is_in(&["core.", "memcpy."]),
+            Cause::Driver => is_in(&["driver.", "core."]),
+            Cause::Runtime => is_in(&["runtime.", "core."]),
+            Cause::Compute => is_in(&["kernel.", "device_memory.", "runtime."]),
+            Cause::Translation => is_in(&["iommu."]),
+            Cause::Fifo => is_in(&["fifos."]),
+            Cause::Flush => is_in(&["coherence.", "core."]),
+            Cause::Tag => ends(&["tags", "_ns"]) || packets(),
+            Cause::Credit => ends(&["credits", "headers", "data", "_ns"]) || packets(),
+            Cause::WcBuffers => ends(&["buffers", "entries", "_ns"]),
+            Cause::Descriptor => ends(&["descriptors", "descriptor_bytes", "_ns"]),
+            Cause::StrongOrdering
+            | Cause::SameLine
+            | Cause::ReadRoundTrip
+            | Cause::Fence
+            | Cause::Transit
+            | Cause::Transfer
+            | Cause::Interrupt
+            | Cause::Idle => ends(&["_ns", "_ghz", "generation", "width_lanes", "beat_bytes", "_in_flight", "buffers"]),
+        }
+    }
+
     /// The cause of this name; `None` if unknown.
     ///
     /// ```

@@ -44,6 +44,9 @@ pub struct Answer {
     /// Empty if not visible.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub critical_path: Vec<PathPart>,
+    /// What a changed parameter of the platform would do, the largest improvement first; absent if not asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sensitivities: Vec<Sensitivity>,
     /// Figures of the formula; absent for real machines without a platform file.
     pub formula: Option<Formula>,
     /// TLPs on the link per sample; absent if not visible.
@@ -232,6 +235,22 @@ pub struct PathPart {
     pub is_latency: bool,
     /// Share of the samples' time, in percent.
     pub share_percent: f64,
+}
+
+/// The figure with one parameter of the simulated platform changed, everything else being the same.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Sensitivity {
+    /// Path of the parameter: `dma.tags`.
+    pub key: String,
+    /// Its value, in the unit of the key.
+    pub value: f64,
+    /// The value to which it was changed: twice, half, or the next one that the key takes.
+    pub changed_to: f64,
+    /// Change of the simulated figure, in percent: of the rate, or of the latency.
+    pub change_percent: f64,
+    /// Change of the formula's figure, in percent; absent without a formula.
+    pub formula_change_percent: Option<f64>,
 }
 
 /// A cause of the critical path, and its share of the time.

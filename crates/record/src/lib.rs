@@ -36,7 +36,8 @@ mod summary;
 mod tool;
 
 pub use answer::{
-    Answer, Bytes, Ceiling, CeilingKind, Formula, LineFit, PathPart, Quantity, RawSamples, Steady, Tlps, WaitShare,
+    Answer, Bytes, Ceiling, CeilingKind, Formula, LineFit, PathPart, Quantity, RawSamples, Sensitivity, Steady, Tlps,
+    WaitShare,
 };
 pub use answers_file::answers_table;
 pub use capture::{Capture, CaptureError, Exchange, Exchanges, Passed, RequesterLatency, Unread};

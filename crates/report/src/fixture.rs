@@ -177,6 +177,7 @@ pub(crate) fn bandwidth(target: &str, method: Method, size_bytes: u64, rate: f64
         share_of_ceiling_percent: None,
         waits: vec![],
         critical_path: vec![],
+        sensitivities: vec![],
         formula: None,
         tlps: None,
         links: vec![],

@@ -55,6 +55,7 @@ mod probe;
 mod recovery;
 mod reproduction;
 mod residuals;
+mod sensitivity;
 mod svg;
 mod table;
 mod timeline;

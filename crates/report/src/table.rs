@@ -10,6 +10,7 @@ use crate::grid::{Column, Grid, wrap};
 use crate::loaded::Curve;
 use crate::matrix::Matrix;
 use crate::panel::{Line, Panel, Point, words};
+use crate::sensitivity;
 use lanemark_method::Method;
 use lanemark_record::{Answer, DoubtKind, Finding, Quantity, Record, Skipped, Target, TargetKind};
 
@@ -20,7 +21,7 @@ const BEST: usize = 8;
 /// Number of the worst methods shown where there are more.
 const WORST: usize = 2;
 /// Columns about the largest size of a method.
-const AT_LARGEST: [&str; 6] = ["ci95", REUSABLE, "of limit", BEYOND, "bound by", "formula"];
+const AT_LARGEST: [&str; 7] = ["ci95", REUSABLE, "of limit", BEYOND, "bound by", "formula", "formula's bound"];
 /// Heading of the rate until the source buffer of a runtime's copy may be reused.
 const REUSABLE: &str = "reusable";
 /// Smallest spread that gets a note, in percent of the median.
@@ -112,12 +113,14 @@ fn block(record: &Record, panel: &Panel, width: Option<u16>) -> String {
     lines.push(wrap(&legend(panel, &grid), width, 2));
     lines.extend(grid.lines(width));
     lines.extend(notes.into_iter().chain(no_card(record, panel)).map(|note| wrap(&note, width, 2)));
+
     if panel.is_rate() {
         lines.push(wrap(&panel.ceiling_in_words(), width, 2));
     }
     if let Some(fabric) = Fabric::of(record, fabric::shown_first(panel)) {
         lines.extend(fabric.lines(width));
     }
+    lines.extend(sensitivity::lines(panel, width));
     lines.join("\n")
 }
 
@@ -144,8 +147,9 @@ fn matrix_lines(matrix: &Matrix, panel: &Panel, width: Option<u16>) -> Vec<Strin
 struct Shape {
     /// Largest number of sizes.
     sizes: usize,
-    /// Content of the formula's column.
+    /// Content of the formula's column, and whether its bound has one.
     formula: FormulaColumn,
+    has_bound: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -157,11 +161,18 @@ enum FormulaColumn {
 
 impl Shape {
     const fn new(sizes: usize, formula: FormulaColumn) -> Shape {
-        Shape { sizes, formula }
+        Shape { sizes, formula, has_bound: false }
+    }
+
+    const fn with_bound(sizes: usize) -> Shape {
+        Shape { sizes, formula: FormulaColumn::ValueAndDifference, has_bound: true }
     }
 
     /// Shapes from the fullest to the barest.
-    const ALL: [Shape; 8] = [
+    const ALL: [Shape; 11] = [
+        Shape::with_bound(5),
+        Shape::with_bound(4),
+        Shape::with_bound(3),
         Shape::new(5, FormulaColumn::ValueAndDifference),
         Shape::new(4, FormulaColumn::ValueAndDifference),
         Shape::new(3, FormulaColumn::ValueAndDifference),
@@ -215,9 +226,14 @@ fn grid(panel: &Panel, shape: Shape) -> Grid {
         columns.push(Column::figures(panel.unit.symbol()));
     }
     columns.extend(sizes.iter().map(|size| Column::figures(figures::size(*size))));
-    let [ci95, reusable_says, of_limit, beyond_coherent, bound_by, formula_says] = AT_LARGEST;
+    let [ci95, reusable_says, of_limit, beyond_coherent, bound_by, formula_says, its_bound] = AT_LARGEST;
     columns.extend([ci95, reusable_says, of_limit, beyond_coherent].map(Column::figures));
     columns.extend([Column::words(bound_by), Column::figures(formula_says)]);
+    // A real machine shows the bound of the formula in the column before.
+    let has_bound = shape.has_bound && panel.lines.iter().any(|line| !line.largest().answer.waits.is_empty());
+    if has_bound {
+        columns.push(Column::words(its_bound));
+    }
     let row = |line: &Line| {
         let largest = line.largest();
         let mut row = vec![line.name.clone()];
@@ -231,7 +247,10 @@ fn grid(panel: &Panel, shape: Shape) -> Grid {
         row.push(largest.share_in_words().unwrap_or_default());
         row.push(beyond(panel, line, largest).unwrap_or_default());
         row.push(largest.bound_in_words().unwrap_or_default());
-        row.push(formula(panel, largest, shape.formula));
+        row.push(formula(panel, line, shape.formula));
+        if has_bound {
+            row.push(largest.answer.formula.as_ref().map(|formula| formula.bound.clone()).unwrap_or_default());
+        }
         row
     };
     let mut rows: Vec<Vec<String>> = Vec::new();
@@ -279,7 +298,7 @@ fn key(panels: &[Panel]) -> String {
         parts.push("ci95 is the 95 % interval of the median");
     }
     if points.any(|point| point.formula().is_some() && point.mad().is_some()) {
-        parts.push("formula +1 % means 1 % above the figure");
+        parts.push("formula +1 % means 1 % above the figure, at the size where it differs most");
     }
     if parts.is_empty() { String::new() } else { format!("How to read: {}", parts.join("; ")) }
 }
@@ -301,11 +320,21 @@ fn reusable(panel: &Panel, point: Point) -> Option<String> {
     is_earlier.then(|| panel.unit.figure(issue))
 }
 
-fn formula(panel: &Panel, point: Point, column: FormulaColumn) -> String {
+/// The formula's figure at the largest size, and its largest difference over all sizes.
+fn formula(panel: &Panel, line: &Line, column: FormulaColumn) -> String {
     if panel.kind == Some(TargetKind::Formula) {
         return String::new();
     }
-    match (point.formula(), point.formula_difference_percent().map(figures::difference), column) {
+    let largest = line.largest();
+    let differences =
+        line.points.iter().filter_map(|point| Some((point.answer.size_bytes, point.formula_difference_percent()?)));
+    let worst = differences.max_by(|(_, one), (_, other)| one.abs().total_cmp(&other.abs()));
+    let difference = worst.map(|(size, percent)| {
+        let text = figures::difference(percent);
+        let same = largest.formula_difference_percent().map(figures::difference);
+        if same.is_some_and(|same| same == text) { text } else { format!("{text} at {}", figures::size(size)) }
+    });
+    match (largest.formula(), difference, column) {
         (_, _, FormulaColumn::Absent) | (None, _, _) => String::new(),
         (Some(_), Some(difference), FormulaColumn::Difference) => difference,
         (Some(formula), Some(difference), _) => format!("{} ({difference})", panel.unit.figure(formula)),

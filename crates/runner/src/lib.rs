@@ -51,6 +51,7 @@ mod setup;
 mod target;
 mod tasks;
 mod trace;
+mod what_if;
 
 pub use cancel::Cancel;
 pub use changes::Changes;
@@ -62,7 +63,7 @@ pub use local_targets::LOCAL_TARGETS;
 pub use matrix::matrix;
 pub use open_target::{Answerer, OpenTarget};
 pub use platform::{draft, platform};
-pub use request::{Request, question, questions};
+pub use request::{Request, WhatIf, question, questions};
 pub use run::{Outcome, run};
 pub use runtime::{Runtimes, runtimes};
 pub use setup::{CardAccess, Setup};

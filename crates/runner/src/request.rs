@@ -20,10 +20,24 @@ pub struct Request {
     pub effort: Effort,
     /// Source of the answers: machines or formulas.
     pub answerer: Answerer,
+    /// Answers of simulated targets for which every parameter of the platform is changed.
+    pub what_if: WhatIf,
     /// Options for opening the targets.
     pub setup: Setup,
     /// The command line, or another description of the record's origin.
     pub command: Vec<String>,
+}
+
+/// Answers for which the sensitivities to every parameter of the platform are determined.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum WhatIf {
+    /// None.
+    #[default]
+    Nothing,
+    /// Of each question and target, the best and the worst answer at the largest size.
+    BestAndWorst,
+    /// Every answer.
+    Every,
 }
 
 /// Looks up a question by name.

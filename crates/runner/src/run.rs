@@ -5,9 +5,10 @@ use crate::error::{Class, RunError};
 use crate::event::{Event, by_time};
 use crate::host::{Activity, host};
 use crate::open_target::{Answerer, Kind, OpenTarget};
-use crate::request::Request;
+use crate::request::{Request, WhatIf};
 use crate::target::Target;
 use crate::tasks::{Task, work};
+use crate::what_if::{figure, sensitivities};
 use lanemark_bench::{Axes, BenchError, CATALOGUE, Case, Effort, Question};
 use lanemark_inventory::Processors;
 use lanemark_machine::{MachineError, TimeBase, Unsupported};
@@ -143,6 +144,21 @@ fn add_those_of_runtimes(questions: &mut Vec<&'static Question>, targets: &[Open
     }
 }
 
+/// The positions of the best and of the worst answer at the largest size.
+fn best_and_worst(answers: &[Result<Answer, BenchError>]) -> Vec<usize> {
+    let good = || answers.iter().enumerate().filter_map(|(place, answer)| Some((place, answer.as_ref().ok()?)));
+    let largest = good().map(|(_, answer)| answer.size_bytes).max();
+    let mut at_largest: Vec<(usize, f64)> = good()
+        .filter(|(_, answer)| Some(answer.size_bytes) == largest)
+        .filter_map(|(place, answer)| Some((place, figure(answer)?)))
+        .collect();
+    at_largest.sort_by(|(_, one), (_, other)| one.total_cmp(other));
+    let mut ends: Vec<usize> =
+        at_largest.first().into_iter().chain(at_largest.last()).map(|(place, _)| *place).collect();
+    ends.dedup();
+    ends
+}
+
 /// State of a run: targets and results so far.
 struct Run<'a> {
     request: &'a Request,
@@ -185,7 +201,8 @@ impl Run<'_> {
                 progress(Event::Done { cases: done + cases.max(by_time) });
                 !cancel.is_cancelled()
             };
-            let answers = self.targets[place].answers(answerer, question, &cases, effort, &mut watch);
+            let mut answers = self.targets[place].answers(answerer, question, &cases, effort, &mut watch);
+            self.add_sensitivities(question, place, &cases, &mut answers, effort, cancel);
             let (mut not_asked, mut left_out, all) = (Vec::new(), Vec::new(), cases.len());
             for (answer, case) in answers.into_iter().zip(&cases) {
                 match answer {
@@ -205,6 +222,31 @@ impl Run<'_> {
                 self.record.interrupted = true;
                 break;
             }
+        }
+    }
+
+    /// Adds the sensitivities to the answers for which they are asked.
+    fn add_sensitivities(
+        &self,
+        question: &Question,
+        place: usize,
+        cases: &[Case],
+        answers: &mut [Result<Answer, BenchError>],
+        effort: &Effort,
+        cancel: &Cancel,
+    ) {
+        let Some(platform) = self.targets[place].platform().filter(|_| self.request.answerer == Answerer::Machines)
+        else {
+            return;
+        };
+        let wanted: Vec<usize> = match self.request.what_if {
+            WhatIf::Nothing => Vec::new(),
+            WhatIf::Every => (0..answers.len()).collect(),
+            WhatIf::BestAndWorst => best_and_worst(answers),
+        };
+        for place in wanted {
+            let (Some(Ok(answer)), Some(case)) = (answers.get_mut(place), cases.get(place)) else { continue };
+            answer.sensitivities = sensitivities(platform, question, case, answer, effort, cancel);
         }
     }
 

@@ -22,8 +22,11 @@ use lanemark_machine::Cause;
 use lanemark_units::Ticks;
 
 /// Number of records from which the log is summed up, and the number that it never exceeds.
-const MOST: usize = 1 << 18;
-const HARD_LIMIT: usize = 1 << 19;
+///
+/// The log fits into the second-level cache of a processor, and its half holds all that is in flight on a link with
+/// hundreds of tags.
+const MOST: usize = 1 << 16;
+const HARD_LIMIT: usize = 1 << 17;
 
 /// An instant at which something became ready: a reference into the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

@@ -1,9 +1,9 @@
 //! The critical path of a sample on a board, with the names of its places.
 
 use super::Board;
-use crate::critical_path::{Milestone, PlaceKind, Shares};
+use crate::critical_path::{Milestone, Place, PlaceKind, Shares};
 use crate::index::CardIndex;
-use lanemark_machine::{PathShare, Transfer};
+use lanemark_machine::{Cause, PathShare, Transfer};
 use lanemark_units::Ticks;
 
 impl Board {
@@ -30,9 +30,10 @@ impl Board {
         }
     }
 
-    /// Returns the critical path that ends at `at` with `milestone`.
-    pub(crate) fn path(&self, milestone: Milestone, at: Ticks) -> Vec<PathShare> {
-        self.named(self.events.path.shares(milestone, at))
+    /// Returns the critical path that ends at `at` with `milestone`; the time after it is a latency of memory.
+    pub(crate) fn path(&mut self, milestone: Milestone, at: Ticks) -> Vec<PathShare> {
+        let end = self.events.path.add(milestone, at, Place::MEMORY, Cause::Transit);
+        self.named(self.events.path.shares(end, at))
     }
 
     /// Returns the critical path of a core that ended its program at `at`.
@@ -42,9 +43,10 @@ impl Board {
     }
 
     /// Returns the critical path of the last store that the first card accepted.
-    pub(crate) fn path_of_stores(&self) -> Vec<PathShare> {
+    pub(crate) fn path_of_stores(&mut self) -> Vec<PathShare> {
         let card = &self.endpoints[CardIndex::FIRST];
-        self.path(card.last_milestone, card.last_accepted)
+        let (milestone, at) = (card.last_milestone, card.last_accepted);
+        self.path(milestone, at)
     }
 
     fn named(&self, shares: Shares) -> Vec<PathShare> {

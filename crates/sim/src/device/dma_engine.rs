@@ -577,7 +577,8 @@ impl DmaEngine {
                 limit = Cause::Transit;
             }
             channel.free = path.add_after(limit, waited_for, until, self.place, Cause::DataPath);
-            tlp.milestone = path.add(channel.free, at_link, self.place, Cause::Transit);
+            // The latency to the link is part of that of the link.
+            tlp.milestone = channel.free;
         }
         at_link
     }

@@ -180,7 +180,7 @@ impl RootPort {
         self.last_seen(requester).0
     }
 
-    /// Returns when a core sees the last write of `requester`, and the milestone; zero if there is none.
+    /// Returns when a core sees the last write of `requester`, and its acceptance; zero if there is none.
     pub(crate) fn last_seen(&self, requester: u16) -> (Ticks, Milestone) {
         let last = self.of(requester).max_by_key(|(.., at, _)| *at);
         last.map_or((Ticks::ZERO, Milestone::NONE), |(.., at, milestone)| (*at, *milestone))
@@ -323,10 +323,9 @@ impl RootPort {
                     return Some((Cost::of(&tlp), because, milestone));
                 }
                 cache.write_by_device(tlp.address + skip as u64, len as u64);
-                let milestone = path.add(tlp.milestone, seen, Place::MEMORY, Cause::Transit);
                 match self.seen.iter_mut().find(|(other, ..)| *other == [tlp.requester, tlp.tag]) {
-                    Some((_, bytes, at, last)) => (*bytes, *at, *last) = (*bytes + len as u64, seen, milestone),
-                    None => self.seen.push(([tlp.requester, tlp.tag], len as u64, seen, milestone)),
+                    Some((_, bytes, at, last)) => (*bytes, *at, *last) = (*bytes + len as u64, seen, tlp.milestone),
+                    None => self.seen.push(([tlp.requester, tlp.tag], len as u64, seen, tlp.milestone)),
                 }
             }
             _ if Mailbox::MESSAGES.contains(&tlp.address) && tlp.flaw == Flaw::None => {
