@@ -69,3 +69,4 @@ pub use runtime::{Runtimes, runtimes};
 pub use setup::{CardAccess, Setup};
 pub use target::Target;
 pub use trace::{TraceRequest, TracedCase, trace};
+pub use what_if::sensitivities;

@@ -12,7 +12,7 @@ const FACTORS: [f64; 2] = [2.0, 0.5];
 /// Changes each parameter of `platform` alone, to twice and to half its value, and returns the effect on the figure of
 /// `answer`, the largest improvement first. A change that the platform refuses, or for which the case has no answer,
 /// is left out.
-pub(crate) fn sensitivities(
+pub fn sensitivities(
     platform: &Platform,
     question: &Question,
     case: &Case,

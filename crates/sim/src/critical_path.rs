@@ -182,6 +182,11 @@ impl CriticalPath {
         self.before = Shares::default();
     }
 
+    /// Ends the recording.
+    pub(crate) fn end(&mut self) {
+        self.is_on = false;
+    }
+
     /// Drops the records; the path before `now` is in `before`.
     fn forget(&mut self, now: Ticks) {
         // 0 is never the number of a record.

@@ -12,6 +12,11 @@ impl Board {
         self.events.path.begin(self.events.now);
     }
 
+    /// Ends the recording of milestones.
+    pub(crate) fn end_path(&mut self) {
+        self.events.path.end();
+    }
+
     /// Bounds the memory of the critical path, which is that of this transfer.
     #[inline]
     pub(crate) fn bound_path(&mut self, transfer: Option<&Transfer>) {

@@ -1,0 +1,158 @@
+//! The bottleneck that an answer names: the critical path adds up, and it names what the sensitivities name.
+//!
+//! The exceptions are listed in `docs/bottlenecks.md`, which this test compares; `LANEMARK_BLESS=1` rewrites it.
+
+mod random_platform;
+
+use lanemark_bench::{Axes, CATALOGUE, Case, Effort, plan_for};
+use lanemark_machine::{Cause, Facts, Machine, Samples, TimeBase};
+use lanemark_platform::{Origin, PRESETS, Platform, preset};
+use lanemark_record::{Answer, Sensitivity};
+use lanemark_runner::{Cancel, OpenTarget, question, sensitivities};
+use lanemark_sim::SimulatedMachine;
+use lanemark_units::Ticks;
+use random_platform::Random;
+use std::fmt::Write as _;
+
+/// The smallest and the largest case of each method of a question.
+fn ends(question: &lanemark_bench::Question, facts: &Facts) -> Vec<Case> {
+    let cases = (question.cases)(facts, &Axes::default());
+    let mut ends: Vec<Case> = Vec::new();
+    for case in &cases {
+        let same = || cases.iter().filter(|other| other.method == case.method);
+        let is_end = |size: Option<u64>| size == Some(case.size);
+        if is_end(same().map(|other| other.size).min()) || is_end(same().map(|other| other.size).max()) {
+            ends.push(case.clone());
+        }
+    }
+    ends
+}
+
+#[test]
+fn the_critical_path_of_every_question_adds_up_to_its_time_with_and_without_fast_forward() {
+    let effort = Effort { simulated_passes: Some(3), ..Effort::default() };
+    let mut runs = 0;
+    for name in PRESETS.iter().map(|preset| preset.name) {
+        let platform = preset(name).unwrap().unwrap();
+        for question in CATALOGUE.iter().filter(|question| question.ask.is_none()) {
+            let Ok(mut quick) = SimulatedMachine::new(&platform) else { continue };
+            let mut detailed = SimulatedMachine::new(&platform).unwrap().in_detail();
+            for case in ends(question, quick.facts()).iter().filter(|case| case.size <= 64 << 10) {
+                let plan = plan_for(question, case, TimeBase::Simulated, &effort);
+                let mut samples = [Samples::wanted(2), Samples::wanted(2)];
+                let [first, second] = &mut samples;
+                if quick.run(&plan, first).is_err() {
+                    continue;
+                }
+                detailed.run(&plan, second).unwrap();
+                for samples in &samples {
+                    let path: Ticks = samples.path.iter().map(|share| share.span).sum();
+                    let time: Ticks = samples.taken.iter().map(|sample| sample.delivered).sum();
+                    assert_eq!(path, time, "{} on {name}, {case:?}: {:?}", question.name, samples.path);
+                }
+                assert_eq!(samples[0].path, samples[1].path, "{} on {name}, {case:?}", question.name);
+                runs += 1;
+            }
+        }
+    }
+    assert!(runs > 300, "{runs} runs");
+}
+
+/// One answer on a simulated platform.
+fn answer(platform: &Platform, name: &str, axes: &Axes) -> (Answer, Case) {
+    let mut target = OpenTarget::of_platform(platform).unwrap();
+    let question = question(name).unwrap();
+    let case = target.cases(question, axes).pop().unwrap();
+    (target.ask(question, &case, &Effort::default()).unwrap(), case)
+}
+
+fn with(platform: &Platform, changes: &[(&str, f64)]) -> Platform {
+    let origin = || Origin::Assumed("of the test".to_owned());
+    changes.iter().fold(platform.clone(), |platform, (key, value)| platform.with(key, *value, origin()).unwrap())
+}
+
+fn rate(platform: &Platform, axes: &Axes) -> f64 {
+    answer(platform, "dma_read_bandwidth", axes).0.delivered_rate_bytes_per_s.unwrap().median
+}
+
+#[test]
+fn tags_are_named_where_more_of_them_help_and_the_data_path_where_it_is_the_limit() {
+    let axes = Axes { sizes: Some(vec![1 << 20]), ..Axes::default() };
+    let card = with(
+        &preset("card-gen5-x16").unwrap().unwrap(),
+        &[("link.generation", 3.0), ("dma.beat_bytes", 16.0), ("dma.beat_ns", 1.215)],
+    );
+    let mut named = Vec::new();
+    for tags in [8.0, 16.0, 32.0, 64.0, 128.0, 256.0] {
+        for mrrs in [128.0, 512.0, 1024.0, 4096.0] {
+            let card = with(&card, &[("dma.tags", tags), ("link.mrrs_bytes", mrrs)]);
+            let before = rate(&card, &axes);
+            let more_tags = rate(&with(&card, &[("dma.tags", tags * 2.0)]), &axes) / before - 1.0;
+            let faster_path = rate(&with(&card, &[("dma.beat_ns", 1.215 / 2.0)]), &axes) / before - 1.0;
+            let (answer, _) = answer(&card, "dma_read_bandwidth", &axes);
+            let cause = Cause::named(&answer.waits[0].cause).unwrap();
+            let what =
+                format!("{tags} tags, MRRS {mrrs}: {:?}; tags {more_tags:.3}, path {faster_path:.3}", answer.waits);
+            assert_eq!(cause, if more_tags > faster_path { Cause::Tag } else { Cause::DataPath }, "{what}");
+            named.push(cause);
+        }
+    }
+    let tags = named.iter().filter(|cause| **cause == Cause::Tag).count();
+    assert!((5..=15).contains(&tags), "{tags} of {} points are limited by tags", named.len());
+}
+
+#[test]
+fn readers_behind_one_uplink_wait_for_the_link_and_not_for_tags() {
+    let rosta = preset("rosta-virtex7").unwrap().unwrap();
+    let flows = (0..8).map(|card| format!("host:{card}").parse().unwrap()).collect();
+    let axes = Axes { sizes: Some(vec![1 << 20]), flows: Some(flows), ..Axes::default() };
+    let (answer, _) = answer(&rosta, "shared_link", &axes);
+    assert_eq!(answer.waits[0].cause, "link_busy", "{:?}", answer.waits);
+    assert!(answer.waits[0].share_percent > 90.0, "{:?}", answer.waits);
+}
+
+/// The largest improvement of the figure.
+fn best(sensitivities: &[Sensitivity]) -> Option<&Sensitivity> {
+    sensitivities.first().filter(|best| best.change_percent.abs() >= 1.0)
+}
+
+#[test]
+fn the_first_cause_of_the_critical_path_is_changed_by_the_parameter_with_the_largest_effect() {
+    let (mut agreeing, mut exceptions) = (0, String::new());
+    let mut random = Random(22);
+    for number in 0..60 {
+        let platform = random_platform::platform(&mut random);
+        let name = random.pick(&["dma_read_bandwidth", "dma_write_bandwidth"]);
+        let axes = Axes { sizes: Some(vec![64 << 10]), ..Axes::default() };
+        let (answer, case) = answer(&platform, name, &axes);
+        let (question, effort) = (question(name).unwrap(), Effort::default());
+        let found = sensitivities(&platform, question, &case, &answer, &effort, &Cancel::new());
+        let cause = Cause::named(&answer.waits[0].cause).unwrap();
+        match best(&found) {
+            Some(best) if !cause.is_changed_by(&best.key) => {
+                let share = answer.waits[0].share_percent;
+                let Sensitivity { key, change_percent, .. } = best;
+                writeln!(
+                    exceptions,
+                    "| {number} | `{name}` | `{}` {share:.0} % | `{key}` {change_percent:+.1} % |",
+                    cause.name()
+                )
+                .unwrap();
+            }
+            _ => agreeing += 1,
+        }
+    }
+    let page = format!(
+        "# Bottlenecks that sensitivities contradict\n\n\
+         Generated by `checks/tests/bottlenecks.rs`. On {} drawn platforms, the first cause of the critical path is\n\
+         one that the parameter with the largest effect acts on, in {agreeing} cases. The others:\n\n\
+         | platform | question | critical path | largest effect |\n| --- | --- | --- | --- |\n{exceptions}",
+        60
+    );
+    let path = lanemark_checks::root().join("docs/bottlenecks.md");
+    if std::env::var_os("LANEMARK_BLESS").is_some() {
+        std::fs::write(&path, &page).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(&path).unwrap_or_default(), page, "run this test with LANEMARK_BLESS=1");
+    assert!(agreeing * 100 >= 95 * 60, "{agreeing} of 60 agree:\n{exceptions}");
+}
