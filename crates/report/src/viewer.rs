@@ -1,16 +1,19 @@
-//! A trace for Perfetto and Chrome: one track per core, per DMA engine, and per direction of a
-//! link.
+//! A trace for Perfetto and Chrome: one track per core, per DMA channel, and per direction of a
+//! link; and counters of credits, tags and utilisation.
 //!
-//! A TLP is a slice as long as its time on the link. A stall of a core or an engine is a slice
-//! named by its cause. A stall before a link is an asynchronous slice, because several can overlap.
+//! A TLP is a slice as long as its time on the link. A stall of a core or a channel is a slice
+//! named by its cause. Slices of one track do not overlap. A stall before a link is an asynchronous slice, because several can overlap.
 //! A flow joins each request with its TLPs on every link and with its completions. A DLLP is a
 //! slice between TLPs.
 //!
 //! Source: "Trace Event Format", the JSON Object Format; times are microseconds.
 
+mod counter;
+
 use crate::panel::words;
 use crate::timeline::Traced;
 use crate::tlp;
+use counter::counters;
 use lanemark_machine::{Cause, Direction, Frame, StallSite};
 use lanemark_units::Ticks;
 use lanemark_wire::Header;
@@ -20,6 +23,9 @@ use std::collections::{BTreeMap, BTreeSet};
 const CORES: u32 = 1;
 const ENGINES: u32 = 2;
 const LINKS: u32 = 3;
+
+/// Channels of a card, at most, so that each has a track of its own.
+const CHANNELS: u32 = 1 << 16;
 
 /// One JSON document; open it at <https://ui.perfetto.dev> or <chrome://tracing>.
 #[must_use]
@@ -55,6 +61,13 @@ pub fn viewer_trace(traced: &Traced) -> String {
         }));
     }
     flows(&mut events, &trace.frames);
+    for counter in counters(trace) {
+        events.extend(counter.values.iter().map(|(at, series)| {
+            let values: serde_json::Map<String, Value> =
+                series.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+            json!({"name": counter.name, "cat": "counter", "ph": "C", "pid": LINKS, "ts": us(*at), "args": values})
+        }));
+    }
     let document = json!({
         "displayTimeUnit": "ns",
         "otherData": {"about": traced.about(), "gaps": traced.gaps()},
@@ -74,7 +87,7 @@ fn thread((process, thread): (u32, u32), name: &str) -> Value {
 const fn place_of(who: StallSite) -> (u32, u32) {
     match who {
         StallSite::Core(number) => (CORES, number),
-        StallSite::Engine(card) => (ENGINES, card),
+        StallSite::Channel { card, channel } => (ENGINES, card * CHANNELS + channel),
     }
 }
 
@@ -88,6 +101,7 @@ fn us(at: Ticks) -> f64 {
 
 fn of_frame(events: &mut Vec<Value>, number: usize, frame: &Frame) {
     let (process, thread) = line(frame.link, frame.direction);
+    let flaws = tlp::flaws(&frame.tlp);
     let (name, what) = match Header::parse(&frame.tlp) {
         Ok((header, _)) => (tlp::name(&header), tlp::describe(&header)),
         Err(error) => ("?".to_owned(), error.to_string()),
@@ -105,8 +119,11 @@ fn of_frame(events: &mut Vec<Value>, number: usize, frame: &Frame) {
         "ts": us(frame.starts), "dur": us(frame.ends.since(frame.starts)),
         "args": {"tlp": what, "request": frame.request, "arrives_ns": frame.arrives.as_ns()},
     });
+    if !flaws.is_empty() {
+        event["name"] = json!(format!("{name}{flaws}"));
+    }
     if frame.is_damaged {
-        event["name"] = json!(format!("{name}, damaged"));
+        event["name"] = json!(format!("{name}{flaws}, LCRC error"));
         event["cname"] = json!("terrible");
     }
     events.push(event);
@@ -175,7 +192,7 @@ mod tests {
         assert_eq!(name_of(CORES, 2), Some(json!("core 2")));
         assert_eq!((name_of(LINKS, 2), name_of(LINKS, 3)), (Some(json!("fpga0 down")), Some(json!("fpga0 up"))));
         assert_eq!(name_of(LINKS, 0), None, "an unused link has no track");
-        for event in events.iter().filter(|event| event["ph"] != "M") {
+        for event in events.iter().filter(|event| event["ph"] != "M" && event["ph"] != "C") {
             let number = |key: &str| event[key].as_u64().unwrap() as u32;
             assert!(name_of(number("pid"), number("tid")).is_some(), "{event}");
         }
@@ -215,7 +232,7 @@ mod tests {
         let slices = events.iter().filter(|event| event["ph"] == "X" && event["cat"] != "wait");
         let slices: Vec<(&str, u64)> =
             slices.map(|event| (event["name"].as_str().unwrap(), event["tid"].as_u64().unwrap())).collect();
-        assert_eq!(slices, [("MRd 8 B, damaged", 2), ("MRd 8 B", 2), ("Nak", 3), ("UpdateFC-NP", 3)]);
+        assert_eq!(slices, [("MRd 8 B, LCRC error", 2), ("MRd 8 B", 2), ("Nak", 3), ("UpdateFC-NP", 3)]);
         let named = |event: &&Value| event["name"] == "thread_name" && event["tid"] == 3;
         assert!(events.iter().any(|event| named(&event)), "a link used by DLLPs only has a track");
     }

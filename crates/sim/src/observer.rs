@@ -14,13 +14,18 @@ use crate::header::{Parties, ROOT_COMPLEX_ID, header_of};
 use crate::index::{CardIndex, DirectionIndex, LinkIndex};
 use crate::ports::root_input;
 use crate::requester::ROOT_COMPLEX;
-use crate::tlp::{Tlp, TlpKind};
+use crate::tlp::{Flaw, Tlp, TlpKind};
 use lanemark_engine::{Slab, Slot};
-use lanemark_machine::{Cause, Direction, Dllp, DllpKind, Frame, StallSite, Trace, TraceGap, Waited};
+use lanemark_machine::{Cause, CreditsLeft, Direction, Dllp, DllpKind, Frame, StallSite, Trace, TraceGap, Waited};
 use lanemark_platform::Platform;
 use lanemark_units::Ticks;
-use lanemark_wire::{FunctionId, Header};
+use lanemark_wire::{FunctionId, Header, Packet};
 use std::collections::{BTreeMap, VecDeque};
+
+/// Byte of a header with TD and EP.
+const FLAGS_BYTE: usize = 2;
+const TD: u8 = 0x80;
+const EP: u8 = 0x40;
 
 /// A direction of a link, for the observer.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +42,8 @@ pub(crate) struct Went<'a> {
     pub(crate) on_line: Ticks,
     pub(crate) direction: DirectionIndex,
     pub(crate) sent: &'a Sent,
+    /// Credits that its sender has left.
+    pub(crate) credits_left: CreditsLeft,
     /// Whether it was corrupted.
     pub(crate) is_damaged: bool,
 }
@@ -146,7 +153,7 @@ impl Observer {
 
     /// Records a TLP.
     pub(crate) fn sent(&mut self, went: Went<'_>, slab: &Slab) {
-        let Went { at, on_line, direction, sent, is_damaged } = went;
+        let Went { at, on_line, direction, sent, credits_left, is_damaged } = went;
         let link = direction.link();
         let request = self.number(direction, sent);
         let left = (link, sent.tlp.requester, sent.tlp.tag);
@@ -171,6 +178,7 @@ impl Observer {
             ends: (at + on_line).since(self.origin),
             arrives: sent.arrives.since(self.origin),
             because: sent.because,
+            credits_left,
             is_damaged,
             tlp,
         });
@@ -178,6 +186,25 @@ impl Observer {
             let Some(oldest) = self.frames.pop_front() else { break };
             self.bytes -= oldest.tlp.len();
             self.dropped.frames += 1;
+        }
+    }
+
+    /// Adds a flaw to the last TLP, if it used this direction: EP, or a digest that is not the ECRC.
+    ///
+    /// Faults are injected at the receiver, so the TLP was recorded without its flaw.
+    pub(crate) fn flawed(&mut self, direction: DirectionIndex, flaw: Flaw) {
+        let is_it = |frame: &&mut Frame| (frame.link, frame.direction) == (direction.link().0, way(direction));
+        let Some(frame) = self.frames.back_mut().filter(is_it) else { return };
+        let Some(flags) = frame.tlp.get_mut(FLAGS_BYTE) else { return };
+        match flaw {
+            Flaw::Poisoned => *flags |= EP,
+            Flaw::BadEcrc if *flags & TD == 0 => {
+                *flags |= TD;
+                let ecrc = Packet::new(&frame.tlp).ok().and_then(|packet| packet.expected_ecrc());
+                frame.tlp.extend(ecrc.unwrap_or_default().map(|byte| !byte));
+                self.bytes += 4;
+            }
+            _ => {}
         }
     }
 
@@ -190,14 +217,21 @@ impl Observer {
         before: &[Ticks; Cause::ALL.len()],
         after: &[Ticks; Cause::ALL.len()],
     ) {
-        for (cause, (before, after)) in Cause::ALL.into_iter().zip(before.iter().zip(after)) {
+        // Several stalls up to now follow each other in the order of causes: a transfer, then its interrupt.
+        let mut next = now;
+        let first = self.waits.len();
+        for (cause, (before, after)) in Cause::ALL.into_iter().zip(before.iter().zip(after)).rev() {
             let span = after.since(*before);
             if span == Ticks::ZERO {
                 continue;
             }
-            let (from, until) = if cause == Cause::Driver { (now, now + span) } else { (Ticks(now.0 - span.0), now) };
+            let (from, until) =
+                if cause == Cause::Driver { (now, now + span) } else { (Ticks(next.0.saturating_sub(span.0)), next) };
+            if cause != Cause::Driver {
+                next = from;
+            }
             let (from, until) = (from.since(self.origin), until.since(self.origin));
-            self.waits.push_back(Waited { who, from, until, cause });
+            self.waits.insert(first, Waited { who, from, until, cause });
         }
         while self.waits.len() > self.most {
             self.waits.pop_front();
