@@ -10,14 +10,14 @@ use crate::error::BoardError;
 use crate::fabric::End;
 use crate::fabric::dllp::{self, Gone, Watch};
 use crate::fabric::link::Sent;
-use crate::header::{Parties, ROOT_COMPLEX_ID, header_of};
+use crate::header::{Parties, header_of};
 use crate::index::{CardIndex, DirectionIndex, LinkIndex};
 use crate::ports::root_input;
 use crate::requester::ROOT_COMPLEX;
 use crate::tlp::{Flaw, Tlp, TlpKind};
 use lanemark_engine::{Slab, Slot};
 use lanemark_machine::{Cause, CreditsLeft, Direction, Dllp, DllpKind, Frame, StallSite, Trace, TraceGap, Waited};
-use lanemark_platform::Platform;
+use lanemark_platform::{PeerRoute, Platform};
 use lanemark_units::Ticks;
 use lanemark_wire::{FunctionId, Header, Packet};
 use std::collections::{BTreeMap, VecDeque};
@@ -58,6 +58,10 @@ pub(crate) struct Observer {
     links: Vec<String>,
     /// Function ID of each card.
     ids: Vec<FunctionId>,
+    /// Function ID of the root complex in reads of peers that it splits.
+    peer_requester: FunctionId,
+    /// Requester and completer of reads that the root complex completes with its own ID.
+    completed_by_root: Vec<(usize, usize)>,
     /// Address ranges of BARs, and their cards.
     bars: Vec<(u64, u64, CardIndex)>,
     frames: VecDeque<Frame>,
@@ -101,6 +105,8 @@ impl Observer {
         Ok(Observer {
             origin,
             most,
+            peer_requester: FunctionId(platform.root_complex.peer_requester_id.value as u16),
+            completed_by_root: completed_by_root(platform, bars_at.len()),
             links: lines.iter().step_by(2).map(|line| name(platform, line.to)).collect(),
             bars: bars.collect(),
             ids,
@@ -158,7 +164,7 @@ impl Observer {
         let request = self.number(direction, sent);
         let left = (link, sent.tlp.requester, sent.tlp.tag);
         let left_before = self.left.get(&left).copied();
-        let Some(tlp) = self.encode(link, &sent.tlp, slab) else {
+        let Some(tlp) = self.encode(direction, &sent.tlp, slab) else {
             self.dropped.illegal += 1;
             return;
         };
@@ -273,8 +279,8 @@ impl Observer {
     }
 
     /// Returns header and payload as bytes; `None` for an illegal TLP.
-    fn encode(&mut self, link: LinkIndex, tlp: &Tlp, slab: &Slab) -> Option<Vec<u8>> {
-        let header = self.header(link, tlp);
+    fn encode(&mut self, direction: DirectionIndex, tlp: &Tlp, slab: &Slab) -> Option<Vec<u8>> {
+        let header = self.header(direction, tlp);
         let mut bytes = vec![0; Header::MAX_BYTES];
         let used = header.emit(&mut bytes).ok()?;
         bytes.truncate(used);
@@ -292,8 +298,8 @@ impl Observer {
         Some(bytes)
     }
 
-    fn header(&mut self, link: LinkIndex, tlp: &Tlp) -> Header {
-        let key = (link, tlp.requester, tlp.tag);
+    fn header(&mut self, direction: DirectionIndex, tlp: &Tlp) -> Header {
+        let key = (direction.link(), tlp.requester, tlp.tag);
         let bytes = tlp.enabled_bytes();
         let left = match tlp.kind {
             TlpKind::MWr | TlpKind::Cpl | TlpKind::MsgD | TlpKind::Msg => bytes,
@@ -307,22 +313,41 @@ impl Observer {
                 left
             }
         };
-        let parties = Parties { requester: self.id(tlp.requester), completer: self.completer(tlp.address) };
+        let parties = Parties { requester: self.id(tlp.requester), completer: self.completer(direction, tlp) };
         header_of(tlp, parties, left as u16)
     }
 
     fn id(&self, requester: u16) -> FunctionId {
         if requester == ROOT_COMPLEX {
-            return ROOT_COMPLEX_ID;
+            return self.peer_requester;
         }
         self.ids.get(CardIndex::of_requester(requester).0).copied().unwrap_or(FunctionId(requester))
     }
 
-    /// Returns the completer of an address: the card of its BAR, or the root complex.
-    fn completer(&self, address: u64) -> FunctionId {
-        let found = self.bars.iter().find(|(start, end, _)| (*start..*end).contains(&address));
-        found.and_then(|(.., card)| self.ids.get(card.0)).copied().unwrap_or_default()
+    /// Returns the completer of a TLP: the card of the BAR, the root complex, or the ID that this gives to completions
+    /// of peers.
+    fn completer(&self, direction: DirectionIndex, tlp: &Tlp) -> FunctionId {
+        let found = self.bars.iter().find(|(start, end, _)| (*start..*end).contains(&tlp.address));
+        let Some((.., card)) = found else { return FunctionId::default() };
+        if direction.is_downstream()
+            && !self.completed_by_root.is_empty()
+            && tlp.requester != ROOT_COMPLEX
+            && self.completed_by_root.contains(&(CardIndex::of_requester(tlp.requester).0, card.0))
+        {
+            return self.peer_requester;
+        }
+        self.ids.get(card.0).copied().unwrap_or_default()
     }
+}
+
+/// Returns the pairs of requester and completer whose reads the root complex splits and completes with its own ID.
+fn completed_by_root(platform: &Platform, cards: usize) -> Vec<(usize, usize)> {
+    let root = &platform.root_complex;
+    if !root.peer_completer_is_root.value || root.peer_read_bytes.value == 0 {
+        return Vec::new();
+    }
+    let pairs = (0..cards).flat_map(|from| (0..cards).map(move |to| (from, to)));
+    pairs.filter(|(from, to)| platform.peer_route(*from, *to) == Some(PeerRoute::ByRoot)).collect()
 }
 
 /// Returns whether a direction is downstream or upstream.

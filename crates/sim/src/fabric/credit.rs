@@ -307,7 +307,7 @@ mod tests {
     #[test]
     fn unused_credits_are_counted_and_infinite_ones_are_not() {
         let pools = [Pool { header: 2, data: Pool::INFINITE.data }, Pool { header: 1, data: 0 }, Pool::INFINITE];
-        let mut account = Account::new(&Credits(pools), 0);
+        let mut account = Account::new(&Credits(pools), Pool::INFINITE.header);
         account.take(Cost { class: FlowClass::Posted, data: 4 });
         assert_eq!(account.left(FlowClass::Posted), CreditsLeft { header: Some(1), data: None });
         assert_eq!(account.left(FlowClass::NonPosted), CreditsLeft { header: Some(1), data: Some(0) });
