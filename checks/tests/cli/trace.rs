@@ -108,7 +108,7 @@ fn classic_pcap_with_vlan_tags_reads_like_pcapng_without_directions() {
 }
 
 /// Traces of a relay with several channels, of peers, of cores and of a link with LCRC errors.
-const VIEWED: [&[&str]; 7] = [
+const VIEWED: [&[&str]; 8] = [
     &["--on", "rosta-virtex7", "--question", "shared_link", "--flows", "0:host,1:host", "--sizes", "1KiB", "--dllps"],
     &["--on", "rosta-virtex7", "--question", "relay_bandwidth"],
     &["--on", "card-gen5-x16", "--question", "dma_read_bandwidth", "--with", "dma.channels=4", "--channels", "4"],
@@ -124,6 +124,7 @@ const VIEWED: [&[&str]; 7] = [
     ],
     &["--on", "card-gen5-x16", "--question", "mmio_read_bandwidth", "--sizes", "4KiB"],
     &["--on", "card-stratix10mx", "--question", "interrupt_latency"],
+    &["--on", "card-stratix10mx", "--question", "many_small_few_large"],
     &["--on", "rosta-virtex7", "--question", "p2p_write_bandwidth", "--flows", "0:4", "--sizes", "4KiB"],
 ];
 
@@ -146,7 +147,7 @@ fn the_viewers_file_keeps_the_rules_of_its_format() {
         let counters = events.iter().filter(|event| event["ph"] == "C");
         let names: Vec<&str> = counters.map(|event| event["name"].as_str().unwrap()).collect();
         for name in ["utilisation in %", "credits left", "tags in use"] {
-            let is_write_only = ["p2p_write_bandwidth", "shared_link", "interrupt_latency"]
+            let is_write_only = ["p2p_write_bandwidth", "shared_link", "interrupt_latency", "many_small_few_large"]
                 .iter()
                 .any(|question| arguments.contains(question));
             let is_there = names.iter().any(|other| other.ends_with(name));

@@ -43,6 +43,16 @@ pub struct Capture {
     pub unread: Unread,
 }
 
+impl Capture {
+    /// Whether TLPs may be missing between the first and the last one.
+    #[must_use]
+    pub fn has_gaps(&self) -> bool {
+        let Unread { malformed, cut, untimed, lost, dropped, .. } = &self.unread;
+        let without_header = cut.saturating_sub(self.frames.iter().filter(|passed| passed.is_cut).count() as u64);
+        [*malformed, *untimed, *lost, *dropped, without_header].iter().any(|count| *count > 0)
+    }
+}
+
 /// A captured TLP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Passed {
@@ -112,14 +122,6 @@ pub struct Unread {
     pub dropped: u64,
     /// Reason why the rest of the file was not read.
     pub ends_early: Option<String>,
-}
-
-impl Unread {
-    /// Whether TLPs may be missing between the first and the last one of the capture.
-    #[must_use]
-    pub const fn has_gaps(&self) -> bool {
-        self.malformed > 0 || self.cut > 0 || self.untimed > 0 || self.lost > 0 || self.dropped > 0
-    }
 }
 
 /// Bytes that are not a capture.

@@ -103,7 +103,7 @@ fn gaps(capture: &Capture) -> Vec<String> {
 /// Requests by outcome. What lies outside the capture, or may be among its lost frames, is not called unanswered.
 fn exchanges_in_words(capture: &Capture, exchanges: &Exchanges) -> String {
     let answered = exchanges.answered.len();
-    let (unanswered, stray) = if capture.unread.has_gaps() {
+    let (unanswered, stray) = if capture.has_gaps() {
         (
             "without a last completion before their tag is used again, which may be among the missing frames",
             "completions without a request, which may be among the missing frames",
@@ -245,6 +245,11 @@ mod tests {
         some.unread.lost = 1;
         let text = capture_table("x", &some);
         assert!(text.contains("tag is used again, which may be among the missing frames, "), "{text}");
+        // A truncated payload hides no TLP.
+        (some.unread.lost, some.unread.cut, some.frames[3].is_cut) = (0, 1, true);
+        assert!(!some.has_gaps() && capture_table("x", &some).contains(known));
+        some.unread.cut = 2;
+        assert!(some.has_gaps());
         let one_way = capture_table("x", &capture(&[&READ]));
         assert!(one_way.contains("0 requests completed, 1 outstanding where the capture ends\nno completion at all"));
     }
