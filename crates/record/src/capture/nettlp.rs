@@ -21,7 +21,7 @@ const LAST_PORT: u16 = 0x4FFF;
 const MACS: [[u8; 6]; 2] = [[0xA0, 0x36, 0x9F, 0x28, 0, 2], [0xA0, 0x36, 0x9F, 0x28, 0, 1]];
 const ADDRESSES: [[u8; 4]; 2] = [[192, 168, 10, 1], [192, 168, 10, 3]];
 
-/// Builds a frame around `tlp`, which has at most 4112 B.
+/// Builds a frame around `tlp`, which has at most 4148 B: prefixes, header, data and digest.
 pub(super) fn frame(sequence: u16, time: u32, tag: u16, is_upstream: bool, tlp: &[u8]) -> Vec<u8> {
     let (from, to) = if is_upstream { (1, 0) } else { (0, 1) };
     let udp_bytes = (UDP + NETTLP + tlp.len()) as u16;

@@ -2,6 +2,11 @@
 
 use lanemark_wire::{Header, Packet, WireError};
 
+/// TLP prefixes before a header: four end-to-end ones, and as many local ones.
+///
+/// Source: PCI Express Base Specification 5.0, section 2.2.10.
+const MOST_PREFIXES: usize = 8;
+
 /// A TLP of a known type.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TlpBytes<'a> {
@@ -23,6 +28,9 @@ pub(super) fn tlp_of(bytes: &[u8], is_cut: bool) -> Result<TlpBytes<'_>, WireErr
         _ => short,
     })?;
     let start = packet.prefixes().len();
+    if start > MOST_PREFIXES * 4 {
+        return Err(WireError::Prefix { byte0: bytes[0] });
+    }
     let header = Header::parse(&bytes[start..]).map(|(header, _)| header);
     if let (None, Err(rule)) = (packet.kind(), header) {
         return Err(rule);
@@ -83,5 +91,8 @@ mod tests {
         assert_eq!(bytes, with_pasid);
         assert!(matches!(tlp_of(&[0x3F; 20], false), Err(WireError::ReservedType { .. })));
         assert!(matches!(tlp_of(&[0x91; 40], false), Err(WireError::TooShort { .. })));
+        let prefixes = |count: usize| [&[0x91; 4].repeat(count)[..], &read].concat();
+        assert!(tlp_of(&prefixes(8), false).is_ok_and(|tlp| tlp.header.is_ok()));
+        assert_eq!(tlp_of(&prefixes(9), false), Err(WireError::Prefix { byte0: 0x91 }));
     }
 }
