@@ -5,7 +5,7 @@ LANEMARK = $(CARGO) run --quiet --release --locked -p lanemark-cli --
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := build
-.PHONY: help build test test-qemu test-runtimes runtimes lint bench reproduce schemas picture fuzz
+.PHONY: help build install-c test test-qemu test-runtimes runtimes lint bench reproduce schemas picture fuzz
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -13,6 +13,10 @@ help: ## list the targets
 
 build: ## build the optimised program, target/release/lanemark
 	$(CARGO) build --release --locked
+
+install-c: ## build the C library and install it: PREFIX=/usr/local, LIBDIR=PREFIX/lib, DESTDIR=
+	$(CARGO) build --release --locked -p lanemark-capi
+	@PREFIX="$(PREFIX)" LIBDIR="$(LIBDIR)" DESTDIR="$(DESTDIR)" crates/capi/install "$${CARGO_TARGET_DIR:-target}/release"
 
 test: ## run every test: units, documents, house, papers, real kernel, runtimes
 	$(CARGO) test --workspace --locked

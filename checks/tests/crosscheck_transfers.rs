@@ -183,6 +183,34 @@ fn a_single_peer_read_matches_the_formula() {
     }
 }
 
+/// With few tags too, collected completions and completers out of order lose no byte and end.
+#[test]
+fn collected_and_slow_peer_reads_arrive_and_no_formula_is_beaten() {
+    let mut random = Random(43);
+    let (mut collected, mut slower) = (0, 0);
+    for number in 0..300 {
+        let mut platform = by_the_root(without_flits(platform_with_peers(&mut random)), &mut random);
+        let picked = read_of_peer(&mut random, &platform);
+        let way = platform.peer_route(picked.card as usize, peer_of(&picked) as usize);
+        let (plain, _) = ask(&platform, &picked);
+        platform.root_complex.peer_collects.value = number % 2 == 0;
+        for region in platform.regions.iter_mut().filter(|_| number % 3 > 0) {
+            region.slow_read_every.value = random.pick(&[1, 2, 3, 8]);
+            region.slow_read_ns.value = Ticks::whole_ns(random.pick(&[10, 300, 5000]));
+        }
+        let (simulated, said) = ask(&platform, &picked);
+        let is_split = way == Some(PeerRoute::ByRoot) && platform.root_complex.peer_read_bytes.value > 0;
+        let is_collected = platform.root_complex.peer_collects.value && is_split;
+        assert_eq!(said.is_none(), is_collected, "{picked:?}");
+        if let Some(said) = said {
+            assert!(said.delivered_ns <= simulated * (1.0 + ROUNDING), "{picked:?}: {simulated} and {said:?}");
+        }
+        collected += usize::from(is_collected);
+        slower += usize::from(simulated > plain);
+    }
+    assert!(collected > 40 && slower > 80, "{collected} collected, {slower} slower");
+}
+
 #[test]
 fn a_call_for_a_single_request_matches_the_formula() {
     let mut random = Random(29);

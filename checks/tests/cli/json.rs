@@ -38,6 +38,8 @@ const WITHOUT: &[(&str, &str)] = &[
     ("posted_header_credits", "counted"),
     ("tags", "counted"),
     ("peer_tags", "counted"),
+    ("peer_requester_id", "bus, device and function"),
+    ("slow_read_every", "reads, counted"),
     ("outstanding", "transfers, counted"),
     ("channels", "channels, counted"),
     ("send_buffers", "counted"),

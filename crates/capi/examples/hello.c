@@ -1,9 +1,10 @@
 /*
  * Writes a message to a card's memory and reads it back.
  *
- *     cargo build --release -p lanemark-capi
- *     cc -I crates/capi/include crates/capi/examples/hello.c -L target/release -llanemark -o hello
- *     sudo LD_LIBRARY_PATH=target/release ./hello 0000:01:00.0 2:0..4KiB:storage
+ *     make install-c PREFIX=$HOME/.local
+ *     export PKG_CONFIG_PATH=$HOME/.local/lib/pkgconfig
+ *     cc crates/capi/examples/hello.c $(pkg-config --cflags --libs lanemark) -o hello
+ *     sudo LD_LIBRARY_PATH=$HOME/.local/lib ./hello 0000:01:00.0 2:0..4KiB:storage
  *
  * An optional third argument is a folder that replaces the root of the file system, to try it without a card.
  */

@@ -98,7 +98,7 @@ pub struct BenchArgs {
     pub questions: Vec<String>,
     #[command(flatten)]
     pub axes: AxisArgs,
-    /// Override a key of the simulated platforms for this run, such as link.mps_bytes=256; repeatable
+    /// Override a key of the simulated platforms for this run, such as link.mps_bytes=256 or bar.0.address_bytes=0x800000000; repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting, value_delimiter = ',')]
     pub with: Vec<(String, String)>,
     /// Inject a fault into simulated targets: KIND@PORT, KIND@PORT:N (at the Nth TLP) or KIND@PORT:TIMEns; repeatable
@@ -212,7 +212,7 @@ pub struct TraceArgs {
     pub question: Option<String>,
     #[command(flatten)]
     pub axes: AxisArgs,
-    /// Override a key of the platform for this run, such as link.mps_bytes=256; repeatable
+    /// Override a key of the platform for this run, such as link.mps_bytes=256 or bar.0.address_bytes=0x800000000; repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting, value_delimiter = ',')]
     pub with: Vec<(String, String)>,
     /// Inject a fault into simulated targets: KIND@PORT, KIND@PORT:N (at the Nth TLP) or KIND@PORT:TIMEns; repeatable
@@ -233,8 +233,8 @@ pub struct TraceArgs {
     /// Write to this file: .pcapng (TLPs of one link), .json (Perfetto, Chrome) or .txt
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Print this capture and the latency of its requests instead of tracing
-    #[arg(long, value_name = "FILE.pcapng",
+    /// Print this capture (pcapng or classic pcap) and the latency of its requests instead of tracing
+    #[arg(long, value_name = "FILE",
         conflicts_with_all = ["on", "question", "iterations", "link", "output", "sizes", "memory_type", "access", "fence", "align",
             "region", "flows", "window", "random", "stride", "outstanding", "cache_state", "socket", "channels", "with", "fault", "dllps"])]
     pub read: Option<PathBuf>,
@@ -521,7 +521,7 @@ pub struct RecoverArgs {
     /// Skip a step, to see its effect; repeatable
     #[arg(long, value_name = "STEP", value_delimiter = ',', requires = "on", conflicts_with = "dry_run")]
     pub without: Vec<LeftOut>,
-    /// Override a key of the simulated platform, such as link.mps_bytes=256; repeatable
+    /// Override a key of the simulated platform, such as link.mps_bytes=256 or bar.0.address_bytes=0x800000000; repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting, value_delimiter = ',', requires = "on")]
     pub with: Vec<(String, String)>,
     /// Fault to inject into the simulated card, such as no_completion@card or surprise_removal@card; repeatable

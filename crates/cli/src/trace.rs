@@ -36,9 +36,13 @@ pub fn trace(args: &TraceArgs) -> Result<(), Failure> {
 fn read(path: &Path) -> Result<(), Failure> {
     let bytes =
         read_file(path, input::CAPTURE).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
-    let capture = Capture::from_pcapng(&bytes, path).map_err(|error| Failure::Usage(error.to_string()))?;
+    let capture = Capture::from_bytes(&bytes, path).map_err(|error| Failure::Usage(error.to_string()))?;
     let text = capture_table(&path.display().to_string(), &capture);
-    Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
+    std::io::stdout().lock().write_all(text.as_bytes())?;
+    match &capture.unread.ends_early {
+        Some(why) => Err(Failure::Check(format!("{} is incomplete: {why}", path.display()))),
+        None => Ok(()),
+    }
 }
 
 fn record(args: &TraceArgs) -> Result<(), Failure> {

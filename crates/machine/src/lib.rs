@@ -69,7 +69,7 @@ pub use samples::{
 };
 pub use steady::{Steady, Unsteady};
 pub use step::{BlockCopy, DriverCall, Order, Span, Step, Stream};
-pub use trace::{Direction, Dllp, DllpKind, Frame, StallSite, Trace, TraceGap, Waited};
+pub use trace::{CreditsLeft, Direction, Dllp, DllpKind, Frame, StallSite, Trace, TraceGap, Waited};
 pub use transfer::{Partner, Pattern, Transfer, Window, WriteRead};
 pub use work::{CoreWork, EngineJob, EngineWork, Lane, Task, Work};
 

@@ -88,10 +88,22 @@ pub struct Frame {
     pub arrives: Ticks,
     /// The last stall before its transmission, if any.
     pub because: Option<Cause>,
-    /// Whether it was corrupted: the receiver dropped it, and it is replayed.
+    /// Credits of its class that its sender had left after it.
+    pub credits_left: CreditsLeft,
+    /// Whether its LCRC was wrong: the receiver dropped it, and it is replayed.
     pub is_damaged: bool,
-    /// Header and payload without framing, sequence number and LCRC. Bytes that are not enabled are 0.
+    /// Header, payload and digest without framing, sequence number and LCRC. Bytes that are not enabled are 0. An
+    /// injected fault is visible: EP is set, or TD with a digest that is not the ECRC.
     pub tlp: Vec<u8>,
+}
+
+/// Flow-control credits of one class at a sender; `None` where the receiver advertised infinite credits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CreditsLeft {
+    /// Header credits.
+    pub header: Option<u32>,
+    /// Data credits of 16 B each.
+    pub data: Option<u32>,
 }
 
 /// One DLLP on one link.
@@ -149,7 +161,7 @@ impl DllpKind {
 /// One stall.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Waited {
-    /// The stalled core or engine.
+    /// The stalled core or channel.
     pub who: StallSite,
     /// Start.
     pub from: Ticks,
@@ -159,20 +171,25 @@ pub struct Waited {
     pub cause: Cause,
 }
 
-/// A core or engine that can stall.
+/// A core or DMA channel that can stall.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum StallSite {
     /// A core, counted from 0.
     Core(u32),
-    /// The DMA engine of a card, counted from 0.
-    Engine(u32),
+    /// A channel of the DMA engine of a card.
+    Channel {
+        /// The card, counted from 0.
+        card: u32,
+        /// The channel, counted from 0.
+        channel: u32,
+    },
 }
 
 impl std::fmt::Display for StallSite {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             StallSite::Core(number) => write!(f, "core {number}"),
-            StallSite::Engine(card) => write!(f, "engine {card}"),
+            StallSite::Channel { card, channel } => write!(f, "engine {card} channel {channel}"),
         }
     }
 }

@@ -13,10 +13,11 @@ use lanemark_platform::{Iommu, Platform};
 use lanemark_units::Ticks;
 
 /// Predicts `plan`, or returns `None` without a closed formula. There is none for several lanes (except threads that
-/// call the driver of one card on separate channels), several streams, other instructions between them, or a missing
-/// region.
+/// call the driver of one card on separate channels), several streams, other instructions between them, a missing
+/// region, or reads of peers whose completions the root complex collects.
 ///
-/// A prediction is the largest of several lower bounds, so that a machine is never faster. See `store.rs` and
+/// A prediction is the largest of several lower bounds, so that a machine is never faster. Slow reads of a region
+/// (`slow_read_every`) are in no bound. See `store.rs` and
 /// `load.rs` for cores, `transfer.rs` for DMA, `buffer_handoff.rs` for shared buffers, `relay.rs` for relays, and
 /// `dma_call.rs` for driver calls. All assume one region, one core, aligned ranges, and an empty cache and empty
 /// buffers at the start.

@@ -104,16 +104,25 @@ impl Kind {
         right.then_some(Raw::Whole(whole))
     }
 
-    /// As [`take`](Kind::take), from an argument of the command line: sizes without quotes.
+    /// As [`take`](Kind::take), from an argument of the command line: sizes without quotes, whole numbers also in
+    /// hexadecimal.
     pub(crate) fn take_text(&self, text: &str) -> Option<Raw> {
         let text = text.trim();
         match self {
             Kind::Choice(words) => words.iter().find(|word| **word == text).map(|word| Raw::Word(word)),
             Kind::Flag => text.parse().ok().map(Raw::Flag),
-            _ => {
-                let size = || parse_size(text).ok().map(|bytes| bytes as f64);
-                self.take_f64(text.parse().ok().or_else(size)?)
-            }
+            _ => match whole_number(text) {
+                Some(whole) => self.take_u64(whole),
+                None => self.take_f64(text.parse().ok()?),
+            },
+        }
+    }
+
+    /// As [`take`](Kind::take), from a whole number.
+    fn take_u64(&self, whole: u64) -> Option<Raw> {
+        match self {
+            Kind::Ns(_) | Kind::Number(..) | Kind::ZeroOrNumber(..) => self.take_f64(whole as f64),
+            _ => self.take_whole(whole),
         }
     }
 
@@ -129,6 +138,16 @@ impl Kind {
             _ => None,
         }
     }
+}
+
+/// A whole number: hexadecimal as in TOML (`0x8_0000_0000`), or a size (`64`, `4KiB`).
+fn whole_number(text: &str) -> Option<u64> {
+    let Some(digits) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) else {
+        return parse_size(text).ok();
+    };
+    let is_hexadecimal =
+        digits.split('_').all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    is_hexadecimal.then(|| u64::from_str_radix(&digits.replace('_', ""), 16).ok()).flatten()
 }
 
 /// A checked value.

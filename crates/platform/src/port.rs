@@ -173,6 +173,12 @@ impl Platform {
         self.port_names().iter().map(|port| self.mps_bytes_of(port)).max().unwrap_or(self.link.mps_bytes.value)
     }
 
+    /// Smallest `Max_Payload_Size` of all ports, in bytes.
+    #[must_use]
+    pub fn smallest_mps_bytes(&self) -> u32 {
+        self.port_names().iter().map(|port| self.mps_bytes_of(port)).min().unwrap_or(self.link.mps_bytes.value)
+    }
+
     /// Largest supported `Max_Payload_Size` of this port, in bytes.
     #[must_use]
     pub fn mps_supported_bytes_of(&self, port: &str) -> u32 {

@@ -25,19 +25,26 @@ fn value_schema(kind: Kind) -> Value {
     }
 }
 
-/// One line of text, not blank.
-const LINE: &str = "^\\P{Cc}*[^\\s\\p{Cc}]\\P{Cc}*$";
+/// Text that is not blank.
+const TEXT: &str = "\\S";
 /// A name that can be part of a path such as `region.sram.read_ns`.
 const PLAIN: &str = "^[A-Za-z0-9_-]+$";
 /// Name of a port.
 const OF_PORT: &str = "^[A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)?$";
+/// A control character, without the classes of Unicode that some validators lack.
+const CONTROL: &str = "[\\x00-\\x1f\\x7f-\\x9f]";
 
 fn text_schema(pattern: &str) -> Value {
     json!({"type": "string", "pattern": pattern})
 }
 
+/// One line of text. The end of a pattern alone would let a final newline pass in Python.
+fn line_schema(pattern: &str) -> Value {
+    json!({"type": "string", "pattern": pattern, "not": {"pattern": CONTROL}})
+}
+
 fn key_schema(key: &Key) -> Value {
-    let text = text_schema("\\S");
+    let text = text_schema(TEXT);
     let mut schema = json!({
         "description": key.doc.trim(),
         "type": "object",
@@ -71,9 +78,9 @@ fn section_schema(row: &SectionRow) -> Value {
         let pattern = match (row.path, *text) {
             (Port::PATH, _) | (Fault::PATH, "port") => OF_PORT,
             _ if row.is_repeated => PLAIN,
-            _ => LINE,
+            _ => TEXT,
         };
-        properties.insert((*text).to_owned(), text_schema(pattern));
+        properties.insert((*text).to_owned(), line_schema(pattern));
     }
     for key in row.keys {
         properties.insert(key.name.to_owned(), key_schema(key));
@@ -96,7 +103,7 @@ pub fn schema() -> String {
     let mut properties = Map::new();
     properties.insert("schema".to_owned(), json!({"const": SCHEMA}));
     for text in Platform::TEXTS {
-        properties.insert((*text).to_owned(), text_schema(LINE));
+        properties.insert((*text).to_owned(), line_schema(TEXT));
     }
     for row in Platform::SECTIONS {
         properties.insert(row.path.to_owned(), section_schema(row));

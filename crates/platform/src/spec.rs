@@ -448,6 +448,10 @@ section! {
         beat_ns: Ticks = Kind::Ns(1e9), unknown 0.25 to 100.0;
         /// From a read request at the region to its first beat.
         read_ns: Ticks = Kind::Ns(1e9), unknown 5.0 to 2000.0;
+        /// Of this many reads, one takes `slow_read_ns` longer, and later ones are completed before it; 0 for none.
+        slow_read_every: u32 = Kind::Count(0, 1 << 20), default "0" because "reads are completed in order";
+        /// Additional time of such a read, as for a bank conflict or a refresh.
+        slow_read_ns: Ticks = Kind::Ns(1e6), default "0" because "reads are completed in order", unknown 10.0 to 10_000.0;
         /// Number of entries of a FIFO.
         fifo_entries: u32 = Kind::Count(1, 1 << 20), default "1024" because "deep enough for tests; used by FIFOs only";
     }
@@ -492,6 +496,9 @@ mod tests {
         "root_complex.peer_writes",
         "root_complex.peer_tags",
         "root_complex.peer_in_order",
+        "root_complex.peer_collects",
+        "root_complex.peer_requester_id",
+        "root_complex.peer_completer_is_root",
         "memory.ddio_ways",
         "memory.odd_end_completion",
         "iommu.iotlb_entries",
@@ -540,6 +547,7 @@ mod tests {
         "bar.prefetchable",
         "region.bar",
         "region.kind",
+        "region.slow_read_every",
         "region.fifo_entries",
     ];
 

@@ -192,6 +192,21 @@ fn every_key_accepts_the_text_of_its_value_and_rejects_other_kinds() {
 }
 
 #[test]
+fn whole_numbers_may_be_hexadecimal() {
+    let set = |path: &str, text: &str| said(&card(), path, text).map(|card| card.value_text(path).unwrap());
+    assert_eq!(set("link.mps_bytes", "0x100"), Ok("256".to_owned()));
+    assert_eq!(set("link.mps_bytes", "0X1_00"), Ok("256".to_owned()));
+    assert_eq!(set("link.latency_ns", "0xff"), Ok("255".to_owned()));
+    // Exact up to the top: a double would be rounded.
+    let top = set("bar.2.address_bytes", "0x7fff_ffff_0000_0000").map_err(|error| error.contains("is 0x7fff"));
+    assert!(top == Ok("9223372032559808512".to_owned()) || top == Err(false), "{top:?}");
+    for wrong in ["0x", "0x_1", "0x1__0", "0x1g", "0x100KiB", "-0x1", "0x1.8", "0x10000000000000000", "x100", "100h"] {
+        let error = set("link.mps_bytes", wrong).unwrap_err();
+        assert!(error.starts_with(&format!("card-gen5-x16: link.mps_bytes: is {wrong}; must be ")), "{error}");
+    }
+}
+
+#[test]
 fn a_missing_section_is_created_from_defaults_or_its_needs_are_reported() {
     let card = Platform { dma_read: None, dma_write: None, fifos: None, ..card() };
     for (path, other) in

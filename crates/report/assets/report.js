@@ -2,6 +2,7 @@
 "use strict";
 (() => {
   const COLOURED = 6; // number of methods with a colour; others are grey until hovered
+  const LAST_LABEL = 48; // width of the longest label below the x axis, "512 MiB", in pixels; half of it is right of its tick
   const FORMULAS_AT_FIRST = 6; // formulas are initially shown for at most this many methods
   const plots = JSON.parse(document.getElementById("plots").textContent);
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -139,7 +140,7 @@
     const width = () => Math.max(240, canvas.clientWidth);
     const height = () => (width() < 480 ? 290 : 370);
     const u = new uPlot({
-      width: width(), height: height(), legend: { show: false }, focus: { alpha: 0.25 }, padding: [8, 8, 0, 0],
+      width: width(), height: height(), legend: { show: false }, focus: { alpha: 0.25 }, padding: [8, LAST_LABEL / 2, 0, 0],
       cursor: { focus: { prox: 28 }, drag: { x: false, y: false }, y: false, points: { size: 8 } },
       scales: { x: { time: false, distr: 3, log: 2, range: () => [left, right] }, y: { distr: 3, log: 10, range: () => [low, high] } },
       axes: [

@@ -3,7 +3,8 @@
 use crate::figures;
 use crate::grid::{Column, Grid, clean};
 use crate::tlp;
-use lanemark_record::{Capture, Exchanges, RequesterLatency};
+use lanemark_record::{Capture, Exchanges, Passed, RequesterLatency};
+use lanemark_wire::FlowClass;
 
 /// One line per TLP, then unreadable frames, then latencies by requester; `name` is the file name.
 #[must_use]
@@ -25,7 +26,7 @@ pub fn capture_table(name: &str, capture: &Capture) -> String {
     text += "\n";
     text += &frames(capture);
     let exchanges = capture.exchanges();
-    text + &exchanges_in_words(&exchanges) + &latencies(&capture.latencies(&exchanges))
+    text + &exchanges_in_words(capture, &exchanges) + &latencies(&capture.latencies(&exchanges))
 }
 
 /// One line per TLP. There can be millions, so only the first column is measured.
@@ -40,13 +41,35 @@ fn frames(capture: &Capture) -> String {
             Some(false) => "down",
             None => "-",
         };
-        let cut = if passed.is_cut { ", cut" } else { "" };
-        text += &format!("{:>width$}  {direction:<4}  {}{cut}\n", passed.at_ns - first, tlp::describe(&passed.header));
+        text += &format!("{:>width$}  {direction:<4}  {}\n", passed.at_ns - first, describe(passed));
     }
     text
 }
 
-/// Frames that are not shown, with the reason.
+/// A TLP with everything that is unusual about it.
+fn describe(passed: &Passed) -> String {
+    let packet = passed.packet();
+    let mut text = match (&passed.header, &packet) {
+        (Ok(header), _) => tlp::describe(header),
+        (Err(rule), Some(packet)) => format!("{}, irregular: {rule}", tlp::describe_irregular(packet)),
+        (Err(rule), None) => rule.to_string(),
+    };
+    match packet.map_or(0, |packet| packet.prefixes().len() / 4) {
+        0 => {}
+        1 => text += ", with a TLP prefix",
+        prefixes => text += &format!(", with {prefixes} TLP prefixes"),
+    }
+    text += &tlp::flaws(&passed.tlp);
+    if passed.has_lcrc_error {
+        text += ", LCRC error";
+    }
+    if passed.is_cut {
+        text += ", cut";
+    }
+    text
+}
+
+/// Frames that are not shown, with the reason, and TLPs that break a rule.
 fn gaps(capture: &Capture) -> Vec<String> {
     let unread = &capture.unread;
     let malformed = unread.first_malformed.as_deref().unwrap_or_default();
@@ -61,20 +84,48 @@ fn gaps(capture: &Capture) -> Vec<String> {
         .filter(|(count, _)| *count > 0)
         .map(|(count, what)| format!("{} {what}", figures::counted(count as usize, "frame")))
         .collect();
+    let frames = |count: u64| figures::counted(count as usize, "frame");
+    if unread.lost > 0 {
+        gaps.push(format!("{} missing by their sequence numbers", frames(unread.lost)));
+    }
+    if unread.dropped > 0 {
+        gaps.push(format!("{} dropped, as the capturing tool reports", frames(unread.dropped)));
+    }
+    let mut irregular = capture.frames.iter().filter_map(|passed| passed.header.err()).peekable();
+    if let Some(first) = irregular.peek().copied() {
+        let count = figures::counted(irregular.count(), "TLP");
+        gaps.push(format!("{count} irregular, marked below, the first of them: {first}"));
+    }
     gaps.extend(unread.ends_early.iter().map(|why| format!("incomplete: {why}")));
     gaps
 }
 
-fn exchanges_in_words(exchanges: &Exchanges) -> String {
+/// Requests by outcome. What lies outside the capture, or may be among its lost frames, is not called unanswered.
+fn exchanges_in_words(capture: &Capture, exchanges: &Exchanges) -> String {
     let answered = exchanges.answered.len();
+    let (unanswered, stray) = if capture.has_gaps() {
+        (
+            "without a last completion before their tag is used again, which may be among the missing frames",
+            "completions without a request, which may be among the missing frames",
+        )
+    } else {
+        ("without a last completion before their tag is used again", "completions without a request")
+    };
     let mut parts = vec![format!("{} completed", figures::counted(answered, "request"))];
     let others = [
-        (exchanges.unanswered, "without a completion in the capture"),
-        (exchanges.strays, "completed without a request in the capture"),
+        (exchanges.open, "outstanding where the capture ends"),
+        (exchanges.unanswered, unanswered),
+        (exchanges.early, "completions of requests before the capture"),
+        (exchanges.strays, stray),
         (exchanges.backwards, "completed before the request, by timestamp"),
     ];
     parts.extend(others.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")));
-    format!("\n{}\n", parts.join(", "))
+    let mut text = format!("\n{}\n", parts.join(", "));
+    let has = |class| capture.frames.iter().any(|passed| passed.class() == Some(class));
+    if has(FlowClass::NonPosted) && !has(FlowClass::Completion) {
+        text += "no completion at all: the capture may have one direction only\n";
+    }
+    text
 }
 
 fn latencies(latencies: &[RequesterLatency]) -> String {
@@ -137,6 +188,8 @@ mod tests {
             first_malformed: Some("frame 1: \u{1b}[2J".to_owned()),
             cut: 3,
             untimed: 4,
+            lost: 5,
+            dropped: 6,
             ends_early: Some("byte 9: the file ends within a block".to_owned()),
         };
         let capture = Capture { unread, place: "\u{1b}card".to_owned(), ..Capture::default() };
@@ -146,8 +199,58 @@ mod tests {
             "2 frames malformed, the first of them frame 1: [2J",
             "3 frames truncated by the capture; shown if the header is complete",
             "4 frames without a timestamp",
+            "5 frames missing by their sequence numbers",
+            "6 frames dropped, as the capturing tool reports",
             "incomplete: byte 9: the file ends within a block",
         ];
         assert_eq!(capture_table("x", &capture), lines.join("\n") + "\n");
+    }
+
+    /// A capture of TLPs, one each nanosecond.
+    fn capture(tlps: &[&[u8]]) -> Capture {
+        let frames = tlps.iter().zip(0..).map(|(tlp, at)| Passed::new(at, None, tlp.to_vec()).unwrap());
+        Capture { frames: frames.collect(), ..Capture::default() }
+    }
+
+    const READ: [u8; 12] = [0, 0, 0, 1, 1, 0, 7, 0x0f, 0xfe, 0, 0, 0x10];
+    const ANSWER: [u8; 16] = [0x4A, 0, 0, 1, 0, 0, 0, 4, 1, 0, 7, 0x10, 1, 2, 3, 4];
+
+    #[test]
+    fn irregular_tlps_are_counted_and_shown_with_the_rule() {
+        let mut odd = READ;
+        odd[7] = 0xff;
+        let mut with_prefix = vec![0x91, 0, 0, 5];
+        with_prefix.extend(READ);
+        let mut capture = capture(&[&odd, &ANSWER, &with_prefix]);
+        capture.frames[2].has_lcrc_error = true;
+        let text = capture_table("x", &capture);
+        let rule = "byte 7: Last DW BE is 0b1111 with Length 1; it must be 0";
+        for line in [
+            &format!("1 TLP irregular, marked below, the first of them: {rule}\n"),
+            &format!("MRd 1 DW at 0xfe000010 by 01:00.0, tag 7, irregular: {rule}\n"),
+            "MRd 4 B at 0xfe000010 by 01:00.0, tag 7, with a TLP prefix, LCRC error\n",
+            "\n1 request completed\n",
+        ] {
+            assert!(text.contains(line), "{line} in {text}");
+        }
+    }
+
+    #[test]
+    fn requests_at_an_edge_or_beside_lost_frames_are_not_called_unanswered() {
+        let mut some = capture(&[&ANSWER, &READ, &READ, &ANSWER, &READ]);
+        let text = capture_table("x", &some);
+        let known = "1 request completed, 1 outstanding where the capture ends, 1 without a last completion before \
+                     their tag is used again, 1 completions of requests before the capture\n";
+        assert!(text.contains(known), "{text}");
+        some.unread.lost = 1;
+        let text = capture_table("x", &some);
+        assert!(text.contains("tag is used again, which may be among the missing frames, "), "{text}");
+        // A truncated payload hides no TLP.
+        (some.unread.lost, some.unread.cut, some.frames[3].is_cut) = (0, 1, true);
+        assert!(!some.has_gaps() && capture_table("x", &some).contains(known));
+        some.unread.cut = 2;
+        assert!(some.has_gaps());
+        let one_way = capture_table("x", &capture(&[&READ]));
+        assert!(one_way.contains("0 requests completed, 1 outstanding where the capture ends\nno completion at all"));
     }
 }

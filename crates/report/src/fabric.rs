@@ -22,6 +22,8 @@ const BOX_HEIGHT: f64 = 34.0;
 const TRUNK: f64 = 12.0;
 const LINE: f64 = 150.0;
 const MARGIN: f64 = 6.0;
+/// Indentation of a level in the drawing for narrow screens.
+const INDENT: f64 = 14.0;
 /// Characters of a name that fit into its box.
 const NAME_CHARS: usize = 13;
 
@@ -180,6 +182,47 @@ impl<'a> Fabric<'a> {
         text + "</svg>"
     }
 
+    /// As [`Fabric::drawing`], for narrow screens: the tree from top to bottom, each link beside the box below it.
+    pub fn narrow_drawing(&self, id: &str) -> String {
+        let (placed, _) = placed(self.links);
+        // Rows in the order of the list, with a row for each root above its first link.
+        let mut rows: Vec<(Option<&Placed>, &str)> = Vec::new();
+        let mut last_root = None;
+        for one in &placed {
+            if one.above.is_none() && last_root != Some(&one.link.above) {
+                rows.push((None, &one.link.above));
+                last_root = Some(&one.link.above);
+            }
+            rows.push((Some(one), &one.link.name));
+        }
+        if rows.is_empty() {
+            return String::new();
+        }
+        let level = |row: &(Option<&Placed>, &str)| row.0.map_or(0, |one| one.depth + 1);
+        let deepest = rows.iter().map(level).max().unwrap_or(0);
+        let left = |level: usize| MARGIN + level as f64 * INDENT;
+        let width = left(deepest) + BOX_WIDTH + TRUNK + LINE + MARGIN;
+        let y = |row: usize| MARGIN + (row as f64 + 0.5) * ROW;
+        let title = format!("Links of {}: {}", self.target, self.answer.method);
+        let size = (width, rows.len() as f64 * ROW + 2.0 * MARGIN);
+        let mut text = svg::begin("fabric narrow", id, size, &title, &self.in_words());
+        for (number, row) in rows.iter().enumerate().filter(|(_, row)| row.0.is_some()) {
+            // From the box above it, the last one that is a level higher.
+            let above = rows[..number].iter().rposition(|other| level(other) < level(row)).unwrap_or(0);
+            let x = left(level(row)) - INDENT / 2.0;
+            let (from, to) = (y(above) + BOX_HEIGHT / 2.0, y(number));
+            let _ = write!(text, "<path class=\"trunk\" d=\"M{x:.1} {from:.1}V{to:.1}h{:.1}\"/>", INDENT / 2.0);
+        }
+        for (number, row) in rows.iter().enumerate() {
+            let (x, words) = (left(level(row)), row.0.map(|one| trained(one.link)));
+            node(&mut text, (x, y(number)), row.1, words.as_deref().unwrap_or_default());
+            if let Some(one) = row.0 {
+                self.link(&mut text, (width - MARGIN - LINE, y(number)), one.link);
+            }
+        }
+        text + "</svg>"
+    }
+
     /// Number of links without a root, which only a damaged record has.
     pub fn not_drawn(&self) -> usize {
         self.links.len() - placed(self.links).0.len()
@@ -323,6 +366,20 @@ mod tests {
         let record = fixture::fabric(cards);
         let svg = Fabric::of(&record, &record.answers[0]).unwrap().drawing("d");
         (record, svg)
+    }
+
+    #[test]
+    fn every_box_fits_the_screen_of_a_phone() {
+        for cards in [1, 8, 64] {
+            let record = fixture::fabric(cards);
+            let wide = Fabric::of(&record, &record.answers[0]).unwrap().drawing("d");
+            let narrow = Fabric::of(&record, &record.answers[0]).unwrap().narrow_drawing("d-narrow");
+            let boxes = |svg: &str| svg.matches("<g class=\"node\">").count();
+            assert_eq!(boxes(&wide), boxes(&narrow), "{cards}");
+            assert_eq!(wide.matches("class=\"line\"").count(), narrow.matches("class=\"line\"").count());
+            let width = narrow.split(" width=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+            assert!(width.parse::<f64>().unwrap() <= 360.0 - 2.0 * 0.9 * 16.0, "{width}");
+        }
     }
 
     #[test]

@@ -382,7 +382,8 @@ fn fabrics(record: &Record, place: usize, panel: &Panel) -> (Vec<FabricDrawing>,
                 .map_or_else(String::new, |value| panel.unit.figure_with_symbol(value)),
             in_words: fabric.in_words(),
             waits: waits.join(", "),
-            svg: fabric.drawing(&format!("fabric-{place}-{number}")),
+            svg: fabric.drawing(&format!("fabric-{place}-{number}"))
+                + &fabric.narrow_drawing(&format!("fabric-{place}-{number}-narrow")),
             not_drawn: match fabric.not_drawn() {
                 0 => String::new(),
                 count => format!("not drawn, not connected to a root: {}", figures::counted(count, "link")),

@@ -94,7 +94,7 @@ pub fn waterfall(traced: &Traced) -> String {
     );
     let damaged = trace.frames.iter().filter(|frame| frame.is_damaged).count();
     if damaged > 0 {
-        text += &format!(", {damaged} of them damaged");
+        text += &format!(", {damaged} of them with an LCRC error");
     }
     if !trace.dllps.is_empty() {
         text += &format!("; {}", figures::counted(trace.dllps.len(), "DLLP"));
@@ -160,11 +160,12 @@ fn of_frame(trace: &Trace, frame: &Frame, all: Ticks) -> Row {
     let waited = frame
         .because
         .map(|cause| format!("{} {}", words(cause.name()), figures::time(frame.starts.since(frame.ready).as_ns())));
+    let lcrc = if frame.is_damaged { ", LCRC error" } else { "" };
     Row {
         from: frame.starts,
         until: frame.arrives,
         place: format!("{} {}", link_name(trace, frame.link), frame.direction.name()),
-        what: format!("#{} {what}{}", frame.request, if frame.is_damaged { ", damaged" } else { "" }),
+        what: format!("#{} {what}{}{lcrc}", frame.request, tlp::flaws(&frame.tlp)),
         waited: waited.unwrap_or_default(),
         picture: picture(
             all,
@@ -222,7 +223,7 @@ fn waits(trace: &Trace) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use lanemark_machine::{Direction, Dllp, DllpKind, TraceGap, Waited};
+    use lanemark_machine::{CreditsLeft, Direction, Dllp, DllpKind, TraceGap, Waited};
     use lanemark_wire::{Completion, FunctionId, MemoryRequest};
 
     fn bytes(header: Header) -> Vec<u8> {
@@ -248,6 +249,7 @@ pub(crate) mod tests {
             ends: at(starts + 10),
             arrives: at(starts + 110),
             because,
+            credits_left: CreditsLeft { header: Some(7), data: None },
             is_damaged: false,
             tlp,
         };
@@ -331,11 +333,11 @@ pub(crate) mod tests {
     fn damaged_tlps_are_marked_and_dllps_have_their_own_lines() {
         let (trace, method) = (damaged_load(), crate::fixture::method("uc", "8", None));
         let text = waterfall(&traced(&trace, &method));
-        assert!(text.contains("; 2 TLPs on 1 link, 1 of them damaged; 2 DLLPs\n"), "{text}");
+        assert!(text.contains("; 2 TLPs on 1 link, 1 of them with an LCRC error; 2 DLLPs\n"), "{text}");
         let like = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
         let lines: Vec<String> = text.lines().map(like).collect();
         for line in [
-            "0.0 110.0 fpga0 down #1 MRd 8 B at 0x1000 by 00:00.0, tag 3, damaged █──────────",
+            "0.0 110.0 fpga0 down #1 MRd 8 B at 0x1000 by 00:00.0, tag 3, LCRC error █──────────",
             "110.0 30.0 fpga0 up Nak ▪──",
             "140.0 110.0 fpga0 down #1 MRd 8 B at 0x1000 by 00:00.0, tag 3 replay 140 ns ··············█──────────",
             "260.0 30.0 fpga0 up UpdateFC-NP ▪──",

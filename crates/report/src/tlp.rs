@@ -1,6 +1,6 @@
 //! A TLP as one line.
 
-use lanemark_wire::{AddressType, CompletionStatus, Header, ats};
+use lanemark_wire::{AddressType, CompletionStatus, FlowClass, Header, Packet, TlpKind, ats};
 
 /// Type, size or status of a TLP: short enough for a slice in a trace viewer.
 pub(crate) fn name(header: &Header) -> String {
@@ -58,6 +58,39 @@ pub(crate) fn describe(header: &Header) -> String {
     }
 }
 
+/// Flaws of a TLP by its bytes: poisoned data, a digest that is not the ECRC. Empty if there is none.
+pub(crate) fn flaws(tlp: &[u8]) -> String {
+    let Ok(packet) = Packet::new(tlp) else { return String::new() };
+    let poisoned = if packet.ep() { ", poisoned" } else { "" };
+    let is_wrong = packet.ecrc().zip(packet.expected_ecrc()).is_some_and(|(found, expected)| found != expected);
+    let digest = match packet.ecrc() {
+        Some(_) if is_wrong => ", wrong ECRC",
+        Some(_) => ", with ECRC",
+        None => "",
+    };
+    format!("{poisoned}{digest}")
+}
+
+/// A TLP that breaks a rule: its type, length in DW, address, IDs and tag.
+pub(crate) fn describe_irregular(packet: &Packet<&[u8]>) -> String {
+    let Some(kind) = packet.kind() else { return "?".to_owned() };
+    let (name, requester, tag) = (kind.name(), packet.requester_id(), packet.tag());
+    let of_tag = if kind.class() == FlowClass::Posted { String::new() } else { format!(", tag {tag}") };
+    let length = packet.length();
+    match kind {
+        TlpKind::Cpl | TlpKind::CplD | TlpKind::CplLk | TlpKind::CplDLk => {
+            let (dw, count) = (packet.data_bytes() / 4, packet.byte_count());
+            format!("{name} {dw} DW from {} for {requester}{of_tag}, Byte Count {count}", packet.completer_id())
+        }
+        TlpKind::CfgRd0 | TlpKind::CfgWr0 | TlpKind::CfgRd1 | TlpKind::CfgWr1 => {
+            let (target, register) = (packet.target(), packet.register());
+            format!("{name} at {target} register {register:#x} by {requester}{of_tag}")
+        }
+        TlpKind::Msg | TlpKind::MsgD => format!("{name} by {requester}"),
+        _ => format!("{name} {length} DW at {:#x} by {requester}{of_tag}", packet.address()),
+    }
+}
+
 fn status_name(status: CompletionStatus) -> &'static str {
     match status {
         CompletionStatus::Success => "SC",
@@ -98,5 +131,36 @@ mod tests {
         assert_eq!(describe(&last), "CplD 9 B from 00:00.0 for 01:00.0, tag 7");
         let refused = Completion::without_data(FunctionId(0), CARD, 7, CompletionStatus::UnsupportedRequest);
         assert_eq!(describe(&Header::Completion(refused)), "Cpl UR from 00:00.0 for 01:00.0, tag 7");
+    }
+
+    #[test]
+    fn irregular_tlps_are_described_by_kind() {
+        let of = |bytes: &[u8]| describe_irregular(&Packet::new(bytes).unwrap());
+        let read = [0, 0, 0, 2, 1, 0, 7, 0xf0, 0xfe, 0, 0, 0x10];
+        assert_eq!(of(&read), "MRd 2 DW at 0xfe000010 by 01:00.0, tag 7");
+        let write = [0x60, 0, 0, 2, 1, 0, 7, 0xff, 0, 0, 0, 0, 0xfe, 0, 0, 0x10];
+        assert_eq!(of(&write), "MWr 2 DW at 0xfe000010 by 01:00.0");
+        let completion = [0x4a, 0, 0, 2, 2, 0, 0, 4, 1, 0, 7, 0];
+        assert_eq!(of(&completion), "CplD 2 DW from 02:00.0 for 01:00.0, tag 7, Byte Count 4");
+        let config = [4, 0, 0, 2, 0, 0, 1, 0xff, 1, 0, 0, 0x10];
+        assert_eq!(of(&config), "CfgRd0 at 01:00.0 register 0x10 by 00:00.0, tag 1");
+        let message = [0x30, 0, 0, 1, 1, 0, 0, 0x18, 0, 0, 0, 0, 0, 0, 0, 0];
+        assert_eq!(of(&message), "Msg by 01:00.0");
+    }
+
+    #[test]
+    fn poisoned_data_and_digests_are_told() {
+        let mut write = vec![0x40, 0, 0, 1, 1, 0, 1, 0x0f, 0xfe, 0, 0, 0x10, 1, 2, 3, 4];
+        assert_eq!(flaws(&write), "");
+        write[2] = 0x40;
+        assert_eq!(flaws(&write), ", poisoned");
+        write[2] = 0x80;
+        assert_eq!(flaws(&write), "", "the digest is not captured");
+        let ecrc = Packet::new(&write).unwrap().expected_ecrc().unwrap();
+        write.extend(ecrc);
+        assert_eq!(flaws(&write), ", with ECRC");
+        write[15] ^= 1;
+        assert_eq!(flaws(&write), ", wrong ECRC");
+        assert_eq!(flaws(&write[..3]), "");
     }
 }

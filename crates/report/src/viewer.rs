@@ -1,17 +1,20 @@
-//! A trace for Perfetto and Chrome: one track per core, per DMA engine, and per direction of a
-//! link.
+//! A trace for Perfetto and Chrome: one track per core, per DMA channel, and per direction of a
+//! link; and counters of credits, tags and utilisation.
 //!
-//! A TLP is a slice as long as its time on the link. A stall of a core or an engine is a slice
-//! named by its cause. A stall before a link is an asynchronous slice, because several can overlap.
-//! A flow joins each request with its TLPs on every link and with its completions. A DLLP is a
+//! A TLP is a slice as long as its time on the link. A stall of a core or a channel is a slice
+//! named by its cause. Slices of one track do not overlap. A stall before a link is an asynchronous
+//! slice, because several can overlap. A flow joins each request with its TLPs on every link and with its completions. A DLLP is a
 //! slice between TLPs.
 //!
 //! Source: "Trace Event Format", the JSON Object Format; times are microseconds.
 
+mod counter;
+
 use crate::panel::words;
 use crate::timeline::Traced;
 use crate::tlp;
-use lanemark_machine::{Cause, Direction, Frame, StallSite};
+use counter::counters;
+use lanemark_machine::{Cause, Direction, Frame, StallSite, Waited};
 use lanemark_units::Ticks;
 use lanemark_wire::Header;
 use serde_json::{Value, json};
@@ -21,13 +24,23 @@ const CORES: u32 = 1;
 const ENGINES: u32 = 2;
 const LINKS: u32 = 3;
 
+/// Channels of a card, at most, so that each has a track of its own.
+const CHANNELS: u32 = 1 << 16;
+/// Cores, and channels of all cards, at most, so that each lane of one has a track of its own.
+const LANE: u32 = 1 << 24;
+
 /// One JSON document; open it at <https://ui.perfetto.dev> or <chrome://tracing>.
 #[must_use]
 pub fn viewer_trace(traced: &Traced) -> String {
     let trace = traced.trace;
     let mut events = vec![process(CORES, "cores"), process(ENGINES, "DMA engines"), process(LINKS, "links")];
-    let waiters: BTreeSet<StallSite> = trace.waits.iter().map(|wait| wait.who).collect();
-    events.extend(waiters.into_iter().map(|who| thread(place_of(who), &who.to_string())));
+    let placed = placed(&trace.waits);
+    let tracks: BTreeMap<(u32, u32), (StallSite, u32)> =
+        placed.iter().map(|(wait, lane)| (place_of(wait.who, *lane), (wait.who, *lane))).collect();
+    for (track, (who, lane)) in tracks {
+        let name = if lane == 0 { who.to_string() } else { format!("{who}, concurrent {}", lane + 1) };
+        events.push(thread(track, &name));
+    }
     let of_dllps = trace.dllps.iter().map(|dllp| (dllp.link, dllp.direction));
     let lines = trace.frames.iter().map(|frame| (frame.link, frame.direction)).chain(of_dllps);
     let lines: BTreeSet<(usize, Direction)> = lines.collect();
@@ -35,8 +48,8 @@ pub fn viewer_trace(traced: &Traced) -> String {
         let name = trace.links.get(link).map_or("", String::as_str);
         events.push(thread(line(link, direction), &format!("{name} {}", direction.name())));
     }
-    for wait in &trace.waits {
-        let (process, thread) = place_of(wait.who);
+    for (wait, lane) in placed {
+        let (process, thread) = place_of(wait.who, lane);
         events.push(json!({
             "name": words(wait.cause.name()), "cat": "wait", "ph": "X", "cname": colour(wait.cause),
             "pid": process, "tid": thread, "ts": us(wait.from), "dur": us(wait.until.since(wait.from)),
@@ -55,6 +68,13 @@ pub fn viewer_trace(traced: &Traced) -> String {
         }));
     }
     flows(&mut events, &trace.frames);
+    for counter in counters(trace) {
+        events.extend(counter.values.iter().map(|(at, series)| {
+            let values: serde_json::Map<String, Value> =
+                series.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+            json!({"name": counter.name, "cat": "counter", "ph": "C", "pid": LINKS, "ts": us(*at), "args": values})
+        }));
+    }
     let document = json!({
         "displayTimeUnit": "ns",
         "otherData": {"about": traced.about(), "gaps": traced.gaps()},
@@ -71,10 +91,27 @@ fn thread((process, thread): (u32, u32), name: &str) -> Value {
     json!({"name": "thread_name", "ph": "M", "pid": process, "tid": thread, "args": {"name": name}})
 }
 
-const fn place_of(who: StallSite) -> (u32, u32) {
+/// Each stall with its lane: the first one of its core or channel in which it overlaps no other.
+///
+/// Only runtimes and drivers stall a core concurrently, in their own time and in that of the hardware.
+fn placed(waits: &[Waited]) -> Vec<(&Waited, u32)> {
+    let mut sorted: Vec<&Waited> = waits.iter().collect();
+    sorted.sort_by_key(|wait| (wait.who, wait.from, wait.until));
+    let mut ends: BTreeMap<StallSite, Vec<Ticks>> = BTreeMap::new();
+    let mut lane = |wait: &Waited| {
+        let ends = ends.entry(wait.who).or_default();
+        let lane = ends.iter().position(|end| *end <= wait.from).unwrap_or(ends.len());
+        ends.resize(ends.len().max(lane + 1), Ticks::ZERO);
+        ends[lane] = wait.until;
+        lane as u32
+    };
+    sorted.into_iter().map(|wait| (wait, lane(wait))).collect()
+}
+
+const fn place_of(who: StallSite, lane: u32) -> (u32, u32) {
     match who {
-        StallSite::Core(number) => (CORES, number),
-        StallSite::Engine(card) => (ENGINES, card),
+        StallSite::Core(number) => (CORES, lane * LANE + number),
+        StallSite::Channel { card, channel } => (ENGINES, lane * LANE + card * CHANNELS + channel),
     }
 }
 
@@ -88,6 +125,7 @@ fn us(at: Ticks) -> f64 {
 
 fn of_frame(events: &mut Vec<Value>, number: usize, frame: &Frame) {
     let (process, thread) = line(frame.link, frame.direction);
+    let flaws = tlp::flaws(&frame.tlp);
     let (name, what) = match Header::parse(&frame.tlp) {
         Ok((header, _)) => (tlp::name(&header), tlp::describe(&header)),
         Err(error) => ("?".to_owned(), error.to_string()),
@@ -105,8 +143,11 @@ fn of_frame(events: &mut Vec<Value>, number: usize, frame: &Frame) {
         "ts": us(frame.starts), "dur": us(frame.ends.since(frame.starts)),
         "args": {"tlp": what, "request": frame.request, "arrives_ns": frame.arrives.as_ns()},
     });
+    if !flaws.is_empty() {
+        event["name"] = json!(format!("{name}{flaws}"));
+    }
     if frame.is_damaged {
-        event["name"] = json!(format!("{name}, damaged"));
+        event["name"] = json!(format!("{name}{flaws}, LCRC error"));
         event["cname"] = json!("terrible");
     }
     events.push(event);
@@ -175,7 +216,7 @@ mod tests {
         assert_eq!(name_of(CORES, 2), Some(json!("core 2")));
         assert_eq!((name_of(LINKS, 2), name_of(LINKS, 3)), (Some(json!("fpga0 down")), Some(json!("fpga0 up"))));
         assert_eq!(name_of(LINKS, 0), None, "an unused link has no track");
-        for event in events.iter().filter(|event| event["ph"] != "M") {
+        for event in events.iter().filter(|event| event["ph"] != "M" && event["ph"] != "C") {
             let number = |key: &str| event[key].as_u64().unwrap() as u32;
             assert!(name_of(number("pid"), number("tid")).is_some(), "{event}");
         }
@@ -215,9 +256,24 @@ mod tests {
         let slices = events.iter().filter(|event| event["ph"] == "X" && event["cat"] != "wait");
         let slices: Vec<(&str, u64)> =
             slices.map(|event| (event["name"].as_str().unwrap(), event["tid"].as_u64().unwrap())).collect();
-        assert_eq!(slices, [("MRd 8 B, damaged", 2), ("MRd 8 B", 2), ("Nak", 3), ("UpdateFC-NP", 3)]);
+        assert_eq!(slices, [("MRd 8 B, LCRC error", 2), ("MRd 8 B", 2), ("Nak", 3), ("UpdateFC-NP", 3)]);
         let named = |event: &&Value| event["name"] == "thread_name" && event["tid"] == 3;
         assert!(events.iter().any(|event| named(&event)), "a link used by DLLPs only has a track");
+    }
+
+    #[test]
+    fn concurrent_stalls_have_a_track_each() {
+        let at = Ticks::whole_ns;
+        let (mut trace, method) = (load(), crate::fixture::method("uc", "8", None));
+        let wait = |from, until| Waited { from: at(from), until: at(until), ..trace.waits[0] };
+        trace.waits = vec![wait(0, 100), wait(50, 150), wait(100, 120), wait(160, 170)];
+        let document: Value = serde_json::from_str(&viewer_trace(&traced(&trace, &method))).unwrap();
+        let events = document["traceEvents"].as_array().unwrap();
+        let slices = events.iter().filter(|event| event["ph"] == "X" && event["cat"] == "wait");
+        let lanes: Vec<u64> = slices.map(|event| event["tid"].as_u64().unwrap() >> 24).collect();
+        assert_eq!(lanes, [0, 1, 0, 0]);
+        let is_second = |event: &&Value| event["args"]["name"] == "core 2, concurrent 2";
+        assert_eq!(events.iter().filter(is_second).count(), 1);
     }
 
     #[test]

@@ -404,7 +404,7 @@ impl Board {
         let mut made = Made::INVALID;
         let is_made = self.endpoints[card].issue(self.events.now, &mut self.slab, &mut self.events.path, &mut made);
         if let (Some(Some(before)), Some(engine)) = (waits, self.endpoints.engine(card)) {
-            let site = StallSite::Engine(card.0 as u32);
+            let site = StallSite::Channel { card: card.0 as u32, channel: made.channel as u32 };
             self.observation.waited(site, self.events.now, &before, &engine.waits);
         }
         if is_made {

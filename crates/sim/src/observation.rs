@@ -5,7 +5,7 @@
 use crate::fabric::dllp::Watch;
 use crate::index::DirectionIndex;
 use crate::observer::{Observer, Went};
-use crate::tlp::Tlp;
+use crate::tlp::{Flaw, Tlp};
 use lanemark_engine::Slab;
 use lanemark_machine::{Cause, StallSite, Trace};
 use lanemark_units::Ticks;
@@ -68,6 +68,13 @@ impl Observation {
     pub(crate) fn sent(&mut self, went: Went<'_>, slab: &Slab) {
         if let Some(observer) = &mut self.observer {
             observer.sent(went, slab);
+        }
+    }
+
+    /// Adds a flaw to the record of the TLP that was sent last, by this direction.
+    pub(crate) fn flawed(&mut self, direction: DirectionIndex, flaw: Flaw) {
+        if let Some(observer) = &mut self.observer {
+            observer.flawed(direction, flaw);
         }
     }
 

@@ -10,17 +10,22 @@ use crate::error::BoardError;
 use crate::fabric::End;
 use crate::fabric::dllp::{self, Gone, Watch};
 use crate::fabric::link::Sent;
-use crate::header::{Parties, ROOT_COMPLEX_ID, header_of};
+use crate::header::{Parties, header_of};
 use crate::index::{CardIndex, DirectionIndex, LinkIndex};
 use crate::ports::root_input;
 use crate::requester::ROOT_COMPLEX;
-use crate::tlp::{Tlp, TlpKind};
+use crate::tlp::{Flaw, Tlp, TlpKind};
 use lanemark_engine::{Slab, Slot};
-use lanemark_machine::{Cause, Direction, Dllp, DllpKind, Frame, StallSite, Trace, TraceGap, Waited};
-use lanemark_platform::Platform;
+use lanemark_machine::{Cause, CreditsLeft, Direction, Dllp, DllpKind, Frame, StallSite, Trace, TraceGap, Waited};
+use lanemark_platform::{PeerRoute, Platform};
 use lanemark_units::Ticks;
-use lanemark_wire::{FunctionId, Header};
+use lanemark_wire::{FunctionId, Header, Packet};
 use std::collections::{BTreeMap, VecDeque};
+
+/// Byte of a header with TD and EP.
+const FLAGS_BYTE: usize = 2;
+const TD: u8 = 0x80;
+const EP: u8 = 0x40;
 
 /// A direction of a link, for the observer.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +42,8 @@ pub(crate) struct Went<'a> {
     pub(crate) on_line: Ticks,
     pub(crate) direction: DirectionIndex,
     pub(crate) sent: &'a Sent,
+    /// Credits that its sender has left.
+    pub(crate) credits_left: CreditsLeft,
     /// Whether it was corrupted.
     pub(crate) is_damaged: bool,
 }
@@ -51,6 +58,10 @@ pub(crate) struct Observer {
     links: Vec<String>,
     /// Function ID of each card.
     ids: Vec<FunctionId>,
+    /// Function ID of the root complex in reads of peers that it splits.
+    peer_requester: FunctionId,
+    /// Requester and completer of reads that the root complex completes with its own ID.
+    completed_by_root: Vec<(usize, usize)>,
     /// Address ranges of BARs, and their cards.
     bars: Vec<(u64, u64, CardIndex)>,
     frames: VecDeque<Frame>,
@@ -94,6 +105,8 @@ impl Observer {
         Ok(Observer {
             origin,
             most,
+            peer_requester: FunctionId(platform.root_complex.peer_requester_id.value as u16),
+            completed_by_root: completed_by_root(platform, bars_at.len()),
             links: lines.iter().step_by(2).map(|line| name(platform, line.to)).collect(),
             bars: bars.collect(),
             ids,
@@ -146,12 +159,12 @@ impl Observer {
 
     /// Records a TLP.
     pub(crate) fn sent(&mut self, went: Went<'_>, slab: &Slab) {
-        let Went { at, on_line, direction, sent, is_damaged } = went;
+        let Went { at, on_line, direction, sent, credits_left, is_damaged } = went;
         let link = direction.link();
         let request = self.number(direction, sent);
         let left = (link, sent.tlp.requester, sent.tlp.tag);
         let left_before = self.left.get(&left).copied();
-        let Some(tlp) = self.encode(link, &sent.tlp, slab) else {
+        let Some(tlp) = self.encode(direction, &sent.tlp, slab) else {
             self.dropped.illegal += 1;
             return;
         };
@@ -171,6 +184,7 @@ impl Observer {
             ends: (at + on_line).since(self.origin),
             arrives: sent.arrives.since(self.origin),
             because: sent.because,
+            credits_left,
             is_damaged,
             tlp,
         });
@@ -178,6 +192,25 @@ impl Observer {
             let Some(oldest) = self.frames.pop_front() else { break };
             self.bytes -= oldest.tlp.len();
             self.dropped.frames += 1;
+        }
+    }
+
+    /// Adds a flaw to the last TLP, if it used this direction: EP, or a digest that is not the ECRC.
+    ///
+    /// Faults are injected at the receiver, so the TLP was recorded without its flaw.
+    pub(crate) fn flawed(&mut self, direction: DirectionIndex, flaw: Flaw) {
+        let is_it = |frame: &&mut Frame| (frame.link, frame.direction) == (direction.link().0, way(direction));
+        let Some(frame) = self.frames.back_mut().filter(is_it) else { return };
+        let Some(flags) = frame.tlp.get_mut(FLAGS_BYTE) else { return };
+        match flaw {
+            Flaw::Poisoned => *flags |= EP,
+            Flaw::BadEcrc if *flags & TD == 0 => {
+                *flags |= TD;
+                let ecrc = Packet::new(&frame.tlp).ok().and_then(|packet| packet.expected_ecrc());
+                frame.tlp.extend(ecrc.unwrap_or_default().map(|byte| !byte));
+                self.bytes += 4;
+            }
+            _ => {}
         }
     }
 
@@ -190,14 +223,21 @@ impl Observer {
         before: &[Ticks; Cause::ALL.len()],
         after: &[Ticks; Cause::ALL.len()],
     ) {
-        for (cause, (before, after)) in Cause::ALL.into_iter().zip(before.iter().zip(after)) {
+        // Several stalls up to now follow each other in the order of causes: a transfer, then its interrupt.
+        let mut next = now;
+        let first = self.waits.len();
+        for (cause, (before, after)) in Cause::ALL.into_iter().zip(before.iter().zip(after)).rev() {
             let span = after.since(*before);
             if span == Ticks::ZERO {
                 continue;
             }
-            let (from, until) = if cause == Cause::Driver { (now, now + span) } else { (Ticks(now.0 - span.0), now) };
+            let (from, until) =
+                if cause == Cause::Driver { (now, now + span) } else { (Ticks(next.0.saturating_sub(span.0)), next) };
+            if cause != Cause::Driver {
+                next = from;
+            }
             let (from, until) = (from.since(self.origin), until.since(self.origin));
-            self.waits.push_back(Waited { who, from, until, cause });
+            self.waits.insert(first, Waited { who, from, until, cause });
         }
         while self.waits.len() > self.most {
             self.waits.pop_front();
@@ -239,8 +279,8 @@ impl Observer {
     }
 
     /// Returns header and payload as bytes; `None` for an illegal TLP.
-    fn encode(&mut self, link: LinkIndex, tlp: &Tlp, slab: &Slab) -> Option<Vec<u8>> {
-        let header = self.header(link, tlp);
+    fn encode(&mut self, direction: DirectionIndex, tlp: &Tlp, slab: &Slab) -> Option<Vec<u8>> {
+        let header = self.header(direction, tlp);
         let mut bytes = vec![0; Header::MAX_BYTES];
         let used = header.emit(&mut bytes).ok()?;
         bytes.truncate(used);
@@ -258,8 +298,8 @@ impl Observer {
         Some(bytes)
     }
 
-    fn header(&mut self, link: LinkIndex, tlp: &Tlp) -> Header {
-        let key = (link, tlp.requester, tlp.tag);
+    fn header(&mut self, direction: DirectionIndex, tlp: &Tlp) -> Header {
+        let key = (direction.link(), tlp.requester, tlp.tag);
         let bytes = tlp.enabled_bytes();
         let left = match tlp.kind {
             TlpKind::MWr | TlpKind::Cpl | TlpKind::MsgD | TlpKind::Msg => bytes,
@@ -273,22 +313,41 @@ impl Observer {
                 left
             }
         };
-        let parties = Parties { requester: self.id(tlp.requester), completer: self.completer(tlp.address) };
+        let parties = Parties { requester: self.id(tlp.requester), completer: self.completer(direction, tlp) };
         header_of(tlp, parties, left as u16)
     }
 
     fn id(&self, requester: u16) -> FunctionId {
         if requester == ROOT_COMPLEX {
-            return ROOT_COMPLEX_ID;
+            return self.peer_requester;
         }
         self.ids.get(CardIndex::of_requester(requester).0).copied().unwrap_or(FunctionId(requester))
     }
 
-    /// Returns the completer of an address: the card of its BAR, or the root complex.
-    fn completer(&self, address: u64) -> FunctionId {
-        let found = self.bars.iter().find(|(start, end, _)| (*start..*end).contains(&address));
-        found.and_then(|(.., card)| self.ids.get(card.0)).copied().unwrap_or_default()
+    /// Returns the completer of a TLP: the card of the BAR, the root complex, or the ID that this gives to completions
+    /// of peers.
+    fn completer(&self, direction: DirectionIndex, tlp: &Tlp) -> FunctionId {
+        let found = self.bars.iter().find(|(start, end, _)| (*start..*end).contains(&tlp.address));
+        let Some((.., card)) = found else { return FunctionId::default() };
+        if direction.is_downstream()
+            && !self.completed_by_root.is_empty()
+            && tlp.requester != ROOT_COMPLEX
+            && self.completed_by_root.contains(&(CardIndex::of_requester(tlp.requester).0, card.0))
+        {
+            return self.peer_requester;
+        }
+        self.ids.get(card.0).copied().unwrap_or_default()
     }
+}
+
+/// Returns the pairs of requester and completer whose reads the root complex splits and completes with its own ID.
+fn completed_by_root(platform: &Platform, cards: usize) -> Vec<(usize, usize)> {
+    let root = &platform.root_complex;
+    if !root.peer_completer_is_root.value || root.peer_read_bytes.value == 0 {
+        return Vec::new();
+    }
+    let pairs = (0..cards).flat_map(|from| (0..cards).map(move |to| (from, to)));
+    pairs.filter(|(from, to)| platform.peer_route(*from, *to) == Some(PeerRoute::ByRoot)).collect()
 }
 
 /// Returns whether a direction is downstream or upstream.

@@ -452,6 +452,8 @@ fn region_specs(platform: &Platform, shift: u64) -> Option<Vec<RegionSpec>> {
                 beat_bytes: u64::from(region.beat_bytes.value),
                 beat: region.beat_ns.value,
                 read: region.read_ns.value,
+                slow_every: u64::from(region.slow_read_every.value),
+                slow: region.slow_read_ns.value,
             })
         })
         .collect()

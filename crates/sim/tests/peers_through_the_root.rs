@@ -89,6 +89,91 @@ fn a_peer_read_takes_the_sum_of_its_latencies_and_twice_that_of_the_root_complex
     }
 }
 
+/// Returns the completions that the root complex sends down to the card of slot `to`: Completer ID, Byte Count, DWs.
+fn completions_down(trace: &Trace, to: &str) -> Vec<(FunctionId, u16, u16)> {
+    let goes_there = |frame: &&Frame| trace.links[frame.link] == to && frame.direction == Direction::Downstream;
+    let header = |frame: &Frame| match Header::parse(&frame.tlp).unwrap().0 {
+        Header::Completion(back) => Some((back.completer_id, back.byte_count, back.length)),
+        _ => None,
+    };
+    trace.frames.iter().filter(goes_there).filter_map(header).collect()
+}
+
+#[test]
+fn collected_completions_have_the_maximum_payload_and_every_byte_arrives() {
+    let mut platform = platform(&[("link.mrrs_bytes", 512.0), ("dma.read_bytes", 512.0)]);
+    let each = delivered(&platform, &transfer(3, Verb::Load, 0, 512, 20));
+    platform.root_complex.peer_collects.value = true;
+    let mps = platform.smallest_mps_bytes();
+    let trace = traced(&platform, &transfer(3, Verb::Load, 0, 512, 1));
+    let back = completions_down(&trace, "d");
+    let expected = (1..=512 / mps).rev().map(|left| ((left * mps) as u16, (mps / 4) as u16));
+    assert_eq!(back.iter().map(|back| (back.1, back.2)).collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+    let mut samples = Samples::wanted(1);
+    let mut machine = SimulatedMachine::new(&platform).unwrap();
+    machine.run(&plan(&transfer(3, Verb::Load, 0, 512, 20)), &mut samples).unwrap();
+    let confirmed = samples.confirmed.unwrap();
+    assert_eq!(confirmed.confirmed_bytes, confirmed.claimed_bytes);
+    assert_ne!(samples.taken[0].delivered, each, "fewer headers, and later first bytes");
+}
+
+#[test]
+fn ids_on_the_way_to_and_back_are_those_of_the_platform() {
+    let mut platform = platform(&[("root_complex.peer_requester_id", f64::from(0x0028))]);
+    for (is_root, completer) in [(false, None), (true, Some(FunctionId(0x28)))] {
+        platform.root_complex.peer_completer_is_root.value = is_root;
+        let trace = traced(&platform, &transfer(3, Verb::Load, 0, 256, 1));
+        assert!(reads_down(&trace, "a").iter().all(|read| read.requester_id == FunctionId(0x28)));
+        let back = completions_down(&trace, "d");
+        assert!(!back.is_empty());
+        let of_card = reads_up_to_completer(&trace);
+        assert!(back.iter().all(|(id, ..)| *id == completer.unwrap_or(of_card)), "{back:?}");
+    }
+}
+
+/// Returns the Completer ID of the completions of card `a`.
+fn reads_up_to_completer(trace: &Trace) -> FunctionId {
+    let from_card = |frame: &&Frame| trace.links[frame.link] == "a" && frame.direction == Direction::Upstream;
+    let found = trace.frames.iter().filter(from_card).find_map(|frame| match Header::parse(&frame.tlp).unwrap().0 {
+        Header::Completion(back) => Some(back.completer_id),
+        _ => None,
+    });
+    found.unwrap()
+}
+
+#[test]
+fn a_completer_with_slow_reads_answers_out_of_order_and_every_byte_arrives() {
+    let tags_up = |platform: &Platform| -> Vec<u16> {
+        let trace = traced(platform, &transfer(3, Verb::Load, 0, 512, 1));
+        let from_card = |frame: &&Frame| trace.links[frame.link] == "a" && frame.direction == Direction::Upstream;
+        trace.frames.iter().filter(from_card).map(|frame| header_of_completion(frame).tag).collect()
+    };
+    let mut platform = platform(&[("link.mrrs_bytes", 512.0), ("dma.read_bytes", 512.0)]);
+    assert_eq!(tags_up(&platform), [0, 1, 2, 3, 4, 5, 6, 7]);
+    for region in &mut platform.regions {
+        (region.slow_read_every.value, region.slow_read_ns.value) = (4, ns(10_000));
+    }
+    assert_eq!(tags_up(&platform), [0, 1, 2, 4, 5, 6, 3, 7], "the fourth of four is slow");
+    for collects in [false, true] {
+        platform.root_complex.peer_collects.value = collects;
+        // What the requester receives is in order again.
+        let trace = traced(&platform, &transfer(3, Verb::Load, 0, 512, 1));
+        assert!(completions_down(&trace, "d").is_sorted_by(|a, b| a.1 > b.1));
+        let mut samples = Samples::wanted(1);
+        let mut machine = SimulatedMachine::new(&platform).unwrap();
+        machine.run(&plan(&transfer(3, Verb::Load, 0, 512, 40)), &mut samples).unwrap();
+        let confirmed = samples.confirmed.unwrap();
+        assert_eq!(confirmed.confirmed_bytes, confirmed.claimed_bytes);
+    }
+}
+
+fn header_of_completion(frame: &Frame) -> lanemark_wire::Completion {
+    match Header::parse(&frame.tlp).unwrap().0 {
+        Header::Completion(back) => back,
+        other => panic!("{other:?}"),
+    }
+}
+
 #[test]
 fn a_peer_write_passes_the_root_complex_unchanged() {
     let with = |forward| {

@@ -214,6 +214,22 @@ fn peer_requests_forwarded_whole_are_skipped_and_split_ones_are_not() {
 }
 
 #[test]
+fn slow_reads_of_a_completer_repeat_with_the_period_of_their_count() {
+    let read = Transfer { verb: Verb::Load, ..writes(1, 5000) };
+    let plain = in_detail(&rosta(), &Work::from(read)).0;
+    for every in [3, 7] {
+        let mut platform = rosta();
+        for region in &mut platform.regions {
+            (region.slow_read_every.value, region.slow_read_ns.value) = (every, Ticks::whole_ns(900));
+        }
+        let (quick, steady) = skipping(&platform, &Work::from(read));
+        let detailed = in_detail(&platform, &Work::from(read)).0;
+        assert!(steady.skipped > 2000, "{every}: {steady:?}");
+        assert!(quick == detailed && quick != plain, "{every}");
+    }
+}
+
+#[test]
 fn channels_relays_and_faults_are_not_skipped() {
     let dealt = |channels| OnChannels { transfer: writes(1, 5000), channels };
     let (_, steady) = skipping(&rosta(), &Work::from(dealt(3)));

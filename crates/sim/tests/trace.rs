@@ -207,7 +207,7 @@ fn completions_have_a_byte_count_and_a_completer_id() {
             assert_eq!(left, 0);
         }
     }
-    let of_engine = trace.waits.iter().all(|wait| wait.who == StallSite::Engine(1));
+    let of_engine = trace.waits.iter().all(|wait| wait.who == StallSite::Channel { card: 1, channel: 0 });
     assert!(of_engine && !trace.waits.is_empty());
 }
 

@@ -13,6 +13,7 @@
 mod atomic;
 mod completion;
 mod config;
+mod digest;
 mod field;
 mod io;
 mod kind;

@@ -378,6 +378,9 @@ impl<'a> Way<'a> {
     /// For a read, the link time is that of its completions, and the path is the round trip.
     pub(super) fn read(&self, chunk: Chunk) -> Option<Piece> {
         let endpoint = &self.platform.endpoint;
+        if self.is_split_at_root() && self.platform.root_complex.peer_collects.value {
+            return None;
+        }
         let pieces = self.root_pieces(chunk);
         let (to, at_end, region, behind, rcb) = match self.transfer.partner {
             Partner::Host => {

@@ -37,6 +37,14 @@ section! {
         /// Whether reads of peers are completed in the order of their arrival; otherwise only the completions of one
         /// read are in order.
         peer_in_order: bool = Kind::Flag, default "false" because "PCIe requires order only within one read";
+        /// Whether the data of split reads of peers are collected into completions of up to the smallest
+        /// `Max_Payload_Size` of all ports; otherwise each completion is forwarded as it arrives.
+        peer_collects: bool = Kind::Flag, default "false" because "each completion is forwarded as it arrives";
+        /// Requester ID of split reads of peers: bus, device and function as in a TLP (0x00ff is 00:1f.7).
+        peer_requester_id: u32 = Kind::Count(0, 0xFFFF), default "255" because "00:1f.7, which no other function uses";
+        /// Whether completions of split reads of peers have `peer_requester_id` as Completer ID too; otherwise the ID of
+        /// the card.
+        peer_completer_is_root: bool = Kind::Flag, default "false" because "the Completer ID is forwarded";
         /// Largest supported `Max_Payload_Size` of a root port; at least `link.mps_bytes`.
         mps_supported_bytes: u32 = Kind::OneOf(&[128, 256, 512, 1024, 2048, 4096]), default "128" because "the minimum for every port";
         /// Completion timeout of loads by cores.

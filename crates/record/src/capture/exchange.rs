@@ -1,9 +1,9 @@
 //! Pairs of requests and completions, and their latencies.
 
-use super::{Capture, Passed};
+use super::Capture;
 use crate::Summary;
-use lanemark_wire::{FlowClass, FunctionId, Header};
-use std::collections::BTreeMap;
+use lanemark_wire::{FlowClass, FunctionId, Packet};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A request and its completions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,9 +19,13 @@ pub struct Exchange {
 pub struct Exchanges {
     /// Completed requests, in the order of their last completions.
     pub answered: Vec<Exchange>,
-    /// Incomplete requests: the capture ends earlier, or their tag is reused.
+    /// Requests that are outstanding where the capture ends.
+    pub open: u64,
+    /// Requests without their last completion whose tag is used again.
     pub unanswered: u64,
-    /// Completions whose request is not in the capture.
+    /// Completions before the first request with their requester and tag: of requests before the capture.
+    pub early: u64,
+    /// Other completions without a request.
     pub strays: u64,
     /// Requests whose completion has an earlier time stamp; they are excluded from latencies.
     pub backwards: u64,
@@ -47,23 +51,29 @@ struct Open {
 impl Capture {
     /// Pairs requests with completions by requester and tag.
     ///
-    /// A completion is the last one if it carries its whole Byte Count, or has no data.
+    /// A completion is the last one if it carries its whole Byte Count, or has no data. TLPs with an LCRC error are
+    /// left out: they are replayed.
     #[must_use]
     pub fn exchanges(&self) -> Exchanges {
         let mut open: BTreeMap<(FunctionId, u16), Open> = BTreeMap::new();
+        let mut started: BTreeSet<(FunctionId, u16)> = BTreeSet::new();
         let mut found = Exchanges::default();
-        for (place, Passed { header, .. }) in self.frames.iter().enumerate() {
-            let key = (header.requester_id(), header.tag());
-            match header.class() {
+        for (place, passed) in self.frames.iter().enumerate().filter(|(_, passed)| !passed.has_lcrc_error) {
+            let (Some(class), Some(key), Some(packet)) = (passed.class(), passed.transaction(), passed.packet()) else {
+                continue;
+            };
+            match class {
                 FlowClass::Posted => {}
                 FlowClass::NonPosted => {
+                    started.insert(key);
                     found.unanswered += u64::from(open.insert(key, Open { request: place, first: None }).is_some());
                 }
                 FlowClass::Completion => match open.get_mut(&key) {
-                    None => found.strays += 1,
+                    None if started.contains(&key) => found.strays += 1,
+                    None => found.early += 1,
                     Some(Open { request, first }) => {
                         let first = *first.get_or_insert(place);
-                        if is_last(header) {
+                        if is_last(&packet) {
                             found.answered.push(Exchange { request: *request, completions: (first, place) });
                             open.remove(&key);
                         }
@@ -71,7 +81,7 @@ impl Capture {
                 },
             }
         }
-        found.unanswered += open.len() as u64;
+        found.open = open.len() as u64;
         let is_backwards = |exchange: &Exchange| {
             let asked = self.frames[exchange.request].at_ns;
             self.frames[exchange.completions.0].at_ns < asked || self.frames[exchange.completions.1].at_ns < asked
@@ -89,7 +99,8 @@ impl Capture {
         for exchange in &exchanges.answered {
             let request = &self.frames[exchange.request];
             let until = |place: usize| self.frames[place].at_ns.saturating_sub(request.at_ns) as f64;
-            let (first, last) = by_requester.entry(request.header.requester_id()).or_default();
+            let Some((requester, _)) = request.transaction() else { continue };
+            let (first, last) = by_requester.entry(requester).or_default();
             first.push(until(exchange.completions.0));
             last.push(until(exchange.completions.1));
         }
@@ -101,17 +112,17 @@ impl Capture {
 }
 
 /// Whether this is the last completion of a request.
-fn is_last(header: &Header) -> bool {
-    let Header::Completion(completion) = header else { return false };
-    let carried = u32::from(completion.length) * 4;
-    let skipped = u32::from(completion.lower_address & 3);
-    carried == 0 || u32::from(completion.byte_count) + skipped <= carried
+fn is_last(completion: &Packet<&[u8]>) -> bool {
+    let carried = completion.data_bytes();
+    let skipped = usize::from(completion.lower_address() & 3);
+    carried == 0 || usize::from(completion.byte_count()) + skipped <= carried
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lanemark_wire::{Completion, CompletionStatus, MemoryRequest};
+    use crate::Passed;
+    use lanemark_wire::{Completion, CompletionStatus, Header, MemoryRequest};
 
     const CARD: FunctionId = FunctionId(0x0100);
 
@@ -158,7 +169,7 @@ mod tests {
     #[test]
     fn a_read_with_a_missing_byte_is_incomplete() {
         let (exchanges, latencies) = of(vec![read(0, 1, 0, 65), data(9, 1, 0, 65, 64)]);
-        assert_eq!(exchanges, Exchanges { unanswered: 1, ..Exchanges::default() });
+        assert_eq!(exchanges, Exchanges { open: 1, ..Exchanges::default() });
         assert_eq!(latencies, []);
     }
 
@@ -172,13 +183,41 @@ mod tests {
     #[test]
     fn unmatched_tlps_are_counted() {
         let (exchanges, latencies) = of(vec![
-            data(1, 1, 0, 4, 4), // its request precedes the capture
+            data(1, 1, 0, 68, 64), // its request precedes the capture
+            data(1, 1, 64, 4, 4),
             read(2, 1, 0, 4),
             read(3, 1, 0, 4),    // its tag again
             data(2, 1, 0, 4, 4), // back in time
+            data(5, 1, 0, 4, 4), // complete already
+            read(6, 2, 0, 4),    // outstanding at the end
             passed(4, Header::Memory(MemoryRequest::write(CARD, 0, 4))),
         ]);
-        assert_eq!(exchanges, Exchanges { answered: Vec::new(), unanswered: 1, strays: 1, backwards: 1 });
+        assert_eq!(
+            exchanges,
+            Exchanges { answered: Vec::new(), open: 1, unanswered: 1, early: 2, strays: 1, backwards: 1 }
+        );
         assert_eq!(latencies, []);
+    }
+
+    #[test]
+    fn a_tlp_with_an_lcrc_error_is_its_replay_only() {
+        let damaged = |passed: Passed| Passed { has_lcrc_error: true, ..passed };
+        let (exchanges, latencies) = of(vec![
+            damaged(read(0, 1, 0, 4)),
+            read(100, 1, 0, 4),
+            damaged(data(200, 1, 0, 4, 4)),
+            data(300, 1, 0, 4, 4),
+        ]);
+        assert_eq!(exchanges.answered, [Exchange { request: 1, completions: (3, 3) }]);
+        assert_eq!(exchanges, Exchanges { answered: exchanges.answered.clone(), ..Exchanges::default() });
+        assert_eq!(latencies[0].first_ns.max, 200.0);
+    }
+
+    #[test]
+    fn a_read_with_illegal_byte_enables_is_paired_like_others() {
+        let odd = Passed::new(0, None, vec![0, 0, 0, 1, 1, 0, 7, 0xff, 0xfe, 0, 0, 0x10]).unwrap();
+        assert!(odd.header.is_err());
+        let (exchanges, _) = of(vec![odd, data(9, 7, 0x10, 4, 4)]);
+        assert_eq!(exchanges.answered, [Exchange { request: 0, completions: (1, 1) }]);
     }
 }

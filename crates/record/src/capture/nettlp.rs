@@ -9,7 +9,6 @@
 //!
 //! Source: the frames that github.com/NetTLP writes and its Wireshark plugin reads.
 
-const ETHERNET: usize = 14;
 const IPV4: usize = 20;
 const UDP: usize = 8;
 const NETTLP: usize = 6;
@@ -22,7 +21,7 @@ const LAST_PORT: u16 = 0x4FFF;
 const MACS: [[u8; 6]; 2] = [[0xA0, 0x36, 0x9F, 0x28, 0, 2], [0xA0, 0x36, 0x9F, 0x28, 0, 1]];
 const ADDRESSES: [[u8; 4]; 2] = [[192, 168, 10, 1], [192, 168, 10, 3]];
 
-/// Builds a frame around `tlp`, which has at most 4112 B.
+/// Builds a frame around `tlp`, which has at most 4148 B: prefixes, header, data and digest.
 pub(super) fn frame(sequence: u16, time: u32, tag: u16, is_upstream: bool, tlp: &[u8]) -> Vec<u8> {
     let (from, to) = if is_upstream { (1, 0) } else { (0, 1) };
     let udp_bytes = (UDP + NETTLP + tlp.len()) as u16;
@@ -61,29 +60,45 @@ fn checksum(header: &[u8]) -> u16 {
 /// Content of a frame.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Found<'a> {
-    /// `NetTLP`: its sequence number and the bytes after its header.
-    Tlp { sequence: u16, tlp: &'a [u8], is_cut: bool },
+    /// `NetTLP`: its sequence number, the IPv4 address that counts it, and the bytes after its header.
+    Tlp { sender: [u8; 4], sequence: u16, tlp: &'a [u8], is_cut: bool },
     /// `NetTLP`, truncated within the headers around the TLP, or with inconsistent lengths.
     Broken { is_cut: bool },
     /// Something else.
     Other,
 }
 
-/// Decodes a frame with a pcapng link type; `frame` is the captured part of `whole_bytes`.
+/// The bytes after an Ethernet header and its VLAN tags, if they are IPv4; `from` is the offset of the type.
+///
+/// Source: IEEE 802.1Q, "Tag Protocol Identifier formats"; 0x9100 precedes 802.1ad.
+fn ipv4_after_tags(frame: &[u8], mut from: usize) -> Option<&[u8]> {
+    loop {
+        match frame.get(from..)?.first_chunk()? {
+            [0x81 | 0x91, 0] | [0x88, 0xA8] => from += 4,
+            [8, 0] => return frame.get(from + 2..),
+            _ => return None,
+        }
+    }
+}
+
+/// Decodes a frame with this link type; `frame` is the captured part of `whole_bytes`.
+///
+/// Source of the link types: draft-ietf-opsawg-pcaplinktype.
 pub(super) fn decode(link_type: u16, frame: &[u8], whole_bytes: usize) -> Found<'_> {
     let was_cut = frame.len() < whole_bytes;
     let ip = match link_type {
-        // Ethernet; only IPv4 is decoded.
-        1 => match frame.get(12..ETHERNET) {
-            Some([8, 0]) => &frame[ETHERNET..],
-            _ => return Found::Other,
-        },
-        // IPv4.
-        228 => frame,
+        // Ethernet.
+        1 => ipv4_after_tags(frame, 12),
+        // Linux "any" interface, versions 1 and 2: its header has the type at its end and at its start.
+        113 => ipv4_after_tags(frame, 14),
+        276 if frame.starts_with(&[8, 0]) => frame.get(20..),
+        // IP, IPv4.
+        101 | 228 => Some(frame),
         // USER0, which users of the plugins assign to the header of NetTLP.
-        147 => return decode_udp_payload(frame, was_cut),
-        _ => return Found::Other,
+        147 => return decode_udp_payload([0; 4], frame, was_cut),
+        _ => None,
     };
+    let Some(ip) = ip else { return Found::Other };
     let Some(header) = ip.get(..IPV4) else { return Found::Other };
     let header_bytes = usize::from(header[0] & 0xF) * 4;
     let is_fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3FFF != 0;
@@ -99,12 +114,13 @@ pub(super) fn decode(link_type: u16, frame: &[u8], whole_bytes: usize) -> Found<
     // Short frames are padded, so the length field determines the end of the TLP.
     let Some(all) = usize::from(length).checked_sub(UDP) else { return Found::Broken { is_cut: false } };
     let there = &udp[UDP..];
-    decode_udp_payload(&there[..there.len().min(all)], there.len() < all)
+    let sender = [header[12], header[13], header[14], header[15]];
+    decode_udp_payload(sender, &there[..there.len().min(all)], there.len() < all)
 }
 
-fn decode_udp_payload(bytes: &[u8], is_cut: bool) -> Found<'_> {
+fn decode_udp_payload(sender: [u8; 4], bytes: &[u8], is_cut: bool) -> Found<'_> {
     match bytes.split_at_checked(NETTLP) {
-        Some((head, tlp)) => Found::Tlp { sequence: u16::from_be_bytes([head[0], head[1]]), tlp, is_cut },
+        Some((head, tlp)) => Found::Tlp { sender, sequence: u16::from_be_bytes([head[0], head[1]]), tlp, is_cut },
         None => Found::Broken { is_cut },
     }
 }
@@ -112,6 +128,8 @@ fn decode_udp_payload(bytes: &[u8], is_cut: bool) -> Found<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const ETHERNET: usize = 14;
 
     /// A hand-made frame that two public dissectors decode: a write of 4 DW to 0xfe000010, tag 1,
     /// by 01:00.0.
@@ -137,9 +155,13 @@ mod tests {
         for (is_upstream, tag, length) in [(false, 0, 12), (true, 1023, 4112)] {
             let tlp: Vec<u8> = (0..length).map(|byte| byte as u8).collect();
             let frame = frame(65_535, 7, tag, is_upstream, &tlp);
-            let found = Found::Tlp { sequence: 65_535, tlp: &tlp, is_cut: false };
+            let sender = ADDRESSES[usize::from(is_upstream)];
+            let found = Found::Tlp { sender, sequence: 65_535, tlp: &tlp, is_cut: false };
             assert_eq!(decode(1, &frame, frame.len()), found);
-            assert_eq!(decode(228, &frame[ETHERNET..], frame.len() - ETHERNET), found);
+            for link_type in [101, 228] {
+                assert_eq!(decode(link_type, &frame[ETHERNET..], frame.len() - ETHERNET), found);
+            }
+            let found = Found::Tlp { sender: [0; 4], sequence: 65_535, tlp: &tlp, is_cut: false };
             assert_eq!(decode(147, &frame[ETHERNET + IPV4 + UDP..], frame.len() - ETHERNET - IPV4 - UDP), found);
             assert_eq!(checksum(&frame[ETHERNET..ETHERNET + IPV4]), 0, "of a header with its checksum");
         }
@@ -149,7 +171,36 @@ mod tests {
     fn padding_of_short_frames_is_ignored() {
         let mut padded = frame(1, 0, 0, false, &[7; 12]);
         padded.resize(90, 0);
-        assert_eq!(decode(1, &padded, 90), Found::Tlp { sequence: 1, tlp: &[7; 12], is_cut: false });
+        assert_eq!(decode(1, &padded, 90), tlp(&[7; 12], false));
+    }
+
+    /// The TLP of a frame from the root with sequence number 1.
+    fn tlp(tlp: &[u8], is_cut: bool) -> Found<'_> {
+        Found::Tlp { sender: ADDRESSES[0], sequence: 1, tlp, is_cut }
+    }
+
+    #[test]
+    fn vlan_tags_are_skipped_also_nested_ones() {
+        let whole = by_hand();
+        let (customer, provider, old) = ([0x81, 0, 0, 5], [0x88, 0xA8, 0x20, 7], [0x91, 0, 0, 1]);
+        for tags in [&[customer][..], &[provider, customer], &[old, customer], &[provider, provider, customer]] {
+            let tagged = [&whole[..12], &tags.concat(), &whole[12..]].concat();
+            assert_eq!(decode(1, &tagged, tagged.len()), tlp(&whole[48..], false));
+            for kept in 12..12 + tags.len() * 4 + 2 {
+                assert_eq!(decode(1, &tagged[..kept], tagged.len()), Found::Other, "{kept}");
+            }
+        }
+    }
+
+    #[test]
+    fn headers_of_the_linux_any_interface_are_skipped() {
+        let whole = by_hand();
+        let first = [&[0, 4, 0, 1, 0, 6, 1, 2, 3, 4, 5, 6, 0, 0, 8, 0][..], &whole[ETHERNET..]].concat();
+        assert_eq!(decode(113, &first, first.len()), tlp(&whole[48..], false));
+        let second = [&[8, 0][..], &[0; 18], &whole[ETHERNET..]].concat();
+        assert_eq!(decode(276, &second, second.len()), tlp(&whole[48..], false));
+        let ipv6 = [&[0x86, 0xDD][..], &[0; 18], &whole[ETHERNET..]].concat();
+        assert_eq!(decode(276, &ipv6, ipv6.len()), Found::Other);
     }
 
     #[test]
@@ -160,7 +211,7 @@ mod tests {
             match kept {
                 0..42 => assert_eq!(found, Found::Other, "{kept}"),
                 42..48 => assert_eq!(found, Found::Broken { is_cut: true }, "{kept}"),
-                _ => assert_eq!(found, Found::Tlp { sequence: 1, tlp: &whole[48..kept], is_cut: true }, "{kept}"),
+                _ => assert_eq!(found, tlp(&whole[48..kept], true), "{kept}"),
             }
         }
     }
@@ -191,7 +242,7 @@ mod tests {
             "UDP shorter than its header"
         );
         assert_eq!(decode(1, &with(39, 13), whole.len()), Found::Broken { is_cut: false }, "shorter than NetTLP's");
-        assert_eq!(decode(101, &whole[14..], whole.len() - 14), Found::Other, "another link type");
+        assert_eq!(decode(105, &whole[14..], whole.len() - 14), Found::Other, "another link type");
         let last = frame(0, 0, 0, false, &[0; 12]);
         let at = |port: u16| [&last[..36], &port.to_be_bytes(), &last[38..]].concat();
         assert!(matches!(decode(1, &at(0x4FFF), last.len()), Found::Tlp { .. }));

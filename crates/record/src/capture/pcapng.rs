@@ -6,20 +6,23 @@
 //!
 //! Source: draft-ietf-opsawg-pcapng, sections 3 and 4.
 
-use super::nettlp::{self, Found};
-use super::{Capture, CaptureError, Passed, whole_bytes};
-use lanemark_wire::{Header, WireError};
-use std::path::Path;
+use super::Capture;
+use super::frame::{Frame, Intake};
+use super::nettlp;
 
 const SECTION: u32 = 0x0A0D_0D0A;
 const INTERFACE: u32 = 1;
 const SIMPLE_PACKET: u32 = 3;
+const STATISTICS: u32 = 5;
 const ENHANCED_PACKET: u32 = 6;
 const BYTE_ORDER: u32 = 0x1A2B_3C4D;
 
 const COMMENT: u16 = 1;
 const NAME: u16 = 2;
 const FLAGS: u16 = 2;
+const DROPS_BEFORE: u16 = 4;
+const DROPPED_BY_INTERFACE: u16 = 5;
+const DROPPED_BY_SYSTEM: u16 = 7;
 const TIME_RESOLUTION: u16 = 9;
 const TIME_OFFSET: u16 = 14;
 
@@ -27,13 +30,18 @@ const ETHERNET: u16 = 1;
 /// Direction flag of a frame, seen from below the link: downstream is inbound.
 const INBOUND: u32 = 0b01;
 const OUTBOUND: u32 = 0b10;
+/// Flag of a frame with a wrong checksum: here, the LCRC of its TLP.
+const CRC_ERROR: u32 = 1 << 24;
+
+/// Comment of a frame with [`CRC_ERROR`].
+const LCRC_ERROR: &[u8] = b"LCRC error: the receiver drops this TLP, and it is replayed";
 
 /// Bytes of a block's type and two lengths.
 const LEAST_BLOCK: usize = 12;
 
 impl Capture {
     /// Encodes the capture as a pcapng file, to be written by
-    /// [`write_whole`](crate::file::write_whole). Sequence numbers follow the list.
+    /// [`write_whole`](crate::file::write_whole). Sequence numbers count the TLPs of each direction.
     #[must_use]
     pub fn to_pcapng(&self) -> Vec<u8> {
         let mut file = Vec::new();
@@ -50,10 +58,14 @@ impl Capture {
         body.extend([0; 6]);
         options(&mut body, &[(NAME, self.place.as_bytes()), (TIME_RESOLUTION, &[9])]);
         block(&mut file, INTERFACE, &body);
-        for (number, passed) in self.frames.iter().enumerate() {
+        let mut sent = [0_u16; 2];
+        for passed in &self.frames {
             let time = passed.at_ns as u32;
             let is_upstream = passed.is_upstream == Some(true);
-            let frame = nettlp::frame(number as u16, time, passed.header.tag(), is_upstream, &passed.tlp);
+            let number = &mut sent[usize::from(is_upstream)];
+            let tag = passed.transaction().map_or(0, |(_, tag)| tag);
+            let frame = nettlp::frame(*number, time, tag, is_upstream, &passed.tlp);
+            *number = number.wrapping_add(1);
             body.clear();
             body.extend(0_u32.to_le_bytes());
             body.extend(((passed.at_ns >> 32) as u32).to_le_bytes());
@@ -62,47 +74,35 @@ impl Capture {
             body.extend((frame.len() as u32).to_le_bytes());
             body.extend(&frame);
             pad(&mut body);
-            if let Some(is_upstream) = passed.is_upstream {
-                let flags = if is_upstream { OUTBOUND } else { INBOUND };
-                options(&mut body, &[(FLAGS, &flags.to_le_bytes())]);
+            let direction = passed.is_upstream.map_or(0, |is_upstream| if is_upstream { OUTBOUND } else { INBOUND });
+            let flags = direction | if passed.has_lcrc_error { CRC_ERROR } else { 0 };
+            if flags != 0 {
+                let comment: &[u8] = if passed.has_lcrc_error { LCRC_ERROR } else { &[] };
+                options(&mut body, &[(FLAGS, &flags.to_le_bytes()), (COMMENT, comment)]);
             }
             block(&mut file, ENHANCED_PACKET, &body);
         }
         file
     }
-
-    /// Decodes a pcapng file; `path` is for messages. Decoding stops at an unreadable block.
-    ///
-    /// # Errors
-    /// [`CaptureError`] if it is not a pcapng file; later blocks never cause an error.
-    pub fn from_pcapng(bytes: &[u8], path: &Path) -> Result<Capture, CaptureError> {
-        if let Some(what) = no_pcapng(bytes) {
-            return Err(CaptureError { path: path.to_owned(), what });
-        }
-        let mut reader = Reader { capture: Capture::default(), is_big: false, interfaces: Vec::new(), frames: 0 };
-        let mut at = 0;
-        while at < bytes.len() {
-            match reader.block(&bytes[at..]) {
-                Ok(length) => at += length,
-                Err(why) => {
-                    reader.capture.unread.ends_early = Some(format!("byte {at}: {why}"));
-                    break;
-                }
-            }
-        }
-        Ok(reader.capture)
-    }
 }
 
-fn no_pcapng(bytes: &[u8]) -> Option<String> {
-    let start = bytes.first_chunk::<4>().copied().map(u32::from_be_bytes);
-    match start {
-        Some(SECTION) => None,
-        Some(0xA1B2_C3D4 | 0xD4C3_B2A1 | 0xA1B2_3C4D | 0x4D3C_B2A1) => {
-            Some("it is a capture in the older format pcap; convert it with editcap -F pcapng OLD NEW".to_owned())
+/// Whether a file with these first bytes is pcapng.
+pub(super) fn is_pcapng(bytes: &[u8]) -> bool {
+    bytes.starts_with(&SECTION.to_be_bytes())
+}
+
+/// Reads all blocks of a file for which [`is_pcapng`] holds, up to an unreadable one.
+pub(super) fn read(bytes: &[u8], intake: &mut Intake) {
+    let mut reader = Reader { intake, is_big: false, interfaces: Vec::new(), frames: 0 };
+    let mut at = 0;
+    while at < bytes.len() {
+        match reader.block(&bytes[at..]) {
+            Ok(length) => at += length,
+            Err(why) => {
+                reader.intake.capture.unread.ends_early = Some(format!("byte {at}: {why}"));
+                break;
+            }
         }
-        Some(start) => Some(format!("it begins with {start:#010x}, a pcapng file with {SECTION:#010x}")),
-        None => Some(format!("it has {} B, a pcapng file at least 28", bytes.len())),
     }
 }
 
@@ -155,15 +155,15 @@ impl Interface {
     }
 }
 
-struct Reader {
-    capture: Capture,
+struct Reader<'a> {
+    intake: &'a mut Intake,
     is_big: bool,
     interfaces: Vec<Interface>,
     /// Number of frames so far, for messages.
     frames: u64,
 }
 
-impl Reader {
+impl Reader<'_> {
     fn u16(&self, bytes: &[u8], at: usize) -> Option<u16> {
         let bytes = *bytes.get(at..)?.first_chunk()?;
         Some(if self.is_big { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) })
@@ -200,9 +200,10 @@ impl Reader {
             SECTION => self.section(body),
             INTERFACE => self.interface(body),
             ENHANCED_PACKET => self.packet(body),
+            STATISTICS => self.statistics(body),
             SIMPLE_PACKET => {
                 self.frames += 1;
-                self.capture.unread.untimed += 1;
+                self.intake.capture.unread.untimed += 1;
             }
             _ => {}
         }
@@ -211,10 +212,10 @@ impl Reader {
 
     fn section(&mut self, body: &[u8]) {
         self.interfaces.clear();
-        if self.capture.about.is_empty()
+        if self.intake.capture.about.is_empty()
             && let Some(about) = self.option(body.get(16..).unwrap_or_default(), COMMENT)
         {
-            self.capture.about = String::from_utf8_lossy(about).into_owned();
+            self.intake.capture.about = String::from_utf8_lossy(about).into_owned();
         }
     }
 
@@ -224,10 +225,10 @@ impl Reader {
         let offset = self.option(options, TIME_OFFSET).and_then(|value| value.first_chunk::<8>());
         let offset_s =
             offset.map_or(0, |value| if self.is_big { i64::from_be_bytes(*value) } else { i64::from_le_bytes(*value) });
-        if self.capture.place.is_empty()
+        if self.intake.capture.place.is_empty()
             && let Some(name) = self.option(options, NAME)
         {
-            self.capture.place = String::from_utf8_lossy(name).into_owned();
+            self.intake.capture.place = String::from_utf8_lossy(name).into_owned();
         }
         // An interface block without a type is of an unsupported type.
         let link_type = self.u16(body, 0).unwrap_or(u16::MAX);
@@ -248,39 +249,41 @@ impl Reader {
             return self.malformed(number, "it is longer than its block");
         };
         let options = body[20..].get(frame.len().next_multiple_of(4)..).unwrap_or_default();
-        let flags = self.option(options, FLAGS).and_then(|value| self.u32(value, 0));
-        let is_upstream = match flags.map(|flags| flags & 0b11) {
-            Some(INBOUND) => Some(false),
-            Some(OUTBOUND) => Some(true),
+        let flags = self.option(options, FLAGS).and_then(|value| self.u32(value, 0)).unwrap_or(0);
+        let is_upstream = match flags & 0b11 {
+            INBOUND => Some(false),
+            OUTBOUND => Some(true),
             _ => None,
         };
-        let at_ns = interface.ns(u64::from(high) << 32 | u64::from(low));
-        let (sequence, tlp, is_cut) = match nettlp::decode(interface.link_type, frame, whole as usize) {
-            Found::Tlp { sequence, tlp, is_cut } => (sequence, tlp, is_cut),
-            Found::Broken { is_cut: true } => return self.capture.unread.cut += 1,
-            Found::Broken { is_cut: false } => return self.malformed(number, "its UDP datagram is too short"),
-            Found::Other => return self.capture.unread.others += 1,
-        };
-        let keep = |header| {
-            // Bytes after a TLP are ignored.
-            let tlp = tlp[..tlp.len().min(whole_bytes(&header))].to_vec();
-            Passed { at_ns, is_upstream, sequence, header, tlp, is_cut }
-        };
-        match (Header::parse_whole(tlp), Header::parse(tlp)) {
-            // A frame may be truncated after its TLP.
-            (Ok((header, _)), _) => self.capture.frames.push(Passed { is_cut: false, ..keep(header) }),
-            (Err(WireError::DataCut { .. }), Ok((header, _))) if is_cut => {
-                self.capture.unread.cut += 1;
-                self.capture.frames.push(keep(header));
-            }
-            (Err(WireError::TooShort { .. }), _) if is_cut => self.capture.unread.cut += 1,
-            (Err(error), _) => self.malformed(number, &error.to_string()),
+        self.add_drops(options, &[DROPS_BEFORE]);
+        self.intake.frame(Frame {
+            number,
+            at_ns: interface.ns(u64::from(high) << 32 | u64::from(low)),
+            is_upstream,
+            has_lcrc_error: flags & CRC_ERROR != 0,
+            link_type: interface.link_type,
+            bytes: frame,
+            whole_bytes: whole as usize,
+        });
+    }
+
+    /// The block at the end of a file, with the number of frames that the interface and the system dropped.
+    fn statistics(&mut self, body: &[u8]) {
+        self.add_drops(body.get(12..).unwrap_or_default(), &[DROPPED_BY_INTERFACE, DROPPED_BY_SYSTEM]);
+    }
+
+    fn add_drops(&mut self, options: &[u8], codes: &[u16]) {
+        for code in codes {
+            let value = self.option(options, *code).and_then(|value| value.first_chunk::<8>().copied());
+            let count =
+                value.map(|bytes| if self.is_big { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) });
+            let dropped = &mut self.intake.capture.unread.dropped;
+            *dropped = dropped.saturating_add(count.unwrap_or(0));
         }
     }
 
     fn malformed(&mut self, number: u64, why: &str) {
-        self.capture.unread.malformed += 1;
-        self.capture.unread.first_malformed.get_or_insert_with(|| format!("frame {number}: {why}"));
+        self.intake.malformed(number, why);
     }
 
     /// The value of the first option with this code.

@@ -9,8 +9,8 @@ use lanemark_record::diagnosis::Fact;
 use lanemark_record::{
     Advice, Answer, Buffers, Bytes, CacheState, Ceiling, CeilingKind, CorrectedErrors, CurvePoint, Delivery, Detail,
     Direction, Doubt, DoubtKind, Dropped, DroppedSample, Finding, Formula, Interval, KnownBy, LineFit, Link, LinkUse,
-    Origins, Quantity, RawSamples, Reach, Record, Runtime, SCHEMA, Skipped, Socket, SocketCpus, Software, Steady,
-    Summary, Target, TargetKind, Tlps, Tool, WaitShare,
+    Origins, PathPart, Quantity, RawSamples, Reach, Record, Runtime, SCHEMA, Sensitivity, Skipped, Socket, SocketCpus,
+    Software, Steady, Summary, Target, TargetKind, Tlps, Tool, WaitShare,
 };
 use lanemark_record::{DeviceKind, Governor, Host, IdleState, Load};
 use lanemark_units::MemoryType;
@@ -100,6 +100,19 @@ pub fn whole_record() -> Record {
                 is_latency: true,
                 explanation: "for room at the receiver".to_owned(),
                 share_percent: 50.0,
+            }],
+            critical_path: vec![PathPart {
+                place: "card down".to_owned(),
+                cause: "credit".to_owned(),
+                is_latency: true,
+                share_percent: 50.0,
+            }],
+            sensitivities: vec![Sensitivity {
+                key: "dma.tags".to_owned(),
+                value: 32.0,
+                changed_to: 64.0,
+                change_percent: 12.5,
+                formula_change_percent: Some(12.4),
             }],
             formula: Some(Formula {
                 latency_ns: Some(1.0),

@@ -16,8 +16,9 @@ use lanemark_wire::config::AerError;
 impl Board {
     #[cold]
     fn observe_sent(&mut self, direction: DirectionIndex, sent: &Sent, is_damaged: bool) {
-        let on_line = self.fabric.directions[direction].transmitter.time_of(&sent.tlp);
-        let went = Went { at: self.events.now, on_line, direction, sent, is_damaged };
+        let transmitter = &self.fabric.directions[direction].transmitter;
+        let (on_line, credits_left) = (transmitter.time_of(&sent.tlp), transmitter.credits_left(sent.tlp.kind.class()));
+        let went = Went { at: self.events.now, on_line, direction, sent, credits_left, is_damaged };
         self.observation.sent(went, &self.slab);
     }
 
@@ -133,6 +134,7 @@ impl Board {
             return self.land(direction, sent);
         }
         if let Some(tlp) = self.apply_faults(direction, sent) {
+            self.observation.flawed(direction, tlp.flaw);
             self.land(direction, &Sent { tlp, ..*sent });
         }
     }

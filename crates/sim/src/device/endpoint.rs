@@ -18,11 +18,11 @@ use crate::device::dma_engine::{DmaEngine, Made};
 use crate::device::interconnect::Queue;
 use crate::device::kernels::Kernels;
 use crate::device::msi_x::MsiX;
-use crate::device::region::{Beats, Kind, Region, RegionSpec};
+use crate::device::region::{Answer, Kind, Region, RegionSpec};
 use crate::device::registers::{self, Registers};
 use crate::requester::{FIRST_CARD, OUTSIDE};
 use crate::tlp::{Cut, Flaw, Tlp, TlpKind, completions};
-use lanemark_engine::{Memory, Slab, Slot};
+use lanemark_engine::{Slab, Slot};
 use lanemark_machine::{Cause, DmaCall};
 use lanemark_units::Ticks;
 use lanemark_wire::Rcb;
@@ -130,20 +130,7 @@ impl Endpoint {
     /// Creates an endpoint with its regions as at power-on.
     #[must_use]
     pub fn new(spec: Spec, regions: Vec<RegionSpec>, dma: Option<DmaEngine>, kernels: Option<Kernels>) -> Endpoint {
-        let mut regions: Vec<Region> = regions
-            .into_iter()
-            .map(|spec| Region {
-                spec,
-                memory: Memory::default(),
-                beats: Beats::default(),
-                fifo: VecDeque::new(),
-                fifo_lost: 0,
-                clear_on_read: Vec::new(),
-                set_on_write: Vec::new(),
-                kept: Vec::new(),
-                answers: VecDeque::new(),
-            })
-            .collect();
+        let mut regions: Vec<Region> = regions.into_iter().map(Region::new).collect();
         let registers = spec.registers.clone().map(Registers::new);
         if let Some(registers) = &registers
             && let Some(region) = regions.get_mut(registers.place())
@@ -357,17 +344,7 @@ impl Endpoint {
                 (self.last_accepted, self.last_milestone) = (now, tlp.milestone);
             }
             (TlpKind::MRd, Some(region)) => {
-                let (free, last) =
-                    region.answers.back().map_or((Ticks::ZERO, Milestone::NONE), |(at, last)| (*at, last.milestone));
-                let found = now + region.spec.read;
-                let ready = found.max(free) + region.spec.beat * beats;
-                let mut tlp = *tlp;
-                if path.is_on() {
-                    let card = self.spec.place;
-                    let before = if free > found { last } else { path.add(tlp.milestone, found, card, Cause::Transit) };
-                    tlp.milestone = path.add(before, ready, card, Cause::Device);
-                }
-                region.answers.push_back((ready, tlp));
+                region.begin_read(now, tlp, beats, path, self.spec.place);
             }
             (TlpKind::MRd, None) => {
                 self.unsupported += 1;
@@ -423,7 +400,7 @@ impl Endpoint {
     #[inline]
     #[must_use]
     pub fn answer_due(&self, place: usize) -> Ticks {
-        self.regions[place].answers.front().map_or(Ticks::NEVER, |first| first.0)
+        self.regions[place].answers.front().map_or(Ticks::NEVER, |first| first.due)
     }
 
     /// Completes a read of region `place`: passes each completion and its time at the link to `send`.
@@ -436,7 +413,7 @@ impl Endpoint {
         path: &mut CriticalPath,
         mut send: impl FnMut(Ticks, Tlp),
     ) {
-        let Some((_, mut tlp)) = self.regions[place].answers.pop_front() else { return };
+        let Some(Answer { mut tlp, .. }) = self.regions[place].answers.pop_front() else { return };
         self.show_timers(now, self.timers_in(place, &tlp));
         let region = &mut self.regions[place];
         if region.spec.kind == Kind::CountedStorage {

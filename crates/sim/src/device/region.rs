@@ -2,9 +2,11 @@
 //!
 //! An [`Endpoint`](crate::device::endpoint::Endpoint) passes TLPs to it in order, with their times.
 
+use crate::critical_path::{CriticalPath, Milestone, Place};
 use crate::steady::Survey;
 use crate::tlp::Tlp;
 use lanemark_engine::{Memory, Slab};
+use lanemark_machine::Cause;
 use lanemark_units::Ticks;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -39,6 +41,10 @@ pub struct RegionSpec {
     pub beat: Ticks,
     /// From a read request to its first beat.
     pub read: Ticks,
+    /// Of this many reads, one takes `slow` longer; 0 for none.
+    pub slow_every: u64,
+    /// See `slow_every`.
+    pub slow: Ticks,
 }
 
 /// Beats counted since the last read of the counters.
@@ -80,10 +86,64 @@ pub struct Region {
     pub(super) set_on_write: Vec<u64>,
     /// The offsets that keep written bytes, if not all do.
     pub(super) kept: Vec<Range<u64>>,
-    pub(super) answers: VecDeque<(Ticks, Tlp)>,
+    pub(super) answers: VecDeque<Answer>,
+    /// Number of reads, modulo [`RegionSpec::slow_every`].
+    reads: u64,
+}
+
+/// A read that is not completed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Answer {
+    /// Time of its completion.
+    pub(super) due: Ticks,
+    /// Time at which its beats have passed the data path.
+    passed: Ticks,
+    pub(super) tlp: Tlp,
 }
 
 impl Region {
+    /// Creates a region as at power-on.
+    pub(super) fn new(spec: RegionSpec) -> Region {
+        Region {
+            spec,
+            memory: Memory::default(),
+            beats: Beats::default(),
+            fifo: VecDeque::new(),
+            fifo_lost: 0,
+            clear_on_read: Vec::new(),
+            set_on_write: Vec::new(),
+            kept: Vec::new(),
+            answers: VecDeque::new(),
+            reads: 0,
+        }
+    }
+
+    /// Schedules the completion of a read of `beats` beats.
+    #[inline]
+    pub(super) fn begin_read(&mut self, now: Ticks, tlp: &Tlp, beats: u64, path: &mut CriticalPath, card: Place) {
+        let before = match self.spec.slow_every {
+            0 => self.answers.back(),
+            _ => self.answers.iter().max_by_key(|answer| answer.passed),
+        };
+        let (free, last) =
+            before.map_or((Ticks::ZERO, Milestone::NONE), |before| (before.passed, before.tlp.milestone));
+        let found = now + self.spec.read;
+        let passed = found.max(free) + self.spec.beat * beats;
+        let mut tlp = *tlp;
+        if path.is_on() {
+            let before = if free > found { last } else { path.add(tlp.milestone, found, card, Cause::Transit) };
+            tlp.milestone = path.add(before, passed, card, Cause::Device);
+        }
+        let answer = Answer { due: passed, passed, tlp };
+        if self.spec.slow_every == 0 {
+            return self.answers.push_back(answer);
+        }
+        self.reads = (self.reads + 1) % self.spec.slow_every;
+        let due = if self.reads == 0 { passed + self.spec.slow } else { passed };
+        let place = self.answers.partition_point(|other| other.due <= due);
+        self.answers.insert(place, Answer { due, ..answer });
+    }
+
     #[inline]
     pub(super) fn beats_of(&self, tlp: &Tlp) -> u64 {
         // A beat is a power of two bytes.
@@ -229,16 +289,28 @@ impl Region {
     pub(super) fn visit(&mut self, view: &mut impl Survey) {
         // Stored bytes do not affect events. `Board::unsteady` excludes registers with side effects and queues that
         // are read, so only the length of a queue changes.
-        let Region { spec: _, memory: _, beats, fifo, fifo_lost, clear_on_read: _, set_on_write: _, kept: _, answers } =
-            self;
+        let Region {
+            spec: _,
+            memory: _,
+            beats,
+            fifo,
+            fifo_lost,
+            clear_on_read: _,
+            set_on_write: _,
+            kept: _,
+            answers,
+            reads,
+        } = self;
+        view.state(*reads);
         let Beats { write, read } = beats;
         view.counter(write);
         view.counter(read);
         view.count(fifo.len());
         view.counter(fifo_lost);
         view.count(answers.len());
-        for (at, tlp) in answers {
-            view.moment(at);
+        for Answer { due, passed, tlp } in answers {
+            view.moment(due);
+            view.moment(passed);
             view.tlp(tlp);
         }
     }

@@ -10,7 +10,7 @@ use crate::critical_path::Milestone;
 use crate::fabric::dllp::DllpKind;
 use crate::tlp::Tlp;
 use lanemark_engine::{Visitor, Wire};
-use lanemark_machine::Cause;
+use lanemark_machine::{Cause, CreditsLeft};
 use lanemark_units::Ticks;
 use lanemark_wire::FlowClass;
 use std::collections::VecDeque;
@@ -137,6 +137,15 @@ impl Account {
     #[must_use]
     pub fn counts(&self, kind: DllpKind) -> bool {
         self.is_counted[kind.pool()]
+    }
+
+    /// Returns the credits of a class that have arrived at the sender and are unused.
+    #[must_use]
+    pub fn left(&self, class: FlowClass) -> CreditsLeft {
+        let Pool { header, data } = self.left[DllpKind::update(class).pool()];
+        // Infinite credits are counted down if those of the other kind are finite.
+        let finite = |left: u32| (left < Pool::INFINITE.header / 2).then_some(left);
+        CreditsLeft { header: finite(header), data: finite(data) }
     }
 
     /// Returns when `cost` is covered, and the stall cause.
@@ -298,6 +307,16 @@ mod tests {
     fn account(header: u32, data: u32, replay_tlps: u32) -> Account {
         let posted = Pool { header, data };
         Account::new(&Credits([posted, Pool::INFINITE, Pool::INFINITE]), replay_tlps)
+    }
+
+    #[test]
+    fn unused_credits_are_counted_and_infinite_ones_are_not() {
+        let pools = [Pool { header: 2, data: Pool::INFINITE.data }, Pool { header: 1, data: 0 }, Pool::INFINITE];
+        let mut account = Account::new(&Credits(pools), Pool::INFINITE.header);
+        account.take(Cost { class: FlowClass::Posted, data: 4 });
+        assert_eq!(account.left(FlowClass::Posted), CreditsLeft { header: Some(1), data: None });
+        assert_eq!(account.left(FlowClass::NonPosted), CreditsLeft { header: Some(1), data: Some(0) });
+        assert_eq!(account.left(FlowClass::Completion), CreditsLeft::default());
     }
 
     #[test]

@@ -27,7 +27,7 @@ use crate::fabric::credit::{Account, Cost, Covered, Credits, Pool};
 use crate::fabric::dllp::{self, DllpKind, Dllps, DllpsBefore, Gone, Skp, Watch};
 use crate::fabric::input::{Input, Waiting};
 use crate::tlp::{Tlp, TlpKind};
-use lanemark_machine::Cause;
+use lanemark_machine::{Cause, CreditsLeft};
 use lanemark_platform::OrderingChoice;
 use lanemark_units::Ticks;
 use lanemark_wire::flit::FlitLine;
@@ -817,6 +817,12 @@ impl Transmitter {
         // Part of the last TLP may lie after `now`.
         let left = Ticks(self.tlp_until.0.saturating_sub(now.0));
         [Ticks(tlps.0.saturating_sub(left.0)), self.dw * dllp_dw * self.crossed.dllps]
+    }
+
+    /// Returns the unused credits of a class.
+    #[must_use]
+    pub fn credits_left(&self, class: FlowClass) -> CreditsLeft {
+        self.account.left(class)
     }
 
     /// Returns the line time of a TLP, from its first bit to its last.

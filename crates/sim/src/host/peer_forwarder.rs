@@ -13,7 +13,8 @@
 //!
 //! A piece holds its tag from its request until all of its data is forwarded, which bounds the held completions.
 //! Completions of one read are returned in address order, as the specification requires; those of several reads in
-//! order of arrival, or in the order of the reads.
+//! order of arrival, or in the order of the reads. Where completions are collected, consecutive ones become one, up to
+//! the next multiple of the maximum payload. What is held leaves early if the rest needs a tag and none is free.
 
 use crate::critical_path::{CriticalPath, Milestone, Place};
 use crate::index::RootPortIndex;
@@ -41,6 +42,8 @@ pub struct Spec {
     pub tags: u16,
     /// Whether reads are completed in their order.
     pub in_order: bool,
+    /// Multiple in bytes up to which completions are collected; 0 to forward each one.
+    pub collects: u32,
     /// Requester ID of the pieces.
     pub requester: u16,
 }
@@ -100,6 +103,7 @@ impl Spec {
             },
             tags: root.peer_tags.value as u16,
             in_order: root.peer_in_order.value,
+            collects: if root.peer_collects.value { platform.smallest_mps_bytes() } else { 0 },
             requester: ROOT_COMPLEX,
         }
     }
@@ -129,6 +133,22 @@ pub struct PeerForwarder {
 /// Returns the address of the first enabled byte.
 fn first_byte(tlp: &Tlp) -> u64 {
     tlp.address + u64::from(tlp.first_be.trailing_zeros().min(3))
+}
+
+/// Appends the data of a completion to those of the one before it, which ends at a DW.
+fn collect(all: &mut Tlp, more: &Tlp, slab: &mut Slab) {
+    let (from, len) = (usize::from(all.length_dw) * 4, usize::from(more.length_dw) * 4);
+    if all.payload != Slot::NONE && more.payload != Slot::NONE {
+        for place in (0..len).step_by(64) {
+            let mut line = [0; 64];
+            let line = &mut line[..(len - place).min(64)];
+            line.copy_from_slice(&slab.bytes(more.payload)[place..place + line.len()]);
+            slab.bytes_mut(all.payload)[from + place..from + place + line.len()].copy_from_slice(line);
+        }
+    }
+    slab.give_back(more.payload);
+    all.length_dw += more.length_dw;
+    all.last_be = if more.length_dw > 1 { more.last_be } else { more.first_be };
 }
 
 impl PeerForwarder {
@@ -206,7 +226,7 @@ impl PeerForwarder {
                 }
             }
         }
-        self.release(now);
+        self.release(now, slab);
         self.ask(now, path);
     }
 
@@ -314,20 +334,14 @@ impl PeerForwarder {
     }
 
     /// Forwards the completions whose turn it is.
-    fn release(&mut self, now: Ticks) {
+    fn release(&mut self, now: Ticks, slab: &mut Slab) {
         for place in 0..self.reads.len() {
             let mut read = self.reads[place];
-            let is_next =
-                |read: &Read, (number, tlp): &(u64, Tlp)| *number == read.number && first_byte(tlp) == read.answered_to;
-            while let Some(found) = self.held.iter().position(|held| is_next(&read, held)) {
-                let (_, came) = self.held.swap_remove(found);
-                let bytes = came.enabled_bytes();
-                read.answered_to += u64::from(bytes);
+            while let Some(came) = self.take_next(&mut read, slab) {
                 let Tlp { requester, tag, relaxed, id_based, .. } = read.tlp;
                 let tlp = Tlp { requester, tag, relaxed, id_based, ..came };
                 self.out.push_back(Out { at: now + self.spec.latency, port: read.came_at, tlp });
                 self.tag = came.milestone;
-                self.pass(came.tag, bytes);
             }
             self.reads[place] = read;
             if self.spec.in_order && read.answered_to < read.end {
@@ -335,6 +349,43 @@ impl PeerForwarder {
             }
         }
         self.give_back();
+    }
+
+    /// Takes the next completion of a read, as it came or collected from several; `None` if it must wait.
+    fn take_next(&mut self, read: &mut Read, slab: &mut Slab) -> Option<Tlp> {
+        let next = |held: &[(u64, Tlp)], at: u64| {
+            held.iter().position(|(number, tlp)| *number == read.number && first_byte(tlp) == at)
+        };
+        let until = match u64::from(self.spec.collects) {
+            0 => read.answered_to + 1,
+            most => ((read.answered_to / most + 1) * most).min(read.end),
+        };
+        let mut end = read.answered_to;
+        while end < until
+            && let Some(place) = next(&self.held, end)
+        {
+            end += u64::from(self.held[place].1.enabled_bytes());
+        }
+        // The rest cannot be requested before a tag of these is free.
+        let is_stuck = end == read.asked_to && self.free_tags.is_empty();
+        if end < until && !is_stuck {
+            return None;
+        }
+        let mut all: Option<Tlp> = None;
+        while read.answered_to < end {
+            let (_, came) = self.held.swap_remove(next(&self.held, read.answered_to)?);
+            let bytes = came.enabled_bytes();
+            read.answered_to += u64::from(bytes);
+            self.pass(came.tag, bytes);
+            match &mut all {
+                None => all = Some(came),
+                Some(all) => {
+                    collect(all, &came, slab);
+                    all.milestone = came.milestone;
+                }
+            }
+        }
+        all
     }
 
     /// Visits the state. Its own tags are visited by value, because it uses them in turn.
@@ -403,8 +454,16 @@ impl PeerForwarder {
 mod tests {
     use super::*;
 
-    const SPEC: Spec =
-        Spec { reads: true, writes: true, latency: Ticks(5), read_bytes: 64, tags: 8, in_order: false, requester: 99 };
+    const SPEC: Spec = Spec {
+        reads: true,
+        writes: true,
+        latency: Ticks(5),
+        read_bytes: 64,
+        tags: 8,
+        in_order: false,
+        collects: 0,
+        requester: 99,
+    };
 
     fn read(tag: u16, address: u64, len: u64) -> Tlp {
         let (address, length_dw, first_be, last_be) = span(address, len);
@@ -423,7 +482,7 @@ mod tests {
 
     impl Stage {
         fn new(spec: Spec) -> Stage {
-            Stage { forwarder: PeerForwarder::new(spec, 3), slab: Slab::new(64) }
+            Stage { forwarder: PeerForwarder::new(spec, 3), slab: Slab::new(256) }
         }
 
         /// Receives a TLP and returns the TLPs to be sent.
@@ -494,6 +553,43 @@ mod tests {
         assert_eq!(next[1].at, Ticks(30), "the read arrived long before");
         stage.forwarder.left(0);
         assert_eq!(stage.forwarder.freed, [RootPortIndex(0)]);
+    }
+
+    #[test]
+    fn collected_completions_end_at_multiples_of_the_maximum_payload() {
+        let mut stage = Stage::new(Spec { collects: 256, ..SPEC });
+        let pieces = stage.come(0, 0, read(3, 0x1041, 400));
+        assert_eq!(pieces.len(), 7);
+        for piece in &pieces {
+            stage.forwarder.left(piece.tlp.tag);
+        }
+        let mut back = Vec::new();
+        for (at, nth) in [1, 0, 2, 5, 4, 3, 6].into_iter().enumerate() {
+            let Out { tlp, .. } = pieces[nth];
+            let payload = stage.slab.take();
+            let data: Vec<u8> = (0..64).map(|byte| (tlp.address as u8).wrapping_add(byte)).collect();
+            stage.slab.bytes_mut(payload)[..64].copy_from_slice(&data);
+            back.extend(stage.come(10 + at as u64, 1, Tlp { payload, ..answer(&tlp) }));
+        }
+        assert_eq!(spans(&back), [(0x1041, 191, 3), (0x1100, 209, 3)]);
+        assert_eq!(back.iter().map(|out| out.at.0).collect::<Vec<_>>(), [17, 21]);
+        for Out { tlp, .. } in back {
+            let bytes = &stage.slab.bytes(tlp.payload)[..usize::from(tlp.length_dw) * 4];
+            assert!((0..).zip(bytes).all(|(place, byte)| *byte == (tlp.address as u8).wrapping_add(place)), "{tlp:?}");
+            stage.slab.give_back(tlp.payload);
+        }
+        assert!(stage.forwarder.is_idle() && stage.slab.in_use() == 0);
+    }
+
+    #[test]
+    fn collected_data_leave_early_if_the_rest_needs_their_tag() {
+        let mut stage = Stage::new(Spec { collects: 256, tags: 2, ..SPEC });
+        let pieces = stage.come(0, 0, read(3, 0x1000, 256));
+        assert_eq!(stage.come(10, 1, answer(&pieces[0].tlp)), [], "the second piece is outstanding");
+        let out = stage.come(20, 1, answer(&pieces[1].tlp));
+        assert_eq!(spans(&out), [(0x1000, 128, 3), (0x1080, 64, 0), (0x10C0, 64, 1)]);
+        assert_eq!(stage.come(30, 1, answer(&out[1].tlp)), []);
+        assert_eq!(spans(&stage.come(40, 1, answer(&out[2].tlp))), [(0x1080, 128, 3)]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::SimulatedMachine;
 use super::flows::BytesBefore;
 use crate::failures::{CutOff, Withheld};
-use crate::header::{Parties, ROOT_COMPLEX_ID, header_of, tag};
+use crate::header::{Parties, header_of, tag};
 use crate::host::pins::RefusedPage;
 use crate::noticed::Noticed;
 use crate::requester::{FIRST_CARD, OUTSIDE, ROOT_COMPLEX};
@@ -284,7 +284,7 @@ impl SimulatedMachine {
 
     fn id(&self, requester: u16, functions: &[SimulatedFunction]) -> FunctionId {
         if requester == ROOT_COMPLEX {
-            return ROOT_COMPLEX_ID;
+            return FunctionId(self.platform.root_complex.peer_requester_id.value as u16);
         }
         let card = requester.checked_sub(FIRST_CARD).and_then(|card| self.platform.card_name(usize::from(card)));
         let found = card.and_then(|name| functions.iter().find(|function| function.port == name));

@@ -1,6 +1,7 @@
 //! A view of TLP bytes, legal or not.
 
 use super::TlpKind;
+use super::digest;
 use super::field::length_dw;
 use crate::{FunctionId, WireError};
 
@@ -240,6 +241,23 @@ impl<T: AsRef<[u8]>> Packet<T> {
         self.behind_header().get(self.data_bytes()..)?.first_chunk().copied()
     }
 
+    /// The digest that its prefixes, header and data require, whether or not it has one; `None` if data are missing.
+    ///
+    /// ```
+    /// use lanemark_wire::Packet;
+    /// let mut read = vec![0x00, 0, 0x80, 1, 1, 0, 7, 0x0f, 0xfe, 0, 0, 0x10];
+    /// let ecrc = Packet::new(&read).unwrap().expected_ecrc().unwrap();
+    /// read.extend(ecrc);
+    /// let packet = Packet::new(&read).unwrap();
+    /// assert_eq!(packet.ecrc(), packet.expected_ecrc());
+    /// ```
+    pub fn expected_ecrc(&self) -> Option<[u8; 4]> {
+        // Local prefixes come first, and links may change them.
+        let local = self.prefixes().chunks(DW).take_while(|dw| dw[0] & 0x10 == 0).count() * DW;
+        let end = self.start + self.header_bytes() + self.data_bytes();
+        Some(digest::ecrc(self.buffer.as_ref().get(local..end)?, self.start - local))
+    }
+
     fn behind_header(&self) -> &[u8] {
         self.buffer.as_ref().get(self.start + self.header_bytes()..).unwrap_or_default()
     }
@@ -318,5 +336,16 @@ mod tests {
     fn a_configuration_request_has_target_and_register() {
         let packet = Packet::new([0x44, 0, 0, 1, 0, 0, 1, 0x0f, 1, 8, 0x0f, 0xfc]).unwrap();
         assert_eq!((packet.target(), packet.register()), (FunctionId(0x108), 0xffc));
+    }
+
+    #[test]
+    fn the_expected_digest_covers_end_to_end_prefixes_only() {
+        let write = [0x40, 0, 0x80, 1, 1, 0, 1, 0x0f, 0xfe, 0, 0, 0x10, 1, 2, 3, 4];
+        let of = |prefixes: &[u8]| Packet::new([prefixes, &write].concat()).unwrap().expected_ecrc().unwrap();
+        let (local, pasid, other) = ([0x8e, 0, 0, 1], [0x91, 0, 0, 5], [0x91, 0, 0, 6]);
+        assert_eq!(of(&local), of(&[]));
+        assert_eq!(of(&[local, pasid].concat()), of(&pasid));
+        assert!(of(&pasid) != of(&[]) && of(&pasid) != of(&other));
+        assert_eq!(Packet::new(&write[..15]).unwrap().expected_ecrc(), None);
     }
 }
