@@ -50,7 +50,7 @@ pub enum Command {
     Lspci(LspciArgs),
     /// Write a record as an HTML report
     Report(ReportArgs),
-    /// Compare two records: answers that became faster or slower
+    /// Compare records: answers that became faster or slower
     Compare(CompareArgs),
     /// List the built-in platforms
     Platforms(ListArgs),
@@ -280,16 +280,25 @@ fn interval(text: &str) -> Result<f64, String> {
 
 #[derive(Debug, Arguments)]
 pub struct CompareArgs {
-    /// Baseline record
+    /// Base record and new record; a folder stands for all records in it
     #[arg(value_name = "RECORD")]
-    pub first: PathBuf,
-    /// New record
-    #[arg(value_name = "RECORD")]
-    pub second: PathBuf,
-    /// Exit with 1 if the 95 % interval of any answer lies above this increase in time, or if an answer is missing
+    pub records: Vec<PathBuf>,
+    /// Base records: several runs show the variation between runs; folders stand for all records in them
+    #[arg(long, value_name = "RECORD", num_args = 1.., requires = "new")]
+    pub base: Vec<PathBuf>,
+    /// New records
+    #[arg(long, value_name = "RECORD", num_args = 1.., conflicts_with = "records")]
+    pub new: Vec<PathBuf>,
+    /// Smallest change of interest, in percent of the time: smaller ones are no difference [default: 2; simulations: 0]
+    #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true)]
+    pub min_effect: Option<f64>,
+    /// Assumed standard deviation between runs of one machine, in percent, where a side has fewer than 5 records [default: 10]
+    #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true)]
+    pub between_runs: Option<f64>,
+    /// Exit with 1 if any answer is slower by more than this increase in time, by the same test as the verdicts
     #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true)]
     pub fail_above: Option<f64>,
-    /// With --fail-above: also exit with 1 if an answer cannot be judged (too few samples, times that are not positive)
+    /// With --fail-above: also exit with 1 if an answer cannot be judged or is missing from the new records
     #[arg(long, requires = "fail_above")]
     pub strict: bool,
     /// Print one JSON document instead of tables

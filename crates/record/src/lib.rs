@@ -41,7 +41,7 @@ pub use answer::{
 pub use answers_file::answers_table;
 pub use capture::{Capture, CaptureError, Exchange, Exchanges, Passed, RequesterLatency, Unread};
 pub use card::{Card, CardLink, CardMapping, CardRange};
-pub use comparison::{Alone, Change, Comparison, Pair};
+pub use comparison::{Alone, Change, Comparison, Criteria, Pair, Side};
 pub use corrected::CorrectedErrors;
 pub use delivery::{Delivery, KnownBy};
 pub use detail::{Buffers, CallerCores, CorePair, CpuSamples, CurvePoint, Detail, FlowRate, Flows, Runs};
