@@ -135,7 +135,7 @@ fn a_record_that_counts_twice_and_sides_that_are_none_are_refused() {
         (&["base"], "1 record is given: use `compare BASE NEW`"),
         (&[], "no record is given"),
         (&["a.json", "a.json", "a.json"], "3 records are given"),
-        (&["base", "empty"], "reading empty: it has no records"),
+        (&["base", "empty"], "reading empty: the folder has no records"),
         (&["--base", "base"], "--new"),
         (&["--new", "base"], "no record is given"),
         (&["base", "base", "--between-runs", "-1"], "a percentage of at least 0"),

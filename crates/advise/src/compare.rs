@@ -1,104 +1,17 @@
 //! Comparison of base records with new records.
 
 mod between_runs;
+mod group;
+mod incomparable;
+mod named;
 
 use between_runs::{Figures, LEVEL, Ratio, Unusable, correct_for_number};
-use lanemark_record::{Alone, Answer, Change, Comparison, Criteria, Interval, Pair, Record, Runtime, Side, TargetKind};
-
-/// A record, and its name in messages, such as its file.
-#[derive(Clone, Copy, Debug)]
-pub struct Named<'a> {
-    /// The name.
-    pub name: &'a str,
-    /// The record.
-    pub record: &'a Record,
-}
-
-/// Records cannot be compared.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Incomparable {
-    /// A side has no records.
-    #[error("there are no {side} records")]
-    NoRecords {
-        /// `base` or `new`.
-        side: &'static str,
-    },
-    /// Two records are equal.
-    #[error(
-        "{first} and {second} are the same record: a record that counts twice is not a second run; measure again, or use `lanemark bench --repeat`"
-    )]
-    Twice {
-        /// Name of the first record.
-        first: String,
-        /// Name of the second record.
-        second: String,
-    },
-    /// Their formats differ.
-    #[error(
-        "{first} has schema {first_schema} and {second} has schema {second_schema}: figures of two formats may differ in meaning; measure both again with one version of lanemark"
-    )]
-    Schemas {
-        /// Name of the first record.
-        first: String,
-        /// Schema of the first record.
-        first_schema: u32,
-        /// Name of the second record.
-        second: String,
-        /// Schema of the second record.
-        second_schema: u32,
-    },
-    /// A record has no answers.
-    #[error("{record} has no answers")]
-    Empty {
-        /// Name of the record.
-        record: String,
-    },
-    /// The sides have no question in common.
-    #[error("the records have no question in common: the base has {base}; the new side has {new}")]
-    Questions {
-        /// Questions of the base records.
-        base: String,
-        /// Questions of the new records.
-        new: String,
-    },
-    /// The targets are of different kinds.
-    #[error("{first} and {second}: {because}")]
-    Kinds {
-        /// Target, record and kind of the first one.
-        first: String,
-        /// Those of the second one.
-        second: String,
-        /// Reason why such times cannot be compared.
-        because: &'static str,
-    },
-    /// A target has formulas only.
-    #[error("'{target}' of {record} has formulas only and no samples: measure or simulate it with `lanemark bench`")]
-    FormulasOnly {
-        /// The target.
-        target: String,
-        /// Name of the record.
-        record: String,
-    },
-    /// A target that the record does not list.
-    #[error("{record} does not list its target '{target}'")]
-    Unknown {
-        /// The target.
-        target: String,
-        /// Name of the record.
-        record: String,
-    },
-    /// No answer has a counterpart on the other side.
-    #[error(
-        "no answer has a counterpart in the other record: question, method, size and alignment must be equal, and the target's name if a record has several targets; the targets are {base} and {new}"
-    )]
-    NoPair {
-        /// Targets of the base records.
-        base: String,
-        /// Targets of the new records.
-        new: String,
-    },
-}
+use group::{Group, grouped};
+pub use incomparable::Incomparable;
+use incomparable::{check, refuse_twice, same_kind};
+use lanemark_record::{Change, Comparison, Criteria, Interval, Pair, Repeated, Side, Summary};
+pub use named::Named;
+use named::{names, question, target};
 
 /// Pairs the answers of both sides by question, method, size, alignment and cores, and by target
 /// unless each side has only one. Repeated answers of a record are paired in order.
@@ -165,39 +78,32 @@ pub fn compare(base: &[Named<'_>], new: &[Named<'_>], criteria: &Criteria) -> Re
     Ok(comparison)
 }
 
-/// Checks each record alone, and that no run counts twice.
-fn check(base: &[Named<'_>], new: &[Named<'_>]) -> Result<(), Incomparable> {
-    for (side, name) in [(base, "base"), (new, "new")] {
-        let Some(first) = base.first().filter(|_| !side.is_empty()) else {
-            return Err(Incomparable::NoRecords { side: name });
-        };
-        for one in side {
-            if one.record.schema != first.record.schema {
-                return Err(Incomparable::Schemas {
-                    first: first.name.to_owned(),
-                    first_schema: first.record.schema,
-                    second: one.name.to_owned(),
-                    second_schema: one.record.schema,
-                });
-            }
-            if one.record.answers.is_empty() {
-                return Err(Incomparable::Empty { record: one.name.to_owned() });
-            }
+/// The answers of several records, each with its variation between them, in order of appearance.
+#[must_use]
+pub fn repeated(records: &[Named<'_>]) -> Vec<Repeated> {
+    let are_single = names(records, target).len() == 1;
+    let of_group = |group: &Group<'_>| {
+        let answer = group.answer();
+        let medians: Vec<f64> =
+            group.runs.iter().filter_map(|(_, answer)| Some(Summary::of(&answer.samples_ns)?.median)).collect();
+        let summary = Summary::of(&medians);
+        let between = group.figures().ok().filter(|_| !group.is_simulated);
+        Repeated {
+            question: answer.question.clone(),
+            target: answer.target.clone(),
+            method: answer.method.clone(),
+            cores: answer.cores(),
+            size_bytes: answer.size_bytes,
+            alignment_bytes: answer.alignment_bytes,
+            quantity: answer.quantity,
+            records: medians.len() as u64,
+            median_ns: summary.map(|summary| summary.median),
+            shortest_ns: summary.map(|summary| summary.min),
+            longest_ns: summary.map(|summary| summary.max),
+            between_runs_percent: between.and_then(|figures| figures.between_runs_percent()),
         }
-        refuse_twice(side)?;
-    }
-    Ok(())
-}
-
-/// Refuses measurements that count twice. Simulations are equal in every run.
-fn refuse_twice(records: &[Named<'_>]) -> Result<(), Incomparable> {
-    let measured: Vec<_> = records.iter().filter(|one| one.record.written_unix_s.is_some()).collect();
-    for (place, one) in measured.iter().enumerate() {
-        if let Some(other) = measured[..place].iter().find(|other| other.record == one.record) {
-            return Err(Incomparable::Twice { first: other.name.to_owned(), second: one.name.to_owned() });
-        }
-    }
-    Ok(())
+    };
+    grouped(records, are_single).iter().map(of_group).collect()
 }
 
 /// Facts about the records that a reader needs before using the verdicts.
@@ -223,154 +129,6 @@ fn warnings(base: &[Named<'_>], new: &[Named<'_>]) -> Vec<String> {
         ));
     }
     warnings
-}
-
-fn question(answer: &Answer) -> &str {
-    &answer.question
-}
-
-fn target(answer: &Answer) -> &str {
-    &answer.target
-}
-
-/// Distinct names of questions or targets of some records.
-fn names<'a>(records: &[Named<'a>], of: fn(&Answer) -> &str) -> Vec<&'a str> {
-    let mut names: Vec<&str> = Vec::new();
-    for answer in records.iter().flat_map(|one| &one.record.answers) {
-        if !names.contains(&of(answer)) {
-            names.push(of(answer));
-        }
-    }
-    names
-}
-
-fn kind(record: &Record, name: &str) -> Option<TargetKind> {
-    record.targets.iter().find(|target| target.name == name).map(|target| target.kind)
-}
-
-fn runtime<'a>(record: &'a Record, name: &str) -> Option<&'a Runtime> {
-    record.targets.iter().find(|target| target.name == name)?.runtime.as_ref()
-}
-
-/// Refuses targets of different kinds, or without samples.
-fn same_kind(first: (&Named<'_>, &str), second: (&Named<'_>, &str)) -> Result<(), Incomparable> {
-    let of = |(one, name): (&Named<'_>, &str)| match kind(one.record, name) {
-        Some(TargetKind::Formula) => {
-            Err(Incomparable::FormulasOnly { target: name.to_owned(), record: one.name.to_owned() })
-        }
-        Some(kind) => Ok(kind),
-        None => Err(Incomparable::Unknown { target: name.to_owned(), record: one.name.to_owned() }),
-    };
-    let differ = |first_kind: &str, second_kind: &str, because| {
-        let [first, second] = [(first, first_kind), (second, second_kind)]
-            .map(|((one, target), kind)| format!("'{target}' of {} is {kind}", one.name));
-        Incomparable::Kinds { first, second, because }
-    };
-    let kinds = [of(first)?, of(second)?];
-    let runtimes = [runtime(first.0.record, first.1), runtime(second.0.record, second.1)];
-    if let [Some(before), Some(after)] = runtimes
-        && before.no_card_because() != after.no_card_because()
-    {
-        let because = before.no_card_because().or(after.no_card_because()).unwrap_or_default();
-        return Err(differ(before.label(), after.label(), because));
-    }
-    if kinds[0] == kinds[1] {
-        return Ok(());
-    }
-    let because = if kinds.contains(&TargetKind::Emulated) {
-        "timings in an emulator are not meaningful"
-    } else {
-        "a simulation follows from a platform's parameters, a measurement from a machine; `lanemark reproduce` and `lanemark fit` relate them"
-    };
-    let [first_kind, second_kind] = kinds.map(|kind| match kind {
-        TargetKind::Simulated => "simulated",
-        TargetKind::Real => "real",
-        TargetKind::Emulated => "emulated",
-        TargetKind::Formula => "formulas only",
-    });
-    Err(differ(first_kind, second_kind, because))
-}
-
-fn is_same(before: &Answer, after: &Answer) -> bool {
-    before.question == after.question
-        && before.method == after.method
-        && before.size_bytes == after.size_bytes
-        && before.alignment_bytes == after.alignment_bytes
-        && before.quantity == after.quantity
-        && before.cores() == after.cores()
-}
-
-/// The answers of the records of one side that correspond to each other.
-struct Group<'a> {
-    /// The answers, each with the number of its record, from 1.
-    runs: Vec<(usize, &'a Answer)>,
-    is_simulated: bool,
-}
-
-/// Groups the answers of one side, in order of appearance.
-fn grouped<'a>(side: &[Named<'a>], are_single: bool) -> Vec<Group<'a>> {
-    let mut groups: Vec<Group<'a>> = Vec::new();
-    for (place, one) in side.iter().enumerate() {
-        let number = place + 1;
-        for answer in &one.record.answers {
-            let is_here = |group: &&mut Group<'_>| {
-                let other = group.answer();
-                is_same(other, answer)
-                    && (are_single || other.target == answer.target)
-                    && group.runs.last().is_some_and(|(last, _)| *last != number)
-            };
-            match groups.iter_mut().find(is_here) {
-                Some(group) => group.runs.push((number, answer)),
-                None => groups.push(Group {
-                    runs: vec![(number, answer)],
-                    is_simulated: kind(one.record, &answer.target) == Some(TargetKind::Simulated),
-                }),
-            }
-        }
-    }
-    groups
-}
-
-impl<'a> Group<'a> {
-    /// The first of its answers.
-    fn answer(&self) -> &'a Answer {
-        self.runs[0].1
-    }
-
-    fn is_same(&self, after: &Group<'_>, are_single: bool) -> bool {
-        let (before, after) = (self.answer(), after.answer());
-        is_same(before, after) && (are_single || before.target == after.target)
-    }
-
-    fn figures(&self) -> Result<Figures, Unusable> {
-        Figures::of(self.runs.iter().map(|(_, answer)| &*answer.samples_ns).filter(|samples| !samples.is_empty()))
-    }
-
-    /// Number of records with samples.
-    fn measured(&self) -> u64 {
-        self.runs.iter().filter(|(_, answer)| !answer.samples_ns.is_empty()).count() as u64
-    }
-
-    fn doubts(&self, side: &str) -> Vec<String> {
-        let of_run = |(number, answer): &(usize, &Answer)| {
-            let run = if self.runs.len() == 1 { side.to_owned() } else { format!("{side}, record {number}") };
-            answer.doubts.iter().map(move |doubt| format!("{run}: {}", doubt.text)).collect::<Vec<_>>()
-        };
-        self.runs.iter().flat_map(of_run).collect()
-    }
-
-    fn alone(&self, side: Side) -> Alone {
-        let answer = self.answer();
-        Alone {
-            side,
-            question: answer.question.clone(),
-            target: answer.target.clone(),
-            method: answer.method.clone(),
-            cores: answer.cores(),
-            size_bytes: answer.size_bytes,
-            alignment_bytes: answer.alignment_bytes,
-        }
-    }
 }
 
 /// A pair without its probability, and the ratio of a measurement, which gives it.
@@ -466,7 +224,7 @@ fn judge(comparison: &mut Comparison, ratios: &[Option<Ratio>]) {
 mod tests {
     use super::*;
     use crate::fixture;
-    use lanemark_record::{CallerCores, Detail, DeviceKind};
+    use lanemark_record::{Answer, CallerCores, Detail, DeviceKind, Record, Runtime, TargetKind};
 
     fn answer(access: &str, samples_ns: &[f64]) -> Answer {
         Answer { samples_ns: samples_ns.to_vec(), ..fixture::answer(access, 64, Some(1e9)) }
@@ -608,6 +366,18 @@ mod tests {
         let found = judged(&base, &[both.clone(), both], &Criteria::default()).unwrap();
         assert_eq!(found.pairs.iter().map(|pair| pair.base_records).collect::<Vec<_>>(), [4, 3]);
         assert!(found.alone.is_empty());
+    }
+
+    #[test]
+    fn repeated_answers_have_their_variation_between_runs() {
+        let records = [99.0, 100.0, 101.0].map(|median| real(&[median; 9]));
+        let names = ["a", "b", "c"].map(str::to_owned);
+        let [found] = repeated(&named(&names, &records)).try_into().unwrap();
+        assert_eq!((found.records, found.median_ns), (3, Some(100.0)));
+        assert_eq!((found.shortest_ns, found.longest_ns), (Some(99.0), Some(101.0)));
+        assert!((found.between_runs_percent.unwrap() - 1.0).abs() < 0.01, "{found:?}");
+        let [one] = repeated(&named(&names[..1], &records[..1])).try_into().unwrap();
+        assert_eq!(one.between_runs_percent, None);
     }
 
     #[test]

@@ -52,6 +52,8 @@ pub enum Command {
     Report(ReportArgs),
     /// Compare records: answers that became faster or slower
     Compare(CompareArgs),
+    /// List the baselines that 'bench --save-baseline' saved
+    Baselines(BaselinesArgs),
     /// List the built-in platforms
     Platforms(ListArgs),
     /// List the questions
@@ -127,6 +129,18 @@ pub struct BenchArgs {
     /// Write the record (JSON) to this file
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
+    /// Measure in this many independent runs, each in a process of its own with newly opened targets; --record then names a new
+    /// folder, and the table shows the variation between the runs
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000), allow_negative_numbers = true)]
+    pub repeat: Option<u32>,
+    /// Save the records as a baseline of this name, for 'lanemark compare --baseline NAME'; an older one of this name is replaced
+    #[arg(long, value_name = "NAME")]
+    pub save_baseline: Option<String>,
+    #[command(flatten)]
+    pub baselines: BaselineArgs,
+    /// File for the record of one of several runs; used by --repeat
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub run_of_repeat: Option<PathBuf>,
     /// Write the answers to this CSV file: one row per answer, one column per parameter and figure
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
@@ -278,11 +292,33 @@ fn interval(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Place of the baselines.
+#[derive(Debug, Arguments)]
+pub struct BaselineArgs {
+    /// Folder of the baselines [default: .lanemark/baselines in the current folder]
+    #[arg(long, value_name = "FOLDER")]
+    pub baseline_folder: Option<PathBuf>,
+}
+
+#[derive(Debug, Arguments)]
+pub struct BaselinesArgs {
+    #[command(flatten)]
+    pub baselines: BaselineArgs,
+    /// Print one JSON document instead of a list
+    #[arg(long)]
+    pub json: bool,
+}
+
 #[derive(Debug, Arguments)]
 pub struct CompareArgs {
-    /// Base record and new record; a folder stands for all records in it
+    /// Base record and new record, with --baseline only new ones; a folder stands for all records in it
     #[arg(value_name = "RECORD")]
     pub records: Vec<PathBuf>,
+    /// Compare the new records with this baseline, saved by 'lanemark bench --save-baseline NAME'
+    #[arg(long, value_name = "NAME", conflicts_with = "base")]
+    pub baseline: Option<String>,
+    #[command(flatten)]
+    pub baselines: BaselineArgs,
     /// Base records: several runs show the variation between runs; folders stand for all records in them
     #[arg(long, value_name = "RECORD", num_args = 1.., requires = "new")]
     pub base: Vec<PathBuf>,

@@ -1,12 +1,13 @@
 //! `compare`: changes from base records to new records, and the check against a threshold.
 
 use crate::args::CompareArgs;
+use crate::baseline::baselines;
 use crate::failure::{Failure, say};
 use crate::input;
 use crate::output::terminal_width;
 use crate::progress::spinner;
 use lanemark_advise::Named;
-use lanemark_record::{Comparison, Criteria, Record, file, gate::judge};
+use lanemark_record::{Comparison, Criteria, Record, file, gate::judge, records_in};
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -52,7 +53,11 @@ impl Records {
     fn read(paths: &[PathBuf]) -> Result<Records, Failure> {
         let mut files = Vec::new();
         for path in paths {
-            files.extend(if path.is_dir() { input::records_in(path)? } else { vec![path.clone()] });
+            if path.is_dir() {
+                files.extend(records_in(path).map_err(|error| Failure::Usage(error.to_string()))?);
+            } else {
+                files.push(path.clone());
+            }
         }
         let name = |path: &PathBuf| path.display().to_string();
         let title = match paths {
@@ -60,7 +65,11 @@ impl Records {
             [first, others @ ..] => format!("{} and {} more", name(first), others.len()),
             [] => String::new(),
         };
-        let read = |path: &PathBuf| Ok((name(path), input::record(path)?));
+        Records::of_files(title, &files)
+    }
+
+    fn of_files(title: String, files: &[PathBuf]) -> Result<Records, Failure> {
+        let read = |path: &PathBuf| Ok((path.display().to_string(), input::record(path)?));
         Ok(Records { title, records: files.iter().map(read).collect::<Result<_, Failure>>()? })
     }
 
@@ -71,6 +80,15 @@ impl Records {
 
 /// The records of both sides of the command line.
 fn sides(args: &CompareArgs) -> Result<[Records; 2], Failure> {
+    if let Some(name) = &args.baseline {
+        let new = if args.records.is_empty() { &args.new } else { &args.records };
+        if new.is_empty() {
+            let message = format!("no new record is given: use `compare --baseline {name} NEW...`");
+            return Err(Failure::Usage(message));
+        }
+        let files = baselines(&args.baselines).files(name)?;
+        return Ok([Records::of_files(format!("baseline {name}"), &files)?, Records::read(new)?]);
+    }
     match args.records.as_slice() {
         [base, new] => Ok([Records::read(std::slice::from_ref(base))?, Records::read(std::slice::from_ref(new))?]),
         [] if !args.base.is_empty() => Ok([Records::read(&args.base)?, Records::read(&args.new)?]),
@@ -80,7 +98,8 @@ fn sides(args: &CompareArgs) -> Result<[Records; 2], Failure> {
                 1 => "1 record is".to_owned(),
                 count => format!("{count} records are"),
             };
-            let forms = "use `compare BASE NEW`, or `compare --base RECORD... --new RECORD...` for several of a side";
+            let forms = "use `compare BASE NEW`, `compare --base BASE... --new NEW...` for several of a side, or \
+                         `compare --baseline NAME NEW...`";
             Err(Failure::Usage(format!("{count} given: {forms}")))
         }
     }

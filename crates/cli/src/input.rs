@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use lanemark_fit::Table;
 use lanemark_record::{Record, file};
 use lanemark_runner::read_file;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Largest record, in bytes: about a hundred times a typical one.
 const RECORD: u64 = 256 << 20;
@@ -20,31 +20,6 @@ pub fn record(path: &Path) -> Result<Record, Failure> {
     let bytes =
         read_file(path, RECORD).map_err(|error| Failure::Usage(format!("reading {}: {error}", path.display())))?;
     file::from_bytes(&bytes, path).map_err(|error| Failure::Usage(error.to_string()))
-}
-
-/// Largest number of records of one side of a comparison.
-const RECORDS: usize = 1000;
-
-/// The records in a folder: its files with the extension `json`, by name.
-pub fn records_in(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let reading = |why: String| Failure::Usage(format!("reading {}: {why}", folder.display()));
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(|error| reading(error.to_string()))? {
-        let path = entry.map_err(|error| reading(error.to_string()))?.path();
-        if path.extension().is_some_and(|extension| extension == "json") {
-            files.push(path);
-        }
-        if files.len() > RECORDS {
-            return Err(reading(format!("it has more than {RECORDS} records")));
-        }
-    }
-    if files.is_empty() {
-        return Err(reading("it has no records, which are files with the extension .json".to_owned()));
-    }
-    // By number where the name has one, so that 10.json follows 9.json.
-    let number = |path: &PathBuf| path.file_stem().and_then(|stem| stem.to_str()?.parse::<u64>().ok());
-    files.sort_by(|a, b| number(a).cmp(&number(b)).then_with(|| a.cmp(b)));
-    Ok(files)
 }
 
 /// Whether a file is a table of figures, by its extension.

@@ -39,14 +39,14 @@ fn head(comparison: &Comparison, names: [&str; 2], width: Option<u16>) -> String
     let mut lines = vec![wrap(&format!("{base} to {new}: {columns}"), width, 2)];
     if comparison.judged > 0 {
         let criteria = &comparison.criteria;
-        let answers = figures::counted(comparison.judged as usize, "measured answer");
+        let answers = match comparison.judged {
+            1 => "for 1 measured answer".to_owned(),
+            count => format!("for all {count} measured answers together (Holm)"),
+        };
         let uncertainty = comparison.typical_uncertainty_percent();
         let typical = uncertainty.map_or_else(String::new, |percent| format!("; a typical ci95 is +/-{percent:.1} %"));
         lines.push(wrap(
-            &format!(
-                "verdicts: changes beyond {} %, at 5 % for all {answers} together (Holm){typical}",
-                criteria.min_effect_percent_of(false)
-            ),
+            &format!("verdicts: changes beyond {} %, at 5 % {answers}{typical}", criteria.min_effect_percent_of(false)),
             width,
             2,
         ));
@@ -305,7 +305,7 @@ Answers of only one side
         };
         let expected = "\
 before (5 records) to after (5 records): ratio of median times, above 1 is slower; ci95 is the 95 % interval of the ratio
-verdicts: changes beyond 2 %, at 5 % for all 1 measured answer together (Holm); a typical ci95 is +/-0.9 %
+verdicts: changes beyond 2 %, at 5 % for 1 measured answer; a typical ci95 is +/-0.9 %
 
 MMIO write bandwidth of host (mmio_write_bandwidth)
 method   size     before      after  ratio            ci95  between runs  verdict

@@ -71,6 +71,12 @@ impl Figures {
         if self.logs.iter().all(|log| *log == self.logs[0]) { self.first_ns } else { self.mean().exp() }
     }
 
+    /// Standard deviation between these runs, in percent; `None` for one run.
+    pub(crate) fn between_runs_percent(&self) -> Option<f64> {
+        let freedom = (self.count() - 1) as f64;
+        (self.count() > 1).then(|| 100.0 * (self.squares() / freedom).sqrt().exp_m1())
+    }
+
     /// Sum of squared distances from the mean.
     fn squares(&self) -> f64 {
         let mean = self.mean();
