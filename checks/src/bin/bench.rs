@@ -10,6 +10,8 @@ mod cocotb;
 mod decode;
 #[path = "bench/fabric.rs"]
 mod fabric;
+#[path = "bench/false_alarms.rs"]
+mod false_alarms;
 #[path = "bench/host.rs"]
 mod host;
 #[path = "bench/iotlb.rs"]
@@ -64,7 +66,7 @@ fn main() {
     // Without an argument all benchmarks run; with a name, only that one.
     let only = std::env::args().nth(1);
     let is_asked = |name: &str| only.as_deref().is_none_or(|only| only == name);
-    let all: [(&str, &dyn Fn()); 14] = [
+    let all: [(&str, &dyn Fn()); 15] = [
         // First, because it reports the peak memory of the process so far.
         ("steady", &steady::steady),
         ("simulator", &|| simulator(&card)),
@@ -79,6 +81,7 @@ fn main() {
         ("kernels", &kernels::kernels),
         ("host", &host::host),
         ("runtime", &runtime::runtime),
+        ("compare", &false_alarms::false_alarms),
         ("program", &program),
     ];
     all.iter().filter(|(name, _)| is_asked(name)).for_each(|(_, take)| take());

@@ -3,7 +3,7 @@
 use crate::folder::{Folder, card, card_with, small};
 use serde_json::Value;
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 13] = [
     "bench",
     "predict",
     "reproduce",
@@ -13,6 +13,7 @@ const COMMANDS: [&str; 12] = [
     "lspci",
     "report",
     "compare",
+    "baselines",
     "platforms",
     "questions",
     "schema",

@@ -78,6 +78,74 @@ fn a_record_compared_with_itself_passes_whatever_its_samples_are() {
     assert_eq!(outcome.code, Some(0), "{}", outcome.err);
 }
 
+/// Writes records of a real machine, whose runs have these medians, into a folder.
+fn measured(folder: &Folder, into: &str, medians: &[f64]) {
+    let record = lanemark_record::read(&folder.path("a.json")).unwrap();
+    std::fs::create_dir(folder.path(into)).unwrap();
+    for (place, median) in medians.iter().enumerate() {
+        let mut record = Record { written_unix_s: Some(place as u64), ..record.clone() };
+        record.targets[0].kind = TargetKind::Real;
+        record.answers[0].samples_ns = vec![*median; 9];
+        lanemark_record::write(&record, &folder.path(&format!("{into}/{}.json", place + 1))).unwrap();
+    }
+}
+
+#[test]
+fn several_records_a_side_are_judged_by_the_variation_between_them() {
+    let folder = folder();
+    for (name, by) in [("base", 1.0), ("same", 1.01), ("slow", 1.1)] {
+        measured(&folder, name, &[99.0, 99.5, 100.0, 100.5, 101.0].map(|median| median * by));
+    }
+    for (new, counts, code) in [
+        ("same", "0 slower, 0 faster, 1 no difference seen", 0),
+        ("slow", "1 slower, 0 faster, 0 no difference seen", 1),
+    ] {
+        let outcome = folder.run(&["compare", "--base", "base", "--new", new, "--fail-above", "5%"]);
+        assert_eq!(outcome.code, Some(code), "{new}: {}", outcome.err);
+        assert!(outcome.out.contains(counts), "{new}: {}", outcome.out);
+        assert!(outcome.out.starts_with(&format!("base (5 records) to {new} (5 records)")), "{}", outcome.out);
+        assert_eq!(folder.run(&["compare", "base", new, "--fail-above", "5%"]), outcome, "folders stand for records");
+        let files = |side: &str| (1..=5).map(|n| format!("{side}/{n}.json")).collect::<Vec<_>>();
+        let [base, new] = [files("base"), files(new)];
+        let each: Vec<&str> = ["compare", "--fail-above", "5%", "--base"]
+            .into_iter()
+            .chain(base.iter().map(String::as_str))
+            .chain(["--new"])
+            .chain(new.iter().map(String::as_str))
+            .collect();
+        assert_eq!(folder.run(&each).code, Some(code));
+    }
+    // The same change is none of interest, or may be the variation that one record does not show.
+    let larger = folder.good(&["compare", "base", "slow", "--min-effect", "15%"]);
+    assert!(larger.contains("0 slower"), "{larger}");
+    let one = folder.good(&["compare", "base/1.json", "slow/1.json", "--fail-above", "5%"]);
+    assert!(one.contains("0 slower") && one.contains("assumed to be 10 % (--between-runs)"), "{one}");
+    let told = folder.run(&["compare", "base/1.json", "slow/1.json", "--fail-above", "5%", "--between-runs", "0.5%"]);
+    assert_eq!(told.code, Some(1), "{}", told.err);
+}
+
+#[test]
+fn a_record_that_counts_twice_and_sides_that_are_none_are_refused() {
+    let folder = folder();
+    measured(&folder, "base", &[99.0, 100.0, 101.0]);
+    std::fs::create_dir(folder.path("empty")).unwrap();
+    for (arguments, reason) in [
+        (&["--base", "base/1.json", "base/1.json", "--new", "base/2.json"][..], "base/1.json are the same record"),
+        (&["--base", "base/1.json", "base/2.json", "--new", "base/2.json"], "are the same record"),
+        (&["base"], "1 record is given: use `compare BASE NEW`"),
+        (&[], "no record is given"),
+        (&["a.json", "a.json", "a.json"], "3 records are given"),
+        (&["base", "empty"], "reading empty: the folder has no records"),
+        (&["--base", "base"], "--new"),
+        (&["--new", "base"], "no record is given"),
+        (&["base", "base", "--between-runs", "-1"], "a percentage of at least 0"),
+    ] {
+        let outcome = folder.run(&[&["compare"], arguments].concat());
+        assert_eq!((outcome.code, outcome.out.as_str()), (Some(2), ""), "{arguments:?}: {}", outcome.err);
+        assert!(outcome.err.contains(reason), "{arguments:?}: {}", outcome.err);
+    }
+}
+
 #[test]
 fn what_cannot_be_compared_is_refused_and_the_reason_said() {
     let folder = folder();
@@ -95,7 +163,7 @@ fn what_cannot_be_compared_is_refused_and_the_reason_said() {
         ("a.json", "old.json", "this record has schema 2 and this program reads 3"),
         ("a.json", "other.json", "the records have no question in common"),
         ("a.json", "larger.json", "no answer has a counterpart"),
-        ("empty.json", "a.json", "the first record has no answers"),
+        ("empty.json", "a.json", "empty.json has no answers"),
         ("a.json", "none.json", "reading none.json"),
     ] {
         let outcome = folder.run(&["compare", first, second, "--fail-above", "5%"]);

@@ -4,6 +4,7 @@
 //! at standard output, at standard error and at what lies in the folder afterwards.
 
 mod bad_input;
+mod baselines;
 mod bound;
 mod commands;
 mod compare;

@@ -21,5 +21,5 @@ mod reach;
 pub mod recover;
 mod runtime;
 
-pub use compare::{Incomparable, compare};
+pub use compare::{Incomparable, Named, compare, repeated};
 pub use interpret::interpret;

@@ -291,6 +291,10 @@ mod tests {
             let buffers = Buffers {
                 count,
                 because: "there is no step".to_owned(),
+                curves: 2,
+                agreeing_curves: 2,
+                other_counts: vec![],
+                confidence_percent: None,
                 flushes_per_line: 8,
                 flush_ns,
                 flush_spread_percent: None,

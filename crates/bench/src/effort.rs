@@ -36,6 +36,9 @@ pub struct Effort {
     /// samples of an interval, even if that exceeds the budget. Sizes that a user named are all
     /// measured, within the budget: then this is false.
     pub has_default_sizes: bool,
+    /// Whether every variant gets its least rounds and the samples of an interval even if that exceeds
+    /// the budget, whether a user named its size or not.
+    pub needs_interval: bool,
     /// Whether a question that usually measures a part of a long operation measures all of it.
     pub is_whole: bool,
 }
@@ -55,6 +58,7 @@ impl Default for Effort {
             interval_percent: 2.0,
             simulated_passes: None,
             has_default_sizes: false,
+            needs_interval: false,
             is_whole: false,
         }
     }

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod accessor_overhead;
+mod buffer_count;
 mod cache_residency;
 mod caller;
 mod case;

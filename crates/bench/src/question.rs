@@ -35,6 +35,19 @@ pub struct Question {
     pub left_out: fn(&Facts) -> Option<LeftOut>,
 }
 
+/// Questions about the processor alone, whose samples cost little and scatter much.
+const WITH_INTERVAL: [&str; 4] = ["core_to_core", "copy_routines", "dma_map_cost", "fence_cost"];
+
+impl Question {
+    /// Whether an answer without an interval is none: every variant gets the samples of an interval,
+    /// even if that exceeds the budget, and ends with [`BenchError::TooFewSamples`] if too many are
+    /// dropped.
+    #[must_use]
+    pub fn needs_interval(&self) -> bool {
+        WITH_INTERVAL.contains(&self.name)
+    }
+}
+
 /// Variants of a question that are not asked, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {

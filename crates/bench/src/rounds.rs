@@ -197,7 +197,7 @@ impl Sampling<'_> {
 
     /// Whether a variant is visited although the budget is spent.
     fn exceeds_budget_for(&self, variant: &Variant) -> bool {
-        self.effort.has_default_sizes && variant.missing_visits(self.effort) > 0
+        (self.effort.has_default_sizes || self.effort.needs_interval) && variant.missing_visits(self.effort) > 0
     }
 
     /// Leaves out variants if the remaining budget with its extension does not suffice for the missing

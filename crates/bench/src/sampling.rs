@@ -1,5 +1,6 @@
 //! Sampling: from plans to answers.
 
+use crate::buffer_count;
 use crate::case::Case;
 use crate::delivery;
 use crate::effort::Effort;
@@ -11,8 +12,8 @@ use crate::series::Series;
 use lanemark_machine::{Cause, Facts, Machine, MachineError, PathShare, Plan, Samples, TimeBase};
 use lanemark_method::Method;
 use lanemark_record::{
-    Answer, Bytes, Ceiling, CeilingKind, CorrectedErrors, Detail, Direction, Dropped, LinkUse, PathPart, Quantity,
-    Steady, Summary, Tlps, WaitShare, doubts,
+    Answer, Bytes, Ceiling, CeilingKind, CorrectedErrors, Detail, Direction, Dropped, LEAST_SAMPLES, LinkUse, PathPart,
+    Quantity, Steady, Summary, Tlps, WaitShare, doubts,
 };
 use lanemark_units::Ticks;
 use std::collections::BTreeMap;
@@ -55,6 +56,12 @@ pub fn measure_all(
     effort: &Effort,
     watch: Watch<'_>,
 ) -> Vec<Result<Answer, BenchError>> {
+    let is_real = machine.facts().time_base != TimeBase::Simulated;
+    if is_real && question.needs_interval() && !effort.needs_interval {
+        let effort = Effort { needs_interval: true, ..*effort };
+        let answers = measure_all(question, machine, cases, &effort, watch);
+        return answers.into_iter().map(|answer| with_interval(answer?)).collect();
+    }
     if let Some(ask) = question.ask {
         let (effort, mut has_failed) = (effort.share(cases.len()), false);
         let each = cases.iter().enumerate().map(|(place, case)| {
@@ -70,7 +77,9 @@ pub fn measure_all(
             has_failed = answer.as_ref().is_err_and(BenchError::is_for_good);
             answer
         });
-        return each.collect();
+        let mut answers: Vec<_> = each.collect();
+        buffer_count::conclude(&mut answers, machine.facts().time_base, &effort);
+        return answers;
     }
     let time_base = machine.facts().time_base;
     let wanted = |case: &Case| Wanted {
@@ -83,6 +92,12 @@ pub fn measure_all(
     let measured = in_rounds(machine, cases.iter().map(wanted).collect(), series.as_ref(), effort, &mut go_on);
     let answers = measured.into_iter().zip(cases);
     answers.map(|(measured, case)| Ok(answer(question, case, machine.facts(), &measured?, effort))).collect()
+}
+
+/// Refuses an answer without an interval.
+fn with_interval(answer: Answer) -> Result<Answer, BenchError> {
+    let samples = answer.samples_ns.len();
+    if samples < LEAST_SAMPLES { Err(BenchError::TooFewSamples { samples }) } else { Ok(answer) }
 }
 
 /// The error of a measurement that the caller ended.

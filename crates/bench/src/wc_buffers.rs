@@ -12,12 +12,16 @@
 //!
 //! Spoiled by: other threads on the core, including its hardware sibling, which shares the buffers
 //! and makes lines leave early. Therefore many short samples are taken, cycling through all numbers
-//! of lines in rounds, and low percentiles are used. Rounds are added, up to four times as many,
-//! while the curve is blurred. If it then has no step, or several, the answer has a reason instead
-//! of a count (`step.rs` has the rule).
+//! of lines in rounds, and low percentiles are used. Each curve is examined alone; a blurred one is
+//! measured again once, and both measurements are one curve. Curves are added until two agree and
+//! few differ, or up to a limit. The number of buffers does not depend on the access, so the curves
+//! of all accesses to one memory are pooled. A count needs two curves that agree, and a confidence
+//! of two in three; otherwise the answer has the counts of the curves instead of one (`step.rs` has
+//! the rule for one curve).
 //!
 //! Method: first applied by hand on a Xeon (16 buffers, 46 ns).
 
+use crate::buffer_count::Curves;
 use crate::case::{Axes, Case};
 use crate::effort::Effort;
 use crate::error::BenchError;
@@ -53,10 +57,10 @@ const MOST_LINES: u64 = 40;
 const PASS_LINES: u64 = 256;
 /// Rounds in real time before the curve is examined.
 const ROUNDS: usize = 8;
-/// Longest time between examinations: four of them for three instructions stay below ten seconds.
-const LOOK: Ticks = Ticks::whole_ns(800_000_000);
-/// Largest number of examinations of a blurred curve.
-const LOOKS: usize = 4;
+/// Longest time of a measurement: six of them for three instructions stay below ten seconds.
+const LOOK: Ticks = Ticks::whole_ns(500_000_000);
+/// Largest number of curves, and of measurements for them, of one access.
+const LOOKS: usize = 6;
 /// Samples per visit, of one iteration each.
 const SAMPLES: usize = 21;
 
@@ -123,18 +127,30 @@ fn ask(
     };
     let mut looks: Vec<Measured> = Vec::new();
     let mut times: Vec<Vec<f64>> = vec![Vec::new(); asked.len()];
-    let mut found = Err(NoStep::TooFew);
+    // The samples of the current curve, which a blurred measurement leaves for the next one.
+    let mut current = times.clone();
+    let mut is_second = false;
+    let mut curves = Curves::default();
     for number in 1..=LOOKS {
         let look = measure_together(machine, asked.iter().map(|lines| wanted(lines, number)).collect(), &one_look)?;
-        for (measured, times) in look.iter().zip(&mut times) {
+        for ((measured, times), current) in look.iter().zip(&mut times).zip(&mut current) {
             let in_a_pass = (measured.plan.bytes_per_sample() / LINE / measured.passes()) as f64;
-            times.extend(measured.per_pass_delivered_ns().iter().map(|ns| ns / in_a_pass));
+            let of_lines = measured.per_pass_delivered_ns().into_iter().map(|ns| ns / in_a_pass);
+            current.extend(of_lines.clone());
+            times.extend(of_lines);
         }
         looks.extend(look);
-        let heights: Option<Vec<Height>> = times.iter().map(|times| Height::of(times)).collect();
-        found = heights.map_or(Err(NoStep::TooFew), |heights| steps(&heights));
+        let heights: Option<Vec<Height>> = current.iter().map(|times| Height::of(times)).collect();
+        let found = heights.map_or(Err(NoStep::TooFew), |heights| steps(&heights));
         let may_clear_up = matches!(found, Err(NoStep::Blurred { .. } | NoStep::Several(_)));
-        if is_simulated || !may_clear_up {
+        if may_clear_up && !is_simulated && !is_second && number < LOOKS {
+            is_second = true;
+            continue;
+        }
+        is_second = false;
+        current.iter_mut().for_each(Vec::clear);
+        curves.add(found.map(|place| asked[place]).map_err(|no_step| no_step.in_words(&|place| asked[place])));
+        if is_simulated || curves.are_enough() {
             break;
         }
     }
@@ -147,12 +163,19 @@ fn ask(
             Some(CurvePoint { lines: *lines, line_ns_p5: height.low, line_ns_median: summary.median })
         })
         .collect();
-    let buffers = buffers(curve, LINE / case.access().width().map_or(LINE, Width::bytes), found);
-    let flushes = match buffers.count {
-        Some(count) => beyond(&buffers, count).collect(),
-        None => Vec::new(),
+    let buffers = Buffers {
+        count: None,
+        because: curves.because.unwrap_or_default(),
+        curves: curves.count,
+        agreeing_curves: 0,
+        other_counts: curves.counts,
+        confidence_percent: None,
+        flushes_per_line: LINE / case.access().width().map_or(LINE, Width::bytes),
+        flush_ns: None,
+        flush_spread_percent: None,
+        curve,
     };
-    let measured = measured.beside(&looks).with_latencies(flushes);
+    let measured = measured.beside(&looks).with_latencies(Vec::new());
     let mut answer = answer(question, case, machine.facts(), &measured, effort);
     answer.bytes = None;
     answer.tlps = None;
@@ -160,80 +183,52 @@ fn ask(
     Ok(answer)
 }
 
-/// Time of a flush for each number of lines beyond `count`.
-fn beyond(buffers: &Buffers, count: u64) -> impl Iterator<Item = f64> {
-    let flushes = buffers.flushes_per_line as f64;
-    buffers.curve.iter().filter(move |point| point.lines > count).map(move |point| point.line_ns_median / flushes)
-}
-
-/// The result of the curve, with its step in `found`.
-fn buffers(curve: Vec<CurvePoint>, flushes_per_line: u64, found: Result<usize, NoStep>) -> Buffers {
-    let mut buffers = Buffers {
-        count: None,
-        because: String::new(),
-        flushes_per_line,
-        flush_ns: None,
-        flush_spread_percent: None,
-        curve,
-    };
-    match found {
-        Ok(place) => {
-            let (at, next) = (buffers.curve[place], buffers.curve[place + 1]);
-            let count = at.lines;
-            let flushes: Vec<f64> = beyond(&buffers, count).collect();
-            let flush = Summary::of(&flushes);
-            buffers.count = Some(count);
-            buffers.because = format!(
-                "a line takes {:.1} ns with {count} open lines and {:.1} ns with {}",
-                at.line_ns_p5, next.line_ns_p5, next.lines
-            );
-            buffers.flush_ns = flush.map(|flush| flush.median);
-            buffers.flush_spread_percent =
-                flush.map(|flush| 100.0 * (flush.max - flush.median).max(flush.median - flush.min) / flush.median);
-        }
-        Err(no_step) => {
-            let lines = |place: usize| buffers.curve[place].lines;
-            buffers.because = no_step.in_words(&lines);
-        }
-    }
-    buffers
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn of(line_ns: impl Fn(u64) -> f64) -> Buffers {
-        let point = |lines| CurvePoint { lines, line_ns_p5: line_ns(lines), line_ns_median: line_ns(lines) };
-        let curve: Vec<CurvePoint> = (1..=MOST_LINES).map(point).collect();
-        let heights: Vec<Height> = curve.iter().map(|point| Height { low: point.line_ns_p5, spread: 0.5 }).collect();
-        buffers(curve, 8, steps(&heights))
-    }
+    use crate::buffer_count::conclude;
 
     #[test]
-    fn a_clear_step_gives_the_count_and_the_cost_of_a_flush() {
-        let found = of(|lines| if lines <= 16 { 21.0 } else { 368.0 + (lines % 3) as f64 });
-        assert_eq!((found.count, found.curve.len()), (Some(16), 40));
-        assert!((found.flush_ns.unwrap() - 46.125).abs() < 1e-9 && found.flush_spread_percent.unwrap() < 1.0);
-        assert_eq!(found.because, "a line takes 21.0 ns with 16 open lines and 370.0 ns with 17");
-    }
-
-    #[test]
-    fn a_curve_without_a_step_gives_a_reason_instead_of_a_count() {
-        let found = of(|lines| 20.0 + lines as f64 / 4.0);
-        assert_eq!((found.count, found.flush_ns, found.flush_spread_percent), (None, None, None));
-        assert!(found.because.contains("no step"), "{}", found.because);
-    }
-
-    #[test]
-    fn several_steps_are_listed_and_none_is_chosen() {
-        let found = of(|lines| match lines {
-            ..=10 => 20.0,
-            11..=16 => 90.0,
-            _ => 360.0,
-        });
-        assert_eq!(found.count, None);
-        assert!(found.because.contains("10") && found.because.contains("16"), "{}", found.because);
+    fn accesses_to_one_memory_share_their_curves() {
+        let case = |memory_type| case(memory_type, Access::NonTemporal(Width::B8), BarOffset { bar: 0, offset: 0 });
+        let facts = crate::runtime_fixture::facts(&[]);
+        let one = |memory_type, counts: &[u64]| {
+            let measured = Measured::of(String::new(), Plan::empty()).with_latencies(Vec::new());
+            let mut answer = answer(&QUESTION, &case(memory_type), &facts, &measured, &Effort::default());
+            let line_ns = |lines| if lines <= 12 { 20.0 } else { 200.0 };
+            let point = |lines| CurvePoint { lines, line_ns_p5: line_ns(lines), line_ns_median: line_ns(lines) };
+            answer.detail = Some(Detail::Buffers(Buffers {
+                count: None,
+                because: "there is no step".to_owned(),
+                curves: 2,
+                agreeing_curves: 0,
+                other_counts: counts.to_vec(),
+                confidence_percent: None,
+                flushes_per_line: 8,
+                flush_ns: None,
+                flush_spread_percent: None,
+                curve: (1..=MOST_LINES).map(point).collect(),
+            }));
+            Ok(answer)
+        };
+        let mut answers = [
+            one(MemoryType::Wb, &[12, 12]),
+            one(MemoryType::Wb, &[12]),
+            one(MemoryType::Wb, &[]),
+            one(MemoryType::Wc, &[]),
+        ];
+        conclude(&mut answers, TimeBase::Real, &Effort::default());
+        let counts: Vec<(Option<u64>, u64)> = answers
+            .iter()
+            .flatten()
+            .map(|answer| match &answer.detail {
+                Some(Detail::Buffers(buffers)) => (buffers.count, buffers.curves),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(counts, [(Some(12), 4), (Some(12), 4), (Some(12), 4), (None, 2)]);
+        let flush = |place: usize| answers[place].as_ref().unwrap().latency_ns.map(|summary| summary.median);
+        assert_eq!((flush(0), flush(1), flush(2), flush(3)), (Some(25.0), Some(25.0), Some(25.0), None));
     }
 
     #[test]

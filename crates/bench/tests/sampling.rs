@@ -178,6 +178,29 @@ fn a_question_of_several_plans_gets_the_samples_of_an_interval_from_any_budget()
 }
 
 #[test]
+fn questions_about_the_processor_always_have_the_samples_of_an_interval_or_no_answer() {
+    let axes = Axes { sizes: Some(vec![8, 64, 4096]), ..Axes::default() };
+    // No budget, and sizes that a user named: other questions get one round of five samples.
+    let effort = Effort { budget: Ticks::ZERO, ..Effort::default() };
+    let asked = |name: &str, machine: &mut Scripted| {
+        let question = question(name).unwrap();
+        let cases = (question.cases)(machine.facts(), &axes);
+        assert!(!cases.is_empty(), "{name}");
+        measure_all(question, machine, &cases, &effort, &mut |_| true)
+    };
+    for name in ["fence_cost", "dma_map_cost"] {
+        for answer in asked(name, &mut Scripted::new(|_, _| (QUIET_NS, None))) {
+            assert!(answer.unwrap().samples_ns.len() >= 8, "{name}");
+        }
+        let disturbed = |_: &lanemark_machine::Plan, _| (QUIET_NS, Some(Disturbance::ContextSwitch));
+        for answer in asked(name, &mut Scripted::new(disturbed)) {
+            let error = answer.unwrap_err();
+            assert!(matches!(error, BenchError::TooFewSamples { samples: 0 }), "{name}: {error}");
+        }
+    }
+}
+
+#[test]
 fn the_sample_limit_holds_for_any_budget() {
     let effort = Effort { interval_percent: 0.0, budget: Ticks::NEVER, most_samples: 101, ..Effort::default() };
     let answer = answer(Scripted::new(|_, n| (QUIET_NS * (1.0 + noise(n)), None)), &effort);

@@ -50,8 +50,10 @@ pub enum Command {
     Lspci(LspciArgs),
     /// Write a record as an HTML report
     Report(ReportArgs),
-    /// Compare two records: answers that became faster or slower
+    /// Compare records: answers that became faster or slower
     Compare(CompareArgs),
+    /// List the baselines that 'bench --save-baseline' saved
+    Baselines(BaselinesArgs),
     /// List the built-in platforms
     Platforms(ListArgs),
     /// List the questions
@@ -130,6 +132,18 @@ pub struct BenchArgs {
     /// Write the record (JSON) to this file
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
+    /// Measure in this many independent runs, each in a process of its own with newly opened targets; --record then names a new
+    /// folder, and the table shows the variation between the runs
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1000), allow_negative_numbers = true)]
+    pub repeat: Option<u32>,
+    /// Save the records as a baseline of this name, for 'lanemark compare --baseline NAME'; an older one of this name is replaced
+    #[arg(long, value_name = "NAME")]
+    pub save_baseline: Option<String>,
+    #[command(flatten)]
+    pub baselines: BaselineArgs,
+    /// File for the record of one of several runs; used by --repeat
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub run_of_repeat: Option<PathBuf>,
     /// Write the answers to this CSV file: one row per answer, one column per parameter and figure
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
@@ -281,18 +295,49 @@ fn interval(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Place of the baselines.
+#[derive(Debug, Arguments)]
+pub struct BaselineArgs {
+    /// Folder of the baselines [default: .lanemark/baselines in the current folder]
+    #[arg(long, value_name = "FOLDER")]
+    pub baseline_folder: Option<PathBuf>,
+}
+
+#[derive(Debug, Arguments)]
+pub struct BaselinesArgs {
+    #[command(flatten)]
+    pub baselines: BaselineArgs,
+    /// Print one JSON document instead of a list
+    #[arg(long)]
+    pub json: bool,
+}
+
 #[derive(Debug, Arguments)]
 pub struct CompareArgs {
-    /// Baseline record
+    /// Base record and new record, with --baseline only new ones; a folder stands for all records in it
     #[arg(value_name = "RECORD")]
-    pub first: PathBuf,
-    /// New record
-    #[arg(value_name = "RECORD")]
-    pub second: PathBuf,
-    /// Exit with 1 if the 95 % interval of any answer lies above this increase in time, or if an answer is missing
+    pub records: Vec<PathBuf>,
+    /// Compare the new records with this baseline, saved by 'lanemark bench --save-baseline NAME'
+    #[arg(long, value_name = "NAME", conflicts_with = "base")]
+    pub baseline: Option<String>,
+    #[command(flatten)]
+    pub baselines: BaselineArgs,
+    /// Base records: several runs show the variation between runs; folders stand for all records in them
+    #[arg(long, value_name = "RECORD", num_args = 1.., requires = "new")]
+    pub base: Vec<PathBuf>,
+    /// New records
+    #[arg(long, value_name = "RECORD", num_args = 1.., conflicts_with = "records")]
+    pub new: Vec<PathBuf>,
+    /// Smallest change of interest, in percent of the time: smaller ones are no difference [default: 2; simulations: 0]
+    #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true)]
+    pub min_effect: Option<f64>,
+    /// Assumed standard deviation between runs of one machine, in percent, where a side has fewer than 5 records [default: 10]
+    #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true)]
+    pub between_runs: Option<f64>,
+    /// Exit with 1 if any answer is slower by more than this increase in time, by the same test as the verdicts
     #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true)]
     pub fail_above: Option<f64>,
-    /// With --fail-above: also exit with 1 if an answer cannot be judged (too few samples, times that are not positive)
+    /// With --fail-above: also exit with 1 if an answer cannot be judged or is missing from the new records
     #[arg(long, requires = "fail_above")]
     pub strict: bool,
     /// Print one JSON document instead of tables

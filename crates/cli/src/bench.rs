@@ -1,11 +1,13 @@
 //! `bench` and `predict`: builds the request, shows progress, prints and writes the record.
 
 use crate::args::BenchArgs;
+use crate::baseline;
 use crate::failure::{Failure, say};
 use crate::interrupt;
 use crate::output::{self, command_line, terminal_width, write_html, write_svg};
 use crate::overview;
 use crate::progress::Cases;
+use crate::repeat::{repeat, write_run};
 use crate::request::{axes, request};
 use lanemark_bench::Axes;
 use lanemark_record::gate::Judged;
@@ -23,6 +25,12 @@ pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
     if args.card.dry_run {
         return print_dry_run(&dry_run(&request)?);
     }
+    if let Some(path) = &args.run_of_repeat {
+        return one_run(&request, path, &interrupt::cancel()?);
+    }
+    if let Some(count) = args.repeat {
+        return repeat(args, count);
+    }
     ask(args, &request, &interrupt::cancel()?)
 }
 
@@ -34,6 +42,8 @@ pub fn predict(args: &BenchArgs) -> Result<(), Failure> {
         ("--budget", sampling.budget.is_some()),
         ("--interval", sampling.interval.is_some()),
         ("--samples", sampling.samples.is_some()),
+        ("--repeat", args.repeat.is_some()),
+        ("--save-baseline", args.save_baseline.is_some()),
     ];
     if let Some((flag, _)) = given.iter().find(|(_, is_given)| *is_given) {
         return Err(Failure::Usage(format!("{flag}: formulas take no samples; use `lanemark bench`")));
@@ -51,8 +61,15 @@ fn is_bare(args: &BenchArgs) -> bool {
     let is_usual = args.iterations.is_none() && !args.no_fast_forward && args.kernels.is_none();
     let sampling = &args.sampling;
     let samples_as_usual = sampling.interval.is_none() && !sampling.all_copies && sampling.samples.is_none();
+    let is_once = args.repeat.is_none() && args.save_baseline.is_none();
     let has_usual_axes = axes(&args.axes).is_ok_and(|axes| axes == Axes::default());
-    names_nothing && changes_nothing && is_usual && samples_as_usual && has_usual_axes && args.card.is_usual()
+    names_nothing
+        && changes_nothing
+        && is_usual
+        && is_once
+        && samples_as_usual
+        && has_usual_axes
+        && args.card.is_usual()
 }
 
 /// Measures and prints the one-screen summary.
@@ -90,6 +107,17 @@ fn finish(
     problem.map_or(Ok(()), |problem| Err(problem.into()))
 }
 
+/// Measures in one of several runs and writes the record for the process that started it.
+fn one_run(request: &Request, path: &Path, cancel: &Cancel) -> Result<(), Failure> {
+    let bar = Cases::new();
+    let outcome = run(request, &mut |event| bar.show(event), cancel);
+    bar.end();
+    let Outcome { mut record, problem } = outcome?;
+    lanemark_advise::interpret(&mut record);
+    write_run(&record, path)?;
+    problem.map_or(Ok(()), |problem| Err(problem.into()))
+}
+
 /// Runs the request, adds findings and advice, prints and writes the record.
 fn ask(args: &BenchArgs, request: &Request, cancel: &Cancel) -> Result<(), Failure> {
     if args.svg.is_some() && request.axes.sizes.as_ref().is_some_and(|sizes| sizes.len() < 2) {
@@ -98,6 +126,7 @@ fn ask(args: &BenchArgs, request: &Request, cancel: &Cancel) -> Result<(), Failu
     }
     let inputs: Vec<&Path> = args.on.iter().map(Path::new).collect();
     output::check(&outputs(args).collect::<Vec<_>>(), &inputs)?;
+    baseline::check(&args.baselines, args.save_baseline.as_deref())?;
     let bar = Cases::new();
     let outcome = run(request, &mut |event| bar.show(event), cancel);
     bar.end();
@@ -112,7 +141,12 @@ fn ask(args: &BenchArgs, request: &Request, cancel: &Cancel) -> Result<(), Failu
         let shown = on_screen(&record, problem.as_ref());
         out.write_all(lanemark_report::tables(&shown, terminal_width()).as_bytes())?;
     }
-    finish(args, written, &judged, problem)
+    let is_complete = problem.is_none() && judged.impossible.is_empty();
+    finish(args, written, &judged, problem)?;
+    match &args.save_baseline {
+        Some(name) if is_complete => baseline::save(&args.baselines, name, &[record]),
+        _ => Ok(()),
+    }
 }
 
 /// Converts an error of the request; without `--on`, adds a hint how to name a target.

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod baseline;
 mod bench;
 mod compare;
 mod doctor;
@@ -16,6 +17,7 @@ mod overview;
 mod paper;
 mod progress;
 mod recover;
+mod repeat;
 mod report;
 mod request;
 mod trace;
@@ -39,6 +41,7 @@ fn main() -> ExitCode {
         Command::Lspci(args) => lspci::lspci(&args),
         Command::Report(args) => report::report(&args),
         Command::Compare(args) => compare::compare(&args),
+        Command::Baselines(args) => baseline::list(&args),
         Command::Platforms(args) => listing::platforms(&args),
         Command::Questions(args) => listing::questions(&args),
         Command::Kernels => listing::kernels(),

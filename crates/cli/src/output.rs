@@ -93,8 +93,10 @@ pub fn terminal_width() -> Option<u16> {
     }
 }
 
-/// The command line, with the program's name instead of its path; invalid UTF-8 is replaced.
+/// The command line as typed, with the program's name instead of its path; invalid UTF-8 is replaced.
 pub fn command_line() -> Vec<String> {
     let arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
-    std::iter::once("lanemark".to_owned()).chain(arguments).collect()
+    // `bench --repeat` adds an option for its runs at the end.
+    let typed = arguments.take_while(|argument| argument != "--run-of-repeat");
+    std::iter::once("lanemark".to_owned()).chain(typed).collect()
 }

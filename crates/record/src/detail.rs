@@ -90,17 +90,28 @@ pub struct FlowRate {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Buffers {
-    /// Largest number of open lines without partial flushes; absent if the curve does not show it.
+    /// Largest number of open lines without partial flushes; absent if the curves do not show it or
+    /// do not agree.
     pub count: Option<u64>,
-    /// Evidence of the curve, or the reason why there is none.
+    /// Evidence of the curves, or the reason why there is no count.
     pub because: String,
+    /// Number of independent curves, of all accesses to this memory together.
+    pub curves: u64,
+    /// Number of these curves that show the count most often found.
+    pub agreeing_curves: u64,
+    /// Counts that other curves show, ascending, one entry per curve.
+    pub other_counts: Vec<u64>,
+    /// Probability that a further curve shows this count, in percent, by Laplace's rule of
+    /// succession; absent without a count and for simulations, which are deterministic.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence_percent: Option<f64>,
     /// Number of writes per line with more open lines than buffers: one per access.
     pub flushes_per_line: u64,
     /// Time of one such write, the median over the curve beyond the count; absent without a count.
     pub flush_ns: Option<f64>,
     /// Largest deviation of the curve from that median beyond the count, in percent.
     pub flush_spread_percent: Option<f64>,
-    /// Time per line by number of open lines, ascending.
+    /// Time per line by number of open lines, ascending, over all curves of this access.
     pub curve: Vec<CurvePoint>,
 }
 

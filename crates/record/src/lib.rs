@@ -9,6 +9,7 @@
 
 mod answer;
 mod answers_file;
+mod baselines;
 mod capture;
 mod card;
 mod comparison;
@@ -28,7 +29,9 @@ mod interval;
 mod link;
 mod percentile;
 mod record;
+mod record_folder;
 pub mod recovery;
+mod repeated;
 mod residual;
 mod runtime;
 mod samples_file;
@@ -40,9 +43,10 @@ pub use answer::{
     WaitShare,
 };
 pub use answers_file::answers_table;
+pub use baselines::{BaselineError, Baselines};
 pub use capture::{Capture, CaptureError, Exchange, Exchanges, Passed, RequesterLatency, Unread};
 pub use card::{Card, CardLink, CardMapping, CardRange};
-pub use comparison::{Alone, Change, Comparison, Pair};
+pub use comparison::{Alone, Change, Comparison, Criteria, Pair, Side};
 pub use corrected::CorrectedErrors;
 pub use delivery::{Delivery, KnownBy};
 pub use detail::{Buffers, CallerCores, CorePair, CpuSamples, CurvePoint, Detail, FlowRate, Flows, Runs};
@@ -55,6 +59,8 @@ pub use interval::{Interval, LEAST_SAMPLES};
 pub use lanemark_method::{CacheState, Method, Reach, Socket};
 pub use link::{Direction, Link, LinkUse};
 pub use record::{Advice, Finding, Origins, Record, SCHEMA, Skipped, Target, TargetKind, schema};
+pub use record_folder::{check_folder, records_in, write_folder};
+pub use repeated::Repeated;
 pub use residual::Residual;
 pub use runtime::{DeviceKind, Runtime, Software};
 pub use samples_file::samples_table;

@@ -24,8 +24,10 @@ pub(crate) fn in_words(buffers: &Buffers) -> String {
     let spread = buffers
         .flush_spread_percent
         .map_or_else(String::new, |spread| format!(", within {}", figures::percent(spread)));
+    let confidence =
+        buffers.confidence_percent.map_or_else(String::new, |percent| format!(" (confidence {percent:.0} %)"));
     format!(
-        "{count} buffers: {}; with more lines, each of the {} partial writes of a line costs {}{spread}",
+        "{count} buffers{confidence}: {}; with more lines, each of the {} partial writes of a line costs {}{spread}",
         buffers.because,
         buffers.flushes_per_line,
         figures::time(flush_ns)
@@ -77,6 +79,10 @@ mod tests {
         Buffers {
             count: Some(16),
             because: "a line takes 20 ns with 16".to_owned(),
+            curves: 6,
+            agreeing_curves: 6,
+            other_counts: vec![],
+            confidence_percent: Some(87.5),
             flushes_per_line: 8,
             flush_ns: Some(45.0),
             flush_spread_percent: Some(2.0),
@@ -103,7 +109,8 @@ mod tests {
     fn a_count_and_a_missing_count_are_both_given_with_a_reason() {
         let text = in_words(&sixteen());
         assert!(
-            text.starts_with("16 buffers: a line takes 20 ns") && text.ends_with("45.0 ns, within 2.00 %"),
+            text.starts_with("16 buffers (confidence 88 %): a line takes 20 ns")
+                && text.ends_with("45.0 ns, within 2.00 %"),
             "{text}"
         );
         let none = Buffers { count: None, flush_ns: None, because: "there is no step".to_owned(), ..sixteen() };

@@ -145,8 +145,11 @@ fn costs(record: &Record, target: &Target) -> String {
     });
     if let Some(buffers) = buffers {
         let (count, remark) = match buffers.count {
-            Some(count) => (count.to_string(), String::new()),
-            None => ("unknown".to_owned(), "no clear step in the curve".to_owned()),
+            Some(count) => {
+                let confidence = buffers.confidence_percent.map(|percent| format!("confidence {percent:.0} %"));
+                (count.to_string(), confidence.unwrap_or_default())
+            }
+            None => ("unknown".to_owned(), "no clear step in the curve, or curves that differ".to_owned()),
         };
         grid.rows.push(vec!["write-combining buffers".to_owned(), count, String::new(), remark]);
     }

@@ -149,6 +149,10 @@ pub fn whole_record() -> Record {
             detail: Some(Detail::Buffers(Buffers {
                 count: Some(16),
                 because: "a line takes longer with 17".to_owned(),
+                curves: 7,
+                agreeing_curves: 6,
+                other_counts: vec![14],
+                confidence_percent: Some(77.8),
                 flushes_per_line: 8,
                 flush_ns: Some(46.0),
                 flush_spread_percent: Some(4.0),
