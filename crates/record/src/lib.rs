@@ -33,6 +33,7 @@ mod residual;
 mod runtime;
 mod samples_file;
 mod summary;
+mod sweep;
 mod tool;
 
 pub use answer::{
@@ -58,4 +59,5 @@ pub use residual::Residual;
 pub use runtime::{DeviceKind, Runtime, Software};
 pub use samples_file::samples_table;
 pub use summary::Summary;
+pub use sweep::{Cell, Column, SweepLog, SweepRow, SweepTable, SweepTableBuilder, SweptBy, read_sweep_log};
 pub use tool::Tool;
