@@ -71,13 +71,22 @@ impl Column {
         }
     }
 
-    /// The column with its rows in this order.
+    /// The column with its rows in this order, and its words in the order of the rows.
     pub(super) fn reordered(&self, order: &[u32]) -> Column {
         fn pick<T: Copy>(cells: &[T], order: &[u32]) -> Vec<T> {
             order.iter().map(|row| cells[*row as usize]).collect()
         }
         let data = match &self.data {
-            Data::Text { words, cells } => Data::Text { words: words.clone(), cells: pick(cells, order) },
+            Data::Text { words, cells } => {
+                let mut sorted = Words::default();
+                for (row, from) in order.iter().enumerate() {
+                    let word = cells[*from as usize].checked_sub(1).and_then(|word| words.get(word as usize));
+                    if let Some(word) = word {
+                        sorted.set(row, word);
+                    }
+                }
+                return sorted.text(self.name.clone(), order.len());
+            }
             Data::Whole(cells) => Data::Whole(pick(cells, order)),
             Data::Number(cells) => Data::Number(pick(cells, order)),
         };
