@@ -18,6 +18,7 @@ mod progress;
 mod recover;
 mod report;
 mod request;
+mod sweep;
 mod trace;
 mod unknown;
 
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
     let done = match args.command {
         Command::Bench(args) => bench::bench(&args),
         Command::Predict(args) => bench::predict(&args),
+        Command::Sweep(args) => sweep::sweep(&args),
         Command::Reproduce(args) => paper::reproduce(&args),
         Command::Fit(args) => paper::fit(&args),
         Command::Doctor(args) => doctor::doctor(&args),

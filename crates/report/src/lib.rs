@@ -56,6 +56,7 @@ mod recovery;
 mod reproduction;
 mod residuals;
 mod svg;
+mod sweep;
 mod table;
 mod timeline;
 mod tlp;
@@ -73,6 +74,10 @@ pub use probe::probe;
 pub use recovery::{carried_out, recovery};
 pub use reproduction::reproduction_table;
 pub use residuals::residual_table;
+pub use sweep::{
+    Selection, Sensitivity, SweepPictureError, heat_map as sweep_heat_map, lines as sweep_lines,
+    pareto as sweep_pareto, sensitivities as sweep_sensitivities, tornado,
+};
 pub use table::tables;
 pub use timeline::{Traced, waterfall};
 pub use viewer::viewer_trace;
