@@ -24,4 +24,5 @@ mod kernels;
 mod real_card;
 mod recover;
 mod samples;
+mod sweep;
 mod trace;

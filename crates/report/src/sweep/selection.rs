@@ -44,7 +44,9 @@ pub enum SweepPictureError {
         option: &'static str,
     },
     /// Columns that vary and are not part of the picture.
-    #[error("{columns} also vary, and a {picture} shows one value of each: select one, such as --only {example}")]
+    #[error(
+        "a {picture} shows one value of each other column, and these vary: {columns}; select one value, such as --only {example}"
+    )]
     NotFixed {
         /// The picture.
         picture: &'static str,
