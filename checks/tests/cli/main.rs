@@ -25,4 +25,5 @@ mod kernels;
 mod real_card;
 mod recover;
 mod samples;
+mod sweep;
 mod trace;

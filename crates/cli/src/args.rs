@@ -36,6 +36,8 @@ pub enum Command {
     Bench(BenchArgs),
     /// Answer the same questions by closed formulas only
     Predict(BenchArgs),
+    /// Run many points of platforms, changed keys and questions on all cores; continues after an interruption
+    Sweep(SweepArgs),
     /// Reproduce published figures by simulation and formula, and compare
     Reproduce(ReproduceArgs),
     /// Fit parameters of a platform to a record, a table of measured figures or published figures
@@ -619,6 +621,63 @@ pub struct LspciArgs {
     /// Write to this file instead of standard output; 'lspci -F' and 'lanemark doctor --from' read it
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+#[derive(Debug, Arguments)]
+pub struct SweepArgs {
+    /// The space: a TOML file with platforms, keys and questions [default: none; with --log, only tables and pictures are written]
+    #[arg(value_name = "SPACE.toml", required_unless_present = "log")]
+    pub space: Option<PathBuf>,
+    /// Log of the points, one JSON line each; points in it are not run again [default: the name of the space with .jsonl]
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+    /// Number of threads [default: one per core]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1024), allow_negative_numbers = true)]
+    pub threads: Option<u16>,
+    /// Print the number of points and the first ones, without running any
+    #[arg(long, requires = "space", conflicts_with_all = ["csv", "json_lines", "parquet", "lines", "heat_map", "pareto", "tornado"])]
+    pub dry_run: bool,
+    /// Write all points to this CSV file: one row per point, one column per key, option and figure
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Write all points to this file of JSON lines, with the columns as keys
+    #[arg(long, value_name = "FILE")]
+    pub json_lines: Option<PathBuf>,
+    /// Write all points to this Parquet file
+    #[arg(long, value_name = "FILE")]
+    pub parquet: Option<PathBuf>,
+    #[command(flatten)]
+    pub pictures: SweepPictureArgs,
+}
+
+/// Pictures of a sweep.
+#[derive(Debug, Arguments)]
+#[command(next_help_heading = "Pictures")]
+pub struct SweepPictureArgs {
+    /// Write an SVG file with a line per series: the figure against the column --x
+    #[arg(long, value_name = "FILE")]
+    pub lines: Option<PathBuf>,
+    /// Write an SVG file with a heat map: the figure over the columns --x and --y
+    #[arg(long, value_name = "FILE")]
+    pub heat_map: Option<PathBuf>,
+    /// Write an SVG file with the Pareto front of the columns --x and --y
+    #[arg(long, value_name = "FILE")]
+    pub pareto: Option<PathBuf>,
+    /// Write an SVG file with the effect of each column on the figure, from the middle point, largest first
+    #[arg(long, value_name = "FILE")]
+    pub tornado: Option<PathBuf>,
+    /// Column of the horizontal axis [default: the varied column with most values]
+    #[arg(long, value_name = "COLUMN")]
+    pub x: Option<String>,
+    /// Column of the vertical axis of a heat map, or second figure of a Pareto front [default: another varied column, or the figure]
+    #[arg(long, value_name = "COLUMN")]
+    pub y: Option<String>,
+    /// Column of the figure [default: the delivered rate or the latency]
+    #[arg(long, value_name = "COLUMN")]
+    pub figure: Option<String>,
+    /// Show only points with this value of a column, such as dma.tags=64; repeatable
+    #[arg(long, value_name = "COLUMN=VALUE", value_parser = setting)]
+    pub only: Vec<(String, String)>,
 }
 
 #[derive(Debug, Arguments)]

@@ -13,7 +13,7 @@ pub fn lspci(args: &LspciArgs) -> Result<(), Failure> {
         // A platform file is an input, a preset is not.
         output::check(&[output], &[Path::new(&args.on)])?;
     }
-    let (platform, _) = Changes { setpci: args.setpci.clone(), ..Changes::default() }.apply(platform(&args.on)?)?;
+    let (platform, _) = Changes { setpci: args.setpci.clone(), ..Changes::default() }.apply(&platform(&args.on)?)?;
     let functions = functions(&platform).map_err(|error| Failure::Usage(error.to_string()))?;
     output::text(&lspci_text(&functions), args.output.as_deref())
 }

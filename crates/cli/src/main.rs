@@ -20,6 +20,7 @@ mod recover;
 mod repeat;
 mod report;
 mod request;
+mod sweep;
 mod trace;
 mod unknown;
 
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
     let done = match args.command {
         Command::Bench(args) => bench::bench(&args),
         Command::Predict(args) => bench::predict(&args),
+        Command::Sweep(args) => sweep::sweep(&args),
         Command::Reproduce(args) => paper::reproduce(&args),
         Command::Fit(args) => paper::fit(&args),
         Command::Doctor(args) => doctor::doctor(&args),

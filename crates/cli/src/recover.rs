@@ -28,7 +28,7 @@ pub fn recover(args: &RecoverArgs) -> Result<(), Failure> {
         return print(args, &steps, lanemark_report::recovery);
     };
     let changes = Changes { with: args.with.clone(), faults: args.fault.clone(), ..Changes::default() };
-    let (platform, _) = changes.apply(platform(name)?)?;
+    let (platform, _) = changes.apply(&platform(name)?)?;
     let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
     let configured = functions(&platform).map_err(|error| usage(&error))?;
     let intact = inventory(&configured, &platform.name)?;

@@ -45,7 +45,7 @@ fn changed(platform: &Platform, ask: &FigureQuery) -> Result<Platform, String> {
     let platform = with_keys(platform, ask)?;
     let writes = ask.setpci.iter().map(|text| text.parse()).collect::<Result<Vec<ConfigWrite>, NoConfigWrite>>();
     let changes = Changes { setpci: writes.map_err(|error| error.to_string())?, ..Changes::default() };
-    changes.apply(platform).map(|(platform, _)| platform).map_err(|error| error.to_string())
+    changes.apply(&platform).map(|(platform, _)| platform).map_err(|error| error.to_string())
 }
 
 /// The platform with the changed keys of the figure.

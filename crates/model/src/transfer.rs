@@ -33,6 +33,7 @@ mod peers;
 mod pools;
 mod requested;
 mod root_complex;
+mod sum;
 mod terms;
 mod threads;
 mod translation;

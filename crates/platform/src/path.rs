@@ -42,6 +42,22 @@ impl Platform {
         with_text(self, key, text, origin)
     }
 
+    /// As [`Platform::with_text`], for several changes of a key, a value and its origin, which are checked together: no
+    /// order of dependent keys, such as `link.mps_bytes` and `link.posted_data_credits`, is wrong.
+    ///
+    /// # Errors
+    /// As [`Platform::with`].
+    pub fn with_texts<'a>(
+        &self,
+        changes: impl IntoIterator<Item = (&'a str, &'a str, Origin)>,
+    ) -> Result<Platform, PlatformError> {
+        let mut platform = self.clone();
+        for (key, text, origin) in changes {
+            replace(&mut platform, key, |kind| kind.take_text(text), &cut(text), origin)?;
+        }
+        checked(platform)
+    }
+
     /// The value at a path as in [`Platform::with`], as text; `None` if there is none.
     #[must_use]
     pub fn value_text(&self, key: &str) -> Option<String> {
@@ -116,49 +132,58 @@ fn split(path: &str) -> Option<(&str, &str, &str)> {
 }
 
 fn with(platform: &Platform, path: &str, value: f64, origin: Origin) -> Result<Platform, PlatformError> {
-    replaced(platform, path, |kind| kind.take_f64(value), &value.to_string(), origin)
+    let mut changed = platform.clone();
+    replace(&mut changed, path, |kind| kind.take_f64(value), &value.to_string(), origin)?;
+    checked(changed)
 }
 
 fn with_text(platform: &Platform, path: &str, text: &str, origin: Origin) -> Result<Platform, PlatformError> {
-    replaced(platform, path, |kind| kind.take_text(text), &cut(text), origin)
+    platform.with_texts([(path, text, origin)])
 }
 
-/// Replaces the value at a path; `shown` is its form in messages.
-fn replaced(
-    platform: &Platform,
+/// Replaces the value at a path, without a check of the platform; `shown` is its form in messages.
+fn replace(
+    platform: &mut Platform,
     path: &str,
     take: impl FnOnce(&Kind) -> Option<Raw>,
     shown: &str,
     origin: Origin,
-) -> Result<Platform, PlatformError> {
-    let mut changed = platform.clone();
-    let refused = |message: String| {
-        let problem = Problem { file: platform.name.clone(), line: 0, key: path.to_owned(), message };
-        PlatformError { problems: vec![problem] }
-    };
-    let hint = || similar(platform, path).map(|hint| format!("; {hint}")).unwrap_or_default();
-    let unknown = || refused(format!("there is no such number in this platform{}", hint()));
-    let (section, name, key) = split(path).ok_or_else(unknown)?;
+) -> Result<(), PlatformError> {
+    let (section, name, key) = split(path).ok_or_else(|| unknown(platform, path))?;
     if let Some(missing) = missing(platform, section, name) {
-        return Err(refused(format!("{missing}{}", hint())));
+        let message = format!("{missing}{}", hint(platform, path));
+        return Err(refused(platform, path, message));
     }
     let keys = row(section).map_or(&[][..], |row| row.keys);
-    let row = keys.iter().find(|row| row.name == key).ok_or_else(unknown)?;
-    let raw = take(&row.kind).ok_or_else(|| refused(format!("is {shown}; {}", row.kind.wanted())))?;
-    make(&mut changed, section, name).map_err(refused)?;
+    let row = keys.iter().find(|row| row.name == key).ok_or_else(|| unknown(platform, path))?;
+    let out_of_range = || refused(platform, path, format!("is {shown}; {}", row.kind.wanted()));
+    let raw = take(&row.kind).ok_or_else(out_of_range)?;
+    make(platform, section, name).map_err(|message| refused(platform, path, message))?;
     let says = match &origin {
         Origin::Given(text) | Origin::Assumed(text) | Origin::Default(text) => said(text),
         Origin::Unknown(_) => false,
         Origin::FittedTo(ids) => !ids.is_empty() && ids.iter().all(|id| said(id)),
     };
     if !says {
-        return Err(refused("must state its origin".to_owned()));
+        return Err(refused(platform, path, "must state its origin".to_owned()));
     }
-    let section = find_mut(&mut changed, section, name).ok_or_else(unknown)?;
-    if !section.set(key, &raw, origin) {
-        return Err(unknown());
-    }
-    checked(changed)
+    let is_set = find_mut(platform, section, name).is_some_and(|section| section.set(key, &raw, origin));
+    if is_set { Ok(()) } else { Err(unknown(platform, path)) }
+}
+
+/// The error of a change to one path.
+fn refused(platform: &Platform, path: &str, message: String) -> PlatformError {
+    let problem = Problem { file: platform.name.clone(), line: 0, key: path.to_owned(), message };
+    PlatformError { problems: vec![problem] }
+}
+
+fn unknown(platform: &Platform, path: &str) -> PlatformError {
+    refused(platform, path, format!("there is no such number in this platform{}", hint(platform, path)))
+}
+
+/// The similar keys, as a clause.
+fn hint(platform: &Platform, path: &str) -> String {
+    similar(platform, path).map(|hint| format!("; {hint}")).unwrap_or_default()
 }
 
 /// A question that names the paths similar to `path`.

@@ -173,6 +173,19 @@ fn said(platform: &Platform, path: &str, text: &str) -> Result<Platform, String>
 }
 
 #[test]
+fn several_keys_are_checked_together() {
+    let origin = || Origin::Assumed("a test".to_owned());
+    let few = ("link.posted_data_credits", "16", origin());
+    let card = card().with_texts([few, ("link.mps_bytes", "256", origin())]).unwrap();
+    assert!(said(&card, "link.mps_bytes", "512").is_err());
+    let both = [("link.mps_bytes", "512", origin()), ("link.posted_data_credits", "32", origin())];
+    let set = card.with_texts(both).unwrap();
+    assert_eq!(set.value_text("link.mps_bytes").as_deref(), Some("512"));
+    let both = [("link.mps_bytes", "512", origin()), ("link.posted_data_credits", "31", origin())];
+    assert!(card.with_texts(both).unwrap_err().to_string().contains("one payload of 512 B"));
+}
+
+#[test]
 fn every_key_accepts_the_text_of_its_value_and_rejects_other_kinds() {
     let mut flags_and_words = 0;
     for platform in presets() {

@@ -53,6 +53,12 @@ pub enum RecordError {
         /// Schema of the record.
         found: u64,
     },
+    /// Another process has the log of a sweep open.
+    #[error("{}: another sweep writes to this log; wait for its end, or use another file with --log", .path.display())]
+    Locked {
+        /// The log.
+        path: PathBuf,
+    },
     /// The record contains a value that JSON cannot represent.
     #[error("{}: not written, because the record would not read back unchanged: {reason}", .path.display())]
     Unwritable {

@@ -36,6 +36,7 @@ mod residual;
 mod runtime;
 mod samples_file;
 mod summary;
+mod sweep;
 mod tool;
 
 pub use answer::{
@@ -65,4 +66,5 @@ pub use residual::Residual;
 pub use runtime::{DeviceKind, Runtime, Software};
 pub use samples_file::samples_table;
 pub use summary::Summary;
+pub use sweep::{Cell, Column, SweepLog, SweepRow, SweepTable, SweepTableBuilder, SweptBy, read_sweep_log};
 pub use tool::Tool;

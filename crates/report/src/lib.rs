@@ -58,6 +58,7 @@ mod reproduction;
 mod residuals;
 mod sensitivity;
 mod svg;
+mod sweep;
 mod table;
 mod timeline;
 mod tlp;
@@ -76,6 +77,10 @@ pub use recovery::{carried_out, recovery};
 pub use repeated::repeated_table;
 pub use reproduction::reproduction_table;
 pub use residuals::residual_table;
+pub use sweep::{
+    Selection, Sensitivity, SweepPictureError, heat_map as sweep_heat_map, lines as sweep_lines,
+    pareto as sweep_pareto, sensitivities as sweep_sensitivities, tornado,
+};
 pub use table::tables;
 pub use timeline::{Traced, waterfall};
 pub use viewer::viewer_trace;

@@ -23,21 +23,24 @@ impl Changes {
     /// # Errors
     /// [`RunError::RepeatedKey`], [`RunError::With`], [`RunError::Setpci`] or [`RunError::Fault`] for a change that is
     /// repeated or invalid for the platform.
-    pub fn apply(&self, mut platform: Platform) -> Result<(Platform, Vec<String>), RunError> {
+    pub fn apply(&self, platform: &Platform) -> Result<(Platform, Vec<String>), RunError> {
         self.check_keys()?;
-        let mut changed = Vec::new();
-        for (key, value) in &self.with {
-            let before = platform.value_text(key).unwrap_or_else(|| "absent".to_owned());
-            let origin = Origin::Assumed(format!("given for this run; {before} otherwise"));
-            platform = platform.with_text(key, value, origin).map_err(RunError::With)?;
-            let value = platform.value_text(key).unwrap_or_default();
-            changed.push(format!("{}: {key} is {value} in this run, and {before} in its file", platform.name));
-        }
-        platform = setpci(&platform, &self.setpci).map_err(RunError::Setpci)?;
+        let before = |key: &str| platform.value_text(key).unwrap_or_else(|| "absent".to_owned());
+        let changes = self.with.iter().map(|(key, value)| {
+            let origin = Origin::Assumed(format!("given for this run; {} otherwise", before(key)));
+            (key.as_str(), value.as_str(), origin)
+        });
+        let with = platform.with_texts(changes).map_err(RunError::With)?;
+        let now = |key: &str| with.value_text(key).unwrap_or_default();
+        let sentence = |(key, _): &(String, String)| {
+            format!("{}: {key} is {} in this run, and {} in its file", platform.name, now(key), before(key))
+        };
+        let sentences = self.with.iter().map(sentence).collect();
+        let mut platform = setpci(&with, &self.setpci).map_err(RunError::Setpci)?;
         for fault in &self.faults {
             platform = platform.with_fault(fault.clone()).map_err(RunError::Fault)?;
         }
-        Ok((platform, changed))
+        Ok((platform, sentences))
     }
 
     /// Returns an error if a key is changed twice.

@@ -33,7 +33,7 @@ impl Target {
             Target::Named(name) => platform(name)?,
             Target::Platform(platform) => Platform::clone(platform),
         };
-        let (platform, differences) = setup.changes.apply(platform)?;
+        let (platform, differences) = setup.changes.apply(&platform)?;
         let machine = SimulatedMachine::new(&platform)?.interrupted_by(cancel.flag());
         let machine = if setup.no_fast_forward { machine.in_detail() } else { machine };
         Ok(OpenTarget { notes: differences, ..OpenTarget::of_simulation(platform, machine) })

@@ -157,6 +157,21 @@ impl OpenTarget {
         }
     }
 
+    /// Answers one case, with its ceiling and its formula, as a run does.
+    ///
+    /// # Errors
+    /// As for [`lanemark_bench::ask`]; with [`Answerer::Formulas`] as for [`OpenTarget::ask_formulas`].
+    pub fn answer(
+        &mut self,
+        answerer: Answerer,
+        question: &Question,
+        case: &Case,
+        effort: &Effort,
+    ) -> Result<Answer, BenchError> {
+        let answers = self.answers(answerer, question, std::slice::from_ref(case), effort, &mut |_| true);
+        answers.into_iter().next().unwrap_or(Err(BenchError::NotAsked))
+    }
+
     fn without_formula(&self, question: &Question, because: &str) -> BenchError {
         let machine = format!("the formula for {}", self.facts().name);
         let (what, because) = (question.name.to_owned(), because.to_owned());
@@ -215,7 +230,7 @@ impl OpenTarget {
             return Err(self.without_formula(question, because));
         }
         let mut answer = self.ask_formulas(question, case, effort)?;
-        answer.formula = self.formula(question, case, effort);
+        answer.formula = self.last_formula(&answer);
         if question.quantity == Quantity::Bandwidth {
             answer.set_ceiling(self.ceiling(case, effort)?);
         }
@@ -226,11 +241,16 @@ impl OpenTarget {
 
     /// The figures of the target's formula for a case; `None` without a formula.
     fn formula(&mut self, question: &Question, case: &Case, effort: &Effort) -> Option<Formula> {
-        let Kind::Platform(formulas) = &mut self.kind else { return None };
         if !has_formula(question, case) {
             return None;
         }
-        let answer = lanemark_bench::ask(question, &mut formulas.machine, case, effort).ok()?;
+        let answer = self.ask_formulas(question, case, effort).ok()?;
+        self.last_formula(&answer)
+    }
+
+    /// The figures of the formula that gave `answer`, the last one.
+    fn last_formula(&self, answer: &Answer) -> Option<Formula> {
+        let Kind::Platform(formulas) = &self.kind else { return None };
         let last = formulas.machine.last()?;
         Some(Formula {
             latency_ns: answer.latency_ns.map(|summary| summary.median),

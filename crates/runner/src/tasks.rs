@@ -44,6 +44,21 @@ pub(crate) fn work(questions: &[&'static Question], targets: &[OpenTarget], axes
     Ok(work)
 }
 
+impl OpenTarget {
+    /// The cases of `question` that a run measures, and those that it skips, with the reasons.
+    ///
+    /// # Errors
+    /// [`RunError`] if a region, flow, window or size of `axes` does not exist or does not fit.
+    pub fn planned_cases(
+        &self,
+        question: &'static Question,
+        axes: &Axes,
+    ) -> Result<(Vec<Case>, Vec<Skipped>), RunError> {
+        let work = work(&[question], std::slice::from_ref(self), axes)?;
+        Ok((work.tasks.into_iter().map(|task| task.case).collect(), work.skipped))
+    }
+}
+
 impl Work {
     fn add(&mut self, question: &'static Question, place: usize, facts: &Facts, axes: &Axes) {
         let mut cases = (question.cases)(facts, axes);

@@ -1,7 +1,8 @@
 //! One leg of a relay from card to card.
 
 use super::packets::Packets;
-use super::way::{MOST_PIECES, Sum, Way};
+use super::sum::Sum;
+use super::way::{MOST_PIECES, Way};
 use crate::bounds::Largest;
 use crate::path::{Hop, LinkName};
 use lanemark_machine::{Transfer, Verb};

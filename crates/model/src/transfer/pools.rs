@@ -5,7 +5,8 @@
 //! destination. A replay-buffer entry is released when the packet is acknowledged, one link further.
 
 use super::packets::Packets;
-use super::way::{Sum, Way};
+use super::sum::Sum;
+use super::way::Way;
 use crate::bound::Bound;
 use crate::path::{CREDIT, Hop, Path, Pool};
 use lanemark_machine::{Partner, Verb};

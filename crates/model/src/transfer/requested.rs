@@ -4,7 +4,8 @@
 
 use super::packets::Packets;
 use super::pools::longest;
-use super::way::{Sum, Way, in_dws};
+use super::sum::Sum;
+use super::way::{Way, in_dws};
 use crate::bound::Bound;
 use crate::bounds::Largest;
 use crate::path::Path;

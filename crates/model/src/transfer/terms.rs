@@ -1,7 +1,8 @@
 //! Lower bounds of the time of all requests.
 
 use super::pools::Wait;
-use super::way::{Sum, Way};
+use super::sum::Sum;
+use super::way::Way;
 use crate::bound::Bound;
 use crate::bounds::Largest;
 use crate::path::Hop;

@@ -2,6 +2,7 @@
 
 use super::cached;
 use super::packets::Packets;
+use super::sum::Sum;
 use crate::engine_timing;
 use crate::path::{Hop, Path};
 use crate::queue::Queued;
@@ -35,72 +36,19 @@ pub(super) struct Way<'a> {
     pub(super) is_warm: bool,
 }
 
-/// Parameters of requests, as sum or minimum.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Sum {
-    pub(super) requests: u64,
-    /// Minimum bytes of a request.
-    pub(super) least_bytes: u32,
-    /// Engine time of all requests of the busiest channel.
-    pub(super) busiest: Ticks,
-    /// Engine time of all requests, and of the first.
-    pub(super) engine: Ticks,
-    pub(super) first_engine: Ticks,
-    /// Beats of all requests at the engine, and minimum of a request.
-    pub(super) request_beats: Ticks,
-    pub(super) least_request_beats: Ticks,
-    /// Time of all data packets on the slowest link of their path.
-    pub(super) link: Ticks,
-    /// Beats of all data packets at their destination.
-    pub(super) beats: Ticks,
-    /// Beats of all reads at a peer's region.
-    pub(super) at_region: Ticks,
-    /// Number of data packets.
-    pub(super) packets: Packets,
-    /// From the engine to the last byte, summed over all requests.
-    pub(super) latencies: Ticks,
-    /// Path of the last request from the engine on, and minimum of all.
-    pub(super) last_way: Ticks,
-    pub(super) shortest: Ticks,
-    /// From the engine to the last byte, for the first request.
-    pub(super) first_latency: Ticks,
-    /// Time before the data, on the link and at the destination (for reads, before the data of the first, which
-    /// arrive in order); minimum time after any of them on the link; and minimum path.
-    pub(super) before_link: Ticks,
-    pub(super) before_beats: Ticks,
-    pub(super) behind_link: Ticks,
-    pub(super) besides_memory: Ticks,
-    /// Latest end of any request, after its beats and those before it at a region of the destination.
-    pub(super) last_at_region: Ticks,
-    /// Minimum time for which a request holds its credits at the destination, and the sum over all.
-    pub(super) held: Ticks,
-    pub(super) all_held: Ticks,
-    /// Time for which partial-line writes occupy memory: of all, of the longest request, and of the last one.
-    pub(super) of_lines: Ticks,
-    pub(super) most_of_lines: Ticks,
-    pub(super) last_of_lines: Ticks,
-    /// Minimum from the engine to the last byte of a request; minimum and maximum on the link; minimum beats; and
-    /// minimum time between engine and link.
-    pub(super) latency: Ticks,
-    pub(super) most_latency: Ticks,
-    pub(super) least_link: Ticks,
-    pub(super) most_link: Ticks,
-    pub(super) least_beats: Ticks,
-    pub(super) to_link: Ticks,
-    /// Reads that a root complex issues for these, the sum of the times for which they hold its tags, the minimum of
-    /// one, and the minimum path of one.
-    pub(super) root_reads: u64,
-    pub(super) root_loops: Ticks,
-    pub(super) root_loop: Ticks,
-    pub(super) root_way: Ticks,
-    /// Beats of the user clock for all data packets, and the maximum part of them that the FIFO lets run ahead.
-    pub(super) queued: Ticks,
-    pub(super) ahead: Ticks,
-    /// Minimum and maximum engine time of a request, and the excess of all requests but the first.
-    pub(super) least_engine: Ticks,
-    pub(super) most_engine: Ticks,
-    pub(super) beyond: Ticks,
+/// What transfers with the same sum have in common.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Alike {
+    /// Requests and completions are split at page boundaries, or at smaller ones.
+    offset_in_page: u64,
+    is_cached: bool,
 }
+
+/// Bytes of a page.
+const PAGE: u64 = 4096;
+
+/// Number of sums that are kept for later transfers.
+const MOST_KEPT: usize = 128;
 
 /// Parameters of one request.
 pub(super) struct Piece {
@@ -227,105 +175,154 @@ impl<'a> Way<'a> {
     /// Sums over `count` transfers, from number `first` on.
     pub(super) fn sum(&self, first: u64, transfers: u64) -> Option<Sum> {
         let mut sum: Option<Sum> = None;
-        let egress = self.platform.endpoint.egress_ns.value;
         let mut of_channel = vec![Ticks::ZERO; self.channels as usize];
+        // Sums of earlier transfers: most transfers of a window have the same requests at other addresses.
+        let mut earlier: Vec<(Alike, Sum)> = Vec::new();
         for nth in first..first + transfers {
-            let pieces = self.pieces(nth)?;
-            let start = pieces.first()?.address;
-            for chunk in pieces {
-                let engine = self.engine(chunk, chunk.address - start);
-                let piece = if self.transfer.verb == Verb::Store { self.write(chunk)? } else { self.read(chunk)? };
-                let request_beats = self.request_beats(chunk);
-                let so_far = sum.get_or_insert(Sum {
-                    requests: 0,
-                    least_bytes: chunk.bytes,
-                    busiest: Ticks::ZERO,
-                    request_beats: Ticks::ZERO,
-                    least_request_beats: request_beats,
-                    engine: Ticks::ZERO,
-                    first_engine: engine,
-                    link: Ticks::ZERO,
-                    beats: Ticks::ZERO,
-                    at_region: Ticks::ZERO,
-                    packets: Packets::default(),
-                    latencies: Ticks::ZERO,
-                    last_way: piece.way,
-                    shortest: piece.way,
-                    first_latency: engine + piece.way,
-                    before_link: piece.before_link,
-                    before_beats: piece.before_beats,
-                    behind_link: piece.behind_link,
-                    last_at_region: Ticks::ZERO,
-                    besides_memory: piece.way,
-                    held: piece.held,
-                    all_held: Ticks::ZERO,
-                    of_lines: Ticks::ZERO,
-                    most_of_lines: Ticks::ZERO,
-                    last_of_lines: Ticks::ZERO,
-                    root_reads: 0,
-                    root_loops: Ticks::ZERO,
-                    root_loop: piece.root_loop,
-                    root_way: piece.root_way,
-                    latency: engine + piece.way,
-                    most_latency: Ticks::ZERO,
-                    least_link: piece.link,
-                    most_link: piece.link,
-                    least_beats: piece.beats.max(piece.at_region),
-                    to_link: engine + egress,
-                    least_engine: engine,
-                    most_engine: engine,
-                    beyond: Ticks::ZERO,
-                    queued: Ticks::ZERO,
-                    ahead: Ticks::ZERO,
-                });
-                so_far.requests += 1;
-                so_far.least_bytes = so_far.least_bytes.min(chunk.bytes);
-                of_channel[(nth % u64::from(self.channels)) as usize] += engine;
-                so_far.request_beats += request_beats;
-                so_far.least_request_beats = so_far.least_request_beats.min(request_beats);
-                so_far.queued += piece.queued.beats;
-                so_far.ahead = so_far.ahead.max(piece.queued.ahead);
-                so_far.engine += engine;
-                so_far.link += piece.link;
-                so_far.beats += piece.beats;
-                so_far.at_region += piece.at_region;
-                so_far.packets = so_far.packets.and(piece.packets);
-                so_far.root_reads += piece.root_reads;
-                so_far.root_loops += piece.root_loops;
-                so_far.root_loop = so_far.root_loop.min(piece.root_loop);
-                so_far.root_way = so_far.root_way.min(piece.root_way);
-                so_far.latencies += engine + piece.way;
-                so_far.last_way = piece.way;
-                so_far.shortest = so_far.shortest.min(piece.way);
-                // The data of the first read arrive first, unless another channel issued earlier or a later read hits
-                // in the cache.
-                if self.transfer.verb == Verb::Store || self.channels > 1 || !self.cached.is_empty() {
-                    so_far.before_link = so_far.before_link.min(piece.before_link);
-                    so_far.before_beats = so_far.before_beats.min(piece.before_beats);
-                }
-                so_far.behind_link = so_far.behind_link.min(piece.behind_link);
-                so_far.last_at_region = so_far.last_at_region.max(so_far.at_region + piece.besides_region);
-                so_far.besides_memory = so_far.besides_memory.min(piece.way);
-                so_far.held = so_far.held.min(piece.held);
-                so_far.all_held += piece.held;
-                so_far.last_of_lines = self.held_by_lines(nth, chunk);
-                so_far.of_lines += so_far.last_of_lines;
-                so_far.most_of_lines = so_far.most_of_lines.max(so_far.last_of_lines);
-                so_far.most_latency = so_far.most_latency.max(engine + piece.way);
-                so_far.latency = so_far.latency.min(engine + piece.way);
-                so_far.least_link = so_far.least_link.min(piece.link);
-                so_far.most_link = so_far.most_link.max(piece.link);
-                so_far.least_beats = so_far.least_beats.min(piece.beats.max(piece.at_region));
-                so_far.to_link = so_far.to_link.min(engine + egress);
-                so_far.most_engine = so_far.most_engine.max(engine);
-                so_far.least_engine = so_far.least_engine.min(engine);
+            let alike = self.alike(nth);
+            let found = earlier.iter().find(|(other, _)| Some(*other) == alike).map(|(_, sum)| *sum);
+            let of_one = match found {
+                Some(of_one) => of_one,
+                None => self.sum_of_one(nth)?,
+            };
+            if let Some(alike) = alike.filter(|_| found.is_none() && earlier.len() < MOST_KEPT) {
+                earlier.push((alike, of_one));
             }
+            of_channel[(nth % u64::from(self.channels)) as usize] += of_one.engine;
+            sum = Some(sum.map_or(of_one, |sum| sum.then(&of_one, self.can_be_overtaken())));
         }
         sum.map(|sum| {
             let others = sum.engine - sum.first_engine;
             let busiest = of_channel.into_iter().max().unwrap_or(sum.engine);
             Sum { beyond: others - sum.least_engine * (sum.requests - 1), busiest, ..sum }
         })
+    }
+
+    /// Whether data of a later request may arrive before those of the first: of writes, if another channel issued them,
+    /// or of reads that hit in the cache.
+    fn can_be_overtaken(&self) -> bool {
+        self.transfer.verb == Verb::Store || self.channels > 1 || !self.cached.is_empty()
+    }
+
+    /// Everything that distinguishes the sum of transfer number `nth` from those of others; `None` if its address
+    /// itself may matter.
+    fn alike(&self, nth: u64) -> Option<Alike> {
+        let is_of_host = self.transfer.partner == Partner::Host;
+        let has_chunks = match self.transfer.verb {
+            Verb::Load => self.platform.dma_read.is_some(),
+            Verb::Store => self.platform.dma_write.is_some(),
+        };
+        if !is_of_host || has_chunks || self.partial_line() > Ticks::ZERO {
+            return None;
+        }
+        let Transfer { bytes, window, .. } = self.transfer;
+        let start = self.base.checked_add(window.place(nth, *bytes))?;
+        let end = start.checked_add(*bytes)?;
+        // The engine reads a descriptor at each boundary behind the start.
+        let block = u64::from(self.dma.descriptor_bytes.value);
+        let has_boundary = (end - 1) / block > start / block;
+        if has_boundary && !PAGE.is_multiple_of(block) {
+            return None;
+        }
+        let is_cached = self.cached.contains(&start) && end <= self.cached.end;
+        if !is_cached && start < self.cached.end && self.cached.start < end {
+            return None;
+        }
+        Some(Alike { offset_in_page: start % PAGE, is_cached })
+    }
+
+    /// Sums over transfer number `nth`, without [`busiest`](Sum::busiest) and [`beyond`](Sum::beyond).
+    fn sum_of_one(&self, nth: u64) -> Option<Sum> {
+        let mut sum: Option<Sum> = None;
+        let egress = self.platform.endpoint.egress_ns.value;
+        let pieces = self.pieces(nth)?;
+        let start = pieces.first()?.address;
+        for chunk in pieces {
+            let engine = self.engine(chunk, chunk.address - start);
+            let piece = if self.transfer.verb == Verb::Store { self.write(chunk)? } else { self.read(chunk)? };
+            let request_beats = self.request_beats(chunk);
+            let so_far = sum.get_or_insert(Sum {
+                requests: 0,
+                least_bytes: chunk.bytes,
+                busiest: Ticks::ZERO,
+                request_beats: Ticks::ZERO,
+                least_request_beats: request_beats,
+                engine: Ticks::ZERO,
+                first_engine: engine,
+                link: Ticks::ZERO,
+                beats: Ticks::ZERO,
+                at_region: Ticks::ZERO,
+                packets: Packets::default(),
+                latencies: Ticks::ZERO,
+                last_way: piece.way,
+                shortest: piece.way,
+                first_latency: engine + piece.way,
+                before_link: piece.before_link,
+                before_beats: piece.before_beats,
+                behind_link: piece.behind_link,
+                last_at_region: Ticks::ZERO,
+                besides_memory: piece.way,
+                held: piece.held,
+                all_held: Ticks::ZERO,
+                of_lines: Ticks::ZERO,
+                most_of_lines: Ticks::ZERO,
+                last_of_lines: Ticks::ZERO,
+                root_reads: 0,
+                root_loops: Ticks::ZERO,
+                root_loop: piece.root_loop,
+                root_way: piece.root_way,
+                latency: engine + piece.way,
+                most_latency: Ticks::ZERO,
+                least_link: piece.link,
+                most_link: piece.link,
+                least_beats: piece.beats.max(piece.at_region),
+                to_link: engine + egress,
+                least_engine: engine,
+                most_engine: engine,
+                beyond: Ticks::ZERO,
+                queued: Ticks::ZERO,
+                ahead: Ticks::ZERO,
+            });
+            so_far.requests += 1;
+            so_far.least_bytes = so_far.least_bytes.min(chunk.bytes);
+            so_far.request_beats += request_beats;
+            so_far.least_request_beats = so_far.least_request_beats.min(request_beats);
+            so_far.queued += piece.queued.beats;
+            so_far.ahead = so_far.ahead.max(piece.queued.ahead);
+            so_far.engine += engine;
+            so_far.link += piece.link;
+            so_far.beats += piece.beats;
+            so_far.at_region += piece.at_region;
+            so_far.packets = so_far.packets.and(piece.packets);
+            so_far.root_reads += piece.root_reads;
+            so_far.root_loops += piece.root_loops;
+            so_far.root_loop = so_far.root_loop.min(piece.root_loop);
+            so_far.root_way = so_far.root_way.min(piece.root_way);
+            so_far.latencies += engine + piece.way;
+            so_far.last_way = piece.way;
+            so_far.shortest = so_far.shortest.min(piece.way);
+            if self.can_be_overtaken() {
+                so_far.before_link = so_far.before_link.min(piece.before_link);
+                so_far.before_beats = so_far.before_beats.min(piece.before_beats);
+            }
+            so_far.behind_link = so_far.behind_link.min(piece.behind_link);
+            so_far.last_at_region = so_far.last_at_region.max(so_far.at_region + piece.besides_region);
+            so_far.besides_memory = so_far.besides_memory.min(piece.way);
+            so_far.held = so_far.held.min(piece.held);
+            so_far.all_held += piece.held;
+            so_far.last_of_lines = self.held_by_lines(nth, chunk);
+            so_far.of_lines += so_far.last_of_lines;
+            so_far.most_of_lines = so_far.most_of_lines.max(so_far.last_of_lines);
+            so_far.most_latency = so_far.most_latency.max(engine + piece.way);
+            so_far.latency = so_far.latency.min(engine + piece.way);
+            so_far.least_link = so_far.least_link.min(piece.link);
+            so_far.most_link = so_far.most_link.max(piece.link);
+            so_far.least_beats = so_far.least_beats.min(piece.beats.max(piece.at_region));
+            so_far.to_link = so_far.to_link.min(engine + egress);
+            so_far.most_engine = so_far.most_engine.max(engine);
+            so_far.least_engine = so_far.least_engine.min(engine);
+        }
+        sum
     }
 
     /// The link with the longest interval between the longest packets. For shorter ones it may be another link; the

@@ -1,0 +1,114 @@
+//! `sweep`: a space, its log and its tables.
+
+use crate::folder::Folder;
+use lanemark_checks::root;
+use std::collections::BTreeSet;
+use std::fs;
+
+const SPACE: &str = r#"
+schema = 1
+platforms = ["card-gen5-x16"]
+by = "simulation"
+[with]
+dma.tags = "8..256*2"
+link.mps_bytes = [128, 256, 512, 1024]
+memory.read_ns = "100..400+10"
+[[question]]
+name = "dma_read_bandwidth"
+flows = "host:0"
+sizes = "64K"
+iterations = 1
+"#;
+
+/// Lines of the log, without the last one if it is incomplete.
+fn lines(folder: &Folder) -> Vec<String> {
+    let text = fs::read_to_string(folder.path("a.jsonl")).unwrap_or_default();
+    let end = text.rfind('\n').map_or(0, |end| end + 1);
+    text[..end].lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_killed_sweep_continues_and_repeats_nothing() {
+    let folder = Folder::with(&[("a.toml", SPACE.as_bytes())]);
+    for _ in 0..3 {
+        let mut child = folder.start(&["sweep", "a.toml", "--threads", "2"]);
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let before = lines(&folder);
+    folder.good(&["sweep", "a.toml", "--csv", "a.csv"]);
+    let all = lines(&folder);
+    assert_eq!(all[..before.len()], before[..]);
+    assert_eq!((all.len(), all.iter().collect::<BTreeSet<_>>().len()), (744, 744));
+    folder.good(&["sweep", "a.toml", "--log", "b.jsonl", "--threads", "1", "--csv", "b.csv"]);
+    let read = |name: &str| fs::read(folder.path(name)).unwrap();
+    assert!(read("a.csv") == read("b.csv"), "the table depends on the order of the log");
+}
+
+#[test]
+fn the_example_of_tags_and_read_requests_has_24_points_with_figures() {
+    let folder = Folder::new();
+    let space = root().join("spaces/tags-and-mrrs.toml");
+    let space = space.to_str().unwrap();
+    let files = ["--csv", "a.csv", "--json-lines", "rows.jsonl", "--parquet", "a.parquet", "--heat-map", "a.svg"];
+    folder.good(&[&["sweep", space, "--log", "a.jsonl"], &files[..]].concat());
+    let text = fs::read_to_string(folder.path("a.csv")).unwrap();
+    let heads: Vec<&str> = text.lines().next().unwrap().split(',').collect();
+    for column in ["dma.tags", "link.mrrs_bytes", "delivered_rate_bytes_per_s", "bound", "because"] {
+        assert!(heads.contains(&column), "{column}");
+    }
+    let rows: Vec<&str> = text.lines().skip(1).collect();
+    assert_eq!(rows.len(), 24);
+    assert!(rows.iter().all(|row| row.ends_with(',')), "a point has no figure: {text}");
+    assert_eq!(fs::read(folder.path("a.parquet")).unwrap()[..4], *b"PAR1");
+    let rows = fs::read_to_string(folder.path("rows.jsonl")).unwrap();
+    let first: serde_json::Value = serde_json::from_str(rows.lines().next().unwrap()).unwrap();
+    assert_eq!((&first["dma.tags"], &first["link.mrrs_bytes"]), (&8.into(), &128.into()));
+    let million = root().join("spaces/million.toml");
+    let out = folder.good(&["sweep", million.to_str().unwrap(), "--dry-run"]);
+    assert!(out.starts_with("1002240 points\n"), "{out}");
+}
+
+#[test]
+fn a_point_that_cannot_run_is_a_row_with_its_reason() {
+    let space = SPACE.replace("\"8..256*2\"", "[64, 4096]").replace("\"100..400+10\"", "100");
+    let folder = Folder::with(&[("a.toml", space.as_bytes())]);
+    let outcome = folder.run(&["sweep", "a.toml", "--csv", "a.csv"]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.err);
+    assert!(outcome.err.contains("8 of 8 points run, 4 of them without a figure"), "{}", outcome.err);
+    let text = fs::read_to_string(folder.path("a.csv")).unwrap();
+    assert_eq!(text.matches("dma.tags").count(), 1 + 4, "{text}");
+}
+
+#[test]
+fn bad_spaces_and_logs_are_refused_by_name() {
+    let fifo = Folder::with(&[
+        ("a.toml", SPACE.as_bytes()),
+        ("empty.toml", b""),
+        ("bytes.toml", &[0xff, 0xfe]),
+        ("key.toml", SPACE.replace("dma.tags", "dma.tag").as_bytes()),
+        ("log.jsonl", b"name = 1\n"),
+    ]);
+    let made = std::process::Command::new("mkfifo").arg(fifo.path("fifo")).status();
+    assert!(made.is_ok_and(|made| made.success()), "mkfifo is missing");
+    for (arguments, says) in [
+        (&["sweep"][..], "<SPACE.toml>"),
+        (&["sweep", "none.toml"], "reading none.toml: No such file"),
+        (&["sweep", "empty.toml"], "empty.toml: schema: is missing"),
+        (&["sweep", "bytes.toml"], "reading bytes.toml: it is not valid UTF-8"),
+        (&["sweep", "fifo"], "it is a pipe or a device"),
+        (&["sweep", "key.toml"], "with.dma.tag: "),
+        (&["sweep", "a.toml", "--log", "log.jsonl"], "log.jsonl: line 1, column 1: this is not a line of a log"),
+        (&["sweep", "a.toml", "--log", "fifo"], "it is a pipe"),
+        (&["sweep", "a.toml", "--log", "a.toml"], "a.toml would overwrite a.toml"),
+        (&["sweep", "a.toml", "--threads", "0"], "0 is not in 1..=1024"),
+        (&["sweep", "--log", "none.jsonl", "--csv", "a.csv"], "opening the log none.jsonl: No such file"),
+        (&["sweep", "--log", "none.jsonl"], "sweep writes tables and pictures of a log"),
+    ] {
+        let outcome = fifo.run(arguments);
+        assert_eq!(outcome.code, Some(2), "{arguments:?}: {}", outcome.err);
+        assert!(outcome.err.contains(says), "{arguments:?}: {}", outcome.err);
+    }
+    assert_eq!(fs::read(fifo.path("log.jsonl")).unwrap(), b"name = 1\n");
+}

@@ -1,0 +1,268 @@
+//! The log of a sweep: one JSON line per point, appended when the point has its figure.
+//!
+//! A line is written with its line break in one call, so that a killed program leaves at most one incomplete line, the
+//! last. It is removed when the log is opened again. The log is locked while it is open for writing.
+
+use crate::file::RecordError;
+use crate::sweep::row::SweepRow;
+use serde::Deserialize;
+use std::collections::HashSet;
+use std::fs::{File, TryLockError};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+/// Begin of every line of a log.
+const BEGIN: &[u8] = b"{\"key\"";
+
+/// A log of a sweep that is open for writing, and locked.
+#[derive(Debug)]
+pub struct SweepLog {
+    file: File,
+    path: PathBuf,
+    /// Length of the complete lines.
+    len: u64,
+    done: HashSet<u128>,
+}
+
+/// The key of a line.
+#[derive(Deserialize)]
+struct KeyOnly<'a> {
+    #[serde(borrow)]
+    key: std::borrow::Cow<'a, str>,
+}
+
+impl SweepLog {
+    /// Opens the log at `path`, or creates it, and locks it. An incomplete last line is removed.
+    ///
+    /// # Errors
+    /// [`RecordError::Locked`] if another process has it open; [`RecordError::Malformed`], with the line, if a
+    /// complete line is not one of a log; [`RecordError::Os`] otherwise, also if it is not a regular file.
+    pub fn open(path: &Path) -> Result<SweepLog, RecordError> {
+        let os = |doing| move |source| RecordError::Os { doing, path: path.to_owned(), source };
+        refuse_special(path)?;
+        let mut options = File::options();
+        let mut file = options.read(true).append(true).create(true).open(path).map_err(os("opening the log"))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(RecordError::Locked { path: path.to_owned() }),
+            Err(TryLockError::Error(source)) => return Err(os("locking")(source)),
+        }
+        let mut done = HashSet::new();
+        let len = each_line(&mut file, path, &mut |line, text| {
+            let row: KeyOnly = serde_json::from_str(text).map_err(|error| malformed(path, line, &error))?;
+            let key = u128::from_str_radix(&row.key, 16);
+            done.insert(key.map_err(|_| not_a_key(path, line, &row.key))?);
+            Ok(())
+        })?;
+        if file.metadata().map_err(os("reading"))?.len() > len {
+            file.set_len(len).map_err(os("removing the incomplete last line of"))?;
+        }
+        Ok(SweepLog { file, path: path.to_owned(), len, done })
+    }
+
+    /// The keys of all points in the log when it was opened.
+    #[must_use]
+    pub fn done(&self) -> &HashSet<u128> {
+        &self.done
+    }
+
+    /// Appends these rows, each as one line, in one call. After an error the log has none or some of them, all
+    /// complete.
+    ///
+    /// # Errors
+    /// [`RecordError::Os`] if the log cannot be written; [`RecordError::Unwritable`] for a row that JSON cannot
+    /// represent.
+    pub fn append(&mut self, rows: &[SweepRow]) -> Result<(), RecordError> {
+        let mut lines = Vec::with_capacity(rows.len() * 512);
+        for row in rows {
+            serde_json::to_writer(&mut lines, row).map_err(|error| RecordError::Unwritable {
+                path: self.path.clone(),
+                reason: format!("point {}: {error}", row.key),
+            })?;
+            lines.push(b'\n');
+        }
+        match self.file.write_all(&lines) {
+            Ok(()) => {
+                self.len += lines.len() as u64;
+                Ok(())
+            }
+            Err(source) => {
+                // If this fails too, the next start removes the incomplete line.
+                let _ = self.file.set_len(self.len);
+                Err(RecordError::Os { doing: "writing", path: self.path.clone(), source })
+            }
+        }
+    }
+
+    /// Writes all lines to the disk.
+    ///
+    /// # Errors
+    /// [`RecordError::Os`].
+    pub fn sync(&self) -> Result<(), RecordError> {
+        let os = |source| RecordError::Os { doing: "writing", path: self.path.clone(), source };
+        self.file.sync_data().map_err(os)
+    }
+}
+
+/// Reads the log at `path`, without a lock, and passes each row to `each`. An incomplete last line is skipped. A log
+/// that is being written can be read.
+///
+/// # Errors
+/// [`RecordError::Malformed`], with the line, for a complete line that is not one of a log; [`RecordError::Os`].
+pub fn read_sweep_log(path: &Path, mut each: impl FnMut(SweepRow)) -> Result<(), RecordError> {
+    refuse_special(path)?;
+    let os = |source| RecordError::Os { doing: "opening the log", path: path.to_owned(), source };
+    let mut file = File::open(path).map_err(os)?;
+    each_line(&mut file, path, &mut |line, text| {
+        each(serde_json::from_str(text).map_err(|error| malformed(path, line, &error))?);
+        Ok(())
+    })?;
+    Ok(())
+}
+
+/// Refuses everything except a regular file or a path without a file: a FIFO would block.
+fn refuse_special(path: &Path) -> Result<(), RecordError> {
+    match std::fs::metadata(path) {
+        Ok(found) if !found.is_file() => {
+            let source = std::io::Error::other("it is a folder, a pipe or a device; use a regular file");
+            Err(RecordError::Os { doing: "opening the log", path: path.to_owned(), source })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Passes each complete line with its number, from 1, to `each`. Returns the length of the complete lines.
+fn each_line(
+    file: &mut File,
+    path: &Path,
+    each: &mut dyn FnMut(usize, &str) -> Result<(), RecordError>,
+) -> Result<u64, RecordError> {
+    let os = |source| RecordError::Os { doing: "reading", path: path.to_owned(), source };
+    file.seek(SeekFrom::Start(0)).map_err(os)?;
+    let mut lines = BufReader::with_capacity(1 << 20, file);
+    let (mut len, mut number, mut line) = (0, 0, Vec::new());
+    loop {
+        line.clear();
+        number += 1;
+        // No line of a log is longer.
+        let read = lines.by_ref().take(1 << 20).read_until(b'\n', &mut line).map_err(os)?;
+        if read == 0 {
+            return Ok(len);
+        }
+        let begins = &line[..line.len().min(BEGIN.len())];
+        let is_whole = line.last() == Some(&b'\n');
+        let is_plausible = BEGIN.starts_with(begins) || is_whole && begins == b"\n";
+        if !is_plausible || read == 1 << 20 {
+            return Err(not_a_log(path, number));
+        }
+        if !is_whole {
+            return Ok(len);
+        }
+        let text = std::str::from_utf8(&line).map_err(|_| not_a_log(path, number))?;
+        each(number, text.trim_end())?;
+        len += read as u64;
+    }
+}
+
+const IS_A_LOG: &str = "a log of a sweep has one JSON object per line";
+
+fn not_a_log(path: &Path, line: usize) -> RecordError {
+    let message = format!("this is not a line of a log; {IS_A_LOG}: use another file for the log");
+    RecordError::Malformed { path: path.to_owned(), line, column: 1, message }
+}
+
+fn not_a_key(path: &Path, line: usize, key: &str) -> RecordError {
+    let message = format!("the key '{key}' is not a hexadecimal number; {IS_A_LOG}: remove the line to run it again");
+    RecordError::Malformed { path: path.to_owned(), line, column: 1, message }
+}
+
+fn malformed(path: &Path, line: usize, error: &serde_json::Error) -> RecordError {
+    let (column, text) = (error.column().max(1), error.to_string());
+    let text = text.split(" at line ").next().unwrap_or_default();
+    let message = format!("{text}; {IS_A_LOG}: remove the line to run its point again");
+    RecordError::Malformed { path: path.to_owned(), line, column, message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sweep::row::SweptBy;
+
+    fn row(key: u128) -> SweepRow {
+        let row = SweepRow::without_figure(format!("{key:032x}"), "card".to_owned(), "q".to_owned(), SweptBy::Formulas);
+        SweepRow { latency_ns: Some(key as f64), ..row }
+    }
+
+    fn rows(path: &Path) -> Vec<SweepRow> {
+        let mut rows = Vec::new();
+        read_sweep_log(path, |row| rows.push(row)).unwrap();
+        rows
+    }
+
+    #[test]
+    fn appended_rows_are_done_when_the_log_is_opened_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        let mut log = SweepLog::open(&path).unwrap();
+        assert!(log.done().is_empty());
+        log.append(&[row(1), row(2)]).unwrap();
+        log.append(&[row(u128::MAX)]).unwrap();
+        log.sync().unwrap();
+        drop(log);
+        assert_eq!(rows(&path), [row(1), row(2), row(u128::MAX)]);
+        let log = SweepLog::open(&path).unwrap();
+        assert_eq!(*log.done(), HashSet::from([1, 2, u128::MAX]));
+    }
+
+    #[test]
+    fn a_log_cut_at_any_byte_keeps_its_complete_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        SweepLog::open(&path).unwrap().append(&[row(1), row(2)]).unwrap();
+        let whole = std::fs::read(&path).unwrap();
+        for end in 0..=whole.len() {
+            std::fs::write(&path, &whole[..end]).unwrap();
+            let complete = whole[..end].split(|byte| *byte == b'\n').count() - 1;
+            assert_eq!(rows(&path).len(), complete, "{end}");
+            let mut log = SweepLog::open(&path).unwrap();
+            assert_eq!(log.done().len(), complete, "{end}");
+            log.append(&[row(3)]).unwrap();
+            drop(log);
+            assert_eq!(rows(&path).len(), complete + 1, "{end}");
+        }
+    }
+
+    #[test]
+    fn a_second_writer_is_refused_and_a_reader_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        let mut log = SweepLog::open(&path).unwrap();
+        log.append(&[row(1)]).unwrap();
+        assert!(matches!(SweepLog::open(&path), Err(RecordError::Locked { .. })));
+        assert_eq!(rows(&path).len(), 1);
+        drop(log);
+        assert!(SweepLog::open(&path).is_ok());
+    }
+
+    #[test]
+    fn other_files_are_refused_and_unchanged() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        for (text, line) in [
+            ("name = \"card\"\n", 1),
+            ("no line break", 1),
+            ("{\"schema\": 3}", 1),
+            ("{\"key\":\"12\"}\n\n", 2),
+            ("{\"key\":\"12\"}\n{\"key\":\"xy\"}\n", 2),
+            ("{\"key\":\"12\"}\n{\"key\":\"1\n", 2),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            match SweepLog::open(&path) {
+                Err(RecordError::Malformed { line: found, .. }) => assert_eq!(found, line, "{text}"),
+                other => panic!("{text}: {other:?}"),
+            }
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        }
+        assert!(matches!(SweepLog::open(folder.path()), Err(RecordError::Os { .. })));
+    }
+}
