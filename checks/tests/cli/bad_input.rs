@@ -319,12 +319,12 @@ fn what_never_ends_is_not_read() {
 fn what_is_no_record_is_refused() {
     let folder = Folder::new();
     let record = folder.good(&small("predict", "card-gen5-x16", &["--json"]));
-    let newer = record.replacen("\"schema\": 3", "\"schema\": 4", 1);
-    let older = record.replacen("\"schema\": 3", "\"schema\": 2", 1);
+    let newer = record.replacen("\"schema\": 4", "\"schema\": 5", 1);
+    let older = record.replacen("\"schema\": 4", "\"schema\": 2", 1);
     let alien = record.replacen("\"interrupted\"", "\"interupted\"", 1);
     let files: [(&str, &[u8], &[&str]); 7] = [
         ("half.json", &record.as_bytes()[..record.len() / 2], &["half.json: line", "EOF"]),
-        ("newer.json", newer.as_bytes(), &["newer.json: key 'schema', line 2", "schema 4", "reads 3"]),
+        ("newer.json", newer.as_bytes(), &["newer.json: key 'schema', line 2", "schema 5", "reads 4"]),
         (
             "older.json",
             older.as_bytes(),

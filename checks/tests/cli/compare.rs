@@ -151,7 +151,7 @@ fn what_cannot_be_compared_is_refused_and_the_reason_said() {
     let folder = folder();
     changed(&folder, "a.json", "real.json", |record| record.targets[0].kind = TargetKind::Real);
     changed(&folder, "a.json", "emulated.json", |record| record.targets[0].kind = TargetKind::Emulated);
-    let old = std::fs::read_to_string(folder.path("a.json")).unwrap().replacen("\"schema\": 3", "\"schema\": 2", 1);
+    let old = std::fs::read_to_string(folder.path("a.json")).unwrap().replacen("\"schema\": 4", "\"schema\": 2", 1);
     std::fs::write(folder.path("old.json"), old).unwrap();
     changed(&folder, "a.json", "other.json", |record| record.answers[0].question = "other".to_owned());
     changed(&folder, "a.json", "larger.json", |record| record.answers[0].size_bytes = 16);
@@ -160,7 +160,7 @@ fn what_cannot_be_compared_is_refused_and_the_reason_said() {
         ("a.json", "real.json", "is simulated and"),
         ("real.json", "emulated.json", "timings in an emulator are not meaningful"),
         ("formula.json", "a.json", "has formulas only"),
-        ("a.json", "old.json", "this record has schema 2 and this program reads 3"),
+        ("a.json", "old.json", "this record has schema 2 and this program reads 4"),
         ("a.json", "other.json", "the records have no question in common"),
         ("a.json", "larger.json", "no answer has a counterpart"),
         ("empty.json", "a.json", "empty.json has no answers"),

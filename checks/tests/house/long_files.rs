@@ -19,6 +19,8 @@ const LONG_FILES: &[(&str, &str)] = &[
     ("crates/sim/src/device/dma_engine.rs", "the DMA engine"),
     ("crates/sim/src/fabric/link.rs", "the transmitter of one direction of a link"),
     ("crates/sim/src/host/core.rs", "the core"),
+    ("crates/sim/src/host/peer_forwarder.rs", "the forwarder of peer requests"),
+    ("crates/sim/src/machine.rs", "the simulated machine"),
     ("crates/sim/src/iommu.rs", "the IOMMU"),
 ];
 

@@ -456,7 +456,7 @@ mod tests {
         assert!(compared(&emulated, &emulated).is_ok());
         assert!(
             refused(&real, &Record { schema: 1, ..real.clone() })
-                .contains("base1.json has schema 3 and new1.json has schema 1")
+                .contains("base1.json has schema 4 and new1.json has schema 1")
         );
         assert!(refused(&real, &Record { answers: vec![], ..real.clone() }).contains("new1.json has no answers"));
         let mut asked = real.clone();

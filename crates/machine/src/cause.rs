@@ -144,7 +144,7 @@ causes! {
     Transfer {
         name: "transfer",
         explanation: "the core waits for the device's DMA transfer",
-        remedy: "look at the stall causes of the DMA engine"
+        remedy: "look at the other shares: they are those of the transfer"
     }
     /// The device waits for a descriptor from host memory.
     Descriptor {

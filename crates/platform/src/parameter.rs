@@ -114,7 +114,7 @@ mod tests {
         assert_eq!((generation.value, generation.scaled(2.0), generation.scaled(0.5)), (5.0, Some(6.0), Some(4.0)));
         let lanes = parameter("link.width_lanes");
         assert_eq!((lanes.scaled(2.0), lanes.scaled(0.5)), (Some(32.0), Some(8.0)));
-        assert_eq!(parameter("link.mps_bytes").scaled(100.0), Some(4096.0));
+        assert_eq!(parameter("link.mps_bytes").scaled(100.0), Some(1024.0), "the next listed one");
         assert_eq!(parameter("dma.tags").scaled(1e9), None);
     }
 

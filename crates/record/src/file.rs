@@ -305,12 +305,12 @@ mod tests {
     fn only_this_schema_is_read_and_an_older_one_names_the_command_to_run() {
         let text = to_json(&record());
         assert!(from_bytes(text.as_bytes(), Path::new("r")).is_ok());
-        let of = |schema: u32| text.replacen("\"schema\": 3", &format!("\"schema\": {schema}"), 1);
-        let error = from_bytes(of(4).as_bytes(), Path::new("r")).unwrap_err();
-        assert!(matches!(error, RecordError::Newer { line: 2, found: 4, .. }), "{error}");
+        let of = |schema: u32| text.replacen("\"schema\": 4", &format!("\"schema\": {schema}"), 1);
+        let error = from_bytes(of(SCHEMA + 1).as_bytes(), Path::new("r")).unwrap_err();
+        assert!(matches!(error, RecordError::Newer { line: 2, found: 5, .. }), "{error}");
         for older in 0..SCHEMA {
             let error = from_bytes(of(older).as_bytes(), Path::new("r")).unwrap_err().to_string();
-            let versions = format!("r: key 'schema', line 2: this record has schema {older} and this program reads 3");
+            let versions = format!("r: key 'schema', line 2: this record has schema {older} and this program reads 4");
             assert!(error.starts_with(&versions) && error.contains("run `lanemark bench` again"), "{error}");
         }
     }
@@ -342,7 +342,7 @@ mod tests {
     #[test]
     fn invalid_records_are_refused_with_line_and_column() {
         for (bytes, hint) in [
-            (&b"{\n  \"schema\": 3,\n  \"extra\": 1\n}"[..], "line 3"),
+            (&b"{\n  \"schema\": 4,\n  \"extra\": 1\n}"[..], "line 3"),
             (b"[", "line 1"),
             (b"{}", "schema"),
             (b"\n\xff", "line 2"),

@@ -87,11 +87,11 @@ fn unknown_missing_and_duplicate_keys_are_refused() {
 fn a_newer_schema_is_refused_with_its_line() {
     let newer = |line, found| {
         format!(
-            "r.json: key 'schema', line {line}: this record has schema {found} and this program reads 3; use the \
+            "r.json: key 'schema', line {line}: this record has schema {found} and this program reads 4; use the \
              lanemark that wrote it, or a newer one"
         )
     };
-    refused(&text("\"schema\": 3", "\"schema\": 4"), &newer(2, "4"));
+    refused(&text("\"schema\": 4", "\"schema\": 5"), &newer(2, "5"));
     refused("{\"schema\":18446744073709551615}", &newer(1, "18446744073709551615"));
     // A newer record may have any other content.
     refused("{\n\"platform\": {\"schema\": 1},\n\"new\": [[\"schema\"]],\n\"schema\": 4,\nnonsense", &newer(4, "4"));
@@ -101,9 +101,9 @@ fn a_newer_schema_is_refused_with_its_line() {
 fn an_older_schema_is_refused_with_the_command_to_run() {
     for older in ["0", "1", "2"] {
         refused(
-            &text("\"schema\": 3", &format!("\"schema\": {older}")),
+            &text("\"schema\": 4", &format!("\"schema\": {older}")),
             &format!(
-                "r.json: key 'schema', line 2: this record has schema {older} and this program reads 3; run `lanemark bench` \
+                "r.json: key 'schema', line 2: this record has schema {older} and this program reads 4; run `lanemark bench` \
                  again, with the options in its key 'command', to write a new one"
             ),
         );
@@ -120,7 +120,7 @@ fn an_invalid_schema_is_refused() {
         ("[1]", "invalid type: sequence"),
         ("18446744073709551616", "invalid type: floating point `1.8446744073709552e"),
     ] {
-        let error = read(text("\"schema\": 3", &format!("\"schema\": {bad}")).as_bytes()).unwrap_err().to_string();
+        let error = read(text("\"schema\": 4", &format!("\"schema\": {bad}")).as_bytes()).unwrap_err().to_string();
         let (place, rest) = error.split_at("r.json: line 2, column ".len());
         assert_eq!(place, "r.json: line 2, column ");
         let (_, rest) = rest.split_once(": ").unwrap();
@@ -152,7 +152,7 @@ fn known_gap_inside_a_record_a_list_may_stand_for_an_object() {
 
 #[test]
 fn invalid_utf_8_is_refused() {
-    let error = read(b"{\n  \"schema\": 3,\n  \xff}").unwrap_err().to_string();
+    let error = read(b"{\n  \"schema\": 4,\n  \xff}").unwrap_err().to_string();
     assert_eq!(error, "r.json: line 3, column 3: byte 19 is not UTF-8; a record is JSON text");
     let error = read(b"\xff").unwrap_err().to_string();
     assert_eq!(error, "r.json: line 1, column 1: byte 0 is not UTF-8; a record is JSON text");
@@ -168,7 +168,7 @@ fn nesting_of_any_depth_does_not_overflow_the_stack() {
         text.extend_from_slice(after.as_bytes());
         read(&text).unwrap_err().to_string()
     };
-    let unknown = nested("{\"schema\": 3, \"x\": ", "}");
+    let unknown = nested("{\"schema\": 4, \"x\": ", "}");
     assert!(unknown.contains("unknown field `x`"), "{unknown}");
     let mut record = whole_record();
     record.targets[0].platform = Some("DEEP".into());

@@ -12,7 +12,7 @@
 //! the same panels. [`figures`] formats all figures.
 //!
 //! ```
-//! # let text = r#"{"schema": 3, "tool": {"name": "lanemark", "version": "0"}, "command": [],
+//! # let text = r#"{"schema": 4, "tool": {"name": "lanemark", "version": "0"}, "command": [],
 //! #   "written_unix_s": null, "targets": [], "answers": [], "skipped": [], "warnings": [],
 //! #   "advice": [], "findings": [], "interrupted": false}"#;
 //! let record = lanemark_record::file::from_bytes(text.as_bytes(), "r.json".as_ref())?;

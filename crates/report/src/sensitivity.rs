@@ -41,7 +41,7 @@ fn of(line: &Line, point: Point, width: Option<u16>) -> Vec<String> {
     for one in &shown {
         grid.rows.push(vec![
             one.key.clone(),
-            format!("{} to {}", figures::significant(one.value), figures::significant(one.changed_to)),
+            format!("{} to {}", plain(one.value), plain(one.changed_to)),
             figures::difference(one.change_percent),
             one.formula_change_percent.map(figures::difference).unwrap_or_default(),
         ]);
@@ -49,13 +49,17 @@ fn of(line: &Line, point: Point, width: Option<u16>) -> Vec<String> {
     grid.drop_empty_columns();
     lines.extend(grid.lines(width));
     let others = answer.sensitivities.len() - shown.len();
-    let small = if shown.is_empty() { "every change: " } else { "" };
-    lines.push(format!(
-        "{small}{others} {}changes of a parameter to twice or half its value: less, or less than 1 %",
-        if shown.is_empty() { "" } else { "other " }
-    ));
+    lines.push(match shown.len() {
+        0 => format!("none of {others} changes of a parameter to twice or half its value has an effect of 1 %"),
+        _ => format!("{others} other changes of a parameter to twice or half its value have smaller effects"),
+    });
     lines.extend(disagreement(answer, gain));
     lines
+}
+
+/// A value of a parameter, with at most four decimals.
+fn plain(value: f64) -> String {
+    ((value * 1e4).round() / 1e4).to_string()
 }
 
 /// A sentence, if the parameter with the largest effect does not act on the longest share of the critical path.

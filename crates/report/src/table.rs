@@ -108,6 +108,7 @@ fn block(record: &Record, panel: &Panel, width: Option<u16>) -> String {
             lines.extend(callers.grid(panel.unit).lines(width));
         }
         lines.extend(notes.into_iter().chain(no_card(record, panel)).map(|note| wrap(&note, width, 2)));
+        lines.extend(sensitivity::lines(panel, width));
         return lines.join("\n");
     }
     lines.push(wrap(&legend(panel, &grid), width, 2));
@@ -298,7 +299,7 @@ fn key(panels: &[Panel]) -> String {
         parts.push("ci95 is the 95 % interval of the median");
     }
     if points.any(|point| point.formula().is_some() && point.mad().is_some()) {
-        parts.push("formula +1 % means 1 % above the figure, at the size where it differs most");
+        parts.push("formula +1 % means 1 % above the figure");
     }
     if parts.is_empty() { String::new() } else { format!("How to read: {}", parts.join("; ")) }
 }
@@ -558,19 +559,19 @@ How to read: a delivered rate counts the time until the last byte is accepted; M
 
 MMIO write bandwidth of card-gen5-x16 (mmio_write_bandwidth)
 delivered rate in GB/s, median; the columns on the right are for a method's largest size
-method            64 B   4 KiB   4 MiB  of limit  bound by          formula
-───────────────────────────────────────────────────────────────────────────
-WC movdir64b      8.00    30.0    51.0    94.4 %  link        51.5 (+1.0 %)
-WC nt32+sfence    2.00    20.0    50.0    92.6 %  link        50.5 (+1.0 %)
-UC 4            0.0400  0.0400  0.0400  0.0741 %  link      0.0404 (+1.0 %)
+method            64 B   4 KiB   4 MiB  of limit  bound by                          formula  formula's bound
+────────────────────────────────────────────────────────────────────────────────────────────────────────────
+WC movdir64b      8.00    30.0    51.0    94.4 %  link busy 90 % (card up)    51.5 (+1.0 %)  link
+WC nt32+sfence    2.00    20.0    50.0    92.6 %  link busy 90 % (card up)    50.5 (+1.0 %)  link
+UC 4            0.0400  0.0400  0.0400  0.0741 %  strong ordering 90 %      0.0404 (+1.0 %)  link
 limit: 54.0 GB/s, computed: Gen5 x16 in 256 B packets
 
 MMIO read latency of card-gen5-x16 (mmio_read_latency)
 round-trip latency in ns, median ±MAD
-method  size      ns  bound by                  formula
-───────────────────────────────────────────────────────
-UC 4     4 B  441 ±0  read round trip 99 %  441 (0.0 %)
-UC 8     8 B  442 ±0  read round trip 99 %  442 (0.0 %)
+method  size      ns  bound by                  formula  formula's bound
+────────────────────────────────────────────────────────────────────────
+UC 4     4 B  441 ±0  read round trip 99 %  441 (0.0 %)  round trip
+UC 8     8 B  442 ±0  read round trip 99 %  442 (0.0 %)  round trip
 
 Store bandwidth to WB memory of host (mmio_write_bandwidth)
 delivered rate in GB/s, median
@@ -614,7 +615,7 @@ Warnings
     #[test]
     fn a_narrow_terminal_drops_sizes_but_no_methods() {
         let text = tables(&fixture::record(), Some(60));
-        assert!(text.contains("2 of 3 sizes shown"), "{text}");
+        assert!(text.contains("1 of 3 sizes shown"), "{text}");
         for method in ["UC 4 ", "WC nt32+sfence", "WC movdir64b"] {
             assert!(text.contains(method), "{text}");
         }

@@ -152,8 +152,9 @@ impl Shares {
 /// Periods that the simulation skipped.
 #[derive(Clone, Copy, Debug)]
 struct Skipped {
-    /// Number of the first record after them.
+    /// Number of the first record after them, and the time at which they were skipped.
     first: u32,
+    at: Ticks,
     /// Their length and number.
     span: Ticks,
     times: u64,
@@ -272,14 +273,14 @@ impl CriticalPath {
         self.first = half;
     }
 
-    /// Records that the simulation skips `times` periods of length `span` now, all equal to the last one, and that it
-    /// moves the time of the board by `moved`.
-    pub(crate) fn skip(&mut self, span: Ticks, times: u64, moved: Ticks) {
+    /// Records that the simulation skips `times` periods of length `span` at `at`, all equal to the last one, and that
+    /// it moves the time of the board by `moved`.
+    pub(crate) fn skip(&mut self, at: Ticks, span: Ticks, times: u64, moved: Ticks) {
         if !self.is_on {
             return;
         }
         let first = self.first.wrapping_add(self.records.len() as u32);
-        self.skipped.push(Skipped { first, span, times, moved });
+        self.skipped.push(Skipped { first, at, span, times, moved });
     }
 
     /// Returns the shares of the path that ends at `at` with `milestone`; they add up to the time since the start.
@@ -307,7 +308,9 @@ impl CriticalPath {
     ) -> (Shares, Cause) {
         let mut shares = Shares::default();
         let floor = until.unwrap_or(self.since);
-        let mut skipped = if until.is_some() { &[] } else { self.skipped.as_slice() };
+        // Another flow may go on, and be skipped, after the end.
+        let before_end = self.skipped.partition_point(|skipped| skipped.at < end);
+        let mut skipped = if until.is_some() { &[] } else { &self.skipped[..before_end] };
         let (mut cursor, mut number, mut limit, (mut place, mut cause)) = (end, milestone, limit, spent);
         loop {
             let record = self.record(number);

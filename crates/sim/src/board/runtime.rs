@@ -72,7 +72,7 @@ impl Board {
     /// Skips `passes` iterations of the runtime commands of core `number`; an iteration takes `span`. The time of the
     /// board stays the same.
     pub(crate) fn leave_out(&mut self, number: usize, passes: u64, span: Ticks) {
-        self.events.path.skip(span, passes, Ticks::ZERO);
+        self.events.path.skip(self.events.now, span, passes, Ticks::ZERO);
         self.cores[number].leave_out(passes);
         if let Some(engine) = self.endpoints.engine_mut(CARD.into()) {
             engine.leave_out(0, passes);

@@ -63,7 +63,7 @@ impl Board {
 
     /// Moves the board by `times` periods, at most [`Period::most_times`]; `legs` are the current ones.
     pub(crate) fn skip(&mut self, period: &Period, times: u64, legs: &[Leg]) {
-        self.events.path.skip(period.span, times, period.span * times);
+        self.events.path.skip(self.events.now, period.span, times, period.span * times);
         let mut slab = std::mem::replace(&mut self.slab, Slab::new(0));
         let mut mover = Mover::new(period, times, legs, &mut slab);
         self.visit(&mut mover);
