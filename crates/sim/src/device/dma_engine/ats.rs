@@ -9,7 +9,7 @@ use crate::device::channel::Channel;
 use crate::device::descriptor_fetcher::DescriptorFetcher;
 use crate::tlp::{Tlp, TlpKind};
 use lanemark_engine::Slab;
-use lanemark_machine::{Completion, Partner};
+use lanemark_machine::{Cause, Completion, Partner};
 use lanemark_units::Ticks;
 use lanemark_wire::ats::AddressRange;
 
@@ -24,6 +24,8 @@ impl DmaEngine {
         made: &mut Made,
     ) -> bool {
         let next = self.next_address(place, now);
+        let channel = &mut self.channels[place];
+        channel.wait_for_last(&[(channel.open_at, channel.ended, Cause::ReadRoundTrip)]);
         let Some(atc) = &mut self.atc else { return false };
         if let Some(done) = atc.take_done() {
             (made.tlp, made.channel) = (done, place);
