@@ -127,15 +127,15 @@ fn the_first_cause_of_the_critical_path_is_changed_by_the_parameter_with_the_lar
         let (answer, case) = answer(&platform, name, &axes);
         let (question, effort) = (question(name).unwrap(), Effort::default());
         let found = sensitivities(&platform, question, &case, &answer, &effort, &Cancel::new());
-        let cause = Cause::named(&answer.waits[0].cause).unwrap();
+        let bottleneck = Cause::named(&answer.waits[0].cause).unwrap();
         match best(&found) {
-            Some(best) if !cause.is_changed_by(&best.key) => {
+            Some(best) if !bottleneck.is_changed_by(&best.key) => {
                 let share = answer.waits[0].share_percent;
                 let Sensitivity { key, change_percent, .. } = best;
                 writeln!(
                     exceptions,
                     "| {number} | `{name}` | `{}` {share:.0} % | `{key}` {change_percent:+.1} % |",
-                    cause.name()
+                    bottleneck.name()
                 )
                 .unwrap();
             }

@@ -92,6 +92,7 @@ pub struct CompletionsArgs {
 }
 
 #[derive(Debug, Arguments)]
+#[allow(clippy::struct_excessive_bools)] // Each is an option of its own.
 pub struct BenchArgs {
     /// Target: a built-in platform, a platform file, 'host' (memory of this machine), the PCI address of a card (0000:01:00.0), or a device
     /// of a runtime (opencl:0, sycl:0); repeatable [default: host and card-gen5-x16]

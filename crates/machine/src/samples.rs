@@ -260,7 +260,7 @@ impl Samples {
                 None => self.path.push(share.clone()),
             }
         }
-        self.path.sort_by(|one, other| other.span.cmp(&one.span));
+        self.path.sort_by_key(|share| std::cmp::Reverse(share.span));
     }
 
     /// Clears all results but keeps the allocations.

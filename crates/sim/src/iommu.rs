@@ -368,18 +368,15 @@ impl Iommu {
             let held = |own: &Translations| Leads::By(own.held.get(&page).copied());
             return (looked, self.own.as_deref().map_or(Leads::There, held));
         }
-        let ready = match self.walks.iter().find(|walk| walk.page == page) {
-            Some(walk) => {
-                if walk.until > looked {
-                    tlp.milestone = walk.milestone;
-                }
-                walk.until.max(looked)
+        let ready = if let Some(walk) = self.walks.iter().find(|walk| walk.page == page) {
+            if walk.until > looked {
+                tlp.milestone = walk.milestone;
             }
-            None => {
-                let (until, milestone) = self.walk(looked, page, cache, tlp.milestone, path);
-                tlp.milestone = milestone;
-                until
-            }
+            walk.until.max(looked)
+        } else {
+            let (until, milestone) = self.walk(looked, page, cache, tlp.milestone, path);
+            tlp.milestone = milestone;
+            until
         };
         (ready, if self.own.is_some() { Leads::Walked(page) } else { Leads::There })
     }

@@ -38,7 +38,7 @@ impl Board {
     /// Returns the critical path that ends at `at` with `milestone`; the time after it is a latency of memory.
     pub(crate) fn path(&mut self, milestone: Milestone, at: Ticks) -> Vec<PathShare> {
         let end = self.events.path.add(milestone, at, Place::MEMORY, Cause::Transit);
-        self.named(self.events.path.shares(end, at))
+        self.named(&self.events.path.shares(end, at))
     }
 
     /// Returns the critical path of a core that ended its program at `at`.
@@ -54,7 +54,7 @@ impl Board {
         self.path(milestone, at)
     }
 
-    fn named(&self, shares: Shares) -> Vec<PathShare> {
+    fn named(&self, shares: &Shares) -> Vec<PathShare> {
         let named = |name: &str, card: CardIndex| {
             if self.endpoints.len() > 1 { format!("{name} {}", card.0) } else { name.to_owned() }
         };

@@ -560,11 +560,10 @@ impl Transmitter {
     fn constraint(&self, covered: Covered, because: Option<Cause>) -> WaitedFor {
         match because {
             None => WaitedFor::Itself,
-            Some(Cause::LinkBusy) => WaitedFor::Line(self.departed),
             Some(Cause::Replay) if covered.because == Some(Cause::Replay) => {
                 WaitedFor::Acknowledgment(covered.milestone)
             }
-            Some(Cause::Replay) => WaitedFor::Line(self.departed),
+            Some(Cause::LinkBusy | Cause::Replay) => WaitedFor::Line(self.departed),
             Some(_) => WaitedFor::Credits(covered.milestone),
         }
     }
