@@ -69,7 +69,7 @@ fn unknown_missing_and_duplicate_keys_are_refused() {
         &format!(
             "r.json: line {next}, column 13: unknown field `speed`, expected one of `question`, `target`, `method`, `varied`, \
              `size_bytes`, `alignment_bytes`, `quantity`, `latency_ns`, `issue_rate_bytes_per_s`, \
-             `delivered_rate_bytes_per_s`, `ceiling`, `share_of_ceiling_percent`, `waits`, `formula`, `tlps`, `links`, \
+             `delivered_rate_bytes_per_s`, `ceiling`, `share_of_ceiling_percent`, `waits`, `critical_path`, `sensitivities`, `formula`, `tlps`, `links`, \
              `corrected`, `delivery`, `bytes`, `timer_cost_ns`, `passes`, `samples_ns`, `raw`, `dropped`, `doubts`, `steady`, `fit`, `detail`{HELP}"
         ),
     );
@@ -94,12 +94,12 @@ fn a_newer_schema_is_refused_with_its_line() {
     refused(&text("\"schema\": 4", "\"schema\": 5"), &newer(2, "5"));
     refused("{\"schema\":18446744073709551615}", &newer(1, "18446744073709551615"));
     // A newer record may have any other content.
-    refused("{\n\"platform\": {\"schema\": 1},\n\"new\": [[\"schema\"]],\n\"schema\": 4,\nnonsense", &newer(4, "4"));
+    refused("{\n\"platform\": {\"schema\": 1},\n\"new\": [[\"schema\"]],\n\"schema\": 5,\nnonsense", &newer(4, "5"));
 }
 
 #[test]
 fn an_older_schema_is_refused_with_the_command_to_run() {
-    for older in ["0", "1", "2"] {
+    for older in ["0", "1", "2", "3"] {
         refused(
             &text("\"schema\": 4", &format!("\"schema\": {older}")),
             &format!(
@@ -126,7 +126,7 @@ fn an_invalid_schema_is_refused() {
         let (_, rest) = rest.split_once(": ").unwrap();
         let what = what.replace("invalid value: integer `-1`", "invalid type: integer `-1`");
         assert!(rest.starts_with(&what), "{rest}");
-        assert!(rest.ends_with(&format!(", expected 3 for the key `schema`{HELP}")), "{rest}");
+        assert!(rest.ends_with(&format!(", expected 4 for the key `schema`{HELP}")), "{rest}");
     }
     refused("{}", &format!("r.json: line 1, column 2: missing field `schema`{HELP}"));
 }
