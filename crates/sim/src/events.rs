@@ -12,7 +12,7 @@ use lanemark_units::Ticks;
 pub(crate) struct Events {
     /// The current time.
     pub(crate) now: Ticks,
-    /// What each milestone waited for.
+    /// The log of the milestones.
     pub(crate) path: CriticalPath,
     schedule: Schedule,
     places: Places,

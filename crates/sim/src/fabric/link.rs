@@ -156,11 +156,11 @@ pub struct Sent {
     pub arrives: Ticks,
     /// Its last stall cause, if it stalled.
     pub because: Option<Cause>,
-    /// What ended that stall.
+    /// The event that ended that stall.
     pub waited_for: WaitedFor,
 }
 
-/// What a TLP waited for last before it was sent.
+/// The constraint that ended last before a TLP was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitedFor {
     /// Nothing: it was ready last.
