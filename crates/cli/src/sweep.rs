@@ -89,7 +89,7 @@ fn points(path: &Path) -> Result<Points, Failure> {
     Points::of(&space).map_err(|error| Failure::Usage(error.to_string()))
 }
 
-/// What a run has done, in one line.
+/// The counts of a run, in one line.
 fn said(done: &Progress, log: &Path) -> String {
     let before = if done.before > 0 { format!(", {} were in the log", done.before) } else { String::new() };
     let without = match done.without_figure {

@@ -32,7 +32,7 @@ pub enum BaselineError {
         name: String,
         /// The folder of baselines.
         folder: PathBuf,
-        /// What to use instead.
+        /// A similar name, or the names that there are, as a clause.
         hint: String,
     },
     /// The folder of the baseline has other files, which would be lost.

@@ -156,7 +156,7 @@ fn a_completer_with_slow_reads_answers_out_of_order_and_every_byte_arrives() {
     assert_eq!(tags_up(&platform), [0, 1, 2, 4, 5, 6, 3, 7], "the fourth of four is slow");
     for collects in [false, true] {
         platform.root_complex.peer_collects.value = collects;
-        // What the requester receives is in order again.
+        // The requester receives the completions in order.
         let trace = traced(&platform, &transfer(3, Verb::Load, 0, 512, 1));
         assert!(completions_down(&trace, "d").is_sorted_by(|a, b| a.1 > b.1));
         let mut samples = Samples::wanted(1);

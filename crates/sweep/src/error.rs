@@ -21,7 +21,7 @@ pub enum SpaceError {
         file: String,
         /// Path of the key.
         key: String,
-        /// What is wrong, and what to use.
+        /// The problem of its value, and the values that it takes.
         message: String,
     },
     /// A platform cannot be opened.

@@ -20,7 +20,7 @@ pub struct QuestionOption {
     pub(crate) set: fn(&mut Asking, &str) -> Result<(), String>,
 }
 
-/// What a question is asked with.
+/// The variants and the iterations of a question.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Asking {
     pub(crate) axes: Axes,

@@ -21,7 +21,7 @@ pub struct Progress {
     pub before: u64,
     /// Points that this run has appended.
     pub run: u64,
-    /// Those of them without a figure.
+    /// Points of this run without a figure.
     pub without_figure: u64,
 }
 
@@ -112,7 +112,7 @@ pub fn run(
     Ok(state)
 }
 
-/// What the threads of a run share.
+/// The state that the threads of a run share.
 struct Shared<'a> {
     points: &'a Points,
     /// The next point that no thread has taken.

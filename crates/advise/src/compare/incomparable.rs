@@ -56,7 +56,7 @@ pub enum Incomparable {
     Kinds {
         /// Target, record and kind of the first one.
         first: String,
-        /// Those of the second one.
+        /// Target, record and kind of the second one.
         second: String,
         /// Reason why such times cannot be compared.
         because: &'static str,
