@@ -269,6 +269,20 @@ pub struct WaitShare {
     pub share_percent: f64,
 }
 
+/// Causes at links, whose place says which link.
+const AT_LINKS: [&str; 3] = ["link_busy", "transit", "replay"];
+
+impl WaitShare {
+    /// Cause and share, and the place of a cause at a link: `link busy 98 % (card up)`.
+    #[must_use]
+    pub fn in_words(&self) -> String {
+        let share = self.share_percent;
+        let percent = if share > 0.0 && share < 1.0 { "<1 %".to_owned() } else { format!("{share:.0} %") };
+        let named = format!("{} {percent}", self.cause.replace('_', " "));
+        if AT_LINKS.contains(&self.cause.as_str()) { format!("{named} ({})", self.place) } else { named }
+    }
+}
+
 /// Figures of a closed form.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -24,6 +24,7 @@ pub mod file;
 #[cfg(test)]
 mod fixture;
 pub mod gate;
+pub mod guidance;
 mod host;
 mod interval;
 mod link;

@@ -158,6 +158,9 @@ pub struct Advice {
     pub times_the_slowest: f64,
     /// The reason, in one sentence.
     pub reason: String,
+    /// Conditions under which the method is correct, one sentence each; absent without conditions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<String>,
 }
 
 /// A remarkable result.

@@ -192,6 +192,7 @@ fn advice(method: Method) -> Advice {
         delivered_rate_bytes_per_s_median: 1e9,
         times_the_slowest: 12.5,
         reason: "full lines".to_owned(),
+        rules: vec!["execute SFENCE before a doorbell".to_owned()],
     }
 }
 
