@@ -1,8 +1,9 @@
 //! Interpretation of records: advice and findings ([`interpret`]), changes between records,
 //! problems of a machine ([`doctor`]), and recovery of a card ([`recover`]).
 //!
-//! This crate reads records and facts. It measures nothing and touches no machine.
+//! This crate reads records and facts, and simulates platforms. It measures nothing and touches no machine.
 //!
+//! `workload/` finds the best methods for a workload on a simulated platform, and the effect of changes ([`advise`]).
 //! `doctor/` has one file per family of checks and a table of all checks. A finding has a reason, the gain that the model
 //! computes, and a command that is never run. `recover/` has the steps that recover a card: each is a command with its
 //! reason, and an act that a simulated machine performs.
@@ -10,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod compare;
+mod conditions;
 mod crossover;
 pub mod doctor;
 #[cfg(test)]
@@ -20,6 +22,8 @@ mod methods;
 mod reach;
 pub mod recover;
 mod runtime;
+mod workload;
 
 pub use compare::{Incomparable, Named, compare, repeated};
 pub use interpret::interpret;
+pub use workload::{WorkloadRequest, advise};

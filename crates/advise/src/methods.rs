@@ -1,7 +1,9 @@
 //! The best method of each question and size, and sudden drops of a method's rate.
 
+use crate::conditions::conditions;
+use lanemark_machine::Cause;
 use lanemark_method::{Access, AccessPath, CopyDirection, CoreAccess, Method, Width};
-use lanemark_record::{Advice, Answer, Detail, Finding, Quantity, Record, TargetKind, WaitShare};
+use lanemark_record::{Advice, Answer, Detail, Finding, Quantity, Record, TargetKind};
 use lanemark_units::{MemoryType, format_size};
 
 /// Advises the best method per target, bandwidth question and size, if there are several methods.
@@ -26,7 +28,8 @@ pub(crate) fn best_methods(record: &Record) -> Vec<Advice> {
                     && answer.size_bytes == size
                     && task(answer) == of_task
             };
-            best(record.answers.iter().filter(of_group))
+            let memcpy = record.targets.iter().find(|one| one.name == target).map_or("", |one| &one.memcpy);
+            best(record.answers.iter().filter(of_group), memcpy)
         })
         .collect()
 }
@@ -70,7 +73,7 @@ fn is_emulated(record: &Record, answer: &Answer) -> bool {
     record.targets.iter().any(|target| target.name == answer.target && target.kind == TargetKind::Emulated)
 }
 
-fn best<'a>(answers: impl Iterator<Item = &'a Answer>) -> Option<Advice> {
+fn best<'a>(answers: impl Iterator<Item = &'a Answer>, memcpy: &str) -> Option<Advice> {
     let mut rated: Vec<(&Answer, f64)> = answers.filter_map(|answer| Some((answer, rate(answer)?))).collect();
     rated.sort_by(|a, b| b.1.total_cmp(&a.1));
     let (fastest, (last, slowest)) = (rated.first()?.1, *rated.last()?);
@@ -88,6 +91,7 @@ fn best<'a>(answers: impl Iterator<Item = &'a Answer>) -> Option<Advice> {
         delivered_rate_bytes_per_s_median: fastest,
         times_the_slowest: fastest / slowest,
         reason: reason(first, last),
+        rules: conditions(&first.method, memcpy),
     })
 }
 
@@ -99,7 +103,7 @@ const AS_GOOD: f64 = 0.98;
 
 /// Rank of a method; the plainest has the lowest. It depends on the memory type first, ordinary
 /// mappings being plainest, and then on the instruction, plain stores and `memcpy` being plainest.
-fn plainness(method: &Method) -> (usize, usize) {
+pub(crate) fn plainness(method: &Method) -> (usize, usize) {
     fn rank<T: PartialEq>(plainest_first: &[T], one: Option<&T>) -> usize {
         plainest_first.iter().position(|other| Some(other) == one).unwrap_or(plainest_first.len())
     }
@@ -121,10 +125,11 @@ fn plainness(method: &Method) -> (usize, usize) {
 /// Smallest slow-down from one size to the next that is reported.
 const CLIFF: f64 = 3.0;
 
-/// Reports sizes at which a method suddenly becomes several times slower, explained by its TLPs.
-/// Without TLP counts nothing is reported, because such a drop is usually the size of a cache.
+/// Reports sizes at which methods suddenly become several times slower, explained by their TLPs. Methods of a question
+/// with the same drop share one finding. Without TLP counts nothing is reported, because such a drop is usually the
+/// size of a cache.
 pub(crate) fn cliffs(record: &Record) -> Vec<Finding> {
-    let mut found = Vec::new();
+    let mut found: Vec<(Finding, Vec<String>)> = Vec::new();
     for (place, smaller) in record.answers.iter().enumerate() {
         let same_method = |answer: &&Answer| {
             answer.target == smaller.target
@@ -138,14 +143,20 @@ pub(crate) fn cliffs(record: &Record) -> Vec<Finding> {
         let Some(larger) = next.filter(|_| seen) else { continue };
         let (Some(before), Some(after)) = (rate(smaller), rate(larger)) else { continue };
         if before / after >= CLIFF {
-            found.push(Finding {
-                question: smaller.question.clone(),
-                target: smaller.target.clone(),
-                text: cliff(smaller, larger, before / after, record),
-            });
+            let (question, target) = (smaller.question.clone(), smaller.target.clone());
+            let finding = Finding { question, target, text: cliff(smaller, larger, before / after, record) };
+            let method = smaller.method.to_string();
+            match found.iter_mut().find(|(other, _)| *other == finding) {
+                Some((_, methods)) => methods.push(method),
+                None => found.push((finding, vec![method])),
+            }
         }
     }
-    found
+    let named = found.into_iter().map(|(finding, methods)| {
+        let verb = if methods.len() == 1 { "falls" } else { "fall" };
+        Finding { text: format!("{} {verb} {}", methods.join(", "), finding.text), ..finding }
+    });
+    named.collect()
 }
 
 /// Reports the number of write-combining buffers of each target, or why none was found. Emulated
@@ -168,9 +179,10 @@ pub(crate) fn buffers(record: &Record) -> Vec<Finding> {
     found.collect()
 }
 
+/// The drop without its method.
 fn cliff(smaller: &Answer, larger: &Answer, times: f64, record: &Record) -> String {
     let (from, to) = (format_size(smaller.size_bytes), format_size(larger.size_bytes));
-    let fall = format!("{} falls {times:.0}-fold between {from} and {to}", smaller.method);
+    let fall = format!("{times:.0}-fold between {from} and {to}");
     let (Some(few), Some(many)) = (requests(smaller), requests(larger)) else { return fall };
     let packets = format!("{fall}: {from} take {few:.0} request TLPs, {to} take {many:.0}");
     let a_byte_each = (many - larger.size_bytes as f64).abs() < 0.5;
@@ -203,28 +215,15 @@ fn reason(fastest: &Answer, slowest: &Answer) -> String {
         let noun = if few < 1.5 { "TLP" } else { "TLPs" };
         parts.push(format!("it takes {few:.0} request {noun} where {} takes {many:.0}", slowest.method));
     }
-    if let Some(wait) = longest_stall(slowest).filter(|wait| wait.cause != "issue") {
+    if let Some(wait) = slowest.waits.first().filter(|wait| wait.cause != Cause::Issue.name()) {
         parts.push(format!("with {}: {} ({:.0} % of the time)", slowest.method, wait.explanation, wait.share_percent));
     }
-    match (&fastest.formula, longest_stall(fastest)) {
-        (Some(formula), _) => parts.push(format!("it is bound by {}", formula.bound)),
-        (None, Some(wait))
-            if wait.share_percent >= 1.0 && !parts.iter().any(|part| part.contains(&wait.explanation)) =>
-        {
-            parts.push(format!("remaining stall: {}", wait.explanation));
-        }
-        _ => {}
+    match (fastest.waits.first(), &fastest.formula) {
+        (Some(bound), _) => parts.push(format!("it is bound by {}", bound.in_words())),
+        (None, Some(formula)) => parts.push(format!("by formula, it is bound by {}", formula.bound)),
+        (None, None) => {}
     }
     if parts.is_empty() { format!("fastest of all; {} is slowest", slowest.method) } else { parts.join("; ") }
-}
-
-/// The longest stall of an answer. `None` if it is `tag` and the formula finds another bound: all
-/// tags are then in use because of that bound.
-fn longest_stall(answer: &Answer) -> Option<&WaitShare> {
-    let is_symptom = |wait: &&WaitShare| {
-        wait.cause == "tag" && answer.formula.as_ref().is_some_and(|formula| formula.cause != wait.cause)
-    };
-    answer.waits.first().filter(|wait| !is_symptom(wait))
 }
 
 #[cfg(test)]
@@ -271,6 +270,27 @@ mod tests {
         assert_eq!(found[0].text, "WC 8 falls 3-fold between 1KiB and 2KiB: 1KiB take 16 request TLPs, 2KiB take 64");
         assert_eq!(cliffs(&record(vec![seen("8", 1024, 2.99e9, 16), seen("8", 2048, 1e9, 64)])), []);
         assert_eq!(cliffs(&record(vec![seen("4", 1024, 9e9, 16), seen("8", 2048, 1e9, 64)])), []);
+    }
+
+    #[test]
+    fn methods_with_the_same_drop_share_a_finding() {
+        let of = |memory_type, size, rate, writes| {
+            let mut answer = seen("memcpy", size, rate, writes);
+            if let Method::Core(core) = &mut answer.method {
+                core.memory_type = memory_type;
+            }
+            answer
+        };
+        let all = [MemoryType::Uc, MemoryType::Wt]
+            .map(|memory_type| [of(memory_type, 1024, 0.19e9, 37), of(memory_type, 2048, 0.007e9, 2048)])
+            .concat();
+        let found = cliffs(&record(all));
+        assert_eq!(found.len(), 1);
+        assert!(
+            found[0].text.starts_with("UC memcpy, WT memcpy fall 27-fold between 1KiB and 2KiB"),
+            "{}",
+            found[0].text
+        );
     }
 
     #[test]

@@ -48,9 +48,13 @@ const ASKED: [Asked; 4] = [
     (Share::Call, Descriptors::Fetched, Completion::Interrupt),
 ];
 
-/// The loads, and the calls that write as many bytes to memory; without DMA no cases.
+/// The loads, and the calls that write as many bytes to memory; without DMA no cases. Named flows select calls only,
+/// also calls that read memory.
 fn cases(facts: &Facts, axes: &Axes) -> Vec<Case> {
-    let asked = dma_call::cases(facts, axes, Verb::Store, &ASKED, &SIZES);
+    // Without named flows the device writes.
+    let verbs = if axes.flows.is_some() { vec![Verb::Store, Verb::Load] } else { vec![Verb::Store] };
+    let asked: Vec<Case> =
+        verbs.into_iter().flat_map(|verb| dma_call::cases(facts, axes, verb, &ASKED, &SIZES)).collect();
     let has_driver = facts.dma.is_some_and(|dma| dma.has_driver);
     let Some(region) = axes.region(facts, facts.storage()).filter(|_| has_driver) else { return asked };
     let widest = facts

@@ -1,0 +1,219 @@
+//! Advice for a workload on a simulated platform: methods, changes of the machine, goals.
+//!
+//! Every method of a direction is predicted by its formula. The best of each kind is simulated, which also gives its
+//! critical path. Changes of the machine are simulated with the same methods.
+
+mod candidates;
+mod changes;
+mod goals;
+
+use crate::conditions::conditions;
+use crate::methods::plainness;
+use candidates::{Candidate, Kind, candidates};
+use lanemark_method::CopyDirection;
+use lanemark_record::guidance::{Choice, Guidance, Ranked, SCHEMA, Traffic, Workload};
+use lanemark_record::{Answer, Origins, Quantity, Tool};
+use lanemark_runner::{Cancel, Changes, OpenTarget, RunError, platform};
+use lanemark_units::{MemoryType, format_size};
+
+/// Kinds of methods that are slower than the best by more than this factor are counted and not simulated.
+const FAR_SLOWER: f64 = 20.0;
+
+/// A workload, and the platform to run it on.
+pub struct WorkloadRequest {
+    /// Name of a preset, or path of a platform file.
+    pub platform: String,
+    /// Changed keys of the platform.
+    pub with: Vec<(String, String)>,
+    /// The workload and its goals.
+    pub workload: Workload,
+    /// The command line.
+    pub command: Vec<String>,
+}
+
+/// Finds the best methods for a workload, the effect of changes of the machine, and whether the goals are met.
+///
+/// # Errors
+/// [`RunError`] if the platform cannot be opened or changed, no method has an answer, or `cancel` is set.
+pub fn advise(request: &WorkloadRequest, cancel: &Cancel) -> Result<Guidance, RunError> {
+    let changes = Changes { with: request.with.clone(), ..Changes::default() };
+    let (platform, warnings) = changes.apply(&platform(&request.platform)?)?;
+    let mut target = OpenTarget::of_platform(&platform)?;
+    let mut unanswered = Vec::new();
+    let mut compared = Vec::new();
+    for direction in &request.workload.directions {
+        for traffic in traffics(&request.workload) {
+            for size in &request.workload.sizes_bytes {
+                let found = candidates(&target, *direction, traffic, *size, &mut unanswered);
+                compared.extend(Compared::of(&mut target, *direction, traffic, *size, found, cancel)?);
+            }
+        }
+    }
+    if compared.is_empty() {
+        let because = if unanswered.is_empty() {
+            let sizes: Vec<String> = request.workload.sizes_bytes.iter().map(|size| format_size(*size)).collect();
+            format!("no method of {} moves transfers of {}: use other --sizes", platform.name, sizes.join(", "))
+        } else {
+            unanswered.join("; ")
+        };
+        return Err(RunError::NothingToAsk { because });
+    }
+    let mut changes = changes::changes(&platform, &mut target, &compared, cancel)?;
+    let without_effect = changes::without_effect(&mut changes);
+    let [given, assumed, fitted] = platform.origins();
+    let choices: Vec<Choice> = compared.into_iter().map(|compared| compared.choice).collect();
+    Ok(Guidance {
+        schema: SCHEMA,
+        tool: Tool { name: "lanemark".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
+        command: request.command.clone(),
+        target: platform.name.clone(),
+        summary: platform.summary.clone(),
+        origins: Origins { given, assumed, fitted, unknown: 0 },
+        warnings,
+        goals: goals::goals(&request.workload, &choices, &changes),
+        workload: request.workload.clone(),
+        choices,
+        changes,
+        without_effect,
+        unanswered,
+    })
+}
+
+/// The traffic that a workload is about: that of its goals, or both.
+fn traffics(workload: &Workload) -> Vec<Traffic> {
+    match (workload.latency_below_ns, workload.rate_bytes_per_s) {
+        (Some(_), None) => vec![Traffic::Single],
+        (None, Some(_)) => vec![Traffic::Stream],
+        _ => vec![Traffic::Single, Traffic::Stream],
+    }
+}
+
+/// A choice, with the cases that were simulated for it, in the same order.
+struct Compared {
+    choice: Choice,
+    simulated: Vec<Candidate>,
+}
+
+impl Compared {
+    /// Ranks the kinds of `found` by formula and simulates the best method of each; `None` if none has an answer.
+    fn of(
+        target: &mut OpenTarget,
+        direction: CopyDirection,
+        traffic: Traffic,
+        size_bytes: u64,
+        found: Vec<Candidate>,
+        cancel: &Cancel,
+    ) -> Result<Option<Compared>, RunError> {
+        let memcpy = target.facts().memcpy.clone();
+        let mut kinds: Vec<(Candidate, Option<f64>)> = Vec::new();
+        for candidate in found {
+            let formula = candidate.formula(target);
+            let known = kinds.iter_mut().find(|(other, _)| other.kind == candidate.kind);
+            match known {
+                None => kinds.push((candidate, formula)),
+                Some(best) if is_better(traffic, &candidate, formula, best) => *best = (candidate, formula),
+                Some(_) => {}
+            }
+        }
+        let best = kinds.iter().filter_map(|(_, formula)| *formula).reduce(|one, other| better(traffic, one, other));
+        let is_near = |formula: &Option<f64>| match (best, formula) {
+            (Some(best), Some(formula)) => times_slower(traffic, best, *formula) <= FAR_SLOWER,
+            _ => true,
+        };
+        let all = kinds.len();
+        kinds.retain(|(_, formula)| is_near(formula));
+        let far_slower = (all - kinds.len()) as u64;
+        let mut ranked: Vec<(Ranked, Candidate)> = Vec::new();
+        for (candidate, formula) in kinds {
+            if cancel.is_cancelled() {
+                return Err(RunError::Interrupted);
+            }
+            let Some((answer, figure)) = candidate.simulate(target) else { continue };
+            ranked.push((rank(&answer, &candidate, figure, formula, &memcpy), candidate));
+        }
+        ranked.sort_by(|(one, _), (other, _)| order(traffic, one.figure, other.figure));
+        let Some(fastest) = ranked.first().map(|(first, _)| first.figure) else { return Ok(None) };
+        drop_needless_caching(traffic, &mut ranked);
+        // The plainest of the methods that are as good as the fastest is the first.
+        let as_good = |one: &Ranked| times_slower(traffic, fastest, one.figure) <= 1.0 / AS_GOOD;
+        let as_good = ranked.iter().take_while(|(one, _)| as_good(one)).count();
+        ranked[..as_good].sort_by_key(|(one, _)| (one.rules.len(), plainness(&one.method)));
+        for (one, _) in &mut ranked {
+            one.times_slower = times_slower(traffic, fastest, one.figure);
+        }
+        let (ranked, simulated) = ranked.into_iter().unzip();
+        Ok(Some(Compared { choice: Choice { direction, traffic, size_bytes, ranked, far_slower }, simulated }))
+    }
+}
+
+fn rank(answer: &Answer, candidate: &Candidate, figure: f64, formula: Option<f64>, memcpy: &str) -> Ranked {
+    let is_stream = candidate.traffic == Traffic::Stream;
+    Ranked {
+        method: candidate.case.method.clone(),
+        question: candidate.question.name.to_owned(),
+        figure,
+        formula,
+        times_slower: 1.0,
+        ceiling: is_stream.then(|| answer.ceiling.clone()),
+        share_of_ceiling_percent: answer.share_of_ceiling_percent.filter(|_| is_stream),
+        bound: answer.waits.first().cloned(),
+        rules: conditions(&candidate.case.method, memcpy),
+    }
+}
+
+/// Removes a cached memory type that is not faster than UC or WC: it has more conditions, and no advantage.
+fn drop_needless_caching(traffic: Traffic, ranked: &mut Vec<(Ranked, Candidate)>) {
+    let is_cached = |candidate: &Candidate| candidate.kind == Kind::Core(MemoryType::Wt);
+    let others =
+        ranked.iter().filter(|(_, candidate)| matches!(candidate.kind, Kind::Core(_)) && !is_cached(candidate));
+    let Some(best) = others.map(|(one, _)| one.figure).reduce(|one, other| better(traffic, one, other)) else { return };
+    ranked.retain(|(one, candidate)| !is_cached(candidate) || times_slower(traffic, one.figure, best) > 1.0 / AS_GOOD);
+}
+
+/// Share of the best figure from which another method is as good, so that the plainer one is taken.
+const AS_GOOD: f64 = 0.98;
+
+/// Whether `candidate` replaces `best` of its kind: it is faster, or as fast and plainer.
+fn is_better(traffic: Traffic, candidate: &Candidate, formula: Option<f64>, best: &(Candidate, Option<f64>)) -> bool {
+    let (Some(new), Some(old)) = (formula, best.1) else { return best.1.is_none() && formula.is_some() };
+    let times = times_slower(traffic, new, old);
+    if times > 1.0 / AS_GOOD {
+        true
+    } else {
+        times >= AS_GOOD && plainness(&candidate.case.method) < plainness(&best.0.case.method)
+    }
+}
+
+/// The better of two figures.
+fn better(traffic: Traffic, one: f64, other: f64) -> f64 {
+    match traffic {
+        Traffic::Single => one.min(other),
+        Traffic::Stream => one.max(other),
+    }
+}
+
+fn order(traffic: Traffic, one: f64, other: f64) -> std::cmp::Ordering {
+    match traffic {
+        Traffic::Single => one.total_cmp(&other),
+        Traffic::Stream => other.total_cmp(&one),
+    }
+}
+
+/// The factor by which `best` is faster than `figure`.
+fn times_slower(traffic: Traffic, best: f64, figure: f64) -> f64 {
+    match traffic {
+        Traffic::Single => figure / best,
+        Traffic::Stream => best / figure,
+    }
+}
+
+/// The figure of an answer: the rate of a stream, or the time of one transfer of `size_bytes`.
+fn figure(traffic: Traffic, answer: &Answer, size_bytes: u64) -> Option<f64> {
+    let rate = answer.delivered_rate_bytes_per_s.map(|rate| rate.median);
+    let figure = match (traffic, answer.quantity) {
+        (Traffic::Stream, _) => rate,
+        (Traffic::Single, Quantity::Bandwidth) => rate.map(|rate| size_bytes as f64 * 1e9 / rate),
+        (Traffic::Single, _) => answer.latency_ns.map(|latency| latency.median),
+    };
+    figure.filter(|figure| figure.is_finite() && *figure > 0.0)
+}
