@@ -24,6 +24,8 @@ pub(crate) struct Stretch<'a> {
     pub times: (f64, f64),
     /// The reason, from the largest size.
     pub reason: &'a str,
+    /// Conditions under which the method is correct.
+    pub rules: &'a [String],
 }
 
 impl<'a> Topic<'a> {
@@ -62,6 +64,7 @@ impl<'a> Topic<'a> {
                 rates: (rate, rate),
                 times: (times, times),
                 reason: &advice.reason,
+                rules: &advice.rules,
             }),
         }
     }

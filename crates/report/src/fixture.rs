@@ -107,6 +107,7 @@ pub(crate) fn record() -> Record {
         delivered_rate_bytes_per_s_median: rate,
         times_the_slowest: rate / 0.04e9,
         reason: "whole lines leave as one packet".to_owned(),
+        rules: vec!["execute SFENCE before a doorbell".to_owned()],
     };
     record.advice = vec![
         stretch(64, method("wc", "movdir64b", None), 8e9),

@@ -45,6 +45,7 @@ mod first_screen;
 #[cfg(test)]
 mod fixture;
 mod grid;
+mod guidance;
 mod html;
 mod loaded;
 mod matrix;
@@ -70,6 +71,7 @@ pub use comparison::comparison_table;
 pub use doctor::diagnosis;
 pub use error::ReportError;
 pub use first_screen::first_screen;
+pub use guidance::{guidance, unmet_goals};
 pub use html::html;
 pub use plot::bandwidth_plot;
 pub use probe::probe;

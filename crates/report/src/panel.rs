@@ -1,7 +1,6 @@
 //! A record cut into panels: one question on one target, its methods as lines, best first.
 
 use crate::figures::{self, Unit};
-use lanemark_machine::Cause;
 use lanemark_method::Method;
 use lanemark_record::{Answer, Ceiling, CeilingKind, Quantity, Record, Target, TargetKind, WaitShare};
 
@@ -263,7 +262,7 @@ impl Point<'_> {
     /// real machine, the bound of the formula.
     pub fn bound_in_words(&self) -> Option<String> {
         let formula = || self.answer.formula.as_ref().map(|formula| formula.bound.clone());
-        self.answer.waits.first().map(share_in_words).or_else(formula)
+        self.answer.waits.first().map(WaitShare::in_words).or_else(formula)
     }
 
     /// The 95 % interval of the figure, in bytes per second or nanoseconds.
@@ -328,13 +327,6 @@ pub(crate) fn cores_in_words(cores: &[u32]) -> String {
             format!(", cores {}", cores.join(" and "))
         }
     }
-}
-
-/// A share of the critical path: its cause, its percentage and, where several places may have it, the place.
-pub(crate) fn share_in_words(share: &WaitShare) -> String {
-    let named = format!("{} {}", words(&share.cause), figures::whole_percent(share.share_percent));
-    let needs_place = [Cause::LinkBusy, Cause::Transit, Cause::Replay].iter().any(|cause| cause.name() == share.cause);
-    if needs_place { format!("{named} ({})", share.place) } else { named }
 }
 
 /// A catalogue name in words: underscores become spaces.

@@ -432,6 +432,7 @@ fn advice(record: &Record, width: Option<u16>) -> String {
     let mut lines = vec!["Which method to use".to_owned()];
     for topic in topics {
         lines.push(wrap(&format!("{} of {}", crate::panel::title(topic.question), topic.target), width, 2));
+        let mut known: Vec<&str> = Vec::new();
         for stretch in topic.stretches {
             let text = format!(
                 "  {}: {}, {}, {} the slowest: {}",
@@ -442,6 +443,10 @@ fn advice(record: &Record, width: Option<u16>) -> String {
                 stretch.reason
             );
             lines.push(wrap(&text, width, 6));
+            for rule in stretch.rules.iter().filter(|rule| !known.contains(&rule.as_str())) {
+                lines.push(wrap(&format!("      ! {rule}"), width, 8));
+            }
+            known.extend(stretch.rules.iter().map(String::as_str));
         }
     }
     lines.join("\n")

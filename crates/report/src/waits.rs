@@ -97,18 +97,9 @@ pub(crate) fn cause_parts(panel: &Panel, causes: &[&str]) -> Vec<CausePart> {
             colour: colour(&wait.cause, causes),
             name: words(&wait.cause),
             explanation: wait.explanation.clone(),
-            remedy: Cause::named(&wait.cause).filter(|cause| is_remedied(panel, *cause)).map(Cause::remedy),
+            remedy: Cause::named(&wait.cause).map(Cause::remedy),
         })
         .collect()
-}
-
-/// Whether the remedy of a stall cause helps in a panel.
-///
-/// A lack of tags is the queue in front of the bottleneck: more tags help only if the formula finds the round trip of
-/// the reads to be the bound.
-fn is_remedied(panel: &Panel, cause: Cause) -> bool {
-    let formulas = || panel.lines.iter().filter_map(|line| line.largest().answer.formula.as_ref());
-    cause != Cause::Tag || formulas().any(|formula| formula.cause == cause.name())
 }
 
 /// The share of each cause in the time of each answer.
