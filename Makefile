@@ -71,7 +71,7 @@ reproduce: ## compare the papers under experiments/ with simulation and formula
 
 schemas: ## write schemas/*.json from the code; a test compares them
 	@mkdir -p schemas
-	@for kind in platform record doctor; do \
+	@for kind in platform record doctor guidance; do \
 		$(LANEMARK) schema $$kind > schemas/.$$kind.json || { rm -f schemas/.$$kind.json; exit 1; }; \
 		mv schemas/.$$kind.json schemas/$$kind.json; \
 		echo "wrote schemas/$$kind.json"; \

@@ -3,6 +3,7 @@
 //! Everything here runs `lanemark` as a stranger would, in a folder of its own, and looks at the exit code,
 //! at standard output, at standard error and at what lies in the folder afterwards.
 
+mod advise;
 mod bad_input;
 mod baselines;
 mod bound;

@@ -12,7 +12,7 @@ use lanemark_machine::{Access, Fence, Flow};
 use lanemark_platform::Fault;
 use lanemark_record::recovery::StepKind;
 use lanemark_record::{CacheState, Socket};
-use lanemark_units::{MemoryType, SizeRange, Ticks, parse_size};
+use lanemark_units::{MemoryType, Rate, SizeRange, Ticks, parse_size};
 use std::path::PathBuf;
 
 /// Measures, models and simulates how a CPU talks to an accelerator over PCIe.
@@ -36,6 +36,8 @@ pub enum Command {
     Bench(BenchArgs),
     /// Answer the same questions by closed formulas only
     Predict(BenchArgs),
+    /// Advise the method for a workload, what to change on the machine, and whether goals can be met
+    Advise(AdviseArgs),
     /// Run many points of platforms, changed keys and questions on all cores; continues after an interruption
     Sweep(SweepArgs),
     /// Reproduce published figures by simulation and formula, and compare
@@ -625,6 +627,52 @@ pub struct LspciArgs {
 }
 
 #[derive(Debug, Arguments)]
+pub struct AdviseArgs {
+    /// Platform: a built-in one or a platform file
+    #[arg(long, value_name = "PLATFORM")]
+    pub on: String,
+    /// Direction of the transfers [default: both]
+    #[arg(long, value_name = "DIRECTION")]
+    pub direction: Option<Toward>,
+    /// Bytes of one transfer: a list (64,4K) or a range (64..4M*4) [default: 64,4K,1M]
+    #[arg(long, value_name = "SIZES", allow_negative_numbers = true)]
+    pub sizes: Option<SizeRange>,
+    /// Goal: delivered rate of a stream of transfers, such as 12GB/s or 100Gbit/s; exit 1 if it is not met
+    #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
+    pub rate: Option<Rate>,
+    /// Goal: the latency of one transfer is below this, such as 800ns or 2us; exit 1 if it is not met
+    #[arg(long, value_name = "TIME", value_parser = time, allow_negative_numbers = true)]
+    pub latency_below: Option<Ticks>,
+    /// Override a key of the platform for this run, such as link.mps_bytes=256; repeatable
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting, value_delimiter = ',')]
+    pub with: Vec<(String, String)>,
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Direction of transfers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Toward {
+    /// From the host to the device
+    ToDevice,
+    /// From the device to the host
+    FromDevice,
+}
+
+/// Parses a time above zero with its unit: `800ns`, `2us`, `1.5ms`, `1s`.
+fn time(text: &str) -> Result<Ticks, String> {
+    let wrong = || "use a time above 0 with its unit, such as 800ns, 2us, 1.5ms or 1s".to_owned();
+    let text = text.trim();
+    let units = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+    let found = units.iter().find_map(|(unit, ns)| Some((text.strip_suffix(unit)?, ns)));
+    let (number, ns) = found.ok_or_else(wrong)?;
+    let number: f64 = number.trim().parse().map_err(|_| wrong())?;
+    let ticks = Ticks::from_ns(number * ns).map_err(|_| wrong())?;
+    if ticks > Ticks::ZERO { Ok(ticks) } else { Err(wrong()) }
+}
+
+#[derive(Debug, Arguments)]
 pub struct SweepArgs {
     /// The space: a TOML file with platforms, keys and questions [default: none; with --log, only tables and pictures are written]
     #[arg(value_name = "SPACE.toml", required_unless_present = "log")]
@@ -709,6 +757,8 @@ pub enum Format {
     Record,
     /// Output of `doctor --json`
     Doctor,
+    /// Output of `advise --json`
+    Guidance,
 }
 
 #[cfg(test)]

@@ -72,6 +72,7 @@ pub fn schema(args: &SchemaArgs) -> Result<(), Failure> {
         Format::Platform => lanemark_platform::schema(),
         Format::Record => lanemark_record::schema(),
         Format::Doctor => lanemark_record::diagnosis::schema(),
+        Format::Guidance => lanemark_record::guidance::schema(),
     };
     Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
 }

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+mod advise;
 mod args;
 mod baseline;
 mod bench;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
     let done = match args.command {
         Command::Bench(args) => bench::bench(&args),
         Command::Predict(args) => bench::predict(&args),
+        Command::Advise(args) => advise::advise(&args),
         Command::Sweep(args) => sweep::sweep(&args),
         Command::Reproduce(args) => paper::reproduce(&args),
         Command::Fit(args) => paper::fit(&args),
