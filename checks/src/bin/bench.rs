@@ -20,6 +20,8 @@ mod iotlb;
 mod kernels;
 #[path = "bench/map_unmap.rs"]
 mod map_unmap;
+#[path = "bench/path.rs"]
+mod path;
 #[path = "bench/runtime.rs"]
 mod runtime;
 #[path = "bench/steady.rs"]
@@ -66,10 +68,11 @@ fn main() {
     // Without an argument all benchmarks run; with a name, only that one.
     let only = std::env::args().nth(1);
     let is_asked = |name: &str| only.as_deref().is_none_or(|only| only == name);
-    let all: [(&str, &dyn Fn()); 15] = [
+    let all: [(&str, &dyn Fn()); 16] = [
         // First, because it reports the peak memory of the process so far.
         ("steady", &steady::steady),
         ("simulator", &|| simulator(&card)),
+        ("path", &|| path::path(&card)),
         ("fabric", &fabric::fabric),
         ("cocotb", &|| cocotb::cocotb(&card)),
         ("decode", &decode::decode),

@@ -112,3 +112,35 @@ fn bad_spaces_and_logs_are_refused_by_name() {
     }
     assert_eq!(fs::read(fifo.path("log.jsonl")).unwrap(), b"name = 1\n");
 }
+
+#[test]
+fn several_values_of_keys_give_a_target_for_each_combination() {
+    let folder = Folder::new();
+    let varied = |more: &[&str]| -> Vec<String> {
+        let asked =
+            ["predict", "--json", "--on", "card-gen5-x16", "--question", "dma_read_bandwidth", "--sizes", "64K"];
+        let record: serde_json::Value = serde_json::from_str(&folder.good(&[&asked, more].concat())).unwrap();
+        let of = |answer: &serde_json::Value| format!("{} {}", answer["target"].as_str().unwrap(), answer["varied"]);
+        record["answers"].as_array().unwrap().iter().map(of).collect()
+    };
+    let product = varied(&["--with", "dma.tags=16,64,link.mrrs_bytes=512,4096"]);
+    assert_eq!(product.len(), 4);
+    assert!(product[1].starts_with("card-gen5-x16, dma.tags=16, link.mrrs_bytes=4096 "), "{}", product[1]);
+    let zipped = varied(&["--with", "dma.tags=16..64*4", "--with", "link.mrrs_bytes=512,4096", "--zip"]);
+    let expected = r#"card-gen5-x16, dma.tags=64, link.mrrs_bytes=4096 {"dma.tags":"64","link.mrrs_bytes":"4096"}"#;
+    assert_eq!((zipped.len(), zipped[1].as_str()), (2, expected));
+    assert_eq!(varied(&["--with", "dma.tags=1..64+1"]).len(), 64, "the largest number of combinations");
+    for (with, expected) in [
+        (&["--with", "dma.tags=1..65+1"][..], "use lanemark sweep"),
+        (&["--with", "dma.tags=16,64,link.mrrs_bytes=128,256,512", "--zip"], "the same number of values"),
+        (&["--with", "dma.tags=16", "--zip"], "--zip combines several values"),
+        (&["--with", "dma.tags=16,64", "--with", "dma.tags=8"], "is given twice"),
+    ] {
+        let refused = folder.run(&[&["predict", "--on", "card-gen5-x16"], with].concat());
+        assert_eq!(refused.code, Some(2), "{with:?}");
+        assert!(refused.err.contains(expected), "{with:?}: {}", refused.err);
+    }
+    let one =
+        folder.run(&["trace", "--on", "card-gen5-x16", "--question", "dma_read_latency", "--with", "dma.tags=8,16"]);
+    assert!(one.err.contains("with one value"), "{}", one.err);
+}

@@ -35,12 +35,12 @@ pub(crate) fn conditions(method: &Method, memcpy: &str) -> Vec<String> {
         }
         (_, MemoryType::Uc | MemoryType::Wb) => {}
     }
-    conditions.extend(memcpy_cliff(core, memcpy));
+    conditions.extend(memcpy_cliff(*core, memcpy));
     conditions
 }
 
 /// The cliff of a copy routine on memory that does not combine accesses; `None` for other methods.
-fn memcpy_cliff(core: &CoreAccess, memcpy: &str) -> Option<String> {
+fn memcpy_cliff(core: CoreAccess, memcpy: &str) -> Option<String> {
     let memory_type = core.memory_type;
     let is_combined = match core.verb {
         Verb::Store => matches!(memory_type, MemoryType::Wc | MemoryType::Wb),

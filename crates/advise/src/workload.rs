@@ -16,6 +16,9 @@ use lanemark_record::{Answer, Origins, Quantity, Tool};
 use lanemark_runner::{Cancel, Changes, OpenTarget, RunError, platform};
 use lanemark_units::{MemoryType, format_size};
 
+/// Largest transfer, in bytes. Every method has reached its final rate below it.
+const LONGEST: u64 = 16 << 20;
+
 /// Kinds of methods that are slower than the best by more than this factor are counted and not simulated.
 const FAR_SLOWER: f64 = 20.0;
 
@@ -36,6 +39,11 @@ pub struct WorkloadRequest {
 /// # Errors
 /// [`RunError`] if the platform cannot be opened or changed, no method has an answer, or `cancel` is set.
 pub fn advise(request: &WorkloadRequest, cancel: &Cancel) -> Result<Guidance, RunError> {
+    if let Some(size) = request.workload.sizes_bytes.iter().find(|size| **size > LONGEST) {
+        let (size, longest) = (format_size(*size), format_size(LONGEST));
+        let because = format!("{size} is too long: name sizes up to {longest}; longer transfers have the same rate");
+        return Err(RunError::NothingToAsk { because });
+    }
     let changes = Changes { with: request.with.clone(), ..Changes::default() };
     let (platform, warnings) = changes.apply(&platform(&request.platform)?)?;
     let mut target = OpenTarget::of_platform(&platform)?;

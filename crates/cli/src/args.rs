@@ -12,6 +12,7 @@ use lanemark_machine::{Access, Fence, Flow};
 use lanemark_platform::Fault;
 use lanemark_record::recovery::StepKind;
 use lanemark_record::{CacheState, Socket};
+use lanemark_sweep::Settings;
 use lanemark_units::{MemoryType, Rate, SizeRange, Ticks, parse_size};
 use std::path::PathBuf;
 
@@ -105,9 +106,13 @@ pub struct BenchArgs {
     pub questions: Vec<String>,
     #[command(flatten)]
     pub axes: AxisArgs,
-    /// Override a key of the simulated platforms for this run, such as link.mps_bytes=256 or bar.0.address_bytes=0x800000000; repeatable
-    #[arg(long, value_name = "KEY=VALUE", value_parser = setting, value_delimiter = ',')]
-    pub with: Vec<(String, String)>,
+    /// Override a key of the simulated platforms for this run: link.mps_bytes=256, bar.0.address_bytes=0x800000000; several values
+    /// (dma.tags=32,64 or 8..256*2) give a target each, several keys every combination; repeatable
+    #[arg(long, value_name = "KEY=VALUES", value_parser = key_values)]
+    pub with: Vec<KeyValues>,
+    /// Combine the first values of all --with keys, then the second ones, and so on, instead of every combination
+    #[arg(long)]
+    pub zip: bool,
     /// Inject a fault into simulated targets: KIND@PORT, KIND@PORT:N (at the Nth TLP) or KIND@PORT:TIMEns; repeatable
     ///
     /// Kinds: unsupported_request, completer_abort, poisoned, ecrc, no_completion, credit_starvation, link_down (:TIMEns+TIMEns to
@@ -488,8 +493,17 @@ pub struct FitArgs {
 
 /// Parses a changed key: `link.mps_bytes=256`, `memory.size_bytes=64MiB`, `link.skp=true`.
 fn setting(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once('=').ok_or("write KEY=VALUE, such as link.mps_bytes=256")?;
+    let (key, value) = text.split_once('=').ok_or("write KEY=VALUE with one value, such as link.mps_bytes=256")?;
     Ok((key.trim().to_owned(), value.trim().to_owned()))
+}
+
+/// Keys with one or more values each.
+#[derive(Clone, Debug)]
+pub struct KeyValues(pub Vec<(String, Vec<String>)>);
+
+/// Parses changed keys with their values: `link.mps_bytes=128,256,dma.tags=8..64*2`.
+fn key_values(text: &str) -> Result<KeyValues, String> {
+    Settings::parse_keys(text).map(KeyValues)
 }
 
 /// Parses an assumed number: `region.sram.read_ns=200`.
@@ -634,14 +648,14 @@ pub struct AdviseArgs {
     /// Direction of the transfers [default: both]
     #[arg(long, value_name = "DIRECTION")]
     pub direction: Option<Toward>,
-    /// Bytes of one transfer: a list (64,4K) or a range (64..4M*4) [default: 64,4K,1M]
+    /// Bytes of one transfer, at most 16M: a list (64,4K) or a range (64..4M*4) [default: 64,4K,1M]
     #[arg(long, value_name = "SIZES", allow_negative_numbers = true)]
     pub sizes: Option<SizeRange>,
     /// Goal: delivered rate of a stream of transfers, such as 12GB/s or 100Gbit/s; exit 1 if it is not met
-    #[arg(long, value_name = "RATE", allow_negative_numbers = true)]
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
     pub rate: Option<Rate>,
     /// Goal: the latency of one transfer is below this, such as 800ns or 2us; exit 1 if it is not met
-    #[arg(long, value_name = "TIME", value_parser = time, allow_negative_numbers = true)]
+    #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     pub latency_below: Option<Ticks>,
     /// Override a key of the platform for this run, such as link.mps_bytes=256; repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting, value_delimiter = ',')]

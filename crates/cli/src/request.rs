@@ -8,12 +8,15 @@ use lanemark_hw::linux_sysfs::Consent;
 use lanemark_machine::Fence;
 use lanemark_record::Reach;
 use lanemark_runner::{Answerer, CardAccess, Changes, Request, RunError, Setup, Target, WhatIf, questions};
+use lanemark_sweep::{Combine, Settings};
 use lanemark_units::Ticks;
 
 /// Builds the request of `bench` or `predict`; `usual` are the targets without `--on`.
 pub fn request(args: &BenchArgs, usual: &[&str], answerer: Answerer) -> Result<Request, Failure> {
     let named = args.on.iter().map(String::as_str);
     let targets = if args.on.is_empty() { targets(usual.iter().copied()) } else { targets(named) }?;
+    let (with, combinations) = settings(args)?;
+    let targets = changed(targets, &combinations);
     Ok(Request {
         targets,
         questions: questions(&args.questions)?,
@@ -21,7 +24,7 @@ pub fn request(args: &BenchArgs, usual: &[&str], answerer: Answerer) -> Result<R
         effort: effort(args),
         answerer,
         what_if: what_if(args),
-        setup: setup(args),
+        setup: setup(args, with),
         command: command_line(),
     })
 }
@@ -39,8 +42,51 @@ fn what_if(args: &BenchArgs) -> WhatIf {
     }
 }
 
-fn setup(args: &BenchArgs) -> Setup {
-    let (with, setpci, faults) = (args.with.clone(), args.setpci.clone(), args.fault.clone());
+/// Largest number of combinations of values; a sweep has no such limit.
+const MOST: u64 = 64;
+
+/// The changed keys with one value, and each combination of the others; without others no combination.
+fn settings(args: &BenchArgs) -> Result<(Pairs, Vec<Pairs>), Failure> {
+    let keys: Vec<(String, Vec<String>)> = args.with.iter().flat_map(|one| one.0.clone()).collect();
+    let (several, single): (Vec<_>, Vec<_>) = keys.into_iter().partition(|(_, values)| values.len() > 1);
+    let with =
+        single.into_iter().filter_map(|(key, values)| Some((key, values.into_iter().next()?))).collect::<Pairs>();
+    if several.is_empty() {
+        let without = "combines several values of keys: give some, such as --with dma.tags=32,64";
+        return if args.zip { Err(Failure::Usage(format!("--zip {without}"))) } else { Ok((with, Vec::new())) };
+    }
+    let combine = if args.zip { Combine::Zip } else { Combine::Product };
+    let settings = Settings { keys: several, combine };
+    settings.check().map_err(|(key, message)| Failure::Usage(format!("--with: {key} {message}")))?;
+    if let Some((key, _)) = with.iter().find(|(key, _)| settings.keys.iter().any(|(other, _)| other == key)) {
+        return Err(Failure::Usage(format!("--with: {key} is given twice; give all its values in one list")));
+    }
+    match settings.len().filter(|count| *count <= MOST) {
+        Some(count) => Ok((with, (0..count).map(|nth| settings.combination(nth)).collect())),
+        None => {
+            let message =
+                format!("more than {MOST} combinations of values: use lanemark sweep, which can be interrupted");
+            Err(Failure::Usage(format!("--with: {message}")))
+        }
+    }
+}
+
+/// Keys with their values.
+type Pairs = Vec<(String, String)>;
+
+/// Each target with each combination; the targets themselves without combinations.
+fn changed(targets: Vec<Target>, combinations: &[Pairs]) -> Vec<Target> {
+    if combinations.is_empty() {
+        return targets;
+    }
+    let with = |target: Target| {
+        combinations.iter().map(move |with| Target::Changed { of: Box::new(target.clone()), with: with.clone() })
+    };
+    targets.into_iter().flat_map(with).collect()
+}
+
+fn setup(args: &BenchArgs, with: Pairs) -> Setup {
+    let (setpci, faults) = (args.setpci.clone(), args.fault.clone());
     let card = &args.card;
     Setup {
         changes: Changes { with, setpci, faults },

@@ -83,11 +83,11 @@ fn goals(goals: &[Goal], width: Option<u16>) -> String {
             format!("met, {asked}: {best}, margin {}", figures::percent(goal.margin_percent))
         } else {
             let bound = bound(goal.bound.as_ref());
-            let with = match goal.met_with.as_slice() {
+            let changes = match goal.met_with.as_slice() {
                 [] => "no single change of those below meets it".to_owned(),
                 some => format!("met with: {}", some.join("; or ")),
             };
-            format!("NOT met, {asked}: the best is {best}, bound by {bound}; {with}")
+            format!("NOT met, {asked}: the best is {best}, bound by {bound}; {changes}")
         };
         lines.push(wrap(&format!("  - {text}"), width, 4));
     }

@@ -588,6 +588,7 @@ limit: unknown: no stand-in was measured
 Which method to use
 MMIO write bandwidth of card-gen5-x16
   64 B to 4 KiB: WC movdir64b, 8.00 GB/s to 30.0 GB/s, 200x to 750x the slowest: whole lines leave as one packet
+      ! execute SFENCE before a doorbell
   4 MiB: WC nt32+sfence, 50.0 GB/s, 1250x the slowest: whole lines leave as one packet
 
 Skipped

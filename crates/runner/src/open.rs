@@ -2,6 +2,7 @@
 
 use crate::cancel::Cancel;
 use crate::card;
+use crate::changes::Changes;
 use crate::error::RunError;
 use crate::open_target::{Kind, OpenTarget};
 use crate::platform::platform;
@@ -19,6 +20,9 @@ impl Target {
     /// [`RunError`] if the target is absent, its file is invalid, or `setup` does not apply to it.
     pub fn open(&self, setup: &Setup, cancel: &Cancel) -> Result<OpenTarget, RunError> {
         setup.changes.check(self)?;
+        if let Target::Changed { of, with } = self {
+            return open_changed(of, with, setup, cancel);
+        }
         let platform = match self {
             Target::Host => {
                 let host = HostMemory::open().map_err(RunError::Host)?;
@@ -28,14 +32,45 @@ impl Target {
             Target::Sycl(number) => return open_sycl(*number, setup, cancel),
             Target::Card(address) => {
                 let (machine, card) = card::open(*address, &setup.card, cancel)?;
-                return Ok(OpenTarget { machine, kind: Kind::Card(Box::new(card)), notes: Vec::new() });
+                return Ok(OpenTarget {
+                    machine,
+                    kind: Kind::Card(Box::new(card)),
+                    notes: Vec::new(),
+                    with: Vec::new(),
+                });
             }
             Target::Named(name) => platform(name)?,
             Target::Platform(platform) => Platform::clone(platform),
+            // Returned above.
+            Target::Changed { of, .. } => platform(&of.to_string())?,
         };
         let (platform, differences) = setup.changes.apply(&platform)?;
         let machine = SimulatedMachine::new(&platform)?.interrupted_by(cancel.flag());
         let machine = if setup.no_fast_forward { machine.in_detail() } else { machine };
         Ok(OpenTarget { notes: differences, ..OpenTarget::of_simulation(platform, machine) })
     }
+}
+
+/// Opens `of` with more changed keys, which become a part of its name.
+fn open_changed(
+    of: &Target,
+    with: &[(String, String)],
+    setup: &Setup,
+    cancel: &Cancel,
+) -> Result<OpenTarget, RunError> {
+    let own = Changes { with: with.to_vec(), ..Changes::default() };
+    own.check(of)?;
+    let changed = match of {
+        Target::Named(name) => platform(name)?,
+        Target::Platform(platform) => Platform::clone(platform),
+        // Real targets are refused above.
+        Target::Changed { .. } | Target::Host | Target::OpenCl(_) | Target::Sycl(_) | Target::Card(_) => {
+            return of.open(setup, cancel);
+        }
+    };
+    let (mut changed, sentences) = own.apply(&changed)?;
+    changed.name = with.iter().fold(changed.name, |name, (key, value)| format!("{name}, {key}={value}"));
+    let opened = Target::Platform(Box::new(changed)).open(setup, cancel)?;
+    let notes = sentences.into_iter().chain(opened.notes).collect();
+    Ok(OpenTarget { notes, with: with.to_vec(), ..opened })
 }

@@ -28,6 +28,8 @@ pub struct OpenTarget {
     pub(crate) kind: Kind,
     /// Sentences for the record's warnings: differences from the platform's file, and skipped runtimes.
     pub(crate) notes: Vec<String>,
+    /// Changed keys that are a part of the target's name.
+    pub(crate) with: Vec<(String, String)>,
 }
 
 /// Kind of a target, with the facts that its machine does not hold.
@@ -73,16 +75,16 @@ impl OpenTarget {
     pub(crate) fn of_simulation(platform: Platform, machine: SimulatedMachine) -> OpenTarget {
         let formulas = FormulaMachine::new(&platform, machine.facts());
         let kind = Kind::Platform(Box::new(Formulas { platform, machine: formulas }));
-        OpenTarget { machine: Box::new(machine), kind, notes: Vec::new() }
+        OpenTarget { machine: Box::new(machine), kind, notes: Vec::new(), with: Vec::new() }
     }
 
     /// Wraps a machine without further facts, such as ordinary memory.
     pub(crate) fn of_memory(machine: Box<dyn Machine>) -> OpenTarget {
-        OpenTarget { machine, kind: Kind::Memory(None), notes: Vec::new() }
+        OpenTarget { machine, kind: Kind::Memory(None), notes: Vec::new(), with: Vec::new() }
     }
 
     pub(crate) fn of_runtime(machine: Box<dyn Machine>, software: Option<Software>, notes: Vec<String>) -> OpenTarget {
-        OpenTarget { machine, kind: Kind::Runtime(software), notes }
+        OpenTarget { machine, kind: Kind::Runtime(software), notes, with: Vec::new() }
     }
 
     /// Facts reported by the target.

@@ -354,7 +354,9 @@ impl Run<'_> {
     fn note_changes(&mut self) {
         for target in &self.targets {
             let Some(platform) = target.platform() else { continue };
-            let varied = self.request.setup.changes.varied(platform);
+            let mut changes = self.request.setup.changes.clone();
+            changes.with.extend(target.with.iter().cloned());
+            let varied = changes.varied(platform);
             let name = &target.facts().name;
             for answer in self.record.answers.iter_mut().filter(|answer| answer.target == *name) {
                 answer.varied.clone_from(&varied);

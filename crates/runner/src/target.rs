@@ -32,6 +32,14 @@ pub enum Target {
     Named(String),
     /// A simulated platform.
     Platform(Box<Platform>),
+    /// A simulated platform with changed keys, which are a part of its name. So one request can compare several values of
+    /// a key.
+    Changed {
+        /// The platform.
+        of: Box<Target>,
+        /// Path and value of each key, as in [`Changes::with`](crate::Changes::with).
+        with: Vec<(String, String)>,
+    },
 }
 
 /// Name prefix of OpenCL devices.
@@ -42,19 +50,21 @@ const SYCL: &str = "sycl";
 impl Target {
     /// Whether the target is a real machine or device, as opposed to a simulated platform.
     #[must_use]
-    pub const fn is_real(&self) -> bool {
+    pub fn is_real(&self) -> bool {
         match self {
             Target::Host | Target::OpenCl(_) | Target::Sycl(_) | Target::Card(_) => true,
             Target::Named(_) | Target::Platform(_) => false,
+            Target::Changed { of, .. } => of.is_real(),
         }
     }
 
     /// Whether the target is a runtime device.
     #[must_use]
-    pub const fn is_runtime(&self) -> bool {
+    pub fn is_runtime(&self) -> bool {
         match self {
             Target::OpenCl(_) | Target::Sycl(_) => true,
             Target::Host | Target::Card(_) | Target::Named(_) | Target::Platform(_) => false,
+            Target::Changed { of, .. } => of.is_runtime(),
         }
     }
 }
@@ -90,6 +100,10 @@ impl fmt::Display for Target {
             Target::Card(address) => address.fmt(f),
             Target::Named(name) => f.write_str(name),
             Target::Platform(platform) => f.write_str(&platform.name),
+            Target::Changed { of, with } => {
+                of.fmt(f)?;
+                with.iter().try_for_each(|(key, value)| write!(f, ", {key}={value}"))
+            }
         }
     }
 }

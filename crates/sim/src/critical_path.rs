@@ -166,6 +166,7 @@ struct Skipped {
 #[derive(Clone, Debug, Default)]
 pub struct CriticalPath {
     is_on: bool,
+    is_left_out: bool,
     records: Vec<Record>,
     /// Number of the first record; numbers wrap around.
     first: u32,
@@ -176,9 +177,14 @@ pub struct CriticalPath {
 }
 
 impl CriticalPath {
+    /// Leaves out all paths: [`CriticalPath::begin`] has no effect.
+    pub(crate) fn leave_out(&mut self) {
+        self.is_left_out = true;
+    }
+
     /// Begins the path of a sample.
     pub(crate) fn begin(&mut self, now: Ticks) {
-        self.is_on = true;
+        self.is_on = !self.is_left_out;
         self.forget(now);
         self.before = Shares::default();
     }
@@ -285,6 +291,9 @@ impl CriticalPath {
 
     /// Returns the shares of the path that ends at `at` with `milestone`; they add up to the time since the start.
     pub(crate) fn shares(&self, milestone: Milestone, at: Ticks) -> Shares {
+        if self.is_left_out {
+            return Shares::default();
+        }
         self.followed(milestone, at)
     }
 

@@ -122,6 +122,13 @@ impl SimulatedMachine {
         self
     }
 
+    /// Leaves out the critical path of samples, to measure its cost.
+    #[must_use]
+    pub fn without_path(mut self) -> SimulatedMachine {
+        self.board.leave_out_path();
+        self
+    }
+
     /// Returns the board, for closer observation.
     pub fn board_mut(&mut self) -> &mut Board {
         &mut self.board

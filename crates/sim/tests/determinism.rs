@@ -121,3 +121,25 @@ fn samples_that_start_on_an_idle_board_are_equal() {
         assert!(samples.taken.windows(2).all(|pair| pair[0] == pair[1]), "seed {seed}: {:?}", samples.taken);
     }
 }
+
+#[test]
+fn leaving_out_the_critical_path_changes_no_other_result() {
+    let mut with_path = 0;
+    for seed in 0..100 {
+        let mut random = Random::new(seed);
+        let platform = random.platform();
+        let mut machine = SimulatedMachine::new(&platform).unwrap();
+        let plan = plan(&mut random, &machine);
+        let run = |machine: &mut SimulatedMachine| {
+            let mut samples = Samples::wanted(2);
+            let result = machine.run(&plan, &mut samples);
+            let path = std::mem::take(&mut samples.path);
+            (format!("{result:?} {samples:?}"), path)
+        };
+        let (expected, path) = run(&mut machine);
+        with_path += usize::from(!path.is_empty());
+        let left_out = run(&mut SimulatedMachine::new(&platform).unwrap().without_path());
+        assert_eq!(left_out, (expected, vec![]), "seed {seed}");
+    }
+    assert!(with_path > 50, "{with_path} of 100 plans have a path");
+}

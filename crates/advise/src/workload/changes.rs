@@ -10,6 +10,9 @@ use lanemark_record::guidance::{ChangeKind, Effect, LEAST_GAIN_PERCENT, MachineC
 use lanemark_runner::{Cancel, OpenTarget, RunError};
 use lanemark_units::{MemoryType, format_size};
 
+/// Largest transfer by UC accesses that is simulated, in bytes. Its rate does not change beyond.
+const LONGEST_UC: u64 = 1 << 20;
+
 /// Methods up to this factor slower than the best are simulated again with a change, which may make them the best.
 const NEAR: f64 = 2.0;
 
@@ -262,7 +265,7 @@ fn software(target: &mut OpenTarget, compared: &[Compared], cancel: &Cancel) -> 
         changes.extend(software_change(what, how, effects));
     }
     let mut effects = Vec::new();
-    for Compared { choice, simulated } in compared {
+    for Compared { choice, simulated } in compared.iter().filter(|one| one.choice.size_bytes <= LONGEST_UC) {
         let Some(wc) = simulated.iter().find(|candidate| candidate.kind == Kind::Core(MemoryType::Wc)) else {
             continue;
         };

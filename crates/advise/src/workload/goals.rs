@@ -16,7 +16,7 @@ fn goal(workload: &Workload, choice: &Choice, changes: &[MachineChange]) -> Opti
     let best = choice.ranked.first()?;
     let is_met = meets(traffic, best.figure, wanted);
     let at = |change: &&MachineChange| {
-        change.with.first().is_some()
+        !change.with.is_empty()
             && change.effects.iter().any(|effect| {
                 (effect.direction, effect.traffic, effect.size_bytes) == (direction, traffic, size_bytes)
                     && meets(traffic, effect.after, wanted)

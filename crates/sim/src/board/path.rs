@@ -7,6 +7,11 @@ use lanemark_machine::{Cause, PathShare, Transfer};
 use lanemark_units::Ticks;
 
 impl Board {
+    /// Leaves out the critical path of all samples.
+    pub(crate) fn leave_out_path(&mut self) {
+        self.events.path.leave_out();
+    }
+
     /// Begins the critical path of a sample.
     pub(crate) fn begin_path(&mut self) {
         self.events.path.begin(self.events.now);
