@@ -61,14 +61,11 @@ fn settings(args: &BenchArgs) -> Result<(Pairs, Vec<Pairs>), Failure> {
     if let Some((key, _)) = with.iter().find(|(key, _)| settings.keys.iter().any(|(other, _)| other == key)) {
         return Err(Failure::Usage(format!("--with: {key} is given twice; give all its values in one list")));
     }
-    match settings.len().filter(|count| *count <= MOST) {
-        Some(count) => Ok((with, (0..count).map(|nth| settings.combination(nth)).collect())),
-        None => {
-            let message =
-                format!("more than {MOST} combinations of values: use lanemark sweep, which can be interrupted");
-            Err(Failure::Usage(format!("--with: {message}")))
-        }
-    }
+    let Some(count) = settings.len().filter(|count| *count <= MOST) else {
+        let message = format!("more than {MOST} combinations of values: use lanemark sweep, which can be interrupted");
+        return Err(Failure::Usage(format!("--with: {message}")));
+    };
+    Ok((with, (0..count).map(|nth| settings.combination(nth)).collect()))
 }
 
 /// Keys with their values.

@@ -23,6 +23,15 @@ fn the_committed_record_schema_is_current() {
 }
 
 #[test]
+fn the_committed_guidance_schema_is_current() {
+    let committed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schemas/guidance.json");
+    let committed = std::fs::read_to_string(committed).unwrap_or_default();
+    let made = lanemark_record::guidance::schema();
+    assert!(committed == made, "schemas/guidance.json is out of date: run `make schemas`");
+    jsonschema::draft202012::meta::validate(&serde_json::from_str(&made).unwrap()).unwrap();
+}
+
+#[test]
 fn the_committed_diagnosis_schema_is_current() {
     let committed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schemas/doctor.json");
     let committed = std::fs::read_to_string(committed).unwrap_or_default();
