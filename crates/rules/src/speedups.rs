@@ -22,9 +22,9 @@ const CASES: [(u32, u32); 3] = [(1, 4), (8, 1), (8, 4)];
 /// Published figures of the cases.
 const FIGURES: [&str; 3] = ["S11", "S12", "S13"];
 /// Sides of the square grids whose matrices are tried.
-const SIDES: [u32; 11] = [32, 64, 80, 96, 112, 128, 192, 224, 256, 384, 512];
+const SIDES: [u32; 11] = [32, 64, 80, 96, 112, 128, 192, 232, 256, 384, 512];
 /// Clocks of one kernel that are tried, in GHz: up to the highest that the paper states.
-const CLOCKS_GHZ: [f64; 9] = [0.2, 0.225, 0.25, 0.275, 0.3, 0.325, 0.35, 0.375, 0.4];
+const CLOCKS_GHZ: [f64; 8] = [0.2, 0.225, 0.25, 0.26, 0.275, 0.3, 0.35, 0.4];
 /// Numbers of memory ports that all kernels share; each kernel needs up to four.
 const PORTS: [u32; 8] = [4, 6, 8, 10, 12, 16, 24, 32];
 /// Growth of the cycle for each further kernel, in percent.
@@ -287,6 +287,28 @@ mod tests {
         for (found, case) in found.into_iter().zip(CASES) {
             let said = time(ONE) / time(case);
             assert!((found / said - 1.0).abs() < 0.02, "{case:?}: {found} {said}");
+        }
+    }
+
+    #[test]
+    fn ports_shared_by_all_kernels_slow_either_one_port_each_or_four() {
+        let matrix = Arc::new(Generated::Poisson(256).matrix());
+        let speeds = |ports: u32| {
+            let assumed = Assumed { side: 256, clock_ghz: 0.3, ports, growth_percent: 0.0, buffers: None };
+            let platform = assumed.applied(&card()).unwrap();
+            let time = |case| product_ns(&platform, &matrix, case, &by_formula).unwrap();
+            [CASES[1], CASES[2]].map(|case| time(ONE) / time(case))
+        };
+        for (ports, each_one, each_four) in [
+            (4, 3.9..4.1, 3.4..3.6),
+            (7, 3.9..4.1, 6.1..6.3),
+            (8, 7.9..8.1, 6.9..7.1),
+            (10, 7.9..8.1, 6.9..7.1),
+            (9, 7.9..8.1, 7.9..8.1),
+            (32, 7.9..8.1, 20.8..21.0),
+        ] {
+            let [one, four] = speeds(ports);
+            assert!(each_one.contains(&one) && each_four.contains(&four), "{ports} ports: {one}, {four}");
         }
     }
 
