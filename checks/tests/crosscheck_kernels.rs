@@ -40,6 +40,7 @@ fn random_card(random: &mut Random) -> Platform {
     ];
     let kernel = [
         ("clock_ghz", random.pick(&[0.1, 0.3, 1.0])),
+        ("cycle_growth_percent", random.pick(&[0.0, 0.0, 3.5, 40.0])),
         ("interval_cycles", random.pick(&[1.0, 1.0, 3.0])),
         ("pipeline_cycles", random.pick(&[0.0, 50.0])),
         ("addition_cycles", random.pick(&[1.0, 1.0, 4.0, 12.0])),
@@ -159,6 +160,29 @@ fn kernels_that_share_a_port_alternate_and_lose_no_words() {
     assert!(alone < 1.1 && busy < 1.02, "{alone} {busy}");
     assert!((shared / one - 1.0).abs() < 0.1, "{shared} {one}");
     assert!(one / own > 7.5, "{}", one / own);
+}
+
+#[test]
+fn a_cycle_that_grows_with_the_kernels_slows_kernels_that_it_binds() {
+    let matrix = Arc::new(Generated::Poisson(100).matrix());
+    let time = |kernels: u32, ports_each: u32, growth: f64| {
+        let memory = [("ports", 32.0), ("port_bytes", 32.0), ("word_ns", 2.5), ("read_ns", 300.0)];
+        let platform = card(&memory, &[("clock_ghz", 0.3), ("cycle_growth_percent", growth)], false);
+        let work = Workload::Spmv(Spmv { matrix: Arc::clone(&matrix), kernels, ports_each });
+        let (ratio, said) = asked(&platform, &work).unwrap();
+        assert!((1.0 - ROUNDED..1.05).contains(&ratio), "{ratio} {said:?}");
+        (ratio * said.delivered_ns, said.bound)
+    };
+    // One kernel is alone on the card.
+    assert_eq!(time(1, 4, 0.0), time(1, 4, 10.0));
+    // With a cycle of 1.7 times, eight kernels bound by their interval take nearly 1.7 times as long.
+    let (fast, slow) = (time(8, 4, 0.0), time(8, 4, 10.0));
+    assert_eq!((fast.1, slow.1), (Bound::Interval, Bound::Interval));
+    assert!((1.6..1.7).contains(&(slow.0 / fast.0)), "{}", slow.0 / fast.0);
+    // Eight kernels bound by their ports do not.
+    let (fast, slow) = (time(8, 1, 0.0), time(8, 1, 10.0));
+    assert_eq!((fast.1, slow.1), (Bound::Port, Bound::Port));
+    assert!((1.0..1.05).contains(&(slow.0 / fast.0)), "{}", slow.0 / fast.0);
 }
 
 #[test]

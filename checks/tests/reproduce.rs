@@ -85,7 +85,10 @@ fn fitted_rows_are_data_of_a_fit_or_derived_from_it() {
                 let uses = |line: &str| line.starts_with("derive") && data.iter().any(|id| line.contains(id.as_str()));
                 figure.contains(&format!("id = \"{}\"", row.id)) && figure.lines().any(uses)
             });
-            let chosen = cited(text_of(&reproduction.platform)).contains(&row.id);
+            // A cited figure without a number may have rows of its own: R7:8 is a point of R7.
+            let figure = row.id.split_once(':').map_or(row.id.as_str(), |(figure, _)| figure);
+            let cited = cited(text_of(&reproduction.platform));
+            let chosen = cited.iter().any(|id| *id == row.id || *id == figure);
             let known = data.contains(&row.id) || derived || chosen;
             assert!(known, "{}: {} has class fitted, but no fit or source contains it", paper.name, row.id);
         }
@@ -149,4 +152,33 @@ fn figures_cited_as_source_of_a_number_are_not_predicted() {
             }
         }
     }
+}
+
+/// A row of `DEVIATIONS.md`: the first ID, and our number as text; `None` for a heading or words.
+fn deviation(line: &str) -> Option<(&str, &str)> {
+    let mut cells = line.strip_prefix('|')?.split('|').map(str::trim);
+    let (id, ours) = (cells.next()?, cells.next()?);
+    let id = id.split(['-', ',']).next()?;
+    let number = ours.split_whitespace().next()?;
+    number.parse::<f64>().is_ok().then_some((id, number))
+}
+
+#[test]
+fn our_numbers_in_the_lists_of_deviations_are_those_of_the_run() {
+    assert_eq!(deviation("| R9:1-R9:3 | 967 MiB/s | 1000 MiB/s |"), Some(("R9:1", "967")));
+    assert_eq!(deviation("| S1:worst | none | 120 s |"), None);
+    assert_eq!(deviation("| --- | --- |"), None);
+    let mut compared = 0;
+    for reproduction in all() {
+        let path = format!("{}/../experiments/{}/DEVIATIONS.md", env!("CARGO_MANIFEST_DIR"), reproduction.paper);
+        let text = std::fs::read_to_string(&path).unwrap();
+        for (id, number) in text.lines().filter_map(deviation) {
+            let row = reproduction.rows.iter().find(|row| row.id == id);
+            let Some(ours) = row.and_then(|row| row.simulated.or(row.formula)) else { continue };
+            let decimals = number.split_once('.').map_or(0, |(_, behind)| behind.len());
+            assert_eq!(format!("{ours:.decimals$}"), number, "{}: {id} in DEVIATIONS.md", reproduction.paper);
+            compared += 1;
+        }
+    }
+    assert!(compared >= 12, "{compared}");
 }

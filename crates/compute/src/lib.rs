@@ -38,4 +38,13 @@ impl Workload {
             Workload::Spmv(spmv) => spmv.matrix.bytes(),
         }
     }
+
+    /// Number of kernels on the card; a copy has one for each port.
+    #[must_use]
+    pub fn kernels(&self) -> u32 {
+        match self {
+            Workload::StreamCopy(copy) => copy.ports,
+            Workload::Spmv(spmv) => spmv.kernels,
+        }
+    }
 }

@@ -23,13 +23,14 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// Reads the constants of a platform with both sections.
+    /// Reads the constants of a platform with both sections, for one of `kernels` kernels on the card.
     #[must_use]
-    pub fn new(memory: &DeviceMemory, kernel: &Kernel) -> Spec {
+    pub fn new(memory: &DeviceMemory, kernel: &Kernel, kernels: u32) -> Spec {
+        let cycles = |count| kernel.cycles(count, kernels);
         Spec {
-            interval: kernel.cycles(kernel.interval_cycles.value),
-            depth: kernel.cycles(kernel.pipeline_cycles.value),
-            addition: kernel.cycles(kernel.addition_cycles.value),
+            interval: cycles(kernel.interval_cycles.value),
+            depth: cycles(kernel.pipeline_cycles.value),
+            addition: cycles(kernel.addition_cycles.value),
             unit_words: kernel.unit_words.value.into(),
             burst_words: kernel.burst_words.value.into(),
             words: PortWords { port_bytes: memory.port_bytes.value, keeps: kernel.keeps_words.value },

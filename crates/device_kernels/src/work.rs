@@ -61,7 +61,7 @@ pub fn refused(memory: &DeviceMemory, kernel: &Kernel, work: &Workload) -> Optio
             if spmv.ports_each > ports {
                 return Some(format!("it has {ports} ports, and each kernel has ports of its own"));
             }
-            let words = Spec::new(memory, kernel).words;
+            let words = Spec::new(memory, kernel, spmv.kernels).words;
             let fullest = || spmv.held_bytes(words, ports).into_iter().max().unwrap_or(0);
             too_many(spmv.kernels).or_else(|| too_large(fullest()))
         }
@@ -76,7 +76,7 @@ pub fn compute(
     work: &Workload,
     stop: &mut dyn FnMut() -> bool,
 ) -> Option<Computed> {
-    let spec = Spec::new(memory, kernel);
+    let spec = Spec::new(memory, kernel, work.kernels());
     let mut ports = vec![MemoryPort::new(PortSpec::from(memory)); memory.ports.value as usize];
     match work {
         Workload::StreamCopy(copy) => stream_copy(spec, &mut ports, copy, stop),

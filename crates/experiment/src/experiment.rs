@@ -3,6 +3,7 @@
 use crate::error::ExperimentError;
 use crate::local_question::LocalQuestion;
 use crate::metric::Metric;
+use crate::note;
 use lanemark_method::{Access, AccessPath, Method, MethodKind};
 use lanemark_platform::{Platform, preset};
 use lanemark_record::Class;
@@ -56,7 +57,8 @@ pub struct Figure {
     /// The figure is outside its tolerance, and `DEVIATIONS.md` gives the reason.
     #[serde(default)]
     pub known_gap: bool,
-    /// Remark for readers.
+    /// Remark for readers; numbers of the run are placeholders: `{R12}` is the simulated value of row R12 with its
+    /// unit, `{R12|published}` and `{R12|error}` its other numbers, and `{=100*R12/R9:1}` is arithmetic.
     #[serde(default)]
     pub note: String,
     /// A question to run.
@@ -239,6 +241,12 @@ impl Experiment {
                 return Err(toml(message));
             }
         }
+        let is_row = |id: &str| read.published.contains_key(id);
+        let of_platform = read.platform.as_deref().and_then(preset).and_then(Result::ok);
+        for figure in &read.figures {
+            note::check(&figure.note, &is_row, of_platform.as_ref())
+                .map_err(|message| toml(format!("the note of {}: {message}", figure.id)))?;
+        }
         if read.platform.is_some() == read.machine.is_some() {
             return Err(toml("needs exactly one of the keys platform and machine".to_owned()));
         }
@@ -303,6 +311,14 @@ mod tests {
         assert!(error(EXPERIMENT, "id,what,published,corrected,unit\n").contains("published.csv: A"));
         assert!(error(EXPERIMENT, &format!("{PUBLISHED}B,b,1,,ns\n")).contains("B is in published.csv but has no"));
         assert!(error(EXPERIMENT, &format!("{PUBLISHED}A,b,1,,ns\n")).contains("A is listed twice"));
+    }
+
+    #[test]
+    fn a_note_names_rows_only() {
+        let with = |note: &str| EXPERIMENT.replace("given = true", &format!("given = true\nnote = \"{note}\""));
+        assert!(Experiment::read("x", &with("{A|published}"), PUBLISHED).is_ok());
+        let error = Experiment::read("x", &with("{B}"), PUBLISHED).unwrap_err().to_string();
+        assert!(error.contains("the note of A: there is no row 'B'"), "{error}");
     }
 
     #[test]

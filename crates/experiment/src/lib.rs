@@ -17,8 +17,10 @@ mod fitting;
 mod local_question;
 mod local_run;
 mod metric;
+mod note;
 mod paper;
 mod reproduce;
+mod standard;
 
 pub use error::ExperimentError;
 pub use experiment::Experiment;

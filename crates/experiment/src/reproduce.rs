@@ -4,11 +4,12 @@ use crate::computed::computed;
 use crate::error::ExperimentError;
 use crate::experiment::{Experiment, Figure, Published, Statistic, platform_of, size_of};
 use crate::expression::evaluate;
+use crate::note;
 use crate::paper::Paper;
+use crate::standard;
 use lanemark_platform::Platform;
 use lanemark_record::{Bound, Class, Reproduction, Row, Verdict};
 use lanemark_rules::{Check, RULES, count, picture};
-use lanemark_wire::{Generation, tlp_wire_bytes};
 
 /// Computes every figure of `paper` and compares it with the published one.
 ///
@@ -53,6 +54,12 @@ pub fn reproduce(paper: &Paper, watch: &mut dyn FnMut(usize, usize) -> bool) -> 
         let row = figure_row(platform, figure, published, &rows).map_err(|message| failed(&figure.id, message))?;
         rows.push(row);
         go_on(rows.len())?;
+    }
+    for figure in experiment.figures.iter().filter(|figure| figure.note.contains('{')) {
+        let filled = note::fill(&figure.note, &rows, platform).map_err(|message| failed(&figure.id, message))?;
+        if let Some(row) = rows.iter_mut().find(|row| row.id == figure.id) {
+            row.note = row.note.replacen(&figure.note, &filled, 1);
+        }
     }
     let bounds = experiment
         .bounds
@@ -131,8 +138,8 @@ fn figure_row(
         row.simulated = Some(count(name)?);
     } else if let Some(expression) = &figure.derive {
         let of = |value: fn(&Row) -> Option<f64>| {
-            evaluate(expression, &|id| match platform.and_then(|platform| wire_share(platform, id)) {
-                Some(share) => Some(share),
+            evaluate(expression, &|id| match standard::number(platform, id) {
+                Some(number) => Some(number),
                 None => rows.iter().find(|row| row.id == id).and_then(value),
             })
         };
@@ -175,14 +182,6 @@ fn weakest(declared: Class, expression: &str, rows: &[Row]) -> Class {
     } else {
         Class::Predicted
     }
-}
-
-/// Share of the payload in a TLP on the wire, in percent; `wire:3:64` is a TLP with 3 DW of header and 64 B.
-fn wire_share(platform: &Platform, id: &str) -> Option<f64> {
-    let (header_dw, payload) = id.strip_prefix("wire:")?.split_once(':')?;
-    let (header_dw, payload): (u8, u32) = (header_dw.parse().ok()?, payload.parse().ok()?);
-    let generation = Generation::from_number(u8::try_from(platform.link.generation.value).ok()?)?;
-    Some(100.0 * f64::from(payload) / f64::from(tlp_wire_bytes(generation, header_dw, payload, false)))
 }
 
 fn apply_rules(platform: Option<&Platform>, figure: &Figure, mut row: Row) -> Result<Row, String> {

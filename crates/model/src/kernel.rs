@@ -37,8 +37,8 @@ struct Card {
 }
 
 impl Card {
-    fn new(memory: &DeviceMemory, kernel: &Kernel) -> Card {
-        let cycles = |count| kernel.cycles(count).as_ns();
+    fn new(memory: &DeviceMemory, kernel: &Kernel, kernels: u32) -> Card {
+        let cycles = |count| kernel.cycles(count, kernels).as_ns();
         Card {
             ports: memory.ports.value,
             word: memory.word_ns.value.as_ns(),
@@ -76,7 +76,7 @@ impl Card {
 
 /// Predicts `passes` iterations of a workload.
 pub(crate) fn predict(platform: &Platform, work: &Workload, passes: u64) -> Option<Prediction> {
-    let card = Card::new(platform.device_memory.as_ref()?, platform.kernel.as_ref()?);
+    let card = Card::new(platform.device_memory.as_ref()?, platform.kernel.as_ref()?, work.kernels());
     let largest = match work {
         Workload::StreamCopy(copy) => stream_copy(&card, copy),
         Workload::Spmv(spmv) => multiply(&card, spmv),
@@ -185,7 +185,7 @@ fn of_kernel(card: &Card, spmv: &Spmv, rows: &Range<u32>, words: &[u64; 5]) -> [
 #[must_use]
 pub fn compute_ceiling(platform: &Platform, work: &Workload) -> Option<Ceiling> {
     let (memory, kernel) = (platform.device_memory.as_ref()?, platform.kernel.as_ref()?);
-    let card = Card::new(memory, kernel);
+    let card = Card::new(memory, kernel, work.kernels());
     let (width, time) = (memory.port_bytes.value, memory.word_ns.value);
     match work {
         Workload::StreamCopy(copy) => {

@@ -28,6 +28,7 @@ mod pinning;
 mod recovery;
 mod relay;
 mod rule;
+mod speedups;
 mod spmv;
 mod stores;
 mod table;

@@ -2,7 +2,7 @@
 
 use crate::coherent::{server_picture, stream_pictures};
 use crate::line::Figures;
-use crate::{copies, spmv};
+use crate::{copies, speedups, spmv, write_payload};
 use lanemark_platform::Platform;
 use lanemark_record::Picture;
 
@@ -14,7 +14,9 @@ pub fn picture(name: &str, platform: Option<&Platform>, figure: Figures) -> Resu
     let platform = || platform.ok_or_else(|| format!("the picture '{name}' needs a platform"));
     match name {
         "copies_by_size" => copies::copies_by_size(platform()?),
-        "kernels_and_ports" => spmv::kernels_and_ports(platform()?),
+        "kernels_and_ports" => spmv::kernels_and_ports(platform()?, figure),
+        "speedups_by_assumption" => speedups::speedups_by_assumption(platform()?, figure),
+        "write_rate_by_payload" => write_payload::write_rate_by_payload(platform()?),
         "chain_id_schemes" => stream_pictures::chain_id_schemes(),
         "pages_per_range_held" => stream_pictures::pages_per_range("held"),
         "pages_per_range_taken" => stream_pictures::pages_per_range("taken"),

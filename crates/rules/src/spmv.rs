@@ -1,5 +1,6 @@
 //! Sparse matrix-vector products by kernels and ports.
 
+use crate::line::Figures;
 use crate::one_sample::warm_ns;
 use lanemark_compute::{Generated, Spmv, Workload};
 use lanemark_machine::{Compute, HostWait, Plan};
@@ -15,7 +16,8 @@ const PORTS: u32 = 4;
 const MATRIX: Generated = Generated::Poisson(256);
 
 /// Draws the speed of a product over the number of kernels, for each number of ports per kernel.
-pub(crate) fn kernels_and_ports(platform: &Platform) -> Result<Picture, String> {
+pub(crate) fn kernels_and_ports(platform: &Platform, figure: Figures) -> Result<Picture, String> {
+    let published = [figure("S11")?, figure("S12")?, figure("S13")?];
     let matrix = Arc::new(MATRIX.matrix());
     let op = |kernels, ports_each| {
         let work = Workload::Spmv(Spmv { matrix: Arc::clone(&matrix), kernels, ports_each });
@@ -40,7 +42,8 @@ pub(crate) fn kernels_and_ports(platform: &Platform) -> Result<Picture, String> 
     }
     let bounds: Vec<String> =
         bounds.into_iter().map(|(bound, places)| format!("{bound}: {}", places.join(" "))).collect();
-    let places: Vec<String> = PUBLISHED.iter().map(|times| between(&cells, *times)).collect();
+    let [four, eight, all] = published;
+    let places: Vec<String> = published.iter().map(|times| between(&cells, *times)).collect();
     Ok(Picture {
         title: format!("SpMV by kernels and ports per kernel, {MATRIX}"),
         along: "kernels".to_owned(),
@@ -48,17 +51,14 @@ pub(crate) fn kernels_and_ports(platform: &Platform) -> Result<Picture, String> 
         at: (1..=KERNELS).map(f64::from).collect(),
         lines,
         note: format!(
-            "Simulated. Published: 2.24 for 1 kernel with 4 ports, 4.7 for 8 with 1, 7.5 for 8 with 4. Matrix, loops and clocks are not \
-             published: ours are a grid of 256 x 256 points, a word for each load, and a clock that does not fall with the number of \
-             kernels. Here, kernels x ports: {}. Bound by, according to the formula: {}.",
+            "Simulated. Published: {four} for 1 kernel with 4 ports, {eight} for 8 with 1, {all} for 8 with 4. Matrix, loops and clocks are \
+             not published: ours are the matrix {MATRIX}, a word for each load, own ports for every kernel, one clock for any number of \
+             kernels, and no launches in the time. Here, kernels x ports: {}. Bound by, according to the formula: {}.",
             places.join("; "),
             bounds.join("; ")
         ),
     })
 }
-
-/// Published speeds relative to one kernel with one port: S11, S12 and S13.
-const PUBLISHED: [f64; 3] = [2.24, 4.7, 7.5];
 
 /// The cells with the next lower and the next higher value than `times`, as text.
 fn between(cells: &[(f64, String)], times: f64) -> String {

@@ -199,7 +199,9 @@ impl Way<'_> {
             }
             (Verb::Store, None) => Ticks::ZERO,
         };
-        let by_writes = to_data + to_notice + write * writes.max(1) - write;
+        // A partial line occupies the port until the next write, which may be the notification.
+        let lines = if notices > 0 { sum.of_lines } else { sum.of_lines - sum.last_of_lines };
+        let by_writes = to_data + to_notice + write * writes.max(1) - write + lines;
         let all = |bound, pace: Ticks, took: Ticks, period: Ticks| {
             let period_ns = if pace > Ticks::ZERO { period.as_ns() } else { 0.0 };
             Shared { bound, first_ns: first.as_ns(), period_ns, rest_ns: (took + known).as_ns() - period_ns }
@@ -207,7 +209,7 @@ impl Way<'_> {
         Some([
             all(Bound::RootComplex, root, by_root, root + by_root),
             all(Bound::Memory, read, by_reads, read * reads),
-            all(Bound::Memory, write, by_writes, write * writes),
+            all(Bound::Memory, write.max(sum.of_lines), by_writes, write * writes + sum.of_lines),
         ])
     }
 
@@ -284,7 +286,7 @@ impl Way<'_> {
         let at_root = [
             (moved.bound, over_ns + arrives.as_ns()),
             (wait.bound, behind_first.as_ns()),
-            (Bound::Memory, taken + memory.write_tlp_ns.value.as_ns()),
+            (Bound::Memory, taken + (memory.write_tlp_ns.value + sum.last_of_lines).as_ns()),
             (Bound::RootComplex, taken + self.root_pace().as_ns()),
         ];
         let latest = Largest::of(at_root);
