@@ -20,4 +20,5 @@ pub mod kernels;
 pub mod msi_x;
 pub mod region;
 pub mod registers;
+pub mod responder;
 pub mod timer;
