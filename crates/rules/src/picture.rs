@@ -2,7 +2,7 @@
 
 use crate::coherent::{server_picture, stream_pictures};
 use crate::line::Figures;
-use crate::{copies, spmv};
+use crate::{copies, dma_or_loads, posted_queue, spmv};
 use lanemark_platform::Platform;
 use lanemark_record::Picture;
 
@@ -14,6 +14,8 @@ pub fn picture(name: &str, platform: Option<&Platform>, figure: Figures) -> Resu
     let platform = || platform.ok_or_else(|| format!("the picture '{name}' needs a platform"));
     match name {
         "copies_by_size" => copies::copies_by_size(platform()?),
+        "loads_over_dma" => dma_or_loads::loads_over_dma(platform()?),
+        "posted_queue" => posted_queue::posted_queue(platform()?, figure),
         "kernels_and_ports" => spmv::kernels_and_ports(platform()?),
         "chain_id_schemes" => stream_pictures::chain_id_schemes(),
         "pages_per_range_held" => stream_pictures::pages_per_range("held"),
