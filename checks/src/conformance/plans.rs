@@ -2,9 +2,9 @@
 
 use lanemark_machine::{
     Access, Arguments, BlockCopy, BufferHandoff, Clock, CoreWork, Discipline, DriverCall, EngineJob, Exchange, Facts,
-    Fence, HostWait, KernelCall, Lane, Launch, LineSource, MapUnmap, Means, Medium, OnChannels, Operation, Order,
-    Partner, Pattern, Placement, Plan, QueueRequest, QueueWork, Region, RegionKind, Span, Step, Stream, Task, TimeBase,
-    Transfer, Verb, Width, Window, WriteRead,
+    Fence, Handshake, HostWait, KernelCall, Lane, Launch, LineSource, MapUnmap, Means, Medium, OnChannels, Operation,
+    Order, Partner, Pattern, Placement, Plan, QueueRequest, QueueWork, Region, RegionKind, Span, Step, Stream, Task,
+    TimeBase, Transfer, Verb, Width, Window, WriteRead,
 };
 use lanemark_units::{BarOffset, MemoryType, Ticks};
 use std::ops::Range;
@@ -86,6 +86,20 @@ pub fn all_steps(facts: &Facts) -> Vec<Plan> {
     bodies.extend(Clock::ALL.map(|clock| Task::from(Operation::Clock(clock))));
     bodies.extend(KernelCall::ALL.map(|call| Task::from(Operation::KernelCall(call))));
     bodies.extend(LineSource::ALL.map(|holder| Task::from(Operation::LineLoad(holder))));
+    // The third is no whole access, the fourth contains its status register, and the last one is cached.
+    for (at, len, memory_type) in [
+        (64, 8, MemoryType::Uc),
+        (128, 64, MemoryType::Wc),
+        (64, 12, MemoryType::Uc),
+        (8, 8, MemoryType::Uc),
+        (64, 8, MemoryType::Wt),
+    ] {
+        let data = Span { at: BarOffset { offset: span.at.offset + at, ..span.at }, len, memory_type };
+        let status = BarOffset { offset: span.at.offset + 8, ..span.at };
+        let accesses = [Access::Plain(Width::B8), Access::NonTemporal(Width::B16), Access::Memcpy];
+        let request = |access| Task::from(Handshake { data, access, status, busy: Ticks::whole_ns(300) });
+        bodies.extend(accesses.map(request));
+    }
     // An odd size is not an object of a pool, and zero bytes cannot be mapped.
     for bytes in [0, 4096, 100_000] {
         bodies.extend(Means::all().map(|means| Task::from(MapUnmap { means, bytes, pairs: 2 })));

@@ -5,9 +5,10 @@ use crate::{
     accessor_overhead, cache_residency, coherence_cost, copy_routines, core_to_core, descriptor_overhead, dma_map_cost,
     dma_or_mmio, dma_read_bandwidth, dma_read_latency, dma_read_write_mix, dma_write_bandwidth, dma_write_read_latency,
     doorbell_to_completion, driver_call_overhead, fence_cost, interrupt_latency, iotlb_reach, iotlb_thrash,
-    launch_latency, loaded_latency, many_small_few_large, mmio_read_bandwidth, mmio_read_latency, mmio_write_bandwidth,
-    mmio_write_latency, p2p_latency, p2p_read_bandwidth, p2p_write_bandwidth, partial_line_writes, relay_bandwidth,
-    runtime_copy, shared_link, spmv, stream_copy, streaming_load_bandwidth, syscall_latency, timer_cost, wc_buffers,
+    launch_latency, loaded_latency, many_small_few_large, mmio_handshake, mmio_read_bandwidth, mmio_read_latency,
+    mmio_write_bandwidth, mmio_write_latency, p2p_latency, p2p_read_bandwidth, p2p_write_bandwidth,
+    partial_line_writes, relay_bandwidth, runtime_copy, shared_link, spmv, stream_copy, streaming_load_bandwidth,
+    syscall_latency, timer_cost, wc_buffers,
 };
 
 /// Every question, in the order of measurement.
@@ -17,6 +18,7 @@ pub const CATALOGUE: &[Question] = &[
     mmio_read_latency::QUESTION,
     mmio_read_bandwidth::QUESTION,
     streaming_load_bandwidth::QUESTION,
+    mmio_handshake::QUESTION,
     driver_call_overhead::QUESTION,
     dma_read_latency::QUESTION,
     iotlb_reach::QUESTION,

@@ -43,6 +43,7 @@ mod line_fit;
 mod loaded_latency;
 mod many_small_few_large;
 mod measured;
+mod mmio_handshake;
 mod mmio_read_bandwidth;
 mod mmio_read_latency;
 mod mmio_write_bandwidth;

@@ -54,6 +54,16 @@ pub(crate) fn dma_driver(facts: &Facts) -> Option<LeftOut> {
     })
 }
 
+/// A device that shows the end of a request in a status register.
+pub(crate) fn responding_device(facts: &Facts) -> Option<LeftOut> {
+    if facts.time_base != TimeBase::Simulated {
+        let needs = "no register of this target is known that shows the end of a request: use a platform";
+        return Some(LeftOut::all(needs));
+    }
+    let has_region = facts.registers().or(facts.storage()).is_some();
+    (!has_region).then(|| LeftOut::all("the card has neither registers nor storage"))
+}
+
 /// A driver with calls that copy.
 pub(crate) fn copy_driver(facts: &Facts) -> Option<LeftOut> {
     match (facts.driver_width, facts.time_base) {

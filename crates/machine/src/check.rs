@@ -2,8 +2,8 @@
 
 use crate::{
     Allocation, Arguments, BlockCopy, BufferHandoff, CoreWork, Descriptors, DmaCall, DriverCall, EngineJob, Exchange,
-    Launch, MapUnmap, Medium, Operation, Partner, Pattern, Plan, QueueRequest, Relay, RuntimeCopy, Step, Stream, Task,
-    Transfer, Unsupported, Verb, Work,
+    Handshake, Launch, MapUnmap, Medium, Operation, Partner, Pattern, Plan, QueueRequest, Relay, RuntimeCopy, Step,
+    Stream, Task, Transfer, Unsupported, Verb, Work,
 };
 use lanemark_compute::{Spmv, Workload};
 use lanemark_units::{MemoryType, format_size};
@@ -142,6 +142,10 @@ fn check_operation(operation: &Operation) -> Checked {
         Operation::BufferHandoff(handoff) => handoff.check().map_err(|because| {
             let BufferHandoff { bytes, discipline, .. } = handoff;
             Impossible::new(format!("sharing {bytes} B with a device, {discipline}"), because)
+        }),
+        Operation::Handshake(handshake) => handshake.check().map_err(|because| {
+            let Handshake { data, access, .. } = handshake;
+            Impossible::new(format!("a request of {} B by {access} to a device", data.len), because)
         }),
         Operation::Clock(_) | Operation::KernelCall(_) | Operation::LineLoad(_) => Ok(()),
     }
@@ -282,7 +286,7 @@ mod tests {
         Access, Completion, Discipline, EngineWork, HostMemory, HostWait, Lane, Medium, OnChannels, Order, Share, Span,
         Verb, Width, Window, WriteRead,
     };
-    use lanemark_units::BarOffset;
+    use lanemark_units::{BarOffset, Ticks};
 
     const WINDOW: Window = Window { offset: 0, len: 4096, pattern: Pattern::Sequential };
     const WRITE: Transfer = Transfer {
@@ -336,6 +340,12 @@ mod tests {
         let driver =
             |call_bytes| Step::Driver(DriverCall { verb: Verb::Load, span: span(0, 64), call_bytes, width: Width::B8 });
         let handoff = |bytes| BufferHandoff { verb: Verb::Store, discipline: Discipline::Coherent, bytes };
+        let request = |len, status, memory_type| {
+            let data = Span { memory_type, ..span(64, len) };
+            let status = BarOffset { bar: 0, offset: status };
+            Handshake { data, access: Access::Plain(Width::B8), status, busy: Ticks::ZERO }
+        };
+        let asked = request(8, 56, MemoryType::Wc);
         let pairs = |verb| WriteRead { write: Transfer { verb, ..WRITE }, read: WINDOW, is_mixed: false };
         let arguments = |count| Launch { arguments: Arguments { count, allocation: Allocation::Buffer }, ..LAUNCH };
         let times = |times| store(8, Order::SameAddress { times });
@@ -351,6 +361,16 @@ mod tests {
             (Plan::new(Step::Copy(copy_to(128)), 1), Plan::new(Step::Copy(copy_to(127)), 1), "whole blocks"),
             (Plan::new(driver(1), 1), Plan::new(driver(0), 1), "move no data"),
             (Plan::new(handoff(64), 1), Plan::new(handoff(65), 1), "64 B lines"),
+            (Plan::new(asked, 1), Plan::new(request(12, 56, MemoryType::Wc), 1), "whole accesses"),
+            (Plan::new(asked, 1), Plan::new(request(8, 57, MemoryType::Wc), 1), "aligned to its 8 B"),
+            (Plan::new(asked, 1), Plan::new(request(8, 64, MemoryType::Wc), 1), "outside the data"),
+            (
+                Plan::new(request(8, 72, MemoryType::Uc), 1),
+                Plan::new(request(16, 72, MemoryType::Uc), 1),
+                "outside the data",
+            ),
+            (Plan::new(asked, 1), Plan::new(request(8, 56, MemoryType::Wt), 1), "keep the old result"),
+            (Plan::new(asked, 1), Plan::new(Handshake { access: Access::Memcpy, ..asked }, 1), "fixed width"),
             (Plan::new(call(), 1), Plan::new(DmaCall { transfer: peer, ..call() }, 1), "not other cards"),
             (
                 Plan::new(call(), 1),

@@ -19,6 +19,7 @@ mod dma_call;
 mod error;
 mod exchange;
 mod facts;
+mod handshake;
 mod host_memory;
 mod injected_fault;
 mod launch;
@@ -48,6 +49,7 @@ pub use dma_call::DmaCall;
 pub use error::{MachineError, Unsupported};
 pub use exchange::{Exchange, Medium};
 pub use facts::{CacheFacts, DeviceKind, DmaFacts, Facts, Region, RegionKind, RuntimeFacts, TimeBase};
+pub use handshake::Handshake;
 pub use host_memory::{HostMemory, Writer};
 pub use injected_fault::InjectedFault;
 pub use lanemark_method::{

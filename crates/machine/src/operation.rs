@@ -1,6 +1,6 @@
 //! Operations of a core that are timed alone.
 
-use crate::{BufferHandoff, Clock, KernelCall, LineSource, MapUnmap};
+use crate::{BufferHandoff, Clock, Handshake, KernelCall, LineSource, MapUnmap};
 
 /// An operation that one core repeats and that is timed alone, without steps before or after it.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -15,6 +15,8 @@ pub enum Operation {
     BufferHandoff(BufferHandoff),
     /// Loads from a line of ordinary memory held elsewhere, and waits for the data.
     LineLoad(LineSource),
+    /// Pushes data to a device, polls its status register, and fetches the result.
+    Handshake(Handshake),
 }
 
 impl Operation {
@@ -24,6 +26,7 @@ impl Operation {
         match self {
             Operation::BufferHandoff(handoff) => handoff.bytes,
             Operation::LineLoad(_) => LineSource::LOAD_BYTES,
+            Operation::Handshake(handshake) => handshake.data.len.saturating_mul(2),
             Operation::Clock(_) | Operation::KernelCall(_) | Operation::MapUnmap(_) => 0,
         }
     }

@@ -1,8 +1,8 @@
 //! Work of a plan, by who does it.
 
 use crate::{
-    BufferHandoff, Compute, DmaCall, Exchange, HostMemory, Launch, MapUnmap, OnChannels, Operation, Placement,
-    QueueRequest, QueueWork, Relay, RuntimeCopy, Step, Transfer, WriteRead,
+    BufferHandoff, Compute, DmaCall, Exchange, Handshake, HostMemory, Launch, MapUnmap, OnChannels, Operation,
+    Placement, QueueRequest, QueueWork, Relay, RuntimeCopy, Step, Transfer, WriteRead,
 };
 
 /// The work of one iteration, by who does it.
@@ -269,12 +269,14 @@ conversions! {
     Operation => Task, Task::Operation;
     MapUnmap => Task, Operation::MapUnmap;
     BufferHandoff => Task, Operation::BufferHandoff;
+    Handshake => Task, Operation::Handshake;
     DmaCall => Task, Task::DmaCall;
     Vec<Step> => Work, Task::from;
     Step => Work, Task::from;
     Operation => Work, Task::from;
     MapUnmap => Work, Task::from;
     BufferHandoff => Work, Task::from;
+    Handshake => Work, Task::from;
     DmaCall => Work, Task::from;
     CoreWork => Work, Work::Cores;
     EngineWork => Work, Work::Engines;

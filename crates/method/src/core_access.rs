@@ -35,6 +35,8 @@ pub enum AccessPath {
     Mmap,
     /// A pointer, for transfers that DMA could also make.
     Loads,
+    /// A pointer to a device that is polled until the result of earlier stores is ready.
+    Handshake,
     /// A pointer to a destination in a cache.
     HotCopy,
     /// A pointer to a destination that no cache holds.
@@ -43,12 +45,13 @@ pub enum AccessPath {
 
 impl AccessPath {
     /// All paths, in the order shown to users.
-    pub const ALL: [AccessPath; 7] = [
+    pub const ALL: [AccessPath; 8] = [
         AccessPath::Pointer,
         AccessPath::Driver,
         AccessPath::DriverPoll,
         AccessPath::Mmap,
         AccessPath::Loads,
+        AccessPath::Handshake,
         AccessPath::HotCopy,
         AccessPath::ColdCopy,
     ];
@@ -62,6 +65,7 @@ impl AccessPath {
             AccessPath::DriverPoll => "driver_poll",
             AccessPath::Mmap => "mmap",
             AccessPath::Loads => "loads",
+            AccessPath::Handshake => "handshake",
             AccessPath::HotCopy => "hot_copy",
             AccessPath::ColdCopy => "cold_copy",
         }

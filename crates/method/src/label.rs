@@ -92,6 +92,7 @@ const fn path(path: AccessPath) -> &'static str {
         AccessPath::DriverPoll => " via driver, polling",
         AccessPath::Mmap => " via mmap",
         AccessPath::Loads => ", loads",
+        AccessPath::Handshake => ", handshake",
         AccessPath::HotCopy => ", hot",
         AccessPath::ColdCopy => ", cold",
     }

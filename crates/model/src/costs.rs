@@ -89,17 +89,19 @@ impl<'a> Costs<'a> {
 
     /// From a read leaving a core until its data has arrived.
     pub(crate) fn read_round_trip(&self, bytes: u64) -> f64 {
-        self.round_trip
-            + self.serialise_read()
+        self.read_phases(bytes).iter().sum()
+    }
+
+    /// A read in three parts: until it is at the region, until the region has the data, until the core has it.
+    pub(crate) fn read_phases(&self, bytes: u64) -> [f64; 3] {
+        let half = self.round_trip / 2.0;
+        let there = self.serialise_read()
             + self.down
             + self.ingress
-            + self.region_read
-            + self.beats(bytes)
-            + self.egress
-            + self.serialise(Verb::Load, bytes)
-            + self.up
-            + self.switches(Path::down, self.down, self.request_header_dw, 0)
-            + self.switches(Path::up, self.up, 3, bytes)
+            + self.switches(Path::down, self.down, self.request_header_dw, 0);
+        let back =
+            self.egress + self.serialise(Verb::Load, bytes) + self.up + self.switches(Path::up, self.up, 3, bytes);
+        [half + there, self.region_read + self.beats(bytes), back + half]
     }
 
     /// Reads of these sizes, approximated by their mean, issued by the core every `step`.

@@ -4,7 +4,7 @@
 //! code with the simulator, so that agreement of the two is meaningful.
 //!
 //! Start with [`predict`] and [`ceiling`]. The formulas are in `store.rs`, `load.rs`, `transfer.rs`, `relay.rs`,
-//! `loaded.rs`, `buffer_handoff.rs`, `kernel.rs`, `runtime.rs` and `dma_call.rs`. They are composed of terms in
+//! `loaded.rs`, `buffer_handoff.rs`, `handshake.rs`, `kernel.rs`, `runtime.rs` and `dma_call.rs`. They are composed of terms in
 //! `costs.rs`, `path.rs` and `transfer/pools.rs`.
 
 #![forbid(unsafe_code)]
@@ -18,6 +18,7 @@ mod costs;
 mod dma;
 mod dma_call;
 mod engine_timing;
+mod handshake;
 mod kernel;
 mod load;
 mod loaded;

@@ -3,7 +3,9 @@
 use crate::loaded;
 use crate::predict::predict;
 use crate::prediction::Prediction;
-use lanemark_machine::{Facts, Machine, MachineError, Placement, Plan, Sample, Samples, Step, Unsupported};
+use lanemark_machine::{
+    Facts, Lane, Machine, MachineError, Operation, Placement, Plan, Sample, Samples, Step, Task, Unsupported, Verb,
+};
 use lanemark_platform::Platform;
 use lanemark_units::Ticks;
 
@@ -45,6 +47,13 @@ impl FormulaMachine {
             if !self.facts.accesses(stream.verb).contains(&stream.access) {
                 let because = format!("{} has no such instruction", self.platform.core.name);
                 return Err(self.unsupported(stream.access.to_string(), because));
+            }
+        }
+        if let [Lane { task: Task::Operation(Operation::Handshake(request)), .. }] = plan.work.lanes() {
+            let lacks = |verb| !self.facts.accesses(verb).contains(&request.access);
+            if [Verb::Store, Verb::Load].into_iter().any(lacks) {
+                let because = format!("{} has no such instruction", self.platform.core.name);
+                return Err(self.unsupported(request.access.to_string(), because));
             }
         }
         predict(&self.platform, plan)

@@ -4,7 +4,7 @@ use crate::bound::Bound;
 use crate::costs::{Costs, fence_alone};
 use crate::prediction::Prediction;
 use crate::store::End;
-use crate::{buffer_handoff, dma_call, kernel, load, relay, runtime, store, transfer};
+use crate::{buffer_handoff, dma_call, handshake, kernel, load, relay, runtime, store, transfer};
 use lanemark_machine::{
     Access, CoreWork, DmaCall, DriverCall, EngineJob, EngineWork, Fence, Lane, LineSource, Operation, Order, Plan,
     QueueRequest, Socket, Span, Step, Stream, Task, Verb, Width, Work,
@@ -18,7 +18,7 @@ use lanemark_units::Ticks;
 ///
 /// A prediction is the largest of several lower bounds, so that a machine is never faster. Slow reads of a region
 /// (`slow_read_every`) are in no bound. See `store.rs` and
-/// `load.rs` for cores, `transfer.rs` for DMA, `buffer_handoff.rs` for shared buffers, `relay.rs` for relays, and
+/// `load.rs` and `handshake.rs` for cores, `transfer.rs` for DMA, `buffer_handoff.rs` for shared buffers, `relay.rs` for relays, and
 /// `dma_call.rs` for driver calls. All assume one region, one core, aligned ranges, and an empty cache and empty
 /// buffers at the start.
 ///
@@ -134,6 +134,7 @@ fn predict_task(platform: &Platform, task: &Task, passes: u64, warmup_passes: u6
         Task::Operation(Operation::BufferHandoff(shared)) => {
             buffer_handoff::predict(platform, shared, passes, warmup_passes)
         }
+        Task::Operation(Operation::Handshake(request)) => handshake::predict(platform, request, passes),
         // These measure software, which a platform does not describe.
         Task::Operation(Operation::Clock(_) | Operation::KernelCall(_) | Operation::MapUnmap(_)) => None,
         Task::DmaCall(call) => dma_call::predict(platform, call, passes),

@@ -2,7 +2,7 @@
 
 use crate::coherent::{server_picture, stream_pictures};
 use crate::line::Figures;
-use crate::{copies, speedups, spmv, write_payload};
+use crate::{copies, dma_or_loads, posted_queue, speedups, spmv, write_payload};
 use lanemark_platform::Platform;
 use lanemark_record::Picture;
 
@@ -17,6 +17,8 @@ pub fn picture(name: &str, platform: Option<&Platform>, figure: Figures) -> Resu
         "kernels_and_ports" => spmv::kernels_and_ports(platform()?, figure),
         "speedups_by_assumption" => speedups::speedups_by_assumption(platform()?, figure),
         "write_rate_by_payload" => write_payload::write_rate_by_payload(platform()?),
+        "loads_over_dma" => dma_or_loads::loads_over_dma(platform()?),
+        "posted_queue" => posted_queue::posted_queue(platform()?, figure),
         "chain_id_schemes" => stream_pictures::chain_id_schemes(),
         "pages_per_range_held" => stream_pictures::pages_per_range("held"),
         "pages_per_range_taken" => stream_pictures::pages_per_range("taken"),

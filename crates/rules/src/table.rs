@@ -3,8 +3,8 @@
 use crate::coherent::{adapter_tlb, cache_coherence, half_lines, hints, mapping};
 use crate::rule::{Check, Rule};
 use crate::{
-    beat_counters, dma_or_loads, fifo, kernel_loads, launches, loads, max_payload, memory_types, pinning, recovery,
-    relay, stores, write_combining, write_payload,
+    beat_counters, dma_or_loads, fifo, kernel_loads, launches, listing, loads, max_payload, memory_types, pinning,
+    recovery, relay, stores, write_combining, write_payload,
 };
 
 /// Makes the table from the target, the file and the functions of rules; the name of a function is the name of its rule.
@@ -35,6 +35,9 @@ rules! {
     Platform launches {
         a_performance_governor_shortens_launches
         the_nearest_core_launches_fastest
+    }
+    Platform listing {
+        lspci_lists_the_bars_of_the_platform
     }
     Platform loads {
         uc_loads_do_not_overlap

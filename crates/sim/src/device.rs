@@ -1,7 +1,8 @@
 //! The device of a platform: an endpoint with its regions and registers, and its DMA engine.
 //!
-//! `endpoints.rs` owns the endpoints of a board. Start with `endpoint.rs`, then `dma_engine.rs` with its `channel.rs` and `job.rs`. `atc.rs` caches translations of
-//! the IOMMU. `kernels.rs` holds the doorbell and the completion of kernels; their execution time is in the crate
+//! `endpoints.rs` owns the endpoints of a board. Start with `endpoint.rs`, then `dma_engine.rs` with its `channel.rs` and
+//! `job.rs`. `atc.rs` caches translations of the IOMMU. `responder.rs` is a function that a core calls by stores.
+//! `kernels.rs` holds the doorbell and the completion of kernels; their execution time is in the crate
 //! `device_kernels`.
 //!
 //! Uses `host` (what software wrote: programs, driver blocks), `iommu` and `fabric`; none of them uses it.
@@ -20,4 +21,5 @@ pub mod kernels;
 pub mod msi_x;
 pub mod region;
 pub mod registers;
+pub mod responder;
 pub mod timer;

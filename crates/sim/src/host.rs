@@ -14,6 +14,7 @@ pub mod core_requests;
 pub mod cores;
 pub mod dma_memory;
 pub mod driver;
+pub mod handshake;
 pub mod instruction;
 pub mod last_level_cache;
 pub mod peer_forwarder;

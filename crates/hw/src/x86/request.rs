@@ -211,6 +211,10 @@ fn pass(task: &Task, ability: &Ability<'_>) -> Result<Pass, Refusal> {
             let because = "no line can be brought into that state from here; core_to_core measures it with two cores";
             Err(Refusal::new(format!("a load from {source}"), because))
         }
+        Task::Operation(Operation::Handshake(_)) => {
+            let because = "no device is known here that shows the end of a request in a status register";
+            Err(Refusal::new("a request to a device", because))
+        }
         Task::DmaCall(_) => Err(Refusal::new("a driver call that starts DMA", "no device with a DMA engine is open")),
     }
 }

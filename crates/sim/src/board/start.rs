@@ -1,9 +1,12 @@
 //! Start of tasks on cores and of jobs on the DMA engines of cards.
 
 use super::Board;
+use crate::device::responder;
 use crate::host::program::Program;
 use crate::index::CardIndex;
-use lanemark_machine::{EngineJob, Lane, OnChannels, Partner, QueueRequest, Task, Transfer, Verb, WriteRead};
+use lanemark_machine::{
+    EngineJob, Lane, OnChannels, Operation, Partner, QueueRequest, Task, Transfer, Verb, WriteRead,
+};
 use lanemark_units::Iova;
 
 impl Board {
@@ -23,6 +26,11 @@ impl Board {
                 program = program.with_calls_from(done);
                 program = self.failures.pins(self.events.now, card).into_iter().fold(program, Program::with_pins);
             }
+        }
+        if let Task::Operation(Operation::Handshake(request)) = &lane.task {
+            let data = program.bus(request.data.at);
+            let (data, status) = (data..data + request.data.len, program.bus(request.status));
+            self.endpoints[CardIndex(0)].respond(responder::Spec { data, status, busy: request.busy });
         }
         self.cores.start(&mut self.events, number, program);
     }

@@ -20,6 +20,7 @@ use crate::device::kernels::Kernels;
 use crate::device::msi_x::MsiX;
 use crate::device::region::{Answer, Kind, Region, RegionSpec};
 use crate::device::registers::{self, Registers};
+use crate::device::responder::{self, Responder};
 use crate::requester::{FIRST_CARD, OUTSIDE};
 use crate::tlp::{Cut, Flaw, Tlp, TlpKind, completions};
 use lanemark_engine::{Slab, Slot};
@@ -112,6 +113,8 @@ pub struct Endpoint {
     pub dma: Option<DmaEngine>,
     /// The kernels that a runtime launches.
     pub kernels: Option<Kernels>,
+    /// The function that a core calls by stores.
+    responder: Option<Responder>,
     /// Time of the last accepted write, and the milestone.
     pub last_accepted: Ticks,
     pub(crate) last_milestone: Milestone,
@@ -151,6 +154,7 @@ impl Endpoint {
             left_at: Ticks::ZERO,
             dma,
             kernels,
+            responder: None,
             last_accepted: Ticks::ZERO,
             last_milestone: Milestone::NONE,
             accepted_bytes: 0,
@@ -333,6 +337,9 @@ impl Endpoint {
                 rings |= self.dma.as_mut().is_some_and(rung);
                 let launched = |kernels: &mut Kernels| kernels.store_arrives(now, tlp.address, milestone);
                 rings |= self.kernels.as_mut().is_some_and(launched);
+                if let Some(responder) = &mut self.responder {
+                    responder.store_arrives(now, tlp);
+                }
                 if tlp.requester >= FIRST_CARD && tlp.requester != OUTSIDE {
                     self.accept_from_card(now, tlp.requester, bytes, milestone);
                 }
@@ -389,6 +396,12 @@ impl Endpoint {
         Some(done)
     }
 
+    /// Makes the card respond to requests of a core, and sets the status register to 0.
+    pub fn respond(&mut self, function: responder::Spec) {
+        self.show_status(function.status, 0);
+        self.responder = Some(Responder::new(function));
+    }
+
     fn show_status(&mut self, address: u64, done: u64) {
         let holds = |region: &&mut Region| address.wrapping_sub(region.spec.address) < region.spec.len;
         if let Some(region) = self.regions.iter_mut().find(holds) {
@@ -415,6 +428,9 @@ impl Endpoint {
     ) {
         let Some(Answer { mut tlp, .. }) = self.regions[place].answers.pop_front() else { return };
         self.show_timers(now, self.timers_in(place, &tlp));
+        if let Some((status, done)) = self.responder.as_ref().and_then(|function| function.shown(now, &tlp)) {
+            self.show_status(status, done);
+        }
         let region = &mut self.regions[place];
         if region.spec.kind == Kind::CountedStorage {
             region.beats.read += region.beats_of(&tlp);

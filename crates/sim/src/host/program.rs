@@ -2,12 +2,13 @@
 
 use crate::host::coherent_memory::Sharing;
 use crate::host::driver::{self, Call};
+use crate::host::handshake::{Phase, poll};
 use crate::host::instruction::{Instruction, Manner, Touch};
 use crate::host::pins::Pins;
 use crate::host::runtime::{self, Asked, Command};
 use lanemark_machine::{
-    Access, DmaCall, DriverCall, Fence, LineSource, Operation, Order, QueueRequest, Span, Step, Stream, Task, Verb,
-    Width,
+    Access, DmaCall, DriverCall, Fence, Handshake, LineSource, Operation, Order, QueueRequest, Span, Step, Stream,
+    Task, Verb, Width,
 };
 use lanemark_platform::memcpy::{Pieces, Variant};
 use lanemark_platform::{Loads, Platform};
@@ -180,6 +181,12 @@ enum Inside {
         end: u64,
     },
     Sharing(Sharing),
+    /// A request to a device: its current stream, and what comes after it.
+    Handshake {
+        request: Handshake,
+        walk: Option<Walk>,
+        next: Phase,
+    },
     /// A command to a runtime.
     Runtime(Command),
     /// Calls for transfers: the number started, and the current one.
@@ -299,6 +306,11 @@ impl Program {
         }
     }
 
+    /// Returns the bus address of an offset in a BAR.
+    pub(crate) fn bus(&self, at: lanemark_units::BarOffset) -> u64 {
+        self.spec.bus(at)
+    }
+
     /// Returns how often a runtime has reached the first doorbell of its command.
     #[must_use]
     pub const fn laps(&self) -> u64 {
@@ -412,6 +424,11 @@ impl Program {
     fn begin_operation(&self, operation: &Operation) -> (Option<Instruction>, Inside) {
         match operation {
             Operation::BufferHandoff(handoff) => (None, Inside::Sharing(Sharing::new(*handoff))),
+            Operation::Handshake(request) => {
+                let push = Stream::over(Verb::Store, request.access, request.data);
+                let walk = Some(Program::walk(&self.spec, &push, self.pass));
+                (None, Inside::Handshake { request: *request, walk, next: Phase::Fence })
+            }
             Operation::LineLoad(holder) => {
                 // Plans on a platform without this latency are refused before they run.
                 let span = load_from(&self.spec.loads, *holder).unwrap_or(Ticks::ZERO);
@@ -491,6 +508,33 @@ impl Iterator for Program {
                 Inside::Sharing(sharing) => {
                     if let Some(deed) = sharing.next() {
                         return Some(Instruction::Own(deed));
+                    }
+                }
+                Inside::Handshake { request, walk, next } => {
+                    if let Some(found) = walk.as_mut().and_then(|walk| step(walk, &mut self.fence_next)) {
+                        return Some(found);
+                    }
+                    *walk = None;
+                    match *next {
+                        Phase::Fence => {
+                            *next = Phase::Poll;
+                            if request.data.memory_type == MemoryType::Wc {
+                                return Some(Instruction::Fence(Fence::Sfence));
+                            }
+                            continue;
+                        }
+                        Phase::Poll => {
+                            *next = Phase::Fetch;
+                            self.calls += 1;
+                            return Some(poll(self.spec.bus(request.status), self.calls, self.spec.cycle));
+                        }
+                        Phase::Fetch => {
+                            *next = Phase::End;
+                            let fetch = Stream::over(Verb::Load, request.access, request.data);
+                            *walk = Some(Program::walk(&self.spec, &fetch, self.pass));
+                            continue;
+                        }
+                        Phase::End => {}
                     }
                 }
                 Inside::Runtime(command) => {

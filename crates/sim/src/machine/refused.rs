@@ -2,10 +2,10 @@
 
 use super::SimulatedMachine;
 use lanemark_machine::{
-    Access, BufferHandoff, DmaCall, EngineJob, HostMemory, Lane, LineSource, Operation, Partner, Placement,
+    Access, BufferHandoff, DmaCall, EngineJob, Handshake, HostMemory, Lane, LineSource, Operation, Partner, Placement,
     QueueRequest, Socket, Span, Step, Task, Transfer, Unsupported, Verb, Width, Work,
 };
-use lanemark_platform::{Mailbox, PeerRoute};
+use lanemark_platform::{Mailbox, PeerRoute, RegionKind};
 use lanemark_units::MemoryType;
 
 impl SimulatedMachine {
@@ -99,6 +99,7 @@ impl SimulatedMachine {
                 Err(self.unsupported("mapping memory for a device", "its cores do not run a program's instructions"))
             }
             Operation::BufferHandoff(handoff) => self.check_handoff(handoff),
+            Operation::Handshake(request) => self.check_handshake(request),
             Operation::LineLoad(holder) if self.facts.line_sources.contains(holder) => Ok(()),
             Operation::LineLoad(holder) => {
                 let key = match holder {
@@ -113,6 +114,26 @@ impl SimulatedMachine {
                 ))
             }
         }
+    }
+
+    fn check_handshake(&self, request: &Handshake) -> Result<(), Unsupported> {
+        let Handshake { data, access, status, .. } = request;
+        let status = Span { at: *status, len: Handshake::STATUS_BYTES, memory_type: MemoryType::Uc };
+        for span in [data, &status] {
+            if let Err(error) = self.check_span(span) {
+                return Err(self.unsupported(format!("{} B at {}", span.len, span.at), error.to_string()));
+            }
+            let region = self.platform.region_at(span.at.bar, span.at.offset, span.len);
+            if region.is_some_and(|region| region.kind.value == RegionKind::Fifo) {
+                return Err(self.unsupported("a request to a device", "its data would enter a queue"));
+            }
+        }
+        let bell = self.platform.runtime.as_ref().and_then(|_| self.platform.kernel_doorbell(0));
+        let start = self.platform.bar(data.at.bar).map_or(0, |bar| bar.address_bytes.value) + data.at.offset;
+        if bell.is_some_and(|bell| (start..start + data.len).contains(&bell.doorbell)) {
+            return Err(self.unsupported("a request to a device", "its data would start a kernel of the runtime"));
+        }
+        [Verb::Store, Verb::Load].into_iter().try_for_each(|verb| self.check_access(verb, *access, data))
     }
 
     fn check_job(&self, job: &EngineJob) -> Result<(), Unsupported> {

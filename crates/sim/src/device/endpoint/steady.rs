@@ -18,6 +18,7 @@ impl Endpoint {
             left_at,
             dma: _,
             kernels,
+            responder,
             last_accepted,
             last_milestone: _,
             accepted_bytes,
@@ -32,6 +33,9 @@ impl Endpoint {
         }
         if let Some(kernels) = kernels {
             kernels.visit(view);
+        }
+        if let Some(responder) = responder {
+            responder.visit(view);
         }
         view.count(accepting.len());
         for Received { done, at, tlp, place, beats, waits, span } in accepting {
