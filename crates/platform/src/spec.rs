@@ -472,7 +472,7 @@ mod tests {
     }
 
     /// Units that a key may end in.
-    const UNITS: &[&str] = &["_ns", "_ghz", "_cycles", "_bytes", "_lanes"];
+    const UNITS: &[&str] = &["_ns", "_ghz", "_cycles", "_bytes", "_lanes", "_percent"];
 
     /// Keys without a unit: counts, choices, and numbers that are names.
     const WITHOUT_UNIT: &[&str] = &[
