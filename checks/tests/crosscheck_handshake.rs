@@ -74,8 +74,10 @@ fn formula_and_simulation_agree_to_the_tick_whenever_the_work_ends() {
         ]);
         let busy = if nth % 8 == 0 { Ticks::ZERO } else { Ticks(random.below(8192 * 1000)) };
         let plan = Plan::new(request(&platform, memory_type, access, len, busy), 1 + random.below(3));
-        let (simulated, predicted) = (simulated(&platform, &plan).0, predicted(&platform, &plan));
-        assert_eq!(simulated, predicted, "{nth}: {plan:?} on {}", platform.name);
+        let (simulated, samples) = simulated(&platform, &plan);
+        assert_eq!(simulated, predicted(&platform, &plan), "{nth}: {plan:?} on {}", platform.name);
+        let path: Ticks = samples.path.iter().map(|share| share.span).sum();
+        assert_eq!(path, simulated, "{nth}: the critical path adds up; {plan:?} on {}", platform.name);
     }
 }
 
