@@ -389,6 +389,7 @@ mod tests {
             name: "x",
             experiment: experiment.leak(),
             published: "id,what,published,corrected,unit\nA,a,31.6,,-\n",
+            dependencies: "",
         };
         let mut earlier = LocalValues::default();
         machines.iter_mut().map(|machine| measure(&paper, machine, &mut earlier)).last().unwrap()
