@@ -236,6 +236,7 @@ fn time_s(row: &Item<'_>, own: &Dependency) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fmt::Write as _;
 
     const HEAD: &str = "title = \"t\"\nplatform = \"tacc-stratix4\"\n";
 
@@ -246,8 +247,8 @@ mod tests {
     fn classified(fits: &str, rows: &[TestRow<'_>]) -> Vec<(Class, Vec<String>)> {
         let (mut figures, mut published) = (String::new(), "id,what,published,corrected,unit\n".to_owned());
         for (id, source, ..) in rows {
-            figures += &format!("[[figure]]\nid = \"{id}\"\ntolerance_percent = 1\n{source}\n");
-            published += &format!("{id},w,1,,ns\n");
+            let _ = write!(figures, "[[figure]]\nid = \"{id}\"\ntolerance_percent = 1\n{source}\n");
+            let _ = writeln!(published, "{id},w,1,,ns");
         }
         let experiment = Experiment::read("x", &format!("{HEAD}{figures}{fits}"), &published).unwrap();
         let platform = lanemark_platform::preset("tacc-stratix4").unwrap().unwrap();

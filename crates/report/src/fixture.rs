@@ -207,6 +207,7 @@ pub(crate) fn reproduction() -> Reproduction {
         formula: Some(441.0),
         unit: "ns".to_owned(),
         class,
+        same_as: Vec::new(),
         error_percent: ours.map(|ours| 100.0 * (ours - 440.0) / 440.0),
         tolerance_percent: Some(5.0),
         verdict,
