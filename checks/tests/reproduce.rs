@@ -68,7 +68,7 @@ fn no_predicted_figure_is_lost() {
     for (reproduction, expected) in all().iter().zip(DISTINCT) {
         assert_eq!(
             distinct(reproduction),
-            least,
+            expected,
             "{}: adapt the number if more or fewer are right",
             reproduction.paper
         );
