@@ -273,7 +273,7 @@ mod tests {
     }
 
     fn ask(size: u64) -> String {
-        format!("ask = {{ question = \"q\", size = {size} }}")
+        format!("ask = {{ question = \"q\", size = {size}, figure = \"latency_ns\" }}")
     }
 
     const FIT: &str = "[[fit]]\nto = [\"A\"]\nparameters = [{ key = \"dma.tags\", low = 1, high = 2 }]\n";
