@@ -5,7 +5,7 @@ LANEMARK = $(CARGO) run --quiet --release --locked -p lanemark-cli --
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := build
-.PHONY: help build install-c test test-qemu test-runtimes runtimes lint bench reproduce schemas picture fuzz
+.PHONY: help build install-c test test-qemu test-runtimes runtimes lint bench reproduce dependencies schemas picture fuzz mutants
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -23,24 +23,22 @@ test: ## run every test: units, documents, house, papers, real kernel, runtimes
 	@$(MAKE) --no-print-directory test-qemu test-runtimes
 
 test-qemu: ## run the tests on a real kernel with emulated cards; unpacked into .tools/, nothing installed
-	@status=0; checks/guest/fetch || status=$$?; \
+	@status=0; skipped=; checks/guest/fetch || status=$$?; \
 	if [ $$status -eq 77 ] && [ -z "$$LANEMARK_REQUIRE_QEMU" ]; then \
-		echo "skipped: tests on a real kernel, for the reason in the line above; make test-qemu runs them"; \
+		skipped="a real kernel, for the reason before the tests"; \
 	elif [ $$status -ne 0 ]; then \
 		exit $$status; \
-	else \
-		$(CARGO) test --locked -p lanemark-checks --test guest; \
-	fi
+	fi; \
+	LANEMARK_SKIPPED_QEMU="$$skipped" $(CARGO) test --locked -p lanemark-checks --test guest
 
 test-runtimes: ## run the tests on an OpenCL runtime for the processor; unpacked into .tools/, nothing installed
-	@status=0; checks/runtimes/fetch || status=$$?; \
+	@status=0; skipped=; checks/runtimes/fetch || status=$$?; \
 	if [ $$status -eq 77 ] && [ -z "$$LANEMARK_REQUIRE_RUNTIMES" ]; then \
-		echo "skipped: tests on an OpenCL runtime, for the reason in the line above; make test-runtimes runs them"; \
+		skipped="an OpenCL runtime, for the reason before the tests"; \
 	elif [ $$status -ne 0 ]; then \
 		exit $$status; \
-	else \
-		$(CARGO) test --locked -p lanemark-checks --test runtimes; \
-	fi
+	fi; \
+	LANEMARK_SKIPPED_RUNTIMES="$$skipped" $(CARGO) test --locked -p lanemark-checks --test runtimes
 
 runtimes: ## fetch Intel's OpenCL, FPGA emulation and SYCL into .tools/ (350 MB, under Intel's licence)
 	@checks/runtimes/intel
@@ -68,6 +66,15 @@ bench: ## measure the speed of simulator, formulas and program
 
 reproduce: ## compare the papers under experiments/ with simulation and formula
 	$(LANEMARK) reproduce
+
+dependencies: ## compute experiments/*/dependencies.csv, the classes of published figures; takes minutes
+	@for paper in experiments/*/; do \
+		paper="$$(basename "$$paper")"; \
+		$(LANEMARK) reproduce --dependencies "$$paper" > "experiments/$$paper/.dependencies.csv" || \
+			{ rm -f "experiments/$$paper/.dependencies.csv"; exit 1; }; \
+		mv "experiments/$$paper/.dependencies.csv" "experiments/$$paper/dependencies.csv"; \
+		echo "wrote experiments/$$paper/dependencies.csv"; \
+	done
 
 schemas: ## write schemas/*.json from the code; a test compares them
 	@mkdir -p schemas

@@ -4,6 +4,7 @@ pub mod conformance;
 pub mod page;
 pub mod pci_dump;
 pub mod shown;
+pub mod trials;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -6,7 +6,8 @@
 
 use lanemark_checks::page::Page;
 use lanemark_checks::shown::missing;
-use lanemark_checks::{lanemark, root};
+use lanemark_checks::trials::{Available, Trial, run};
+use lanemark_checks::{lanemark, root, trials};
 use lanemark_compute::{Csr, Spmv, StreamCopy, Workload};
 use lanemark_hw::opencl::OpenClMachine;
 use lanemark_hw::sycl::SyclMachine;
@@ -19,8 +20,48 @@ use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, ExitCode, Output};
 use std::sync::Arc;
+
+fn main() -> ExitCode {
+    let pocl = Available::unless("LANEMARK_SKIPPED_RUNTIMES");
+    let found = if environment_file().exists() { Ok(()) } else { Err("make runtimes to be run first".to_owned()) };
+    let intel = pocl.and(&Available::new(found, "LANEMARK_REQUIRE_INTEL"));
+    let mut tests: Vec<Trial> = trials!(
+        pocl;
+        launches_are_measured_by_every_wait_and_the_record_describes_the_runtime,
+        only_the_named_cores_launch_and_absent_ones_are_skipped_with_a_reason,
+        page_and_table_show_launches_by_core_and_label_the_device_as_no_card,
+        copies_of_every_length_are_correct_and_issued_before_delivered,
+        runs_of_copies_report_their_share_and_all_bytes_arrive,
+        stream_copies_by_vectors_and_strides_are_correct,
+        sparse_products_by_one_and_several_kernels_are_correct,
+        prebuilt_kernels_work_and_those_of_another_device_are_refused,
+        an_unknown_device_number_is_refused_with_the_list_of_devices,
+        questions_and_options_about_cards_are_refused_for_runtimes,
+        a_runtime_with_a_missing_library_is_named,
+        without_runtimes_the_other_targets_answer,
+        without_sycl_the_message_names_make_runtimes_and_other_targets_answer,
+        a_sycl_device_that_fails_or_hangs_ends_with_its_error_in_time,
+        platform_options_are_refused_for_sycl_as_for_opencl,
+        runtime_commands_of_the_guide_print_the_shown_output,
+    )
+    .into();
+    tests.extend(trials!(
+        intel;
+        prebuilt_kernels_work_on_every_runtime,
+        every_device_answers_by_opencl_and_sycl_and_emulations_are_labelled,
+        copies_by_every_kind_of_memory_are_correct_on_every_device,
+        a_driver_that_returns_before_its_copy_completes_has_two_times,
+        a_runtime_with_a_missing_library_is_listed_with_the_working_ones,
+        missing_sycl_devices_and_questions_of_other_targets_are_refused,
+        sycl_kernels_take_buffers_and_addresses_and_other_plans_are_refused_by_name,
+        sycl_commands_of_the_guide_print_the_shown_output,
+    ));
+    // Run by a test, with the library path.
+    tests.extend(trials!(intel; sycl_kernels_in_a_separate_process).map(|trial| trial.with_ignored_flag(true)));
+    run(tests)
+}
 
 /// Folder of the unpacked PoCL.
 fn pocl() -> PathBuf {
@@ -50,16 +91,16 @@ fn on_pocl(arguments: &[&str]) -> Output {
     bench(&pocl().join("vendors"), &libraries(), arguments)
 }
 
-/// The environment that `make runtimes` prints; `None` if it has not run.
-fn environment() -> Option<Vec<(String, String)>> {
-    let Ok(text) = fs::read_to_string(root().join(".tools/runtimes/environment")) else {
-        let is_wanted = std::env::var_os("LANEMARK_REQUIRE_INTEL").is_some_and(|value| !value.is_empty());
-        assert!(!is_wanted, "LANEMARK_REQUIRE_INTEL requires every runtime: run make runtimes");
-        println!("skipped: only PoCL is installed; make runtimes installs the others");
-        return None;
-    };
+/// File with the environment that `make runtimes` prints.
+fn environment_file() -> PathBuf {
+    root().join(".tools/runtimes/environment")
+}
+
+/// The environment that `make runtimes` prints.
+fn environment() -> Vec<(String, String)> {
+    let text = fs::read_to_string(environment_file()).unwrap();
     let pair = |line: &str| line.split_once('=').map(|(name, value)| (name.to_owned(), value.to_owned()));
-    Some(text.lines().filter_map(pair).collect())
+    text.lines().filter_map(pair).collect()
 }
 
 /// Runs `lanemark` with all runtimes.
@@ -111,7 +152,6 @@ fn record(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-#[test]
 fn launches_are_measured_by_every_wait_and_the_record_describes_the_runtime() {
     let record = record(&on_pocl(&["--on", "opencl:0", "--json"]));
     let target = &record["targets"][0];
@@ -168,7 +208,6 @@ fn launches_are_measured_by_every_wait_and_the_record_describes_the_runtime() {
     assert!(others.iter().all(|one| one["because"].as_str().unwrap().contains("not a PCIe function")));
 }
 
-#[test]
 fn only_the_named_cores_launch_and_absent_ones_are_skipped_with_a_reason() {
     let launches = ["--on", "opencl:0", "--question", "launch_latency", "--json", "--cores"];
     let asked = |cores| record(&on_pocl(&[&launches[..], &[cores]].concat()));
@@ -186,7 +225,6 @@ fn only_the_named_cores_launch_and_absent_ones_are_skipped_with_a_reason() {
     assert!(said(&output).contains("cores selects the cores that launch kernels"), "{}", said(&output));
 }
 
-#[test]
 fn page_and_table_show_launches_by_core_and_label_the_device_as_no_card() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("r.html");
@@ -206,7 +244,6 @@ fn page_and_table_show_launches_by_core_and_label_the_device_as_no_card() {
     assert!(page.contains("real, CPU device, no card"));
 }
 
-#[test]
 fn copies_of_every_length_are_correct_and_issued_before_delivered() {
     for size in ["1", "4097", "256MiB"] {
         let record = record(&on_pocl(&["--on", "opencl:0", "--question", "runtime_copy", "--sizes", size, "--json"]));
@@ -229,7 +266,6 @@ fn copies_of_every_length_are_correct_and_issued_before_delivered() {
     assert!(said.contains("exceed the longest buffer of opencl:0; use at most 268435456"), "{said}");
 }
 
-#[test]
 fn runs_of_copies_report_their_share_and_all_bytes_arrive() {
     let record = record(&on_pocl(&["--on", "opencl:0", "--question", "many_small_few_large", "--json"]));
     for answer in record["answers"].as_array().unwrap() {
@@ -301,12 +337,10 @@ fn rows_are_right(machine: &mut dyn Machine) {
     }
 }
 
-#[test]
 fn stream_copies_by_vectors_and_strides_are_correct() {
     again_on_pocl(|| words_arrive(&mut OpenClMachine::open(0, Arc::default()).unwrap()));
 }
 
-#[test]
 fn sparse_products_by_one_and_several_kernels_are_correct() {
     again_on_pocl(|| rows_are_right(&mut OpenClMachine::open(0, Arc::default()).unwrap()));
 }
@@ -328,21 +362,28 @@ fn built_before(folder: &Path, environment: &[(String, String)], number: usize) 
     built
 }
 
-#[test]
 fn prebuilt_kernels_work_and_those_of_another_device_are_refused() {
-    let folder = tempfile::tempdir().unwrap();
     let pair = |name: &str, value: PathBuf| (name.to_owned(), value.display().to_string());
     let on_one = vec![pair("OCL_ICD_VENDORS", pocl().join("vendors")), pair("LD_LIBRARY_PATH", libraries())];
-    let (environment, devices) = environment().map_or((on_one, 1), |environment| (environment, 3));
+    prebuilt_kernels(&on_one, 1);
+}
+
+fn prebuilt_kernels_work_on_every_runtime() {
+    prebuilt_kernels(&environment(), 3);
+}
+
+/// Kernels that are built before the run, on this many devices of an environment.
+fn prebuilt_kernels(environment: &[(String, String)], devices: usize) {
+    let folder = tempfile::tempdir().unwrap();
     let questions = "launch_latency,accessor_overhead,stream_copy,spmv";
     let mut all = Vec::new();
     for number in 0..devices {
-        let built = built_before(folder.path(), &environment, number).display().to_string();
+        let built = built_before(folder.path(), environment, number).display().to_string();
         for road in if devices == 1 { &["opencl"][..] } else { &["opencl", "sycl"] } {
             let on = format!("{road}:{number}");
             let arguments =
                 ["bench", "--on", &on, "--question", questions, "--budget", "1", "--json", "--kernels", &built];
-            let record = record(&on_all(&environment, &arguments));
+            let record = record(&on_all(environment, &arguments));
             // Except cases that no device of this kind supports, such as ports and addresses.
             for question in questions.split(',') {
                 let is_of = |answer: &&&Value| answer["question"] == question;
@@ -361,7 +402,7 @@ fn prebuilt_kernels_work_and_those_of_another_device_are_refused() {
         all.push(built);
     }
     let refused = |kernels: &str| {
-        let output = on_all(&environment, &["bench", "--on", "opencl:0", "--kernels", kernels]);
+        let output = on_all(environment, &["bench", "--on", "opencl:0", "--kernels", kernels]);
         assert_eq!(output.status.code(), Some(2), "{}", said(&output));
         said(&output)
     };
@@ -371,12 +412,11 @@ fn prebuilt_kernels_work_and_those_of_another_device_are_refused() {
         assert!(said.contains(&format!("rejects the kernels in {kernels}: ")), "{said}");
     }
     assert!(refused("nowhere.aocx").contains("reading nowhere.aocx: "));
-    let output = on_all(&environment, &["bench", "--on", "card-gen5-x16", "--kernels", &source]);
+    let output = on_all(environment, &["bench", "--on", "card-gen5-x16", "--kernels", &source]);
     assert_eq!(output.status.code(), Some(2));
     assert!(said(&output).contains("--kernels applies to runtime devices only"), "{}", said(&output));
 }
 
-#[test]
 fn an_unknown_device_number_is_refused_with_the_list_of_devices() {
     let output = on_pocl(&["--on", "opencl:7"]);
     assert_eq!(output.status.code(), Some(2));
@@ -388,7 +428,6 @@ fn an_unknown_device_number_is_refused_with_the_list_of_devices() {
     }
 }
 
-#[test]
 fn questions_and_options_about_cards_are_refused_for_runtimes() {
     let output = on_pocl(&["--on", "opencl:0", "--question", "mmio_write_bandwidth"]);
     assert!(String::from_utf8_lossy(&output.stdout).contains("not a PCIe function"), "{}", said(&output));
@@ -397,7 +436,6 @@ fn questions_and_options_about_cards_are_refused_for_runtimes() {
     assert!(said(&output).contains("'opencl:0' is real"), "{}", said(&output));
 }
 
-#[test]
 fn a_runtime_with_a_missing_library_is_named() {
     let alone = tempfile::tempdir().unwrap();
     for library in ["libOpenCL.so.1", "libpocl.so.2"] {
@@ -415,7 +453,6 @@ fn a_runtime_with_a_missing_library_is_named() {
     );
 }
 
-#[test]
 fn without_runtimes_the_other_targets_answer() {
     let none = tempfile::tempdir().unwrap();
     let output = bench(none.path(), &libraries(), &["--on", "opencl:0"]);
@@ -430,9 +467,8 @@ fn without_runtimes_the_other_targets_answer() {
     assert_eq!(record["skipped"][0]["target"], "opencl:0");
 }
 
-#[test]
 fn every_device_answers_by_opencl_and_sycl_and_emulations_are_labelled() {
-    let Some(environment) = environment() else { return };
+    let environment = environment();
     let record = of_every(&environment, &["--question", "launch_latency"]);
     for (number, device) in EVERY.iter().enumerate() {
         // Three waits, from some cores and unpinned.
@@ -449,9 +485,8 @@ fn every_device_answers_by_opencl_and_sycl_and_emulations_are_labelled() {
     }
 }
 
-#[test]
 fn copies_by_every_kind_of_memory_are_correct_on_every_device() {
-    let Some(environment) = environment() else { return };
+    let environment = environment();
     for size in ["1", "4097", "8MiB"] {
         let record = of_every(&environment, &["--question", "runtime_copy", "--sizes", size]);
         for device in EVERY {
@@ -471,9 +506,8 @@ fn copies_by_every_kind_of_memory_are_correct_on_every_device() {
     }
 }
 
-#[test]
 fn a_driver_that_returns_before_its_copy_completes_has_two_times() {
-    let Some(environment) = environment() else { return };
+    let environment = environment();
     let record = of_every(&environment, &["--question", "runtime_copy", "--sizes", "80000"]);
     let spans = |road: &str, wait: &str| {
         let device = device(&record, road, "FPGA Emulation");
@@ -493,9 +527,8 @@ fn a_driver_that_returns_before_its_copy_completes_has_two_times() {
     }
 }
 
-#[test]
 fn a_runtime_with_a_missing_library_is_listed_with_the_working_ones() {
-    let Some(environment) = environment() else { return };
+    let environment = environment();
     let (alone, vendors) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     for file in fs::read_dir(root().join(".tools/intel/lib")).unwrap() {
         let file = file.unwrap();
@@ -518,7 +551,6 @@ fn a_runtime_with_a_missing_library_is_listed_with_the_working_ones() {
     assert!(said.contains(&named), "{said}");
 }
 
-#[test]
 fn without_sycl_the_message_names_make_runtimes_and_other_targets_answer() {
     let environment = |shim: &str| {
         let libraries = libraries().display().to_string();
@@ -615,7 +647,6 @@ fn false_shim(folder: &Path, number: u32, then: &str) -> Vec<(String, String)> {
         .to_vec()
 }
 
-#[test]
 fn a_sycl_device_that_fails_or_hangs_ends_with_its_error_in_time() {
     let copies: &[_] = &["bench", "--on", "sycl:0", "--question", "runtime_copy", "--sizes", "64"];
     let kernels: &[_] = &["bench", "--on", "sycl:0", "--question", "spmv", "--matrix", "poisson:16"];
@@ -647,7 +678,6 @@ fn a_sycl_device_that_fails_or_hangs_ends_with_its_error_in_time() {
     assert!(said(&output).contains("cl_khr_fp64"), "{}", said(&output));
 }
 
-#[test]
 fn platform_options_are_refused_for_sycl_as_for_opencl() {
     for (arguments, because) in [
         (&["bench", "--on", "sycl:x"][..], "use a number, for example sycl:0"),
@@ -663,7 +693,10 @@ fn platform_options_are_refused_for_sycl_as_for_opencl() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", said(&output));
         assert!(said(&output).contains(because), "{arguments:?}: {}", said(&output));
     }
-    let Some(environment) = environment() else { return };
+}
+
+fn missing_sycl_devices_and_questions_of_other_targets_are_refused() {
+    let environment = environment();
     let output = on_all(&environment, &["bench", "--on", "sycl:3"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(said(&output).contains("no device sycl:3; available: sycl:0: "), "{}", said(&output));
@@ -672,17 +705,14 @@ fn platform_options_are_refused_for_sycl_as_for_opencl() {
 }
 
 /// Runs the test below in a new process, because the library path is fixed at process start.
-#[test]
 fn sycl_kernels_take_buffers_and_addresses_and_other_plans_are_refused_by_name() {
-    let Some(environment) = environment() else { return };
+    let environment = environment();
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--ignored", "--exact", "sycl_kernels_in_a_separate_process"]);
     let output = command.envs(environment).env("POCL_CACHE_DIR", pocl().join("cache")).output().unwrap();
     assert!(output.status.success(), "{}{}", String::from_utf8_lossy(&output.stdout), said(&output));
 }
 
-#[test]
-#[ignore = "run by the test above, with the library path"]
 fn sycl_kernels_in_a_separate_process() {
     let plan = |request| Plan { warmup_passes: 1, ..Plan::new(request, 10) };
     let launch = |count, allocation, kernels| {
@@ -732,21 +762,25 @@ fn sycl_kernels_in_a_separate_process() {
     }
 }
 
-#[test]
 fn runtime_commands_of_the_guide_print_the_shown_output() {
-    let (mut wrong, mut commands, environment) = (Vec::new(), 0, environment());
+    guide(false);
+}
+
+fn sycl_commands_of_the_guide_print_the_shown_output() {
+    guide(true);
+}
+
+/// Commands of the guide on a runtime, of SYCL or of OpenCL.
+fn guide(is_sycl: bool) {
+    let (mut wrong, mut commands) = (Vec::new(), 0);
     for page in Page::all() {
-        for block in page.blocks().iter().filter(|block| block.has("runtime")) {
+        for block in page.blocks().iter().filter(|block| block.has("runtime") && block.has("sycl") == is_sycl) {
             let exit: i32 = block.note("exit").unwrap_or("0").parse().unwrap();
             for (command, shown) in block.commands() {
                 commands += 1;
                 let arguments: Vec<&str> = command.split(' ').collect();
                 assert_eq!(arguments[..2], ["lanemark", "bench"], "{}:{}", page.path, block.line);
-                let output = match (block.has("sycl"), &environment) {
-                    (false, _) => on_pocl(&arguments[2..]),
-                    (true, Some(environment)) => on_all(environment, &arguments[1..]),
-                    (true, None) => continue,
-                };
+                let output = if is_sycl { on_all(&environment(), &arguments[1..]) } else { on_pocl(&arguments[2..]) };
                 let text = String::from_utf8_lossy(&output.stdout).into_owned() + &said(&output);
                 let missing = missing(&shown, &text, block.note("varies"));
                 if output.status.code() != Some(exit) || missing.is_some() {

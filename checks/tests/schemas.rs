@@ -1,15 +1,27 @@
 //! Presets, records and diagnoses conform to the committed schemas, by two validators: one in Rust, and Python's
 //! jsonschema, which `checks/schemas/validate` fetches.
 //!
-//! If that one is not available, it is left out and the reason is printed; with `LANEMARK_REQUIRE_JSONSCHEMA=1` this is
-//! a failure.
+//! If that one is not available, its tests are ignored, with the reason; with `LANEMARK_REQUIRE_JSONSCHEMA=1` they fail.
 
-use lanemark_checks::{lanemark, root};
+use lanemark_checks::trials::{Available, Trial, run};
+use lanemark_checks::{lanemark, root, trials};
 use lanemark_platform::PRESETS;
 use serde_json::Value;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, ExitCode, Output};
+
+fn main() -> ExitCode {
+    let python = python_available();
+    let mut tests: Vec<Trial> =
+        trials!(Available::ALWAYS; every_preset_conforms_as_json, records_and_diagnoses_conform).into();
+    tests.extend(trials!(
+        python;
+        every_preset_conforms_by_python_as_it_is_written_and_as_json,
+        records_and_diagnoses_conform_by_python,
+        a_wrong_document_is_refused_by_python_too,
+    ));
+    run(tests)
+}
 
 /// Output of the program, as JSON.
 fn document(arguments: &[&str]) -> Value {
@@ -22,24 +34,22 @@ fn schema(kind: &str) -> PathBuf {
     root().join("schemas").join(format!("{kind}.json"))
 }
 
-/// Validates documents with Python; `None` if it is not available.
-fn python(kind: &str, documents: &[PathBuf]) -> Option<Output> {
+/// Validates documents with Python.
+fn python(kind: &str, documents: &[PathBuf]) -> Output {
     let mut command = Command::new(root().join("checks/schemas/validate"));
-    let output = command.arg(schema(kind)).args(documents).output().unwrap();
-    if output.status.code() != Some(77) {
-        return Some(output);
-    }
-    let why = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    let is_wanted = std::env::var_os("LANEMARK_REQUIRE_JSONSCHEMA").is_some_and(|value| !value.is_empty());
-    assert!(!is_wanted, "LANEMARK_REQUIRE_JSONSCHEMA requires it: {why}");
-    // Not captured by the test harness.
-    let _ = writeln!(std::io::stderr(), "skipped: Python as a second validator of schemas, because {why}");
-    None
+    command.arg(schema(kind)).args(documents).output().unwrap()
+}
+
+/// Whether Python's validator is available.
+fn python_available() -> Available {
+    let output = python("platform", &[]);
+    let why = || String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Available::new(if output.status.code() == Some(77) { Err(why()) } else { Ok(()) }, "LANEMARK_REQUIRE_JSONSCHEMA")
 }
 
 #[track_caller]
 fn all_conform(kind: &str, documents: &[PathBuf]) {
-    let Some(output) = python(kind, documents) else { return };
+    let output = python(kind, documents);
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(said.lines().filter(|line| line.ends_with(": valid")).count(), documents.len(), "{said}");
@@ -58,36 +68,53 @@ fn written(folder: &Path, kind: &str, documents: impl IntoIterator<Item = Value>
     documents.into_iter().enumerate().map(write).collect()
 }
 
-#[test]
-fn every_preset_conforms_as_it_is_written_and_as_json() {
+/// Every preset as JSON, written into `folder`.
+fn presets(folder: &Path) -> Vec<PathBuf> {
+    let parsed = PRESETS.iter().map(|preset| {
+        lanemark_platform::Platform::parse(preset.name, preset.text).unwrap_or_else(|error| panic!("{error}")).to_json()
+    });
+    written(folder, "platform", parsed)
+}
+
+fn every_preset_conforms_as_json() {
+    presets(tempfile::tempdir().unwrap().path());
+}
+
+fn every_preset_conforms_by_python_as_it_is_written_and_as_json() {
     let files: Vec<PathBuf> =
         PRESETS.iter().map(|preset| root().join(format!("platforms/{}.toml", preset.name))).collect();
     all_conform("platform", &files);
     let folder = tempfile::tempdir().unwrap();
-    let parsed = PRESETS.iter().map(|preset| {
-        lanemark_platform::Platform::parse(preset.name, preset.text).unwrap_or_else(|error| panic!("{error}")).to_json()
-    });
-    all_conform("platform", &written(folder.path(), "platform", parsed));
+    all_conform("platform", &presets(folder.path()));
 }
 
-#[test]
-fn records_and_diagnoses_conform() {
-    let folder = tempfile::tempdir().unwrap();
+/// Records and a diagnosis, written into `folder`, with their kinds.
+fn answers(folder: &Path) -> [(&'static str, Vec<PathBuf>); 2] {
     let mut records = vec![document(&["bench", "--on", "card-gen5-x16", "--sizes", "64", "--json"])];
     records.extend(
         PRESETS.iter().map(|preset| document(&["predict", "--on", preset.name, "--sizes", "64,4KiB", "--json"])),
     );
-    all_conform("record", &written(folder.path(), "record", records));
-    let listing = folder.path().join("machine.lspci");
+    let records = written(folder, "record", records);
+    let listing = folder.join("machine.lspci");
     let listing = listing.to_str().unwrap();
     let output =
         Command::new(lanemark()).args(["lspci", "--on", "rosta-virtex7", "--output", listing]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let diagnosis = document(&["doctor", "--from", listing, "--json"]);
-    all_conform("doctor", &written(folder.path(), "doctor", [diagnosis]));
+    [("record", records), ("doctor", written(folder, "doctor", [diagnosis]))]
 }
 
-#[test]
+fn records_and_diagnoses_conform() {
+    answers(tempfile::tempdir().unwrap().path());
+}
+
+fn records_and_diagnoses_conform_by_python() {
+    let folder = tempfile::tempdir().unwrap();
+    for (kind, documents) in answers(folder.path()) {
+        all_conform(kind, &documents);
+    }
+}
+
 fn a_wrong_document_is_refused_by_python_too() {
     let folder = tempfile::tempdir().unwrap();
     let preset = PRESETS.iter().find(|preset| preset.name == "card-gen5-x16").unwrap();
@@ -101,7 +128,7 @@ fn a_wrong_document_is_refused_by_python_too() {
         assert_ne!(text, preset.text, "the change has no effect");
         std::fs::write(path, text).unwrap();
     }
-    let Some(output) = python("platform", &paths) else { return };
+    let output = python("platform", &paths);
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{said}{}", String::from_utf8_lossy(&output.stderr));
     assert!(said.lines().count() == wrong.len() && !said.contains(": valid"), "{said}");

@@ -15,8 +15,7 @@ fn record(guest: &mut Guest, arguments: &str) -> Value {
 /// A short run on the storage card.
 const SHORT: &str = "--on 0000:01:00.0 --bar 2:0..4KiB --question mmio_write_bandwidth --sizes 4KiB --access 8";
 
-#[test]
-fn a_dry_run_prints_all_accesses_and_performs_none() {
+pub fn a_dry_run_prints_all_accesses_and_performs_none() {
     let mut guest = shared();
     storage::fresh(&guest);
     let state = format!("cat {CARD}/enable; xxd {CARD}/config");
@@ -35,8 +34,7 @@ fn a_dry_run_prints_all_accesses_and_performs_none() {
     assert_eq!(offsets.iter().max(), Some(&4095), "the last byte of the range, and none behind it");
 }
 
-#[test]
-fn a_run_stores_in_the_named_range_and_its_record_is_marked_emulated() {
+pub fn a_run_stores_in_the_named_range_and_its_record_is_marked_emulated() {
     let mut guest = shared();
     storage::fresh(&guest);
     let record = record(&mut guest, "--on 0000:01:00.0 --bar 2:0..4KiB");
@@ -71,8 +69,7 @@ fn a_run_stores_in_the_named_range_and_its_record_is_marked_emulated() {
     }
 }
 
-#[test]
-fn the_record_contains_the_slowest_link_on_the_path() {
+pub fn the_record_contains_the_slowest_link_on_the_path() {
     let mut guest = shared();
     let record = record(&mut guest, "--on 0000:04:00.0 --bar 0:0..4KiB --question mmio_read_latency");
     let card = &record["targets"][0]["card"];
@@ -81,8 +78,7 @@ fn the_record_contains_the_slowest_link_on_the_path() {
     assert!(card["links"].as_array().unwrap().contains(&trained), "{card}");
 }
 
-#[test]
-fn only_named_ranges_are_accessed() {
+pub fn only_named_ranges_are_accessed() {
     let mut guest = shared();
     let refused = guest.run("lanemark bench --on 0000:01:00.0");
     assert!(refused.status == 2 && refused.stderr.contains("--bar 2:0..4KiB"), "{refused:?}");
@@ -90,8 +86,7 @@ fn only_named_ranges_are_accessed() {
     assert!(refused.status == 2 && refused.stderr.contains("ends beyond BAR2"), "{refused:?}");
 }
 
-#[test]
-fn a_bound_driver_is_bypassed_only_with_the_option() {
+pub fn a_bound_driver_is_bypassed_only_with_the_option() {
     let mut guest = shared();
     bound_to(&mut guest, "uio_pci_generic", |guest| {
         let refused = guest.run(&format!("lanemark bench {SHORT}"));
@@ -101,8 +96,7 @@ fn a_bound_driver_is_bypassed_only_with_the_option() {
     });
 }
 
-#[test]
-fn a_bar_claimed_by_the_kernel_is_refused_with_the_kernels_rule() {
+pub fn a_bar_claimed_by_the_kernel_is_refused_with_the_kernels_rule() {
     let mut guest = shared();
     let ask = "lanemark bench --on 0000:00:07.0 --bar 0:0..4KiB --question mmio_read_latency";
     let refused = guest.run(ask);
@@ -111,8 +105,7 @@ fn a_bar_claimed_by_the_kernel_is_refused_with_the_kernels_rule() {
     assert!(refused.status == 77 && refused.stderr.contains("IO_STRICT_DEVMEM"), "{refused:?}");
 }
 
-#[test]
-fn memory_decoding_is_enabled_only_with_the_option_and_recorded() {
+pub fn memory_decoding_is_enabled_only_with_the_option_and_recorded() {
     let mut guest = shared();
     with_decoding_off(&mut guest, |guest| {
         let refused = guest.run(&format!("lanemark bench {SHORT}"));

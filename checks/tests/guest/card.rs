@@ -5,8 +5,7 @@ use lanemark_checks::conformance::PROMISES;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt as _;
 
-#[test]
-fn a_card_keeps_every_promise() {
+pub fn a_card_keeps_every_promise() {
     let mut guest = shared();
     storage::fresh(&guest);
     let said = guest.run("promises card 0000:01:00.0 2:0..64KiB");
@@ -16,8 +15,7 @@ fn a_card_keeps_every_promise() {
     assert!(outside[64 << 10..].iter().all(|byte| *byte == BEFORE), "something beyond the range has changed");
 }
 
-#[test]
-fn stores_change_exactly_their_bytes() {
+pub fn stores_change_exactly_their_bytes() {
     let mut guest = shared();
     for memory_type in ["uc", "wc"] {
         storage::fresh(&guest);
@@ -42,8 +40,7 @@ fn stores_change_exactly_their_bytes() {
     }
 }
 
-#[test]
-fn a_c_program_writes_to_a_card() {
+pub fn a_c_program_writes_to_a_card() {
     let mut guest = shared();
     storage::fresh(&guest);
     let said = guest.expect("hello 0000:01:00.0 2:0..4KiB:storage");
@@ -56,8 +53,7 @@ fn a_c_program_writes_to_a_card() {
     assert!(fs::read(guest.file("storage")).unwrap() == meant, "other bytes than the program's");
 }
 
-#[test]
-fn loads_return_bytes_written_outside() {
+pub fn loads_return_bytes_written_outside() {
     let mut guest = shared();
     storage::fresh(&guest);
     let storage = File::options().write(true).open(guest.file("storage")).unwrap();
@@ -70,8 +66,7 @@ fn loads_return_bytes_written_outside() {
     assert_eq!(said, "written outside\n0x123456789abcdef\n0x1234567\n0x89ab\n0x89\n");
 }
 
-#[test]
-fn the_last_bytes_of_an_8_gib_bar_are_accessible() {
+pub fn the_last_bytes_of_an_8_gib_bar_are_accessible() {
     let mut guest = shared();
     guest.expect(
         "touch-card 0000:05:00.0 2:0x1fffff000..8GiB uc poke:0x1fffffff8:8:0x8877665544332211 peek:0x1fffffff8:8",
@@ -82,8 +77,7 @@ fn the_last_bytes_of_an_8_gib_bar_are_accessible() {
     assert_eq!(found[..8], [0; 8]);
 }
 
-#[test]
-fn registers_are_loaded_and_not_stored_to_by_default() {
+pub fn registers_are_loaded_and_not_stored_to_by_default() {
     let mut guest = shared();
     // edu: the first register is its identification, the second returns the stored value inverted.
     let said =
@@ -96,8 +90,7 @@ fn registers_are_loaded_and_not_stored_to_by_default() {
     assert_eq!(guest.expect("touch-card 0000:04:00.0 0:0..128 uc peek:4:4"), "0xedcba987\n");
 }
 
-#[test]
-fn a_non_prefetchable_bar_has_no_write_combining_mapping() {
+pub fn a_non_prefetchable_bar_has_no_write_combining_mapping() {
     let refused = shared().run("touch-card 0000:00:06.0 0:0..4KiB:storage wc peek:0:4");
     assert!(refused.status == 1 && refused.stderr.contains("cannot be mapped write-combining"), "{refused:?}");
 }

@@ -9,8 +9,7 @@ fn state(guest: &mut Guest) -> String {
     guest.expect("cd /sys/bus/pci/devices; for f in *; do echo $f $(cat $f/enable); xxd $f/config; done")
 }
 
-#[test]
-fn the_tree_shows_the_slow_switch_and_nothing_is_changed() {
+pub fn the_tree_shows_the_slow_switch_and_nothing_is_changed() {
     let mut guest = shared();
     let before = state(&mut guest);
     let said = guest.expect("lanemark doctor");
@@ -25,8 +24,7 @@ fn the_tree_shows_the_slow_switch_and_nothing_is_changed() {
     assert!(said.contains("Linux 6.") && said.contains("1 IOMMU unit"), "{said}");
 }
 
-#[test]
-fn the_json_document_matches_the_kernels_bars_drivers_and_groups() {
+pub fn the_json_document_matches_the_kernels_bars_drivers_and_groups() {
     let mut guest = shared();
     let document: Value = serde_json::from_str(&guest.expect("lanemark doctor --json")).unwrap();
     let functions = document["functions"].as_array().unwrap();
@@ -49,8 +47,7 @@ fn the_json_document_matches_the_kernels_bars_drivers_and_groups() {
     assert!(bars[1]["address_bytes"]["value"].as_u64() >= Some(4 << 30), "{bars:?}");
 }
 
-#[test]
-fn without_root_it_reports_unseen_facts() {
+pub fn without_root_it_reports_unseen_facts() {
     let said = shared().run_as_somebody("lanemark", "doctor");
     assert_eq!(said.status, 0, "{said:?}");
     assert!(said.stdout.contains("not visible") && said.stdout.contains("root"), "{}", said.stdout);

@@ -5,8 +5,7 @@ use crate::storage::with_decoding_off;
 use lanemark_checks::page::{Block, Page};
 use lanemark_checks::shown::missing;
 
-#[test]
-fn card_commands_print_the_shown_output() {
+pub fn card_commands_print_the_shown_output() {
     let mut guest = shared();
     let mut wrong = Vec::new();
     let mut commands = 0;

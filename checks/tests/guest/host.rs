@@ -2,8 +2,7 @@
 
 use crate::shared;
 
-#[test]
-fn bench_of_the_guests_memory_is_marked_as_emulated() {
+pub fn bench_of_the_guests_memory_is_marked_as_emulated() {
     let mut guest = shared();
     let ask = "lanemark bench --on host --question mmio_read_latency,mmio_write_bandwidth --sizes 64 --access 8,memcpy \
                --record host.json >/dev/null && cat host.json";

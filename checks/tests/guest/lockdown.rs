@@ -2,8 +2,7 @@
 
 use crate::boot;
 
-#[test]
-fn kernel_lockdown_is_named_as_the_reason() {
+pub fn kernel_lockdown_is_named_as_the_reason() {
     let mut guest = boot("lockdown=integrity");
     let state = guest.expect("mount -t securityfs s /sys/kernel/security; cat /sys/kernel/security/lockdown");
     assert!(state.contains("[integrity]"), "{state}");

@@ -1,7 +1,8 @@
 //! Accesses to cards on a real kernel with PCI devices.
 //!
-//! `make test-qemu` runs these tests: a Debian kernel in an emulator, with emulated devices. No test measures speed, because
-//! an emulator has no caches, write combining or links.
+//! `make test-qemu` runs these tests: a Debian kernel in an emulator, with emulated devices. If it cannot fetch the emulator,
+//! it sets `LANEMARK_SKIPPED_QEMU` to the reason, and they are counted as ignored. No test measures speed, because an emulator
+//! has no caches, write combining or links.
 
 mod bench;
 mod card;
@@ -17,10 +18,50 @@ mod storage;
 mod topology;
 
 use guest::{Guest, Hardware};
-use lanemark_checks::{compile_c_example, lanemark, library};
+use lanemark_checks::trials::{Available, run};
+use lanemark_checks::{compile_c_example, lanemark, library, trials};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+fn main() -> ExitCode {
+    let kernel = Available::unless("LANEMARK_SKIPPED_QEMU");
+    let tests = trials!(
+        kernel;
+        bench::a_dry_run_prints_all_accesses_and_performs_none,
+        bench::a_run_stores_in_the_named_range_and_its_record_is_marked_emulated,
+        bench::the_record_contains_the_slowest_link_on_the_path,
+        bench::only_named_ranges_are_accessed,
+        bench::a_bound_driver_is_bypassed_only_with_the_option,
+        bench::a_bar_claimed_by_the_kernel_is_refused_with_the_kernels_rule,
+        bench::memory_decoding_is_enabled_only_with_the_option_and_recorded,
+        card::a_card_keeps_every_promise,
+        card::stores_change_exactly_their_bytes,
+        card::a_c_program_writes_to_a_card,
+        card::loads_return_bytes_written_outside,
+        card::the_last_bytes_of_an_8_gib_bar_are_accessible,
+        card::registers_are_loaded_and_not_stored_to_by_default,
+        card::a_non_prefetchable_bar_has_no_write_combining_mapping,
+        doctor::the_tree_shows_the_slow_switch_and_nothing_is_changed,
+        doctor::the_json_document_matches_the_kernels_bars_drivers_and_groups,
+        doctor::without_root_it_reports_unseen_facts,
+        guide::card_commands_print_the_shown_output,
+        host::bench_of_the_guests_memory_is_marked_as_emulated,
+        lockdown::kernel_lockdown_is_named_as_the_reason,
+        refusals::missing_devices_missing_bars_and_ranges_beyond_a_bar_are_named,
+        refusals::a_device_with_a_driver_is_refused_with_the_name_of_the_driver,
+        refusals::a_device_without_memory_decoding_is_not_accessed,
+        refusals::opening_a_bar_needs_root,
+        removal::removing_a_card_ends_the_run_with_its_name,
+        topology::devices_have_the_expected_addresses,
+        topology::the_switch_is_a_degraded_link_of_its_root_port,
+        topology::the_large_bar_is_above_4_gib_and_the_iommu_is_on,
+        topology::bytes_written_outside_are_visible_through_the_bar,
+        topology::a_failing_command_reports_status_and_both_outputs,
+    );
+    run(tests.into())
+}
 
 /// Initial byte of the storage card.
 const BEFORE: u8 = 0xa7;

@@ -11,8 +11,7 @@ fn refused(guest: &mut Guest, arguments: &str) -> String {
     output.stderr
 }
 
-#[test]
-fn missing_devices_missing_bars_and_ranges_beyond_a_bar_are_named() {
+pub fn missing_devices_missing_bars_and_ranges_beyond_a_bar_are_named() {
     let mut guest = shared();
     for (arguments, words) in [
         ("0000:1f:00.0 2:0..4KiB uc", ["0000:1f:00.0 does not exist", "lspci -D"]),
@@ -29,8 +28,7 @@ fn missing_devices_missing_bars_and_ranges_beyond_a_bar_are_named() {
     guest.expect("touch-card 0000:01:00.0 2:0x3fffff..0x400000 uc peek:0x3fffff:1");
 }
 
-#[test]
-fn a_device_with_a_driver_is_refused_with_the_name_of_the_driver() {
+pub fn a_device_with_a_driver_is_refused_with_the_name_of_the_driver() {
     let mut guest = shared();
     for driver in ["uio_pci_generic", "vfio-pci"] {
         bound_to(&mut guest, driver, |guest| {
@@ -44,8 +42,7 @@ fn a_device_with_a_driver_is_refused_with_the_name_of_the_driver() {
     guest.expect("touch-card 0000:01:00.0 2:0..4KiB uc peek:0:4");
 }
 
-#[test]
-fn a_device_without_memory_decoding_is_not_accessed() {
+pub fn a_device_without_memory_decoding_is_not_accessed() {
     let mut guest = shared();
     with_decoding_off(&mut guest, |guest| {
         let said = refused(guest, "0000:01:00.0 2:0..4KiB uc peek:0:4");
@@ -54,8 +51,7 @@ fn a_device_without_memory_decoding_is_not_accessed() {
     guest.expect("touch-card 0000:01:00.0 2:0..4KiB uc peek:0:4");
 }
 
-#[test]
-fn opening_a_bar_needs_root() {
+pub fn opening_a_bar_needs_root() {
     let said = shared().run_as_somebody("touch-card", "0000:01:00.0 2:0..4KiB uc peek:0:4");
     assert!(said.status == 1 && said.stderr.contains("run as root"), "{said:?}");
 }

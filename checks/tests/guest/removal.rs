@@ -11,8 +11,7 @@ const DEVICES: &[&str] = &[
     "-device ivshmem-plain,id=card,memdev=storage,bus=rp1",
 ];
 
-#[test]
-fn removing_a_card_ends_the_run_with_its_name() {
+pub fn removing_a_card_ends_the_run_with_its_name() {
     let hardware = Hardware { devices: DEVICES, kernel: "" };
     let mut guest = Guest::boot(&hardware, &programs(), |folder| {
         fs::write(folder.join("storage"), vec![0; 4 << 20]).unwrap();

@@ -3,8 +3,7 @@
 use crate::{BEFORE, STORAGE_BYTES, shared};
 use std::fs;
 
-#[test]
-fn devices_have_the_expected_addresses() {
+pub fn devices_have_the_expected_addresses() {
     let mut guest = shared();
     for (address, vendor_and_device) in [
         ("0000:01:00.0", "0x1af4 0x1110"),
@@ -19,15 +18,13 @@ fn devices_have_the_expected_addresses() {
     }
 }
 
-#[test]
-fn the_switch_is_a_degraded_link_of_its_root_port() {
+pub fn the_switch_is_a_degraded_link_of_its_root_port() {
     let mut guest = shared();
     let of = "cd /sys/bus/pci/devices/0000:00:03.0 && cat max_link_speed current_link_speed; echo $(cat max_link_width current_link_width)";
     assert_eq!(guest.expect(of), "8.0 GT/s PCIe\n2.5 GT/s PCIe\n8 1\n");
 }
 
-#[test]
-fn the_large_bar_is_above_4_gib_and_the_iommu_is_on() {
+pub fn the_large_bar_is_above_4_gib_and_the_iommu_is_on() {
     let mut guest = shared();
     let resource = guest.expect("sed -n 3p /sys/bus/pci/devices/0000:05:00.0/resource");
     let numbers: Vec<u64> =
@@ -36,8 +33,7 @@ fn the_large_bar_is_above_4_gib_and_the_iommu_is_on() {
     guest.expect("test -d /sys/bus/pci/devices/0000:01:00.0/iommu_group/devices/0000:01:00.0");
 }
 
-#[test]
-fn bytes_written_outside_are_visible_through_the_bar() {
+pub fn bytes_written_outside_are_visible_through_the_bar() {
     let mut guest = shared();
     let storage = guest.file("storage");
     assert_eq!(fs::metadata(&storage).unwrap().len(), STORAGE_BYTES as u64);
@@ -47,8 +43,7 @@ fn bytes_written_outside_are_visible_through_the_bar() {
     assert_eq!(guest.expect(read).trim(), format!("0x{0:X}{0:X}{0:X}{0:X}", BEFORE));
 }
 
-#[test]
-fn a_failing_command_reports_status_and_both_outputs() {
+pub fn a_failing_command_reports_status_and_both_outputs() {
     let said = shared().run("echo one; echo two >&2; exit 3");
     assert_eq!((said.status, said.stdout.as_str(), said.stderr.as_str()), (3, "one\n", "two\n"));
 }

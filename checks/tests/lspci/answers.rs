@@ -8,8 +8,7 @@ fn device(name: &str) -> Vec<u8> {
     devices::all().into_iter().find(|(device, _)| *device == name).unwrap().1.bytes
 }
 
-#[test]
-fn an_nvme_drive_that_trained_below_its_capability() {
+pub fn an_nvme_drive_that_trained_below_its_capability() {
     let bytes = device("nvme");
     let space = ConfigSpace::new(&bytes);
     let pcie = space.pcie().unwrap();
@@ -37,8 +36,7 @@ fn an_nvme_drive_that_trained_below_its_capability() {
     assert_eq!(errors.header_log().map(|log| log[0]), Ok(0x0400_0001));
 }
 
-#[test]
-fn a_network_card_with_virtual_functions() {
+pub fn a_network_card_with_virtual_functions() {
     let bytes = device("nic-sriov");
     let space = ConfigSpace::new(&bytes);
     let functions = space.virtual_functions().unwrap();
@@ -50,8 +48,7 @@ fn a_network_card_with_virtual_functions() {
     assert_eq!(space.tag_bits(), Ok(TagBits::Ten));
 }
 
-#[test]
-fn a_gpu_whose_bar_could_be_larger() {
+pub fn a_gpu_whose_bar_could_be_larger() {
     let bytes = device("gpu");
     let bars: Vec<_> = ConfigSpace::new(&bytes).resizable_bars().unwrap().map(Result::unwrap).collect();
     assert_eq!((bars[0].bar, bars[0].size_bytes(), bars[0].largest_bytes()), (0, Some(256 << 20), Some(16 << 30)));
@@ -60,8 +57,7 @@ fn a_gpu_whose_bar_could_be_larger() {
     assert!(!substates.aspm_l1_2 && substates.pci_pm_l1_1);
 }
 
-#[test]
-fn a_root_port_with_a_slot_and_access_control() {
+pub fn a_root_port_with_a_slot_and_access_control() {
     let bytes = device("root-port");
     let space = ConfigSpace::new(&bytes);
     let pcie = space.pcie().unwrap();
@@ -82,8 +78,7 @@ fn a_root_port_with_a_slot_and_access_control() {
     assert!(matches!(seen.access_control(), Err(Unknown::ListCut { visible: 64, .. })));
 }
 
-#[test]
-fn a_cxl_device_in_flit_mode() {
+pub fn a_cxl_device_in_flit_mode() {
     let bytes = device("cxl-memory");
     let space = ConfigSpace::new(&bytes);
     assert_eq!(space.cxl_ids().collect::<Vec<_>>(), [0, 8]);

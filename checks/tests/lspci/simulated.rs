@@ -151,29 +151,31 @@ fn check_all(platform: &Platform, listing: &str) {
 /// The preset of the committed listing.
 const COMMITTED: &str = "simulated-card-gen5-x16";
 
-#[test]
-fn lspci_decodes_every_field_of_every_preset_correctly() {
-    let text = lspci_text(&functions(&many_tags()).unwrap());
+pub fn the_committed_listing_has_every_field_of_the_default_card() {
     if std::env::var_os("LANEMARK_BLESS").is_some() {
+        let text = lspci_text(&functions(&many_tags()).unwrap());
         let version = live::version().unwrap_or_else(|why| panic!("nothing to bless with: {why}"));
         let listing = live::listing(&text).unwrap();
         std::fs::write(dumps(&format!("{COMMITTED}.lspci")), format!("# {}\n{listing}", version.trim())).unwrap();
     }
     check_all(&many_tags(), &golden(COMMITTED));
+}
+
+pub fn lspci_decodes_every_field_of_every_preset_correctly() {
     for platform in platforms() {
-        let Some((listing, _)) = live_of(&lspci_text(&functions(&platform).unwrap())) else { return };
-        check_all(&platform, &listing);
-        if platform == many_tags() {
-            assert_eq!(listing, golden(COMMITTED), "LANEMARK_BLESS=1 renews it");
-        }
+        check_all(&platform, &live_of(&lspci_text(&functions(&platform).unwrap())));
     }
 }
 
-#[test]
-fn lspci_and_our_decoder_agree_on_written_registers() {
+pub fn lspci_prints_the_committed_listing() {
+    let listing = live_of(&lspci_text(&functions(&many_tags()).unwrap()));
+    assert_eq!(listing, golden(COMMITTED), "LANEMARK_BLESS=1 renews it");
+}
+
+pub fn lspci_and_our_decoder_agree_on_written_registers() {
     let spaces: Vec<Vec<u8>> =
         platforms().iter().flat_map(|platform| functions(platform).unwrap()).map(|function| function.bytes).collect();
-    let Some((listing, true)) = live(&spaces) else { return };
+    let listing = live(&spaces);
     let found = compare("simulated", &spaces, &listing, &Seen::default());
     assert!(found.is_empty(), "{} differences:\n{}", found.len(), found[..found.len().min(20)].join("\n"));
 }

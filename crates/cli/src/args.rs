@@ -461,6 +461,9 @@ pub struct ReproduceArgs {
     /// Also write tables and plots to this HTML file
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Compute instead, for one paper, the effect of each platform value on each row and its class, as CSV; takes minutes
+    #[arg(long, conflicts_with_all = ["host", "json", "html"])]
+    pub dependencies: bool,
 }
 
 #[derive(Debug, Arguments)]

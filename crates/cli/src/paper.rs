@@ -51,6 +51,9 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     let cancel = interrupt::cancel()?;
     let is_over = || cancel.is_cancelled();
     let papers = papers(&args.papers)?;
+    if args.dependencies {
+        return dependencies(&papers, &cancel);
+    }
     output::check(&args.html.iter().map(PathBuf::as_path).collect::<Vec<_>>(), &[])?;
     let (mut here, silent) = if args.host { this_machine(&papers, &cancel)? } else { (Vec::new(), Vec::new()) };
     let mut found = Vec::new();
@@ -103,6 +106,30 @@ pub fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
         Ok(())
     } else {
         Err(Failure::Check(format!("disagrees: {}", disagreements.join(", "))))
+    }
+}
+
+/// Prints the dependencies of the rows of one paper.
+fn dependencies(papers: &[&Paper], cancel: &Cancel) -> Result<(), Failure> {
+    let [paper] = papers else {
+        return Err(Failure::Usage(format!("--dependencies needs one paper: one of {}", paper_names())));
+    };
+    let bar = progress(0);
+    bar.set_message(paper.name);
+    let found = lanemark_experiment::dependencies(paper, &mut |done, of| {
+        bar.set_length(of as u64);
+        bar.set_position(done as u64);
+        !cancel.is_cancelled()
+    });
+    bar.finish_and_clear();
+    match found {
+        Err(ExperimentError::Stopped { .. }) => Err(Failure::Interrupted),
+        found => {
+            let found = found.map_err(|error| Failure::Check(error.to_string()))?;
+            let table = lanemark_experiment::dependency_table(&found);
+            std::io::stdout().lock().write_all(table.as_bytes())?;
+            Ok(())
+        }
     }
 }
 

@@ -27,11 +27,29 @@ pub(crate) fn computed(platform: &Platform, ask: &FigureQuery, size: Option<u64>
     Ok(Computed { simulated, formula: metric(target.ask_formulas(question, &case, &effort), ask).ok() })
 }
 
-/// Simulates the figure that `ask` describes on `platform`, without its formula.
-pub(crate) fn simulated(platform: &Platform, ask: &FigureQuery, size: Option<u64>) -> Result<f64, String> {
+/// Means of computing a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Means {
+    /// The formula of the question.
+    Formula,
+    /// A new simulation.
+    Simulation,
+}
+
+/// Computes the figure that `ask` describes on `platform` by one of the two means.
+pub(crate) fn computed_by(
+    means: Means,
+    platform: &Platform,
+    ask: &FigureQuery,
+    size: Option<u64>,
+) -> Result<f64, String> {
     let mut target = OpenTarget::of_platform(&changed(platform, ask)?).map_err(|error| error.to_string())?;
     let (question, case, effort) = case(&target, ask, size)?;
-    metric(target.ask(question, &case, &effort), ask)
+    let answer = match means {
+        Means::Formula => target.ask_formulas(question, &case, &effort),
+        Means::Simulation => target.ask(question, &case, &effort),
+    };
+    metric(answer, ask)
 }
 
 /// The metric of `ask` in an answer.

@@ -6,7 +6,6 @@ use crate::metric::Metric;
 use crate::note;
 use lanemark_method::{Access, AccessPath, Method, MethodKind};
 use lanemark_platform::{Platform, preset};
-use lanemark_record::Class;
 use lanemark_units::MemoryType;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -47,8 +46,6 @@ pub struct Experiment {
 pub struct Figure {
     /// ID of the figure.
     pub id: String,
-    /// Class: given, fitted or predicted.
-    pub class: Class,
     /// Largest difference from the published value, in percent; absent for a figure that is only listed.
     pub tolerance_percent: Option<f64>,
     /// The published text contradicts itself or contains an error: the figure is listed and not judged.
@@ -90,9 +87,6 @@ pub struct Column {
     pub ask: FigureQuery,
     /// Largest difference from the published value, in percent.
     pub tolerance_percent: Option<f64>,
-    /// Sizes of the cells that a parameter is fitted to.
-    #[serde(default)]
-    pub fitted_sizes: Vec<u64>,
     /// Sizes outside the tolerance, explained in `DEVIATIONS.md`.
     #[serde(default)]
     pub known_gap_sizes: Vec<u64>,
@@ -299,8 +293,7 @@ mod tests {
         assert_eq!(named, rules, "left: the rules in experiments/; right: RULES of lanemark-rules");
     }
 
-    const EXPERIMENT: &str =
-        "title = \"t\"\nplatform = \"p\"\n[[figure]]\nid = \"A\"\nclass = \"given\"\ngiven = true\n";
+    const EXPERIMENT: &str = "title = \"t\"\nplatform = \"p\"\n[[figure]]\nid = \"A\"\ngiven = true\n";
     const PUBLISHED: &str = "id,what,published,corrected,unit\nA,a,1,,ns\n";
 
     #[test]

@@ -1,6 +1,6 @@
 //! The fits of a paper, as least-squares problems.
 
-use crate::computed::simulated;
+use crate::computed::{Means, computed_by};
 use crate::error::ExperimentError;
 use crate::experiment::{Experiment, FigureQuery, FitSpec, Published, platform_of, size_of};
 use crate::paper::Paper;
@@ -86,6 +86,7 @@ impl Fitting {
             let origin = Origin::FittedTo(self.spec.to.clone());
             platform = platform.with(&parameter.key, *value, origin).map_err(|error| error.to_string())?;
         }
-        self.data.iter().map(|(ask, size, target)| Ok((simulated(&platform, ask, *size)? / target).ln())).collect()
+        let simulated = |ask, size| computed_by(Means::Simulation, &platform, ask, size);
+        self.data.iter().map(|(ask, size, target)| Ok((simulated(ask, *size)? / target).ln())).collect()
     }
 }

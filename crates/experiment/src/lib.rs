@@ -1,7 +1,8 @@
 //! Reproductions of published results: a platform, questions, and a comparison with published figures.
 //!
-//! An experiment is a folder under `experiments/`. `experiment.toml` maps each figure to a question, and states whether it
-//! is given, fitted or predicted. `published.csv` contains the published values. This crate runs the questions on the
+//! An experiment is a folder under `experiments/`. `experiment.toml` maps each figure to a question.
+//! `published.csv` contains the published values. `dependencies.csv` is computed: it has the effects of the values of the
+//! platform on each figure, and the class that follows: given, fitted, predicted. This crate runs the questions on the
 //! simulator and by formula, as for any other target. It names no paper; papers are data. Statements without a number are
 //! tested by `lanemark-rules`, whose rules and pictures an experiment names.
 //!
@@ -9,11 +10,15 @@
 
 #![forbid(unsafe_code)]
 
+mod classes;
 mod computed;
+mod dependency;
+mod effect;
 mod error;
 mod experiment;
 mod expression;
 mod fitting;
+mod items;
 mod local_question;
 mod local_run;
 mod metric;
@@ -22,6 +27,8 @@ mod paper;
 mod reproduce;
 mod standard;
 
+pub use dependency::{classified, dependencies, effect_of, steps_of};
+pub use effect::{Dependency, Effect, dependency_table, known_dependencies};
 pub use error::ExperimentError;
 pub use experiment::Experiment;
 pub use fitting::{Fitting, fittings};

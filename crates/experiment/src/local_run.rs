@@ -382,13 +382,14 @@ mod tests {
     fn rows_of(lines: &[String], machines: &mut [Runtime]) -> Vec<Here> {
         let tables: Vec<String> = lines.iter().map(|line| format!("{{ what = \"w\", {line} }}")).collect();
         let experiment = format!(
-            "title = \"t\"\nplatform = \"p\"\n[[figure]]\nid = \"A\"\nclass = \"given\"\ngiven = true\nhere = [{}]\n",
+            "title = \"t\"\nplatform = \"p\"\n[[figure]]\nid = \"A\"\ngiven = true\nhere = [{}]\n",
             tables.join(", ")
         );
         let paper = Paper {
             name: "x",
             experiment: experiment.leak(),
             published: "id,what,published,corrected,unit\nA,a,31.6,,-\n",
+            dependencies: "",
         };
         let mut earlier = LocalValues::default();
         machines.iter_mut().map(|machine| measure(&paper, machine, &mut earlier)).last().unwrap()

@@ -49,6 +49,20 @@ impl Metric {
         }
     }
 
+    /// The time of a value in s: for a rate, that of `size` bytes; `None` for a spread and for a rate without a size.
+    pub(crate) fn time_s(self, value: f64, size: Option<u64>) -> Option<f64> {
+        let bytes = size.map(|size| size as f64);
+        match self {
+            Metric::LatencyNs => Some(value / 1e9),
+            Metric::LatencyUs => Some(value / 1e6),
+            Metric::LatencyMs => Some(value / 1e3),
+            Metric::LatencyS | Metric::WholeRunS | Metric::WorstRunS => Some(value),
+            Metric::IssueGbPerS | Metric::DeliveredGbPerS => Some(bytes? / (value * 1e9)),
+            Metric::DeliveredMibPerS | Metric::FlowMibPerS => Some(bytes? / (value * MIB)),
+            Metric::SpreadNs => None,
+        }
+    }
+
     /// Whether `one` is better than `other`: a shorter time, or a higher rate.
     pub(crate) fn is_better(self, one: f64, other: f64) -> bool {
         match self {
@@ -130,6 +144,14 @@ fn whole_runs(answer: &Answer) -> Option<(&Runs, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_time_of_a_rate_is_that_of_its_bytes() {
+        assert_eq!(Metric::DeliveredMibPerS.time_s(2.0, Some(1 << 20)), Some(0.5));
+        assert_eq!(Metric::DeliveredGbPerS.time_s(2.0, Some(4_000_000_000)), Some(2.0));
+        assert_eq!(Metric::LatencyMs.time_s(2.0, None), Some(2e-3));
+        assert_eq!((Metric::DeliveredGbPerS.time_s(2.0, None), Metric::SpreadNs.time_s(2.0, None)), (None, None));
+    }
 
     #[test]
     fn shorter_times_and_higher_rates_are_better() {

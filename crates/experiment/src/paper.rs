@@ -9,6 +9,8 @@ pub struct Paper {
     pub experiment: &'static str,
     /// Content of `published.csv`.
     pub published: &'static str,
+    /// Content of `dependencies.csv`.
+    pub dependencies: &'static str,
 }
 
 macro_rules! papers {
@@ -18,6 +20,7 @@ macro_rules! papers {
             name: $name,
             experiment: include_str!(concat!("../../../experiments/", $name, "/experiment.toml")),
             published: include_str!(concat!("../../../experiments/", $name, "/published.csv")),
+            dependencies: include_str!(concat!("../../../experiments/", $name, "/dependencies.csv")),
         }),*];
     };
 }

@@ -1,6 +1,7 @@
 //! Comparison of every figure of a paper with simulation and formula.
 
 use crate::computed::computed;
+use crate::effect::{Dependency, known_dependencies};
 use crate::error::ExperimentError;
 use crate::experiment::{Experiment, Figure, Published, Statistic, platform_of, size_of};
 use crate::expression::evaluate;
@@ -22,6 +23,16 @@ pub fn reproduce(paper: &Paper, watch: &mut dyn FnMut(usize, usize) -> bool) -> 
     let experiment = Experiment::read(paper.name, paper.experiment, paper.published)?;
     let platform = platform_of(paper.name, &experiment)?;
     let platform = platform.as_ref();
+    let dependencies = known_dependencies(paper)?;
+    let row = |published: &Published, tolerance_percent, note: String| {
+        let known = dependencies.iter().find(|known| known.id == published.id);
+        let known = known.ok_or_else(|| ExperimentError::File {
+            paper: paper.name.to_owned(),
+            file: "dependencies.csv",
+            message: format!("{} has no row; make dependencies computes it", published.id),
+        })?;
+        Ok(new_row(published, known, tolerance_percent, note))
+    };
     let total = experiment.published.len();
     let mut rows: Vec<Row> = Vec::with_capacity(total);
     let failed = |id: &str, message: String| ExperimentError::Figure {
@@ -40,9 +51,8 @@ pub fn reproduce(paper: &Paper, watch: &mut dyn FnMut(usize, usize) -> bool) -> 
         for (size, published) in cells {
             let ours = needed(platform).and_then(|platform| computed(platform, &column.ask, Some(size)));
             let ours = ours.map_err(|message| failed(&published.id, message))?;
-            let class = if column.fitted_sizes.contains(&size) { Class::Fitted } else { Class::Predicted };
             let known_gap = column.known_gap_sizes.contains(&size);
-            let mut row = row(published, class, column.tolerance_percent, String::new());
+            let mut row = row(published, column.tolerance_percent, String::new())?;
             (row.simulated, row.formula) = (Some(ours.simulated), ours.formula);
             judge(&mut row, false, known_gap);
             rows.push(row);
@@ -51,7 +61,8 @@ pub fn reproduce(paper: &Paper, watch: &mut dyn FnMut(usize, usize) -> bool) -> 
     }
     for figure in &experiment.figures {
         let Some(published) = experiment.published.get(&figure.id) else { continue };
-        let row = figure_row(platform, figure, published, &rows).map_err(|message| failed(&figure.id, message))?;
+        let row = row(published, figure.tolerance_percent, figure.note.clone())?;
+        let row = figure_row(platform, figure, row, &rows).map_err(|message| failed(&figure.id, message))?;
         rows.push(row);
         go_on(rows.len())?;
     }
@@ -102,7 +113,7 @@ pub fn reproduce(paper: &Paper, watch: &mut dyn FnMut(usize, usize) -> bool) -> 
     })
 }
 
-fn row(published: &Published, class: Class, tolerance_percent: Option<f64>, note: String) -> Row {
+fn new_row(published: &Published, known: &Dependency, tolerance_percent: Option<f64>, note: String) -> Row {
     Row {
         id: published.id.clone(),
         what: published.what.clone(),
@@ -111,7 +122,8 @@ fn row(published: &Published, class: Class, tolerance_percent: Option<f64>, note
         simulated: None,
         formula: None,
         unit: published.unit.clone(),
-        class,
+        class: known.class,
+        same_as: known.same_as.clone(),
         error_percent: None,
         tolerance_percent,
         verdict: Verdict::Listed,
@@ -124,13 +136,7 @@ fn needed(platform: Option<&Platform>) -> Result<&Platform, String> {
     platform.ok_or_else(|| "the experiment has no platform, which this figure needs".to_owned())
 }
 
-fn figure_row(
-    platform: Option<&Platform>,
-    figure: &Figure,
-    published: &Published,
-    rows: &[Row],
-) -> Result<Row, String> {
-    let mut row = row(published, figure.class, figure.tolerance_percent, figure.note.clone());
+fn figure_row(platform: Option<&Platform>, figure: &Figure, mut row: Row, rows: &[Row]) -> Result<Row, String> {
     if let Some(ask) = &figure.ask {
         let ours = computed(needed(platform)?, ask, None)?;
         (row.simulated, row.formula) = (Some(ours.simulated), ours.formula);
@@ -143,7 +149,6 @@ fn figure_row(
                 None => rows.iter().find(|row| row.id == id).and_then(value),
             })
         };
-        row.class = weakest(figure.class, expression, rows);
         row.formula = Some(of(|row| row.formula.or(row.simulated).or(input(row)))?);
         // An expression of inputs only is not a simulated result.
         if rows.iter().any(|row| row.simulated.is_some() && names(expression, &row.id)) && !expression.contains("wire:")
@@ -167,21 +172,8 @@ fn input(row: &Row) -> Option<f64> {
 }
 
 /// Whether `expression` contains `id`.
-fn names(expression: &str, id: &str) -> bool {
+pub(crate) fn names(expression: &str, id: &str) -> bool {
     expression.split(|c: char| !(c.is_ascii_alphanumeric() || c == ':')).any(|part| part == id)
-}
-
-/// The class of a derived figure: the weakest of the figures in its expression; numbers alone are given.
-fn weakest(declared: Class, expression: &str, rows: &[Row]) -> Class {
-    let used: Vec<Class> = rows.iter().filter(|row| names(expression, &row.id)).map(|row| row.class).collect();
-    let from_wire = expression.contains("wire:");
-    if declared == Class::Given || used.contains(&Class::Given) || (used.is_empty() && !from_wire) {
-        Class::Given
-    } else if declared == Class::Fitted || used.contains(&Class::Fitted) {
-        Class::Fitted
-    } else {
-        Class::Predicted
-    }
 }
 
 fn apply_rules(platform: Option<&Platform>, figure: &Figure, mut row: Row) -> Result<Row, String> {
@@ -277,7 +269,14 @@ mod tests {
             corrected: None,
             unit: "ns".to_owned(),
         };
-        let mut row = row(&published, Class::Predicted, tolerance, String::new());
+        let known = Dependency {
+            id: "A".to_owned(),
+            class: Class::Predicted,
+            same_as: Vec::new(),
+            value: None,
+            effects: Vec::new(),
+        };
+        let mut row = new_row(&published, &known, tolerance, String::new());
         row.simulated = Some(simulated);
         judge(&mut row, sic, gap);
         row
@@ -300,20 +299,6 @@ mod tests {
     fn contradictions_and_figures_without_tolerance_are_not_judged() {
         assert_eq!(judged(100.0, 200.0, Some(5.0), true, false).verdict, Verdict::Sic);
         assert_eq!(judged(100.0, 200.0, None, false, false).verdict, Verdict::Listed);
-    }
-
-    #[test]
-    fn a_derived_figure_has_the_weakest_class_of_its_inputs() {
-        let mut fitted = judged(100.0, 100.0, None, false, false);
-        fitted.class = Class::Fitted;
-        let mut predicted = judged(100.0, 100.0, None, false, false);
-        predicted.id = "B".to_owned();
-        let rows = [fitted, predicted];
-        let class = |expression| weakest(Class::Predicted, expression, &rows);
-        assert_eq!(class("A/B"), Class::Fitted);
-        assert_eq!(class("2*B"), Class::Predicted);
-        assert_eq!(class("6.4*60"), Class::Given);
-        assert_eq!(class("wire:3:64"), Class::Predicted);
     }
 
     #[test]

@@ -38,6 +38,7 @@ mod schema;
 mod section;
 mod sections;
 pub mod spec;
+mod step;
 mod text;
 mod unknown;
 
@@ -57,4 +58,5 @@ pub use spec::{
     FlushLine, Forwarding, Iommu, Kernel, Link, Memory, MsiX, NoFault, OrderingChoice, Port, Region, RegionKind,
     Registers, Retimer, RootComplex, Runtime, SectionRow, Slot, Switch, WcPartialFlush,
 };
+pub use step::Step;
 pub use unknown::Unknown;

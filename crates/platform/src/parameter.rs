@@ -2,7 +2,6 @@
 
 use crate::key::{Kind, Raw};
 use crate::platform::Platform;
-use crate::sections::label;
 
 /// A number of a platform that can be changed alone.
 #[derive(Clone, PartialEq, Debug)]
@@ -15,7 +14,7 @@ pub struct Parameter {
 }
 
 /// Keys that say where something is, which one it is, or how long a file or a clock counts: they have no better value.
-const NAMES: [&str; 10] = [
+pub(crate) const NAMES: [&str; 10] = [
     "index",
     "bar",
     "address_bytes",
@@ -41,21 +40,13 @@ impl Platform {
     #[must_use]
     pub fn parameters(&self) -> Vec<Parameter> {
         let mut parameters = Vec::new();
-        for (row, sections) in self.sections() {
-            for section in sections {
-                let prefix = match label(section) {
-                    Some(name) if row.is_repeated => format!("{}.{name}", row.path),
-                    _ => row.path.to_owned(),
-                };
-                section.each(&mut |name, raw, _| {
-                    let Some(key) = row.keys.iter().find(|key| key.name == name) else { return };
-                    let Some(value) = number(&raw).filter(|value| *value > 0.0) else { return };
-                    if row.path != "fault" && !NAMES.contains(&name) {
-                        parameters.push(Parameter { key: format!("{prefix}.{name}"), value, kind: key.kind });
-                    }
-                });
+        self.each_value(&mut |key, kind, raw, _| {
+            let Some(value) = number(&raw).filter(|value| *value > 0.0) else { return };
+            let (section, name) = key.rsplit_once('.').unwrap_or(("", key));
+            if !section.starts_with("fault") && !NAMES.contains(&name) {
+                parameters.push(Parameter { key: key.to_owned(), value, kind });
             }
-        }
+        });
         parameters
     }
 }

@@ -119,8 +119,12 @@ pub struct Row {
     pub formula: Option<f64>,
     /// Unit of the four values.
     pub unit: String,
-    /// Role of the row.
+    /// Class of the row.
     pub class: Class,
+    /// IDs of the rows that this row repeats: given and fitted rows of an identity, an earlier predicted row of a
+    /// predicted one. Empty for a distinct row.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub same_as: Vec<String>,
     /// 100 x (simulated - published) / published, with the corrected value if there is one, and
     /// with the formula if nothing is simulated.
     pub error_percent: Option<f64>,
@@ -132,16 +136,47 @@ pub struct Row {
     pub note: String,
 }
 
-/// Role of a figure in the comparison.
+/// Class of a row: whether its agreement could have failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
-    /// An input of the model.
+    /// An input of the model, or arithmetic on inputs.
     Given,
-    /// A parameter was fitted to it.
+    /// A value of the platform was fitted to it or chosen by it.
     Fitted,
-    /// Neither given nor fitted; only these rows count as agreement.
+    /// A repetition of given and fitted rows: it agrees because they do.
+    Identity,
+    /// A statement that is tested on a simulated machine.
+    Rule,
+    /// None of the others; only these rows count as agreement.
     Predicted,
+    /// Not computed.
+    Unanswered,
+}
+
+impl Class {
+    /// Every class, in the order of the summary.
+    pub const ALL: [Class; 6] =
+        [Class::Given, Class::Fitted, Class::Identity, Class::Rule, Class::Predicted, Class::Unanswered];
+
+    /// Name in files and tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Class::Given => "given",
+            Class::Fitted => "fitted",
+            Class::Identity => "identity",
+            Class::Rule => "rule",
+            Class::Predicted => "predicted",
+            Class::Unanswered => "unanswered",
+        }
+    }
+
+    /// The class with this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Class> {
+        Class::ALL.into_iter().find(|class| class.name() == name)
+    }
 }
 
 /// Verdict on a row.

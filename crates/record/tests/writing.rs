@@ -108,25 +108,6 @@ mod unix {
     use super::*;
     use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
 
-    /// A read-only folder; not tested as root, who may write into every folder.
-    #[test]
-    fn a_read_only_folder_is_an_error() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = old_file(folder.path());
-        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o555)).unwrap();
-        if fs::write(folder.path().join("probe"), "").is_ok() {
-            eprintln!("skipped: root may write into a read-only folder; run it as another user");
-            return;
-        }
-        let error = file::write(&whole_record(), &path).unwrap_err().to_string();
-        assert!(error.starts_with("creating a file beside"), "{error}");
-        assert_eq!(
-            (fs::read_to_string(&path).unwrap().as_str(), names(folder.path())),
-            ("old", vec!["r.json".to_owned()])
-        );
-        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    }
-
     /// `--record /dev/null`, as root, must not replace the device by a file.
     #[test]
     fn a_device_is_written_to_and_kept() {

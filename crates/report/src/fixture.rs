@@ -208,6 +208,7 @@ pub(crate) fn reproduction() -> Reproduction {
         formula: Some(441.0),
         unit: "ns".to_owned(),
         class,
+        same_as: Vec::new(),
         error_percent: ours.map(|ours| 100.0 * (ours - 440.0) / 440.0),
         tolerance_percent: Some(5.0),
         verdict,
@@ -223,7 +224,7 @@ pub(crate) fn reproduction() -> Reproduction {
             row("T1.c", Class::Predicted, Verdict::Agrees, Some(442.0), "a note of a test"),
             row("T1.d", Class::Predicted, Verdict::KnownGap, Some(500.0), "the paper's host has two sockets"),
             row("T1.e", Class::Predicted, Verdict::Disagrees, Some(880.0), ""),
-            row("T1.f", Class::Predicted, Verdict::Later, None, "needs a switch"),
+            row("T1.f", Class::Unanswered, Verdict::Later, None, "needs a switch"),
         ],
         bounds: vec![Bound {
             name: "all latencies".to_owned(),

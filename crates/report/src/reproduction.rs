@@ -82,7 +82,7 @@ fn what_in_words(row: &Row) -> String {
     if !row.unit.is_empty() {
         text += &format!(", in {}", row.unit);
     }
-    text += &format!("; {}", class_in_words(row.class));
+    text += &format!("; {}", class_in_words(row));
     if let Some(tolerance) = row.tolerance_percent {
         text += &format!(", within {} %", exact(tolerance));
     }
@@ -117,7 +117,7 @@ pub(crate) fn cells(row: &Row) -> Vec<String> {
         value(row.simulated),
         value(row.formula),
         row.unit.clone(),
-        class_in_words(row.class).to_owned(),
+        class_in_words(row),
         row.error_percent.map(|error| figures::difference(error).trim_end_matches(" %").to_owned()).unwrap_or_default(),
         row.tolerance_percent.map(exact).unwrap_or_default(),
         verdict_in_words(row.verdict).to_owned(),
@@ -178,12 +178,11 @@ pub(crate) fn bound_cells(bound: &lanemark_record::Bound) -> Vec<String> {
     ]
 }
 
-/// A class as a word.
-fn class_in_words(class: Class) -> &'static str {
-    match class {
-        Class::Given => "given",
-        Class::Fitted => "fitted",
-        Class::Predicted => "predicted",
+/// The class of a row, with the first row that a predicted one repeats.
+fn class_in_words(row: &Row) -> String {
+    match (row.class, row.same_as.first()) {
+        (Class::Predicted, Some(first)) => format!("{}, as {first}", row.class.name()),
+        _ => row.class.name().to_owned(),
     }
 }
 
@@ -200,17 +199,29 @@ fn verdict_in_words(verdict: Verdict) -> &'static str {
 }
 
 /// Number of rows by class and verdict.
+///
+/// Predicted rows that repeat each other count once, with the worst verdict among them.
 pub(crate) fn summary(reproduction: &Reproduction) -> String {
     let rows = &reproduction.rows;
     let of = |class| rows.iter().filter(|row| row.class == class).count();
     let stand = |verdict| rows.iter().filter(|row| row.verdict == verdict).count();
-    let predicted = |verdict| rows.iter().filter(|row| row.class == Class::Predicted && row.verdict == verdict).count();
+    let both = |class, verdict| rows.iter().filter(|row| row.class == class && row.verdict == verdict).count();
     let plural = |count, one: &str, many: &str| format!("{count} {}", if count == 1 { one } else { many });
+    let is_compared = |row: &&Row| row.class == Class::Predicted && severity(row.verdict).is_some();
+    let distinct = distinct(rows);
+    let predicted = |verdict| distinct.iter().filter(|found| **found == verdict).count();
     let mut text = format!(
-        "{} given, {} fitted, {} predicted; of the predicted {}, {}, {}; {} listed, {} sic, {} later",
+        "{} given, {} fitted, {} of fitted; {}: {}, {}, {}; {} predicted and compared, {} distinct: {}, {}, {}; {} listed, \
+         {} sic, {} later",
         of(Class::Given),
         of(Class::Fitted),
-        of(Class::Predicted),
+        plural(of(Class::Identity), "identity", "identities"),
+        plural(of(Class::Rule), "rule", "rules"),
+        plural(both(Class::Rule, Verdict::Agrees), "holds", "hold"),
+        plural(both(Class::Rule, Verdict::KnownGap), "known gap", "known gaps"),
+        plural(both(Class::Rule, Verdict::Disagrees), "does not hold", "do not hold"),
+        rows.iter().filter(is_compared).count(),
+        distinct.len(),
         plural(predicted(Verdict::Agrees), "agrees", "agree"),
         plural(predicted(Verdict::KnownGap), "known gap", "known gaps"),
         plural(predicted(Verdict::Disagrees), "disagrees", "disagree"),
@@ -218,12 +229,43 @@ pub(crate) fn summary(reproduction: &Reproduction) -> String {
         stand(Verdict::Sic),
         stand(Verdict::Later),
     );
-    // Given and fitted figures that disagree are counted apart from predictions.
-    let missed = stand(Verdict::Disagrees) - predicted(Verdict::Disagrees);
-    if missed > 0 {
-        text += &format!("; of the given and fitted, {}", plural(missed, "disagrees", "disagree"));
+    // Given, fitted and identity rows that miss the published figure are counted apart from predictions.
+    let missed = |verdict| stand(verdict) - both(Class::Predicted, verdict) - both(Class::Rule, verdict);
+    let of_others: Vec<String> =
+        [(missed(Verdict::KnownGap), "known gap", "known gaps"), (missed(Verdict::Disagrees), "disagrees", "disagree")]
+            .into_iter()
+            .filter(|(count, ..)| *count > 0)
+            .map(|(count, one, many)| plural(count, one, many))
+            .collect();
+    if !of_others.is_empty() {
+        text += &format!("; of the given, fitted and identities, {}", of_others.join(", "));
     }
     text
+}
+
+/// Verdicts of the distinct predicted rows that are compared with a published figure: of each, the worst of its own and
+/// those of the rows that repeat it.
+fn distinct(rows: &[Row]) -> Vec<Verdict> {
+    let mut found: Vec<(&str, Verdict)> = Vec::new();
+    for row in rows.iter().filter(|row| row.class == Class::Predicted && severity(row.verdict).is_some()) {
+        let id = row.same_as.first().unwrap_or(&row.id).as_str();
+        match found.iter_mut().find(|(other, _)| *other == id) {
+            Some((_, worst)) if severity(*worst) < severity(row.verdict) => *worst = row.verdict,
+            Some(_) => {}
+            None => found.push((id, row.verdict)),
+        }
+    }
+    found.into_iter().map(|(_, verdict)| verdict).collect()
+}
+
+/// Rank of a verdict that results from a comparison, the worst last; `None` for the others.
+fn severity(verdict: Verdict) -> Option<u8> {
+    match verdict {
+        Verdict::Agrees => Some(0),
+        Verdict::KnownGap => Some(1),
+        Verdict::Disagrees => Some(2),
+        Verdict::Listed | Verdict::Sic | Verdict::Later => None,
+    }
 }
 
 #[cfg(test)]
@@ -243,13 +285,14 @@ T1.b  latency of a 4 B read        440        441      441  ns    fitted        
 T1.c  latency of a 4 B read        440        442      441  ns    predicted     +0.5            5  agrees
 T1.d  latency of a 4 B read        440        500      441  ns    predicted    +13.6            5  known gap
 T1.e  latency of a 4 B read        440        880      441  ns    predicted     +100            5  DISAGREES
-T1.f  latency of a 4 B read        440                 441  ns    predicted                     5  later
+T1.f  latency of a 4 B read        440                 441  ns    unanswered                    5  later
 
 over sets of rows  statistic of |error|  rows  found %  wanted %  met
 ─────────────────────────────────────────────────────────────────────
 all latencies      median                   5      0.5         2  yes
 
-1 given, 1 fitted, 4 predicted; of the predicted 1 agrees, 1 known gap, 1 disagrees; 1 listed, 0 sic, 1 later
+1 given, 1 fitted, 0 identities of fitted; 0 rules: 0 hold, 0 known gaps, 0 do not hold; 3 predicted and compared, 3
+  distinct: 1 agrees, 1 known gap, 1 disagrees; 1 listed, 0 sic, 1 later
 
 T1.c: a note of a test
 T1.d: the paper's host has two sockets
@@ -295,7 +338,26 @@ T8  a time stamp         2.5                    ns    host: no answer: there is 
     fn a_fitted_row_that_disagrees_is_counted() {
         let mut reproduction = fixture::reproduction();
         reproduction.rows[1].verdict = Verdict::Disagrees;
-        assert!(summary(&reproduction).ends_with("; of the given and fitted, 1 disagrees"));
+        assert!(summary(&reproduction).ends_with("; of the given, fitted and identities, 1 disagrees"));
+    }
+
+    #[test]
+    fn rows_that_repeat_each_other_count_once_with_the_worst_verdict() {
+        let mut reproduction = fixture::reproduction();
+        reproduction.rows[3].same_as = vec![reproduction.rows[2].id.clone()];
+        let text = summary(&reproduction);
+        assert!(text.contains("3 predicted and compared, 2 distinct: 0 agree, 1 known gap, 1 disagrees;"), "{text}");
+        assert_eq!(cells(&reproduction.rows[3])[7], "predicted, as T1.c");
+    }
+
+    #[test]
+    fn a_rule_is_counted_apart_from_predictions() {
+        let mut reproduction = fixture::reproduction();
+        for row in &mut reproduction.rows[2..5] {
+            row.class = Class::Rule;
+        }
+        let text = summary(&reproduction);
+        assert!(text.contains("; 3 rules: 1 holds, 1 known gap, 1 does not hold; 0 predicted"), "{text}");
     }
 
     #[test]
@@ -305,6 +367,6 @@ T8  a time stamp         2.5                    ns    host: no answer: there is 
         reproduction.bounds.clear();
         let text = reproduction_table(&reproduction, Some(80));
         assert!(text.starts_with("someone2026: "), "{text}");
-        assert!(text.contains("0 given, 0 fitted, 0 predicted"), "{text}");
+        assert!(text.contains("0 given, 0 fitted, 0 identities"), "{text}");
     }
 }
