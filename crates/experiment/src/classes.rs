@@ -119,7 +119,8 @@ fn names_row(origin: &Origin, id: &str) -> bool {
             };
             let mut words =
                 text.split(|c: char| !(c.is_ascii_alphanumeric() || c == ':')).map(|word| word.trim_end_matches(':'));
-            words.any(|word| word == id || word == figure)
+            // Words such as the B of 8 B are no figures.
+            id.contains(|c: char| c.is_ascii_digit()) && words.any(|word| word == id || word == figure)
         }
         Origin::Default(_) | Origin::Unknown(_) => false,
     }
