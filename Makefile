@@ -5,7 +5,7 @@ LANEMARK = $(CARGO) run --quiet --release --locked -p lanemark-cli --
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := build
-.PHONY: help build install-c test test-qemu test-runtimes runtimes lint bench reproduce dependencies schemas picture fuzz mutants
+.PHONY: help build install-c test test-qemu test-runtimes runtimes lint bench reproduce dependencies schemas picture fuzz
 .DELETE_ON_ERROR:
 
 help: ## list the targets

@@ -1,4 +1,4 @@
-//! Presets, records and diagnoses conform to the committed schemas, by two validators: one in Rust, and Python's
+//! Presets, records, diagnoses and guidance conform to the committed schemas, by two validators: one in Rust, and Python's
 //! jsonschema, which `checks/schemas/validate` fetches.
 //!
 //! If that one is not available, its tests are ignored, with the reason; with `LANEMARK_REQUIRE_JSONSCHEMA=1` they fail.
@@ -13,11 +13,11 @@ use std::process::{Command, ExitCode, Output};
 fn main() -> ExitCode {
     let python = python_available();
     let mut tests: Vec<Trial> =
-        trials!(Available::ALWAYS; every_preset_conforms_as_json, records_and_diagnoses_conform).into();
+        trials!(Available::ALWAYS; every_preset_conforms_as_json, records_diagnoses_and_guidance_conform).into();
     tests.extend(trials!(
         python;
         every_preset_conforms_by_python_as_it_is_written_and_as_json,
-        records_and_diagnoses_conform_by_python,
+        records_diagnoses_and_guidance_conform_by_python,
         a_wrong_document_is_refused_by_python_too,
     ));
     run(tests)
@@ -88,8 +88,8 @@ fn every_preset_conforms_by_python_as_it_is_written_and_as_json() {
     all_conform("platform", &presets(folder.path()));
 }
 
-/// Records and a diagnosis, written into `folder`, with their kinds.
-fn answers(folder: &Path) -> [(&'static str, Vec<PathBuf>); 2] {
+/// Records, a diagnosis and guidance, written into `folder`, with their kinds.
+fn answers(folder: &Path) -> [(&'static str, Vec<PathBuf>); 3] {
     let mut records = vec![document(&["bench", "--on", "card-gen5-x16", "--sizes", "64", "--json"])];
     records.extend(
         PRESETS.iter().map(|preset| document(&["predict", "--on", preset.name, "--sizes", "64,4KiB", "--json"])),
@@ -101,14 +101,17 @@ fn answers(folder: &Path) -> [(&'static str, Vec<PathBuf>); 2] {
         Command::new(lanemark()).args(["lspci", "--on", "rosta-virtex7", "--output", listing]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let diagnosis = document(&["doctor", "--from", listing, "--json"]);
-    [("record", records), ("doctor", written(folder, "doctor", [diagnosis]))]
+    let advised = ["tacc-stratix4", "aws-f1"]
+        .map(|preset| document(&["advise", "--on", preset, "--sizes", "64", "--rate", "1GB/s", "--json"]));
+    let advised = written(folder, "guidance", advised);
+    [("record", records), ("doctor", written(folder, "doctor", [diagnosis])), ("guidance", advised)]
 }
 
-fn records_and_diagnoses_conform() {
+fn records_diagnoses_and_guidance_conform() {
     answers(tempfile::tempdir().unwrap().path());
 }
 
-fn records_and_diagnoses_conform_by_python() {
+fn records_diagnoses_and_guidance_conform_by_python() {
     let folder = tempfile::tempdir().unwrap();
     for (kind, documents) in answers(folder.path()) {
         all_conform(kind, &documents);

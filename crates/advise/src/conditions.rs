@@ -23,7 +23,9 @@ pub(crate) fn conditions(method: &Method, memcpy: &str) -> Vec<String> {
             add("never map registers with side effects, or a FIFO, with this memory type: loads may be speculative");
         }
         (Verb::Load, MemoryType::Wc) => {
-            add("execute MFENCE before loading data again: a streaming-load buffer may still hold the old data");
+            if matches!(core.access, Access::NonTemporal(_)) {
+                add("execute MFENCE before loading data again: a streaming-load buffer may still hold the old data");
+            }
             add("never map registers with side effects, or a FIFO, with this memory type: loads may be speculative");
         }
         (Verb::Store, MemoryType::Wc) => {
@@ -31,7 +33,9 @@ pub(crate) fn conditions(method: &Method, memcpy: &str) -> Vec<String> {
             add("not for a FIFO at one address: stores to the same address may be combined");
         }
         (Verb::Store, MemoryType::Wt | MemoryType::Wp) => {
-            add("a core that also loads the range must execute CLFLUSH for each line and then MFENCE before");
+            add(
+                "execute CLFLUSH for each line and then MFENCE before loading from this range: cached lines go stale when the device writes",
+            );
         }
         (_, MemoryType::Uc | MemoryType::Wb) => {}
     }

@@ -41,7 +41,10 @@ pub struct WorkloadRequest {
 pub fn advise(request: &WorkloadRequest, cancel: &Cancel) -> Result<Guidance, RunError> {
     if let Some(size) = request.workload.sizes_bytes.iter().find(|size| **size > LONGEST) {
         let (size, longest) = (format_size(*size), format_size(LONGEST));
-        let because = format!("{size} is too long: name sizes up to {longest}; longer transfers have the same rate");
+        let because = format!(
+            "--sizes: {size} is above the maximum of {longest}: use {longest}; the rate of longer transfers is the same, and \
+             their latency grows with the size"
+        );
         return Err(RunError::NothingToAsk { because });
     }
     let changes = Changes { with: request.with.clone(), ..Changes::default() };
@@ -178,7 +181,8 @@ fn drop_needless_caching(traffic: Traffic, ranked: &mut Vec<(Ranked, Candidate)>
     ranked.retain(|(one, candidate)| !is_cached(candidate) || times_slower(traffic, one.figure, best) > 1.0 / AS_GOOD);
 }
 
-/// Share of the best figure from which another method is as good, so that the plainer one is taken.
+/// Methods from this share of the best figure on count as equal: the one with fewer conditions, and then the plainer
+/// memory type and instruction, is listed first.
 const AS_GOOD: f64 = 0.98;
 
 /// Whether `candidate` replaces `best` of its kind: it is faster, or as fast and plainer.

@@ -37,7 +37,7 @@ pub enum Command {
     Bench(BenchArgs),
     /// Answer the same questions by closed formulas only
     Predict(BenchArgs),
-    /// Advise the method for a workload, what to change on the machine, and whether goals can be met
+    /// Find the best methods for a workload, the effect of changes, and whether goals are met
     Advise(AdviseArgs),
     /// Run many points of platforms, changed keys and questions on all cores; continues after an interruption
     Sweep(SweepArgs),
@@ -110,7 +110,7 @@ pub struct BenchArgs {
     /// (dma.tags=32,64 or 8..256*2) give a target each, several keys every combination; repeatable
     #[arg(long, value_name = "KEY=VALUES", value_parser = key_values)]
     pub with: Vec<KeyValues>,
-    /// Combine the first values of all --with keys, then the second ones, and so on, instead of every combination
+    /// Pair the values of all --with keys by position, instead of every combination; each key has as many values, or one
     #[arg(long)]
     pub zip: bool,
     /// Inject a fault into simulated targets: KIND@PORT, KIND@PORT:N (at the Nth TLP) or KIND@PORT:TIMEns; repeatable
@@ -651,7 +651,7 @@ pub struct AdviseArgs {
     /// Direction of the transfers [default: both]
     #[arg(long, value_name = "DIRECTION")]
     pub direction: Option<Toward>,
-    /// Bytes of one transfer, at most 16M: a list (64,4K) or a range (64..4M*4) [default: 64,4K,1M]
+    /// Bytes of one transfer, at most 16M: a list (64,4K) or a range (64..4M*4); K is 1024 [default: 64,4K,1M]
     #[arg(long, value_name = "SIZES", allow_negative_numbers = true)]
     pub sizes: Option<SizeRange>,
     /// Goal: delivered rate of a stream of transfers, such as 12GB/s or 100Gbit/s; exit 1 if it is not met

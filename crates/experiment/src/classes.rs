@@ -9,7 +9,8 @@
 //!    of two of them in value and effects, or it is arithmetic on given, fitted and identity rows;
 //! 6. *predicted*: all others.
 //!
-//! A predicted row repeats an earlier one if both have the same effects, or if it is arithmetic on compared rows.
+//! A predicted row repeats an earlier one with the same question and case, or with the same effects, or if it is arithmetic on
+//! compared rows.
 //!
 //! The effect of a whole number with two neighbours is the smaller of their effects, and 0 if these have different signs: a
 //! row does not depend on a resource that becomes the bound only after the step.
@@ -33,7 +34,7 @@ pub(crate) fn classify(experiment: &Experiment, platform: Option<&Platform>, fou
     let neighbours = neighbours(platform);
     let mut local: Vec<Dependency> = found.iter().map(|row| with_local_effects(row, &neighbours)).collect();
     let mut classes: Vec<Option<Class>> =
-        rows.iter().zip(&local).map(|(row, own)| first_class(experiment, &origins, row, own)).collect();
+        rows.iter().zip(&local).map(|(row, own)| first_class(experiment, &origins, &rows, row, own)).collect();
     for place in 0..rows.len() {
         let repeated = if classes[place].is_none() { identity(&rows, &local, &classes, place) } else { Vec::new() };
         let class = match (classes[place], repeated.is_empty()) {
@@ -79,6 +80,7 @@ fn with_local_effects(row: &Dependency, neighbours: &[(String, [String; 2])]) ->
 fn first_class(
     experiment: &Experiment,
     origins: &[(String, Origin)],
+    rows: &[Item<'_>],
     row: &Item<'_>,
     own: &Dependency,
 ) -> Option<Class> {
@@ -88,6 +90,8 @@ fn first_class(
         Source::Rules => Some(Class::Rule),
         Source::Input => Some(Class::Given),
         _ if is_target => Some(Class::Fitted),
+        // A value of the platform may be explained by such arithmetic, and is no fit to it.
+        Source::Derive(expression) if is_of_numbers(rows, expression) => Some(Class::Given),
         _ => {
             let naming: Vec<&(String, Origin)> =
                 origins.iter().filter(|(_, origin)| names_row(origin, row.id())).collect();
@@ -119,7 +123,7 @@ fn names_row(origin: &Origin, id: &str) -> bool {
             };
             let mut words =
                 text.split(|c: char| !(c.is_ascii_alphanumeric() || c == ':')).map(|word| word.trim_end_matches(':'));
-            // Words such as the B of 8 B are no figures.
+            // Skips units, such as the B of 8 B.
             id.contains(|c: char| c.is_ascii_digit()) && words.any(|word| word == id || word == figure)
         }
         Origin::Default(_) | Origin::Unknown(_) => false,
@@ -172,6 +176,11 @@ fn arithmetic(rows: &[Item<'_>], classes: &[Option<Class>], place: usize) -> Opt
     }
 }
 
+/// Whether an expression has numbers only, also those of the standard that no platform changes.
+fn is_of_numbers(rows: &[Item<'_>], expression: &str) -> bool {
+    inputs(rows, expression).next().is_none() && !expression.contains("wire:")
+}
+
 fn inputs<'a>(rows: &'a [Item<'_>], expression: &'a str) -> impl Iterator<Item = usize> + 'a {
     rows.iter().enumerate().filter(|(_, row)| names(expression, row.id())).map(|(place, _)| place)
 }
@@ -200,7 +209,7 @@ fn repeats(rows: &[Item<'_>], found: &[Dependency], classes: &[Option<Class>], p
     same.into_iter().collect()
 }
 
-/// Whether two rows have the same question and case, or the same effects. No effects at all do not count as the same.
+/// Whether two rows have the same question and case, or the same effects. Two rows without effects are not equal.
 fn is_copy(row: &Item<'_>, own: &Dependency, other_row: &Item<'_>, other: &Dependency) -> bool {
     let is_asked = matches!(row.source, Source::Ask(..));
     if is_asked && row.source == other_row.source {

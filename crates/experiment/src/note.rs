@@ -63,7 +63,7 @@ impl<'a> Placeholder<'a> {
         }
     }
 
-    /// Checks the placeholder without values; `is_row` tells whether a row exists.
+    /// Checks the placeholder without values; `is_row` returns whether a row exists.
     fn check(self, is_row: &dyn Fn(&str) -> bool, platform: Option<&Platform>) -> Result<(), String> {
         let named = |id: &str| if is_row(id) { Ok(()) } else { Err(format!("there is no row '{id}'")) };
         match self {
@@ -93,7 +93,7 @@ pub(crate) fn fill(note: &str, rows: &[Row], platform: Option<&Platform>) -> Res
     replace(note, |placeholder| placeholder.filled(rows, platform))
 }
 
-/// Checks the placeholders of `note`; `is_row` tells whether a row exists.
+/// Checks the placeholders of `note`; `is_row` returns whether a row exists.
 ///
 /// # Errors
 /// The placeholder that is malformed or names no row.
@@ -144,6 +144,7 @@ mod tests {
             formula: Some(2.0),
             unit: unit.to_owned(),
             class: Class::Predicted,
+            same_as: Vec::new(),
             error_percent: simulated.map(|simulated| 100.0 * (simulated - 808.0) / 808.0),
             tolerance_percent: None,
             verdict: Verdict::Listed,

@@ -53,7 +53,7 @@ pub struct Workload {
     pub sizes_bytes: Vec<u64>,
     /// Smallest wanted rate of a stream of transfers; absent without a goal.
     pub rate_bytes_per_s: Option<f64>,
-    /// Latency of one transfer that must not be reached; absent without a goal.
+    /// Upper limit of the latency of one transfer, exclusive; absent without a goal.
     pub latency_below_ns: Option<f64>,
 }
 
@@ -79,7 +79,7 @@ pub struct Choice {
     pub size_bytes: u64,
     /// The best method of each kind, the best kind first; never empty.
     pub ranked: Vec<Ranked>,
-    /// Number of kinds that are slower than the best by more than the factor up to which methods are simulated.
+    /// Number of kinds that are more than 20 times slower than the best, and not simulated.
     pub far_slower: u64,
 }
 
@@ -121,13 +121,13 @@ pub struct Goal {
     pub wanted: f64,
     /// Predicted figure of the best method, in the same unit.
     pub best: f64,
-    /// That method.
+    /// The best method for this size.
     pub method: Method,
     /// Whether the best method meets the goal.
     pub is_met: bool,
     /// Distance of the prediction from the goal, in percent of the goal; positive if it is better than the goal.
     pub margin_percent: f64,
-    /// The cause with the largest share of its critical path.
+    /// The cause with the largest share of the critical path of the best method.
     pub bound: Option<WaitShare>,
     /// Changes that alone meet the goal, if it is not met.
     pub met_with: Vec<String>,
@@ -151,7 +151,7 @@ pub enum ChangeKind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MachineChange {
-    /// Kind.
+    /// Kind of the change.
     pub kind: ChangeKind,
     /// The change: `Max_Payload_Size of 512 B instead of 256 B`.
     pub what: String,
@@ -189,7 +189,7 @@ pub struct Effect {
     pub gain_percent: f64,
     /// The cause with the largest share of the critical path without the change.
     pub bound_before: Option<WaitShare>,
-    /// That cause with the change.
+    /// The cause with the largest share of the critical path after the change.
     pub bound_after: Option<WaitShare>,
 }
 

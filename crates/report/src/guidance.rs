@@ -137,7 +137,7 @@ fn methods(direction: CopyDirection, traffic: Traffic, choices: &[&Choice], widt
     lines.extend(grid.lines(width));
     if far_slower > 0 {
         let kinds = figures::counted(far_slower as usize, "kind");
-        lines.push(format!("methods of up to {kinds} are more than 20 times slower, and not shown"));
+        lines.push(format!("not shown: methods more than 20 times slower (at most {kinds} per size)"));
     }
     for (method, rule) in rules {
         lines.push(wrap(&format!("  ! {method}: {rule}"), width, 4));
@@ -193,7 +193,7 @@ fn changes(guidance: &Guidance, width: Option<u16>) -> String {
 fn table(head: &str, changes: &[&MachineChange], sizes: &[u64], width: Option<u16>) -> String {
     let mut columns = vec![Column::words("change")];
     columns.extend(sizes.iter().map(|size| Column::figures(figures::size(*size))));
-    columns.push(Column::words("bound by, at the largest gain"));
+    columns.push(Column::words("bound by, before -> after (largest gain)"));
     let mut grid = Grid { columns, rows: Vec::new() };
     for change in changes {
         let mut name = vec![String::new(); grid.columns.len()];
@@ -227,10 +227,12 @@ fn effects(effects: &[Effect], sizes: &[u64]) -> Vec<Vec<String>> {
         };
         let mut row = vec![format!("  {}, {what}", in_words(best.direction))];
         let at = |size: &u64| group.iter().find(|effect| effect.size_bytes == *size);
-        row.extend(sizes.iter().map(|size| at(size).map(|effect| gain(effect.gain_percent)).unwrap_or_default()));
+        row.extend(
+            sizes.iter().map(|size| at(size).map_or_else(|| "-".to_owned(), |effect| gain(effect.gain_percent))),
+        );
         row.push(match (bound(best.bound_before.as_ref()), bound(best.bound_after.as_ref())) {
             (was, is) if was == is => was,
-            (was, is) => format!("{was}, then {is}"),
+            (was, is) => format!("{was} -> {is}"),
         });
         Some(row)
     });

@@ -57,7 +57,9 @@ impl Candidate {
 fn questions(direction: CopyDirection, traffic: Traffic) -> &'static [&'static str] {
     match (direction, traffic) {
         (CopyDirection::ToDevice, Traffic::Single) => &["mmio_write_bandwidth", "dma_or_mmio", "runtime_copy"],
-        (CopyDirection::FromDevice, Traffic::Single) => &["dma_or_mmio", "runtime_copy"],
+        (CopyDirection::FromDevice, Traffic::Single) => {
+            &["mmio_read_bandwidth", "streaming_load_bandwidth", "dma_or_mmio", "runtime_copy"]
+        }
         (CopyDirection::ToDevice, Traffic::Stream) => &["mmio_write_bandwidth", "dma_read_bandwidth"],
         (CopyDirection::FromDevice, Traffic::Stream) => {
             &["mmio_read_bandwidth", "streaming_load_bandwidth", "dma_write_bandwidth"]
@@ -105,7 +107,7 @@ pub(super) fn candidates(
 fn kind(method: &Method, direction: CopyDirection) -> Option<Kind> {
     match method {
         Method::Core(core) if core.fence.is_none() => match core.path {
-            AccessPath::Pointer | AccessPath::Loads => Some(Kind::Core(match core.memory_type {
+            AccessPath::Pointer => Some(Kind::Core(match core.memory_type {
                 MemoryType::Wp => MemoryType::Wt,
                 other => other,
             })),
@@ -136,12 +138,12 @@ fn with_every_call(found: &mut Vec<Candidate>) {
     }
 }
 
-/// Every transfer of descriptors.
+/// All methods to pass descriptors to the device.
 const EVERY: [Descriptors; 3] =
     [Descriptors::Written(MemoryType::Uc), Descriptors::Written(MemoryType::Wc), Descriptors::Fetched];
 
 impl Candidate {
-    /// The same transfer by another call; the same method if it is no call.
+    /// The transfer with another descriptor method and notification of its DMA call; unchanged without a call.
     pub(super) fn called(&self, share: Share, descriptors: Descriptors, completion: Completion) -> Candidate {
         let mut called = self.clone();
         called.kind = Kind::Call(share, completion);

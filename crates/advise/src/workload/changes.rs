@@ -185,7 +185,13 @@ fn settings_of(platform: &Platform) -> Vec<KeyChange> {
         {
             if to > now {
                 let what = format!("{to} tags ({name}) instead of {now}");
-                let how = format!("if the engine has so many, for the card: setpci -s BDF {register}");
+                let how = if to > 256.0 {
+                    format!(
+                        "requires an engine with {to} tags and a completer that supports 10-bit tags: setpci -s BDF {register}"
+                    )
+                } else {
+                    format!("requires an engine with {to} tags: setpci -s BDF {register}")
+                };
                 set("dma.tags", to, what, how);
             }
         }
@@ -207,9 +213,12 @@ fn hardware(platform: &Platform) -> Vec<KeyChange> {
         named.filter_map(|one| Some((one.key.clone(), one.scaled(factor)?))).collect()
     };
     let links = |ending: &str| [scaled(ending, "link.", 2.0), scaled(ending, "switch.", 2.0)].concat();
+    // No slot has more than 16 lanes.
+    let mut wider = links(".width_lanes");
+    wider.retain(|(_, lanes)| *lanes <= 16.0);
     let rows = [
         ("every link one generation faster", links(".generation")),
-        ("every link twice as wide", links(".width_lanes")),
+        ("every link of at most 8 lanes twice as wide", wider),
         ("a DMA engine with a data path twice as fast", scaled("beat_ns", "dma.", 0.5)),
         ("a DMA engine with half the time per request", scaled("_request_ns", "dma.", 0.5)),
         ("twice as many tags", scaled("tags", "dma.", 2.0)),
