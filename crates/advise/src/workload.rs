@@ -11,10 +11,14 @@ use crate::conditions::conditions;
 use crate::methods::plainness;
 use candidates::{Candidate, Kind, candidates};
 use lanemark_method::CopyDirection;
+use lanemark_platform::Platform;
 use lanemark_record::guidance::{Choice, Guidance, Ranked, SCHEMA, Traffic, Workload};
 use lanemark_record::{Answer, Origins, Quantity, Tool};
 use lanemark_runner::{Cancel, Changes, OpenTarget, RunError, platform};
 use lanemark_units::{MemoryType, format_size};
+
+/// Largest number of sizes, each of which takes seconds and a column.
+const MOST_SIZES: usize = 12;
 
 /// Largest transfer, in bytes. Every method has reached its final rate below it.
 const LONGEST: u64 = 16 << 20;
@@ -39,6 +43,11 @@ pub struct WorkloadRequest {
 /// # Errors
 /// [`RunError`] if the platform cannot be opened or changed, no method has an answer, or `cancel` is set.
 pub fn advise(request: &WorkloadRequest, cancel: &Cancel) -> Result<Guidance, RunError> {
+    if request.workload.sizes_bytes.len() > MOST_SIZES {
+        let because =
+            format!("--sizes: {} sizes are too many: use at most {MOST_SIZES}", request.workload.sizes_bytes.len());
+        return Err(RunError::NothingToAsk { because });
+    }
     if let Some(size) = request.workload.sizes_bytes.iter().find(|size| **size > LONGEST) {
         let (size, longest) = (format_size(*size), format_size(LONGEST));
         let because = format!(
@@ -50,13 +59,17 @@ pub fn advise(request: &WorkloadRequest, cancel: &Cancel) -> Result<Guidance, Ru
     let changes = Changes { with: request.with.clone(), ..Changes::default() };
     let (platform, warnings) = changes.apply(&platform(&request.platform)?)?;
     let mut target = OpenTarget::of_platform(&platform)?;
+    let faults = platform.faults.iter().map(|fault| format!("{}: {fault} is simulated in every method", platform.name));
+    let warnings: Vec<String> = warnings.into_iter().chain(faults).collect();
     let mut unanswered = Vec::new();
     let mut compared = Vec::new();
     for direction in &request.workload.directions {
         for traffic in traffics(&request.workload) {
             for size in &request.workload.sizes_bytes {
                 let found = candidates(&target, *direction, traffic, *size, &mut unanswered);
-                compared.extend(Compared::of(&mut target, *direction, traffic, *size, found, cancel)?);
+                let of =
+                    Compared::of(&platform, &mut target, *direction, traffic, *size, found, &mut unanswered, cancel);
+                compared.extend(of?);
             }
         }
     }
@@ -69,7 +82,7 @@ pub fn advise(request: &WorkloadRequest, cancel: &Cancel) -> Result<Guidance, Ru
         };
         return Err(RunError::NothingToAsk { because });
     }
-    let mut changes = changes::changes(&platform, &mut target, &compared, cancel)?;
+    let mut changes = changes::changes(&platform, &compared, cancel)?;
     let without_effect = changes::without_effect(&mut changes);
     let [given, assumed, fitted] = platform.origins();
     let choices: Vec<Choice> = compared.into_iter().map(|compared| compared.choice).collect();
@@ -106,41 +119,65 @@ struct Compared {
 }
 
 impl Compared {
-    /// Ranks the kinds of `found` by formula and simulates the best method of each; `None` if none has an answer.
+    /// Ranks the methods of each kind by formula, simulates the best ones, and ranks the best of each kind. `None` if no
+    /// method has an answer; reasons of kinds without an answer are added to `unanswered`.
     fn of(
+        platform: &Platform,
         target: &mut OpenTarget,
         direction: CopyDirection,
         traffic: Traffic,
         size_bytes: u64,
         found: Vec<Candidate>,
+        unanswered: &mut Vec<String>,
         cancel: &Cancel,
     ) -> Result<Option<Compared>, RunError> {
         let memcpy = target.facts().memcpy.clone();
-        let mut kinds: Vec<(Candidate, Option<f64>)> = Vec::new();
+        let mut kinds: Vec<(Kind, Vec<(Candidate, Option<f64>)>)> = Vec::new();
         for candidate in found {
             let formula = candidate.formula(target);
-            let known = kinds.iter_mut().find(|(other, _)| other.kind == candidate.kind);
-            match known {
-                None => kinds.push((candidate, formula)),
-                Some(best) if is_better(traffic, &candidate, formula, best) => *best = (candidate, formula),
-                Some(_) => {}
+            match kinds.iter_mut().find(|(kind, _)| *kind == candidate.kind) {
+                Some((_, all)) => all.push((candidate, formula)),
+                None => kinds.push((candidate.kind, vec![(candidate, formula)])),
             }
         }
-        let best = kinds.iter().filter_map(|(_, formula)| *formula).reduce(|one, other| better(traffic, one, other));
-        let is_near = |formula: &Option<f64>| match (best, formula) {
-            (Some(best), Some(formula)) => times_slower(traffic, best, *formula) <= FAR_SLOWER,
+        for (_, all) in &mut kinds {
+            all.sort_by(|(one, first), (other, second)| by_formula(traffic, (one, *first), (other, *second)));
+        }
+        let of_kind = |all: &[(Candidate, Option<f64>)]| all.first().and_then(|(_, formula)| *formula);
+        let best = kinds.iter().filter_map(|(_, all)| of_kind(all)).reduce(|one, other| better(traffic, one, other));
+        let count = kinds.len();
+        kinds.retain(|(_, all)| match (best, of_kind(all)) {
+            (Some(best), Some(formula)) => times_slower(traffic, best, formula) <= FAR_SLOWER,
             _ => true,
-        };
-        let all = kinds.len();
-        kinds.retain(|(_, formula)| is_near(formula));
-        let far_slower = (all - kinds.len()) as u64;
+        });
+        let far_slower = (count - kinds.len()) as u64;
         let mut ranked: Vec<(Ranked, Candidate)> = Vec::new();
-        for (candidate, formula) in kinds {
-            if cancel.is_cancelled() {
-                return Err(RunError::Interrupted);
+        for (_, all) in kinds {
+            let mut of_kind: Option<(Ranked, Candidate)> = None;
+            let (mut answers, mut refused) = (0, None);
+            for (candidate, formula) in all {
+                if cancel.is_cancelled() {
+                    return Err(RunError::Interrupted);
+                }
+                if answers == SIMULATED {
+                    break;
+                }
+                match candidate.simulate(platform) {
+                    Ok((answer, figure)) => {
+                        answers += 1;
+                        let one = rank(&answer, &candidate, figure, formula, &memcpy);
+                        if of_kind.as_ref().is_none_or(|best| is_better(traffic, &one, &best.0)) {
+                            of_kind = Some((one, candidate));
+                        }
+                    }
+                    Err(because) => refused = refused.or_else(|| Some(format!("{}: {because}", candidate.case.method))),
+                }
             }
-            let Some((answer, figure)) = candidate.simulate(target) else { continue };
-            ranked.push((rank(&answer, &candidate, figure, formula, &memcpy), candidate));
+            if of_kind.is_none() {
+                let refused = refused.filter(|because| !unanswered.contains(because));
+                unanswered.extend(refused);
+            }
+            ranked.extend(of_kind);
         }
         ranked.sort_by(|(one, _), (other, _)| order(traffic, one.figure, other.figure));
         let Some(fastest) = ranked.first().map(|(first, _)| first.figure) else { return Ok(None) };
@@ -185,15 +222,31 @@ fn drop_needless_caching(traffic: Traffic, ranked: &mut Vec<(Ranked, Candidate)>
 /// memory type and instruction, is listed first.
 const AS_GOOD: f64 = 0.98;
 
-/// Whether `candidate` replaces `best` of its kind: it is faster, or as fast and plainer.
-fn is_better(traffic: Traffic, candidate: &Candidate, formula: Option<f64>, best: &(Candidate, Option<f64>)) -> bool {
-    let (Some(new), Some(old)) = (formula, best.1) else { return best.1.is_none() && formula.is_some() };
-    let times = times_slower(traffic, new, old);
-    if times > 1.0 / AS_GOOD {
-        true
-    } else {
-        times >= AS_GOOD && plainness(&candidate.case.method) < plainness(&best.0.case.method)
+/// Number of methods of each kind that are simulated: formulas of nearly equal methods may be in the wrong order.
+const SIMULATED: usize = 3;
+
+/// Order of the methods of a kind: the best formula first, of equal ones the plainest, and those without a formula last.
+fn by_formula(
+    traffic: Traffic,
+    (one, first): (&Candidate, Option<f64>),
+    (other, second): (&Candidate, Option<f64>),
+) -> std::cmp::Ordering {
+    let by_plainness = || plainness(&one.case.method).cmp(&plainness(&other.case.method));
+    match (first, second) {
+        (Some(first), Some(second)) => order(traffic, first, second).then_with(by_plainness),
+        (first, second) => second.is_some().cmp(&first.is_some()).then_with(by_plainness),
     }
+}
+
+/// Whether `one` replaces `best` of its kind: it is faster, or as fast and plainer.
+fn is_better(traffic: Traffic, one: &Ranked, best: &Ranked) -> bool {
+    let times = times_slower(traffic, one.figure, best.figure);
+    times > 1.0 / AS_GOOD || (times >= AS_GOOD && plainness(&one.method) < plainness(&best.method))
+}
+
+/// The fastest of the methods of a choice; the first one may be plainer and up to 2 % slower.
+fn fastest(choice: &Choice) -> Option<&Ranked> {
+    choice.ranked.iter().min_by(|one, other| order(choice.traffic, one.figure, other.figure))
 }
 
 /// The better of two figures.

@@ -95,7 +95,7 @@ pub struct Ranked {
     pub figure: f64,
     /// The same figure by formula; absent without a formula.
     pub formula: Option<f64>,
-    /// Factor by which the best method of this choice is faster; 1 for the best one.
+    /// Factor by which the fastest method of this choice is faster. The first method is at most 2 % slower.
     pub times_slower: f64,
     /// The limit of a stream; absent for single transfers.
     pub ceiling: Option<Ceiling>,
@@ -119,14 +119,14 @@ pub struct Goal {
     pub size_bytes: u64,
     /// Wanted rate in bytes per second, or limit of the latency in nanoseconds.
     pub wanted: f64,
-    /// Predicted figure of the best method, in the same unit.
-    pub best: f64,
-    /// The best method for this size.
-    pub method: Method,
-    /// Whether the best method meets the goal.
+    /// Predicted figure of the fastest method, in the same unit; absent if no method has an answer, so that the goal is not met.
+    pub best: Option<f64>,
+    /// The fastest method for this size.
+    pub method: Option<Method>,
+    /// Whether the fastest method meets the goal.
     pub is_met: bool,
     /// Distance of the prediction from the goal, in percent of the goal; positive if it is better than the goal.
-    pub margin_percent: f64,
+    pub margin_percent: Option<f64>,
     /// The cause with the largest share of the critical path of the best method.
     pub bound: Option<WaitShare>,
     /// Changes that alone meet the goal, if it is not met.

@@ -41,14 +41,17 @@ pub fn unmet_goals(guidance: &Guidance) -> Option<String> {
 }
 
 fn in_short(goal: &Goal) -> String {
-    format!(
-        "{} {}: at best {} instead of {}, bound by {}",
-        in_words(goal.direction),
-        figures::size(goal.size_bytes),
-        figure(goal.traffic, goal.best),
-        figure(goal.traffic, goal.wanted),
-        bound(goal.bound.as_ref())
-    )
+    let (direction, size) = (in_words(goal.direction), figures::size(goal.size_bytes));
+    let wanted = figure(goal.traffic, goal.wanted);
+    match (goal.best, goal.margin_percent) {
+        (Some(best), Some(margin)) => format!(
+            "{direction} {size}: at best {} instead of {wanted} ({}), bound by {}",
+            figure(goal.traffic, best),
+            figures::difference(margin),
+            bound(goal.bound.as_ref())
+        ),
+        _ => format!("{direction} {size}: no method has an answer, instead of {wanted}"),
+    }
 }
 
 fn head(guidance: &Guidance, width: Option<u16>) -> String {
@@ -78,9 +81,15 @@ fn goals(goals: &[Goal], width: Option<u16>) -> String {
             figures::size(goal.size_bytes),
             figure(goal.traffic, goal.wanted)
         );
-        let best = format!("{} by {}", figure(goal.traffic, goal.best), goal.method);
+        let best = match (goal.best, &goal.method) {
+            (Some(best), Some(method)) => format!("{} by {method}", figure(goal.traffic, best)),
+            _ => "no method has an answer".to_owned(),
+        };
+        let margin = goal.margin_percent.map(figures::percent).unwrap_or_default();
         let text = if goal.is_met {
-            format!("met, {asked}: {best}, margin {}", figures::percent(goal.margin_percent))
+            format!("met, {asked}: {best}, margin {margin}")
+        } else if goal.best.is_none() {
+            format!("NOT met, {asked}: {best}")
         } else {
             let bound = bound(goal.bound.as_ref());
             let changes = match goal.met_with.as_slice() {

@@ -60,7 +60,7 @@ fn open_changed(
 ) -> Result<OpenTarget, RunError> {
     let own = Changes { with: with.to_vec(), ..Changes::default() };
     own.check(of)?;
-    let changed = match of {
+    let mut changed = match of {
         Target::Named(name) => platform(name)?,
         Target::Platform(platform) => Platform::clone(platform),
         // Real targets are refused above.
@@ -68,9 +68,10 @@ fn open_changed(
             return of.open(setup, cancel);
         }
     };
-    let (mut changed, sentences) = own.apply(&changed)?;
     changed.name = with.iter().fold(changed.name, |name, (key, value)| format!("{name}, {key}={value}"));
-    let opened = Target::Platform(Box::new(changed)).open(setup, cancel)?;
-    let notes = sentences.into_iter().chain(opened.notes).collect();
-    Ok(OpenTarget { notes, with: with.to_vec(), ..opened })
+    // All keys together: a value may be valid only with another one.
+    let mut setup = setup.clone();
+    setup.changes.with.extend_from_slice(with);
+    let opened = Target::Platform(Box::new(changed)).open(&setup, cancel)?;
+    Ok(OpenTarget { with: with.to_vec(), ..opened })
 }

@@ -2,8 +2,9 @@
 
 use super::figure;
 use lanemark_bench::{Axes, Case, Effort, Question, question};
-use lanemark_machine::{Completion, Descriptors, Share};
+use lanemark_machine::{Completion, Descriptors, Fence, Share};
 use lanemark_method::{AccessPath, CopyDirection, Flow, Method, Peer, Verb};
+use lanemark_platform::Platform;
 use lanemark_record::Answer;
 use lanemark_record::guidance::Traffic;
 use lanemark_runner::{Answerer, OpenTarget};
@@ -39,11 +40,22 @@ impl Candidate {
         figure(self.traffic, &answer, self.case.size)
     }
 
-    /// The simulated answer, with its limit, and its figure; `None` if the platform does not support the method.
-    pub(super) fn simulate(&self, target: &mut OpenTarget) -> Option<(Answer, f64)> {
-        let answer = target.answer(Answerer::Machines, self.question, &self.case, &self.effort()).ok()?;
-        let figure = figure(self.traffic, &answer, self.case.size)?;
-        Some((answer, figure))
+    /// The answer simulated on a new machine, with its limit, and its figure.
+    ///
+    /// DMA is simulated twice, and the second answer counts: its translations and descriptors are then as warm as those of
+    /// a program that repeats its transfers.
+    ///
+    /// # Errors
+    /// The reason why the platform has no answer.
+    pub(super) fn simulate(&self, platform: &Platform) -> Result<(Answer, f64), String> {
+        let mut target = OpenTarget::of_platform(platform).map_err(|error| error.to_string())?;
+        let mut answer = || target.answer(Answerer::Machines, self.question, &self.case, &self.effort());
+        if !matches!(self.kind, Kind::Core(_)) {
+            answer().map_err(|error| error.to_string())?;
+        }
+        let answer = answer().map_err(|error| error.to_string())?;
+        let figure = figure(self.traffic, &answer, self.case.size).ok_or("it has no figure")?;
+        Ok((answer, figure))
     }
 
     /// A single transfer is one iteration.
@@ -106,7 +118,8 @@ pub(super) fn candidates(
 /// The kind of a method, if it moves bytes in this direction.
 fn kind(method: &Method, direction: CopyDirection) -> Option<Kind> {
     match method {
-        Method::Core(core) if core.fence.is_none() => match core.path {
+        // Combined stores of a part of a line end with a fence.
+        Method::Core(core) if matches!(core.fence, None | Some(Fence::Sfence)) => match core.path {
             AccessPath::Pointer => Some(Kind::Core(match core.memory_type {
                 MemoryType::Wp => MemoryType::Wt,
                 other => other,

@@ -1,20 +1,17 @@
 //! Changes of the machine: another method, settings, other hardware; each simulated with the methods of a choice.
 
 use super::candidates::{Candidate, Kind};
-use super::{Compared, times_slower};
+use super::{Compared, fastest, times_slower};
 use lanemark_machine::{Completion, Descriptors, Share};
 use lanemark_method::Method;
 use lanemark_platform::{Origin, Platform};
 use lanemark_record::WaitShare;
 use lanemark_record::guidance::{ChangeKind, Effect, LEAST_GAIN_PERCENT, MachineChange, Ranked, Traffic};
-use lanemark_runner::{Cancel, OpenTarget, RunError};
+use lanemark_runner::{Cancel, RunError};
 use lanemark_units::{MemoryType, format_size};
 
 /// Largest transfer by UC accesses that is simulated, in bytes. Its rate does not change beyond.
 const LONGEST_UC: u64 = 1 << 20;
-
-/// Methods up to this factor slower than the best are simulated again with a change, which may make them the best.
-const NEAR: f64 = 2.0;
 
 /// A change of keys of the platform.
 struct KeyChange {
@@ -30,11 +27,10 @@ struct KeyChange {
 /// [`RunError::Interrupted`].
 pub(super) fn changes(
     platform: &Platform,
-    target: &mut OpenTarget,
     compared: &[Compared],
     cancel: &Cancel,
 ) -> Result<Vec<MachineChange>, RunError> {
-    let mut changes = software(target, compared, cancel)?;
+    let mut changes = software(platform, compared, cancel)?;
     let mut settings: Vec<MachineChange> = Vec::new();
     for change in settings_of(platform) {
         let Some(effects) = with_keys(platform, &change.with, compared, cancel)? else { continue };
@@ -107,17 +103,15 @@ fn with_keys(
         let Ok(next) = changed.with(key, *value, origin) else { return Ok(None) };
         changed = next;
     }
-    let Ok(mut target) = OpenTarget::of_platform(&changed) else { return Ok(None) };
     let mut effects = Vec::new();
     for Compared { choice, simulated } in compared {
-        let Some(before) = choice.ranked.first() else { continue };
-        let near = choice.ranked.iter().zip(simulated).filter(|(ranked, _)| ranked.times_slower <= NEAR);
+        let Some(before) = fastest(choice) else { continue };
         let mut best: Option<(f64, Option<WaitShare>)> = None;
-        for (_, candidate) in near {
+        for candidate in simulated {
             if cancel.is_cancelled() {
                 return Err(RunError::Interrupted);
             }
-            let Some((answer, figure)) = candidate.simulate(&mut target) else { continue };
+            let Ok((answer, figure)) = candidate.simulate(&changed) else { continue };
             if best.as_ref().is_none_or(|(best, _)| times_slower(choice.traffic, figure, *best) > 1.0) {
                 best = Some((figure, answer.waits.first().cloned()));
             }
@@ -179,22 +173,21 @@ fn settings_of(platform: &Platform) -> Vec<KeyChange> {
             }
         }
     }
-    if let Some(now) = number("dma.tags") {
-        for (to, name, register) in
-            [(256.0, "extended tags", "CAP_EXP+8.w=100:100"), (768.0, "10-bit tags", "CAP_EXP+28.w=1000:1000")]
-        {
-            if to > now {
-                let what = format!("{to} tags ({name}) instead of {now}");
-                let how = if to > 256.0 {
-                    format!(
-                        "requires an engine with {to} tags and a completer that supports 10-bit tags: setpci -s BDF {register}"
-                    )
-                } else {
-                    format!("requires an engine with {to} tags: setpci -s BDF {register}")
-                };
-                set("dma.tags", to, what, how);
-            }
+    // 5-bit tags are 32, and extended tags are 256. Other numbers are those of the engine.
+    let generation = number("link.generation").unwrap_or_default();
+    match number("dma.tags") {
+        Some(now) if now == 32.0 => {
+            let what = "256 tags (extended tags) instead of 32".to_owned();
+            let how = "requires an engine with 256 tags: setpci -s BDF CAP_EXP+8.w=100:100".to_owned();
+            set("dma.tags", 256.0, what, how);
         }
+        Some(now) if now == 256.0 && generation >= 4.0 => {
+            let what = "768 tags (10-bit tags) instead of 256".to_owned();
+            let how = "requires an engine with 768 tags, and a root complex that supports 10-bit tags as completer: \
+                       setpci -s BDF CAP_EXP+28.w=1000:1000";
+            set("dma.tags", 768.0, what, how.to_owned());
+        }
+        _ => {}
     }
     if let Some(now) = number("iommu.page_bytes").filter(|now| *now < HUGE_PAGE) {
         let what = format!("IOMMU pages of 2MiB instead of {}", bytes(now));
@@ -247,7 +240,7 @@ fn larger_payload(platform: &Platform) -> Option<(String, Vec<(String, f64)>)> {
 
 /// Changes of a usual driver or program: polling instead of an interrupt, another place of the descriptors, a program
 /// that writes them itself, write combining.
-fn software(target: &mut OpenTarget, compared: &[Compared], cancel: &Cancel) -> Result<Vec<MachineChange>, RunError> {
+fn software(platform: &Platform, compared: &[Compared], cancel: &Cancel) -> Result<Vec<MachineChange>, RunError> {
     let mut changes = Vec::new();
     let usual = (Share::Call, Descriptors::Written(MemoryType::Uc), Completion::Interrupt);
     let (share, descriptors, completion) = usual;
@@ -268,7 +261,7 @@ fn software(target: &mut OpenTarget, compared: &[Compared], cancel: &Cancel) -> 
             };
             let from = call.called(share, descriptors, completion);
             let to = call.called(to_share, to_descriptors, to_completion);
-            effects.extend(of_methods(target, choice.traffic, compared_at(choice), &from, &to, cancel)?);
+            effects.extend(of_methods(platform, choice.traffic, compared_at(choice), &from, &to, cancel)?);
         }
         let how = "a driver call that writes UC descriptors and sleeps until the interrupt";
         changes.extend(software_change(what, how, effects));
@@ -283,10 +276,10 @@ fn software(target: &mut OpenTarget, compared: &[Compared], cancel: &Cancel) -> 
             core.memory_type = MemoryType::Uc;
             core.access = lanemark_method::Access::Plain(lanemark_method::Width::B8);
         }
-        effects.extend(of_methods(target, choice.traffic, compared_at(choice), &uc, wc, cancel)?);
+        effects.extend(of_methods(platform, choice.traffic, compared_at(choice), &uc, wc, cancel)?);
     }
     let how = "accesses of 8 B to a UC mapping";
-    let what = "map the card's memory write-combining: resourceN_wc, or ioremap_wc in a driver";
+    let what = "map the card's memory write-combining: resourceN_wc of a prefetchable BAR, or ioremap_wc";
     changes.extend(software_change(what, how, effects));
     Ok(changes)
 }
@@ -303,7 +296,7 @@ fn software_change(what: &str, how: &str, effects: Vec<Effect>) -> Option<Machin
 
 /// The effect of one method instead of another; `None` if either is not supported.
 fn of_methods(
-    target: &mut OpenTarget,
+    platform: &Platform,
     traffic: Traffic,
     (direction, size_bytes): At,
     from: &Candidate,
@@ -313,8 +306,8 @@ fn of_methods(
     if cancel.is_cancelled() {
         return Err(RunError::Interrupted);
     }
-    let Some((was, before)) = from.simulate(target) else { return Ok(None) };
-    let Some((is, after)) = to.simulate(target) else { return Ok(None) };
+    let Ok((was, before)) = from.simulate(platform) else { return Ok(None) };
+    let Ok((is, after)) = to.simulate(platform) else { return Ok(None) };
     Ok(Some(Effect {
         direction,
         traffic,

@@ -1,44 +1,60 @@
 //! Whether goals are met, and the changes that would meet them.
 
+use super::fastest;
+use lanemark_method::CopyDirection;
 use lanemark_record::guidance::{Choice, Goal, MachineChange, Traffic, Workload};
 
-/// The goals of a workload, one for each choice that it is about.
+/// The goals of a workload, for each direction and size.
 pub(super) fn goals(workload: &Workload, choices: &[Choice], changes: &[MachineChange]) -> Vec<Goal> {
-    choices.iter().filter_map(|choice| goal(workload, choice, changes)).collect()
+    let wanted = [(Traffic::Single, workload.latency_below_ns), (Traffic::Stream, workload.rate_bytes_per_s)];
+    let mut goals = Vec::new();
+    for direction in &workload.directions {
+        for (traffic, wanted) in wanted {
+            let Some(wanted) = wanted else { continue };
+            for size in &workload.sizes_bytes {
+                goals.push(goal(*direction, traffic, *size, wanted, choices, changes));
+            }
+        }
+    }
+    goals
 }
 
-fn goal(workload: &Workload, choice: &Choice, changes: &[MachineChange]) -> Option<Goal> {
-    let Choice { direction, traffic, size_bytes, .. } = *choice;
-    let wanted = match traffic {
-        Traffic::Single => workload.latency_below_ns?,
-        Traffic::Stream => workload.rate_bytes_per_s?,
-    };
-    let best = choice.ranked.first()?;
-    let is_met = meets(traffic, best.figure, wanted);
-    let at = |change: &&MachineChange| {
+fn goal(
+    direction: CopyDirection,
+    traffic: Traffic,
+    size_bytes: u64,
+    wanted: f64,
+    choices: &[Choice],
+    changes: &[MachineChange],
+) -> Goal {
+    let here = (direction, traffic, size_bytes);
+    let choice = choices.iter().find(|choice| (choice.direction, choice.traffic, choice.size_bytes) == here);
+    let best = choice.and_then(fastest);
+    let is_met = best.is_some_and(|best| meets(traffic, best.figure, wanted));
+    let would_meet = |change: &&MachineChange| {
         !change.with.is_empty()
             && change.effects.iter().any(|effect| {
-                (effect.direction, effect.traffic, effect.size_bytes) == (direction, traffic, size_bytes)
-                    && meets(traffic, effect.after, wanted)
+                (effect.direction, effect.traffic, effect.size_bytes) == here && meets(traffic, effect.after, wanted)
             })
     };
-    let met_with = if is_met { Vec::new() } else { changes.iter().filter(at).map(|one| one.what.clone()).collect() };
-    let margin = match traffic {
-        Traffic::Single => wanted - best.figure,
-        Traffic::Stream => best.figure - wanted,
+    let met_with =
+        if is_met { Vec::new() } else { changes.iter().filter(would_meet).map(|one| one.what.clone()).collect() };
+    let margin = |best: f64| match traffic {
+        Traffic::Single => 100.0 * (wanted - best) / wanted,
+        Traffic::Stream => 100.0 * (best - wanted) / wanted,
     };
-    Some(Goal {
+    Goal {
         direction,
         traffic,
         size_bytes,
         wanted,
-        best: best.figure,
-        method: best.method.clone(),
+        best: best.map(|best| best.figure),
+        method: best.map(|best| best.method.clone()),
         is_met,
-        margin_percent: 100.0 * margin / wanted,
-        bound: best.bound.clone(),
+        margin_percent: best.map(|best| margin(best.figure)),
+        bound: best.and_then(|best| best.bound.clone()),
         met_with,
-    })
+    }
 }
 
 /// Whether a figure meets a goal: a latency below it, or a rate of at least it.
