@@ -69,9 +69,9 @@ fn the_best_method_is_first_and_others_are_at_most_twenty_times_slower() {
 
 #[test]
 fn more_tags_are_advised_only_where_tags_bound() {
-    let gain = |tags: &str, beat_ns: &str| {
-        let with =
-            format!("link.generation=3,dma.beat_bytes=16,dma.beat_ns={beat_ns},dma.tags={tags},link.mrrs_bytes=512");
+    let gain = |read_bytes: &str| {
+        let card = "link.generation=3,dma.beat_bytes=16,dma.beat_ns=1.215,dma.tags=32";
+        let with = format!("{card},link.mrrs_bytes={read_bytes}");
         let found = guidance(&[
             "card-gen5-x16",
             "--direction",
@@ -86,8 +86,8 @@ fn more_tags_are_advised_only_where_tags_bound() {
         let all = found["changes"].as_array().unwrap().clone();
         all.into_iter().find(|change| change["with"][0][0] == "dma.tags" && change["kind"] == "setting")
     };
-    assert!(gain("8", "1.215").is_some(), "8 tags bound the reads");
-    assert!(gain("64", "1.215").is_none(), "with 64 tags the data path bounds them");
+    assert!(gain("128").is_some(), "32 tags bound reads of 128 B");
+    assert!(gain("4096").is_none(), "the data path bounds reads of 4 KiB");
 }
 
 #[test]

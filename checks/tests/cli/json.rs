@@ -106,6 +106,8 @@ fn without_unit<'a>(value: &'a Value, keys: &mut Vec<&'a str>, found: &mut Vec<S
                 [.., of, "ci95", "low" | "high"] => ends_in_unit(of),
                 [.., "ratio_ci95", "low" | "high"] => true,
                 [.., of, key] if STATISTICS.contains(key) => ends_in_unit(of),
+                // The axes of a picture have their units in `along` and `shows`.
+                [.., "pictures", "at"] | [.., "pictures", "lines", "values"] => true,
                 // A platform's number is a table: value and origin.
                 [.., "parameters", "value"] => true,
                 [.., of, "value"] => known(of),
@@ -209,6 +211,7 @@ fn reproduced_rows_carry_what_scripts_need() {
         for key in ["id", "published", "simulated", "formula", "class", "error_percent", "unit", "verdict"] {
             assert!(row.get(key).is_some(), "{key} is missing in {row}");
         }
-        assert!(["given", "fitted", "predicted"].contains(&row["class"].as_str().unwrap()), "{row}");
+        let classes = ["unanswered", "rule", "given", "fitted", "identity", "predicted"];
+        assert!(classes.contains(&row["class"].as_str().unwrap()), "{row}");
     }
 }

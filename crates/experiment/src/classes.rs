@@ -114,13 +114,13 @@ fn first_class(
 /// Whether an origin names the row `id`, or the figure that it is a row of. A cell of a table (`F1:burst:64`) must be named
 /// itself.
 fn names_row(origin: &Origin, id: &str) -> bool {
+    let figure = match id.split_once(':') {
+        Some((figure, row)) if !row.contains(':') && figure.contains(|c: char| c.is_ascii_digit()) => figure,
+        _ => id,
+    };
     match origin {
-        Origin::FittedTo(ids) => ids.iter().any(|other| other == id),
+        Origin::FittedTo(ids) => ids.iter().any(|other| other == id || other == figure),
         Origin::Given(text) | Origin::Assumed(text) => {
-            let figure = match id.split_once(':') {
-                Some((figure, row)) if !row.contains(':') && figure.contains(|c: char| c.is_ascii_digit()) => figure,
-                _ => id,
-            };
             let mut words =
                 text.split(|c: char| !(c.is_ascii_alphanumeric() || c == ':')).map(|word| word.trim_end_matches(':'));
             // Skips units, such as the B of 8 B.

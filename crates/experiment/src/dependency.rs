@@ -99,11 +99,16 @@ pub fn effect_of(paper: &Paper, id: &str, step: &str) -> Result<Option<Effect>, 
     let platform = platform_of(paper.name, &experiment)?.ok_or_else(|| failed("there is no platform"))?;
     let all = items(&experiment);
     let place = all.iter().position(|row| row.id() == id).ok_or_else(|| failed("there is no such row"))?;
-    let is_needed = |row: &&Item<'_>| match all[place].source {
-        Source::Derive(expression) => row.id() == id || crate::reproduce::names(expression, row.id()),
-        _ => row.id() == id,
-    };
-    let rows: Vec<Item<'_>> = all.iter().filter(is_needed).copied().collect();
+    // Expressions use earlier rows, which may be expressions themselves.
+    let mut needed = vec![false; all.len()];
+    needed[place] = true;
+    for user in (0..=place).rev().filter(|user| matches!(all[*user].source, Source::Derive(_))) {
+        if let (true, Source::Derive(expression)) = (needed[user], all[user].source) {
+            let uses = |row: &Item<'_>| crate::reproduce::names(expression, row.id());
+            all.iter().zip(&mut needed).for_each(|(row, needed)| *needed |= uses(row));
+        }
+    }
+    let rows: Vec<Item<'_>> = all.iter().zip(&needed).filter(|(_, needed)| **needed).map(|(row, _)| *row).collect();
     let place = rows.iter().position(|row| row.id() == id).ok_or_else(|| failed("there is no such row"))?;
     let steps = platform.steps();
     let step = steps.iter().find(|other| name(other) == step).ok_or_else(|| failed("there is no such step"))?;

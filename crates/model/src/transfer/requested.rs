@@ -163,6 +163,8 @@ impl Way<'_> {
     }
 
     /// Use of the serial resources by the requests of this transfer.
+    ///
+    /// With partial lines behind a slow root complex, the notification may be up to one partial line earlier than this.
     fn shared(&self, sum: &Sum, fetched: Option<&Fetched>, notice: Option<&Notice>) -> Option<[Shared; 3]> {
         let (memory, is_store) = (self.memory()?, self.transfer.verb == Verb::Store);
         let (root, read, write) = (self.root_pace(), memory.read_request_ns.value, memory.write_tlp_ns.value);
