@@ -1,6 +1,6 @@
 //! Methods for one direction, traffic and size.
 
-use super::figure;
+use super::figure::figure;
 use lanemark_bench::{Axes, Case, Effort, Question, question};
 use lanemark_machine::{Completion, Descriptors, Fence, Share};
 use lanemark_method::{AccessPath, CopyDirection, Flow, Method, Peer, Verb};

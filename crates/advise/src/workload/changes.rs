@@ -1,7 +1,8 @@
 //! Changes of the machine: another method, settings, other hardware; each simulated with the methods of a choice.
 
 use super::candidates::{Candidate, Kind};
-use super::{Compared, fastest, times_slower};
+use super::compared::Compared;
+use super::figure::{fastest, times_slower};
 use lanemark_machine::{Completion, Descriptors, Share};
 use lanemark_method::Method;
 use lanemark_platform::{Origin, Platform};
@@ -175,13 +176,13 @@ fn settings_of(platform: &Platform) -> Vec<KeyChange> {
     }
     // 5-bit tags are 32, and extended tags are 256. Other numbers are those of the engine.
     let generation = number("link.generation").unwrap_or_default();
-    match number("dma.tags") {
-        Some(now) if now == 32.0 => {
+    match number("dma.tags").map(|tags| tags as u64) {
+        Some(32) => {
             let what = "256 tags (extended tags) instead of 32".to_owned();
             let how = "requires an engine with 256 tags: setpci -s BDF CAP_EXP+8.w=100:100".to_owned();
             set("dma.tags", 256.0, what, how);
         }
-        Some(now) if now == 256.0 && generation >= 4.0 => {
+        Some(256) if generation >= 4.0 => {
             let what = "768 tags (10-bit tags) instead of 256".to_owned();
             let how = "requires an engine with 768 tags, and a root complex that supports 10-bit tags as completer: \
                        setpci -s BDF CAP_EXP+28.w=1000:1000";

@@ -1,6 +1,6 @@
 //! Whether goals are met, and the changes that would meet them.
 
-use super::fastest;
+use super::figure::fastest;
 use lanemark_method::CopyDirection;
 use lanemark_record::guidance::{Choice, Goal, MachineChange, Traffic, Workload};
 
