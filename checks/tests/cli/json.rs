@@ -106,10 +106,9 @@ fn without_unit<'a>(value: &'a Value, keys: &mut Vec<&'a str>, found: &mut Vec<S
                 [.., of, "ci95", "low" | "high"] => ends_in_unit(of),
                 [.., "ratio_ci95", "low" | "high"] => true,
                 [.., of, key] if STATISTICS.contains(key) => ends_in_unit(of),
-                // The axes of a picture have their units in `along` and `shows`.
-                [.., "pictures", "at"] | [.., "pictures", "lines", "values"] => true,
-                // A platform's number is a table: value and origin.
-                [.., "parameters", "value"] => true,
+                // The axes of a picture have their units in `along` and `shows`; a platform's number is a table of value and
+                // origin.
+                [.., "pictures", "at"] | [.., "pictures", "lines", "values"] | [.., "parameters", "value"] => true,
                 [.., of, "value"] => known(of),
                 [.., key] => known(key),
                 [] => false,

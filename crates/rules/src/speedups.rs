@@ -75,12 +75,12 @@ struct Times {
 pub(crate) fn speedups_by_assumption(platform: &Platform, figure: Figures) -> Result<Picture, String> {
     let published = [figure(FIGURES[0])?, figure(FIGURES[1])?, figure(FIGURES[2])?];
     let launches = |buffers: Option<u32>| {
-        let launched = |kernels| launch_ns(platform, kernels, buffers, &by_formula);
-        Ok::<_, String>([launched(1)?, launched(8)?])
+        let with_launches = |kernels| launch_ns(platform, kernels, buffers, &by_formula);
+        Ok::<_, String>([with_launches(1)?, with_launches(8)?])
     };
-    let mut launched = Vec::new();
+    let mut with_launches = Vec::new();
     for group in &GROUPS {
-        launched.push(group.buffers.iter().map(|buffers| launches(*buffers)).collect::<Result<Vec<_>, _>>()?);
+        with_launches.push(group.buffers.iter().map(|buffers| launches(*buffers)).collect::<Result<Vec<_>, _>>()?);
     }
     let mut lines: Vec<PictureLine> =
         GROUPS.iter().map(|group| PictureLine { name: group.name.to_owned(), values: Vec::new() }).collect();
@@ -89,7 +89,7 @@ pub(crate) fn speedups_by_assumption(platform: &Platform, figure: Figures) -> Re
         let times = times(platform, side)?;
         for (number, group) in GROUPS.iter().enumerate() {
             let mut best: Option<(f64, Assumed)> = None;
-            for (buffers, [one, eight]) in group.buffers.iter().zip(&launched[number]) {
+            for (buffers, [one, eight]) in group.buffers.iter().zip(&with_launches[number]) {
                 for_each(group, &times, side, *buffers, &mut |assumed, single, eight_ns| {
                     let reference = single[0] + one;
                     let times = [single[1] + one, eight_ns[0] + eight, eight_ns[1] + eight];
@@ -146,12 +146,12 @@ impl Assumed {
     fn in_words(&self) -> String {
         let mut text = format!("poisson:{}, {} GHz, {} ports in all", self.side, self.clock_ghz, self.ports);
         if self.growth_percent > 0.0 {
-            text += &format!(", cycle + {} % per kernel", self.growth_percent);
+            text = format!("{text}, cycle + {} % per kernel", self.growth_percent);
         }
         match self.buffers {
             None => {}
             Some(1) => text += ", launches with 1 buffer",
-            Some(buffers) => text += &format!(", launches with {buffers} buffers"),
+            Some(buffers) => text = format!("{text}, launches with {buffers} buffers"),
         }
         text
     }
