@@ -278,14 +278,14 @@ mod tests {
         let expected = "\
 someone2026: How long does a read take (on card-gen5-x16)
 
-id    figure                 published  simulated  formula  unit  class      error %  tolerance %  verdict
-────────────────────────────────────────────────────────────────────────────────────────────────────────────
-T1.a  latency of a 4 B read        440        440      441  ns    given          0.0            5  listed
-T1.b  latency of a 4 B read        440        441      441  ns    fitted        +0.2            5  agrees
-T1.c  latency of a 4 B read        440        442      441  ns    predicted     +0.5            5  agrees
-T1.d  latency of a 4 B read        440        500      441  ns    predicted    +13.6            5  known gap
-T1.e  latency of a 4 B read        440        880      441  ns    predicted     +100            5  DISAGREES
-T1.f  latency of a 4 B read        440                 441  ns    unanswered                    5  later
+id    figure                 published  simulated  formula  unit  class       error %  tolerance %  verdict
+─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+T1.a  latency of a 4 B read        440        440      441  ns    given           0.0            5  listed
+T1.b  latency of a 4 B read        440        441      441  ns    fitted         +0.2            5  agrees
+T1.c  latency of a 4 B read        440        442      441  ns    predicted      +0.5            5  agrees
+T1.d  latency of a 4 B read        440        500      441  ns    predicted     +13.6            5  known gap
+T1.e  latency of a 4 B read        440        880      441  ns    predicted      +100            5  DISAGREES
+T1.f  latency of a 4 B read        440                 441  ns    unanswered                     5  later
 
 over sets of rows  statistic of |error|  rows  found %  wanted %  met
 ─────────────────────────────────────────────────────────────────────
