@@ -196,9 +196,10 @@ fn launches_are_measured_by_every_wait_and_the_record_describes_the_runtime() {
     }
     let of = |question: &str| answers.iter().filter(|answer| answer["question"] == question).count();
     assert_eq!(of("accessor_overhead"), 7, "no buffer, five numbers of buffers, and the cost of one more");
-    // Both directions, two waits, buffers and mapped: eight methods. Of six sizes, the budget may leave out some.
+    // Both directions, two waits, buffers and mapped: eight methods. Of six sizes, the budget may leave out all but the
+    // smallest.
     let copies = of("runtime_copy");
-    assert!((16..=48).contains(&copies) && copies.is_multiple_of(8), "{copies}");
+    assert!((8..=48).contains(&copies) && copies.is_multiple_of(8), "{copies}");
     let left_out = |one: &&Value| one["because"].as_str().unwrap().contains("time budget");
     let skipped = record["skipped"].as_array().unwrap();
     assert_eq!(skipped.iter().filter(left_out).any(|one| one["question"] == "runtime_copy"), copies < 48);

@@ -7,13 +7,13 @@ use crate::experiment::{Experiment, Figure, FigureQuery, Published, size_of};
 pub(crate) struct Item<'a> {
     /// The published figure.
     pub(crate) published: &'a Published,
-    /// How it is computed.
+    /// Source of its value.
     pub(crate) source: Source<'a>,
     /// Whether it is compared with the published figure.
     pub(crate) is_compared: bool,
 }
 
-/// How a row is computed.
+/// Source of a row's value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Source<'a> {
     /// A question, and the size that replaces its own.
