@@ -86,7 +86,7 @@ fn scarce(platform: &Platform) -> String {
 fn calls_are_never_faster_than_the_formula_and_meet_a_leading_bound() {
     let mut random = Random(53);
     let (mut led, mut by_root, mut failures) = (0, 0, Vec::new());
-    for number in 0..6000 {
+    for number in 0..8000 {
         let platform = platform(&mut random);
         let picked = call(&mut random, platform.cards());
         let (simulated, said) = (simulated_ns(&platform, &plan(picked)), said(&platform, picked));

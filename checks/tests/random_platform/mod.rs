@@ -121,9 +121,10 @@ pub fn platform_with_driver(random: &mut Random) -> Platform {
 /// As [`platform_with_driver`], also with a random root complex and cache; half of the cards interrupt by MSI-X.
 pub fn platform_with_root_complex(random: &mut Random) -> Platform {
     let mut platform = platform_with_driver(random);
-    // With partial lines behind a slow root complex, formulas of calls and of a write that is read back are too slow by up to
-    // 1.3 % in 2 of 10000 cases. `crosscheck_transfers` compares partial lines.
-    set(&mut platform, "memory.partial_line_ns", 0.0);
+    // With partial lines, memory and root complex often take nearly the same time, and no bound leads clearly.
+    if random.below(4) != 0 {
+        set(&mut platform, "memory.partial_line_ns", 0.0);
+    }
     let choices: [(&str, &[f64]); 1] = [("memory.cache_bytes", &[1024.0, 4096.0, 65536.0, 1_048_576.0])];
     randomise(&mut platform, random, &[("root_complex.request_ns", 0.5, 100.0)], &choices);
     let read_ns = platform.memory.as_ref().unwrap().read_ns.value.as_ns();

@@ -163,8 +163,6 @@ impl Way<'_> {
     }
 
     /// Use of the serial resources by the requests of this transfer.
-    ///
-    /// With partial lines behind a slow root complex, the notification may be up to one partial line earlier than this.
     fn shared(&self, sum: &Sum, fetched: Option<&Fetched>, notice: Option<&Notice>) -> Option<[Shared; 3]> {
         let (memory, is_store) = (self.memory()?, self.transfer.verb == Verb::Store);
         let (root, read, write) = (self.root_pace(), memory.read_request_ns.value, memory.write_tlp_ns.value);
@@ -289,7 +287,8 @@ impl Way<'_> {
             (moved.bound, over_ns + arrives.as_ns()),
             (wait.bound, behind_first.as_ns()),
             (Bound::Memory, taken + (memory.write_tlp_ns.value + sum.last_of_lines).as_ns()),
-            (Bound::RootComplex, taken + self.root_pace().as_ns()),
+            (Bound::RootComplex, self.next_taken_after(sum).map_or(0.0, |next| taken + next.as_ns())),
+            (Bound::RootComplex, self.accepted_after(sum)?.as_ns()),
         ];
         let latest = Largest::of(at_root);
         // Its delay after the last byte, whatever that waited for.

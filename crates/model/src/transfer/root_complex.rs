@@ -1,6 +1,7 @@
 //! Limits of a root complex: its request rate, and reads that hit in the last-level cache.
 
 use super::cached::touched;
+use super::sum::Sum;
 use super::way::Way;
 use lanemark_machine::{Partner, Verb};
 use lanemark_platform::{Memory, PeerRoute};
@@ -43,10 +44,19 @@ impl Way<'_> {
         fits.then_some(Way { cached: 0..u64::MAX, ..self })
     }
 
-    /// Minimum time from the last of these writes at memory until the root complex accepts the request after it. If
-    /// memory is the slower one, it has accepted the last write long before.
-    pub(super) fn next_taken_after(&self, writes: u64) -> Ticks {
-        if writes > 1 && self.pace() > self.root_pace() { Ticks::ZERO } else { self.root_pace() }
+    /// Minimum time from the last of these writes at memory until the root complex accepts the request after it; `None`
+    /// if memory is the slower one, also for one of them with partial lines: it may have accepted the last write long
+    /// before.
+    pub(super) fn next_taken_after(&self, writes: &Sum) -> Option<Ticks> {
+        let is_memory_slower = self.pace() + writes.most_of_lines > self.root_pace();
+        (writes.requests == 1 || !is_memory_slower).then(|| self.root_pace())
+    }
+
+    /// Minimum time from the start of the engine until the root complex accepts the request after these writes: they
+    /// arrive after the first of them and are accepted one by one, however long memory takes.
+    pub(super) fn accepted_after(&self, writes: &Sum) -> Option<Ticks> {
+        let behind = self.memory()?.write_ns.value + self.lookup();
+        Some(writes.first_latency.since(behind) + self.root_pace() * writes.requests)
     }
 
     /// Interval between two requests that the root complex accepts, if these pass it.

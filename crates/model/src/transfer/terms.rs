@@ -50,10 +50,10 @@ impl Way<'_> {
         }
     }
 
-    /// The largest term that counts from the first request, independent of the engine.
-    pub(super) fn behind_first(&self, sum: &Sum) -> Largest {
+    /// Terms that count from the first request, independent of the engine.
+    pub(super) fn behind_first(&self, sum: &Sum) -> Vec<(Bound, f64)> {
         let waits = self.waits(sum, 1.0, Ticks::ZERO);
-        Largest::of(self.since_first(sum, 1.0, Ticks::ZERO).into_iter().chain(in_all(&waits)))
+        self.since_first(sum, 1.0, Ticks::ZERO).into_iter().chain(in_all(&waits)).collect()
     }
 
     /// Engine time of all requests, and the buffers between engine and link.

@@ -50,13 +50,19 @@ pub(crate) fn write_read(
         let (path, ahead) = (&writes.path, Some((writes.header_dw, last)));
         let arrives =
             engine + egress + path.behind(ahead, (reads.header_dw, 0), first_engine, |_| Pool::ENDLESS).as_ns();
-        let next_taken = writes.next_taken_after(written.requests).max(written.last_of_lines).as_ns();
         // The lookup of the read overlaps with the write.
-        let taken = stored.ns - (writes.memory()?.write_ns.value + writes.lookup()).as_ns() + next_taken;
+        let at_memory = stored.ns - (writes.memory()?.write_ns.value + writes.lookup()).as_ns();
         let unhindered = engine + first_engine.as_ns() + egress + path.unloaded(reads.header_dw, 0).as_ns();
-        let held_up = (arrives.max(taken) - unhindered).max(0.0);
-        // With that delay, everything that starts with the first read starts later.
-        let behind = Largest::of([(stored.bound, engine + held_up)]).then(&reads.behind_first(&asked));
+        let held_up = |until: f64| engine + (arrives.max(until) - unhindered).max(0.0);
+        // With that delay, everything that starts with the first read starts later. The root complex may accept reads
+        // while memory is still busy with the writes: its pace counts from the first that it accepts.
+        let next_taken = writes.next_taken_after(&written).map_or(0.0, |next| at_memory + next.as_ns());
+        let accepted = held_up(next_taken.max(writes.accepted_after(&written)?.as_ns()));
+        let taken = held_up(at_memory + written.last_of_lines.as_ns()).max(accepted);
+        let (paced, others) =
+            reads.behind_first(&asked).into_iter().partition::<Vec<_>, _>(|(bound, _)| *bound == Bound::RootComplex);
+        let after = |start, terms| Largest::of([(stored.bound, start)]).then(&Largest::of(terms));
+        let behind = after(accepted, paced).or(after(taken, others));
         kept_ns = kept_ns.max(engine + (first_engine + asked.before_beats).as_ns()) + asked.queued.as_ns();
         let taken_in = [(Bound::Queue, kept_ns - asked.ahead.as_ns())];
         let first = Largest::of([(if is_fed { stored.bound } else { Bound::Queue }, engine)]);
