@@ -54,6 +54,7 @@ impl Measured {
         self.samples.path.clone_from(&visit.path);
         (self.samples.traffic, self.samples.confirmed) = (visit.traffic, visit.confirmed);
         self.samples.links.clone_from(&visit.links);
+        self.samples.resources.clone_from(&visit.resources);
         self.samples.corrected.clone_from(&visit.corrected);
         self.samples.latencies.clone_from(&visit.latencies);
         self.samples.together.clone_from(&visit.together);

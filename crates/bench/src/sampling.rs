@@ -13,7 +13,7 @@ use lanemark_machine::{Cause, Facts, Machine, MachineError, PathShare, Plan, Sam
 use lanemark_method::Method;
 use lanemark_record::{
     Answer, Bytes, Ceiling, CeilingKind, CorrectedErrors, Detail, Direction, Dropped, LEAST_SAMPLES, LinkUse, PathPart,
-    Quantity, Steady, Summary, Tlps, WaitShare, doubts,
+    Quantity, ResourceUse, Steady, Summary, Tlps, WaitShare, doubts,
 };
 use lanemark_units::Ticks;
 use std::collections::BTreeMap;
@@ -183,6 +183,8 @@ pub(crate) fn answer(question: &Question, case: &Case, facts: &Facts, measured: 
             payload_bytes: traffic.payload_bytes,
         }),
         links: samples.links.iter().map(link_use).collect(),
+        resources: resources(&samples.resources),
+        twin: None,
         corrected: samples.corrected.iter().map(corrected).collect(),
         bytes: samples.confirmed.map(|confirmed| Bytes {
             claimed_bytes: confirmed.claimed_bytes,
@@ -221,14 +223,31 @@ fn corrected(found: &lanemark_machine::Corrected) -> CorrectedErrors {
 fn link_use(used: &lanemark_machine::LinkUse) -> LinkUse {
     LinkUse {
         link: used.link.clone(),
-        direction: match used.direction {
-            lanemark_machine::Direction::Downstream => Direction::Down,
-            lanemark_machine::Direction::Upstream => Direction::Up,
-        },
+        direction: direction(used.direction),
         tlp_share_percent: 100.0 * used.tlp_share(),
         dllp_share_percent: 100.0 * used.dllp_share(),
         payload_rate_bytes_per_s: used.payload_rate_bytes_per_s(),
     }
+}
+
+fn direction(direction: lanemark_machine::Direction) -> Direction {
+    match direction {
+        lanemark_machine::Direction::Downstream => Direction::Down,
+        lanemark_machine::Direction::Upstream => Direction::Up,
+    }
+}
+
+/// Use of resources, the busiest first.
+fn resources(used: &[lanemark_machine::ResourceUse]) -> Vec<ResourceUse> {
+    let one = |used: &lanemark_machine::ResourceUse| ResourceUse {
+        place: used.place.clone(),
+        cause: used.cause.name().to_owned(),
+        direction: used.direction.map(direction),
+        share_percent: 100.0 * used.share(),
+    };
+    let mut all: Vec<ResourceUse> = used.iter().map(one).collect();
+    all.sort_by(|one, other| other.share_percent.total_cmp(&one.share_percent));
+    all
 }
 
 /// Parts of the critical path with their share of the samples' time, largest first.

@@ -133,6 +133,10 @@ pub struct BenchArgs {
     /// Also change each parameter of a simulated platform to twice and half its value, and show the effect on each figure
     #[arg(long)]
     pub what_if: bool,
+    /// Platform, or its file, that describes the real card: its simulation shows the bottleneck, which cannot be traced on the
+    /// card, and its formula stands beside each figure
+    #[arg(long, value_name = "PLATFORM")]
+    pub twin: Option<String>,
     /// Compiled device kernels for a board without a run-time compiler: the output of the vendor's compiler for 'lanemark kernels'
     #[arg(long, value_name = "FILE")]
     pub kernels: Option<PathBuf>,

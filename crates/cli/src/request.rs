@@ -24,6 +24,7 @@ pub fn request(args: &BenchArgs, usual: &[&str], answerer: Answerer) -> Result<R
         effort: effort(args),
         answerer,
         what_if: what_if(args),
+        twin: args.twin.as_deref().map(str::parse).transpose()?,
         setup: setup(args, with),
         command: command_line(),
     })

@@ -74,6 +74,12 @@ causes! {
         explanation: "the root complex accepts requests at a limited rate",
         remedy: "issue fewer and larger requests"
     }
+    /// Host memory accepts requests at a limited rate.
+    Memory {
+        name: "memory",
+        explanation: "host memory accepts requests at a limited rate",
+        remedy: "write whole lines, in fewer and larger requests"
+    }
     /// The link is transmitting other packets.
     LinkBusy {
         name: "link_busy",
@@ -223,7 +229,8 @@ impl Cause {
             Cause::DataPath => ends(&["beat_ns", "beat_bytes"]) || packets(),
             Cause::Engine => is_in(&["dma.", "dma_read.", "dma_write."]) || packets(),
             Cause::Device => is_in(&["region.", "endpoint."]) || packets(),
-            Cause::RootComplex => is_in(&["root_complex.", "memory."]) || packets(),
+            Cause::RootComplex => is_in(&["root_complex."]) || packets(),
+            Cause::Memory => is_in(&["memory."]) || packets(),
             Cause::Issue => is_in(&["core.", "memcpy."]),
             Cause::Driver => is_in(&["driver.", "core."]),
             Cause::Runtime => is_in(&["runtime.", "core."]),

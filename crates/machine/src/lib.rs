@@ -31,6 +31,7 @@ mod placement;
 mod plan;
 mod queue;
 mod relay;
+mod resource_use;
 mod runtime_copy;
 mod samples;
 mod steady;
@@ -65,6 +66,7 @@ pub use placement::Placement;
 pub use plan::Plan;
 pub use queue::{QueueRequest, QueueWork};
 pub use relay::Relay;
+pub use resource_use::ResourceUse;
 pub use runtime_copy::RuntimeCopy;
 pub use samples::{
     BytesMoved, Concurrent, Confirmed, Delivery, Disturbance, Dropped, PathShare, Sample, Samples, Traffic, Wait,

@@ -1,6 +1,6 @@
 //! Samples: the results of a plan.
 
-use crate::{Cause, Corrected, LinkUse, Steady};
+use crate::{Cause, Corrected, LinkUse, ResourceUse, Steady};
 use lanemark_units::Ticks;
 
 /// One timed repetition of a plan.
@@ -162,6 +162,8 @@ pub struct Samples {
     pub traffic: Option<Traffic>,
     /// Utilization of each direction of each link that carried traffic; empty if not observable.
     pub links: Vec<LinkUse>,
+    /// Utilization of the other resources that were in use; empty if not observable.
+    pub resources: Vec<ResourceUse>,
     /// Errors corrected by links during the samples; empty if none, or not observable.
     pub corrected: Vec<Corrected>,
     /// Latencies of single DMA reads of the first job, in the order of completion. At most
@@ -198,6 +200,7 @@ impl Samples {
             path: Vec::new(),
             traffic: None,
             links: Vec::new(),
+            resources: Vec::new(),
             corrected: Vec::new(),
             latencies: Vec::new(),
             confirmed: None,
@@ -263,6 +266,18 @@ impl Samples {
         self.path.sort_by_key(|share| std::cmp::Reverse(share.span));
     }
 
+    /// Adds the use of a resource in a sample.
+    pub fn add_resource(&mut self, used: ResourceUse) {
+        let same = |other: &&mut ResourceUse| {
+            (&other.place, other.cause, other.direction, other.servers)
+                == (&used.place, used.cause, used.direction, used.servers)
+        };
+        match self.resources.iter_mut().find(same) {
+            Some(other) => (other.span, other.busy) = (other.span + used.span, other.busy + used.busy),
+            None => self.resources.push(used),
+        }
+    }
+
     /// Clears all results but keeps the allocations.
     pub fn clear(&mut self) {
         self.taken.clear();
@@ -274,6 +289,7 @@ impl Samples {
         self.path.clear();
         self.traffic = None;
         self.links.clear();
+        self.resources.clear();
         self.corrected.clear();
         self.latencies.clear();
         self.confirmed = None;

@@ -24,6 +24,8 @@ pub enum Bound {
     Device,
     /// Round trip of a read.
     ReadRoundTrip,
+    /// The way of a single request, which nothing else delays.
+    Latency,
     /// A fence at the end of each iteration.
     Fence,
     /// The kernel and its driver.
@@ -74,6 +76,7 @@ impl Bound {
             Bound::Replay => "replay buffer per ACK latency",
             Bound::Device => "the device's data path",
             Bound::ReadRoundTrip => "one read round trip at a time",
+            Bound::Latency => "latency of a request",
             Bound::Fence => "store drain at each fence",
             Bound::Driver => "the driver call",
             Bound::Engine => "request rate of the DMA engine",
@@ -117,8 +120,10 @@ impl Bound {
             Bound::Link => Cause::LinkBusy,
             Bound::Credits => Cause::Credit,
             Bound::Replay => Cause::Replay,
-            Bound::Device | Bound::Memory => Cause::Device,
+            Bound::Device => Cause::Device,
+            Bound::Memory => Cause::Memory,
             Bound::ReadRoundTrip => Cause::ReadRoundTrip,
+            Bound::Latency => Cause::Transit,
             Bound::Fence => Cause::Fence,
             Bound::Driver => Cause::Driver,
             Bound::Engine => Cause::Engine,

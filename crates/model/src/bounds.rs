@@ -31,6 +31,11 @@ impl Largest {
         Largest { bound, ns, next_ns: if lead.is_finite() { ns / lead } else { 0.0 } }
     }
 
+    /// The same time with another name for its bound.
+    pub(crate) fn named(self, bound: Bound) -> Largest {
+        Largest { bound, ..self }
+    }
+
     /// Limits the lead to that of `part`, which is a part of this time.
     pub(crate) fn no_clearer_than(self, part: &Largest) -> Largest {
         let share = if part.lead().is_finite() { self.ns / part.lead() } else { 0.0 };

@@ -1,7 +1,7 @@
 //! One answer: question, target, method and figures.
 
 use crate::dropped::{Dropped, DroppedSample};
-use crate::{CorrectedErrors, Delivery, Detail, Doubt, LinkUse, Summary};
+use crate::{CorrectedErrors, Delivery, Detail, Doubt, LinkUse, ResourceUse, Summary};
 use lanemark_method::Method;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,11 +49,18 @@ pub struct Answer {
     pub sensitivities: Vec<Sensitivity>,
     /// Figures of the formula; absent for real machines without a platform file.
     pub formula: Option<Formula>,
+    /// The twin of a real target, a simulated platform from which causes, critical path, use of resources, sensitivities and
+    /// formula are; absent without one, and for simulated targets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub twin: Option<Twin>,
     /// TLPs on the link per sample; absent if not visible.
     pub tlps: Option<Tlps>,
     /// Traffic of each used direction of each link; empty if not visible.
     #[serde(default)]
     pub links: Vec<LinkUse>,
+    /// Use of the other resources, the busiest first; empty if not visible.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resources: Vec<ResourceUse>,
     /// Errors that links corrected during the samples, by port; absent if there were none or they
     /// are not visible.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -221,6 +228,18 @@ pub enum CeilingKind {
     Measured,
     /// Unknown.
     Unknown,
+}
+
+/// The twin of a real target, and its own figure for the same case.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Twin {
+    /// Name of the platform.
+    pub platform: String,
+    /// Median of its simulated latency; absent for bandwidths.
+    pub latency_ns: Option<f64>,
+    /// Median of its simulated rate; absent for latencies.
+    pub delivered_rate_bytes_per_s: Option<f64>,
 }
 
 /// A part of the critical path: time that a place took.

@@ -28,6 +28,8 @@ pub(crate) fn answer(access: &str, size_bytes: u64, rate: Option<f64>) -> Answer
         share_of_ceiling_percent: None,
         waits: vec![],
         critical_path: vec![],
+        resources: vec![],
+        twin: None,
         sensitivities: vec![],
         formula: None,
         tlps: None,

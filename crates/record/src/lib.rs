@@ -42,7 +42,7 @@ mod tool;
 
 pub use answer::{
     Answer, Bytes, Ceiling, CeilingKind, Formula, LineFit, PathPart, Quantity, RawSamples, Sensitivity, Steady, Tlps,
-    WaitShare,
+    Twin, WaitShare,
 };
 pub use answers_file::answers_table;
 pub use baselines::{BaselineError, Baselines};
@@ -59,7 +59,7 @@ pub use file::{RecordError, read, write};
 pub use host::{Governor, Host, IdleState, Load, SocketCpus};
 pub use interval::{Interval, LEAST_SAMPLES};
 pub use lanemark_method::{CacheState, Method, Reach, Socket};
-pub use link::{Direction, Link, LinkUse};
+pub use link::{Direction, Link, LinkUse, ResourceUse};
 pub use record::{Advice, Finding, Origins, Record, SCHEMA, Skipped, Target, TargetKind, schema};
 pub use record_folder::{check_folder, records_in, write_folder};
 pub use repeated::Repeated;

@@ -1,4 +1,4 @@
-//! Links and their traffic.
+//! Links and their traffic, and the use of other resources.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,6 +31,21 @@ pub struct LinkUse {
     pub dllp_share_percent: f64,
     /// Payload bytes per second.
     pub payload_rate_bytes_per_s: f64,
+}
+
+/// Use of a resource other than a link during the samples, or during all concurrent flows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ResourceUse {
+    /// The place, as in the critical path: a DMA engine, a card, memory, the root complex, the IOMMU or a core.
+    pub place: String,
+    /// Name of its work, as in the critical path.
+    pub cause: String,
+    /// Direction of the data, if it has a path for each direction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direction: Option<Direction>,
+    /// Share of the time in which it was occupied, in percent; the mean over alike parts such as walkers.
+    pub share_percent: f64,
 }
 
 /// Direction on a link.

@@ -178,6 +178,8 @@ pub(crate) fn bandwidth(target: &str, method: Method, size_bytes: u64, rate: f64
         share_of_ceiling_percent: None,
         waits: vec![],
         critical_path: vec![],
+        resources: vec![],
+        twin: None,
         sensitivities: vec![],
         formula: None,
         tlps: None,

@@ -14,7 +14,8 @@ use crate::matrix::Matrix;
 use crate::panel::{self, Line, Panel, Point, words};
 use crate::picture;
 use crate::reproduction;
-use crate::table::{fit_in_words, label, no_card, origins_in_words, reasons};
+use crate::sensitivity::{WhatIf, what_ifs};
+use crate::table::{fit_in_words, label, no_card, origins_in_words, reasons, twin};
 use crate::waits::{CausePart, WaitBar, cause_parts, causes, shares, wait_bars};
 use askama::Template;
 use lanemark_record::{CeilingKind, Picture, Record, Reproduction, Target, TargetKind, Verdict};
@@ -102,6 +103,7 @@ struct PanelPart {
     waits: Vec<WaitBar>,
     causes: Vec<CausePart>,
     shares: Grid,
+    what_ifs: Vec<WhatIf>,
     fabrics: Vec<FabricDrawing>,
     /// Number of methods whose links are not drawn.
     fabrics_left_out: usize,
@@ -109,6 +111,8 @@ struct PanelPart {
     matrices: Vec<MatrixPart>,
     /// Why the device is not a card, if it is not.
     no_card: Option<String>,
+    /// The twin from which bottlenecks and formulas are.
+    twin: Option<String>,
     curves: Vec<CurveDrawing>,
     numbers: Grid,
 }
@@ -328,6 +332,7 @@ fn panel_part(record: &Record, place: usize, panel: &Panel, causes: &[&str]) -> 
         waits,
         causes: cause_parts(panel, causes),
         shares: shares(panel, causes),
+        what_ifs: what_ifs(panel),
         fabrics,
         fabrics_left_out,
         fits: panel
@@ -337,6 +342,7 @@ fn panel_part(record: &Record, place: usize, panel: &Panel, causes: &[&str]) -> 
             .collect(),
         matrices: matrices.iter().map(|matrix| matrix_part(matrix, panel)).collect(),
         no_card: no_card(record, panel),
+        twin: twin(panel),
         curves: loaded(place, panel)
             .into_iter()
             .chain(callers.iter().enumerate().map(|(number, callers)| CurveDrawing {
@@ -567,7 +573,7 @@ mod tests {
     use super::*;
     use crate::fixture;
     use lanemark_method::{ComputeWork, HostWait, Method};
-    use lanemark_record::WaitShare;
+    use lanemark_record::{ResourceUse, Sensitivity, Twin, WaitShare};
 
     /// The part of `page` between `before` and `after`.
     fn between<'a>(page: &'a str, before: &str, after: &str) -> &'a str {
@@ -668,6 +674,32 @@ mod tests {
         record.targets.clear();
         let page = html(&record, &[]).unwrap();
         assert_eq!(page.matches("<tr class=\"answer\">").count(), record.answers.len());
+    }
+
+    #[test]
+    fn effects_of_parameters_and_the_use_of_resources_are_shown_with_the_twin_they_are_from() {
+        let mut record = fixture::record();
+        let before = html(&record, &[]).unwrap();
+        assert!(!before.contains("What if: ") && !before.contains("the twin"));
+        let answer = &mut record.answers[0];
+        answer.sensitivities = vec![Sensitivity {
+            key: "dma.tags".to_owned(),
+            value: 8.0,
+            changed_to: 16.0,
+            change_percent: 99.8,
+            formula_change_percent: None,
+        }];
+        let (place, cause) = ("DMA engine".to_owned(), "data_path".to_owned());
+        answer.resources = vec![ResourceUse { place, cause, direction: None, share_percent: 37.0 }];
+        let rate = answer.delivered_rate_bytes_per_s.map(|rate| 1.25 * rate.median);
+        let platform = "my-card".to_owned();
+        answer.twin = Some(Twin { platform, latency_ns: None, delivered_rate_bytes_per_s: rate });
+        let page = html(&record, &[]).unwrap();
+        let shown = between(&page, "What if: ", "</details>");
+        for words in ["dma.tags", "8 to 16", "+99.8 %", "DMA engine", "data path", "37 %"] {
+            assert!(shown.contains(words), "{words}: {shown}");
+        }
+        assert!(page.contains("those of the twin my-card, whose figures differ by up to +25.0 %"), "{page}");
     }
 
     #[test]

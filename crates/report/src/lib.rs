@@ -49,6 +49,7 @@ mod guidance;
 mod html;
 mod loaded;
 mod matrix;
+mod occupation;
 mod panel;
 mod picture;
 mod plot;

@@ -262,7 +262,19 @@ impl Point<'_> {
     /// real machine, the bound of the formula.
     pub fn bound_in_words(&self) -> Option<String> {
         let formula = || self.answer.formula.as_ref().map(|formula| formula.bound.clone());
-        self.answer.waits.first().map(WaitShare::in_words).or_else(formula)
+        let bound = self.answer.waits.first().map(WaitShare::in_words).or_else(formula)?;
+        Some(if self.answer.twin.is_some() { format!("{bound}, by the twin") } else { bound })
+    }
+
+    /// Difference of the figure of the twin from this one, in percent; `None` without a twin.
+    pub fn twin_difference_percent(&self) -> Option<f64> {
+        let twin = self.answer.twin.as_ref()?;
+        let figure = match self.answer.quantity {
+            Quantity::Bandwidth => twin.delivered_rate_bytes_per_s,
+            _ => twin.latency_ns,
+        };
+        let own = summary(self.answer)?.median;
+        Some(100.0 * (figure? - own) / own).filter(|difference| difference.is_finite())
     }
 
     /// The 95 % interval of the figure, in bytes per second or nanoseconds.

@@ -2,6 +2,7 @@
 
 use crate::figures;
 use crate::grid::{Column, Grid};
+use crate::occupation;
 use crate::panel::{Line, Panel, Point};
 use lanemark_machine::Cause;
 use lanemark_record::{Answer, Quantity, Sensitivity};
@@ -11,20 +12,45 @@ const SMALL_PERCENT: f64 = 1.0;
 /// Largest number of parameters shown in one direction.
 const MOST: usize = 8;
 
-/// The sensitivities of an answer, one line each: what improves the figure, then what makes it worse, the largest effect
-/// first; empty if they were not asked.
-pub(crate) fn lines(panel: &Panel, width: Option<u16>) -> Vec<String> {
-    let points = panel.lines.iter().flat_map(|line| line.points.iter().map(move |point| (line, *point)));
-    points
-        .filter(|(_, point)| !point.answer.sensitivities.is_empty())
-        .flat_map(|(line, point)| of(line, point, width))
-        .collect()
+/// The effect of each changed parameter on one answer, with the use of its resources.
+pub(crate) struct WhatIf {
+    /// Method, size and bottleneck.
+    pub(crate) of: String,
+    /// Use and share of the critical path of each resource; without rows if it was not observed.
+    pub(crate) resources: Grid,
+    /// Effects of the parameters: what improves the figure, then what makes it worse, the largest effect first.
+    pub(crate) effects: Grid,
+    /// Number of the other parameters, and disagreements.
+    pub(crate) notes: Vec<String>,
 }
 
-fn of(line: &Line, point: Point, width: Option<u16>) -> Vec<String> {
+impl WhatIf {
+    /// The tables that have rows.
+    pub(crate) fn grids(&self) -> Vec<&Grid> {
+        [&self.resources, &self.effects].into_iter().filter(|grid| !grid.rows.is_empty()).collect()
+    }
+}
+
+/// One of these for each answer that was asked for its sensitivities.
+pub(crate) fn what_ifs(panel: &Panel) -> Vec<WhatIf> {
+    let points = panel.lines.iter().flat_map(|line| line.points.iter().map(move |point| (line, *point)));
+    points.filter(|(_, point)| !point.answer.sensitivities.is_empty()).map(|(line, point)| of(line, point)).collect()
+}
+
+/// The same as text.
+pub(crate) fn lines(panel: &Panel, width: Option<u16>) -> Vec<String> {
+    let of = |what_if: WhatIf| {
+        let mut lines = vec![format!("what if: {}", what_if.of)];
+        what_if.grids().iter().for_each(|grid| lines.extend(grid.lines(width)));
+        lines.extend(what_if.notes);
+        lines
+    };
+    what_ifs(panel).into_iter().flat_map(of).collect()
+}
+
+fn of(line: &Line, point: Point) -> WhatIf {
     let answer = point.answer;
     let bound = point.bound_in_words().map(|bound| format!(", bound by {bound}")).unwrap_or_default();
-    let mut lines = vec![format!("what if: {}, {}{bound}", line.name, figures::size(answer.size_bytes))];
     let is_rate = answer.quantity == Quantity::Bandwidth;
     let what = if is_rate { "rate" } else { "latency" };
     let columns = vec![
@@ -33,28 +59,32 @@ fn of(line: &Line, point: Point, width: Option<u16>) -> Vec<String> {
         Column::figures(what),
         Column::figures("by formula"),
     ];
-    let mut grid = Grid { columns, rows: Vec::new() };
+    let mut effects = Grid { columns, rows: Vec::new() };
     let gain = |one: &Sensitivity| if is_rate { one.change_percent } else { -one.change_percent };
     let better = answer.sensitivities.iter().filter(|one| gain(one) >= SMALL_PERCENT);
     let worse = answer.sensitivities.iter().rev().filter(|one| gain(one) <= -SMALL_PERCENT);
     let shown: Vec<&Sensitivity> = better.take(MOST).chain(worse.take(MOST)).collect();
     for one in &shown {
-        grid.rows.push(vec![
+        effects.rows.push(vec![
             one.key.clone(),
             format!("{} to {}", plain(one.value), plain(one.changed_to)),
             figures::difference(one.change_percent),
             one.formula_change_percent.map(figures::difference).unwrap_or_default(),
         ]);
     }
-    grid.drop_empty_columns();
-    lines.extend(grid.lines(width));
+    effects.drop_empty_columns();
     let others = answer.sensitivities.len() - shown.len();
-    lines.push(match shown.len() {
+    let others = match shown.len() {
         0 => format!("none of {others} changes of a parameter to twice or half its value has an effect of 1 %"),
         _ => format!("{others} other changes of a parameter to twice or half its value have smaller effects"),
-    });
-    lines.extend(disagreement(answer, gain));
-    lines
+    };
+    let notes = std::iter::once(others).chain(disagreement(answer, gain)).chain(occupation::disagreement(answer));
+    WhatIf {
+        of: format!("{}, {}{bound}", line.name, figures::size(answer.size_bytes)),
+        resources: occupation::grid(answer),
+        effects,
+        notes: notes.collect(),
+    }
 }
 
 /// A value of a parameter, with at most four decimals.

@@ -205,11 +205,22 @@ fn fitting(panel: &Panel, width: Option<u16>) -> (Grid, Vec<String>) {
     notes.extend(panel.lines.iter().filter_map(fit));
     notes.extend(steady(panel));
     notes.extend(corrected(panel));
+    notes.extend(twin(panel));
     notes.extend(Curve::of(panel).iter().map(Curve::in_words));
     notes.extend(panel.lines.iter().filter_map(|line| {
         Some(format!("{}: {}", line.name, curve::in_words(curve::buffers(line.largest().answer)?)))
     }));
     (grid, notes)
+}
+
+/// A note on the twin from which bottlenecks and formulas are, and its largest difference from the figures.
+pub(crate) fn twin(panel: &Panel) -> Option<String> {
+    let points = || panel.lines.iter().flat_map(|line| &line.points);
+    let name = points().find_map(|point| Some(point.answer.twin.as_ref()?.platform.clone()))?;
+    let differences = points().filter_map(Point::twin_difference_percent);
+    let worst = differences.max_by(|one, other| one.abs().total_cmp(&other.abs()))?;
+    let differs = figures::difference(worst);
+    Some(format!("bottlenecks and formulas are those of the twin {name}, whose figures differ by up to {differs}"))
 }
 
 /// Whether the table shows all methods: if there are few, or if they are costs of different

@@ -181,7 +181,7 @@ const fn colour(cause: Cause) -> &'static str {
         Cause::Issue | Cause::Driver | Cause::Runtime => "thread_state_running",
         Cause::StrongOrdering | Cause::Fence | Cause::SameLine => "thread_state_uninterruptible",
         Cause::WcBuffers | Cause::Tag | Cause::Replay | Cause::Descriptor => "bad",
-        Cause::RootComplex | Cause::Translation | Cause::Flush => "yellow",
+        Cause::RootComplex | Cause::Memory | Cause::Translation | Cause::Flush => "yellow",
         Cause::LinkBusy => "good",
         Cause::Credit => "olive",
         Cause::Device | Cause::Engine | Cause::DataPath | Cause::Fifo => "terrible",

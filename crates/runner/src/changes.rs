@@ -18,7 +18,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Applies the changes to `platform`; returns the result and one sentence per changed key.
+    /// Applies the changes to `platform`; returns the result and one sentence per key whose value differs.
     ///
     /// # Errors
     /// [`RunError::RepeatedKey`], [`RunError::With`], [`RunError::Setpci`] or [`RunError::Fault`] for a change that is
@@ -35,7 +35,8 @@ impl Changes {
         let sentence = |(key, _): &(String, String)| {
             format!("{}: {key} is {} in this run, and {} in its file", platform.name, now(key), before(key))
         };
-        let sentences = self.with.iter().map(sentence).collect();
+        let is_changed = |(key, _): &&(String, String)| now(key) != before(key);
+        let sentences = self.with.iter().filter(is_changed).map(sentence).collect();
         let mut platform = setpci(&with, &self.setpci).map_err(RunError::Setpci)?;
         for fault in &self.faults {
             platform = platform.with_fault(fault.clone()).map_err(RunError::Fault)?;

@@ -107,6 +107,15 @@ pub enum RunError {
         /// The common name.
         name: String,
     },
+    /// A twin that is a real machine.
+    #[error("twin: {twin} is a real machine; name the platform that describes the target, or its file")]
+    TwinIsReal {
+        /// The target given as twin.
+        twin: String,
+    },
+    /// A twin without a real card or runtime device among the targets.
+    #[error("twin applies to a real card or a runtime device only: add one as a target, for example 0000:01:00.0")]
+    NoTwin,
     /// A kernels file without a runtime device among the targets.
     #[error("kernels applies to runtime devices only: add one as a target, for example opencl:0")]
     NoRuntimeForKernels,
@@ -321,6 +330,7 @@ impl RunError {
             RunError::Fault(_) | RunError::FaultInFormula { .. } => "fault",
             RunError::RealTarget { field, .. } | RunError::NoCard { field } => field,
             RunError::NoRuntimeForKernels => "kernels",
+            RunError::TwinIsReal { .. } | RunError::NoTwin => "twin",
             RunError::MatrixName { .. } | RunError::MatrixFile { .. } => "matrix",
             RunError::SeveralCards => "bar",
             RunError::DryRunOfOthers => "dry_run",
@@ -360,6 +370,8 @@ mod tests {
             RunError::RealTarget { field: "with", about: " a.b".to_owned(), target: "host".to_owned(), rule: "it is" },
             RunError::RepeatedKey { key: "a.b".to_owned(), first: "1".to_owned(), second: "2".to_owned() },
             RunError::NoRuntimeForKernels,
+            RunError::TwinIsReal { twin: "host".to_owned() },
+            RunError::NoTwin,
             RunError::MatrixName { because: "x".to_owned() },
             RunError::MatrixFile { name: "x".to_owned(), because: "y".to_owned() },
             RunError::FaultInFormula { fault: "x".to_owned() },

@@ -51,6 +51,7 @@ mod setup;
 mod target;
 mod tasks;
 mod trace;
+mod twin;
 mod what_if;
 
 pub use cancel::Cancel;

@@ -242,7 +242,7 @@ impl OpenTarget {
     }
 
     /// The figures of the target's formula for a case; `None` without a formula.
-    fn formula(&mut self, question: &Question, case: &Case, effort: &Effort) -> Option<Formula> {
+    pub(crate) fn formula(&mut self, question: &Question, case: &Case, effort: &Effort) -> Option<Formula> {
         if !has_formula(question, case) {
             return None;
         }

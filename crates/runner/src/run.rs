@@ -8,6 +8,7 @@ use crate::open_target::{Answerer, Kind, OpenTarget};
 use crate::request::{Request, WhatIf};
 use crate::target::Target;
 use crate::tasks::{Task, work};
+use crate::twin::Twin;
 use crate::what_if::{figure, sensitivities};
 use lanemark_bench::{Axes, BenchError, CATALOGUE, Case, Effort, Question};
 use lanemark_inventory::Processors;
@@ -48,10 +49,11 @@ impl Outcome {
 /// # Errors
 /// [`RunError`] if nothing was measured, because the request is invalid or its only target is absent.
 pub fn run(request: &Request, progress: &mut dyn FnMut(Event<'_>), cancel: &Cancel) -> Result<Outcome, RunError> {
+    let twin = request.twin.as_ref().map(|twin| Twin::open(twin, &request.targets, cancel)).transpose()?;
     let Prepared { targets, tasks, skipped } = prepare(request, cancel)?;
     let record = Record { skipped, ..Record::new(request.command.clone()) };
     let before = Activity::now();
-    let mut run = Run { request, targets, record, failed: None, unanswered: None, gone: Vec::new(), before };
+    let mut run = Run { request, targets, twin, record, failed: None, unanswered: None, gone: Vec::new(), before };
     run.measure_all(&tasks, progress, cancel);
     Ok(run.finish())
 }
@@ -163,6 +165,8 @@ fn best_and_worst(answers: &[Result<Answer, BenchError>]) -> Vec<usize> {
 struct Run<'a> {
     request: &'a Request,
     targets: Vec<OpenTarget>,
+    /// The twin of the real ones.
+    twin: Option<Twin>,
     record: Record,
     /// The first target that failed.
     failed: Option<Failed>,
@@ -202,6 +206,7 @@ impl Run<'_> {
                 !cancel.is_cancelled()
             };
             let mut answers = self.targets[place].answers(answerer, question, &cases, effort, &mut watch);
+            self.add_twin(question, place, &cases, &mut answers, effort, cancel);
             self.add_sensitivities(question, place, &cases, &mut answers, effort, cancel);
             let (mut not_asked, mut left_out, all) = (Vec::new(), Vec::new(), cases.len());
             for (answer, case) in answers.into_iter().zip(&cases) {
@@ -225,6 +230,51 @@ impl Run<'_> {
         }
     }
 
+    /// The positions of the answers for which sensitivities are asked.
+    fn wanted(&self, answers: &[Result<Answer, BenchError>]) -> Vec<usize> {
+        match self.request.what_if {
+            WhatIf::Nothing => Vec::new(),
+            WhatIf::Every => (0..answers.len()).collect(),
+            WhatIf::BestAndWorst => best_and_worst(answers),
+        }
+    }
+
+    /// Completes the answers of a real card or runtime device with what its twin shows, and with the sensitivities of the
+    /// twin where they are asked.
+    fn add_twin(
+        &mut self,
+        question: &Question,
+        place: usize,
+        cases: &[Case],
+        answers: &mut [Result<Answer, BenchError>],
+        effort: &Effort,
+        cancel: &Cancel,
+    ) {
+        if matches!(self.targets[place].kind, Kind::Platform(_) | Kind::Memory(_)) {
+            return;
+        }
+        let wanted = self.wanted(answers);
+        let Some(twin) = &mut self.twin else { return };
+        for (nth, (answer, case)) in answers.iter_mut().zip(cases).enumerate() {
+            let Ok(answer) = answer else { continue };
+            if cancel.is_cancelled() {
+                return;
+            }
+            let simulated = match twin.complete(question, case, effort, answer) {
+                Ok(simulated) => simulated,
+                Err(error) => {
+                    let what = format!("the twin of {}, {}", case.method, format_size(case.size));
+                    let (question, target) = (question.name.to_owned(), answer.target.clone());
+                    self.record.skipped.push(Skipped { question, target, what, because: error.to_string() });
+                    continue;
+                }
+            };
+            if let Some(platform) = twin.platform().filter(|_| wanted.contains(&nth)) {
+                answer.sensitivities = sensitivities(platform, question, case, &simulated, effort, cancel);
+            }
+        }
+    }
+
     /// Adds the sensitivities to the answers for which they are asked.
     fn add_sensitivities(
         &self,
@@ -239,12 +289,7 @@ impl Run<'_> {
         else {
             return;
         };
-        let wanted: Vec<usize> = match self.request.what_if {
-            WhatIf::Nothing => Vec::new(),
-            WhatIf::Every => (0..answers.len()).collect(),
-            WhatIf::BestAndWorst => best_and_worst(answers),
-        };
-        for place in wanted {
+        for place in self.wanted(answers) {
             let (Some(Ok(answer)), Some(case)) = (answers.get_mut(place), cases.get(place)) else { continue };
             answer.sensitivities = sensitivities(platform, question, case, answer, effort, cancel);
         }
@@ -465,8 +510,16 @@ mod tests {
         let targets = vec![OpenTarget::of_memory(Box::new(Slow::new()))];
         let tasks = work(&[question("mmio_write_bandwidth").unwrap()], &targets, &request.axes).unwrap().tasks;
         let (record, before) = (Record::new(Vec::new()), Activity::now());
-        let mut run =
-            Run { request: &request, targets, record, failed: None, unanswered: None, gone: Vec::new(), before };
+        let mut run = Run {
+            request: &request,
+            targets,
+            twin: None,
+            record,
+            failed: None,
+            unanswered: None,
+            gone: Vec::new(),
+            before,
+        };
         run.measure_all(&tasks, &mut |_| {}, &Cancel::new());
         run.record
     }
@@ -490,5 +543,86 @@ mod tests {
         let record = asked(Axes { sizes: Some(sizes.clone()), ..Axes::default() });
         assert_eq!(record.answers.iter().map(|answer| answer.size_bytes).collect::<Vec<_>>(), sizes);
         assert!(record.skipped.is_empty());
+    }
+
+    /// A simulated card that is taken for a real one: nothing of it can be traced.
+    struct Seen(lanemark_sim::SimulatedMachine, Facts);
+
+    impl Machine for Seen {
+        fn facts(&self) -> &Facts {
+            &self.1
+        }
+
+        fn supports(&self, plan: &Plan) -> Result<(), Unsupported> {
+            self.0.supports(plan)
+        }
+
+        fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
+            self.0.run(plan, samples)?;
+            (samples.path, samples.links, samples.resources) = (Vec::new(), Vec::new(), Vec::new());
+            Ok(())
+        }
+    }
+
+    /// An answer of such a card with this twin.
+    fn with_twin(twin: Option<&str>, what_if: WhatIf) -> Answer {
+        let platform = crate::platform("card-gen5-x16").unwrap();
+        let machine = lanemark_sim::SimulatedMachine::new(&platform).unwrap();
+        let facts = Facts { name: "0000:01:00.0".to_owned(), time_base: TimeBase::Real, ..machine.facts().clone() };
+        let axes = Axes {
+            sizes: Some(vec![4096]),
+            accesses: Some(vec![Access::Plain(Width::B8)]),
+            memory_types: Some(vec![MemoryType::Uc]),
+            ..Axes::default()
+        };
+        let (real, cancel) = (Target::Card("0000:01:00.0".parse().unwrap()), Cancel::new());
+        let twin = twin.map(|twin| Twin::open(&twin.parse().unwrap(), &[real], &cancel).unwrap());
+        let effort = Effort { budget: Ticks::whole_ns(1_000_000), ..Effort::default() };
+        let request = Request { axes, effort, what_if, ..Request::default() };
+        let machine: Box<dyn Machine> = Box::new(Seen(machine, facts));
+        let targets = vec![OpenTarget { machine, kind: Kind::Runtime(None), notes: Vec::new(), with: Vec::new() }];
+        let tasks = work(&[question("mmio_write_bandwidth").unwrap()], &targets, &request.axes).unwrap().tasks;
+        let (record, before) = (Record::new(Vec::new()), Activity::now());
+        let (failed, unanswered) = (None, None);
+        let mut run = Run { request: &request, targets, twin, record, failed, unanswered, gone: Vec::new(), before };
+        run.measure_all(&tasks, &mut |_| {}, &Cancel::new());
+        run.record.answers.remove(0)
+    }
+
+    #[test]
+    fn the_twin_of_a_real_target_shows_its_bottleneck_and_formula_and_its_own_figure() {
+        let alone = with_twin(None, WhatIf::Every);
+        assert!(alone.waits.is_empty() && alone.formula.is_none() && alone.twin.is_none());
+        assert!(alone.sensitivities.is_empty(), "a real card has no parameters");
+        let answer = with_twin(Some("card-gen5-x16"), WhatIf::Every);
+        assert_eq!(
+            (answer.waits[0].cause.as_str(), answer.twin.as_ref().unwrap().platform.as_str()),
+            ("strong_ordering", "card-gen5-x16")
+        );
+        assert_eq!(answer.formula.as_ref().unwrap().cause, "strong_ordering");
+        assert!(!answer.resources.is_empty() && !answer.sensitivities.is_empty());
+        let rate = |answer: &Answer| answer.delivered_rate_bytes_per_s.unwrap().median;
+        assert_eq!(rate(&answer), rate(&alone), "the figure is that of the real target");
+        let own = |answer: &Answer| answer.twin.as_ref().unwrap().delivered_rate_bytes_per_s.unwrap();
+        // The real one runs more iterations in a sample.
+        assert!((own(&answer) / rate(&answer) - 1.0).abs() < 0.05);
+        let other = with_twin(Some("tacc-stratix4"), WhatIf::Nothing);
+        assert!(own(&other) < 0.9 * rate(&other) || own(&other) > 1.1 * rate(&other));
+        assert_eq!(rate(&other), rate(&alone));
+    }
+
+    #[test]
+    fn a_twin_is_a_platform_and_needs_a_real_card_or_a_runtime_device() {
+        let open = |twin: &str, of: &str| {
+            Twin::open(&twin.parse().unwrap(), &[of.parse().unwrap()], &Cancel::new())
+                .map(|_| ())
+                .map_err(|error| error.to_string())
+        };
+        assert!(open("host", "0000:01:00.0").unwrap_err().starts_with("twin: host is a real machine"));
+        for of in ["aws-f1", "host"] {
+            assert!(open("aws-f1", of).unwrap_err().starts_with("twin applies to a real card"), "{of}");
+        }
+        assert_eq!(open("aws-f1", "opencl:0"), Ok(()));
+        assert!(open("no-such-platform", "opencl:0").unwrap_err().contains("no-such-platform"));
     }
 }

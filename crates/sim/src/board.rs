@@ -31,6 +31,7 @@ mod root;
 mod runtime;
 mod start;
 mod steady;
+pub(crate) mod used;
 
 pub use mapping::Invalidating;
 

@@ -24,6 +24,7 @@ pub mod iotlb;
 pub mod mapping;
 pub mod translation_table;
 
+use crate::busy::Busy;
 use crate::critical_path::{CriticalPath, Milestone, Place};
 use crate::fabric::route::Range;
 use crate::host::last_level_cache::LastLevelCache;
@@ -221,6 +222,8 @@ pub struct Iommu {
     /// When the next walk may start, and the start of the last one.
     next_walk: Ticks,
     started: Milestone,
+    /// Use of the walkers, summed over them.
+    pub(crate) busy: Busy,
     /// `None` while the DMA memory is identity-mapped.
     own: Option<Box<Translations>>,
     /// Counters since construction.
@@ -239,10 +242,16 @@ impl Iommu {
             walkers: vec![(Ticks::ZERO, Milestone::NONE); spec.walkers.max(1)],
             next_walk: Ticks::ZERO,
             started: Milestone::NONE,
+            busy: Busy::default(),
             own: None,
             counted: Counted::default(),
             spec,
         }
+    }
+
+    /// Returns the number of walkers.
+    pub(crate) fn walkers(&self) -> u32 {
+        self.walkers.len() as u32
     }
 
     /// Receives a request of root port `port` with arrival time `at`; `because` is its stall cause. The call may
@@ -405,6 +414,7 @@ impl Iommu {
         let known = self.blocks.iter().position(|other| *other == block);
         let reads = if known.is_some() { 1 } else { walk_reads };
         let until = start + self.spec.walked(page, reads, cache);
+        self.busy.occupy(until - start, until);
         if let Some(used) = known.and_then(|place| self.blocks.remove(place)) {
             self.blocks.push_front(used);
         } else {

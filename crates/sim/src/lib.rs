@@ -27,6 +27,7 @@
 
 mod board;
 mod bus_tree;
+mod busy;
 mod callers;
 mod critical_path;
 mod device;

@@ -16,6 +16,7 @@ use self::flows::BytesBefore;
 use self::runtime_periods::{Counts, RuntimePeriods};
 use self::waits::{MOST_PASSES, Waits};
 use crate::board::Board;
+use crate::board::used::{Resource, Used};
 use crate::callers::Callers;
 use crate::device::dma_engine::DmaEngine;
 use crate::error::BoardError;
@@ -27,8 +28,8 @@ use lanemark_config_space::LoggedError;
 use lanemark_machine::{
     BytesMoved, Cause, Concurrent, Confirmed, CoreWork, Direction, DmaCall, EngineJob, EngineWork, Facts,
     InjectedFault, Lane, LinkUse, Machine, MachineError, Order, Partner, PathShare, Pattern, Plan, QueueRequest,
-    QueueWork, Region, Sample, Samples, Span, Steady, Step, Task, Trace, Traffic, Transfer, Unsupported, Verb, Wait,
-    Work,
+    QueueWork, Region, ResourceUse, Sample, Samples, Span, Steady, Step, Task, Trace, Traffic, Transfer, Unsupported,
+    Verb, Wait, Work,
 };
 use lanemark_platform::{Platform, RegionKind as Kind};
 use lanemark_units::Ticks;
@@ -52,8 +53,8 @@ pub struct SimulatedMachine {
     passes_of_last_run: u64,
     /// Bytes moved by several cards in the last sample.
     together: Option<Concurrent>,
-    /// Traffic of the links up to the time when the first card was done.
-    carried: Option<Vec<Carried>>,
+    /// Use of the resources up to the time when the first card was done.
+    used: Option<Used>,
     interrupted: Option<Arc<AtomicBool>>,
     /// Iterations of the last run that were skipped.
     left_out: Option<Counts>,
@@ -87,7 +88,7 @@ impl SimulatedMachine {
             passes_done: 0,
             passes_of_last_run: 0,
             together: None,
-            carried: None,
+            used: None,
             interrupted: None,
             left_out: None,
             logged: Vec::new(),
@@ -189,7 +190,7 @@ impl SimulatedMachine {
             moving.iter().zip(&before).map(|(transfer, before)| board.moved(transfer).0 - before).collect()
         };
         let mut common: Option<(Ticks, Vec<u64>)> = None;
-        let mut carried: Option<Vec<Carried>> = None;
+        let mut used: Option<Used> = None;
         let mut search = Search::new(&self.board, deadline, self.skips);
         let mut is_over = false;
         let all_arrived = self.board.run_while(deadline, |board| {
@@ -202,7 +203,7 @@ impl SimulatedMachine {
                 if let Some(done) = moved.iter().zip(&moving).position(is_done) {
                     // Written data becomes visible a little after its acceptance.
                     common = Some((board.moved(&moving[done]).1.max(board.now()), moved));
-                    carried = Some(board.carried());
+                    used = Some(board.used());
                 }
             }
             is_over = stop();
@@ -244,7 +245,7 @@ impl SimulatedMachine {
                 })
                 .collect(),
         });
-        (self.together, self.carried) = (together, carried);
+        (self.together, self.used) = (together, used);
         self.steady.get_or_insert_default().add(search.ended());
         // No later sample begins before that time.
         self.board.run_until(ended);
@@ -527,18 +528,40 @@ impl SimulatedMachine {
     }
 
     /// Adds the traffic of the links in a sample of this length.
-    fn add_links(&self, samples: &mut Samples, span: Ticks, before: &[Carried], after: &[Carried]) {
+    fn add_links(&self, samples: &mut Samples, span: Ticks, carried: &[Carried]) {
         if samples.links.is_empty() {
             let both = [Direction::Downstream, Direction::Upstream];
             let names = self.board.link_names().into_iter();
             let idle = names.flat_map(|name| both.map(|direction| LinkUse::idle(name, direction)));
             samples.links.extend(idle);
         }
-        for ((link, before), after) in samples.links.iter_mut().zip(before).zip(after) {
+        for (link, carried) in samples.links.iter_mut().zip(carried) {
             link.span += span;
-            link.tlps += after.tlps - before.tlps;
-            link.dllps += after.dllps - before.dllps;
-            link.payload_bytes += after.payload_bytes - before.payload_bytes;
+            link.tlps += carried.tlps;
+            link.dllps += carried.dllps;
+            link.payload_bytes += carried.payload_bytes;
+        }
+    }
+
+    /// Adds the use of the other resources of the board in a sample of this length; of several alike, such as the
+    /// memory of each root port, the busiest.
+    fn add_resources(&self, samples: &mut Samples, span: Ticks, busy: &[Ticks]) {
+        let mut busiest: Vec<(Resource, Ticks)> = Vec::new();
+        for (resource, busy) in self.board.resources().into_iter().zip(busy) {
+            match busiest.iter_mut().find(|(other, _)| *other == resource) {
+                Some((_, most)) => *most = (*most).max(*busy),
+                None => busiest.push((resource, *busy)),
+            }
+        }
+        for (Resource { place, cause, direction, servers }, busy) in busiest {
+            samples.add_resource(ResourceUse {
+                place: self.board.name_of(place),
+                cause,
+                direction,
+                servers,
+                span,
+                busy,
+            });
         }
     }
 
@@ -565,7 +588,7 @@ impl SimulatedMachine {
             // DLLPs scheduled by the previous sample do not belong to this one.
             self.board.quiesce();
             self.observe()?;
-            let (before, unused) = (self.crossed(plan), self.board.carried());
+            let (before, unused) = (self.crossed(plan), self.board.used());
             let repaired = self.corrected();
             self.board.begin_path();
             let done = self.run_passes(plan, plan.passes);
@@ -583,14 +606,16 @@ impl SimulatedMachine {
                 traffic.payload_bytes += after.payload_bytes - before.payload_bytes;
             }
             // If the first completion was not observed, the traffic up to the last one is used.
-            let is_common = self.carried.is_some();
-            let mut used = self.carried.take().unwrap_or_else(|| self.board.carried());
+            let is_common = self.used.is_some();
+            let mut used = self.used.take().unwrap_or_else(|| self.board.used());
             if let Some(left_out) = &left_out {
-                used.iter_mut().zip(&left_out.carried).for_each(|(used, left_out)| used.add(left_out));
+                used.add(&left_out.used);
             }
             let span = if is_common { self.together.as_ref().map(|together| together.common) } else { None };
             let span = span.unwrap_or(sample.delivered);
-            self.add_links(samples, span, &unused, &used);
+            let used = used.since(&unused);
+            self.add_links(samples, span, &used.links);
+            self.add_resources(samples, span, &used.busy);
             self.add_corrected(samples, &repaired);
             if let Some(EngineJob::Transfer(transfer)) = plan.work.jobs().first()
                 && let Some(engine) = self.board.engine(transfer.card.into())
@@ -608,6 +633,7 @@ impl SimulatedMachine {
             .map(|(cause, span)| Wait { cause, span })
             .collect();
         samples.traffic = Some(traffic);
+        samples.resources.retain(|resource| resource.busy > Ticks::ZERO);
         samples.links.retain(|link| link.tlps > Ticks::ZERO || link.dllps > Ticks::ZERO);
         samples.confirmed = self.confirm(plan);
         samples.together = self.together.take();

@@ -111,7 +111,7 @@ fn the_stall_cause_of_writes_is_their_bottleneck() {
     for (changes, cause) in [
         (&[][..], Cause::LinkBusy),
         (&[("dma.beat_ns", 5.0)], Cause::Engine),
-        (&[("memory.write_tlp_ns", 60.0)], Cause::RootComplex),
+        (&[("memory.write_tlp_ns", 60.0)], Cause::Memory),
         (&[("root_complex.posted_header_credits", 2.0)], Cause::Credit),
     ] {
         let samples = run(&platform("8B", changes), &[transfer(Verb::Store, 4096, 64)]);

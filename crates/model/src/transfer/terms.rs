@@ -35,7 +35,8 @@ impl Way<'_> {
         // A descriptor between requests stalls the engine and lets later stages run idle; no term models both.
         let stops = times * sum.beyond.as_ns();
         let others = f64::from(self.channels - 1) / f64::from(self.channels);
-        match largest.bound {
+        let bound = self.bound_of(sum, times, &largest);
+        let largest = match largest.bound {
             _ if !is_known => largest.blurred(),
             // Requests after one that occupies memory for longer wait for it, and then for memory themselves.
             _ if sum.holds_unlike() => largest.blurred(),
@@ -47,6 +48,18 @@ impl Way<'_> {
             _ if largest.ns > 100.0 * stops => largest,
             Bound::Engine => largest.without(stops),
             _ => largest.blurred(),
+        };
+        largest.named(bound)
+    }
+
+    /// The bound of requests whose time is `largest`: the engine only if its time for them is most of it, and not the way
+    /// of the last one.
+    fn bound_of(&self, sum: &Sum, times: f64, largest: &Largest) -> Bound {
+        let engine = sum.busiest.max(sum.request_beats).as_ns() * times;
+        match (largest.bound, self.transfer.verb) {
+            (Bound::Engine, Verb::Load) if 2.0 * engine < largest.ns => Bound::ReadRoundTrip,
+            (Bound::Engine, Verb::Store) if 2.0 * engine < largest.ns => Bound::Latency,
+            (bound, _) => bound,
         }
     }
 

@@ -9,8 +9,8 @@ use lanemark_record::diagnosis::Fact;
 use lanemark_record::{
     Advice, Answer, Buffers, Bytes, CacheState, Ceiling, CeilingKind, CorrectedErrors, CurvePoint, Delivery, Detail,
     Direction, Doubt, DoubtKind, Dropped, DroppedSample, Finding, Formula, Interval, KnownBy, LineFit, Link, LinkUse,
-    Origins, PathPart, Quantity, RawSamples, Reach, Record, Runtime, SCHEMA, Sensitivity, Skipped, Socket, SocketCpus,
-    Software, Steady, Summary, Target, TargetKind, Tlps, Tool, WaitShare,
+    Origins, PathPart, Quantity, RawSamples, Reach, Record, ResourceUse, Runtime, SCHEMA, Sensitivity, Skipped, Socket,
+    SocketCpus, Software, Steady, Summary, Target, TargetKind, Tlps, Tool, Twin, WaitShare,
 };
 use lanemark_record::{DeviceKind, Governor, Host, IdleState, Load};
 use lanemark_units::MemoryType;
@@ -127,6 +127,17 @@ pub fn whole_record() -> Record {
                 tlp_share_percent: 99.5,
                 dllp_share_percent: 0.25,
                 payload_rate_bytes_per_s: 1e9,
+            }],
+            twin: Some(Twin {
+                platform: "my-card".to_owned(),
+                latency_ns: Some(1.5),
+                delivered_rate_bytes_per_s: Some(2.5),
+            }),
+            resources: vec![ResourceUse {
+                place: "memory".to_owned(),
+                cause: "memory".to_owned(),
+                direction: Some(Direction::Up),
+                share_percent: 12.5,
             }],
             corrected: vec![CorrectedErrors { port: "root/card".to_owned(), error: "BadTLP".to_owned(), count: 3 }],
             tlps: Some(Tlps { writes: 1, reads: 2, completions: 3, payload_bytes: 4 }),

@@ -60,28 +60,31 @@ impl Board {
     }
 
     fn named(&self, shares: &Shares) -> Vec<PathShare> {
-        let named = |name: &str, card: CardIndex| {
-            if self.endpoints.len() > 1 { format!("{name} {}", card.0) } else { name.to_owned() }
-        };
-        let links = self.fabric.link_names();
-        let place = |kind| match kind {
-            PlaceKind::RootComplex => "root complex".to_owned(),
-            PlaceKind::Memory => "memory".to_owned(),
-            PlaceKind::Iommu => "IOMMU".to_owned(),
-            PlaceKind::Core(number) => format!("core {number}"),
-            PlaceKind::Link(direction) => {
-                let link = links.get(direction.0 / 2).copied().unwrap_or("link");
-                format!("{link} {}", if direction.is_downstream() { "down" } else { "up" })
-            }
-            PlaceKind::Engine(card) => named("DMA engine", card),
-            PlaceKind::Card(card) => named("card", card),
-        };
         let name = |share: &crate::critical_path::Share| PathShare {
-            place: place(share.place.kind()),
+            place: self.name_of(share.place),
             cause: share.cause,
             is_latency: share.is_latency,
             span: share.span,
         };
         shares.0.iter().map(name).collect()
+    }
+
+    /// Returns the name of a place.
+    pub(crate) fn name_of(&self, place: Place) -> String {
+        let named = |name: &str, card: CardIndex| {
+            if self.endpoints.len() > 1 { format!("{name} {}", card.0) } else { name.to_owned() }
+        };
+        match place.kind() {
+            PlaceKind::RootComplex => "root complex".to_owned(),
+            PlaceKind::Memory => "memory".to_owned(),
+            PlaceKind::Iommu => "IOMMU".to_owned(),
+            PlaceKind::Core(number) => format!("core {number}"),
+            PlaceKind::Link(direction) => {
+                let link = self.fabric.link_names().get(direction.0 / 2).copied().unwrap_or("link");
+                format!("{link} {}", if direction.is_downstream() { "down" } else { "up" })
+            }
+            PlaceKind::Engine(card) => named("DMA engine", card),
+            PlaceKind::Card(card) => named("card", card),
+        }
     }
 }

@@ -26,6 +26,7 @@
 //!
 //! [channel]: crate::device::channel
 
+use crate::busy::Busy;
 use crate::critical_path::{CriticalPath, Milestone, Place};
 use crate::device::atc::Atc;
 use crate::device::channel::{Channel, Open, Shared};
@@ -113,6 +114,8 @@ pub struct DmaEngine {
     data_until: Ticks,
     /// End of the beats of the last completion.
     data: Milestone,
+    /// Use of the request logic, and of the data path by direction.
+    pub(crate) busy: EngineBusy,
     /// Time at which the last completion was stored.
     taken_at: Ticks,
     /// The queues to the user circuit, if there are any.
@@ -135,6 +138,17 @@ pub struct DmaEngine {
     pub refused: Option<u64>,
     /// Stall time of the channels since their start, by [`Cause::index`].
     pub waits: [Ticks; Cause::ALL.len()],
+}
+
+/// Time for which the parts of an engine were occupied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct EngineBusy {
+    /// Request logic of each channel.
+    pub(crate) requests: Vec<Busy>,
+    /// Beats of sent TLPs.
+    pub(crate) sent: Busy,
+    /// Beats of received completions.
+    pub(crate) received: Busy,
 }
 
 impl DmaEngine {
@@ -177,6 +191,11 @@ impl DmaEngine {
             latencies: Vec::new(),
             refused: None,
             waits: [Ticks::ZERO; Cause::ALL.len()],
+            busy: EngineBusy {
+                requests: vec![Busy::default(); spec.channels.max(1) as usize],
+                sent: Busy::default(),
+                received: Busy::default(),
+            },
             place: Place::engine(CardIndex::of_requester(spec.requester)),
             spec,
         }
@@ -569,6 +588,8 @@ impl DmaEngine {
         let channel = &mut self.channels[place];
         channel.occupied_until = until;
         channel.unsent += 1;
+        self.busy.requests[place].occupy(before, now + before);
+        self.busy.sent.occupy(beats, until);
         let at_link = until + self.spec.egress;
         if path.is_on() {
             let (mut waited_for, mut limit) = channel.waited_for;
@@ -647,7 +668,9 @@ impl DmaEngine {
     pub fn arrive(&mut self, at: Ticks, mut tlp: Tlp, path: &mut CriticalPath) {
         let at_engine = at + self.spec.ingress;
         let begins = self.data_until.max(at_engine);
-        self.data_until = begins + self.beats_of(&tlp);
+        let beats = self.beats_of(&tlp);
+        self.data_until = begins + beats;
+        self.busy.received.occupy(beats, self.data_until);
         if path.is_on() {
             let before = if begins > at_engine {
                 self.data

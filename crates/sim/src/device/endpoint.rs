@@ -13,6 +13,7 @@
 //! own reads go to its DMA engine and do not wait for regions. Writes of other cards go to a queue of that engine, if
 //! it has queues, and stay in the receive buffer while the queue is full.
 
+use crate::busy::Busy;
 use crate::critical_path::{CriticalPath, Milestone, Place};
 use crate::device::dma_engine::{DmaEngine, Made};
 use crate::device::interconnect::Queue;
@@ -124,6 +125,8 @@ pub struct Endpoint {
     accepted_from: Vec<(u16, u64, Ticks, Milestone)>,
     /// Requests that hit no region (Unsupported Request).
     pub unsupported: u64,
+    /// Use of its data path by received requests.
+    pub(crate) busy: Busy,
 }
 
 /// No region: an Unsupported Request.
@@ -160,6 +163,7 @@ impl Endpoint {
             accepted_bytes: 0,
             accepted_from: Vec::new(),
             unsupported: 0,
+            busy: Busy::default(),
         };
         endpoint.with_vectors(|msi_x, region| {
             msi_x.write_to(&mut region.memory, msi_x.table_at() - region.spec.address);
@@ -255,6 +259,7 @@ impl Endpoint {
             self.free = tlp.milestone;
         }
         self.free_at = done;
+        self.busy.occupy(span, done);
         self.accepting.push_back(Received { done, at, tlp, place, beats, waits: start > at_region, span });
     }
 

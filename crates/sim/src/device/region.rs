@@ -2,6 +2,7 @@
 //!
 //! An [`Endpoint`](crate::device::endpoint::Endpoint) passes TLPs to it in order, with their times.
 
+use crate::busy::Busy;
 use crate::critical_path::{CriticalPath, Milestone, Place};
 use crate::steady::Survey;
 use crate::tlp::Tlp;
@@ -89,6 +90,8 @@ pub struct Region {
     pub(super) answers: VecDeque<Answer>,
     /// Number of reads, modulo [`RegionSpec::slow_every`].
     reads: u64,
+    /// Use of the data path by reads.
+    pub(crate) busy: Busy,
 }
 
 /// A read that is not completed.
@@ -115,6 +118,7 @@ impl Region {
             kept: Vec::new(),
             answers: VecDeque::new(),
             reads: 0,
+            busy: Busy::default(),
         }
     }
 
@@ -128,7 +132,9 @@ impl Region {
         let (free, last) =
             before.map_or((Ticks::ZERO, Milestone::NONE), |before| (before.passed, before.tlp.milestone));
         let found = now + self.spec.read;
-        let passed = found.max(free) + self.spec.beat * beats;
+        let span = self.spec.beat * beats;
+        let passed = found.max(free) + span;
+        self.busy.occupy(span, passed);
         let mut tlp = *tlp;
         if path.is_on() {
             let before = if free > found { last } else { path.add(tlp.milestone, found, card, Cause::Transit) };
@@ -300,7 +306,9 @@ impl Region {
             kept: _,
             answers,
             reads,
+            busy,
         } = self;
+        busy.visit(view);
         view.state(*reads);
         let Beats { write, read } = beats;
         view.counter(write);

@@ -16,6 +16,7 @@
 //! and `Interrupt` for [notifications](Core::hear) of a card. If an acknowledgment of the root complex carries a
 //! stall cause, that cause is recorded instead.
 
+use crate::busy::Busy;
 use crate::critical_path::{CriticalPath, Milestone, Place};
 use crate::host::cache::{self, Cache};
 use crate::host::coherent_memory::{self, BufferOp, CoherentMemory};
@@ -130,9 +131,11 @@ pub struct Core {
     /// What its current instruction waited for last, and the limit that this was.
     milestone: Milestone,
     limit: Cause,
-    /// Time in which its current instruction left an idle state, and what else that took time for.
+    /// Time in which its current instruction left an idle state, and what it waited for in coherent memory.
     slept: Ticks,
-    spent_for: Option<Cause>,
+    spent_for: Option<(Cause, Ticks)>,
+    /// Time in which it issued instructions.
+    pub(crate) busy: Busy,
     issued: Ticks,
     /// Times at which the last stores left the store buffer, as a ring.
     left_at: Vec<Ticks>,
@@ -199,6 +202,7 @@ impl Core {
             limit: Cause::Transit,
             slept: Ticks::ZERO,
             spent_for: None,
+            busy: Busy::default(),
             issued: Ticks::ZERO,
             reads: Vec::with_capacity(64),
             asked: Vec::with_capacity(64),
@@ -339,11 +343,15 @@ impl Core {
         match self.try_execute(instruction, now, slab, &mut send_after) {
             Outcome::Done { issued, next } => {
                 let (idle, own) = (std::mem::take(&mut self.slept), self.spent_for.take());
-                let cause = own.unwrap_or(instruction.cause());
+                // After its wait, an operation on coherent memory is issued like any other.
+                let (cause, until) =
+                    own.map_or((instruction.cause(), next), |(cause, span)| (cause, (now + span).min(next)));
+                let issues_from = if cause == Cause::Issue { now } else { until };
+                self.busy.occupy(next.since(issues_from), next);
                 if cause != Cause::Issue && path.is_on() {
                     self.advance(now, Cause::Issue, path);
                     self.advance(now + idle, Cause::Idle, path);
-                    self.advance(next, cause, path);
+                    self.advance(until, cause, path);
                 }
                 self.sent = false;
                 self.issued = issued;
@@ -462,7 +470,7 @@ impl Core {
         let Some(own) = &mut self.own else { return Core::after(now, Ticks::ZERO) };
         let coherent_memory::Done { next, waited: (cause, span) } = own.execute(deed, now, self.spec.mfence);
         self.waits[cause.index()] += span;
-        self.spent_for = Some(cause);
+        self.spent_for = Some((cause, span));
         Outcome::Done { issued: next, next }
     }
 

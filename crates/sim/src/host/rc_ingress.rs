@@ -10,6 +10,7 @@
 //!
 //! Source: PCI Express Base Specification, "Ordering Rules": a completion passes a read, and no posted request.
 
+use crate::busy::Busy;
 use crate::critical_path::{CriticalPath, Milestone, Place};
 use crate::index::RootPortIndex;
 use crate::steady::Survey;
@@ -60,6 +61,8 @@ pub struct RcIngress {
     last: Milestone,
     /// Root port served last.
     served: usize,
+    /// Its use.
+    pub(crate) busy: Busy,
 }
 
 impl AtPort {
@@ -74,7 +77,8 @@ impl RcIngress {
     #[must_use]
     pub fn new(request: Ticks, root_ports: usize) -> RcIngress {
         let ports = vec![AtPort::default(); root_ports];
-        RcIngress { request, ports, next: Ticks::ZERO, last: Milestone::NONE, served: root_ports.saturating_sub(1) }
+        let served = root_ports.saturating_sub(1);
+        RcIngress { request, ports, next: Ticks::ZERO, last: Milestone::NONE, served, busy: Busy::default() }
     }
 
     /// Returns whether it can delay a TLP.
@@ -131,12 +135,14 @@ impl RcIngress {
             from.completions.iter_mut().for_each(|behind| behind.writes = behind.writes.saturating_sub(1));
         }
         (self.served, self.next) = (port, now + self.request);
+        self.busy.occupy(self.request, self.next);
         Some(Taken { port: RootPortIndex(port), waited, tlp })
     }
 
     /// Visits the state.
     pub(crate) fn visit(&mut self, view: &mut impl Survey) {
-        let RcIngress { request: _, ports, next, last: _, served } = self;
+        let RcIngress { request: _, ports, next, last: _, served, busy } = self;
+        busy.visit(view);
         for AtPort { requests, writes, completions } in ports {
             requests.visit(view, Survey::tlp);
             view.state(*writes);

@@ -14,6 +14,7 @@
 //! A write of a partial line may occupy the port for longer ([`Spec::partial_line`]). The cache is looked up when the
 //! write is accepted; its time is exact for the next request, and an upper bound for those behind it.
 
+use crate::busy::Busy;
 use crate::critical_path::{CriticalPath, Milestone, Place};
 use crate::fabric::credit::Cost;
 use crate::host::last_level_cache::LastLevelCache;
@@ -145,6 +146,9 @@ pub struct RootPort {
     wrote_at: Option<Ticks>,
     /// Notification by the last accepted write, until it is taken.
     pub notice: Option<Notice>,
+    /// Use of memory by reads and by writes.
+    pub(crate) read_busy: Busy,
+    pub(crate) write_busy: Busy,
     /// Requests outside the DMA memory (Unsupported Request).
     pub unsupported: u64,
     /// The last of them, until it is taken.
@@ -169,6 +173,8 @@ impl RootPort {
             pushed_until: Ticks::ZERO,
             wrote_at: None,
             notice: None,
+            read_busy: Busy::default(),
+            write_busy: Busy::default(),
             unsupported: 0,
             refused: None,
         }
@@ -228,7 +234,7 @@ impl RootPort {
         if tlp.kind == TlpKind::MWr {
             self.pushed_until = latest + self.spec.write + self.spec.remote;
         }
-        let because = if taken > at { Cause::RootComplex } else { because.unwrap_or(Cause::Credit) };
+        let because = if taken > at { Cause::Memory } else { because.unwrap_or(Cause::Credit) };
         self.requests.push_back(Received { at, taken, because, tlp: *tlp });
     }
 
@@ -294,9 +300,13 @@ impl RootPort {
         self.requests.pop_front();
         let held = self.held_for(&tlp, |line| !cache.has(line));
         self.taken.take(now, tlp.kind, held, &self.spec);
-        let because = if now > taken { Cause::RootComplex } else { because };
+        match tlp.kind {
+            TlpKind::MRd => self.read_busy.occupy(self.spec.read_request, self.taken.next_read),
+            _ => self.write_busy.occupy(self.spec.write_tlp + held, self.taken.next_write),
+        }
+        let because = if now > taken { Cause::Memory } else { because };
         if now > at {
-            tlp.milestone = path.add(self.accepted, now, Place::ROOT_COMPLEX, Cause::RootComplex);
+            tlp.milestone = path.add(self.accepted, now, Place::MEMORY, Cause::Memory);
         }
         self.accepted = tlp.milestone;
         let offset = tlp.address.wrapping_sub(self.spec.address);
@@ -422,9 +432,13 @@ impl RootPort {
             pushed_until,
             wrote_at,
             notice,
+            read_busy,
+            write_busy,
             unsupported,
             refused,
         } = self;
+        read_busy.visit(view);
+        write_busy.visit(view);
         view.count(requests.len());
         for Received { at: _, taken, because, tlp } in requests {
             view.moment(taken);

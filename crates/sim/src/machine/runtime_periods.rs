@@ -7,7 +7,7 @@
 
 use super::waits::Waits;
 use crate::board::Board;
-use crate::fabric::carried::Carried;
+use crate::board::used::Used;
 use crate::fabric::link::Crossed;
 use crate::host::program::Program;
 use crate::host::runtime::CARD;
@@ -28,7 +28,7 @@ pub(super) struct Counts {
     /// Stall time of the card for descriptors.
     pub fetching: Ticks,
     pub crossed: [Crossed; 2],
-    pub carried: Vec<Carried>,
+    pub used: Used,
 }
 
 /// The search for equal periods.
@@ -122,16 +122,16 @@ impl Counts {
         let waits = board.waits(core);
         let fetching = board.engine(CARD.into()).map_or(Ticks::ZERO, |engine| engine.fetching(0));
         let crossed = board.crossed(CARD.into()).into();
-        Some(Counts { span, waits, fetching, crossed, carried: board.carried() })
+        Some(Counts { span, waits, fetching, crossed, used: board.used() })
     }
 
     /// Returns the growth since `before`.
     fn since(&self, before: &Counts) -> Counts {
         let waits = std::array::from_fn(|cause| self.waits[cause] - before.waits[cause]);
         let crossed = std::array::from_fn(|way| self.crossed[way].since(before.crossed[way]));
-        let carried = self.carried.iter().zip(&before.carried).map(|(now, before)| now.since(before));
+        let used = self.used.since(&before.used);
         let (span, fetching) = (self.span - before.span, self.fetching - before.fetching);
-        Counts { span, waits, fetching, crossed, carried: carried.collect() }
+        Counts { span, waits, fetching, crossed, used }
     }
 
     /// Multiplies the growth by `times`.
@@ -141,7 +141,7 @@ impl Counts {
             waits: std::array::from_fn(|cause| self.waits[cause] * times),
             fetching: self.fetching * times,
             crossed: self.crossed.map(|crossed| crossed.times(times)),
-            carried: self.carried.iter().map(|one| one.times(times)).collect(),
+            used: self.used.times(times),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The state of a DMA engine, and the facts about its jobs that steady-state detection needs.
 
-use super::{Channel, DmaEngine, Interconnect, Job, Read};
+use super::{Channel, DmaEngine, EngineBusy, Interconnect, Job, Read};
 use crate::steady::{Leg, Survey};
 use lanemark_machine::{Pattern, Samples, Transfer, Verb, Window};
 
@@ -36,7 +36,10 @@ impl DmaEngine {
             latencies,
             refused,
             waits,
+            busy,
         } = self;
+        let EngineBusy { requests, sent, received } = busy;
+        requests.iter_mut().chain([sent, received]).for_each(|busy| busy.visit(view));
         let owner = spec.requester;
         let begun: Vec<[u64; 2]> = channels.iter_mut().map(|channel| channel.visit(view, owner)).collect();
         view.count(*served);

@@ -24,7 +24,9 @@ impl Endpoint {
             accepted_bytes,
             accepted_from,
             unsupported,
+            busy,
         } = self;
+        busy.visit(view);
         for region in regions {
             region.visit(view);
         }
