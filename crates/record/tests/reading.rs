@@ -69,7 +69,7 @@ fn unknown_missing_and_duplicate_keys_are_refused() {
         &format!(
             "r.json: line {next}, column 13: unknown field `speed`, expected one of `question`, `target`, `method`, `varied`, \
              `size_bytes`, `alignment_bytes`, `quantity`, `latency_ns`, `issue_rate_bytes_per_s`, \
-             `delivered_rate_bytes_per_s`, `ceiling`, `share_of_ceiling_percent`, `waits`, `critical_path`, `sensitivities`, `formula`, `twin`, `tlps`, `links`, \
+             `delivered_rate_bytes_per_s`, `ceiling`, `share_of_ceiling_percent`, `waits`, `critical_path`, `sensitivities`, `formula`, `twin`, `tlps`, `links`, `resources`, \
              `corrected`, `delivery`, `bytes`, `timer_cost_ns`, `passes`, `samples_ns`, `raw`, `dropped`, `doubts`, `steady`, `fit`, `detail`{HELP}"
         ),
     );
