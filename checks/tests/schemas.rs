@@ -1,5 +1,5 @@
-//! Presets, records, diagnoses and guidance conform to the committed schemas, by two validators: one in Rust, and Python's
-//! jsonschema, which `checks/schemas/validate` fetches.
+//! Presets, records, diagnoses, guidance, spaces and logs of sweeps conform to the committed schemas, by two validators: one
+//! in Rust, and Python's jsonschema, which `checks/schemas/validate` fetches.
 //!
 //! If that one is not available, its tests are ignored, with the reason; with `LANEMARK_REQUIRE_JSONSCHEMA=1` they fail.
 
@@ -12,12 +12,19 @@ use std::process::{Command, ExitCode, Output};
 
 fn main() -> ExitCode {
     let python = python_available();
-    let mut tests: Vec<Trial> =
-        trials!(Available::ALWAYS; every_preset_conforms_as_json, records_diagnoses_and_guidance_conform).into();
+    let mut tests: Vec<Trial> = trials!(
+        Available::ALWAYS;
+        every_preset_conforms_as_json,
+        records_diagnoses_and_guidance_conform,
+        lines_of_a_log_conform,
+    )
+    .into();
     tests.extend(trials!(
         python;
         every_preset_conforms_by_python_as_it_is_written_and_as_json,
         records_diagnoses_and_guidance_conform_by_python,
+        every_space_conforms_by_python_as_it_is_written,
+        lines_of_a_log_conform_by_python,
         a_wrong_document_is_refused_by_python_too,
     ));
     run(tests)
@@ -116,6 +123,47 @@ fn records_diagnoses_and_guidance_conform_by_python() {
     for (kind, documents) in answers(folder.path()) {
         all_conform(kind, &documents);
     }
+}
+
+fn every_space_conforms_by_python_as_it_is_written() {
+    let files = std::fs::read_dir(root().join("spaces")).unwrap().map(|file| file.unwrap().path());
+    let files: Vec<PathBuf> = files.collect();
+    assert!(files.len() >= 2);
+    all_conform("space", &files);
+    let folder = tempfile::tempdir().unwrap();
+    let wrong = folder.path().join("wrong.toml");
+    std::fs::write(&wrong, std::fs::read_to_string(&files[0]).unwrap().replace("[with]", "[width]")).unwrap();
+    let output = python("space", std::slice::from_ref(&wrong));
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stdout));
+}
+
+/// Some lines of logs, written into `folder`: of formulas, of simulations, and of a point that cannot run.
+fn lines(folder: &Path) -> Vec<PathBuf> {
+    let space = folder.join("space.toml");
+    let text = "schema = 1\nplatforms = [\"card-gen5-x16\"]\n[with]\ndma.tags = [64, 4096]\n\
+        [[question]]\nname = \"dma_read_latency\"\nsizes = \"64\"\nrandom = [true, false]\n\
+        [[question]]\nname = \"mmio_write_bandwidth\"\nsizes = \"4K\"\n";
+    let mut lines = Vec::new();
+    for by in ["formulas", "simulation"] {
+        std::fs::write(&space, text.replacen("schema = 1", &format!("schema = 1\nby = \"{by}\""), 1)).unwrap();
+        let log = folder.join(by);
+        let output = Command::new(lanemark()).arg("sweep").arg(&space).arg("--log").arg(&log).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = std::fs::read_to_string(&log).unwrap();
+        lines.extend(text.lines().map(|line| serde_json::from_str(line).unwrap()));
+    }
+    let count = |member: &str| lines.iter().filter(|line: &&Value| line.get(member).is_some()).count();
+    assert!(count("because") > 0 && count("bound_by") > 0 && count("longest_wait_percent") > 0);
+    written(folder, "sweep-log", lines)
+}
+
+fn lines_of_a_log_conform() {
+    lines(tempfile::tempdir().unwrap().path());
+}
+
+fn lines_of_a_log_conform_by_python() {
+    let folder = tempfile::tempdir().unwrap();
+    all_conform("sweep-log", &lines(folder.path()));
 }
 
 fn a_wrong_document_is_refused_by_python_too() {

@@ -26,6 +26,8 @@ mod path;
 mod runtime;
 #[path = "bench/steady.rs"]
 mod steady;
+#[path = "bench/sweeps.rs"]
+mod sweeps;
 
 use lanemark_advise::doctor::{DiagnosisRequest, diagnose};
 use lanemark_checks::pci_dump;
@@ -68,7 +70,7 @@ fn main() {
     // Without an argument all benchmarks run; with a name, only that one.
     let only = std::env::args().nth(1);
     let is_asked = |name: &str| only.as_deref().is_none_or(|only| only == name);
-    let all: [(&str, &dyn Fn()); 16] = [
+    let all: [(&str, &dyn Fn()); 17] = [
         // First, because it reports the peak memory of the process so far.
         ("steady", &steady::steady),
         ("simulator", &|| simulator(&card)),
@@ -84,6 +86,7 @@ fn main() {
         ("kernels", &kernels::kernels),
         ("host", &host::host),
         ("runtime", &runtime::runtime),
+        ("sweeps", &sweeps::sweeps),
         ("compare", &false_alarms::false_alarms),
         ("program", &program),
     ];

@@ -33,6 +33,19 @@ fn table(bytes: &[u8]) -> BTreeMap<String, Vec<Value>> {
     table
 }
 
+/// The texts of a column of a Parquet file; `None` for an absent value.
+pub fn text_column(bytes: &[u8], name: &str) -> Vec<Option<String>> {
+    let metadata = read_metadata(&mut Cursor::new(bytes)).unwrap();
+    let columns = metadata.row_groups.iter().flat_map(parquet2::metadata::RowGroupMetaData::columns);
+    let text = |value: Value| match value {
+        Value::Text(text) => Some(text),
+        Value::Null => None,
+        other => panic!("{other:?} is no text"),
+    };
+    let named = columns.filter(|column| column.descriptor().path_in_schema == [name]);
+    named.flat_map(|column| values(bytes, column)).map(text).collect()
+}
+
 fn values(bytes: &[u8], column: &ColumnChunkMetaData) -> Vec<Value> {
     let pages = get_page_iterator(column, Cursor::new(bytes), None, Vec::new(), 1 << 30).unwrap();
     let (mut dictionary, mut values): (Option<DictPage>, _) = (None, Vec::new());

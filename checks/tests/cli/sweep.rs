@@ -1,6 +1,7 @@
 //! `sweep`: a space, its log and its tables.
 
 use crate::folder::Folder;
+use crate::samples::text_column;
 use lanemark_checks::root;
 use std::collections::BTreeSet;
 use std::fs;
@@ -55,7 +56,7 @@ fn the_example_of_tags_and_read_requests_has_24_points_with_figures() {
     folder.good(&[&["sweep", space, "--log", "a.jsonl"], &files[..]].concat());
     let text = fs::read_to_string(folder.path("a.csv")).unwrap();
     let heads: Vec<&str> = text.lines().next().unwrap().split(',').collect();
-    for column in ["dma.tags", "link.mrrs_bytes", "delivered_rate_bytes_per_s", "bound", "because"] {
+    for column in ["dma.tags", "link.mrrs_bytes", "delivered_rate_bytes_per_s", "bound_by", "bound", "because"] {
         assert!(heads.contains(&column), "{column}");
     }
     let rows: Vec<&str> = text.lines().skip(1).collect();
@@ -65,6 +66,15 @@ fn the_example_of_tags_and_read_requests_has_24_points_with_figures() {
     let rows = fs::read_to_string(folder.path("rows.jsonl")).unwrap();
     let first: serde_json::Value = serde_json::from_str(rows.lines().next().unwrap()).unwrap();
     assert_eq!((&first["dma.tags"], &first["link.mrrs_bytes"]), (&8.into(), &128.into()));
+    // Eight tags of 128 B are too few for a round trip; with 4 KiB, the data path is.
+    let bound_by: Vec<serde_json::Value> =
+        rows.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["bound_by"].clone()).collect();
+    assert_eq!([&bound_by[0], &bound_by[3]], ["tag", "data path"]);
+    let parquet = text_column(&fs::read(folder.path("a.parquet")).unwrap(), "bound_by");
+    assert_eq!(parquet, bound_by.iter().map(|cell| cell.as_str().map(str::to_owned)).collect::<Vec<_>>());
+    let place = heads.iter().position(|head| *head == "bound_by").unwrap();
+    let csv: Vec<&str> = text.lines().skip(1).map(|row| row.split(',').nth(place).unwrap()).collect();
+    assert_eq!(csv, bound_by.iter().map(|cell| cell.as_str().unwrap()).collect::<Vec<_>>());
     let million = root().join("spaces/million.toml");
     let out = folder.good(&["sweep", million.to_str().unwrap(), "--dry-run"]);
     assert!(out.starts_with("1002240 points\n"), "{out}");

@@ -766,7 +766,7 @@ pub struct ReportArgs {
 #[derive(Debug, Arguments)]
 pub struct SchemaArgs {
     /// The file format
-    #[arg(value_name = "platform|record|doctor")]
+    #[arg(value_name = "platform|record|doctor|guidance|space|sweep-log")]
     pub format: Format,
 }
 
@@ -780,6 +780,10 @@ pub enum Format {
     Doctor,
     /// Output of `advise --json`
     Guidance,
+    /// Spaces of `sweep`
+    Space,
+    /// Lines of the log of `sweep`
+    SweepLog,
 }
 
 #[cfg(test)]

@@ -73,6 +73,8 @@ pub fn schema(args: &SchemaArgs) -> Result<(), Failure> {
         Format::Record => lanemark_record::schema(),
         Format::Doctor => lanemark_record::diagnosis::schema(),
         Format::Guidance => lanemark_record::guidance::schema(),
+        Format::Space => lanemark_sweep::schema(),
+        Format::SweepLog => lanemark_record::sweep_log_schema(),
     };
     Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
 }

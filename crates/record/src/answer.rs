@@ -297,8 +297,30 @@ impl WaitShare {
     pub fn in_words(&self) -> String {
         let share = self.share_percent;
         let percent = if share > 0.0 && share < 1.0 { "<1 %".to_owned() } else { format!("{share:.0} %") };
-        let named = format!("{} {percent}", self.cause.replace('_', " "));
-        if AT_LINKS.contains(&self.cause.as_str()) { format!("{named} ({})", self.place) } else { named }
+        self.with_place(&format!("{} {percent}", self.cause.replace('_', " ")))
+    }
+
+    /// Cause without share, and the place of a cause at a link.
+    ///
+    /// ```
+    /// use lanemark_record::WaitShare;
+    /// let wait = WaitShare {
+    ///     cause: "link_busy".to_owned(),
+    ///     place: "card up".to_owned(),
+    ///     is_latency: false,
+    ///     explanation: "the link is busy".to_owned(),
+    ///     share_percent: 98.0,
+    /// };
+    /// assert_eq!(wait.bound_by(), "link busy (card up)");
+    /// assert_eq!(wait.in_words(), "link busy 98 % (card up)");
+    /// ```
+    #[must_use]
+    pub fn bound_by(&self) -> String {
+        self.with_place(&self.cause.replace('_', " "))
+    }
+
+    fn with_place(&self, named: &str) -> String {
+        if AT_LINKS.contains(&self.cause.as_str()) { format!("{named} ({})", self.place) } else { named.to_owned() }
     }
 }
 

@@ -67,5 +67,7 @@ pub use residual::Residual;
 pub use runtime::{DeviceKind, Runtime, Software};
 pub use samples_file::samples_table;
 pub use summary::Summary;
-pub use sweep::{Cell, Column, SweepLog, SweepRow, SweepTable, SweepTableBuilder, SweptBy, read_sweep_log};
+pub use sweep::{
+    Cell, Column, SweepLog, SweepRow, SweepTable, SweepTableBuilder, SweptBy, read_sweep_log, sweep_log_schema,
+};
 pub use tool::Tool;

@@ -8,6 +8,6 @@ mod row;
 mod table;
 
 pub use column::{Cell, Column};
-pub use log::{SweepLog, read_sweep_log};
+pub use log::{SweepLog, read_sweep_log, sweep_log_schema};
 pub use row::{SweepRow, SweptBy};
 pub use table::{SweepTable, SweepTableBuilder};

@@ -41,6 +41,15 @@ fn the_committed_diagnosis_schema_is_current() {
 }
 
 #[test]
+fn the_committed_sweep_log_schema_is_current() {
+    let committed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schemas/sweep-log.json");
+    let committed = std::fs::read_to_string(committed).unwrap_or_default();
+    let made = lanemark_record::sweep_log_schema();
+    assert!(committed == made, "schemas/sweep-log.json is out of date: run `make schemas`");
+    jsonschema::draft202012::meta::validate(&serde_json::from_str(&made).unwrap()).unwrap();
+}
+
+#[test]
 fn the_schema_is_valid() {
     jsonschema::draft202012::meta::validate(&serde_json::from_str(&schema()).unwrap()).unwrap();
 }

@@ -3,7 +3,7 @@
 use crate::points::{Ask, Listed, Place, Points};
 use lanemark_bench::{BenchError, Case, Effort};
 use lanemark_machine::MachineError;
-use lanemark_record::{Answer, Formula, SweepRow, SweptBy};
+use lanemark_record::{Answer, Formula, SweepRow, SweptBy, WaitShare};
 use lanemark_runner::{Answerer, Cancel, Changes, OpenTarget, Setup, Target};
 
 impl Points {
@@ -139,6 +139,7 @@ fn fill(row: &mut SweepRow, answer: &Answer, by: SweptBy) {
     row.bound_cause = formula.map(|formula| formula.cause.clone());
     match by {
         SweptBy::Formulas => {
+            row.bound_by.clone_from(&row.bound);
             row.latency_ns = formula.and_then(|formula| formula.latency_ns);
             row.delivered_rate_bytes_per_s = formula.and_then(rate);
             row.share_of_ceiling_percent = match (row.delivered_rate_bytes_per_s, row.ceiling_rate_bytes_per_s) {
@@ -150,6 +151,7 @@ fn fill(row: &mut SweepRow, answer: &Answer, by: SweptBy) {
             row.latency_ns = answer.latency_ns.map(|summary| summary.median);
             row.delivered_rate_bytes_per_s = answer.delivered_rate_bytes_per_s.map(|summary| summary.median);
             row.share_of_ceiling_percent = answer.share_of_ceiling_percent;
+            row.bound_by = answer.waits.first().map(WaitShare::bound_by).or_else(|| row.bound.clone());
             row.longest_wait_cause = answer.waits.first().map(|wait| wait.cause.clone());
             row.longest_wait_percent = answer.waits.first().map(|wait| wait.share_percent);
             row.formula_latency_ns = formula.and_then(|formula| formula.latency_ns);
@@ -158,5 +160,46 @@ fn fill(row: &mut SweepRow, answer: &Answer, by: SweptBy) {
     }
     if row.latency_ns.is_none() && row.delivered_rate_bytes_per_s.is_none() {
         row.because = Some("the answer has no figure".to_owned());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Points, Space};
+    use lanemark_record::SweepRow;
+
+    fn row(by: &str, with: &str, question: &str) -> SweepRow {
+        let text = format!(
+            "schema = 1\nplatforms = [\"card-gen5-x16\"]\nby = \"{by}\"\n[with]\n{with}\n[[question]]\n{question}"
+        );
+        Points::of(&Space::parse("a.toml", &text).unwrap()).unwrap().answer(0).unwrap()
+    }
+
+    const READS: &str = "name = \"dma_read_bandwidth\"\nflows = \"host:0\"\nsizes = \"1M\"";
+
+    #[test]
+    fn a_simulated_row_is_bound_by_the_largest_share_of_its_critical_path() {
+        for (with, bound_by, cause) in [
+            ("dma.tags = 8", "tag", "tag"),
+            ("link.generation = 3\nlink.width_lanes = 1", "link busy (card down)", "link_busy"),
+        ] {
+            let row = row("simulation", with, READS);
+            assert_eq!((row.bound_by.as_deref(), row.longest_wait_cause.as_deref()), (Some(bound_by), Some(cause)));
+            assert!(row.longest_wait_percent > Some(50.0), "{row:?}");
+            assert!(row.bound.is_some() && row.bound != row.bound_by, "the bound of the formula has its own column");
+        }
+    }
+
+    #[test]
+    fn a_row_of_formulas_is_bound_by_their_bound() {
+        let row = row("formulas", "dma.tags = 8", READS);
+        assert_eq!(row.bound_by.as_deref(), Some("outstanding reads per latency"));
+        assert_eq!((row.bound, row.longest_wait_percent), (row.bound_by, None));
+    }
+
+    #[test]
+    fn a_row_without_a_figure_has_no_bound() {
+        let row = row("simulation", "dma.tags = 4096", READS);
+        assert!(row.because.is_some() && row.bound_by.is_none(), "{row:?}");
     }
 }

@@ -5,6 +5,8 @@
 //! [`run`] runs all points on several threads, and appends each to a log, which is also where it continues after an
 //! interruption. [`value_list`] and [`Settings`] read the values of `--with`.
 //!
+//! [`schema()`] is the JSON Schema of a space.
+//!
 //! A point that cannot run is a row with its reason. Tables of rows, and the log, are in `lanemark-record`.
 //!
 //! ```
@@ -34,6 +36,7 @@ mod error;
 mod options;
 mod points;
 mod run;
+mod schema;
 mod settings;
 mod space;
 mod values;
@@ -42,6 +45,7 @@ pub use error::SpaceError;
 pub use options::OPTIONS;
 pub use points::{Point, Points};
 pub use run::{Progress, run};
+pub use schema::schema;
 pub use settings::{Combine, Settings};
 pub use space::{Asked, Space};
 pub use values::{ValuesError, value_list};

@@ -1,6 +1,7 @@
 //! Changed keys with several values each, and their combinations.
 
 use crate::values::value_list;
+use std::collections::HashSet;
 
 /// How the values of several keys are combined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,11 +60,12 @@ impl Settings {
     /// # Errors
     /// The key and a sentence.
     pub fn check(&self) -> Result<(), (String, String)> {
-        for (place, (key, values)) in self.keys.iter().enumerate() {
-            if self.keys[..place].iter().any(|(other, _)| other == key) {
+        let mut keys = HashSet::new();
+        for (key, values) in &self.keys {
+            if !keys.insert(key.as_str()) {
                 return Err((key.clone(), "is given twice; give all its values in one list".to_owned()));
             }
-            let mut seen = std::collections::HashSet::new();
+            let mut seen = HashSet::new();
             if let Some(value) = values.iter().find(|value| !seen.insert(value.as_str())) {
                 return Err((key.clone(), format!("lists {value} twice; keep one of them")));
             }

@@ -3,14 +3,21 @@
 use crate::error::SpaceError;
 use crate::options::{Asking, OPTIONS, QuestionOption};
 use crate::settings::{Combine, Settings};
-use crate::values::value_list;
+use crate::values::{MOST, value_list};
 use lanemark_record::SweptBy;
 use lanemark_units::did_you_mean;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
 
 /// Version of the format.
-const SCHEMA: i64 = 1;
+pub(crate) const SCHEMA: i64 = 1;
+
+/// Keys of a space.
+const KEYS: [&str; 7] = ["schema", "platforms", "by", "combine", "no_fast_forward", "with", "question"];
+
+/// Largest number of combinations of options of all questions. Each has its cases, which are all listed.
+const MOST_COMBINATIONS: u64 = 65_536;
 
 /// Platforms, changed keys and questions of a sweep.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,13 +58,18 @@ impl Space {
             message: error.to_string().trim_end().to_owned(),
         })?;
         let wrong = |key: &str, message: String| SpaceError::key(file, key, message);
-        known_keys(file, "", &table, &["schema", "platforms", "by", "combine", "no_fast_forward", "with", "question"])?;
+        known_keys(file, "", &table, &KEYS)?;
         match table.get("schema") {
             Some(Value::Integer(SCHEMA)) => {}
             Some(_) => return Err(wrong("schema", format!("this program reads schema = {SCHEMA}"))),
             None => return Err(wrong("schema", format!("is missing; write schema = {SCHEMA}"))),
         }
         let platforms = texts(file, "platforms", table.get("platforms"), true)?;
+        let is_name = |value: &Value| value.as_str().is_some_and(|name| !name.is_empty());
+        let are_names = |value: &Value| value.as_array().map_or(is_name(value), |all| all.iter().all(is_name));
+        if !table.get("platforms").is_some_and(are_names) {
+            return Err(wrong("platforms", "lists names of platforms as texts, such as \"card-gen5-x16\"".to_owned()));
+        }
         let by = match word(file, "by", table.get("by"))? {
             None | Some("formulas") => SweptBy::Formulas,
             Some("simulation") => SweptBy::Simulation,
@@ -73,27 +85,29 @@ impl Space {
             Some(Value::Boolean(flag)) => *flag,
             Some(_) => return Err(wrong("no_fast_forward", "use true or false".to_owned())),
         };
-        let mut keys = Vec::new();
+        let (mut keys, mut left) = (Vec::new(), MOST);
         match table.get("with") {
             None => {}
-            Some(Value::Table(with)) => flatten(file, "", with, &mut keys)?,
+            Some(Value::Table(with)) => flatten(file, "", with, &mut keys, &mut left)?,
             Some(_) => return Err(wrong("with", "is a section: write [with] and one key per line".to_owned())),
         }
         let settings = Settings { keys, combine };
         settings.check().map_err(|(key, message)| wrong(&format!("with.{key}"), message))?;
         let questions = match table.get("question") {
-            Some(Value::Array(questions)) => questions.as_slice(),
+            Some(Value::Array(questions)) if !questions.is_empty() => questions.as_slice(),
             _ => return Err(wrong("question", "is missing: write [[question]] with a name".to_owned())),
         };
-        let questions = questions.iter().enumerate().map(|(place, asked)| Asked::parse(file, place, asked));
-        let folder = Path::new(file).parent().unwrap_or(Path::new("")).to_owned();
+        let mut left = MOST_COMBINATIONS;
+        let questions = questions.iter().enumerate().map(|(place, asked)| Asked::parse(file, place, asked, &mut left));
         let questions = questions.collect::<Result<Vec<Asked>, SpaceError>>()?;
+        let folder = Path::new(file).parent().unwrap_or(Path::new("")).to_owned();
         Ok(Space { file: file.to_owned(), folder, platforms, by, no_fast_forward, settings, questions })
     }
 }
 
 impl Asked {
-    fn parse(file: &str, place: usize, value: &Value) -> Result<Asked, SpaceError> {
+    /// Parses a question. Subtracts its combinations of options from those that are `left`.
+    fn parse(file: &str, place: usize, value: &Value, left: &mut u64) -> Result<Asked, SpaceError> {
         let at = format!("question.{}", place + 1);
         let Value::Table(table) = value else { return Err(SpaceError::key(file, at, "write [[question]]")) };
         let known: Vec<&str> = std::iter::once("name").chain(OPTIONS.iter().map(|option| option.name)).collect();
@@ -103,20 +117,31 @@ impl Asked {
         };
         lanemark_runner::question(question)
             .map_err(|error| SpaceError::key(file, format!("{at}.name"), error.to_string()))?;
-        let mut options = Vec::new();
+        let (mut options, mut combinations) = (Vec::new(), 1_u64);
         for option in OPTIONS {
             let Some(value) = table.get(option.name) else { continue };
             let key = format!("{at}.{}", option.name);
             let values = values_of(option, &key, file, value)?;
+            combinations = combinations.saturating_mul(values.len() as u64);
+            if combinations > *left {
+                let message = format!(
+                    "the options of all questions have more than {MOST_COMBINATIONS} combinations; use fewer values"
+                );
+                return Err(SpaceError::key(file, key, message));
+            }
             for value in &values {
                 (option.set)(&mut Asking::default(), value)
                     .map_err(|message| SpaceError::key(file, key.as_str(), message))?;
             }
-            if let Some(again) = values.iter().enumerate().find(|(place, value)| values[..*place].contains(value)) {
-                return Err(SpaceError::key(file, key, format!("lists {} twice; keep one of them", again.1)));
+            let mut seen = HashSet::new();
+            if let Some(again) = values.iter().find(|value| !seen.insert(value.as_str())) {
+                return Err(SpaceError::key(file, key, format!("lists {again} twice; keep one of them")));
             }
             options.push((option.name.to_owned(), values));
         }
+        *left = left.checked_sub(combinations).ok_or_else(|| {
+            SpaceError::key(file, at, format!("is beyond {MOST_COMBINATIONS} combinations of options"))
+        })?;
         Ok(Asked { question: question.clone(), options })
     }
 }
@@ -144,6 +169,9 @@ fn texts(file: &str, key: &str, value: Option<&Value>, is_one: bool) -> Result<V
     let items = value.as_array().map_or(single, Vec::as_slice);
     let mut texts = Vec::new();
     for item in items {
+        if texts.len() > MOST {
+            break;
+        }
         match item {
             Value::String(text) if is_one => texts.push(text.clone()),
             Value::String(text) => {
@@ -159,10 +187,11 @@ fn texts(file: &str, key: &str, value: Option<&Value>, is_one: bool) -> Result<V
             }
         }
     }
-    if texts.is_empty() {
-        return Err(SpaceError::key(file, key, "has no value"));
+    match texts.len() {
+        0 => Err(SpaceError::key(file, key, "has no value")),
+        count if count > MOST => Err(SpaceError::key(file, key, "has more than a million values; use fewer")),
+        _ => Ok(texts),
     }
-    Ok(texts)
 }
 
 fn word<'a>(file: &str, key: &str, value: Option<&'a Value>) -> Result<Option<&'a str>, SpaceError> {
@@ -173,14 +202,24 @@ fn word<'a>(file: &str, key: &str, value: Option<&'a Value>) -> Result<Option<&'
     }
 }
 
-/// Collects the keys of `[with]`: `dma.tags` may be written as a dotted key, as a quoted key or in a section.
-fn flatten(file: &str, above: &str, table: &Table, keys: &mut Vec<(String, Vec<String>)>) -> Result<(), SpaceError> {
+/// Collects the keys of `[with]`: `dma.tags` may be written as a dotted key, as a quoted key or in a section. Subtracts
+/// the number of values from those that are `left`.
+fn flatten(
+    file: &str,
+    above: &str,
+    table: &Table,
+    keys: &mut Vec<(String, Vec<String>)>,
+    left: &mut usize,
+) -> Result<(), SpaceError> {
     for (name, value) in table {
         let key = if above.is_empty() { name.clone() } else { format!("{above}.{name}") };
         match value {
-            Value::Table(table) => flatten(file, &key, table, keys)?,
+            Value::Table(table) => flatten(file, &key, table, keys, left)?,
             value => {
-                let values = texts(file, &format!("with.{key}"), Some(value), false)?;
+                let at = format!("with.{key}");
+                let values = texts(file, &at, Some(value), false)?;
+                let too_many = || SpaceError::key(file, at, "is beyond a million values of all keys; use fewer");
+                *left = left.checked_sub(values.len()).ok_or_else(too_many)?;
                 keys.push((key, values));
             }
         }
@@ -235,12 +274,15 @@ random = true
             ("schema = 1", "schema = 2", "a.toml: schema: this program reads schema = 1"),
             ("schema = 1", "", "schema: is missing"),
             ("platforms = [\"card-gen5-x16\", \"mine.toml\"]", "", "platforms: is missing"),
+            ("\"mine.toml\"", "5", "platforms: lists names of platforms as texts"),
+            ("\"mine.toml\"", "\"\"", "platforms: lists names of platforms as texts"),
             ("by = \"simulation\"", "by = \"guess\"", "by: is \"guess\"; use \"formulas\""),
             ("by =", "bye =", "bye: is unknown; did you mean by"),
             ("\"zip\"", "\"sum\"", "combine: is \"sum\""),
             ("8..32*2", "32..8", "with.dma.tags: the range"),
             ("[128, 256, 512]", "[128, 256]", "with.link.mps_bytes: has 2 values"),
             ("[128, 256, 512]", "[]", "with.link.mps_bytes: has no value"),
+            ("[128, 256, 512]", "\"1..999998+1\"", "with.link.mps_bytes: is beyond a million values of all keys"),
             ("[128, 256, 512]", "[[1]]", "with.link.mps_bytes: has a array"),
             ("dma_read_bandwidth", "dma_read", "question.1.name: 'dma_read' is not a question"),
             ("sizes = \"4K..64K*4\"", "sizes = \"64K..4K\"", "question.1.sizes: the sizes"),
@@ -248,11 +290,17 @@ random = true
             ("outstanding = [1, 2]", "outstanding = [1, 1]", "question.1.outstanding: lists 1 twice"),
             ("outstanding", "outstandin", "question.1.outstandin: is unknown; did you mean outstanding"),
             ("random = true", "random = \"yes\"", "question.1.random: "),
+            ("[1, 2]", "\"1..10923+1\"", "question.1.outstanding: the options of all questions have more than 65536"),
         ] {
             assert!(GOOD.contains(old), "{old}");
             let error = Space::parse("a.toml", &GOOD.replace(old, new)).unwrap_err().to_string();
             assert!(error.contains(says), "{old}: {error}");
         }
+        let most = GOOD.replace("[1, 2]", "\"1..10922+1\"");
+        assert!(Space::parse("a.toml", &most).is_ok(), "3 sizes and 2 flows with 10922 values are 65532 combinations");
+        let none = format!("question = []\n{}", GOOD.split("[[question]]").next().unwrap());
+        let error = Space::parse("a.toml", &none).unwrap_err().to_string();
+        assert!(error.contains("question: is missing"), "{error}");
         let error = Space::parse("a.toml", "schema = ").unwrap_err().to_string();
         assert!(error.starts_with("a.toml: ") && error.contains("line 1"), "{error}");
     }

@@ -21,12 +21,12 @@ pub enum ValuesError {
     )]
     Step(String),
     /// Too many values.
-    #[error("the range '{0}' has more than a million values: use a larger step")]
+    #[error("'{0}' has more than a million values: use larger steps or fewer values")]
     TooMany(String),
 }
 
-/// Largest number of values of a range.
-const MOST: i32 = 1_000_000;
+/// Largest number of values of a list.
+pub(crate) const MOST: usize = 1_000_000;
 
 /// The values of a comma-separated list of values and ranges. A range has a factor (`8..256*2`, also the default) or a
 /// step (`100..500+50`). It includes its last value even if the step misses it. Sizes in ranges become bytes.
@@ -51,6 +51,9 @@ pub fn value_list(text: &str) -> Result<Vec<String>, ValuesError> {
             None => values.push(item.to_owned()),
             Some((first, rest)) => values.extend(range(item, first, rest)?),
         }
+        if values.len() > MOST {
+            return Err(ValuesError::TooMany(shortened(text)));
+        }
     }
     Ok(values)
 }
@@ -71,7 +74,7 @@ fn range(item: &str, first: &str, rest: &str) -> Result<Vec<String>, ValuesError
         return Err(ValuesError::Step(item.to_owned()));
     }
     let mut values = Vec::new();
-    for nth in 0..=MOST {
+    for nth in 0..MOST as i32 {
         let value = if is_factor { first * step.powi(nth) } else { first + step * f64::from(nth) };
         // A value within rounding of the last one is the last one.
         let rounding = if is_factor { last * 1e-12 } else { step * 1e-9 };
@@ -82,6 +85,14 @@ fn range(item: &str, first: &str, rest: &str) -> Result<Vec<String>, ValuesError
         values.push(shown(value));
     }
     Err(ValuesError::TooMany(item.to_owned()))
+}
+
+/// The begin of a text, for messages.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(80) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
 }
 
 /// A number, or a size with its unit in bytes.
@@ -130,5 +141,14 @@ mod tests {
         }
         assert!(matches!(value_list("16..8"), Err(ValuesError::Backwards(_))));
         assert!(matches!(value_list("0..1e9+1"), Err(ValuesError::TooMany(_))));
+    }
+
+    #[test]
+    fn a_list_has_at_most_a_million_values() {
+        assert_eq!(value_list("1..1000000+1").unwrap().len(), 1_000_000);
+        assert!(matches!(value_list("0..1000000+1"), Err(ValuesError::TooMany(_))));
+        assert_eq!(value_list("1..600000+1,600001..1000000+1").unwrap().len(), 1_000_000);
+        let long = value_list(&["1..600000+1"; 100].join(",")).unwrap_err().to_string();
+        assert!(long.contains("...' has more than a million values") && long.len() < 200, "{long}");
     }
 }

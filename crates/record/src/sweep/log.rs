@@ -1,11 +1,13 @@
 //! The log of a sweep: one JSON line per point, appended when the point has its figure.
 //!
+//! Every line is a [`SweepRow`] as a JSON object whose first member is `key`. There is no header line, and the order of
+//! lines has no meaning. [`sweep_log_schema`] is the JSON Schema of a line.
+//!
 //! A line is written with its line break in one call, so that a killed program leaves at most one incomplete line, the
 //! last. It is removed when the log is opened again. The log is locked while it is open for writing.
 
 use crate::file::RecordError;
 use crate::sweep::row::SweepRow;
-use serde::Deserialize;
 use std::collections::HashSet;
 use std::fs::{File, TryLockError};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -13,6 +15,12 @@ use std::path::{Path, PathBuf};
 
 /// Begin of every line of a log.
 const BEGIN: &[u8] = b"{\"key\"";
+
+/// Longest line of a log, in bytes, with its line break.
+const LONGEST: usize = 1 << 20;
+
+/// Digits of a key.
+const KEY_DIGITS: usize = 32;
 
 /// A log of a sweep that is open for writing, and locked.
 #[derive(Debug)]
@@ -24,19 +32,13 @@ pub struct SweepLog {
     done: HashSet<u128>,
 }
 
-/// The key of a line.
-#[derive(Deserialize)]
-struct KeyOnly<'a> {
-    #[serde(borrow)]
-    key: std::borrow::Cow<'a, str>,
-}
-
 impl SweepLog {
     /// Opens the log at `path`, or creates it, and locks it. An incomplete last line is removed.
     ///
     /// # Errors
     /// [`RecordError::Locked`] if another process has it open; [`RecordError::Malformed`], with the line, if a
-    /// complete line is not one of a log; [`RecordError::Os`] otherwise, also if it is not a regular file.
+    /// complete line is not one of a log, or an incomplete one cannot become one: the file is then unchanged;
+    /// [`RecordError::Os`] otherwise, also if it is not a regular file.
     pub fn open(path: &Path) -> Result<SweepLog, RecordError> {
         let os = |doing| move |source| RecordError::Os { doing, path: path.to_owned(), source };
         refuse_special(path)?;
@@ -48,11 +50,8 @@ impl SweepLog {
             Err(TryLockError::Error(source)) => return Err(os("locking")(source)),
         }
         let mut done = HashSet::new();
-        let len = each_line(&mut file, path, &mut |line, text| {
-            let row: KeyOnly = serde_json::from_str(text).map_err(|error| malformed(path, line, &error))?;
-            let key = u128::from_str_radix(&row.key, 16);
-            done.insert(key.map_err(|_| not_a_key(path, line, &row.key))?);
-            Ok(())
+        let len = each_row(&mut file, path, &mut |key, _| {
+            done.insert(key);
         })?;
         if file.metadata().map_err(os("reading"))?.len() > len {
             file.set_len(len).map_err(os("removing the incomplete last line of"))?;
@@ -71,15 +70,20 @@ impl SweepLog {
     ///
     /// # Errors
     /// [`RecordError::Os`] if the log cannot be written; [`RecordError::Unwritable`] for a row that JSON cannot
-    /// represent.
+    /// represent, or whose line is longer than 1 MiB.
     pub fn append(&mut self, rows: &[SweepRow]) -> Result<(), RecordError> {
         let mut lines = Vec::with_capacity(rows.len() * 512);
         for row in rows {
-            serde_json::to_writer(&mut lines, row).map_err(|error| RecordError::Unwritable {
+            let unwritable = |reason: String| RecordError::Unwritable {
                 path: self.path.clone(),
-                reason: format!("point {}: {error}", row.key),
-            })?;
+                reason: format!("point {}: {reason}", row.key),
+            };
+            let begin = lines.len();
+            serde_json::to_writer(&mut lines, row).map_err(|error| unwritable(error.to_string()))?;
             lines.push(b'\n');
+            if lines.len() - begin > LONGEST {
+                return Err(unwritable("its line would be longer than 1 MiB".to_owned()));
+            }
         }
         match self.file.write_all(&lines) {
             Ok(()) => {
@@ -113,11 +117,17 @@ pub fn read_sweep_log(path: &Path, mut each: impl FnMut(SweepRow)) -> Result<(),
     refuse_special(path)?;
     let os = |source| RecordError::Os { doing: "opening the log", path: path.to_owned(), source };
     let mut file = File::open(path).map_err(os)?;
-    each_line(&mut file, path, &mut |line, text| {
-        each(serde_json::from_str(text).map_err(|error| malformed(path, line, &error))?);
-        Ok(())
-    })?;
+    each_row(&mut file, path, &mut |_, row| each(row))?;
     Ok(())
+}
+
+/// The JSON Schema of one line of a log, a [`SweepRow`], as text with a final newline.
+#[must_use]
+pub fn sweep_log_schema() -> String {
+    let schema = schemars::schema_for!(SweepRow);
+    let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
+    text.push('\n');
+    text
 }
 
 /// Refuses everything except a regular file or a path without a file: a FIFO would block.
@@ -131,12 +141,8 @@ fn refuse_special(path: &Path) -> Result<(), RecordError> {
     }
 }
 
-/// Passes each complete line with its number, from 1, to `each`. Returns the length of the complete lines.
-fn each_line(
-    file: &mut File,
-    path: &Path,
-    each: &mut dyn FnMut(usize, &str) -> Result<(), RecordError>,
-) -> Result<u64, RecordError> {
+/// Passes the row of each complete line, with its key as a number, to `each`. Returns the length of the complete lines.
+fn each_row(file: &mut File, path: &Path, each: &mut dyn FnMut(u128, SweepRow)) -> Result<u64, RecordError> {
     let os = |source| RecordError::Os { doing: "reading", path: path.to_owned(), source };
     file.seek(SeekFrom::Start(0)).map_err(os)?;
     let mut lines = BufReader::with_capacity(1 << 20, file);
@@ -144,35 +150,63 @@ fn each_line(
     loop {
         line.clear();
         number += 1;
-        // No line of a log is longer.
-        let read = lines.by_ref().take(1 << 20).read_until(b'\n', &mut line).map_err(os)?;
+        let read = lines.by_ref().take(LONGEST as u64).read_until(b'\n', &mut line).map_err(os)?;
         if read == 0 {
             return Ok(len);
         }
-        let begins = &line[..line.len().min(BEGIN.len())];
-        let is_whole = line.last() == Some(&b'\n');
-        let is_plausible = BEGIN.starts_with(begins) || is_whole && begins == b"\n";
-        if !is_plausible || read == 1 << 20 {
+        if line.last() != Some(&b'\n') {
+            // A longer line is none of a log.
+            return if read < LONGEST && may_be_cut(&line) { Ok(len) } else { Err(not_a_log(path, number)) };
+        }
+        let text = std::str::from_utf8(&line).map_err(|_| not_a_log(path, number))?.trim_end();
+        if !text.is_empty() && !text.as_bytes().starts_with(BEGIN) {
             return Err(not_a_log(path, number));
         }
-        if !is_whole {
-            return Ok(len);
-        }
-        let text = std::str::from_utf8(&line).map_err(|_| not_a_log(path, number))?;
-        each(number, text.trim_end())?;
+        let row: SweepRow = serde_json::from_str(text).map_err(|error| malformed(path, number, &error))?;
+        let key = key(&row.key).ok_or_else(|| not_a_key(path, number, &row.key))?;
+        each(key, row);
         len += read as u64;
     }
+}
+
+/// A key as a number: 32 hexadecimal digits, so that equal keys are equal texts.
+fn key(text: &str) -> Option<u128> {
+    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let is_key = text.len() == KEY_DIGITS && text.bytes().all(is_digit);
+    if is_key { u128::from_str_radix(text, 16).ok() } else { None }
+}
+
+/// Whether a line without its end may be the begin of a line of a log, so that removing it loses nothing: `{"key":"`,
+/// 32 hexadecimal digits, `",` and anything, or less of it. Other writers may put spaces between.
+fn may_be_cut(line: &[u8]) -> bool {
+    let mut rest = line.iter().copied().filter(|byte| *byte != b' ');
+    let digits = std::iter::repeat_n(None, KEY_DIGITS);
+    let expected = BEGIN.iter().chain(b":\"").map(|byte| Some(*byte)).chain(digits);
+    for expected in expected.chain(b"\",".iter().map(|byte| Some(*byte))) {
+        let is_expected = match (rest.next(), expected) {
+            (None, _) => return true,
+            (Some(byte), Some(expected)) => byte == expected,
+            (Some(byte), None) => matches!(byte, b'0'..=b'9' | b'a'..=b'f'),
+        };
+        if !is_expected {
+            return false;
+        }
+    }
+    true
 }
 
 const IS_A_LOG: &str = "a log of a sweep has one JSON object per line";
 
 fn not_a_log(path: &Path, line: usize) -> RecordError {
-    let message = format!("this is not a line of a log; {IS_A_LOG}: use another file for the log");
+    let fix = if line == 1 { "use another file for the log" } else { "remove the line to run its point again" };
+    let message = format!("this is not a line of a log; {IS_A_LOG}: {fix}");
     RecordError::Malformed { path: path.to_owned(), line, column: 1, message }
 }
 
 fn not_a_key(path: &Path, line: usize, key: &str) -> RecordError {
-    let message = format!("the key '{key}' is not a hexadecimal number; {IS_A_LOG}: remove the line to run it again");
+    let key: String = key.chars().take(KEY_DIGITS + 1).collect();
+    let message =
+        format!("the key '{key}' is not {KEY_DIGITS} hexadecimal digits; remove the line to run its point again");
     RecordError::Malformed { path: path.to_owned(), line, column: 1, message }
 }
 
@@ -248,21 +282,61 @@ mod tests {
     fn other_files_are_refused_and_unchanged() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.jsonl");
+        let good = format!("{}\n", serde_json::to_string(&row(1)).unwrap());
+        let short = good.replacen('0', "", 1);
+        let upper = good.replacen("00", "AA", 1);
         for (text, line) in [
-            ("name = \"card\"\n", 1),
-            ("no line break", 1),
-            ("{\"schema\": 3}", 1),
-            ("{\"key\":\"12\"}\n\n", 2),
-            ("{\"key\":\"12\"}\n{\"key\":\"xy\"}\n", 2),
-            ("{\"key\":\"12\"}\n{\"key\":\"1\n", 2),
+            ("name = \"card\"\n".to_owned(), 1),
+            ("no line break".to_owned(), 1),
+            ("{\"schema\": 3}".to_owned(), 1),
+            (format!("{good}\n"), 2),
+            (format!("{good}{short}"), 2),
+            (format!("{good}{upper}"), 2),
+            (format!("{good}{{\"key\":\"12\"}}\n"), 2),
+            (format!("{good}{}", good.replace("\"by\"", "\"bye\"")), 2),
+            (format!("{good}{{\"key\":\"1\n"), 2),
+            (format!("{good}{{\"key\": \"my own\""), 2),
+            (format!("{good}{{\"key\":\"abc\"}}"), 2),
+            (format!("{good}{{\"key\":{{"), 2),
+            (format!("{good}{}", &good[..good.len() - 1].replacen("\",", "\"}", 1)), 2),
+            (format!("{}{}", &good[..good.len() - 1], " ".repeat(LONGEST)), 1),
         ] {
-            std::fs::write(&path, text).unwrap();
+            std::fs::write(&path, &text).unwrap();
             match SweepLog::open(&path) {
                 Err(RecordError::Malformed { line: found, .. }) => assert_eq!(found, line, "{text}"),
                 other => panic!("{text}: {other:?}"),
             }
+            assert!(matches!(read_sweep_log(&path, |_| {}), Err(RecordError::Malformed { .. })), "{text}");
             assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
         }
         assert!(matches!(SweepLog::open(folder.path()), Err(RecordError::Os { .. })));
+    }
+
+    #[test]
+    fn a_log_of_another_writer_with_spaces_between_is_read_and_its_cut_line_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        let spaced = serde_json::to_string(&row(5)).unwrap().replace(":", ": ").replace(",", ", ");
+        for end in 0..spaced.len() {
+            std::fs::write(&path, format!("{spaced}\r\n{}", &spaced[..end])).unwrap();
+            let log = SweepLog::open(&path).unwrap();
+            assert_eq!(*log.done(), HashSet::from([5]), "{end}");
+            drop(log);
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{spaced}\r\n"), "{end}");
+        }
+    }
+
+    #[test]
+    fn a_line_is_at_most_a_mebibyte_long() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        let mut log = SweepLog::open(&path).unwrap();
+        let rest = serde_json::to_string(&row(1)).unwrap().len() + ",\"because\":\"\"\n".len();
+        let of = |because: usize| SweepRow { because: Some("x".repeat(because)), ..row(1) };
+        assert!(matches!(log.append(&[of(LONGEST - rest + 1)]), Err(RecordError::Unwritable { .. })));
+        log.append(&[of(LONGEST - rest)]).unwrap();
+        drop(log);
+        assert_eq!(std::fs::metadata(&path).unwrap().len(), LONGEST as u64);
+        assert_eq!(SweepLog::open(&path).unwrap().done().len(), 1);
     }
 }

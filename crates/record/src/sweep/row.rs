@@ -1,15 +1,17 @@
 //! One point of a sweep with its figures, a line of a log.
 
 use crate::Quantity;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// One point of a sweep with its figures, or with the reason why it has none.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SweepRow {
-    /// Hash of everything that the figures depend on, as 32 hexadecimal digits: the platform, its changed keys, the
+    /// Hash of everything that the figures depend on, as 32 hexadecimal digits in lower case: the platform, its changed keys, the
     /// question with its options, and the program.
+    #[schemars(length(equal = 32), regex(pattern = "^[0-9a-f]*$"))]
     pub key: String,
     /// Name of the platform.
     pub platform: String,
@@ -46,13 +48,18 @@ pub struct SweepRow {
     /// Delivered rate over the rate of the ceiling, in percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share_of_ceiling_percent: Option<f64>,
+    /// Bound of the figure in words, as in tables. For a simulation: the cause with the largest share of the critical
+    /// path, and the place of a cause at a link; `longest_wait_percent` is that share. For formulas, and for a
+    /// simulation without a critical path: the bound of the formula.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound_by: Option<String>,
     /// Bound of the transfer by the formula, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<String>,
     /// Name of the stall cause whose remedies raise that bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound_cause: Option<String>,
-    /// Name of the stall cause with the largest share of the time; absent for formulas.
+    /// Name of the stall cause with the largest share of the critical path; absent for formulas.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest_wait_cause: Option<String>,
     /// Share of that cause, in percent.
@@ -70,7 +77,7 @@ pub struct SweepRow {
 }
 
 /// Source of the figures of a sweep.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SweptBy {
     /// Closed formulas.
@@ -109,6 +116,7 @@ impl SweepRow {
             delivered_rate_bytes_per_s: None,
             ceiling_rate_bytes_per_s: None,
             share_of_ceiling_percent: None,
+            bound_by: None,
             bound: None,
             bound_cause: None,
             longest_wait_cause: None,

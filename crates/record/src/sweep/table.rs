@@ -24,14 +24,25 @@ pub struct SweepTableBuilder {
     seen: HashSet<String>,
     varied: BTreeMap<String, Words>,
     options: BTreeMap<String, Words>,
-    texts: [Words; 8],
+    texts: [Words; 10],
     wholes: [Vec<Option<i64>>; 2],
     numbers: [Vec<Option<f64>>; 7],
 }
 
 /// Names of the text columns before and after the figures.
-const TEXTS: [&str; 8] = ["platform", "question", "by", "method", "quantity", "bound", "longest_wait_cause", "because"];
-const BOUND: usize = 5;
+const TEXTS: [&str; 10] = [
+    "platform",
+    "question",
+    "by",
+    "method",
+    "quantity",
+    "bound_by",
+    "longest_wait_cause",
+    "bound",
+    "bound_cause",
+    "because",
+];
+const BEFORE_FIGURES: usize = 5;
 const WHOLES: [&str; 2] = ["size_bytes", "alignment_bytes"];
 const NUMBERS: [&str; 7] = [
     "latency_ns",
@@ -62,8 +73,10 @@ impl SweepTableBuilder {
             Some(row.by.name()),
             Some(row.method.as_str()),
             row.quantity.map(quantity_name),
-            row.bound.as_deref(),
+            row.bound_by.as_deref(),
             row.longest_wait_cause.as_deref(),
+            row.bound.as_deref(),
+            row.bound_cause.as_deref(),
             row.because.as_deref(),
         ];
         for (words, text) in self.texts.iter_mut().zip(texts) {
@@ -95,7 +108,7 @@ impl SweepTableBuilder {
     pub fn finish(self) -> SweepTable {
         let rows = self.rows;
         let mut texts = self.texts.into_iter().zip(TEXTS).map(|(words, name)| words.text(name.to_owned(), rows));
-        let leading: Vec<Column> = texts.by_ref().take(BOUND).collect();
+        let leading: Vec<Column> = texts.by_ref().take(BEFORE_FIGURES).collect();
         let trailing: Vec<Column> = texts.collect();
         let numeric = |(name, words): (String, Words)| words.numeric(name, rows);
         let axes: Vec<Column> = self.varied.into_iter().chain(self.options).map(numeric).collect();
@@ -107,7 +120,7 @@ impl SweepTableBuilder {
         let mut leading = leading.into_iter();
         let mut columns: Vec<Column> = leading.by_ref().take(1).collect();
         columns.extend(axes);
-        columns.extend(leading.by_ref().take(BOUND - 2));
+        columns.extend(leading.by_ref().take(BEFORE_FIGURES - 2));
         columns.extend(wholes);
         let sorted_by = columns.len();
         columns.extend(leading);
