@@ -125,7 +125,7 @@ fn names(path: &[PathShare], bound: Bound) -> bool {
 fn kernels_are_never_faster_than_their_bound_and_close_to_a_leading_one() {
     let mut random = Random(97);
     let (mut tried, mut clear, mut worst_clear, mut worst) = (0, 0, 1.0_f64, 1.0_f64);
-    let (mut bounds, mut agreeing): (Vec<Bound>, Vec<Cause>) = (Vec::new(), Vec::new());
+    let (mut bounds, mut named): (Vec<Bound>, Vec<Cause>) = (Vec::new(), Vec::new());
     for number in 0..600 {
         let platform = random_card(&mut random);
         let work = work(&mut random, platform.device_memory.as_ref().unwrap().ports.value);
@@ -136,25 +136,20 @@ fn kernels_are_never_faster_than_their_bound_and_close_to_a_leading_one() {
         if said.lead >= 4.0 {
             (clear, worst_clear) = (clear + 1, worst_clear.max(ratio));
             assert!(ratio < 1.5, "case {number}: {ratio}, {said:?}");
-            match names(&path, said.bound) {
-                true => agreeing.push(path[0].cause),
-                false => println!("case {number}: the formula names {:?}, the path {path:?}", said.bound),
-            }
+            assert!(names(&path, said.bound), "case {number}: {said:?}, {path:?}");
+            named.extend(path.first().map(|share| share.cause));
         }
         if !bounds.contains(&said.bound) {
             bounds.push(said.bound);
         }
     }
     println!(
-        "{tried} random cases, {clear} with a lead of 4: at most {worst_clear:.3} times the bound; all: {worst:.3}; \
-         {} of {clear} critical paths name that bound",
-        agreeing.len()
+        "{tried} random cases, {clear} with a lead of 4: at most {worst_clear:.3} times the bound; all: {worst:.3}"
     );
     assert!(tried > 400 && clear > 40, "{tried} {clear}");
     let all = [Bound::Port, Bound::Interval, Bound::OutstandingWords, Bound::Additions];
     assert!(all.iter().all(|bound| bounds.contains(bound)), "{bounds:?}");
-    assert!(agreeing.len() * 100 >= clear * 95, "{} of {clear}", agreeing.len());
-    assert!(all.iter().all(|bound| agreeing.contains(&bound.cause())), "{agreeing:?}");
+    assert!(all.iter().all(|bound| named.contains(&bound.cause())), "{named:?}");
 }
 
 /// Keys of kernels and their memory, and the factor that makes them twice as good.
