@@ -3,7 +3,7 @@
 //! Ports: [`MemoryPort::load`] and [`MemoryPort::store`] are called in time order and return completion times
 //! immediately.
 
-use crate::instant::{Instant, Part};
+use crate::kernel_time::{KernelTime, Part};
 use lanemark_platform::DeviceMemory;
 use lanemark_units::Ticks;
 
@@ -26,16 +26,16 @@ impl From<&DeviceMemory> for Spec {
 
 /// State of a memory port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MemoryPort<I> {
+pub struct MemoryPort<T> {
     spec: Spec,
-    free_at: I,
+    free_at: T,
 }
 
-impl<I: Instant> MemoryPort<I> {
+impl<T: KernelTime> MemoryPort<T> {
     /// Creates an idle port.
     #[must_use]
-    pub fn new(spec: Spec) -> MemoryPort<I> {
-        MemoryPort { spec, free_at: I::ZERO }
+    pub fn new(spec: Spec) -> MemoryPort<T> {
+        MemoryPort { spec, free_at: T::ZERO }
     }
 
     /// Returns the constants.
@@ -47,14 +47,14 @@ impl<I: Instant> MemoryPort<I> {
     /// Loads `words` words, requested at `at`. Returns when the first of them arrives in the kernel; the others
     /// follow at the rate of the port.
     #[inline]
-    pub fn load(&mut self, at: I, words: u64) -> I {
+    pub fn load(&mut self, at: T, words: u64) -> T {
         let begin = self.free_at.later(at);
         self.free_at = begin.plus(self.spec.word * words, Part::Port);
         begin.plus(self.spec.word, Part::Port).plus(self.spec.read, Part::Latency)
     }
 
     /// Stores `words` words. Returns when the last of them is stored.
-    pub fn store(&mut self, at: I, words: u64) -> I {
+    pub fn store(&mut self, at: T, words: u64) -> T {
         self.free_at = self.free_at.later(at).plus(self.spec.turnaround + self.spec.word * words, Part::Port);
         self.free_at
     }
@@ -63,7 +63,7 @@ impl<I: Instant> MemoryPort<I> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::instant::{KernelPath, Traced};
+    use crate::kernel_time::{KernelPath, Traced};
 
     #[test]
     fn words_are_serialised_and_stores_pay_the_bus_turnaround() {

@@ -1,6 +1,6 @@
 //! The common part of kernels on a card: clock, load and store units, and the arbitration of shared memory ports.
 
-use crate::instant::Instant;
+use crate::kernel_time::KernelTime;
 use crate::memory_port::MemoryPort;
 use lanemark_compute::PortWords;
 use lanemark_platform::{DeviceMemory, Kernel};
@@ -42,7 +42,7 @@ impl Spec {
 /// A kernel that issues requests to memory ports.
 pub trait Pipeline {
     /// Type of its instants.
-    type Instant: Instant;
+    type Time: KernelTime;
 
     /// Returns the memory ports it uses, by number.
     fn ports(&self) -> &[usize];
@@ -51,15 +51,15 @@ pub trait Pipeline {
     fn next_at(&mut self) -> Ticks;
 
     /// Issues every request that is due before `before`.
-    fn run_until(&mut self, ports: &mut [MemoryPort<Self::Instant>], before: Ticks);
+    fn run_until(&mut self, ports: &mut [MemoryPort<Self::Time>], before: Ticks);
 
     /// Returns its end time.
-    fn ended(&self) -> Self::Instant;
+    fn ended(&self) -> Self::Time;
 }
 
 /// Runs kernels to their end and returns the latest end time. Kernels that share a port issue in time order; ties go
 /// to the first in the list.
-pub fn run<P: Pipeline>(kernels: &mut [P], ports: &mut [MemoryPort<P::Instant>]) -> P::Instant {
+pub fn run<P: Pipeline>(kernels: &mut [P], ports: &mut [MemoryPort<P::Time>]) -> P::Time {
     for mut sharing in sharing(kernels, ports.len()) {
         if let [alone] = &mut sharing[..] {
             alone.run_until(ports, Ticks::NEVER);
@@ -67,7 +67,7 @@ pub fn run<P: Pipeline>(kernels: &mut [P], ports: &mut [MemoryPort<P::Instant>])
             in_order(&mut sharing, ports);
         }
     }
-    kernels.iter().map(Pipeline::ended).fold(P::Instant::ZERO, Instant::later)
+    kernels.iter().map(Pipeline::ended).fold(P::Time::ZERO, KernelTime::later)
 }
 
 /// Groups kernels that share memory ports, directly or through a third kernel.
@@ -91,7 +91,7 @@ fn sharing<P: Pipeline>(kernels: &mut [P], ports: usize) -> Vec<Vec<&mut P>> {
     all
 }
 
-fn in_order<P: Pipeline>(kernels: &mut [&mut P], ports: &mut [MemoryPort<P::Instant>]) {
+fn in_order<P: Pipeline>(kernels: &mut [&mut P], ports: &mut [MemoryPort<P::Time>]) {
     let mut next: Vec<Ticks> = kernels.iter_mut().map(|kernel| kernel.next_at()).collect();
     loop {
         let (mut first, mut second) = ((Ticks::NEVER, usize::MAX), (Ticks::NEVER, usize::MAX));
@@ -120,7 +120,7 @@ mod tests {
     struct Asks(Vec<usize>);
 
     impl Pipeline for Asks {
-        type Instant = Ticks;
+        type Time = Ticks;
 
         fn ports(&self) -> &[usize] {
             &self.0

@@ -14,7 +14,7 @@
 //! all of its words. The space is free once the last entry that needs the burst has used it. A row without entries
 //! takes an iteration.
 
-use crate::instant::{Instant, Part};
+use crate::kernel_time::{KernelTime, Part};
 use crate::memory_port::MemoryPort;
 use crate::pipeline::{Pipeline, Spec};
 use lanemark_compute::{Array, Csr};
@@ -25,33 +25,33 @@ use std::sync::Arc;
 
 /// Times of the latest bursts, by burst number.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Latest<I> {
-    times: Vec<I>,
+struct Latest<T> {
+    times: Vec<T>,
     mask: usize,
 }
 
-impl<I: Instant> Latest<I> {
+impl<T: KernelTime> Latest<T> {
     /// Creates a table for at least `count` bursts.
-    fn of(count: u64) -> Latest<I> {
+    fn of(count: u64) -> Latest<T> {
         let len = count.next_power_of_two() as usize;
-        Latest { times: vec![I::ZERO; len], mask: len - 1 }
+        Latest { times: vec![T::ZERO; len], mask: len - 1 }
     }
 
     #[inline]
-    fn at(&self, place: u64) -> I {
+    fn at(&self, place: u64) -> T {
         self.times[place as usize & self.mask]
     }
 
     #[inline]
-    fn set(&mut self, place: u64, at: I) {
+    fn set(&mut self, place: u64, at: T) {
         self.times[place as usize & self.mask] = at;
     }
 }
 
 /// Arrival times of an element and of those that follow it in its burst.
 #[derive(Clone, Copy)]
-struct Came<I> {
-    at: I,
+struct Came<T> {
+    at: T,
     /// Time between words.
     word: Ticks,
     element: u64,
@@ -59,7 +59,7 @@ struct Came<I> {
     mask: u64,
 }
 
-impl<I: Instant> Came<I> {
+impl<T: KernelTime> Came<T> {
     /// Advances to the next element; `KEEPS` where a word may hold several.
     #[inline]
     fn next<const KEEPS: bool>(&mut self) {
@@ -72,7 +72,7 @@ impl<I: Instant> Came<I> {
 
 /// A unit that loads an array in order, in bursts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Unit<I> {
+struct Unit<T> {
     port: usize,
     /// Binary logarithm of the elements of a word.
     shift: u32,
@@ -84,23 +84,23 @@ struct Unit<I> {
     room: u64,
     last_room: u64,
     /// Time of the pending request; [`Ticks::NEVER`] if there is none.
-    asked_at: I,
+    asked_at: T,
     /// Bursts requested, end of the last requested element, and end of the last arrived element.
     asked_bursts: u64,
     asked: u64,
     here: u64,
     /// Arrival time of the first word of each burst, bursts arrived, and the time between words.
-    came_at_first: Latest<I>,
+    came_at_first: Latest<T>,
     came_bursts: u64,
     word: Ticks,
     /// Time of the last use of each burst, bursts used, and the end of the burst in use.
-    used: Latest<I>,
+    used: Latest<T>,
     used_bursts: u64,
     use_end: u64,
 }
 
-impl<I: Instant> Unit<I> {
-    fn new(spec: &Spec, array: Array, port: usize, elements: u64) -> Unit<I> {
+impl<T: KernelTime> Unit<T> {
+    fn new(spec: &Spec, array: Array, port: usize, elements: u64) -> Unit<T> {
         let shift = spec.words.elements(array.bytes()).trailing_zeros();
         let (burst, room) = (spec.burst_words << shift, spec.unit_words / spec.burst_words);
         let last_words = (((elements.max(1) - 1) % burst) >> shift) + 1;
@@ -113,7 +113,7 @@ impl<I: Instant> Unit<I> {
             burst_words: spec.burst_words,
             room,
             last_room: room + u64::from(last_fits_beside),
-            asked_at: I::NEVER,
+            asked_at: T::NEVER,
             asked_bursts: 0,
             asked: 0,
             here: 0,
@@ -128,28 +128,28 @@ impl<I: Instant> Unit<I> {
 
     /// Returns when the next burst has space, if the burst that it replaces has been used; otherwise the end of that
     /// burst.
-    fn room_at(&self) -> Result<I, u64> {
+    fn room_at(&self) -> Result<T, u64> {
         let room = if self.asked + self.burst < self.elements { self.room } else { self.last_room };
-        let Some(burst) = self.asked_bursts.checked_sub(room) else { return Ok(I::ZERO) };
+        let Some(burst) = self.asked_bursts.checked_sub(room) else { return Ok(T::ZERO) };
         if burst < self.used_bursts { Ok(self.used.at(burst).released()) } else { Err((burst + 1) * self.burst) }
     }
 
     /// Returns the arrival time of an element of the burst in use.
     #[inline]
-    fn came_at(&self, element: u64) -> I {
+    fn came_at(&self, element: u64) -> T {
         let words = (element >> self.shift) - self.used_bursts * self.burst_words;
         self.came_at_first.at(self.used_bursts).plus(self.word * words, Part::Port)
     }
 
     /// Returns the arrival times of an element of the burst in use and of those that follow it.
     #[inline]
-    fn came(&self, element: u64) -> Came<I> {
+    fn came(&self, element: u64) -> Came<T> {
         Came { at: self.came_at(element), word: self.word, element, mask: (1 << self.shift) - 1 }
     }
 
     /// Records that every element before `behind` has been used.
     #[inline]
-    fn use_up_to(&mut self, behind: u64, at: I) {
+    fn use_up_to(&mut self, behind: u64, at: T) {
         if behind == self.use_end {
             self.end_use(at);
         }
@@ -158,27 +158,27 @@ impl<I: Instant> Unit<I> {
     /// Records that the burst in use has been used.
     // Not inlined, so that its state does not occupy registers of the callers' loops.
     #[inline(never)]
-    fn end_use(&mut self, at: I) {
+    fn end_use(&mut self, at: T) {
         self.used.set(self.used_bursts, at);
         self.used_bursts += 1;
         self.use_end = (self.use_end + self.burst).min(self.elements);
     }
 
     /// Schedules the request of the next burst.
-    fn ask(&mut self, at: I) {
+    fn ask(&mut self, at: T) {
         self.asked_at = at;
         self.asked_bursts += 1;
         self.asked = (self.asked + self.burst).min(self.elements);
     }
 
     /// Issues the pending request to its memory port.
-    fn load(&mut self, ports: &mut [MemoryPort<I>]) {
+    fn load(&mut self, ports: &mut [MemoryPort<T>]) {
         let words = ((self.asked - 1) >> self.shift) + 1 - (self.here >> self.shift);
         let port = &mut ports[self.port];
         self.word = port.spec().word;
         self.came_at_first.set(self.came_bursts, port.load(self.asked_at, words));
         self.came_bursts += 1;
-        (self.here, self.asked_at) = (self.asked, I::NEVER);
+        (self.here, self.asked_at) = (self.asked, T::NEVER);
     }
 }
 
@@ -218,13 +218,13 @@ impl<'a> Block<'a> {
 
 /// The first loop: row starts.
 #[derive(Clone, Debug)]
-struct Starts<I> {
-    unit: Unit<I>,
+struct Starts<T> {
+    unit: Unit<T>,
     /// Time of its last iteration.
-    at: I,
+    at: T,
 }
 
-impl<I: Instant> Starts<I> {
+impl<T: KernelTime> Starts<T> {
     fn issue(&mut self, interval: Ticks) {
         let Ok(room_at) = self.unit.room_at() else { return };
         let at = self.at.plus(interval, Part::Interval).later(room_at);
@@ -233,7 +233,7 @@ impl<I: Instant> Starts<I> {
         self.at = at.plus(interval * (self.unit.asked - first - 1), Part::Interval);
     }
 
-    fn load(&mut self, ports: &mut [MemoryPort<I>]) {
+    fn load(&mut self, ports: &mut [MemoryPort<T>]) {
         self.unit.load(ports);
         // The first start is used on arrival.
         if self.unit.came_bursts == 1 {
@@ -244,14 +244,14 @@ impl<I: Instant> Starts<I> {
 
 /// The second loop: entries.
 #[derive(Clone, Debug)]
-struct Entries<I> {
-    columns: Unit<I>,
-    values: Unit<I>,
+struct Entries<T> {
+    columns: Unit<T>,
+    values: Unit<T>,
     /// Current row, end of that row, next entry, and time of the last iteration.
     row: u64,
     row_end: u64,
     entry: u64,
-    at: I,
+    at: T,
     /// The entry end at which a full unit gets space; 0 if the loop is not stalled.
     waits_for: u64,
     /// Rows whose first iteration has been issued, and the number of row starts that have arrived by then.
@@ -261,12 +261,12 @@ struct Entries<I> {
     leads: bool,
     /// Rows that the last loop must wait for and has not begun, with the time of their first iteration: rows without
     /// entries, and rows at which the last loop could be early.
-    awaited: VecDeque<(u64, I)>,
+    awaited: VecDeque<(u64, T)>,
 }
 
-impl<I: Instant> Entries<I> {
+impl<T: KernelTime> Entries<T> {
     /// Issues iterations until a request is due or an element has not arrived.
-    fn issue(&mut self, interval: Ticks, block: &Block, starts: &mut Unit<I>) {
+    fn issue(&mut self, interval: Ticks, block: &Block, starts: &mut Unit<T>) {
         while self.row_end != u64::MAX {
             if self.begun == self.row {
                 self.issue_rows(interval, block);
@@ -351,8 +351,8 @@ impl<I: Instant> Entries<I> {
     }
 
     /// Returns when the units that must request have space; `None` if that is not known yet.
-    fn room_at(&mut self, asks_column: bool, asks_value: bool) -> Option<I> {
-        let no_wait = Ok(I::ZERO);
+    fn room_at(&mut self, asks_column: bool, asks_value: bool) -> Option<T> {
+        let no_wait = Ok(T::ZERO);
         let column = if asks_column { self.columns.room_at() } else { no_wait };
         let value = if asks_value { self.values.room_at() } else { no_wait };
         match (column, value) {
@@ -376,41 +376,41 @@ impl<I: Instant> Entries<I> {
 
 /// The last loop: sums, over entries whose column has arrived.
 #[derive(Clone, Debug)]
-struct Sums<I> {
+struct Sums<T> {
     /// Current row, its end, and next entry.
     row: u64,
     end: u64,
     entry: u64,
     /// Time of the last request of `x`, and the earliest time of the next one by the interval and its row.
-    x_at: I,
-    x_due: I,
+    x_at: T,
+    x_due: T,
     /// Time of the last addition, and the end of that addition for the next one.
-    added_at: I,
-    free_at: I,
+    added_at: T,
+    free_at: T,
     /// Addition times of the entries still in the unit for `x`, as a ring, and the slot of the next entry.
-    added: Vec<I>,
+    added: Vec<T>,
     place: usize,
     /// Sums of a burst, sums of a word, the row that ends the next burst, and the pending stores: time and words.
     burst: u64,
     in_word: u64,
     burst_end: u64,
-    stores: VecDeque<(I, u64)>,
+    stores: VecDeque<(T, u64)>,
     y: Vec<f64>,
 }
 
-impl<I: Instant> Sums<I> {
-    fn new(spec: &Spec, count: u64, end: u64) -> Sums<I> {
+impl<T: KernelTime> Sums<T> {
+    fn new(spec: &Spec, count: u64, end: u64) -> Sums<T> {
         let in_word = spec.words.elements(Array::Y.bytes()).into();
         let burst = spec.burst_words * in_word;
         Sums {
             row: 0,
             end,
             entry: 0,
-            x_at: I::ZERO,
-            x_due: I::ZERO.plus(spec.interval, Part::Interval),
-            added_at: I::ZERO,
-            free_at: I::ZERO.plus(spec.interval, Part::Interval),
-            added: vec![I::ZERO; spec.unit_words as usize],
+            x_at: T::ZERO,
+            x_due: T::ZERO.plus(spec.interval, Part::Interval),
+            added_at: T::ZERO,
+            free_at: T::ZERO.plus(spec.interval, Part::Interval),
+            added: vec![T::ZERO; spec.unit_words as usize],
             place: 0,
             burst,
             in_word,
@@ -422,7 +422,7 @@ impl<I: Instant> Sums<I> {
 
     /// Begins the next row if it waits for the second loop; rows without entries end immediately.
     #[inline]
-    fn begin(&mut self, spec: &Spec, block: &Block, entries: &mut Entries<I>) {
+    fn begin(&mut self, spec: &Spec, block: &Block, entries: &mut Entries<T>) {
         while let Some((_, at)) = entries.awaited.pop_front_if(|(row, _)| *row == self.row) {
             if self.end == self.entry {
                 self.added_at = self.added_at.plus(spec.interval, Part::Interval).later(at);
@@ -458,7 +458,7 @@ impl<I: Instant> Sums<I> {
     /// Returns when `x` is requested for the next entry; [`Ticks::NEVER`] if its row has not begun or its column has
     /// not arrived.
     #[inline]
-    fn asks_at(&self, entries: &Entries<I>) -> Ticks {
+    fn asks_at(&self, entries: &Entries<T>) -> Ticks {
         if self.row >= entries.begun || self.entry >= entries.here() {
             return Ticks::NEVER;
         }
@@ -467,13 +467,13 @@ impl<I: Instant> Sums<I> {
 
     /// Returns whether `x` is requested for the next entry before `before`.
     #[inline]
-    fn asks_before(&self, entries: &Entries<I>, before: Ticks) -> bool {
+    fn asks_before(&self, entries: &Entries<T>, before: Ticks) -> bool {
         self.x_due.ticks() < before && self.asks_at(entries) < before
     }
 
     /// Returns the end of the rows that have entries and need nothing but additions.
     #[inline]
-    fn rows_end(&self, entries: &Entries<I>) -> u64 {
+    fn rows_end(&self, entries: &Entries<T>) -> u64 {
         let end = self.burst_end.min(entries.begun);
         entries.awaited.front().map_or(end, |(row, _)| end.min(*row))
     }
@@ -486,8 +486,8 @@ impl<I: Instant> Sums<I> {
         &mut self,
         spec: &Spec,
         block: &Block,
-        entries: &mut Entries<I>,
-        port: &mut MemoryPort<I>,
+        entries: &mut Entries<T>,
+        port: &mut MemoryPort<T>,
         (before, stop): (Ticks, u64),
     ) -> bool {
         let Entries { columns, values, .. } = entries;
@@ -495,7 +495,7 @@ impl<I: Instant> Sums<I> {
         let end = stop.min(columns.use_end).min(values.use_end).min(self.entry + to_wrap);
         let places = &mut self.added[self.place..][..(end - self.entry) as usize];
         let column = columns.came(self.entry);
-        let asked = ask::<I, KEEPS>(places, column, (&mut self.x_at, &mut self.x_due), (spec.interval, before), port);
+        let asked = ask::<T, KEEPS>(places, column, (&mut self.x_at, &mut self.x_due), (spec.interval, before), port);
         self.end_additions::<KEEPS>(spec, block, values.came(self.entry), asked);
         columns.use_up_to(self.entry, self.x_at);
         values.use_up_to(self.entry, self.added_at);
@@ -504,7 +504,7 @@ impl<I: Instant> Sums<I> {
 
     /// Records when each of `count` entries whose `x` has arrived was added.
     #[inline]
-    fn end_additions<const KEEPS: bool>(&mut self, spec: &Spec, block: &Block, mut value: Came<I>, count: usize) {
+    fn end_additions<const KEEPS: bool>(&mut self, spec: &Spec, block: &Block, mut value: Came<T>, count: usize) {
         let is_addition = spec.addition > spec.interval;
         let (in_row, part) =
             if is_addition { (spec.addition, Part::Additions) } else { (spec.interval, Part::Interval) };
@@ -539,8 +539,8 @@ impl<I: Instant> Sums<I> {
         &mut self,
         spec: &Spec,
         block: &Block,
-        entries: &mut Entries<I>,
-        port: &mut MemoryPort<I>,
+        entries: &mut Entries<T>,
+        port: &mut MemoryPort<T>,
         (mut before, is_alone): (Ticks, bool),
     ) {
         let mut stop = entries.here();
@@ -567,12 +567,12 @@ impl<I: Instant> Sums<I> {
 /// Requests `x` for the entries of these slots, returns the number requested before `before`, and sets each slot to
 /// the arrival time. `KEEPS` where a word may hold several elements.
 #[inline]
-fn ask<I: Instant, const KEEPS: bool>(
-    places: &mut [I],
-    mut column: Came<I>,
-    (x_at, x_due): (&mut I, &mut I),
+fn ask<T: KernelTime, const KEEPS: bool>(
+    places: &mut [T],
+    mut column: Came<T>,
+    (x_at, x_due): (&mut T, &mut T),
     (interval, before): (Ticks, Ticks),
-    port: &mut MemoryPort<I>,
+    port: &mut MemoryPort<T>,
 ) -> usize {
     let (mut at, mut due, mut asked, mut count) = (*x_at, *x_due, *port, 0);
     for place in places {
@@ -591,7 +591,7 @@ fn ask<I: Instant, const KEEPS: bool>(
 
 /// State of the kernel.
 #[derive(Clone, Debug)]
-pub struct SpmvKernel<I> {
+pub struct SpmvKernel<T> {
     spec: Spec,
     matrix: Arc<Csr>,
     x: Arc<Vec<f64>>,
@@ -600,13 +600,13 @@ pub struct SpmvKernel<I> {
     ports: [usize; 5],
     /// Whether no other kernel uses the port of `x`.
     is_alone: bool,
-    starts: Starts<I>,
-    entries: Entries<I>,
-    sums: Sums<I>,
-    ended: I,
+    starts: Starts<T>,
+    entries: Entries<T>,
+    sums: Sums<T>,
+    ended: T,
 }
 
-impl<I: Instant> SpmvKernel<I> {
+impl<T: KernelTime> SpmvKernel<T> {
     /// Creates a kernel for these rows. `ports` is in the order of [`Array::ALL`]; `is_alone` means that no other
     /// kernel uses the port of `x`.
     #[must_use]
@@ -617,20 +617,20 @@ impl<I: Instant> SpmvKernel<I> {
         rows: Range<u32>,
         ports: [usize; 5],
         is_alone: bool,
-    ) -> SpmvKernel<I> {
+    ) -> SpmvKernel<T> {
         let (block, count) = (Block::of(&matrix, &rows, &x), u64::from(rows.end - rows.start));
         let count_entries = u64::from(block.starts[count as usize] - block.starts[0]);
         let unit = |array: Array, elements| Unit::new(&spec, array, ports[array.index()], elements);
         let end = block.end_of(0);
         SpmvKernel {
-            starts: Starts { unit: unit(Array::RowStarts, if count > 0 { count + 1 } else { 0 }), at: I::ZERO },
+            starts: Starts { unit: unit(Array::RowStarts, if count > 0 { count + 1 } else { 0 }), at: T::ZERO },
             entries: Entries {
                 columns: unit(Array::Columns, count_entries),
                 values: unit(Array::Values, count_entries),
                 row: 0,
                 row_end: end,
                 entry: 0,
-                at: I::ZERO,
+                at: T::ZERO,
                 waits_for: 0,
                 begun: 0,
                 known: 0,
@@ -644,7 +644,7 @@ impl<I: Instant> SpmvKernel<I> {
             rows,
             ports,
             is_alone,
-            ended: I::ZERO,
+            ended: T::ZERO,
         }
     }
 
@@ -656,7 +656,7 @@ impl<I: Instant> SpmvKernel<I> {
 
     /// Runs the first two loops until a request is due.
     #[inline]
-    fn issue(spec: &Spec, block: &Block, starts: &mut Starts<I>, entries: &mut Entries<I>, sums: &mut Sums<I>) {
+    fn issue(spec: &Spec, block: &Block, starts: &mut Starts<T>, entries: &mut Entries<T>, sums: &mut Sums<T>) {
         if entries.asks_at() == Ticks::NEVER {
             entries.issue(spec.interval, block, &mut starts.unit);
         }
@@ -669,12 +669,12 @@ impl<I: Instant> SpmvKernel<I> {
 
 /// Returns the time of the next request of a load unit or the next store.
 #[inline]
-fn others_at<I: Instant>(starts: &Starts<I>, entries: &Entries<I>, sums: &Sums<I>) -> Ticks {
+fn others_at<T: KernelTime>(starts: &Starts<T>, entries: &Entries<T>, sums: &Sums<T>) -> Ticks {
     starts.unit.asked_at.ticks().min(entries.asks_at()).min(sums.store_at())
 }
 
-impl<I: Instant> Pipeline for SpmvKernel<I> {
-    type Instant = I;
+impl<T: KernelTime> Pipeline for SpmvKernel<T> {
+    type Time = T;
 
     fn ports(&self) -> &[usize] {
         &self.ports
@@ -686,7 +686,7 @@ impl<I: Instant> Pipeline for SpmvKernel<I> {
         others_at(starts, entries, sums).min(sums.asks_at(entries))
     }
 
-    fn run_until(&mut self, ports: &mut [MemoryPort<I>], before: Ticks) {
+    fn run_until(&mut self, ports: &mut [MemoryPort<T>], before: Ticks) {
         let SpmvKernel { spec, matrix, x, rows, is_alone, starts, entries, sums, .. } = self;
         let (block, x_port, y_port) =
             (Block::of(matrix, rows, x), self.ports[Array::X.index()], self.ports[Array::Y.index()]);
@@ -719,7 +719,7 @@ impl<I: Instant> Pipeline for SpmvKernel<I> {
         }
     }
 
-    fn ended(&self) -> I {
+    fn ended(&self) -> T {
         self.ended
     }
 }
@@ -727,7 +727,7 @@ impl<I: Instant> Pipeline for SpmvKernel<I> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::instant::{KernelPath, Traced};
+    use crate::kernel_time::{KernelPath, Traced};
     use crate::{memory_port, pipeline};
     use lanemark_compute::PortWords;
 

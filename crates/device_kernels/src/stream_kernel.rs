@@ -6,7 +6,7 @@
 //! iteration, when it has space for them. An iteration is stored when its words have arrived, and at least an
 //! interval after the previous one; the store unit gathers iterations into bursts.
 
-use crate::instant::{Instant, Part};
+use crate::kernel_time::{KernelTime, Part};
 use crate::memory_port::MemoryPort;
 use crate::pipeline::{Pipeline, Spec};
 use lanemark_compute::StreamCopy;
@@ -16,15 +16,15 @@ use std::ops::Range;
 
 /// Iterations that a unit requests in one burst.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Burst<I> {
-    at: I,
+struct Burst<T> {
+    at: T,
     words: u64,
     steps: Range<u64>,
 }
 
 /// State of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StreamKernel<I> {
+pub struct StreamKernel<T> {
     spec: Spec,
     copy: StreamCopy,
     /// The memory port.
@@ -33,24 +33,24 @@ pub struct StreamKernel<I> {
     from: Vec<u64>,
     to: Vec<u64>,
     /// The next burst to load.
-    loads: Option<Burst<I>>,
+    loads: Option<Burst<T>>,
     /// The bursts to store, as far as they are known.
-    stores: VecDeque<Burst<I>>,
+    stores: VecDeque<Burst<T>>,
     /// The burst being gathered.
-    gathered: Option<Burst<I>>,
+    gathered: Option<Burst<T>>,
     /// Words of all loads so far.
     asked_words: u64,
     /// Words loaded up to the end of each burst, and the time of its last iteration.
-    taken: VecDeque<(u64, I)>,
-    issued_at: I,
-    made_at: I,
-    ended: I,
+    taken: VecDeque<(u64, T)>,
+    issued_at: T,
+    made_at: T,
+    ended: T,
 }
 
-impl<I: Instant> StreamKernel<I> {
+impl<T: KernelTime> StreamKernel<T> {
     /// Creates a kernel that copies `from` through this port, with its first burst issued.
     #[must_use]
-    pub fn new(spec: Spec, copy: StreamCopy, port: usize, from: Vec<u64>) -> StreamKernel<I> {
+    pub fn new(spec: Spec, copy: StreamCopy, port: usize, from: Vec<u64>) -> StreamKernel<T> {
         let to = vec![0; from.len()];
         let mut kernel = StreamKernel {
             spec,
@@ -63,9 +63,9 @@ impl<I: Instant> StreamKernel<I> {
             gathered: None,
             asked_words: 0,
             taken: VecDeque::new(),
-            issued_at: I::ZERO,
-            made_at: I::ZERO,
-            ended: I::ZERO,
+            issued_at: T::ZERO,
+            made_at: T::ZERO,
+            ended: T::ZERO,
         };
         kernel.issue(0);
         kernel
@@ -96,7 +96,7 @@ impl<I: Instant> StreamKernel<I> {
             return;
         }
         // The unit needs space for the whole burst: find the oldest burst that must have been used.
-        let mut room_at = I::ZERO;
+        let mut room_at = T::ZERO;
         let over = (self.asked_words + words).saturating_sub(self.spec.unit_words);
         while let Some((loaded, at)) = self.taken.front() {
             room_at = *at;
@@ -115,7 +115,7 @@ impl<I: Instant> StreamKernel<I> {
     }
 
     /// Executes the iterations of a burst whose first word arrives at `first_at`.
-    fn make(&mut self, burst: &Burst<I>, first_at: I, word: Ticks) {
+    fn make(&mut self, burst: &Burst<T>, first_at: T, word: Ticks) {
         let mut words = 0;
         for step in burst.steps.clone() {
             let more = self.step_words(step);
@@ -145,8 +145,8 @@ impl<I: Instant> StreamKernel<I> {
     }
 }
 
-impl<I: Instant> Pipeline for StreamKernel<I> {
-    type Instant = I;
+impl<T: KernelTime> Pipeline for StreamKernel<T> {
+    type Time = T;
 
     fn ports(&self) -> &[usize] {
         std::slice::from_ref(&self.port)
@@ -157,7 +157,7 @@ impl<I: Instant> Pipeline for StreamKernel<I> {
         self.loads.as_ref().map(|burst| burst.at.ticks()).into_iter().chain(store).min().unwrap_or(Ticks::NEVER)
     }
 
-    fn run_until(&mut self, ports: &mut [MemoryPort<I>], before: Ticks) {
+    fn run_until(&mut self, ports: &mut [MemoryPort<T>], before: Ticks) {
         loop {
             let at = self.next_at();
             if at >= before {
@@ -178,7 +178,7 @@ impl<I: Instant> Pipeline for StreamKernel<I> {
         }
     }
 
-    fn ended(&self) -> I {
+    fn ended(&self) -> T {
         self.ended
     }
 }
@@ -186,7 +186,7 @@ impl<I: Instant> Pipeline for StreamKernel<I> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::instant::{KernelPath, Traced};
+    use crate::kernel_time::{KernelPath, Traced};
     use crate::{memory_port, pipeline};
     use lanemark_compute::PortWords;
 

@@ -3,7 +3,7 @@
 //! While kernels run, nothing else uses their memory ports. The next request of each unit follows from the previous
 //! ones, so no event is needed for a word; a work is one event, its end.
 
-use crate::instant::Instant;
+use crate::kernel_time::KernelTime;
 use crate::memory_port::{MemoryPort, Spec as PortSpec};
 use crate::pipeline::{Spec, run};
 use crate::spmv_kernel::SpmvKernel;
@@ -15,9 +15,9 @@ use std::sync::Arc;
 
 /// The outcome of a work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Computed<I> {
+pub struct Computed<T> {
     /// The end: when the last word of any kernel is stored, from the first iteration on.
-    pub ended: I,
+    pub ended: T,
     /// Bytes of the result.
     pub claimed_bytes: u64,
     /// Bytes of the result that are right.
@@ -73,12 +73,12 @@ pub fn refused(memory: &DeviceMemory, kernel: &Kernel, work: &Workload) -> Optio
 /// With [`Traced`](crate::Traced) instants, the end has its critical path; with [`Ticks`](lanemark_units::Ticks), the
 /// same time is computed faster.
 #[must_use]
-pub fn compute<I: Instant>(
+pub fn compute<T: KernelTime>(
     memory: &DeviceMemory,
     kernel: &Kernel,
     work: &Workload,
     stop: &mut dyn FnMut() -> bool,
-) -> Option<Computed<I>> {
+) -> Option<Computed<T>> {
     let spec = Spec::new(memory, kernel, work.kernels());
     let mut ports = vec![MemoryPort::new(PortSpec::from(memory)); memory.ports.value as usize];
     match work {
@@ -87,13 +87,13 @@ pub fn compute<I: Instant>(
     }
 }
 
-fn stream_copy<I: Instant>(
+fn stream_copy<T: KernelTime>(
     spec: Spec,
-    ports: &mut [MemoryPort<I>],
+    ports: &mut [MemoryPort<T>],
     copy: &StreamCopy,
     stop: &mut dyn FnMut() -> bool,
-) -> Option<Computed<I>> {
-    let (mut ended, mut confirmed) = (I::ZERO, 0);
+) -> Option<Computed<T>> {
+    let (mut ended, mut confirmed) = (T::ZERO, 0);
     // Each kernel has a port of its own, so they are independent. Running one at a time needs the memory of one.
     for port in copy.first_port..copy.first_port + copy.ports {
         if stop() {
@@ -112,7 +112,7 @@ fn meant(port: u32, word: u64) -> u64 {
     (u64::from(port) << 40 | (word + 1)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-fn multiply<I: Instant>(spec: Spec, ports: &mut [MemoryPort<I>], spmv: &Spmv) -> Computed<I> {
+fn multiply<T: KernelTime>(spec: Spec, ports: &mut [MemoryPort<T>], spmv: &Spmv) -> Computed<T> {
     let x = Arc::new(spmv.x());
     let blocks = spmv.blocks();
     let count = ports.len() as u32;
@@ -126,7 +126,7 @@ fn multiply<I: Instant>(spec: Spec, ports: &mut [MemoryPort<I>], spmv: &Spmv) ->
         let is_alone = asked[ports[Array::X.index()]] == 1;
         SpmvKernel::new(spec, Arc::clone(&spmv.matrix), Arc::clone(&x), rows.clone(), *ports, is_alone)
     };
-    let mut kernels: Vec<SpmvKernel<I>> = blocks.iter().zip(&dealt).map(make).collect();
+    let mut kernels: Vec<SpmvKernel<T>> = blocks.iter().zip(&dealt).map(make).collect();
     let ended = run(&mut kernels, ports);
     let found = || kernels.iter().flat_map(SpmvKernel::y);
     // Both sum a row from its first entry to its last: only rows that differ are checked against the error bound.
@@ -146,7 +146,7 @@ fn multiply<I: Instant>(spec: Spec, ports: &mut [MemoryPort<I>], spmv: &Spmv) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::instant::{KernelPath, Traced};
+    use crate::kernel_time::{KernelPath, Traced};
     use lanemark_compute::Csr;
     use lanemark_units::Ticks;
 

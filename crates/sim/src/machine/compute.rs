@@ -2,7 +2,7 @@
 
 use super::SimulatedMachine;
 use super::waits::{MOST_PASSES, Waits};
-use lanemark_device_kernels::{self as kernels, Computed, Instant, KernelPath, Traced};
+use lanemark_device_kernels::{self as kernels, Computed, KernelPath, KernelTime, Traced};
 use lanemark_machine::{Cause, Compute, Confirmed, MachineError, Plan, Sample, Unsupported};
 use lanemark_platform::{DeviceMemory, Kernel, Platform};
 use lanemark_units::Ticks;
@@ -62,14 +62,14 @@ struct Done {
     confirmed: Confirmed,
 }
 
-fn compute_once<I: Instant>(
+fn compute_once<T: KernelTime>(
     memory: &DeviceMemory,
     kernel: &Kernel,
     compute: &Compute,
     stop: &mut dyn FnMut() -> bool,
 ) -> Option<Done> {
     let Computed { ended, claimed_bytes, confirmed_bytes } =
-        kernels::compute::<I>(memory, kernel, &compute.work, stop)?;
+        kernels::compute::<T>(memory, kernel, &compute.work, stop)?;
     let confirmed = Confirmed { claimed_bytes, confirmed_bytes };
     Some(Done { span: ended.ticks(), path: ended.path(), confirmed })
 }

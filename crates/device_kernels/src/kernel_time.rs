@@ -2,10 +2,10 @@
 //!
 //! The time of a kernel is a recurrence of two operations: a span after an instant, and the later of two instants.
 //! [`Traced`] carries along how much of an instant was spent on each [`Part`], so the path needs no log. Kernels are
-//! generic over [`Instant`]; with [`Ticks`] the parts cost nothing.
+//! generic over [`KernelTime`]; with [`Ticks`] the parts cost nothing.
 //!
 //! The rules are those of the critical path in `sim`. Work belongs to its resource. Latency belongs to the limit of
-//! concurrency by which the path came to it: a full load unit ([`Instant::released`]).
+//! concurrency by which the path came to it: a full load unit ([`KernelTime::released`]).
 
 use lanemark_units::Ticks;
 use std::fmt::Debug;
@@ -24,7 +24,7 @@ pub enum Part {
 }
 
 /// An instant since the start of the kernels.
-pub trait Instant: Copy + Debug + PartialEq + Eq {
+pub trait KernelTime: Copy + Debug + PartialEq + Eq {
     /// The start.
     const ZERO: Self;
     /// An instant later than any other.
@@ -49,7 +49,7 @@ pub trait Instant: Copy + Debug + PartialEq + Eq {
     fn path(self) -> Option<KernelPath>;
 }
 
-impl Instant for Ticks {
+impl KernelTime for Ticks {
     const ZERO: Ticks = Ticks::ZERO;
     const NEVER: Ticks = Ticks::NEVER;
 
@@ -104,7 +104,7 @@ pub struct KernelPath {
     pub latency: Ticks,
 }
 
-impl Instant for Traced {
+impl KernelTime for Traced {
     const ZERO: Traced = Traced {
         at: Ticks::ZERO,
         port: Ticks::ZERO,
