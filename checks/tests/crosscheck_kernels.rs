@@ -4,10 +4,11 @@
 mod random_platform;
 
 use lanemark_compute::{Csr, Generated, Spmv, StreamCopy, Workload};
-use lanemark_machine::{Compute, HostWait, Machine, Plan, Samples};
+use lanemark_machine::{Cause, Compute, HostWait, Machine, PathShare, Plan, Samples, Wait};
 use lanemark_model::{Bound, Prediction, predict};
-use lanemark_platform::Platform;
+use lanemark_platform::{Origin, Platform};
 use lanemark_sim::SimulatedMachine;
+use lanemark_units::Ticks;
 use random_platform::Random;
 use std::sync::Arc;
 
@@ -79,35 +80,64 @@ fn work(random: &mut Random, ports: u32) -> Workload {
     Workload::Spmv(Spmv { matrix: Arc::new(matrix), kernels, ports_each })
 }
 
-/// Ratio of simulated to predicted time, and the prediction, after checking the results; `None` if the card refuses the work.
-fn asked(platform: &Platform, work: &Workload) -> Option<(f64, Prediction)> {
+/// Runs a work once, and checks its results and its critical path; `None` if the card refuses the work.
+fn run(platform: &Platform, plan: &Plan) -> Option<Samples> {
     let mut machine = SimulatedMachine::new(platform).unwrap();
-    let plan = Plan::new(Compute { work: work.clone(), wait: HostWait::Finish }, 1);
-    machine.supports(&plan).ok()?;
+    machine.supports(plan).ok()?;
     let mut samples = Samples::wanted(1);
-    machine.run(&plan, &mut samples).unwrap_or_else(|error| panic!("{error}"));
+    machine.run(plan, &mut samples).unwrap_or_else(|error| panic!("{error}"));
     let confirmed = samples.confirmed.unwrap();
-    assert_eq!(confirmed.confirmed_bytes, confirmed.claimed_bytes, "{work:?}");
+    assert_eq!(confirmed.confirmed_bytes, confirmed.claimed_bytes, "{plan:?}");
+    let on_path: Ticks = samples.path.iter().map(|share| share.span).sum();
+    let waited: Ticks = samples.waits.iter().map(|wait| wait.span).sum();
+    assert_eq!((on_path, waited), (samples.taken[0].delivered, on_path), "{:?}", samples.path);
+    Some(samples)
+}
+
+fn plan_of(work: &Workload) -> Plan {
+    Plan::new(Compute { work: work.clone(), wait: HostWait::Finish }, 1)
+}
+
+/// Ratio of simulated to predicted time, the prediction, and the critical path; `None` if the card refuses the work.
+fn traced(platform: &Platform, work: &Workload) -> Option<(f64, Prediction, Vec<PathShare>)> {
+    let plan = plan_of(work);
+    let samples = run(platform, &plan)?;
     let said = predict(platform, &plan).unwrap();
     let found = samples.taken[0].delivered.as_ns();
-    Some((if said.delivered_ns > 0.0 { found / said.delivered_ns } else { 1.0 + found }, said))
+    let ratio = if said.delivered_ns > 0.0 { found / said.delivered_ns } else { 1.0 + found };
+    Some((ratio, said, samples.path))
+}
+
+fn asked(platform: &Platform, work: &Workload) -> Option<(f64, Prediction)> {
+    traced(platform, work).map(|(ratio, said, _)| (ratio, said))
+}
+
+/// Whether the largest share of a path is that of the bound of the formula.
+fn names(path: &[PathShare], bound: Bound) -> bool {
+    path.first().is_some_and(|share| match (share.cause, bound) {
+        // The formula has one bound for the latency of a unit, whether it is full or has a single word to load.
+        (Cause::Transit, Bound::OutstandingWords) => true,
+        (cause, bound) => cause == bound.cause(),
+    })
 }
 
 #[test]
 fn kernels_are_never_faster_than_their_bound_and_close_to_a_leading_one() {
     let mut random = Random(97);
     let (mut tried, mut clear, mut worst_clear, mut worst) = (0, 0, 1.0_f64, 1.0_f64);
-    let mut bounds: Vec<Bound> = Vec::new();
+    let (mut bounds, mut named): (Vec<Bound>, Vec<Cause>) = (Vec::new(), Vec::new());
     for number in 0..600 {
         let platform = random_card(&mut random);
         let work = work(&mut random, platform.device_memory.as_ref().unwrap().ports.value);
-        let Some((ratio, said)) = asked(&platform, &work) else { continue };
+        let Some((ratio, said, path)) = traced(&platform, &work) else { continue };
         assert!(ratio >= 1.0 - ROUNDED, "case {number}: {ratio}, {said:?}");
         tried += 1;
         worst = worst.max(ratio);
         if said.lead >= 4.0 {
             (clear, worst_clear) = (clear + 1, worst_clear.max(ratio));
             assert!(ratio < 1.5, "case {number}: {ratio}, {said:?}");
+            assert!(names(&path, said.bound), "case {number}: {said:?}, {path:?}");
+            named.extend(path.first().map(|share| share.cause));
         }
         if !bounds.contains(&said.bound) {
             bounds.push(said.bound);
@@ -119,6 +149,48 @@ fn kernels_are_never_faster_than_their_bound_and_close_to_a_leading_one() {
     assert!(tried > 400 && clear > 40, "{tried} {clear}");
     let all = [Bound::Port, Bound::Interval, Bound::OutstandingWords, Bound::Additions];
     assert!(all.iter().all(|bound| bounds.contains(bound)), "{bounds:?}");
+    assert!(all.iter().all(|bound| named.contains(&bound.cause())), "{named:?}");
+}
+
+/// Keys of kernels and their memory, and the factor that makes them twice as good.
+const KEYS: [(&str, f64); 9] = [
+    ("device_memory.word_ns", 0.5),
+    ("device_memory.read_ns", 0.5),
+    ("device_memory.turnaround_ns", 0.5),
+    ("kernel.interval_cycles", 0.5),
+    ("kernel.pipeline_cycles", 0.5),
+    ("kernel.addition_cycles", 0.5),
+    ("kernel.unit_words", 2.0),
+    ("kernel.burst_words", 2.0),
+    ("kernel.clock_ghz", 2.0),
+];
+
+#[test]
+fn the_largest_share_of_the_critical_path_is_that_of_the_parameter_with_the_largest_effect() {
+    let mut random = Random(5);
+    let (mut judged, mut agreeing) = (0, 0);
+    for number in 0..200 {
+        let platform = random_card(&mut random);
+        let work = work(&mut random, platform.device_memory.as_ref().unwrap().ports.value);
+        let plan = plan_of(&work);
+        let Some(before) = run(&platform, &plan).filter(|samples| !samples.path.is_empty()) else { continue };
+        let time = before.taken[0].delivered.as_ns();
+        let effect = |(key, factor): (&'static str, f64)| {
+            let value = platform.number(key)?.0 * factor;
+            let better = platform.with(key, value, Origin::Assumed("twice as good".to_owned())).ok()?;
+            Some((key, 1.0 - run(&better, &plan)?.taken[0].delivered.as_ns() / time))
+        };
+        let best = KEYS.into_iter().filter_map(effect).max_by(|one, other| one.1.total_cmp(&other.1));
+        let Some((key, gain)) = best.filter(|(_, gain)| *gain >= 0.01) else { continue };
+        judged += 1;
+        if before.path[0].cause.is_changed_by(key) {
+            agreeing += 1;
+        } else {
+            println!("case {number}: {key} gains {:.1} %, the path is {:?}", gain * 100.0, before.path);
+        }
+    }
+    println!("{agreeing} of {judged} critical paths name what the parameter with the largest effect changes");
+    assert!(judged > 120 && agreeing * 100 >= judged * 95, "{agreeing} of {judged}");
 }
 
 /// A card with 32 ports, with numbers from data sheets and a measurement of one port.
@@ -188,7 +260,19 @@ fn a_cycle_that_grows_with_the_kernels_slows_kernels_that_it_binds() {
 #[test]
 fn simulated_kernels_are_deterministic() {
     let work = work(&mut Random(3), 32);
-    assert_eq!(asked(&of_32_ports(), &work), asked(&of_32_ports(), &work));
+    assert_eq!(traced(&of_32_ports(), &work), traced(&of_32_ports(), &work));
+}
+
+#[test]
+fn kernels_without_a_path_take_the_same_time_and_have_one_cause() {
+    let plan = plan_of(&work(&mut Random(3), 32));
+    let with = run(&of_32_ports(), &plan).unwrap();
+    let mut without = Samples::wanted(1);
+    SimulatedMachine::new(&of_32_ports()).unwrap().without_path().run(&plan, &mut without).unwrap();
+    assert_eq!((&without.taken, without.confirmed), (&with.taken, with.confirmed));
+    assert_eq!(without.path, []);
+    let [Wait { cause: Cause::Compute, span }] = without.waits[..] else { panic!("{:?}", without.waits) };
+    assert_eq!(span, with.taken[0].delivered);
 }
 
 #[test]

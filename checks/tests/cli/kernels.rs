@@ -49,7 +49,11 @@ fn copies_are_asked_of_one_port_up_to_all_and_confirmed() {
         let copy = json!({"ports": ports, "first_port": first_port, "vector_words": vector_words, "stride_bytes": 8});
         let answer = answers.iter().find(|answer| answer["method"]["work"]["stream_copy"] == copy).unwrap();
         assert_eq!(answer["bytes"]["claimed_bytes"], answer["bytes"]["confirmed_bytes"]);
-        assert_eq!(answer["waits"][0]["cause"], "compute");
+        assert_eq!(
+            (&answer["waits"][0]["place"], &answer["waits"][0]["cause"]),
+            (&json!("card"), &json!("memory_port"))
+        );
+        assert_eq!(answer["formula"]["bound"], "words through a port of device memory");
         answer["delivered_rate_bytes_per_s"]["median"].as_f64().unwrap()
     };
     let one = rate(1, 0, 4);

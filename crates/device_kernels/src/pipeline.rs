@@ -1,5 +1,6 @@
 //! The common part of kernels on a card: clock, load and store units, and the arbitration of shared memory ports.
 
+use crate::kernel_time::KernelTime;
 use crate::memory_port::MemoryPort;
 use lanemark_compute::PortWords;
 use lanemark_platform::{DeviceMemory, Kernel};
@@ -40,6 +41,9 @@ impl Spec {
 
 /// A kernel that issues requests to memory ports.
 pub trait Pipeline {
+    /// Type of its instants.
+    type Time: KernelTime;
+
     /// Returns the memory ports it uses, by number.
     fn ports(&self) -> &[usize];
 
@@ -47,15 +51,15 @@ pub trait Pipeline {
     fn next_at(&mut self) -> Ticks;
 
     /// Issues every request that is due before `before`.
-    fn run_until(&mut self, ports: &mut [MemoryPort], before: Ticks);
+    fn run_until(&mut self, ports: &mut [MemoryPort<Self::Time>], before: Ticks);
 
     /// Returns its end time.
-    fn ended(&self) -> Ticks;
+    fn ended(&self) -> Self::Time;
 }
 
-/// Runs kernels to their end and returns the end time. Kernels that share a port issue in time order; ties go to the
-/// first in the list.
-pub fn run<P: Pipeline>(kernels: &mut [P], ports: &mut [MemoryPort]) -> Ticks {
+/// Runs kernels to their end and returns the latest end time. Kernels that share a port issue in time order; ties go
+/// to the first in the list.
+pub fn run<P: Pipeline>(kernels: &mut [P], ports: &mut [MemoryPort<P::Time>]) -> P::Time {
     for mut sharing in sharing(kernels, ports.len()) {
         if let [alone] = &mut sharing[..] {
             alone.run_until(ports, Ticks::NEVER);
@@ -63,7 +67,7 @@ pub fn run<P: Pipeline>(kernels: &mut [P], ports: &mut [MemoryPort]) -> Ticks {
             in_order(&mut sharing, ports);
         }
     }
-    kernels.iter().map(Pipeline::ended).max().unwrap_or(Ticks::ZERO)
+    kernels.iter().map(Pipeline::ended).fold(P::Time::ZERO, KernelTime::later)
 }
 
 /// Groups kernels that share memory ports, directly or through a third kernel.
@@ -87,7 +91,7 @@ fn sharing<P: Pipeline>(kernels: &mut [P], ports: usize) -> Vec<Vec<&mut P>> {
     all
 }
 
-fn in_order<P: Pipeline>(kernels: &mut [&mut P], ports: &mut [MemoryPort]) {
+fn in_order<P: Pipeline>(kernels: &mut [&mut P], ports: &mut [MemoryPort<P::Time>]) {
     let mut next: Vec<Ticks> = kernels.iter_mut().map(|kernel| kernel.next_at()).collect();
     loop {
         let (mut first, mut second) = ((Ticks::NEVER, usize::MAX), (Ticks::NEVER, usize::MAX));
@@ -116,6 +120,8 @@ mod tests {
     struct Asks(Vec<usize>);
 
     impl Pipeline for Asks {
+        type Time = Ticks;
+
         fn ports(&self) -> &[usize] {
             &self.0
         }
@@ -124,7 +130,7 @@ mod tests {
             Ticks::NEVER
         }
 
-        fn run_until(&mut self, _: &mut [MemoryPort], _: Ticks) {}
+        fn run_until(&mut self, _: &mut [MemoryPort<Ticks>], _: Ticks) {}
 
         fn ended(&self) -> Ticks {
             Ticks::ZERO

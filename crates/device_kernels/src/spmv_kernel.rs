@@ -14,6 +14,7 @@
 //! all of its words. The space is free once the last entry that needs the burst has used it. A row without entries
 //! takes an iteration.
 
+use crate::kernel_time::{KernelTime, Part};
 use crate::memory_port::MemoryPort;
 use crate::pipeline::{Pipeline, Spec};
 use lanemark_compute::{Array, Csr};
@@ -24,33 +25,33 @@ use std::sync::Arc;
 
 /// Times of the latest bursts, by burst number.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Latest {
-    times: Vec<Ticks>,
+struct Latest<T> {
+    times: Vec<T>,
     mask: usize,
 }
 
-impl Latest {
+impl<T: KernelTime> Latest<T> {
     /// Creates a table for at least `count` bursts.
-    fn of(count: u64) -> Latest {
+    fn of(count: u64) -> Latest<T> {
         let len = count.next_power_of_two() as usize;
-        Latest { times: vec![Ticks::ZERO; len], mask: len - 1 }
+        Latest { times: vec![T::ZERO; len], mask: len - 1 }
     }
 
     #[inline]
-    fn at(&self, place: u64) -> Ticks {
+    fn at(&self, place: u64) -> T {
         self.times[place as usize & self.mask]
     }
 
     #[inline]
-    fn set(&mut self, place: u64, at: Ticks) {
+    fn set(&mut self, place: u64, at: T) {
         self.times[place as usize & self.mask] = at;
     }
 }
 
 /// Arrival times of an element and of those that follow it in its burst.
 #[derive(Clone, Copy)]
-struct Came {
-    at: Ticks,
+struct Came<T> {
+    at: T,
     /// Time between words.
     word: Ticks,
     element: u64,
@@ -58,20 +59,20 @@ struct Came {
     mask: u64,
 }
 
-impl Came {
+impl<T: KernelTime> Came<T> {
     /// Advances to the next element; `KEEPS` where a word may hold several.
     #[inline]
     fn next<const KEEPS: bool>(&mut self) {
         self.element += 1;
         if !KEEPS || self.element & self.mask == 0 {
-            self.at += self.word;
+            self.at = self.at.plus(self.word, Part::Port);
         }
     }
 }
 
 /// A unit that loads an array in order, in bursts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Unit {
+struct Unit<T> {
     port: usize,
     /// Binary logarithm of the elements of a word.
     shift: u32,
@@ -83,23 +84,23 @@ struct Unit {
     room: u64,
     last_room: u64,
     /// Time of the pending request; [`Ticks::NEVER`] if there is none.
-    asked_at: Ticks,
+    asked_at: T,
     /// Bursts requested, end of the last requested element, and end of the last arrived element.
     asked_bursts: u64,
     asked: u64,
     here: u64,
     /// Arrival time of the first word of each burst, bursts arrived, and the time between words.
-    came_at_first: Latest,
+    came_at_first: Latest<T>,
     came_bursts: u64,
     word: Ticks,
     /// Time of the last use of each burst, bursts used, and the end of the burst in use.
-    used: Latest,
+    used: Latest<T>,
     used_bursts: u64,
     use_end: u64,
 }
 
-impl Unit {
-    fn new(spec: &Spec, array: Array, port: usize, elements: u64) -> Unit {
+impl<T: KernelTime> Unit<T> {
+    fn new(spec: &Spec, array: Array, port: usize, elements: u64) -> Unit<T> {
         let shift = spec.words.elements(array.bytes()).trailing_zeros();
         let (burst, room) = (spec.burst_words << shift, spec.unit_words / spec.burst_words);
         let last_words = (((elements.max(1) - 1) % burst) >> shift) + 1;
@@ -112,7 +113,7 @@ impl Unit {
             burst_words: spec.burst_words,
             room,
             last_room: room + u64::from(last_fits_beside),
-            asked_at: Ticks::NEVER,
+            asked_at: T::NEVER,
             asked_bursts: 0,
             asked: 0,
             here: 0,
@@ -127,28 +128,28 @@ impl Unit {
 
     /// Returns when the next burst has space, if the burst that it replaces has been used; otherwise the end of that
     /// burst.
-    fn room_at(&self) -> Result<Ticks, u64> {
+    fn room_at(&self) -> Result<T, u64> {
         let room = if self.asked + self.burst < self.elements { self.room } else { self.last_room };
-        let Some(burst) = self.asked_bursts.checked_sub(room) else { return Ok(Ticks::ZERO) };
-        if burst < self.used_bursts { Ok(self.used.at(burst)) } else { Err((burst + 1) * self.burst) }
+        let Some(burst) = self.asked_bursts.checked_sub(room) else { return Ok(T::ZERO) };
+        if burst < self.used_bursts { Ok(self.used.at(burst).released()) } else { Err((burst + 1) * self.burst) }
     }
 
     /// Returns the arrival time of an element of the burst in use.
     #[inline]
-    fn came_at(&self, element: u64) -> Ticks {
+    fn came_at(&self, element: u64) -> T {
         let words = (element >> self.shift) - self.used_bursts * self.burst_words;
-        self.came_at_first.at(self.used_bursts) + self.word * words
+        self.came_at_first.at(self.used_bursts).plus(self.word * words, Part::Port)
     }
 
     /// Returns the arrival times of an element of the burst in use and of those that follow it.
     #[inline]
-    fn came(&self, element: u64) -> Came {
+    fn came(&self, element: u64) -> Came<T> {
         Came { at: self.came_at(element), word: self.word, element, mask: (1 << self.shift) - 1 }
     }
 
     /// Records that every element before `behind` has been used.
     #[inline]
-    fn use_up_to(&mut self, behind: u64, at: Ticks) {
+    fn use_up_to(&mut self, behind: u64, at: T) {
         if behind == self.use_end {
             self.end_use(at);
         }
@@ -157,27 +158,27 @@ impl Unit {
     /// Records that the burst in use has been used.
     // Not inlined, so that its state does not occupy registers of the callers' loops.
     #[inline(never)]
-    fn end_use(&mut self, at: Ticks) {
+    fn end_use(&mut self, at: T) {
         self.used.set(self.used_bursts, at);
         self.used_bursts += 1;
         self.use_end = (self.use_end + self.burst).min(self.elements);
     }
 
     /// Schedules the request of the next burst.
-    fn ask(&mut self, at: Ticks) {
+    fn ask(&mut self, at: T) {
         self.asked_at = at;
         self.asked_bursts += 1;
         self.asked = (self.asked + self.burst).min(self.elements);
     }
 
     /// Issues the pending request to its memory port.
-    fn load(&mut self, ports: &mut [MemoryPort]) {
+    fn load(&mut self, ports: &mut [MemoryPort<T>]) {
         let words = ((self.asked - 1) >> self.shift) + 1 - (self.here >> self.shift);
         let port = &mut ports[self.port];
         self.word = port.spec().word;
         self.came_at_first.set(self.came_bursts, port.load(self.asked_at, words));
         self.came_bursts += 1;
-        (self.here, self.asked_at) = (self.asked, Ticks::NEVER);
+        (self.here, self.asked_at) = (self.asked, T::NEVER);
     }
 }
 
@@ -217,22 +218,22 @@ impl<'a> Block<'a> {
 
 /// The first loop: row starts.
 #[derive(Clone, Debug)]
-struct Starts {
-    unit: Unit,
+struct Starts<T> {
+    unit: Unit<T>,
     /// Time of its last iteration.
-    at: Ticks,
+    at: T,
 }
 
-impl Starts {
+impl<T: KernelTime> Starts<T> {
     fn issue(&mut self, interval: Ticks) {
         let Ok(room_at) = self.unit.room_at() else { return };
-        let at = (self.at + interval).max(room_at);
+        let at = self.at.plus(interval, Part::Interval).later(room_at);
         let first = self.unit.asked;
         self.unit.ask(at);
-        self.at = at + interval * (self.unit.asked - first - 1);
+        self.at = at.plus(interval * (self.unit.asked - first - 1), Part::Interval);
     }
 
-    fn load(&mut self, ports: &mut [MemoryPort]) {
+    fn load(&mut self, ports: &mut [MemoryPort<T>]) {
         self.unit.load(ports);
         // The first start is used on arrival.
         if self.unit.came_bursts == 1 {
@@ -243,14 +244,14 @@ impl Starts {
 
 /// The second loop: entries.
 #[derive(Clone, Debug)]
-struct Entries {
-    columns: Unit,
-    values: Unit,
+struct Entries<T> {
+    columns: Unit<T>,
+    values: Unit<T>,
     /// Current row, end of that row, next entry, and time of the last iteration.
     row: u64,
     row_end: u64,
     entry: u64,
-    at: Ticks,
+    at: T,
     /// The entry end at which a full unit gets space; 0 if the loop is not stalled.
     waits_for: u64,
     /// Rows whose first iteration has been issued, and the number of row starts that have arrived by then.
@@ -260,12 +261,12 @@ struct Entries {
     leads: bool,
     /// Rows that the last loop must wait for and has not begun, with the time of their first iteration: rows without
     /// entries, and rows at which the last loop could be early.
-    awaited: VecDeque<(u64, Ticks)>,
+    awaited: VecDeque<(u64, T)>,
 }
 
-impl Entries {
+impl<T: KernelTime> Entries<T> {
     /// Issues iterations until a request is due or an element has not arrived.
-    fn issue(&mut self, interval: Ticks, block: &Block, starts: &mut Unit) {
+    fn issue(&mut self, interval: Ticks, block: &Block, starts: &mut Unit<T>) {
         while self.row_end != u64::MAX {
             if self.begun == self.row {
                 self.issue_rows(interval, block);
@@ -273,7 +274,7 @@ impl Entries {
             if self.entry == self.asked() && self.asks_at() < Ticks::NEVER {
                 return;
             }
-            let next_at = self.at + interval;
+            let next_at = self.at.plus(interval, Part::Interval);
             let mut at = next_at;
             let (begins, end) = (self.begun == self.row, self.row + 1);
             // The start of a row is the end of the previous one.
@@ -281,8 +282,8 @@ impl Entries {
                 if starts.here <= end {
                     return;
                 }
-                at = at.max(starts.came_at(end));
-                if starts.here >= starts.use_end && starts.came_at(starts.use_end - 1) <= next_at {
+                at = at.later(starts.came_at(end));
+                if starts.here >= starts.use_end && starts.came_at(starts.use_end - 1).ticks() <= next_at.ticks() {
                     self.known = starts.use_end;
                 }
             }
@@ -291,10 +292,10 @@ impl Entries {
             let asks_value = !is_empty && self.entry == self.values.asked;
             if asks_column || asks_value {
                 let Some(room_at) = self.room_at(asks_column, asks_value) else { return };
-                at = at.max(room_at);
+                at = at.later(room_at);
             }
             // The last loop waits for a column, which arrives after its request.
-            let leads = asks_column || self.leads && at == next_at;
+            let leads = asks_column || self.leads && at.ticks() == next_at.ticks();
             if begins {
                 starts.use_up_to(end + 1, at);
                 self.begun = end;
@@ -312,7 +313,7 @@ impl Entries {
                     self.values.ask(at);
                 }
                 let next = self.row_end.min(self.asked());
-                self.at += interval * (next - self.entry - 1);
+                self.at = self.at.plus(interval * (next - self.entry - 1), Part::Interval);
                 self.entry = next;
             }
             if self.entry == self.row_end {
@@ -334,13 +335,13 @@ impl Entries {
                 self.row_end = block.end_of(self.row);
             }
         }
-        self.at += interval * (self.entry - first);
+        self.at = self.at.plus(interval * (self.entry - first), Part::Interval);
     }
 
     /// Returns the time of the next request; [`Ticks::NEVER`] if there is none.
     #[inline]
     fn asks_at(&self) -> Ticks {
-        self.columns.asked_at.min(self.values.asked_at)
+        self.columns.asked_at.ticks().min(self.values.asked_at.ticks())
     }
 
     /// Returns the end of the entries whose column and value have been requested.
@@ -350,14 +351,14 @@ impl Entries {
     }
 
     /// Returns when the units that must request have space; `None` if that is not known yet.
-    fn room_at(&mut self, asks_column: bool, asks_value: bool) -> Option<Ticks> {
-        let no_wait = Ok(Ticks::ZERO);
+    fn room_at(&mut self, asks_column: bool, asks_value: bool) -> Option<T> {
+        let no_wait = Ok(T::ZERO);
         let column = if asks_column { self.columns.room_at() } else { no_wait };
         let value = if asks_value { self.values.room_at() } else { no_wait };
         match (column, value) {
             (Ok(column), Ok(value)) => {
                 self.waits_for = 0;
-                Some(column.max(value))
+                Some(column.later(value))
             }
             (Err(behind), _) | (_, Err(behind)) => {
                 self.waits_for = behind;
@@ -375,38 +376,41 @@ impl Entries {
 
 /// The last loop: sums, over entries whose column has arrived.
 #[derive(Clone, Debug)]
-struct Sums {
+struct Sums<T> {
     /// Current row, its end, and next entry.
     row: u64,
     end: u64,
     entry: u64,
-    /// Time of the last request of `x`, of the last addition, and the end of that addition for the next one.
-    x_at: Ticks,
-    added_at: Ticks,
-    free_at: Ticks,
+    /// Time of the last request of `x`, and the earliest time of the next one by the interval and its row.
+    x_at: T,
+    x_due: T,
+    /// Time of the last addition, and the end of that addition for the next one.
+    added_at: T,
+    free_at: T,
     /// Addition times of the entries still in the unit for `x`, as a ring, and the slot of the next entry.
-    added: Vec<Ticks>,
+    added: Vec<T>,
     place: usize,
     /// Sums of a burst, sums of a word, the row that ends the next burst, and the pending stores: time and words.
     burst: u64,
     in_word: u64,
     burst_end: u64,
-    stores: VecDeque<(Ticks, u64)>,
+    stores: VecDeque<(T, u64)>,
     y: Vec<f64>,
 }
 
-impl Sums {
-    fn new(spec: &Spec, count: u64, end: u64) -> Sums {
+impl<T: KernelTime> Sums<T> {
+    fn new(spec: &Spec, count: u64, end: u64) -> Sums<T> {
         let in_word = spec.words.elements(Array::Y.bytes()).into();
         let burst = spec.burst_words * in_word;
         Sums {
             row: 0,
             end,
             entry: 0,
-            x_at: Ticks::ZERO,
-            added_at: Ticks::ZERO,
-            free_at: spec.interval,
-            added: vec![Ticks::ZERO; spec.unit_words as usize],
+            x_at: T::ZERO,
+            x_due: T::ZERO.plus(spec.interval, Part::Interval),
+            added_at: T::ZERO,
+            free_at: T::ZERO.plus(spec.interval, Part::Interval),
+            added: vec![T::ZERO; spec.unit_words as usize],
             place: 0,
             burst,
             in_word,
@@ -418,17 +422,17 @@ impl Sums {
 
     /// Begins the next row if it waits for the second loop; rows without entries end immediately.
     #[inline]
-    fn begin(&mut self, spec: &Spec, block: &Block, entries: &mut Entries) {
+    fn begin(&mut self, spec: &Spec, block: &Block, entries: &mut Entries<T>) {
         while let Some((_, at)) = entries.awaited.pop_front_if(|(row, _)| *row == self.row) {
             if self.end == self.entry {
-                self.added_at = (self.added_at + spec.interval).max(at);
-                self.free_at = self.added_at + spec.interval;
+                self.added_at = self.added_at.plus(spec.interval, Part::Interval).later(at);
+                self.free_at = self.added_at.plus(spec.interval, Part::Interval);
                 self.row += 1;
                 self.end = block.end_of(self.row);
                 self.end_burst(spec, block);
             } else {
                 // An entry is not processed before its iteration is issued.
-                self.x_at = self.x_at.max(at.since(spec.interval));
+                self.x_due = self.x_due.later(at);
             }
         }
     }
@@ -439,7 +443,8 @@ impl Sums {
             return;
         }
         let rows = self.y.len()..self.row as usize;
-        self.stores.push_back((self.added_at + spec.depth, (rows.len() as u64).div_ceil(self.in_word)));
+        let at = self.added_at.plus(spec.depth, Part::Latency);
+        self.stores.push_back((at, (rows.len() as u64).div_ceil(self.in_word)));
         self.y.extend(block.sums(rows));
         self.burst_end = (self.row + self.burst).min(block.starts.len() as u64 - 1);
     }
@@ -447,28 +452,28 @@ impl Sums {
     /// Returns the time of the next store.
     #[inline]
     fn store_at(&self) -> Ticks {
-        self.stores.front().map_or(Ticks::NEVER, |(at, _)| *at)
+        self.stores.front().map_or(Ticks::NEVER, |(at, _)| at.ticks())
     }
 
     /// Returns when `x` is requested for the next entry; [`Ticks::NEVER`] if its row has not begun or its column has
     /// not arrived.
     #[inline]
-    fn asks_at(&self, spec: &Spec, entries: &Entries) -> Ticks {
+    fn asks_at(&self, entries: &Entries<T>) -> Ticks {
         if self.row >= entries.begun || self.entry >= entries.here() {
             return Ticks::NEVER;
         }
-        (self.x_at + spec.interval).max(entries.columns.came_at(self.entry)).max(self.added[self.place])
+        self.x_due.later(entries.columns.came_at(self.entry)).later(self.added[self.place]).ticks()
     }
 
     /// Returns whether `x` is requested for the next entry before `before`.
     #[inline]
-    fn asks_before(&self, spec: &Spec, entries: &Entries, before: Ticks) -> bool {
-        self.x_at + spec.interval < before && self.asks_at(spec, entries) < before
+    fn asks_before(&self, entries: &Entries<T>, before: Ticks) -> bool {
+        self.x_due.ticks() < before && self.asks_at(entries) < before
     }
 
     /// Returns the end of the rows that have entries and need nothing but additions.
     #[inline]
-    fn rows_end(&self, entries: &Entries) -> u64 {
+    fn rows_end(&self, entries: &Entries<T>) -> u64 {
         let end = self.burst_end.min(entries.begun);
         entries.awaited.front().map_or(end, |(row, _)| end.min(*row))
     }
@@ -481,15 +486,16 @@ impl Sums {
         &mut self,
         spec: &Spec,
         block: &Block,
-        entries: &mut Entries,
-        port: &mut MemoryPort,
+        entries: &mut Entries<T>,
+        port: &mut MemoryPort<T>,
         (before, stop): (Ticks, u64),
     ) -> bool {
         let Entries { columns, values, .. } = entries;
         let to_wrap = (self.added.len() - self.place) as u64;
         let end = stop.min(columns.use_end).min(values.use_end).min(self.entry + to_wrap);
         let places = &mut self.added[self.place..][..(end - self.entry) as usize];
-        let asked = ask::<KEEPS>(places, columns.came(self.entry), (&mut self.x_at, spec.interval), port, before);
+        let column = columns.came(self.entry);
+        let asked = ask::<T, KEEPS>(places, column, (&mut self.x_at, &mut self.x_due), (spec.interval, before), port);
         self.end_additions::<KEEPS>(spec, block, values.came(self.entry), asked);
         columns.use_up_to(self.entry, self.x_at);
         values.use_up_to(self.entry, self.added_at);
@@ -498,23 +504,25 @@ impl Sums {
 
     /// Records when each of `count` entries whose `x` has arrived was added.
     #[inline]
-    fn end_additions<const KEEPS: bool>(&mut self, spec: &Spec, block: &Block, mut value: Came, count: usize) {
-        let in_row = spec.interval.max(spec.addition);
+    fn end_additions<const KEEPS: bool>(&mut self, spec: &Spec, block: &Block, mut value: Came<T>, count: usize) {
+        let is_addition = spec.addition > spec.interval;
+        let (in_row, part) =
+            if is_addition { (spec.addition, Part::Additions) } else { (spec.interval, Part::Interval) };
         let (mut added_at, mut free_at) = (self.added_at, self.free_at);
         let mut places = &mut self.added[self.place..][..count];
         while !places.is_empty() {
             let in_row_count = places.len().min((self.end - self.entry) as usize);
             let (of_row, others) = places.split_at_mut(in_row_count);
             for place in of_row {
-                added_at = free_at.max(value.at.max(*place));
-                *place = added_at;
-                free_at = added_at + in_row;
+                added_at = free_at.later(value.at.later(*place));
+                *place = added_at.released();
+                free_at = added_at.plus(in_row, part);
                 value.next::<KEEPS>();
             }
             places = others;
             self.entry += in_row_count as u64;
             if self.entry == self.end {
-                free_at = added_at + spec.interval;
+                free_at = added_at.plus(spec.interval, Part::Interval);
                 self.row += 1;
                 self.end = block.end_of(self.row);
             }
@@ -531,8 +539,8 @@ impl Sums {
         &mut self,
         spec: &Spec,
         block: &Block,
-        entries: &mut Entries,
-        port: &mut MemoryPort,
+        entries: &mut Entries<T>,
+        port: &mut MemoryPort<T>,
         (mut before, is_alone): (Ticks, bool),
     ) {
         let mut stop = entries.here();
@@ -559,31 +567,31 @@ impl Sums {
 /// Requests `x` for the entries of these slots, returns the number requested before `before`, and sets each slot to
 /// the arrival time. `KEEPS` where a word may hold several elements.
 #[inline]
-fn ask<const KEEPS: bool>(
-    places: &mut [Ticks],
-    mut column: Came,
-    (x_at, interval): (&mut Ticks, Ticks),
-    port: &mut MemoryPort,
-    before: Ticks,
+fn ask<T: KernelTime, const KEEPS: bool>(
+    places: &mut [T],
+    mut column: Came<T>,
+    (x_at, x_due): (&mut T, &mut T),
+    (interval, before): (Ticks, Ticks),
+    port: &mut MemoryPort<T>,
 ) -> usize {
-    let (mut at, mut asked, mut count) = (*x_at, *port, 0);
+    let (mut at, mut due, mut asked, mut count) = (*x_at, *x_due, *port, 0);
     for place in places {
-        let next_at = (at + interval).max(column.at.max(*place));
-        if next_at >= before {
+        let next_at = due.later(column.at.later(*place));
+        if next_at.ticks() >= before {
             break;
         }
-        at = next_at;
+        (at, due) = (next_at, next_at.plus(interval, Part::Interval));
         *place = asked.load(at, 1);
         column.next::<KEEPS>();
         count += 1;
     }
-    (*x_at, *port) = (at, asked);
+    (*x_at, *x_due, *port) = (at, due, asked);
     count
 }
 
 /// State of the kernel.
 #[derive(Clone, Debug)]
-pub struct SpmvKernel {
+pub struct SpmvKernel<T> {
     spec: Spec,
     matrix: Arc<Csr>,
     x: Arc<Vec<f64>>,
@@ -592,13 +600,13 @@ pub struct SpmvKernel {
     ports: [usize; 5],
     /// Whether no other kernel uses the port of `x`.
     is_alone: bool,
-    starts: Starts,
-    entries: Entries,
-    sums: Sums,
-    ended: Ticks,
+    starts: Starts<T>,
+    entries: Entries<T>,
+    sums: Sums<T>,
+    ended: T,
 }
 
-impl SpmvKernel {
+impl<T: KernelTime> SpmvKernel<T> {
     /// Creates a kernel for these rows. `ports` is in the order of [`Array::ALL`]; `is_alone` means that no other
     /// kernel uses the port of `x`.
     #[must_use]
@@ -609,20 +617,20 @@ impl SpmvKernel {
         rows: Range<u32>,
         ports: [usize; 5],
         is_alone: bool,
-    ) -> SpmvKernel {
+    ) -> SpmvKernel<T> {
         let (block, count) = (Block::of(&matrix, &rows, &x), u64::from(rows.end - rows.start));
         let count_entries = u64::from(block.starts[count as usize] - block.starts[0]);
         let unit = |array: Array, elements| Unit::new(&spec, array, ports[array.index()], elements);
         let end = block.end_of(0);
         SpmvKernel {
-            starts: Starts { unit: unit(Array::RowStarts, if count > 0 { count + 1 } else { 0 }), at: Ticks::ZERO },
+            starts: Starts { unit: unit(Array::RowStarts, if count > 0 { count + 1 } else { 0 }), at: T::ZERO },
             entries: Entries {
                 columns: unit(Array::Columns, count_entries),
                 values: unit(Array::Values, count_entries),
                 row: 0,
                 row_end: end,
                 entry: 0,
-                at: Ticks::ZERO,
+                at: T::ZERO,
                 waits_for: 0,
                 begun: 0,
                 known: 0,
@@ -636,7 +644,7 @@ impl SpmvKernel {
             rows,
             ports,
             is_alone,
-            ended: Ticks::ZERO,
+            ended: T::ZERO,
         }
     }
 
@@ -648,11 +656,11 @@ impl SpmvKernel {
 
     /// Runs the first two loops until a request is due.
     #[inline]
-    fn issue(spec: &Spec, block: &Block, starts: &mut Starts, entries: &mut Entries, sums: &mut Sums) {
+    fn issue(spec: &Spec, block: &Block, starts: &mut Starts<T>, entries: &mut Entries<T>, sums: &mut Sums<T>) {
         if entries.asks_at() == Ticks::NEVER {
             entries.issue(spec.interval, block, &mut starts.unit);
         }
-        if starts.unit.asked_at == Ticks::NEVER && starts.unit.asked < starts.unit.elements {
+        if starts.unit.asked_at.ticks() == Ticks::NEVER && starts.unit.asked < starts.unit.elements {
             starts.issue(spec.interval);
         }
         sums.begin(spec, block, entries);
@@ -661,11 +669,13 @@ impl SpmvKernel {
 
 /// Returns the time of the next request of a load unit or the next store.
 #[inline]
-fn others_at(starts: &Starts, entries: &Entries, sums: &Sums) -> Ticks {
-    starts.unit.asked_at.min(entries.asks_at()).min(sums.store_at())
+fn others_at<T: KernelTime>(starts: &Starts<T>, entries: &Entries<T>, sums: &Sums<T>) -> Ticks {
+    starts.unit.asked_at.ticks().min(entries.asks_at()).min(sums.store_at())
 }
 
-impl Pipeline for SpmvKernel {
+impl<T: KernelTime> Pipeline for SpmvKernel<T> {
+    type Time = T;
+
     fn ports(&self) -> &[usize] {
         &self.ports
     }
@@ -673,10 +683,10 @@ impl Pipeline for SpmvKernel {
     fn next_at(&mut self) -> Ticks {
         let SpmvKernel { spec, matrix, x, rows, starts, entries, sums, .. } = self;
         SpmvKernel::issue(spec, &Block::of(matrix, rows, x), starts, entries, sums);
-        others_at(starts, entries, sums).min(sums.asks_at(spec, entries))
+        others_at(starts, entries, sums).min(sums.asks_at(entries))
     }
 
-    fn run_until(&mut self, ports: &mut [MemoryPort], before: Ticks) {
+    fn run_until(&mut self, ports: &mut [MemoryPort<T>], before: Ticks) {
         let SpmvKernel { spec, matrix, x, rows, is_alone, starts, entries, sums, .. } = self;
         let (block, x_port, y_port) =
             (Block::of(matrix, rows, x), self.ports[Array::X.index()], self.ports[Array::Y.index()]);
@@ -685,7 +695,7 @@ impl Pipeline for SpmvKernel {
             SpmvKernel::issue(spec, &block, starts, entries, sums);
             // At equal times, the first in this list issues first.
             let other = others_at(starts, entries, sums);
-            if sums.asks_before(spec, entries, other) {
+            if sums.asks_before(entries, other) {
                 let limit = if *is_alone { before } else { before.min(other) };
                 let asked = sums.entry;
                 let add = if keeps { Sums::add::<true> } else { Sums::add::<false> };
@@ -695,11 +705,11 @@ impl Pipeline for SpmvKernel {
                 }
             } else if other >= before {
                 return;
-            } else if starts.unit.asked_at == other {
+            } else if starts.unit.asked_at.ticks() == other {
                 starts.load(ports);
-            } else if entries.columns.asked_at == other || entries.values.asked_at == other {
+            } else if entries.columns.asked_at.ticks() == other || entries.values.asked_at.ticks() == other {
                 for unit in [&mut entries.columns, &mut entries.values] {
-                    if unit.asked_at == other {
+                    if unit.asked_at.ticks() == other {
                         unit.load(ports);
                     }
                 }
@@ -709,7 +719,7 @@ impl Pipeline for SpmvKernel {
         }
     }
 
-    fn ended(&self) -> Ticks {
+    fn ended(&self) -> T {
         self.ended
     }
 }
@@ -717,6 +727,7 @@ impl Pipeline for SpmvKernel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel_time::{KernelPath, Traced};
     use crate::{memory_port, pipeline};
     use lanemark_compute::PortWords;
 
@@ -724,11 +735,11 @@ mod tests {
         Ticks::whole_ns(ns)
     }
 
-    /// Returns the time to multiply rows of these lengths, with the given memory port for each array.
-    fn multiplied(lengths: &[u32], ports: [usize; 5]) -> Ticks {
+    /// Returns the end of the multiplication of rows of these lengths, with the given memory port for each array.
+    fn ended(lengths: &[u32], addition: Ticks, ports: [usize; 5]) -> Traced {
         let memory = memory_port::Spec { word: ns(2), read: ns(10), turnaround: ns(0) };
         let words = PortWords { port_bytes: 8, keeps: false };
-        let (interval, depth, addition) = (ns(1), ns(5), ns(4));
+        let (interval, depth) = (ns(1), ns(5));
         let spec = Spec { interval, depth, addition, unit_words: 8, burst_words: 1, words };
         let mut starts = vec![0];
         for length in lengths {
@@ -738,7 +749,7 @@ mod tests {
         let values = (0..entries).map(|entry| f64::from(entry) + 1.0).collect();
         let matrix = Arc::new(Csr::new(1, starts, vec![0; entries as usize], values).unwrap());
         let x = Arc::new(vec![2.0]);
-        let is_alone = ports == [0, 1, 2, 3, 4];
+        let is_alone = ports == OWN;
         let rows = 0..lengths.len() as u32;
         let mut kernels = [SpmvKernel::new(spec, Arc::clone(&matrix), Arc::clone(&x), rows, ports, is_alone)];
         let ended = pipeline::run(&mut kernels, &mut [MemoryPort::new(memory); 5]);
@@ -746,23 +757,64 @@ mod tests {
         ended
     }
 
+    /// A port for each array.
+    const OWN: [usize; 5] = [0, 1, 2, 3, 4];
+
+    fn multiplied(lengths: &[u32], ports: [usize; 5]) -> Ticks {
+        ended(lengths, ns(4), ports).ticks()
+    }
+
     #[test]
     fn an_entry_waits_for_its_row_column_element_and_the_previous_addition() {
-        let own = [0, 1, 2, 3, 4];
         // The second start, which ends the row, arrives at 15; column and value at 27, x at 39; stored from 44 to 46.
-        assert_eq!(multiplied(&[1], own), ns(46));
+        assert_eq!(multiplied(&[1], OWN), ns(46));
         // The next entry of the same row is added 4 ns later; of another row, when its element arrives, at 41.
-        assert_eq!(multiplied(&[2], own), ns(50));
-        assert_eq!(multiplied(&[1, 1], own), ns(48));
+        assert_eq!(multiplied(&[2], OWN), ns(50));
+        assert_eq!(multiplied(&[1, 1], OWN), ns(48));
         // A row without entries is stored; it waits for its turn only.
-        assert_eq!(multiplied(&[0], own), ns(15 + 5 + 2));
-        assert_eq!(multiplied(&[], own), ns(0));
+        assert_eq!(multiplied(&[0], OWN), ns(15 + 5 + 2));
+        assert_eq!(multiplied(&[], OWN), ns(0));
     }
 
     #[test]
     fn arrays_behind_one_port_are_serialised() {
         // Column and value are requested at 15; the value arrives 2 ns later, which x hides.
         assert_eq!(multiplied(&[1], [0; 5]), ns(46));
-        assert!(multiplied(&[40], [0; 5]) > multiplied(&[40], [0, 1, 2, 3, 4]));
+        assert!(multiplied(&[40], [0; 5]) > multiplied(&[40], OWN));
+    }
+
+    fn path(port: u64, additions: u64, unit_words: u64, latency: u64) -> KernelPath {
+        // The first request of the path is issued after one interval.
+        KernelPath {
+            port: ns(port),
+            interval: ns(1),
+            additions: ns(additions),
+            unit_words: ns(unit_words),
+            latency: ns(latency),
+        }
+    }
+
+    #[test]
+    fn the_path_of_one_entry_goes_through_four_ports() {
+        // Two row starts, a column or value, an element of x and the sum; three reads and the pipeline.
+        assert_eq!(ended(&[1], ns(4), OWN).path().unwrap(), path(5 * 2, 0, 0, 3 * 10 + 5));
+        assert_eq!(ended(&[], ns(4), OWN).path().unwrap(), KernelPath { interval: ns(0), ..path(0, 0, 0, 0) });
+    }
+
+    #[test]
+    fn a_long_row_is_bound_by_its_additions() {
+        assert_eq!(ended(&[100], ns(4), OWN).path().unwrap(), path(5 * 2, 99 * 4, 0, 3 * 10 + 5));
+    }
+
+    #[test]
+    fn rows_without_entries_are_bound_by_the_port_of_their_starts() {
+        assert_eq!(ended(&[0; 10], ns(4), OWN).path().unwrap(), path(11 * 2 + 2, 0, 0, 10 + 5));
+    }
+
+    #[test]
+    fn an_entry_without_space_for_its_value_is_bound_by_the_unit() {
+        // The ninth value is requested when the first one is added, at 39; it is added at 63, with its element of x.
+        // The latency before 39 belongs to the unit, the latency after it does not.
+        assert_eq!(ended(&[9], ns(1), OWN).path().unwrap(), path(7 * 2, 0, 3 * 10, 2 * 10 + 5));
     }
 }

@@ -6,6 +6,7 @@
 //! iteration, when it has space for them. An iteration is stored when its words have arrived, and at least an
 //! interval after the previous one; the store unit gathers iterations into bursts.
 
+use crate::kernel_time::{KernelTime, Part};
 use crate::memory_port::MemoryPort;
 use crate::pipeline::{Pipeline, Spec};
 use lanemark_compute::StreamCopy;
@@ -15,15 +16,15 @@ use std::ops::Range;
 
 /// Iterations that a unit requests in one burst.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Burst {
-    at: Ticks,
+struct Burst<T> {
+    at: T,
     words: u64,
     steps: Range<u64>,
 }
 
 /// State of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StreamKernel {
+pub struct StreamKernel<T> {
     spec: Spec,
     copy: StreamCopy,
     /// The memory port.
@@ -32,24 +33,24 @@ pub struct StreamKernel {
     from: Vec<u64>,
     to: Vec<u64>,
     /// The next burst to load.
-    loads: Option<Burst>,
+    loads: Option<Burst<T>>,
     /// The bursts to store, as far as they are known.
-    stores: VecDeque<Burst>,
+    stores: VecDeque<Burst<T>>,
     /// The burst being gathered.
-    gathered: Option<Burst>,
+    gathered: Option<Burst<T>>,
     /// Words of all loads so far.
     asked_words: u64,
     /// Words loaded up to the end of each burst, and the time of its last iteration.
-    taken: VecDeque<(u64, Ticks)>,
-    issued_at: Ticks,
-    made_at: Ticks,
-    ended: Ticks,
+    taken: VecDeque<(u64, T)>,
+    issued_at: T,
+    made_at: T,
+    ended: T,
 }
 
-impl StreamKernel {
+impl<T: KernelTime> StreamKernel<T> {
     /// Creates a kernel that copies `from` through this port, with its first burst issued.
     #[must_use]
-    pub fn new(spec: Spec, copy: StreamCopy, port: usize, from: Vec<u64>) -> StreamKernel {
+    pub fn new(spec: Spec, copy: StreamCopy, port: usize, from: Vec<u64>) -> StreamKernel<T> {
         let to = vec![0; from.len()];
         let mut kernel = StreamKernel {
             spec,
@@ -62,9 +63,9 @@ impl StreamKernel {
             gathered: None,
             asked_words: 0,
             taken: VecDeque::new(),
-            issued_at: Ticks::ZERO,
-            made_at: Ticks::ZERO,
-            ended: Ticks::ZERO,
+            issued_at: T::ZERO,
+            made_at: T::ZERO,
+            ended: T::ZERO,
         };
         kernel.issue(0);
         kernel
@@ -95,7 +96,7 @@ impl StreamKernel {
             return;
         }
         // The unit needs space for the whole burst: find the oldest burst that must have been used.
-        let mut room_at = Ticks::ZERO;
+        let mut room_at = T::ZERO;
         let over = (self.asked_words + words).saturating_sub(self.spec.unit_words);
         while let Some((loaded, at)) = self.taken.front() {
             room_at = *at;
@@ -104,24 +105,24 @@ impl StreamKernel {
             }
             self.taken.pop_front();
         }
+        let mut at = self.issued_at.plus(self.spec.interval, Part::Interval);
         if over > 0 {
-            self.issued_at = self.issued_at.max(room_at.since(self.spec.interval));
+            at = at.later(room_at.released());
         }
-        let at = self.issued_at + self.spec.interval;
-        self.issued_at += self.spec.interval * (step - first);
+        self.issued_at = at.plus(self.spec.interval * (step - first - 1), Part::Interval);
         self.asked_words += words;
         self.loads = Some(Burst { at, words, steps: first..step });
     }
 
     /// Executes the iterations of a burst whose first word arrives at `first_at`.
-    fn make(&mut self, burst: &Burst, first_at: Ticks, word: Ticks) {
+    fn make(&mut self, burst: &Burst<T>, first_at: T, word: Ticks) {
         let mut words = 0;
         for step in burst.steps.clone() {
             let more = self.step_words(step);
             words += more;
             // An iteration whose words arrived with the previous one waits for the interval only.
-            let arrived = first_at + word * words.saturating_sub(1);
-            self.made_at = (self.made_at + self.spec.interval).max(arrived);
+            let arrived = first_at.plus(word * words.saturating_sub(1), Part::Port);
+            self.made_at = self.made_at.plus(self.spec.interval, Part::Interval).later(arrived);
             self.gather_store(step, more);
         }
         self.taken.push_back((self.asked_words, self.made_at));
@@ -131,7 +132,7 @@ impl StreamKernel {
     }
 
     fn gather_store(&mut self, step: u64, words: u64) {
-        let at = self.made_at + self.spec.depth;
+        let at = self.made_at.plus(self.spec.depth, Part::Latency);
         if self.gathered.as_ref().is_some_and(|burst| burst.words + words > self.spec.burst_words) {
             self.stores.extend(self.gathered.take());
         }
@@ -144,29 +145,31 @@ impl StreamKernel {
     }
 }
 
-impl Pipeline for StreamKernel {
+impl<T: KernelTime> Pipeline for StreamKernel<T> {
+    type Time = T;
+
     fn ports(&self) -> &[usize] {
         std::slice::from_ref(&self.port)
     }
 
     fn next_at(&mut self) -> Ticks {
-        let store = self.stores.front().map(|burst| burst.at);
-        self.loads.as_ref().map(|burst| burst.at).into_iter().chain(store).min().unwrap_or(Ticks::NEVER)
+        let store = self.stores.front().map(|burst| burst.at.ticks());
+        self.loads.as_ref().map(|burst| burst.at.ticks()).into_iter().chain(store).min().unwrap_or(Ticks::NEVER)
     }
 
-    fn run_until(&mut self, ports: &mut [MemoryPort], before: Ticks) {
+    fn run_until(&mut self, ports: &mut [MemoryPort<T>], before: Ticks) {
         loop {
             let at = self.next_at();
             if at >= before {
                 return;
             }
             let port = &mut ports[self.port];
-            if let Some(burst) = self.loads.take_if(|burst| burst.at == at) {
-                let (first_at, word) = (port.load(at, burst.words), port.spec().word);
+            if let Some(burst) = self.loads.take_if(|burst| burst.at.ticks() == at) {
+                let (first_at, word) = (port.load(burst.at, burst.words), port.spec().word);
                 self.make(&burst, first_at, word);
                 self.issue(burst.steps.end);
             } else if let Some(burst) = self.stores.pop_front() {
-                self.ended = port.store(at, burst.words);
+                self.ended = port.store(burst.at, burst.words);
                 let vector = u64::from(self.copy.vector_words);
                 let words =
                     (burst.steps.start * vector) as usize..((burst.steps.end * vector).min(self.copy.count())) as usize;
@@ -175,7 +178,7 @@ impl Pipeline for StreamKernel {
         }
     }
 
-    fn ended(&self) -> Ticks {
+    fn ended(&self) -> T {
         self.ended
     }
 }
@@ -183,6 +186,7 @@ impl Pipeline for StreamKernel {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel_time::{KernelPath, Traced};
     use crate::{memory_port, pipeline};
     use lanemark_compute::PortWords;
 
@@ -190,17 +194,33 @@ mod tests {
         Ticks::whole_ns(ns)
     }
 
-    /// Returns the time to copy `words` words of 8 B, one an iteration; the port takes 2 ns for each.
+    /// A copy of words of 8 B, one an iteration; the port takes 2 ns for each.
+    struct Copies {
+        words: u64,
+        interval: Ticks,
+        unit_words: u64,
+        burst_words: u64,
+        turnaround: Ticks,
+    }
+
+    impl Copies {
+        fn ended(&self) -> Traced {
+            let Copies { words, interval, unit_words, burst_words, turnaround } = *self;
+            let memory = memory_port::Spec { word: ns(2), read: ns(10), turnaround };
+            let words_of = PortWords { port_bytes: 8, keeps: false };
+            let (depth, addition) = (ns(5), ns(1));
+            let spec = Spec { interval, depth, addition, unit_words, burst_words, words: words_of };
+            let copy =
+                StreamCopy { first_port: 0, ports: 1, bytes_per_port: 8 * words, stride_bytes: 8, vector_words: 1 };
+            let mut kernels = [StreamKernel::new(spec, copy, 0, (1..=words).collect())];
+            let ended = pipeline::run(&mut kernels, &mut [MemoryPort::new(memory)]);
+            assert!(kernels[0].copied().iter().copied().eq(1..=words));
+            ended
+        }
+    }
+
     fn copied(words: u64, unit_words: u64, burst_words: u64, turnaround: Ticks) -> Ticks {
-        let memory = memory_port::Spec { word: ns(2), read: ns(10), turnaround };
-        let words_of = PortWords { port_bytes: 8, keeps: false };
-        let (interval, depth, addition) = (ns(1), ns(5), ns(1));
-        let spec = Spec { interval, depth, addition, unit_words, burst_words, words: words_of };
-        let copy = StreamCopy { first_port: 0, ports: 1, bytes_per_port: 8 * words, stride_bytes: 8, vector_words: 1 };
-        let mut kernels = [StreamKernel::new(spec, copy, 0, (1..=words).collect())];
-        let ended = pipeline::run(&mut kernels, &mut [MemoryPort::new(memory)]);
-        assert!(kernels[0].copied().iter().copied().eq(1..=words));
-        ended
+        Copies { words, interval: ns(1), unit_words, burst_words, turnaround }.ended().ticks()
     }
 
     #[test]
@@ -218,5 +238,44 @@ mod tests {
         // Arrivals at 13 and 15; or the second one at 25, if it is requested when the first one is used.
         assert_eq!(copied(2, 8, 1, ns(0)), ns(22));
         assert_eq!(copied(2, 1, 1, ns(0)), ns(25 + 5 + 2));
+    }
+
+    fn path(port: u64, interval: u64, unit_words: u64, latency: u64) -> KernelPath {
+        KernelPath {
+            port: ns(port),
+            interval: ns(interval),
+            additions: ns(0),
+            unit_words: ns(unit_words),
+            latency: ns(latency),
+        }
+    }
+
+    #[test]
+    fn the_path_of_one_word_is_the_interval_the_port_and_latency() {
+        let one = Copies { words: 1, interval: ns(1), unit_words: 8, burst_words: 1, turnaround: ns(20) };
+        // The load and the store with its turnaround at the port; the read and the pipeline.
+        assert_eq!(one.ended().path().unwrap(), path(2 + 22, 1, 0, 10 + 5));
+        // The second store waits for the first one.
+        assert_eq!(Copies { words: 2, ..one }.ended().path().unwrap(), path(2 + 22 + 22, 1, 0, 10 + 5));
+    }
+
+    #[test]
+    fn a_copy_whose_port_is_never_idle_is_bound_by_the_port() {
+        let copies = Copies { words: 100, interval: ns(1), unit_words: 128, burst_words: 16, turnaround: ns(0) };
+        assert_eq!(copies.ended().path().unwrap(), path(2 * 2 * 100, 1, 0, 0));
+    }
+
+    #[test]
+    fn a_copy_with_a_long_interval_is_bound_by_the_interval() {
+        // Words arrive at 22, 32, ... and 212.
+        let copies = Copies { words: 20, interval: ns(10), unit_words: 8, burst_words: 1, turnaround: ns(0) };
+        assert_eq!(copies.ended().path().unwrap(), path(2 + 2, 20 * 10, 0, 10 + 5));
+    }
+
+    #[test]
+    fn a_copy_with_a_unit_of_one_word_is_bound_by_the_unit() {
+        // The latency of nine reads delays the next request; that of the last one delays none.
+        let copies = Copies { words: 10, interval: ns(1), unit_words: 1, burst_words: 1, turnaround: ns(0) };
+        assert_eq!(copies.ended().path().unwrap(), path(10 * 2 + 2, 1, 9 * 10, 10 + 5));
     }
 }

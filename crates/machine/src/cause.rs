@@ -194,6 +194,30 @@ causes! {
         explanation: "the core is leaving an idle state",
         remedy: "forbid deep idle states (cpupower idle-set), or poll if the wait is short"
     }
+    /// Words and bus turnarounds occupy a port of device memory.
+    MemoryPort {
+        name: "memory_port",
+        explanation: "words pass through a port of device memory one at a time",
+        remedy: "more ports, a faster or wider port, or kernels that use all bytes of a word"
+    }
+    /// A kernel starts one loop iteration an initiation interval.
+    InitiationInterval {
+        name: "initiation_interval",
+        explanation: "a kernel starts one iteration an initiation interval",
+        remedy: "more kernels, a faster clock, a shorter interval, or more work per iteration"
+    }
+    /// A load unit has as many words outstanding as it can keep.
+    OutstandingWords {
+        name: "outstanding_words",
+        explanation: "a load unit of a kernel has no space for more outstanding words",
+        remedy: "load units with more words, more kernels, or memory with a lower latency"
+    }
+    /// The additions of one sum are sequential.
+    Additions {
+        name: "additions",
+        explanation: "each addition of a sum waits for the previous one",
+        remedy: "partial sums, an adder with a lower latency, or more kernels"
+    }
     /// The device runs the launched kernels.
     Compute {
         name: "compute",
@@ -234,6 +258,14 @@ impl Cause {
             Cause::Issue => is_in(&["core.", "memcpy."]),
             Cause::Driver => is_in(&["driver.", "core."]),
             Cause::Runtime => is_in(&["runtime.", "core."]),
+            Cause::MemoryPort => {
+                ends(&["device_memory.ports", "port_bytes", "word_ns", "turnaround_ns", "keeps_words", "burst_words"])
+            }
+            Cause::InitiationInterval => ends(&["interval_cycles", "kernel.clock_ghz", "cycle_growth_percent"]),
+            Cause::OutstandingWords => {
+                is_in(&["device_memory."]) || ends(&["unit_words", "keeps_words", "burst_words"])
+            }
+            Cause::Additions => ends(&["addition_cycles", "kernel.clock_ghz", "cycle_growth_percent"]),
             Cause::Compute => is_in(&["kernel.", "device_memory.", "runtime."]),
             Cause::Translation => is_in(&["iommu."]),
             Cause::Fifo => is_in(&["fifos."]),
@@ -249,7 +281,10 @@ impl Cause {
             | Cause::Transit
             | Cause::Transfer
             | Cause::Interrupt
-            | Cause::Idle => ends(&["_ns", "_ghz", "generation", "width_lanes", "beat_bytes", "_in_flight", "buffers"]),
+            | Cause::Idle => {
+                let latency = ["_ns", "_ghz", "pipeline_cycles", "generation", "width_lanes", "beat_bytes"];
+                ends(&latency) || ends(&["_in_flight", "buffers"])
+            }
         }
     }
 

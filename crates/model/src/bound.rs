@@ -135,9 +135,11 @@ impl Bound {
             Bound::Translation => Cause::Translation,
             Bound::Flush => Cause::Flush,
             Bound::Runtime => Cause::Runtime,
-            Bound::Port | Bound::Interval | Bound::OutstandingWords | Bound::Additions | Bound::Kernels => {
-                Cause::Compute
-            }
+            Bound::Port => Cause::MemoryPort,
+            Bound::Interval => Cause::InitiationInterval,
+            Bound::OutstandingWords => Cause::OutstandingWords,
+            Bound::Additions => Cause::Additions,
+            Bound::Kernels => Cause::Compute,
         }
     }
 }

@@ -178,13 +178,15 @@ fn flows(events: &mut Vec<Value>, frames: &[Frame]) {
 /// A colour of Chrome's viewer for a cause; Perfetto derives its colours from names.
 const fn colour(cause: Cause) -> &'static str {
     match cause {
-        Cause::Issue | Cause::Driver | Cause::Runtime => "thread_state_running",
+        Cause::Issue | Cause::Driver | Cause::Runtime | Cause::InitiationInterval | Cause::Additions => {
+            "thread_state_running"
+        }
         Cause::StrongOrdering | Cause::Fence | Cause::SameLine => "thread_state_uninterruptible",
-        Cause::WcBuffers | Cause::Tag | Cause::Replay | Cause::Descriptor => "bad",
+        Cause::WcBuffers | Cause::Tag | Cause::Replay | Cause::Descriptor | Cause::OutstandingWords => "bad",
         Cause::RootComplex | Cause::Memory | Cause::Translation | Cause::Flush => "yellow",
         Cause::LinkBusy => "good",
         Cause::Credit => "olive",
-        Cause::Device | Cause::Engine | Cause::DataPath | Cause::Fifo => "terrible",
+        Cause::Device | Cause::Engine | Cause::DataPath | Cause::Fifo | Cause::MemoryPort => "terrible",
         Cause::ReadRoundTrip | Cause::Transit | Cause::Transfer | Cause::Interrupt | Cause::Compute => {
             "thread_state_iowait"
         }

@@ -131,7 +131,7 @@ pub(crate) struct Share {
 pub(crate) struct Shares(pub(crate) Vec<Share>);
 
 impl Shares {
-    fn add(&mut self, share: Share) {
+    pub(crate) fn add(&mut self, share: Share) {
         if share.span == Ticks::ZERO {
             return;
         }

@@ -123,7 +123,8 @@ impl SimulatedMachine {
         self
     }
 
-    /// Leaves out the critical path of samples, to measure its cost.
+    /// Leaves out the critical path of samples, to measure its cost. Kernels on the card then have one stall cause,
+    /// [`Cause::Compute`].
     #[must_use]
     pub fn without_path(mut self) -> SimulatedMachine {
         self.board.leave_out_path();

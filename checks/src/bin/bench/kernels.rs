@@ -30,23 +30,36 @@ pub fn kernels() {
         let x = vec![1.5; matrix.columns() as usize];
         for (kernels, ports_each) in [(1, 1), (1, 4), (8, 4)] {
             let Ok(mut machine) = SimulatedMachine::new(&card) else { return };
+            let Ok(without_path) = SimulatedMachine::new(&card) else { return };
+            let mut without_path = without_path.without_path();
             let work = Workload::Spmv(Spmv { matrix: Arc::clone(&matrix), kernels, ports_each });
             let plan = Plan::new(Compute { work, wait: HostWait::Finish }, 1);
-            let mut simulated = Vec::new();
-            let mut by_loop = Vec::new();
+            let (mut simulated, mut path_costs, mut by_loop) = (Vec::new(), Vec::new(), Vec::new());
             for _ in 0..ROUNDS {
-                let start = Instant::now();
-                let mut samples = Samples::wanted(1);
-                if let Err(error) = machine.run(&plan, &mut samples) {
-                    return eprintln!("{error}");
-                }
-                simulated.push(entries / start.elapsed().as_secs_f64() / 1e6);
+                let (Some(with), Some(without)) = (seconds(&mut machine, &plan), seconds(&mut without_path, &plan))
+                else {
+                    return;
+                };
+                simulated.push(entries / without / 1e6);
+                path_costs.push(with / without);
                 let start = Instant::now();
                 black_box(matrix.times(black_box(&x)));
                 by_loop.push(entries / start.elapsed().as_secs_f64() / 1e6);
             }
             row(&format!("kernels: {made}, {kernels} of {ports_each} ports, M non-zeros/s (target: 100)"), simulated);
+            row("  critical path: time with it over time without", path_costs);
             row("  baseline: a plain loop over the same matrix", by_loop);
         }
     }
+}
+
+/// Time of one run, in seconds; `None` after a message if it fails.
+fn seconds(machine: &mut SimulatedMachine, plan: &Plan) -> Option<f64> {
+    let start = Instant::now();
+    let mut samples = Samples::wanted(1);
+    if let Err(error) = machine.run(plan, &mut samples) {
+        eprintln!("{error}");
+        return None;
+    }
+    Some(start.elapsed().as_secs_f64())
 }

@@ -1,8 +1,9 @@
 //! The critical path of a sample on a board, with the names of its places.
 
 use super::Board;
-use crate::critical_path::{Milestone, Place, PlaceKind, Shares};
+use crate::critical_path::{Milestone, Place, PlaceKind, Share, Shares};
 use crate::index::CardIndex;
+use lanemark_device_kernels::KernelPath;
 use lanemark_machine::{Cause, PathShare, Transfer};
 use lanemark_units::Ticks;
 
@@ -10,6 +11,11 @@ impl Board {
     /// Leaves out the critical path of all samples.
     pub(crate) fn leave_out_path(&mut self) {
         self.events.path.leave_out();
+    }
+
+    /// Returns whether the critical path is recorded.
+    pub(crate) fn records_path(&self) -> bool {
+        self.events.path.is_on()
     }
 
     /// Begins the critical path of a sample.
@@ -59,8 +65,25 @@ impl Board {
         self.path(milestone, at)
     }
 
+    /// Returns the critical path of kernels on the first card, which do their work `times` times.
+    pub(crate) fn path_of_kernels(&self, path: &KernelPath, times: u64) -> Vec<PathShare> {
+        let KernelPath { port, interval, additions, unit_words, latency } = *path;
+        let spent = [
+            (Cause::MemoryPort, false, port),
+            (Cause::InitiationInterval, false, interval),
+            (Cause::Additions, false, additions),
+            (Cause::OutstandingWords, true, unit_words),
+            (Cause::Transit, true, latency),
+        ];
+        let mut shares = Shares::default();
+        for (cause, is_latency, span) in spent {
+            shares.add(Share { place: Place::card(CardIndex::FIRST), cause, is_latency, span: span * times });
+        }
+        self.named(&shares)
+    }
+
     fn named(&self, shares: &Shares) -> Vec<PathShare> {
-        let name = |share: &crate::critical_path::Share| PathShare {
+        let name = |share: &Share| PathShare {
             place: self.name_of(share.place),
             cause: share.cause,
             is_latency: share.is_latency,

@@ -2,8 +2,8 @@
 
 use super::SimulatedMachine;
 use super::waits::{MOST_PASSES, Waits};
-use lanemark_device_kernels as kernels;
-use lanemark_machine::{Cause, Compute, Confirmed, MachineError, PathShare, Plan, Sample, Unsupported};
+use lanemark_device_kernels::{self as kernels, Computed, KernelPath, KernelTime, Traced};
+use lanemark_machine::{Cause, Compute, Confirmed, MachineError, Plan, Sample, Unsupported};
 use lanemark_platform::{DeviceMemory, Kernel, Platform};
 use lanemark_units::Ticks;
 use std::sync::atomic::Ordering;
@@ -33,19 +33,43 @@ impl SimulatedMachine {
         };
         let flag = self.interrupted.as_ref();
         let mut stop = || flag.is_some_and(|flag| flag.load(Ordering::Relaxed));
-        let Some(done) = kernels::compute(memory, kernel, &compute.work, &mut stop) else {
+        let compute_once = if self.board.records_path() { compute_once::<Traced> } else { compute_once::<Ticks> };
+        let Some(done) = compute_once(memory, kernel, compute, &mut stop) else {
             return Err(MachineError::Interrupted { machine: self.facts.name.clone() });
         };
-        let span = Ticks(done.span.0.saturating_mul(passes.min(MOST_PASSES)));
+        let passes = passes.min(MOST_PASSES);
+        let span = Ticks(done.span.0.saturating_mul(passes));
         if span > plan.timeout {
             let (machine, waiting_for) = (self.facts.name.clone(), Cause::Compute.explanation().to_owned());
             return Err(MachineError::Timeout { machine, after: plan.timeout, waiting_for });
         }
-        self.computed = Some(Confirmed { claimed_bytes: done.claimed_bytes, confirmed_bytes: done.confirmed_bytes });
+        self.computed = Some(done.confirmed);
         self.board.run_until(self.board.now() + span);
         let mut waits = [Ticks::ZERO; Cause::ALL.len()];
-        waits[Cause::Compute.index()] = span;
-        self.path = vec![PathShare { place: "card".to_owned(), cause: Cause::Compute, is_latency: false, span }];
+        match done.path {
+            Some(path) => self.path = self.board.path_of_kernels(&path, passes),
+            None => waits[Cause::Compute.index()] = span,
+        }
+        self.path.iter().for_each(|share| waits[share.cause.index()] += share.span);
         Ok((Sample { issue: span, delivered: span }, waits))
     }
+}
+
+/// The outcome of one iteration.
+struct Done {
+    span: Ticks,
+    path: Option<KernelPath>,
+    confirmed: Confirmed,
+}
+
+fn compute_once<T: KernelTime>(
+    memory: &DeviceMemory,
+    kernel: &Kernel,
+    compute: &Compute,
+    stop: &mut dyn FnMut() -> bool,
+) -> Option<Done> {
+    let Computed { ended, claimed_bytes, confirmed_bytes } =
+        kernels::compute::<T>(memory, kernel, &compute.work, stop)?;
+    let confirmed = Confirmed { claimed_bytes, confirmed_bytes };
+    Some(Done { span: ended.ticks(), path: ended.path(), confirmed })
 }
