@@ -28,6 +28,8 @@ impl From<&DeviceMemory> for Spec {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryPort<T> {
     spec: Spec,
+    /// Time for which words and turnarounds have occupied it.
+    busy: Ticks,
     free_at: T,
 }
 
@@ -35,7 +37,13 @@ impl<T: KernelTime> MemoryPort<T> {
     /// Creates an idle port.
     #[must_use]
     pub fn new(spec: Spec) -> MemoryPort<T> {
-        MemoryPort { spec, free_at: T::ZERO }
+        MemoryPort { spec, busy: Ticks::ZERO, free_at: T::ZERO }
+    }
+
+    /// Returns for how long it has been occupied.
+    #[must_use]
+    pub fn busy(&self) -> Ticks {
+        self.busy
     }
 
     /// Returns the constants.
@@ -49,13 +57,16 @@ impl<T: KernelTime> MemoryPort<T> {
     #[inline]
     pub fn load(&mut self, at: T, words: u64) -> T {
         let begin = self.free_at.later(at);
+        self.busy += self.spec.word * words;
         self.free_at = begin.plus(self.spec.word * words, Part::Port);
         begin.plus(self.spec.word, Part::Port).plus(self.spec.read, Part::Latency)
     }
 
     /// Stores `words` words. Returns when the last of them is stored.
     pub fn store(&mut self, at: T, words: u64) -> T {
-        self.free_at = self.free_at.later(at).plus(self.spec.turnaround + self.spec.word * words, Part::Port);
+        let span = self.spec.turnaround + self.spec.word * words;
+        self.busy += span;
+        self.free_at = self.free_at.later(at).plus(span, Part::Port);
         self.free_at
     }
 }
@@ -73,6 +84,7 @@ mod tests {
         assert_eq!(port.load(ns(10), 1), ns(120));
         assert_eq!(port.store(ns(11), 2), ns(20 + 20 + 4));
         assert_eq!(port.load(ns(100), 1), ns(202));
+        assert_eq!(port.busy(), ns(8 + 2 + 20 + 4 + 2));
     }
 
     #[test]

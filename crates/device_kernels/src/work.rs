@@ -10,6 +10,7 @@ use crate::spmv_kernel::SpmvKernel;
 use crate::stream_kernel::StreamKernel;
 use lanemark_compute::{Array, Spmv, StreamCopy, Workload};
 use lanemark_platform::{DeviceMemory, Kernel};
+use lanemark_units::Ticks;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -18,6 +19,8 @@ use std::sync::Arc;
 pub struct Computed<T> {
     /// The end: when the last word of any kernel is stored, from the first iteration on.
     pub ended: T,
+    /// Time for which the busiest memory port was occupied.
+    pub port_busy: Ticks,
     /// Bytes of the result.
     pub claimed_bytes: u64,
     /// Bytes of the result that are right.
@@ -104,7 +107,13 @@ fn stream_copy<T: KernelTime>(
         ended = ended.later(run(&mut kernel, ports));
         confirmed += (0..).zip(kernel[0].copied()).filter(|(word, found)| **found == meant(port, *word)).count() as u64;
     }
-    Some(Computed { ended, claimed_bytes: copy.bytes() / 2, confirmed_bytes: confirmed * StreamCopy::WORD_BYTES })
+    let confirmed_bytes = confirmed * StreamCopy::WORD_BYTES;
+    Some(Computed { ended, port_busy: busiest(ports), claimed_bytes: copy.bytes() / 2, confirmed_bytes })
+}
+
+/// Returns for how long the busiest port was occupied.
+fn busiest<T: KernelTime>(ports: &[MemoryPort<T>]) -> Ticks {
+    ports.iter().map(MemoryPort::busy).max().unwrap_or(Ticks::ZERO)
 }
 
 /// Returns the initial value of a word: unique among the words of all ports, and never 0.
@@ -140,7 +149,8 @@ fn multiply<T: KernelTime>(spec: Spec, ports: &mut [MemoryPort<T>], spmv: &Spmv)
         found().zip(near).filter(|(found, (meant, bound))| (*found - meant).abs() <= *bound).count()
     };
     let bytes = u64::from(Array::Y.bytes());
-    Computed { ended, claimed_bytes: bytes * u64::from(spmv.matrix.rows()), confirmed_bytes: bytes * right as u64 }
+    let claimed_bytes = bytes * u64::from(spmv.matrix.rows());
+    Computed { ended, port_busy: busiest(ports), claimed_bytes, confirmed_bytes: bytes * right as u64 }
 }
 
 #[cfg(test)]

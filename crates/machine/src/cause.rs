@@ -68,6 +68,12 @@ causes! {
         explanation: "every write-combining or fill buffer is in use",
         remedy: "use more cores, or let the device read by DMA"
     }
+    /// All buffers between a DMA engine and its link are in use, for the way to the link.
+    SendBuffers {
+        name: "send_buffers",
+        explanation: "every buffer between the DMA engine and its link is in use",
+        remedy: "more send buffers, or fewer and larger requests"
+    }
     /// The root complex accepts requests at a limited rate.
     RootComplex {
         name: "root_complex",
@@ -272,7 +278,7 @@ impl Cause {
             Cause::Flush => is_in(&["coherence.", "core."]),
             Cause::Tag => ends(&["tags", "_ns"]) || packets(),
             Cause::Credit => ends(&["credits", "headers", "data", "_ns"]) || packets(),
-            Cause::WcBuffers => ends(&["buffers", "entries", "_ns"]),
+            Cause::WcBuffers | Cause::SendBuffers => ends(&["buffers", "entries", "_ns"]),
             Cause::Descriptor => ends(&["descriptors", "descriptor_bytes", "_ns"]),
             Cause::StrongOrdering
             | Cause::SameLine

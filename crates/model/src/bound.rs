@@ -12,8 +12,10 @@ pub enum Bound {
     StrongOrdering,
     /// A line is written again before its previous write was acknowledged.
     SameLine,
-    /// Buffers over their round trip: of a core, or between a DMA engine and its link.
+    /// Buffers of a core over their round trip.
     Buffers,
+    /// Buffers between a DMA engine and its link, over the way to the link.
+    SendBuffers,
     /// Bytes on the link.
     Link,
     /// Flow-control credits over their round trip.
@@ -71,6 +73,7 @@ impl Bound {
             Bound::StrongOrdering => "one access per core round trip",
             Bound::SameLine => "one flush of a line per core round trip",
             Bound::Buffers => "buffers per round trip",
+            Bound::SendBuffers => "send buffers per way to the link",
             Bound::Link => "bytes on the link",
             Bound::Credits => "credits per round trip",
             Bound::Replay => "replay buffer per ACK latency",
@@ -117,6 +120,7 @@ impl Bound {
             Bound::StrongOrdering => Cause::StrongOrdering,
             Bound::SameLine => Cause::SameLine,
             Bound::Buffers => Cause::WcBuffers,
+            Bound::SendBuffers => Cause::SendBuffers,
             Bound::Link => Cause::LinkBusy,
             Bound::Credits => Cause::Credit,
             Bound::Replay => Cause::Replay,

@@ -32,7 +32,7 @@ pub(crate) fn latency_ns(platform: &Platform, plan: &Plan, said: &Prediction) ->
     let in_links: f64 = up.hops.iter().map(|hop| f64::from(hop.credits.nonposted.headers)).sum();
     let all_ns = outstanding * each_ns;
     let loaded_ns = match said.bound {
-        Bound::Engine | Bound::Buffers | Bound::Latency | Bound::ReadRoundTrip => alone_ns,
+        Bound::Engine | Bound::SendBuffers | Bound::Latency | Bound::ReadRoundTrip => alone_ns,
         Bound::Memory => all_ns.min(alone_ns + (buffers + in_links) * each_ns),
         Bound::Credits | Bound::Replay => all_ns.min(alone_ns + buffers * each_ns),
         _ => all_ns,

@@ -182,7 +182,12 @@ const fn colour(cause: Cause) -> &'static str {
             "thread_state_running"
         }
         Cause::StrongOrdering | Cause::Fence | Cause::SameLine => "thread_state_uninterruptible",
-        Cause::WcBuffers | Cause::Tag | Cause::Replay | Cause::Descriptor | Cause::OutstandingWords => "bad",
+        Cause::WcBuffers
+        | Cause::SendBuffers
+        | Cause::Tag
+        | Cause::Replay
+        | Cause::Descriptor
+        | Cause::OutstandingWords => "bad",
         Cause::RootComplex | Cause::Memory | Cause::Translation | Cause::Flush => "yellow",
         Cause::LinkBusy => "good",
         Cause::Credit => "olive",

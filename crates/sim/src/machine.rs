@@ -18,12 +18,14 @@ use self::waits::{MOST_PASSES, Waits};
 use crate::board::Board;
 use crate::board::used::{Resource, Used};
 use crate::callers::Callers;
+use crate::critical_path::Place;
 use crate::device::dma_engine::DmaEngine;
 use crate::error::BoardError;
 use crate::fabric::carried::Carried;
 use crate::fabric::link::Crossed;
 use crate::fast_forward::Search;
 use crate::host::stored_data::stored_bytes;
+use crate::index::CardIndex;
 use lanemark_config_space::LoggedError;
 use lanemark_machine::{
     BytesMoved, Cause, Concurrent, Confirmed, CoreWork, Direction, DmaCall, EngineJob, EngineWork, Facts,
@@ -68,6 +70,8 @@ pub struct SimulatedMachine {
     trace_to_failure: Option<Trace>,
     /// Results of kernels in the last sample.
     computed: Option<Confirmed>,
+    /// Use of the busiest memory port of the card by kernels in the last run.
+    port_busy: Option<Ticks>,
     /// The critical path of the last sample.
     path: Vec<PathShare>,
     /// Whether steady states are skipped, and the result of the last search.
@@ -96,6 +100,7 @@ impl SimulatedMachine {
             traces_dllps: false,
             trace_to_failure: None,
             computed: None,
+            port_busy: None,
             path: Vec::new(),
             skips: true,
             steady: None,
@@ -566,6 +571,14 @@ impl SimulatedMachine {
         }
     }
 
+    /// Adds the use of the memory ports of the card by kernels in a sample of this length.
+    fn add_port(&mut self, samples: &mut Samples, span: Ticks) {
+        let Some(busy) = self.port_busy.take() else { return };
+        let place = self.board.name_of(Place::card(CardIndex::FIRST));
+        let (cause, direction, servers) = (Cause::MemoryPort, None, 1);
+        samples.add_resource(ResourceUse { place, cause, direction, servers, span, busy });
+    }
+
     fn run_samples(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
         samples.clear();
         self.steady = None;
@@ -617,6 +630,7 @@ impl SimulatedMachine {
             let used = used.since(&unused);
             self.add_links(samples, span, &used.links);
             self.add_resources(samples, span, &used.busy);
+            self.add_port(samples, span);
             self.add_corrected(samples, &repaired);
             if let Some(EngineJob::Transfer(transfer)) = plan.work.jobs().first()
                 && let Some(engine) = self.board.engine(transfer.card.into())

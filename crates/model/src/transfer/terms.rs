@@ -83,7 +83,7 @@ impl Way<'_> {
             (Bound::Engine, busiest + last_way.as_ns()),
             (Bound::Engine, all(sum.request_beats) + sum.shortest.as_ns()),
             (Bound::Tags, all(sum.latencies) / self.most_under_way()),
-            (Bound::Buffers, besides + ((n - 1.0) / buffers).floor() * sum.to_link.as_ns()),
+            (Bound::SendBuffers, besides + ((n - 1.0) / buffers).floor() * sum.to_link.as_ns()),
         ]
     }
 

@@ -115,7 +115,13 @@ impl Board {
                 if sent.input >= endpoint_input::ENGINE
                     && let Some(engine) = &mut self.endpoints[card].dma
                     && sent.input - endpoint_input::ENGINE < engine.channels()
-                    && engine.left(self.events.now, sent.input - endpoint_input::ENGINE, sent.because, departed)
+                    && engine.left(
+                        self.events.now,
+                        sent.input - endpoint_input::ENGINE,
+                        sent.because,
+                        departed,
+                        &mut self.events.path,
+                    )
                 {
                     self.endpoints.refresh_issue(&mut self.events, card);
                 }

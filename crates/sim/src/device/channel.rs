@@ -360,8 +360,10 @@ impl Channel {
             self.waited_for = (came, Cause::Descriptor);
         }
         if self.room.0 > last.0 {
-            last = (self.room.0, self.room.1.unwrap_or(Cause::LinkBusy));
-            self.waited_for = (self.room_made, Cause::Transit);
+            // If the request that made room waited for nothing else, its way to the link was the limit.
+            last = (self.room.0, self.room.1.unwrap_or(Cause::SendBuffers));
+            let limit = if self.room.1.is_none() { Cause::SendBuffers } else { Cause::Transit };
+            self.waited_for = (self.room_made, limit);
         }
         if answered > last.0 {
             last = (answered, Cause::Translation);
@@ -476,6 +478,12 @@ impl Channel {
         view.counter(received_bytes);
         timer.visit(view);
         [begun, now_begun]
+    }
+
+    /// Returns whether something may wait for the departure of the next request that leaves.
+    #[inline]
+    pub(crate) fn awaits_departure(&self, spec: &Spec) -> bool {
+        self.unsent == spec.send_buffers || self.calls.is_some()
     }
 
     /// Records that a request left for the link after a stall for `because`; returns whether the next request may be

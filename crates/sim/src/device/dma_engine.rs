@@ -657,8 +657,22 @@ impl DmaEngine {
     /// Records that a request of a channel left for the link after a stall for `because`; returns whether the next
     /// request may be due at another time.
     #[inline]
-    pub fn left(&mut self, now: Ticks, channel: usize, because: Option<Cause>, departed: Milestone) -> bool {
-        let matters = self.channels[channel].left(now, because, departed, &self.spec);
+    pub fn left(
+        &mut self,
+        now: Ticks,
+        channel: usize,
+        because: Option<Cause>,
+        departed: Milestone,
+        path: &mut CriticalPath,
+    ) -> bool {
+        let channel = &mut self.channels[channel];
+        // A request that waited for nothing has no milestone after its beats.
+        let departed = if channel.awaits_departure(&self.spec) {
+            path.add(departed, now, self.place, Cause::Transit)
+        } else {
+            departed
+        };
+        let matters = channel.left(now, because, departed, &self.spec);
         self.atc.is_some() && self.all_left() || matters
     }
 

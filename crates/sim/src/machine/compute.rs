@@ -44,6 +44,7 @@ impl SimulatedMachine {
             return Err(MachineError::Timeout { machine, after: plan.timeout, waiting_for });
         }
         self.computed = Some(done.confirmed);
+        self.port_busy = Some(done.port_busy * passes);
         self.board.run_until(self.board.now() + span);
         let mut waits = [Ticks::ZERO; Cause::ALL.len()];
         match done.path {
@@ -59,6 +60,7 @@ impl SimulatedMachine {
 struct Done {
     span: Ticks,
     path: Option<KernelPath>,
+    port_busy: Ticks,
     confirmed: Confirmed,
 }
 
@@ -68,8 +70,8 @@ fn compute_once<T: KernelTime>(
     compute: &Compute,
     stop: &mut dyn FnMut() -> bool,
 ) -> Option<Done> {
-    let Computed { ended, claimed_bytes, confirmed_bytes } =
+    let Computed { ended, port_busy, claimed_bytes, confirmed_bytes } =
         kernels::compute::<T>(memory, kernel, &compute.work, stop)?;
     let confirmed = Confirmed { claimed_bytes, confirmed_bytes };
-    Some(Done { span: ended.ticks(), path: ended.path(), confirmed })
+    Some(Done { span: ended.ticks(), path: ended.path(), port_busy, confirmed })
 }
