@@ -24,6 +24,7 @@ fn an_injected_write_arrives_and_changes_the_bytes_it_covers() {
     assert_eq!(board.next_at(), None);
     board.inject_write(ns(1000), bus("sram", 5), &[1, 2, 3, 4]);
     assert_eq!(board.next_at(), Some(ns(1000)));
+    assert_eq!(board.slots_in_use(), 1, "its payload");
     let mut bytes = [0; 8];
     // 8 B in two DWs with 24 B of header and framing: 8 ns; latency 100; ingress 50; a beat of 10.
     board.run_until(Ticks(ns(1168).0 - 1));
@@ -34,6 +35,7 @@ fn an_injected_write_arrives_and_changes_the_bytes_it_covers() {
     assert_eq!(board.endpoint().last_accepted, ns(1168));
     assert_eq!(bytes[1..5], [1, 2, 3, 4]);
     assert_eq!((bytes[0], &bytes[5..]), (before[0], &before[5..]));
+    assert_eq!(board.slots_in_use(), 0);
 }
 
 #[test]
