@@ -261,6 +261,28 @@ proptest! {
     }
 }
 
+#[test]
+fn a_range_that_begins_or_ends_inside_a_page_is_not_freed() {
+    let space = || Space::between(Iova(0), Iova(64 * PAGE - 1), PAGE).unwrap();
+    let mut sequential = Sequential::new(Ranges::new(space()).unwrap()).unwrap();
+    sequential.set_order(Device(0), AccessOrder::Sequential).unwrap();
+    let mut strategies: [Box<dyn IovaAllocator>; 4] = [
+        Box::new(FreeList::new(space())),
+        Box::new(Buddy::new(space())),
+        Box::new(Ranges::new(space()).unwrap()),
+        Box::new(sequential),
+    ];
+    for strategy in &mut strategies {
+        let out = strategy.alloc(ask(PAGE)).unwrap();
+        for (at, len_bytes) in [(1, 0), (0, 1), (1, 1)] {
+            let range = IovaRange { at: Iova(out.at.0 + at), len_bytes: out.len_bytes + len_bytes };
+            let refused = strategy.free(Device(0), range);
+            assert_eq!(refused, Err(AllocError::NotOut { range }), "{}", strategy.name());
+        }
+        assert_eq!(strategy.free(Device(0), out), Ok(()), "{}", strategy.name());
+    }
+}
+
 fn ask(len_bytes: u64) -> AllocRequest {
     AllocRequest::bytes(Device(0), len_bytes)
 }

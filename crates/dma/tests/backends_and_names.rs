@@ -1,4 +1,4 @@
-//! Names in messages, and what a backend does that implements only what it must.
+//! Names in messages, errors of a page table, and what a backend does that implements only what it must.
 
 use lanemark_dma::*;
 use lanemark_units::{HostPhys, Iova, Ticks};
@@ -49,6 +49,18 @@ fn a_backend_refuses_changes_of_mappings_that_it_does_not_implement() {
     assert!(matches!(refused, Err(BackendError::Unsupported(Ability::SetAttributes))), "{refused:?}");
     let refused = least.remap(range, HostPhys(0), attributes());
     assert!(matches!(refused, Err(BackendError::Unsupported(Ability::Remap))), "{refused:?}");
+}
+
+#[test]
+fn a_page_table_names_the_first_page_that_is_mapped_twice_or_not_at_all() {
+    let mut table = PageTable::<HostPhys>::new(PAGE);
+    let range = |page: u64, pages: u64| IovaRange { at: Iova(page * PAGE), len_bytes: pages * PAGE };
+    table.map(range(4, 2), HostPhys(0), attributes()).unwrap();
+    let twice = table.map(range(3, 2), HostPhys(0), attributes());
+    assert!(matches!(twice, Err(BackendError::Overlap { at: Iova(0x4000) })), "{twice:?}");
+    let absent = table.unmap(range(5, 2));
+    assert!(matches!(absent, Err(BackendError::NotThere { at: Iova(0x6000) })), "{absent:?}");
+    assert_eq!(table.entries(), 2);
 }
 
 #[test]
