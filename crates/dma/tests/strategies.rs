@@ -377,7 +377,9 @@ fn limits_on_devices_cores_and_pages_per_range_are_enforced() {
     let mut strategy = Sequential::new(ranges(8)).unwrap();
     let last = Sequential::MOST_DEVICES as u32;
     assert_eq!(strategy.set_order(Device(last - 1), AccessOrder::Sequential), Ok(()));
-    assert!(strategy.set_order(Device(last), AccessOrder::Sequential).is_err());
+    let most = Sequential::MOST_DEVICES;
+    let refused = strategy.set_order(Device(last), AccessOrder::Sequential);
+    assert_eq!(refused, Err(AllocError::TooMany { what: "devices", wanted: most + 1, most }));
     assert_eq!(ranges(8).set_order(Device(0), AccessOrder::Sequential), Err(AllocError::OneOrder));
     assert!(Magazine::new(wide(), 0).is_err() && Magazine::new(wide(), Magazine::MOST_CORES + 1).is_err());
     assert!(Magazine::of_halves(wide(), 1, 4096).is_ok() && Magazine::of_halves(wide(), 1, 4097).is_err());
