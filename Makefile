@@ -5,7 +5,7 @@ LANEMARK = $(CARGO) run --quiet --release --locked -p lanemark-cli --
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := build
-.PHONY: help build install-c test test-qemu test-runtimes runtimes lint bench reproduce dependencies schemas picture fuzz
+.PHONY: help build install-c test test-qemu test-runtimes runtimes lint bench reproduce dependencies schemas picture fuzz mutants
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -89,3 +89,6 @@ picture: ## draw docs/methods.svg, the picture of the README; a test compares it
 
 fuzz: ## run each fuzz target for a minute (FUZZ_SECONDS=60), with the pinned toolchain
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) fuzz/run
+
+mutants: ## change code of wire, dma, model and sim, and count what their tests detect; takes hours
+	@checks/mutants

@@ -92,3 +92,15 @@ impl fmt::Debug for Attributes {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn adding_safe_half_line_writes_twice_is_the_same_as_once() {
+        let once = Attributes::from_bits(Permission::Read as u8 | PREFETCH).and_safe();
+        assert!(once.is_safe() && once.may_prefetch() && !once.is_atomic());
+        assert_eq!(once.and_safe(), once);
+    }
+}

@@ -261,6 +261,28 @@ proptest! {
     }
 }
 
+#[test]
+fn a_range_that_begins_or_ends_inside_a_page_is_not_freed() {
+    let space = || Space::between(Iova(0), Iova(64 * PAGE - 1), PAGE).unwrap();
+    let mut sequential = Sequential::new(Ranges::new(space()).unwrap()).unwrap();
+    sequential.set_order(Device(0), AccessOrder::Sequential).unwrap();
+    let mut strategies: [Box<dyn IovaAllocator>; 4] = [
+        Box::new(FreeList::new(space())),
+        Box::new(Buddy::new(space())),
+        Box::new(Ranges::new(space()).unwrap()),
+        Box::new(sequential),
+    ];
+    for strategy in &mut strategies {
+        let out = strategy.alloc(ask(PAGE)).unwrap();
+        for (at, len_bytes) in [(1, 0), (0, 1), (1, 1)] {
+            let range = IovaRange { at: Iova(out.at.0 + at), len_bytes: out.len_bytes + len_bytes };
+            let refused = strategy.free(Device(0), range);
+            assert_eq!(refused, Err(AllocError::NotOut { range }), "{}", strategy.name());
+        }
+        assert_eq!(strategy.free(Device(0), out), Ok(()), "{}", strategy.name());
+    }
+}
+
 fn ask(len_bytes: u64) -> AllocRequest {
     AllocRequest::bytes(Device(0), len_bytes)
 }
@@ -355,7 +377,9 @@ fn limits_on_devices_cores_and_pages_per_range_are_enforced() {
     let mut strategy = Sequential::new(ranges(8)).unwrap();
     let last = Sequential::MOST_DEVICES as u32;
     assert_eq!(strategy.set_order(Device(last - 1), AccessOrder::Sequential), Ok(()));
-    assert!(strategy.set_order(Device(last), AccessOrder::Sequential).is_err());
+    let most = Sequential::MOST_DEVICES;
+    let refused = strategy.set_order(Device(last), AccessOrder::Sequential);
+    assert_eq!(refused, Err(AllocError::TooMany { what: "devices", wanted: most + 1, most }));
     assert_eq!(ranges(8).set_order(Device(0), AccessOrder::Sequential), Err(AllocError::OneOrder));
     assert!(Magazine::new(wide(), 0).is_err() && Magazine::new(wide(), Magazine::MOST_CORES + 1).is_err());
     assert!(Magazine::of_halves(wide(), 1, 4096).is_ok() && Magazine::of_halves(wide(), 1, 4097).is_err());

@@ -102,5 +102,9 @@ mod tests {
             Largest::of([(Bound::Link, 10.0), (Bound::Device, 20.0), (Bound::Device, 15.0), (Bound::Issue, 5.0)]);
         assert_eq!((largest.bound, largest.ns, largest.lead()), (Bound::Device, 20.0, 2.0));
         assert!(Largest::of([(Bound::Link, 1.0)]).lead().is_infinite());
+        // A smaller term counts before the largest one and after it.
+        for order in [[(Bound::Device, 20.0), (Bound::Issue, 5.0)], [(Bound::Issue, 5.0), (Bound::Device, 20.0)]] {
+            assert_eq!(Largest::of(order).lead(), 4.0);
+        }
     }
 }

@@ -253,4 +253,12 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn a_sweep_ends_when_the_last_buffer_is_free_and_the_core_has_continued() {
+        // Steps start at 0, 10 and 50 ns, when the first buffer is free.
+        assert_eq!(Sweep { count: 3, buffers: 2, step: 10.0, hold: 50.0 }.end(), 50.0 + 50.0);
+        // Buffers are free before they are needed.
+        assert_eq!(Sweep { count: 3, buffers: 2, step: 10.0, hold: 4.0 }.end(), 20.0 + 10.0);
+    }
 }

@@ -44,3 +44,30 @@ impl Noticed {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tlp::TlpKind;
+
+    #[test]
+    fn errors_of_one_kind_at_one_port_are_counted_and_the_first_is_kept() {
+        let note = |error, port: &str, at| Noticed {
+            error,
+            port: port.to_owned(),
+            at: Ticks(at),
+            tlp: Tlp::of(TlpKind::MWr),
+            left_bytes: 0,
+            mps_bytes: 128,
+            count: 1,
+        };
+        let (long, poisoned) = (AerError::MalformedTlp, AerError::PoisonedTlp);
+        let mut so_far = Vec::new();
+        for (error, port, at) in [(long, "root", 1), (long, "root", 2), (poisoned, "root", 3), (long, "card", 4)] {
+            note(error, port, at).note(&mut so_far);
+        }
+        note(long, "root", 5).note(&mut so_far);
+        let all: Vec<(u64, u64)> = so_far.iter().map(|noticed| (noticed.at.0, noticed.count)).collect();
+        assert_eq!(all, [(1, 3), (3, 1), (4, 1)]);
+    }
+}

@@ -2,7 +2,7 @@
 
 mod stage;
 
-use lanemark_machine::{Cause, Machine, MachineError, Plan, Samples};
+use lanemark_machine::{Cause, Direction, Machine, MachineError, Plan, Samples};
 use lanemark_sim::{Board, CardIndex, SimulatedMachine, TlpKind};
 use lanemark_units::MemoryType::{Uc, Wc};
 use lanemark_units::Ticks;
@@ -24,6 +24,7 @@ fn an_injected_write_arrives_and_changes_the_bytes_it_covers() {
     assert_eq!(board.next_at(), None);
     board.inject_write(ns(1000), bus("sram", 5), &[1, 2, 3, 4]);
     assert_eq!(board.next_at(), Some(ns(1000)));
+    assert_eq!(board.slots_in_use(), 1, "its payload");
     let mut bytes = [0; 8];
     // 8 B in two DWs with 24 B of header and framing: 8 ns; latency 100; ingress 50; a beat of 10.
     board.run_until(Ticks(ns(1168).0 - 1));
@@ -34,6 +35,7 @@ fn an_injected_write_arrives_and_changes_the_bytes_it_covers() {
     assert_eq!(board.endpoint().last_accepted, ns(1168));
     assert_eq!(bytes[1..5], [1, 2, 3, 4]);
     assert_eq!((bytes[0], &bytes[5..]), (before[0], &before[5..]));
+    assert_eq!(board.slots_in_use(), 0);
 }
 
 #[test]
@@ -215,6 +217,19 @@ fn a_plan_longer_than_its_timeout_ends_with_an_error_and_the_next_one_runs() {
     let mut fresh = Samples::wanted(1);
     SimulatedMachine::new(&platform("8B", &[])).unwrap().run(&plan, &mut fresh).unwrap();
     assert_eq!((after.taken, after.waits), (fresh.taken, fresh.waits), "the failed plan leaves no state");
+}
+
+#[test]
+fn a_direction_of_a_link_is_in_use_if_it_carries_tlps_or_dllps() {
+    let plan = Plan::new(vec![store(8, span("sram", Uc, 0, 64))], 20);
+    let mut samples = Samples::wanted(1);
+    SimulatedMachine::new(&platform("8B", &[])).unwrap().run(&plan, &mut samples).unwrap();
+    let uses = |direction| samples.links.iter().find(|link| link.direction == direction).unwrap();
+    let (down, up) = (uses(Direction::Downstream), uses(Direction::Upstream));
+    // Stores go down, and nothing but their acknowledgments and credits comes back.
+    assert!(down.tlps > Ticks::ZERO && down.dllps == Ticks::ZERO, "{down:?}");
+    assert!(up.tlps == Ticks::ZERO && up.dllps > Ticks::ZERO, "{up:?}");
+    assert_eq!(samples.links.len(), 2);
 }
 
 #[test]

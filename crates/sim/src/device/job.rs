@@ -278,4 +278,23 @@ mod tests {
         made.sort_unstable();
         assert_eq!(made, [0, 1, 2, 3, 4, 5, 6]);
     }
+
+    #[test]
+    fn reads_of_a_mixed_job_follow_as_many_bytes_of_writes() {
+        let window = |offset| Window { offset, len: 128, pattern: Pattern::Sequential };
+        let (verb, partner, outstanding) = (Verb::Store, Partner::Host, Some(1));
+        let write = Transfer { card: 0, verb, partner, bytes: 128, count: 1, window: window(0), outstanding };
+        let made = |is_mixed, read| {
+            let pairs = WriteRead { write, read: window(4096), is_mixed };
+            let mut job = Job::new(&write, 0, 1, 0, MostBytes { read, write: 64 }).with_reads(&pairs).released();
+            let mut verbs = String::new();
+            while let Some(piece) = job.piece {
+                verbs.push(if piece.verb == Verb::Store { 'w' } else { 'r' });
+                job.advance();
+            }
+            verbs
+        };
+        assert_eq!(made(false, 64), "wwrr");
+        assert_eq!([32, 64, 128].map(|read| made(true, read)), ["wrrwrr", "wrwr", "wrw"]);
+    }
 }

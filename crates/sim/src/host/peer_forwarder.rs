@@ -453,6 +453,8 @@ impl PeerForwarder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use lanemark_engine::Visitor;
+    use lanemark_machine::Verb;
 
     const SPEC: Spec = Spec {
         reads: true,
@@ -610,5 +612,46 @@ mod tests {
         assert!(stage.forwarder.is_idle() && stage.slab.in_use() == 0);
         // Every tag is free again.
         assert_eq!(stage.come(40, 0, read(4, 0x1000, 512)).len(), 3);
+    }
+
+    /// Moves counters by 5 and records the values of the state.
+    #[derive(Default)]
+    struct Moved(Vec<u64>);
+
+    impl Visitor for Moved {
+        fn state(&mut self, value: u64) {
+            self.0.push(value);
+        }
+        fn moment(&mut self, _: &mut Ticks) {}
+        fn time(&mut self, _: &mut Ticks) {}
+        fn mark(&mut self, _: &mut Ticks) {}
+        fn counter(&mut self, count: &mut u64) {
+            *count += 5;
+        }
+        fn log(&mut self, _: &mut Vec<Ticks>, _: usize) {}
+    }
+
+    impl Survey for Moved {
+        fn tlp(&mut self, _: &mut Tlp) {}
+        fn place(&mut self, _: u16, _: Verb, _: &mut u64) {}
+        fn tag(&mut self, _: u16, tag: u16) -> u64 {
+            tag.into()
+        }
+    }
+
+    #[test]
+    fn outstanding_pieces_belong_to_their_read_after_its_number_has_moved() {
+        let mut stage = Stage::new(SPEC);
+        let pieces = stage.come(0, 0, read(3, 0x1000, 128));
+        let mut moved = Moved::default();
+        stage.forwarder.visit(&mut moved);
+        // Two pieces, the six free tags, and nothing held, to be sent or freed.
+        assert!(moved.0.ends_with(&[2, 2, 3, 4, 5, 6, 7, 0, 0, 0]), "{:?}", moved.0);
+        for (nth, piece) in pieces.iter().enumerate() {
+            stage.forwarder.left(nth as u16);
+            let back = stage.come(10, 1, answer(&piece.tlp));
+            assert_eq!(spans(&back), [(0x1000 + 64 * nth as u64, 64, 3)]);
+        }
+        assert!(stage.forwarder.is_idle());
     }
 }

@@ -73,4 +73,13 @@ mod tests {
         assert_eq!(pins.pin(0x8000, 3).map(|page| (page.nth, page.at)), Some((2, 0x9000)));
         assert_eq!(pins.pin(0x8000, 3), None, "it happens once");
     }
+
+    #[test]
+    fn the_last_page_of_a_buffer_can_be_refused_and_names_its_card() {
+        let mut pins = Pins::until(3, 2);
+        assert_eq!(pins.card(), 3);
+        // The buffer starts inside of a page.
+        let refused = RefusedPage { card: 3, at: 0x9000, nth: 2, pages: 2 };
+        assert_eq!((pins.pin(0x8010, 2), pins.refused()), (Some(refused), Some(refused)));
+    }
 }

@@ -322,6 +322,18 @@ mod tests {
     }
 
     #[test]
+    fn the_open_buffer_of_a_line_is_found_by_any_address_in_it() {
+        let (mut slab, mut wc) = (Slab::new(64), WcBuffers::new(2, WcPartialFlush::EightBytes));
+        assert_eq!(wc.open_at(64), None);
+        store(&mut wc, 64, &[1], &mut slab);
+        assert_eq!([63, 64, 127, 128].map(|at| wc.open_at(at)), [None, Some(0), Some(0), None]);
+        store(&mut wc, 0, &[1], &mut slab);
+        assert_eq!(wc.open_at(63), Some(1));
+        wc.evict(0, &mut slab, |_, _| {});
+        assert_eq!((wc.open_at(64), wc.open_at(63)), (None, Some(1)), "a leaving buffer is not open");
+    }
+
+    #[test]
     fn eight_byte_policy_splits_at_8_bytes_and_keeps_byte_enables() {
         assert_eq!(
             pieces(0b1111_0000_0011_1100_0101, WcPartialFlush::EightBytes),

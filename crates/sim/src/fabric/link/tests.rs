@@ -50,6 +50,7 @@ fn a_64_byte_write_takes_22_ns_of_a_gen2_x8_link() {
     link.offer(0, Ticks::ZERO, write(64));
     // 64 B + 16 B header + 8 B framing = 88 B at 4 GB/s, then the latency.
     assert_eq!(link.send(Ticks::ZERO).unwrap().arrives, Ticks::whole_ns(122));
+    assert_eq!(link.quiet_at(), Ticks::whole_ns(22));
 }
 
 #[test]
@@ -63,6 +64,7 @@ fn a_write_needs_a_header_credit() {
     assert_eq!(link.send(Ticks::whole_ns(500)), None);
     back(&mut link, Ticks::whole_ns(500), Cost::of(&write(64)));
     assert_eq!(link.due(Ticks::NEVER).at, Ticks::whole_ns(600), "the credit arrives after the link's latency");
+    assert_eq!(link.quiet_at(), Ticks::whole_ns(600));
     assert_eq!(link.send(Ticks(link.due(Ticks::NEVER).at.0 - 1)), None);
     assert!(link.send(Ticks::whole_ns(600)).is_some());
 }
