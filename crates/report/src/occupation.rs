@@ -7,6 +7,8 @@ use lanemark_record::{Answer, Direction, PathPart};
 
 /// Resources with less than this of both are left out, in percent.
 const SMALL_PERCENT: f64 = 1.0;
+/// Number of rows up to which busy resources outside of the critical path are shown.
+const MOST: usize = 8;
 /// Use from which a resource is a possible bottleneck, in percent.
 const NEARLY_ALWAYS_PERCENT: f64 = 95.0;
 
@@ -34,7 +36,10 @@ fn rows<'a>(answer: &'a Answer, used: &'a [Used]) -> Vec<Row<'a>> {
         used: Some(used),
         path_percent: 0.0,
     }));
-    rows.retain(|row| row.path_percent.max(row.used.map_or(0.0, Used::most_percent)) >= SMALL_PERCENT);
+    let used_percent = |row: &Row| row.used.map_or(0.0, Used::most_percent);
+    rows.retain(|row| row.path_percent.max(used_percent(row)) >= SMALL_PERCENT);
+    let rank = |row: &Row| if row.path_percent >= SMALL_PERCENT { 100.0 + row.path_percent } else { used_percent(row) };
+    rows.sort_by(|one, other| rank(other).total_cmp(&rank(one)));
     rows
 }
 
@@ -95,8 +100,8 @@ fn latency(cause: &str) -> String {
     }
 }
 
-/// The table of the resources; without rows if no use was observed.
-pub(crate) fn grid(answer: &Answer) -> Grid {
+/// The table of the resources, without rows if no use was observed, and a note on those that it leaves out.
+pub(crate) fn grid(answer: &Answer) -> (Grid, Option<String>) {
     let columns = vec![
         Column::words("resource"),
         Column::words("work"),
@@ -105,9 +110,17 @@ pub(crate) fn grid(answer: &Answer) -> Grid {
     ];
     let mut grid = Grid { columns, rows: Vec::new() };
     if answer.links.is_empty() && answer.resources.is_empty() {
-        return grid;
+        return (grid, None);
     }
-    for row in rows(answer, &used(answer)) {
+    let used = used(answer);
+    let mut rows = rows(answer, &used);
+    let on_path = rows.iter().filter(|row| row.path_percent >= SMALL_PERCENT).count();
+    let left_out = rows.split_off(rows.len().min(MOST.max(on_path)));
+    let note = (!left_out.is_empty()).then(|| {
+        let others = figures::counted(left_out.len(), "other resource");
+        format!("{others} in use for less of the time, each with less than 1 % of the critical path")
+    });
+    for row in rows {
         grid.rows.push(vec![
             row.place.to_owned(),
             row.work,
@@ -115,7 +128,7 @@ pub(crate) fn grid(answer: &Answer) -> Grid {
             figures::whole_percent(row.path_percent),
         ]);
     }
-    grid
+    (grid, note)
 }
 
 /// A sentence, if a resource is in use nearly all the time and the critical path names another one first, which is in use
@@ -173,13 +186,26 @@ mod tests {
     #[test]
     fn use_stands_beside_the_share_of_the_critical_path_and_idle_resources_are_left_out() {
         assert_eq!(
-            grid(&answer()).lines(None)[2..],
+            grid(&answer()).0.lines(None)[2..],
             [
                 "memory      latency, limited by tag                               70 %",
                 "DMA engine  data path                30 % up, 20 % down           30 %",
                 "card down   link busy                              40 %            0 %",
             ]
         );
+    }
+
+    #[test]
+    fn busy_resources_outside_of_the_path_are_shown_up_to_eight_rows_and_counted_beyond() {
+        let mut answer = answer();
+        let other = |number| resource(&format!("core {number}"), "issue", Direction::Up, 10.0 + f64::from(number));
+        answer.resources.extend((1..6).map(other));
+        assert_eq!((grid(&answer).0.rows.len(), grid(&answer).1), (8, None));
+        answer.resources.push(other(0));
+        let (shown, note) = grid(&answer);
+        assert_eq!((shown.rows.len(), shown.rows[7][0].as_str()), (8, "core 1"));
+        let said = "1 other resource in use for less of the time, each with less than 1 % of the critical path";
+        assert_eq!(note.as_deref(), Some(said));
     }
 
     #[test]

@@ -78,10 +78,12 @@ fn of(line: &Line, point: Point) -> WhatIf {
         0 => format!("none of {others} changes of a parameter to twice or half its value has an effect of 1 %"),
         _ => format!("{others} other changes of a parameter to twice or half its value have smaller effects"),
     };
-    let notes = std::iter::once(others).chain(disagreement(answer, gain)).chain(occupation::disagreement(answer));
+    let (resources, left_out) = occupation::grid(answer);
+    let disagreements = disagreement(answer, gain).into_iter().chain(occupation::disagreement(answer));
+    let notes = left_out.into_iter().chain([others]).chain(disagreements);
     WhatIf {
         of: format!("{}, {}{bound}", line.name, figures::size(answer.size_bytes)),
-        resources: occupation::grid(answer),
+        resources,
         effects,
         notes: notes.collect(),
     }
