@@ -133,8 +133,8 @@ pub struct BenchArgs {
     /// Also change each parameter of a simulated platform to twice and half its value, and show the effect on each figure
     #[arg(long)]
     pub what_if: bool,
-    /// Platform, or its file, that describes the real card: its simulation shows the bottleneck, which cannot be traced on the
-    /// card, and its formula stands beside each figure
+    /// Platform, or its file, that describes the real card or runtime device: each case is also simulated on it, to show
+    /// bottleneck and formula
     #[arg(long, value_name = "PLATFORM")]
     pub twin: Option<String>,
     /// Compiled device kernels for a board without a run-time compiler: the output of the vendor's compiler for 'lanemark kernels'

@@ -40,7 +40,7 @@ impl<T: KernelTime> MemoryPort<T> {
         MemoryPort { spec, busy: Ticks::ZERO, free_at: T::ZERO }
     }
 
-    /// Returns for how long it has been occupied.
+    /// Returns the time for which it has been occupied.
     #[must_use]
     pub fn busy(&self) -> Ticks {
         self.busy

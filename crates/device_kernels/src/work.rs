@@ -111,7 +111,7 @@ fn stream_copy<T: KernelTime>(
     Some(Computed { ended, port_busy: busiest(ports), claimed_bytes: copy.bytes() / 2, confirmed_bytes })
 }
 
-/// Returns for how long the busiest port was occupied.
+/// Returns the time for which the busiest port was occupied.
 fn busiest<T: KernelTime>(ports: &[MemoryPort<T>]) -> Ticks {
     ports.iter().map(MemoryPort::busy).max().unwrap_or(Ticks::ZERO)
 }

@@ -68,11 +68,11 @@ causes! {
         explanation: "every write-combining or fill buffer is in use",
         remedy: "use more cores, or let the device read by DMA"
     }
-    /// All buffers between a DMA engine and its link are in use, for the way to the link.
+    /// Every buffer between a DMA engine and its link holds a TLP that has not left.
     SendBuffers {
         name: "send_buffers",
         explanation: "every buffer between the DMA engine and its link is in use",
-        remedy: "more send buffers, or fewer and larger requests"
+        remedy: "more send buffers, a lower latency to the link, or fewer and larger requests"
     }
     /// The root complex accepts requests at a limited rate.
     RootComplex {
@@ -84,7 +84,7 @@ causes! {
     Memory {
         name: "memory",
         explanation: "host memory accepts requests at a limited rate",
-        remedy: "write whole lines, in fewer and larger requests"
+        remedy: "issue fewer and larger requests; write whole lines"
     }
     /// The link is transmitting other packets.
     LinkBusy {

@@ -9,9 +9,9 @@ use lanemark_units::Ticks;
 /// is also on the critical path.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ResourceUse {
-    /// Its place, as in [`PathShare::place`](crate::PathShare::place).
+    /// Place of the resource, as in [`PathShare::place`](crate::PathShare::place).
     pub place: String,
-    /// Its work, as in [`PathShare::cause`](crate::PathShare::cause).
+    /// Cause of its work, as in [`PathShare::cause`](crate::PathShare::cause).
     pub cause: Cause,
     /// Direction of the data from the host, if it has a path for each direction.
     pub direction: Option<Direction>,

@@ -14,7 +14,7 @@ pub enum Bound {
     SameLine,
     /// Buffers of a core over their round trip.
     Buffers,
-    /// Buffers between a DMA engine and its link, over the way to the link.
+    /// Buffers between a DMA engine and its link, over the latency to the link.
     SendBuffers,
     /// Bytes on the link.
     Link,
@@ -26,7 +26,7 @@ pub enum Bound {
     Device,
     /// Round trip of a read.
     ReadRoundTrip,
-    /// The way of a single request, which nothing else delays.
+    /// Unloaded latency of a single request.
     Latency,
     /// A fence at the end of each iteration.
     Fence,
@@ -73,7 +73,7 @@ impl Bound {
             Bound::StrongOrdering => "one access per core round trip",
             Bound::SameLine => "one flush of a line per core round trip",
             Bound::Buffers => "buffers per round trip",
-            Bound::SendBuffers => "send buffers per way to the link",
+            Bound::SendBuffers => "send buffers per latency to the link",
             Bound::Link => "bytes on the link",
             Bound::Credits => "credits per round trip",
             Bound::Replay => "replay buffer per ACK latency",

@@ -49,8 +49,8 @@ pub struct Answer {
     pub sensitivities: Vec<Sensitivity>,
     /// Figures of the formula; absent for real machines without a platform file.
     pub formula: Option<Formula>,
-    /// The twin of a real target, a simulated platform from which causes, critical path, use of resources, sensitivities and
-    /// formula are; absent without one, and for simulated targets.
+    /// The twin of a real target: the simulated platform that supplies `waits`, `critical_path`, `links`, `resources`,
+    /// `sensitivities` and `formula`; absent without one, and for simulated targets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub twin: Option<Twin>,
     /// TLPs on the link per sample; absent if not visible.

@@ -65,6 +65,7 @@ const FIGURES: [Figure; 22] = [
     ("longest_wait_percent", |answer| number(answer.waits.first()?.share_percent)),
     ("formula_latency_ns", |answer| number(formula(answer)?.latency_ns?)),
     ("formula_delivered_rate_bytes_per_s", |answer| number(formula(answer)?.delivered_rate_bytes_per_s?)),
+    ("twin", |answer| Some(answer.twin.as_ref()?.platform.clone())),
     ("samples", |answer| Some(answer.samples_ns.len().to_string())),
     ("passes", |answer| Some(answer.passes.to_string())),
     ("timer_cost_ns", |answer| number(answer.timer_cost_ns)),

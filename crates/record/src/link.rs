@@ -44,7 +44,8 @@ pub struct ResourceUse {
     /// Direction of the data, if it has a path for each direction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direction: Option<Direction>,
-    /// Share of the time in which it was occupied, in percent; the mean over alike parts such as walkers.
+    /// Share of the time in which the resource was occupied, in percent. For page walkers it is their mean; of several
+    /// root ports, DMA channels, regions or memory ports it is that of the busiest.
     pub share_percent: f64,
 }
 

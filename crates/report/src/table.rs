@@ -219,8 +219,10 @@ pub(crate) fn twin(panel: &Panel) -> Option<String> {
     let name = points().find_map(|point| Some(point.answer.twin.as_ref()?.platform.clone()))?;
     let differences = points().filter_map(Point::twin_difference_percent);
     let worst = differences.max_by(|one, other| one.abs().total_cmp(&other.abs()))?;
-    let differs = figures::difference(worst);
-    Some(format!("bottlenecks and formulas are those of the twin {name}, whose figures differ by up to {differs}"))
+    let (percent, side) = (figures::percent(worst.abs()), if worst < 0.0 { "below" } else { "above" });
+    Some(format!(
+        "bottlenecks and formulas are those of the twin {name}; its figures are up to {percent} {side} the measured ones"
+    ))
 }
 
 /// Whether the table shows all methods: if there are few, or if they are costs of different

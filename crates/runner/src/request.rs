@@ -20,7 +20,7 @@ pub struct Request {
     pub effort: Effort,
     /// Source of the answers: machines or formulas.
     pub answerer: Answerer,
-    /// Answers of simulated targets for which every parameter of the platform is changed.
+    /// Answers for which every parameter of the platform, or of the twin, is changed.
     pub what_if: WhatIf,
     /// A platform that describes the real card or runtime device among the targets. Its simulation and its formula stand
     /// beside each answer of that target, for which nothing can be traced.

@@ -68,7 +68,10 @@ impl Space {
         let is_name = |value: &Value| value.as_str().is_some_and(|name| !name.is_empty());
         let are_names = |value: &Value| value.as_array().map_or(is_name(value), |all| all.iter().all(is_name));
         if !table.get("platforms").is_some_and(are_names) {
-            return Err(wrong("platforms", "lists names of platforms as texts, such as \"card-gen5-x16\"".to_owned()));
+            return Err(wrong(
+                "platforms",
+                "must be a platform name or a list of names, in quotes, such as \"card-gen5-x16\"".to_owned(),
+            ));
         }
         let by = match word(file, "by", table.get("by"))? {
             None | Some("formulas") => SweptBy::Formulas,
@@ -140,7 +143,7 @@ impl Asked {
             options.push((option.name.to_owned(), values));
         }
         *left = left.checked_sub(combinations).ok_or_else(|| {
-            SpaceError::key(file, at, format!("is beyond {MOST_COMBINATIONS} combinations of options"))
+            SpaceError::key(file, at, format!("has too many combinations: options of all questions may have at most {MOST_COMBINATIONS}; use fewer values"))
         })?;
         Ok(Asked { question: question.clone(), options })
     }
@@ -182,7 +185,7 @@ fn texts(file: &str, key: &str, value: Option<&Value>, is_one: bool) -> Result<V
             Value::Float(number) if number.is_finite() => texts.push(number.to_string()),
             Value::Boolean(flag) => texts.push(flag.to_string()),
             other => {
-                let message = format!("has a {}; use numbers, texts, true or false", other.type_str());
+                let message = format!("has a value of type {}; use numbers, texts, true or false", other.type_str());
                 return Err(SpaceError::key(file, key, message));
             }
         }
@@ -218,7 +221,13 @@ fn flatten(
             value => {
                 let at = format!("with.{key}");
                 let values = texts(file, &at, Some(value), false)?;
-                let too_many = || SpaceError::key(file, at, "is beyond a million values of all keys; use fewer");
+                let too_many = || {
+                    SpaceError::key(
+                        file,
+                        at,
+                        "has too many values: all keys together may have at most 1 000 000; use fewer",
+                    )
+                };
                 *left = left.checked_sub(values.len()).ok_or_else(too_many)?;
                 keys.push((key, values));
             }
@@ -274,16 +283,16 @@ random = true
             ("schema = 1", "schema = 2", "a.toml: schema: this program reads schema = 1"),
             ("schema = 1", "", "schema: is missing"),
             ("platforms = [\"card-gen5-x16\", \"mine.toml\"]", "", "platforms: is missing"),
-            ("\"mine.toml\"", "5", "platforms: lists names of platforms as texts"),
-            ("\"mine.toml\"", "\"\"", "platforms: lists names of platforms as texts"),
+            ("\"mine.toml\"", "5", "platforms: must be a platform name or a list of names"),
+            ("\"mine.toml\"", "\"\"", "platforms: must be a platform name or a list of names"),
             ("by = \"simulation\"", "by = \"guess\"", "by: is \"guess\"; use \"formulas\""),
             ("by =", "bye =", "bye: is unknown; did you mean by"),
             ("\"zip\"", "\"sum\"", "combine: is \"sum\""),
             ("8..32*2", "32..8", "with.dma.tags: the range"),
             ("[128, 256, 512]", "[128, 256]", "with.link.mps_bytes: has 2 values"),
             ("[128, 256, 512]", "[]", "with.link.mps_bytes: has no value"),
-            ("[128, 256, 512]", "\"1..999998+1\"", "with.link.mps_bytes: is beyond a million values of all keys"),
-            ("[128, 256, 512]", "[[1]]", "with.link.mps_bytes: has a array"),
+            ("[128, 256, 512]", "\"1..999998+1\"", "with.link.mps_bytes: has too many values: all keys"),
+            ("[128, 256, 512]", "[[1]]", "with.link.mps_bytes: has a value of type array"),
             ("dma_read_bandwidth", "dma_read", "question.1.name: 'dma_read' is not a question"),
             ("sizes = \"4K..64K*4\"", "sizes = \"64K..4K\"", "question.1.sizes: the sizes"),
             ("outstanding = [1, 2]", "outstanding = [1, 0]", "question.1.outstanding: '0' is not"),

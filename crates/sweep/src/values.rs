@@ -87,7 +87,7 @@ fn range(item: &str, first: &str, rest: &str) -> Result<Vec<String>, ValuesError
     Err(ValuesError::TooMany(item.to_owned()))
 }
 
-/// The begin of a text, for messages.
+/// The beginning of a text, for messages.
 fn shortened(text: &str) -> String {
     match text.char_indices().nth(80) {
         Some((end, _)) => format!("{}...", &text[..end]),

@@ -176,7 +176,7 @@ fn key(text: &str) -> Option<u128> {
     if is_key { u128::from_str_radix(text, 16).ok() } else { None }
 }
 
-/// Whether a line without its end may be the begin of a line of a log, so that removing it loses nothing: `{"key":"`,
+/// Whether a line without its end may be the beginning of a line of a log, so that removing it loses nothing: `{"key":"`,
 /// 32 hexadecimal digits, `",` and anything, or less of it. Other writers may put spaces between.
 fn may_be_cut(line: &[u8]) -> bool {
     let mut rest = line.iter().copied().filter(|byte| *byte != b' ');
@@ -195,7 +195,7 @@ fn may_be_cut(line: &[u8]) -> bool {
     true
 }
 
-const IS_A_LOG: &str = "a log of a sweep has one JSON object per line";
+const IS_A_LOG: &str = "each line of the log of a sweep is a JSON object that begins with {\"key\"";
 
 fn not_a_log(path: &Path, line: usize) -> RecordError {
     let fix = if line == 1 { "use another file for the log" } else { "remove the line to run its point again" };
@@ -205,8 +205,9 @@ fn not_a_log(path: &Path, line: usize) -> RecordError {
 
 fn not_a_key(path: &Path, line: usize, key: &str) -> RecordError {
     let key: String = key.chars().take(KEY_DIGITS + 1).collect();
-    let message =
-        format!("the key '{key}' is not {KEY_DIGITS} hexadecimal digits; remove the line to run its point again");
+    let message = format!(
+        "the key '{key}' must have {KEY_DIGITS} hexadecimal digits in lower case; remove the line to run its point again"
+    );
     RecordError::Malformed { path: path.to_owned(), line, column: 1, message }
 }
 
