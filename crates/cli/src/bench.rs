@@ -58,7 +58,8 @@ pub fn predict(args: &BenchArgs) -> Result<(), Failure> {
 fn is_bare(args: &BenchArgs) -> bool {
     let names_nothing = args.on.is_empty() && args.questions.is_empty() && !args.full;
     let changes_nothing = args.with.is_empty() && args.setpci.is_empty() && args.fault.is_empty();
-    let is_usual = args.iterations.is_none() && !args.no_fast_forward && args.kernels.is_none();
+    let is_explained = args.what_if || args.twin.is_some();
+    let is_usual = args.iterations.is_none() && !args.no_fast_forward && args.kernels.is_none() && !is_explained;
     let sampling = &args.sampling;
     let samples_as_usual = sampling.interval.is_none() && !sampling.all_copies && sampling.samples.is_none();
     let is_once = args.repeat.is_none() && args.save_baseline.is_none();

@@ -46,7 +46,7 @@ const ASKED: [&str; 6] = ["question", "target", "quantity", "size_bytes", "align
 /// A column of figures: its name, and its cell, which is empty without a figure.
 type Figure = (&'static str, fn(&Answer) -> Option<String>);
 
-const FIGURES: [Figure; 22] = [
+const FIGURES: [Figure; 23] = [
     ("latency_ns_median", |answer| median(answer.latency_ns)),
     ("latency_ns_p1", |answer| number(answer.latency_ns?.p1)),
     ("latency_ns_p99", |answer| number(answer.latency_ns?.p99)),

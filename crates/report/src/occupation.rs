@@ -125,9 +125,10 @@ pub(crate) fn grid(answer: &Answer) -> (Grid, Option<String>) {
             row.place.to_owned(),
             row.work,
             row.used.map(Used::in_words).unwrap_or_default(),
-            figures::whole_percent(row.path_percent),
+            if answer.critical_path.is_empty() { String::new() } else { figures::whole_percent(row.path_percent) },
         ]);
     }
+    grid.drop_empty_columns();
     (grid, note)
 }
 

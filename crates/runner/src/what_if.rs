@@ -20,11 +20,13 @@ pub fn sensitivities(
     effort: &Effort,
     cancel: &Cancel,
 ) -> Vec<Sensitivity> {
-    let Some(figure) = figure(answer) else { return Vec::new() };
-    let formula = answer.formula.as_ref().and_then(|formula| match answer.quantity {
-        Quantity::Bandwidth => formula.delivered_rate_bytes_per_s,
-        _ => formula.latency_ns,
-    });
+    // The unchanged platform is simulated again on a new machine, as each changed one: earlier cases of a run may have
+    // warmed caches and an IOTLB.
+    let Ok(mut unchanged) = OpenTarget::of_platform(platform) else { return Vec::new() };
+    let unchanged_answer = unchanged.ask(question, case, effort).ok();
+    let Some(figure) = unchanged_answer.as_ref().and_then(self::figure) else { return Vec::new() };
+    let formula = unchanged.ask_formulas(question, case, effort).ok().as_ref().and_then(self::figure);
+    let formula = formula.filter(|_| answer.formula.is_some());
     let mut all = Vec::new();
     for parameter in platform.parameters() {
         for changed_to in FACTORS.into_iter().filter_map(|factor| parameter.scaled(factor)) {

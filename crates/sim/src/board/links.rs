@@ -72,6 +72,10 @@ impl Board {
                 let cause = if sent.because == Some(Cause::Replay) { Cause::Replay } else { Cause::LinkBusy };
                 path.add(before, now, line, cause)
             }
+            WaitedFor::Dllps(ready) => {
+                let ready = path.add(sent.tlp.milestone, ready, line, Cause::Transit);
+                path.add(ready, now, line, Cause::LinkBusy)
+            }
             WaitedFor::Credits(freed) => path.add_after(Cause::Credit, freed, now, line, Cause::Transit),
             WaitedFor::Acknowledgment(freed) => path.add_after(Cause::Replay, freed, now, line, Cause::Transit),
         };

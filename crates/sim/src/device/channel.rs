@@ -74,6 +74,8 @@ pub struct Channel {
     /// When it was free last, and what its current request waited for last, with the limit that this was.
     pub(crate) free: Milestone,
     pub(crate) waited_for: (Milestone, Cause),
+    /// End of the start of the engine, until the next request.
+    pub(crate) starts_until: Option<Ticks>,
     /// Time of the last request, or of the start command.
     pub(crate) issued_at: Ticks,
     /// Requests in the send buffers.
@@ -110,6 +112,7 @@ impl Channel {
             occupied_until: Ticks::ZERO,
             free: Milestone::NONE,
             waited_for: (Milestone::NONE, Cause::Transit),
+            starts_until: None,
             issued_at: Ticks::ZERO,
             unsent: 0,
             room: (Ticks::ZERO, None),
@@ -138,6 +141,7 @@ impl Channel {
         self.open.clear();
         self.issued_at = now;
         self.occupied_until = self.occupied_until.max(from);
+        self.starts_until = Some(from).filter(|from| *from > now);
     }
 
     /// Returns when the last byte arrived or departed.
@@ -207,6 +211,7 @@ impl Channel {
         self.timer.start(now);
         if now + spec.start > self.occupied_until {
             (self.occupied_until, self.free) = (now + spec.start, milestone);
+            self.starts_until = Some(now + spec.start).filter(|_| spec.start > Ticks::ZERO);
         }
         self.issued_at = now;
         if let Some(fetcher) = self.fetcher.as_mut().filter(|_| calls.is_fetched) {
@@ -426,6 +431,7 @@ impl Channel {
             occupied_until,
             free: _,
             waited_for: _,
+            starts_until: _,
             issued_at,
             unsent,
             room: (room_at, room_because),

@@ -588,11 +588,18 @@ impl DmaEngine {
         let channel = &mut self.channels[place];
         channel.occupied_until = until;
         channel.unsent += 1;
-        self.busy.requests[place].occupy(before, now + before);
+        let started = channel.starts_until.take();
+        let start = started.map_or(Ticks::ZERO, |_| self.spec.start);
+        self.busy.requests[place].occupy(start + before, now + before);
         self.busy.sent.occupy(beats, until);
         let at_link = until + self.spec.egress;
         if path.is_on() {
             let (mut waited_for, mut limit) = channel.waited_for;
+            // Its start is work of the engine, unless the request waited for something else after it.
+            if let Some(started) = started.filter(|_| waited_for == channel.free) {
+                waited_for = path.add_after(limit, waited_for, started.min(now), self.place, Cause::Engine);
+                limit = Cause::Transit;
+            }
             if before > Ticks::ZERO {
                 waited_for = path.add_after(limit, waited_for, now + before, self.place, Cause::Engine);
                 limit = Cause::Transit;

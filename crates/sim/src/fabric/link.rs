@@ -167,6 +167,8 @@ pub enum WaitedFor {
     Itself,
     /// The line, after the departure of the packet before.
     Line(Milestone),
+    /// DLLPs on the line, which was free of TLPs when the TLP was ready at this time.
+    Dllps(Ticks),
     /// Credits, freed by the receiver.
     Credits(Milestone),
     /// A slot of the replay buffer, acknowledged by the receiver.
@@ -533,7 +535,7 @@ impl Transmitter {
         self.account.collect(now);
         self.account.take(cost);
         sent.because = self.waited_for(covered, ready);
-        sent.waited_for = self.constraint(covered, sent.because);
+        sent.waited_for = self.constraint(covered, sent.because, ready);
         self.again_at = None;
         let (header_dw, all_dw) = self.dws(&sent.tlp);
         self.count(&sent.tlp, all_dw * 4);
@@ -557,12 +559,13 @@ impl Transmitter {
 
     /// Returns what a TLP that is sent now waited for, by its stall cause.
     #[inline]
-    fn constraint(&self, covered: Covered, because: Option<Cause>) -> WaitedFor {
+    fn constraint(&self, covered: Covered, because: Option<Cause>, ready: Ticks) -> WaitedFor {
         match because {
             None => WaitedFor::Itself,
             Some(Cause::Replay) if covered.because == Some(Cause::Replay) => {
                 WaitedFor::Acknowledgment(covered.milestone)
             }
+            Some(Cause::LinkBusy) if ready >= self.tlp_until => WaitedFor::Dllps(ready),
             Some(Cause::LinkBusy | Cause::Replay) => WaitedFor::Line(self.departed),
             Some(_) => WaitedFor::Credits(covered.milestone),
         }
@@ -603,7 +606,7 @@ impl Transmitter {
         let (header_dw, all_dw) = self.dws(&tlp);
         let (header_sent, sent) = self.occupy(now, header_dw, all_dw);
         let [header_arrives, arrives] = [header_sent, sent].map(|at| at + self.spec.latency);
-        let waited_for = self.constraint(choice.covered, because);
+        let waited_for = self.constraint(choice.covered, because, choice.ready);
         self.damaged = Some(Sent { tlp, input, ready, header_arrives, arrives, because, waited_for });
         self.replay_num += 1;
         self.crossed.replays += 1;
