@@ -295,6 +295,7 @@ impl Endpoint {
         if let Some(queues) = self.dma.as_mut().and_then(|engine| engine.queues.as_mut()) {
             let skip = tlp.first_be.trailing_zeros() as usize;
             queues.take(now, Queue::EpRx, &slab.bytes(tlp.payload)[skip..skip + tlp.enabled_bytes() as usize]);
+            queues.set_filled(Queue::EpRx, tlp.milestone);
         }
     }
 

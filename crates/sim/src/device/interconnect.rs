@@ -75,6 +75,8 @@ const BURST_BYTES: usize = 128 * BURST_BEATS as usize;
 struct Burst {
     bytes: usize,
     until: Ticks,
+    /// What it waited for last before it began, once that is known: data, room, or the burst before it.
+    waited_for: Option<Milestone>,
 }
 
 /// State of the interconnect.
@@ -168,6 +170,7 @@ impl Interconnect {
     /// Records that bytes entered a FIFO; without connections, they leave at once.
     pub(crate) fn set_filled(&mut self, queue: Queue, milestone: Milestone) {
         self.filled[queue as usize] = milestone;
+        self.set_waited_for(milestone, |source, _| source == queue);
         if self.mode == Mode::Straight {
             self.drained[queue as usize] = milestone;
         }
@@ -176,8 +179,19 @@ impl Interconnect {
     /// Records that bytes left a FIFO; without connections, they have entered it at once.
     pub(crate) fn set_drained(&mut self, queue: Queue, milestone: Milestone) {
         self.drained[queue as usize] = milestone;
+        self.set_waited_for(milestone, |_, target| target == queue);
         if self.mode == Mode::Straight {
             self.filled[queue as usize] = milestone;
+        }
+    }
+
+    /// Records what the bursts from and to these FIFOs waited for, if they have just begun.
+    fn set_waited_for(&mut self, milestone: Milestone, is_one: impl Fn(Queue, Queue) -> bool) {
+        let Some(targets) = self.mode.targets() else { return };
+        for (lane, target) in targets.into_iter().enumerate() {
+            if let Some(burst) = self.moving[lane].as_mut().filter(|_| is_one(SOURCES[lane], target)) {
+                burst.waited_for.get_or_insert(milestone);
+            }
         }
     }
 
@@ -190,17 +204,21 @@ impl Interconnect {
     /// Delivers the bursts that have ended and starts further ones, on the card at `place`.
     pub fn carry(&mut self, now: Ticks, path: &mut CriticalPath, place: Place) {
         let Some(targets) = self.mode.targets() else { return };
+        let mut last = Milestone::NONE;
         for (lane, target) in targets.into_iter().enumerate() {
             let Some(burst) = self.moving[lane].filter(|burst| burst.until <= now) else { continue };
             let mut bytes = [0; BURST_BYTES];
             let count = self.queues[SOURCES[lane] as usize].pop(&mut bytes[..burst.bytes]);
             self.queues[target as usize].push(now, &bytes[..count], self.few_bytes);
             let source = SOURCES[lane] as usize;
-            let milestone = path.add(self.filled[source], now, place, Cause::Fifo);
+            let milestone = path.add(burst.waited_for.unwrap_or(self.filled[source]), now, place, Cause::Fifo);
+            last = milestone;
             (self.drained[source], self.filled[target as usize]) = (milestone, milestone);
             self.moving[lane] = None;
         }
         self.carry_more(now);
+        // The bursts that begin now waited for the end of these.
+        self.set_waited_for(last, |_, _| true);
     }
 
     /// Returns whether FIFOs are connected.
@@ -219,7 +237,7 @@ impl Interconnect {
         }
         for burst in moving {
             view.flag(burst.is_some());
-            if let Some(Burst { bytes, until }) = burst {
+            if let Some(Burst { bytes, until, waited_for: _ }) = burst {
                 view.count(*bytes);
                 view.moment(until);
             }
@@ -238,7 +256,7 @@ impl Interconnect {
             let bytes = from.len().min(to.room()).min(most);
             if bytes > 0 {
                 let until = now + from.spec().beats(bytes);
-                self.moving[lane] = Some(Burst { bytes: bytes as usize, until });
+                self.moving[lane] = Some(Burst { bytes: bytes as usize, until, waited_for: None });
             }
         }
     }
