@@ -121,7 +121,7 @@ fn single_reads_match_the_formula_for_every_cache_state_and_socket() {
 fn a_write_followed_by_a_read_matches_the_formula() {
     let mut random = Random(73);
     let (mut asked, mut held) = (0, 0);
-    for number in 0..800 {
+    for number in 0..900 {
         let platform = platform(&mut random);
         let picked = transfer(&mut random, &platform, Verb::Store);
         let write = Transfer { bytes: picked.bytes.min(16), count: 1, outstanding: Some(1), ..picked };

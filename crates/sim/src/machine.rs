@@ -209,7 +209,7 @@ impl SimulatedMachine {
                 if let Some(done) = moved.iter().zip(&moving).position(is_done) {
                     // Written data becomes visible a little after its acceptance.
                     common = Some((board.moved(&moving[done]).1.max(board.now()), moved));
-                    used = Some(board.used());
+                    used = Some(board.used(Ticks::ZERO));
                 }
             }
             is_over = stop();
@@ -602,7 +602,8 @@ impl SimulatedMachine {
             // DLLPs scheduled by the previous sample do not belong to this one.
             self.board.quiesce();
             self.observe()?;
-            let (before, unused) = (self.crossed(plan), self.board.used());
+            let (before, unused) = (self.crossed(plan), self.board.used(Ticks::ZERO));
+            let began = self.board.now();
             let repaired = self.corrected();
             self.board.begin_path();
             let done = self.run_passes(plan, plan.passes);
@@ -621,7 +622,9 @@ impl SimulatedMachine {
             }
             // If the first completion was not observed, the traffic up to the last one is used.
             let is_common = self.used.is_some();
-            let mut used = self.used.take().unwrap_or_else(|| self.board.used());
+            let skipped = left_out.as_ref().map_or(Ticks::ZERO, |left_out| left_out.span);
+            let ended = began + sample.delivered.since(skipped);
+            let mut used = self.used.take().unwrap_or_else(|| self.board.used(ended));
             if let Some(left_out) = &left_out {
                 used.add(&left_out.used);
             }

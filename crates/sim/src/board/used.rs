@@ -51,20 +51,21 @@ impl Used {
 }
 
 impl Board {
-    /// Returns the use of all resources up to now.
-    pub(crate) fn used(&mut self) -> Used {
+    /// Returns the use of all resources up to now, or up to `at` if that is later. Bytes may be delivered after the last
+    /// event.
+    pub(crate) fn used(&mut self, at: Ticks) -> Used {
         let links = self.carried();
-        Used { links, busy: self.resources_with_use().into_iter().map(|(_, busy)| busy).collect() }
+        Used { links, busy: self.resources_with_use(at).into_iter().map(|(_, busy)| busy).collect() }
     }
 
     /// Returns the resources, in the order of [`Used::busy`].
     pub(crate) fn resources(&self) -> Vec<Resource> {
-        self.resources_with_use().into_iter().map(|(resource, _)| resource).collect()
+        self.resources_with_use(Ticks::ZERO).into_iter().map(|(resource, _)| resource).collect()
     }
 
-    fn resources_with_use(&self) -> Vec<(Resource, Ticks)> {
+    fn resources_with_use(&self, at: Ticks) -> Vec<(Resource, Ticks)> {
         use Direction::{Downstream, Upstream};
-        let now = self.events.now;
+        let now = self.events.now.max(at);
         let resource = |place, cause, direction, servers| Resource { place, cause, direction, servers };
         let mut all = Vec::new();
         for root in &self.root_complex.roots {

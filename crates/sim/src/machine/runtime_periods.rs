@@ -122,7 +122,7 @@ impl Counts {
         let waits = board.waits(core);
         let fetching = board.engine(CARD.into()).map_or(Ticks::ZERO, |engine| engine.fetching(0));
         let crossed = board.crossed(CARD.into()).into();
-        Some(Counts { span, waits, fetching, crossed, used: board.used() })
+        Some(Counts { span, waits, fetching, crossed, used: board.used(Ticks::ZERO) })
     }
 
     /// Returns the growth since `before`.
