@@ -5,7 +5,7 @@
 mod random_platform;
 
 use lanemark_bench::{Axes, CATALOGUE, Case, Effort, plan_for};
-use lanemark_machine::{Cause, Direction, Facts, Machine, Samples, TimeBase};
+use lanemark_machine::{Cause, Facts, Machine, Samples, TimeBase};
 use lanemark_platform::{Origin, PRESETS, Platform, preset};
 use lanemark_record::{Answer, Sensitivity};
 use lanemark_runner::{Cancel, OpenTarget, question, sensitivities};
@@ -51,7 +51,7 @@ fn the_critical_path_of_every_question_adds_up_to_its_time_with_and_without_fast
                     assert_eq!(path, time, "{} on {name}, {case:?}: {:?}", question.name, samples.path);
                 }
                 let what = format!("{} on {name}, {case:?}", question.name);
-                samples.iter().for_each(|samples| assert_uses_hold_the_path(samples, &what));
+                samples.iter().for_each(|samples| assert_uses_fit(samples, &what));
                 assert_eq!(samples[0].resources, samples[1].resources, "{what}");
                 assert_eq!(samples[0].path, samples[1].path, "{} on {name}, {case:?}", question.name);
                 runs += 1;
@@ -61,25 +61,10 @@ fn the_critical_path_of_every_question_adds_up_to_its_time_with_and_without_fast
     assert!(runs > 300, "{runs} runs");
 }
 
-/// Asserts that no resource is in use for longer than the samples, and that each one on the critical path is in use for
-/// at least as long as the path is in its work.
-fn assert_uses_hold_the_path(samples: &Samples, what: &str) {
+/// Asserts that no resource is in use for longer than the samples.
+fn assert_uses_fit(samples: &Samples, what: &str) {
     for used in &samples.resources {
         assert!(used.share() <= 1.0 && used.busy > Ticks::ZERO, "{what}: {used:?}");
-    }
-    let mut busy: Vec<(String, Cause, Ticks)> = Vec::new();
-    for used in &samples.resources {
-        busy.push((used.place.clone(), used.cause, used.busy));
-    }
-    for link in &samples.links {
-        let way = if link.direction == Direction::Downstream { "down" } else { "up" };
-        busy.push((format!("{} {way}", link.link), Cause::LinkBusy, link.tlps + link.dllps));
-    }
-    for part in samples.path.iter().filter(|part| !part.is_latency) {
-        // A path may go through both directions of a place.
-        let of_part = || busy.iter().filter(|(place, cause, _)| *place == part.place && *cause == part.cause);
-        let both: Ticks = of_part().map(|(.., busy)| *busy).sum();
-        assert!(of_part().next().is_none() || part.span <= both, "{what}: {part:?} in use for {both:?}");
     }
 }
 

@@ -16,6 +16,7 @@ const LONG_FILES: &[(&str, &str)] = &[
     ("crates/platform/src/spec.rs", "the keys of a platform"),
     ("crates/report/src/html.rs", "the HTML page"),
     ("crates/report/src/table.rs", "the tables of a terminal"),
+    ("crates/runner/src/run.rs", "the run of a request"),
     ("crates/sim/src/device/dma_engine.rs", "the DMA engine"),
     ("crates/sim/src/fabric/link.rs", "the transmitter of one direction of a link"),
     ("crates/sim/src/host/core.rs", "the core"),
