@@ -74,7 +74,7 @@ fn range(item: &str, first: &str, rest: &str) -> Result<Vec<String>, ValuesError
         return Err(ValuesError::Step(item.to_owned()));
     }
     let mut values = Vec::new();
-    for nth in 0..MOST as i32 {
+    for nth in 0..i32::try_from(MOST).unwrap_or(i32::MAX) {
         let value = if is_factor { first * step.powi(nth) } else { first + step * f64::from(nth) };
         // A value within rounding of the last one is the last one.
         let rounding = if is_factor { last * 1e-12 } else { step * 1e-9 };

@@ -317,7 +317,7 @@ mod tests {
     fn a_log_of_another_writer_with_spaces_between_is_read_and_its_cut_line_removed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.jsonl");
-        let spaced = serde_json::to_string(&row(5)).unwrap().replace(":", ": ").replace(",", ", ");
+        let spaced = serde_json::to_string(&row(5)).unwrap().replace(':', ": ").replace(',', ", ");
         for end in 0..spaced.len() {
             std::fs::write(&path, format!("{spaced}\r\n{}", &spaced[..end])).unwrap();
             let log = SweepLog::open(&path).unwrap();

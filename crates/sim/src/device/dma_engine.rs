@@ -192,7 +192,7 @@ impl DmaEngine {
             refused: None,
             waits: [Ticks::ZERO; Cause::ALL.len()],
             busy: EngineBusy {
-                requests: vec![Busy::default(); spec.channels.max(1) as usize],
+                requests: vec![Busy::default(); spec.channels.max(1)],
                 sent: Busy::default(),
                 received: Busy::default(),
             },
