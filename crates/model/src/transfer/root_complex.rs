@@ -12,9 +12,12 @@ impl Way<'_> {
     /// From a read of host memory at the root port to its first completion.
     pub(super) fn memory_read(&self, chunk: Chunk) -> Option<Ticks> {
         let memory = self.memory()?;
-        let is_cached =
-            self.cached.contains(&chunk.address) && chunk.address + u64::from(chunk.bytes) <= self.cached.end;
-        Some(if is_cached { memory.cached_read_ns.value } else { memory.read_ns.value })
+        Some(if self.is_cached(chunk) { memory.cached_read_ns.value } else { memory.read_ns.value })
+    }
+
+    /// Whether the last-level cache holds all bytes of this request.
+    pub(super) fn is_cached(&self, chunk: Chunk) -> bool {
+        self.cached.contains(&chunk.address) && chunk.address + u64::from(chunk.bytes) <= self.cached.end
     }
 
     /// Whether the first transfers all hit, or all miss.

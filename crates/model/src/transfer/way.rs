@@ -50,7 +50,16 @@ const PAGE: u64 = 4096;
 /// Number of sums that are kept for later transfers.
 const MOST_KEPT: usize = 128;
 
+/// What requests with the same parameters have in common, all from or to host memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct AlikePiece {
+    bytes: u32,
+    offset_in_page: u64,
+    is_cached: bool,
+}
+
 /// Parameters of one request.
+#[derive(Clone, Copy)]
 pub(super) struct Piece {
     pub(super) link: Ticks,
     pub(super) beats: Ticks,
@@ -231,15 +240,37 @@ impl<'a> Way<'a> {
         Some(Alike { offset_in_page: start % PAGE, is_cached })
     }
 
+    /// Everything that distinguishes the parameters of this request from those of others; `None` if its address itself
+    /// may matter.
+    fn alike_piece(&self, chunk: Chunk) -> Option<AlikePiece> {
+        let is_of_host = self.transfer.partner == Partner::Host;
+        is_of_host.then(|| AlikePiece {
+            bytes: chunk.bytes,
+            offset_in_page: chunk.address % PAGE,
+            is_cached: self.is_cached(chunk),
+        })
+    }
+
     /// Sums over transfer number `nth`, without [`busiest`](Sum::busiest) and [`beyond`](Sum::beyond).
     fn sum_of_one(&self, nth: u64) -> Option<Sum> {
         let mut sum: Option<Sum> = None;
         let egress = self.platform.endpoint.egress_ns.value;
         let pieces = self.pieces(nth)?;
         let start = pieces.first()?.address;
+        // Parameters of earlier requests: those of every page are the same.
+        let mut earlier: Vec<(AlikePiece, Piece)> = Vec::new();
         for chunk in pieces {
             let engine = self.engine(chunk, chunk.address - start);
-            let piece = if self.transfer.verb == Verb::Store { self.write(chunk)? } else { self.read(chunk)? };
+            let alike = self.alike_piece(chunk);
+            let found = earlier.iter().find(|(other, _)| Some(*other) == alike).map(|(_, piece)| *piece);
+            let piece = match (found, self.transfer.verb) {
+                (Some(piece), _) => piece,
+                (None, Verb::Store) => self.write(chunk)?,
+                (None, Verb::Load) => self.read(chunk)?,
+            };
+            if let Some(alike) = alike.filter(|_| found.is_none() && earlier.len() < MOST_KEPT) {
+                earlier.push((alike, piece));
+            }
             let request_beats = self.request_beats(chunk);
             let so_far = sum.get_or_insert(Sum {
                 requests: 0,
@@ -327,7 +358,6 @@ impl<'a> Way<'a> {
 
     /// The link with the longest interval between the longest packets. For shorter ones it may be another link; the
     /// maximum of each size would mix links.
-    /// would add up what no one link takes.
     pub(super) fn slowest(&self, header_dw: u8) -> Option<&Hop> {
         let longest = u64::from(self.payload_bytes).min(self.transfer.bytes);
         self.path.slowest(header_dw, longest as u32)
