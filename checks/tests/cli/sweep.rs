@@ -92,6 +92,19 @@ fn a_point_that_cannot_run_is_a_row_with_its_reason() {
 }
 
 #[test]
+fn a_sweep_without_any_figure_fails_with_the_reason_also_when_it_is_run_again() {
+    let space = SPACE.replace("\"8..256*2\"", "4096").replace("\"100..400+10\"", "100");
+    let folder = Folder::with(&[("a.toml", space.as_bytes())]);
+    let outcome = folder.run(&["sweep", "a.toml", "--csv", "a.csv"]);
+    assert_eq!(outcome.code, Some(1), "{}", outcome.err);
+    assert!(outcome.err.contains("no point has a figure; the first reason: ") && outcome.err.contains("dma.tags"));
+    assert_eq!(fs::read_to_string(folder.path("a.csv")).unwrap().lines().count(), 1 + 4);
+    let again = folder.run(&["sweep", "a.toml"]);
+    assert_eq!(again.code, Some(1), "{}", again.err);
+    assert!(again.err.contains("0 of 4 points run, 4 were in the log"), "{}", again.err);
+}
+
+#[test]
 fn bad_spaces_and_logs_are_refused_by_name() {
     let fifo = Folder::with(&[
         ("a.toml", SPACE.as_bytes()),

@@ -69,7 +69,15 @@ pub fn sweep(args: &SweepArgs) -> Result<(), Failure> {
         let keys: HashSet<u128> = (0..points.len()).filter_map(|index| points.key(index)).collect();
         write(args, &table(&log, Some(&keys))?)?;
     }
-    if done.done() < done.points { Err(Failure::Interrupted) } else { Ok(()) }
+    if done.done() < done.points {
+        return Err(Failure::Interrupted);
+    }
+    if done.has_no_figure() {
+        let because = done.because.map(|because| format!("; the first reason: {because}"));
+        let message = format!("no point has a figure{}", because.unwrap_or_default());
+        return Err(Failure::Check(format!("{message}. The column `because` of the log has the reason of each point")));
+    }
+    Ok(())
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "passed to map_err")]

@@ -8,6 +8,8 @@ use lanemark_bench::{Case, Question};
 use lanemark_platform::{Origin, PRESETS, Platform};
 use lanemark_record::{Quantity, SweptBy};
 use lanemark_runner::{Cancel, Changes, OpenTarget, Setup, Target};
+use lanemark_units::format_size;
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use twox_hash::XxHash3_128;
 
@@ -124,6 +126,14 @@ impl Points {
         let (mut listed, mut len) = (Vec::new(), 0_u64);
         for platform in platforms {
             let asks = asks(space, &platform);
+            let mut asked = HashSet::new();
+            if let Some(again) = asks.iter().find(|ask| !asked.insert(&ask.identity)) {
+                let size = again.case.as_ref().map_or_else(String::new, |wanted| format_size(wanted.case.size));
+                let name = again.question.name;
+                let message =
+                    format!("{name} is asked twice with the same options and case ({size}); keep one of them");
+                return Err(SpaceError::key(&space.file, "question", message));
+            }
             let identity = identity(space, &platform);
             let values = normal_values(&space.settings, &platform);
             for ((key, _), values) in space.settings.keys.iter().zip(&values) {
@@ -408,7 +418,6 @@ fn wanted(question: &'static Question, asking: &Asking, targets: &[OpenTarget]) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::HashSet;
 
     fn points(text: &str) -> Points {
         Points::of(&Space::parse("a.toml", text).unwrap()).unwrap()
@@ -485,5 +494,9 @@ access = [4, 8]
         assert!(text.contains("two platforms are called card-gen5-x16"), "{text}");
         let text = refused(&SPACE.replace("[128, 512]", "[\"4K\", 4096]"));
         assert!(text.contains("with.link.mrrs_bytes: lists 4096 twice"), "{text}");
+        let again = "[[question]]\nname = \"dma_read_bandwidth\"\nsizes = \"64K\"\nflows = \"host:0\"";
+        let text = refused(&format!("{SPACE}{again}"));
+        assert!(text.contains("question: dma_read_bandwidth is asked twice") && text.contains("(64KiB)"), "{text}");
+        points(&format!("{SPACE}{}", again.replace("64K", "32K")));
     }
 }

@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// State of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Number of points of the space.
     pub points: u64,
@@ -23,6 +23,10 @@ pub struct Progress {
     pub run: u64,
     /// Points of this run without a figure.
     pub without_figure: u64,
+    /// Points without a figure that were in the log before.
+    pub before_without_figure: u64,
+    /// The reason of the first point of this run without a figure.
+    pub because: Option<String>,
 }
 
 impl Progress {
@@ -30,6 +34,12 @@ impl Progress {
     #[must_use]
     pub const fn done(&self) -> u64 {
         self.before + self.run
+    }
+
+    /// Whether there are points in the log, all without a figure.
+    #[must_use]
+    pub const fn has_no_figure(&self) -> bool {
+        self.done() > 0 && self.before_without_figure + self.without_figure == self.done()
     }
 }
 
@@ -60,11 +70,13 @@ pub fn run(
         points,
         next: AtomicU64::new(0),
         before: AtomicU64::new(0),
+        before_without_figure: AtomicU64::new(0),
+        without_figure: log.without_figure().clone(),
         taken: Mutex::new(log.done().clone()),
         has_failed: AtomicBool::new(false),
     };
     let mut state = Progress { points: points.len(), ..Progress::default() };
-    progress(state);
+    progress(state.clone());
     std::thread::scope(|scope| {
         let (sender, rows) = sync_channel::<Vec<SweepRow>>(64);
         for number in 0..threads.max(1) {
@@ -99,16 +111,19 @@ pub fn run(
                 drop(rows);
                 return Err(error);
             }
-            state.before = shared.before.load(Ordering::Relaxed);
             state.run += ready.len() as u64;
             state.without_figure += ready.iter().filter(|row| row.because.is_some()).count() as u64;
-            progress(state);
+            if state.because.is_none() {
+                state.because = ready.iter().find_map(|row| row.because.clone());
+            }
+            shared.count_before(&mut state);
+            progress(state.clone());
         }
-        state.before = shared.before.load(Ordering::Relaxed);
+        shared.count_before(&mut state);
         Ok(())
     })?;
     log.sync()?;
-    progress(state);
+    progress(state.clone());
     Ok(state)
 }
 
@@ -119,6 +134,10 @@ struct Shared<'a> {
     next: AtomicU64,
     /// Points that were in the log.
     before: AtomicU64,
+    /// Those without a figure.
+    before_without_figure: AtomicU64,
+    /// Keys of all points in the log without a figure.
+    without_figure: HashSet<u128>,
     /// Keys in the log, and of points that a thread has taken.
     taken: Mutex<HashSet<u128>>,
     /// Whether the log cannot be written.
@@ -160,8 +179,16 @@ impl Shared<'_> {
         let is_new = self.taken.lock().unwrap_or_else(PoisonError::into_inner).insert(key);
         if !is_new {
             self.before.fetch_add(1, Ordering::Relaxed);
+            let without_figure = u64::from(self.without_figure.contains(&key));
+            self.before_without_figure.fetch_add(without_figure, Ordering::Relaxed);
         }
         is_new
+    }
+
+    /// Adds the points that were in the log to the state.
+    fn count_before(&self, state: &mut Progress) {
+        state.before = self.before.load(Ordering::Relaxed);
+        state.before_without_figure = self.before_without_figure.load(Ordering::Relaxed);
     }
 
     /// The row of a point. A defect of this program at one point is its reason, and not the end of the sweep.
@@ -251,6 +278,20 @@ flows = "host:0"
         drop(log);
         let mut log = SweepLog::open(&path).unwrap();
         assert_eq!(run(&points, &mut log, 2, &mut |_| {}, &Cancel::new()).unwrap().run, 0);
+    }
+
+    #[test]
+    fn a_sweep_without_any_figure_is_known_as_such_when_it_is_run_again() {
+        let only_refused = SPACE.replace("1..2048*2", "2048");
+        let (points, folder) = (points(&only_refused), tempfile::tempdir().unwrap());
+        let path = folder.path().join("a.jsonl");
+        let run_again = || run(&points, &mut SweepLog::open(&path).unwrap(), 2, &mut |_| {}, &Cancel::new()).unwrap();
+        let done = run_again();
+        assert_eq!((done.without_figure, done.has_no_figure()), (12, true));
+        assert!(done.because.is_some_and(|because| because.contains("dma.tags")));
+        let again = run_again();
+        assert_eq!((again.before_without_figure, again.run, again.has_no_figure()), (12, 0, true));
+        assert!(!Progress::default().has_no_figure(), "nothing was run");
     }
 
     #[test]

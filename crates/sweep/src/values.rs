@@ -103,11 +103,11 @@ fn number(text: &str) -> Result<f64, ValuesError> {
     plain.or_else(size).ok_or_else(|| ValuesError::NotANumber(text.to_owned()))
 }
 
-/// The number without the rounding errors of steps.
+/// The number without the rounding errors of steps, with an exponent if it has many digits.
 fn shown(number: f64) -> String {
     let rounded: f64 = format!("{number:.12e}").parse().unwrap_or(number);
     let is_whole = rounded.fract() == 0.0 && rounded.abs() < 9e15;
-    if is_whole { format!("{rounded:.0}") } else { rounded.to_string() }
+    if is_whole { format!("{rounded:.0}") } else { format!("{rounded:?}") }
 }
 
 #[cfg(test)]
@@ -123,6 +123,7 @@ mod tests {
         assert_eq!(list("1..1"), "1");
         assert_eq!(list("1..2*1.1").split(' ').count(), 9);
         assert_eq!(list("1e3..1e+3"), "1000");
+        assert_eq!(list("1e300..1e308*1e9"), "1e300 1e308");
         assert_eq!(list("-2..2+2"), "-2 0 2");
         assert_eq!(list(" 8 , 16..32 "), "8 16 32");
         assert_eq!(list("8B,never,1M"), "8B never 1M");

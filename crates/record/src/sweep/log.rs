@@ -1,15 +1,17 @@
 //! The log of a sweep: one JSON line per point, appended when the point has its figure.
 //!
 //! Every line is a [`SweepRow`] as a JSON object whose first member is `key`. There is no header line, and the order of
-//! lines has no meaning. [`sweep_log_schema`] is the JSON Schema of a line.
+//! lines has no meaning. A line that is in the log twice counts once, so that logs can be joined; two lines with the same
+//! key and another content are an error. [`sweep_log_schema`] is the JSON Schema of a line.
 //!
 //! A line is written with its line break in one call, so that a killed program leaves at most one incomplete line, the
 //! last. It is removed when the log is opened again. The log is locked while it is open for writing.
 
 use crate::file::RecordError;
 use crate::sweep::row::SweepRow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::{File, TryLockError};
+use std::hash::{DefaultHasher, Hasher};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -30,6 +32,7 @@ pub struct SweepLog {
     /// Length of the complete lines.
     len: u64,
     done: HashSet<u128>,
+    without_figure: HashSet<u128>,
 }
 
 impl SweepLog {
@@ -49,20 +52,29 @@ impl SweepLog {
             Err(TryLockError::WouldBlock) => return Err(RecordError::Locked { path: path.to_owned() }),
             Err(TryLockError::Error(source)) => return Err(os("locking")(source)),
         }
-        let mut done = HashSet::new();
-        let len = each_row(&mut file, path, &mut |key, _| {
+        let (mut done, mut without_figure) = (HashSet::new(), HashSet::new());
+        let len = each_row(&mut file, path, &mut |key, row| {
             done.insert(key);
+            if row.because.is_some() {
+                without_figure.insert(key);
+            }
         })?;
         if file.metadata().map_err(os("reading"))?.len() > len {
             file.set_len(len).map_err(os("removing the incomplete last line of"))?;
         }
-        Ok(SweepLog { file, path: path.to_owned(), len, done })
+        Ok(SweepLog { file, path: path.to_owned(), len, done, without_figure })
     }
 
     /// The keys of all points in the log when it was opened.
     #[must_use]
     pub fn done(&self) -> &HashSet<u128> {
         &self.done
+    }
+
+    /// The keys of those points that have no figure, but the reason.
+    #[must_use]
+    pub fn without_figure(&self) -> &HashSet<u128> {
+        &self.without_figure
     }
 
     /// Appends these rows, each as one line, in one call. After an error the log has none or some of them, all
@@ -141,12 +153,14 @@ fn refuse_special(path: &Path) -> Result<(), RecordError> {
     }
 }
 
-/// Passes the row of each complete line, with its key as a number, to `each`. Returns the length of the complete lines.
+/// Passes the row of each different complete line, with its key as a number, to `each`. Returns the length of the complete lines.
 fn each_row(file: &mut File, path: &Path, each: &mut dyn FnMut(u128, SweepRow)) -> Result<u64, RecordError> {
     let os = |source| RecordError::Os { doing: "reading", path: path.to_owned(), source };
     file.seek(SeekFrom::Start(0)).map_err(os)?;
     let mut lines = BufReader::with_capacity(1 << 20, file);
     let (mut len, mut number, mut line) = (0, 0, Vec::new());
+    // Number and hash of the first line of each key.
+    let mut first: HashMap<u128, (usize, u64)> = HashMap::new();
     loop {
         line.clear();
         number += 1;
@@ -164,9 +178,23 @@ fn each_row(file: &mut File, path: &Path, each: &mut dyn FnMut(u128, SweepRow)) 
         }
         let row: SweepRow = serde_json::from_str(text).map_err(|error| malformed(path, number, &error))?;
         let key = key(&row.key).ok_or_else(|| not_a_key(path, number, &row.key))?;
-        each(key, row);
         len += read as u64;
+        let hash = hash(text);
+        match first.get(&key) {
+            None => {
+                first.insert(key, (number, hash));
+                each(key, row);
+            }
+            Some((_, same)) if *same == hash => {}
+            Some((before, _)) => return Err(contradicts(path, number, *before)),
+        }
     }
+}
+
+fn hash(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(text.as_bytes());
+    hasher.finish()
 }
 
 /// A key as a number: 32 hexadecimal digits, so that equal keys are equal texts.
@@ -211,6 +239,14 @@ fn not_a_key(path: &Path, line: usize, key: &str) -> RecordError {
     RecordError::Malformed { path: path.to_owned(), line, column: 1, message }
 }
 
+fn contradicts(path: &Path, line: usize, before: usize) -> RecordError {
+    let message = format!(
+        "the point of line {before} again, with another content; one of both was changed: remove both lines to run the \
+         point again"
+    );
+    RecordError::Malformed { path: path.to_owned(), line, column: 1, message }
+}
+
 fn malformed(path: &Path, line: usize, error: &serde_json::Error) -> RecordError {
     let (column, text) = (error.column().max(1), error.to_string());
     let text = text.split(" at line ").next().unwrap_or_default();
@@ -247,6 +283,22 @@ mod tests {
         assert_eq!(rows(&path), [row(1), row(2), row(u128::MAX)]);
         let log = SweepLog::open(&path).unwrap();
         assert_eq!(*log.done(), HashSet::from([1, 2, u128::MAX]));
+    }
+
+    #[test]
+    fn a_line_that_is_twice_in_a_log_counts_once_and_must_not_contradict_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        let refused = SweepRow { because: Some("no such tag".to_owned()), ..row(2) };
+        SweepLog::open(&path).unwrap().append(&[row(1), refused.clone(), row(1)]).unwrap();
+        assert_eq!(rows(&path), [row(1), refused]);
+        let log = SweepLog::open(&path).unwrap();
+        assert_eq!((log.done().len(), log.without_figure()), (2, &HashSet::from([2])));
+        drop(log);
+        SweepLog::open(&path).unwrap().append(&[SweepRow { latency_ns: Some(2.0), ..row(1) }]).unwrap();
+        let error = SweepLog::open(&path).unwrap_err().to_string();
+        assert!(error.contains("line 4, column 1: the point of line 1 again, with another content"), "{error}");
+        assert_eq!(error, read_sweep_log(&path, |_| {}).unwrap_err().to_string());
     }
 
     #[test]
