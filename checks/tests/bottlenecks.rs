@@ -62,6 +62,40 @@ fn the_critical_path_of_every_question_adds_up_to_its_time_with_and_without_fast
     assert!(runs > 300, "{runs} runs");
 }
 
+#[test]
+fn a_difference_of_two_plans_has_the_difference_of_their_critical_paths() {
+    let mut with_path = 0;
+    for name in PRESETS.iter().map(|preset| preset.name) {
+        let mut target = OpenTarget::of_platform(&preset(name).unwrap().unwrap()).unwrap();
+        for question in ["interrupt_latency", "descriptor_overhead", "driver_call_overhead", "fence_cost"]
+            .map(|name| question(name).unwrap())
+        {
+            for case in ends(question, target.facts()).iter().filter(|case| case.size <= 64 << 10) {
+                let answer = target.ask(question, case, &Effort::default()).unwrap();
+                let what = format!("{} on {name}, {case:?}: {:?}", question.name, answer.critical_path);
+                if answer.critical_path.is_empty() {
+                    // Posted stores end after their instructions, so a fence behind them has no path of its own; nor
+                    // has a line through several plans.
+                    assert!(["fence_cost", "driver_call_overhead"].contains(&question.name), "{what}");
+                    continue;
+                }
+                let sum: f64 = answer.critical_path.iter().map(|part| part.share_percent).sum();
+                assert!((sum - 100.0).abs() < 1e-6, "{what}");
+                // What calls and interrupts add is work of the driver, of the card and of the core; no data move.
+                if question.name == "interrupt_latency" {
+                    assert_eq!(answer.waits[0].cause, "driver", "{what}");
+                }
+                if answer.is_difference() {
+                    let formula = answer.formula.as_ref();
+                    assert!(formula.is_none_or(|formula| formula.bound.is_none()), "{what}");
+                }
+                with_path += 1;
+            }
+        }
+    }
+    assert!(with_path > 60, "{with_path} with a path");
+}
+
 /// Asserts that no resource is in use for longer than the samples.
 fn assert_uses_fit(samples: &Samples, what: &str) {
     for used in &samples.resources {

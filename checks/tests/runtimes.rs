@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         pocl;
         launches_are_measured_by_every_wait_and_the_record_describes_the_runtime,
         only_the_named_cores_launch_and_absent_ones_are_skipped_with_a_reason,
+        a_twin_shows_the_bottleneck_of_launches_and_how_far_it_is_off,
         page_and_table_show_launches_by_core_and_label_the_device_as_no_card,
         copies_of_every_length_are_correct_and_issued_before_delivered,
         runs_of_copies_report_their_share_and_all_bytes_arrive,
@@ -207,6 +208,26 @@ fn launches_are_measured_by_every_wait_and_the_record_describes_the_runtime() {
     let others: Vec<&Value> = skipped.iter().filter(|one| !left_out(one)).collect();
     assert!(others.len() > 10);
     assert!(others.iter().all(|one| one["because"].as_str().unwrap().contains("not a PCIe function")));
+}
+
+fn a_twin_shows_the_bottleneck_of_launches_and_how_far_it_is_off() {
+    let launches = ["--on", "opencl:0", "--question", "launch_latency", "--cores", "0", "--twin", "card-stratix10mx"];
+    let record = record(&on_pocl(&[&launches[..], &["--json"]].concat()));
+    // Nothing schedules threads that are not pinned on a simulated machine, so the twin leaves them out with the reason.
+    let is_pinned = |answer: &&Value| answer["method"]["pinned"] == true;
+    let answers: Vec<&Value> = record["answers"].as_array().unwrap().iter().filter(is_pinned).collect();
+    assert_eq!(answers.len(), 3);
+    for answer in answers {
+        assert_eq!(answer["twin"]["platform"], "card-stratix10mx", "{answer}");
+        assert!(answer["twin"]["latency_ns"].as_f64().unwrap() > 0.0 && !answer["formula"].is_null(), "{answer}");
+        assert!(!answer["waits"].as_array().unwrap().is_empty(), "{answer}");
+    }
+    let output = on_pocl(&launches);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("those of the twin card-stratix10mx; its figures are up to"), "{text}");
+    let output = on_pocl(&["--on", "opencl:0", "--twin", "host"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said(&output).contains("host is a real machine"), "{}", said(&output));
 }
 
 fn only_the_named_cores_launch_and_absent_ones_are_skipped_with_a_reason() {

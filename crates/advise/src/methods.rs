@@ -3,7 +3,7 @@
 use crate::conditions::conditions;
 use lanemark_machine::Cause;
 use lanemark_method::{Access, AccessPath, CopyDirection, CoreAccess, Method, Width};
-use lanemark_record::{Advice, Answer, Detail, Finding, Quantity, Record, TargetKind};
+use lanemark_record::{Advice, Answer, Detail, Finding, Formula, Quantity, Record, TargetKind};
 use lanemark_units::{MemoryType, format_size};
 
 /// Advises the best method per target, bandwidth question and size, if there are several methods.
@@ -220,8 +220,10 @@ fn reason(fastest: &Answer, slowest: &Answer) -> String {
     }
     match (fastest.waits.first(), &fastest.formula) {
         (Some(bound), _) => parts.push(format!("it is bound by {}", bound.in_words())),
-        (None, Some(formula)) => parts.push(format!("by formula, it is bound by {}", formula.bound)),
-        (None, None) => {}
+        (None, Some(Formula { bound: Some(bound), .. })) => {
+            parts.push(format!("by formula, it is bound by {bound}"));
+        }
+        (None, _) => {}
     }
     if parts.is_empty() { format!("fastest of all; {} is slowest", slowest.method) } else { parts.join("; ") }
 }

@@ -70,8 +70,6 @@ fn ask(
     let (Some(alone), Some(call)) = (measured.pop(), measured.pop()) else {
         return Err(BenchError::TooFewPoints { question: question.name });
     };
-    let pairs = call.per_pass_delivered_ns().into_iter().zip(alone.per_pass_delivered_ns());
-    let differences = pairs.map(|(call, alone)| call - alone).collect();
-    let call = call.beside(&[alone]).with_latencies(differences);
+    let call = call.minus(Some(alone), |sample| sample.delivered, 1.0);
     Ok(answer(question, case, machine.facts(), &call, effort))
 }

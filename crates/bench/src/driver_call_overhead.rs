@@ -172,8 +172,6 @@ fn by_difference(
     let (Some(pointer), Some(driver)) = (measured.pop(), measured.pop()) else {
         return Err(BenchError::TooFewPoints { question: question.name });
     };
-    let calls = calls(case) as f64;
-    let differences = driver.minus_by_round_ns(&pointer).iter().map(|ns| ns / calls).collect();
-    let driver = driver.beside(&[pointer]).with_latencies(differences);
+    let driver = driver.minus(Some(pointer), |sample| sample.issue, calls(case) as f64);
     Ok(answer(question, case, machine.facts(), &driver, effort))
 }

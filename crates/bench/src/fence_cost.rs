@@ -107,12 +107,6 @@ fn ask(
     }
     let mut measured = measure_together(machine, plans, effort)?.into_iter();
     let Some(with) = measured.next() else { return Err(BenchError::TooFewPoints { question: question.name }) };
-    let added = match measured.next() {
-        Some(bare) => {
-            let added = with.minus_by_round_ns(&bare);
-            return Ok(answer(question, case, machine.facts(), &with.beside(&[bare]).with_latencies(added), effort));
-        }
-        None => with.per_pass_issue_ns(),
-    };
-    Ok(answer(question, case, machine.facts(), &with.with_latencies(added), effort))
+    let added = with.minus(measured.next(), |sample| sample.issue, 1.0);
+    Ok(answer(question, case, machine.facts(), &added, effort))
 }

@@ -1,6 +1,6 @@
 //! The samples of one plan, collected over its visits.
 
-use lanemark_machine::{Plan, Sample, Samples};
+use lanemark_machine::{Cause, PathShare, Plan, Sample, Samples};
 use lanemark_record::{DroppedSample, RawSamples, Summary};
 use lanemark_units::Ticks;
 
@@ -18,14 +18,29 @@ pub(crate) struct Measured {
     pub(crate) latencies_ns: Option<Vec<f64>>,
     /// Samples of other plans for the same answer.
     others: Vec<RawSamples>,
+    /// Critical path of the latencies, if they are differences of two plans.
+    difference: Option<Vec<PathDifference>>,
 }
+
+/// A part of the critical path of a difference.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct PathDifference {
+    pub(crate) place: String,
+    pub(crate) cause: Cause,
+    pub(crate) is_latency: bool,
+    /// Nanoseconds of one sample; negative if the subtracted plan spends more time there.
+    pub(crate) ns: f64,
+}
+
+/// Largest disagreement between the critical paths of two plans and the difference of their times that is rounding.
+const ROUNDING_NS: f64 = 1e-3;
 
 impl Measured {
     /// An empty collection for `plan`; `name` distinguishes it from other plans of its question.
     pub(crate) fn of(name: String, plan: Plan) -> Measured {
         let raw = RawSamples { plan: name, ..RawSamples::default() };
         let (samples, round, timer_costs, others) = (Samples::wanted(1), Vec::new(), Vec::new(), Vec::new());
-        Measured { plan, samples, round, raw, timer_costs, latencies_ns: None, others }
+        Measured { plan, samples, round, raw, timer_costs, latencies_ns: None, others, difference: None }
     }
 
     /// Adds the samples of a visit; the first `warm_up` ones do not count.
@@ -133,23 +148,47 @@ impl Measured {
 
     /// Median issue time per iteration in one round; NaN without samples.
     pub(crate) fn median_issue_ns_in(&self, round: u64) -> f64 {
-        let rounds = self.by_round_ns();
+        let rounds = self.by_round_ns(|sample| sample.issue);
         rounds.iter().find(|(other, _)| *other == round).map_or(f64::NAN, |(_, times)| median(times))
     }
 
-    /// Issue times per iteration minus those of `other`, by pairs of samples of the same round.
-    pub(crate) fn minus_by_round_ns(&self, other: &Measured) -> Vec<f64> {
-        let others = other.by_round_ns();
-        let same_round = |round: u64| others.iter().find(|(other, _)| *other == round).map(|(_, times)| times);
-        let rounds = self.by_round_ns();
-        let pairs = rounds.iter().filter_map(|(round, times)| Some(times.iter().zip(same_round(*round)?)));
-        pairs.flatten().map(|(with, without)| with - without).collect()
+    /// The same run with latencies that are its times per iteration, minus those of `other` by pairs of samples of the
+    /// same round, divided by `per`. `time` is the time of a sample that counts.
+    ///
+    /// In a simulation, the answer has the critical path of the difference if the paths of both plans add up to these
+    /// times. Paths end with the delivery, so they do not if `time` ends earlier.
+    pub(crate) fn minus(self, other: Option<Measured>, time: fn(&Sample) -> Ticks, per: f64) -> Measured {
+        let rounds = self.by_round_ns(time);
+        let differences: Vec<f64> = match &other {
+            None => rounds.into_iter().flat_map(|(_, times)| times).collect(),
+            Some(other) => {
+                let others = other.by_round_ns(time);
+                let same_round = |round: u64| others.iter().find(|(other, _)| *other == round).map(|(_, times)| times);
+                let pairs = rounds.iter().filter_map(|(round, times)| Some(times.iter().zip(same_round(*round)?)));
+                pairs.flatten().map(|(with, without)| with - without).collect()
+            }
+        };
+        let mean_ns = differences.iter().sum::<f64>() / differences.len() as f64;
+        let path = path_difference(&self, other.as_ref());
+        let sum_ns: f64 = path.iter().map(|part| part.ns).sum();
+        let difference = ((sum_ns - mean_ns).abs() < ROUNDING_NS).then_some(path);
+        let latencies_ns = Some(differences.iter().map(|ns| ns / per).collect());
+        let others_before = self.others.len();
+        let mut both = self.beside(other.as_slice());
+        both.others.iter_mut().skip(others_before).for_each(|raw| raw.is_subtracted = true);
+        Measured { latencies_ns, difference, ..both }
     }
 
-    /// Issue times per iteration in each round, in order.
-    pub(crate) fn by_round_ns(&self) -> Vec<(u64, Vec<f64>)> {
+    /// The critical path of a difference; `None` if the latencies are none, or if their paths do not add up to them.
+    pub(crate) fn difference(&self) -> Option<&[PathDifference]> {
+        self.difference.as_deref()
+    }
+
+    /// Times per iteration in each round, in order.
+    pub(crate) fn by_round_ns(&self, time: fn(&Sample) -> Ticks) -> Vec<(u64, Vec<f64>)> {
         let mut rounds: Vec<(u64, Vec<f64>)> = Vec::new();
-        for (round, ns) in self.round.iter().zip(self.per_pass_issue_ns()) {
+        let times = self.samples.taken.iter().map(|sample| time(sample).as_ns() / self.plan.passes as f64);
+        for (round, ns) in self.round.iter().zip(times) {
             match rounds.last_mut().filter(|(last, _)| last == round) {
                 Some((_, times)) => times.push(ns),
                 None => rounds.push((*round, vec![ns])),
@@ -157,6 +196,36 @@ impl Measured {
         }
         rounds
     }
+}
+
+/// Critical path of one iteration of `with` minus that of one of `without`, the largest part first.
+fn path_difference(with: &Measured, without: Option<&Measured>) -> Vec<PathDifference> {
+    let per_pass = |measured: &Measured, share: &PathShare| {
+        let passes = measured.samples.taken.len() as f64 * measured.plan.passes as f64;
+        share.span.as_ns() / passes
+    };
+    let mut parts: Vec<PathDifference> = Vec::new();
+    for (measured, sign) in [(Some(with), 1.0), (without, -1.0)] {
+        let Some(measured) = measured else { continue };
+        for share in &measured.samples.path {
+            let ns = sign * per_pass(measured, share);
+            let is_same = |part: &&mut PathDifference| {
+                (&part.place, part.cause, part.is_latency) == (&share.place, share.cause, share.is_latency)
+            };
+            match parts.iter_mut().find(is_same) {
+                Some(part) => part.ns += ns,
+                None => parts.push(PathDifference {
+                    place: share.place.clone(),
+                    cause: share.cause,
+                    is_latency: share.is_latency,
+                    ns,
+                }),
+            }
+        }
+    }
+    parts.retain(|part| part.ns.abs() >= ROUNDING_NS / 1e3);
+    parts.sort_by(|one, other| other.ns.total_cmp(&one.ns));
+    parts
 }
 
 /// The median; NaN without values.

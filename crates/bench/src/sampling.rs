@@ -5,7 +5,7 @@ use crate::case::Case;
 use crate::delivery;
 use crate::effort::Effort;
 use crate::error::BenchError;
-use crate::measured::Measured;
+use crate::measured::{Measured, PathDifference};
 use crate::question::{Question, Watch};
 use crate::rounds::{Wanted, in_rounds};
 use crate::series::Series;
@@ -151,8 +151,13 @@ pub(crate) fn answer(question: &Question, case: &Case, facts: &Facts, measured: 
         Dropped { context_switches: samples.dropped.context_switches, clock_steps: samples.dropped.clock_steps };
     let is_real = facts.time_base != TimeBase::Simulated;
     // The path of one run is meaningless for an overhead or cost that is the difference of two runs.
-    let path = match quantity {
-        Quantity::Overhead | Quantity::Cost if !matches!(case.method, Method::SharedBuffer { .. }) => Vec::new(),
+    let path = match (quantity, measured.difference()) {
+        (_, Some(difference)) => path_of_difference(difference),
+        (Quantity::Overhead | Quantity::Cost, None)
+            if measured.latencies_ns.is_some() && !matches!(case.method, Method::SharedBuffer { .. }) =>
+        {
+            Vec::new()
+        }
         _ => critical_path(samples),
     };
     let mut answer = Answer {
@@ -260,6 +265,18 @@ fn critical_path(samples: &Samples) -> Vec<PathPart> {
         share_percent: 100.0 * share.span.as_ns() / total,
     };
     if total > 0.0 { samples.path.iter().map(part).collect() } else { Vec::new() }
+}
+
+/// Parts of the critical path of a difference with their share of it, largest first.
+fn path_of_difference(difference: &[PathDifference]) -> Vec<PathPart> {
+    let total: f64 = difference.iter().map(|part| part.ns).sum();
+    let part = |part: &PathDifference| PathPart {
+        place: part.place.clone(),
+        cause: part.cause.name().to_owned(),
+        is_latency: part.is_latency,
+        share_percent: 100.0 * part.ns / total,
+    };
+    if total > 0.0 { difference.iter().map(part).collect() } else { Vec::new() }
 }
 
 /// The causes of the critical path with their share of the time, largest first.

@@ -94,6 +94,12 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// Whether the figure is the difference of two plans.
+    #[must_use]
+    pub fn is_difference(&self) -> bool {
+        self.raw.iter().any(|raw| raw.is_subtracted)
+    }
+
     /// The cores of this answer, numbered as in plans; empty if it is not about particular cores.
     #[must_use]
     pub fn cores(&self) -> Vec<u32> {
@@ -176,6 +182,14 @@ pub struct RawSamples {
     pub cpu: Vec<u32>,
     /// Dropped samples, by index into the lists.
     pub dropped: Vec<DroppedSample>,
+    /// Whether its times are subtracted from those of the first plan.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_subtracted: bool,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 /// A straight line through measured points.
@@ -252,7 +266,8 @@ pub struct PathPart {
     pub cause: String,
     /// Whether the time is latency, and not work of the place.
     pub is_latency: bool,
-    /// Share of the samples' time, in percent.
+    /// Share of the samples' time, in percent; of a difference of two plans, the share of it, negative if the subtracted
+    /// plan spends more time there.
     pub share_percent: f64,
 }
 
@@ -332,10 +347,11 @@ pub struct Formula {
     pub latency_ns: Option<f64>,
     /// Delivered rate; absent for latencies.
     pub delivered_rate_bytes_per_s: Option<f64>,
-    /// The bound of the transfer according to the formula, in words.
-    pub bound: String,
+    /// The bound of the transfer according to the formula, in words; absent if the figure is the difference of two
+    /// plans: the bound of each is not that of the difference.
+    pub bound: Option<String>,
     /// Name in `waits` of the stall cause whose remedies raise that bound.
-    pub cause: String,
+    pub cause: Option<String>,
     /// Range of validity of the formula.
     pub holds_for: String,
 }

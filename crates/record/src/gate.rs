@@ -282,8 +282,8 @@ mod tests {
             let formula = Formula {
                 latency_ns: None,
                 delivered_rate_bytes_per_s: Some(3e9),
-                bound: "link".to_owned(),
-                cause: "link_busy".to_owned(),
+                bound: Some("link".to_owned()),
+                cause: Some("link_busy".to_owned()),
                 holds_for: "a test".to_owned(),
             };
             Answer { formula: Some(formula), ..held(3e9 / times, 4e9, CeilingKind::Computed) }

@@ -71,8 +71,8 @@ fn tip(panel: &Panel, point: Point) -> Vec<String> {
     if let (Some(formula), Some(difference)) = (point.formula(), point.formula_difference_percent()) {
         lines.push(format!("formula {} ({})", unit.figure_with_symbol(formula), figures::difference(difference)));
     }
-    if let Some(formula) = &answer.formula {
-        lines.push(format!("bound by: {}", formula.bound));
+    if let Some(bound) = answer.formula.as_ref().and_then(|formula| formula.bound.as_ref()) {
+        lines.push(format!("bound by: {bound}"));
     }
     for wait in answer.waits.iter().take(2) {
         lines.push(format!("stalls: {} {}", words(&wait.cause), figures::whole_percent(wait.share_percent)));

@@ -67,8 +67,8 @@ pub(crate) fn record() -> Record {
             answer.formula = Some(Formula {
                 latency_ns: None,
                 delivered_rate_bytes_per_s: Some(rate * 1.01),
-                bound: "link".to_owned(),
-                cause: "link_busy".to_owned(),
+                bound: Some("link".to_owned()),
+                cause: Some("link_busy".to_owned()),
                 holds_for: "any size".to_owned(),
             });
             answer.tlps = Some(Tlps { writes: size.div_ceil(256), reads: 0, completions: 0, payload_bytes: size });
@@ -92,8 +92,8 @@ pub(crate) fn record() -> Record {
         answer.formula = Some(Formula {
             latency_ns: Some(ns),
             delivered_rate_bytes_per_s: None,
-            bound: "round trip".to_owned(),
-            cause: "read_round_trip".to_owned(),
+            bound: Some("round trip".to_owned()),
+            cause: Some("read_round_trip".to_owned()),
             holds_for: "one read".to_owned(),
         });
         record.answers.push(answer);
@@ -304,8 +304,8 @@ pub(crate) fn loaded() -> Record {
             answer.formula = (outstanding == 1).then(|| Formula {
                 latency_ns: Some(ns),
                 delivered_rate_bytes_per_s: None,
-                bound: "latency".to_owned(),
-                cause: "read_round_trip".to_owned(),
+                bound: Some("latency".to_owned()),
+                cause: Some("read_round_trip".to_owned()),
                 holds_for: "one card".to_owned(),
             });
             answer

@@ -516,7 +516,7 @@ fn numbers(panel: &Panel) -> Grid {
             point.formula_difference_percent().map(figures::difference).unwrap_or_default(),
             beyond(panel, line, *point).unwrap_or_default(),
             answer.doubts.iter().map(|doubt| doubt.text.as_str()).collect::<Vec<_>>().join("; "),
-            formula.map(|formula| formula.bound.clone()).unwrap_or_default(),
+            formula.and_then(|formula| formula.bound.clone()).unwrap_or_default(),
             formula.map(|formula| formula.holds_for.clone()).unwrap_or_default(),
             count(answer.tlps.map(|tlps| tlps.writes)),
             count(answer.tlps.map(|tlps| tlps.reads)),

@@ -261,7 +261,7 @@ impl Point<'_> {
     /// The bottleneck of the transfer: the longest share of the critical path. Where nothing can be observed, as on a
     /// real machine, the bound of the formula.
     pub fn bound_in_words(&self) -> Option<String> {
-        let formula = || self.answer.formula.as_ref().map(|formula| formula.bound.clone());
+        let formula = || self.answer.formula.as_ref().and_then(|formula| formula.bound.clone());
         let bound = self.answer.waits.first().map(WaitShare::in_words).or_else(formula)?;
         Some(if self.answer.twin.is_some() { format!("{bound}, by the twin") } else { bound })
     }

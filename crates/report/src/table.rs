@@ -263,7 +263,7 @@ fn grid(panel: &Panel, shape: Shape) -> Grid {
         row.push(largest.bound_in_words().unwrap_or_default());
         row.push(formula(panel, line, shape.formula));
         if has_bound {
-            row.push(largest.answer.formula.as_ref().map(|formula| formula.bound.clone()).unwrap_or_default());
+            row.push(largest.answer.formula.as_ref().and_then(|formula| formula.bound.clone()).unwrap_or_default());
         }
         row
     };

@@ -254,11 +254,12 @@ impl OpenTarget {
     fn last_formula(&self, answer: &Answer) -> Option<Formula> {
         let Kind::Platform(formulas) = &self.kind else { return None };
         let last = formulas.machine.last()?;
+        let bound = (!answer.is_difference()).then_some(last.bound);
         Some(Formula {
             latency_ns: answer.latency_ns.map(|summary| summary.median),
             delivered_rate_bytes_per_s: answer.delivered_rate_bytes_per_s.map(|summary| summary.median),
-            bound: last.bound.name().to_owned(),
-            cause: last.bound.cause().name().to_owned(),
+            bound: bound.map(|bound| bound.name().to_owned()),
+            cause: bound.map(|bound| bound.cause().name().to_owned()),
             holds_for: last.holds_for.to_owned(),
         })
     }

@@ -599,7 +599,7 @@ mod tests {
             (answer.waits[0].cause.as_str(), answer.twin.as_ref().unwrap().platform.as_str()),
             ("strong_ordering", "card-gen5-x16")
         );
-        assert_eq!(answer.formula.as_ref().unwrap().cause, "strong_ordering");
+        assert_eq!(answer.formula.as_ref().unwrap().cause.as_deref(), Some("strong_ordering"));
         assert!(!answer.resources.is_empty() && !answer.sensitivities.is_empty());
         let rate = |answer: &Answer| answer.delivered_rate_bytes_per_s.unwrap().median;
         assert_eq!(rate(&answer), rate(&alone), "the figure is that of the real target");

@@ -135,8 +135,8 @@ fn fill(row: &mut SweepRow, answer: &Answer, by: SweptBy) {
     let formula = answer.formula.as_ref();
     row.quantity = Some(answer.quantity);
     row.ceiling_rate_bytes_per_s = answer.ceiling.rate_bytes_per_s;
-    row.bound = formula.map(|formula| formula.bound.clone());
-    row.bound_cause = formula.map(|formula| formula.cause.clone());
+    row.bound = formula.and_then(|formula| formula.bound.clone());
+    row.bound_cause = formula.and_then(|formula| formula.cause.clone());
     match by {
         SweptBy::Formulas => {
             row.bound_by.clone_from(&row.bound);

@@ -117,8 +117,8 @@ pub fn whole_record() -> Record {
             formula: Some(Formula {
                 latency_ns: Some(1.0),
                 delivered_rate_bytes_per_s: Some(2.0),
-                bound: "link".to_owned(),
-                cause: "link_busy".to_owned(),
+                bound: Some("link".to_owned()),
+                cause: Some("link_busy".to_owned()),
                 holds_for: "all sizes".to_owned(),
             }),
             links: vec![LinkUse {
@@ -153,6 +153,7 @@ pub fn whole_record() -> Record {
                 delivered_ns: vec![0.7, 1.4, 2.1],
                 cpu: vec![4, 4, 5],
                 dropped: vec![DroppedSample { place: 1, reason: "clock_step".to_owned() }],
+                is_subtracted: true,
             }],
             dropped: Some(Dropped { context_switches: 2, clock_steps: u64::MAX }),
             doubts: vec![Doubt { kind: DoubtKind::TwoHumps, text: "two kinds".to_owned() }],
