@@ -1,6 +1,10 @@
 //! Comparison of formulas and simulation for concurrent writes and reads of one card (one channel, two channels and
 //! full-duplex engines), for merged and aligned completions, and for pauses of the link, on random platforms. The criteria
-//! are those of `crosscheck_transfers.rs`. Each test prints its largest gap.
+//! are those of `crosscheck_transfers.rs`.
+//!
+//! Each test prints its largest gap of a leading bound, beyond the latency of one request: 0.51 % for completions, 0.00 %
+//! for pauses of the link and for concurrent directions. These have few leading bounds; of all their cases, the formula is
+//! within 2 % of the simulation in 74 % (full duplex), 70 % (two channels) and 29 % (one channel).
 
 mod random_platform;
 

@@ -71,8 +71,8 @@ pub(crate) fn shared_ceiling(platform: &Platform, transfers: &[Transfer]) -> Opt
         }
     }
     shared.extend(on_own_links.into_iter().map(|(because, flows)| match flows {
-        1 => format!("1 of {} flows limited by its own link: {because}", transfers.len()),
-        _ => format!("{flows} of {} flows, each limited by its own link: {because}", transfers.len()),
+        1 => because.to_owned(),
+        _ => format!("{flows} flows, each {because}"),
     }));
     Some(Ceiling { rate: Rate::from_bytes_per_s(most)?, because: shared.join("; ") })
 }
