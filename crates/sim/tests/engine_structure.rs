@@ -44,9 +44,9 @@ fn a_full_duplex_engine_writes_and_reads_at_the_same_time_and_shares_only_its_sh
     let duplex = [&slow[..], &[("dma.full_duplex", "true")]].concat();
     let both = took(&duplex);
     assert!(one_channel > both + ns(10_000), "{one_channel:?} and {both:?}");
-    // Every request of both directions passes the shared part.
+    // Every request of both directions passes the shared part: 32 of each in turns, then 96 writes of 1136 ns each.
     let shared = took(&[&duplex[..], &[("dma.shared_request_ns", "1000")]].concat());
-    assert!(shared > ns(160_000) && shared < ns(165_000), "{shared:?}");
+    assert!(shared > ns(64_000 + 96 * 1136) && shared < ns(64_000 + 96 * 1136 + 1136), "{shared:?}");
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn reads_of_whole_lines_and_long_reads_have_full_completions_if_configured() {
         samples.traffic.unwrap().completion_tlps
     };
     let lines = [("memory.full_completion_lines", 4.0)];
-    assert_eq!([completions(&lines, 0, 256), completions(&lines, 64, 256), completions(&lines, 0, 192)], [1, 2, 3]);
+    assert_eq!([completions(&lines, 0, 256), completions(&lines, 64, 256), completions(&lines, 0, 192)], [1, 1, 3]);
     assert_eq!(completions(&lines, 4, 256), 5, "not from the start of a line");
     let long = [("memory.full_completion_from_bytes", 200.0)];
     assert_eq!([completions(&long, 0, 200), completions(&long, 0, 199)], [1, 4]);
