@@ -26,6 +26,11 @@ fn any_platform(random: &mut Random) -> Platform {
     for (key, values) in [
         ("link.replay_tlps", [0.0, 0.0, 4.0, 16.0]),
         ("memory.loaded_completion_bytes", [0.0, 0.0, 64.0, 256.0]),
+        ("memory.full_completion_lines", [0.0, 0.0, 2.0, 4.0]),
+        ("memory.full_completion_from_bytes", [0.0, 0.0, 200.0, 512.0]),
+        ("root_complex.completion_alignment_bytes", [4.0, 4.0, 16.0, 64.0]),
+        ("dma_write.segment_link_ns", [0.0, 0.0, 10.0, 100.0]),
+        ("dma.full_duplex", [0.0, 0.0, 0.0, 1.0]),
         ("dma.relaxed_ordering", [0.0, 0.0, 0.0, 1.0]),
         ("dma.send_buffers", [1.0, 2.0, 2.0, 8.0]),
         ("link.posted_header_credits", [2.0, 8.0, 32.0, 64.0]),

@@ -36,8 +36,9 @@ pub(crate) fn cases(facts: &Facts, axes: &Axes, flows: &[Flow], outstanding: Opt
         return Vec::new();
     }
     let is_of_pairs = flows.iter().any(|flow| flow.card == first.card && flow.verb != first.verb);
-    if axes.reach.channels.is_some() && (outstanding.is_some() || is_of_pairs) {
-        // A single transfer uses one channel, and so does a pair of a write and a read.
+    let is_one_each = axes.reach.channels == Some(2) && flows.len() == 2;
+    if axes.reach.channels.is_some() && (outstanding.is_some() || is_of_pairs && !is_one_each) {
+        // A single transfer uses one channel, and concurrent writes and reads of a card use one each.
         return Vec::new();
     }
     let sizes = axes.sizes.clone().unwrap_or_else(|| usual.to_vec());
@@ -134,9 +135,11 @@ pub(crate) fn plan(case: &Case, count: u64, passes: u64) -> Plan {
     Plan::new(EngineWork { jobs, memory: case.memory() }, passes)
 }
 
-/// A transfer on the requested number of channels.
+/// A transfer on the requested number of channels, or on one of them beside another one of its card.
 fn job(case: &Case, transfer: Transfer) -> EngineJob {
+    let is_one_of_two = case.flows().iter().filter(|flow| flow.card == transfer.card).count() > 1;
     match case.reach().channels {
+        Some(_) if is_one_of_two => EngineJob::OnChannels(OnChannels { transfer, channels: 1 }),
         Some(channels) => EngineJob::OnChannels(OnChannels { transfer, channels }),
         None => EngineJob::Transfer(transfer),
     }
@@ -153,9 +156,13 @@ pub(crate) fn both_ways(facts: &Facts, axes: &Axes, outstanding: Option<u32>, us
 }
 
 /// A plan with `count` pairs of a write and a read per iteration: of the same bytes, or alternating
-/// on different ones.
+/// on different ones; with two channels, a job for each direction.
 pub(crate) fn write_read_plan(case: &Case, count: u64, is_same: bool, passes: u64) -> Plan {
     let jobs = match case.transfers(count)[..] {
+        [write, other] if !is_same && case.reach().channels.is_some() => {
+            let job = |transfer| EngineJob::OnChannels(OnChannels { transfer, channels: 1 });
+            vec![job(write), job(other)]
+        }
         [write, other] => {
             let read = if is_same { write.window } else { other.window };
             vec![EngineJob::WriteRead(WriteRead { write, read, is_mixed: !is_same })]

@@ -211,9 +211,17 @@ fn check_jobs(jobs: &[EngineJob]) -> Checked {
             EngineJob::Transfer(_) | EngineJob::WriteRead(_) | EngineJob::OnChannels(_) => {}
         }
     }
-    let cards: Vec<u32> = jobs.iter().map(|job| job.transfer().card).collect();
-    if repeated(&cards).is_some() {
-        let because = "each card does one transfer at a time here";
+    let is_single = |job: &EngineJob| match job {
+        EngineJob::Transfer(_) => true,
+        EngineJob::OnChannels(dealt) => dealt.channels == 1,
+        EngineJob::WriteRead(_) => false,
+    };
+    let is_refused = |one: &EngineJob, other: &EngineJob| {
+        let is_pair = is_single(one) && is_single(other) && one.transfer().verb != other.transfer().verb;
+        one.transfer().card == other.transfer().card && !is_pair
+    };
+    if jobs.iter().enumerate().any(|(nth, one)| jobs[..nth].iter().any(|other| is_refused(one, other))) {
+        let because = "each card does one transfer at a time in each direction here";
         return Err(Impossible::new("two concurrent transfers of one card", because));
     }
     Ok(())

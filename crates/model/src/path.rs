@@ -183,9 +183,24 @@ impl Path {
     pub(crate) fn back(platform: &Platform, from: u32, to: u32) -> Option<Path> {
         let is_split = platform.root_complex.peer_read_bytes.value > 0;
         match platform.peer_route(to as usize, from as usize)? {
-            PeerRoute::ByRoot if is_split => Path::by_root(platform, from, to),
-            _ => Path::by_switch(platform, from, to).or_else(|| Path::by_root(platform, from, to)),
+            PeerRoute::ByRoot if is_split => Path::completions_by_root(platform, from, to),
+            _ => Path::by_switch(platform, from, to).or_else(|| Path::completions_by_root(platform, from, to)),
         }
+    }
+
+    fn completions_by_root(platform: &Platform, from: u32, to: u32) -> Option<Path> {
+        let mut path = Path::by_root(platform, from, to)?;
+        let below_root = Path::up(platform, from)?.hops.len();
+        path.hops.get_mut(below_root)?.start_dw = platform.root_complex.completion_alignment_bytes.value / 4;
+        Some(path)
+    }
+
+    /// As [`down`](Path::down), for completions, which the root port aligns.
+    pub(crate) fn down_for_completions(platform: &Platform, card: u32) -> Option<Path> {
+        let mut path = Path::down(platform, card)?;
+        let start_dw = platform.root_complex.completion_alignment_bytes.value / 4;
+        path.hops.first_mut()?.start_dw = start_dw;
+        Some(path)
     }
 
     fn by_root(platform: &Platform, from: u32, to: u32) -> Option<Path> {

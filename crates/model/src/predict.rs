@@ -109,7 +109,17 @@ fn predict_warm(platform: &Platform, plan: &Plan) -> Option<Prediction> {
             [EngineJob::OnChannels(dealt)] => {
                 transfer::predict(platform, &dealt.transfer, dealt.channels, plan, memory.written_by)
             }
+            [EngineJob::WriteRead(pairs)] if pairs.is_mixed => {
+                let engine = transfer::Engine::of(platform, true)?;
+                transfer::both_ways(platform, [&pairs.write, &pairs.read()], engine, plan, memory.written_by)
+            }
             [EngineJob::WriteRead(pairs)] => transfer::write_read(platform, pairs, *passes, memory.written_by),
+            [EngineJob::OnChannels(one), EngineJob::OnChannels(other)]
+                if one.transfer.card == other.transfer.card && (one.channels, other.channels) == (1, 1) =>
+            {
+                let engine = transfer::Engine::of(platform, false)?;
+                transfer::both_ways(platform, [&one.transfer, &other.transfer], engine, plan, memory.written_by)
+            }
             // No formula models cards that share a link.
             _ => None,
         },

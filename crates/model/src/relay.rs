@@ -31,11 +31,12 @@ pub(crate) fn predict(platform: &Platform, relay: &Relay, passes: u64) -> Option
     let bytes = relay.bytes_per_pass().checked_mul(passes)?;
     let (first, rest) = legs.split_first()?;
     let carried = first.packet_ns + beats(fifos, bytes as f64) + behind[0];
-    let shared = Largest::of([
-        (Bound::Queue, carried),
-        (Bound::Engine, first.beats_ns + rest.first()?.beats_ns),
-        (Bound::Link, busiest_link(&legs)),
-    ]);
+    let beats = [first.beats_ns, rest.first()?.beats_ns];
+    // Each direction of a full-duplex engine has a data path of its own.
+    let is_shared = !platform.dma.as_ref()?.full_duplex.value;
+    let on_data_path = if is_shared { beats[0] + beats[1] } else { beats[0].max(beats[1]) };
+    let shared =
+        Largest::of([(Bound::Queue, carried), (Bound::Engine, on_data_path), (Bound::Link, busiest_link(&legs))]);
     let largest = by_leg.fold(shared, Largest::or).times(1.0, start);
     // The first card's reads alternate with its writes; no term models the tags that wait for those.
     let takes_turns = largest.bound == Bound::Tags;

@@ -24,6 +24,7 @@
 //! descriptor is available, and rounds of as many as are prefetched until the last. The notification follows the last
 //! write on the same links, or the last completion.
 
+mod both_ways;
 mod cached;
 mod ceiling;
 mod leg;
@@ -40,6 +41,7 @@ mod translation;
 mod way;
 mod write_read;
 
+pub(crate) use both_ways::{Engine, both_ways};
 pub(crate) use ceiling::{ceiling, shared_ceiling};
 pub(crate) use leg::{Leg, leg};
 pub(crate) use packets::Packets;

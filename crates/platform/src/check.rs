@@ -72,6 +72,7 @@ pub(crate) fn check_parts(parts: &Parts<'_>, notes: &mut Notes<'_>) {
         check_switches(tree.switches, link, notes);
         check_slots(tree, bars.unwrap_or_default(), notes);
         check_tags(tree, link, notes);
+        check_shared_part(tree, notes);
         if let Some(memory) = tree.memory {
             check_memory(memory, link, notes);
         }
@@ -132,6 +133,16 @@ fn check_memory(memory: &Memory, link: Option<&Link>, notes: &mut Notes<'_>) {
             memory.completion_bytes.value, link.rcb_bytes.value
         );
         notes.at_line(memory.completion_bytes.line, "memory.completion_bytes".to_owned(), message);
+    }
+}
+
+/// Only a full-duplex engine has a part that both directions share.
+fn check_shared_part(tree: &Tree<'_>, notes: &mut Notes<'_>) {
+    let Some(dma) = tree.dma.filter(|dma| !dma.full_duplex.value) else { return };
+    let shared = &dma.shared_request_ns;
+    if shared.value > Ticks::ZERO {
+        let message = format!("is {}; it applies to engines with dma.full_duplex = true only", shared.value.as_ns());
+        notes.at_line(shared.line, "dma.shared_request_ns".to_owned(), message);
     }
 }
 

@@ -55,8 +55,8 @@ pub use problem::{PlatformError, Problem};
 pub use schema::{key_table, schema};
 pub use spec::{
     Bar, ChunkTiming, Coherence, Core, DeviceMemory, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, FaultKind, Fifos,
-    FlushLine, Forwarding, Iommu, Kernel, Link, Memory, MsiX, NoFault, OrderingChoice, Port, Region, RegionKind,
-    Registers, Retimer, RootComplex, Runtime, SectionRow, Slot, Switch, WcPartialFlush,
+    FlushLine, Forwarding, Iommu, Kernel, Link, Memory, Merging, MsiX, NoFault, OrderingChoice, Port, Region,
+    RegionKind, Registers, Retimer, RootComplex, Runtime, SectionRow, Slot, Switch, WcPartialFlush,
 };
 pub use step::Step;
 pub use unknown::Unknown;

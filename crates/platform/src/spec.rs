@@ -200,7 +200,7 @@ pub use driver::Driver;
 pub use fifos::Fifos;
 pub use iommu::Iommu;
 pub use kernel::Kernel;
-pub use memory::Memory;
+pub use memory::{Memory, Merging};
 pub use msi_x::MsiX;
 pub use registers::Registers;
 pub use retimer::Retimer;
@@ -335,6 +335,12 @@ section! {
         beat_ns: Ticks = Kind::Ns(1e6), unknown 0.25 to 100.0;
         /// Channels: concurrent jobs, each with a descriptor and a request, served round-robin.
         channels: u32 = Kind::Count(1, 64), default "1" because "one job at a time";
+        /// Whether reads and writes of concurrent jobs use separate data paths, as with one engine for each
+        /// direction; a concurrent write and read then are two jobs.
+        full_duplex: bool = Kind::Flag, default "false" because "one data path in both directions";
+        /// Time for which a request of either direction occupies the part of a full-duplex engine that both directions
+        /// share, one request at a time; 0 if they share nothing.
+        shared_request_ns: Ticks = Kind::Ns(1e6), default "0" because "directions share nothing", unknown 0.25 to 100.0;
         /// Extra time of a read request, in addition to its beats.
         read_request_ns: Ticks = Kind::Ns(1e6), default "0" because "no cost besides beats is known", unknown 0.5 to 1000.0;
         /// Extra time of a write, in addition to its beats.
@@ -500,6 +506,7 @@ mod tests {
         "root_complex.peer_requester_id",
         "root_complex.peer_completer_is_root",
         "memory.ddio_ways",
+        "memory.full_completion_lines",
         "memory.odd_end_completion",
         "iommu.iotlb_entries",
         "iommu.iotlb_ways",
@@ -521,6 +528,7 @@ mod tests {
         "link.tlps_per_error",
         "dma.tags",
         "dma.channels",
+        "dma.full_duplex",
         "dma.prefetch_descriptors",
         "dma.send_buffers",
         "dma.relaxed_ordering",

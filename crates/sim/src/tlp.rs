@@ -102,6 +102,8 @@ pub struct Tlp {
     pub relaxed: bool,
     /// The ID-Based Ordering attribute.
     pub id_based: bool,
+    /// Number of pauses of the first link before it.
+    pub pauses: u8,
     /// Its defect.
     pub flaw: Flaw,
     /// Its address type.
@@ -129,6 +131,7 @@ impl Tlp {
             requester: 0,
             tag: 0,
             payload: Slot::NONE,
+            pauses: 0,
             relaxed: false,
             id_based: false,
             flaw: Flaw::None,

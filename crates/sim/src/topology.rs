@@ -18,7 +18,9 @@ use crate::host::root_port::{self, RootPort};
 use crate::index::{CardIndex, PortIndex, RootPortIndex};
 use crate::noticed::PortLimit;
 use crate::ports::{endpoint_input, root_input};
-use lanemark_platform::{ChunkTiming, Fifos, Link, LinkEnds, Platform, ROOT, RegionKind, Registers, upper_port};
+use lanemark_platform::{
+    ChunkTiming, Dma, Fifos, Link, LinkEnds, Merging, Platform, ROOT, RegionKind, Registers, upper_port,
+};
 use lanemark_units::Ticks;
 use lanemark_wire::{Generation, Lanes, Mps, Rcb, ack_latency_limit, skp_ticks};
 
@@ -183,7 +185,7 @@ impl Builder<'_> {
                 let Link { generation, width_lanes, latency_ns, .. } = &self.platform.link;
                 let wires = wires(generation.value, width_lanes.value, latency_ns.value)?;
                 let end = End::Endpoint(card);
-                let channels = self.platform.dma.as_ref().map_or(1, |dma| dma.channels.value as usize);
+                let channels = self.platform.dma.as_ref().map_or(1, all_channels);
                 let inputs = endpoint_input::ENGINE + channels + usize::from(self.platform.runtime.is_some());
                 (wires, self.credits_of(end), end, inputs, endpoint_input::ENGINE)
             }
@@ -212,6 +214,11 @@ impl Builder<'_> {
             latency_back: latency_up,
             credits: down,
             start_dw: 1,
+            completion_start_dw: match above {
+                End::Root(_) => u64::from(self.platform.root_complex.completion_alignment_bytes.value / 4),
+                _ => 1,
+            },
+            pause: Ticks::ZERO,
             ack_latency_limit,
             mps_bytes: mps.bytes(),
             replay_tlps,
@@ -234,6 +241,11 @@ impl Builder<'_> {
             latency_back: latency_down,
             credits,
             start_dw,
+            completion_start_dw: start_dw,
+            pause: match (below, &self.platform.dma_write) {
+                (Below::Endpoint(_), Some(way)) => way.segment_link_ns.value,
+                _ => Ticks::ZERO,
+            },
             inputs: inputs_up,
             first_served,
             number: down.number + 1,
@@ -283,7 +295,7 @@ impl Builder<'_> {
         let Some(memory) = &self.platform.memory else {
             let (read, cached_read, write) = (Ticks::ZERO, Ticks::ZERO, Ticks::ZERO);
             let (read_request, write_tlp) = (Ticks::ZERO, Ticks::ZERO);
-            let completion_bytes = mps_bytes;
+            let merging = Merging { most: mps_bytes, while_written: None, full_lines: 0, full_from: 0 };
             return Ok(root_port::Spec {
                 address: 0,
                 len: 0,
@@ -294,8 +306,8 @@ impl Builder<'_> {
                 write_tlp,
                 partial_line: Ticks::ZERO,
                 remote: Ticks::ZERO,
-                completion_bytes,
-                loaded_completion_bytes: completion_bytes,
+                merging,
+                mps_bytes,
                 odd_end_apart: false,
                 rcb,
                 drivers_from: 0,
@@ -312,11 +324,8 @@ impl Builder<'_> {
             write_tlp: memory.write_tlp_ns.value,
             partial_line: memory.partial_line_ns.value,
             remote: Ticks::ZERO,
-            completion_bytes: memory.completion_bytes.value.min(mps_bytes),
-            loaded_completion_bytes: match memory.loaded_completion_bytes.value {
-                0 => memory.completion_bytes.value.min(mps_bytes),
-                bytes => bytes.min(mps_bytes),
-            },
+            merging: memory.merging(),
+            mps_bytes,
             odd_end_apart: memory.odd_end_completion.value,
             rcb,
             drivers_from: self.platform.bytes_for_plans(),
@@ -352,6 +361,8 @@ impl Builder<'_> {
                 descriptor_entry_bytes: u64::from(dma.descriptor_entry_bytes.value),
                 prefetch_descriptors: dma.prefetch_descriptors.value as u16,
                 channels: dma.channels.value as usize,
+                full_duplex: dma.full_duplex.value,
+                shared_request: dma.shared_request_ns.value,
                 tick: platform.registers.as_ref().map_or(Ticks(1), tick),
                 queues: platform.fifos.as_ref().map(queues),
                 vectors: platform.vector_table(card.0 as u32),
@@ -377,18 +388,24 @@ impl Builder<'_> {
     }
 }
 
+/// Returns the number of channels of an engine, with the one for the second direction of a full-duplex engine.
+fn all_channels(dma: &Dma) -> usize {
+    dma.channels.value as usize + usize::from(dma.full_duplex.value)
+}
+
 /// Returns the constants of a card's ATC, if it has one.
 fn atc(platform: &Platform, requester: u16) -> Option<atc::Spec> {
     let (dma, iommu) = (platform.dma.as_ref()?, platform.iommu.as_ref()?);
     let (entries, page_bytes) = (dma.ats_entries.value as usize, iommu.page_bytes.value);
-    let (channels, first_tag) = (dma.channels.value as usize, dma.reading_tags() as u16);
+    let (channels, first_tag) = (all_channels(dma), dma.reading_tags() as u16);
     platform.has_ats().then_some(atc::Spec { requester, entries, page_bytes, channels, first_tag })
 }
 
 /// Returns the cost of a request of one direction besides its beats.
 fn pace(request: Ticks, way: Option<ChunkTiming>) -> Pace {
     let alone = Pace::of(request);
-    way.map_or(alone, |ChunkTiming { chunk_bytes, chunk, segment_bytes, segment, many_lines }| Pace {
+    way.map_or(alone, |ChunkTiming { chunk_bytes, chunk, segment_bytes, segment, link_segment, many_lines }| Pace {
+        link_pauses: link_segment > Ticks::ZERO,
         chunk_bytes,
         chunk,
         segment_bytes,

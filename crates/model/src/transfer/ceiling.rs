@@ -10,7 +10,12 @@ use lanemark_units::Rate;
 /// Ceiling of the bytes per second of such transfers: the payload of one transfer over the minimum time of its
 /// packets (for reads, of the completions) on the slowest link of the path.
 pub(crate) fn ceiling(platform: &Platform, transfer: &Transfer) -> Option<Ceiling> {
-    let way = Way::of(platform, transfer)?;
+    ceiling_of(&Way::of(platform, transfer)?.with_longest_payload()?)
+}
+
+/// Ceiling of the transfers of one way.
+fn ceiling_of(way: &Way<'_>) -> Option<Ceiling> {
+    let transfer = way.transfer;
     let hop = way.path.hops.iter().max_by_key(|hop| way.least_time(hop))?;
     let rate = Rate::over(transfer.bytes, way.least_time(hop))?;
     let payload = way.payload_bytes.min(u32::try_from(transfer.bytes).unwrap_or(u32::MAX));
@@ -32,9 +37,10 @@ pub(crate) fn ceiling(platform: &Platform, transfer: &Transfer) -> Option<Ceilin
 /// Ceiling of several concurrent transfers at equal rates. None is faster than alone, and those that share a link are
 /// together no faster than the link. Links are evaluated in the order of their limits; each flow counts once.
 pub(crate) fn shared_ceiling(platform: &Platform, transfers: &[Transfer]) -> Option<Ceiling> {
-    let ways = transfers.iter().map(|transfer| Way::of(platform, transfer)).collect::<Option<Vec<Way>>>()?;
-    let alone = transfers.iter().map(|transfer| Some(ceiling(platform, transfer)?.rate.bytes_per_s()));
-    let alone = alone.collect::<Option<Vec<f64>>>()?;
+    let ways = transfers.iter().map(|transfer| Way::of(platform, transfer)?.with_longest_payload());
+    let ways = ways.collect::<Option<Vec<Way>>>()?;
+    let limits = ways.iter().map(ceiling_of).collect::<Option<Vec<Ceiling>>>()?;
+    let alone: Vec<f64> = limits.iter().map(|limit| limit.rate.bytes_per_s()).collect();
     let names: Vec<&LinkName> = ways.iter().flat_map(|way| &way.path.hops).map(|hop| &hop.name).collect();
     let mut left: Vec<usize> = (0..ways.len()).collect();
     let (mut most, mut shared) = (0.0, Vec::new());
@@ -56,8 +62,17 @@ pub(crate) fn shared_ceiling(platform: &Platform, transfers: &[Transfer]) -> Opt
         shared.push(format!("{} of {} flows share the link {name}", flows.len(), transfers.len()));
     }
     most += left.iter().map(|flow| alone[*flow]).sum::<f64>();
-    if !left.is_empty() {
-        shared.push(format!("{} alone", left.len()));
+    let mut on_own_links: Vec<(&str, usize)> = Vec::new();
+    for flow in &left {
+        let because = limits[*flow].because.as_str();
+        match on_own_links.iter_mut().find(|(other, _)| *other == because) {
+            Some((_, flows)) => *flows += 1,
+            None => on_own_links.push((because, 1)),
+        }
     }
-    Some(Ceiling { rate: Rate::from_bytes_per_s(most)?, because: shared.join(", ") })
+    shared.extend(on_own_links.into_iter().map(|(because, flows)| match flows {
+        1 => because.to_owned(),
+        _ => format!("{flows} flows, each {because}"),
+    }));
+    Some(Ceiling { rate: Rate::from_bytes_per_s(most)?, because: shared.join("; ") })
 }

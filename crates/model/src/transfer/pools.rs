@@ -36,6 +36,8 @@ struct Stream<'p> {
     step: Ticks,
     /// Payload in the opposite direction; `None` without any.
     against: Option<u32>,
+    /// Whether credits may be returned as late as acknowledgments, because completions keep the link busy.
+    is_late: bool,
 }
 
 /// Round trips of the limited resources of one link, for packets of minimum, mean and maximum payload.
@@ -69,7 +71,13 @@ impl Stream<'_> {
             let mps = against.and(Mps::new(hop.mps_bytes));
             let limit = mps.map_or(Ticks::ZERO, |mps| ack_latency_limit(hop.generation, hop.lanes, mps));
             [
-                self.wait(Bound::Credits, hop, (self.pool)(hop), credits, found),
+                self.wait(
+                    Bound::Credits,
+                    hop,
+                    (self.pool)(hop),
+                    credits,
+                    if self.is_late { found + limit } else { found },
+                ),
                 self.wait(Bound::Replay, hop, replay, acks, found + limit),
             ]
         })
@@ -119,7 +127,8 @@ impl Way<'_> {
             header_dw: self.header_dw,
             held: [sum.held, Ticks(sum.all_held.0 / sum.requests.max(1))],
             step,
-            against: is_load.then_some(self.payload_bytes),
+            against: if is_load { Some(self.payload_bytes) } else { self.against },
+            is_late: self.against.is_some(),
         };
         stream.waits().collect()
     }
@@ -149,6 +158,7 @@ impl Way<'_> {
             held: [Ticks::ZERO; 2],
             step: Ticks::ZERO,
             against: Some(0),
+            is_late: false,
         }
     }
 
@@ -168,6 +178,7 @@ impl Way<'_> {
             held: [self.platform.endpoint.ingress_ns.value; 2],
             step: Ticks::ZERO,
             against: Some(self.payload_bytes),
+            is_late: false,
         }
     }
 
@@ -193,8 +204,17 @@ impl Way<'_> {
 /// Extra waiting time of the last of these packets, if they use credits of `pool` and hold them for `held` at the
 /// destination.
 pub(crate) fn longest(path: &Path, packets: Packets, header_dw: u8, pool: fn(&Hop) -> Pool, held: Ticks) -> Wait {
-    let stream =
-        Stream { path, pool, packets, times: 1.0, header_dw, held: [held; 2], step: Ticks::ZERO, against: None };
+    let stream = Stream {
+        path,
+        pool,
+        packets,
+        times: 1.0,
+        header_dw,
+        held: [held; 2],
+        step: Ticks::ZERO,
+        against: None,
+        is_late: false,
+    };
     let none = Wait { bound: Bound::Credits, ns: 0.0, hidden_ns: 0.0 };
     stream.waits().fold(none, |longest, wait| if wait.ns > longest.ns { wait } else { longest })
 }

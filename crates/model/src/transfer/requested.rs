@@ -147,7 +147,7 @@ impl Way<'_> {
         let header_dw = if ring >= 1 << 32 { 4 } else { 3 };
         let (up, down) = (Path::up(self.platform, self.transfer.card)?, Path::down(self.platform, self.transfer.card)?);
         let endpoint = &self.platform.endpoint;
-        let engine = self.beats(header_dw, 0) + self.dma.read_request_ns.value;
+        let engine = self.beats(header_dw, 0) + self.dma.read_request_ns.value + self.dma.shared_request_ns.value;
         let memory = self.memory()?;
         // A core has just written it.
         let is_cached = memory.cached_lines() > 0;
@@ -258,7 +258,7 @@ impl Way<'_> {
 
     /// Engine time of the notification.
     fn notice_engine(&self, notice: &Notice) -> Ticks {
-        self.beats(notice.header_dw(), DW) + self.dma.write_request_ns.value
+        self.beats(notice.header_dw(), DW) + self.dma.write_request_ns.value + self.dma.shared_request_ns.value
     }
 
     /// Time at which a core is notified of the end of writes. The engine sends the notification after the writes, and

@@ -44,6 +44,8 @@ impl Way<'_> {
             Bound::Engine if times * sum.request_beats.as_ns() * others > 0.02 * largest.ns => largest.blurred(),
             // Credits then return one by one, which no round trip models.
             Bound::Credits if self.root_pace() > Ticks::ZERO => largest.blurred(),
+            // A credit may return during a pause of the link, or after it.
+            Bound::Credits if self.pauses_on_link() => largest.blurred(),
             Bound::Tags if self.hold_tags_unlike(sum, times) => largest.blurred(),
             _ if largest.ns > 100.0 * stops => largest,
             Bound::Engine => largest.without(stops),
@@ -70,7 +72,7 @@ impl Way<'_> {
     }
 
     /// Engine time of all requests, and the buffers between engine and link.
-    fn of_engine(&self, sum: &Sum, times: f64) -> [(Bound, f64); 4] {
+    fn of_engine(&self, sum: &Sum, times: f64) -> [(Bound, f64); 5] {
         let n = sum.requests as f64 * times;
         let all = |sum: Ticks| times * sum.as_ns();
         let channels = f64::from(self.channels);
@@ -82,6 +84,7 @@ impl Way<'_> {
         [
             (Bound::Engine, busiest + last_way.as_ns()),
             (Bound::Engine, all(sum.request_beats) + sum.shortest.as_ns()),
+            (Bound::Engine, n * self.dma.shared_request_ns.value.as_ns() + sum.shortest.as_ns()),
             (Bound::Tags, all(sum.latencies) / self.most_under_way()),
             (Bound::SendBuffers, besides + ((n - 1.0) / buffers).floor() * sum.to_link.as_ns()),
         ]

@@ -83,7 +83,8 @@ impl Way<'_> {
         let (endpoint, card) = (&self.platform.endpoint, self.transfer.card);
         let up = Path::up(self.platform, card)?.unloaded(self.header_dw, 0);
         let down = Path::down(self.platform, card)?.unloaded(3, ENTRY_BYTES);
-        let asking = self.beats(self.header_dw, 0) + self.dma.read_request_ns.value + endpoint.egress_ns.value;
+        let request = self.dma.read_request_ns.value + self.dma.shared_request_ns.value;
+        let asking = self.beats(self.header_dw, 0) + request + endpoint.egress_ns.value;
         let answered = endpoint.ingress_ns.value + self.beats(3, ENTRY_BYTES);
         Some(asking + up + iommu.lookup_ns.value + down + answered)
     }

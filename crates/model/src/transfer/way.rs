@@ -27,6 +27,10 @@ pub(super) struct Way<'a> {
     pub(super) header_dw: u8,
     /// Maximum payload of a data packet.
     pub(super) payload_bytes: u32,
+    /// Whether writes of the card arrive at the root port meanwhile.
+    pub(super) is_loaded: bool,
+    /// Payload of the completions that cross the links in the opposite direction of writes; `None` without any.
+    pub(super) against: Option<u32>,
     /// Channels of the engine over which transfers are distributed.
     pub(super) channels: u32,
     /// Bus addresses that the last-level cache holds.
@@ -100,7 +104,7 @@ impl<'a> Way<'a> {
                 (platform.memory.as_ref()?.address_bytes.value, Path::up(platform, transfer.card)?)
             }
             (Partner::Host, Verb::Load) => {
-                (platform.memory.as_ref()?.address_bytes.value, Path::down(platform, transfer.card)?)
+                (platform.memory.as_ref()?.address_bytes.value, Path::down_for_completions(platform, transfer.card)?)
             }
             (Partner::Peer { card, bar }, verb) => {
                 let shift = platform.slots.get(card as usize).map_or(0, |slot| slot.bar_shift_bytes.value);
@@ -113,7 +117,7 @@ impl<'a> Way<'a> {
             }
         };
         let header_dw = if base.checked_add(transfer.window.offset)? >= 1 << 32 { 4 } else { 3 };
-        let payload_bytes = payload(platform, dma, transfer)?;
+        let payload_bytes = payload(platform, dma, transfer, false)?;
         // A packet longer than a port on the path allows would never arrive.
         let longest = u64::from(payload_bytes).min(transfer.bytes);
         let passes = path.hops.iter().all(|hop| longest <= u64::from(hop.mps_bytes));
@@ -126,10 +130,24 @@ impl<'a> Way<'a> {
             path,
             header_dw,
             payload_bytes,
+            is_loaded: false,
+            against: None,
             channels: 1,
             cached,
             is_warm: true,
         })
+    }
+
+    /// The same while writes of the card arrive at the root port.
+    pub(super) fn during_writes(self) -> Option<Way<'a>> {
+        let payload_bytes = payload(self.platform, self.dma, self.transfer, true)?;
+        Some(Way { payload_bytes, is_loaded: true, ..self })
+    }
+
+    /// The same with the longest payload that packets may have, whatever other traffic there is.
+    pub(super) fn with_longest_payload(self) -> Option<Way<'a>> {
+        let while_written = payload(self.platform, self.dma, self.transfer, true)?;
+        Some(Way { payload_bytes: self.payload_bytes.max(while_written), ..self })
     }
 
     /// Minimum time of the data packets of one transfer on a link: packets are split no earlier than necessary.
@@ -173,7 +191,8 @@ impl<'a> Way<'a> {
             Verb::Load => self.dma.read_request_ns.value,
         };
         let alone = self.request_beats(piece) + request;
-        descriptor + engine_timing::time(self.platform, self.transfer.verb, piece, offset, alone)
+        let taken = engine_timing::time(self.platform, self.transfer.verb, piece, offset, alone);
+        descriptor + taken + self.dma.shared_request_ns.value
     }
 
     /// Beats of a request at the engine.
@@ -244,7 +263,8 @@ impl<'a> Way<'a> {
     /// may matter.
     fn alike_piece(&self, chunk: Chunk) -> Option<AlikePiece> {
         let is_of_host = self.transfer.partner == Partner::Host;
-        is_of_host.then(|| AlikePiece {
+        let is_alike = is_of_host && !self.pauses_on_link();
+        is_alike.then(|| AlikePiece {
             bytes: chunk.bytes,
             offset_in_page: chunk.address % PAGE,
             is_cached: self.is_cached(chunk),
@@ -265,7 +285,7 @@ impl<'a> Way<'a> {
             let found = earlier.iter().find(|(other, _)| Some(*other) == alike).map(|(_, piece)| *piece);
             let piece = match (found, self.transfer.verb) {
                 (Some(piece), _) => piece,
-                (None, Verb::Store) => self.write(chunk)?,
+                (None, Verb::Store) => self.write(chunk, chunk.address - start)?,
                 (None, Verb::Load) => self.read(chunk)?,
             };
             if let Some(alike) = alike.filter(|_| found.is_none() && earlier.len() < MOST_KEPT) {
@@ -363,10 +383,32 @@ impl<'a> Way<'a> {
         self.path.slowest(header_dw, longest as u32)
     }
 
-    pub(super) fn write(&self, chunk: Chunk) -> Option<Piece> {
+    /// Whether the first link pauses before segments of these writes.
+    pub(super) fn pauses_on_link(&self) -> bool {
+        let way = self.platform.dma_write.as_ref().filter(|_| self.transfer.verb == Verb::Store);
+        way.is_some_and(|way| way.segment_link_ns.value > Ticks::ZERO)
+    }
+
+    /// The link with the longest interval between writes, with its pauses.
+    fn slowest_for_writes(&self) -> Option<(&Hop, bool)> {
+        let (first, slowest) = (self.path.hops.first()?, self.slowest(self.header_dw)?);
+        let bytes = self.transfer.bytes;
+        let payload = u64::from(self.payload_bytes).min(bytes) as u32;
+        let paused = self.platform.dma_write.as_ref().map_or(0.0, |way| {
+            let pauses = bytes.div_ceil(way.segment_bytes.value) as f64 * f64::from(payload) / bytes as f64;
+            pauses * way.segment_link_ns.value.as_ns()
+        });
+        let pace = |hop: &Hop| hop.pace(self.header_dw, payload).as_ns();
+        let is_first = paused > 0.0 && pace(first) + paused >= pace(slowest);
+        Some((if is_first { first } else { slowest }, is_first))
+    }
+
+    fn write(&self, chunk: Chunk, offset: u64) -> Option<Piece> {
         let payload = in_dws(chunk);
-        let link = self.slowest(self.header_dw)?.pace(self.header_dw, payload);
-        let on_links = self.path.unloaded(self.header_dw, payload);
+        let paused = engine_timing::link_pause(self.platform, chunk, offset);
+        let (slowest, is_first) = self.slowest_for_writes()?;
+        let link = slowest.pace(self.header_dw, payload) + if is_first { paused } else { Ticks::ZERO };
+        let on_links = paused + self.path.unloaded(self.header_dw, payload);
         let egress = self.platform.endpoint.egress_ns.value;
         let (beats, at_end) = match self.transfer.partner {
             Partner::Host => (Ticks::ZERO, self.lookup() + self.memory()?.write_ns.value),
@@ -509,9 +551,18 @@ impl<'a> Way<'a> {
         })
     }
 
+    /// Maximum payload of a completion of this request.
+    fn most_of(&self, chunk: Chunk) -> u32 {
+        let memory = self.memory().filter(|_| self.transfer.partner == Partner::Host);
+        let most = memory.map_or(self.payload_bytes, |memory| {
+            memory.most_completion_bytes(chunk.address, chunk.bytes.into(), self.is_loaded)
+        });
+        most.min(self.payload_bytes)
+    }
+
     /// Payload of each completion of this request, in whole DWs.
     pub(super) fn completions(&self, chunk: Chunk, rcb: Rcb) -> Vec<u32> {
-        match Mps::new(self.payload_bytes) {
+        match Mps::new(self.most_of(chunk)) {
             Some(mps) => {
                 let merged = split::completions(chunk.address, chunk.bytes, rcb, mps);
                 let merged = if self.has_odd_ends_apart() { merged.with_odd_end_apart() } else { merged };
@@ -546,15 +597,19 @@ impl<'a> Way<'a> {
     }
 }
 
-/// Maximum payload of a data packet: of a write by the card, of a completion by the root port.
-fn payload(platform: &Platform, dma: &Dma, transfer: &Transfer) -> Option<u32> {
+/// Maximum payload of a data packet: of a write by the card, of a completion by the root port, which may be another
+/// one while writes of the card arrive.
+fn payload(platform: &Platform, dma: &Dma, transfer: &Transfer, is_loaded: bool) -> Option<u32> {
     let way_up = platform.way_up(transfer.card as usize);
     Some(match (transfer.verb, transfer.partner) {
         (Verb::Store, _) => dma.write_bytes.value.min(platform.mps_bytes_of(way_up.first()?.below)),
         (Verb::Load, Partner::Peer { card, .. }) => platform.mps_bytes_of(platform.card_name(card as usize)?),
         (Verb::Load, Partner::Host) => {
             let mps_bytes = platform.mps_bytes_of(&way_up.last()?.upper_port());
-            platform.memory.as_ref().map_or(mps_bytes, |memory| memory.completion_bytes.value.min(mps_bytes))
+            let request = dma.read_bytes.value.min(platform.link.mrrs_bytes.value);
+            let longest = transfer.bytes.min(request.into());
+            let most = |memory: &Memory| memory.merging().most_bytes_up_to(longest, is_loaded);
+            platform.memory.as_ref().map_or(mps_bytes, |memory| most(memory).min(mps_bytes))
         }
     })
 }

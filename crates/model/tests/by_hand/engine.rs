@@ -33,7 +33,7 @@ fn flows_that_share_a_link_have_its_rate_together_and_others_their_own() {
     // The data of a read go the other way.
     let three = rate(&[write(0), write(1), host(Verb::Load, 64, 1, window)]);
     assert!((three.rate.bytes_per_s() / (2.0 * alone) - 1.0).abs() < 1e-9);
-    assert_eq!(three.because, "2 of 3 flows share the link up from switch upper, 1 alone");
+    assert_eq!(three.because, "2 of 3 flows share the link up from switch upper; Gen1 x1, CplD of 64 B downstream");
 }
 
 /// A write of 32 B: 52 B on the link.

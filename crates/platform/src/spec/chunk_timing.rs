@@ -19,13 +19,15 @@ pub struct ChunkTiming {
     pub segment_bytes: u64,
     /// Length of that pause.
     pub segment: Ticks,
+    /// Length of a pause of the link before the first packet of each segment.
+    pub link_segment: Ticks,
     /// Minimum time of a request that touches more than one 64 B line or starts inside one.
     pub many_lines: Ticks,
 }
 
 /// Declares the section of one direction.
 macro_rules! way {
-    ($(#[$doc:meta])* $name:ident [$path:literal]) => {
+    ($(#[$doc:meta])* $name:ident [$path:literal] { $($more:tt)* } $link_segment:expr) => {
         section! {
             $(#[$doc])*
             $name [$path] {
@@ -37,6 +39,7 @@ macro_rules! way {
                 segment_bytes: u64 = SEGMENTS, default "2097152" because "a large page";
                 /// Length of that pause.
                 segment_ns: Ticks = Kind::Ns(1e9), default "0" because "no pause is known", unknown 1.0 to 100_000.0;
+                $($more)*
                 /// Minimum time of a request that touches more than one 64 B line or starts inside one.
                 many_lines_ns: Ticks = Kind::Ns(1e6), default "0" because "no cost besides beats is known", unknown 0.5 to 1000.0;
             }
@@ -49,6 +52,7 @@ macro_rules! way {
                     chunk: way.chunk_ns.value,
                     segment_bytes: way.segment_bytes.value,
                     segment: way.segment_ns.value,
+                    link_segment: $link_segment(way),
                     many_lines: way.many_lines_ns.value,
                 }
             }
@@ -58,10 +62,13 @@ macro_rules! way {
 
 way! {
     /// Extra costs of reads by the DMA engine.
-    DmaRead ["dma_read"]
+    DmaRead ["dma_read"] {} |_: &DmaRead| Ticks::ZERO
 }
 
 way! {
     /// Extra costs of writes by the DMA engine.
-    DmaWrite ["dma_write"]
+    DmaWrite ["dma_write"] {
+        /// Pause of the link before the first packet of each segment, the first one too, while the engine goes on.
+        segment_link_ns: Ticks = Kind::Ns(1e6), default "0" because "no pause is known", unknown 1.0 to 10_000.0;
+    } |way: &DmaWrite| way.segment_link_ns.value
 }

@@ -31,6 +31,11 @@ section! {
         remote_ns: Ticks = Kind::Ns(1e6), default "0" because "one socket", unknown 10.0 to 500.0;
         /// Maximum payload of a completion; 64 for one completion per 64 B.
         completion_bytes: u32 = Kind::OneOf(&[64, 128, 256, 512, 1024, 2048, 4096]), default "4096" because "limited by Max_Payload_Size only";
+        /// Reads of a whole number of this many 64 B lines, from the start of a line, have completions of up to
+        /// `Max_Payload_Size`, whatever `completion_bytes` is; 0 for none.
+        full_completion_lines: u32 = Kind::Count(0, 64), default "0" because "all reads are alike", unknown 1.0 to 64.0;
+        /// As `full_completion_lines`, for reads of at least this length; 0 for none.
+        full_completion_from_bytes: u64 = Kind::Size(0, 4096), default "0" because "all reads are alike", unknown 64.0 to 4096.0;
         /// As `completion_bytes`, for reads during which a write arrives at the same root port; 0 for no difference.
         loaded_completion_bytes: u32 = Kind::OneOf(&[0, 64, 128, 256, 512, 1024, 2048, 4096]), default "0" because "writes make no difference";
         /// Whether the bytes after the last Read Completion Boundary come in a completion of their own, even if they
@@ -57,6 +62,35 @@ impl Memory {
         self.cached_lines() / Memory::CACHE_WAYS * u64::from(self.ddio_ways.value)
     }
 
+    /// Maximum payload of the completions of a read, without that of the port; 4096 if they are merged fully.
+    /// `is_loaded`: whether a write arrives during the read.
+    ///
+    /// ```
+    /// let card = lanemark_platform::preset("card-gen5-x16").unwrap().unwrap();
+    /// let mut memory = card.memory.unwrap();
+    /// (memory.completion_bytes.value, memory.loaded_completion_bytes.value) = (64, 128);
+    /// (memory.full_completion_lines.value, memory.full_completion_from_bytes.value) = (4, 1000);
+    /// let most = |address, bytes| memory.most_completion_bytes(address, bytes, false);
+    /// assert_eq!([most(0, 256), most(64, 512), most(64, 192), most(4, 256)], [4096, 4096, 64, 64]);
+    /// assert_eq!([most(4, 999), most(4, 1000)], [64, 4096]);
+    /// assert_eq!(memory.most_completion_bytes(0, 256, true), 128);
+    /// ```
+    #[must_use]
+    pub fn most_completion_bytes(&self, address: u64, bytes: u64, is_loaded: bool) -> u32 {
+        self.merging().most_bytes(address, bytes, is_loaded)
+    }
+
+    /// How lines are merged into completions.
+    #[must_use]
+    pub fn merging(&self) -> Merging {
+        Merging {
+            most: self.completion_bytes.value,
+            while_written: Some(self.loaded_completion_bytes.value).filter(|bytes| *bytes > 0),
+            full_lines: self.full_completion_lines.value.into(),
+            full_from: self.full_completion_from_bytes.value,
+        }
+    }
+
     /// Lines that a write touches but does not fill; at most two.
     ///
     /// ```
@@ -72,5 +106,46 @@ impl Memory {
         let first = (!address.is_multiple_of(line) && bytes > 0).then_some(address / line);
         let last = (!end.is_multiple_of(line) && bytes > 0).then_some(end / line);
         first.into_iter().chain(last.filter(|last| first != Some(*last)))
+    }
+}
+
+/// How a root port merges lines into completions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Merging {
+    /// Maximum payload of a completion.
+    pub most: u32,
+    /// The same for reads during which a write arrives, if these differ.
+    pub while_written: Option<u32>,
+    /// Number of lines of which fully merged reads are a multiple; 0 for none.
+    pub full_lines: u64,
+    /// Minimum length of reads that are fully merged; 0 for none.
+    pub full_from: u64,
+}
+
+impl Merging {
+    /// Maximum payload of a completion of any length.
+    pub const FULL: u32 = 4096;
+
+    /// Maximum payload of the completions of a read; `is_loaded`: whether a write arrives during the read.
+    #[must_use]
+    pub const fn most_bytes(&self, address: u64, bytes: u64, is_loaded: bool) -> u32 {
+        if let (Some(most), true) = (self.while_written, is_loaded) {
+            return most;
+        }
+        let lines = self.full_lines * Memory::LINE_BYTES;
+        let is_whole = lines > 0 && address.is_multiple_of(Memory::LINE_BYTES) && bytes.is_multiple_of(lines);
+        let is_long = self.full_from > 0 && bytes >= self.full_from;
+        if is_whole || is_long { Merging::FULL } else { self.most }
+    }
+
+    /// Maximum payload of the completions of any read of up to `bytes` bytes.
+    #[must_use]
+    pub const fn most_bytes_up_to(&self, bytes: u64, is_loaded: bool) -> u32 {
+        if let (Some(most), true) = (self.while_written, is_loaded) {
+            return most;
+        }
+        let is_whole = self.full_lines > 0 && bytes >= self.full_lines * Memory::LINE_BYTES;
+        let is_long = self.full_from > 0 && bytes >= self.full_from;
+        if is_whole || is_long { Merging::FULL } else { self.most }
     }
 }

@@ -16,6 +16,9 @@ section! {
         posted_queue_entries: u32 = Kind::Count(1, 4096), unknown 8.0 to 128.0;
         /// Minimum time between two requests of devices that the root complex accepts, over all root ports.
         request_ns: Ticks = Kind::Ns(1e6), default "0" because "no limit is known", unknown 0.5 to 100.0;
+        /// Alignment of the start of the completions that a root port sends, given by the width of its interface to
+        /// the link.
+        completion_alignment_bytes: u32 = Kind::OneOf(&[4, 8, 16, 32, 64]), default "4" because "a TLP may start at any DW";
         /// Posted header credits that a root port advertises.
         posted_header_credits: u32 = Kind::Count(1, 127), default "127" because "the maximum of the field", unknown 8.0 to 127.0;
         /// Posted data credits (16 B) that a root port advertises.

@@ -1,6 +1,7 @@
 //! Start of tasks on cores and of jobs on the DMA engines of cards.
 
 use super::Board;
+use crate::device::dma_engine::DmaEngine;
 use crate::device::responder;
 use crate::host::program::Program;
 use crate::index::CardIndex;
@@ -55,14 +56,16 @@ impl Board {
         }
     }
 
-    /// Starts the DMA `transfer` of a card, `passes` iterations.
+    /// Starts the DMA `transfer` of a card, `passes` iterations, beside one of the other direction if there is one.
     ///
     /// # Errors
     /// The reason, if the card or the target does not exist.
     pub fn start_transfer(&mut self, transfer: &Transfer, passes: u64, first_pass: u64) -> Result<(), &'static str> {
         let job = self.endpoints.job(self.memory.address, transfer, passes, first_pass)?;
         self.fill_cache(transfer);
-        self.endpoints.start(&mut self.events, transfer.card.into(), 0, |engine, now| engine.start(now, 0, job))
+        let channel = self.endpoints.engine(transfer.card.into()).map_or(0, DmaEngine::next_channel);
+        self.endpoints
+            .start(&mut self.events, transfer.card.into(), channel, |engine, now| engine.start(now, channel, job))
     }
 
     /// Starts a DMA transfer with offset 0 of its window at an IOVA.
@@ -74,7 +77,8 @@ impl Board {
         self.endpoints.start(&mut self.events, transfer.card.into(), 0, |engine, now| engine.start(now, 0, job))
     }
 
-    /// Starts DMA writes of a card to host memory, each followed by a read, `passes` iterations.
+    /// Starts DMA writes of a card to host memory, each followed by a read, `passes` iterations. A full-duplex engine
+    /// does alternating writes and reads as two jobs.
     ///
     /// # Errors
     /// As [`Board::start_transfer`], or if it does not write to host memory.
@@ -83,9 +87,15 @@ impl Board {
         if (write.verb, write.partner) != (Verb::Store, Partner::Host) {
             return Err("the write must be to host memory, which is then read");
         }
+        let (card, read) = (CardIndex::from(write.card), pairs.read());
+        if pairs.is_mixed && self.endpoints.engine(card).is_some_and(DmaEngine::is_full_duplex) {
+            // A posted write completes when it is sent, so the limit of outstanding pairs is that of reads.
+            self.start_transfer(&Transfer { outstanding: None, ..*write }, passes, first_pass)?;
+            return self.start_transfer(&read, passes, first_pass);
+        }
         let job = self.endpoints.job(self.memory.address, write, passes, first_pass)?.with_reads(pairs);
         self.fill_cache(write);
-        self.fill_cache(&pairs.read());
+        self.fill_cache(&read);
         self.endpoints.start(&mut self.events, write.card.into(), 0, |engine, now| engine.start(now, 0, job))
     }
 
@@ -94,6 +104,9 @@ impl Board {
     /// # Errors
     /// As [`Board::start_transfer`].
     pub fn start_dealt(&mut self, dealt: &OnChannels, passes: u64, first_pass: u64) -> Result<(), &'static str> {
+        if dealt.channels == 1 {
+            return self.start_transfer(&dealt.transfer, passes, first_pass);
+        }
         let channels = dealt.channels as usize;
         self.fill_cache(&dealt.transfer);
         for channel in 0..channels {

@@ -92,6 +92,10 @@ impl Board {
             all.extend(engine.busy.requests.iter().map(|busy| (requests, busy.up_to(now))));
             let beats = |direction| resource(place, Cause::DataPath, Some(direction), 1);
             all.push((beats(Upstream), engine.busy.sent.up_to(now)));
+            if engine.is_full_duplex() {
+                all.push((beats(Upstream), engine.busy.sent_reads.up_to(now)));
+                all.push((requests, engine.busy.shared_part.up_to(now)));
+            }
             all.push((beats(Downstream), engine.busy.received.up_to(now)));
         }
         all

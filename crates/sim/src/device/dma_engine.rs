@@ -11,7 +11,8 @@
 //! receives completions from the link, and [`DmaEngine::take_data`] stores them.
 //!
 //! A request occupies its channel for the beats of header and payload, and for its fixed cost. All channels share the
-//! data path and the tags, and are served round-robin. A completion occupies the inbound data path. A job may follow
+//! data path and the tags, and are served round-robin. A full-duplex engine has a data path for each direction, a
+//! channel for the second one, and may have a part that requests of both directions occupy first. A completion occupies the inbound data path. A job may follow
 //! each of its writes by a read. The data of a write encodes its address and iteration, as for stores of a core.
 //!
 //! A job may have a driver ([`DmaEngine::arm`]), one for each channel. Each transfer then begins when the channel's
@@ -101,6 +102,9 @@ pub struct DmaEngine {
     /// The channel whose status register must be updated, until it is taken.
     status_due: Option<usize>,
     path: DataPath,
+    /// The data path of read requests of a full-duplex engine, and the part that both directions share.
+    read_path: DataPath,
+    shared_part: DataPath,
     reads: Vec<Read>,
     free_tags: Vec<u16>,
     /// Time at which the last tag was returned when none was free, and its stall cause.
@@ -145,8 +149,11 @@ pub struct DmaEngine {
 pub(crate) struct EngineBusy {
     /// Request logic of each channel.
     pub(crate) requests: Vec<Busy>,
-    /// Beats of sent TLPs.
+    /// Beats of sent TLPs; of a full-duplex engine, of writes.
     pub(crate) sent: Busy,
+    /// Beats of read requests of a full-duplex engine, and use of the part that both directions share.
+    pub(crate) sent_reads: Busy,
+    pub(crate) shared_part: Busy,
     /// Beats of received completions.
     pub(crate) received: Busy,
 }
@@ -166,11 +173,13 @@ impl DmaEngine {
             })
         });
         DmaEngine {
-            channels: (0..spec.channels.max(1)).map(|_| Channel::new(fetchers.next())).collect(),
+            channels: (0..spec.all_channels()).map(|_| Channel::new(fetchers.next())).collect(),
             served: 0,
             next: (Ticks::NEVER, 0),
             status_due: None,
             path: DataPath::default(),
+            read_path: DataPath::default(),
+            shared_part: DataPath::default(),
             reads: vec![Read::default(); usize::from(spec.tags)],
             free_tags: (0..spec.tags).rev().collect(),
             tag_at: Ticks::ZERO,
@@ -192,8 +201,10 @@ impl DmaEngine {
             refused: None,
             waits: [Ticks::ZERO; Cause::ALL.len()],
             busy: EngineBusy {
-                requests: vec![Busy::default(); spec.channels.max(1)],
+                requests: vec![Busy::default(); spec.all_channels()],
                 sent: Busy::default(),
+                sent_reads: Busy::default(),
+                shared_part: Busy::default(),
                 received: Busy::default(),
             },
             place: Place::engine(CardIndex::of_requester(spec.requester)),
@@ -208,10 +219,30 @@ impl DmaEngine {
         self.queues.as_ref().is_some_and(Interconnect::is_joined)
     }
 
-    /// Returns the number of channels.
+    /// Returns the number of channels, with the one for the second direction of a full-duplex engine.
     #[must_use]
     pub fn channels(&self) -> usize {
         self.channels.len()
+    }
+
+    /// Returns whether each direction has a data path of its own.
+    #[must_use]
+    pub fn is_full_duplex(&self) -> bool {
+        self.spec.full_duplex
+    }
+
+    /// Returns the channel for the next job of a plan with at most one job for each direction: the first one, or if
+    /// that has requests left, the one for the second direction.
+    #[must_use]
+    pub fn next_channel(&self) -> usize {
+        let is_taken = |first: &Channel| first.job.as_ref().is_some_and(|job| job.piece.is_some());
+        if self.channels.first().is_some_and(is_taken) { self.second_channel() } else { 0 }
+    }
+
+    /// Returns the channel for a job of the second direction.
+    #[must_use]
+    pub fn second_channel(&self) -> usize {
+        if self.spec.full_duplex { self.channels.len() - 1 } else { 1 }
     }
 
     /// Returns the largest read and write.
@@ -530,6 +561,7 @@ impl DmaEngine {
                 queues.set_drained(feeder, channel.waited_for.0);
             }
             slab.note(tlp.payload, number);
+            tlp.pauses = self.spec.write.link_pauses_before(offset, chunk.bytes);
         } else {
             tlp.kind = TlpKind::MRd;
             tlp.tag = self.free_tags.pop()?;
@@ -584,14 +616,22 @@ impl DmaEngine {
     #[inline]
     fn send(&mut self, place: usize, now: Ticks, before: Ticks, path: &mut CriticalPath, tlp: &mut Tlp) -> Ticks {
         let beats = self.beats_of(tlp);
-        let until = self.path.reserve(now, now + before, beats);
+        let is_second = self.spec.full_duplex && tlp.kind != TlpKind::MWr;
+        let mut shared_until = now + before;
+        if self.spec.shared_request > Ticks::ZERO {
+            shared_until = self.shared_part.reserve(now, now + before, self.spec.shared_request);
+            self.busy.shared_part.occupy(self.spec.shared_request, shared_until);
+        }
+        let data_path = if is_second { &mut self.read_path } else { &mut self.path };
+        let until = data_path.reserve(now, shared_until, beats);
         let channel = &mut self.channels[place];
         channel.occupied_until = until;
         channel.unsent += 1;
         let started = channel.starts_until.take();
         let start = started.map_or(Ticks::ZERO, |_| self.spec.start);
         self.busy.requests[place].occupy(start + before, now + before);
-        self.busy.sent.occupy(beats, until);
+        let sent = if is_second { &mut self.busy.sent_reads } else { &mut self.busy.sent };
+        sent.occupy(beats, until);
         let at_link = until + self.spec.egress;
         if path.is_on() {
             let (mut waited_for, mut limit) = channel.waited_for;
@@ -600,8 +640,8 @@ impl DmaEngine {
                 waited_for = path.add_after(limit, waited_for, started.min(now), self.place, Cause::Engine);
                 limit = Cause::Transit;
             }
-            if before > Ticks::ZERO {
-                waited_for = path.add_after(limit, waited_for, now + before, self.place, Cause::Engine);
+            if shared_until > now {
+                waited_for = path.add_after(limit, waited_for, shared_until, self.place, Cause::Engine);
                 limit = Cause::Transit;
             }
             channel.free = path.add_after(limit, waited_for, until, self.place, Cause::DataPath);

@@ -64,6 +64,10 @@ pub struct Spec {
     pub credits: Credits,
     /// Alignment of the start of a TLP in DWs, a power of two.
     pub start_dw: u64,
+    /// The same behind a completion.
+    pub completion_start_dw: u64,
+    /// Length of each pause that a TLP requests before it.
+    pub pause: Ticks,
     /// Latency limit of `Ack` and `UpdateFC` of the other direction.
     pub ack_latency_limit: Ticks,
     /// `Max_Payload_Size`.
@@ -227,6 +231,7 @@ pub struct Transmitter {
     framing_dw: u64,
     /// Alignment of TLP starts in DWs, less one.
     slots: u64,
+    completion_slots: u64,
     inputs: Vec<Input>,
     /// Inputs with queued TLPs, ascending.
     active: Vec<usize>,
@@ -269,6 +274,7 @@ impl Transmitter {
             flits: (spec.generation == Generation::Gen6).then(|| FlitLine::new(spec.lanes)),
             framing_dw: u64::from(rate.framing_bytes / 4),
             slots: spec.start_dw.next_power_of_two() - 1,
+            completion_slots: spec.completion_start_dw.next_power_of_two() - 1,
             dllps: Dllps::new(dllp::Spec {
                 ack_latency_limit: spec.ack_latency_limit,
                 time: dw * u64::from(rate.dllp_bytes / 4),
@@ -539,7 +545,9 @@ impl Transmitter {
         self.again_at = None;
         let (header_dw, all_dw) = self.dws(&sent.tlp);
         self.count(&sent.tlp, all_dw * 4);
-        let (header_sent, all_sent) = self.occupy(now, header_dw, all_dw);
+        let slots = self.slots_behind(&sent.tlp);
+        let from = now + self.spec.pause * u64::from(sent.tlp.pauses);
+        let (header_sent, all_sent) = self.occupy(from, header_dw, all_dw, slots);
         let latency = self.spec.latency;
         (sent.input, sent.ready) = (input, ready);
         (sent.header_arrives, sent.arrives) = (header_sent + latency, all_sent + latency);
@@ -604,7 +612,8 @@ impl Transmitter {
         let (tlp, Choice { input, ready, .. }) = (*going.tlp, *choice);
         let because = self.waited_for(choice.covered, ready);
         let (header_dw, all_dw) = self.dws(&tlp);
-        let (header_sent, sent) = self.occupy(now, header_dw, all_dw);
+        let (header_sent, sent) =
+            self.occupy(now + self.spec.pause * u64::from(tlp.pauses), header_dw, all_dw, self.slots_behind(&tlp));
         let [header_arrives, arrives] = [header_sent, sent].map(|at| at + self.spec.latency);
         let waited_for = self.constraint(choice.covered, because, choice.ready);
         self.damaged = Some(Sent { tlp, input, ready, header_arrives, arrives, because, waited_for });
@@ -647,11 +656,17 @@ impl Transmitter {
         self.damaged_at.take()
     }
 
-    /// Occupies the line from `now` on; returns when the header has been sent as far as the receiver needs it, and
+    /// Returns the alignment of the start of the next TLP behind this one, in DWs less one.
+    #[inline]
+    fn slots_behind(&self, tlp: &Tlp) -> u64 {
+        if matches!(tlp.kind, TlpKind::CplD | TlpKind::Cpl) { self.completion_slots } else { self.slots }
+    }
+
+    /// Occupies the line from `now` on, with the next TLP at a multiple of `slots` + 1 DWs; returns when the header has been sent as far as the receiver needs it, and
     /// when everything has.
     #[inline]
-    fn occupy(&mut self, now: Ticks, header_dw: u64, all_dw: u64) -> (Ticks, Ticks) {
-        let pace_dw = (all_dw + self.slots) & !self.slots;
+    fn occupy(&mut self, now: Ticks, header_dw: u64, all_dw: u64, slots: u64) -> (Ticks, Ticks) {
+        let pace_dw = (all_dw + slots) & !slots;
         if let Some(line) = self.flits {
             let first = line.slot(now);
             self.busy_until = line.starts(first + pace_dw);

@@ -16,6 +16,8 @@ pub struct Pace {
     pub segment_bytes: u64,
     /// Length of the pause.
     pub segment: Ticks,
+    /// Whether the link pauses before the first packet of each segment.
+    pub link_pauses: bool,
     /// Minimum time, with its beats, of a request that spans several lines or begins inside one.
     pub many_lines: Ticks,
 }
@@ -29,7 +31,7 @@ impl Pace {
     pub const fn of(request: Ticks) -> Pace {
         let (chunk_bytes, segment_bytes) = (1 << 12, 1 << 40);
         let (chunk, segment, many_lines) = (Ticks::ZERO, Ticks::ZERO, Ticks::ZERO);
-        Pace { request, chunk_bytes, chunk, segment_bytes, segment, many_lines }
+        Pace { request, chunk_bytes, chunk, segment_bytes, segment, link_pauses: false, many_lines }
     }
 
     /// Returns the modulus of addresses on which the cost depends.
@@ -40,6 +42,18 @@ impl Pace {
     /// Returns the least naturally aligned block size for which the block number does not affect the cost.
     pub(crate) fn least_block_bytes(&self) -> u64 {
         if self.many_lines > Ticks::ZERO { LINE } else { 1 }
+    }
+
+    /// Returns the number of pauses of the link before a request for `bytes` bytes at `offset` in its transfer: one for
+    /// each segment that begins in it.
+    #[inline]
+    #[must_use]
+    pub fn link_pauses_before(&self, offset: u64, bytes: u32) -> u8 {
+        if !self.link_pauses {
+            return 0;
+        }
+        let begun = |to: u64| to.div_ceil(self.segment_bytes);
+        (begun(offset + u64::from(bytes)) - begun(offset)) as u8
     }
 
     /// Returns the cost, besides its `beats`, of a request for `bytes` at `offset` in its transfer.
@@ -73,6 +87,7 @@ mod tests {
         chunk: Ticks(100),
         segment_bytes: 256,
         segment: Ticks(10_000),
+        link_pauses: true,
         many_lines: Ticks(0),
     };
 
@@ -91,6 +106,13 @@ mod tests {
         let cost = |offset, bytes| besides(Pace { chunk: Ticks(0), ..PACE }, offset, bytes, offset);
         assert_eq!([cost(0, 256), cost(128, 128), cost(256, 1), cost(255, 2)], [5, 5, 10_005, 10_005]);
         assert_eq!([cost(257, 255), cost(0, 257), cost(0, 768)], [5, 10_005, 20_005]);
+    }
+
+    #[test]
+    fn the_link_pauses_once_for_each_segment_that_begins_in_a_request() {
+        let pauses = |offset, bytes| PACE.link_pauses_before(offset, bytes);
+        assert_eq!([pauses(0, 1), pauses(0, 256), pauses(0, 257), pauses(255, 1), pauses(256, 1)], [1, 1, 2, 0, 1]);
+        assert_eq!(Pace { link_pauses: false, ..PACE }.link_pauses_before(0, 257), 0);
     }
 
     #[test]

@@ -22,7 +22,7 @@ use crate::steady::Survey;
 use crate::tlp::{Cut, Flaw, Tlp, TlpKind, completions};
 use lanemark_engine::{Memory, Slab, Slot, Wire};
 use lanemark_machine::Cause;
-use lanemark_platform::{Mailbox, Memory as Lent};
+use lanemark_platform::{Mailbox, Memory as Lent, Merging};
 use lanemark_units::{Iova, Ticks};
 use lanemark_wire::Rcb;
 use std::collections::{BTreeMap, VecDeque};
@@ -48,10 +48,11 @@ pub struct Spec {
     pub partial_line: Ticks,
     /// Extra one-way latency to the memory of another socket; zero for the port's own socket.
     pub remote: Ticks,
-    /// Largest payload of a completion; 64 for one completion for each read completion boundary of 64 B.
-    pub completion_bytes: u32,
-    /// Largest payload of a completion of a read during which a write arrived.
-    pub loaded_completion_bytes: u32,
+    /// Largest payload of a completion of each read, without that of the port; 64 for one completion for each read
+    /// completion boundary of 64 B.
+    pub merging: Merging,
+    /// Largest payload of the port.
+    pub mps_bytes: u32,
     /// Whether the bytes after the last read completion boundary have a completion of their own.
     pub odd_end_apart: bool,
     /// Read Completion Boundary.
@@ -387,7 +388,9 @@ impl RootPort {
         }
         // Whether a write arrived during the read.
         let is_loaded = self.wrote_at.is_some_and(|wrote_at| wrote_at + latency > now);
-        let most = if is_loaded { self.spec.loaded_completion_bytes } else { self.spec.completion_bytes };
+        let start = tlp.address + u64::from(tlp.first_be.trailing_zeros().min(3));
+        let most = self.spec.merging.most_bytes(start, u64::from(tlp.enabled_bytes()), is_loaded);
+        let most = most.min(self.spec.mps_bytes);
         let cut = Cut { rcb: self.spec.rcb, most, odd_end_apart: self.spec.odd_end_apart };
         for completion in completions(&tlp, cut) {
             let payload = slab.take();

@@ -44,6 +44,7 @@ impl SimulatedMachine {
             }
             Work::Engines(engines) => {
                 engines.jobs.iter().try_for_each(|job| self.check_job(job))?;
+                self.check_directions(&engines.jobs)?;
                 self.check_memory(engines.memory)
             }
             Work::Relay(relay) => self.check_relay(relay),
@@ -145,6 +146,18 @@ impl SimulatedMachine {
         }
         let because = format!("its DMA engine has {channels} (dma.channels)");
         Err(self.unsupported(format!("{} channels of a card", dealt.channels), because))
+    }
+
+    /// Checks that the engine of each card can do its jobs at the same time.
+    fn check_directions(&self, jobs: &[EngineJob]) -> Result<(), Unsupported> {
+        let cards: Vec<u32> = jobs.iter().map(|job| job.transfer().card).collect();
+        let is_pair = cards.iter().enumerate().any(|(nth, card)| cards[..nth].contains(card));
+        let can_do_both = self.platform.dma.as_ref().is_some_and(|dma| dma.full_duplex.value || dma.channels.value > 1);
+        if is_pair && !can_do_both {
+            let because = "its DMA engine does one job at a time (dma.full_duplex is false, dma.channels is 1)";
+            return Err(self.unsupported("a write and a read of one card as two jobs", because));
+        }
+        Ok(())
     }
 
     fn check_handoff(&self, handoff: &BufferHandoff) -> Result<(), Unsupported> {

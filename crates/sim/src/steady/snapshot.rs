@@ -102,6 +102,7 @@ impl Survey for Writer<'_> {
             payload,
             relaxed,
             id_based,
+            pauses,
             kind,
             flaw,
             at: _,
@@ -109,7 +110,9 @@ impl Survey for Writer<'_> {
         } = *tlp;
         let enables = u64::from(first_be) << 24 | u64::from(last_be) << 32;
         self.state(kind as u64 | u64::from(length_dw) << 8 | enables | (flaw as u64) << 40);
-        self.state(u64::from(requester) | u64::from(relaxed) << 16 | u64::from(id_based) << 17);
+        self.state(
+            u64::from(requester) | u64::from(relaxed) << 16 | u64::from(id_based) << 17 | u64::from(pauses) << 24,
+        );
         let verb = if kind == TlpKind::MWr { Verb::Store } else { Verb::Load };
         let mut first = address + u64::from(first_be.trailing_zeros().min(3));
         self.place(requester, verb, &mut first);

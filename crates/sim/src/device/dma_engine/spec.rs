@@ -48,6 +48,10 @@ pub struct Spec {
     pub prefetch_descriptors: u16,
     /// Number of channels.
     pub channels: usize,
+    /// Whether requests of each direction have a data path of their own; there is one more channel then.
+    pub full_duplex: bool,
+    /// Time for which a request occupies the part that both directions share; zero if there is none.
+    pub shared_request: Ticks,
     /// Period of the card's clock.
     pub tick: Ticks,
     /// The queues between the engine and the user circuit, if there are any.
@@ -56,4 +60,12 @@ pub struct Spec {
     pub vectors: Option<VectorTable>,
     /// The ATC, if it has ATS.
     pub atc: Option<atc::Spec>,
+}
+
+impl Spec {
+    /// Returns the number of its channels, with the one for the second direction of a full-duplex engine.
+    #[must_use]
+    pub fn all_channels(&self) -> usize {
+        self.channels.max(1) + usize::from(self.full_duplex)
+    }
 }

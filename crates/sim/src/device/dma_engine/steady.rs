@@ -19,6 +19,8 @@ impl DmaEngine {
             next: _,
             status_due,
             path,
+            read_path,
+            shared_part,
             reads,
             free_tags,
             tag_at,
@@ -38,14 +40,17 @@ impl DmaEngine {
             waits,
             busy,
         } = self;
-        let EngineBusy { requests, sent, received } = busy;
-        requests.iter_mut().chain([sent, received]).for_each(|busy| busy.visit(view));
+        let EngineBusy { requests, sent, sent_reads, shared_part: shared_busy, received } = busy;
+        let all = requests.iter_mut().chain([sent, sent_reads, shared_busy, received]);
+        all.for_each(|busy| busy.visit(view));
         let owner = spec.requester;
         let begun: Vec<[u64; 2]> = channels.iter_mut().map(|channel| channel.visit(view, owner)).collect();
         view.count(*served);
         // Always taken in the same event.
         view.flag(status_due.is_some());
         path.visit(view);
+        read_path.visit(view);
+        shared_part.visit(view);
         view.time(tag_at);
         view.count(tag_because.index());
         arriving.visit(view, Survey::tlp);

@@ -37,6 +37,8 @@ fn link(passing: OrderingChoice, credits: [Pool; 3], number: u64) -> Transmitter
         latency_back: Ticks(10),
         credits: Credits(credits),
         start_dw: 1,
+        completion_start_dw: 1,
+        pause: Ticks::ZERO,
         ack_latency_limit: Ticks::whole_ns(100),
         mps_bytes: 128,
         replay_tlps: Pool::INFINITE.header,

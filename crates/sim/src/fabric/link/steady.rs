@@ -23,6 +23,7 @@ impl Transmitter {
             flits,
             framing_dw: _,
             slots: _,
+            completion_slots: _,
             inputs,
             active,
             queued,

@@ -21,6 +21,8 @@ fn spec(latency: Ticks, credits: Credits) -> Spec {
         latency_back: latency,
         credits,
         start_dw: 1,
+        completion_start_dw: 1,
+        pause: Ticks::ZERO,
         ack_latency_limit: Ticks::whole_ns(100),
         mps_bytes: 64,
         replay_tlps: Pool::INFINITE.header,
