@@ -4,7 +4,7 @@ use crate::args::{CheckArgs, NewArgs};
 use crate::failure::{Failure, say};
 use crate::output;
 use crate::unknown::origins_to_json;
-use lanemark_platform::{CARDS, Draft, HOSTS, Like, Origin, Platform, ValueOf, host_with_card, new_file};
+use lanemark_platform::{CARDS, Draft, HOSTS, Like, Origin, Platform, ValueOf, host_with_card, is_path, new_file};
 use lanemark_record::file;
 use lanemark_report::counts_in_words;
 use lanemark_runner::{RunError, draft, origins_of, platform};
@@ -38,9 +38,8 @@ fn pair_of(host: &str, card: &str) -> Result<Platform, RunError> {
 
 /// The name of a base as the new file at `path` writes it: a path is relative to its folder, or absolute.
 fn base(like: &str, path: &Path) -> Result<String, Failure> {
-    let is_path = like.contains('/') || like.ends_with(".toml");
     let is_in_this_folder = path.parent().is_none_or(|folder| folder.as_os_str().is_empty());
-    if !is_path || is_in_this_folder {
+    if !is_path(like) || is_in_this_folder {
         return Ok(like.to_owned());
     }
     let absolute = std::fs::canonicalize(like).map_err(|error| Failure::Usage(format!("reading {like}: {error}")))?;

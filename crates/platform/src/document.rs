@@ -5,6 +5,8 @@ use crate::problem::Problem;
 use crate::text::{cut, said, shown};
 use lanemark_units::did_you_mean;
 use std::collections::VecDeque;
+use std::ffi::OsStr;
+use std::path::Path;
 use toml::de::DeTable;
 
 /// Largest number of files that one platform consists of.
@@ -181,9 +183,17 @@ fn written(member: &Member) -> Vec<(Reference, usize, Result<String, String>)> {
     entries.collect()
 }
 
+/// Whether a name in `extends`, `host` or `card` is the path of a file, which has a `/` or ends in `.toml`; any other name is
+/// that of a built-in file.
+#[must_use]
+pub fn is_path(name: &str) -> bool {
+    let is_toml = |extension: &OsStr| extension.eq_ignore_ascii_case("toml");
+    name.contains('/') || Path::new(name).extension().is_some_and(is_toml)
+}
+
 /// A built-in file by its name, or another one by its path, which has a `/` or ends in `.toml`.
 fn find(kind: FileKind, from: &str, name: &str, open: Open<'_>) -> Result<Document, String> {
-    if name.contains('/') || name.ends_with(".toml") {
+    if is_path(name) {
         return open(from, name).map_err(|why| format!("is {:?}, which cannot be read: {why}", cut(name)));
     }
     let built_in = kind.built_in();

@@ -193,18 +193,15 @@ impl Draft {
         let unknown = unknown.ok_or_else(|| refused(0, "is not unknown in this file; change it there"))?;
         // Checked first, so that problems refer to the value and not to a text the user has never seen.
         self.platform.with(key, value, origin.clone())?;
-        let text = match &unknown.span {
-            Some(span) => {
-                let braces = self.text().get(span.clone()).filter(|text| text.starts_with('{') && text.ends_with('}'));
-                if braces.is_none() {
-                    return Err(refused(unknown.line, "write it as one table in braces: { unknown = \"...\" }"));
-                }
-                format!("{}{}{}", &self.text()[..span.start], entry(value, origin), &self.text()[span.end..])
+        let text = if let Some(span) = &unknown.span {
+            let braces = self.text().get(span.clone()).filter(|text| text.starts_with('{') && text.ends_with('}'));
+            if braces.is_none() {
+                return Err(refused(unknown.line, "write it as one table in braces: { unknown = \"...\" }"));
             }
-            None => {
-                let added = with_key(self.text(), key, &entry(value, origin));
-                added.ok_or_else(|| refused(unknown.line, "is inherited; write its section in this file first"))?
-            }
+            format!("{}{}{}", &self.text()[..span.start], entry(value, origin), &self.text()[span.end..])
+        } else {
+            let added = with_key(self.text(), key, &entry(value, origin));
+            added.ok_or_else(|| refused(unknown.line, "is inherited; write its section in this file first"))?
         };
         let mut members = self.members.clone();
         if let Some(first) = members.first_mut() {

@@ -33,7 +33,7 @@ impl<'a> Layers<'a> {
     /// All of a file as one table.
     pub(crate) fn table(&self, at: usize) -> Option<Table<'a>> {
         let (table, offset) = (*self.tables.get(at)?, *self.offsets.get(at)?);
-        Some(Table { table, start: offset, place: Place { offset, ..Place::ALONE } })
+        Some(Table { keys: table, start: offset, place: Place { offset, ..Place::ALONE } })
     }
 
     /// The section in all files, the nearest first.

@@ -48,7 +48,7 @@ mod text;
 mod unknown;
 
 pub use built_in::{CARDS, HOSTS, PRESETS, Preset};
-pub use document::{Document, Open};
+pub use document::{Document, Open, is_path};
 pub use draft::{Draft, ValueOf};
 pub use loads::Loads;
 pub use mailbox::{KernelDoorbell, Mailbox};

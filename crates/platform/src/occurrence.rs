@@ -92,7 +92,7 @@ impl<T: SectionType> Occurrence for Vec<T> {
 }
 
 /// Notes that no file has a required section.
-fn missing(row: &SectionRow, layers: &Layers<'_>, what: String, notes: &mut Notes<'_>) {
+fn missing(row: &SectionRow, layers: &Layers<'_>, what: &str, notes: &mut Notes<'_>) {
     let remedy = match row.part {
         _ if !layers.inherits() => "",
         SectionPart::Host => "; name a file that has it: host = \"...\" or extends = \"...\"",
@@ -107,7 +107,7 @@ fn one<T: SectionType>(row: &SectionRow, layers: &Layers<'_>, notes: &mut Notes<
     let path = T::PATH;
     let written = layers.of(row);
     if written.is_empty() {
-        missing(row, layers, format!("the section [{path}] is missing"), notes);
+        missing(row, layers, &format!("the section [{path}] is missing"), notes);
         return None;
     }
     let mut tables = Vec::new();
@@ -117,7 +117,7 @@ fn one<T: SectionType>(row: &SectionRow, layers: &Layers<'_>, notes: &mut Notes<
             notes.at_byte(start, path.to_owned(), format!("is {found}; must be one section [{path}]"));
             return None;
         };
-        tables.push(Table { table, start, place });
+        tables.push(Table { keys: table, start, place });
     }
     T::read(&mut Section { path: path.to_owned(), tables, notes })
 }
@@ -125,7 +125,7 @@ fn one<T: SectionType>(row: &SectionRow, layers: &Layers<'_>, notes: &mut Notes<
 /// A section with all keys at their defaults; `None` if a key has none.
 fn of_defaults<T: SectionType>() -> Option<T> {
     let (table, mut notes) = (DeTable::new(), Notes::new("", b""));
-    let tables = vec![Table { table: &table, start: 0, place: Place::ALONE }];
+    let tables = vec![Table { keys: &table, start: 0, place: Place::ALONE }];
     T::read(&mut Section { path: T::PATH.to_owned(), tables, notes: &mut notes })
 }
 
@@ -133,7 +133,7 @@ fn of_defaults<T: SectionType>() -> Option<T> {
 fn at_least_one<T: SectionType>(row: &SectionRow, layers: &Layers<'_>, notes: &mut Notes<'_>) -> Option<Vec<T>> {
     let path = T::PATH;
     let Some(Written { start, value, place }) = layers.of(row).first().copied() else {
-        missing(row, layers, format!("at least one section [[{path}]] is needed"), notes);
+        missing(row, layers, &format!("at least one section [[{path}]] is needed"), notes);
         return None;
     };
     let Some(list) = value.get_ref().as_array().filter(|list| !list.is_empty()) else {
@@ -150,7 +150,7 @@ fn at_least_one<T: SectionType>(row: &SectionRow, layers: &Layers<'_>, notes: &m
     for item in list {
         let start = place.offset + item.span().start;
         let read = if let Some(table) = item.get_ref().as_table() {
-            let tables = vec![Table { table, start, place }];
+            let tables = vec![Table { keys: table, start, place }];
             let mut section = Section { path: format!("{path}.{}", label(path, table)), tables, notes };
             check_name(&mut section, &mut lines);
             T::read(&mut section)

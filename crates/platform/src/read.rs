@@ -31,7 +31,7 @@ pub(crate) fn parse(members: &Members, problems: Vec<Problem>) -> Result<(Platfo
         tables.push(table);
     }
     let tables = tables.iter().map(Spanned::get_ref).collect();
-    let platform = if is_toml { read(members, Layers::new(members, tables, offsets), &mut notes) } else { None };
+    let platform = if is_toml { read(members, &Layers::new(members, tables, offsets), &mut notes) } else { None };
     let unknowns = std::mem::take(&mut notes.unknowns);
     match platform {
         Some(platform) if notes.problems.is_empty() => Ok((platform, unknowns)),
@@ -69,13 +69,13 @@ pub(crate) fn text<'a>(file: &str, bytes: &'a [u8]) -> Result<&'a str, PlatformE
     })
 }
 
-fn read(members: &Members, layers: Layers<'_>, notes: &mut Notes<'_>) -> Option<Platform> {
+fn read(members: &Members, layers: &Layers<'_>, notes: &mut Notes<'_>) -> Option<Platform> {
     let mut texts = Vec::new();
     for at in 0..members.len() {
-        texts.push(head(members, &layers, at, notes)?);
+        texts.push(head(members, layers, at, notes)?);
     }
     let summary = summary(members, &texts, 0);
-    let sections = Sections::read(&layers, notes);
+    let sections = Sections::read(layers, notes);
     check_parts(&Parts::of(&sections), notes);
     let name = texts.swap_remove(0).name;
     let platform = sections.complete(name?, summary?)?;

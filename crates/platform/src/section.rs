@@ -22,7 +22,7 @@ pub(crate) struct Section<'a, 'n> {
 /// One table of a section.
 #[derive(Clone, Copy)]
 pub(crate) struct Table<'a> {
-    pub(crate) table: &'a DeTable<'a>,
+    pub(crate) keys: &'a DeTable<'a>,
     /// Position of its name.
     pub(crate) start: usize,
     pub(crate) place: Place<'a>,
@@ -39,7 +39,7 @@ pub(crate) struct Entry<'a> {
 
 impl<'a> Table<'a> {
     fn entry(self, key: &str) -> Option<Entry<'a>> {
-        let (name, value) = self.table.iter().find(|(name, _)| name.get_ref().as_ref() == key)?;
+        let (name, value) = self.keys.iter().find(|(name, _)| name.get_ref().as_ref() == key)?;
         Some(Entry { start: self.place.offset + name.span().start, value, table: self })
     }
 }
@@ -150,13 +150,14 @@ impl<'a> Section<'a, '_> {
                         self.problem(at, key.name, "fitted_to must be a list of figure IDs: [\"T5\"]".to_owned());
                     }
                 }
-                "inherited_from" => match content.as_str().filter(|text| said(text)) {
-                    Some(text) => from = from.or_else(|| Some(text.to_owned())),
-                    None => {
+                "inherited_from" => {
+                    if let Some(text) = content.as_str().filter(|text| said(text)) {
+                        from = from.or_else(|| Some(text.to_owned()));
+                    } else {
                         let message = format!("inherited_from is {}; must be the name of a file", shown(content));
                         self.problem(at, key.name, message);
                     }
-                },
+                }
                 other => {
                     let other = shown_name(other);
                     let message =
@@ -294,7 +295,7 @@ impl<'a> Section<'a, '_> {
     /// Notes every key that is neither known nor accepted; a message lists the known ones.
     pub(crate) fn refuse_unknown(&mut self, known: &[&str], accepted: &[&str]) {
         for table in self.tables.clone() {
-            for (name, _) in table.table {
+            for (name, _) in table.keys {
                 let found = name.get_ref().as_ref();
                 if !known.contains(&found) && !accepted.contains(&found) {
                     let start = table.place.offset + name.span().start;
