@@ -3,7 +3,7 @@
 use crate::folder::{Folder, card, card_with, small};
 use serde_json::Value;
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 15] = [
     "bench",
     "predict",
     "reproduce",
@@ -15,6 +15,8 @@ const COMMANDS: [&str; 13] = [
     "compare",
     "baselines",
     "platforms",
+    "new",
+    "check",
     "questions",
     "schema",
 ];
@@ -39,7 +41,7 @@ fn help_lists_every_command_and_version_is_said() {
 fn lists_name_what_other_commands_take() {
     let folder = Folder::new();
     let platforms = folder.good(&["platforms"]);
-    for name in ["card-gen5-x16", "tacc-stratix4", "aws-f1", "host"] {
+    for name in ["card-gen5-x16", "tacc-stratix4", "aws-f1", "host", "xeon-spr", "gpu-h100"] {
         assert!(platforms.contains(name), "{platforms}");
     }
     let questions = folder.good(&["questions"]);

@@ -22,6 +22,7 @@ mod gate;
 mod install;
 mod json;
 mod kernels;
+mod platform_file;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod real_card;
 mod recover;

@@ -11,9 +11,9 @@ mod goals;
 
 use candidates::candidates;
 use compared::Compared;
+use lanemark_record::Tool;
 use lanemark_record::guidance::{Choice, Guidance, SCHEMA, Traffic, Workload};
-use lanemark_record::{Origins, Tool};
-use lanemark_runner::{Cancel, Changes, OpenTarget, RunError, platform};
+use lanemark_runner::{Cancel, Changes, OpenTarget, RunError, origins_of, platform};
 use lanemark_units::format_size;
 
 /// Largest number of sizes, each of which takes seconds and a column.
@@ -80,7 +80,6 @@ pub fn advise(request: &WorkloadRequest, cancel: &Cancel) -> Result<Guidance, Ru
     }
     let mut changes = changes::changes(&platform, &compared, cancel)?;
     let without_effect = changes::without_effect(&mut changes);
-    let [given, assumed, fitted] = platform.origins();
     let choices: Vec<Choice> = compared.into_iter().map(|compared| compared.choice).collect();
     Ok(Guidance {
         schema: SCHEMA,
@@ -88,7 +87,7 @@ pub fn advise(request: &WorkloadRequest, cancel: &Cancel) -> Result<Guidance, Ru
         command: request.command.clone(),
         target: platform.name.clone(),
         summary: platform.summary.clone(),
-        origins: Origins { given, assumed, fitted, unknown: 0 },
+        origins: origins_of(&platform.origins()),
         warnings,
         goals: goals::goals(&request.workload, &choices, &changes),
         workload: request.workload.clone(),

@@ -59,8 +59,12 @@ pub enum Command {
     Compare(CompareArgs),
     /// List the baselines that 'bench --save-baseline' saved
     Baselines(BaselinesArgs),
-    /// List the built-in platforms
+    /// List the built-in platforms, hosts and cards
     Platforms(ListArgs),
+    /// Write a short platform file that inherits from another one
+    New(NewArgs),
+    /// Check a platform file, and list its values with their origins
+    Check(CheckArgs),
     /// List the questions
     Questions(ListArgs),
     /// Print the source of every device kernel in OpenCL C, for offline compilation (boards without a run-time compiler)
@@ -76,6 +80,36 @@ pub enum Command {
 #[derive(Debug, Arguments)]
 pub struct ListArgs {
     /// Print one JSON document instead of a list
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Arguments)]
+pub struct NewArgs {
+    /// What the new file inherits from: a built-in platform, a built-in card, a host and a card (xeon-spr+gpu-h100), or a platform
+    /// file; see 'lanemark platforms'
+    #[arg(long, value_name = "CARD")]
+    pub like: String,
+    /// Host of a built-in card
+    #[arg(long, value_name = "HOST", default_value = "xeon-spr")]
+    pub host: String,
+    /// The file to write
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Replace the file if it exists
+    #[arg(long)]
+    pub force: bool,
+}
+
+#[derive(Debug, Arguments)]
+pub struct CheckArgs {
+    /// The platform file, or a built-in platform
+    #[arg(value_name = "PLATFORM")]
+    pub platform: String,
+    /// List also defaults and inherited values
+    #[arg(long)]
+    pub all: bool,
+    /// Print one JSON document with every value
     #[arg(long)]
     pub json: bool,
 }
@@ -97,7 +131,7 @@ pub struct CompletionsArgs {
 #[derive(Debug, Arguments)]
 #[allow(clippy::struct_excessive_bools)] // Each is an option of its own.
 pub struct BenchArgs {
-    /// Target: a built-in platform, a platform file, 'host' (memory of this machine), the PCI address of a card (0000:01:00.0), or a device
+    /// Target: a built-in platform, a host and a card (xeon-spr+gpu-h100), a platform file, 'host' (memory of this machine), the PCI address of a card (0000:01:00.0), or a device
     /// of a runtime (opencl:0, sycl:0); repeatable [default: host and card-gen5-x16]
     #[arg(long = "on", value_name = "TARGET")]
     pub on: Vec<String>,

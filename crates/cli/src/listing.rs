@@ -4,9 +4,10 @@ use crate::args::{Args, CompletionsArgs, Format, ListArgs, ManArgs, SchemaArgs};
 use crate::failure::Failure;
 use clap::CommandFactory as _;
 use lanemark_bench::CATALOGUE;
-use lanemark_platform::{PRESETS, preset};
+use lanemark_platform::{CARDS, Counts, HOSTS, PRESETS, Platform, Preset, host_with_card, preset};
 use lanemark_record::file;
-use lanemark_runner::LOCAL_TARGETS;
+use lanemark_report::counts_in_words;
+use lanemark_runner::{LOCAL_TARGETS, origins_of};
 use lanemark_units::did_you_mean;
 use serde_json::json;
 use std::io::Write;
@@ -14,29 +15,65 @@ use std::io::Write;
 /// `lanemark platforms`
 pub fn platforms(args: &ListArgs) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
+    let presets: Vec<Platform> = PRESETS.iter().filter_map(|row| preset(row.name)?.ok()).collect();
+    let hosts: Vec<Part> = HOSTS.iter().filter_map(|host| part(host, host.name, CARDS.first()?.name)).collect();
+    let cards: Vec<Part> = CARDS.iter().filter_map(|card| part(card, HOSTS.first()?.name, card.name)).collect();
     if args.json {
-        let presets = PRESETS.iter().filter_map(|row| preset(row.name)?.ok()).map(|platform| {
-            let [given, assumed, fitted] = platform.origins();
-            json!({
-                "name": platform.name,
-                "summary": platform.summary,
-                "numbers": {"given": given, "assumed": assumed, "fitted": fitted},
+        let list = |parts: &[Part]| parts.iter().map(part_to_json).collect::<Vec<_>>();
+        let platforms: Vec<_> = presets
+            .iter()
+            .map(|platform| {
+                json!({
+                    "name": platform.name,
+                    "summary": platform.summary,
+                    "numbers": origins_of(&platform.origins()),
+                })
             })
-        });
-        writeln!(out, "{}", file::to_json(&json!({"platforms": presets.collect::<Vec<_>>()})))?;
+            .collect();
+        let document = json!({"platforms": platforms, "hosts": list(&hosts), "cards": list(&cards)});
+        writeln!(out, "{}", file::to_json(&document))?;
         return Ok(());
     }
-    for row in PRESETS {
-        if let Some(Ok(platform)) = preset(row.name) {
-            let [given, assumed, fitted] = platform.origins();
-            writeln!(out, "{:<16} {}", platform.name, platform.summary)?;
-            writeln!(out, "{:<16} {given} numbers given, {assumed} assumed, {fitted} fitted", "")?;
-        }
+    for platform in &presets {
+        let origins = origins_of(&platform.origins());
+        writeln!(out, "{:<16} {}", platform.name, platform.summary)?;
+        writeln!(out, "{:<16} numbers: {}", "", counts_in_words(origins))?;
     }
     for (name, description) in LOCAL_TARGETS {
         writeln!(out, "{name:<16} {description}")?;
     }
+    for (kind, parts) in [("hosts", &hosts), ("cards", &cards)] {
+        writeln!(out, "\n{kind}: a host and a card are a platform, such as xeon-spr+gpu-h100")?;
+        for Part { name, summary, counts } in parts {
+            let Counts { given, assumed, fitted, .. } = counts;
+            writeln!(out, "{name:<16} {summary}")?;
+            writeln!(out, "{:<16} numbers: {given} given, {assumed} assumed, {fitted} fitted", "")?;
+        }
+    }
     Ok(())
+}
+
+/// A built-in host or card.
+struct Part {
+    name: &'static str,
+    summary: String,
+    counts: Counts,
+}
+
+/// The built-in `file`, which is `host` or `card`.
+fn part(file: &Preset, host: &str, card: &str) -> Option<Part> {
+    let platform = host_with_card(host, card).ok()?.complete().ok()?;
+    let counts = platform.inherited_from(file.name);
+    Some(Part { name: file.name, summary: file.summary().unwrap_or_default(), counts })
+}
+
+fn part_to_json(part: &Part) -> serde_json::Value {
+    let Counts { given, assumed, fitted, .. } = part.counts;
+    json!({
+        "name": part.name,
+        "summary": part.summary,
+        "numbers": {"given": given, "assumed": assumed, "fitted": fitted},
+    })
 }
 
 /// `lanemark questions`

@@ -16,6 +16,7 @@ mod lspci;
 mod output;
 mod overview;
 mod paper;
+mod platform_file;
 mod progress;
 mod recover;
 mod repeat;
@@ -47,6 +48,8 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare::compare(&args),
         Command::Baselines(args) => baseline::list(&args),
         Command::Platforms(args) => listing::platforms(&args),
+        Command::New(args) => platform_file::new(&args),
+        Command::Check(args) => platform_file::check(&args),
         Command::Questions(args) => listing::questions(&args),
         Command::Kernels => listing::kernels(),
         Command::Schema(args) => listing::schema(&args),

@@ -6,9 +6,9 @@ use crate::input;
 use crate::output::{self, terminal_width};
 use crate::progress::spinner;
 use lanemark_fit::{Errors, FillError, Filled, Measured, fill_in};
-use lanemark_platform::{Draft, Origin};
+use lanemark_platform::{Draft, Origin, Origins};
 use lanemark_record::file;
-use lanemark_runner::draft;
+use lanemark_runner::{draft, origins_of};
 use serde_json::json;
 use std::io::Write;
 use std::path::Path;
@@ -107,8 +107,14 @@ fn print(out: &mut impl Write, name: &str, filled: &Filled) -> Result<(), Failur
         writeln!(out, "held out:  {}", in_words(&held_out))?;
         writeln!(out, "{}", verdict.sentence())?;
     }
-    let [given, assumed, fitted, unknown] = filled.draft.origins();
-    writeln!(out, "\n{given} numbers given, {assumed} assumed, {fitted} fitted, {unknown} unknown")?;
+    let Origins { own, inherited } = filled.draft.origins();
+    let (given, assumed, fitted) = (own.given, own.assumed, own.fitted);
+    let unknown = own.unknown + inherited.unknown;
+    write!(out, "\n{given} numbers given, {assumed} assumed, {fitted} fitted, {unknown} unknown")?;
+    match inherited.total() - inherited.unknown {
+        0 => writeln!(out)?,
+        all => writeln!(out, ", {all} inherited")?,
+    }
     Ok(())
 }
 
@@ -130,9 +136,19 @@ fn errors_to_json(errors: &Errors) -> serde_json::Value {
     json!({"count": count, "median_percent": median_percent, "worst_percent": worst_percent})
 }
 
+/// The counts as JSON, with 0 unknown.
+pub fn origins_to_json(origins: &Origins) -> serde_json::Value {
+    let mut counts = json!({"unknown": 0});
+    if let (Some(counts), Ok(serde_json::Value::Object(counted))) =
+        (counts.as_object_mut(), serde_json::to_value(origins_of(origins)))
+    {
+        counts.extend(counted);
+    }
+    counts
+}
+
 fn to_json(name: &str, filled: &Filled) -> serde_json::Value {
     let (found, loose) = (filled.fit.found.iter(), filled.fit.loose.iter());
-    let [given, assumed, fitted, unknown] = filled.draft.origins();
     json!({
         "from": name,
         "platform": filled.draft.name(),
@@ -152,7 +168,7 @@ fn to_json(name: &str, filled: &Filled) -> serde_json::Value {
         "assumed": filled.assumed,
         "beyond": filled.beyond,
         "unknown": filled.draft.unknowns().iter().map(|unknown| &unknown.key).collect::<Vec<_>>(),
-        "origins": {"given": given, "assumed": assumed, "fitted": fitted, "unknown": unknown},
+        "origins": origins_to_json(&filled.draft.origins()),
         "residuals": filled.residuals,
         "held_out": filled.held_out,
         "halves": filled.halves().map(|(fitted, held_out, verdict)| json!({

@@ -95,7 +95,7 @@ fn first_class(
         _ => {
             let naming: Vec<&(String, Origin)> =
                 origins.iter().filter(|(_, origin)| names_row(origin, row.id())).collect();
-            let is_fitted = naming.iter().any(|(_, origin)| matches!(origin, Origin::FittedTo(_)));
+            let is_fitted = naming.iter().any(|(_, origin)| matches!(origin.stated(), Origin::FittedTo(_)));
             let mut moving = own.effects.iter().filter(|effect| moves(effect)).map(key).peekable();
             if naming.is_empty() {
                 None
@@ -118,7 +118,7 @@ fn names_row(origin: &Origin, id: &str) -> bool {
         Some((figure, row)) if !row.contains(':') && figure.contains(|c: char| c.is_ascii_digit()) => figure,
         _ => id,
     };
-    match origin {
+    match origin.stated() {
         Origin::FittedTo(ids) => ids.iter().any(|other| other == id || other == figure),
         Origin::Given(text) | Origin::Assumed(text) => {
             let mut words =
@@ -126,7 +126,7 @@ fn names_row(origin: &Origin, id: &str) -> bool {
             // Skips units, such as the B of 8 B.
             id.contains(|c: char| c.is_ascii_digit()) && words.any(|word| word == id || word == figure)
         }
-        Origin::Default(_) | Origin::Unknown(_) => false,
+        Origin::Default(_) | Origin::Unknown(_) | Origin::Inherited { .. } => false,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Platform files in which some numbers are still unknown.
 
-use crate::param::Origin;
+use crate::document::{self, Document, Members, Open, no_files};
+use crate::param::{Counts, Origin, Origins};
 use crate::platform::Platform;
 use crate::problem::{PlatformError, Problem};
 use crate::read;
@@ -24,21 +25,31 @@ use crate::unknown::Unknown;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Draft {
-    file: String,
-    text: String,
+    /// The platform file, and the files that it names.
+    members: Members,
     /// The platform with the start value of the search for each unknown number.
     platform: Platform,
     unknowns: Vec<Unknown>,
 }
 
+/// One value of a platform file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ValueOf {
+    /// Path of its key, as in [`Platform::with_text`].
+    pub key: String,
+    /// The value as text; `None` if it is unknown.
+    pub value: Option<String>,
+    /// Origin of the value.
+    pub origin: Origin,
+}
+
 impl Draft {
-    /// Reads a platform file from `text`; `file` is for messages.
+    /// Reads a platform file from `text`; `file` is for messages. Other files can be named by built-in names only.
     ///
     /// # Errors
     /// [`PlatformError`] with every problem of the file, by line.
     pub fn parse(file: &str, text: &str) -> Result<Draft, PlatformError> {
-        let (platform, unknowns) = read::parse(file, text)?;
-        Ok(Draft { file: file.to_owned(), text: text.to_owned(), platform, unknowns })
+        Draft::with_files(Document { file: file.to_owned(), text: text.to_owned() }, &no_files)
     }
 
     /// Reads a platform file from its bytes.
@@ -47,6 +58,48 @@ impl Draft {
     /// As [`Draft::parse`]; bytes that are not UTF-8 are a problem of their line.
     pub fn from_bytes(file: &str, bytes: &[u8]) -> Result<Draft, PlatformError> {
         Draft::parse(file, read::text(file, bytes)?)
+    }
+
+    /// Reads a platform file that may name other files by their paths, which `open` reads.
+    ///
+    /// ```
+    /// use lanemark_platform::{Document, Draft};
+    /// let text = "schema = 2\nname = \"mine\"\nextends = \"base.toml\"\n[link]\nsource = \"lspci\"\nwidth_lanes = 8\n";
+    /// let mine = Document { file: "mine.toml".to_owned(), text: text.to_owned() };
+    /// let base = include_str!("../../../platforms/card-gen5-x16.toml");
+    /// let open = |_: &str, path: &str| Ok(Document { file: path.to_owned(), text: base.to_owned() });
+    /// let platform = Draft::with_files(mine, &open)?.complete()?;
+    /// assert_eq!((platform.link.width_lanes.value, platform.link.generation.value), (8, 5));
+    /// let origins = platform.origins();
+    /// assert_eq!((origins.own.given, origins.inherited.given), (1, 6));
+    /// # Ok::<(), lanemark_platform::PlatformError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`PlatformError`] with every problem of the files, by line; a file that cannot be read is a problem of the line
+    /// that names it.
+    pub fn with_files(document: Document, open: Open<'_>) -> Result<Draft, PlatformError> {
+        let (members, problems) = document::load(document, open);
+        Draft::of(members, problems)
+    }
+
+    /// As [`Draft::with_files`], from the bytes of the file.
+    ///
+    /// # Errors
+    /// As [`Draft::with_files`]; bytes that are not UTF-8 are a problem of their line.
+    pub fn from_bytes_with_files(file: &str, bytes: &[u8], open: Open<'_>) -> Result<Draft, PlatformError> {
+        let text = read::text(file, bytes)?.to_owned();
+        Draft::with_files(Document { file: file.to_owned(), text }, open)
+    }
+
+    fn of(members: Members, problems: Vec<Problem>) -> Result<Draft, PlatformError> {
+        let (platform, unknowns) = read::parse(&members, problems)?;
+        Ok(Draft { members, platform, unknowns })
+    }
+
+    /// Name of the file.
+    fn file(&self) -> &str {
+        self.members.first().map_or("", |member| &member.document.file)
     }
 
     /// Name of the platform.
@@ -61,16 +114,34 @@ impl Draft {
         &self.unknowns
     }
 
-    /// Text of the file, including values filled in.
+    /// Text of the file, including values filled in; not that of the files that it names.
     #[must_use]
     pub fn text(&self) -> &str {
-        &self.text
+        self.members.first().map_or("", |member| &member.document.text)
     }
 
-    /// Number of values that are given, assumed (including defaults), fitted and unknown.
+    /// Number of values by origin.
     #[must_use]
-    pub fn origins(&self) -> [u32; 4] {
-        origins(&self.platform)
+    pub fn origins(&self) -> Origins {
+        self.platform.origins()
+    }
+
+    /// Every value in the order of the sections, with defaults.
+    #[must_use]
+    pub fn values(&self) -> Vec<ValueOf> {
+        let mut values = Vec::new();
+        self.platform.each_value(&mut |key, _, raw, origin| {
+            let is_known = !matches!(origin.stated(), Origin::Unknown(_));
+            let value = is_known.then(|| raw.to_string());
+            values.push(ValueOf { key: key.to_owned(), value, origin: origin.clone() });
+        });
+        values
+    }
+
+    /// Summary of the platform.
+    #[must_use]
+    pub fn summary(&self) -> &str {
+        &self.platform.summary
     }
 
     /// The platform as JSON in the shape of its file, with defaults filled in.
@@ -88,7 +159,7 @@ impl Draft {
             return Ok(self.platform);
         }
         let problem = |unknown: &Unknown| Problem {
-            file: self.file.clone(),
+            file: self.file().to_owned(),
             line: unknown.line,
             key: unknown.key.clone(),
             message: self.missing(unknown),
@@ -102,7 +173,7 @@ impl Draft {
         let fill = if unknown.is_whole {
             "write value and source, or value and assumed".to_owned()
         } else {
-            format!("fill it in: lanemark fit RECORD --on {} --write FILE", self.file)
+            format!("fill it in: lanemark fit RECORD --on {} --write FILE", self.file())
         };
         format!("is unknown ({}); {fill}", unknown.reason)
     }
@@ -115,20 +186,47 @@ impl Draft {
     /// origin is empty, or the entry is not a one-line inline table.
     pub fn fill(&self, key: &str, value: f64, origin: &Origin) -> Result<Draft, PlatformError> {
         let refused = |line, message: &str| {
-            let (file, key, message) = (self.file.clone(), key.to_owned(), message.to_owned());
+            let (file, key, message) = (self.file().to_owned(), key.to_owned(), message.to_owned());
             PlatformError { problems: vec![Problem { file, line, key, message }] }
         };
         let unknown = self.unknowns.iter().find(|unknown| unknown.key == key);
         let unknown = unknown.ok_or_else(|| refused(0, "is not unknown in this file; change it there"))?;
         // Checked first, so that problems refer to the value and not to a text the user has never seen.
         self.platform.with(key, value, origin.clone())?;
-        let braces = self.text.get(unknown.span.clone()).filter(|text| text.starts_with('{') && text.ends_with('}'));
-        if braces.is_none() {
-            return Err(refused(unknown.line, "write it as one table in braces: { unknown = \"...\" }"));
+        let text = if let Some(span) = &unknown.span {
+            let braces = self.text().get(span.clone()).filter(|text| text.starts_with('{') && text.ends_with('}'));
+            if braces.is_none() {
+                return Err(refused(unknown.line, "write it as one table in braces: { unknown = \"...\" }"));
+            }
+            format!("{}{}{}", &self.text()[..span.start], entry(value, origin), &self.text()[span.end..])
+        } else {
+            let added = with_key(self.text(), key, &entry(value, origin));
+            added.ok_or_else(|| refused(unknown.line, "is inherited; write its section in this file first"))?
+        };
+        let mut members = self.members.clone();
+        if let Some(first) = members.first_mut() {
+            first.document.text = text;
         }
-        let (before, after) = (&self.text[..unknown.span.start], &self.text[unknown.span.end..]);
-        Draft::parse(&self.file, &format!("{before}{}{after}", entry(value, origin)))
+        Draft::of(members, Vec::new())
     }
+}
+
+/// `text` with one more key in a section that is not repeated; `None` if the section is repeated or not a table `[section]`.
+fn with_key(text: &str, key: &str, value: &str) -> Option<String> {
+    let (section, name) = key.split_once('.').filter(|(_, name)| !name.contains('.'))?;
+    let header = format!("[{section}]");
+    let line = format!("{name} = {value}\n");
+    let mut start = 0;
+    for written in text.split_inclusive('\n') {
+        start += written.len();
+        if written.trim() == header {
+            let (before, after) = (text.get(..start)?, text.get(start..)?);
+            let end = if before.ends_with('\n') { "" } else { "\n" };
+            return Some(format!("{before}{end}{line}{after}"));
+        }
+    }
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    Some(format!("{text}{end}\n{header}\n{line}"))
 }
 
 impl Platform {
@@ -151,33 +249,32 @@ impl Platform {
 }
 
 impl Platform {
-    /// Number of values that are given, assumed (including defaults) and fitted.
+    /// Number of values by origin; a default counts as assumed.
     #[must_use]
-    pub fn origins(&self) -> [u32; 3] {
-        let [given, assumed, fitted, _] = origins(self);
-        [given, assumed, fitted]
+    pub fn origins(&self) -> Origins {
+        let mut origins = Origins::default();
+        self.each_origin(&mut |origin| origins.add(origin));
+        origins
     }
-}
 
-/// Number of values that are given, assumed, fitted and unknown.
-fn origins(platform: &Platform) -> [u32; 4] {
-    let mut counts = [0; 4];
-    platform.each_origin(&mut |origin| {
-        counts[match origin {
-            Origin::Given(_) => 0,
-            Origin::Assumed(_) | Origin::Default(_) => 1,
-            Origin::FittedTo(_) => 2,
-            Origin::Unknown(_) => 3,
-        }] += 1;
-    });
-    counts
+    /// Number of the values that are inherited from the file of this name, by their origin there.
+    #[must_use]
+    pub fn inherited_from(&self, file: &str) -> Counts {
+        let mut origins = Origins::default();
+        self.each_origin(&mut |origin| {
+            if matches!(origin, Origin::Inherited { from, .. } if from == file) {
+                origins.add(origin);
+            }
+        });
+        origins.inherited
+    }
 }
 
 /// A value with its origin, as written in a file.
 fn entry(value: f64, origin: &Origin) -> String {
     let text = |text: &str| toml::Value::String(text.to_owned()).to_string();
     let value = shortest(value);
-    match origin {
+    match origin.stated() {
         Origin::Given(source) => format!("{{ value = {value}, source = {} }}", text(source)),
         Origin::Assumed(why) | Origin::Default(why) => format!("{{ value = {value}, assumed = {} }}", text(why)),
         Origin::FittedTo(ids) => {
@@ -185,6 +282,8 @@ fn entry(value: f64, origin: &Origin) -> String {
             format!("{{ value = {value}, fitted_to = [{}] }}", ids.join(", "))
         }
         Origin::Unknown(how) => format!("{{ unknown = {} }}", text(how)),
+        // The stated origin is never inherited.
+        Origin::Inherited { from, .. } => format!("{{ value = {value}, assumed = {} }}", text(from)),
     }
 }
 

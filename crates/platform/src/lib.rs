@@ -9,13 +9,16 @@
 
 #![forbid(unsafe_code)]
 
+mod built_in;
 mod check;
+mod document;
 mod draft;
 mod fault;
 mod fifos;
 mod iommu;
 mod kernel;
 mod key;
+mod layers;
 mod loads;
 mod mailbox;
 pub mod memcpy;
@@ -26,6 +29,7 @@ mod occurrence;
 mod param;
 mod parameter;
 mod path;
+mod place;
 mod platform;
 mod port;
 mod preset;
@@ -37,22 +41,27 @@ mod runtime;
 mod schema;
 mod section;
 mod sections;
+mod skeleton;
 pub mod spec;
 mod step;
 mod text;
 mod unknown;
 
-pub use draft::Draft;
+pub use built_in::{CARDS, HOSTS, PRESETS, Preset};
+pub use document::{Document, Open, is_path};
+pub use draft::{Draft, ValueOf};
 pub use loads::Loads;
 pub use mailbox::{KernelDoorbell, Mailbox};
 pub use msi_x::VectorTable;
-pub use param::{Origin, Param};
+pub use param::{Counts, Origin, Origins, Param};
 pub use parameter::Parameter;
 pub use platform::{Platform, ROOT, SCHEMA};
 pub use port::{CARD, LinkEnds, PeerRoute, upper_port};
-pub use preset::{PRESETS, Preset, preset};
+pub use preset::{host_with_card, preset};
 pub use problem::{PlatformError, Problem};
 pub use schema::{key_table, schema};
+pub use sections::SectionPart;
+pub use skeleton::{Like, new_file};
 pub use spec::{
     Bar, ChunkTiming, Coherence, Core, DeviceMemory, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, FaultKind, Fifos,
     FlushLine, Forwarding, Iommu, Kernel, Link, Memory, Merging, MsiX, NoFault, OrderingChoice, Port, Region,

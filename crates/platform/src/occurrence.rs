@@ -1,8 +1,10 @@
 //! How often a section occurs in a file, and its reader.
 
+use crate::layers::{Layers, Written};
 use crate::notes::Notes;
-use crate::section::Section;
-use crate::sections::{AnySection, SectionType};
+use crate::place::Place;
+use crate::section::{Section, Table};
+use crate::sections::{AnySection, SectionPart, SectionRow, SectionType};
 use crate::spec::Port;
 use crate::text::{cut, is_plain, is_port, said, shown, shown_name, whole};
 use std::collections::BTreeMap;
@@ -17,8 +19,8 @@ pub(crate) struct Noted;
 pub(crate) trait Occurrence: Sized {
     const IS_REPEATED: bool;
 
-    /// Reads the section (or sections) from the table of a file.
-    fn read(table: &DeTable<'_>, is_required: bool, notes: &mut Notes<'_>) -> Result<Self, Noted>;
+    /// Reads the section (or sections) from the files of a platform.
+    fn read(row: &SectionRow, layers: &Layers<'_>, notes: &mut Notes<'_>) -> Result<Self, Noted>;
 
     fn all(&self) -> Vec<&dyn AnySection>;
 
@@ -33,8 +35,8 @@ pub(crate) trait Occurrence: Sized {
 impl<T: SectionType> Occurrence for T {
     const IS_REPEATED: bool = false;
 
-    fn read(table: &DeTable<'_>, _: bool, notes: &mut Notes<'_>) -> Result<T, Noted> {
-        one(table, notes).ok_or(Noted)
+    fn read(row: &SectionRow, layers: &Layers<'_>, notes: &mut Notes<'_>) -> Result<T, Noted> {
+        one(row, layers, notes).ok_or(Noted)
     }
 
     fn all(&self) -> Vec<&dyn AnySection> {
@@ -49,8 +51,8 @@ impl<T: SectionType> Occurrence for T {
 impl<T: SectionType> Occurrence for Option<T> {
     const IS_REPEATED: bool = false;
 
-    fn read(table: &DeTable<'_>, _: bool, notes: &mut Notes<'_>) -> Result<Option<T>, Noted> {
-        if table.contains_key(T::PATH) { one(table, notes).map(Some).ok_or(Noted) } else { Ok(None) }
+    fn read(row: &SectionRow, layers: &Layers<'_>, notes: &mut Notes<'_>) -> Result<Option<T>, Noted> {
+        if layers.of(row).is_empty() { Ok(None) } else { one(row, layers, notes).map(Some).ok_or(Noted) }
     }
 
     fn all(&self) -> Vec<&dyn AnySection> {
@@ -72,9 +74,9 @@ impl<T: SectionType> Occurrence for Option<T> {
 impl<T: SectionType> Occurrence for Vec<T> {
     const IS_REPEATED: bool = true;
 
-    fn read(table: &DeTable<'_>, is_required: bool, notes: &mut Notes<'_>) -> Result<Vec<T>, Noted> {
-        if is_required || table.contains_key(T::PATH) {
-            at_least_one(table, notes).ok_or(Noted)
+    fn read(row: &SectionRow, layers: &Layers<'_>, notes: &mut Notes<'_>) -> Result<Vec<T>, Noted> {
+        if row.is_required || !layers.of(row).is_empty() {
+            at_least_one(row, layers, notes).ok_or(Noted)
         } else {
             Ok(Vec::new())
         }
@@ -89,33 +91,49 @@ impl<T: SectionType> Occurrence for Vec<T> {
     }
 }
 
+/// Notes that no file has a required section.
+fn missing(row: &SectionRow, layers: &Layers<'_>, what: &str, notes: &mut Notes<'_>) {
+    let remedy = match row.part {
+        _ if !layers.inherits() => "",
+        SectionPart::Host => "; name a file that has it: host = \"...\" or extends = \"...\"",
+        SectionPart::Card => "; name a file that has it: card = \"...\" or extends = \"...\"",
+        SectionPart::Machine => "; name a file that has it: extends = \"...\"",
+    };
+    notes.at_byte(0, row.path.to_owned(), format!("{what}{remedy}"));
+}
+
 /// Reads a section that occurs once.
-fn one<T: SectionType>(table: &DeTable<'_>, notes: &mut Notes<'_>) -> Option<T> {
+fn one<T: SectionType>(row: &SectionRow, layers: &Layers<'_>, notes: &mut Notes<'_>) -> Option<T> {
     let path = T::PATH;
-    let Some((name, value)) = table.iter().find(|(name, _)| name.get_ref().as_ref() == path) else {
-        notes.at_byte(0, path.to_owned(), format!("the section [{path}] is missing"));
+    let written = layers.of(row);
+    if written.is_empty() {
+        missing(row, layers, &format!("the section [{path}] is missing"), notes);
         return None;
-    };
-    let start = name.span().start;
-    let Some(section) = value.get_ref().as_table() else {
-        let found = shown(value.get_ref());
-        notes.at_byte(start, path.to_owned(), format!("is {found}; must be one section [{path}]"));
-        return None;
-    };
-    T::read(&mut Section { path: path.to_owned(), table: section, start, notes })
+    }
+    let mut tables = Vec::new();
+    for Written { start, value, place } in written {
+        let Some(table) = value.get_ref().as_table() else {
+            let found = shown(value.get_ref());
+            notes.at_byte(start, path.to_owned(), format!("is {found}; must be one section [{path}]"));
+            return None;
+        };
+        tables.push(Table { keys: table, start, place });
+    }
+    T::read(&mut Section { path: path.to_owned(), tables, notes })
 }
 
 /// A section with all keys at their defaults; `None` if a key has none.
 fn of_defaults<T: SectionType>() -> Option<T> {
     let (table, mut notes) = (DeTable::new(), Notes::new("", b""));
-    T::read(&mut Section { path: T::PATH.to_owned(), table: &table, start: 0, notes: &mut notes })
+    let tables = vec![Table { keys: &table, start: 0, place: Place::ALONE }];
+    T::read(&mut Section { path: T::PATH.to_owned(), tables, notes: &mut notes })
 }
 
-/// Reads a repeated section, which must occur.
-fn at_least_one<T: SectionType>(table: &DeTable<'_>, notes: &mut Notes<'_>) -> Option<Vec<T>> {
+/// Reads a repeated section, which must occur. The nearest file that has one of them gives all of them.
+fn at_least_one<T: SectionType>(row: &SectionRow, layers: &Layers<'_>, notes: &mut Notes<'_>) -> Option<Vec<T>> {
     let path = T::PATH;
-    let Some((name, value)) = table.iter().find(|(name, _)| name.get_ref().as_ref() == path) else {
-        notes.at_byte(0, path.to_owned(), format!("at least one section [[{path}]] is needed"));
+    let Some(Written { start, value, place }) = layers.of(row).first().copied() else {
+        missing(row, layers, &format!("at least one section [[{path}]] is needed"), notes);
         return None;
     };
     let Some(list) = value.get_ref().as_array().filter(|list| !list.is_empty()) else {
@@ -124,15 +142,16 @@ fn at_least_one<T: SectionType>(table: &DeTable<'_>, notes: &mut Notes<'_>) -> O
             other => shown(other),
         };
         let message = format!("is {found}; write [[{path}]], once for each");
-        notes.at_byte(name.span().start, path.to_owned(), message);
+        notes.at_byte(start, path.to_owned(), message);
         return None;
     };
     let mut all = Some(Vec::new());
     let mut lines = BTreeMap::new();
     for item in list {
-        let start = item.span().start;
+        let start = place.offset + item.span().start;
         let read = if let Some(table) = item.get_ref().as_table() {
-            let mut section = Section { path: format!("{path}.{}", label(path, table)), table, start, notes };
+            let tables = vec![Table { keys: table, start, place }];
+            let mut section = Section { path: format!("{path}.{}", label(path, table)), tables, notes };
             check_name(&mut section, &mut lines);
             T::read(&mut section)
         } else {
@@ -160,10 +179,8 @@ fn label(path: &str, table: &DeTable<'_>) -> String {
 
 /// Notes a name that is invalid in a path or already used; `lines` has the lines of earlier names.
 fn check_name(section: &mut Section<'_, '_>, lines: &mut BTreeMap<String, usize>) {
-    let Some((byte, name)) = section.entry("name").and_then(|(byte, name)| Some((byte, name.get_ref().as_str()?)))
-    else {
-        return;
-    };
+    let written = section.entry("name").and_then(|entry| Some((entry.start, entry.value.get_ref().as_str()?)));
+    let Some((byte, name)) = written else { return };
     let is_of_port = section.path.split('.').next() == Some(Port::PATH);
     let is_right = if is_of_port { is_port(name) } else { is_plain(name) };
     if said(name) && !is_right {

@@ -159,9 +159,9 @@ fn replace(
     let out_of_range = || refused(platform, path, format!("is {shown}; {}", row.kind.wanted()));
     let raw = take(&row.kind).ok_or_else(out_of_range)?;
     make(platform, section, name).map_err(|message| refused(platform, path, message))?;
-    let says = match &origin {
+    let says = match origin.stated() {
         Origin::Given(text) | Origin::Assumed(text) | Origin::Default(text) => said(text),
-        Origin::Unknown(_) => false,
+        Origin::Unknown(_) | Origin::Inherited { .. } => false,
         Origin::FittedTo(ids) => !ids.is_empty() && ids.iter().all(|id| said(id)),
     };
     if !says {

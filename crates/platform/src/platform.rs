@@ -9,13 +9,13 @@ pub const ROOT: &str = "root";
 pub const SCHEMA: u32 = 2;
 
 /// Declares [`Platform`] and everything that lists its sections. A section occurs `once`, is `optional`, or there are
-/// `any_number` or `at_least_one` of it.
+/// `any_number` or `at_least_one` of it; it is of the host, of the card, or of the machine that connects them.
 macro_rules! sections {
     (
         $(#[$doc:meta])*
         pub struct $platform:ident {
             text { $($(#[$tdoc:meta])* $text:ident,)* }
-            $($(#[$sdoc:meta])* $field:ident: $occurs:ident $section:ident,)*
+            $($(#[$sdoc:meta])* $field:ident: $occurs:ident $section:ident of $part:ident,)*
         }
     ) => {
         use crate::spec::{$($section,)*};
@@ -34,6 +34,7 @@ macro_rules! sections {
             /// All sections of the format, in the order in which the guide lists them.
             pub const SECTIONS: &'static [crate::sections::SectionRow] = &[$(crate::sections::SectionRow {
                 path: $section::PATH,
+                part: crate::sections::SectionPart::$part,
                 texts: $section::TEXTS,
                 keys: $section::KEYS,
                 is_repeated: <sections!(@type $occurs $section) as crate::occurrence::Occurrence>::IS_REPEATED,
@@ -64,9 +65,14 @@ macro_rules! sections {
         }
 
         impl Sections {
-            pub(crate) fn read(table: &toml::de::DeTable<'_>, notes: &mut crate::notes::Notes<'_>) -> Sections {
+            pub(crate) fn read(layers: &crate::layers::Layers<'_>, notes: &mut crate::notes::Notes<'_>) -> Sections {
+                // As many rows as fields, in the same order.
+                let mut rows = $platform::SECTIONS.iter();
                 Sections {
-                    $($field: crate::occurrence::Occurrence::read(table, sections!(@is_required $occurs), notes),)*
+                    $($field: match rows.next() {
+                        Some(row) => crate::occurrence::Occurrence::read(row, layers, notes),
+                        None => Err(crate::occurrence::Noted),
+                    },)*
                 }
             }
 
@@ -96,53 +102,53 @@ sections! {
             summary,
         }
         /// The cores.
-        core: once Core,
+        core: once Core of Host,
         /// The kernel driver; `None` if unknown.
-        driver: optional Driver,
+        driver: optional Driver of Host,
         /// The runtime through which programs give the card work, with its costs; `None` without one.
-        runtime: optional Runtime,
+        runtime: optional Runtime of Card,
         /// The root complex.
-        root_complex: once RootComplex,
+        root_complex: once RootComplex of Host,
         /// Host memory as seen by devices; `None` if no device accesses it.
-        memory: optional Memory,
+        memory: optional Memory of Host,
         /// The IOMMU that translates the addresses of devices; `None` without one.
-        iommu: optional Iommu,
+        iommu: optional Iommu of Host,
         /// Cost of sharing memory between cores and devices; `None` if unknown.
-        coherence: optional Coherence,
+        coherence: optional Coherence of Host,
         /// The link between an endpoint and the port above it.
-        link: once Link,
+        link: once Link of Card,
         /// The endpoint.
-        endpoint: once Endpoint,
+        endpoint: once Endpoint of Card,
         /// DMA engine of the endpoint; `None` without one.
-        dma: optional Dma,
+        dma: optional Dma of Card,
         /// Extra costs of reads by the DMA engine; `None` if `dma` covers them.
-        dma_read: optional DmaRead,
+        dma_read: optional DmaRead of Card,
         /// Extra costs of writes by the DMA engine; `None` if `dma` covers them.
-        dma_write: optional DmaWrite,
+        dma_write: optional DmaWrite of Card,
         /// FIFOs between the DMA engine and the user logic; `None` if they never stall it.
-        fifos: optional Fifos,
+        fifos: optional Fifos of Card,
         /// Memory of the card, by ports; `None` if unknown.
-        device_memory: optional DeviceMemory,
+        device_memory: optional DeviceMemory of Card,
         /// Kernels that the card runs; `None` if it runs none.
-        kernel: optional Kernel,
+        kernel: optional Kernel of Card,
         /// MSI-X capability of the endpoint; `None` if it uses MSI.
-        msi_x: optional MsiX,
+        msi_x: optional MsiX of Card,
         /// Layout of the register region: timers and user registers; `None` if unknown.
-        registers: optional Registers,
+        registers: optional Registers of Card,
         /// The switches, in any order.
-        switches: any_number Switch,
+        switches: any_number Switch of Machine,
         /// Positions of endpoints; empty for a single endpoint directly below the root.
-        slots: any_number Slot,
+        slots: any_number Slot of Machine,
         /// Retimers on links.
-        retimers: any_number Retimer,
+        retimers: any_number Retimer of Machine,
         /// Ports whose Device Control differs from that of the others.
-        ports: any_number Port,
+        ports: any_number Port of Machine,
         /// Injected faults.
-        faults: any_number Fault,
+        faults: any_number Fault of Machine,
         /// Base address registers of the endpoint.
-        bars: at_least_one Bar,
+        bars: at_least_one Bar of Card,
         /// Regions behind the BARs.
-        regions: at_least_one Region,
+        regions: at_least_one Region of Card,
     }
 }
 

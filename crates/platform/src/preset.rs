@@ -1,26 +1,7 @@
 //! The platforms that come with the program.
 
-use crate::{Platform, PlatformError};
-
-/// A built-in platform file.
-#[derive(Clone, Copy, Debug)]
-pub struct Preset {
-    /// Name on the command line.
-    pub name: &'static str,
-    /// Text of the file in `platforms/`.
-    pub text: &'static str,
-}
-
-/// All presets.
-pub const PRESETS: &[Preset] = &[
-    Preset { name: "card-gen5-x16", text: include_str!("../../../platforms/card-gen5-x16.toml") },
-    Preset { name: "card-gen5-x16-iommu", text: include_str!("../../../platforms/card-gen5-x16-iommu.toml") },
-    Preset { name: "card-stratix10mx", text: include_str!("../../../platforms/card-stratix10mx.toml") },
-    Preset { name: "soc-noncoherent", text: include_str!("../../../platforms/soc-noncoherent.toml") },
-    Preset { name: "tacc-stratix4", text: include_str!("../../../platforms/tacc-stratix4.toml") },
-    Preset { name: "aws-f1", text: include_str!("../../../platforms/aws-f1.toml") },
-    Preset { name: "rosta-virtex7", text: include_str!("../../../platforms/rosta-virtex7.toml") },
-];
+use crate::built_in::PRESETS;
+use crate::{Draft, Platform, PlatformError, SCHEMA};
 
 /// The platform of the preset with this name; `None` if there is none.
 ///
@@ -30,10 +11,25 @@ pub const PRESETS: &[Preset] = &[
 /// ```
 #[must_use]
 pub fn preset(name: &str) -> Option<Result<Platform, PlatformError>> {
-    PRESETS
-        .iter()
-        .find(|preset| preset.name == name)
-        .map(|preset| Platform::parse(&format!("platforms/{name}.toml"), preset.text))
+    PRESETS.iter().find(|preset| preset.name == name).map(|preset| Platform::parse(preset.file, preset.text))
+}
+
+/// A built-in host with a built-in card, each by its name; the platform is called `HOST+CARD`.
+///
+/// ```
+/// let draft = lanemark_platform::host_with_card("epyc-milan", "gpu-h100")?;
+/// // The GPU supports Gen5, the host Gen4.
+/// assert_eq!(draft.complete()?.link.generation.value, 4);
+/// # Ok::<(), lanemark_platform::PlatformError>(())
+/// ```
+///
+/// # Errors
+/// [`PlatformError`] if there is no such host or card.
+pub fn host_with_card(host: &str, card: &str) -> Result<Draft, PlatformError> {
+    let text = |text: &str| toml::Value::String(text.to_owned()).to_string();
+    let name = format!("{host}+{card}");
+    let file = format!("schema = {SCHEMA}\nname = {}\nhost = {}\ncard = {}\n", text(&name), text(host), text(card));
+    Draft::parse(&name, &file)
 }
 
 #[cfg(test)]

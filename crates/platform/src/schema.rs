@@ -1,5 +1,7 @@
 //! A platform file as JSON Schema, as Markdown tables, and as JSON.
 
+use crate::document::Reference;
+use crate::section::ORIGINS;
 use crate::sections::AnySection;
 use crate::spec::{Key, Kind, Raw};
 use crate::{Fault, Origin, Platform, Port, SCHEMA, SectionRow};
@@ -46,13 +48,13 @@ fn line_schema(pattern: &str) -> Value {
 fn key_schema(key: &Key) -> Value {
     let text = text_schema(TEXT);
     let mut schema = json!({
-        "description": key.doc.trim(),
         "type": "object",
         "properties": {
             "value": value_schema(key.kind),
             "source": text,
             "assumed": text,
             "fitted_to": {"type": "array", "items": text, "minItems": 1},
+            "inherited_from": text,
         },
         "oneOf": [
             {"required": ["value", "source"]},
@@ -67,9 +69,10 @@ fn key_schema(key: &Key) -> Value {
             forms.push(json!({"required": ["unknown"]}));
         }
         // A number has a value or is unknown, never both.
-        schema["dependentSchemas"] = json!({"unknown": {"maxProperties": 1}});
+        schema["dependentSchemas"] = json!({"unknown": {"propertyNames": {"enum": ["unknown", "inherited_from"]}}});
     }
-    schema
+    // A plain value has the origin of its section.
+    json!({"description": key.doc.trim(), "anyOf": [schema, value_schema(key.kind)]})
 }
 
 fn section_schema(row: &SectionRow) -> Value {
@@ -85,16 +88,29 @@ fn section_schema(row: &SectionRow) -> Value {
     for key in row.keys {
         properties.insert(key.name.to_owned(), key_schema(key));
     }
-    let required: Vec<&str> = row
-        .texts
-        .iter()
-        .copied()
-        .chain(row.keys.iter().filter(|key| key.default.is_none()).map(|key| key.name))
-        .collect();
-    let table = json!({
-        "type": "object", "properties": properties, "required": required, "additionalProperties": false,
+    for origin in ORIGINS {
+        properties.insert(origin.to_owned(), text_schema(TEXT));
+    }
+    let texts: Map<String, Value> = row.texts.iter().map(|text| ((*text).to_owned(), json!(true))).collect();
+    let mut table = json!({
+        "type": "object", "properties": properties, "additionalProperties": false,
+        "not": {"required": ORIGINS},
+        "anyOf": [
+            {"required": [ORIGINS[0]]},
+            {"required": [ORIGINS[1]]},
+            {"properties": texts, "additionalProperties": {"type": "object"}},
+        ],
     });
-    if row.is_repeated { json!({"type": "array", "items": table, "minItems": 1}) } else { table }
+    if row.is_repeated {
+        table["required"] = json!(required_keys(row));
+        return json!({"type": "array", "items": table, "minItems": 1});
+    }
+    table
+}
+
+/// The keys of a section that have no default.
+fn required_keys(row: &SectionRow) -> Vec<&'static str> {
+    row.texts.iter().copied().chain(row.keys.iter().filter(|key| key.default.is_none()).map(|key| key.name)).collect()
 }
 
 /// The JSON Schema of a platform file (TOML read as JSON), as text with a final newline.
@@ -108,15 +124,28 @@ pub fn schema() -> String {
     for row in Platform::SECTIONS {
         properties.insert(row.path.to_owned(), section_schema(row));
     }
-    let required: Vec<&str> = ["schema"]
-        .into_iter()
-        .chain(Platform::TEXTS.iter().copied())
+    let mut references = Vec::new();
+    for reference in Reference::ALL {
+        properties.insert(reference.key().to_owned(), text_schema(TEXT));
+        references.push(json!({"required": [reference.key()]}));
+    }
+    let required: Vec<&str> = Platform::TEXTS
+        .iter()
+        .copied()
         .chain(Platform::SECTIONS.iter().filter(|row| row.is_required).map(|row| row.path))
         .collect();
+    let of_sections: Map<String, Value> = Platform::SECTIONS
+        .iter()
+        .filter(|row| !row.is_repeated)
+        .map(|row| (row.path.to_owned(), json!({"required": required_keys(row)})))
+        .collect();
+    // What a file leaves out may be in a file that it names.
     let schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Lanemark platform file",
-        "type": "object", "properties": properties, "required": required, "additionalProperties": false,
+        "type": "object", "properties": properties, "required": ["schema", "name"], "additionalProperties": false,
+        "if": {"anyOf": references},
+        "else": {"required": required, "properties": of_sections},
     });
     format!("{schema:#}\n")
 }
@@ -155,13 +184,19 @@ fn param_json(raw: Raw, origin: &Origin) -> Value {
         Raw::Word(word) => json!(word),
         Raw::Flag(flag) => json!(flag),
     };
-    match origin {
+    let mut json = match origin.stated() {
         Origin::Given(source) => json!({"value": value, "source": source}),
         Origin::Assumed(why) => json!({"value": value, "assumed": why}),
         Origin::FittedTo(ids) => json!({"value": value, "fitted_to": ids}),
         Origin::Default(why) => json!({"value": value, "assumed": format!("default: {why}")}),
         Origin::Unknown(how) => json!({"unknown": how}),
+        // The stated origin is never inherited.
+        Origin::Inherited { from, .. } => json!({"value": value, "assumed": from}),
+    };
+    if let Origin::Inherited { from, .. } = origin {
+        json["inherited_from"] = json!(from);
     }
+    json
 }
 
 fn section_json(section: &dyn AnySection) -> Value {

@@ -1,7 +1,7 @@
 //! The sections of a platform file, as one list.
 //!
 //! [`Platform`](crate::Platform) is declared by `sections!` in `platform.rs`, one line a section: its field, how often the section
-//! occurs in a file, and its type. The struct, the reader, the JSON form, the JSON Schema, the table in the guide and
+//! occurs in a file, its type, and the part of a machine that it describes. The struct, the reader, the JSON form, the JSON Schema, the table in the guide and
 //! the paths of [`Platform::with`](crate::Platform::with) follow from that list.
 //!
 //! To add a section:
@@ -15,11 +15,24 @@ use crate::key::{Key, Raw};
 use crate::param::Origin;
 use crate::section::Section;
 
+/// The part of a machine that a section describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SectionPart {
+    /// The host: cores, driver, root complex, memory.
+    Host,
+    /// The card and its link.
+    Card,
+    /// The machine that connects hosts and cards: switches, slots, ports.
+    Machine,
+}
+
 /// One section of the format: the row behind reader, schema and guide.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SectionRow {
     /// Name in a file, `link` in `[link]`.
     pub path: &'static str,
+    /// Part of a machine that it describes.
+    pub part: SectionPart,
     /// Keys whose values are plain text, without an origin.
     pub texts: &'static [&'static str],
     /// All other keys.

@@ -49,6 +49,8 @@ words! {
         Intel = "intel",
         /// AMD.
         Amd = "amd",
+        /// Arm: page tables alone give the memory type. `uc` stands for Device-nGnRE, `wc` for Normal Non-cacheable.
+        Arm = "arm",
     }
 }
 

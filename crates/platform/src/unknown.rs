@@ -17,6 +17,6 @@ pub struct Unknown {
     pub start: f64,
     /// Whether it is a whole number, which a fit cannot determine.
     pub is_whole: bool,
-    /// Bytes of the file after the `=`.
-    pub(crate) span: Range<usize>,
+    /// Bytes of the file after the `=`; `None` if the number is inherited.
+    pub(crate) span: Option<Range<usize>>,
 }

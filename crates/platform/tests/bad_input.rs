@@ -38,7 +38,7 @@ fn an_unknown_top_level_key_is_rejected() {
     refused(
         &card("name = \"card\"", "name = \"card\"\nauthor = \"me\""),
         &[
-            "card.toml:4: author: unknown key; known here: schema, name, summary, core, driver, runtime, root_complex, memory, \
+            "card.toml:4: author: unknown key; known here: schema, name, summary, extends, host, card, core, driver, runtime, root_complex, memory, \
            iommu, coherence, link, endpoint, dma, dma_read, dma_write, fifos, device_memory, kernel, msi_x, registers, switch, slot, retimer, port, fault, bar, region",
         ],
     );
@@ -49,7 +49,7 @@ fn an_unknown_section_is_rejected() {
     refused(
         &card("[endpoint]", "[bridge]\nports = 4\n[endpoint]"),
         &[
-            "card.toml:36: bridge: unknown key; known here: schema, name, summary, core, driver, runtime, root_complex, memory, \
+            "card.toml:36: bridge: unknown key; known here: schema, name, summary, extends, host, card, core, driver, runtime, root_complex, memory, \
            iommu, coherence, link, endpoint, dma, dma_read, dma_write, fifos, device_memory, kernel, msi_x, registers, switch, slot, retimer, port, fault, bar, region",
         ],
     );
@@ -117,12 +117,12 @@ fn a_value_without_origin_is_rejected() {
     refused(
         &card(LANES, "width_lanes = 8"),
         &["card.toml:29: link.width_lanes: is a bare 8; add its origin: \
-           width_lanes = { value = 8, source = \"...\" }"],
+           width_lanes = { value = 8, source = \"...\" }, or give the section one source or assumed for its plain values"],
     );
     refused(
         &card("vendor = { value = \"intel\", source = \"label\" }", "vendor = 'intel'"),
         &["card.toml:8: core.vendor: is a bare \"intel\"; add its origin: \
-           vendor = { value = \"intel\", source = \"...\" }"],
+           vendor = { value = \"intel\", source = \"...\" }, or give the section one source or assumed for its plain values"],
     );
 }
 
@@ -528,7 +528,7 @@ fn messages_name_a_bar_by_its_index() {
     };
     refused(&text, &[&message("0")]);
     refused(&change(&text, "index = { value = 0", "index = { value = 0x0"), &[&message("0")]);
-    let bare = "card.toml:42: bar.0.index: is a bare 0; add its origin: index = { value = 0, source = \"...\" }";
+    let bare = "card.toml:42: bar.0.index: is a bare 0; add its origin: index = { value = 0, source = \"...\" }, or give the section one source or assumed for its plain values";
     refused(&change(&text, "index = { value = 0, source = \"lspci\" }", "index = 0"), &[bare, &message("0")]);
     refused(
         &change(&text, "index = { value = 0, source = \"lspci\" }\n", "\n"),
@@ -643,7 +643,7 @@ fn several_problems_are_reported_in_line_order() {
     refused(
         &text,
         &[
-            "card.toml:4: speed: unknown key; known here: schema, name, summary, core, driver, runtime, root_complex, memory, \
+            "card.toml:4: speed: unknown key; known here: schema, name, summary, extends, host, card, core, driver, runtime, root_complex, memory, \
              iommu, coherence, link, endpoint, dma, dma_read, dma_write, fifos, device_memory, kernel, msi_x, registers, switch, slot, retimer, port, fault, bar, region",
             "card.toml:10: core.clock_ghz: is 0; must be a number from 0.1 to 10",
             "card.toml:28: link.width_lanes: is missing: Width of the trained link; must be one of 1, 2, 4, 8, 12, 16, 32",

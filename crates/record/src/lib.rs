@@ -60,7 +60,7 @@ pub use host::{Governor, Host, IdleState, Load, SocketCpus};
 pub use interval::{Interval, LEAST_SAMPLES};
 pub use lanemark_method::{CacheState, Method, Reach, Socket};
 pub use link::{Direction, Link, LinkUse, ResourceUse};
-pub use record::{Advice, Finding, Origins, Record, SCHEMA, Skipped, Target, TargetKind, schema};
+pub use record::{Advice, Finding, Inherited, Origins, Record, SCHEMA, Skipped, Target, TargetKind, schema};
 pub use record_folder::{check_folder, records_in, write_folder};
 pub use repeated::Repeated;
 pub use residual::Residual;

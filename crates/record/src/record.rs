@@ -119,6 +119,21 @@ pub struct Origins {
     /// Unknown; absent if there are none, as in every simulated platform.
     #[serde(default, skip_serializing_if = "is_none")]
     pub unknown: u32,
+    /// Inherited from files that the platform file names, and not counted above; absent if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inherited: Option<Inherited>,
+}
+
+/// Number of inherited parameters by their origin in the file that states them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Inherited {
+    /// From a data sheet, a manual or a paper.
+    pub given: u32,
+    /// Assumed, with a reason.
+    pub assumed: u32,
+    /// Fitted to measurements by `lanemark fit`.
+    pub fitted: u32,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

@@ -26,7 +26,7 @@ pub(crate) fn record() -> Record {
             kind: TargetKind::Simulated,
             memcpy: "glibc, AVX".to_owned(),
             platform: Some(serde_json::json!({"link": {"width": 16, "note": "a & b"}})),
-            origins: Some(Origins { given: 5, assumed: 3, fitted: 1, unknown: 0 }),
+            origins: Some(Origins { given: 5, assumed: 3, fitted: 1, unknown: 0, inherited: None }),
             card: None,
             links: vec![],
             runtime: None,

@@ -2,6 +2,7 @@
 
 use crate::figures;
 use crate::grid::{Column, Grid, wrap};
+use crate::table::origins_in_words;
 use lanemark_method::CopyDirection;
 use lanemark_record::WaitShare;
 use lanemark_record::guidance::{
@@ -55,11 +56,8 @@ fn in_short(goal: &Goal) -> String {
 }
 
 fn head(guidance: &Guidance, width: Option<u16>) -> String {
-    let origins = &guidance.origins;
-    let mut lines = vec![format!(
-        "{} (simulated): {}; parameters: {} given, {} assumed, {} fitted",
-        guidance.target, guidance.summary, origins.given, origins.assumed, origins.fitted
-    )];
+    let origins = origins_in_words(guidance.origins);
+    let mut lines = vec![format!("{} (simulated): {}; {origins}", guidance.target, guidance.summary)];
     lines.extend(guidance.warnings.iter().cloned());
     lines.push(
         "Figures are predictions of the simulation; they are as good as the parameters of the platform.".to_owned(),

@@ -262,7 +262,12 @@ fn glance(place: usize, panels: &[Panel]) -> Glance {
 
 fn target_part(target: &Target, panels: Vec<PanelPart>) -> TargetPart<'_> {
     let origin_shares = target.origins.map_or([0.0; 3], |origins| {
-        let counts = [origins.given, origins.assumed, origins.fitted].map(f64::from);
+        let inherited = origins.inherited.unwrap_or_default();
+        let counts = [
+            f64::from(origins.given) + f64::from(inherited.given),
+            f64::from(origins.assumed) + f64::from(inherited.assumed),
+            f64::from(origins.fitted) + f64::from(inherited.fitted),
+        ];
         let all: f64 = counts.iter().sum();
         counts.map(|count| if all > 0.0 { 100.0 * count / all } else { 0.0 })
     });

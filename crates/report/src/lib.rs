@@ -84,6 +84,6 @@ pub use sweep::{
     Selection, Sensitivity, SweepPictureError, heat_map as sweep_heat_map, lines as sweep_lines,
     pareto as sweep_pareto, sensitivities as sweep_sensitivities, tornado,
 };
-pub use table::tables;
+pub use table::{counts_in_words, tables};
 pub use timeline::{Traced, waterfall};
 pub use viewer::viewer_trace;

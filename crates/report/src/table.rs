@@ -85,8 +85,22 @@ pub(crate) fn kind_in_words(kind: TargetKind) -> &'static str {
 
 /// The origins of a platform's parameters, counted.
 pub(crate) fn origins_in_words(origins: lanemark_record::Origins) -> String {
-    let text = format!("parameters: {} given, {} assumed, {} fitted", origins.given, origins.assumed, origins.fitted);
-    if origins.unknown > 0 { format!("{text}, {} unknown", origins.unknown) } else { text }
+    format!("parameters: {}", counts_in_words(origins))
+}
+
+/// The numbers of [`Origins`](lanemark_record::Origins): `6 given, 124 assumed, 0 fitted`, and what is inherited.
+#[must_use]
+pub fn counts_in_words(origins: lanemark_record::Origins) -> String {
+    let mut text = format!("{} given, {} assumed, {} fitted", origins.given, origins.assumed, origins.fitted);
+    if origins.unknown > 0 {
+        text = format!("{text}, {} unknown", origins.unknown);
+    }
+    if let Some(inherited) = origins.inherited {
+        let lanemark_record::Inherited { given, assumed, fitted } = inherited;
+        let all = u64::from(given) + u64::from(assumed) + u64::from(fitted);
+        text = format!("{text}, {all} inherited ({given} given, {assumed} assumed, {fitted} fitted)");
+    }
+    text
 }
 
 fn block(record: &Record, panel: &Panel, width: Option<u16>) -> String {

@@ -65,6 +65,7 @@ pub(crate) fn mtrr_and_pat_determine_the_type(platform: &Platform) -> Outcome {
     let manual = match platform.core.vendor.value {
         Vendor::Intel => Manual::Intel,
         Vendor::Amd => Manual::Amd,
+        Vendor::Arm => return Err("an Arm core has no MTRRs; its page tables alone give the memory type".to_owned()),
     };
     let types = [MemoryType::Wt, MemoryType::Wp, MemoryType::Uc, MemoryType::Wb];
     let under_wb_pages = types.map(|mtrr| effective(manual, mtrr, Pat::Wb));

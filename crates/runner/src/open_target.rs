@@ -2,13 +2,13 @@
 
 use crate::card::Card;
 use crate::error::RunError;
+use crate::platform::origins_of;
 use lanemark_bench::{Axes, BenchError, Case, Effort, Question, Watch, has_formula, measure_all};
 use lanemark_machine::{DeviceKind as SeenKind, Facts, Machine, MachineError, TimeBase, Unsupported};
 use lanemark_model::FormulaMachine;
 use lanemark_platform::{LinkEnds, Platform};
 use lanemark_record::{
-    Answer, Ceiling, DeviceKind, Formula, Link, Origins, Quantity, Runtime, Software, Target as TargetRecord,
-    TargetKind,
+    Answer, Ceiling, DeviceKind, Formula, Link, Quantity, Runtime, Software, Target as TargetRecord, TargetKind,
 };
 use lanemark_sim::SimulatedMachine;
 
@@ -300,7 +300,6 @@ impl OpenTarget {
     pub(crate) fn to_record(&self, answerer: Answerer) -> TargetRecord {
         let facts = self.facts();
         let platform = self.platform();
-        let origins = platform.map(Platform::origins);
         TargetRecord {
             name: facts.name.clone(),
             summary: facts.summary.clone(),
@@ -315,7 +314,7 @@ impl OpenTarget {
             },
             memcpy: facts.memcpy.clone(),
             platform: platform.map(Platform::to_json),
-            origins: origins.map(|[given, assumed, fitted]| Origins { given, assumed, fitted, unknown: 0 }),
+            origins: platform.map(|platform| origins_of(&platform.origins())),
             card: match &self.kind {
                 Kind::Card(card) => Some(card.to_record(facts)),
                 _ => None,

@@ -3,13 +3,15 @@
 use crate::error::RunError;
 use crate::input::read_file;
 use crate::target::Target;
-use lanemark_platform::{Draft, PRESETS, Platform};
+use lanemark_platform::{CARDS, Document, Draft, HOSTS, PRESETS, Platform, Preset, host_with_card};
+use lanemark_record::{Inherited, Origins};
 use std::path::Path;
 
 /// Largest platform file, in bytes; holds thousands of regions.
 const LONGEST: u64 = 4 << 20;
 
-/// Loads a platform by the name of a preset or the path of a file.
+/// Loads a platform by the name of a preset, by those of a built-in host and card (`xeon-spr+gpu-h100`), or by the path of a
+/// file.
 ///
 /// # Errors
 /// [`RunError::NoPlatform`] if neither exists; [`RunError::NotSimulated`] if `name` is a real machine;
@@ -24,7 +26,10 @@ pub fn platform(name: &str) -> Result<Platform, RunError> {
 /// As for [`platform()`].
 pub fn draft(name: &str) -> Result<Draft, RunError> {
     if let Some(found) = PRESETS.iter().find(|preset| preset.name == name) {
-        return Ok(Draft::parse(&format!("platforms/{name}.toml"), found.text)?);
+        return Ok(Draft::parse(found.file, found.text)?);
+    }
+    if let Some((host, card)) = pair(name) {
+        return Ok(host_with_card(host, card)?);
     }
     if let Ok(target) = name.parse::<Target>()
         && target.is_real()
@@ -33,5 +38,35 @@ pub fn draft(name: &str) -> Result<Draft, RunError> {
     }
     let bytes =
         read_file(Path::new(name), LONGEST).map_err(|source| RunError::NoPlatform { name: name.to_owned(), source })?;
-    Ok(Draft::from_bytes(name, &bytes)?)
+    Ok(Draft::from_bytes_with_files(name, &bytes, &open)?)
+}
+
+/// The built-in host and card of a name such as `xeon-spr+gpu-h100`.
+fn pair(name: &str) -> Option<(&str, &str)> {
+    let is_one_of = |presets: &[Preset], name: &str| presets.iter().any(|preset| preset.name == name);
+    name.split_once('+').filter(|(host, card)| is_one_of(HOSTS, host) && is_one_of(CARDS, card))
+}
+
+/// Reads a file that the platform file `from` names by a path relative to its own folder.
+fn open(from: &str, path: &str) -> Result<Document, String> {
+    let path = Path::new(from).parent().unwrap_or(Path::new("")).join(path);
+    let file = path.display().to_string();
+    let bytes = read_file(&path, LONGEST).map_err(|error| error.to_string())?;
+    let text =
+        String::from_utf8(bytes).map_err(|error| format!("byte {} is not UTF-8", error.utf8_error().valid_up_to()))?;
+    Ok(Document { file, text })
+}
+
+/// The origins of a platform's values as a record counts them.
+#[must_use]
+pub fn origins_of(origins: &lanemark_platform::Origins) -> Origins {
+    let (own, of_files) = (origins.own, origins.inherited);
+    let inherited = Inherited { given: of_files.given, assumed: of_files.assumed, fitted: of_files.fitted };
+    Origins {
+        given: own.given,
+        assumed: own.assumed,
+        fitted: own.fitted,
+        unknown: own.unknown + of_files.unknown,
+        inherited: (of_files.total() > of_files.unknown).then_some(inherited),
+    }
 }

@@ -8,9 +8,9 @@ use lanemark_method::{
 use lanemark_record::diagnosis::Fact;
 use lanemark_record::{
     Advice, Answer, Buffers, Bytes, CacheState, Ceiling, CeilingKind, CorrectedErrors, CurvePoint, Delivery, Detail,
-    Direction, Doubt, DoubtKind, Dropped, DroppedSample, Finding, Formula, Interval, KnownBy, LineFit, Link, LinkUse,
-    Origins, PathPart, Quantity, RawSamples, Reach, Record, ResourceUse, Runtime, SCHEMA, Sensitivity, Skipped, Socket,
-    SocketCpus, Software, Steady, Summary, Target, TargetKind, Tlps, Tool, Twin, WaitShare,
+    Direction, Doubt, DoubtKind, Dropped, DroppedSample, Finding, Formula, Inherited, Interval, KnownBy, LineFit, Link,
+    LinkUse, Origins, PathPart, Quantity, RawSamples, Reach, Record, ResourceUse, Runtime, SCHEMA, Sensitivity,
+    Skipped, Socket, SocketCpus, Software, Steady, Summary, Target, TargetKind, Tlps, Tool, Twin, WaitShare,
 };
 use lanemark_record::{DeviceKind, Governor, Host, IdleState, Load};
 use lanemark_units::MemoryType;
@@ -61,7 +61,13 @@ pub fn whole_record() -> Record {
             kind: TargetKind::Simulated,
             memcpy: "glibc-2.20-avx-unaligned".to_owned(),
             platform: Some(serde_json::json!({"schema": 7, "link": {"width_lanes": {"value": 8}}})),
-            origins: Some(Origins { given: 1, assumed: u32::MAX, fitted: 0, unknown: 2 }),
+            origins: Some(Origins {
+                given: 1,
+                assumed: u32::MAX,
+                fitted: 0,
+                unknown: 2,
+                inherited: Some(Inherited { given: 3, assumed: 4, fitted: 5 }),
+            }),
             card: None,
             runtime: Some(Runtime {
                 device_kind: DeviceKind::Accelerator,
