@@ -70,6 +70,6 @@ fn ask(
     let (Some(alone), Some(call)) = (measured.pop(), measured.pop()) else {
         return Err(BenchError::TooFewPoints { question: question.name });
     };
-    let call = call.minus(Some(alone), |sample| sample.delivered, 1.0);
+    let call = call.minus(Some(&alone), |sample| sample.delivered, 1.0);
     Ok(answer(question, case, machine.facts(), &call, effort))
 }

@@ -172,6 +172,6 @@ fn by_difference(
     let (Some(pointer), Some(driver)) = (measured.pop(), measured.pop()) else {
         return Err(BenchError::TooFewPoints { question: question.name });
     };
-    let driver = driver.minus(Some(pointer), |sample| sample.issue, calls(case) as f64);
+    let driver = driver.minus(Some(&pointer), |sample| sample.issue, calls(case) as f64);
     Ok(answer(question, case, machine.facts(), &driver, effort))
 }

@@ -107,6 +107,6 @@ fn ask(
     }
     let mut measured = measure_together(machine, plans, effort)?.into_iter();
     let Some(with) = measured.next() else { return Err(BenchError::TooFewPoints { question: question.name }) };
-    let added = with.minus(measured.next(), |sample| sample.issue, 1.0);
+    let added = with.minus(measured.next().as_ref(), |sample| sample.issue, 1.0);
     Ok(answer(question, case, machine.facts(), &added, effort))
 }

@@ -62,6 +62,6 @@ fn ask(
     let (Some(flag), Some(interrupt)) = (measured.pop(), measured.pop()) else {
         return Err(BenchError::TooFewPoints { question: question.name });
     };
-    let interrupt = interrupt.minus(Some(flag), |sample| sample.issue, 1.0);
+    let interrupt = interrupt.minus(Some(&flag), |sample| sample.issue, 1.0);
     Ok(answer(question, case, machine.facts(), &interrupt, effort))
 }

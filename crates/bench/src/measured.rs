@@ -157,9 +157,9 @@ impl Measured {
     ///
     /// In a simulation, the answer has the critical path of the difference if the paths of both plans add up to these
     /// times. Paths end with the delivery, so they do not if `time` ends earlier.
-    pub(crate) fn minus(self, other: Option<Measured>, time: fn(&Sample) -> Ticks, per: f64) -> Measured {
+    pub(crate) fn minus(self, other: Option<&Measured>, time: fn(&Sample) -> Ticks, per: f64) -> Measured {
         let rounds = self.by_round_ns(time);
-        let differences: Vec<f64> = match &other {
+        let differences: Vec<f64> = match other {
             None => rounds.into_iter().flat_map(|(_, times)| times).collect(),
             Some(other) => {
                 let others = other.by_round_ns(time);
@@ -169,12 +169,12 @@ impl Measured {
             }
         };
         let mean_ns = differences.iter().sum::<f64>() / differences.len() as f64;
-        let path = path_difference(&self, other.as_ref());
+        let path = path_difference(&self, other);
         let sum_ns: f64 = path.iter().map(|part| part.ns).sum();
         let difference = ((sum_ns - mean_ns).abs() < ROUNDING_NS).then_some(path);
         let latencies_ns = Some(differences.iter().map(|ns| ns / per).collect());
         let others_before = self.others.len();
-        let mut both = self.beside(other.as_slice());
+        let mut both = self.beside(other.map_or(&[][..], std::slice::from_ref));
         both.others.iter_mut().skip(others_before).for_each(|raw| raw.is_subtracted = true);
         Measured { latencies_ns, difference, ..both }
     }
