@@ -14,6 +14,8 @@ mod fabric;
 mod false_alarms;
 #[path = "bench/host.rs"]
 mod host;
+#[path = "bench/instructions.rs"]
+mod instructions;
 #[path = "bench/iotlb.rs"]
 mod iotlb;
 #[path = "bench/kernels.rs"]
@@ -49,14 +51,20 @@ const PASS_BYTES: u64 = 4 << 20;
 const PASSES: u64 = 256;
 
 fn main() {
-    // The process whose instructions valgrind counts.
+    // The processes whose instructions valgrind counts.
     let args: Vec<String> = std::env::args().collect();
-    if let [_, map_unmap::PAIRS, kind, count] = args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        if let Err(error) = map_unmap::pairs(kind, count.parse().unwrap_or(0)) {
+    let counted = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [_, map_unmap::PAIRS, kind, count] => Some(map_unmap::pairs(kind, count.parse().unwrap_or(0))),
+        [_, path::ONCE, traffic, with, count] => Some(path::once(traffic, with, count.parse().unwrap_or(0))),
+        _ => None,
+    };
+    match counted {
+        Some(Ok(())) => return,
+        Some(Err(error)) => {
             eprintln!("{error}");
             std::process::exit(1);
         }
-        return;
+        None => {}
     }
     match args.get(1).map(String::as_str) {
         Some(runtime::WITHIN) => return runtime::within(),

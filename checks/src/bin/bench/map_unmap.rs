@@ -1,9 +1,6 @@
 //! Cost of `map` and `unmap`: instructions, where valgrind is available, and allocation strategies compared with a B-tree.
-//!
-//! Valgrind counts the instructions of a separate process for two numbers of pairs. Their difference is the cost of the
-//! pairs with the loop around them, without start and end of the process.
 
-use super::{ROUNDS, row};
+use super::{ROUNDS, instructions, row};
 use lanemark_dma::{
     AccessOrder, AllocError, AllocRequest, Buffer, Device, DmaError, Domain, FreeList, Invalidation, IovaAllocator,
     IovaRange, MSI_WINDOW, Magazine, MapRequest, Mapping, NullBackend, Permission, Ranges, Sequential, Space,
@@ -12,7 +9,6 @@ use lanemark_dma::{
 use lanemark_units::{HostPhys, HostVirt, Ticks};
 use std::error::Error;
 use std::hint::black_box;
-use std::process::{Command, Stdio};
 use std::time::Instant;
 
 /// First argument of the process that only runs pairs; a kind and a count follow.
@@ -27,13 +23,13 @@ const HELD: usize = 512;
 
 /// Prints all rows about `map` and `unmap`.
 pub fn map_unmap() {
-    instructions();
+    all_instructions();
     if let Err(error) = times().and_then(|()| many()) {
         eprintln!("map: {error}");
     }
 }
 
-fn instructions() {
+fn all_instructions() {
     for (what, pairs) in [
         ("map: Domain::map + unmap of a page, ranges, inlined, instructions (target: 145)", "inlined"),
         ("  the same called", "called"),
@@ -44,31 +40,17 @@ fn instructions() {
         ("  baseline: free list in a B-tree", "free list"),
         ("  baseline: the loop alone", "loop"),
     ] {
-        match counted(pairs) {
+        match instructions::of(&[PAIRS, pairs], FEW) {
             Some(instructions) => row(what, vec![instructions]),
             None => {
-                return println!(
-                    "{:<66} {:>14}",
-                    "map: instructions are not counted: valgrind is not installed", "none"
-                );
+                return println!("map: {}", instructions::NOT_COUNTED);
             }
         }
     }
 }
 
-/// Instructions of a map and unmap pair.
-fn counted(pairs: &str) -> Option<f64> {
-    const FEW: u64 = 50_000;
-    let of = |count: u64| {
-        let mut command = Command::new("valgrind");
-        command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(std::env::current_exe().ok()?);
-        let out = command.args([PAIRS, pairs, &count.to_string()]).stdout(Stdio::null()).output().ok()?;
-        let said = String::from_utf8(out.stderr).ok().filter(|_| out.status.success())?;
-        let line = said.lines().find_map(|line| line.split_once("Collected :"))?;
-        line.1.trim().parse::<f64>().ok()
-    };
-    Some((of(3 * FEW)? - of(FEW)?) / (2 * FEW) as f64)
-}
+/// Pairs of the shorter run.
+const FEW: u64 = 50_000;
 
 /// Runs `count` pairs of one kind, in a separate process.
 ///

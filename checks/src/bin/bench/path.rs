@@ -1,48 +1,77 @@
-//! The cost of the critical path: the same plans with and without it, in turns.
+//! The cost of the critical path: the same plans with and without it, in turns, and their instructions.
 
-use super::{ROUNDS, row};
+use super::{ROUNDS, instructions, row};
 use lanemark_machine::{Access, Width};
 use lanemark_machine::{Machine, Partner, Pattern, Plan, Samples, Span, Step, Stream, Transfer, Verb, Window};
-use lanemark_platform::Platform;
+use lanemark_platform::{Platform, preset};
 use lanemark_sim::SimulatedMachine;
 use lanemark_units::{MemoryType, Ticks};
+use std::error::Error;
 use std::time::Instant;
+
+/// First argument of the process whose instructions are counted; traffic, `with` or `without`, and a number of
+/// iterations follow.
+pub const ONCE: &str = "path-once";
 
 /// Bytes of an iteration.
 const BYTES: u64 = 1 << 20;
-/// Iterations of a DMA plan, and of stores by a core.
+/// Iterations of a plan in time, and of the shorter one under valgrind.
 const PASSES: u64 = 200;
+const FEW: u64 = 2;
 
-/// Card reads and writes, and write-combining stores, each transfer simulated.
+const TRAFFIC: [&str; 3] = ["card reads", "card writes", "WC stores"];
+
+/// Times and instructions, with the path over without it.
 pub fn path(card: &Platform) {
-    let Ok(machine) = SimulatedMachine::new(card) else { return };
-    let Some(region) = machine.facts().storage().cloned() else { return };
-    let dma = |verb| {
-        let window = Window { offset: 0, len: BYTES, pattern: Pattern::Sequential };
-        Plan::new(
-            Transfer { card: 0, verb, partner: Partner::Host, bytes: BYTES, count: 1, window, outstanding: None },
-            PASSES,
-        )
-    };
-    let span = Span { at: region.at, len: BYTES.min(region.len), memory_type: MemoryType::Wc };
-    let stores = Plan::new(Step::Stream(Stream::over(Verb::Store, Access::Plain(Width::B64), span)), PASSES);
-    for (what, plan) in [
-        ("critical path: card reads, time with it over time without", dma(Verb::Load)),
-        ("critical path: card writes, time with it over time without", dma(Verb::Store)),
-        ("critical path: WC stores, time with it over time without", stores),
-    ] {
-        let plan = Plan { timeout: Ticks::whole_ns(100_000_000_000), ..plan };
+    for traffic in TRAFFIC {
         let seconds = |is_left_out: bool| -> Option<f64> {
-            let machine = SimulatedMachine::new(card).ok()?.in_detail();
-            let mut machine = if is_left_out { machine.without_path() } else { machine };
             let start = Instant::now();
-            machine.run(&plan, &mut Samples::wanted(1)).ok()?;
+            run(card, traffic, is_left_out, PASSES).ok()?;
             Some(start.elapsed().as_secs_f64())
         };
         let rounds: Option<Vec<f64>> = (0..ROUNDS).map(|_| Some(seconds(false)? / seconds(true)?)).collect();
         match rounds {
-            Some(ratios) => row(what, ratios),
-            None => eprintln!("{what}: the simulator did not run the plan"),
+            Some(ratios) => row(&format!("critical path: {traffic}, time with it over time without"), ratios),
+            None => eprintln!("critical path: {traffic}: the simulator did not run the plan"),
+        }
+        let counted = |with: &str| instructions::of(&[ONCE, traffic, with], FEW);
+        match counted("with").zip(counted("without")) {
+            Some((with, without)) => {
+                row("  instructions with it over those without (target: 1.15)", vec![with / without])
+            }
+            None => println!("  {}", instructions::NOT_COUNTED),
         }
     }
+}
+
+/// Runs `passes` iterations of one kind of traffic, in a separate process.
+///
+/// # Errors
+/// If the traffic is unknown or cannot be simulated.
+pub fn once(traffic: &str, with: &str, passes: u64) -> Result<(), Box<dyn Error>> {
+    let card = preset("card-gen5-x16").ok_or("no such card")??;
+    run(&card, traffic, with == "without", passes)
+}
+
+/// Simulates each transfer, with the critical path or without it.
+fn run(card: &Platform, traffic: &str, is_left_out: bool, passes: u64) -> Result<(), Box<dyn Error>> {
+    let machine = SimulatedMachine::new(card)?.in_detail();
+    let mut machine = if is_left_out { machine.without_path() } else { machine };
+    let region = machine.facts().storage().cloned().ok_or("no memory behind a BAR")?;
+    let dma = |verb| {
+        let window = Window { offset: 0, len: BYTES, pattern: Pattern::Sequential };
+        let partner = Partner::Host;
+        Plan::new(Transfer { card: 0, verb, partner, bytes: BYTES, count: 1, window, outstanding: None }, passes)
+    };
+    let plan = match traffic {
+        "card reads" => dma(Verb::Load),
+        "card writes" => dma(Verb::Store),
+        "WC stores" => {
+            let span = Span { at: region.at, len: BYTES.min(region.len), memory_type: MemoryType::Wc };
+            Plan::new(Step::Stream(Stream::over(Verb::Store, Access::Plain(Width::B64), span)), passes)
+        }
+        other => return Err(format!("unknown traffic: {other}").into()),
+    };
+    machine.run(&Plan { timeout: Ticks::whole_ns(100_000_000_000), ..plan }, &mut Samples::wanted(1))?;
+    Ok(())
 }
