@@ -8,6 +8,7 @@ use lanemark_bench::{Axes, CATALOGUE, Case, Effort, plan_for};
 use lanemark_machine::{Cause, Facts, Machine, Samples, TimeBase};
 use lanemark_platform::{Origin, PRESETS, Platform, preset};
 use lanemark_record::{Answer, Sensitivity};
+use lanemark_report::acts_on_bottleneck;
 use lanemark_runner::{Cancel, OpenTarget, question, sensitivities};
 use lanemark_sim::SimulatedMachine;
 use lanemark_units::Ticks;
@@ -174,7 +175,7 @@ fn the_first_cause_of_the_critical_path_is_changed_by_the_parameter_with_the_lar
         let found = sensitivities(&platform, question, &case, &answer, &effort, &Cancel::new());
         let bottleneck = Cause::named(&answer.waits[0].cause).unwrap();
         match best(&found) {
-            Some(best) if !bottleneck.is_changed_by(&best.key) => {
+            Some(best) if acts_on_bottleneck(&answer, &best.key) != Some(true) => {
                 let share = answer.waits[0].share_percent;
                 let Sensitivity { key, change_percent, .. } = best;
                 writeln!(

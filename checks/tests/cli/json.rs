@@ -34,6 +34,7 @@ const WITHOUT: &[(&str, &str)] = &[
     ("fill_buffers", "counted"),
     ("ddio_ways", "counted"),
     ("cached_lines", "counted"),
+    ("full_completion_lines", "lines, counted"),
     ("wc_loads_in_flight", "counted"),
     ("posted_header_credits", "counted"),
     ("tags", "counted"),

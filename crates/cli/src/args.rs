@@ -90,9 +90,9 @@ pub struct NewArgs {
     /// file; see 'lanemark platforms'
     #[arg(long, value_name = "CARD")]
     pub like: String,
-    /// Host of a built-in card
-    #[arg(long, value_name = "HOST", default_value = "xeon-spr")]
-    pub host: String,
+    /// Host of a built-in card [default: xeon-spr]
+    #[arg(long, value_name = "HOST")]
+    pub host: Option<String>,
     /// The file to write
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,

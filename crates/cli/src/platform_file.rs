@@ -7,10 +7,13 @@ use crate::unknown::origins_to_json;
 use lanemark_platform::{CARDS, Draft, HOSTS, Like, Origin, Platform, ValueOf, host_with_card, is_path, new_file};
 use lanemark_record::file;
 use lanemark_report::counts_in_words;
-use lanemark_runner::{RunError, draft, origins_of, platform};
+use lanemark_runner::{RunError, draft, draft_of, origins_of, platform};
 use serde_json::json;
 use std::io::Write;
 use std::path::Path;
+
+/// Host of a card for which none is named.
+const USUAL_HOST: &str = "xeon-spr";
 
 /// `lanemark new`
 pub fn new(args: &NewArgs) -> Result<(), Failure> {
@@ -23,10 +26,16 @@ pub fn new(args: &NewArgs) -> Result<(), Failure> {
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let pair = args.like.split_once('+').filter(|(host, _)| HOSTS.iter().any(|row| row.name == *host));
     let is_card = CARDS.iter().any(|row| row.name == args.like);
-    let text = match pair.or(is_card.then_some((args.host.as_str(), args.like.as_str()))) {
+    if let Some(host) = args.host.as_ref().filter(|_| !is_card) {
+        let message = format!("--host {host} is for a built-in card, and {} has a host: omit it", args.like);
+        return Err(Failure::Usage(message));
+    }
+    let host = args.host.as_deref().unwrap_or(USUAL_HOST);
+    let text = match pair.or(is_card.then_some((host, args.like.as_str()))) {
         Some((host, card)) => new_file(&stem, Like::Pair { host, card }, &pair_of(host, card)?),
         None => new_file(&stem, Like::Platform(&base(&args.like, path)?), &platform(&args.like)?),
     };
+    draft_of(&path.to_string_lossy(), text.as_bytes()).map_err(|error| Failure::Usage(error.to_string()))?;
     file::write_whole(path, text.as_bytes()).map_err(|error| Failure::Usage(error.to_string()))?;
     say(&format!("wrote {}; lanemark check {} lists its values", path.display(), path.display()));
     Ok(())

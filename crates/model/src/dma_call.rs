@@ -95,7 +95,7 @@ pub(crate) fn threads(platform: &Platform, calls: &[DmaCall], passes: u64) -> Op
     }
     let mut alone: Option<Prediction> = None;
     let (mut before_ns, mut behind_ns) = (f64::INFINITY, f64::INFINITY);
-    let mut all: Option<[Occupied; 7]> = None;
+    let mut all: Option<[Occupied; 8]> = None;
     for call in calls {
         let one = predict(platform, call, passes)?;
         alone = Some(alone.filter(|most| most.delivered_ns >= one.delivered_ns).unwrap_or(one));

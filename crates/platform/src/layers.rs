@@ -39,11 +39,13 @@ impl<'a> Layers<'a> {
     /// The section in all files, the nearest first.
     pub(crate) fn of(&self, row: &SectionRow) -> Vec<Written<'a>> {
         let mut found = Vec::new();
-        self.collect(0, row, Ability::Trained, &mut found);
+        self.collect(0, row, Ability::Trained, false, &mut found);
         found
     }
 
-    fn collect(&self, at: usize, row: &SectionRow, ability: Ability, found: &mut Vec<Written<'a>>) {
+    /// Adds the section of a file and of those that it names. `has_host`: whether a nearer file names another host, which
+    /// replaces the hosts of this one.
+    fn collect(&self, at: usize, row: &SectionRow, ability: Ability, has_host: bool, found: &mut Vec<Written<'a>>) {
         let (Some(member), Some(table)) = (self.members.get(at), self.tables.get(at)) else { return };
         let offset = self.offsets.get(at).copied().unwrap_or_default();
         let base = (at > 0).then_some(Base { name: member.name.as_str(), line: member.line });
@@ -65,11 +67,14 @@ impl<'a> Layers<'a> {
         let is_of_card = is_link && (host.is_some() || (card.is_some() && extends.is_some()));
         let ability = if is_of_card && ability == Ability::Trained { Ability::OfCard } else { ability };
         if let Some(next) = next {
-            self.collect(next, row, ability, found);
+            self.collect(next, row, ability, has_host || host.is_some(), found);
         }
-        if let (true, Some(host)) = (is_link, host) {
-            self.collect(host, row, Ability::OfHost, found);
-        } else if let (true, Some(_), Some(extends)) = (is_link, card, extends) {
+        if !is_link || has_host {
+            return;
+        }
+        if let Some(host) = host {
+            self.collect(host, row, Ability::OfHost, false, found);
+        } else if let (Some(_), Some(extends)) = (card, extends) {
             self.collect_host(extends, row, found);
         }
     }
@@ -79,7 +84,7 @@ impl<'a> Layers<'a> {
         let Some(member) = self.members.get(at) else { return };
         let named = |reference| member.names.iter().find(|(other, _)| *other == reference).map(|(_, place)| *place);
         match (named(Reference::Host), named(Reference::Extends)) {
-            (Some(host), _) => self.collect(host, row, Ability::OfHost, found),
+            (Some(host), _) => self.collect(host, row, Ability::OfHost, false, found),
             (None, Some(extends)) => self.collect_host(extends, row, found),
             (None, None) => {}
         }

@@ -163,9 +163,10 @@ fn a_problem_names_the_file_section_and_key_where_it_is() {
     assert!(lines[1].starts_with("base.toml:6: link.width: unknown key; its name must end in the unit"), "{error}");
     let error = refused("extends = \"base.toml\"\n", &[("base.toml", "schema = 2\nname = \"a\nb\"\n")]);
     assert!(error.starts_with("base.toml:2: not TOML"), "{error}");
-    // A rule between keys, one of them inherited.
+    // A limit of the specification, in a section of which the other keys are inherited.
     let error = refused("extends = \"card-gen5-x16\"\n[endpoint]\nsource = \"x\"\ncompletion_timeout_ns = 1\n", &[]);
-    assert!(!error.is_empty());
+    let said = "mine.toml:6: endpoint.completion_timeout_ns: is 1 ns; no requester gives up before 50000 ns";
+    assert!(error.starts_with(said), "{error}");
 }
 
 #[test]
@@ -223,6 +224,10 @@ fn a_link_trains_at_the_lesser_of_host_and_card_unless_the_file_states_it() {
         (other.link.generation.value, other.link.width_lanes.value, other.core.name),
         (4, 16, "AMD EPYC 7003 (Milan)".to_owned())
     );
+    // The replaced host of a base limits nothing.
+    let base = "schema = 2\nname = \"b\"\nhost = \"xeon-icelake\"\ncard = \"gpu-h100\"\n";
+    let other = read("extends = \"b.toml\"\nhost = \"xeon-spr\"\n", &[("b.toml", base)]).unwrap();
+    assert_eq!(other.link.generation.value, 5);
 }
 
 #[test]

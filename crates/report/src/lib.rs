@@ -26,6 +26,7 @@
 #![allow(clippy::format_push_string, reason = "reads better than `write!`, and speed is irrelevant here")]
 
 mod advice;
+mod bottleneck;
 mod callers;
 mod capture;
 mod chart;
@@ -67,6 +68,7 @@ mod tlp;
 mod viewer;
 mod waits;
 
+pub use bottleneck::acts_on_bottleneck;
 pub use capture::capture_table;
 pub use comparison::comparison_table;
 pub use doctor::diagnosis;

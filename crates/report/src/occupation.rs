@@ -37,7 +37,8 @@ fn rows<'a>(answer: &'a Answer, used: &'a [Used]) -> Vec<Row<'a>> {
         path_percent: 0.0,
     }));
     let used_percent = |row: &Row| row.used.map_or(0.0, Used::most_percent);
-    rows.retain(|row| row.path_percent.max(used_percent(row)) >= SMALL_PERCENT);
+    // A part of a difference may be negative.
+    rows.retain(|row| row.path_percent.abs().max(used_percent(row)) >= SMALL_PERCENT);
     let rank = |row: &Row| if row.path_percent >= SMALL_PERCENT { 100.0 + row.path_percent } else { used_percent(row) };
     rows.sort_by(|one, other| rank(other).total_cmp(&rank(one)));
     rows

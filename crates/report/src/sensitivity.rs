@@ -1,5 +1,6 @@
 //! What a changed parameter of the platform would bring, for the answers that were asked for it.
 
+use crate::bottleneck::acts_on_bottleneck;
 use crate::figures;
 use crate::grid::{Column, Grid};
 use crate::occupation;
@@ -98,7 +99,7 @@ fn plain(value: f64) -> String {
 fn disagreement(answer: &Answer, gain: impl Fn(&Sensitivity) -> f64) -> Option<String> {
     let best = answer.sensitivities.iter().max_by(|one, other| gain(one).total_cmp(&gain(other)))?;
     let cause = Cause::named(&answer.waits.first()?.cause)?;
-    if gain(best) < SMALL_PERCENT || cause.is_changed_by(&best.key) {
+    if gain(best) < SMALL_PERCENT || acts_on_bottleneck(answer, &best.key) == Some(true) {
         return None;
     }
     Some(format!(

@@ -64,12 +64,14 @@ pub(crate) fn causes(record: &Record) -> Vec<&str> {
 
 pub(crate) fn wait_bar(line: &Line, causes: &[&str]) -> Option<WaitBar> {
     let answer = line.largest().answer;
+    // The shares of a difference of two plans add up to more than the whole if others are negative.
+    let all_percent = answer.waits.iter().map(|wait| wait.share_percent).sum::<f64>().max(100.0);
     let parts: Vec<WaitPart> = answer
         .waits
         .iter()
         .map(|wait| WaitPart {
             colour: colour(&wait.cause, causes),
-            share: wait.share_percent.clamp(0.0, 100.0),
+            share: (100.0 * wait.share_percent / all_percent).clamp(0.0, 100.0),
             in_words: format!(
                 "{} {}: {}",
                 words(&wait.cause),

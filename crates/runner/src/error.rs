@@ -48,7 +48,7 @@ pub enum RunError {
     },
     /// A name that is neither a built-in target nor a readable file.
     #[error(
-        "'{name}' is not a target: {}use a built-in platform ({}), a platform file, host, opencl:0, sycl:0 or the PCI address of a card (0000:01:00.0); reading it as a file failed: {source}",
+        "'{name}' is not a target: {}use a built-in platform ({}), a built-in host and card (xeon-spr+gpu-h100), a platform file, host, opencl:0, sycl:0 or the PCI address of a card (0000:01:00.0); reading it as a file failed: {source}",
         target_hint(name),
         preset_names()
     )]

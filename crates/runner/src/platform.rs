@@ -38,7 +38,21 @@ pub fn draft(name: &str) -> Result<Draft, RunError> {
     }
     let bytes =
         read_file(Path::new(name), LONGEST).map_err(|source| RunError::NoPlatform { name: name.to_owned(), source })?;
-    Ok(Draft::from_bytes_with_files(name, &bytes, &open)?)
+    draft_of(name, &bytes)
+}
+
+/// Reads the platform file `name`, which has these bytes, with the files that it names.
+///
+/// # Errors
+/// [`RunError::Platform`] with all errors of the file.
+pub fn draft_of(name: &str, bytes: &[u8]) -> Result<Draft, RunError> {
+    Ok(Draft::from_bytes_with_files(name, bytes, &open)?)
+}
+
+/// Whether [`platform()`] finds this name among the built-in ones: a platform, or a host and card.
+#[must_use]
+pub fn is_built_in(name: &str) -> bool {
+    PRESETS.iter().any(|preset| preset.name == name) || pair(name).is_some()
 }
 
 /// The built-in host and card of a name such as `xeon-spr+gpu-h100`.

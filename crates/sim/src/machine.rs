@@ -209,7 +209,9 @@ impl SimulatedMachine {
                 if let Some(done) = moved.iter().zip(&moving).position(is_done) {
                     // Written data becomes visible a little after its acceptance.
                     common = Some((board.moved(&moving[done]).1.max(board.now()), moved));
-                    used = Some(board.used(Ticks::ZERO));
+                    // Both directions of one card end together or are timed until the last ends.
+                    let is_one_card = moving.iter().all(|transfer| transfer.card == moving[done].card);
+                    used = (!is_one_card).then(|| board.used(Ticks::ZERO));
                 }
             }
             is_over = stop();

@@ -5,7 +5,7 @@ use crate::options::{Asking, OPTIONS};
 use crate::settings::{Combine, Settings};
 use crate::space::{Asked, Space};
 use lanemark_bench::{Case, Question};
-use lanemark_platform::{Origin, PRESETS, Platform};
+use lanemark_platform::{Origin, Platform};
 use lanemark_record::{Quantity, SweptBy};
 use lanemark_runner::{Cancel, Changes, OpenTarget, Setup, Target};
 use lanemark_units::format_size;
@@ -48,6 +48,19 @@ pub(crate) struct Ask {
     pub(crate) group: usize,
     pub(crate) case: Option<Wanted>,
     identity: String,
+}
+
+impl Ask {
+    /// Everything that it asks, however the sizes were written.
+    fn content(&self) -> String {
+        match &self.case {
+            None => self.identity.clone(),
+            Some(Wanted { case, nth }) => {
+                let Case { method, size, alignment, .. } = case;
+                format!("{} {:?} {method} {size} {alignment} {nth}", self.question.name, self.options)
+            }
+        }
+    }
 }
 
 /// A case, as it is found again on the platform with changed keys.
@@ -127,7 +140,7 @@ impl Points {
         for platform in platforms {
             let asks = asks(space, &platform);
             let mut asked = HashSet::new();
-            if let Some(again) = asks.iter().find(|ask| !asked.insert(&ask.identity)) {
+            if let Some(again) = asks.iter().find(|ask| !asked.insert(ask.content())) {
                 let size = again.case.as_ref().map_or_else(String::new, |wanted| format_size(wanted.case.size));
                 let name = again.question.name;
                 let message =
@@ -253,8 +266,8 @@ fn part(text: &mut String, part: &str) {
 }
 
 fn load(space: &Space, name: &str) -> Result<Platform, SpaceError> {
-    let is_preset = PRESETS.iter().any(|preset| preset.name == name);
-    let path = if is_preset { name.to_owned() } else { space.folder.join(name).to_string_lossy().into_owned() };
+    let is_built_in = lanemark_runner::is_built_in(name);
+    let path = if is_built_in { name.to_owned() } else { space.folder.join(name).to_string_lossy().into_owned() };
     lanemark_runner::platform(&path)
         .map_err(|source| SpaceError::Platform { file: space.file.clone(), source: Box::new(source) })
 }

@@ -37,7 +37,7 @@ pub fn path(card: &Platform) {
         let counted = |with: &str| instructions::of(&[ONCE, traffic, with], FEW);
         match counted("with").zip(counted("without")) {
             Some((with, without)) => {
-                row("  instructions with it over those without (target: 1.15)", vec![with / without])
+                row("  instructions with it over those without (target: 1.15)", vec![with / without]);
             }
             None => println!("  {}", instructions::NOT_COUNTED),
         }

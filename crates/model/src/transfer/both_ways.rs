@@ -11,6 +11,8 @@
 //! | root complex | its interval between requests, for all |
 //!
 //! A formula of one channel is a lower bound only: it issues in order, and its writes wait while its reads have no tag.
+//! So is every other one whose bounds are near each other, and one of requests of different size: link and root port
+//! serve both directions in turns, so the direction with more requests goes on alone.
 //!
 //! Reads that overlap with writes may have completions of another size (`memory.loaded_completion_bytes`). If these
 //! take longer, the reads that end after the last write have the usual ones.
@@ -108,7 +110,8 @@ pub(crate) fn both_ways(
     let requests = writes.requests() + reads.requests();
     let shortest = writes.sum.shortest.min(reads.sum.shortest).as_ns();
     let besides_memory = writes.sum.besides_memory.min(reads.sum.besides_memory).as_ns();
-    let request = writes.way.slowest(writes.way.header_dw)?.pace(reads.way.header_dw, 0).as_ns();
+    // On the link whose time the writes have: the first one if it is the slowest with its pauses.
+    let request = writes.way.slowest_for_writes()?.0.pace(reads.way.header_dw, 0).as_ns();
     let upstream = writes.all(|sum| sum.link) + reads.requests() * request;
     let behind_upstream = writes.sum.before_link.as_ns().min(reads.sum.shortest.as_ns() - request);
     let at_engine = match engine {
@@ -156,7 +159,11 @@ pub(crate) fn both_ways(
     let delivered_ns = platform.dma.as_ref()?.start_ns.value.as_ns() + largest.ns;
     let last = if while_written.ns > writes.taken.ns { &reads } else { &writes };
     let issue_ns = (delivered_ns - last.sum.last_way.as_ns()).max(0.0);
-    let holds_for = "one card, as many bytes in each direction, no other traffic on its links";
+    let holds_for = if largest.lead() > 1.0 {
+        "one card, as many bytes in each direction, no other traffic on its links"
+    } else {
+        "one card, as many bytes in each direction, no other traffic on its links; a lower bound of the time"
+    };
     Some(Prediction { issue_ns, delivered_ns, bound: largest.bound, lead: largest.lead(), holds_for })
 }
 

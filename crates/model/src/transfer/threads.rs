@@ -17,7 +17,7 @@ pub(crate) struct Occupied {
 }
 
 /// Use of each resource that channels share by `all` such transfers, each with a minimum number of descriptor reads
-/// and notifications. The resources are the slowest link, the data path, memory, the root complex, the tags, and the
+/// and notifications. The resources are the slowest link, the data path, the part of the engine that all requests pass, memory, the root complex, the tags, and the
 /// credits and replay buffers of links.
 pub(crate) fn shared(
     platform: &Platform,
@@ -25,7 +25,7 @@ pub(crate) fn shared(
     all: u64,
     fetches: u64,
     notices: u64,
-) -> Option<[Occupied; 7]> {
+) -> Option<[Occupied; 8]> {
     let way = Way::of(platform, transfer)?;
     let memory = way.memory()?;
     if transfer.verb == Verb::Load && memory.loaded_completion_bytes.value > 0 {
@@ -58,6 +58,7 @@ pub(crate) fn shared(
     Some([
         whole(Bound::Link, sum.link.as_ns()),
         whole(Bound::Engine, path.as_ns()),
+        one_by_one(Bound::Engine, way.dma.shared_request_ns.value, reads + writes),
         one_by_one(Bound::Memory, memory.read_request_ns.value, reads),
         one_by_one(Bound::Memory, memory.write_tlp_ns.value, writes),
         one_by_one(Bound::RootComplex, way.root_pace(), reads + writes),

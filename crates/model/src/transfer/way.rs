@@ -390,7 +390,7 @@ impl<'a> Way<'a> {
     }
 
     /// The link with the longest interval between writes, with its pauses.
-    fn slowest_for_writes(&self) -> Option<(&Hop, bool)> {
+    pub(super) fn slowest_for_writes(&self) -> Option<(&Hop, bool)> {
         let (first, slowest) = (self.path.hops.first()?, self.slowest(self.header_dw)?);
         let bytes = self.transfer.bytes;
         let payload = u64::from(self.payload_bytes).min(bytes) as u32;

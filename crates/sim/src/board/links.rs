@@ -79,8 +79,15 @@ impl Board {
             WaitedFor::Credits(freed) => path.add_after(Cause::Credit, freed, now, line, Cause::Transit),
             WaitedFor::Acknowledgment(freed) => path.add_after(Cause::Replay, freed, now, line, Cause::Transit),
         };
-        self.fabric.directions[direction].transmitter.set_departed(departed);
-        sent.tlp.milestone = path.add(departed, sent.arrives, line, Cause::Transit);
+        // A pause of the link before a segment is time of the engine that sends it.
+        let begun = match self.fabric.directions[direction].from {
+            End::Endpoint(card) if sent.begins > now => {
+                path.add(departed, sent.begins, Place::engine(card), Cause::Engine)
+            }
+            _ => departed,
+        };
+        self.fabric.directions[direction].transmitter.set_departed(begun);
+        sent.tlp.milestone = path.add(begun, sent.arrives, line, Cause::Transit);
         departed
     }
 

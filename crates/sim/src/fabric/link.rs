@@ -154,6 +154,8 @@ pub struct Sent {
     pub input: usize,
     /// Its ready time.
     pub ready: Ticks,
+    /// Time at which it begins on the line, after the pauses before it.
+    pub begins: Ticks,
     /// Time at which its header has arrived, which is enough for a cut-through switch.
     pub header_arrives: Ticks,
     /// Time at which it has been checked at the other end.
@@ -185,6 +187,7 @@ impl Sent {
         tlp: Tlp::of(TlpKind::MWr),
         input: 0,
         ready: Ticks::ZERO,
+        begins: Ticks::ZERO,
         header_arrives: Ticks::ZERO,
         arrives: Ticks::ZERO,
         because: None,
@@ -243,7 +246,8 @@ pub struct Transmitter {
     account: Account,
     dllps: Dllps,
     busy_until: Ticks,
-    /// End of the last TLP on the line.
+    /// Begin and end of the last TLP on the line.
+    tlp_from: Ticks,
     tlp_until: Ticks,
     /// Departure of the last TLP.
     departed: Milestone,
@@ -290,6 +294,7 @@ impl Transmitter {
             account: Account::new(&spec.credits, spec.replay_tlps),
             spec,
             busy_until: Ticks::ZERO,
+            tlp_from: Ticks::ZERO,
             tlp_until: Ticks::ZERO,
             departed: Milestone::NONE,
             again_at: None,
@@ -542,16 +547,22 @@ impl Transmitter {
         self.account.take(cost);
         sent.because = self.waited_for(covered, ready);
         sent.waited_for = self.constraint(covered, sent.because, ready);
+        sent.begins = self.begins(now, &sent.tlp);
         self.again_at = None;
         let (header_dw, all_dw) = self.dws(&sent.tlp);
         self.count(&sent.tlp, all_dw * 4);
         let slots = self.slots_behind(&sent.tlp);
-        let from = now + self.spec.pause * u64::from(sent.tlp.pauses);
-        let (header_sent, all_sent) = self.occupy(from, header_dw, all_dw, slots);
+        let (header_sent, all_sent) = self.occupy(sent.begins, header_dw, all_dw, slots);
         let latency = self.spec.latency;
         (sent.input, sent.ready) = (input, ready);
         (sent.header_arrives, sent.arrives) = (header_sent + latency, all_sent + latency);
         true
+    }
+
+    /// Returns when a TLP that is sent now begins on the line. A replay comes from the replay buffer, without pauses.
+    #[inline]
+    fn begins(&self, now: Ticks, tlp: &Tlp) -> Ticks {
+        if self.again_at.is_some() { now } else { now + self.spec.pause * u64::from(tlp.pauses) }
     }
 
     /// Returns the last stall cause of a TLP that is sent now.
@@ -612,11 +623,11 @@ impl Transmitter {
         let (tlp, Choice { input, ready, .. }) = (*going.tlp, *choice);
         let because = self.waited_for(choice.covered, ready);
         let (header_dw, all_dw) = self.dws(&tlp);
-        let (header_sent, sent) =
-            self.occupy(now + self.spec.pause * u64::from(tlp.pauses), header_dw, all_dw, self.slots_behind(&tlp));
+        let begins = self.begins(now, &tlp);
+        let (header_sent, sent) = self.occupy(begins, header_dw, all_dw, self.slots_behind(&tlp));
         let [header_arrives, arrives] = [header_sent, sent].map(|at| at + self.spec.latency);
         let waited_for = self.constraint(choice.covered, because, choice.ready);
-        self.damaged = Some(Sent { tlp, input, ready, header_arrives, arrives, because, waited_for });
+        self.damaged = Some(Sent { tlp, input, ready, begins, header_arrives, arrives, because, waited_for });
         self.replay_num += 1;
         self.crossed.replays += 1;
         self.crossed.wire_bytes += all_dw * 4;
@@ -667,6 +678,7 @@ impl Transmitter {
     #[inline]
     fn occupy(&mut self, now: Ticks, header_dw: u64, all_dw: u64, slots: u64) -> (Ticks, Ticks) {
         let pace_dw = (all_dw + slots) & !slots;
+        self.tlp_from = now;
         if let Some(line) = self.flits {
             let first = line.slot(now);
             self.busy_until = line.starts(first + pace_dw);
@@ -831,8 +843,8 @@ impl Transmitter {
     pub fn carried(&self, now: Ticks) -> [Ticks; 2] {
         let dllp_dw = u64::from(self.spec.generation.rate().dllp_bytes / 4);
         let tlps = self.dw * (self.crossed.wire_bytes / 4);
-        // Part of the last TLP may lie after `now`.
-        let left = Ticks(self.tlp_until.0.saturating_sub(now.0));
+        // Part of the last TLP may lie after `now`, or all of it if the link pauses before it.
+        let left = self.tlp_until.since(now.max(self.tlp_from));
         [Ticks(tlps.0.saturating_sub(left.0)), self.dw * dllp_dw * self.crossed.dllps]
     }
 

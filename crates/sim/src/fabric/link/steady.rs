@@ -32,6 +32,7 @@ impl Transmitter {
             account,
             dllps,
             busy_until,
+            tlp_from,
             tlp_until,
             departed: _,
             again_at,
@@ -59,6 +60,7 @@ impl Transmitter {
         account.visit(view);
         dllps.visit(view);
         view.time(busy_until);
+        view.time(tlp_from);
         view.time(tlp_until);
         view.moment_if_any(again_at);
         view.moment_if_any(damaged_at);
