@@ -24,6 +24,7 @@
 //! descriptor is available, and rounds of as many as are prefetched until the last. The notification follows the last
 //! write on the same links, or the last completion.
 
+mod alike;
 mod both_ways;
 mod cached;
 mod ceiling;

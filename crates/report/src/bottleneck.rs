@@ -22,13 +22,14 @@ pub fn acts_on_bottleneck(answer: &Answer, key: &str) -> Option<bool> {
 
 /// Whether a key of the platform describes this place of a critical path.
 fn describes(key: &str, place: &str) -> bool {
+    let is_link = place.ends_with(" up") || place.ends_with(" down");
     match key.split('.').next().unwrap_or_default() {
         "memory" => place == "memory",
         "root_complex" => place == "root complex",
         "iommu" => place == "IOMMU",
         "core" | "driver" | "runtime" | "memcpy" | "coherence" => place.starts_with("core"),
-        "link" | "switch" | "retimer" | "slot" => place.ends_with(" up") || place.ends_with(" down"),
-        _ => place.starts_with("card") || place.starts_with("DMA engine"),
+        "link" | "switch" | "retimer" | "slot" => is_link,
+        _ => !is_link && (place.starts_with("card") || place.starts_with("DMA engine")),
     }
 }
 

@@ -131,7 +131,8 @@ pub(crate) fn both_ways(
     let is_clear = writes.way.knows_lines(write.count.saturating_mul(plan.passes), written_by)
         && !platform.iommu.as_ref().is_some_and(Iommu::translates);
     // A channel issues in order: its writes wait while its reads have no tag, which no term models.
-    let is_clear = is_clear && engine != Engine::OneChannel;
+    // Nor does one model requests behind writes whose link pauses.
+    let is_clear = is_clear && engine != Engine::OneChannel && !writes.way.pauses_on_link();
     let largest = if is_clear { largest } else { largest.blurred() };
     // A read request may arrive behind as many writes as fit between the engine and memory, and it holds its tag and
     // its credit meanwhile.

@@ -1,5 +1,6 @@
 //! The path of a transfer: its packets, and the time of each at the engine, on the links and at the destination.
 
+use super::alike::{Alike, AlikePiece};
 use super::cached;
 use super::packets::Packets;
 use super::sum::Sum;
@@ -40,27 +41,8 @@ pub(super) struct Way<'a> {
     pub(super) is_warm: bool,
 }
 
-/// What transfers with the same sum have in common.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Alike {
-    /// Requests and completions are split at page boundaries, or at smaller ones.
-    offset_in_page: u64,
-    is_cached: bool,
-}
-
-/// Bytes of a page.
-const PAGE: u64 = 4096;
-
 /// Number of sums that are kept for later transfers.
 const MOST_KEPT: usize = 128;
-
-/// What requests with the same parameters have in common, all from or to host memory.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct AlikePiece {
-    bytes: u32,
-    offset_in_page: u64,
-    is_cached: bool,
-}
 
 /// Parameters of one request.
 #[derive(Clone, Copy)]
@@ -230,45 +212,6 @@ impl<'a> Way<'a> {
     /// or of reads that hit in the cache.
     fn can_be_overtaken(&self) -> bool {
         self.transfer.verb == Verb::Store || self.channels > 1 || !self.cached.is_empty()
-    }
-
-    /// Everything that distinguishes the sum of transfer number `nth` from those of others; `None` if its address
-    /// itself may matter.
-    fn alike(&self, nth: u64) -> Option<Alike> {
-        let is_of_host = self.transfer.partner == Partner::Host;
-        let has_chunks = match self.transfer.verb {
-            Verb::Load => self.platform.dma_read.is_some(),
-            Verb::Store => self.platform.dma_write.is_some(),
-        };
-        if !is_of_host || has_chunks || self.partial_line() > Ticks::ZERO {
-            return None;
-        }
-        let Transfer { bytes, window, .. } = self.transfer;
-        let start = self.base.checked_add(window.place(nth, *bytes))?;
-        let end = start.checked_add(*bytes)?;
-        // The engine reads a descriptor at each boundary behind the start.
-        let block = u64::from(self.dma.descriptor_bytes.value);
-        let has_boundary = (end - 1) / block > start / block;
-        if has_boundary && !PAGE.is_multiple_of(block) {
-            return None;
-        }
-        let is_cached = self.cached.contains(&start) && end <= self.cached.end;
-        if !is_cached && start < self.cached.end && self.cached.start < end {
-            return None;
-        }
-        Some(Alike { offset_in_page: start % PAGE, is_cached })
-    }
-
-    /// Everything that distinguishes the parameters of this request from those of others; `None` if its address itself
-    /// may matter.
-    fn alike_piece(&self, chunk: Chunk) -> Option<AlikePiece> {
-        let is_of_host = self.transfer.partner == Partner::Host;
-        let is_alike = is_of_host && !self.pauses_on_link();
-        is_alike.then(|| AlikePiece {
-            bytes: chunk.bytes,
-            offset_in_page: chunk.address % PAGE,
-            is_cached: self.is_cached(chunk),
-        })
     }
 
     /// Sums over transfer number `nth`, without [`busiest`](Sum::busiest) and [`beyond`](Sum::beyond).
