@@ -4,7 +4,7 @@
 //!
 //! Each test prints its largest gap of a leading bound, beyond the latency of one request: 0.51 % for completions, 0.00 %
 //! for pauses of the link and for concurrent directions. These have few leading bounds; of all their cases, the formula is
-//! within 2 % of the simulation in 74 % (full duplex), 70 % (two channels) and 29 % (one channel).
+//! within 2 % of the simulation in 73 % (full duplex), 69 % (two channels) and 28 % (one channel).
 
 mod random_platform;
 
@@ -146,7 +146,7 @@ fn concurrent_directions_are_never_faster_than_the_formula_and_meet_a_leading_bo
     assert!(failures.is_empty(), "{failures}");
     let led = met.iter().map(|(_, led, ..)| *led).collect::<Vec<_>>();
     // What holds today, so that a formula that becomes worse is noticed.
-    for ((.., within_percent, _), least) in met.iter().zip([25.0, 65.0, 70.0]) {
+    for ((.., within_percent, _), least) in met.iter().zip([28.0, 69.0, 72.0]) {
         assert!(*within_percent >= least, "{within_percent} % within 2 %");
     }
     // One channel has no leading bound.
