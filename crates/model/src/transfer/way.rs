@@ -1,6 +1,5 @@
 //! The path of a transfer: its packets, and the time of each at the engine, on the links and at the destination.
 
-use super::alike::{Alike, AlikePiece};
 use super::cached;
 use super::packets::Packets;
 use super::sum::Sum;
@@ -187,7 +186,7 @@ impl<'a> Way<'a> {
         let mut sum: Option<Sum> = None;
         let mut of_channel = vec![Ticks::ZERO; self.channels as usize];
         // Sums of earlier transfers: most transfers of a window have the same requests at other addresses.
-        let mut earlier: Vec<(Alike, Sum)> = Vec::new();
+        let mut earlier: Vec<(_, Sum)> = Vec::new();
         for nth in first..first + transfers {
             let alike = self.alike(nth);
             let found = earlier.iter().find(|(other, _)| Some(*other) == alike).map(|(_, sum)| *sum);
@@ -221,7 +220,7 @@ impl<'a> Way<'a> {
         let pieces = self.pieces(nth)?;
         let start = pieces.first()?.address;
         // Parameters of earlier requests: those of every page are the same.
-        let mut earlier: Vec<(AlikePiece, Piece)> = Vec::new();
+        let mut earlier: Vec<(_, Piece)> = Vec::new();
         for chunk in pieces {
             let engine = self.engine(chunk, chunk.address - start);
             let alike = self.alike_piece(chunk);
