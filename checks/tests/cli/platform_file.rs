@@ -3,7 +3,7 @@
 use crate::folder::Folder;
 use serde_json::Value;
 
-/// What a command that is refused says.
+/// The error output of a command that is refused.
 fn refusal(folder: &Folder, arguments: &[&str]) -> String {
     let outcome = folder.run(arguments);
     assert_eq!((outcome.code, outcome.out.as_str()), (Some(2), ""), "{}", outcome.err);

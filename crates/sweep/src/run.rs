@@ -134,7 +134,7 @@ struct Shared<'a> {
     next: AtomicU64,
     /// Points that were in the log.
     before: AtomicU64,
-    /// Those without a figure.
+    /// Points without a figure that were in the log.
     before_without_figure: AtomicU64,
     /// Keys of all points in the log without a figure.
     without_figure: HashSet<u128>,

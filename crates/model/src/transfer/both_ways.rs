@@ -26,7 +26,7 @@ use lanemark_machine::{Partner, Plan, Transfer, Verb, Writer};
 use lanemark_platform::{Iommu, Platform};
 use lanemark_units::Ticks;
 
-/// What writes and reads of one engine share.
+/// The part of an engine that its writes and reads share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Engine {
     /// A channel, which issues both in order.

@@ -80,7 +80,7 @@ impl Memory {
         self.merging().most_bytes(address, bytes, is_loaded)
     }
 
-    /// How lines are merged into completions.
+    /// The rules by which lines are merged into completions.
     #[must_use]
     pub fn merging(&self) -> Merging {
         Merging {
