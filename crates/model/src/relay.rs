@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | that of a leg | as in `transfer.rs`, for the reads of the first card and the writes of each card |
 //! | queue | beats of the user clock, which moves them from FIFO to FIFO in every card |
-//! | engine | beats of the first card's reads and writes on its single data path |
+//! | engine | beats of the first card's reads and writes on its data path; two paths if full-duplex |
 //! | link | packets of all legs that cross a link in the same direction |
 //!
 //! FIFOs that are shorter than the outstanding data of a leg stall the leg before it; no term models that.
