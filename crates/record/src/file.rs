@@ -187,11 +187,8 @@ pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Record, RecordError> {
         malformed(line, column, format!("byte {good} is not UTF-8; a record is JSON text"))
     })?;
     let json = |error: serde_json::Error| {
-        let (line, column) = (error.line(), error.column());
-        let message = error.to_string();
-        let message = message.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&message);
-        let message = format!("{message}; a record is JSON as `lanemark schema record` describes it");
-        malformed(line.max(1), column.max(1), message)
+        let message = format!("{}; a record is JSON as `lanemark schema record` describes it", json_problem(&error));
+        malformed(error.line().max(1), error.column().max(1), message)
     };
     let mut found = None;
     match Version(&mut found).deserialize(&mut serde_json::Deserializer::from_str(text)) {
@@ -207,6 +204,25 @@ pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Record, RecordError> {
         }
     }
     serde_json::from_str(text).map_err(json)
+}
+
+/// Describes an error of JSON in one line, without the position that [`RecordError`] shows before it.
+///
+/// Names from the text, which the description repeats, may contain line breaks and other control characters: they are
+/// written as escapes.
+pub(crate) fn json_problem(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    let problem = text.strip_suffix(&place).unwrap_or(&text);
+    let mut line = String::with_capacity(problem.len());
+    for letter in problem.chars() {
+        if letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}') {
+            line.extend(letter.escape_default());
+        } else {
+            line.push(letter);
+        }
+    }
+    line
 }
 
 /// Reads only the schema of a record. Fails at any version except [`SCHEMA`], and keeps that

@@ -7,7 +7,7 @@
 //! A line is written with its line break in one call, so that a killed program leaves at most one incomplete line, the
 //! last. It is removed when the log is opened again. The log is locked while it is open for writing.
 
-use crate::file::RecordError;
+use crate::file::{RecordError, json_problem};
 use crate::sweep::row::SweepRow;
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, TryLockError};
@@ -248,10 +248,8 @@ fn contradicts(path: &Path, line: usize, before: usize) -> RecordError {
 }
 
 fn malformed(path: &Path, line: usize, error: &serde_json::Error) -> RecordError {
-    let (column, text) = (error.column().max(1), error.to_string());
-    let text = text.split(" at line ").next().unwrap_or_default();
-    let message = format!("{text}; {IS_A_LOG}: remove the line to run its point again");
-    RecordError::Malformed { path: path.to_owned(), line, column, message }
+    let message = format!("{}; {IS_A_LOG}: remove the line to run its point again", json_problem(error));
+    RecordError::Malformed { path: path.to_owned(), line, column: error.column().max(1), message }
 }
 
 #[cfg(test)]
@@ -347,6 +345,7 @@ mod tests {
             (format!("{good}{upper}"), 2),
             (format!("{good}{{\"key\":\"12\"}}\n"), 2),
             (format!("{good}{}", good.replace("\"by\"", "\"bye\"")), 2),
+            (format!("{good}{}", good.replace("\"by\"", r#""b\n\u001b\u2028y""#)), 2),
             (format!("{good}{{\"key\":\"1\n"), 2),
             (format!("{good}{{\"key\": \"my own\""), 2),
             (format!("{good}{{\"key\":\"abc\"}}"), 2),
@@ -356,7 +355,10 @@ mod tests {
         ] {
             std::fs::write(&path, &text).unwrap();
             match SweepLog::open(&path) {
-                Err(RecordError::Malformed { line: found, .. }) => assert_eq!(found, line, "{text}"),
+                Err(RecordError::Malformed { line: found, message, .. }) => {
+                    assert_eq!(found, line, "{text}");
+                    assert!(!message.contains(|letter: char| letter.is_control() || letter == '\u{2028}'), "{message:?}");
+                }
                 other => panic!("{text}: {other:?}"),
             }
             assert!(matches!(read_sweep_log(&path, |_| {}), Err(RecordError::Malformed { .. })), "{text}");
