@@ -191,6 +191,20 @@ fn a_plan_takes_the_same_time_in_every_run() {
 }
 
 #[test]
+fn a_call_waits_for_its_own_bytes_after_the_calls_of_an_earlier_plan() {
+    for completion in [Completion::Flag, Completion::Interrupt, Completion::Register] {
+        let asked = DmaCall { completion, ..call(9000) };
+        let mut machine = SimulatedMachine::new(&platform("8B", &[])).unwrap();
+        let mut took = || {
+            let mut samples = Samples::wanted(2);
+            machine.run(&plan(&[asked]), &mut samples).unwrap();
+            samples.taken
+        };
+        assert_eq!(took(), took(), "{completion:?}");
+    }
+}
+
+#[test]
 fn a_call_that_times_out_names_its_stall_cause_and_leaves_an_idle_board() {
     let mut machine = SimulatedMachine::new(&platform("8B", &[])).unwrap();
     let good = plan(&[DmaCall { descriptors: Descriptors::Fetched, ..call(16 * 4096) }]);
