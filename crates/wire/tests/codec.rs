@@ -129,8 +129,10 @@ fn message() -> impl Strategy<Value = Header> {
 
 fn completion() -> impl Strategy<Value = Header> {
     let with_data = (0..128_u8, 1..=4096_u16, any::<u16>()).prop_map(|(lower_address, byte_count, cut)| {
-        let whole = u16::from(lower_address & 3) + byte_count;
-        let whole = whole.div_ceil(4).min(1024);
+        // A read is at most 1024 DW long, with the bytes before its first one.
+        let before = u16::from(lower_address & 3);
+        let byte_count = byte_count.min(4096 - before);
+        let whole = (before + byte_count).div_ceil(4);
         // A boundary of 64 B before the end, or the end.
         let first = 16 - u16::from(lower_address & 0x3f) / 4;
         let boundaries = whole.saturating_sub(first).div_ceil(16);
