@@ -5,7 +5,7 @@ LANEMARK = $(CARGO) run --quiet --release --locked -p lanemark-cli --
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := build
-.PHONY: help build install-c test test-qemu test-runtimes runtimes lint bench reproduce dependencies schemas picture fuzz mutants
+.PHONY: help build install-c test test-qemu test-runtimes runtimes lint bench reproduce dependencies schemas picture fuzz mutants structures
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -89,6 +89,9 @@ picture: ## draw docs/methods.svg, the picture of the README; a test compares it
 
 fuzz: ## run each fuzz target for a minute (FUZZ_SECONDS=60), with the pinned toolchain
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) fuzz/run
+
+structures: ## fit forty drawn cards with a hidden mechanism; takes minutes
+	$(CARGO) test --release --locked -p lanemark-fit --test structures -- --ignored --nocapture
 
 mutants: ## change code of wire, dma, model and sim, and count what their tests detect; takes hours
 	@checks/mutants

@@ -521,9 +521,13 @@ pub struct FitArgs {
     /// For a platform file with unknown numbers: a value to assume instead of fitting it; repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = assumption, conflicts_with = "parameters")]
     pub assume: Vec<(String, f64)>,
-    /// For a platform file with unknown numbers: assume defaults for those the data cannot determine
+    /// For a platform file with unknown numbers: assume usual values for those that the data cannot determine and that have
+    /// no default
     #[arg(long, conflicts_with = "parameters")]
     pub assume_rest: bool,
+    /// For a platform file with unknown numbers: fit numbers only, and keep every other mechanism as the file has it
+    #[arg(long, conflicts_with = "parameters")]
+    pub keep_structure: bool,
     /// For a platform file with unknown numbers: write the completed file here
     #[arg(long, value_name = "FILE", conflicts_with = "parameters")]
     pub write: Option<PathBuf>,

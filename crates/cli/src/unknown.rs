@@ -5,7 +5,7 @@ use crate::failure::{Failure, say};
 use crate::input;
 use crate::output::{self, terminal_width};
 use crate::progress::spinner;
-use lanemark_fit::{Errors, FillError, Filled, Measured, fill_in};
+use lanemark_fit::{Contender, Errors, FillError, FillOptions, Filled, Measured, fill_in};
 use lanemark_platform::{Draft, Origin, Origins};
 use lanemark_record::file;
 use lanemark_runner::{draft, origins_of};
@@ -15,10 +15,9 @@ use std::path::Path;
 
 /// The platform file to fill in, if the command line names one with unknown numbers.
 pub fn wanted(args: &FitArgs) -> Result<Option<Draft>, Failure> {
-    let asked = args.assume_rest || args.write.is_some() || !args.assume.is_empty();
+    let asked = args.assume_rest || args.keep_structure || args.write.is_some() || !args.assume.is_empty();
     let Some(on) = args.on.as_deref().filter(|_| args.parameters.is_empty()) else {
-        let message =
-            "--assume, --assume-rest and --write need a platform file with unknown numbers: name it with --on";
+        let message = "--assume, --assume-rest, --keep-structure and --write need a platform file with unknown numbers: name it with --on";
         return if asked { Err(Failure::Usage(message.to_owned())) } else { Ok(None) };
     };
     let draft = draft(on)?;
@@ -39,11 +38,12 @@ pub fn fit(args: &FitArgs, mut draft: Draft) -> Result<(), Failure> {
     for (key, value) in &args.assume {
         draft = draft.fill(key, *value, &origin).map_err(|error| Failure::Usage(error.to_string()))?;
     }
+    let options = FillOptions { assume_rest: args.assume_rest, keep_structure: args.keep_structure };
     let bar = spinner(format!("{name}: {} unknown numbers", draft.unknowns().len()));
     let filled = if input::is_table(path) {
-        fill_in(name, &Measured::Table(&input::table(path)?), &draft, args.assume_rest)
+        fill_in(name, &Measured::Table(&input::table(path)?), &draft, options)
     } else {
-        fill_in(name, &Measured::Record(&input::record(path)?, args.of.as_deref()), &draft, args.assume_rest)
+        fill_in(name, &Measured::Record(&input::record(path)?, args.of.as_deref()), &draft, options)
     };
     bar.finish_and_clear();
     let filled = filled.map_err(|error| match error {
@@ -77,6 +77,9 @@ fn print(out: &mut impl Write, name: &str, filled: &Filled) -> Result<(), Failur
         let within = within.unwrap_or_default();
         writeln!(out, "  {} = {:.5} ({within}{least:.5} to {most:.5} leaving one out)", found.name, found.value)?;
     }
+    if !filled.at_default.is_empty() {
+        writeln!(out, "  at the default, because the figures do not determine it: {}", filled.at_default.join(", "))?;
+    }
     for key in &filled.beyond {
         writeln!(
             out,
@@ -99,9 +102,10 @@ fn print(out: &mut impl Write, name: &str, filled: &Filled) -> Result<(), Failur
         print_measurements_needed(out, filled, &alone)?;
     }
     writeln!(out)?;
+    print_contenders(out, &filled.contenders)?;
     out.write_all(lanemark_report::residual_table(&filled.residuals, terminal_width()).as_bytes())?;
     if let Some((fitted, held_out, verdict)) = filled.halves() {
-        writeln!(out, "\nevery second size was held out; predictions for these:\n")?;
+        writeln!(out, "\npredictions of each half of the sizes by a fit to all other figures:\n")?;
         out.write_all(lanemark_report::residual_table(&filled.held_out, terminal_width()).as_bytes())?;
         writeln!(out, "\nfitted to: {}", in_words(&fitted))?;
         writeln!(out, "held out:  {}", in_words(&held_out))?;
@@ -118,6 +122,35 @@ fn print(out: &mut impl Write, name: &str, filled: &Filled) -> Result<(), Failur
     Ok(())
 }
 
+/// Most structures that are printed; the JSON has all.
+const PRINTED: usize = 6;
+
+/// Prints the best structures and that of the file, each with its errors at figures that were not fitted.
+fn print_contenders(out: &mut impl Write, contenders: &[Contender]) -> Result<(), Failure> {
+    if contenders.len() < 2 {
+        return Ok(());
+    }
+    writeln!(out, "structures compared, each by its errors at figures that were not fitted:")?;
+    for (place, contender) in contenders.iter().enumerate() {
+        let is_file = contender.set.is_empty() && contender.fitted.is_empty();
+        if place >= PRINTED && !is_file && !contender.is_chosen {
+            continue;
+        }
+        let chosen = if contender.is_chosen { ", chosen" } else { "" };
+        let (median, mean) = (contender.median_percent(), contender.mean_percent());
+        writeln!(out, "  {}: median {median:.1} %, mean {mean:.1} %{chosen}", in_keys(contender))?;
+    }
+    writeln!(out)?;
+    Ok(())
+}
+
+/// A structure as its keys.
+fn in_keys(contender: &Contender) -> String {
+    let set = contender.set.iter().map(|(key, value)| format!("{key} = {value}"));
+    let parts: Vec<String> = set.chain(contender.fitted.iter().cloned()).collect();
+    if parts.is_empty() { "as in the file".to_owned() } else { parts.join(", ") }
+}
+
 /// Prints the measurement that would determine each open number.
 fn print_measurements_needed(out: &mut impl Write, filled: &Filled, keys: &[String]) -> Result<(), Failure> {
     for (key, what) in keys.iter().filter_map(|key| Some((key, filled.measurement_for(key)?))) {
@@ -127,13 +160,15 @@ fn print_measurements_needed(out: &mut impl Write, filled: &Filled, keys: &[Stri
 }
 
 fn in_words(errors: &Errors) -> String {
-    let Errors { count, median_percent, worst_percent } = errors;
-    format!("{count} figures, median error {median_percent:.1} %, worst {worst_percent:.1} %")
+    let Errors { count, median_percent, mean_percent, worst_percent } = errors;
+    format!("{count} figures, median error {median_percent:.1} %, mean {mean_percent:.1} %, worst {worst_percent:.1} %")
 }
 
 fn errors_to_json(errors: &Errors) -> serde_json::Value {
-    let Errors { count, median_percent, worst_percent } = errors;
-    json!({"count": count, "median_percent": median_percent, "worst_percent": worst_percent})
+    let Errors { count, median_percent, mean_percent, worst_percent } = errors;
+    json!({
+        "count": count, "median_percent": median_percent, "mean_percent": mean_percent, "worst_percent": worst_percent
+    })
 }
 
 /// The counts as JSON, with 0 unknown.
@@ -165,6 +200,14 @@ fn to_json(name: &str, filled: &Filled) -> serde_json::Value {
             "free": set.free,
             "measurements": set.names.iter().map(|key| filled.measurement_for(key)).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
+        "structures": filled.contenders.iter().map(|contender| json!({
+            "set": contender.set.iter().map(|(key, value)| json!({"key": key, "value": value})).collect::<Vec<_>>(),
+            "fitted": contender.fitted,
+            "held_out_median_percent": contender.median_percent(),
+            "held_out_mean_percent": contender.mean_percent(),
+            "is_chosen": contender.is_chosen,
+        })).collect::<Vec<_>>(),
+        "at_default": filled.at_default,
         "assumed": filled.assumed,
         "beyond": filled.beyond,
         "unknown": filled.draft.unknowns().iter().map(|unknown| &unknown.key).collect::<Vec<_>>(),

@@ -8,8 +8,8 @@ use crate::{Fit, FitData, FitError, Parameter, fit_many};
 /// Starting points at which formulas are evaluated.
 const PLACES: u32 = 64;
 
-/// Number of the best starting points from which a search by formulas begins.
-const STARTS: usize = 12;
+/// Searches by formulas: from so many of the best points, so many steps each, one after the other.
+const STARTS: [(usize, usize); 3] = [(12, 3), (5, 6), (2, 30)];
 
 /// Strength of the pull towards the middle of a parameter's bounds: a factor of ten weighs as an error of 0.5 % in one
 /// datum.
@@ -17,21 +17,81 @@ const PULL: f64 = 2e-3;
 
 /// Finds the values with the least sum of squares, integers where the key requires them, and their confidence.
 ///
+/// With `start`, the search begins there; without, at the best of many places by formulas. Formulas guide the search. They
+/// are corrected by the simulation at the values reached, until both agree (output space mapping: Bandler and others,
+/// "Space mapping: the state of the art", 2004). Data without a formula are simulated at every step.
+///
 /// # Errors
 /// [`FitError`].
-pub(crate) fn calibrate(problem: &FitData) -> Result<Fit, FitError> {
+pub(crate) fn calibrate(problem: &FitData, start: Option<&[f64]>) -> Result<Fit, FitError> {
     let mut parameters = problem.parameters();
     if !problem.is_about_transfers() && problem.grids().iter().all(Option::is_none) {
         return fit_many(&parameters, |values| problem.residuals(values));
     }
-    if let Some(best) = by_formulas(problem, &parameters) {
-        parameters.iter_mut().zip(best).for_each(|(parameter, value)| parameter.start = value);
+    if let Some(best) = start.map(<[f64]>::to_vec).or_else(|| by_formulas(problem)) {
+        for (parameter, value) in parameters.iter_mut().zip(best) {
+            parameter.start = value.clamp(parameter.low, parameter.high);
+        }
     }
-    let searched =
-        fit_many(&parameters, |values| problem.residuals(values).map(|left| pulled(left, &parameters, values)))?;
-    let mut values: Vec<f64> = searched.found.iter().map(|found| found.value).collect();
-    // Integers are rounded one by one; after each, the remaining parameters are searched again.
-    let mut is_set = vec![false; values.len()];
+    let mut values: Vec<f64> = parameters.iter().map(|parameter| parameter.start).collect();
+    let facts = problem.facts().ok();
+    let formulas = |values: &[f64]| {
+        let facts = facts.as_ref().ok_or_else(|| "the platform cannot be simulated".to_owned())?;
+        problem.formula_residuals(facts, values)
+    };
+    if formulas(&values).is_err() {
+        let mut ask = |values: &[f64]| problem.residuals(values);
+        values = settled(problem, &parameters, &values, &mut ask)?;
+        return judge(&parameters, &values, |values| problem.residuals(values));
+    }
+    for _ in 0..CORRECTIONS {
+        let mut ask = corrected(problem, &formulas, &values)?;
+        let next = settled(problem, &parameters, &values, &mut ask)?;
+        let moved = |(next, value): (&f64, &f64)| (next / value - 1.0).abs() > SETTLED;
+        let has_moved = next.iter().zip(&values).any(moved);
+        values = next;
+        if !has_moved {
+            break;
+        }
+    }
+    judge(&parameters, &values, corrected(problem, &formulas, &values)?)
+}
+
+/// Most corrections of the formulas by the simulation.
+const CORRECTIONS: usize = 3;
+
+/// Relative change of a value below which the search has settled.
+const SETTLED: f64 = 1e-3;
+
+/// The residuals of the formulas, shifted so that they equal those of the simulation at `values`.
+///
+/// # Errors
+/// [`FitError::Evaluation`].
+fn corrected<'a>(
+    problem: &FitData,
+    formulas: &'a dyn Fn(&[f64]) -> Result<Vec<f64>, String>,
+    values: &[f64],
+) -> Result<impl FnMut(&[f64]) -> Result<Vec<f64>, String> + use<'a>, FitError> {
+    let failed = |because| FitError::Evaluation { at: format!("{values:?}"), because };
+    let simulated = problem.residuals(values).map_err(failed)?;
+    let formula = formulas(values).map_err(failed)?;
+    let shift: Vec<f64> = simulated.iter().zip(&formula).map(|(simulated, formula)| simulated - formula).collect();
+    Ok(move |values: &[f64]| {
+        let mut left = formulas(values)?;
+        left.iter_mut().zip(&shift).for_each(|(left, shift)| *left += shift);
+        Ok(left)
+    })
+}
+
+/// The best values from `start`, with integers rounded one by one; after each, the remaining parameters are searched again.
+fn settled(
+    problem: &FitData,
+    parameters: &[Parameter],
+    start: &[f64],
+    ask: &mut dyn FnMut(&[f64]) -> Result<Vec<f64>, String>,
+) -> Result<Vec<f64>, FitError> {
+    let mut is_set = vec![false; start.len()];
+    let mut values = with_some_set(parameters, start, &is_set, ask)?;
     for (place, grid) in problem.grids().iter().enumerate() {
         let Some(grid) = grid else { continue };
         is_set[place] = true;
@@ -40,16 +100,16 @@ pub(crate) fn calibrate(problem: &FitData) -> Result<Fit, FitError> {
             continue;
         }
         values[place] = if values[place] * 2.0 < below + above { below } else { above };
-        values = with_some_set(problem, &parameters, &values, &is_set)?;
+        values = with_some_set(parameters, &values, &is_set, ask)?;
     }
-    judge(&parameters, &values, |values| problem.residuals(values))
+    Ok(values)
 }
 
 /// The residuals, followed by a weak pull of each parameter to the middle of its bounds.
 ///
 /// A parameter that the data leave open then stays in the middle instead of drifting to a bound, which would look like
 /// a result.
-fn pulled(mut left: Vec<f64>, parameters: &[Parameter], values: &[f64]) -> Vec<f64> {
+pub(crate) fn pulled(mut left: Vec<f64>, parameters: &[Parameter], values: &[f64]) -> Vec<f64> {
     let middle = |parameter: &Parameter| (parameter.low * parameter.high).sqrt();
     left.extend(parameters.iter().zip(values).map(|(parameter, value)| PULL * (value / middle(parameter)).ln()));
     left
@@ -57,10 +117,10 @@ fn pulled(mut left: Vec<f64>, parameters: &[Parameter], values: &[f64]) -> Vec<f
 
 /// Searches the parameters that are not set, and returns the values of all.
 fn with_some_set(
-    problem: &FitData,
     parameters: &[Parameter],
     values: &[f64],
     is_set: &[bool],
+    ask: &mut dyn FnMut(&[f64]) -> Result<Vec<f64>, String>,
 ) -> Result<Vec<f64>, FitError> {
     let free: Vec<usize> = (0..values.len()).filter(|place| !is_set[*place]).collect();
     let all = |some: &[f64]| {
@@ -70,14 +130,17 @@ fn with_some_set(
     };
     let searched: Vec<Parameter> =
         free.iter().map(|place| Parameter { start: values[*place], ..parameters[*place].clone() }).collect();
-    let fit =
-        fit_many(&searched, |some| problem.residuals(&all(some)).map(|left| pulled(left, parameters, &all(some))))?;
+    if searched.is_empty() {
+        return Ok(values.to_vec());
+    }
+    let fit = fit_many(&searched, |some| ask(&all(some)).map(|left| pulled(left, parameters, &all(some))))?;
     let found: Vec<f64> = fit.found.iter().map(|found| found.value).collect();
     Ok(all(&found))
 }
 
 /// The best end point of the searches by formulas; `None` if a datum has no formula.
-fn by_formulas(problem: &FitData, parameters: &[Parameter]) -> Option<Vec<f64>> {
+pub(crate) fn by_formulas(problem: &FitData) -> Option<Vec<f64>> {
+    let parameters = &problem.parameters();
     let facts = problem.facts().ok()?;
     let mut ask =
         |values: &[f64]| problem.formula_residuals(&facts, values).map(|left| pulled(left, parameters, values));
@@ -88,8 +151,24 @@ fn by_formulas(problem: &FitData, parameters: &[Parameter]) -> Option<Vec<f64>> 
     };
     let mut places: Vec<(f64, Vec<Parameter>)> = (0..PLACES).filter_map(place).collect();
     places.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let ends = places.iter().take(STARTS).filter_map(|(_, from)| scout(from, &mut ask).ok());
-    ends.min_by(|one, other| one.1.total_cmp(&other.1)).map(|(values, _)| values)
+    // The worse ones are given up early.
+    for (kept, steps) in STARTS {
+        places.truncate(kept);
+        places = places.into_iter().filter_map(|(_, from)| searched(from, steps, &mut ask)).collect();
+        places.sort_by(|one, other| one.0.total_cmp(&other.0));
+    }
+    places.first().map(|(_, at)| at.iter().map(|parameter| parameter.start).collect())
+}
+
+/// The sum of squares after some steps from the start, and the parameters that start at the values reached.
+fn searched(
+    mut from: Vec<Parameter>,
+    steps: usize,
+    ask: &mut impl FnMut(&[f64]) -> Result<Vec<f64>, String>,
+) -> Option<(f64, Vec<Parameter>)> {
+    let (values, left) = scout(&from, steps, ask).ok()?;
+    from.iter_mut().zip(values).for_each(|(parameter, value)| parameter.start = value);
+    Some((left, from))
 }
 
 /// The parameters with the `nth` starting point: number 0 is the middle of the bounds, the others fill the space evenly

@@ -2,8 +2,8 @@
 
 use crate::apart::measurement_for;
 use crate::calibrate::calibrate;
-use crate::{Errors, Fit, FitData, FitDataError, FitError, Table, Verdict};
-use lanemark_platform::{Draft, Origin, PlatformError};
+use crate::{Contender, Errors, Fit, FitData, FitDataError, FitError, Found, Table, Verdict, structure};
+use lanemark_platform::{Draft, Origin, PlatformError, default_of, preset};
 use lanemark_record::{Record, Residual};
 
 /// Source of measurements.
@@ -15,20 +15,33 @@ pub enum Measured<'a> {
     Table(&'a Table),
 }
 
+/// What a fit may do beyond filling in the numbers that the data determine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct FillOptions {
+    /// Whether numbers that the data leave open, and that have no default, are assumed.
+    pub assume_rest: bool,
+    /// Whether the structure of the file is kept, and only its unknown numbers are fitted.
+    pub keep_structure: bool,
+}
+
 /// A platform file after a fit.
 #[derive(Clone, Debug)]
 pub struct Filled {
     /// The file with the numbers that the data determine; the others are still unknown.
     pub draft: Draft,
-    /// The result for each unknown number, determined or not.
+    /// The result for each fitted number, determined or not.
     pub fit: Fit,
+    /// The structures that were compared, best first; empty if the structure was kept.
+    pub contenders: Vec<Contender>,
     /// The questions that were fitted to, each with its number of answers.
     pub questions: Vec<(&'static str, usize)>,
     /// Each of those answers, with the results of simulation and formula.
     pub residuals: Vec<Residual>,
-    /// The same for the answers that were held out from the fit.
+    /// The same for the answers of curves with six or more sizes, predicted by a fit to the other half of their curve.
     pub held_out: Vec<Residual>,
-    /// Keys of numbers that the data leave open, set to the end point of the search because `assume_rest` was given.
+    /// Keys that have their default, because the data do not determine them.
+    pub at_default: Vec<String>,
+    /// Keys of numbers that the data leave open, set to a usual value because of [`FillOptions::assume_rest`].
     pub assumed: Vec<String>,
     /// Keys of numbers whose best value lies outside their search range.
     pub beyond: Vec<String>,
@@ -67,59 +80,150 @@ pub enum FillError {
     Simulation(String),
 }
 
+/// The platform whose values are assumed for numbers that the data leave open.
+const USUAL: &str = "card-gen5-x16";
+
 /// Fills in the unknown numbers of `draft` from `measured`; `name` is the name of that source in `fitted_to`.
 ///
-/// Numbers that the data leave open (see [`Undetermined`](crate::Undetermined)), or whose best value lies outside their search range,
-/// stay unknown. With `assume_rest` they are set to the end point of the search and marked as assumed: the sums that
-/// the data determine are then right, and their split is a guess.
+/// Unless [`FillOptions::keep_structure`] is set, mechanisms of which no file says anything are tried first, such as work
+/// in chunks or completions that are merged. The structure is chosen by the error of figures that were not fitted
+/// ([`Filled::contenders`]).
+///
+/// Numbers that the data leave open (see [`Undetermined`](crate::Undetermined)) get their default; without one, they stay
+/// unknown, as do those whose best value lies outside their search range. With [`FillOptions::assume_rest`] these get the
+/// value of the built-in platform `card-gen5-x16`, marked as assumed, and the rest is fitted to it.
 ///
 /// # Errors
 /// [`FillError`].
-pub fn fill_in(name: &str, measured: &Measured<'_>, draft: &Draft, assume_rest: bool) -> Result<Filled, FillError> {
-    let problem = match measured {
+pub fn fill_in(name: &str, measured: &Measured<'_>, draft: &Draft, options: FillOptions) -> Result<Filled, FillError> {
+    let given = match measured {
         Measured::Record(record, target) => FitData::of_draft(record, *target, draft)?,
         Measured::Table(table) => FitData::of_table(table, draft)?,
     };
-    let fit = calibrate(&problem)?;
+    let searched = if options.keep_structure { None } else { structure::search(&given) };
+    let (contenders, problem, start) = match searched {
+        Some(found) => (found.contenders, found.problem, Some(found.values)),
+        None => (Vec::new(), given, None),
+    };
+    let set = contenders.iter().find(|contender| contender.is_chosen).map_or(&[][..], |chosen| &chosen.set);
+    let Settled { problem, fit, at_default, assumed } = settled(problem, start, options.assume_rest)?;
     let count = |(question, count): &(&str, usize)| format!("{name}: {question} ({count} answers)");
-    let ids: Vec<String> = problem.questions().iter().map(count).collect();
+    let fitted_to = Origin::FittedTo(problem.questions().iter().map(count).collect());
     let values: Vec<f64> = fit.found.iter().map(|found| found.value).collect();
     let mut filled = Filled {
         draft: draft.clone(),
         questions: problem.questions(),
         residuals: problem.compare(&values).map_err(FillError::Simulation)?,
-        held_out: problem.compare_held_out(&values).map_err(FillError::Simulation)?,
+        held_out: held_out(&problem, &values)?,
+        at_default: Vec::new(),
         assumed: Vec::new(),
         beyond: Vec::new(),
+        contenders: Vec::new(),
         fit,
     };
     for found in &filled.fit.found {
-        let loose = filled.fit.loose.iter().find(|set| set.names.contains(&found.name));
-        let guess = match loose {
-            Some(set) if set.free == set.names.len() => {
-                "the end point of the search: no answer depends on it".to_owned()
-            }
-            Some(set) => {
-                let others: Vec<&str> =
-                    set.names.iter().map(String::as_str).filter(|other| *other != found.name).collect();
-                format!(
-                    "one of many values that fit: the answers determine only its combination with {}",
-                    others.join(", ")
-                )
-            }
-            None if found.at_bound => "the end of its search range: the best value lies outside".to_owned(),
-            None => {
-                filled.draft = filled.draft.fill(&found.name, found.value, &Origin::FittedTo(ids.clone()))?;
-                continue;
-            }
-        };
-        if loose.is_none() {
-            filled.beyond.push(found.name.clone());
+        if filled.fit.loose.iter().any(|loose| loose.names.contains(&found.name)) {
+            continue;
         }
-        if assume_rest {
-            filled.draft = filled.draft.fill(&found.name, found.value, &Origin::Assumed(guess))?;
-            filled.assumed.push(found.name.clone());
+        if found.at_bound {
+            filled.beyond.push(found.name.clone());
+        } else {
+            filled.draft = stated(&filled.draft, &found.name, found.value, &fitted_to)?;
         }
     }
+    for (key, value) in set {
+        filled.draft = stated(&filled.draft, key, *value, &fitted_to)?;
+    }
+    let usual = Origin::Assumed(format!("the value of {USUAL}: the figures do not determine it"));
+    for (key, value) in assumed {
+        filled.draft = stated(&filled.draft, &key, value, &usual)?;
+        filled.assumed.push(key);
+    }
+    // What is still unknown and was not fitted: numbers at their default, and parts of other structures.
+    let default = Origin::Assumed("the default: the figures do not determine it".to_owned());
+    for unknown in draft.unknowns() {
+        let is_open = filled.draft.unknowns().iter().any(|open| open.key == unknown.key);
+        let is_fitted = filled.fit.found.iter().any(|found| found.name == unknown.key);
+        if let Some(value) = unknown.default.filter(|_| is_open && !is_fitted) {
+            filled.draft = filled.draft.fill(&unknown.key, value, &default)?;
+            filled.at_default.push(unknown.key.clone());
+        }
+    }
+    // A time that the search added and the whole of the figures does not determine.
+    filled.at_default.extend(at_default.into_iter().filter(|key| draft.unknowns().iter().all(|row| row.key != *key)));
+    filled.contenders = contenders;
     Ok(filled)
+}
+
+/// The draft with this value, which it marks unknown or does not state.
+fn stated(draft: &Draft, key: &str, value: f64, origin: &Origin) -> Result<Draft, PlatformError> {
+    if draft.unknowns().iter().any(|unknown| unknown.key == key) {
+        draft.fill(key, value, origin)
+    } else {
+        draft.state(key, value, origin)
+    }
+}
+
+/// A fit in which no number is open that could be fixed.
+struct Settled {
+    problem: FitData,
+    fit: Fit,
+    /// Keys fixed at their default.
+    at_default: Vec<String>,
+    /// Keys fixed at a usual value.
+    assumed: Vec<(String, f64)>,
+}
+
+/// Fits, and fixes numbers that the data leave open, one by one.
+fn settled(mut problem: FitData, mut start: Option<Vec<f64>>, assume_rest: bool) -> Result<Settled, FillError> {
+    let (mut at_default, mut assumed) = (Vec::new(), Vec::new());
+    loop {
+        let fit = calibrate(&problem, start.as_deref())?;
+        let Some((key, fixed)) = to_fix(&fit, assume_rest) else {
+            return Ok(Settled { problem, fit, at_default, assumed });
+        };
+        let (next, place) = problem.without_free(&key, fixed).map_err(FillError::Simulation)?;
+        let mut values: Vec<f64> = fit.found.iter().map(|found| found.value).collect();
+        values.remove(place);
+        (problem, start) = (next, Some(values));
+        match fixed {
+            Some(value) => assumed.push((key, value)),
+            None => at_default.push(key),
+        }
+    }
+}
+
+/// The next number to fix: its key, and its value if that is not the default.
+fn to_fix(fit: &Fit, assume_rest: bool) -> Option<(String, Option<f64>)> {
+    // A time of nearly nothing: the mechanism is not there.
+    let is_off =
+        |found: &&Found| found.at_bound && default_of(&found.name).is_some_and(|default| default < found.value);
+    let none = fit.found.iter().find(is_off).map(|found| found.name.as_str());
+    let loose = || fit.loose.iter().flat_map(|set| set.names.iter().rev());
+    let with_default = || loose().find(|key| default_of(key).is_some()).map(String::as_str);
+    if let Some(key) = none.or_else(with_default) {
+        return Some((key.to_owned(), None));
+    }
+    let beyond = || fit.found.iter().find(|found| found.at_bound).map(|found| &found.name);
+    let key = loose().next().or_else(beyond).filter(|_| assume_rest)?;
+    let usual = preset(USUAL)?.ok()?.number(key)?.0;
+    Some((key.clone(), Some(usual)))
+}
+
+/// Predictions of the figures of each half of the curves by a fit to all other figures, in the order of the data.
+fn held_out(problem: &FitData, values: &[f64]) -> Result<Vec<Residual>, FillError> {
+    let mut predicted: Vec<(usize, Residual)> = Vec::new();
+    for half in [false, true] {
+        let places = problem.half(half);
+        let train = problem.part(|place| !places.contains(&place));
+        let fit = match calibrate(&train, Some(values)) {
+            Err(FitError::TooFewData { .. }) => return Ok(Vec::new()),
+            fit => fit?,
+        };
+        let values: Vec<f64> = fit.found.iter().map(|found| found.value).collect();
+        let test = problem.part(|place| places.contains(&place));
+        predicted.extend(places.iter().copied().zip(test.compare(&values).map_err(FillError::Simulation)?));
+    }
+    predicted.sort_by_key(|(place, _)| *place);
+    Ok(predicted.into_iter().map(|(_, residual)| residual).collect())
 }

@@ -1,17 +1,22 @@
 //! Data of a fit: the answers of a record or the figures of a table, compared with a platform.
 
-use crate::held_out::held_out;
+use crate::held_out::halves;
+use crate::mechanism::{MECHANISMS, is_chosen};
 use crate::table::Row;
 use crate::whole::{Grid, between};
 use crate::{Parameter, Table};
 use lanemark_bench::{Axes, BenchError, Case, Effort, Question, question};
-use lanemark_machine::Facts;
+use lanemark_machine::{Facts, Verb};
 use lanemark_method::{Access, AccessPath, Method, Width};
 use lanemark_model::FormulaMachine;
-use lanemark_platform::{Draft, Origin, Platform};
+use lanemark_platform::{Draft, Origin, Platform, Unknown, default_of};
 use lanemark_record::{Answer, Quantity, Record, Residual};
 use lanemark_runner::OpenTarget;
 use lanemark_units::MemoryType;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::rc::Rc;
 
 /// Data of a fit: answers of one target of a record, or figures of a table. Each is simulated again on a platform while
 /// some of its numbers vary.
@@ -24,12 +29,24 @@ pub struct FitData {
     /// Lower bound, start and upper bound of each key; `None`: derived from the platform's own values.
     searched: Option<Vec<(f64, f64, f64)>>,
     data: Vec<Datum>,
-    /// Data that are held out from the fit, to judge it.
-    held_out: Vec<Datum>,
+    /// The half of its curve in which each datum is; `None` if its curve is too short. Each half is predicted by a fit to
+    /// the other data.
+    halves: Vec<Option<bool>>,
+    /// Keys that no file states, with their defaults: a search over structures may change them.
+    open: Vec<(&'static str, f64)>,
+    /// Values that a search over structures has changed.
+    changed: Vec<(String, f64)>,
+    memo: Memo,
 }
+
+/// Figures that formulas gave, by the number of the datum and a hash of the values on which it may depend; shared by all
+/// copies of a fit.
+type Memo = Rc<RefCell<HashMap<(usize, u64), f64>>>;
 
 #[derive(Clone)]
 struct Datum {
+    /// Number of the datum, the same in every part of the fit.
+    number: usize,
     question: &'static Question,
     case: Case,
     passes: u64,
@@ -156,15 +173,17 @@ impl FitData {
             }
         }
         let answers: Vec<&Answer> = record.answers.iter().filter(|answer| answer.target == target).collect();
-        let data = data(platform, &answers)?;
+        let mut data = data(platform, &answers)?;
+        data.iter_mut().zip(0..).for_each(|(datum, number)| datum.number = number);
         let grids = vec![None; distinct.len()];
-        Ok(FitData { platform: platform.clone(), keys: distinct, grids, searched: None, data, held_out: Vec::new() })
+        let (halves, open, changed) = (vec![None; data.len()], Vec::new(), Vec::new());
+        let (platform, memo) = (platform.clone(), Memo::default());
+        Ok(FitData { platform, keys: distinct, grids, searched: None, data, halves, open, changed, memo })
     }
 
     /// Prepares a fit of every unknown number of `draft` to the answers of `target`, or of the only target.
     ///
     /// All DMA answers are used. Of a question about cores, at most 12 answers up to 4 KiB are used, evenly spread.
-    /// Every second size of a curve with six or more sizes is held out.
     ///
     /// # Errors
     /// [`FitDataError`] if the target is unknown, the draft has no unknown number, or the platform supports no answer.
@@ -176,8 +195,7 @@ impl FitData {
         Ok(Self::of_data(draft, started, data))
     }
 
-    /// Prepares a fit of every unknown number of `draft` to the figures of a table. Every second size of a curve with
-    /// six or more sizes is held out.
+    /// Prepares a fit of every unknown number of `draft` to the figures of a table.
     ///
     /// # Errors
     /// [`FitDataError`] if the draft has no unknown number, or the platform does not support a figure.
@@ -197,19 +215,31 @@ impl FitData {
         Ok(Self::of_data(draft, started, data))
     }
 
-    fn of_data(draft: &Draft, started: Platform, data: Vec<Datum>) -> FitData {
+    fn of_data(draft: &Draft, started: Platform, mut data: Vec<Datum>) -> FitData {
+        data.iter_mut().zip(0..).for_each(|(datum, number)| datum.number = number);
         let curves: Vec<String> = data.iter().map(Datum::curve).collect();
         let sizes = data.iter().map(|datum| datum.case.size);
-        let which = held_out(curves.iter().map(String::as_str).zip(sizes));
-        let (held_out, data): (Vec<_>, Vec<_>) = data.into_iter().zip(which).partition(|(_, is_held_out)| *is_held_out);
-        let unknowns = draft.unknowns();
+        let halves = halves(curves.iter().map(String::as_str).zip(sizes));
+        let unknowns: Vec<&Unknown> = draft.unknowns().iter().filter(|row| !is_structure(row)).collect();
+        let is_unknown = |key: &str| draft.unknowns().iter().any(|row| row.key == key && is_structure(row));
+        let choices = MECHANISMS.iter().flat_map(|one| one.choices.iter().map(|(key, _)| *key));
+        let times = MECHANISMS.iter().filter_map(|one| Some(one.time?.0));
+        let mut open: Vec<(&'static str, f64)> = Vec::new();
+        for key in choices.chain(times).filter(|key| is_unknown(key) || draft.has_default(key)) {
+            if let Some(default) = default_of(key).filter(|_| open.iter().all(|(other, _)| *other != key)) {
+                open.push((key, default));
+            }
+        }
         FitData {
             keys: unknowns.iter().map(|row| row.key.clone()).collect(),
             grids: unknowns.iter().map(|row| row.is_whole.then(|| grid(&started, &row.key, row.bounds))).collect(),
             searched: Some(unknowns.iter().map(|row| (row.bounds.0, row.start, row.bounds.1)).collect()),
             platform: started,
-            data: data.into_iter().map(|(datum, _)| datum).collect(),
-            held_out: held_out.into_iter().map(|(datum, _)| datum).collect(),
+            data,
+            halves,
+            open,
+            changed: Vec::new(),
+            memo: Memo::default(),
         }
     }
 
@@ -253,26 +283,89 @@ impl FitData {
         self.data.iter().any(|datum| matches!(datum.case.method, Method::Dma { .. }))
     }
 
-    /// Number of answers that are held out.
-    #[must_use]
-    pub fn held_out(&self) -> usize {
-        self.held_out.len()
+    /// Places of the data in this half of their curve.
+    pub(crate) fn half(&self, half: bool) -> Vec<usize> {
+        (0..self.data.len()).filter(|place| self.halves[*place] == Some(half)).collect()
     }
 
-    /// Compares each fitted answer with simulation and formula at `values` of the keys.
+    /// The same fit to a part of the data.
+    pub(crate) fn part(&self, keep: impl Fn(usize) -> bool) -> FitData {
+        let kept: Vec<usize> = (0..self.data.len()).filter(|place| keep(*place)).collect();
+        FitData {
+            data: kept.iter().map(|place| self.data[*place].clone()).collect(),
+            halves: kept.iter().map(|place| self.halves[*place]).collect(),
+            ..self.clone()
+        }
+    }
+
+    /// Whether `key` is fitted.
+    pub(crate) fn has_key(&self, key: &str) -> bool {
+        self.keys.iter().any(|other| other == key)
+    }
+
+    /// Whether no file states `key`, so that a search over structures may change it.
+    pub(crate) fn is_open(&self, key: &str) -> bool {
+        self.open.iter().any(|(other, _)| *other == key)
+    }
+
+    /// The same fit with another value of a key that is not fitted.
+    ///
+    /// # Errors
+    /// The error of the platform.
+    pub(crate) fn with_value(&self, key: &str, value: f64) -> Result<FitData, String> {
+        let origin = Origin::Assumed("chosen by the search over structures".to_owned());
+        let platform = self.platform.with(key, value, origin).map_err(|error| error.to_string())?;
+        let mut next = FitData { platform, ..self.clone() };
+        next.changed.retain(|(other, _)| other != key);
+        next.changed.push((key.to_owned(), value));
+        next.changed.sort_by(|one, other| one.0.cmp(&other.0));
+        Ok(next)
+    }
+
+    /// The same fit with the default of a key.
+    ///
+    /// # Errors
+    /// The error of the platform; a key that is not open.
+    pub(crate) fn with_default(&self, key: &str) -> Result<FitData, String> {
+        let open = self.open.iter().find(|(other, _)| *other == key);
+        self.with_value(key, open.map(|(_, default)| *default).ok_or("the key is stated")?)
+    }
+
+    /// The same fit with one more key, between the bounds of its search.
+    ///
+    /// # Errors
+    /// The error of the platform; a key that cannot be unknown.
+    pub(crate) fn with_free(&self, key: &str, start: f64) -> Result<FitData, String> {
+        let mut next = self.with_value(key, start)?;
+        let (low, high) = lanemark_platform::search_bounds(key).ok_or("the key must be known")?;
+        next.keys.push(key.to_owned());
+        next.grids.push(None);
+        next.searched.get_or_insert_default().push((low.min(start), start, high));
+        Ok(next)
+    }
+
+    /// The same fit without a key, which has its default, or the value `fixed`; and the place of the key.
+    ///
+    /// # Errors
+    /// The error of the platform; a key that is not fitted.
+    pub(crate) fn without_free(&self, key: &str, fixed: Option<f64>) -> Result<(FitData, usize), String> {
+        let place = self.keys.iter().position(|other| other == key).ok_or("the key is not fitted")?;
+        let fixed = fixed.or_else(|| default_of(key)).ok_or("the key has no default")?;
+        let mut next = self.with_value(key, fixed)?;
+        next.keys.remove(place);
+        next.grids.remove(place);
+        if let Some(searched) = &mut next.searched {
+            searched.remove(place);
+        }
+        Ok((next, place))
+    }
+
+    /// Compares each answer with simulation and formula at `values` of the keys.
     ///
     /// # Errors
     /// The error of the platform or the simulation for these values.
     pub fn compare(&self, values: &[f64]) -> Result<Vec<Residual>, String> {
         self.compared(&self.data, values)
-    }
-
-    /// Compares each held-out answer, like [`FitData::compare`].
-    ///
-    /// # Errors
-    /// As [`FitData::compare`].
-    pub fn compare_held_out(&self, values: &[f64]) -> Result<Vec<Residual>, String> {
-        self.compared(&self.held_out, values)
     }
 
     fn compared(&self, data: &[Datum], values: &[f64]) -> Result<Vec<Residual>, String> {
@@ -318,12 +411,44 @@ impl FitData {
     /// As [`FitData::residuals`]; also for an answer without a closed form.
     pub(crate) fn formula_residuals(&self, facts: &Facts, values: &[f64]) -> Result<Vec<f64>, String> {
         between(&self.grids, values, |values| {
-            // No simulation is built: most evaluations of a search use the formulas only.
-            let mut formulas = FormulaMachine::new(&self.platform_with(values)?, facts);
+            // No simulation is built: most evaluations of a search use the formulas only. A search asks often for figures
+            // that do not depend on what it has changed.
+            let (of_reads, of_writes) = (self.hash(values, Verb::Load), self.hash(values, Verb::Store));
+            let mut formulas = None;
             self.residuals_by(|datum| {
-                figure(lanemark_bench::ask(datum.question, &mut formulas, &datum.case, &datum.effort()))
+                let hash = match datum.verb() {
+                    Some(Verb::Load) => of_reads,
+                    Some(Verb::Store) => of_writes,
+                    None => of_reads ^ of_writes.rotate_left(1),
+                };
+                if let Some(known) = self.memo.borrow().get(&(datum.number, hash)) {
+                    return Ok(Some(*known));
+                }
+                let machine = match &mut formulas {
+                    Some(machine) => machine,
+                    none => none.insert(FormulaMachine::new(&self.platform_with(values)?, facts)),
+                };
+                let given = figure(lanemark_bench::ask(datum.question, machine, &datum.case, &datum.effort()))?;
+                if let Some(given) = given {
+                    self.memo.borrow_mut().insert((datum.number, hash), given);
+                }
+                Ok(given)
             })
         })
+    }
+
+    /// A hash of all values on which transfers of one direction may depend.
+    fn hash(&self, values: &[f64], verb: Verb) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        let of_keys = self.keys.iter().zip(values).map(|(key, value)| (key, *value));
+        let changed = self.changed.iter().map(|(key, value)| (key, *value));
+        let mut all: Vec<(&String, f64)> = changed.filter(|(key, _)| !self.has_key(key)).chain(of_keys).collect();
+        all.retain(|(key, value)| only_of(key).is_none_or(|of| of == verb) && default_of(key) != Some(*value));
+        all.sort_by(|one, other| one.0.cmp(other.0));
+        for (key, value) in all {
+            (key, value.to_bits()).hash(&mut hasher);
+        }
+        hasher.finish()
     }
 
     /// Facts of the simulated machine with the start values; they do not depend on the keys.
@@ -360,8 +485,14 @@ fn started(draft: &Draft) -> Result<Platform, FitDataError> {
         return Err(FitDataError::NothingUnknown { platform: draft.name().to_owned() });
     }
     let origin = Origin::Assumed("the start of the search".to_owned());
-    let started = unknowns.iter().try_fold(draft.clone(), |draft, row| draft.fill(&row.key, row.start, &origin));
+    let start = |row: &Unknown| row.default.filter(|_| is_structure(row)).unwrap_or(row.start);
+    let started = unknowns.iter().try_fold(draft.clone(), |draft, row| draft.fill(&row.key, start(row), &origin));
     started.and_then(Draft::complete).map_err(|error| FitDataError::Start(error.to_string()))
+}
+
+/// Whether a search over structures chooses this number.
+fn is_structure(unknown: &Unknown) -> bool {
+    is_chosen(&unknown.key) && unknown.default.is_some()
 }
 
 /// The allowed integers of a key between its bounds.
@@ -371,7 +502,40 @@ fn grid(platform: &Platform, key: &str, (low, high): (f64, f64)) -> Vec<f64> {
     whole.filter(|value| platform.with(key, *value, origin.clone()).is_ok()).collect()
 }
 
+/// The direction of the transfers that alone depend on `key`, if there is one: reads of the card load, writes store.
+fn only_of(key: &str) -> Option<Verb> {
+    const OF_READS: [&str; 9] = [
+        "dma.tags",
+        "dma.read_",
+        "dma_read.",
+        "memory.read_",
+        "memory.completion_bytes",
+        "memory.full_completion_",
+        "memory.odd_end_completion",
+        "memory.loaded_completion_bytes",
+        "root_complex.completion_alignment_bytes",
+    ];
+    const OF_WRITES: [&str; 4] = ["dma.write_", "dma_write.", "memory.write_", "memory.partial_line_ns"];
+    let begins = |these: &[&str]| these.iter().any(|begin| key.starts_with(begin));
+    if begins(&OF_READS) {
+        Some(Verb::Load)
+    } else if begins(&OF_WRITES) {
+        Some(Verb::Store)
+    } else {
+        None
+    }
+}
+
 impl Datum {
+    /// The direction of its transfers, if it is one.
+    fn verb(&self) -> Option<Verb> {
+        match self.question.name {
+            "dma_read_bandwidth" | "dma_read_latency" => Some(Verb::Load),
+            "dma_write_bandwidth" => Some(Verb::Store),
+            _ => None,
+        }
+    }
+
     /// Identifier of the datum's curve: question, method and alignment.
     fn curve(&self) -> String {
         format!("{} {} {}", self.question.name, self.case.method, self.case.alignment)
@@ -434,7 +598,7 @@ fn point(target: &OpenTarget, row: &Row) -> Option<Datum> {
     let case = target.cases(question, &axes).into_iter().next()?;
     let name = format!("{} {} {} B", row.question, case.method, row.size_bytes);
     let fits = row.size_bytes <= case.room(target.facts());
-    fits.then_some(Datum { question, case, passes: 1, measured: row.figure, name })
+    fits.then_some(Datum { number: 0, question, case, passes: 1, measured: row.figure, name })
 }
 
 /// The headline figure of an answer.
@@ -493,6 +657,7 @@ fn datum(target: &OpenTarget, answer: &Answer) -> Option<Datum> {
     let mut cases = target.cases(question, &axes).into_iter();
     let case = cases.find(|case| case.method == answer.method && case.size == answer.size_bytes)?;
     Some(Datum {
+        number: 0,
         question,
         case,
         passes: answer.passes.clamp(1, MOST_PASSES),

@@ -8,19 +8,20 @@ const LEAST_SIZES: usize = 6;
 /// Largest error that counts as small, in percent.
 const SMALL_PERCENT: f64 = 10.0;
 
-/// Whether each of these (name, size) pairs is held out.
+/// The half of its curve in which each of these (name, size) pairs is; `None` if the curve has too few sizes.
 ///
-/// The pairs of one name are a curve. Every second size of a curve is held out; of an odd number of sizes, the first
-/// and the last are kept.
-pub(crate) fn held_out<'a>(curves: impl Iterator<Item = (&'a str, u64)>) -> Vec<bool> {
+/// The pairs of one name are a curve. Its sizes are in the halves alternately; of an odd number of sizes, the first and the
+/// last are in the half `false`.
+pub(crate) fn halves<'a>(curves: impl Iterator<Item = (&'a str, u64)>) -> Vec<Option<bool>> {
     let all: Vec<(&str, u64)> = curves.collect();
-    let is_held_out = |(name, size): &(&str, u64)| {
+    let half = |(name, size): &(&str, u64)| {
         let mut sizes: Vec<u64> = all.iter().filter(|(other, _)| other == name).map(|(_, size)| *size).collect();
         sizes.sort_unstable();
         sizes.dedup();
-        sizes.len() >= LEAST_SIZES && sizes.iter().position(|one| one == size).is_some_and(|place| place % 2 == 1)
+        let place = sizes.iter().position(|one| one == size)?;
+        (sizes.len() >= LEAST_SIZES).then_some(place % 2 == 1)
     };
-    all.iter().map(is_held_out).collect()
+    all.iter().map(half).collect()
 }
 
 /// Summary of a set of errors.
@@ -30,6 +31,8 @@ pub struct Errors {
     pub count: usize,
     /// Median absolute error, in percent.
     pub median_percent: f64,
+    /// Mean absolute error, in percent.
+    pub mean_percent: f64,
     /// Largest absolute error, in percent.
     pub worst_percent: f64,
 }
@@ -42,7 +45,9 @@ impl Errors {
         sizes.sort_by(f64::total_cmp);
         let worst_percent = *sizes.last()?;
         let (below, above) = (sizes[(sizes.len() - 1) / 2], sizes[sizes.len() / 2]);
-        Some(Errors { count: sizes.len(), median_percent: f64::midpoint(below, above), worst_percent })
+        let (median_percent, mean_percent) =
+            (f64::midpoint(below, above), sizes.iter().sum::<f64>() / sizes.len() as f64);
+        Some(Errors { count: sizes.len(), median_percent, mean_percent, worst_percent })
     }
 }
 
@@ -100,19 +105,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_second_size_of_a_curve_of_six_is_held_out_and_none_of_five() {
+    fn sizes_of_a_curve_of_six_are_in_the_halves_alternately_and_those_of_five_in_none() {
         let curve = |name, count| (1..=count).map(move |size| (name, size * 64));
-        let which = held_out(curve("a", 6).chain(curve("b", 5)));
-        assert_eq!(which[..6], [false, true, false, true, false, true]);
-        assert!(which[6..].iter().all(|out| !out));
-        assert_eq!(held_out(curve("a", 7)).iter().filter(|out| **out).count(), 3);
+        let which = halves(curve("a", 6).chain(curve("b", 5)));
+        assert_eq!(which[..6], [false, true, false, true, false, true].map(Some));
+        assert!(which[6..].iter().all(Option::is_none));
+        assert_eq!(halves(curve("a", 7)).iter().filter(|half| **half == Some(true)).count(), 3);
     }
 
     #[test]
     fn a_size_measured_twice_is_in_one_half() {
         let sizes = [64, 64, 128, 128, 256, 256, 512, 1024, 2048];
-        let which = held_out(sizes.iter().map(|size| ("a", *size)));
-        assert_eq!(which, [false, false, true, true, false, false, true, false, true]);
+        let which = halves(sizes.iter().map(|size| ("a", *size)));
+        assert_eq!(which, [false, false, true, true, false, false, true, false, true].map(Some));
     }
 
     fn errors(percents: &[f64]) -> Errors {

@@ -75,7 +75,7 @@ const GAIN: f64 = 1e-6;
 const SMALL: f64 = 1e-4;
 
 /// As [`GAIN`], for a first search.
-const FIRST_GAIN: f64 = 0.02;
+const FIRST_GAIN: f64 = 0.005;
 
 /// Cosine between two columns of sensitivities above which the data do not determine the parameters separately.
 const INSEPARABLE: f64 = 0.999;
@@ -158,12 +158,14 @@ fn solve_within(
     let searches = if data > parameters.len() { data + 1 } else { 1 };
     on_progress(0, searches);
     let least = if leave_one_out == LeaveOneOut::OneStep { data as f64 * SMALL * SMALL } else { 0.0 };
-    let (values, left, jacobian) = search(parameters, start, &mut evaluate, None, (GAIN, least))?;
+    let (values, left, jacobian) =
+        search(parameters, start, &mut evaluate, None, Ends { gain: GAIN, least, steps: STEPS })?;
     let without = |skipped: usize| {
         on_progress(skipped + 1, searches);
         match leave_one_out {
             LeaveOneOut::Searched => {
-                search(parameters, values.clone(), &mut evaluate, Some(skipped), (GAIN, 0.0)).map(|found| found.0)
+                let ends = Ends { gain: GAIN, least: 0.0, steps: STEPS };
+                search(parameters, values.clone(), &mut evaluate, Some(skipped), ends).map(|found| found.0)
             }
             LeaveOneOut::OneStep => Ok(one_step(parameters, &values, &left, &jacobian, skipped)),
         }
@@ -172,19 +174,21 @@ fn solve_within(
     Ok(judged(parameters, &values, left, &jacobian, ranges))
 }
 
-/// Approximate end point of a search, and its sum of squares.
+/// Approximate end point of a search of at most `steps` steps, and its sum of squares.
 ///
 /// # Errors
 /// As [`fit`].
 pub(crate) fn scout(
     parameters: &[Parameter],
+    steps: usize,
     mut residuals: impl FnMut(&[f64]) -> Result<Vec<f64>, String>,
 ) -> Result<(Vec<f64>, f64), FitError> {
     let mut evaluate = |values: &[f64]| {
         residuals(values).map_err(|because| FitError::Evaluation { at: format!("{values:?}"), because })
     };
     let start: Vec<f64> = parameters.iter().map(|parameter| parameter.start).collect();
-    let (values, left, _) = search(parameters, start, &mut evaluate, None, (FIRST_GAIN, 0.0))?;
+    let ends = Ends { gain: FIRST_GAIN, least: 0.0, steps };
+    let (values, left, _) = search(parameters, start, &mut evaluate, None, ends)?;
     let left = sum_of_squares(&left, None);
     Ok((values, left))
 }
@@ -259,24 +263,39 @@ fn judged(
     Fit { found, residuals, inseparable, unseen, loose: sensitivity.loose }
 }
 
-type Rows = Vec<Vec<f64>>;
+/// Derivatives: a row per datum, a column per parameter.
+pub(crate) type Rows = Vec<Vec<f64>>;
 
 /// Sum of squares of the residuals without the one at `skipped`.
 pub(crate) fn sum_of_squares(residuals: &[f64], skipped: Option<usize>) -> f64 {
     residuals.iter().enumerate().filter(|(place, _)| Some(*place) != skipped).map(|(_, r)| r * r).sum()
 }
 
+/// Conditions that end a search.
+#[derive(Clone, Copy)]
+struct Ends {
+    /// Relative gain of the sum of squares.
+    gain: f64,
+    /// Sum of squares.
+    least: f64,
+    /// Number of steps.
+    steps: usize,
+}
+
+/// Most steps of a search.
+const STEPS: usize = 50;
+
 fn search(
     parameters: &[Parameter],
     mut values: Vec<f64>,
     evaluate: &mut impl FnMut(&[f64]) -> Result<Vec<f64>, FitError>,
     skipped: Option<usize>,
-    (gain, least): (f64, f64),
+    ends: Ends,
 ) -> Result<(Vec<f64>, Vec<f64>, Rows), FitError> {
     let mut left = evaluate(&values)?;
     let mut damping = 1e-3;
     let mut jacobian = Rows::new();
-    for _ in 0..50 {
+    for _ in 0..ends.steps {
         jacobian = derivatives(parameters, &values, &left, evaluate)?;
         let before = sum_of_squares(&left, skipped);
         let mut better = false;
@@ -293,7 +312,7 @@ fn search(
             damping *= 10.0;
         }
         let after = sum_of_squares(&left, skipped);
-        if !better || after <= least || before - after <= gain * before.max(f64::MIN_POSITIVE) {
+        if !better || after <= ends.least || before - after <= ends.gain * before.max(f64::MIN_POSITIVE) {
             break;
         }
     }
@@ -308,12 +327,12 @@ fn moved(parameters: &[Parameter], values: &[f64], step: &[f64]) -> Vec<f64> {
 }
 
 /// Jacobian: a row per datum, a column per parameter.
-fn derivatives(
+pub(crate) fn derivatives<E>(
     parameters: &[Parameter],
     values: &[f64],
     left: &[f64],
-    evaluate: &mut impl FnMut(&[f64]) -> Result<Vec<f64>, FitError>,
-) -> Result<Rows, FitError> {
+    evaluate: &mut impl FnMut(&[f64]) -> Result<Vec<f64>, E>,
+) -> Result<Rows, E> {
     let mut rows = vec![vec![0.0; parameters.len()]; left.len()];
     for (column, parameter) in parameters.iter().enumerate() {
         let scale = if values[column] == 0.0 { parameter.high - parameter.low } else { values[column].abs() };
@@ -331,7 +350,7 @@ fn derivatives(
 }
 
 /// Step from the damped normal equations.
-fn solve(jacobian: &Rows, left: &[f64], skipped: Option<usize>, damping: f64) -> Vec<f64> {
+pub(crate) fn solve(jacobian: &Rows, left: &[f64], skipped: Option<usize>, damping: f64) -> Vec<f64> {
     let count = jacobian.first().map_or(0, Vec::len);
     let mut matrix = vec![vec![0.0; count + 1]; count];
     for (_, (row, residual)) in jacobian.iter().zip(left).enumerate().filter(|(place, _)| Some(*place) != skipped) {

@@ -1,7 +1,7 @@
 //! Recovery of the numbers of a card's DMA engine from about ten sizes per direction.
 
 use lanemark_bench::{Axes, Effort, ask, question};
-use lanemark_fit::{Filled, HEADER, Measured, Table, Verdict, fill_in};
+use lanemark_fit::{FillOptions, Filled, HEADER, Measured, Table, Verdict, fill_in};
 use lanemark_machine::Machine;
 use lanemark_platform::{Draft, Origin, Platform};
 use lanemark_sim::SimulatedMachine;
@@ -109,7 +109,7 @@ fn measured(card: &Platform, draw: &mut Draw, deviation: f64) -> String {
 
 fn filled(table: &str, draft: &Draft) -> Filled {
     let table = Table::parse("card.csv", table).unwrap();
-    fill_in("card.csv", &Measured::Table(&table), draft, false).unwrap()
+    fill_in("card.csv", &Measured::Table(&table), draft, FillOptions::default()).unwrap()
 }
 
 /// For each random key: its name, the true value, the fitted value.
@@ -203,6 +203,6 @@ fn a_platform_without_a_dma_engine_cannot_be_fitted_to_a_table() {
     let text = format!("{before}{}", &after[after.find("[[bar]]").unwrap()..]);
     let text = text.replace("latency_ns = { value = 120, assumed", "latency_ns = { unknown");
     let draft = Draft::parse("card.toml", &text).unwrap();
-    let error = fill_in("card.csv", &Measured::Table(&table), &draft, false).unwrap_err().to_string();
+    let error = fill_in("card.csv", &Measured::Table(&table), &draft, FillOptions::default()).unwrap_err().to_string();
     assert!(error.starts_with("card.csv:3: dma_read_latency of 64 B is not possible on card-gen5-x16"), "{error}");
 }

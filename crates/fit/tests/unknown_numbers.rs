@@ -1,7 +1,7 @@
 //! Recovery of the numbers of a card from its answers.
 
 use lanemark_bench::{Axes, Effort, ask, question};
-use lanemark_fit::{Fit, FitData, FitDataError, Measured, fill_in, fit_many};
+use lanemark_fit::{FillOptions, Fit, FitData, FitDataError, Measured, fill_in, fit_many};
 use lanemark_machine::Machine;
 use lanemark_platform::{Draft, Origin, Platform};
 use lanemark_record::Record;
@@ -108,7 +108,8 @@ fn each_answer_is_compared_with_simulation_and_formula() {
 fn determined_numbers_are_filled_in_and_the_others_stay_unknown() {
     let record = record(&Platform::parse("truth", TRUTH).unwrap());
     let keys = ["root_complex.core_round_trip_ns", "link.latency_ns", "endpoint.ingress_ns", "endpoint.egress_ns"];
-    let filled = fill_in("card.json", &Measured::Record(&record, None), &blanked(&keys), false).unwrap();
+    let filled =
+        fill_in("card.json", &Measured::Record(&record, None), &blanked(&keys), FillOptions::default()).unwrap();
     let left: Vec<&str> = filled.draft.unknowns().iter().map(|unknown| unknown.key.as_str()).collect();
     assert_eq!(left, keys[1..]);
     assert!(filled.draft.text().contains("fitted_to = [\"card.json: mmio_read_latency ("), "{}", filled.draft.text());
@@ -120,7 +121,13 @@ fn with_assumed_numbers_the_platform_answers_like_the_card() {
     let truth = Platform::parse("truth", TRUTH).unwrap();
     let record = record(&truth);
     let keys = ["root_complex.core_round_trip_ns", "link.latency_ns", "endpoint.ingress_ns", "endpoint.egress_ns"];
-    let filled = fill_in("card.json", &Measured::Record(&record, None), &blanked(&keys), true).unwrap();
+    let filled = fill_in(
+        "card.json",
+        &Measured::Record(&record, None),
+        &blanked(&keys),
+        FillOptions { assume_rest: true, ..FillOptions::default() },
+    )
+    .unwrap();
     assert_eq!(filled.assumed, keys[1..]);
     assert!(filled.residuals.iter().all(|row| row.error_percent.abs() < 1.0), "{:?}", filled.residuals);
     let twin = filled.draft.complete().unwrap();

@@ -198,11 +198,59 @@ impl Draft {
             if braces.is_none() {
                 return Err(refused(unknown.line, "write it as one table in braces: { unknown = \"...\" }"));
             }
-            format!("{}{}{}", &self.text()[..span.start], entry(value, origin), &self.text()[span.end..])
+            let entry = entry(&self.written(key, value), origin);
+            format!("{}{}{}", &self.text()[..span.start], entry, &self.text()[span.end..])
         } else {
-            let added = with_key(self.text(), key, &entry(value, origin));
+            let added = with_key(self.text(), key, &entry(&self.written(key, value), origin));
             added.ok_or_else(|| refused(unknown.line, "is inherited; write its section in this file first"))?
         };
+        self.with_own_text(text)
+    }
+
+    /// Returns a copy that states a value of which no file says anything, so that it has the default of its key; the rest
+    /// of the text is unchanged. Flags are 0 or 1.
+    ///
+    /// ```
+    /// use lanemark_platform::{Draft, Origin};
+    /// let draft = Draft::parse("card.toml", include_str!("../../../platforms/card-gen5-x16.toml"))?;
+    /// let stated = draft.state("memory.odd_end_completion", 1.0, &Origin::Assumed("a trace".to_owned()))?;
+    /// assert!(stated.text().contains("odd_end_completion = { value = true, assumed = \"a trace\" }"));
+    /// # Ok::<(), lanemark_platform::PlatformError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`PlatformError`] if `key` does not have its default, the value is out of range or inconsistent with other keys,
+    /// the origin is empty, or the key belongs to a repeated section.
+    pub fn state(&self, key: &str, value: f64, origin: &Origin) -> Result<Draft, PlatformError> {
+        self.platform.with(key, value, origin.clone())?;
+        let has_default = self.has_default(key);
+        let text = has_default.then(|| with_key(self.text(), key, &entry(&self.written(key, value), origin))).flatten();
+        let text = text.ok_or_else(|| {
+            let (file, key) = (self.file().to_owned(), key.to_owned());
+            let message = "cannot be added to this file, which states it; change it there".to_owned();
+            PlatformError { problems: vec![Problem { file, line: 0, key, message }] }
+        })?;
+        self.with_own_text(text)
+    }
+
+    /// Whether no file says anything about `key`, so that it has its default.
+    #[must_use]
+    pub fn has_default(&self, key: &str) -> bool {
+        // Without its section, every key has its default.
+        let mut found = self.platform.value_text(key).is_none();
+        self.platform.each_value(&mut |other, _, _, origin| {
+            found |= other == key && matches!(origin.stated(), Origin::Default(_));
+        });
+        found
+    }
+
+    /// The number as it is written in a file.
+    fn written(&self, key: &str, value: f64) -> String {
+        let is_flag = self.platform.value_text(key).is_some_and(|text| text == "true" || text == "false");
+        if is_flag { (value > 0.0).to_string() } else { shortest(value) }
+    }
+
+    fn with_own_text(&self, text: String) -> Result<Draft, PlatformError> {
         let mut members = self.members.clone();
         if let Some(first) = members.first_mut() {
             first.document.text = text;
@@ -271,9 +319,8 @@ impl Platform {
 }
 
 /// A value with its origin, as written in a file.
-fn entry(value: f64, origin: &Origin) -> String {
+fn entry(value: &str, origin: &Origin) -> String {
     let text = |text: &str| toml::Value::String(text.to_owned()).to_string();
-    let value = shortest(value);
     match origin.stated() {
         Origin::Given(source) => format!("{{ value = {value}, source = {} }}", text(source)),
         Origin::Assumed(why) | Origin::Default(why) => format!("{{ value = {value}, assumed = {} }}", text(why)),

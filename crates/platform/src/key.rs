@@ -42,13 +42,27 @@ pub struct Key {
 }
 
 impl Key {
-    /// Start of the search for an unknown value: the geometric mean of the bounds, rounded if the key takes whole
-    /// numbers. It is independent of the machine.
+    /// Start of the search for an unknown value: the geometric mean of the bounds, or the next smaller allowed value;
+    /// `false` for a flag. It is independent of the machine.
     #[must_use]
     pub fn search_start(&self) -> Option<f64> {
         let (low, high) = self.searched?;
         let middle = (low * high).sqrt();
-        Some(if self.kind.is_whole() { middle.round() } else { middle })
+        Some(match self.kind {
+            Kind::OneOf(these) => these.iter().map(|one| *one as f64).rfind(|one| *one <= middle)?,
+            kind if kind.is_whole() => middle.round(),
+            _ => middle,
+        })
+    }
+
+    /// The default as a number, 0 and 1 for `false` and `true`; `None` for a required key, and for words.
+    pub(crate) fn default_number(&self) -> Option<f64> {
+        match self.kind.take_text(self.default?.0)? {
+            Raw::Number(number) => Some(number),
+            Raw::Whole(whole) => Some(whole as f64),
+            Raw::Flag(flag) => Some(f64::from(u8::from(flag))),
+            Raw::Word(_) => None,
+        }
     }
 }
 
@@ -90,9 +104,9 @@ impl Kind {
         }
     }
 
-    /// Whether the values are whole numbers.
+    /// Whether the values are whole numbers; 0 and 1 stand for `false` and `true`.
     pub(crate) const fn is_whole(&self) -> bool {
-        matches!(self, Kind::Count(..) | Kind::OneOf(_) | Kind::Size(..))
+        matches!(self, Kind::Count(..) | Kind::OneOf(_) | Kind::Size(..) | Kind::Flag)
     }
 
     fn take_whole(&self, whole: u64) -> Option<Raw> {
@@ -134,6 +148,7 @@ impl Kind {
             Kind::ZeroOrNumber(min, max) => {
                 (value == 0.0 || (*min..=*max).contains(&value)).then_some(Raw::Number(value))
             }
+            Kind::Flag => [0.0, 1.0].contains(&value).then_some(Raw::Flag(value > 0.0)),
             _ if value >= 0.0 && value.fract() == 0.0 && value < u64::MAX as f64 => self.take_whole(value as u64),
             _ => None,
         }

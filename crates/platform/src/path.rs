@@ -1,7 +1,7 @@
 //! Access to one value of a platform by its path: `link.width_lanes`, `bar.0.size_bytes`, `region.sram.read_ns`.
 
 use crate::check::check_platform;
-use crate::key::{Kind, Raw};
+use crate::key::{Key, Kind, Raw};
 use crate::notes::Notes;
 use crate::param::{Origin, Param};
 use crate::platform::Platform;
@@ -118,6 +118,34 @@ impl Platform {
     pub fn number(&self, key: &str) -> Option<(f64, Origin)> {
         number_at(self, key)
     }
+}
+
+/// Default of the key at a path such as `memory.completion_bytes`, whatever a file says; 0 and 1 for `false` and `true`.
+///
+/// `None` for keys without a default, keys that take words, and unknown paths.
+///
+/// ```
+/// assert_eq!(lanemark_platform::default_of("memory.completion_bytes"), Some(4096.0));
+/// assert_eq!(lanemark_platform::default_of("dma.tags"), None);
+/// ```
+#[must_use]
+pub fn default_of(path: &str) -> Option<f64> {
+    key_at(path)?.default_number()
+}
+
+/// Bounds within which a fit searches the key at a path; `None` if it must be known.
+///
+/// ```
+/// assert_eq!(lanemark_platform::search_bounds("dma.tags"), Some((8.0, 768.0)));
+/// ```
+#[must_use]
+pub fn search_bounds(path: &str) -> Option<(f64, f64)> {
+    key_at(path)?.searched
+}
+
+fn key_at(path: &str) -> Option<&'static Key> {
+    let (section, _, key) = split(path)?;
+    row(section)?.keys.iter().find(|row| row.name == key)
 }
 
 /// Splits `region.sram.read_ns` into section, name (empty unless the section is repeated) and key.

@@ -169,7 +169,11 @@ pub fn key_table() -> String {
             let wanted = wanted.strip_prefix("must be ").unwrap_or(&wanted);
             let default =
                 key.default.map_or("none: required".to_owned(), |(value, because)| format!("{value}: {because}"));
-            let sought = key.searched.map_or("must be known".to_owned(), |(low, high)| format!("{low} to {high}"));
+            let sought = match (key.kind, key.searched) {
+                (_, None) => "must be known".to_owned(),
+                (Kind::Flag, Some(_)) => "false, true".to_owned(),
+                (_, Some((low, high))) => format!("{low} to {high}"),
+            };
             let _ = writeln!(text, "| `{}` | {} | {wanted} | {default} | {sought} |", key.name, key.doc.trim());
         }
         text.push('\n');

@@ -249,6 +249,7 @@ impl<'a> Section<'a, '_> {
             line,
             bounds,
             start,
+            default: key.default_number(),
             is_whole: key.kind.is_whole(),
             span,
         });

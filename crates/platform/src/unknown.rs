@@ -15,7 +15,9 @@ pub struct Unknown {
     pub bounds: (f64, f64),
     /// Start of the search.
     pub start: f64,
-    /// Whether it is a whole number, which a fit cannot determine.
+    /// Default of the key, 0 and 1 for `false` and `true`; `None` for a required key.
+    pub default: Option<f64>,
+    /// Whether it takes whole numbers only, 0 and 1 for `false` and `true`.
     pub is_whole: bool,
     /// Bytes of the file after the `=`; `None` if the number is inherited.
     pub(crate) span: Option<Range<usize>>,

@@ -58,7 +58,9 @@ fn edges(kind: Kind) -> (Vec<f64>, Vec<f64>) {
             let others = [-1.0, 0.0, 7.0, 1e300].into_iter().filter(|other| !these.contains(other)).collect();
             (these, others)
         }
-        Kind::Choice(_) | Kind::Flag => (vec![], vec![0.0, 1.0]),
+        // Read back as `true` and `false`, not as numbers.
+        Kind::Flag => (vec![], vec![-1.0, 0.5, 2.0]),
+        Kind::Choice(_) => (vec![], vec![0.0, 1.0]),
     }
 }
 

@@ -1,5 +1,6 @@
 //! The path of a transfer: its packets, and the time of each at the engine, on the links and at the destination.
 
+use super::alike::Kept;
 use super::cached;
 use super::packets::Packets;
 use super::sum::Sum;
@@ -39,9 +40,6 @@ pub(super) struct Way<'a> {
     /// later ones.
     pub(super) is_warm: bool,
 }
-
-/// Number of sums that are kept for later transfers.
-const MOST_KEPT: usize = 128;
 
 /// Parameters of one request.
 #[derive(Clone, Copy)]
@@ -186,17 +184,13 @@ impl<'a> Way<'a> {
         let mut sum: Option<Sum> = None;
         let mut of_channel = vec![Ticks::ZERO; self.channels as usize];
         // Sums of earlier transfers: most transfers of a window have the same requests at other addresses.
-        let mut earlier: Vec<(_, Sum)> = Vec::new();
+        let mut earlier = Kept::default();
         for nth in first..first + transfers {
             let alike = self.alike(nth);
-            let found = earlier.iter().find(|(other, _)| Some(*other) == alike).map(|(_, sum)| *sum);
-            let of_one = match found {
+            let of_one = match earlier.find(alike) {
                 Some(of_one) => of_one,
-                None => self.sum_of_one(nth)?,
+                None => earlier.keep(alike, self.sum_of_one(nth)?),
             };
-            if let Some(alike) = alike.filter(|_| found.is_none() && earlier.len() < MOST_KEPT) {
-                earlier.push((alike, of_one));
-            }
             of_channel[(nth % u64::from(self.channels)) as usize] += of_one.engine;
             sum = Some(sum.map_or(of_one, |sum| sum.then(&of_one, self.can_be_overtaken())));
         }
@@ -220,19 +214,15 @@ impl<'a> Way<'a> {
         let pieces = self.pieces(nth)?;
         let start = pieces.first()?.address;
         // Parameters of earlier requests: those of every page are the same.
-        let mut earlier: Vec<(_, Piece)> = Vec::new();
+        let mut earlier = Kept::default();
         for chunk in pieces {
             let engine = self.engine(chunk, chunk.address - start);
             let alike = self.alike_piece(chunk);
-            let found = earlier.iter().find(|(other, _)| Some(*other) == alike).map(|(_, piece)| *piece);
-            let piece = match (found, self.transfer.verb) {
+            let piece = match (earlier.find(alike), self.transfer.verb) {
                 (Some(piece), _) => piece,
-                (None, Verb::Store) => self.write(chunk, chunk.address - start)?,
-                (None, Verb::Load) => self.read(chunk)?,
+                (None, Verb::Store) => earlier.keep(alike, self.write(chunk, chunk.address - start)?),
+                (None, Verb::Load) => earlier.keep(alike, self.read(chunk)?),
             };
-            if let Some(alike) = alike.filter(|_| found.is_none() && earlier.len() < MOST_KEPT) {
-                earlier.push((alike, piece));
-            }
             let request_beats = self.request_beats(chunk);
             let so_far = sum.get_or_insert(Sum {
                 requests: 0,

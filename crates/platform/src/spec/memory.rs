@@ -30,17 +30,17 @@ section! {
         /// Extra latency of the memory of the other socket, each way; 0 for one socket.
         remote_ns: Ticks = Kind::Ns(1e6), default "0" because "one socket", unknown 10.0 to 500.0;
         /// Maximum payload of a completion; 64 for one completion per 64 B.
-        completion_bytes: u32 = Kind::OneOf(&[64, 128, 256, 512, 1024, 2048, 4096]), default "4096" because "limited by Max_Payload_Size only";
+        completion_bytes: u32 = Kind::OneOf(&[64, 128, 256, 512, 1024, 2048, 4096]), default "4096" because "limited by Max_Payload_Size only", unknown 64.0 to 4096.0;
         /// Reads of a whole number of this many 64 B lines, from the start of a line, have completions of up to
         /// `Max_Payload_Size`, whatever `completion_bytes` is; 0 for none.
         full_completion_lines: u32 = Kind::Count(0, 64), default "0" because "all reads are alike", unknown 1.0 to 64.0;
         /// As `full_completion_lines`, for reads of at least this length; 0 for none.
         full_completion_from_bytes: u64 = Kind::Size(0, 4096), default "0" because "all reads are alike", unknown 64.0 to 4096.0;
         /// As `completion_bytes`, for reads during which a write arrives at the same root port; 0 for no difference.
-        loaded_completion_bytes: u32 = Kind::OneOf(&[0, 64, 128, 256, 512, 1024, 2048, 4096]), default "0" because "writes make no difference";
+        loaded_completion_bytes: u32 = Kind::OneOf(&[0, 64, 128, 256, 512, 1024, 2048, 4096]), default "0" because "writes make no difference", unknown 64.0 to 4096.0;
         /// Whether the bytes after the last Read Completion Boundary come in a completion of their own, even if they
         /// would fit into the one before.
-        odd_end_completion: bool = Kind::Flag, default "false" because "completions are merged if they fit";
+        odd_end_completion: bool = Kind::Flag, default "false" because "completions are merged if they fit", unknown 0.0 to 1.0;
     }
 }
 

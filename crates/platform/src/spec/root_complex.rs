@@ -18,7 +18,7 @@ section! {
         request_ns: Ticks = Kind::Ns(1e6), default "0" because "no limit is known", unknown 0.5 to 100.0;
         /// Alignment of the start of the completions that a root port sends, given by the width of its interface to
         /// the link.
-        completion_alignment_bytes: u32 = Kind::OneOf(&[4, 8, 16, 32, 64]), default "4" because "a TLP may start at any DW";
+        completion_alignment_bytes: u32 = Kind::OneOf(&[4, 8, 16, 32, 64]), default "4" because "a TLP may start at any DW", unknown 4.0 to 64.0;
         /// Posted header credits that a root port advertises.
         posted_header_credits: u32 = Kind::Count(1, 127), default "127" because "the maximum of the field", unknown 8.0 to 127.0;
         /// Posted data credits (16 B) that a root port advertises.

@@ -357,7 +357,10 @@ mod tests {
             match SweepLog::open(&path) {
                 Err(RecordError::Malformed { line: found, message, .. }) => {
                     assert_eq!(found, line, "{text}");
-                    assert!(!message.contains(|letter: char| letter.is_control() || letter == '\u{2028}'), "{message:?}");
+                    assert!(
+                        !message.contains(|letter: char| letter.is_control() || letter == '\u{2028}'),
+                        "{message:?}"
+                    );
                 }
                 other => panic!("{text}: {other:?}"),
             }

@@ -1,0 +1,144 @@
+//! Mechanisms that an engine or a root complex may have, with the values among which a search chooses.
+
+/// A mechanism of a card or its host: keys with a few physical values, and a time that belongs to it.
+pub(crate) struct Mechanism {
+    /// Keys that together describe its shape, each with the values tried.
+    pub(crate) choices: &'static [(&'static str, &'static [f64])],
+    /// Key of its time, with the values tried before it is fitted, in nanoseconds.
+    pub(crate) time: Option<(&'static str, [f64; 3])>,
+    /// Keys of times for each request, which become shorter where requests become smaller.
+    pub(crate) of_requests: &'static [&'static str],
+}
+
+/// Sizes of chunks and segments, of requests, and of completions: powers of two.
+const CHUNKS: &[f64] = &[64.0, 128.0, 256.0, 512.0, 1024.0];
+const SEGMENTS: &[f64] = &[256.0, 512.0, 1024.0, 2048.0, 4096.0];
+const COMPLETIONS: &[f64] = &[64.0, 128.0, 256.0, 512.0];
+const UNMERGED: &[f64] = &[64.0, 128.0];
+/// Widths of an interface to the link.
+const WIDTHS: &[f64] = &[8.0, 16.0, 32.0, 64.0];
+const YES: &[f64] = &[1.0];
+
+/// Times that are tried first: a clock cycle or two, some cycles, and some tens of cycles.
+const OF_A_REQUEST: [f64; 3] = [1.0, 5.0, 25.0];
+const OF_A_PAUSE: [f64; 3] = [2.0, 10.0, 50.0];
+
+/// The mechanisms, those of reads first.
+///
+/// Source of the values: sizes are powers of two in the bounds that PCI Express Base 5.0 gives to payloads and requests,
+/// 128 B to 4096 B, and the 64 B of a cache line; the widths are those of PCIe cores, 64 to 512 bits.
+pub(crate) const MECHANISMS: &[Mechanism] = &[
+    Mechanism { choices: &[], time: Some(("dma.read_request_ns", OF_A_REQUEST)), of_requests: &[] },
+    Mechanism { choices: &[("dma.read_bytes", CHUNKS)], time: None, of_requests: &["dma.read_request_ns"] },
+    Mechanism {
+        choices: &[("dma_read.chunk_bytes", CHUNKS)],
+        time: Some(("dma_read.chunk_ns", OF_A_REQUEST)),
+        of_requests: &[],
+    },
+    Mechanism {
+        choices: &[("dma_read.segment_bytes", SEGMENTS)],
+        time: Some(("dma_read.segment_ns", OF_A_PAUSE)),
+        of_requests: &[],
+    },
+    Mechanism { choices: &[], time: Some(("dma_read.many_lines_ns", [5.0, 20.0, 80.0])), of_requests: &[] },
+    Mechanism { choices: &[("memory.completion_bytes", COMPLETIONS)], time: None, of_requests: &[] },
+    Mechanism {
+        choices: &[("memory.completion_bytes", UNMERGED), ("memory.full_completion_lines", &[2.0, 4.0, 8.0])],
+        time: None,
+        of_requests: &[],
+    },
+    Mechanism {
+        choices: &[
+            ("memory.completion_bytes", UNMERGED),
+            ("memory.full_completion_from_bytes", &[256.0, 512.0, 1024.0, 2048.0]),
+        ],
+        time: None,
+        of_requests: &[],
+    },
+    Mechanism { choices: &[("memory.odd_end_completion", YES)], time: None, of_requests: &[] },
+    Mechanism { choices: &[("root_complex.completion_alignment_bytes", WIDTHS)], time: None, of_requests: &[] },
+    Mechanism { choices: &[], time: Some(("dma.write_request_ns", OF_A_REQUEST)), of_requests: &[] },
+    Mechanism { choices: &[("dma.write_bytes", CHUNKS)], time: None, of_requests: &["dma.write_request_ns"] },
+    Mechanism {
+        choices: &[("dma_write.chunk_bytes", CHUNKS)],
+        time: Some(("dma_write.chunk_ns", OF_A_REQUEST)),
+        of_requests: &[],
+    },
+    Mechanism {
+        choices: &[("dma_write.segment_bytes", SEGMENTS)],
+        time: Some(("dma_write.segment_ns", OF_A_PAUSE)),
+        of_requests: &[],
+    },
+    Mechanism {
+        choices: &[("dma_write.segment_bytes", SEGMENTS)],
+        time: Some(("dma_write.segment_link_ns", OF_A_PAUSE)),
+        of_requests: &[],
+    },
+    Mechanism { choices: &[], time: Some(("dma_write.many_lines_ns", [5.0, 20.0, 80.0])), of_requests: &[] },
+    Mechanism { choices: &[("link.tlp_alignment_bytes", WIDTHS)], time: None, of_requests: &[] },
+    Mechanism {
+        choices: &[("dma.descriptor_bytes", &[4096.0, 8192.0, 16384.0, 65536.0, 1_048_576.0, 2_097_152.0])],
+        time: Some(("dma.descriptor_ns", [5.0, 25.0, 125.0])),
+        of_requests: &[],
+    },
+    Mechanism { choices: &[], time: Some(("dma.start_ns", [50.0, 200.0, 1000.0])), of_requests: &[] },
+    Mechanism { choices: &[("dma.full_duplex", YES)], time: None, of_requests: &[] },
+    Mechanism {
+        choices: &[("dma.full_duplex", YES)],
+        time: Some(("dma.shared_request_ns", OF_A_REQUEST)),
+        of_requests: &[],
+    },
+    Mechanism { choices: &[("memory.loaded_completion_bytes", COMPLETIONS)], time: None, of_requests: &[] },
+];
+
+/// Whether `key` is chosen among a few values by the search over structures.
+pub(crate) fn is_chosen(key: &str) -> bool {
+    MECHANISMS.iter().any(|mechanism| mechanism.choices.iter().any(|(name, _)| *name == key))
+}
+
+impl Mechanism {
+    /// Every combination of the values of its keys.
+    pub(crate) fn combinations(&self) -> Vec<Vec<(&'static str, f64)>> {
+        let mut all = vec![Vec::new()];
+        for (key, values) in self.choices {
+            let longer = |known: &Vec<(&'static str, f64)>| {
+                let known = known.clone();
+                values.iter().map(move |value| known.iter().copied().chain([(*key, *value)]).collect())
+            };
+            all = all.iter().flat_map(longer).collect();
+        }
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_tried_is_allowed_and_differs_from_the_default_or_has_a_time() {
+        let card = lanemark_platform::preset("card-gen5-x16").unwrap().unwrap();
+        let origin = lanemark_platform::Origin::Assumed("a test".to_owned());
+        for mechanism in MECHANISMS {
+            for combination in mechanism.combinations() {
+                for (key, value) in combination {
+                    assert!(card.with(key, value, origin.clone()).is_ok(), "{key} = {value}");
+                }
+            }
+            for (key, value) in mechanism.time.iter().flat_map(|(key, values)| values.map(|value| (*key, value))) {
+                assert!(card.with(key, value, origin.clone()).is_ok(), "{key} = {value}");
+            }
+        }
+    }
+
+    #[test]
+    fn combinations_of_two_keys_are_all_pairs() {
+        let pairs: Vec<usize> = MECHANISMS
+            .iter()
+            .map(|mechanism| mechanism.choices.iter().map(|(_, values)| values.len()).product())
+            .collect();
+        let found: Vec<usize> = MECHANISMS.iter().map(|mechanism| mechanism.combinations().len()).collect();
+        assert_eq!(found, pairs);
+        assert!(is_chosen("memory.full_completion_lines") && !is_chosen("dma.tags"));
+    }
+}
