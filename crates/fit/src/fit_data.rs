@@ -430,9 +430,14 @@ fn data(platform: &Platform, answers: &[&Answer]) -> Result<Vec<Datum>, FitDataE
 /// A row of a table as a datum of the target's first card; `None` if the target does not support it.
 fn point(target: &OpenTarget, row: &Row) -> Option<Datum> {
     let question = question(row.question)?;
-    let axes = Axes { sizes: Some(vec![row.size_bytes]), ..Axes::default() };
-    let case = target.cases(question, &axes).into_iter().next()?;
-    let name = format!("{} {} {} B", row.question, case.method, row.size_bytes);
+    let (sizes, alignments) = (Some(vec![row.size_bytes]), Some(vec![row.alignment_bytes]));
+    let axes = Axes { sizes, alignments, reach: row.reach, ..Axes::default() };
+    // The options of the row must be those of the case, as in a run of `lanemark bench`.
+    let case = target.cases(question, &axes).into_iter().find(|case| case.reach().is_as_asked(&row.reach))?;
+    let name = match row.alignment_bytes {
+        0 => format!("{} {} {} B", row.question, case.method, row.size_bytes),
+        offset => format!("{} {} {} B, {offset} B into a page", row.question, case.method, row.size_bytes),
+    };
     let fits = row.size_bytes <= case.room(target.facts());
     fits.then_some(Datum { question, case, passes: 1, measured: row.figure, name })
 }
