@@ -6,6 +6,7 @@
 use clap::{Args as Arguments, Parser, Subcommand, ValueEnum};
 use lanemark_bench::Cores;
 use lanemark_config_space::ConfigWrite;
+use lanemark_fit::Tool;
 use lanemark_hw::linux_sysfs::Range;
 use lanemark_inventory::{Address, CpuSet};
 use lanemark_machine::{Access, Fence, Flow};
@@ -506,9 +507,13 @@ pub struct ReproduceArgs {
 
 #[derive(Debug, Arguments)]
 pub struct FitArgs {
-    /// Data to fit to: a paper (by folder name), a record, or a table of DMA figures (.csv)
+    /// Data to fit to: a paper (by folder name), a record, a table of DMA figures (.csv), or with --from the output of a tool
     #[arg(value_name = "PAPER|RECORD|TABLE", required = true)]
     pub papers: Vec<String>,
+    /// Tool that printed the file: nvbandwidth (text or -j), perftest (ib_write_bw, ib_read_bw), fio (--output-format=json),
+    /// dd (with its command lines), xdma (dma_to_device, dma_from_device)
+    #[arg(long, value_name = "TOOL", value_parser = tool, requires = "on", conflicts_with_all = ["parameters", "of"])]
+    pub from: Option<Tool>,
     /// For records and tables: the platform whose parameters are fitted
     #[arg(long, value_name = "PLATFORM")]
     pub on: Option<String>,
@@ -530,6 +535,11 @@ pub struct FitArgs {
     /// Print one JSON document instead of tables
     #[arg(long)]
     pub json: bool,
+}
+
+fn tool(text: &str) -> Result<Tool, String> {
+    let known = || format!("use one of {}", Tool::ALL.map(Tool::name).join(", "));
+    Tool::ALL.into_iter().find(|tool| tool.name() == text).ok_or_else(known)
 }
 
 /// Parses a changed key: `link.mps_bytes=256`, `memory.size_bytes=64MiB`, `link.skp=true`.

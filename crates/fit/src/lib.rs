@@ -25,5 +25,5 @@ pub use fit_data::{FitData, FitDataError};
 pub use held_out::{Errors, Verdict};
 pub use least_squares::{Fit, FitError, Found, fit, fit_many, fit_with_progress};
 pub use parameter::Parameter;
-pub use table::{HEADER, Row, Table, TableError};
+pub use table::{HEADER, Reading, Row, Table, TableError, Tool};
 pub use undetermined::Undetermined;

@@ -1,6 +1,6 @@
 //! CSV tables: a header line with the names of the columns, then one row per figure.
 
-use super::rows::{MOST_ROWS, Row, Table, TableError, dma_question};
+use super::rows::{MOST_ROWS, Reading, Row, Table, TableError, dma_question};
 use super::units::figure;
 use lanemark_method::Reach;
 use lanemark_units::{did_you_mean, parse_size};
@@ -90,7 +90,7 @@ impl Table {
         if rows.is_empty() {
             return Err(wrong(1, format!("the table has no rows: write '{HEADER}' and one row per figure")));
         }
-        Ok(Table { file: file.to_owned(), rows })
+        Ok(Table { file: file.to_owned(), rows, reading: Reading::default() })
     }
 }
 

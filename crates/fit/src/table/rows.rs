@@ -19,6 +19,19 @@ pub struct Table {
     pub file: String,
     /// Rows, in the order of the file.
     pub rows: Vec<Row>,
+    /// Lines that were left out; none of a CSV table.
+    pub reading: Reading,
+}
+
+/// Lines of a tool's output that are no row of a table, and notes about the rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// Number of lines of other kinds.
+    pub skipped_lines: usize,
+    /// Figures that no question has: line, from 1, and reason.
+    pub refused: Vec<(usize, String)>,
+    /// Properties of all figures of this tool.
+    pub notes: Vec<&'static str>,
 }
 
 /// One row of a table: a figure.
