@@ -239,9 +239,10 @@ pub struct AxisArgs {
     #[arg(long, value_name = "SIZE", value_parser = window, allow_negative_numbers = true)]
     pub window: Option<u64>,
     /// DMA transfers start at random offsets in the window (fixed seed) instead of back to back
-    #[arg(long, conflicts_with = "stride")]
+    #[arg(long)]
     pub random: bool,
-    /// Distance in bytes between the starts of successive DMA transfers [default: the size of one]
+    /// Distance in bytes between the starts of successive DMA transfers [default: the size of one]; with --random the offsets are
+    /// multiples of the size rounded up to this: 64 gives random cache lines
     #[arg(long, value_name = "SIZE", value_parser = stride, allow_negative_numbers = true)]
     pub stride: Option<u64>,
     /// Outstanding DMA transfers per channel, at most; a transfer may be several read requests [default: as many as tags allow]

@@ -7,7 +7,7 @@ const NVBANDWIDTH_JSON: &str = include_str!("tools/nvbandwidth-by-hand.json");
 const PERFTEST: &str = include_str!("tools/perftest-by-hand.txt");
 const FIO: &str = include_str!("tools/fio-by-hand.json");
 const DD: &str = include_str!("tools/dd-by-hand.txt");
-const XDMA: &str = include_str!("tools/dma_to_device-by-hand.txt");
+const DMA_TO_DEVICE: &str = include_str!("tools/dma_to_device-by-hand.txt");
 
 /// Every tool with its files.
 const ALL: [(Tool, &str); 6] = [
@@ -16,7 +16,7 @@ const ALL: [(Tool, &str); 6] = [
     (Tool::Perftest, PERFTEST),
     (Tool::Fio, FIO),
     (Tool::Dd, DD),
-    (Tool::DmaToDevice, XDMA),
+    (Tool::DmaToDevice, DMA_TO_DEVICE),
 ];
 
 fn table(tool: Tool, text: &str) -> Table {
@@ -264,29 +264,29 @@ fn invalid_results_of_dd_are_refused_at_their_line() {
 }
 
 #[test]
-fn a_transfer_of_the_xdma_tools_counts_if_it_takes_much_longer_than_the_driver_call() {
-    let found = rows(Tool::DmaToDevice, XDMA);
+fn a_transfer_of_dma_to_device_counts_if_it_takes_much_longer_than_the_driver_call() {
+    let found = rows(Tool::DmaToDevice, DMA_TO_DEVICE);
     assert_eq!(found, [(READ, 4 << 20, 5728.7, Some(1)), (WRITE, 4 << 20, 5885.1, None)]);
-    assert_eq!(refused(Tool::DmaToDevice, XDMA).len(), 6);
-    assert!(refused(Tool::DmaToDevice, XDMA)[4].contains("up to 13 %"));
+    assert_eq!(refused(Tool::DmaToDevice, DMA_TO_DEVICE).len(), 6);
+    assert!(refused(Tool::DmaToDevice, DMA_TO_DEVICE)[4].contains("up to 13 %"));
     // Without the device, that of the command above counts.
-    let older = XDMA.replace("/dev/xdma0_h2c_0 **", "**").replace("/dev/xdma0_c2h_0 **", "**");
+    let older = DMA_TO_DEVICE.replace("/dev/xdma0_h2c_0 **", "**").replace("/dev/xdma0_c2h_0 **", "**");
     assert_eq!(rows(Tool::DmaToDevice, &older), found);
-    let other = XDMA.replacen("/dev/xdma0_h2c_0 ** Average", "/dev/xdma0_user ** Average", 1);
+    let other = DMA_TO_DEVICE.replacen("/dev/xdma0_h2c_0 ** Average", "/dev/xdma0_user ** Average", 1);
     assert!(refused(Tool::DmaToDevice, &other)[0].starts_with("2: /dev/xdma0_user is not a device _h2c_ or _c2h_"));
 }
 
 #[test]
-fn a_rate_of_the_xdma_tools_that_contradicts_its_time_is_refused() {
-    let error = |from, to| error(Tool::DmaToDevice, XDMA, from, to);
+fn a_rate_of_dma_to_device_that_contradicts_its_time_is_refused() {
+    let error = |from, to| error(Tool::DmaToDevice, DMA_TO_DEVICE, from, to);
     let (line, rate) = ("** Average BW = 4194304, 5728.7", "4194304, 5728.700000");
     // Factors of 278 and 7.6 were reported.
-    assert_at(&error(rate, "4194304, 20.606835"), XDMA, line, "the tool prints a wrong rate");
-    assert_at(&error(rate, "4194304, 5788.000000"), XDMA, line, "is 5728.7 MB/s of 4194304 B");
-    assert!(Tool::DmaToDevice.read("f", &XDMA.replacen(rate, "4194304, 5784.000000", 1)).is_ok(), "below 1 %");
-    assert_at(&error("4096, 157.500000", "4096, -nan"), XDMA, "4096, 157.5", "'4096, -nan' is not a size");
-    assert_at(&error("4096, 157.500000", "4096"), XDMA, "4096, 157.5", "'4096' is not a size");
-    assert_at(&error("avg_time = 7", "avg_time = x"), XDMA, "** Avg time device", "an invalid line");
+    assert_at(&error(rate, "4194304, 20.606835"), DMA_TO_DEVICE, line, "the tool prints a wrong rate");
+    assert_at(&error(rate, "4194304, 5788.000000"), DMA_TO_DEVICE, line, "is 5728.7 MB/s of 4194304 B");
+    assert!(Tool::DmaToDevice.read("f", &DMA_TO_DEVICE.replacen(rate, "4194304, 5784.000000", 1)).is_ok(), "below 1 %");
+    assert_at(&error("4096, 157.500000", "4096, -nan"), DMA_TO_DEVICE, "4096, 157.5", "'4096, -nan' is not a size");
+    assert_at(&error("4096, 157.500000", "4096"), DMA_TO_DEVICE, "4096, 157.5", "'4096' is not a size");
+    assert_at(&error("avg_time = 7", "avg_time = x"), DMA_TO_DEVICE, "** Avg time device", "an invalid line");
     let alone = Tool::DmaToDevice.read("f", "** Average BW = 4096, 95.2\n").unwrap_err().to_string();
     assert!(alone.starts_with("f:1: neither this line nor a command above it names the device"), "{alone}");
 }
@@ -331,9 +331,9 @@ fn a_truncated_file_is_refused_or_has_the_figures_before_its_end() {
 
 #[test]
 fn a_figure_at_the_end_of_a_file_needs_the_end_of_its_line() {
-    let cut = XDMA.trim_end();
+    let cut = DMA_TO_DEVICE.trim_end();
     let error = Tool::DmaToDevice.read("f", cut).unwrap_err().to_string();
-    let last = XDMA.lines().count();
+    let last = DMA_TO_DEVICE.lines().count();
     assert!(error.starts_with(&format!("f:{last}: the last line has no end: is the file complete?")), "{error}");
     assert!(Tool::DmaToDevice.read("f", &format!("{cut}\n")).is_ok());
 }

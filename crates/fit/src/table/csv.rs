@@ -288,6 +288,7 @@ mod tests {
         let error = |columns, question, cells| with(columns, question, cells).unwrap_err();
         let (read, write) = ("dma_read_bandwidth", "dma_write_bandwidth");
         assert!(error("stride", read, "4095").starts_with("t.csv:2: stride is 4095B, but transfers of 4KiB overlap"));
+        assert!(with("stride,random", read, "64,yes").is_ok(), "random offsets are aligned to 64 B");
         assert!(error("stride", read, "0").contains("stride is 0, but must be at least 1"));
         assert!(error("stride", read, "wide").contains("stride: 'wide' is not a size"));
         assert!(error("window", read, "4095").contains("window is 4095B, but one transfer needs 4KiB"));

@@ -103,7 +103,8 @@ impl Row {
         if offset > MOST_ALIGNMENT {
             return Err(format!("align is {offset}, but an offset from a page boundary is from 0 to {MOST_ALIGNMENT}"));
         }
-        if let Some(stride) = self.reach.stride_bytes.filter(|stride| *stride < size) {
+        let is_too_short = |stride: &u64| *stride < size && !self.reach.is_random;
+        if let Some(stride) = self.reach.stride_bytes.filter(is_too_short) {
             let (stride, size) = (format_size(stride), format_size(size));
             return Err(format!("stride is {stride}, but transfers of {size} overlap there: write {size} or more"));
         }
