@@ -73,7 +73,8 @@ fn a_row_with_options_is_the_case_of_the_question_with_them() {
 fn sizes_are_held_out_for_each_question_with_its_options() {
     let sizes = [64, 128, 256, 512, 1024, 2048];
     let rows = |cell: &str, count: usize| -> String {
-        sizes[..count].iter().map(|size| format!("dma_read_bandwidth,{size},1 GB/s,{cell}\n")).collect()
+        let lines = sizes[..count].iter().map(|size| format!("dma_read_bandwidth,{size},1 GB/s,{cell}\n"));
+        lines.collect::<Vec<_>>().concat()
     };
     let held_out = |rows: &str| {
         let table = Table::parse("t.csv", &format!("{HEADER},window\n{rows}")).unwrap();

@@ -1,6 +1,6 @@
 //! Output of `dd` on a device of the XDMA driver, with the command line above each result.
 //!
-//! Source: GNU coreutils, dd.c and the manual of `dd`; names of devices: Xilinx/dma_ip_drivers, XDMA.
+//! Source: GNU coreutils, dd.c and the manual of `dd`; names of devices: `Xilinx/dma_ip_drivers`, XDMA.
 
 use super::command::words;
 use super::reader::{Reader, agree, positive};

@@ -1,6 +1,6 @@
 //! Output of `dma_to_device` and `dma_from_device`, the tools of the XDMA driver.
 //!
-//! Source: Xilinx/dma_ip_drivers, XDMA/linux-kernel/tools/dma_to_device.c and dma_from_device.c. They print the bytes of
+//! Source: `Xilinx/dma_ip_drivers`, `XDMA/linux-kernel/tools/dma_to_device.c` and `dma_from_device.c`. They print the bytes of
 //! one transfer and their rate: 1000 times bytes over nanoseconds, which is in MB/s, without the unit.
 
 use super::command::{option, words};

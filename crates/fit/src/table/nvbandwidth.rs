@@ -1,6 +1,6 @@
 //! Output of NVIDIA's nvbandwidth: text, or JSON (`-j`).
 //!
-//! Source: NVIDIA/nvbandwidth, README.md, output.cpp and json_output.cpp.
+//! Source: NVIDIA/nvbandwidth, `README.md`, `output.cpp` and `json_output.cpp`.
 
 use super::command::{option, words};
 use super::reader::{Reader, json, lines_of_key, positive};
@@ -93,16 +93,16 @@ struct Test {
 
 fn printed(reader: &mut Reader, text: &str) -> Result<(), TableError> {
     let mut bytes = USUAL_BYTES;
-    let mut test: Option<Test> = None;
+    let mut open: Option<Test> = None;
     let mut last = 1;
     for (line, text) in (1..).zip(text.lines()) {
         let text = text.trim();
         last = line;
         if let Some(name) = text.strip_prefix("Running ").and_then(|rest| rest.strip_suffix('.')) {
-            unfinished(reader, line, test.as_ref())?;
-            test = None;
+            unfinished(reader, line, open.as_ref())?;
+            open = None;
             match asked(name) {
-                Ok(question) => test = Some(Test { question, described: None, values: Vec::new(), columns: 0 }),
+                Ok(question) => open = Some(Test { question, described: None, values: Vec::new(), columns: 0 }),
                 Err(because) => reader.refuse(line, format!("{name}: {because}")),
             }
             continue;
@@ -111,7 +111,7 @@ fn printed(reader: &mut Reader, text: &str) -> Result<(), TableError> {
             bytes = found;
             continue;
         }
-        let Some(now) = &mut test else {
+        let Some(now) = &mut open else {
             reader.skip();
             continue;
         };
@@ -125,14 +125,14 @@ fn printed(reader: &mut Reader, text: &str) -> Result<(), TableError> {
             }
             (None, [first, ..]) if first.starts_with("Waived") || first.starts_with("ERROR") => {
                 reader.refuse(line, format!("the test did not run: {text}"));
-                test = None;
+                open = None;
             }
             (None, _) => reader.skip(),
             (Some(_), []) if now.values.is_empty() => reader.skip(),
             (Some(described), [] | ["SUM", ..]) => {
                 let Test { question, values, .. } = &*now;
                 add(reader, described, question, values, bytes)?;
-                test = None;
+                open = None;
             }
             (Some(_), numbers) if now.columns == 0 => {
                 if !numbers.iter().all(|number| number.parse::<u32>().is_ok()) {
@@ -152,7 +152,7 @@ fn printed(reader: &mut Reader, text: &str) -> Result<(), TableError> {
             }
         }
     }
-    unfinished(reader, last, test.as_ref())
+    unfinished(reader, last, open.as_ref())
 }
 
 /// An error if the matrix of a test has no end.
@@ -168,9 +168,9 @@ fn unfinished(reader: &Reader, line: usize, test: Option<&Test>) -> Result<(), T
 fn documented(reader: &mut Reader, text: &str, document: &Value, bytes: u64) -> Result<(), TableError> {
     let lines = lines_of_key(text, "name");
     let tests = document.pointer("/nvbandwidth/testcases").and_then(Value::as_array);
-    for (place, test) in tests.into_iter().flatten().enumerate() {
+    for (place, case) in tests.into_iter().flatten().enumerate() {
         let line = lines.get(place).copied().unwrap_or(1);
-        let text_of = |key: &str| test.get(key).and_then(Value::as_str).unwrap_or_default();
+        let text_of = |key: &str| case.get(key).and_then(Value::as_str).unwrap_or_default();
         let name = text_of("name");
         let question = match asked(name) {
             Ok(question) => question,
@@ -187,7 +187,7 @@ fn documented(reader: &mut Reader, text: &str, document: &Value, bytes: u64) -> 
             let message = format!("{name}: the unit of bandwidth_description is not (GB/s)");
             return Err(reader.wrong(line, message));
         }
-        let rows = test.get("bandwidth_matrix").and_then(Value::as_array).into_iter().flatten();
+        let rows = case.get("bandwidth_matrix").and_then(Value::as_array).into_iter().flatten();
         let cells: Vec<&Value> = rows.filter_map(Value::as_array).flatten().collect();
         if cells.is_empty() {
             return Err(reader.wrong(line, format!("{name} has no bandwidth_matrix: is the file complete?")));

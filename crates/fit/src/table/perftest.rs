@@ -1,6 +1,6 @@
 //! Output of perftest: `ib_write_bw` and `ib_read_bw`.
 //!
-//! Source: linux-rdma/perftest, README, src/perftest_parameters.c and src/perftest_parameters.h: a MB is 2^20 bytes, a
+//! Source: linux-rdma/perftest, `README`, `src/perftest_parameters.c` and `src/perftest_parameters.h`: a MB is 2^20 bytes, a
 //! Gb 10^9 bits, Mpps are 10^6 messages per second.
 
 use super::reader::{Reader, agree, positive};
@@ -91,13 +91,13 @@ pub(super) fn read(file: &str, text: &str) -> Result<Table, TableError> {
         } else if let Some(found) = test(text) {
             (now, settings, table) = (Some(found), none(), None);
         } else if text.starts_with("#bytes") {
-            let Some(test) = now else {
+            let Some(measured) = now else {
                 return Err(reader.wrong(
                     line,
                     "the table has no title such as 'RDMA_Write BW Test' above it: keep the whole output",
                 ));
             };
-            if let Err(because) = test.question {
+            if let Err(because) = measured.question {
                 reader.refuse(line, because);
                 table = None;
             } else if (settings.depth, settings.pairs.unwrap_or(1)) == (Some(1), 1) {
@@ -107,8 +107,9 @@ pub(super) fn read(file: &str, text: &str) -> Result<Table, TableError> {
                 let wrong = "the unit of 'BW average' is not MB/sec, MiB/sec or Gb/sec (--report_gbits)";
                 table = Some(unit(text).ok_or_else(|| reader.wrong(line, wrong))?);
             }
-        } else if let (Some(unit), Some(test), true) = (table, now, text.starts_with(|c: char| c.is_ascii_digit())) {
-            row(&mut reader, line, text, unit, test, &settings)?;
+        } else if let (Some(unit), Some(measured), true) = (table, now, text.starts_with(|c: char| c.is_ascii_digit()))
+        {
+            row(&mut reader, line, text, unit, measured, &settings)?;
         } else {
             settings.depth = setting(text, "TX depth").or(settings.depth);
             settings.pairs = setting(text, "Number of qps").or(settings.pairs);
@@ -124,7 +125,7 @@ fn row(
     line: usize,
     text: &str,
     unit: f64,
-    test: Test,
+    of: Test,
     settings: &Settings,
 ) -> Result<(), TableError> {
     let cells: Vec<&str> = text.split_whitespace().collect();
@@ -148,12 +149,12 @@ fn row(
         );
         return Err(reader.wrong(line, message));
     }
-    if test.reads && bytes <= settings.inline_bytes {
+    if of.reads && bytes <= settings.inline_bytes {
         reader.refuse(line, format!("{bytes} B are inline: the core writes the data, and the card reads none"));
         return Ok(());
     }
     reader.note(NETWORK);
-    match test.question {
+    match of.question {
         Ok(question) => reader.rate(line, question, bytes, average, None),
         Err(_) => Ok(()),
     }

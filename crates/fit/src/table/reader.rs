@@ -178,11 +178,13 @@ pub(super) fn agree(one: f64, other: f64, share: f64) -> bool {
     (one - other).abs() <= share * one.max(other)
 }
 
+/// Number of lines before a JSON document, and the document, or line and message of its error.
+type Document = (usize, Result<serde_json::Value, (usize, String)>);
+
 /// The JSON document that begins at the first line that starts with `{`, and the number of lines before it.
 ///
-/// # Errors
-/// Line and message; `None` if there is no such line.
-pub(super) fn json(text: &str) -> Option<(usize, Result<serde_json::Value, (usize, String)>)> {
+/// `None` if there is no such line.
+pub(super) fn json(text: &str) -> Option<Document> {
     let mut start = 0;
     for (before, line) in text.split_inclusive('\n').enumerate() {
         if line.trim_start().starts_with('{') {
