@@ -36,7 +36,7 @@ pub fn table(path: &Path, tool: Option<Tool>) -> Result<Table, Failure> {
     let most = if tool.is_some() { OUTPUT } else { TABLE };
     let bytes = read_file(path, most).map_err(|error| Failure::Usage(format!("reading {name}: {error}")))?;
     let text = std::str::from_utf8(&bytes).map_err(|error| {
-        let line = bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count() + 1;
+        let line = bytes[..error.valid_up_to()].split(|byte| *byte == b'\n').count();
         Failure::Usage(format!("{name}:{line}: the line is not valid UTF-8"))
     })?;
     let table = match tool {
