@@ -193,6 +193,8 @@ fn invalid_documents_of_fio_are_refused_at_their_line() {
     let cut = &FIO[..FIO.len() / 2];
     let error = Tool::Fio.read("f", cut).unwrap_err().to_string();
     assert!(error.starts_with(&format!("f:{}: invalid JSON", cut.lines().count())), "{error}");
+    let open = Tool::Fio.read("f", "a warning\n{\n\"jobs\":\n").unwrap_err().to_string();
+    assert_eq!(open, "f:3: invalid JSON: EOF while parsing a value; is the file complete?");
     let name = "\"jobname\": \"w4k\"";
     let rate = FIO.find("\"bw_bytes\": 51999").or_else(|| FIO.find("\"bw_bytes\": 52")).unwrap();
     let end = rate + FIO[rate..].find(',').unwrap();

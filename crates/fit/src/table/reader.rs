@@ -191,7 +191,11 @@ pub(super) fn json(text: &str) -> Option<Document> {
             let mut documents = serde_json::Deserializer::from_str(&text[start..]).into_iter();
             let found = documents.next()?;
             let found = found.map_err(|error: serde_json::Error| {
-                (before + error.line().max(1), format!("invalid JSON: {error}; is the file complete?"))
+                // The position of serde_json counts from the start of the document, and may be behind the last line.
+                let line = (before + error.line().max(1)).min(text.lines().count());
+                let message = error.to_string();
+                let what = message.split(" at line ").next().unwrap_or_default();
+                (line, format!("invalid JSON: {what}; is the file complete?"))
             });
             return Some((before, found));
         }
