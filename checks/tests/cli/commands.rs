@@ -412,6 +412,23 @@ fn a_paper_said_twice_is_reproduced_once() {
 }
 
 #[test]
+fn random_offsets_can_be_aligned_to_a_stride() {
+    let folder = Folder::new();
+    let mut lines = Vec::new();
+    for places in [&["--random"][..], &["--random", "--stride", "64"], &["--stride", "256"]] {
+        let of = ["bench", "--on", "card-gen5-x16", "--question", "dma_write_bandwidth", "--sizes", "200"];
+        let out = folder.good(&[&of[..], places].concat());
+        lines.push(out.lines().find(|line| line.starts_with("device-to-host")).unwrap().to_owned());
+    }
+    assert!(lines[0].starts_with("device-to-host by DMA, at random  "), "{lines:?}");
+    assert!(lines[1].starts_with("device-to-host by DMA, at random multiples of 64B  "), "{lines:?}");
+    assert!(lines[2].starts_with("device-to-host by DMA, every 256B  "), "{lines:?}");
+    // A write at a multiple of 64 B begins no TLP in the middle of a line, wherever it is.
+    let rate = |line: &str| line.split_whitespace().find_map(|word| word.parse::<f64>().ok()).unwrap();
+    assert_eq!(rate(&lines[1]), rate(&lines[2]));
+}
+
+#[test]
 fn a_platform_is_fitted_to_a_record() {
     let folder = Folder::new();
     let stores = ["--question", "mmio_write_bandwidth", "--memory-type", "uc", "--access", "8", "--sizes", "64,1KiB"];

@@ -17,6 +17,7 @@ mod failing_runtime;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 #[path = "../../../crates/hw/tests/fake_card/mod.rs"]
 mod fake_card;
+mod fit_tools;
 mod folder;
 mod gate;
 mod install;

@@ -66,10 +66,11 @@ impl Case {
             | Method::SharedBuffer { .. } => return Vec::new(),
         };
         let (reach, window) = (self.reach(), self.window);
-        let pattern = match reach.stride_bytes {
-            Some(stride) => Pattern::Strided(stride),
-            None if reach.is_random => Pattern::Random,
-            None => Pattern::Sequential,
+        let pattern = match (reach.stride_bytes, reach.is_random) {
+            (Some(stride), false) => Pattern::Strided(stride),
+            (Some(stride), true) => Pattern::RandomStrided(stride),
+            (None, true) => Pattern::Random,
+            (None, false) => Pattern::Sequential,
         };
         let is_beside = self.is_beside_others();
         let is_asker = |place| place == 0 && is_beside;

@@ -6,6 +6,7 @@
 use clap::{Args as Arguments, Parser, Subcommand, ValueEnum};
 use lanemark_bench::Cores;
 use lanemark_config_space::ConfigWrite;
+use lanemark_fit::Tool;
 use lanemark_hw::linux_sysfs::Range;
 use lanemark_inventory::{Address, CpuSet};
 use lanemark_machine::{Access, Fence, Flow};
@@ -238,9 +239,10 @@ pub struct AxisArgs {
     #[arg(long, value_name = "SIZE", value_parser = window, allow_negative_numbers = true)]
     pub window: Option<u64>,
     /// DMA transfers start at random offsets in the window (fixed seed) instead of back to back
-    #[arg(long, conflicts_with = "stride")]
+    #[arg(long)]
     pub random: bool,
-    /// Distance in bytes between the starts of successive DMA transfers [default: the size of one]
+    /// Distance in bytes between the starts of successive DMA transfers [default: the size of one]; with --random the offsets are
+    /// multiples of the size rounded up to this: 64 gives random cache lines
     #[arg(long, value_name = "SIZE", value_parser = stride, allow_negative_numbers = true)]
     pub stride: Option<u64>,
     /// Outstanding DMA transfers per channel, at most; a transfer may be several read requests [default: as many as tags allow]
@@ -506,9 +508,13 @@ pub struct ReproduceArgs {
 
 #[derive(Debug, Arguments)]
 pub struct FitArgs {
-    /// Data to fit to: a paper (by folder name), a record, or a table of DMA figures (.csv)
+    /// Data to fit to: a paper (by folder name), a record, a table of DMA figures (.csv), or with --from the output of a tool
     #[arg(value_name = "PAPER|RECORD|TABLE", required = true)]
     pub papers: Vec<String>,
+    /// Tool that printed the file: nvbandwidth (text or -j), perftest (ib_write_bw, ib_read_bw), fio (--output-format=json),
+    /// dd (with its command lines), xdma (dma_to_device, dma_from_device)
+    #[arg(long, value_name = "TOOL", value_parser = tool, requires = "on", conflicts_with_all = ["parameters", "of"])]
+    pub from: Option<Tool>,
     /// For records and tables: the platform whose parameters are fitted
     #[arg(long, value_name = "PLATFORM")]
     pub on: Option<String>,
@@ -534,6 +540,11 @@ pub struct FitArgs {
     /// Print one JSON document instead of tables
     #[arg(long)]
     pub json: bool,
+}
+
+fn tool(text: &str) -> Result<Tool, String> {
+    let known = || format!("use one of {}", Tool::ALL.map(Tool::name).join(", "));
+    Tool::ALL.into_iter().find(|tool| tool.name() == text).ok_or_else(known)
 }
 
 /// Parses a changed key: `link.mps_bytes=256`, `memory.size_bytes=64MiB`, `link.skp=true`.

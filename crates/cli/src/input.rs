@@ -1,7 +1,7 @@
 //! Input files, read completely and with a size limit.
 
 use crate::failure::Failure;
-use lanemark_fit::Table;
+use lanemark_fit::{Table, Tool};
 use lanemark_record::{Record, file};
 use lanemark_runner::read_file;
 use std::path::Path;
@@ -11,6 +11,9 @@ const RECORD: u64 = 256 << 20;
 
 /// Largest table of figures, in bytes.
 const TABLE: u64 = 1 << 20;
+
+/// Largest output of a tool, in bytes: JSON with histograms.
+const OUTPUT: u64 = 16 << 20;
 
 /// Largest capture, in bytes: more than a million TLPs.
 pub const CAPTURE: u64 = 256 << 20;
@@ -27,10 +30,18 @@ pub fn is_table(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
 }
 
-/// Reads a table of figures.
-pub fn table(path: &Path) -> Result<Table, Failure> {
-    let reading = |why: String| Failure::Usage(format!("reading {}: {why}", path.display()));
-    let bytes = read_file(path, TABLE).map_err(|error| reading(error.to_string()))?;
-    let text = String::from_utf8(bytes).map_err(|_| reading("it is not valid UTF-8".to_owned()))?;
-    Table::parse(&path.display().to_string(), &text).map_err(|error| Failure::Usage(error.to_string()))
+/// Reads a table of figures: CSV, or the output of a tool.
+pub fn table(path: &Path, tool: Option<Tool>) -> Result<Table, Failure> {
+    let name = path.display().to_string();
+    let most = if tool.is_some() { OUTPUT } else { TABLE };
+    let bytes = read_file(path, most).map_err(|error| Failure::Usage(format!("reading {name}: {error}")))?;
+    let text = std::str::from_utf8(&bytes).map_err(|error| {
+        let line = bytes[..error.valid_up_to()].split(|byte| *byte == b'\n').count();
+        Failure::Usage(format!("{name}:{line}: the line is not valid UTF-8"))
+    })?;
+    let table = match tool {
+        Some(tool) => tool.read(&name, text),
+        None => Table::parse(&name, text),
+    };
+    table.map_err(|error| Failure::Usage(error.to_string()))
 }

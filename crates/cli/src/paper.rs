@@ -174,6 +174,7 @@ struct Solved {
 /// Returns an error for an option that does not apply, because every argument is a paper.
 fn check_options_of_papers(args: &FitArgs) -> Result<(), Failure> {
     let given = [
+        ("--from", args.from.is_some()),
         ("--on", args.on.is_some()),
         ("--parameter", !args.parameters.is_empty()),
         ("--of", args.of.is_some()),

@@ -5,7 +5,7 @@ use crate::failure::{Failure, say};
 use crate::input;
 use crate::output::{self, terminal_width};
 use crate::progress::spinner;
-use lanemark_fit::{Contender, Errors, FillError, FillOptions, Filled, Measured, fill_in};
+use lanemark_fit::{Contender, Errors, FillError, FillOptions, Filled, Measured, Reading, Table, fill_in};
 use lanemark_platform::{Draft, Origin, Origins};
 use lanemark_record::file;
 use lanemark_runner::{draft, origins_of};
@@ -15,7 +15,8 @@ use std::path::Path;
 
 /// The platform file to fill in, if the command line names one with unknown numbers.
 pub fn wanted(args: &FitArgs) -> Result<Option<Draft>, Failure> {
-    let asked = args.assume_rest || args.keep_structure || args.write.is_some() || !args.assume.is_empty();
+    let changes_fit = args.assume_rest || args.keep_structure || !args.assume.is_empty();
+    let asked = changes_fit || args.from.is_some() || args.write.is_some();
     let Some(on) = args.on.as_deref().filter(|_| args.parameters.is_empty()) else {
         let message = "--assume, --assume-rest, --keep-structure and --write need a platform file with unknown numbers: name it with --on";
         return if asked { Err(Failure::Usage(message.to_owned())) } else { Ok(None) };
@@ -38,13 +39,24 @@ pub fn fit(args: &FitArgs, mut draft: Draft) -> Result<(), Failure> {
     for (key, value) in &args.assume {
         draft = draft.fill(key, *value, &origin).map_err(|error| Failure::Usage(error.to_string()))?;
     }
-    let options = FillOptions { assume_rest: args.assume_rest, keep_structure: args.keep_structure };
-    let bar = spinner(format!("{name}: {} unknown numbers", draft.unknowns().len()));
-    let filled = if input::is_table(path) {
-        fill_in(name, &Measured::Table(&input::table(path)?), &draft, options)
+    let (table, record);
+    let measured = if args.from.is_some() || input::is_table(path) {
+        table = input::table(path, args.from)?;
+        Measured::Table(&table)
     } else {
-        fill_in(name, &Measured::Record(&input::record(path)?, args.of.as_deref()), &draft, options)
+        record = input::record(path)?;
+        Measured::Record(&record, args.of.as_deref())
     };
+    let reading = match measured {
+        Measured::Table(table) if args.from.is_some() => Some(table),
+        _ => None,
+    };
+    if let Some(table) = reading {
+        say_reading(name, table);
+    }
+    let bar = spinner(format!("{name}: {} unknown numbers", draft.unknowns().len()));
+    let options = FillOptions { assume_rest: args.assume_rest, keep_structure: args.keep_structure };
+    let filled = fill_in(name, &measured, &draft, options);
     bar.finish_and_clear();
     let filled = filled.map_err(|error| match error {
         FillError::Record(error) => Failure::Usage(format!("{name}: {error}")),
@@ -55,7 +67,11 @@ pub fn fit(args: &FitArgs, mut draft: Draft) -> Result<(), Failure> {
     }
     let mut out = std::io::stdout().lock();
     if args.json {
-        writeln!(out, "{}", file::to_json(&to_json(name, &filled)))?;
+        let mut document = to_json(name, &filled);
+        if let Some((document, table)) = document.as_object_mut().zip(reading) {
+            document.insert("reading".to_owned(), reading_to_json(table));
+        }
+        writeln!(out, "{}", file::to_json(&document))?;
     } else {
         print(&mut out, name, &filled)?;
     }
@@ -64,6 +80,25 @@ pub fn fit(args: &FitArgs, mut draft: Draft) -> Result<(), Failure> {
         say(&format!("wrote {}", write.display()));
     }
     Ok(())
+}
+
+/// Reports the lines of a tool's output that were used and left out.
+fn say_reading(name: &str, table: &Table) {
+    let Reading { skipped_lines, refused, notes } = &table.reading;
+    let (figures, refusals) = (table.rows.len(), refused.len());
+    say(&format!("{name}: {figures} figures read, {refusals} left out, {skipped_lines} lines of other kinds skipped"));
+    for (line, because) in refused {
+        say(&format!("{name}:{line}: left out: {because}"));
+    }
+    for note in notes {
+        say(&format!("note: {note}"));
+    }
+}
+
+fn reading_to_json(table: &Table) -> serde_json::Value {
+    let Reading { skipped_lines, refused, notes } = &table.reading;
+    let refused: Vec<_> = refused.iter().map(|(line, because)| json!({"line": line, "because": because})).collect();
+    json!({"figures": table.rows.len(), "skipped_lines": skipped_lines, "refused": refused, "notes": notes})
 }
 
 fn print(out: &mut impl Write, name: &str, filled: &Filled) -> Result<(), Failure> {

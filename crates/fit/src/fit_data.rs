@@ -283,6 +283,12 @@ impl FitData {
         self.data.iter().any(|datum| matches!(datum.case.method, Method::Dma { .. }))
     }
 
+    /// Number of data that are predicted by a fit to the other half of their curve.
+    #[must_use]
+    pub fn held_out(&self) -> usize {
+        self.halves.iter().flatten().count()
+    }
+
     /// Places of the data in this half of their curve.
     pub(crate) fn half(&self, half: bool) -> Vec<usize> {
         (0..self.data.len()).filter(|place| self.halves[*place] == Some(half)).collect()
@@ -504,11 +510,11 @@ fn grid(platform: &Platform, key: &str, (low, high): (f64, f64)) -> Vec<f64> {
 
 /// The direction of the transfers that alone depend on `key`, if there is one: reads of the card load, writes store.
 fn only_of(key: &str) -> Option<Verb> {
-    const OF_READS: [&str; 9] = [
+    // Walks of page tables read memory for writes too, so its latency is missing here.
+    const OF_READS: [&str; 8] = [
         "dma.tags",
         "dma.read_",
         "dma_read.",
-        "memory.read_",
         "memory.completion_bytes",
         "memory.full_completion_",
         "memory.odd_end_completion",
@@ -594,9 +600,14 @@ fn data(platform: &Platform, answers: &[&Answer]) -> Result<Vec<Datum>, FitDataE
 /// A row of a table as a datum of the target's first card; `None` if the target does not support it.
 fn point(target: &OpenTarget, row: &Row) -> Option<Datum> {
     let question = question(row.question)?;
-    let axes = Axes { sizes: Some(vec![row.size_bytes]), ..Axes::default() };
-    let case = target.cases(question, &axes).into_iter().next()?;
-    let name = format!("{} {} {} B", row.question, case.method, row.size_bytes);
+    let (sizes, alignments) = (Some(vec![row.size_bytes]), Some(vec![row.alignment_bytes]));
+    let axes = Axes { sizes, alignments, reach: row.reach, ..Axes::default() };
+    // The options of the row must be those of the case, as in a run of `lanemark bench`.
+    let case = target.cases(question, &axes).into_iter().find(|case| case.reach().is_as_asked(&row.reach))?;
+    let name = match row.alignment_bytes {
+        0 => format!("{} {} {} B", row.question, case.method, row.size_bytes),
+        offset => format!("{} {} {} B, {offset} B into a page", row.question, case.method, row.size_bytes),
+    };
     let fits = row.size_bytes <= case.room(target.facts());
     fits.then_some(Datum { number: 0, question, case, passes: 1, measured: row.figure, name })
 }

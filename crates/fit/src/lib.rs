@@ -28,5 +28,5 @@ pub use held_out::{Errors, Verdict};
 pub use least_squares::{Fit, FitError, Found, fit, fit_many, fit_with_progress};
 pub use parameter::Parameter;
 pub use structure::Contender;
-pub use table::{HEADER, Row, Table, TableError};
+pub use table::{HEADER, Reading, Row, Table, TableError, Tool};
 pub use undetermined::Undetermined;

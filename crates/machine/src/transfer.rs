@@ -107,6 +107,17 @@ pub enum Pattern {
     Random,
     /// Ascending, with this many bytes from the start of one transfer to the next; at least the transfer length.
     Strided(u64),
+    /// Random multiples (fixed seed) of the transfer length rounded up to a whole number of this many bytes: with 64,
+    /// random offsets at cache lines.
+    RandomStrided(u64),
+}
+
+impl Pattern {
+    /// Whether the order is random.
+    #[must_use]
+    pub const fn is_random(self) -> bool {
+        matches!(self, Pattern::Random | Pattern::RandomStrided(_))
+    }
 }
 
 impl Window {
@@ -123,7 +134,7 @@ impl Window {
         let places = self.places(bytes);
         let place = match self.pattern {
             Pattern::Sequential | Pattern::Strided(_) => nth % places,
-            Pattern::Random => mixed(nth) % places,
+            Pattern::Random | Pattern::RandomStrided(_) => mixed(nth) % places,
         };
         self.offset + place * self.step(bytes)
     }
@@ -144,10 +155,21 @@ impl Window {
     }
 
     /// Distance between the starts of two places.
+    ///
+    /// ```
+    /// use lanemark_machine::{Pattern, Window};
+    /// let window = Window { offset: 0, len: 4096, pattern: Pattern::RandomStrided(64) };
+    /// assert_eq!([window.step(8), window.step(64), window.step(200)], [64, 64, 256]);
+    /// ```
     #[must_use]
     pub const fn step(&self, bytes: u64) -> u64 {
         match self.pattern {
             Pattern::Strided(stride) if stride > bytes => stride,
+            Pattern::RandomStrided(stride) if stride > 0 => match bytes.checked_next_multiple_of(stride) {
+                Some(0) => stride,
+                Some(step) => step,
+                None => bytes,
+            },
             _ => bytes,
         }
     }
@@ -176,6 +198,29 @@ mod tests {
         }
         assert!(met.iter().all(|met| *met));
         assert_ne!(window.place(0, 64) + 64, window.place(1, 64), "consecutive transfers are not adjacent");
+    }
+
+    #[test]
+    fn random_offsets_with_a_stride_are_whole_multiples_of_it_and_do_not_overlap() {
+        for (bytes, step, places) in [(64, 64, 10), (65, 128, 5), (8, 64, 10), (128, 128, 5), (640, 640, 1)] {
+            let window = Window { offset: 4096, len: 640, pattern: Pattern::RandomStrided(64) };
+            assert_eq!((window.step(bytes), window.places(bytes)), (step, places), "{bytes} B");
+            let mut met = vec![false; places as usize];
+            for nth in 0..200 {
+                let place = window.place(nth, bytes) - 4096;
+                assert!(place.is_multiple_of(step) && place + bytes <= 640);
+                met[(place / step) as usize] = true;
+            }
+            assert!(met.iter().all(|met| *met), "{bytes} B");
+        }
+        let window = |pattern| Window { offset: 0, len: 1 << 20, pattern };
+        let (usual, aligned) = (window(Pattern::Random), window(Pattern::RandomStrided(64)));
+        assert!((0..99).all(|nth| usual.place(nth, 256) == aligned.place(nth, 256)), "multiples of 64 B already");
+        assert!((0..99).any(|nth| usual.place(nth, 200) != aligned.place(nth, 200)));
+        assert!(Pattern::Random.is_random() && Pattern::RandomStrided(1).is_random());
+        assert!(!Pattern::Strided(64).is_random() && !Pattern::Sequential.is_random());
+        let largest = Window { offset: 0, len: u64::MAX, pattern: Pattern::RandomStrided(u64::MAX) };
+        assert_eq!((largest.step(1), largest.step(0), largest.places(1)), (u64::MAX, u64::MAX, 1));
     }
 
     #[test]

@@ -12,7 +12,8 @@ pub struct Reach {
     pub window_bytes: Option<u64>,
     /// Whether transfers begin at random offsets in the window, instead of back to back.
     pub is_random: bool,
-    /// Distance between the starts of two transfers; absent for adjacent transfers.
+    /// Distance between the starts of two transfers, or with random offsets their alignment; absent for adjacent
+    /// transfers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stride_bytes: Option<u64>,
     /// Largest number of outstanding transfers.
@@ -109,11 +110,11 @@ impl std::fmt::Display for Reach {
         if let Some(socket) = self.socket {
             write!(f, ", {} socket", socket.name())?;
         }
-        if self.is_random {
-            f.write_str(", at random")?;
-        }
-        if let Some(bytes) = self.stride_bytes {
-            write!(f, ", every {}", format_size(bytes))?;
+        match (self.is_random, self.stride_bytes.map(format_size)) {
+            (true, Some(stride)) => write!(f, ", at random multiples of {stride}")?,
+            (true, None) => f.write_str(", at random")?,
+            (false, Some(stride)) => write!(f, ", every {stride}")?,
+            (false, None) => {}
         }
         if let Some(bytes) = self.window_bytes {
             write!(f, ", in {}", format_size(bytes))?;
@@ -141,6 +142,9 @@ mod tests {
         assert_eq!(reach.to_string(), ", at random, in 64KiB, 4 outstanding, on 2 channels");
         let apart = Reach { window_bytes, stride_bytes: Some(4096), ..Reach::default() };
         assert_eq!(apart.to_string(), ", every 4KiB, in 64KiB");
+        let lines = Reach { is_random: true, stride_bytes: Some(64), ..Reach::default() };
+        assert_eq!(lines.to_string(), ", at random multiples of 64B");
+        assert!(lines.is_as_asked(&Reach { is_random: true, ..Reach::default() }));
         let one = Reach { channels: Some(1), ..Reach::default() };
         assert_eq!(one.to_string(), ", on 1 channel");
         let warm = Reach {

@@ -27,7 +27,7 @@ pub(super) fn touched(transfer: &Transfer, base: u64, transfers: u64) -> Range<u
     let places = transfer.window.places(transfer.bytes);
     let met = match transfer.window.pattern {
         Pattern::Sequential | Pattern::Strided(_) => transfers.min(places),
-        Pattern::Random => places,
+        Pattern::Random | Pattern::RandomStrided(_) => places,
     };
     let start = base.saturating_add(transfer.window.offset);
     start..start.saturating_add(met.saturating_mul(transfer.window.step(transfer.bytes)))

@@ -6,7 +6,7 @@
 //! start are counted, which gives a lower bound.
 
 use super::way::Way;
-use lanemark_machine::{Partner, Pattern, Transfer, Verb, Writer};
+use lanemark_machine::{Partner, Transfer, Verb, Writer};
 use lanemark_platform::Memory;
 use lanemark_units::Ticks;
 use lanemark_wire::Chunk;
@@ -31,7 +31,7 @@ impl Way<'_> {
         if !self.has_cache() {
             return partial_line * lines.count() as u64;
         }
-        if nth >= window.places(*bytes) || window.pattern == Pattern::Random {
+        if nth >= window.places(*bytes) || window.pattern.is_random() {
             return Ticks::ZERO;
         }
         // The line was just written by this transfer or the previous one.
@@ -52,7 +52,7 @@ impl Way<'_> {
     /// Whether that is exact for this many transfers.
     pub(super) fn knows_lines(&self, transfers: u64, written_by: Writer) -> bool {
         let Transfer { bytes, window, .. } = self.transfer;
-        let is_one_round = transfers <= window.places(*bytes) && window.pattern != Pattern::Random;
+        let is_one_round = transfers <= window.places(*bytes) && !window.pattern.is_random();
         let is_cold = written_by == Writer::Nobody && is_one_round && self.channels == 1;
         self.partial_line() == Ticks::ZERO || !self.has_cache() || is_cold || self.is_all_cached()
     }

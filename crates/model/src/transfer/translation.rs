@@ -20,7 +20,7 @@ use super::way::Way;
 use crate::bound::Bound;
 use crate::bounds::Largest;
 use crate::path::Path;
-use lanemark_machine::{Partner, Pattern, Verb};
+use lanemark_machine::{Partner, Verb};
 use lanemark_platform::{Iommu, Memory};
 use lanemark_units::Ticks;
 use lanemark_wire::ats::ENTRY_BYTES;
@@ -94,7 +94,7 @@ impl Way<'_> {
         let (window, bytes) = (&self.transfer.window, self.transfer.bytes);
         let places = window.places(bytes);
         // Channels hit on translations that another channel requested.
-        let is_known = window.pattern != Pattern::Random && places <= MOST_PLACES && bytes > 0 && self.channels == 1;
+        let is_known = !window.pattern.is_random() && places <= MOST_PLACES && bytes > 0 && self.channels == 1;
         if !is_known {
             return Questions { count: 0.0, is_exact: false, has_room: false };
         }
@@ -188,7 +188,7 @@ impl Way<'_> {
     fn walks(&self, iommu: &Iommu, transfers: u64, waiting: u32) -> Walks {
         let (window, bytes) = (&self.transfer.window, self.transfer.bytes);
         let places = window.places(bytes);
-        if window.pattern == Pattern::Random || places > MOST_PLACES || bytes == 0 {
+        if window.pattern.is_random() || places > MOST_PLACES || bytes == 0 {
             return Walks::default();
         }
         let (all, ways) = (self.pages(iommu, places), iommu.iotlb_ways.value);
