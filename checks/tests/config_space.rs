@@ -1,6 +1,6 @@
 //! The inventory reader and the doctor read the configuration space of simulated platforms correctly.
 
-use lanemark_advise::doctor::{DiagnosisRequest, as_platform, diagnose};
+use lanemark_advise::doctor::{DiagnosisRequest, Figures, as_platform, diagnose};
 use lanemark_config_space::{SimulatedFunction, functions, lspci_text, setpci};
 use lanemark_inventory::{Address, Inventory, Seen};
 use lanemark_platform::{Draft, PRESETS, Platform, preset};
@@ -103,7 +103,7 @@ fn the_doctor_warns_of_payloads_that_the_simulator_drops() {
 fn a_slot_of_a_preset_becomes_a_platform_file_with_the_same_link_and_bars() {
     for platform in presets().filter(|platform| platform.slots.is_empty()) {
         let inventory = inventory(&platform).1;
-        let text = as_platform(&inventory, "01:00.0".parse().unwrap()).unwrap();
+        let text = as_platform(&inventory, None, Figures::Dma).unwrap();
         let draft = Draft::parse("doctor.toml", &text).unwrap_or_else(|error| panic!("{error}\n{text}")).to_json();
         let preset = platform.to_json();
         for key in ["generation", "width_lanes", "mps_bytes", "mrrs_bytes", "rcb_bytes"] {

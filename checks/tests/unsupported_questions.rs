@@ -42,9 +42,11 @@ fn relay_bandwidth_names_missing_queues_and_channels() {
     let relay = |platform: &Platform| left_out("relay_bandwidth", platform);
     assert_eq!(relay(&rosta), None);
     let without = Platform { fifos: None, ..rosta.clone() };
-    assert!(relay(&without).unwrap().contains("no section [fifos]"));
+    assert!(relay(&without).unwrap().contains("requires a section [fifos]"));
     let one = rosta.with("dma.channels", 1.0, Origin::Assumed("a test".to_owned())).unwrap();
-    assert!(relay(&one).unwrap().contains("dma.channels is 1"));
+    assert!(relay(&one).unwrap().contains("dma.channels of 2 or more, or dma.full_duplex"));
+    let duplex = one.with_text("dma.full_duplex", "true", Origin::Assumed("a test".to_owned())).unwrap();
+    assert_eq!(relay(&duplex), None);
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn a_platform_file_is_written_whole_or_not_at_all() {
 #[test]
 fn a_platform_with_unknown_numbers_runs_nowhere_and_every_one_is_named() {
     let folder = slot();
-    folder.run(&["doctor", "--from", "slot.txt", "--as-platform", "01:00.0", "--output", "slot.toml"]);
+    folder.run(&["doctor", "--from", "slot.txt", "--as-platform", "--unknown", "mmio", "--output", "slot.toml"]);
     for command in ["bench", "predict"] {
         let outcome = folder.run(&[command, "--on", "slot.toml"]);
         assert_eq!((outcome.code, outcome.out.as_str()), (Some(2), ""), "{command}");
@@ -83,4 +83,45 @@ fn what_is_out_of_range_or_no_machine_is_refused() {
     assert_eq!(code(&["--earlier", "nothing.txt"]), Some(2));
     assert_eq!(folder.run(&["doctor", "--from", "nothing.txt"]).code, Some(2));
     assert_eq!(code(&["--output", "x.toml"]), Some(2), "nothing would be written there");
+}
+
+#[test]
+fn lspci_text_and_a_table_become_a_platform_with_two_commands() {
+    let folder = slot();
+    let text = folder.good(&["doctor", "--from", "slot.txt", "--as-platform"]);
+    std::fs::write(folder.path("my.toml"), &text).unwrap();
+    let checked = folder.good(&["check", "my.toml"]);
+    assert!(checked.contains("dma.tags is unknown (bandwidths of reads; extended tags are disabled, so at most 32"));
+    // Figures of a card with this link and 24 tags.
+    let mut table = "question,size_bytes,figure\n".to_owned();
+    let known = text
+        .replace("tags = { unknown = ", "tags = { value = 24, assumed = ")
+        .replace(", at_most = 32", "")
+        .replace("{ unknown = ", "{ value = 4, assumed = ")
+        .replace("read_ns = { value = 4,", "read_ns = { value = 500,");
+    std::fs::write(folder.path("true.toml"), known).unwrap();
+    for (question, sizes) in [
+        ("dma_read_latency", "8,256,1K,4K"),
+        ("dma_read_bandwidth", "64,128,256,512,1K,4K,64K"),
+        ("dma_write_bandwidth", "64,128,256,512,1K,4K,64K"),
+    ] {
+        let arguments = ["predict", "--on", "true.toml", "--question", question, "--sizes", sizes, "--json"];
+        let record: serde_json::Value = serde_json::from_str(&folder.good(&arguments)).unwrap();
+        for answer in record["answers"].as_array().unwrap() {
+            let size = &answer["size_bytes"];
+            let formula = &answer["formula"];
+            match formula["delivered_rate_bytes_per_s"].as_f64() {
+                Some(rate) if question != "dma_read_latency" => {
+                    table += &format!("{question},{size},{rate} B/s\n");
+                }
+                _ => table += &format!("{question},{size},{} ns\n", formula["latency_ns"].as_f64().unwrap()),
+            }
+        }
+    }
+    std::fs::write(folder.path("card.csv"), table).unwrap();
+    let fitted = folder.good(&["fit", "card.csv", "--on", "my.toml", "--assume-rest", "--write", "fitted.toml"]);
+    assert!(fitted.contains("held out:"), "{fitted}");
+    assert!(fitted.contains("dma.tags = 24"), "{fitted}");
+    assert!(fitted.contains(", 0 unknown"), "{fitted}");
+    folder.good(&["predict", "--on", "fitted.toml", "--question", "dma_read_latency", "--sizes", "2K", "--json"]);
 }

@@ -64,3 +64,78 @@ fn a_path_is_relative_to_the_file_that_names_it() {
     let gone = refusal(&folder, &["check", "below/mine.toml"]);
     assert!(gone.contains("below/mine.toml:3: extends: is \"../base.toml\", which cannot be read"), "{gone}");
 }
+
+#[test]
+fn a_cycle_through_a_folder_above_is_named() {
+    let file = |next: &str| format!("schema = 2\nname = \"a\"\nextends = \"{next}\"\n").into_bytes();
+    let folder = Folder::with(&[("a.toml", &file("below/b.toml"))]);
+    std::fs::create_dir(folder.path("below")).unwrap();
+    std::fs::write(folder.path("below/b.toml"), file("../a.toml")).unwrap();
+    let refused = refusal(&folder, &["check", "a.toml"]);
+    assert!(refused.contains("below/b.toml:3: extends: is \"../a.toml\", which leads back to this file"), "{refused}");
+}
+
+#[test]
+fn a_host_and_a_card_alone_say_what_they_are_and_give() {
+    let host = include_bytes!("../../../platforms/hosts/epyc-milan.toml");
+    let card = include_bytes!("../../../platforms/cards/gpu-h100.toml");
+    let folder = Folder::with(&[("h.toml", host), ("c.toml", card), ("own", b"schema = 2\nname = \"o\"\nsummary = \"s\"\nextends = \"epyc-milan\"\n[core]\nsource = \"x\"\nclock_ghz = 2\n")]);
+    for (name, kind, key, absent) in [
+        ("h.toml", "host", "root_complex.core_round_trip_ns = ", "dma.tags"),
+        ("epyc-milan", "host", "root_complex.core_round_trip_ns = ", "dma.tags"),
+        ("c.toml", "card", "link.generation = 5", "core.clock_ghz"),
+        ("gpu-h100", "card", "link.generation = 5", "core.clock_ghz"),
+        ("own", "host", "core.clock_ghz = 2 (source: x)", "dma.tags"),
+    ] {
+        let checked = folder.good(&["check", name]);
+        assert!(checked.contains(&format!(": a {kind}, not a whole platform: ")), "{checked}");
+        assert!(checked.contains(key) && !checked.contains(absent), "{name}: {checked}");
+        let json: Value = serde_json::from_str(&folder.good(&["check", name, "--json"])).unwrap();
+        assert_eq!(json["kind"], kind);
+        let known = json["values"].as_array().unwrap().len() as u64;
+        let counts = ["given", "assumed", "fitted", "unknown"].map(|origin| json["origins"][origin].as_u64().unwrap());
+        assert_eq!(counts.iter().sum::<u64>(), known, "{json}");
+    }
+    let wrong = String::from_utf8(host.to_vec()).unwrap().replace("store_buffer_entries", "store_entries");
+    std::fs::write(folder.path("h.toml"), wrong).unwrap();
+    assert!(refusal(&folder, &["check", "h.toml"]).contains("h.toml:"));
+}
+
+#[test]
+fn a_record_is_no_platform_and_one_line_says_so() {
+    let folder = Folder::new();
+    folder.good(&["bench", "--question", "mmio_read_latency", "--sizes", "8", "--record", "r.json"]);
+    for command in ["check", "bench --on", "predict --on"] {
+        let arguments: Vec<&str> = command.split(' ').chain(["r.json"]).collect();
+        let refused = refusal(&folder, &arguments);
+        assert!(refused.contains("'r.json' is JSON, such as a record of lanemark bench"), "{refused}");
+        assert_eq!(refused.lines().count(), 1, "{refused}");
+    }
+}
+
+#[test]
+fn a_wrong_name_of_a_host_or_a_card_is_named_with_similar_ones() {
+    let folder = Folder::new();
+    let refused = |name: &str| refusal(&folder, &["bench", "--on", name]);
+    let host = refused("xeon-sp+gpu-h100");
+    assert!(host.contains("there is no built-in host 'xeon-sp', did you mean xeon-spr?"), "{host}");
+    let card = refused("xeon-spr+gpu-h10");
+    assert!(card.contains("there is no built-in card 'gpu-h10', did you mean gpu-h100?"), "{card}");
+    assert!(!card.contains("built-in host 'xeon-spr'"), "{card}");
+}
+
+#[test]
+fn a_new_file_can_be_printed() {
+    let folder = Folder::new();
+    let printed = folder.good(&["new", "--like", "card-gen5-x16", "-o", "-"]);
+    assert!(printed.contains("name = \"mine\"\nextends = \"card-gen5-x16\""), "{printed}");
+    assert!(folder.content().is_empty());
+}
+
+#[test]
+fn check_says_which_end_of_a_link_holds() {
+    let folder = Folder::new();
+    let checked = folder.good(&["check", "epyc-milan+gpu-h100"]);
+    let line = "link.generation = 4 holds, from epyc-milan: the lower one; gpu-h100 supports 5";
+    assert!(checked.contains(line), "{checked}");
+}

@@ -5,33 +5,36 @@ use lanemark_machine::Cause;
 use lanemark_method::{Access, AccessPath, CopyDirection, CoreAccess, Method, Width};
 use lanemark_record::{Advice, Answer, Detail, Finding, Formula, Quantity, Record, TargetKind};
 use lanemark_units::{MemoryType, format_size};
+use std::collections::BTreeMap;
 
 /// Advises the best method per target, bandwidth question and size, if there are several methods.
 ///
 /// The best method is the plainest within 2 % of the highest median delivered rate. Emulated
 /// targets get no advice, because their times are not meaningful.
 pub(crate) fn best_methods(record: &Record) -> Vec<Advice> {
-    let mut groups: Vec<(&str, &str, Task, u64)> = Vec::new();
     let rated = |answer: &&Answer| answer.quantity == Quantity::Bandwidth && !is_emulated(record, answer);
+    let key =
+        |answer: &'_ Answer| (answer.target.clone(), answer.question.clone(), task(answer).place(), answer.size_bytes);
+    // The groups in the order of their first answers, and the place of each.
+    let mut groups: Vec<Vec<&Answer>> = Vec::new();
+    let mut places = BTreeMap::new();
     for answer in record.answers.iter().filter(rated) {
-        let key = (answer.target.as_str(), answer.question.as_str(), task(answer), answer.size_bytes);
-        if !groups.contains(&key) {
-            groups.push(key);
+        let place = groups.len();
+        if *places.entry(key(answer)).or_insert(place) == place {
+            groups.push(Vec::new());
         }
     }
-    groups
-        .into_iter()
-        .filter_map(|(target, question, of_task, size)| {
-            let of_group = |answer: &&Answer| {
-                answer.target == target
-                    && answer.question == question
-                    && answer.size_bytes == size
-                    && task(answer) == of_task
-            };
-            let memcpy = record.targets.iter().find(|one| one.name == target).map_or("", |one| &one.memcpy);
-            best(record.answers.iter().filter(of_group), memcpy)
-        })
-        .collect()
+    for answer in &record.answers {
+        if let Some(place) = places.get(&key(answer)) {
+            groups[*place].push(answer);
+        }
+    }
+    let advice = groups.into_iter().filter_map(|answers| {
+        let target = &answers.first()?.target;
+        let memcpy = record.targets.iter().find(|one| one.name == *target).map_or("", |one| &one.memcpy);
+        best(answers.into_iter(), memcpy)
+    });
+    advice.collect()
 }
 
 /// The task of a method. Methods compete only within a task.
@@ -43,6 +46,17 @@ enum Task {
     RuntimeCopy(CopyDirection),
     /// The other methods of the question.
     Other,
+}
+
+impl Task {
+    /// Place in the order of the tasks.
+    const fn place(self) -> u8 {
+        match self {
+            Task::ColdCopy => 0,
+            Task::RuntimeCopy(direction) => 1 + direction as u8,
+            Task::Other => u8::MAX,
+        }
+    }
 }
 
 fn task(answer: &Answer) -> Task {
@@ -129,18 +143,13 @@ const CLIFF: f64 = 3.0;
 /// with the same drop share one finding. Without TLP counts nothing is reported, because such a drop is usually the
 /// size of a cache.
 pub(crate) fn cliffs(record: &Record) -> Vec<Finding> {
+    let is_seen = |answer: &Answer| answer.quantity == Quantity::Bandwidth && answer.tlps.is_some();
+    if !record.answers.iter().any(is_seen) {
+        return Vec::new();
+    }
     let mut found: Vec<(Finding, Vec<String>)> = Vec::new();
-    for (place, smaller) in record.answers.iter().enumerate() {
-        let same_method = |answer: &&Answer| {
-            answer.target == smaller.target
-                && answer.question == smaller.question
-                && answer.method == smaller.method
-                && answer.alignment_bytes == smaller.alignment_bytes
-                && answer.size_bytes > smaller.size_bytes
-        };
-        let next = record.answers[place + 1..].iter().filter(same_method).min_by_key(|answer| answer.size_bytes);
-        let seen = smaller.quantity == Quantity::Bandwidth && smaller.tlps.is_some();
-        let Some(larger) = next.filter(|_| seen) else { continue };
+    for (smaller, next) in record.answers.iter().zip(next_sizes(&record.answers)) {
+        let Some(larger) = next.filter(|_| is_seen(smaller)) else { continue };
         let (Some(before), Some(after)) = (rate(smaller), rate(larger)) else { continue };
         if before / after >= CLIFF {
             let (question, target) = (smaller.question.clone(), smaller.target.clone());
@@ -157,6 +166,28 @@ pub(crate) fn cliffs(record: &Record) -> Vec<Finding> {
         Finding { text: format!("{} {verb} {}", methods.join(", "), finding.text), ..finding }
     });
     named.collect()
+}
+
+/// A method, and its answers by size.
+type Sizes<'a> = (&'a Method, BTreeMap<u64, &'a Answer>);
+
+/// For each answer, the next larger size of the same method among the later answers.
+fn next_sizes(answers: &[Answer]) -> Vec<Option<&Answer>> {
+    // Answers of methods that are written alike, by method: the first one of each size.
+    let mut later: BTreeMap<(&str, &str, u64, String), Vec<Sizes<'_>>> = BTreeMap::new();
+    let mut next = vec![None; answers.len()];
+    for (place, answer) in answers.iter().enumerate().rev() {
+        let key = (answer.target.as_str(), answer.question.as_str(), answer.alignment_bytes, answer.method.to_string());
+        let written_alike = later.entry(key).or_default();
+        let same = written_alike.iter_mut().find(|(method, _)| **method == answer.method);
+        if let Some((_, sizes)) = same {
+            next[place] = sizes.range(answer.size_bytes.saturating_add(1)..).next().map(|(_, larger)| *larger);
+            sizes.insert(answer.size_bytes, answer);
+        } else {
+            written_alike.push((&answer.method, BTreeMap::from([(answer.size_bytes, answer)])));
+        }
+    }
+    next
 }
 
 /// Reports the number of write-combining buffers of each target, or why none was found. Emulated
@@ -248,6 +279,19 @@ mod tests {
             .map(|advice| (advice.size_bytes, advice.method.to_string(), advice.times_the_slowest))
             .collect();
         assert_eq!(found, [(64, "WC memcpy".to_owned(), 4.0), (128, "WC 4".to_owned(), 1.5)]);
+    }
+
+    #[test]
+    fn the_next_size_is_the_first_later_answer_of_the_same_method_with_the_smallest_larger_size() {
+        let sizes = [("4", 64), ("8", 64), ("4", 64), ("4", 256), ("8", 96), ("4", 128), ("4", 128), ("4", 32)];
+        let answers: Vec<Answer> = sizes.iter().map(|(method, size)| answer(method, *size, Some(1e9))).collect();
+        for (place, (next, smaller)) in next_sizes(&answers).into_iter().zip(&answers).enumerate() {
+            // The rule in words, at the cost of a search for each answer.
+            let is_same = |other: &&Answer| other.method == smaller.method && other.size_bytes > smaller.size_bytes;
+            let wanted = answers[place + 1..].iter().filter(is_same).min_by_key(|other| other.size_bytes);
+            let address = |answer: Option<&Answer>| answer.map(std::ptr::from_ref);
+            assert_eq!(address(next), address(wanted), "{place}");
+        }
     }
 
     #[test]

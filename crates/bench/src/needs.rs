@@ -146,13 +146,8 @@ pub(crate) fn several_cards(facts: &Facts) -> Option<LeftOut> {
 pub(crate) fn relay(facts: &Facts) -> Option<LeftOut> {
     dma_engine(facts).or_else(|| {
         let dma = facts.dma?;
-        match (dma.relays_at, dma.channels) {
-            (Some(_), _) => None,
-            (None, 1) => Some(LeftOut::all(
-                "relaying requires a section [fifos] and two DMA channels, because a card reads and writes concurrently; \
-                 dma.channels is 1",
-            )),
-            (None, _) => Some(LeftOut::all("the cards have no FIFOs to relay from: the platform file has no section [fifos]")),
-        }
+        let needs = "relaying requires a section [fifos], and an engine that reads and writes concurrently: \
+                     dma.channels of 2 or more, or dma.full_duplex";
+        dma.relays_at.is_none().then(|| LeftOut::all(needs))
     })
 }

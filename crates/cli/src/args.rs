@@ -94,7 +94,7 @@ pub struct NewArgs {
     /// Host of a built-in card [default: xeon-spr]
     #[arg(long, value_name = "HOST")]
     pub host: Option<String>,
-    /// The file to write
+    /// The file to write; - prints it
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
     /// Replace the file if it exists
@@ -104,7 +104,7 @@ pub struct NewArgs {
 
 #[derive(Debug, Arguments)]
 pub struct CheckArgs {
-    /// The platform file, or a built-in platform
+    /// The platform file, a built-in platform, or a host or a card alone
     #[arg(value_name = "PLATFORM")]
     pub platform: String,
     /// List also defaults and inherited values
@@ -577,10 +577,14 @@ pub struct DoctorArgs {
     /// Print one JSON document with every field of every capability instead of text
     #[arg(long)]
     pub json: bool,
-    /// Print a platform file for the card at this address, with unknown latencies
-    #[arg(long, value_name = "BDF",
+    /// Print a platform file for the card at this address, or for the only card, with unknown numbers for a fit
+    #[arg(long, value_name = "BDF", num_args = 0..=1,
         conflicts_with_all = ["json", "fail_on_finding", "round_trip", "cpus", "earlier"])]
-    pub as_platform: Option<Address>,
+    #[allow(clippy::option_option, reason = "an option with an optional value, as clap reads it")]
+    pub as_platform: Option<Option<Address>>,
+    /// Numbers of the platform file that are unknown: those that figures of this kind determine
+    #[arg(long, value_enum, default_value_t = FitFigures::Dma, requires = "as_platform")]
+    pub unknown: FitFigures,
     /// Write the platform file here instead of printing it
     #[arg(long, value_name = "FILE", requires = "as_platform")]
     pub output: Option<PathBuf>,
@@ -603,6 +607,15 @@ fn round_trip(text: &str) -> Result<f64, String> {
         Ok(ns) if (1.0..=1e9).contains(&ns) => Ok(ns),
         _ => Err(format!("'{text}' is not valid: use nanoseconds from 1 to 1e9")),
     }
+}
+
+/// Figures of a fit.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum FitFigures {
+    /// Latencies and bandwidths of a DMA engine
+    Dma,
+    /// Loads and stores of a core
+    Mmio,
 }
 
 /// Least severity of a finding that makes the command exit with 1.

@@ -1,10 +1,10 @@
 //! `doctor`: PCIe devices, their problems, and a platform file for a slot.
 
-use crate::args::{AtLeast, DoctorArgs};
+use crate::args::{AtLeast, DoctorArgs, FitFigures};
 use crate::failure::Failure;
 use crate::output::{self, terminal_width};
 use crate::progress::spinner;
-use lanemark_advise::doctor::{DiagnosisRequest, RoundTrip, as_platform, diagnose};
+use lanemark_advise::doctor::{DiagnosisRequest, Figures, RoundTrip, as_platform, diagnose};
 use lanemark_inventory::{Inventory, InventoryError};
 use lanemark_record::diagnosis::{Diagnosis, Severity};
 use lanemark_record::file;
@@ -22,7 +22,11 @@ pub fn doctor(args: &DoctorArgs) -> Result<(), Failure> {
     bar.finish_and_clear();
     let inventory = inventory?;
     if let Some(address) = args.as_platform {
-        let text = as_platform(&inventory, address).map_err(|error| Failure::Usage(error.to_string()))?;
+        let figures = match args.unknown {
+            FitFigures::Dma => Figures::Dma,
+            FitFigures::Mmio => Figures::Mmio,
+        };
+        let text = as_platform(&inventory, address, figures).map_err(|error| Failure::Usage(error.to_string()))?;
         return output::text(&text, args.output.as_deref());
     }
     let earlier = args.earlier.as_deref().map(|path| read(Some(path))).transpose()?;

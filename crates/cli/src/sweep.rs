@@ -73,11 +73,29 @@ pub fn sweep(args: &SweepArgs) -> Result<(), Failure> {
         return Err(Failure::Interrupted);
     }
     if done.has_no_figure() {
-        let because = done.because.map(|because| format!("; the first reason: {because}"));
+        let because = match done.because {
+            Some(because) => Some(because),
+            None => first_reason(&log, &points)?,
+        };
+        let because = because.map(|because| format!("; the first reason: {because}"));
         let message = format!("no point has a figure{}", because.unwrap_or_default());
         return Err(Failure::Check(format!("{message}. The column `because` of the log has the reason of each point")));
     }
     Ok(())
+}
+
+/// The first reason in the log why one of these points has no figure.
+fn first_reason(log: &Path, points: &Points) -> Result<Option<String>, Failure> {
+    let keys: HashSet<u128> = (0..points.len()).filter_map(|index| points.key(index)).collect();
+    let mut because = None;
+    let read = read_sweep_log(log, |row| {
+        let is_point = u128::from_str_radix(&row.key, 16).is_ok_and(|key| keys.contains(&key));
+        if because.is_none() && is_point {
+            because = row.because;
+        }
+    });
+    read.map_err(usage)?;
+    Ok(because)
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "passed to map_err")]

@@ -69,7 +69,7 @@ fn record(args: &TraceArgs) -> Result<(), Failure> {
     let bar = spinner(format!("{asked} on {on}"));
     let traced = run(&request, &cancel);
     bar.finish_and_clear();
-    let TracedCase { target, case, cases, passes, sample, trace, faults, card_link, error, differences } = traced?;
+    let TracedCase { target, case, cases, nth, passes, sample, trace, faults, card_link, error, differences } = traced?;
     differences.iter().chain(&faults).for_each(|text| say(text));
     let link = match &args.link {
         Some(name) => Some(link(&trace, name, on)?),
@@ -85,7 +85,7 @@ fn record(args: &TraceArgs) -> Result<(), Failure> {
         method: &case.method,
         size_bytes: case.size,
         passes,
-        case: (1, cases),
+        case: (nth, cases),
         sample,
         trace: &shown,
         error: error.as_deref(),

@@ -9,7 +9,7 @@ use lanemark_bench::{Axes, BenchError, Case, Effort, Question, question};
 use lanemark_machine::{Facts, Verb};
 use lanemark_method::{Access, AccessPath, Method, Width};
 use lanemark_model::FormulaMachine;
-use lanemark_platform::{Draft, Origin, Platform, Unknown, default_of};
+use lanemark_platform::{Draft, Limits, Origin, Platform, Unknown, default_of};
 use lanemark_record::{Answer, Quantity, Record, Residual};
 use lanemark_runner::OpenTarget;
 use lanemark_units::MemoryType;
@@ -32,8 +32,8 @@ pub struct FitData {
     /// The half of its curve in which each datum is; `None` if its curve is too short. Each half is predicted by a fit to
     /// the other data.
     halves: Vec<Option<bool>>,
-    /// Keys that no file states, with their defaults: a search over structures may change them.
-    open: Vec<(&'static str, f64)>,
+    /// Keys that no file states, with their defaults and limits: a search over structures may change them.
+    open: Vec<(&'static str, f64, Limits)>,
     /// Values that a search over structures has changed.
     changed: Vec<(String, f64)>,
     memo: Memo,
@@ -221,13 +221,14 @@ impl FitData {
         let sizes = data.iter().map(|datum| datum.case.size);
         let halves = halves(curves.iter().map(String::as_str).zip(sizes));
         let unknowns: Vec<&Unknown> = draft.unknowns().iter().filter(|row| !is_structure(row)).collect();
-        let is_unknown = |key: &str| draft.unknowns().iter().any(|row| row.key == key && is_structure(row));
+        let unknown = |key: &str| draft.unknowns().iter().find(|row| row.key == key && is_structure(row));
         let choices = MECHANISMS.iter().flat_map(|one| one.choices.iter().map(|(key, _)| *key));
         let times = MECHANISMS.iter().filter_map(|one| Some(one.time?.0));
-        let mut open: Vec<(&'static str, f64)> = Vec::new();
-        for key in choices.chain(times).filter(|key| is_unknown(key) || draft.has_default(key)) {
-            if let Some(default) = default_of(key).filter(|_| open.iter().all(|(other, _)| *other != key)) {
-                open.push((key, default));
+        let mut open: Vec<(&'static str, f64, Limits)> = Vec::new();
+        for key in choices.chain(times).filter(|key| unknown(key).is_some() || draft.has_default(key)) {
+            let limits = unknown(key).map_or(Limits::default(), |row| row.limits);
+            if let Some(default) = default_of(key).filter(|_| open.iter().all(|(other, ..)| *other != key)) {
+                open.push((key, default, limits));
             }
         }
         FitData {
@@ -311,7 +312,12 @@ impl FitData {
 
     /// Whether no file states `key`, so that a search over structures may change it.
     pub(crate) fn is_open(&self, key: &str) -> bool {
-        self.open.iter().any(|(other, _)| *other == key)
+        self.open.iter().any(|(other, ..)| *other == key)
+    }
+
+    /// Whether the file allows this value of an open key.
+    pub(crate) fn allows(&self, key: &str, value: f64) -> bool {
+        self.open.iter().all(|(other, _, limits)| *other != key || limits.allow(value))
     }
 
     /// The same fit with another value of a key that is not fitted.
@@ -333,8 +339,8 @@ impl FitData {
     /// # Errors
     /// The error of the platform; a key that is not open.
     pub(crate) fn with_default(&self, key: &str) -> Result<FitData, String> {
-        let open = self.open.iter().find(|(other, _)| *other == key);
-        self.with_value(key, open.map(|(_, default)| *default).ok_or("the key is stated")?)
+        let open = self.open.iter().find(|(other, ..)| *other == key);
+        self.with_value(key, open.map(|(_, default, _)| *default).ok_or("the key is stated")?)
     }
 
     /// The same fit with one more key, between the bounds of its search.

@@ -266,7 +266,11 @@ fn promising(best: &Trial) -> Vec<Trial> {
         }
         let is_free = mechanism.choices.iter().all(|(key, _)| best.problem.is_open(key));
         let combinations = match (is_free, mechanism.choices) {
-            (true, _) => mechanism.combinations(),
+            (true, _) => {
+                let is_allowed =
+                    |set: &Vec<(&str, f64)>| set.iter().all(|(key, value)| best.problem.allows(key, *value));
+                mechanism.combinations().into_iter().filter(is_allowed).collect()
+            }
             // A given size of chunks, whose time is not known.
             (false, [_]) if time.is_some() => vec![Vec::new()],
             (false, _) => continue,

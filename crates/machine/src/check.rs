@@ -57,6 +57,44 @@ impl Work {
     }
 }
 
+impl Work {
+    /// Checks that the DMA engine of each card has the channels that the work uses. `is_full_duplex`: whether it reads
+    /// and writes concurrently with one channel.
+    ///
+    /// # Errors
+    /// The first job or call with more channels.
+    pub fn check_channels(&self, channels: u32, is_full_duplex: bool) -> Checked {
+        for lane in self.lanes() {
+            let Task::DmaCall(call) = &lane.task else { continue };
+            if call.channel >= channels {
+                return Err(Impossible::new(
+                    format!("a driver call on channel {} of a card", call.channel),
+                    format!("its DMA engine has {channels} (dma.channels), counted from 0"),
+                ));
+            }
+        }
+        for job in self.jobs() {
+            let EngineJob::OnChannels(dealt) = job else { continue };
+            if dealt.channels > channels {
+                let wanted = dealt.channels;
+                return Err(Impossible::new(
+                    format!("{wanted} channels of a card"),
+                    format!(
+                        "its DMA engine has {channels} (dma.channels): use at most as many, or --with dma.channels={wanted}"
+                    ),
+                ));
+            }
+        }
+        let cards: Vec<u32> = self.jobs().iter().map(|job| job.transfer().card).collect();
+        if repeated(&cards).is_some() && channels < 2 && !is_full_duplex {
+            let because = "its DMA engine does one job at a time (dma.full_duplex is false, dma.channels is 1): use --with \
+                           dma.channels=2 or --with dma.full_duplex=true";
+            return Err(Impossible::new("a write and a read of one card as two jobs", because));
+        }
+        Ok(())
+    }
+}
+
 impl Plan {
     /// Checks the rules that hold on every machine. A machine that accepts a plan may rely on them.
     ///
@@ -221,7 +259,8 @@ fn check_jobs(jobs: &[EngineJob]) -> Checked {
         one.transfer().card == other.transfer().card && !is_pair
     };
     if jobs.iter().enumerate().any(|(nth, one)| jobs[..nth].iter().any(|other| is_refused(one, other))) {
-        let because = "each card does one transfer at a time in each direction here";
+        let because = "each card does one transfer at a time in each direction; a write and a read of one card need \
+                       --channels 2, on an engine with dma.channels of 2 or dma.full_duplex";
         return Err(Impossible::new("two concurrent transfers of one card", because));
     }
     Ok(())
@@ -434,6 +473,19 @@ mod tests {
             let error = bad.check().unwrap_err().to_string();
             assert!(error.contains(word), "{error}: {word}");
         }
+    }
+
+    #[test]
+    fn as_many_channels_as_the_engine_has_are_usable() {
+        let on = |channels| Work::from(OnChannels { transfer: WRITE, channels });
+        assert_eq!(on(2).check_channels(2, false), Ok(()));
+        let error = on(3).check_channels(2, true).unwrap_err();
+        assert_eq!(error.what, "3 channels of a card");
+        assert!(error.because.starts_with("its DMA engine has 2 (dma.channels)"), "{}", error.because);
+        let one = |verb| EngineJob::OnChannels(OnChannels { transfer: Transfer { verb, ..WRITE }, channels: 1 });
+        let both = Work::from(vec![one(Verb::Store), one(Verb::Load)]);
+        assert_eq!([both.check_channels(2, false), both.check_channels(1, true)], [Ok(()), Ok(())]);
+        assert!(both.check_channels(1, false).unwrap_err().because.contains("dma.channels is 1"));
     }
 
     #[test]

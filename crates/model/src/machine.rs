@@ -34,6 +34,10 @@ impl FormulaMachine {
         plan.check().map_err(|impossible| self.unsupported(impossible.what, impossible.because))?;
         let cores = plan.work.check_cores(self.facts.cores);
         cores.map_err(|impossible| self.unsupported(impossible.what, impossible.because))?;
+        if let Some(dma) = &self.platform.dma {
+            let channels = plan.work.check_channels(dma.channels.value, dma.full_duplex.value);
+            channels.map_err(|impossible| self.unsupported(impossible.what, impossible.because))?;
+        }
         if plan.work.placement() == Placement::Unpinned {
             let because = "formulas do not model thread migration".to_owned();
             return Err(self.unsupported("a thread that is not pinned".to_owned(), because));

@@ -1,10 +1,13 @@
 //! Platform files in which some numbers are still unknown.
 
 use crate::document::{self, Document, Members, Open, no_files};
+use crate::insert::with_key;
+use crate::lesser::Lesser;
 use crate::param::{Counts, Origin, Origins};
 use crate::platform::Platform;
 use crate::problem::{PlatformError, Problem};
 use crate::read;
+use crate::text::shortest;
 use crate::unknown::Unknown;
 
 /// A platform file whose numbers may be marked unknown. It can be read, printed and filled in.
@@ -30,6 +33,7 @@ pub struct Draft {
     /// The platform with the start value of the search for each unknown number.
     platform: Platform,
     unknowns: Vec<Unknown>,
+    lesser: Vec<Lesser>,
 }
 
 /// One value of a platform file.
@@ -93,8 +97,8 @@ impl Draft {
     }
 
     fn of(members: Members, problems: Vec<Problem>) -> Result<Draft, PlatformError> {
-        let (platform, unknowns) = read::parse(&members, problems)?;
-        Ok(Draft { members, platform, unknowns })
+        let read::Found { platform, unknowns, lesser } = read::parse(&members, problems)?;
+        Ok(Draft { members, platform, unknowns, lesser })
     }
 
     /// Name of the file.
@@ -112,6 +116,12 @@ impl Draft {
     #[must_use]
     pub fn unknowns(&self) -> &[Unknown] {
         &self.unknowns
+    }
+
+    /// Properties of the link that the host and the card, or the platform file, state differently: which value holds.
+    #[must_use]
+    pub fn lesser(&self) -> &[Lesser] {
+        &self.lesser
     }
 
     /// Text of the file, including values filled in; not that of the files that it names.
@@ -147,7 +157,18 @@ impl Draft {
     /// The platform as JSON in the shape of its file, with defaults filled in.
     #[must_use]
     pub fn to_json(&self) -> serde_json::Value {
-        self.platform.to_json()
+        let mut json = self.platform.to_json();
+        for unknown in &self.unknowns {
+            let Some(entry) = json_at(&mut json, &unknown.key) else { continue };
+            for (name, limit) in [("at_least", unknown.limits.at_least), ("at_most", unknown.limits.at_most)] {
+                match limit {
+                    Some(limit) if unknown.is_whole => entry[name] = serde_json::json!(limit as u64),
+                    Some(limit) => entry[name] = serde_json::json!(limit),
+                    None => {}
+                }
+            }
+        }
+        json
     }
 
     /// Converts the draft to a platform, if no number is unknown.
@@ -170,12 +191,11 @@ impl Draft {
     }
 
     fn missing(&self, unknown: &Unknown) -> String {
-        let fill = if unknown.is_whole {
-            "write value and source, or value and assumed".to_owned()
-        } else {
-            format!("fill it in: lanemark fit RECORD --on {} --write FILE", self.file())
-        };
-        format!("is unknown ({}); {fill}", unknown.reason)
+        format!(
+            "is unknown ({}); fill it in: lanemark fit RECORD --on {} --write FILE, or write its value in the file",
+            unknown.reason,
+            self.file()
+        )
     }
 
     /// Returns a copy with one unknown number filled in; the rest of the text is unchanged. `origin` is a source, an
@@ -191,6 +211,10 @@ impl Draft {
         };
         let unknown = self.unknowns.iter().find(|unknown| unknown.key == key);
         let unknown = unknown.ok_or_else(|| refused(0, "is not unknown in this file; change it there"))?;
+        if !unknown.limits.allow(value) {
+            let message = format!("cannot be {}: the file states {}", shortest(value), unknown.limits.in_words());
+            return Err(refused(unknown.line, &message));
+        }
         // Checked first, so that problems refer to the value and not to a text the user has never seen.
         self.platform.with(key, value, origin.clone())?;
         let text = if let Some(span) = &unknown.span {
@@ -259,22 +283,20 @@ impl Draft {
     }
 }
 
-/// `text` with one more key in a section that is not repeated; `None` if the section is repeated or not a table `[section]`.
-fn with_key(text: &str, key: &str, value: &str) -> Option<String> {
-    let (section, name) = key.split_once('.').filter(|(_, name)| !name.contains('.'))?;
-    let header = format!("[{section}]");
-    let line = format!("{name} = {value}\n");
-    let mut start = 0;
-    for written in text.split_inclusive('\n') {
-        start += written.len();
-        if written.trim() == header {
-            let (before, after) = (text.get(..start)?, text.get(start..)?);
-            let end = if before.ends_with('\n') { "" } else { "\n" };
-            return Some(format!("{before}{end}{line}{after}"));
+/// The entry of a key in the JSON of a platform.
+fn json_at<'a>(platform: &'a mut serde_json::Value, path: &str) -> Option<&'a mut serde_json::Value> {
+    let (section, rest) = path.split_once('.')?;
+    match platform.get_mut(section)? {
+        serde_json::Value::Array(list) => {
+            let (name, key) = rest.split_once('.')?;
+            let index = name.parse::<u64>().ok();
+            let is_named = |item: &serde_json::Value| {
+                item["name"] == name || index.is_some_and(|index| item["index"]["value"] == index)
+            };
+            list.iter_mut().find(|item| is_named(item))?.get_mut(key)
         }
+        table => table.get_mut(rest),
     }
-    let end = if text.ends_with('\n') { "" } else { "\n" };
-    Some(format!("{text}{end}\n{header}\n{line}"))
 }
 
 impl Platform {
@@ -332,11 +354,4 @@ fn entry(value: &str, origin: &Origin) -> String {
         // The stated origin is never inherited.
         Origin::Inherited { from, .. } => format!("{{ value = {value}, assumed = {} }}", text(from)),
     }
-}
-
-/// The value with at most six significant digits, more than any measurement has.
-fn shortest(value: f64) -> String {
-    let digits = if value == 0.0 { 0 } else { 5 - value.abs().log10().floor() as i64 };
-    let text = format!("{value:.*}", digits.clamp(0, 12) as usize);
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }

@@ -42,17 +42,20 @@ pub struct Key {
 }
 
 impl Key {
-    /// Start of the search for an unknown value: the geometric mean of the bounds, or the next smaller allowed value;
-    /// `false` for a flag. It is independent of the machine.
+    /// Start of the search for an unknown value between `bounds`: their geometric mean, or the listed or whole number
+    /// nearest to it. It is independent of the machine. `None` if no value of the key is between the bounds.
     #[must_use]
-    pub fn search_start(&self) -> Option<f64> {
-        let (low, high) = self.searched?;
+    pub fn search_start(&self, (low, high): (f64, f64)) -> Option<f64> {
         let middle = (low * high).sqrt();
-        Some(match self.kind {
-            Kind::OneOf(these) => these.iter().map(|one| *one as f64).rfind(|one| *one <= middle)?,
+        let start = match self.kind {
+            Kind::OneOf(these) => {
+                let inside = these.iter().map(|one| *one as f64).filter(|one| (low..=high).contains(one));
+                inside.min_by(|one, other| (one / middle).ln().abs().total_cmp(&(other / middle).ln().abs()))?
+            }
             kind if kind.is_whole() => middle.round(),
             _ => middle,
-        })
+        };
+        (low..=high).contains(&start).then_some(start)
     }
 
     /// The default as a number, 0 and 1 for `false` and `true`; `None` for a required key, and for words.
@@ -176,6 +179,17 @@ pub enum Raw {
     Word(&'static str),
     /// Value of [`Kind::Flag`].
     Flag(bool),
+}
+
+impl Raw {
+    /// The value as a number; `None` for a word or a flag.
+    pub(crate) const fn number(self) -> Option<f64> {
+        match self {
+            Raw::Number(number) => Some(number),
+            Raw::Whole(whole) => Some(whole as f64),
+            Raw::Word(_) | Raw::Flag(_) => None,
+        }
+    }
 }
 
 /// A type that a checked value converts to, and back.

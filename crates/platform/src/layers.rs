@@ -43,6 +43,18 @@ impl<'a> Layers<'a> {
         found
     }
 
+    /// The section in every file that has it, whether it gives the platform values or not.
+    pub(crate) fn everywhere(&self, row: &SectionRow) -> Vec<Written<'a>> {
+        let of_file = |(at, table): (usize, &&'a DeTable<'a>)| {
+            let (member, offset) = (self.members.get(at)?, *self.offsets.get(at)?);
+            let (name, value) = table.iter().find(|(name, _)| name.get_ref().as_ref() == row.path)?;
+            let base = (at > 0).then_some(Base { name: member.name.as_str(), line: member.line });
+            let place = Place { offset, base, ability: Ability::Trained };
+            Some(Written { start: offset + name.span().start, value, place })
+        };
+        self.tables.iter().enumerate().filter_map(of_file).collect()
+    }
+
     /// Adds the section of a file and of those that it names. `has_host`: whether a nearer file names another host, which
     /// replaces the hosts of this one.
     fn collect(&self, at: usize, row: &SectionRow, ability: Ability, has_host: bool, found: &mut Vec<Written<'a>>) {

@@ -1,6 +1,7 @@
 //! Collects problems while the files of a platform are read.
 
 use crate::document::Member;
+use crate::lesser::Lesser;
 use crate::problem::Problem;
 use crate::unknown::Unknown;
 
@@ -27,18 +28,20 @@ pub(crate) struct Notes<'a> {
     references: Vec<(usize, &'a str)>,
     pub(crate) problems: Vec<Problem>,
     pub(crate) unknowns: Vec<Unknown>,
+    pub(crate) lesser: Vec<Lesser>,
 }
 
 impl<'a> Notes<'a> {
     /// Notes for a text without other files.
     pub(crate) fn new(file: &'a str, text: &[u8]) -> Notes<'a> {
         let files = vec![Lines::new(file, text, 0)];
-        Notes { files, references: Vec::new(), problems: Vec::new(), unknowns: Vec::new() }
+        Notes { files, references: Vec::new(), problems: Vec::new(), unknowns: Vec::new(), lesser: Vec::new() }
     }
 
     /// Notes for all files of a platform, and the position of the first byte of each.
     pub(crate) fn of(members: &'a [Member]) -> (Notes<'a>, Vec<usize>) {
-        let mut notes = Notes { files: Vec::new(), references: Vec::new(), problems: Vec::new(), unknowns: Vec::new() };
+        let mut notes = Notes::new("", b"");
+        notes.files.clear();
         let mut offset = 0;
         for member in members {
             let text = member.document.text.as_bytes();

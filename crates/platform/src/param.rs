@@ -44,6 +44,11 @@ impl Origin {
         }
     }
 
+    /// Name of the file that states an inherited value; empty for the platform file.
+    pub(crate) fn file(&self) -> &str {
+        if let Origin::Inherited { from, .. } = self { from } else { "" }
+    }
+
     /// This origin, inherited from `from`; an inherited origin keeps its file.
     #[must_use]
     pub(crate) fn inherited(self, from: &str) -> Origin {
@@ -74,7 +79,7 @@ impl Counts {
         self.given + self.assumed + self.fitted + self.unknown
     }
 
-    fn add(&mut self, origin: &Origin) {
+    pub(crate) fn add(&mut self, origin: &Origin) {
         match origin.stated() {
             Origin::Given(_) => self.given += 1,
             Origin::FittedTo(_) => self.fitted += 1,

@@ -3,9 +3,11 @@
 use crate::check::{Parts, check_parts, check_whole};
 use crate::document::{Document, FileKind, Members};
 use crate::layers::Layers;
+use crate::lesser::Lesser;
 use crate::notes::Notes;
 use crate::platform::{Platform, SCHEMA, Sections};
 use crate::problem::{PlatformError, Problem};
+use crate::replaced;
 use crate::section::{Entry, Section};
 use crate::sections::{SectionPart, SectionRow};
 use crate::spec::Link;
@@ -14,8 +16,15 @@ use crate::unknown::Unknown;
 use toml::Spanned;
 use toml::de::DeTable;
 
-/// Reads a platform file with the files that it names. Returns the platform with its unknown numbers.
-pub(crate) fn parse(members: &Members, problems: Vec<Problem>) -> Result<(Platform, Vec<Unknown>), PlatformError> {
+/// A platform as read, with its unknown numbers, and where host and card differ.
+pub(crate) struct Found {
+    pub(crate) platform: Platform,
+    pub(crate) unknowns: Vec<Unknown>,
+    pub(crate) lesser: Vec<Lesser>,
+}
+
+/// Reads a platform file with the files that it names.
+pub(crate) fn parse(members: &Members, problems: Vec<Problem>) -> Result<Found, PlatformError> {
     let (mut notes, offsets) = Notes::of(members);
     notes.problems = problems;
     if !notes.problems.is_empty() {
@@ -32,9 +41,9 @@ pub(crate) fn parse(members: &Members, problems: Vec<Problem>) -> Result<(Platfo
     }
     let tables = tables.iter().map(Spanned::get_ref).collect();
     let platform = if is_toml { read(members, &Layers::new(members, tables, offsets), &mut notes) } else { None };
-    let unknowns = std::mem::take(&mut notes.unknowns);
+    let (unknowns, lesser) = (std::mem::take(&mut notes.unknowns), std::mem::take(&mut notes.lesser));
     match platform {
-        Some(platform) if notes.problems.is_empty() => Ok((platform, unknowns)),
+        Some(platform) if notes.problems.is_empty() => Ok(Found { platform, unknowns, lesser }),
         _ => Err(PlatformError { problems: notes.problems() }),
     }
 }
@@ -76,6 +85,7 @@ fn read(members: &Members, layers: &Layers<'_>, notes: &mut Notes<'_>) -> Option
     }
     let summary = summary(members, &texts, 0);
     let sections = Sections::read(layers, notes);
+    replaced::check(layers, notes);
     check_parts(&Parts::of(&sections), notes);
     let name = texts.swap_remove(0).name;
     let platform = sections.complete(name?, summary?)?;

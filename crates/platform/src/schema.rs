@@ -45,6 +45,9 @@ fn line_schema(pattern: &str) -> Value {
     json!({"type": "string", "pattern": pattern, "not": {"pattern": CONTROL}})
 }
 
+/// Keys of the limits of an unknown number.
+const LIMITS: [&str; 2] = ["at_least", "at_most"];
+
 fn key_schema(key: &Key) -> Value {
     let text = text_schema(TEXT);
     let mut schema = json!({
@@ -54,7 +57,6 @@ fn key_schema(key: &Key) -> Value {
             "source": text,
             "assumed": text,
             "fitted_to": {"type": "array", "items": text, "minItems": 1},
-            "inherited_from": text,
         },
         "oneOf": [
             {"required": ["value", "source"]},
@@ -65,11 +67,17 @@ fn key_schema(key: &Key) -> Value {
     });
     if key.searched.is_some() {
         schema["properties"]["unknown"] = text;
+        for limit in LIMITS {
+            schema["properties"][limit] = value_schema(key.kind);
+        }
         if let Some(forms) = schema["oneOf"].as_array_mut() {
             forms.push(json!({"required": ["unknown"]}));
         }
         // A number has a value or is unknown, never both.
-        schema["dependentSchemas"] = json!({"unknown": {"propertyNames": {"enum": ["unknown", "inherited_from"]}}});
+        schema["dependentSchemas"] = json!({
+            "unknown": {"propertyNames": {"enum": ["unknown", LIMITS[0], LIMITS[1]]}},
+            "value": {"not": {"anyOf": [{"required": [LIMITS[0]]}, {"required": [LIMITS[1]]}]}},
+        });
     }
     // A plain value has the origin of its section.
     json!({"description": key.doc.trim(), "anyOf": [schema, value_schema(key.kind)]})

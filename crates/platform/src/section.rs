@@ -1,11 +1,12 @@
 //! Reads the keys of one section of a platform file.
 
 use crate::key::{Key, Raw, Value};
+use crate::lesser::Lesser;
 use crate::notes::Notes;
 use crate::param::{Origin, Param};
 use crate::place::{Ability, LESSER, Place};
 use crate::text::{is_invisible, said, shown, shown_name};
-use crate::unknown::Unknown;
+use crate::unknown::{Limits, Unknown};
 use lanemark_units::did_you_mean;
 use std::ops::Range;
 use toml::Spanned;
@@ -94,7 +95,7 @@ impl<'a> Section<'a, '_> {
             return self.default(key);
         };
         let param = self.stated(key, entry)?;
-        if entry.table.place.ability != Ability::OfCard || !LESSER.contains(&name) {
+        if entry.table.place.ability == Ability::OfHost || !LESSER.contains(&name) {
             return Some(param);
         }
         // Host and card train at what both support.
@@ -102,17 +103,30 @@ impl<'a> Section<'a, '_> {
         let of_host = self.tables.iter().filter(is_of_host).find_map(|table| table.entry(name));
         let Some(limit) = of_host else { return Some(param) };
         let limit: Param<T> = self.stated(key, limit)?;
-        match (limit.value.to_raw(), param.value.to_raw()) {
-            (Raw::Whole(host), Raw::Whole(card)) if host < card => Some(limit),
-            _ => Some(param),
+        let (Raw::Whole(host), Raw::Whole(card)) = (limit.value.to_raw(), param.value.to_raw()) else {
+            return Some(param);
+        };
+        let names = [&limit.origin, &param.origin].map(|origin| origin.file().to_owned());
+        let [of_host, of_card] = names;
+        let key = self.path_of(name);
+        if entry.table.place.ability == Ability::Trained {
+            if host < card {
+                self.notes.lesser.push(Lesser { key, value: card, from: of_card, other: host, other_from: of_host });
+            }
+            return Some(param);
         }
+        if host < card {
+            self.notes.lesser.push(Lesser { key, value: host, from: of_host, other: card, other_from: of_card });
+            return Some(limit);
+        }
+        Some(param)
     }
 
     /// Reads a key from one table.
     fn stated<T: Value>(&mut self, key: &Key, entry: Entry<'a>) -> Option<Param<T>> {
         let (byte, place) = (entry.start, entry.table.place);
         let line = place.base.map_or_else(|| self.notes.line(byte), |base| base.line);
-        let mut from = place.base.map(|base| base.name.to_owned());
+        let from = place.base.map(|base| base.name.to_owned());
         let entry_value = entry.value;
         let Some(table) = entry_value.get_ref().as_table() else {
             return self.plain(key, entry).map(|(value, origin)| Param { value, origin: of_base(origin, from), line });
@@ -120,6 +134,7 @@ impl<'a> Section<'a, '_> {
         let (mut value, mut has_value) = (None, false);
         let (mut origin, mut origins) = (None, 0);
         let mut unknown = None;
+        let (mut limits, mut has_limit) = (Limits::default(), false);
         for (part, content) in table {
             let (at, content) = (place.offset + part.span().start, content.get_ref());
             match part.get_ref().as_ref() {
@@ -150,30 +165,34 @@ impl<'a> Section<'a, '_> {
                         self.problem(at, key.name, "fitted_to must be a list of figure IDs: [\"T5\"]".to_owned());
                     }
                 }
-                "inherited_from" => {
-                    if let Some(text) = content.as_str().filter(|text| said(text)) {
-                        from = from.or_else(|| Some(text.to_owned()));
-                    } else {
-                        let message = format!("inherited_from is {}; must be the name of a file", shown(content));
-                        self.problem(at, key.name, message);
+                name @ ("at_most" | "at_least") => {
+                    let limit = key.kind.take(content).and_then(Raw::number);
+                    if limit.is_none() {
+                        self.problem(at, key.name, format!("{name} is {}; {}", shown(content), key.kind.wanted()));
                     }
+                    *(if name == "at_most" { &mut limits.at_most } else { &mut limits.at_least }) = limit;
+                    has_limit = true;
                 }
                 other => {
                     let other = shown_name(other);
                     let message =
-                        format!("unknown key {other} beside the value; use value, source, assumed, fitted_to");
+                        format!("unknown key {other} beside the value; use value, source, assumed, fitted_to, unknown");
                     self.problem(at, key.name, message);
                 }
             }
         }
         if let (Some(reason), false, 1) = (&unknown, has_value, origins) {
             let span = place.base.is_none().then(|| entry_value.span());
-            let Param { value, origin, line } = self.unknown(key, line, reason, span)?;
+            let Param { value, origin, line } = self.unknown(key, line, reason, limits, span)?;
             return Some(Param { value, origin: of_base(origin, from), line });
         }
         if unknown.is_some() && has_value {
             self.problem(byte, key.name, "is unknown and has a value: write one or the other".to_owned());
             return None;
+        }
+        if has_limit {
+            let message = "at_most and at_least bound an unknown number; with a value, omit them".to_owned();
+            self.problem(byte, key.name, message);
         }
         if !has_value {
             self.problem(byte, key.name, format!("has no value; {}", key.kind.wanted()));
@@ -236,11 +255,18 @@ impl<'a> Section<'a, '_> {
         key: &Key,
         line: usize,
         reason: &str,
+        limits: Limits,
         span: Option<Range<usize>>,
     ) -> Option<Param<T>> {
-        let Some((bounds, start)) = key.searched.zip(key.search_start()) else {
+        let Some(range) = key.searched else {
             let message = "cannot be unknown; write value and source";
             self.notes.at_line(line, self.path_of(key.name), message.to_owned());
+            return None;
+        };
+        let Some((bounds, start)) = limits.of(range).and_then(|bounds| Some((bounds, key.search_start(bounds)?)))
+        else {
+            let message = limits.leaves_nothing(range);
+            self.notes.at_line(line, self.path_of(key.name), message);
             return None;
         };
         self.notes.unknowns.push(Unknown {
@@ -248,8 +274,9 @@ impl<'a> Section<'a, '_> {
             reason: reason.to_owned(),
             line,
             bounds,
+            limits,
             start,
-            default: key.default_number(),
+            default: key.default_number().filter(|default| limits.allow(*default)),
             is_whole: key.kind.is_whole(),
             span,
         });

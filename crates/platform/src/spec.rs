@@ -621,13 +621,13 @@ mod tests {
     #[test]
     fn search_bounds_are_within_the_range_of_the_key() {
         for (path, key) in keys() {
-            let Some((low, high)) = key.searched else {
+            let Some(bounds @ (low, high)) = key.searched else {
                 // The time of a fault is chosen, not measured.
                 let is_latency = key.name.ends_with("_ns") && path != Fault::PATH;
                 assert!(!is_latency, "{path}.{}: every latency may be unknown", key.name);
                 continue;
             };
-            let start = key.search_start().unwrap();
+            let start = key.search_start(bounds).unwrap();
             let is_flag = key.kind == Kind::Flag;
             assert!(is_flag || (0.0 < low && low < start && start < high), "{path}.{}", key.name);
             for value in [low, start, high] {

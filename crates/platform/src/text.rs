@@ -58,3 +58,10 @@ pub(crate) fn is_invisible(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}')
 }
+
+/// The value with at most six significant digits, more than any measurement has.
+pub(crate) fn shortest(value: f64) -> String {
+    let digits = if value == 0.0 { 0 } else { 5 - value.abs().log10().floor() as i64 };
+    let text = format!("{value:.*}", digits.clamp(0, 12) as usize);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}

@@ -42,7 +42,7 @@ fn an_unknown_number_is_counted_printed_and_reported() {
     let line = text.lines().position(|line| line.starts_with("latency_ns")).unwrap() + 1;
     let message = format!(
         "card.toml:{line}: link.latency_ns: is unknown (measure it); \
-         fill it in: lanemark fit RECORD --on card.toml --write FILE"
+         fill it in: lanemark fit RECORD --on card.toml --write FILE, or write its value in the file"
     );
     assert_eq!(Platform::parse("card.toml", &text).unwrap_err().to_string(), message);
 }
@@ -57,9 +57,46 @@ fn all_unknown_numbers_are_reported_together() {
 }
 
 #[test]
-fn a_whole_number_is_not_suggested_for_a_fit() {
-    let error = Platform::parse("card.toml", &unknown("posted_queue_entries")).unwrap_err().to_string();
-    assert!(error.ends_with("; write value and source, or value and assumed"), "{error}");
+fn limits_replace_the_ends_of_the_search_and_no_value_beyond_them_is_filled_in() {
+    let bounds = |entry: &str| {
+        let draft = Draft::parse("card.toml", &with("latency_ns", entry)).unwrap();
+        (draft.unknowns()[0].bounds, draft.unknowns()[0].start)
+    };
+    assert_eq!(bounds("{ unknown = \"x\" }"), ((20.0, 1000.0), 20_000f64.sqrt()));
+    assert_eq!(bounds("{ unknown = \"x\", at_most = 500 }"), ((20.0, 500.0), 100.0));
+    assert_eq!(bounds("{ unknown = \"x\", at_least = 100.0, at_most = 400 }"), ((100.0, 400.0), 200.0));
+    assert_eq!(bounds("{ unknown = \"x\", at_most = 4000 }").0, (20.0, 4000.0), "a fact, beyond the usual range");
+    let entry = "{ unknown = \"x\", at_least = 100, at_most = 400 }";
+    let draft = Draft::parse("card.toml", &with("latency_ns", entry)).unwrap();
+    let json = &draft.to_json()["link"]["latency_ns"];
+    assert_eq!(json, &serde_json::json!({"unknown": "x", "at_least": 100.0, "at_most": 400.0}));
+    let fill = |value: f64| draft.fill("link.latency_ns", value, &Origin::Given("x".to_owned()));
+    assert!(fill(100.0).is_ok() && fill(400.0).is_ok());
+    let error = fill(400.5).unwrap_err().to_string();
+    assert!(error.contains("cannot be 400.5: the file states at_least = 100, at_most = 400"), "{error}");
+    assert!(fill(99.5).is_err());
+}
+
+#[test]
+fn limits_without_values_between_them_are_refused() {
+    for (entry, says) in [
+        ("{ unknown = \"x\", at_least = 4, at_most = 4 }", "is searched from 4 to 4, which leaves nothing"),
+        ("{ unknown = \"x\", at_most = 20 }", "is searched from 20 to 20, which leaves nothing"),
+        ("{ unknown = \"x\", at_least = 0 }", "is searched from 0 to 1000, which leaves nothing"),
+        ("{ unknown = \"x\", at_most = \"4\" }", "at_most is \"4\"; must be nanoseconds"),
+        ("{ unknown = \"x\", at_most = -1 }", "at_most is -1; must be nanoseconds"),
+        ("{ value = 3, source = \"x\", at_most = 4 }", "with a value, omit them"),
+    ] {
+        let found = refusals(&with("latency_ns", entry));
+        assert!(found.contains(says), "{entry}: {found}");
+    }
+    assert!(refusals(&with("latency_ns", "{ unknown = \"x\", at_most = 20.5 }")).starts_with("read: "));
+}
+
+#[test]
+fn where_a_value_is_inherited_from_cannot_be_claimed() {
+    let found = refusals(&with("latency_ns", "{ value = 3, source = \"x\", inherited_from = \"y\" }"));
+    assert!(found.contains("unknown key inherited_from beside the value"), "{found}");
 }
 
 #[test]
@@ -152,6 +189,10 @@ fn the_schema_accepts_unknown_only_without_a_value() {
     assert!(!validator.is_valid(&file));
     file["link"]["latency_ns"] = serde_json::json!({"value": 3, "unknown": "x"});
     assert!(!validator.is_valid(&file));
+    file["link"]["latency_ns"] = serde_json::json!({"value": 3, "source": "x", "at_most": 4});
+    assert!(!validator.is_valid(&file));
+    file["link"]["latency_ns"] = serde_json::json!({"unknown": "x", "at_most": 4});
+    assert!(validator.is_valid(&file));
     file["link"]["latency_ns"] = serde_json::json!({"value": 3, "source": "x"});
     assert!(validator.is_valid(&file));
     file["link"]["generation"] = serde_json::json!({"unknown": "x"});

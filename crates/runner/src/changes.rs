@@ -3,7 +3,7 @@
 use crate::error::RunError;
 use crate::target::Target;
 use lanemark_config_space::{ConfigWrite, setpci};
-use lanemark_platform::{Fault, Origin, Platform};
+use lanemark_platform::{Fault, FaultKind, Origin, Platform};
 use std::collections::BTreeMap;
 
 /// Changes to simulated platforms for one run. Real targets are refused with an error.
@@ -66,10 +66,14 @@ impl Changes {
         varied
     }
 
-    /// Returns an error if there are changes and `target` is real.
+    /// Returns an error if there are changes and `target` is real, or if a fault cannot occur in any question.
     pub(crate) fn check(&self, target: &Target) -> Result<(), RunError> {
         if !target.is_real() {
-            return Ok(());
+            let never = self.faults.iter().find(|fault| fault.kind.value == FaultKind::StuckInvalidation);
+            return match never {
+                Some(fault) => Err(RunError::FaultNeverOccurs { fault: fault.to_string() }),
+                None => Ok(()),
+            };
         }
         let (field, about, rule) = if !self.setpci.is_empty() {
             ("setpci", String::new(), "Lanemark writes to simulated ports only; use setpci")

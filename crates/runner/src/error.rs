@@ -7,7 +7,7 @@ use lanemark_hw::linux_sysfs::CardError;
 use lanemark_hw::opencl::OpenClError;
 use lanemark_hw::sycl::SyclError;
 use lanemark_machine::{Flow, MachineError};
-use lanemark_platform::{PRESETS, PlatformError};
+use lanemark_platform::{CARDS, HOSTS, PRESETS, PlatformError, Preset};
 use lanemark_sim::BoardError;
 use lanemark_units::did_you_mean;
 use std::io;
@@ -63,6 +63,14 @@ pub enum RunError {
     NotSimulated {
         /// The real machine.
         target: String,
+    },
+    /// A record instead of a platform file.
+    #[error(
+        "'{name}' is JSON, such as a record of lanemark bench, and not a platform file, which is TOML: lanemark report and compare read records"
+    )]
+    Json {
+        /// The file.
+        name: String,
     },
     /// A platform file with errors, or with unknown numbers where all must be known.
     #[error(transparent)]
@@ -153,6 +161,15 @@ pub enum RunError {
         /// The fault.
         fault: String,
     },
+    /// An injected fault that no question can trigger.
+    #[error(
+        "fault {fault}: no question invalidates translations on a simulated platform, so it cannot occur; it is for programs \
+         that unmap memory of a simulated board (library lanemark-dma)"
+    )]
+    FaultNeverOccurs {
+        /// The fault.
+        fault: String,
+    },
     /// A trace of a real machine.
     #[error("'{target}' is real, and only simulated platforms are traced: name a built-in platform or a platform file")]
     NoTrace {
@@ -194,7 +211,7 @@ pub enum RunError {
         known: String,
     },
     /// A flow of a card that the target does not have.
-    #[error("flows {flow}: {target} has {}", match cards { 1 => "1 card: 0".to_owned(), cards => format!("{cards} cards: 0 to {}", cards - 1) })]
+    #[error("flows {flow}: {target} has {}", match cards { 1 => "1 card: 0".to_owned(), cards => format!("{cards} cards: 0 to {}", cards - 1) } + "; use these, or give the platform a [[slot]] for each card")]
     Flow {
         /// The flow given.
         flow: Flow,
@@ -327,7 +344,7 @@ impl RunError {
         Some(match self {
             RunError::With(_) | RunError::RepeatedKey { .. } => "with",
             RunError::Setpci(_) => "setpci",
-            RunError::Fault(_) | RunError::FaultInFormula { .. } => "fault",
+            RunError::Fault(_) | RunError::FaultInFormula { .. } | RunError::FaultNeverOccurs { .. } => "fault",
             RunError::RealTarget { field, .. } | RunError::NoCard { field } => field,
             RunError::NoRuntimeForKernels => "kernels",
             RunError::TwinIsReal { .. } | RunError::NoTwin => "twin",
@@ -352,6 +369,18 @@ fn question_hint(name: &str) -> String {
 
 /// A suggestion of a similar target name, or an empty string.
 fn target_hint(name: &str) -> String {
+    if let Some((host, card)) = name.split_once('+') {
+        let one = |noun: &str, rows: &'static [Preset], name: &str| {
+            let names = || rows.iter().map(|row| row.name);
+            if names().any(|known| known == name) {
+                return String::new();
+            }
+            let hint = did_you_mean(name, names())
+                .unwrap_or_else(|| format!("known: {}", names().collect::<Vec<_>>().join(", ")));
+            format!("there is no built-in {noun} '{name}', {hint} ")
+        };
+        return format!("{}{}", one("host", HOSTS, host), one("card", CARDS, card));
+    }
     let known = PRESETS.iter().map(|preset| preset.name).chain(LOCAL_TARGETS.map(|(name, _)| name));
     did_you_mean(name, known).map(|hint| format!("{hint} ")).unwrap_or_default()
 }
@@ -375,6 +404,7 @@ mod tests {
             RunError::MatrixName { because: "x".to_owned() },
             RunError::MatrixFile { name: "x".to_owned(), because: "y".to_owned() },
             RunError::FaultInFormula { fault: "x".to_owned() },
+            RunError::FaultNeverOccurs { fault: "x".to_owned() },
             RunError::NoCard { field: "enable" },
             RunError::SeveralCards,
             RunError::DryRunOfOthers,

@@ -63,7 +63,7 @@ pub use input::read_file;
 pub use local_targets::LOCAL_TARGETS;
 pub use matrix::matrix;
 pub use open_target::{Answerer, OpenTarget};
-pub use platform::{draft, draft_of, is_built_in, origins_of, platform};
+pub use platform::{draft, draft_of, is_built_in, origins_of, part, platform};
 pub use request::{Request, WhatIf, question, questions};
 pub use run::{Outcome, run};
 pub use runtime::{Runtimes, runtimes};

@@ -7,6 +7,7 @@ use lanemark_machine::{Facts, Flow, Peer};
 use lanemark_method::Method;
 use lanemark_record::{Reach, Skipped, Socket};
 use lanemark_units::format_size;
+use std::collections::BTreeMap;
 
 /// One planned case.
 pub(crate) struct Task {
@@ -36,8 +37,8 @@ pub(crate) fn work(questions: &[&'static Question], targets: &[OpenTarget], axes
     }
     for (place, target) in targets.iter().enumerate() {
         check_reach(target.facts(), work.tasks.iter().filter(|task| task.place == place))?;
-        for size in axes.sizes.iter().flatten() {
-            check_size(*size, target.facts(), work.tasks.iter().filter(|task| task.place == place))?;
+        if let Some(sizes) = &axes.sizes {
+            check_sizes(sizes, target.facts(), work.tasks.iter().filter(|task| task.place == place))?;
         }
     }
     work.tasks.retain(|task| task.case.room(targets[task.place].facts()) >= task.case.size);
@@ -83,7 +84,7 @@ impl Work {
             skip(left_out.what, left_out.because);
         }
         if cases.is_empty() && !says_why {
-            let because = inapplicable(axes);
+            let because = inapplicable(question, facts, axes);
             skip(LeftOut::ALL.to_owned(), because);
         }
         let too_large = cases.iter().filter(|case| case.room(facts) < case.size).min_by_key(|case| case.size);
@@ -96,13 +97,18 @@ impl Work {
 }
 
 /// Reason why a question has no case although the target has what it needs: the options that do not apply to it.
-fn inapplicable(axes: &Axes) -> String {
+fn inapplicable(question: &Question, facts: &Facts, axes: &Axes) -> String {
     let Reach { window_bytes, is_random, stride_bytes, outstanding, cache_state, socket, channels } = &axes.reach;
     if outstanding.is_some() {
         return "--outstanding applies to DMA reads; this question has none, or one at a time".to_owned();
     }
     if channels.is_some() {
-        return "--channels applies to DMA; this question has none, or one transfer at a time".to_owned();
+        let of_pairs = Axes { reach: Reach { channels: Some(2), ..axes.reach }, ..axes.clone() };
+        if !(question.cases)(facts, &of_pairs).is_empty() {
+            let takes = "a write and a read of one card take one channel each";
+            return format!("--channels {} does not apply: {takes}; use --channels 2", channels.unwrap_or_default());
+        }
+        return "--channels applies to DMA; this question has none, or one transfer at a time; omit it".to_owned();
     }
     let memory = applying(&[("--cache-state", cache_state.is_some()), ("--socket", socket.is_some())]);
     if let Some(apply) = memory {
@@ -186,15 +192,22 @@ fn check_reach<'a>(facts: &Facts, tasks: impl Iterator<Item = &'a Task>) -> Resu
 /// Bytes of a cache line.
 const LINE: u64 = 64;
 
-/// Checks that `size` fits at least one of the tasks, at the largest distance from a boundary.
-fn check_size<'a>(size: u64, facts: &Facts, tasks: impl Iterator<Item = &'a Task>) -> Result<(), RunError> {
-    let of_size = tasks.map(|task| &task.case).filter(|case| case.size == size);
-    let Some(most) = of_size.max_by_key(|case| (case.alignment, case.room(facts))) else { return Ok(()) };
-    let room = most.room(facts);
-    if size <= room {
-        return Ok(());
+/// Checks that each size fits at least one of its tasks, at the largest distance from a boundary.
+fn check_sizes<'a>(sizes: &[u64], facts: &Facts, tasks: impl Iterator<Item = &'a Task>) -> Result<(), RunError> {
+    // The most of each size: alignment, bytes that fit, case.
+    let mut most: BTreeMap<u64, (u64, u64, &Case)> = BTreeMap::new();
+    for Task { case, .. } in tasks {
+        let (alignment, room) = (case.alignment, case.room(facts));
+        let entry = most.entry(case.size).or_insert((alignment, room, case));
+        if (alignment, room) >= (entry.0, entry.1) {
+            *entry = (alignment, room, case);
+        }
     }
-    Err(RunError::Size { bytes: size, of: touched(facts, most), target: facts.name.clone(), most: room })
+    for size in sizes {
+        let Some((_, room, case)) = most.get(size).filter(|(_, room, _)| size > room) else { continue };
+        return Err(RunError::Size { bytes: *size, of: touched(facts, case), target: facts.name.clone(), most: *room });
+    }
+    Ok(())
 }
 
 /// The memory accessed by a case, in words.

@@ -38,6 +38,8 @@ pub struct TracedCase {
     pub case: Case,
     /// Number of cases of the request; the first is traced.
     pub cases: usize,
+    /// Number of the traced case among them, from 1: the first one that the simulation supports.
+    pub nth: usize,
     /// Iterations of the case.
     pub passes: u64,
     /// The sample.
@@ -54,11 +56,10 @@ pub struct TracedCase {
     pub differences: Vec<String>,
 }
 
-/// Traces the first case of `request`, until `cancel` is set.
+/// Traces the first case of `request` that the simulation supports, until `cancel` is set.
 ///
 /// # Errors
-/// [`RunError`] if the target is real, the request is invalid or leaves no case, or the simulation does not support the
-/// case.
+/// [`RunError`] if the target is real, the request is invalid or leaves no case, or the simulation supports none.
 ///
 /// ```
 /// use lanemark_bench::Axes;
@@ -76,19 +77,32 @@ pub fn trace(request: &TraceRequest, cancel: &Cancel) -> Result<TracedCase, RunE
     if target.is_real() {
         return Err(RunError::NoTrace { target: target.to_string() });
     }
+    changes.check(target)?;
     let opened = target.open(&Setup { changes: changes.clone(), ..Setup::default() }, cancel)?;
     let Work { tasks, skipped } = work(&[*question], std::slice::from_ref(&opened), axes)?;
     let cases = tasks.len();
-    let Some(case) = tasks.into_iter().next().map(|task| task.case) else {
-        let because = skipped.first().map_or("the request selects no case", |skipped| &skipped.because);
-        return Err(RunError::NothingToAsk { because: because.to_owned() });
-    };
     let Some(platform) = opened.platform() else { return Err(RunError::NoTrace { target: target.to_string() }) };
     let mut machine = SimulatedMachine::new(platform)?.interrupted_by(cancel.flag()).with_dllps(*dllps);
     if cancel.is_cancelled() {
         return Err(RunError::Interrupted);
     }
-    let plan = plan_to_trace(question, &case, *passes);
+    // The first supported one, or the reason of the first.
+    let mut refused = None;
+    let supported = tasks.into_iter().zip(1..).find_map(|(task, nth)| {
+        let plan = plan_to_trace(question, &task.case, *passes);
+        match machine.supports(&plan) {
+            Ok(()) => Some((nth, task.case, plan)),
+            Err(unsupported) => {
+                refused.get_or_insert(unsupported);
+                None
+            }
+        }
+    });
+    let Some((nth, case, plan)) = supported else {
+        let because = skipped.first().map_or("the request selects no case", |skipped| &skipped.because);
+        let nothing = RunError::NothingToAsk { because: because.to_owned() };
+        return Err(refused.map_or(nothing, RunError::Unsupported));
+    };
     let mut samples = Samples::wanted(1);
     let (trace, done) = machine.trace_to_the_end(&plan, &mut samples, Trace::MOST);
     let error = match done {
@@ -99,6 +113,7 @@ pub fn trace(request: &TraceRequest, cancel: &Cancel) -> Result<TracedCase, RunE
     };
     Ok(TracedCase {
         target: platform.name.clone(),
+        nth,
         cases,
         passes: plan.passes,
         sample: samples.taken.last().copied().unwrap_or_default(),

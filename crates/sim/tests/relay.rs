@@ -118,6 +118,22 @@ fn a_whole_transfer_must_fit_into_the_queue() {
 }
 
 #[test]
+fn a_full_duplex_engine_relays_with_one_channel_and_is_not_slower_than_two_on_one_data_path() {
+    let duplex = |channels: f64| {
+        let origin = Origin::Assumed("a test".to_owned());
+        rosta(&[("dma.channels", channels)]).with_text("dma.full_duplex", "true", origin).unwrap()
+    };
+    let bytes = 70_001;
+    for cards in [&[0][..], &[0, 1]] {
+        let two = mib_per_s(&run(&rosta(&[]), &relay(cards, bytes)), bytes);
+        for channels in [1.0, 2.0] {
+            let rate = mib_per_s(&run(&duplex(channels), &relay(cards, bytes)), bytes);
+            assert!(rate >= two * 0.99, "{cards:?}, {channels}: {rate} {two}");
+        }
+    }
+}
+
+#[test]
 fn an_unsupported_relay_is_refused_with_the_missing_part() {
     let refused = |platform: &Platform, relay: &Relay| {
         SimulatedMachine::new(platform).unwrap().supports(&plan(relay)).unwrap_err().to_string()

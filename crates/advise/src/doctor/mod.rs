@@ -29,7 +29,7 @@ mod translation;
 mod uplink;
 
 pub use case::{DiagnosisRequest, RoundTrip};
-pub use platform::{NoPlatform, as_platform};
+pub use platform::{Figures, NoPlatform, as_platform};
 
 use case::{Case, Collector};
 use lanemark_inventory::Inventory;

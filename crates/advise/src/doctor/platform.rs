@@ -7,8 +7,18 @@ use super::tags::tags;
 use lanemark_inventory::{Address, Function, Inventory, Source, Why};
 use lanemark_platform::Draft;
 use lanemark_units::format_size;
-use lanemark_wire::config::{BarKind, ConfigSpace};
+use lanemark_wire::config::{BarKind, ConfigSpace, PortType, TagBits};
+use lanemark_wire::{Generation, Lanes, bytes_per_s};
 use std::fmt::Write;
+
+/// Measurements from which a fit will determine the numbers that no register shows; the other numbers are assumed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Figures {
+    /// Latencies and bandwidths of a DMA engine, from any tool.
+    Dma,
+    /// A record of loads and stores of a core.
+    Mmio,
+}
 
 /// Reason why a slot cannot be exported as a platform file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -23,6 +33,12 @@ pub enum NoPlatform {
         source_name: String,
         /// Available functions.
         known: String,
+    },
+    /// No card, or several, and no address.
+    #[error("{what}")]
+    WhichCard {
+        /// Number of cards and their addresses.
+        what: String,
     },
     /// A required fact was not seen.
     #[error("{address}: {what} was not seen ({because}), but a platform file needs it: {enable}")]
@@ -46,34 +62,35 @@ pub enum NoPlatform {
     },
 }
 
-/// Writes a platform file for the function at `address`: link, sizes and BARs as they were read, latencies unknown.
-/// [`Draft`] can read it.
+/// Writes a platform file for the function at `address`, or for the only card: link, sizes, BARs and limits as they were
+/// read; numbers that `figures` can determine unknown, all others assumed. [`Draft`] can read it.
 ///
 /// # Errors
-/// [`NoPlatform`] if the function, its link or its memory BARs do not exist or were not seen.
-pub fn as_platform(inventory: &Inventory, address: Address) -> Result<String, NoPlatform> {
+/// [`NoPlatform`] if the function, its link or its memory BARs do not exist or were not seen, or if there is no address
+/// and not exactly one card.
+pub fn as_platform(inventory: &Inventory, address: Option<Address>, figures: Figures) -> Result<String, NoPlatform> {
+    let address = address.map_or_else(|| only_card(inventory), Ok)?;
     let Some(function) = inventory.function(address) else {
-        let all: Vec<String> = inventory.functions.iter().map(|function| function.address.to_string()).collect();
-        let known = match all.len() {
-            0..=8 => all.join(", "),
-            more => format!("{} and {} more", all[..8].join(", "), more - 8),
-        };
+        let all = inventory.functions.iter().map(|function| function.address.to_string());
         return Err(NoPlatform::NoFunction {
             address: address.to_string(),
             source_name: inventory.source.to_string(),
-            known,
+            known: first_of(&all.collect::<Vec<_>>()),
         });
     };
     let mut file = File {
         text: String::new(),
         from: read_from(if function.config.known().is_some() { "config space" } else { files_of(inventory) }, function),
         measure: format!("measure it: lanemark bench --on {address} --record card.json, then lanemark fit card.json"),
+        figures,
     };
     file.head(function);
     file.core(inventory);
     file.root_complex();
-    file.link(inventory, function)?;
+    file.memory();
+    let rate = file.link(inventory, function)?;
     file.endpoint(function);
+    file.dma(function, rate);
     // BAR sizes are not in configuration space.
     file.from = read_from(files_of(inventory), function);
     file.bars(function)?;
@@ -84,6 +101,41 @@ pub fn as_platform(inventory: &Inventory, address: Address) -> Result<String, No
             address: address.to_string(),
             what: format!("its values do not form a valid platform:\n{error}"),
         }),
+    }
+}
+
+/// Address of the only card: an endpoint with a memory BAR. Function 0 stands for a device whose functions are all cards.
+fn only_card(inventory: &Inventory) -> Result<Address, NoPlatform> {
+    let is_endpoint = |function: &&Function| {
+        let kind = function.pcie().and_then(|express| express.kind.get());
+        matches!(kind, Some(PortType::Endpoint | PortType::LegacyEndpoint)) && memory_bars(function).next().is_some()
+    };
+    let cards: Vec<&Function> = inventory.functions.iter().filter(is_endpoint).collect();
+    let device = |card: &Function| (card.address.domain, card.address.function.bus(), card.address.function.device());
+    match &cards[..] {
+        [] => {
+            let what = format!("no PCI Express endpoint with a memory BAR in {}; name an address", inventory.source);
+            Err(NoPlatform::WhichCard { what })
+        }
+        [card, rest @ ..] if rest.iter().all(|other| device(other) == device(card)) => Ok(card.address),
+        _ => {
+            let all = cards.iter().map(|card| format!("{} ({})", card.address, name(card)));
+            let what = format!(
+                "{} cards in {}; name one: {}",
+                cards.len(),
+                inventory.source,
+                first_of(&all.collect::<Vec<_>>())
+            );
+            Err(NoPlatform::WhichCard { what })
+        }
+    }
+}
+
+/// At most eight names, and the number of the others.
+fn first_of(all: &[String]) -> String {
+    match all.len() {
+        0..=8 => all.join(", "),
+        more => format!("{} and {} more", all[..8].join(", "), more - 8),
     }
 }
 
@@ -122,7 +174,11 @@ struct File {
     from: String,
     /// Command that finds a number by measurement.
     measure: String,
+    figures: Figures,
 }
+
+/// Reason of an assumption that loads and stores of a core would replace.
+const BY_LOADS: &str = "no DMA figure depends on it";
 
 impl File {
     fn line(&mut self, text: &str) {
@@ -143,10 +199,20 @@ impl File {
         self.line(&format!("{key} = {{ unknown = {} }}", quoted(how)));
     }
 
-    /// Writes an unknown number that needs measurement, with an additional note.
-    fn measured(&mut self, key: &str, more: &str) {
-        let how = format!("{}{more}", self.measure);
-        self.unknown(key, &how);
+    /// Writes a number that loads and stores of a core determine: unknown, or assumed to be `typical`.
+    fn by_loads(&mut self, key: &str, more: &str, typical: f64, why: &str) {
+        match self.figures {
+            Figures::Mmio => {
+                let how = format!("{}{more}", self.measure);
+                self.unknown(key, &how);
+            }
+            Figures::Dma => self.assumed(key, typical, why),
+        }
+    }
+
+    /// Writes an unknown number that DMA figures determine.
+    fn by_dma(&mut self, key: &str, figures: &str) {
+        self.unknown(key, &format!("{figures}: lanemark fit TABLE --on FILE"));
     }
 
     fn head(&mut self, function: &Function) {
@@ -170,7 +236,11 @@ impl File {
             Some("AuthenticAMD") => self.line("vendor = { value = \"amd\", source = \"/proc/cpuinfo\" }"),
             _ => self.assumed("vendor", "\"intel\"", "the processor was not seen; set yours"),
         }
-        self.unknown("clock_ghz", "the clock during measurements: /proc/cpuinfo, with the governor performance");
+        let clock = "the clock during measurements: /proc/cpuinfo, with the governor performance";
+        match self.figures {
+            Figures::Mmio => self.unknown("clock_ghz", clock),
+            Figures::Dma => self.assumed("clock_ghz", 3.0, BY_LOADS),
+        }
         match processors.flags.known() {
             Some(flags) => {
                 let has = |name: &str| flags.iter().any(|flag| flag == name);
@@ -194,18 +264,42 @@ impl File {
         self.line("wc_partial_flush = { value = \"8B\", source = \"Intel SDM volume 3, Write Combining\" }");
         self.assumed("streaming_load_buffers", 12, "MOVNTDQA uses the fill buffers");
         self.assumed("fill_buffers", 12, "as many as write-combining buffers");
-        for key in ["cached_load_ns", "sfence_ns", "lfence_ns", "mfence_ns", "timestamp_ns"] {
-            self.unknown(key, "a property of the core: its optimization manual, or lanemark bench --on host");
+        for (key, typical) in [
+            ("cached_load_ns", 1.7),
+            ("sfence_ns", 2.0),
+            ("lfence_ns", 2.0),
+            ("mfence_ns", 12.0),
+            ("timestamp_ns", 10.0),
+        ] {
+            match self.figures {
+                Figures::Mmio => {
+                    self.unknown(key, "a property of the core: its optimization manual, or lanemark bench --on host");
+                }
+                Figures::Dma => self.assumed(key, typical, BY_LOADS),
+            }
         }
     }
 
     fn root_complex(&mut self) {
         self.line("\n[root_complex]");
-        self.measured("core_round_trip_ns", "; UC stores show it");
+        self.by_loads("core_round_trip_ns", "; UC stores show it", 120.0, BY_LOADS);
         self.assumed("posted_queue_entries", 64, "not published, and in no register");
     }
 
-    fn link(&mut self, inventory: &Inventory, function: &Function) -> Result<(), NoPlatform> {
+    fn memory(&mut self) {
+        if self.figures == Figures::Mmio {
+            return;
+        }
+        self.line("\n[memory]");
+        self.by_dma("read_ns", "latencies of DMA reads of several sizes");
+        self.assumed(
+            "write_ns",
+            150,
+            "bandwidths hardly depend on it; latencies of a write until a core observes it do",
+        );
+    }
+
+    fn link(&mut self, inventory: &Inventory, function: &Function) -> Result<Option<(Generation, Lanes)>, NoPlatform> {
         let address = function.address.to_string();
         let Some(express) = function.pcie() else {
             return Err(match function.express.why() {
@@ -246,26 +340,53 @@ impl File {
         if let Ok(rcb) = ConfigSpace::new(bytes).pcie().and_then(|pcie| pcie.read_completion_boundary()) {
             self.given("rcb_bytes", rcb);
         }
-        if let Some(tags) = tags(express, rate.generation) {
-            let count = tags.tags();
-            self.line(&format!("# {count} tags; there is no key for tags outside the [dma] section."));
-        }
-        self.measured("latency_ns", "; only its sum with endpoint.ingress_ns and egress_ns can be measured");
+        self.by_loads(
+            "latency_ns",
+            "; only its sum with endpoint.ingress_ns and egress_ns can be measured",
+            120.0,
+            "PHY and data link layer of a hard block; DMA reads show only the sum with memory.read_ns and endpoint, \
+             mmio_read_latency shows it without memory",
+        );
         let credits = "the maximum without scaled flow control; no register shows it";
         self.assumed("posted_header_credits", 127, credits);
         self.assumed("posted_data_credits", 2047, credits);
         self.assumed("nonposted_header_credits", 127, credits);
-        Ok(())
+        Ok(Generation::from_number(rate.generation).zip(Lanes::new(rate.width_lanes)))
     }
 
     fn endpoint(&mut self, function: &Function) {
         self.line("\n[endpoint]");
         self.line(&format!("name = {}", quoted(&name(function))));
-        self.measured("ingress_ns", "");
-        self.measured("egress_ns", "");
+        let why = "about 15 cycles at 250 MHz; DMA reads show only the sum with memory.read_ns and link.latency_ns";
+        self.by_loads("ingress_ns", "", 60.0, why);
+        self.by_loads("egress_ns", "", 60.0, why);
         if let Some(mps) = function.pcie().and_then(|express| express.mps_supported.get()) {
             self.given("mps_supported_bytes", mps.bytes());
         }
+    }
+
+    fn dma(&mut self, function: &Function, link: Option<(Generation, Lanes)>) {
+        if self.figures == Figures::Mmio {
+            return;
+        }
+        self.line("\n[dma]");
+        let limit = function.pcie().zip(link).and_then(|(express, (generation, _))| tags(express, generation.number()));
+        let reads = "bandwidths of reads";
+        match limit {
+            None => self.by_dma("tags", &format!("{reads} (whether extended tags are enabled was not seen)")),
+            Some(bits) => {
+                let (most, from) = (bits.tags(), &self.from);
+                let how = format!("{reads}; {} tags ({from}): lanemark fit TABLE --on FILE", in_words(bits));
+                self.line(&format!("tags = {{ unknown = {}, at_most = {most} }}", quoted(&how)));
+            }
+        }
+        let bytes = link.map_or(32, beat_bytes);
+        let why = "the narrowest data path that carries the link at 250 MHz; the manual of the DMA engine states it";
+        self.assumed("beat_bytes", bytes, why);
+        self.by_dma("beat_ns", "bandwidths of large transfers");
+        self.by_dma("read_request_ns", "bandwidths of reads smaller than 1 KiB");
+        self.by_dma("write_request_ns", "bandwidths of writes smaller than 1 KiB");
+        self.by_dma("descriptor_ns", "bandwidths of transfers smaller than 4 KiB");
     }
 
     fn bars(&mut self, function: &Function) -> Result<(), NoPlatform> {
@@ -299,11 +420,27 @@ impl File {
             self.assumed("size_bytes", quoted(&format_size(*bytes)), "the whole BAR: see the card's manual");
             self.assumed("kind", quoted(kind), "from the prefetchable bit; sram, ddr, registers or fifo");
             self.assumed("beat_bytes", beat, "the width of the card's data path: see its manual");
-            self.measured("beat_ns", "");
-            self.measured("read_ns", "");
+            self.by_loads("beat_ns", "", 4.0, BY_LOADS);
+            self.by_loads("read_ns", "", 40.0, BY_LOADS);
         }
         Ok(())
     }
+}
+
+/// Tag bits, as Device Control says.
+const fn in_words(bits: TagBits) -> &'static str {
+    match bits {
+        TagBits::Five => "extended tags are disabled, so at most 32",
+        TagBits::Eight => "8-bit tags are enabled, so at most 256",
+        TagBits::Ten => "10-bit tags are enabled, so at most 768",
+        TagBits::Fourteen => "14-bit tags are enabled, so at most 15360",
+    }
+}
+
+/// Bytes of the narrowest data path that carries a link with one beat every 4 ns, in 4 to 128.
+fn beat_bytes((generation, lanes): (Generation, Lanes)) -> u32 {
+    let in_a_beat = bytes_per_s(generation, lanes) / 250_000_000;
+    [4, 8, 16, 32, 64].into_iter().find(|bytes| u64::from(*bytes) >= in_a_beat).unwrap_or(128)
 }
 
 /// Description of the function.
@@ -323,9 +460,71 @@ mod tests {
     use crate::doctor::sample::{self, CARD, PORT, known};
     use lanemark_platform::Platform;
     use lanemark_units::HostPhys;
+    use lanemark_wire::config::LinkSpeed::{Gt8, Gt16};
 
     fn card(machine: &Inventory) -> Result<String, NoPlatform> {
-        as_platform(machine, machine.functions[CARD].address)
+        as_platform(machine, Some(machine.functions[CARD].address), Figures::Mmio)
+    }
+
+    fn unknown_keys(text: &str) -> Vec<String> {
+        let draft = Draft::parse("card.toml", text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        draft.unknowns().iter().map(|unknown| unknown.key.clone()).collect()
+    }
+
+    #[test]
+    fn dma_figures_leave_only_numbers_unknown_that_they_determine() {
+        let text = as_platform(&sample::healthy(), None, Figures::Dma).unwrap();
+        let of_engine = ["tags", "beat_ns", "read_request_ns", "write_request_ns", "descriptor_ns"];
+        let mut wanted = vec!["memory.read_ns".to_owned()];
+        wanted.extend(of_engine.map(|key| format!("dma.{key}")));
+        assert_eq!(unknown_keys(&text), wanted);
+        let json = Draft::parse("card.toml", &text).unwrap().to_json();
+        assert_eq!(json["dma"]["beat_bytes"]["value"], 128, "31.5 GB/s in 4 ns are 126 B");
+        for section in ["memory", "dma"] {
+            for key in wanted.iter().filter_map(|key| key.strip_prefix(section)?.strip_prefix('.')) {
+                let reason = json[section][key]["unknown"].as_str().unwrap();
+                assert!(reason.contains("lanemark fit TABLE --on FILE"), "{key}: {reason}");
+            }
+        }
+    }
+
+    #[test]
+    fn tags_are_at_most_those_that_device_control_enables() {
+        let most = |generation, extended, ten: Option<bool>| {
+            let mut machine = sample::healthy();
+            for place in [PORT, CARD] {
+                sample::link(&mut machine, place).speed = known(generation);
+            }
+            let express = sample::express(&mut machine, CARD);
+            express.extended_tags.enabled = extended;
+            express.ten_bit_tags.enabled = ten.map_or_else(sample::unseen, known);
+            let text = as_platform(&machine, None, Figures::Dma).unwrap();
+            let json = Draft::parse("card.toml", &text).unwrap().to_json();
+            json["dma"]["tags"]["at_most"].as_u64()
+        };
+        assert_eq!(most(Gt16, known(false), Some(false)), Some(32));
+        assert_eq!(most(Gt16, known(true), Some(false)), Some(256));
+        assert_eq!(most(Gt16, known(true), Some(true)), Some(768));
+        assert_eq!(most(Gt8, known(true), Some(true)), Some(256), "10-bit tags need Gen4");
+        assert_eq!(most(Gt16, sample::unseen(), Some(false)), None);
+        assert_eq!(most(Gt16, known(true), None), None);
+    }
+
+    #[test]
+    fn the_only_card_needs_no_address_and_one_of_several_does() {
+        let as_only = |machine: &Inventory| as_platform(machine, None, Figures::Mmio);
+        let mut machine = sample::healthy();
+        assert_eq!(as_only(&machine), card(&machine));
+        let mut second = machine.functions[CARD].clone();
+        second.address = "0000:01:00.1".parse().unwrap();
+        machine.functions.push(second.clone());
+        assert_eq!(as_only(&machine), card(&machine), "two functions of one device");
+        machine.functions[2].address = "0000:02:00.0".parse().unwrap();
+        let error = as_only(&machine).unwrap_err().to_string();
+        assert!(error.starts_with("2 cards in this machine; name one: 0000:01:00.0 (PCI function"), "{error}");
+        machine.functions.truncate(1);
+        let error = as_only(&machine).unwrap_err().to_string();
+        assert!(error.starts_with("no PCI Express endpoint with a memory BAR in this machine"), "{error}");
     }
 
     #[test]
@@ -341,7 +540,6 @@ mod tests {
         assert_eq!(value("/link/mrrs_bytes/value"), 4096);
         assert_eq!(value("/link/mps_bytes/source"), "read from config space of 0000:01:00.0 by lanemark doctor");
         assert_eq!(value("/bar/0/address_bytes/value"), sample::BAR_BASE);
-        assert!(text.contains("# 256 tags"), "{text}");
         let latency = |key: &&str| draft.unknowns().iter().any(|unknown| unknown.key == **key);
         let all = [
             "root_complex.core_round_trip_ns",
@@ -409,7 +607,8 @@ mod tests {
 
     #[test]
     fn a_missing_address_lists_the_available_functions() {
-        let error = as_platform(&sample::healthy(), "05:00.0".parse().unwrap()).unwrap_err().to_string();
+        let error =
+            as_platform(&sample::healthy(), Some("05:00.0".parse().unwrap()), Figures::Dma).unwrap_err().to_string();
         assert_eq!(error, "no function 0000:05:00.0 in this machine; it has 0000:00:01.0, 0000:01:00.0");
     }
 

@@ -5,10 +5,8 @@ use crate::device::interconnect::Mode;
 use crate::index::CardIndex;
 use lanemark_machine::Relay;
 
-/// The writing channel of each card; the first card reads on [`READING`].
+/// The writing channel of each card; the first card reads on its next one, or on that of the second direction.
 const WRITING: usize = 0;
-/// The reading channel of the first card.
-const READING: usize = 1;
 
 impl Board {
     /// Starts a relay through cards, `passes` iterations.
@@ -34,8 +32,9 @@ impl Board {
         }
         let job = self.endpoints.job(self.memory.address, reads, passes, first_pass)?;
         writes.iter().chain([reads]).for_each(|transfer| self.fill_cache(transfer));
-        self.endpoints
-            .start(&mut self.events, reads.card.into(), READING, |engine, now| engine.start(now, READING, job))
+        let first = CardIndex::from(reads.card);
+        let reading = self.endpoints.engine(first).ok_or("its card has no DMA engine")?.reading_channel();
+        self.endpoints.start(&mut self.events, first, reading, |engine, now| engine.start(now, reading, job))
     }
 
     /// Disconnects the queues.

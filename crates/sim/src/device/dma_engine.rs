@@ -245,6 +245,12 @@ impl DmaEngine {
         if self.spec.full_duplex { self.channels.len() - 1 } else { 1 }
     }
 
+    /// Returns the channel for reads beside writes on the first channel: the next one, or that of the second direction.
+    #[must_use]
+    pub fn reading_channel(&self) -> usize {
+        if self.spec.channels > 1 { 1 } else { self.second_channel() }
+    }
+
     /// Returns the largest read and write.
     #[must_use]
     pub fn most_bytes(&self) -> MostBytes {

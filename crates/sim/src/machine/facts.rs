@@ -7,7 +7,7 @@ use lanemark_machine::{
     Access, Allocation, CacheFacts, DeviceKind, DmaFacts, Facts, LineSource, Region, RegionKind, RuntimeFacts,
     TimeBase, Width,
 };
-use lanemark_platform::{Memory, Platform, RegionKind as Kind};
+use lanemark_platform::{Dma, Memory, Platform, RegionKind as Kind};
 use lanemark_units::{BarOffset, MemoryType, Ticks};
 
 /// Channels of the first card of a relay, which reads and writes concurrently.
@@ -81,11 +81,16 @@ pub(super) fn facts(platform: &Platform) -> Facts {
     }
 }
 
+/// Returns whether an engine reads and writes concurrently, as the first card of a relay does.
+pub(super) fn can_relay(dma: &Dma) -> bool {
+    dma.channels.value >= RELAY_CHANNELS || dma.full_duplex.value
+}
+
 /// Returns the address at which a card that can relay receives writes of other cards.
 fn relays_at(platform: &Platform) -> Option<BarOffset> {
     let region = platform.region(&platform.fifos.as_ref()?.ep_rx)?;
-    let channels = platform.dma.as_ref()?.channels.value;
-    (channels >= RELAY_CHANNELS).then_some(BarOffset { bar: region.bar.value as u8, offset: region.offset_bytes.value })
+    can_relay(platform.dma.as_ref()?)
+        .then_some(BarOffset { bar: region.bar.value as u8, offset: region.offset_bytes.value })
 }
 
 /// Returns the runtime facts; without a section `[runtime]`, nothing is launched or copied.

@@ -34,6 +34,10 @@ impl SimulatedMachine {
     /// Checks whether the platform supports the work of a plan that passed [`Plan::check`](lanemark_machine::Plan::check).
     pub(super) fn check_work(&self, work: &Work) -> Result<(), Unsupported> {
         work.check_cores(self.facts.cores).map_err(|impossible| impossible.on(&self.facts.name))?;
+        if let Some(dma) = &self.platform.dma {
+            let channels = work.check_channels(dma.channels.value, dma.full_duplex.value);
+            channels.map_err(|impossible| impossible.on(&self.facts.name))?;
+        }
         match work {
             Work::Cores(cores) => {
                 cores.lanes.iter().try_for_each(|lane| self.check_lane(lane))?;
@@ -44,7 +48,6 @@ impl SimulatedMachine {
             }
             Work::Engines(engines) => {
                 engines.jobs.iter().try_for_each(|job| self.check_job(job))?;
-                self.check_directions(&engines.jobs)?;
                 self.check_memory(engines.memory)
             }
             Work::Relay(relay) => self.check_relay(relay),
@@ -138,26 +141,7 @@ impl SimulatedMachine {
     }
 
     fn check_job(&self, job: &EngineJob) -> Result<(), Unsupported> {
-        job.directions().try_for_each(|transfer| self.check_transfer(&transfer))?;
-        let EngineJob::OnChannels(dealt) = job else { return Ok(()) };
-        let channels = self.facts.dma.map_or(0, |dma| dma.channels);
-        if dealt.channels <= channels {
-            return Ok(());
-        }
-        let because = format!("its DMA engine has {channels} (dma.channels)");
-        Err(self.unsupported(format!("{} channels of a card", dealt.channels), because))
-    }
-
-    /// Checks that the engine of each card can do its jobs at the same time.
-    fn check_directions(&self, jobs: &[EngineJob]) -> Result<(), Unsupported> {
-        let cards: Vec<u32> = jobs.iter().map(|job| job.transfer().card).collect();
-        let is_pair = cards.iter().enumerate().any(|(nth, card)| cards[..nth].contains(card));
-        let can_do_both = self.platform.dma.as_ref().is_some_and(|dma| dma.full_duplex.value || dma.channels.value > 1);
-        if is_pair && !can_do_both {
-            let because = "its DMA engine does one job at a time (dma.full_duplex is false, dma.channels is 1)";
-            return Err(self.unsupported("a write and a read of one card as two jobs", because));
-        }
-        Ok(())
+        job.directions().try_for_each(|transfer| self.check_transfer(&transfer))
     }
 
     fn check_handoff(&self, handoff: &BufferHandoff) -> Result<(), Unsupported> {
@@ -232,11 +216,6 @@ impl SimulatedMachine {
         let refused = |because: &str| Err(self.unsupported("a driver call that starts DMA", because));
         if self.platform.driver.is_none() {
             return refused("its platform file has no section [driver]");
-        }
-        let channels = self.platform.channels();
-        if call.channel >= channels {
-            let because = format!("its DMA engine has {channels} (dma.channels), counted from 0");
-            return Err(self.unsupported(format!("a driver call on channel {} of a card", call.channel), because));
         }
         if self.platform.mailbox(call.transfer.card, call.channel).is_none() {
             return refused(Mailbox::NEEDS);

@@ -1,7 +1,7 @@
 //! Plans in which cards relay data.
 
 use super::SimulatedMachine;
-use super::facts::RELAY_CHANNELS;
+use super::facts::{RELAY_CHANNELS, can_relay};
 use super::flows::BytesBefore;
 use super::waits::{MOST_PASSES, Waits};
 use crate::device::dma_engine::DmaEngine;
@@ -14,10 +14,10 @@ impl SimulatedMachine {
         let Some(fifos) = &self.platform.fifos else {
             return refused("its platform file has no section [fifos]: its cards have no queues".to_owned());
         };
-        let channels = self.facts.dma.map_or(0, |dma| dma.channels);
-        if channels < RELAY_CHANNELS {
+        if !self.platform.dma.as_ref().is_some_and(can_relay) {
+            let channels = self.facts.dma.map_or(0, |dma| dma.channels);
             return refused(format!(
-                "the first card reads and writes concurrently, which needs {RELAY_CHANNELS} channels; dma.channels is {channels}"
+                "the first card reads and writes concurrently, which needs {RELAY_CHANNELS} channels or dma.full_duplex; dma.channels is {channels}"
             ));
         }
         relay.transfers().iter().try_for_each(|transfer| self.check_transfer(transfer))?;
