@@ -138,13 +138,14 @@ fn print(out: &mut impl Write, name: &str, filled: &Filled) -> Result<(), Failur
     }
     writeln!(out)?;
     print_contenders(out, &filled.contenders)?;
-    out.write_all(lanemark_report::residual_table(&filled.residuals, terminal_width()).as_bytes())?;
+    out.write_all(lanemark_report::residual_table(&filled.residuals, &filled.held_out, terminal_width()).as_bytes())?;
     if let Some((fitted, held_out, verdict)) = filled.halves() {
-        writeln!(out, "\npredictions of each half of the sizes by a fit to all other figures:\n")?;
-        out.write_all(lanemark_report::residual_table(&filled.held_out, terminal_width()).as_bytes())?;
         writeln!(out, "\nfitted to: {}", in_words(&fitted))?;
         writeln!(out, "held out:  {}", in_words(&held_out))?;
         writeln!(out, "{}", verdict.sentence())?;
+    }
+    for pattern in &filled.patterns {
+        writeln!(out, "left over in {pattern}")?;
     }
     let Origins { own, inherited } = filled.draft.origins();
     let (given, assumed, fitted) = (own.given, own.assumed, own.fitted);
@@ -241,6 +242,12 @@ fn to_json(name: &str, filled: &Filled) -> serde_json::Value {
             "held_out_median_percent": contender.median_percent(),
             "held_out_mean_percent": contender.mean_percent(),
             "is_chosen": contender.is_chosen,
+        })).collect::<Vec<_>>(),
+        "patterns": filled.patterns.iter().map(|pattern| json!({
+            "of": pattern.of,
+            "text": pattern.to_string(),
+            "explained_percent": pattern.explained_percent,
+            "keys": pattern.keys,
         })).collect::<Vec<_>>(),
         "at_default": filled.at_default,
         "assumed": filled.assumed,

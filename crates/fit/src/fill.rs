@@ -2,6 +2,7 @@
 
 use crate::apart::measurement_for;
 use crate::calibrate::calibrate;
+use crate::pattern::{Pattern, patterns};
 use crate::{Contender, Errors, Fit, FitData, FitDataError, FitError, Found, Table, Verdict, structure};
 use lanemark_platform::{Draft, Origin, PlatformError, default_of, preset};
 use lanemark_record::{Record, Residual};
@@ -39,6 +40,8 @@ pub struct Filled {
     pub residuals: Vec<Residual>,
     /// The same for the answers of curves with six or more sizes, predicted by a fit to the other half of their curve.
     pub held_out: Vec<Residual>,
+    /// Patterns in the errors that are left in `residuals`, for curves whose errors are larger than noise.
+    pub patterns: Vec<Pattern>,
     /// Keys that have their default, because the data do not determine them.
     pub at_default: Vec<String>,
     /// Keys of numbers that the data leave open, set to a usual value because of [`FillOptions::assume_rest`].
@@ -119,8 +122,10 @@ pub fn fill_in(name: &str, measured: &Measured<'_>, draft: &Draft, options: Fill
         assumed: Vec::new(),
         beyond: Vec::new(),
         contenders: Vec::new(),
+        patterns: Vec::new(),
         fit,
     };
+    filled.patterns = patterns(&problem.points(), &filled.residuals);
     for found in &filled.fit.found {
         if filled.fit.loose.iter().any(|loose| loose.names.contains(&found.name)) {
             continue;

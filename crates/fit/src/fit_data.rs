@@ -2,6 +2,7 @@
 
 use crate::held_out::halves;
 use crate::mechanism::{MECHANISMS, is_chosen};
+use crate::pattern::Point;
 use crate::table::Row;
 use crate::whole::{Grid, between};
 use crate::{Parameter, Table};
@@ -288,6 +289,17 @@ impl FitData {
     #[must_use]
     pub fn held_out(&self) -> usize {
         self.halves.iter().flatten().count()
+    }
+
+    /// The curve, question and size of each datum.
+    pub(crate) fn points(&self) -> Vec<Point> {
+        let point = |datum: &Datum| Point {
+            curve: datum.curve(),
+            question: datum.question.name,
+            size_bytes: datum.case.size,
+            is_rate: datum.question.quantity == Quantity::Bandwidth,
+        };
+        self.data.iter().map(point).collect()
     }
 
     /// Places of the data in this half of their curve.

@@ -4,17 +4,25 @@ use crate::figures;
 use crate::grid::{Column, Grid};
 use lanemark_record::Residual;
 
-/// One row per answer: measured, simulated, formula, and the error of the simulation.
+/// One row per answer: measured, simulated, formula, the error of the simulation, and the error of the same answer in
+/// `held_out`, where it was predicted without its half of the curve.
 #[must_use]
-pub fn residual_table(residuals: &[Residual], width: Option<u16>) -> String {
+pub fn residual_table(residuals: &[Residual], held_out: &[Residual], width: Option<u16>) -> String {
     let columns = vec![
         Column::words("case"),
         Column::figures("measured"),
         Column::figures("simulated"),
         Column::figures("formula"),
         Column::figures("error %"),
+        Column::figures("held out %"),
     ];
-    let mut grid = Grid { columns, rows: residuals.iter().map(cells).collect() };
+    let with_held_out = |row: &Residual| {
+        let same = held_out.iter().find(|other| other.what == row.what && other.measured == row.measured);
+        let mut cells = cells(row);
+        cells.push(same.map(|other| percent(other.error_percent)).unwrap_or_default());
+        cells
+    };
+    let mut grid = Grid { columns, rows: residuals.iter().map(with_held_out).collect() };
     grid.drop_empty_columns();
     grid.lines(width).join("\n") + "\n"
 }
@@ -26,8 +34,12 @@ fn cells(row: &Residual) -> Vec<String> {
         figure(row.measured),
         figure(row.simulated),
         row.formula.map(figure).unwrap_or_default(),
-        figures::difference(row.error_percent).trim_end_matches(" %").to_owned(),
+        percent(row.error_percent),
     ]
+}
+
+fn percent(error: f64) -> String {
+    figures::difference(error).trim_end_matches(" %").to_owned()
 }
 
 #[cfg(test)]
@@ -54,6 +66,9 @@ case                                measured  simulated  formula  error %
 mmio_read_latency UC 8 8 B            800 ns     808 ns   809 ns     +1.0
 mmio_write_bandwidth WC 64 4096 B  4.00 GB/s  3.90 GB/s              -2.5
 ";
-        assert_eq!(residual_table(&rows, None), expected);
+        assert_eq!(residual_table(&rows, &[], None), expected);
+        let held_out = [row("mmio_read_latency UC 8 8 B", "ns", 800.0, 816.0, None, 2.0)];
+        let table = residual_table(&rows, &held_out, None);
+        assert!(table.contains("error %  held out %\n") && table.contains("+1.0        +2.0\n"), "{table}");
     }
 }
