@@ -220,6 +220,9 @@ fn held_out(problem: &FitData, values: &[f64]) -> Result<Vec<Residual>, FillErro
     let mut predicted: Vec<(usize, Residual)> = Vec::new();
     for half in [false, true] {
         let places = problem.half(half);
+        if places.is_empty() {
+            continue;
+        }
         let train = problem.part(|place| !places.contains(&place));
         let fit = match calibrate(&train, Some(values)) {
             Err(FitError::TooFewData { .. }) => return Ok(Vec::new()),

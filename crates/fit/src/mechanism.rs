@@ -116,17 +116,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_value_tried_is_allowed_and_differs_from_the_default_or_has_a_time() {
+    fn every_value_tried_is_allowed() {
         let card = lanemark_platform::preset("card-gen5-x16").unwrap().unwrap();
         let origin = lanemark_platform::Origin::Assumed("a test".to_owned());
         for mechanism in MECHANISMS {
             for combination in mechanism.combinations() {
+                let mut changed = card.clone();
                 for (key, value) in combination {
-                    assert!(card.with(key, value, origin.clone()).is_ok(), "{key} = {value}");
+                    changed = changed.with(key, value, origin.clone()).unwrap_or_else(|error| panic!("{error}"));
                 }
-            }
-            for (key, value) in mechanism.time.iter().flat_map(|(key, values)| values.map(|value| (*key, value))) {
-                assert!(card.with(key, value, origin.clone()).is_ok(), "{key} = {value}");
+                for (key, value) in mechanism.time.iter().flat_map(|(key, values)| values.map(|value| (*key, value))) {
+                    assert!(changed.with(key, value, origin.clone()).is_ok(), "{key} = {value}");
+                }
             }
         }
     }

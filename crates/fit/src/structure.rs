@@ -87,13 +87,13 @@ pub(crate) struct Structure {
 
 /// Chooses a structure; `None` if a datum has no formula, or if too few sizes are given to hold any out.
 pub(crate) fn search(problem: &FitData) -> Option<Structure> {
+    if problem.held_out() == 0 {
+        return None;
+    }
     let facts = problem.facts().ok()?;
     let values = by_formulas(problem)?;
     let mut best = Trial { added: Vec::new(), problem: problem.clone(), facts, values };
     let mut errors = best.held_out_errors()?;
-    if errors.is_empty() {
-        return None;
-    }
     let mut compared = vec![(best.clone(), errors.clone())];
     for _ in 0..MOST_ROUNDS {
         let longer = extended(&best, &mut compared);
