@@ -112,6 +112,15 @@ fn print(out: &mut impl Write, name: &str, filled: &Filled) -> Result<(), Failur
         let within = within.unwrap_or_default();
         writeln!(out, "  {} = {:.5} ({within}{least:.5} to {most:.5} leaving one out)", found.name, found.value)?;
     }
+    for (key, with) in &filled.conditional {
+        let with = with.join(", ");
+        writeln!(out, "  {key} depends on {with}, because the figures determine only their combination")?;
+    }
+    if !filled.assumed.is_empty() {
+        let assumed = filled.assumed.join(", ");
+        writeln!(out, "  assumed, because the figures do not determine it: {assumed}")?;
+        print_measurements_needed(out, filled, &filled.assumed)?;
+    }
     if !filled.at_default.is_empty() {
         writeln!(out, "  at the default, because the figures do not determine it: {}", filled.at_default.join(", "))?;
     }
@@ -121,19 +130,18 @@ fn print(out: &mut impl Write, name: &str, filled: &Filled) -> Result<(), Failur
             "  the best value of {key} is outside its search range: check that the platform is that of the data"
         )?;
     }
-    let state = if filled.assumed.is_empty() { "still unknown" } else { "assumed" };
     let (sums, alone): (Vec<_>, Vec<_>) = filled.fit.loose.iter().partition(|set| set.free < set.names.len());
     for set in sums {
         let (names, free, of) = (set.names.join(", "), set.free, set.names.len());
         writeln!(
             out,
-            "  {state}: {names}; fix {free} of these {of} (--assume KEY=VALUE), and the data determine the rest"
+            "  still unknown: {names}; fix {free} of these {of} (--assume KEY=VALUE), and the data determine the rest"
         )?;
         print_measurements_needed(out, filled, &set.names)?;
     }
     let alone: Vec<String> = alone.iter().flat_map(|set| set.names.clone()).collect();
     if !alone.is_empty() {
-        writeln!(out, "  {state}: {}; no answer depends on them (--assume KEY=VALUE)", alone.join(", "))?;
+        writeln!(out, "  still unknown: {}; no answer depends on them (--assume KEY=VALUE)", alone.join(", "))?;
         print_measurements_needed(out, filled, &alone)?;
     }
     writeln!(out)?;
@@ -249,6 +257,7 @@ fn to_json(name: &str, filled: &Filled) -> serde_json::Value {
             "explained_percent": pattern.explained_percent,
             "keys": pattern.keys,
         })).collect::<Vec<_>>(),
+        "conditional": filled.conditional.iter().map(|(key, with)| json!({"key": key, "with": with})).collect::<Vec<_>>(),
         "at_default": filled.at_default,
         "assumed": filled.assumed,
         "beyond": filled.beyond,

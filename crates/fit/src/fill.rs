@@ -42,6 +42,9 @@ pub struct Filled {
     pub held_out: Vec<Residual>,
     /// Patterns in the errors that are left in `residuals`, for curves whose errors are larger than noise.
     pub patterns: Vec<Pattern>,
+    /// Numbers of which the data determine only a combination with other keys: each with those keys, which have their
+    /// default or a usual value. They have no confidence interval.
+    pub conditional: Vec<(String, Vec<String>)>,
     /// Keys that have their default, because the data do not determine them.
     pub at_default: Vec<String>,
     /// Keys of numbers that the data leave open, set to a usual value because of [`FillOptions::assume_rest`].
@@ -94,7 +97,7 @@ const USUAL: &str = "card-gen5-x16";
 ///
 /// Numbers that the data leave open (see [`Undetermined`](crate::Undetermined)) get their default; without one, they stay
 /// unknown, as do those whose best value lies outside their search range. With [`FillOptions::assume_rest`] these get the
-/// value of the built-in platform `card-gen5-x16`, marked as assumed, and the rest is fitted to it.
+/// value of the built-in platform `card-gen5-x16`, or the middle of their search range, marked as assumed, and the rest is fitted to it.
 ///
 /// # Errors
 /// [`FillError`].
@@ -109,15 +112,21 @@ pub fn fill_in(name: &str, measured: &Measured<'_>, draft: &Draft, options: Fill
         None => (Vec::new(), given, None),
     };
     let set = contenders.iter().find(|contender| contender.is_chosen).map_or(&[][..], |chosen| &chosen.set);
-    let Settled { problem, fit, at_default, assumed } = settled(problem, start, options.assume_rest)?;
+    let Settled { problem, mut fit, at_default, assumed, mut conditional } =
+        settled(problem, start, options.assume_rest)?;
     let count = |(question, count): &(&str, usize)| format!("{name}: {question} ({count} answers)");
     let fitted_to = Origin::FittedTo(problem.questions().iter().map(count).collect());
     let values: Vec<f64> = fit.found.iter().map(|found| found.value).collect();
+    conditional.retain(|(key, _)| fit.found.iter().any(|found| found.name == *key));
+    for found in fit.found.iter_mut().filter(|found| conditional.iter().any(|(key, _)| *key == found.name)) {
+        found.within_95 = None;
+    }
     let mut filled = Filled {
         draft: draft.clone(),
         questions: problem.questions(),
         residuals: problem.compare(&values).map_err(FillError::Simulation)?,
         held_out: held_out(&problem, &values)?,
+        conditional,
         at_default: Vec::new(),
         assumed: Vec::new(),
         beyond: Vec::new(),
@@ -133,13 +142,23 @@ pub fn fill_in(name: &str, measured: &Measured<'_>, draft: &Draft, options: Fill
         if found.at_bound {
             filled.beyond.push(found.name.clone());
         } else {
-            filled.draft = stated(&filled.draft, &found.name, found.value, &fitted_to)?;
+            let with = filled.conditional.iter().find(|(key, _)| *key == found.name).map(|(_, with)| with.join(", "));
+            let origin = match with {
+                None => fitted_to.clone(),
+                Some(with) => {
+                    let why = format!("fitted with an assumed {with}: the figures determine only their combination");
+                    Origin::Assumed(why)
+                }
+            };
+            filled.draft = stated(&filled.draft, &found.name, found.value, &origin)?;
         }
     }
     for (key, value) in set {
         filled.draft = stated(&filled.draft, key, *value, &fitted_to)?;
     }
-    let usual = Origin::Assumed(format!("the value of {USUAL}: the figures do not determine it"));
+    let usual =
+        format!("a usual value, that of {USUAL} or the middle of the search range: the figures do not determine it");
+    let usual = Origin::Assumed(usual);
     for (key, value) in assumed {
         filled.draft = stated(&filled.draft, &key, value, &usual)?;
         filled.assumed.push(key);
@@ -177,42 +196,72 @@ struct Settled {
     at_default: Vec<String>,
     /// Keys fixed at a usual value.
     assumed: Vec<(String, f64)>,
+    /// Keys whose values depend on keys that were fixed, and these keys.
+    conditional: Vec<(String, Vec<String>)>,
 }
 
-/// Fits, and fixes numbers that the data leave open, one by one.
+/// Fits, fixes numbers that the data leave open, and fits the rest again.
 fn settled(mut problem: FitData, mut start: Option<Vec<f64>>, assume_rest: bool) -> Result<Settled, FillError> {
-    let (mut at_default, mut assumed) = (Vec::new(), Vec::new());
+    let (mut at_default, mut assumed, mut conditional) = (Vec::new(), Vec::new(), Vec::new());
     loop {
         let fit = calibrate(&problem, start.as_deref())?;
-        let Some((key, fixed)) = to_fix(&fit, assume_rest) else {
-            return Ok(Settled { problem, fit, at_default, assumed });
-        };
-        let (next, place) = problem.without_free(&key, fixed).map_err(FillError::Simulation)?;
-        let mut values: Vec<f64> = fit.found.iter().map(|found| found.value).collect();
-        values.remove(place);
-        (problem, start) = (next, Some(values));
-        match fixed {
-            Some(value) => assumed.push((key, value)),
-            None => at_default.push(key),
+        let fixed = to_fix(&problem, &fit, assume_rest);
+        if fixed.is_empty() {
+            return Ok(Settled { problem, fit, at_default, assumed, conditional });
         }
+        for set in &fit.loose {
+            let with = set.names.iter().filter(|key| fixed.iter().any(|(other, _)| other == *key));
+            let with: Vec<String> = with.cloned().collect();
+            let others = set.names.iter().filter(|key| !with.contains(key) && !with.is_empty());
+            conditional.extend(others.map(|key| (key.clone(), with.clone())));
+        }
+        let mut values: Vec<f64> = fit.found.iter().map(|found| found.value).collect();
+        for (key, value) in fixed {
+            let (next, place) = problem.without_free(&key, value).map_err(FillError::Simulation)?;
+            values.remove(place);
+            problem = next;
+            match value {
+                Some(value) => assumed.push((key, value)),
+                None => at_default.push(key),
+            }
+        }
+        start = Some(values);
     }
 }
 
-/// The next number to fix: its key, and its value if that is not the default.
-fn to_fix(fit: &Fit, assume_rest: bool) -> Option<(String, Option<f64>)> {
-    // A time of nearly nothing: the mechanism is not there.
-    let is_off =
-        |found: &&Found| found.at_bound && default_of(&found.name).is_some_and(|default| default < found.value);
-    let none = fit.found.iter().find(is_off).map(|found| found.name.as_str());
-    let loose = || fit.loose.iter().flat_map(|set| set.names.iter().rev());
-    let with_default = || loose().find(|key| default_of(key).is_some()).map(String::as_str);
-    if let Some(key) = none.or_else(with_default) {
-        return Some((key.to_owned(), None));
+/// The numbers to fix: their keys, and their values if these are not the defaults.
+///
+/// Of a set that the data determine up to some free numbers, so many are fixed: those with a default, the last ones first.
+/// With `assume_rest`, others follow.
+fn to_fix(problem: &FitData, fit: &Fit, assume_rest: bool) -> Vec<(String, Option<f64>)> {
+    let of_usual = preset(USUAL).and_then(Result::ok);
+    let parameters = problem.parameters();
+    let usual = |key: &str| {
+        let start = parameters.iter().find(|parameter| parameter.name == key).map(|parameter| parameter.start);
+        of_usual.as_ref().and_then(|platform| platform.number(key)).map(|number| number.0).or(start)
+    };
+    let mut fixed: Vec<(String, Option<f64>)> = Vec::new();
+    for set in &fit.loose {
+        let with_default =
+            set.names.iter().rev().filter(|key| default_of(key).is_some()).map(|key| (key.clone(), None));
+        let others = set.names.iter().rev().filter(|key| assume_rest && default_of(key).is_none());
+        let others = others.filter_map(|key| Some((key.clone(), Some(usual(key)?))));
+        fixed.extend(with_default.chain(others).take(set.free));
     }
-    let beyond = || fit.found.iter().find(|found| found.at_bound).map(|found| &found.name);
-    let key = loose().next().or_else(beyond).filter(|_| assume_rest)?;
-    let usual = preset(USUAL)?.ok()?.number(key)?.0;
-    Some((key.clone(), Some(usual)))
+    let is_loose = |found: &Found| fit.loose.iter().any(|set| set.names.contains(&found.name));
+    for found in fit.found.iter().filter(|found| found.at_bound && !is_loose(found)) {
+        // A time of nearly nothing: the mechanism is not there.
+        if default_of(&found.name).is_some_and(|default| default < found.value) {
+            fixed.push((found.name.clone(), None));
+        } else if let Some(value) = usual(&found.name).filter(|_| assume_rest) {
+            fixed.push((found.name.clone(), Some(value)));
+        }
+    }
+    // Transfers have several possible limits, and a number that is fixed may decide which one holds: one at a time.
+    if problem.is_about_transfers() {
+        fixed.truncate(1);
+    }
+    fixed
 }
 
 /// Predictions of the figures of each half of the curves by a fit to all other figures, in the order of the data.

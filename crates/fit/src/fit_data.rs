@@ -1,19 +1,17 @@
 //! Data of a fit: the answers of a record or the figures of a table, compared with a platform.
 
+use crate::datum::{Datum, datum, figure, point, selected};
 use crate::held_out::halves;
-use crate::mechanism::{MECHANISMS, is_chosen};
+use crate::mechanism::{MECHANISMS, is_chosen, only_of};
 use crate::pattern::Point;
-use crate::table::Row;
 use crate::whole::{Grid, between};
 use crate::{Parameter, Table};
-use lanemark_bench::{Axes, BenchError, Case, Effort, Question, question};
 use lanemark_machine::{Facts, Verb};
-use lanemark_method::{Access, AccessPath, Method, Width};
+use lanemark_method::Method;
 use lanemark_model::FormulaMachine;
 use lanemark_platform::{Draft, Limits, Origin, Platform, Unknown, default_of};
 use lanemark_record::{Answer, Quantity, Record, Residual};
 use lanemark_runner::OpenTarget;
-use lanemark_units::MemoryType;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -43,17 +41,6 @@ pub struct FitData {
 /// Figures that formulas gave, by the number of the datum and a hash of the values on which it may depend; shared by all
 /// copies of a fit.
 type Memo = Rc<RefCell<HashMap<(usize, u64), f64>>>;
-
-#[derive(Clone)]
-struct Datum {
-    /// Number of the datum, the same in every part of the fit.
-    number: usize,
-    question: &'static Question,
-    case: Case,
-    passes: u64,
-    measured: f64,
-    name: String,
-}
 
 /// Reasons why data cannot be used for a fit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -526,84 +513,6 @@ fn grid(platform: &Platform, key: &str, (low, high): (f64, f64)) -> Vec<f64> {
     whole.filter(|value| platform.with(key, *value, origin.clone()).is_ok()).collect()
 }
 
-/// The direction of the transfers that alone depend on `key`, if there is one: reads of the card load, writes store.
-fn only_of(key: &str) -> Option<Verb> {
-    // Walks of page tables read memory for writes too, so its latency is missing here.
-    const OF_READS: [&str; 8] = [
-        "dma.tags",
-        "dma.read_",
-        "dma_read.",
-        "memory.completion_bytes",
-        "memory.full_completion_",
-        "memory.odd_end_completion",
-        "memory.loaded_completion_bytes",
-        "root_complex.completion_alignment_bytes",
-    ];
-    const OF_WRITES: [&str; 4] = ["dma.write_", "dma_write.", "memory.write_", "memory.partial_line_ns"];
-    let begins = |these: &[&str]| these.iter().any(|begin| key.starts_with(begin));
-    if begins(&OF_READS) {
-        Some(Verb::Load)
-    } else if begins(&OF_WRITES) {
-        Some(Verb::Store)
-    } else {
-        None
-    }
-}
-
-impl Datum {
-    /// The direction of its transfers, if it is one.
-    fn verb(&self) -> Option<Verb> {
-        match self.question.name {
-            "dma_read_bandwidth" | "dma_read_latency" => Some(Verb::Load),
-            "dma_write_bandwidth" => Some(Verb::Store),
-            _ => None,
-        }
-    }
-
-    /// Identifier of the datum's curve: question, method and alignment.
-    fn curve(&self) -> String {
-        format!("{} {} {}", self.question.name, self.case.method, self.case.alignment)
-    }
-
-    /// The simulated figure of the same case; `None` for an answer without a figure.
-    fn simulated(&self, target: &mut OpenTarget) -> Result<Option<f64>, String> {
-        figure(target.ask(self.question, &self.case, &self.effort()))
-    }
-
-    /// The formula's figure of the same case; `None` for an answer without a figure.
-    fn predicted(&self, target: &mut OpenTarget) -> Result<Option<f64>, String> {
-        figure(target.ask_formulas(self.question, &self.case, &self.effort()))
-    }
-
-    fn effort(&self) -> Effort {
-        Effort { simulated_passes: Some(self.passes), ..Effort::default() }
-    }
-
-    fn unit(&self) -> &'static str {
-        if self.question.quantity == Quantity::Bandwidth { "B/s" } else { "ns" }
-    }
-}
-
-/// Largest number of fitted answers of one question about cores; more add no information.
-const MOST_OF_A_QUESTION: usize = 12;
-
-/// Largest fitted size of a question about cores, in bytes; larger sizes add no information about latencies.
-const LARGEST_BYTES: u64 = 4096;
-
-/// Selects the answers to fit: all DMA answers, and of each question about cores a few, evenly spread.
-fn selected<'a>(answers: &[&'a Answer]) -> Vec<&'a Answer> {
-    let (mut chosen, mut left): (Vec<&Answer>, Vec<&Answer>) =
-        answers.iter().copied().partition(|answer| matches!(answer.method, Method::Dma { .. }));
-    left.retain(|answer| answer.size_bytes <= LARGEST_BYTES);
-    while let Some(question) = left.first().map(|answer| answer.question.clone()) {
-        let (of_it, others): (Vec<_>, Vec<_>) = left.into_iter().partition(|answer| answer.question == question);
-        let wanted = of_it.len().min(MOST_OF_A_QUESTION);
-        chosen.extend((0..wanted).map(|place| of_it[place * of_it.len() / wanted]));
-        left = others;
-    }
-    chosen
-}
-
 /// The data for those answers that the platform supports.
 fn data(platform: &Platform, answers: &[&Answer]) -> Result<Vec<Datum>, FitDataError> {
     let target = OpenTarget::of_platform(platform).ok();
@@ -615,91 +524,12 @@ fn data(platform: &Platform, answers: &[&Answer]) -> Result<Vec<Datum>, FitDataE
     Ok(data)
 }
 
-/// A row of a table as a datum of the target's first card; `None` if the target does not support it.
-fn point(target: &OpenTarget, row: &Row) -> Option<Datum> {
-    let question = question(row.question)?;
-    let (sizes, alignments) = (Some(vec![row.size_bytes]), Some(vec![row.alignment_bytes]));
-    let axes = Axes { sizes, alignments, reach: row.reach, ..Axes::default() };
-    // The options of the row must be those of the case, as in a run of `lanemark bench`.
-    let case = target.cases(question, &axes).into_iter().find(|case| case.reach().is_as_asked(&row.reach))?;
-    let name = match row.alignment_bytes {
-        0 => format!("{} {} {} B", row.question, case.method, row.size_bytes),
-        offset => format!("{} {} {} B, {offset} B into a page", row.question, case.method, row.size_bytes),
-    };
-    let fits = row.size_bytes <= case.room(target.facts());
-    fits.then_some(Datum { number: 0, question, case, passes: 1, measured: row.figure, name })
-}
-
-/// The headline figure of an answer.
-fn figure(answer: Result<Answer, BenchError>) -> Result<Option<f64>, String> {
-    Ok(headline(&answer.map_err(|error| error.to_string())?))
-}
-
-/// The headline figure: the delivered rate, or else the latency.
-fn headline(answer: &Answer) -> Option<f64> {
-    let summary = answer.delivered_rate_bytes_per_s.or(answer.latency_ns)?;
-    Some(summary.median).filter(|median| *median > 0.0)
-}
-
-/// Largest number of simulated iterations; a real sample has more, because its timer needs them.
-const MOST_PASSES: u64 = 64;
-
-/// Variants for accesses of a core without a fence.
-fn of_core(memory_type: MemoryType, access: Access, alignments: Option<Vec<u64>>) -> Axes {
-    Axes {
-        memory_types: Some(vec![memory_type]),
-        accesses: Some(vec![access]),
-        fences: Some(vec![None]),
-        alignments,
-        ..Axes::default()
-    }
-}
-
-fn datum(target: &OpenTarget, answer: &Answer) -> Option<Datum> {
-    let question = question(&answer.question)?;
-    let (sizes, alignments) = (Some(vec![answer.size_bytes]), Some(vec![answer.alignment_bytes]));
-    let axes = match &answer.method {
-        Method::Dma { reach, .. } => Axes { sizes, alignments, reach: *reach, ..Axes::default() },
-        Method::Core(core) => Axes {
-            sizes: sizes.filter(|_| core.path == AccessPath::Pointer),
-            fences: Some(vec![core.fence]),
-            ..of_core(core.memory_type, core.access, alignments)
-        },
-        Method::CacheLines { memory_type, access, .. } => of_core(*memory_type, *access, alignments),
-        Method::LineLoad { .. } => of_core(MemoryType::Wb, Access::Plain(Width::B8), alignments),
-        // Fits use loads, stores and plain DMA only.
-        Method::Fence { .. }
-        | Method::Clock { .. }
-        | Method::KernelCall { .. }
-        | Method::Wake { .. }
-        | Method::DmaPages { .. }
-        | Method::DmaUnderLoad { .. }
-        | Method::DmaCall { .. }
-        | Method::Relay { .. }
-        | Method::RuntimeCopy { .. }
-        | Method::Launch { .. }
-        | Method::Argument { .. }
-        | Method::Compute { .. }
-        | Method::MapUnmap { .. }
-        | Method::SharedBuffer { .. } => return None,
-    };
-    let mut cases = target.cases(question, &axes).into_iter();
-    let case = cases.find(|case| case.method == answer.method && case.size == answer.size_bytes)?;
-    Some(Datum {
-        number: 0,
-        question,
-        case,
-        passes: answer.passes.clamp(1, MOST_PASSES),
-        measured: headline(answer)?,
-        name: format!("{} {} {} B", answer.question, answer.method, answer.size_bytes),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::datum::headline;
     use crate::fit;
-    use lanemark_bench::ask;
+    use lanemark_bench::{Axes, Effort, ask, question};
     use lanemark_machine::Machine as _;
     use lanemark_record::Record;
     use lanemark_sim::SimulatedMachine;

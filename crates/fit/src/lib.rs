@@ -10,6 +10,7 @@
 
 mod apart;
 mod calibrate;
+mod datum;
 mod fill;
 mod fit_data;
 mod held_out;

@@ -1,5 +1,7 @@
 //! Mechanisms that an engine or a root complex may have, with the values among which a search chooses.
 
+use lanemark_machine::Verb;
+
 /// A mechanism of a card or its host: keys with a few physical values, and a time that belongs to it.
 pub(crate) struct Mechanism {
     /// Keys that together describe its shape, each with the values tried.
@@ -94,6 +96,30 @@ pub(crate) const MECHANISMS: &[Mechanism] = &[
 /// Whether `key` is chosen among a few values by the search over structures.
 pub(crate) fn is_chosen(key: &str) -> bool {
     MECHANISMS.iter().any(|mechanism| mechanism.choices.iter().any(|(name, _)| *name == key))
+}
+
+/// The direction of the transfers that alone depend on `key`, if there is one: reads of the card load, writes store.
+pub(crate) fn only_of(key: &str) -> Option<Verb> {
+    // Walks of page tables read memory for writes too, so its latency is missing here.
+    const OF_READS: [&str; 8] = [
+        "dma.tags",
+        "dma.read_",
+        "dma_read.",
+        "memory.completion_bytes",
+        "memory.full_completion_",
+        "memory.odd_end_completion",
+        "memory.loaded_completion_bytes",
+        "root_complex.completion_alignment_bytes",
+    ];
+    const OF_WRITES: [&str; 4] = ["dma.write_", "dma_write.", "memory.write_", "memory.partial_line_ns"];
+    let begins = |these: &[&str]| these.iter().any(|begin| key.starts_with(begin));
+    if begins(&OF_READS) {
+        Some(Verb::Load)
+    } else if begins(&OF_WRITES) {
+        Some(Verb::Store)
+    } else {
+        None
+    }
 }
 
 impl Mechanism {

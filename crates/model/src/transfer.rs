@@ -28,6 +28,7 @@ mod alike;
 mod both_ways;
 mod cached;
 mod ceiling;
+mod kept;
 mod leg;
 mod packets;
 mod partial;

@@ -1,7 +1,7 @@
 //! The path of a transfer: its packets, and the time of each at the engine, on the links and at the destination.
 
-use super::alike::Kept;
 use super::cached;
+use super::kept::Kept;
 use super::packets::Packets;
 use super::sum::Sum;
 use crate::engine_timing;
