@@ -116,10 +116,12 @@ fn print(out: &mut impl Write, name: &str, filled: &Filled) -> Result<(), Failur
         let with = with.join(", ");
         writeln!(out, "  {key} depends on {with}, because the figures determine only their combination")?;
     }
-    if !filled.assumed.is_empty() {
-        let assumed = filled.assumed.join(", ");
+    let of_sets = |key: &&String| filled.fit.loose.iter().any(|set| set.names.contains(*key));
+    let usual: Vec<String> = filled.assumed.iter().filter(|key| !of_sets(key)).cloned().collect();
+    if !usual.is_empty() {
+        let assumed = usual.join(", ");
         writeln!(out, "  assumed, because the figures do not determine it: {assumed}")?;
-        print_measurements_needed(out, filled, &filled.assumed)?;
+        print_measurements_needed(out, filled, &usual)?;
     }
     if !filled.at_default.is_empty() {
         writeln!(out, "  at the default, because the figures do not determine it: {}", filled.at_default.join(", "))?;
@@ -130,18 +132,19 @@ fn print(out: &mut impl Write, name: &str, filled: &Filled) -> Result<(), Failur
             "  the best value of {key} is outside its search range: check that the platform is that of the data"
         )?;
     }
+    let state = if filled.assumed.is_empty() { "still unknown" } else { "assumed" };
     let (sums, alone): (Vec<_>, Vec<_>) = filled.fit.loose.iter().partition(|set| set.free < set.names.len());
     for set in sums {
         let (names, free, of) = (set.names.join(", "), set.free, set.names.len());
         writeln!(
             out,
-            "  still unknown: {names}; fix {free} of these {of} (--assume KEY=VALUE), and the data determine the rest"
+            "  {state}: {names}; fix {free} of these {of} (--assume KEY=VALUE), and the data determine the rest"
         )?;
         print_measurements_needed(out, filled, &set.names)?;
     }
     let alone: Vec<String> = alone.iter().flat_map(|set| set.names.clone()).collect();
     if !alone.is_empty() {
-        writeln!(out, "  still unknown: {}; no answer depends on them (--assume KEY=VALUE)", alone.join(", "))?;
+        writeln!(out, "  {state}: {}; no answer depends on them (--assume KEY=VALUE)", alone.join(", "))?;
         print_measurements_needed(out, filled, &alone)?;
     }
     writeln!(out)?;

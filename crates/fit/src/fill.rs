@@ -99,6 +99,9 @@ const USUAL: &str = "card-gen5-x16";
 /// unknown, as do those whose best value lies outside their search range. With [`FillOptions::assume_rest`] these get the
 /// value of the built-in platform `card-gen5-x16`, or the middle of their search range, marked as assumed, and the rest is fitted to it.
 ///
+/// Latencies of loads and stores by cores are not fixed like that: with `assume_rest` they get the end point of the search,
+/// so that their sums are right.
+///
 /// # Errors
 /// [`FillError`].
 pub fn fill_in(name: &str, measured: &Measured<'_>, draft: &Draft, options: FillOptions) -> Result<Filled, FillError> {
@@ -136,11 +139,22 @@ pub fn fill_in(name: &str, measured: &Measured<'_>, draft: &Draft, options: Fill
     };
     filled.patterns = patterns(&problem.points(), &filled.residuals);
     for found in &filled.fit.found {
-        if filled.fit.loose.iter().any(|loose| loose.names.contains(&found.name)) {
-            continue;
-        }
-        if found.at_bound {
+        let loose = filled.fit.loose.iter().find(|loose| loose.names.contains(&found.name));
+        if found.at_bound && loose.is_none() {
             filled.beyond.push(found.name.clone());
+        }
+        if found.at_bound || loose.is_some() {
+            let guess = match loose {
+                Some(set) if set.free < set.names.len() => {
+                    "one of many values that fit: the answers determine only a sum"
+                }
+                Some(_) => "the end point of the search: no answer depends on it",
+                None => "the end of its search range: the best value lies outside",
+            };
+            if options.assume_rest {
+                filled.draft = stated(&filled.draft, &found.name, found.value, &Origin::Assumed(guess.to_owned()))?;
+                filled.assumed.push(found.name.clone());
+            }
         } else {
             let with = filled.conditional.iter().find(|(key, _)| *key == found.name).map(|(_, with)| with.join(", "));
             let origin = match with {
@@ -205,7 +219,9 @@ fn settled(mut problem: FitData, mut start: Option<Vec<f64>>, assume_rest: bool)
     let (mut at_default, mut assumed, mut conditional) = (Vec::new(), Vec::new(), Vec::new());
     loop {
         let fit = calibrate(&problem, start.as_deref())?;
-        let fixed = to_fix(&problem, &fit, assume_rest);
+        // Loads and stores depend on sums of many latencies: a usual value of one leaves no room for the others.
+        let is_fixed = problem.is_about_transfers();
+        let fixed = if is_fixed { to_fix(&problem, &fit, assume_rest) } else { Vec::new() };
         if fixed.is_empty() {
             return Ok(Settled { problem, fit, at_default, assumed, conditional });
         }
@@ -253,14 +269,10 @@ fn to_fix(problem: &FitData, fit: &Fit, assume_rest: bool) -> Vec<(String, Optio
         // A time of nearly nothing: the mechanism is not there.
         if default_of(&found.name).is_some_and(|default| default < found.value) {
             fixed.push((found.name.clone(), None));
-        } else if let Some(value) = usual(&found.name).filter(|_| assume_rest) {
-            fixed.push((found.name.clone(), Some(value)));
         }
     }
-    // Transfers have several possible limits, and a number that is fixed may decide which one holds: one at a time.
-    if problem.is_about_transfers() {
-        fixed.truncate(1);
-    }
+    // A number that is fixed may decide which limit holds: one at a time.
+    fixed.truncate(1);
     fixed
 }
 

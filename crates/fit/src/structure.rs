@@ -85,9 +85,10 @@ pub(crate) struct Structure {
     pub(crate) contenders: Vec<Contender>,
 }
 
-/// Chooses a structure; `None` if a datum has no formula, or if too few sizes are given to hold any out.
+/// Chooses a structure; `None` for data without DMA transfers, if a datum
+/// has no formula, or if too few sizes are given to hold any out.
 pub(crate) fn search(problem: &FitData) -> Option<Structure> {
-    if problem.held_out() == 0 {
+    if problem.held_out() == 0 || !problem.is_about_transfers() {
         return None;
     }
     let facts = problem.facts().ok()?;
