@@ -2,6 +2,7 @@
 
 use crate::folder::Folder;
 use lanemark_record::diagnosis::{Diagnosis, schema};
+use std::fmt::Write;
 
 /// The slot of the guide: a link that lost speed and width, small payloads, tags off.
 fn slot() -> Folder {
@@ -112,9 +113,11 @@ fn lspci_text_and_a_table_become_a_platform_with_two_commands() {
             let formula = &answer["formula"];
             match formula["delivered_rate_bytes_per_s"].as_f64() {
                 Some(rate) if question != "dma_read_latency" => {
-                    table += &format!("{question},{size},{rate} B/s\n");
+                    let _ = writeln!(table, "{question},{size},{rate} B/s");
                 }
-                _ => table += &format!("{question},{size},{} ns\n", formula["latency_ns"].as_f64().unwrap()),
+                _ => {
+                    let _ = writeln!(table, "{question},{size},{} ns", formula["latency_ns"].as_f64().unwrap());
+                }
             }
         }
     }

@@ -1,6 +1,7 @@
 //! `fit --from`: the output of other tools, and the columns of a table.
 
 use crate::folder::Folder;
+use std::fmt::Write;
 
 /// Files in the formats of the tools, made by hand.
 const FILES: [(&str, &str); 6] = [
@@ -51,7 +52,7 @@ fn the_clock_that_the_figures_of_a_tool_were_made_with_is_found() {
     let mut text = "/dev/xdma0_c2h_0 ** Average BW = 4096, 157.500000\n".to_owned();
     for answer in record["answers"].as_array().unwrap() {
         let rate = answer["delivered_rate_bytes_per_s"]["median"].as_f64().unwrap();
-        text += &format!("/dev/xdma0_c2h_0 ** Average BW = {}, {:.6}\n", answer["size_bytes"], rate / 1e6);
+        let _ = writeln!(text, "/dev/xdma0_c2h_0 ** Average BW = {}, {:.6}", answer["size_bytes"], rate / 1e6);
     }
     std::fs::write(folder.path("out.txt"), text).unwrap();
     let out = folder.good(&["fit", "--from", "xdma", "out.txt", "--on", "draft.toml", "--json"]);

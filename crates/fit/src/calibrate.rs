@@ -5,6 +5,9 @@ use crate::least_squares::{judge, scout, sum_of_squares};
 use crate::whole::neighbours;
 use crate::{Fit, FitData, FitError, Parameter, fit_many};
 
+/// Residuals at some values, or the reason why there are none.
+type Residuals = Result<Vec<f64>, String>;
+
 /// Starting points at which formulas are evaluated.
 const PLACES: u32 = 64;
 
@@ -69,7 +72,7 @@ const SETTLED: f64 = 1e-3;
 /// [`FitError::Evaluation`].
 fn corrected<'a>(
     problem: &FitData,
-    formulas: &'a dyn Fn(&[f64]) -> Result<Vec<f64>, String>,
+    formulas: &'a dyn Fn(&[f64]) -> Residuals,
     values: &[f64],
 ) -> Result<impl FnMut(&[f64]) -> Result<Vec<f64>, String> + use<'a>, FitError> {
     let failed = |because| FitError::Evaluation { at: format!("{values:?}"), because };
@@ -88,7 +91,7 @@ fn settled(
     problem: &FitData,
     parameters: &[Parameter],
     start: &[f64],
-    ask: &mut dyn FnMut(&[f64]) -> Result<Vec<f64>, String>,
+    ask: &mut dyn FnMut(&[f64]) -> Residuals,
 ) -> Result<Vec<f64>, FitError> {
     let mut is_set = vec![false; start.len()];
     let mut values = with_some_set(parameters, start, &is_set, ask)?;
@@ -120,7 +123,7 @@ fn with_some_set(
     parameters: &[Parameter],
     values: &[f64],
     is_set: &[bool],
-    ask: &mut dyn FnMut(&[f64]) -> Result<Vec<f64>, String>,
+    ask: &mut dyn FnMut(&[f64]) -> Residuals,
 ) -> Result<Vec<f64>, FitError> {
     let free: Vec<usize> = (0..values.len()).filter(|place| !is_set[*place]).collect();
     let all = |some: &[f64]| {

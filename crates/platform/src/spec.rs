@@ -350,7 +350,7 @@ section! {
         /// From the start command to the first request.
         start_ns: Ticks = Kind::Ns(1e9), default "0" because "time is counted from the first request", unknown 1.0 to 10000.0;
         /// Bytes of host memory that one descriptor covers, an aligned block.
-        descriptor_bytes: u32 = Kind::OneOf(&[4096, 8192, 16384, 65536, 1 << 20, 2 << 20]), default "4096" because "a page", unknown 4096.0 to 2097152.0;
+        descriptor_bytes: u32 = Kind::OneOf(&[4096, 8192, 16384, 65536, 1 << 20, 2 << 20]), default "4096" because "a page", unknown 4096.0 to 2_097_152.0;
         /// Time to process a descriptor before its first request.
         descriptor_ns: Ticks = Kind::Ns(1e6), default "0" because "no cost besides beats is known", unknown 0.5 to 10000.0;
         /// Bytes of a descriptor, as written to the device or fetched by it.

@@ -36,7 +36,7 @@ macro_rules! way {
                 /// Time per chunk that a request touches.
                 chunk_ns: Ticks = Kind::Ns(1e6), default "0" because "no cost besides beats is known", unknown 0.25 to 1000.0;
                 /// Bytes of a transfer after which the engine pauses.
-                segment_bytes: u64 = SEGMENTS, default "2097152" because "a large page", unknown 64.0 to 2097152.0;
+                segment_bytes: u64 = SEGMENTS, default "2097152" because "a large page", unknown 64.0 to 2_097_152.0;
                 /// Length of that pause.
                 segment_ns: Ticks = Kind::Ns(1e9), default "0" because "no pause is known", unknown 1.0 to 100_000.0;
                 $($more)*
