@@ -174,7 +174,7 @@ fn fast_forward_is_bit_identical_to_full_simulation() {
     let (mut skipped, mut asked, mut split, mut late, mut reasons) = (0, 0, 0, 0, Vec::new());
     // Skipped runs on platforms with queues, with engine chunks, and through the root complex.
     let mut special = [0; 3];
-    for case in 0..360 {
+    for case in 0..420 {
         let (platform, all) = jobs(&mut random);
         let passes = random.pick(&[1, 1, 2]);
         let most = Ticks::whole_ns(1 << 40);

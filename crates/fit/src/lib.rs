@@ -10,6 +10,7 @@
 
 mod apart;
 mod calibrate;
+mod data_error;
 mod datum;
 mod fill;
 mod fit_data;
@@ -24,8 +25,9 @@ mod undetermined;
 mod whole;
 
 pub use apart::measurement_for;
+pub use data_error::FitDataError;
 pub use fill::{FillError, FillOptions, Filled, Measured, fill_in};
-pub use fit_data::{FitData, FitDataError};
+pub use fit_data::FitData;
 pub use held_out::{Errors, Verdict};
 pub use least_squares::{Fit, FitError, Found, fit, fit_many, fit_with_progress};
 pub use parameter::Parameter;

@@ -45,7 +45,7 @@ impl Reader {
 
     /// An error at a line of the file.
     pub(super) fn wrong(&self, line: usize, message: impl Into<String>) -> TableError {
-        TableError { file: self.table.file.clone(), line, message: message.into() }
+        TableError { file: self.table.file.clone(), line, message: in_one_line(message.into()) }
     }
 
     /// Adds a bandwidth in bytes per second.
@@ -138,7 +138,7 @@ impl Reader {
 
     /// Leaves out a figure that no question has.
     pub(super) fn refuse(&mut self, line: usize, because: impl Into<String>) {
-        self.table.reading.refused.push((line, because.into()));
+        self.table.reading.refused.push((line, in_one_line(because.into())));
     }
 
     /// Adds a note about all figures, once.
@@ -210,4 +210,14 @@ pub(super) fn lines_of_key(text: &str, key: &str) -> Vec<usize> {
     let is_key = |rest: &str| rest.trim_start().starts_with(':');
     let count = |line: &str| line.match_indices(&key).filter(|(at, _)| is_key(&line[at + key.len()..])).count();
     (1..).zip(text.lines()).flat_map(|(number, line)| std::iter::repeat_n(number, count(line))).collect()
+}
+
+/// The message with control characters as escapes: text of a JSON file may contain line breaks.
+fn in_one_line(message: String) -> String {
+    if !message.contains(char::is_control) {
+        return message;
+    }
+    let escaped =
+        |letter: char| if letter.is_control() { letter.escape_default().to_string() } else { letter.to_string() };
+    message.chars().map(escaped).collect()
 }
