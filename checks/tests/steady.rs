@@ -216,7 +216,8 @@ fn fast_forward_is_bit_identical_to_full_simulation() {
         special[0] > 50 && special[1] > 80 && special[2] > 5 && split > 5,
         "queues, chunks, through the root: {special:?}, {counts}"
     );
-    assert!(skipped * 4 > asked * 3 && late > 20, "{skipped} of {asked} skipped, {late} with a timeout: {counts}");
+    // Full-duplex engines and reordered writes are often not periodic.
+    assert!(skipped * 3 > asked * 2 && late > 20, "{skipped} of {asked} skipped, {late} with a timeout: {counts}");
 }
 
 /// Takes the critical paths and compares their totals. Where two constraints end at the same time, in turns, a path
