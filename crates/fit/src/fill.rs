@@ -47,7 +47,8 @@ pub struct Filled {
     pub conditional: Vec<(String, Vec<String>)>,
     /// Keys that have their default, because the data do not determine them.
     pub at_default: Vec<String>,
-    /// Keys of numbers that the data leave open, set to a usual value because of [`FillOptions::assume_rest`].
+    /// Keys of numbers that the data leave open, set to a usual value, or for loads and stores to the end point of the
+    /// search, because of [`FillOptions::assume_rest`].
     pub assumed: Vec<String>,
     /// Keys of numbers whose best value lies outside their search range.
     pub beyond: Vec<String>,
@@ -97,7 +98,8 @@ const USUAL: &str = "card-gen5-x16";
 ///
 /// Numbers that the data leave open (see [`Undetermined`](crate::Undetermined)) get their default; without one, they stay
 /// unknown, as do those whose best value lies outside their search range. With [`FillOptions::assume_rest`] these get the
-/// value of the built-in platform `card-gen5-x16`, or the middle of their search range, marked as assumed, and the rest is fitted to it.
+/// value of the built-in platform `card-gen5-x16`, or the middle of their search range, marked as assumed, and the rest is
+/// fitted to it.
 ///
 /// Latencies of loads and stores by cores are not fixed like that: with `assume_rest` they get the end point of the search,
 /// so that their sums are right.
@@ -138,6 +140,10 @@ pub fn fill_in(name: &str, measured: &Measured<'_>, draft: &Draft, options: Fill
         fit,
     };
     filled.patterns = patterns(&problem.points(), &filled.residuals);
+    // Before the times: a time may be valid only with its mechanism.
+    for (key, value) in set {
+        filled.draft = stated(&filled.draft, key, *value, &fitted_to)?;
+    }
     for found in &filled.fit.found {
         let loose = filled.fit.loose.iter().find(|loose| loose.names.contains(&found.name));
         if found.at_bound && loose.is_none() {
@@ -166,9 +172,6 @@ pub fn fill_in(name: &str, measured: &Measured<'_>, draft: &Draft, options: Fill
             };
             filled.draft = stated(&filled.draft, &found.name, found.value, &origin)?;
         }
-    }
-    for (key, value) in set {
-        filled.draft = stated(&filled.draft, key, *value, &fitted_to)?;
     }
     let usual =
         format!("a usual value, that of {USUAL} or the middle of the search range: the figures do not determine it");

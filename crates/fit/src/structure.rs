@@ -37,7 +37,7 @@ pub struct Contender {
     pub fitted: Vec<String>,
     /// Absolute errors of the held-out figures, in percent, in the order of the data.
     pub errors_percent: Vec<f64>,
-    /// Whether the structure is part of the chosen one.
+    /// Whether it is the chosen structure.
     pub is_chosen: bool,
 }
 
@@ -59,7 +59,7 @@ impl Contender {
 }
 
 /// A mechanism that a trial has in addition to those of the file.
-#[derive(Clone, PartialEq)]
+#[derive(Clone)]
 struct Added {
     set: Vec<(&'static str, f64)>,
     time: Option<&'static str>,
@@ -85,8 +85,8 @@ pub(crate) struct Structure {
     pub(crate) contenders: Vec<Contender>,
 }
 
-/// Chooses a structure; `None` for data without DMA transfers, if a datum
-/// has no formula, or if too few sizes are given to hold any out.
+/// Chooses a structure; `None` for data without DMA transfers, if a datum has no formula, or if too few sizes are given to
+/// hold any out.
 pub(crate) fn search(problem: &FitData) -> Option<Structure> {
     if problem.held_out() == 0 || !problem.is_about_transfers() {
         return None;
@@ -112,11 +112,13 @@ pub(crate) fn search(problem: &FitData) -> Option<Structure> {
         compared.push((trial.clone(), found.clone()));
         (best, errors) = (trial, found);
     }
+    let chosen = best.contender(errors, true);
     let mut contenders: Vec<Contender> = Vec::new();
     compared.sort_by(|one, other| mean(&one.1).total_cmp(&mean(&other.1)));
     for (trial, errors) in compared {
-        let is_chosen = trial.added == best.added;
-        let contender = trial.contender(errors, is_chosen);
+        // Two orders of adding mechanisms can give the same structure.
+        let mut contender = trial.contender(errors, false);
+        contender.is_chosen = (&contender.set, &contender.fitted) == (&chosen.set, &chosen.fitted);
         if contenders.iter().all(|other| (&other.set, &other.fitted) != (&contender.set, &contender.fitted)) {
             contenders.push(contender);
         }
@@ -256,7 +258,7 @@ fn promising(best: &Trial) -> Vec<Trial> {
     let Ok(left) = ask(&best.values) else { return Vec::new() };
     let mut evaluate = |values: &[f64]| ask(values);
     let Ok(jacobian) = derivatives(&parameters, &best.values, &left, &mut evaluate) else { return Vec::new() };
-    // What the present numbers can still do alone.
+    // Sum of squares that the numbers fitted so far could still reach without another mechanism.
     let before = after_a_step(&jacobian, &left, &solve(&jacobian, &left, None, DAMPING));
     let mut estimates: Vec<(f64, Trial)> = Vec::new();
     for mechanism in MECHANISMS {

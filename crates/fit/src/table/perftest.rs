@@ -15,7 +15,7 @@ const NETWORK: &str = "a figure of perftest is at most the rate of the network a
 /// Largest difference between bandwidth and message rate of a line.
 const SAME: f64 = 0.01;
 
-/// What a test measures.
+/// Test of perftest that the title of a table names.
 #[derive(Clone, Copy)]
 struct Test {
     question: Result<&'static str, &'static str>,
