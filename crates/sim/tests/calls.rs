@@ -262,7 +262,8 @@ fn an_interrupt_after_a_timed_out_plan_is_ignored() {
     let impatient = Plan { timeout: ns(50_000_000), ..plan(&[by_message]) };
     for _ in 0..2 {
         let error = machine.run(&impatient, &mut Samples::wanted(1)).unwrap_err();
-        assert!(error.to_string().contains("timed out after"), "{error}");
+        let text = error.to_string();
+        assert!(text.contains("timed out after") && text.contains("waiting for interrupt"), "{text}");
     }
     machine.run(&plan(&[call(64)]), &mut Samples::wanted(1)).unwrap();
 }

@@ -312,12 +312,6 @@ impl Core {
         self.program.as_ref()?.pins()
     }
 
-    /// Returns the stall cause, for messages.
-    #[must_use]
-    pub fn waiting_for(&self) -> Option<Cause> {
-        if let State::Waiting { reason, .. } = self.state { Some(reason) } else { None }
-    }
-
     /// Executes the current instruction, or stalls.
     #[inline]
     pub fn execute(

@@ -14,6 +14,15 @@ impl Core {
         self.notifications.send(notice.known + distance, (notice, done));
     }
 
+    /// Returns the stall cause, for messages. After a card has sent its interrupt, this is the interrupt.
+    #[must_use]
+    pub fn waiting_for(&self) -> Option<Cause> {
+        let State::Waiting { reason, .. } = self.state else { return None };
+        let waits_for_card = matches!(reason, Cause::Transfer | Cause::Compute);
+        let is_late = waits_for_card && self.notifications.iter().any(|(_, (notice, _))| notice.interrupts);
+        Some(if is_late { Cause::Interrupt } else { reason })
+    }
+
     /// Processes arrived notifications. Of a wait, the time after the message is charged to the interrupt.
     #[cold]
     pub(super) fn process_notifications(&mut self, now: Ticks, path: &mut CriticalPath) {
