@@ -384,6 +384,8 @@ impl File {
         let why = "the narrowest data path that carries the link at 250 MHz; the manual of the DMA engine states it";
         self.assumed("beat_bytes", bytes, why);
         self.by_dma("beat_ns", "bandwidths of large transfers");
+        let why = "an interface of its own for each direction, as in most engines; dma_read_write_mix shows it";
+        self.assumed("full_duplex", true, why);
         self.by_dma("read_request_ns", "bandwidths of reads smaller than 1 KiB");
         self.by_dma("write_request_ns", "bandwidths of writes smaller than 1 KiB");
         self.by_dma("descriptor_ns", "bandwidths of transfers smaller than 4 KiB");
@@ -480,6 +482,7 @@ mod tests {
         assert_eq!(unknown_keys(&text), wanted);
         let json = Draft::parse("card.toml", &text).unwrap().to_json();
         assert_eq!(json["dma"]["beat_bytes"]["value"], 128, "31.5 GB/s in 4 ns are 126 B");
+        assert_eq!(json["dma"]["full_duplex"]["value"], true);
         for section in ["memory", "dma"] {
             for key in wanted.iter().filter_map(|key| key.strip_prefix(section)?.strip_prefix('.')) {
                 let reason = json[section][key]["unknown"].as_str().unwrap();
