@@ -6,6 +6,8 @@
 
 #[path = "bench/cocotb.rs"]
 mod cocotb;
+#[path = "bench/compiled.rs"]
+mod compiled;
 #[path = "bench/decode.rs"]
 mod decode;
 #[path = "bench/fabric.rs"]
@@ -78,7 +80,7 @@ fn main() {
     // Without an argument all benchmarks run; with a name, only that one.
     let only = std::env::args().nth(1);
     let is_asked = |name: &str| only.as_deref().is_none_or(|only| only == name);
-    let all: [(&str, &dyn Fn()); 17] = [
+    let all: [(&str, &dyn Fn()); 18] = [
         // First, because it reports the peak memory of the process so far.
         ("steady", &steady::steady),
         ("simulator", &|| simulator(&card)),
@@ -87,6 +89,7 @@ fn main() {
         ("cocotb", &|| cocotb::cocotb(&card)),
         ("decode", &decode::decode),
         ("predictions", &|| predictions(&card)),
+        ("compiled", &|| compiled::compiled(&card)),
         ("inventory", &inventory),
         ("doctor", &doctor),
         ("iotlb", &iotlb::iotlb),

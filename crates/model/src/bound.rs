@@ -65,6 +65,38 @@ pub enum Bound {
 }
 
 impl Bound {
+    /// Every bound, in the order of their declaration.
+    pub(crate) const ALL: [Bound; 28] = [
+        Bound::Issue,
+        Bound::StrongOrdering,
+        Bound::SameLine,
+        Bound::Buffers,
+        Bound::SendBuffers,
+        Bound::Link,
+        Bound::Credits,
+        Bound::Replay,
+        Bound::Device,
+        Bound::ReadRoundTrip,
+        Bound::Latency,
+        Bound::Fence,
+        Bound::Driver,
+        Bound::Engine,
+        Bound::Tags,
+        Bound::Memory,
+        Bound::RootComplex,
+        Bound::Descriptors,
+        Bound::Interrupt,
+        Bound::Queue,
+        Bound::Translation,
+        Bound::Flush,
+        Bound::Port,
+        Bound::Interval,
+        Bound::OutstandingWords,
+        Bound::Additions,
+        Bound::Runtime,
+        Bound::Kernels,
+    ];
+
     /// A short description.
     #[must_use]
     pub const fn name(self) -> &'static str {

@@ -1,31 +1,65 @@
 //! The largest of several lower bounds of a time, and its lead over the next one.
 
 use crate::bound::Bound;
+use crate::number::Number;
 
 /// The largest of several terms, and the second largest.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Largest {
-    pub(crate) bound: Bound,
-    pub(crate) ns: f64,
-    next_ns: f64,
+pub(crate) struct Largest<N: Number = f64> {
+    pub(crate) bound: N::Bounds,
+    pub(crate) ns: N,
+    pub(crate) next_ns: N,
+}
+
+impl<N: Number> Largest<N> {
+    /// The largest of these terms, in nanoseconds; the first wins a tie.
+    #[inline]
+    pub(crate) fn of(terms: impl IntoIterator<Item = (Bound, N)>) -> Largest<N> {
+        let none = Largest { bound: N::bounds(Bound::Issue), ns: N::all(0.0), next_ns: N::all(0.0) };
+        none.and(terms)
+    }
+
+    /// The largest of these terms too.
+    #[inline]
+    pub(crate) fn and(self, terms: impl IntoIterator<Item = (Bound, N)>) -> Largest<N> {
+        let mut most = self;
+        for (bound, ns) in terms {
+            most = most.and_one(N::bounds(bound), ns);
+        }
+        most
+    }
+
+    /// The larger of this and a term whose bounds may differ among the numbers of a block.
+    #[inline]
+    pub(crate) fn and_one(self, bound: N::Bounds, ns: N) -> Largest<N> {
+        // Two terms of the same bound do not compete.
+        let beside = ns.if_above(self.ns, self.ns, self.next_ns.max(ns));
+        let next_ns = N::if_same(bound, self.bound, self.next_ns, beside);
+        Largest { bound: ns.bound_if_above(self.ns, bound, self.bound), ns: ns.max(self.ns), next_ns }
+    }
+
+    /// Limits the lead to that of `part`, which is a part of this time.
+    #[inline]
+    pub(crate) fn no_clearer_than(self, part: &Largest<N>) -> Largest<N> {
+        let zero = N::all(0.0);
+        let share = part.next_ns.if_above(zero, self.ns / (part.ns / part.next_ns), zero);
+        Largest { next_ns: self.next_ns.max(share), ..self }
+    }
+
+    /// Removes the lead, because an effect without a term may be as large.
+    pub(crate) fn blurred(self) -> Largest<N> {
+        Largest { next_ns: self.ns, ..self }
+    }
+
+    /// `times` repetitions, with `more` added to each.
+    #[inline]
+    pub(crate) fn times(&self, times: f64, more: N) -> Largest<N> {
+        let times = N::all(times);
+        Largest { ns: times * (self.ns + more), next_ns: times * (self.next_ns + more), ..*self }
+    }
 }
 
 impl Largest {
-    /// The largest of these terms, in nanoseconds; the first wins a tie.
-    pub(crate) fn of(terms: impl IntoIterator<Item = (Bound, f64)>) -> Largest {
-        let none = Largest { bound: Bound::Issue, ns: 0.0, next_ns: 0.0 };
-        terms.into_iter().fold(none, |most, (bound, ns)| {
-            if ns > most.ns {
-                // Two terms of the same bound do not compete.
-                let next_ns = if bound == most.bound { most.next_ns } else { most.ns };
-                Largest { bound, ns, next_ns }
-            } else {
-                let next_ns = if bound == most.bound { most.next_ns } else { most.next_ns.max(ns) };
-                Largest { next_ns, ..most }
-            }
-        })
-    }
-
     /// A time with a known lead.
     pub(crate) fn leading(bound: Bound, ns: f64, lead: f64) -> Largest {
         Largest { bound, ns, next_ns: if lead.is_finite() { ns / lead } else { 0.0 } }
@@ -36,20 +70,9 @@ impl Largest {
         Largest { bound, ..self }
     }
 
-    /// Limits the lead to that of `part`, which is a part of this time.
-    pub(crate) fn no_clearer_than(self, part: &Largest) -> Largest {
-        let share = if part.lead().is_finite() { self.ns / part.lead() } else { 0.0 };
-        Largest { next_ns: self.next_ns.max(share), ..self }
-    }
-
     /// Limits the lead to that over `ns`, the time of another possible bound.
     pub(crate) fn beside(self, ns: f64) -> Largest {
         Largest { next_ns: self.next_ns.max(ns.min(self.ns)), ..self }
-    }
-
-    /// Removes the lead, because an effect without a term may be as large.
-    pub(crate) fn blurred(self) -> Largest {
-        Largest { next_ns: self.ns, ..self }
     }
 
     /// The lead that remains when `ns` is excluded from the time.
@@ -81,15 +104,20 @@ impl Largest {
         Largest { bound, ns: self.ns + other.ns, next_ns: self.next_ns + other.next_ns }
     }
 
-    /// `times` repetitions, with `more` added to each.
-    pub(crate) fn times(&self, times: f64, more: f64) -> Largest {
-        Largest { ns: times * (self.ns + more), next_ns: times * (self.next_ns + more), ..*self }
-    }
-
     /// Ratio of the largest term to the second largest; 1 if both are equal.
     pub(crate) fn lead(&self) -> f64 {
         if self.next_ns > 0.0 { self.ns / self.next_ns } else { f64::INFINITY }
     }
+}
+
+/// The largest of these times, in nanoseconds, whatever their bounds; 0 if there is none.
+#[inline]
+pub(crate) fn most<N: Number>(terms: impl IntoIterator<Item = (Bound, N)>) -> N {
+    let mut most = N::all(0.0);
+    for (_, ns) in terms {
+        most = ns.max(most);
+    }
+    most
 }
 
 #[cfg(test)]

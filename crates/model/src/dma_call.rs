@@ -312,7 +312,7 @@ impl<'a> Asking<'a> {
         let at = BarOffset { bar: u8::try_from(self.registers.bar.value).ok()?, offset };
         let stream = Stream::over(Verb::Store, Access::Plain(width), Span { at, len: bytes, memory_type });
         let end = End { ns: 0.0, ahead_ns: 0.0, drains: true, bound: Bound::Buffers };
-        let ns = store::predict(&costs, &stream, costs.cycle, Some(end), 1).issue_ns;
+        let ns = store::predict(&costs, &stream, costs.numbers.cycle, Some(end), 1).issue_ns;
         Some(List { bound: Bound::Buffers, ns, writes: bytes / LINE, bytes: LINE as u32 })
     }
 

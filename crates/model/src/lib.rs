@@ -3,7 +3,7 @@
 //! A formula answers the same [`Plan`](lanemark_machine::Plan) as a machine, from the same platform. It shares no
 //! code with the simulator, so that agreement of the two is meaningful.
 //!
-//! Start with [`predict`] and [`ceiling`]. The formulas are in `store.rs`, `load.rs`, `transfer.rs`, `relay.rs`,
+//! Start with [`predict`] and [`ceiling`]; [`Compiled`] predicts one plan for arrays of numbers. The formulas are in `store.rs`, `load.rs`, `transfer.rs`, `relay.rs`,
 //! `loaded.rs`, `buffer_handoff.rs`, `handshake.rs`, `kernel.rs`, `runtime.rs` and `dma_call.rs`. They are composed of terms in
 //! `costs.rs`, `path.rs` and `transfer/pools.rs`.
 
@@ -14,6 +14,7 @@ mod bounds;
 mod buffer_handoff;
 mod ceiling;
 mod ceilings;
+mod compiled;
 mod costs;
 mod dma;
 mod dma_call;
@@ -23,6 +24,7 @@ mod kernel;
 mod load;
 mod loaded;
 mod machine;
+mod number;
 mod path;
 mod predict;
 mod prediction;
@@ -35,6 +37,7 @@ mod transfer;
 pub use bound::Bound;
 pub use ceiling::Ceiling;
 pub use ceilings::{ceiling, copy_ceiling, link_ceiling, relay_ceiling, shared_ceiling, transfer_ceiling};
+pub use compiled::{CompileError, Compiled, Predictions};
 pub use dma::{completion_ceiling, dma_write_ceiling, outstanding_reads};
 pub use kernel::compute_ceiling;
 pub use machine::FormulaMachine;

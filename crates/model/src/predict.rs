@@ -48,10 +48,15 @@ pub fn predict(platform: &Platform, plan: &Plan) -> Option<Prediction> {
         },
         Work::Engines(_) | Work::Exchange(_) => false,
     };
-    let is_cold = platform.iommu.as_ref().is_some_and(Iommu::translates) && (plan.warmup_passes == 0 || calls);
+    let is_cold = is_cold(platform, plan) || calls && platform.iommu.as_ref().is_some_and(Iommu::translates);
     // Formulas of driver calls do not model partial-line writes.
     let holds = platform.memory.as_ref().is_some_and(|memory| memory.partial_line_ns.value > Ticks::ZERO);
     Some(if is_cold || holds && calls { Prediction { lead: 1.0, ..said } } else { said })
+}
+
+/// Whether a first miss in the IOTLB may be part of the time.
+pub(crate) fn is_cold(platform: &Platform, plan: &Plan) -> bool {
+    platform.iommu.as_ref().is_some_and(Iommu::translates) && plan.warmup_passes == 0
 }
 
 /// The platform with host memory at the other socket; `None` if it has one socket.
@@ -151,16 +156,61 @@ fn predict_task(platform: &Platform, task: &Task, passes: u64, warmup_passes: u6
     }
 }
 
+/// Accesses of one core, with what follows each iteration.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CoreStream<'p> {
+    pub(crate) stream: &'p Stream,
+    /// A fence at the end of each iteration of stores.
+    pub(crate) fence: Option<Fence>,
+    /// Cache lines that are flushed after each iteration of loads.
+    pub(crate) flushed: u64,
+}
+
+impl<'p> CoreStream<'p> {
+    /// The accesses of these steps, if they are nothing else.
+    fn of(steps: &'p [Step]) -> Option<CoreStream<'p>> {
+        let alone = |stream| CoreStream { stream, fence: None, flushed: 0 };
+        match steps {
+            [Step::Stream(stream)] => Some(alone(stream)),
+            [Step::Stream(stream), Step::Fence(fence)] if stream.verb == Verb::Store => {
+                Some(CoreStream { fence: Some(*fence), ..alone(stream) })
+            }
+            [Step::Stream(stream), Step::FlushLines(span)]
+                if stream.verb == Verb::Load && span.at == stream.span.at =>
+            {
+                Some(CoreStream { flushed: span.len.div_ceil(64), ..alone(stream) })
+            }
+            _ => None,
+        }
+    }
+
+    /// The accesses of a plan, if it is nothing else and the core has no distance from the card.
+    pub(crate) fn of_plan(platform: &Platform, plan: &'p Plan) -> Option<CoreStream<'p>> {
+        let Work::Cores(CoreWork { before, lanes, .. }) = &plan.work else { return None };
+        let [Lane { task: Task::Steps(steps), .. }] = lanes.as_slice() else { return None };
+        let is_near = plan.work.cores().iter().all(|core| platform.core_distance(*core) == Ticks::ZERO);
+        let is_alone = before.is_empty() && is_near && plan.work.memory().socket == Socket::Local;
+        if is_alone { CoreStream::of(steps) } else { None }
+    }
+
+    /// Costs of the accesses; `None` if no formula holds for them.
+    pub(crate) fn costs<'a>(&self, platform: &'a Platform) -> Option<Costs<'a>> {
+        let stream = self.stream;
+        let is_ascending = stream.order == Order::Ascending && stream.access != Access::CopyToDevice;
+        if !is_ascending || stream.span.len == 0 || !is_aligned(stream) {
+            return None;
+        }
+        let is_fenced_store = stream.verb == Verb::Store && stream.fence_each.is_some();
+        costs(platform, &stream.span).filter(|_| !is_fenced_store)
+    }
+}
+
 /// The prediction for the steps of one core.
 fn predict_steps(platform: &Platform, steps: &[Step], passes: u64) -> Option<Prediction> {
+    if let Some(traffic) = CoreStream::of(steps) {
+        return predict_stream(platform, &traffic, passes);
+    }
     match steps {
-        [Step::Stream(stream)] => predict_stream(platform, stream, None, 0, passes),
-        [Step::Stream(stream), Step::Fence(fence)] if stream.verb == Verb::Store => {
-            predict_stream(platform, stream, Some(*fence), 0, passes)
-        }
-        [Step::Stream(stream), Step::FlushLines(span)] if stream.verb == Verb::Load && span.at == stream.span.at => {
-            predict_stream(platform, stream, None, span.len.div_ceil(64), passes)
-        }
         [Step::Fence(fence)] => {
             let issue_ns = fence_alone(platform, *fence) * passes as f64;
             let holds_for = "a fence without earlier accesses";
@@ -191,28 +241,17 @@ fn costs<'a>(platform: &'a Platform, span: &Span) -> Option<Costs<'a>> {
     Costs::new(platform, platform.region_at(span.at.bar, span.at.offset, span.len)?)
 }
 
-fn predict_stream(
-    platform: &Platform,
-    stream: &Stream,
-    fence: Option<Fence>,
-    flushed: u64,
-    passes: u64,
-) -> Option<Prediction> {
-    if stream.order != Order::Ascending || stream.access == Access::CopyToDevice || stream.span.len == 0 || passes == 0
-    {
+fn predict_stream(platform: &Platform, traffic: &CoreStream<'_>, passes: u64) -> Option<Prediction> {
+    if passes == 0 {
         return None;
     }
-    if !is_aligned(stream) {
-        return None;
-    }
-    let costs = costs(platform, &stream.span)?;
+    let (costs, stream) = (traffic.costs(platform)?, traffic.stream);
     match stream.verb {
-        Verb::Store if stream.fence_each.is_some() => None,
         Verb::Store => {
-            let end = fence.map(|fence| End::fence(&costs, fence));
+            let end = traffic.fence.map(|fence| End::fence(&costs, fence));
             Some(store::predict(&costs, stream, costs.pace(stream.access), end, passes))
         }
-        Verb::Load => load::predict(&costs, stream, flushed, passes),
+        Verb::Load => load::predict(&costs, stream, traffic.flushed, passes),
     }
 }
 
@@ -258,7 +297,7 @@ fn predict_calls(platform: &Platform, call: &DriverCall, bytes: u64, calls: u64)
         Verb::Store => {
             // The kernel orders the copy before it returns.
             let end = End { ns: kernel, ahead_ns: kernel / 2.0, drains: true, bound: Bound::Driver };
-            let said = store::predict(&costs, &stream, costs.cycle, Some(end), calls);
+            let said = store::predict(&costs, &stream, costs.numbers.cycle, Some(end), calls);
             Some(Prediction { holds_for, ..said })
         }
     }

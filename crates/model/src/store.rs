@@ -5,8 +5,9 @@
 //! long as the buffers before the bottleneck absorb them.
 
 use crate::bound::Bound;
-use crate::bounds::Largest;
+use crate::bounds::{Largest, most};
 use crate::costs::{Costs, Writes};
+use crate::number::Number;
 use crate::prediction::Prediction;
 use lanemark_machine::{Access, Fence, Stream};
 use lanemark_platform::WcPartialFlush;
@@ -14,25 +15,51 @@ use lanemark_units::MemoryType;
 
 /// Operation at the end of each iteration.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct End {
+pub(crate) struct End<N = f64> {
     /// Its cost with nothing to wait for.
-    pub(crate) ns: f64,
+    pub(crate) ns: N,
     /// Part of it before the first store instead of after the last: a driver's entry.
-    pub(crate) ahead_ns: f64,
+    pub(crate) ahead_ns: N,
     /// Whether it waits until all stores are acknowledged.
     pub(crate) drains: bool,
     /// Its bound.
     pub(crate) bound: Bound,
 }
 
-impl End {
-    pub(crate) fn fence(costs: &Costs<'_>, fence: Fence) -> End {
-        End { ns: costs.fence(fence), ahead_ns: 0.0, drains: fence.drains_stores(), bound: Bound::Fence }
+impl<N: Number> End<N> {
+    pub(crate) fn fence(costs: &Costs<'_, N>, fence: Fence) -> End<N> {
+        End { ns: costs.fence(fence), ahead_ns: N::all(0.0), drains: fence.drains_stores(), bound: Bound::Fence }
     }
 }
 
 /// Predicts `passes` iterations of a stream of stores issued every `pace`.
 pub(crate) fn predict(costs: &Costs<'_>, stream: &Stream, pace: f64, end: Option<End>, passes: u64) -> Prediction {
+    let times = times(costs, stream, pace, end, passes);
+    let delivered = times.delivered;
+    Prediction {
+        issue_ns: times.issued_ns,
+        delivered_ns: delivered.ns,
+        bound: delivered.bound,
+        lead: delivered.lead(),
+        holds_for: times.holds_for,
+    }
+}
+
+/// Times of a stream of stores, and the conditions for which they hold.
+pub(crate) struct Times<N: Number> {
+    pub(crate) issued_ns: N,
+    pub(crate) delivered: Largest<N>,
+    holds_for: &'static str,
+}
+
+/// Times of `passes` iterations of a stream of stores issued every `pace`.
+pub(crate) fn times<N: Number>(
+    costs: &Costs<'_, N>,
+    stream: &Stream,
+    pace: N,
+    end: Option<End<N>>,
+    passes: u64,
+) -> Times<N> {
     let kind = stream.span.memory_type;
     let direct = matches!(stream.access, Access::Movdiri(_) | Access::Movdir64b);
     let combines =
@@ -46,109 +73,113 @@ pub(crate) fn predict(costs: &Costs<'_>, stream: &Stream, pace: f64, end: Option
 }
 
 /// The stores, and the terms that all kinds of stores share.
-struct Job<'a> {
-    costs: &'a Costs<'a>,
+struct Job<'a, N: Number> {
+    costs: &'a Costs<'a, N>,
     stream: &'a Stream,
     /// Instructions of an iteration.
     instructions: u64,
     passes: u64,
-    end: Option<End>,
+    end: Option<End<N>>,
     /// Time between two instructions at the front end.
-    pace: f64,
+    pace: N,
     /// Time between two stores at the exit of the store buffer.
-    step: f64,
-    round_trip: f64,
+    step: N,
+    round_trip: N,
 }
 
-impl<'a> Job<'a> {
-    fn new(costs: &'a Costs<'a>, stream: &'a Stream, pace: f64, end: Option<End>, passes: u64) -> Job<'a> {
+impl<'a, N: Number> Job<'a, N> {
+    fn new(costs: &'a Costs<'a, N>, stream: &'a Stream, pace: N, end: Option<End<N>>, passes: u64) -> Job<'a, N> {
         let instructions = costs.instructions(stream.access, stream.span.memory_type, stream.span.len).left().max(1);
-        let step = pace.max(costs.cycle);
+        let step = pace.max(costs.numbers.cycle);
         // The end of an iteration waits until the last store has left the store buffer.
         let pace = if end.is_some() { step } else { pace };
-        Job { costs, stream, instructions, passes, end, pace, step, round_trip: costs.round_trip }
+        Job { costs, stream, instructions, passes, end, pace, step, round_trip: costs.numbers.round_trip }
     }
 
     /// From a store that had to wait until the `behind`-th store after it. Those in the store buffer leave one cycle
     /// apart; the others are issued first.
-    fn stalled(&self, behind: u64) -> f64 {
-        let issued = behind.saturating_sub(self.store_buffer() + 1) as f64 * self.pace;
-        issued.max(behind as f64 * self.costs.cycle)
+    #[inline]
+    fn stalled(&self, behind: N) -> N {
+        let issued = (behind - (self.store_buffer() + N::all(1.0))).max(N::all(0.0)) * self.pace;
+        issued.max(behind * self.costs.numbers.cycle)
     }
 
-    fn store_buffer(&self) -> u64 {
-        u64::from(self.costs.platform.core.store_buffer_entries.value)
+    fn store_buffer(&self) -> N {
+        self.costs.numbers.store_buffer
     }
 
     fn drains(&self) -> bool {
         self.end.is_some_and(|end| end.drains)
     }
 
-    fn end_ns(&self) -> f64 {
-        self.end.map_or(0.0, |end| end.ns)
+    fn end_ns(&self) -> N {
+        self.end.map_or(N::all(0.0), |end| end.ns)
     }
 
-    fn ahead_ns(&self) -> f64 {
-        self.end.map_or(0.0, |end| end.ahead_ns)
+    fn ahead_ns(&self) -> N {
+        self.end.map_or(N::all(0.0), |end| end.ahead_ns)
     }
 
     /// UC, WT, WP and MOVDIRI: one TLP per store. A store waits for the acknowledgment of the previous one (MOVDIRI:
     /// of the previous one in its line).
-    fn single(&self, direct: bool) -> Prediction {
+    fn single(&self, direct: bool) -> Times<N> {
         let all = self.costs.instructions(self.stream.access, self.stream.span.memory_type, self.stream.span.len);
         let writes = match self.stream.access {
-            Access::Memcpy => self.costs.writes(all.map(|piece| piece.bytes)),
-            _ => self.costs.writes(std::iter::once((self.stream.span.len / self.instructions).max(1))),
+            Access::Memcpy => self.costs.writes(all.map(|piece| (1, piece.bytes))),
+            _ => self.costs.writes([(1, (self.stream.span.len / self.instructions).max(1))]),
         };
+        let zero = N::all(0.0);
         let (stores, last) = (self.instructions * self.passes, self.instructions * self.passes - 1);
         let uncached = !direct && self.stream.span.memory_type == MemoryType::Uc;
-        let apart = self.round_trip.max(if uncached { 0.0 } else { self.step });
+        let apart = self.round_trip.max(if uncached { zero } else { self.step });
         // Stores of an iteration that need not wait: those that start another line, if a buffer is free.
         let lines = self.stream.span.len.div_ceil(64);
         let several = direct && lines > 1 && self.costs.platform.core.wc_buffers.value > 1;
         let free = if several { lines } else { 0 };
         let order = if direct { Bound::SameLine } else { Bound::StrongOrdering };
         // From the first store of an iteration to the first of the next.
-        let pass = (self.instructions - free) as f64 * apart + free as f64 * self.step;
-        let within = (pass - if several { self.step } else { apart }).max(0.0);
+        let pass = N::count(self.instructions - free) * apart + N::count(free) * self.step;
+        let within = (pass - if several { self.step } else { apart }).max(zero);
         let last_round = if self.drains() || uncached { self.round_trip.max(self.step) } else { self.step };
-        let core = |behind: u64| behind as f64 * pass / self.instructions as f64;
+        let core = |behind: N| behind * pass / N::count(self.instructions);
         // The whole iteration after the core, which may be idle at its start.
-        let answered =
-            if self.drains() { writes.acknowledged(self.instructions - 1, core) } else { [(Bound::Link, 0.0); 3] };
-        let ended = Largest::of([(order, within + last_round)].into_iter().chain(answered)).times(1.0, self.end_ns());
-        let fenced = self.end.map_or(pass, |_| pass.max(ended.ns));
-        let (mut near_issue, mut near_last) = (0.0_f64, (self.passes - 1) as f64 * fenced + within);
-        if uncached {
-            near_issue = self.passes as f64 * fenced;
-        } else if self.end.is_some() {
-            near_issue = near_last + last_round + self.end_ns();
-        } else if let Some(open) = last.checked_sub(self.store_buffer()) {
-            near_issue = open as f64 * pass / self.instructions as f64;
+        let mut ended = Largest::of([(order, within + last_round)]);
+        if self.drains() {
+            ended = ended.and(writes.acknowledged(N::count(self.instructions - 1), core));
         }
-        near_last += self.ahead_ns();
-        let issue = stores as f64 * self.pace + self.passes as f64 * self.end_ns();
+        let ended = ended.times(1.0, self.end_ns());
+        let fenced = self.end.map_or(pass, |_| pass.max(ended.ns));
+        let mut near_last = N::count(self.passes - 1) * fenced + within;
+        let near_issue = if uncached {
+            N::count(self.passes) * fenced
+        } else if self.end.is_some() {
+            near_last + last_round + self.end_ns()
+        } else {
+            let open = (N::count(last) - self.store_buffer()).max(zero);
+            open * pass / N::count(self.instructions)
+        };
+        near_last = near_last + self.ahead_ns();
+        let issue = N::count(stores) * self.pace + N::count(self.passes) * self.end_ns();
         // The store that must have left before the last one issues, and the store that must be acknowledged before
         // it.
-        let held = if uncached || self.end.is_some() { Some(stores) } else { last.checked_sub(self.store_buffer()) };
-        let far_issue = held.and_then(|held| held.checked_sub(1)).map(|behind| writes.acknowledged(behind, core));
-        let near = [(Bound::Issue, if uncached { 0.0 } else { issue }), (order, near_issue)];
-        let issued = Largest::of(near.into_iter().chain(far_issue.into_iter().flatten()));
-        let near_last = [(order, near_last + writes.unloaded())];
-        let far = self.behind(writes.accepted(last, core), 0.0);
-        let delivered = Largest::of(near_last.into_iter().chain(far));
+        let held = if uncached || self.end.is_some() { N::count(stores) } else { N::count(last) - self.store_buffer() };
+        let behind = held - N::all(1.0);
+        let far_issue = zero.if_above(behind, zero, most(writes.acknowledged(behind.max(zero), core)));
+        let issued_ns = near_issue.max(if uncached { zero } else { issue }).max(far_issue);
+        let far = self.behind(writes.accepted(N::count(last), core), zero);
+        let delivered = Largest::of([(order, near_last + writes.unloaded())]).and(far);
         let delivered = if self.drains() { delivered.no_clearer_than(&ended) } else { delivered };
-        prediction(issued, delivered, "one core, aligned stores")
+        Times { issued_ns, delivered, holds_for: "one core, aligned stores" }
     }
 
     /// Times after the core, whose first TLP leaves at `first`.
-    fn behind(&self, times: [(Bound, f64); 3], first: f64) -> [(Bound, f64); 3] {
+    fn behind(&self, times: [(Bound, N); 3], first: N) -> [(Bound, N); 3] {
         times.map(|(bound, ns)| (bound, ns + first + self.ahead_ns()))
     }
 
     /// WC memory, non-temporal stores to WT memory, and MOVDIR64B: lines are combined in buffers and evicted when
     /// full, or partially at the end of an iteration.
-    fn combined(&self) -> Prediction {
+    fn combined(&self) -> Times<N> {
         let (whole, tail) = (self.stream.span.len / 64, self.stream.span.len % 64);
         let pieces = self.pieces(tail);
         match (whole, self.drains()) {
@@ -159,15 +190,15 @@ impl<'a> Job<'a> {
     }
 
     /// Less than a line, never flushed: all stores combine, and the line is evicted after the last.
-    fn gathered(&self, pieces: (u64, u64)) -> Prediction {
-        let stores = (self.instructions * self.passes) as f64;
-        let writes = self.costs.writes(std::iter::once(pieces.1));
-        let ends = self.passes as f64 * self.end_ns();
-        let issued = Largest::of([(Bound::Issue, stores * self.pace + ends)]);
-        let over = issued.ns.max((stores - 1.0) * self.step + ends);
-        let burst = Largest::of(writes.accepted(pieces.0 - 1, |_| 0.0));
-        let delivered = Largest::of([(Bound::Issue, over + burst.ns)]);
-        prediction(issued, delivered, "one core, less than a line, evicted after the last iteration")
+    fn gathered(&self, pieces: (u64, u64)) -> Times<N> {
+        let stores = self.instructions * self.passes;
+        let writes = self.costs.writes([(1, pieces.1)]);
+        let ends = N::count(self.passes) * self.end_ns();
+        let issued_ns = N::count(stores) * self.pace + ends;
+        let over = issued_ns.max(N::count(stores - 1) * self.step + ends);
+        let burst = most(writes.accepted(N::count(pieces.0 - 1), |_| N::all(0.0)));
+        let delivered = Largest::of([(Bound::Issue, over + burst)]);
+        Times { issued_ns, delivered, holds_for: "one core, less than a line, evicted after the last iteration" }
     }
 
     /// Number and mean size of the writes into which the first `bytes` bytes of a line are evicted.
@@ -180,9 +211,48 @@ impl<'a> Job<'a> {
     }
 }
 
+/// A store, after the first one of its line or sweep.
+#[derive(Clone, Copy)]
+struct Stored<N> {
+    /// When it leaves the store buffer if nothing waits.
+    issued: N,
+    /// When it leaves after a wait of the first one.
+    stalled: N,
+}
+
+impl<N: Number> Stored<N> {
+    #[inline]
+    fn after(job: &Job<'_, N>, behind: N) -> Stored<N> {
+        Stored { issued: behind * job.step, stalled: job.stalled(behind) }
+    }
+}
+
+/// Rounds of combining something and waiting for its acknowledgment. Nothing waits in the first round, whose stores
+/// arrive as issued.
+#[derive(Clone, Copy)]
+struct Rounds<N> {
+    first: N,
+    further: N,
+}
+
+impl<N: Number> Rounds<N> {
+    /// Rounds that end with a store.
+    #[inline]
+    fn of(job: &Job<'_, N>, last: Stored<N>) -> Rounds<N> {
+        Rounds { first: job.round_trip + last.issued, further: job.round_trip + last.stalled }
+    }
+
+    /// Time of `store` after so many rounds.
+    #[inline]
+    fn then(&self, rounds: N, store: Stored<N>) -> N {
+        let waits = self.first + (rounds - N::all(1.0)) * self.further + store.stalled;
+        rounds.if_above(N::all(0.0), waits, store.issued)
+    }
+}
+
 /// Lines of a job that uses write combining.
-struct Lines<'a> {
-    job: &'a Job<'a>,
+struct Lines<'a, N: Number> {
+    job: &'a Job<'a, N>,
     /// Whole lines of an iteration.
     whole: u64,
     /// Number of writes for the remainder of an iteration.
@@ -191,22 +261,26 @@ struct Lines<'a> {
     passes: u64,
     instructions: u64,
     per_line: u64,
-    /// Position of the store that completes a line, after the first of its sweep; in a large copy, near its end.
-    completes_first: u64,
+    /// The last store of a line.
+    last: Stored<N>,
+    /// Rounds of as many lines as go together, and of the line that a sweep completes last.
+    in_rounds: Rounds<N>,
+    over_sweeps: Rounds<N>,
     /// Lines that may be combining or in flight concurrently, and the bound behind that limit.
-    together: (Bound, u64),
+    together: (N::Bounds, N),
     /// The path of its TLPs, of mean size.
-    writes: Writes,
+    writes: Writes<N>,
 }
 
-impl<'a> Lines<'a> {
-    fn new(job: &'a Job<'a>, whole: u64, (pieces, piece_bytes): (u64, u64)) -> Lines<'a> {
+impl<'a, N: Number> Lines<'a, N> {
+    fn new(job: &'a Job<'a, N>, whole: u64, (pieces, piece_bytes): (u64, u64)) -> Lines<'a, N> {
         let len = job.stream.span.len;
         let copied = job.stream.access == Access::Memcpy;
         // The small copies of one library write their lines twice, like two sweeps over the same lines.
         let twice = if copied && job.instructions * 16 == 2 * len && matches!(len, 64 | 128) { 2 } else { 1 };
         let (passes, instructions) = (job.passes * twice, job.instructions / twice);
         let per_line = (instructions / whole.max(1)).max(1);
+        // Position of the store that completes a line, after the first of its sweep; in a large copy, near its end.
         let completes_first = match job.stream.access {
             Access::Memcpy if len > 256 || instructions > 2 * whole => {
                 4 * (len.saturating_sub(32).div_ceil(128).max(1) - 1)
@@ -215,139 +289,129 @@ impl<'a> Lines<'a> {
         };
         // A remainder that is never flushed keeps its buffer.
         let kept = u64::from(pieces > 0 && !job.drains());
-        let buffers = u64::from(job.costs.platform.core.wc_buffers.value).saturating_sub(kept).max(1);
+        let buffers = (job.costs.numbers.wc_buffers - N::count(kept)).max(N::all(1.0));
         // A line is written again only after its acknowledgment.
         let again = if job.drains() { twice > 1 } else { passes > 1 };
-        let together =
-            if again && whole < buffers { (Bound::SameLine, whole.max(1)) } else { (Bound::Buffers, buffers) };
-        let sizes = (0..whole + pieces).map(|place| if place < whole { 64 } else { piece_bytes });
-        // Equal lines need no sum.
-        let writes = if pieces == 0 { job.costs.writes(std::iter::once(64)) } else { job.costs.writes(sizes) };
-        Lines { job, whole, pieces, passes, instructions, per_line, completes_first, together, writes }
+        let (lines, by_buffers) = (N::count(whole), N::bounds(Bound::Buffers));
+        let together = if again {
+            let bound = buffers.bound_if_above(lines, N::bounds(Bound::SameLine), by_buffers);
+            (bound, buffers.if_above(lines, N::count(whole.max(1)), buffers))
+        } else {
+            (by_buffers, buffers)
+        };
+        let sizes = [(whole, 64), (pieces, piece_bytes)].into_iter().filter(|(times, _)| *times > 0);
+        let writes = job.costs.writes(sizes);
+        let last = Stored::after(job, N::count(per_line - 1));
+        let in_rounds = Rounds::of(job, last);
+        let over_sweeps = Rounds::of(job, Stored::after(job, N::count(completes_first)));
+        Lines { job, whole, pieces, passes, instructions, per_line, last, in_rounds, over_sweeps, together, writes }
     }
 
     /// From the first store of the first line to its last.
-    fn gather(&self) -> f64 {
-        (self.per_line - 1) as f64 * self.job.step
+    fn gather(&self) -> N {
+        self.last.issued
     }
 
     /// Time at which store `store` of line `line` leaves the store buffer, if only the number of concurrent lines
     /// limits. Each line occupies a buffer from its first store until its acknowledgment.
-    fn by_lines(&self, line: u64, store: u64) -> (Bound, f64) {
-        let (bound, together) = self.together;
-        let (rounds, rest) = (line / together, line % together);
-        let start = (rest * self.per_line) as f64 * self.job.step;
-        (bound, start + self.rounds(rounds, self.per_line - 1, store))
-    }
-
-    /// Time at which store `store` of sweep `pass` leaves, if only the line that is completed last limits.
-    fn by_first_line(&self, pass: u64, store: u64) -> (Bound, f64) {
-        (Bound::SameLine, self.rounds(pass, self.completes_first, store))
-    }
-
-    /// `rounds` times the combining of a line (`behind` stores after its first) and its acknowledgment, then `store`
-    /// further stores. Nothing waits in the first round, whose stores arrive as issued.
-    fn rounds(&self, rounds: u64, behind: u64, store: u64) -> f64 {
-        let Some(more) = rounds.checked_sub(1) else { return store as f64 * self.job.step };
-        let first = self.job.round_trip + behind as f64 * self.job.step;
-        first + more as f64 * (self.job.round_trip + self.job.stalled(behind)) + self.job.stalled(store)
+    #[inline]
+    fn by_lines(&self, line: N, store: Stored<N>) -> N {
+        let (rounds, rest) = line.divided(self.together.1);
+        let start = rest * N::count(self.per_line) * self.job.step;
+        start + self.in_rounds.then(rounds, store)
     }
 
     /// Earliest time at which line `line` leaves the core, after the first line.
-    fn leaves(&self, line: u64) -> f64 {
-        let by_issue = (line * self.per_line) as f64 * self.job.step;
-        let last = self.per_line - 1;
-        by_issue.max(self.by_lines(line, last).1 - self.gather())
+    #[inline]
+    fn leaves(&self, line: N) -> N {
+        let by_issue = line * N::count(self.per_line) * self.job.step;
+        by_issue.max(self.by_lines(line, self.last) - self.gather())
     }
 
     /// No wait at the end of an iteration, or only for the core itself.
-    fn running(&self) -> Prediction {
+    fn running(&self) -> Times<N> {
         let job = self.job;
+        let zero = N::all(0.0);
         let lines = self.whole * self.passes;
         let stores = job.instructions * job.passes;
-        let ends = job.passes as f64 * job.end_ns();
+        let ends = N::count(job.passes) * job.end_ns();
         // The remainder of the last iteration is evicted at its end.
         let arrives = match self.pieces.checked_sub(1) {
-            Some(behind) => Largest::of(self.writes.accepted(behind, |_| 0.0)).ns,
+            Some(behind) => most(self.writes.accepted(N::count(behind), |_| zero)),
             None => self.writes.unloaded(),
         };
-        let near = [
-            (Bound::Issue, (stores - 1) as f64 * job.step + ends - job.end_ns()),
-            self.by_lines(lines - 1, self.per_line - 1),
-            self.by_first_line(self.passes - 1, self.instructions - 1),
-        ];
-        let far = self.writes.accepted(lines + self.pieces - 1, |line| self.leaves(line));
-        let near = near.map(|(bound, ns)| (bound, ns + arrives));
-        let delivered = Largest::of(near.into_iter().chain(job.behind(far, self.gather())));
+        let by_issue = N::count(stores - 1) * job.step + ends - job.end_ns();
+        let by_lines = self.by_lines(N::count(lines - 1), self.last);
+        let last_of_sweep = Stored::after(job, N::count(self.instructions - 1));
+        let by_first_line = self.over_sweeps.then(N::count(self.passes - 1), last_of_sweep);
+        let far = self.writes.accepted(N::count(lines + self.pieces - 1), |line| self.leaves(line));
+        let delivered = Largest::of([(Bound::Issue, by_issue + arrives)])
+            .and_one(self.together.0, by_lines + arrives)
+            .and([(Bound::SameLine, by_first_line + arrives)])
+            .and(job.behind(far, self.gather()));
 
         // The last store issues when the store one store-buffer length before it has left; a fence, when the last one
         // has.
-        let pace = (Bound::Issue, stores as f64 * job.pace + ends);
-        let open = if job.end.is_some() { Some(stores - 1) } else { (stores - 1).checked_sub(job.store_buffer()) };
-        let Some(open) = open else {
-            return prediction(Largest::of([pace]), delivered, HOLDS_FOR);
-        };
-        let line = (open / self.per_line).min(lines - 1);
-        let store = (open - line * self.per_line).min(self.per_line - 1);
-        let by_first_line = self.by_first_line(open / self.instructions, open % self.instructions);
-        let near = [pace, self.by_lines(line, store), by_first_line];
+        let pace = N::count(stores) * job.pace + ends;
+        let last = N::count(stores - 1);
+        let left = if job.end.is_some() { last } else { last - job.store_buffer() };
+        let open = left.max(zero);
+        let line = open.divided(N::count(self.per_line)).0.min(N::count(lines - 1));
+        let store = (open - line * N::count(self.per_line)).min(N::count(self.per_line - 1));
+        let (sweep, of_sweep) = open.divided(N::count(self.instructions));
+        let store = Stored::after(job, store);
+        let by_first_line = self.over_sweeps.then(sweep, Stored::after(job, of_sweep));
+        let near = self.by_lines(line, store).max(by_first_line) + job.end_ns();
         // Its line needs the buffer of an earlier one, which waits in the queue of the root complex.
-        let back = line.checked_sub(self.together.1);
-        let back = back.map(|behind| self.writes.acknowledged(behind, |line| self.leaves(line)));
-        let since = self.gather() + job.stalled(store);
-        let far = back.into_iter().flatten().filter(|term| term.1 > 0.0).map(|(bound, ns)| (bound, ns + since));
-        let held_up = job.end.map_or(0.0, |end| end.ns);
-        let near = near.map(|(bound, ns)| (bound, if bound == Bound::Issue { ns } else { ns + held_up }));
-        prediction(Largest::of(near.into_iter().chain(far)), delivered, HOLDS_FOR)
+        let back = line - self.together.1;
+        let waits = most(self.writes.acknowledged(back.max(zero), |line| self.leaves(line)));
+        let waits = zero.if_above(back, zero, waits);
+        let far = waits.if_above(zero, waits + self.gather() + store.stalled, zero);
+        // Without a store that must have left, only the pace counts.
+        let held = zero.if_above(left, zero, near.max(far));
+        Times { issued_ns: pace.max(held), delivered, holds_for: HOLDS_FOR }
     }
 
     /// Each iteration ends when all its TLPs are acknowledged.
-    fn drained(&self) -> Prediction {
-        let job = self.job;
+    fn drained(&self) -> Times<N> {
+        let (job, zero) = (self.job, N::all(0.0));
         let over = self.passes / job.passes;
-        let stored = Largest::of([
-            (Bound::Issue, (over * self.instructions - 1) as f64 * job.step),
-            self.by_lines((self.whole * over).max(1) - 1, self.per_line - 1),
-            self.by_first_line(over - 1, self.instructions - 1),
-        ]);
+        let by_lines = self.by_lines(N::count((self.whole * over).max(1) - 1), self.last);
+        let last_of_sweep = Stored::after(job, N::count(self.instructions - 1));
+        let by_first_line = self.over_sweeps.then(N::count(over - 1), last_of_sweep);
+        let stored = Largest::of([(Bound::Issue, N::count(over * self.instructions - 1) * job.step)])
+            .and_one(self.together.0, by_lines)
+            .and([(Bound::SameLine, by_first_line)]);
         // The end follows one step after the last store; only then are partial lines evicted, all together.
-        let leaves = stored.ns + if self.pieces > 0 { job.step } else { 0.0 };
-        let behind = self.pieces.max(1) - 1;
-        let back = Largest::of(self.writes.acknowledged(behind, |_| 0.0)).ns.max(job.round_trip);
+        let leaves = stored.ns + if self.pieces > 0 { job.step } else { zero };
+        let behind = N::count(self.pieces.max(1) - 1);
+        let back = most(self.writes.acknowledged(behind, |_| zero)).max(job.round_trip);
         let bound = match job.end {
-            Some(end) if back + end.ns > stored.ns => end.bound,
-            _ => stored.bound,
+            Some(end) => (back + end.ns).bound_if_above(stored.ns, N::bounds(end.bound), stored.bound),
+            None => stored.bound,
         };
         let near_pass = (leaves + back).max(stored.ns + job.step);
         // The whole iteration after the core, which may be idle at its start.
         let tlps = self.whole * over + self.pieces;
         let first = if self.whole > 0 { self.gather() } else { leaves };
-        let core = |line: u64| if line < self.whole * over { self.leaves(line) } else { 0.0 };
-        let far_pass = self.writes.acknowledged(tlps - 1, core).map(|(bound, ns)| (bound, ns + first));
-        let pass = Largest::of([(bound, near_pass)].into_iter().chain(far_pass)).times(1.0, job.end_ns());
-        let before = (job.passes - 1) as f64 * pass.ns;
-        let near_last = [(bound, job.ahead_ns() + leaves + Largest::of(self.writes.accepted(behind, |_| 0.0)).ns)];
-        let far_last = job.behind(self.writes.accepted(tlps - 1, core), first);
-        let last = Largest::of(near_last.into_iter().chain(far_last)).times(1.0, before);
+        let lines = N::count(self.whole * over);
+        let core = |line: N| lines.if_above(line, self.leaves(line), zero);
+        let far_pass = self.writes.acknowledged(N::count(tlps - 1), core).map(|(bound, ns)| (bound, ns + first));
+        let pass = Largest::of([]).and_one(bound, near_pass).and(far_pass).times(1.0, job.end_ns());
+        let before = N::count(job.passes - 1) * pass.ns;
+        let near_last = job.ahead_ns() + leaves + most(self.writes.accepted(behind, |_| zero));
+        let far_last = job.behind(self.writes.accepted(N::count(tlps - 1), core), first);
+        let last = Largest::of([]).and_one(bound, near_last).and(far_last).times(1.0, before);
 
-        let all = tlps * job.passes - 1;
-        let sent = |behind: u64| (behind / tlps) as f64 * pass.ns;
-        let far = self.writes.acknowledged(all, sent).map(|(bound, ns)| (bound, ns + first + job.end_ns()));
-        let issued = Largest::of([(pass.bound, pass.ns * job.passes as f64)].into_iter().chain(far));
+        let all = N::count(tlps * job.passes - 1);
+        let sent = |behind: N| behind.divided(N::count(tlps)).0 * pass.ns;
+        let far = most(self.writes.acknowledged(all, sent).map(|(bound, ns)| (bound, ns + first + job.end_ns())));
+        let issued_ns = (pass.ns * N::count(job.passes)).max(far);
         let far = job.behind(self.writes.accepted(all, sent), first);
-        let delivered = Largest::of([(last.bound, last.ns)].into_iter().chain(far)).no_clearer_than(&pass);
-        prediction(issued, delivered, "one core, aligned ranges, all buffers drained after each iteration")
+        let delivered = Largest::of([]).and_one(last.bound, last.ns).and(far).no_clearer_than(&pass);
+        let holds_for = "one core, aligned ranges, all buffers drained after each iteration";
+        Times { issued_ns, delivered, holds_for }
     }
 }
 
 const HOLDS_FOR: &str = "one core, aligned ranges of whole lines";
-
-fn prediction(issued: Largest, delivered: Largest, holds_for: &'static str) -> Prediction {
-    Prediction {
-        issue_ns: issued.ns,
-        delivered_ns: delivered.ns,
-        bound: delivered.bound,
-        lead: delivered.lead(),
-        holds_for,
-    }
-}
