@@ -30,6 +30,8 @@ fn any_platform(random: &mut Random) -> Platform {
         ("memory.full_completion_from_bytes", [0.0, 0.0, 200.0, 512.0]),
         ("root_complex.completion_alignment_bytes", [4.0, 4.0, 16.0, 64.0]),
         ("dma_write.segment_link_ns", [0.0, 0.0, 10.0, 100.0]),
+        ("dma_read.push_bytes", [4096.0, 64.0, 64.0, 256.0]),
+        ("dma_read.many_pushes_ns", [0.0, 0.0, 20.0, 200.0]),
         ("dma.full_duplex", [0.0, 0.0, 0.0, 1.0]),
         ("dma.relaxed_ordering", [0.0, 0.0, 0.0, 1.0]),
         ("dma.send_buffers", [1.0, 2.0, 2.0, 8.0]),

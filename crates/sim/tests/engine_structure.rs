@@ -102,3 +102,20 @@ fn the_link_pauses_before_each_segment_of_a_write_while_the_engine_goes_on() {
     let both = [&pauses[..], &slow[..]].concat();
     assert!(took(&both, 4096) < took(&slow, 4096) + ns(5000), "{:?}", took(&both, 4096));
 }
+
+#[test]
+fn the_data_of_a_read_that_needs_several_pushes_take_a_minimum_time() {
+    let took = |least: &str, bytes: u64, count: u64| {
+        let changes = [("dma_read.push_bytes", "64"), ("dma_read.many_pushes_ns", least)];
+        run(&changed(&changes), &[transfer(Verb::Load, bytes, count)]).taken[0].delivered
+    };
+    // A completion has 12 B of header and 8 B in each beat.
+    let beat = changed(&[]).dma.unwrap().beat_ns.value;
+    let beats = beat * (12_u64 + 68).div_ceil(changed(&[]).dma.unwrap().beat_bytes.value.into());
+    assert_eq!(took("1000", 68, 1), took("0", 68, 1) + ns(1000) - beats, "longer than a push");
+    assert!(took("1000", 63, 1) > took("0", 63, 1) + ns(800), "not a whole number of DWs");
+    assert_eq!(took("1000", 64, 3), took("0", 64, 3), "one push");
+    // The data of one read after those of the other.
+    assert_eq!(took("1000", 68, 3), took("1000", 68, 1) + ns(2000));
+    assert_eq!(took("0.25", 68, 3), took("0", 68, 3), "beats take longer than the minimum");
+}

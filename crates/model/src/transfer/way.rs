@@ -8,7 +8,7 @@ use crate::engine_timing;
 use crate::path::{Hop, Path};
 use crate::queue::Queued;
 use lanemark_machine::{Partner, Transfer, Verb, Writer};
-use lanemark_platform::{Dma, Memory, Platform, Region};
+use lanemark_platform::{Dma, Memory, Platform, ReadData, Region};
 use lanemark_units::Ticks;
 use lanemark_wire::{Chunk, Mps, Rcb, split};
 use std::ops::Range;
@@ -455,7 +455,11 @@ impl<'a> Way<'a> {
         }
         let until_data = until_end + first_beats + behind;
         let packets = Packets::of(payloads.iter().copied());
-        let taken = taken.max(until_data + self.last_completion(packets) + shortest?);
+        // The last completion of a read fills the minimum time of its data.
+        let least = self.read_data().map_or(Ticks::ZERO, |data| data.least_time_of(chunk.bytes));
+        let filled = Ticks(least.0.saturating_sub(beats.0));
+        let taken = taken.max(until_data + self.last_completion(packets) + shortest?) + filled;
+        (beats, last_way, of_last) = (beats + filled, last_way + filled, of_last + filled);
         let held = match self.transfer.partner {
             Partner::Host => self.lookup(),
             // It leaves the root complex with the last read that was issued for it.
@@ -522,6 +526,11 @@ impl<'a> Way<'a> {
     /// Whether its data come from host memory that sends a separate completion for odd ends.
     pub(super) fn has_odd_ends_apart(&self) -> bool {
         self.transfer.partner == Partner::Host && self.memory().is_some_and(|memory| memory.odd_end_completion.value)
+    }
+
+    /// Costs of the data of reads besides their beats, if there are any.
+    pub(super) fn read_data(&self) -> Option<ReadData> {
+        self.platform.dma_read.as_ref().filter(|_| self.transfer.verb == Verb::Load).map(ReadData::from)
     }
 
     pub(super) fn memory(&self) -> Option<&'a Memory> {

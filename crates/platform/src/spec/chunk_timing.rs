@@ -62,7 +62,13 @@ macro_rules! way {
 
 way! {
     /// Extra costs of reads by the DMA engine.
-    DmaRead ["dma_read"] {} |_: &DmaRead| Ticks::ZERO
+    DmaRead ["dma_read"] {
+        /// Bytes that the device takes into its memory by one push, of the data of a read.
+        push_bytes: u32 = Kind::OneOf(CHUNKS), default "4096" because "the maximum length of a request", unknown 8.0 to 4096.0;
+        /// Minimum time, with their beats, for which the data of a read that needs several pushes occupy the inbound data
+        /// path. A read needs several if it is longer than a push, or not a whole number of DWs.
+        many_pushes_ns: Ticks = Kind::Ns(1e6), default "0" because "no cost besides beats is known", unknown 0.5 to 1000.0;
+    } |_: &DmaRead| Ticks::ZERO
 }
 
 way! {

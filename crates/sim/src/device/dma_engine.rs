@@ -61,8 +61,11 @@ const EMPTY: u8 = 0x5A;
 /// An outstanding read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 struct Read {
-    /// Bytes that have not arrived.
+    /// Bytes that have not arrived, and those that have not been received from the link.
     left: u32,
+    unreceived: u32,
+    /// Remaining minimum time for which its data occupy the inbound data path.
+    least: Ticks,
     /// Its channel.
     channel: usize,
     /// Number of its transfer.
@@ -572,8 +575,10 @@ impl DmaEngine {
             tlp.kind = TlpKind::MRd;
             tlp.tag = self.free_tags.pop()?;
             let end = chunk.address + u64::from(chunk.bytes);
+            let least = self.spec.read_data.as_ref().map_or(Ticks::ZERO, |data| data.least_time_of(chunk.bytes));
+            let (left, unreceived) = (chunk.bytes, chunk.bytes);
             self.reads[usize::from(tlp.tag)] =
-                Read { left: chunk.bytes, channel: place, transfer: number, asked: now, end };
+                Read { left, unreceived, least, channel: place, transfer: number, asked: now, end };
             if channel.open.back().is_none_or(|last| last.number != number) {
                 let begun = self.atc.as_ref().map_or(now, |atc| atc.begun(now));
                 channel.open.push_back(Open { number, left: job.bytes_of(number), begun });
@@ -736,6 +741,7 @@ impl DmaEngine {
         let at_engine = at + self.spec.ingress;
         let begins = self.data_until.max(at_engine);
         let beats = self.beats_of(&tlp);
+        let beats = if self.spec.read_data.is_some() { self.with_pushes(&tlp, beats) } else { beats };
         self.data_until = begins + beats;
         self.busy.received.occupy(beats, self.data_until);
         if path.is_on() {
@@ -750,6 +756,21 @@ impl DmaEngine {
         if !self.atc.as_mut().is_some_and(|atc| atc.comes(self.data_until, tlp)) {
             self.arriving.send(self.data_until, tlp);
         }
+    }
+
+    /// Returns the time for which a completion occupies the inbound data path: its `beats`, and with the last of a read
+    /// what is missing to the minimum of the read.
+    fn with_pushes(&mut self, tlp: &Tlp, beats: Ticks) -> Ticks {
+        let Some(read) = self.reads.get_mut(usize::from(tlp.tag)).filter(|read| read.unreceived > 0) else {
+            return beats;
+        };
+        read.least = Ticks(read.least.0.saturating_sub(beats.0));
+        if tlp.kind != TlpKind::CplD {
+            read.unreceived = 0;
+            return beats;
+        }
+        read.unreceived = read.unreceived.saturating_sub(tlp.enabled_bytes());
+        if read.unreceived == 0 { beats + read.least } else { beats }
     }
 
     /// Returns the time of a TLP's beats.

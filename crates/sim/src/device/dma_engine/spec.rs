@@ -2,7 +2,7 @@
 
 use crate::device::{atc, interconnect};
 use crate::fabric::pace::Pace;
-use lanemark_platform::{Mailbox, VectorTable};
+use lanemark_platform::{Mailbox, ReadData, VectorTable};
 use lanemark_units::Ticks;
 
 /// Constants of a DMA engine.
@@ -24,6 +24,8 @@ pub struct Spec {
     pub read: Pace,
     /// Cost of a write besides its beats.
     pub write: Pace,
+    /// Costs of the data of reads besides their beats, if there are any.
+    pub read_data: Option<ReadData>,
     /// Bytes of host memory that a descriptor covers.
     pub descriptor_bytes: u64,
     /// Time of a descriptor before its first request.

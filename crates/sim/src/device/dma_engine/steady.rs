@@ -59,10 +59,11 @@ impl DmaEngine {
         outstanding.sort_unstable_by_key(|tag| (reads[*tag].asked, reads[*tag].transfer, reads[*tag].end));
         view.count(outstanding.len());
         for tag in outstanding {
-            let Read { left, channel, transfer, asked, end } = &mut reads[tag];
+            let Read { left, unreceived, least, channel, transfer, asked, end } = &mut reads[tag];
             let [before, now] = begun[*channel];
             let name = view.tag(owner, tag as u16);
-            for value in [name, u64::from(*left), *channel as u64, before.wrapping_sub(*transfer)] {
+            let data = [u64::from(*left), u64::from(*unreceived), least.0];
+            for value in [name, *channel as u64, before.wrapping_sub(*transfer)].into_iter().chain(data) {
                 view.state(value);
             }
             // The issue time is used on abandonment only, where no steady state is skipped.
