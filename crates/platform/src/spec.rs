@@ -327,7 +327,8 @@ section! {
 section! {
     /// DMA engine of the endpoint.
     Dma ["dma"] {
-        /// Tags: maximum number of outstanding reads.
+        /// Maximum number of outstanding reads of the engine. The tags that configuration space enables are an upper
+        /// limit; an engine may use fewer.
         tags: u32 = Kind::Count(1, 15_360), unknown 8.0 to 768.0;
         /// Maximum length of a read request; `Max_Read_Request_Size` may limit it further.
         read_bytes: u32 = Kind::OneOf(&[64, 128, 256, 512, 1024, 2048, 4096]), default "4096" because "limited by the link only", unknown 64.0 to 4096.0;

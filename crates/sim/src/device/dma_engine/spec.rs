@@ -2,6 +2,7 @@
 
 use crate::device::{atc, interconnect};
 use crate::fabric::pace::Pace;
+use lanemark_machine::Verb;
 use lanemark_platform::{Mailbox, ReadData, VectorTable};
 use lanemark_units::Ticks;
 
@@ -65,6 +66,19 @@ pub struct Spec {
 }
 
 impl Spec {
+    /// Returns the time from the start command to the first request of this direction.
+    #[must_use]
+    pub fn start_of(&self, verb: Verb) -> Ticks {
+        self.start + if verb == Verb::Load { self.queue() } else { Ticks::ZERO }
+    }
+
+    /// Returns the time in the queue before a read takes its tag.
+    #[inline]
+    #[must_use]
+    pub fn queue(&self) -> Ticks {
+        self.read_data.as_ref().map_or(Ticks::ZERO, |data| data.queue)
+    }
+
     /// Returns the number of its channels, with the one for the second direction of a full-duplex engine.
     #[must_use]
     pub fn all_channels(&self) -> usize {

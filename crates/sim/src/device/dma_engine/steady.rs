@@ -1,6 +1,6 @@
 //! The state of a DMA engine, and the facts about its jobs that steady-state detection needs.
 
-use super::{Channel, DmaEngine, EngineBusy, Interconnect, Job, Read};
+use super::{Channel, DmaEngine, EngineBusy, Interconnect, Job, Read, Received};
 use crate::steady::{Leg, Survey};
 use lanemark_machine::{Pattern, Samples, Transfer, Verb, Window};
 
@@ -28,6 +28,9 @@ impl DmaEngine {
             arriving,
             data_until,
             taken_at,
+            stored_until,
+            stored: _,
+            ending,
             queues,
             msi_x,
             // With ATS, no steady state is skipped.
@@ -80,6 +83,13 @@ impl DmaEngine {
         view.time(data_until);
         // If it does not advance, no completion arrives and it is not read.
         view.time(taken_at);
+        view.time(stored_until);
+        ending.visit(view, |view, Received { channel, number, milestone: _ }| {
+            let [before, now] = begun[*channel];
+            view.count(*channel);
+            view.state(before.wrapping_sub(*number));
+            *number += now - before;
+        });
         if let Some(queues) = queues {
             queues.visit(view);
         }
