@@ -25,9 +25,11 @@
 //! write on the same links, or the last completion.
 
 mod alike;
+mod at_iommu;
 mod both_ways;
 mod cached;
 mod ceiling;
+mod iotlb;
 mod kept;
 mod leg;
 mod packets;
@@ -117,7 +119,7 @@ pub(crate) fn predict(
         let is_whole = transfer.verb == Verb::Store || transfer.outstanding.is_none() || sum.requests == taken_apart;
         (way.terms(&sum, scale), is_whole.then_some(sum)?)
     };
-    let largest = way.translated(largest, all, one_by_one);
+    let largest = way.translated(largest, all, one_by_one, way.beyond(&last));
     let largest = if way.knows_lines(all, written_by) { largest } else { largest.blurred() };
     let delivered_ns = start + largest.ns;
     let pieces = way.pieces(taken_apart - 1)?;
