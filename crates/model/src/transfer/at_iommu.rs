@@ -36,7 +36,7 @@ pub(super) struct AtIommu {
 }
 
 /// Walks of a window.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Walking {
     /// Maximum number of requests that wait at the same time.
     pub(super) waiting: u32,
@@ -133,19 +133,18 @@ impl Way<'_> {
                 let arrived = self.arrives(&mut stages, &up, &request, self.engine(chunk, chunk.address - start))?;
                 let looked = arrived + iommu.lookup_ns.value;
                 let page = chunk.address / iommu.page_bytes.value;
-                let ready = match iotlb.find(page, requests) {
-                    Some(until) => looked.max(until),
-                    None => {
-                        // In the first round, the paging-structure cache may hold any block.
-                        let is_known = walking.is_warm || nth >= places;
-                        let before = block.replace(page / Iommu::BLOCK_PAGES);
-                        let misses = is_known && walking.misses_blocks && before != block;
-                        let is_whole = iommu.walk_cache_entries.value == 0 || misses;
-                        let reads = if is_whole { iommu.walk_reads.value } else { 1 };
-                        let until = walkers.walk(looked, walking.read * u64::from(reads));
-                        iotlb.walked(page, until);
-                        until
-                    }
+                let ready = if let Some(until) = iotlb.find(page, requests) {
+                    looked.max(until)
+                } else {
+                    // In the first round, the paging-structure cache may hold any block.
+                    let is_known = walking.is_warm || nth >= places;
+                    let before = block.replace(page / Iommu::BLOCK_PAGES);
+                    let misses = is_known && walking.misses_blocks && before != block;
+                    let is_whole = iommu.walk_cache_entries.value == 0 || misses;
+                    let reads = if is_whole { iommu.walk_reads.value } else { 1 };
+                    let until = walkers.walk(looked, walking.read * u64::from(reads));
+                    iotlb.walked(page, until);
+                    until
                 };
                 requests += 1;
                 self.leaves(&mut stages, &request, ready)?;

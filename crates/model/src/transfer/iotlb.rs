@@ -99,6 +99,6 @@ mod tests {
     fn uses_as_near_as_requests_can_wait_do_not_count() {
         assert_eq!(misses(2, &[1, 2, 3, 1]), [false; 4]);
         assert_eq!(misses(2, &[1, 1, 1, 2, 2, 2, 3, 3, 3, 1]), [[false; 9].as_slice(), &[false]].concat());
-        assert_eq!(misses(1, &[1, 1, 1, 2, 2, 2, 3, 3, 3, 1])[9], true);
+        assert!(misses(1, &[1, 1, 1, 2, 2, 2, 3, 3, 3, 1])[9]);
     }
 }

@@ -60,12 +60,8 @@ struct Walks {
     has_room: bool,
     /// Whether the last-level cache holds the same lines as without walks.
     is_undisturbed: bool,
-    /// Whether the paging-structure cache misses at each block of pages, from the second round on.
-    misses_blocks: bool,
-    /// Minimum time of a read.
-    read: Ticks,
-    /// Whether every page misses.
-    is_all_missed: bool,
+    /// Walks of requests that pass the IOMMU one by one.
+    walking: Walking,
 }
 
 impl Way<'_> {
@@ -200,8 +196,7 @@ impl Way<'_> {
         let window = &self.transfer.window;
         let is_round = self.transfer.count.is_multiple_of(window.places(self.transfer.bytes));
         let is_warm = self.is_warm && is_round && !window.pattern.is_random();
-        let Walks { misses_blocks, read, is_all_missed, .. } = *walks;
-        Walking { waiting: self.most_waiting(), misses_blocks, read, is_warm, is_all_missed }
+        Walking { waiting: self.most_waiting(), is_warm, ..walks.walking }
     }
 
     /// Number of certain walks of this many random transfers, one at a time.
@@ -243,7 +238,8 @@ impl Way<'_> {
             let is_counted = waiting == 0 && window.pattern.is_random() && !self.has_ats();
             let count = if is_counted { self.random_walks(iommu, transfers) } else { 0 };
             let time_ns = (read * reads * count).as_ns();
-            return Walks { count: count as f64, time_ns, read, ..Walks::default() };
+            let walking = Walking { read, ..Walking::default() };
+            return Walks { count: count as f64, time_ns, walking, ..Walks::default() };
         }
         let (all, ways) = (self.pages(iommu, places), iommu.iotlb_ways.value);
         let (known, reads) = (iommu.walk_cache_entries.value as usize, u64::from(iommu.walk_reads.value));
@@ -278,9 +274,12 @@ impl Way<'_> {
             is_exact: is_whole && is_undisturbed && (is_read || !through || missed.is_empty()),
             has_room: of_set.values().all(|pages| *pages <= ways),
             is_undisturbed,
-            misses_blocks: known > 0 && whole > 0,
-            read,
-            is_all_missed: missed.len() == all.len(),
+            walking: Walking {
+                misses_blocks: known > 0 && whole > 0,
+                read,
+                is_all_missed: missed.len() == all.len(),
+                ..Walking::default()
+            },
         }
     }
 

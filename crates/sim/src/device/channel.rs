@@ -530,7 +530,9 @@ impl Channel {
             view.moment(since);
         }
         view.count(queued.len());
-        queued.iter_mut().for_each(|at| view.time(at));
+        for at in queued {
+            view.time(at);
+        }
         view.time(open_at);
         view.counter(received_bytes);
         timer.visit(view);
