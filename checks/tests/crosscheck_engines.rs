@@ -1,6 +1,6 @@
 //! Comparison of formulas and simulation for concurrent writes and reads of one card (one channel, two channels and
-//! full-duplex engines), for merged and aligned completions, and for pauses of the link, on random platforms. The criteria
-//! are those of `crosscheck_transfers.rs`.
+//! full-duplex engines), for merged and aligned completions, for pauses of the link, and for the data of reads in the
+//! device, on random platforms. The criteria are those of `crosscheck_transfers.rs`.
 //!
 //! Each test prints its largest gap of a leading bound, beyond the latency of one request: 0.51 % for completions, 0.00 %
 //! for pauses of the link and for concurrent directions. These have few leading bounds; of all their cases, the formula is
@@ -224,6 +224,65 @@ fn rules_of_completions_and_pauses_of_the_link_are_in_the_formula() {
         let (cases, led) = gaps.finish(name);
         assert!(cases > 500 && led > 100, "{cases} {led}");
     }
+}
+
+/// Platforms whose devices need time for the data of reads besides their beats.
+fn with_read_data(random: &mut Random) -> Platform {
+    let mut platform = without_flits(random);
+    let choices: [(&str, &[f64]); 2] =
+        [("dma_read.push_bytes", &[64.0, 256.0, 4096.0]), ("dma_read.store_bytes", &[8.0, 64.0, 512.0, 4096.0])];
+    for (key, from) in choices {
+        set(&mut platform, key, random.pick(from));
+    }
+    for (key, most) in [
+        ("dma_read.many_pushes_ns", 1000.0),
+        ("dma_read.store_ns", 1000.0),
+        ("dma_read.queue_ns", 3000.0),
+        ("dma_read.signal_ns", 3000.0),
+    ] {
+        if random.below(2) == 0 {
+            set(&mut platform, key, random.between(1.0, most));
+        }
+    }
+    platform
+}
+
+#[test]
+fn a_single_read_with_costs_of_its_data_matches_the_formula() {
+    let mut random = Random(89);
+    let mut asked = 0;
+    for number in 0..400 {
+        let platform = with_read_data(&mut random);
+        let picked = with_host(&mut random, &platform, Verb::Load);
+        let window = Window { offset: picked.window.offset % 4096 / 64 * 64, ..picked.window };
+        // One completion; long reads may wait for it in turns.
+        let bytes = 1 + random.below(64);
+        let alone = Transfer { bytes, count: 1, window, outstanding: random.pick(&[None, Some(1)]), ..picked };
+        let (simulated, Some(said)) = ask(&platform, &plan(vec![EngineJob::Transfer(alone)])) else { continue };
+        let few_ticks = 12.0 / Ticks::PER_NS as f64;
+        let apart = (simulated - said.delivered_ns).abs();
+        assert!(apart <= few_ticks, "case {number}: {alone:?} on {}: {simulated} and {said:?}", platform.name);
+        asked += 1;
+    }
+    assert!(asked > 300, "{asked}");
+}
+
+#[test]
+fn costs_of_the_data_of_reads_are_in_the_formula() {
+    let mut random = Random(97);
+    let mut gaps = Gaps::default();
+    for number in 0..1500 {
+        let platform = with_read_data(&mut random);
+        let picked = with_host(&mut random, &platform, Verb::Load);
+        let picked = Transfer { outstanding: random.pick(&[None, None, Some(1), Some(2), Some(9)]), ..picked };
+        let (simulated, Some(said)) = ask(&platform, &plan(vec![EngineJob::Transfer(picked)])) else { continue };
+        let first = Transfer { bytes: picked.bytes.min(4096), count: 1, ..picked };
+        let first = predict(&platform, &plan(vec![EngineJob::Transfer(first)]));
+        let what = format!("case {number}: {picked:?} on {}", platform.name);
+        gaps.add(simulated, &said, first.map_or(0.0, |said| said.delivered_ns), &what);
+    }
+    let (cases, led) = gaps.finish("data of reads");
+    assert!(cases > 1000 && led > 200, "{cases} {led}");
 }
 
 /// Writes that make completions longer or shorter do not lift reads above their ceiling.

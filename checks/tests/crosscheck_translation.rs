@@ -215,6 +215,79 @@ fn the_simulation_is_never_faster_than_a_bound_and_meets_a_leading_one() {
     assert!(clear > 150 && walking > 50, "{clear} with a leading bound, {walking} of them walks");
 }
 
+/// Gaps of the formula of one class of windows.
+#[derive(Default)]
+struct Gaps {
+    cases: u32,
+    missing: u32,
+    within: [u32; 3],
+    worst: f64,
+    /// The case with the largest gap.
+    of: String,
+}
+
+/// Hits and misses share the walkers, and leave the IOMMU in order. The test prints the shares of cases in which the
+/// simulation takes at most 2, 5 and 10 % longer than the formula, and demands what holds today. If pages of one set can
+/// wait at the same time, fewer of them are certain to miss, and the formula may be a weak bound.
+#[test]
+fn windows_near_the_reach_of_the_iotlb_take_as_long_as_requests_that_wait_for_walks() {
+    let mut random = Random(211);
+    let mut failures = Vec::new();
+    let mut classes = [Gaps::default(), Gaps::default(), Gaps::default(), Gaps::default()];
+    let names = ["in order", "in order, sets wait", "at random", "at random, sets wait"];
+    for number in 0..1200 {
+        let mut platform = platform(&mut random);
+        let is_random = number % 2 == 1;
+        let is_apart = number % 4 < 2;
+        let most_ways = if is_random { 2 } else { 4 };
+        let ways = random.pick(&[1.0, 2.0, 4.0, 8.0][..most_ways]);
+        let sets = if is_apart { 256.0 } else { 16.0 };
+        set(&mut platform, "iommu.iotlb_ways", 1.0);
+        set(&mut platform, "iommu.iotlb_entries", ways * sets);
+        set(&mut platform, "iommu.iotlb_ways", ways);
+        if is_apart {
+            // Neighbouring pages are in different sets.
+            set(&mut platform, "iommu.iotlb_index_bit", 12.0);
+        }
+        let iommu = platform.iommu.as_ref().unwrap();
+        let (page, entries) = (iommu.page_bytes.value, u64::from(iommu.iotlb_entries.value));
+        let room = platform.memory.as_ref().unwrap().size_bytes.value / 2 / page;
+        let pages = (entries * (8 + random.below(6)) / 10 + random.below(3)).clamp(1, room.min(2600));
+        let (bytes, verb) = (random.pick(&[64, 512]), random.pick(&[Verb::Load, Verb::Store]));
+        let stride = page / random.pick(&[1, 1, 4]);
+        let pattern = if is_random { Pattern::RandomStrided(stride) } else { Pattern::Strided(stride) };
+        let window = Window { offset: 0, len: pages * page, pattern };
+        let count = if is_random { 3000 } else { window.places(bytes) };
+        let transfer = Transfer { card: 0, verb, partner: Partner::Host, bytes, count, window, outstanding: None };
+        let Some((simulated, said)) = ask(&platform, transfer) else { continue };
+        let alone = Transfer { window: Window { len: page, ..window }, ..transfer };
+        let (_, hits) = ask(&platform, alone).unwrap();
+        let gap = simulated / said.delivered_ns - 1.0;
+        if gap < -ROUNDING {
+            failures.push(format!("case {number}: {simulated} and {said:?}: {transfer:?}, {}", numbers(&platform)));
+        }
+        let gaps = &mut classes[usize::from(is_random) * 2 + usize::from(!is_apart)];
+        gaps.cases += 1;
+        gaps.missing += u32::from(said.delivered_ns > 1.02 * hits.delivered_ns);
+        if gap > gaps.worst {
+            (gaps.worst, gaps.of) = (gap, format!("case {number}: {simulated} and {said:?}: {transfer:?}"));
+        }
+        for (limit, within) in [0.02, 0.05, 0.10].iter().zip(&mut gaps.within) {
+            *within += u32::from(gap <= *limit);
+        }
+    }
+    assert!(failures.is_empty(), "{} of them:\n{}", failures.len(), failures[..failures.len().min(3)].join("\n"));
+    for ((gaps, name), least) in classes.iter().zip(names).zip([[94, 95, 97], [76, 81, 85], [94, 97, 98], [77, 82, 85]])
+    {
+        let Gaps { cases, missing, within, worst, of } = gaps;
+        let shares = within.map(|count| 100 * count / cases);
+        println!("{name}: {cases} cases, {missing} slower by misses, within 2, 5, 10 %: {shares:?} %");
+        println!("  worst {worst:.3}: {of}");
+        assert!(shares.iter().zip(least).all(|(share, least)| *share >= least), "{name}: {shares:?}");
+        assert!(*cases > 250 && *missing > 20, "{name}: {cases} {missing}");
+    }
+}
+
 #[test]
 fn a_write_and_a_following_read_are_translated_concurrently() {
     let mut random = Random(97);

@@ -25,9 +25,11 @@
 //! write on the same links, or the last completion.
 
 mod alike;
+mod at_iommu;
 mod both_ways;
 mod cached;
 mod ceiling;
+mod iotlb;
 mod kept;
 mod leg;
 mod packets;
@@ -83,7 +85,7 @@ pub(crate) fn predict(
         return None;
     }
     let all = transfer.count.checked_mul(passes)?;
-    let start = way.dma.start_ns.value.as_ns();
+    let queue_ns = way.queue().as_ns();
     let holds_for = match channels {
         1 => "one card, no other traffic on its links",
         _ => "one card whose channels share its data path and tags, no other traffic on its links",
@@ -99,10 +101,12 @@ pub(crate) fn predict(
         (Verb::Load, Some(_)) if a_transfer > 1 => return None,
         _ => false,
     };
+    // One by one, each transfer waits in the queue; otherwise it waits there while others are outstanding.
+    let start = way.dma.start_ns.value.as_ns() + if one_by_one { 0.0 } else { queue_ns };
     let (largest, last) = if one_by_one {
-        let mut sum = way.terms(&way.sum(0, 1)?, 1.0);
+        let mut sum = way.terms(&way.sum(0, 1)?, 1.0).times(1.0, queue_ns);
         for nth in 1..taken_apart {
-            sum = sum.then(&way.terms(&way.sum(nth, 1)?, 1.0));
+            sum = sum.then(&way.terms(&way.sum(nth, 1)?, 1.0).times(1.0, queue_ns));
         }
         // Data that remain in a FIFO at the end of a transfer are there at the start of the next.
         let all = way.sum(0, taken_apart)?;
@@ -115,12 +119,13 @@ pub(crate) fn predict(
         let is_whole = transfer.verb == Verb::Store || transfer.outstanding.is_none() || sum.requests == taken_apart;
         (way.terms(&sum, scale), is_whole.then_some(sum)?)
     };
-    let largest = way.translated(largest, all, one_by_one);
+    let largest = way.translated(largest, all, one_by_one, way.beyond(&last));
     let largest = if way.knows_lines(all, written_by) { largest } else { largest.blurred() };
     let delivered_ns = start + largest.ns;
     let pieces = way.pieces(taken_apart - 1)?;
     let (first, last_piece) = (pieces.first()?, *pieces.last()?);
     let last_engine = way.engine(last_piece, last_piece.address - first.address);
-    let issue_ns = (delivered_ns - last.last_way.as_ns() - last_engine.as_ns()).max(start);
+    let issue_ns = delivered_ns - (way.beyond(&last) + last.last_way + last_engine).as_ns();
+    let issue_ns = issue_ns.max(way.dma.start_ns.value.as_ns() + queue_ns);
     Some(Prediction { issue_ns, delivered_ns, bound: largest.bound, lead: largest.lead(), holds_for })
 }

@@ -71,7 +71,7 @@ pub use sections::SectionPart;
 pub use skeleton::{Like, new_file};
 pub use spec::{
     Bar, ChunkTiming, Coherence, Core, DeviceMemory, Dma, DmaRead, DmaWrite, Driver, Endpoint, Fault, FaultKind, Fifos,
-    FlushLine, Forwarding, Iommu, Kernel, Link, Memory, Merging, MsiX, NoFault, OrderingChoice, Port, Region,
+    FlushLine, Forwarding, Iommu, Kernel, Link, Memory, Merging, MsiX, NoFault, OrderingChoice, Port, ReadData, Region,
     RegionKind, Registers, Retimer, RootComplex, Runtime, SectionRow, Slot, Switch, WcPartialFlush,
 };
 pub use step::Step;

@@ -189,6 +189,7 @@ mod kernel;
 mod memory;
 mod msi_x;
 mod raw;
+mod read_data;
 mod registers;
 mod retimer;
 mod root_complex;
@@ -204,6 +205,7 @@ pub use iommu::Iommu;
 pub use kernel::Kernel;
 pub use memory::{Memory, Merging};
 pub use msi_x::MsiX;
+pub use read_data::ReadData;
 pub use registers::Registers;
 pub use retimer::Retimer;
 pub use root_complex::RootComplex;
@@ -325,7 +327,8 @@ section! {
 section! {
     /// DMA engine of the endpoint.
     Dma ["dma"] {
-        /// Tags: maximum number of outstanding reads.
+        /// Maximum number of outstanding reads of the engine. The tags that configuration space enables are an upper
+        /// limit; an engine may use fewer.
         tags: u32 = Kind::Count(1, 15_360), unknown 8.0 to 768.0;
         /// Maximum length of a read request; `Max_Read_Request_Size` may limit it further.
         read_bytes: u32 = Kind::OneOf(&[64, 128, 256, 512, 1024, 2048, 4096]), default "4096" because "limited by the link only", unknown 64.0 to 4096.0;

@@ -19,7 +19,7 @@ use crate::index::{CardIndex, PortIndex, RootPortIndex};
 use crate::noticed::PortLimit;
 use crate::ports::{endpoint_input, root_input};
 use lanemark_platform::{
-    ChunkTiming, Dma, Fifos, Link, LinkEnds, Merging, Platform, ROOT, RegionKind, Registers, upper_port,
+    ChunkTiming, Dma, Fifos, Link, LinkEnds, Merging, Platform, ROOT, ReadData, RegionKind, Registers, upper_port,
 };
 use lanemark_units::Ticks;
 use lanemark_wire::{Generation, Lanes, Mps, Rcb, ack_latency_limit, skp_ticks};
@@ -349,6 +349,7 @@ impl Builder<'_> {
                 beat: dma.beat_ns.value,
                 read: pace(dma.read_request_ns.value, platform.dma_read.as_ref().map(ChunkTiming::from)),
                 write: pace(dma.write_request_ns.value, platform.dma_write.as_ref().map(ChunkTiming::from)),
+                read_data: platform.dma_read.as_ref().map(ReadData::from),
                 start: dma.start_ns.value,
                 descriptor_bytes: u64::from(dma.descriptor_bytes.value),
                 descriptor: dma.descriptor_ns.value,

@@ -102,3 +102,69 @@ fn the_link_pauses_before_each_segment_of_a_write_while_the_engine_goes_on() {
     let both = [&pauses[..], &slow[..]].concat();
     assert!(took(&both, 4096) < took(&slow, 4096) + ns(5000), "{:?}", took(&both, 4096));
 }
+
+#[test]
+fn the_data_of_a_read_that_needs_several_pushes_take_a_minimum_time() {
+    let took = |least: &str, bytes: u64, count: u64| {
+        let changes = [("dma_read.push_bytes", "64"), ("dma_read.many_pushes_ns", least)];
+        run(&changed(&changes), &[transfer(Verb::Load, bytes, count)]).taken[0].delivered
+    };
+    // A completion has 12 B of header and 8 B in each beat.
+    let beat = changed(&[]).dma.unwrap().beat_ns.value;
+    let beats = beat * (12_u64 + 68).div_ceil(changed(&[]).dma.unwrap().beat_bytes.value.into());
+    assert_eq!(took("1000", 68, 1), took("0", 68, 1) + ns(1000) - beats, "longer than a push");
+    assert!(took("1000", 63, 1) > took("0", 63, 1) + ns(800), "not a whole number of DWs");
+    assert_eq!(took("1000", 64, 3), took("0", 64, 3), "one push");
+    // The data of one read after those of the other.
+    assert_eq!(took("1000", 68, 3), took("1000", 68, 1) + ns(2000));
+    assert_eq!(took("0.25", 68, 3), took("0", 68, 3), "beats take longer than the minimum");
+}
+
+/// Returns the times of reads one at a time, all together and each.
+fn one_at_a_time(changes: &[(&str, &str)], bytes: u64, count: u64) -> (Ticks, Vec<Ticks>) {
+    let samples = run(&changed(changes), &[Transfer { outstanding: Some(1), ..transfer(Verb::Load, bytes, count) }]);
+    let on_path: Ticks = samples.path.iter().map(|share| share.span).sum();
+    assert_eq!(on_path, samples.taken[0].delivered, "{:?}", samples.path);
+    (samples.taken[0].delivered, samples.latencies)
+}
+
+#[test]
+fn a_queue_and_a_signal_are_part_of_each_latency_but_hold_no_tags() {
+    let keys = [("dma_read.queue_ns", "300"), ("dma_read.signal_ns", "200")];
+    let ((alone, each), (slower, slower_each)) = (one_at_a_time(&[], 64, 5), one_at_a_time(&keys, 64, 5));
+    assert_eq!(slower, alone + ns(5 * 500));
+    assert_eq!((each.len(), slower_each.len()), (5, 5));
+    assert!(each.iter().zip(&slower_each).all(|(alone, slower)| *slower == *alone + ns(500)), "{slower_each:?}");
+    // All reads are in the queue from the start, and tags are free before the signal.
+    let took = |keys: &[(&str, &str)]| {
+        let few_tags = [keys, &[("dma.tags", "2")]].concat();
+        run(&changed(&few_tags), &[transfer(Verb::Load, 64, 50)]).taken[0].delivered
+    };
+    assert_eq!(took(&keys), took(&[]) + ns(500));
+}
+
+#[test]
+fn data_count_when_they_are_stored_and_the_stream_is_not_slower() {
+    let keys = |bytes| [("dma_read.store_bytes", bytes), ("dma_read.store_ns", "400")];
+    let took = |keys: &[(&str, &str)], bytes: u64, count: u64| {
+        run(&changed(keys), &[transfer(Verb::Load, bytes, count)]).taken[0].delivered
+    };
+    assert_eq!(took(&keys("64"), 64, 1), took(&[], 64, 1) + ns(400));
+    assert_eq!(took(&keys("256"), 64, 1), took(&[], 64, 1) + ns(100), "a quarter of them");
+    assert_eq!(took(&keys("64"), 64, 100), took(&[], 64, 100) + ns(400));
+    let ((alone, _), (slower, _)) = (one_at_a_time(&[], 64, 5), one_at_a_time(&keys("64"), 64, 5));
+    assert_eq!(slower, alone + ns(5 * 400));
+}
+
+#[test]
+fn a_job_after_two_that_were_stopped_ends() {
+    let write = transfer(Verb::Store, 4096, 50);
+    let pairs = WriteRead { write, read: Window { offset: 1 << 16, ..write.window }, is_mixed: true };
+    let platform = changed(&[("dma.full_duplex", "true"), ("dma.tags", "2"), ("dma.read_bytes", "64")]);
+    let mut machine = SimulatedMachine::new(&platform).unwrap();
+    // Reads of a transfer that began are not all requested.
+    let late = Plan { timeout: ns(3000), ..Plan::new(pairs, 1) };
+    assert!(machine.run(&late, &mut Samples::wanted(1)).is_err());
+    let whole = Plan::new(vec![EngineJob::Transfer(write)], 1);
+    machine.run(&whole, &mut Samples::wanted(1)).unwrap();
+}

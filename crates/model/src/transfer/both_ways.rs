@@ -68,7 +68,7 @@ impl<'a> Alone<'a> {
             return None;
         }
         let sum = way.sum(0, taken_apart)?;
-        let taken = way.translated(way.terms(&sum, scale), all, false);
+        let taken = way.translated(way.terms(&sum, scale), all, false, way.beyond(&sum));
         Some(Alone { way, sum, scale, taken })
     }
 

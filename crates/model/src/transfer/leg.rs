@@ -50,7 +50,8 @@ pub(crate) fn leg(platform: &Platform, transfer: &Transfer, passes: u64) -> Opti
         on_links.extend(crossing(&there.hops, way.header_dw, Packets::empty(sum.requests)));
     }
     Some(Leg {
-        moved: way.terms(&sum, times),
+        // The data are in a FIFO before they count for the engine.
+        moved: way.terms_until_free(&sum, times),
         packet_ns: packet.as_ns(),
         least_bytes: if transfer.verb == Verb::Store { sum.least_bytes } else { 0 },
         beats_ns: times * sum.request_beats.as_ns(),

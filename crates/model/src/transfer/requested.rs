@@ -91,7 +91,7 @@ pub(crate) fn asked(
     if transfer.bytes == 0 {
         return None;
     }
-    let start = way.dma.start_ns.value;
+    let start = way.dma.start_ns.value + way.queue();
     let sum = way.sum(nth, 1)?;
     let fetched = match entry {
         Some(entry) => Some(way.descriptors(nth, entry)?),

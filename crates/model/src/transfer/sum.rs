@@ -38,6 +38,11 @@ pub(super) struct Sum {
     pub(super) before_beats: Ticks,
     pub(super) behind_link: Ticks,
     pub(super) besides_memory: Ticks,
+    /// From the end of the last request until its data are stored (the minimum of all, if it may be overtaken), and the
+    /// minimum and maximum of all.
+    pub(super) after: Ticks,
+    pub(super) least_after: Ticks,
+    pub(super) most_after: Ticks,
     /// Latest end of any request, after its beats and those before it at a region of the destination.
     pub(super) last_at_region: Ticks,
     /// Minimum time for which a request holds its credits at the destination, and the sum over all.
@@ -95,6 +100,9 @@ impl Sum {
             before_beats: before(self.before_beats, next.before_beats),
             behind_link: self.behind_link.min(next.behind_link),
             besides_memory: self.besides_memory.min(next.besides_memory),
+            after: if can_be_overtaken { self.after.min(next.after) } else { next.after },
+            least_after: self.least_after.min(next.least_after),
+            most_after: self.most_after.max(next.most_after),
             last_at_region: self.last_at_region.max(self.at_region + next.last_at_region),
             held: self.held.min(next.held),
             all_held: self.all_held + next.all_held,

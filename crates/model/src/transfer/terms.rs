@@ -11,8 +11,32 @@ use lanemark_units::Ticks;
 use lanemark_wire::{Mps, ack_latency_limit};
 
 impl Way<'_> {
-    /// The largest term of `times` repetitions of these requests.
+    /// The largest term of `times` repetitions of these requests, until the end of the last one is signalled.
     pub(super) fn terms(&self, sum: &Sum, times: f64) -> Largest {
+        let largest = self.terms_until_free(sum, times).times(1.0, self.beyond(sum).as_ns());
+        // The data of an earlier request may be stored later than those of a short last one.
+        let later = sum.most_after.since(sum.after);
+        if later.as_ns() > 0.02 * largest.ns { largest.blurred() } else { largest }
+    }
+
+    /// From the end of the last request, when its tag is free, until its end is signalled.
+    pub(super) fn beyond(&self, sum: &Sum) -> Ticks {
+        sum.after + self.read_data().map_or(Ticks::ZERO, |data| data.signal)
+    }
+
+    /// Time in the queue before a read takes its tag.
+    pub(super) fn queue(&self) -> Ticks {
+        self.read_data().map_or(Ticks::ZERO, |data| data.queue)
+    }
+
+    /// Minimum time between the end of a read, when its tag is free, and the start of the read that takes its place, if
+    /// the number of outstanding transfers is limited.
+    fn between_places(&self, sum: &Sum) -> Ticks {
+        sum.least_after + self.read_data().map_or(Ticks::ZERO, |data| data.signal + data.queue)
+    }
+
+    /// The largest term of `times` repetitions of these requests, until the tag of the last one is free.
+    pub(super) fn terms_until_free(&self, sum: &Sum, times: f64) -> Largest {
         let step = if self.channels == 1 { sum.least_engine } else { sum.least_request_beats };
         let waits = self.waits(sum, times, step);
         let since_first = self.since_first(sum, times, step).into_iter().chain(in_all(&waits));
@@ -20,7 +44,8 @@ impl Way<'_> {
         let mut largest = Largest::of(terms);
         if self.transfer.verb == Verb::Load {
             // As if every read held its tag for as long as the longest of them.
-            let longest = sum.requests as f64 * times * sum.most_latency.as_ns() / self.most_under_way();
+            let held = sum.most_latency + self.between_places(sum);
+            let longest = sum.requests as f64 * times * held.as_ns() / self.most_under_way();
             largest = if largest.bound == Bound::Tags { largest } else { largest.beside(longest) };
         }
         // The uncertainty of a round trip may make it as large as the largest term, whose own lead is then unknown.
@@ -72,7 +97,7 @@ impl Way<'_> {
     }
 
     /// Engine time of all requests, and the buffers between engine and link.
-    fn of_engine(&self, sum: &Sum, times: f64) -> [(Bound, f64); 5] {
+    fn of_engine(&self, sum: &Sum, times: f64) -> [(Bound, f64); 6] {
         let n = sum.requests as f64 * times;
         let all = |sum: Ticks| times * sum.as_ns();
         let channels = f64::from(self.channels);
@@ -86,8 +111,18 @@ impl Way<'_> {
             (Bound::Engine, all(sum.request_beats) + sum.shortest.as_ns()),
             (Bound::Engine, n * self.dma.shared_request_ns.value.as_ns() + sum.shortest.as_ns()),
             (Bound::Tags, all(sum.latencies) / self.most_under_way()),
+            (Bound::Tags, self.in_places(sum, times)),
             (Bound::SendBuffers, besides + ((n - 1.0) / buffers).floor() * sum.to_link.as_ns()),
         ]
+    }
+
+    /// Time of all requests of a limited number of outstanding transfers, each of which is one request and keeps its
+    /// place until its end is signalled and the next one has left the queue.
+    fn in_places(&self, sum: &Sum, times: f64) -> f64 {
+        let Some(most) = self.transfer.outstanding.filter(|most| *most > 1) else { return 0.0 };
+        let (n, most) = (sum.requests as f64 * times, f64::from(most));
+        let between = (n - most).max(0.0) * self.between_places(sum).as_ns();
+        (times * sum.latencies.as_ns() + between) / most
     }
 
     /// Terms that count from the first request, with `step` as the minimum interval between requests.
@@ -108,8 +143,11 @@ impl Way<'_> {
         // The tag of the first read is released no earlier than those of the others, or theirs no earlier than they
         // can start.
         let first_round = sum.first_latency.as_ns().min(sum.latency.as_ns() + first - sum.least_engine.as_ns());
-        let in_rounds =
-            if tags.is_finite() { first_round + rounds * sum.latency.as_ns() + rest * step.as_ns() } else { 0.0 };
+        // Transfers keep their places for longer than their tags.
+        let is_limited = self.transfer.outstanding.is_some_and(|most| most > 1 && most <= self.dma.tags.value);
+        let apart = if is_limited { self.between_places(sum).as_ns() } else { 0.0 };
+        let round = sum.latency.as_ns() + apart;
+        let in_rounds = if tags.is_finite() { first_round + rounds * round + rest * step.as_ns() } else { 0.0 };
         let root_tags = f64::from(self.platform.root_complex.peer_tags.value);
         let root_rounds = ((sum.root_reads as f64 * times - 1.0) / root_tags).floor().max(0.0);
         let root_loops = if root_rounds > 0.0 { root_rounds * sum.root_loop.as_ns() } else { 0.0 };
@@ -152,7 +190,7 @@ impl Way<'_> {
     }
 
     /// Maximum number of outstanding requests; writes are complete when they have been sent.
-    fn most_under_way(&self) -> f64 {
+    pub(super) fn most_under_way(&self) -> f64 {
         match self.transfer.verb {
             Verb::Store => f64::INFINITY,
             Verb::Load => {

@@ -4,6 +4,9 @@
 //! all pages of the window that map to it. If a set cannot, all its pages miss, because the least recently used entry
 //! is always the next one needed. Of `p` pages, of which `w` map to such sets, each pass takes `w` page walks.
 //!
+//! With several requests outstanding, requests wait behind walks for other pages; `at_iommu.rs` passes them through the
+//! IOMMU one by one. It also counts the walks of random windows, which have no formula.
+//!
 //! A walk is one read if the paging-structure cache holds the last table level of its block of 512 pages; blocks hit
 //! or miss by the same rule as pages. The first pass may find entries left by other transfers, at most the capacity
 //! of each set, so that its number of walks is a lower bound. If walks read through the last-level cache, a table
@@ -16,6 +19,8 @@
 //! an 8 B completion, and its beats; meanwhile the channel issues no request. If the lookup is shorter than the
 //! acknowledgment of the request on the link, the completion waits for it, and the formula is a lower bound.
 
+use super::at_iommu::Walking;
+use super::iotlb::{Iotlb, set_of};
 use super::way::Way;
 use crate::bound::Bound;
 use crate::bounds::Largest;
@@ -28,6 +33,8 @@ use std::collections::BTreeMap;
 
 /// Maximum number of places of a window that are examined one by one.
 const MOST_PLACES: u64 = 1 << 20;
+/// Maximum number of random transfers that are examined one by one.
+const MOST_RANDOM: u64 = 1 << 16;
 
 /// Translation requests of a device, when all translations that stay cached are cached.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +60,8 @@ struct Walks {
     has_room: bool,
     /// Whether the last-level cache holds the same lines as without walks.
     is_undisturbed: bool,
+    /// Walks of requests that pass the IOMMU one by one.
+    walking: Walking,
 }
 
 impl Way<'_> {
@@ -153,7 +162,8 @@ impl Way<'_> {
 
     /// The prediction for `count` transfers with their page walks; `one_by_one` if each starts after the previous one
     /// has ended.
-    pub(super) fn translated(&self, largest: Largest, transfers: u64, one_by_one: bool) -> Largest {
+    /// `beyond` is the time after the end of the last request.
+    pub(super) fn translated(&self, largest: Largest, transfers: u64, one_by_one: bool, beyond: Ticks) -> Largest {
         let Some(iommu) = self.iommu() else { return largest };
         if self.has_ats() {
             return self.asked_for(iommu, largest, transfers, one_by_one).unwrap_or_else(|| largest.blurred());
@@ -169,8 +179,40 @@ impl Way<'_> {
         }
         let walking = Largest::of([(Bound::Translation, walks.time_ns / f64::from(iommu.walkers.value))]);
         let largest = largest.or(walking.or_again(begun));
-        // No term models requests that wait behind a walk for another page.
-        if walks.has_room && walks.is_undisturbed { largest } else { largest.blurred() }
+        if walks.has_room {
+            // Every page hits, once it is there.
+            return if walks.is_undisturbed { largest } else { largest.blurred() };
+        }
+        // Requests wait behind walks for other pages.
+        let Some(queued) = self.at_iommu(iommu, transfers, self.walking(&walks)) else {
+            return largest.blurred();
+        };
+        let bound = if 2.0 * queued.walking_ns > queued.ns { Bound::Translation } else { largest.bound };
+        largest.or_again(Largest::of([(bound, queued.ns + beyond.as_ns())])).blurred()
+    }
+
+    /// What the walks of requests that pass the IOMMU one by one have in common.
+    fn walking(&self, walks: &Walks) -> Walking {
+        let window = &self.transfer.window;
+        let is_round = self.transfer.count.is_multiple_of(window.places(self.transfer.bytes));
+        let is_warm = self.is_warm && is_round && !window.pattern.is_random();
+        Walking { waiting: self.most_waiting(), is_warm, ..walks.walking }
+    }
+
+    /// Number of certain walks of this many random transfers, one at a time.
+    fn random_walks(&self, iommu: &Iommu, transfers: u64) -> u64 {
+        let (page, bytes) = (iommu.page_bytes.value, self.transfer.bytes.max(1));
+        let waiting = if self.is_one_request_each() { 0 } else { self.most_waiting() };
+        let mut iotlb = Iotlb::new(iommu, waiting);
+        let (mut walks, mut request) = (0, 0);
+        for nth in 0..transfers.min(MOST_RANDOM) {
+            let start = self.base.saturating_add(self.transfer.window.place(nth, bytes));
+            for touched in start / page..=start.saturating_add(bytes - 1) / page {
+                walks += u64::from(iotlb.find(touched, request).is_none());
+                request += 1;
+            }
+        }
+        walks
     }
 
     /// Maximum number of requests that wait at the IOMMU, limited by the credits of the root port.
@@ -188,8 +230,16 @@ impl Way<'_> {
     fn walks(&self, iommu: &Iommu, transfers: u64, waiting: u32) -> Walks {
         let (window, bytes) = (&self.transfer.window, self.transfer.bytes);
         let places = window.places(bytes);
+        let through = iommu.walks_through_cache();
+        // A table in the cache: no entry takes less than a cache hit.
+        let read = if through { iommu.walk_cached_read_ns.value } else { iommu.walk_read_ns.value };
         if window.pattern.is_random() || places > MOST_PLACES || bytes == 0 {
-            return Walks::default();
+            let reads = if iommu.walk_cache_entries.value == 0 { u64::from(iommu.walk_reads.value) } else { 1 };
+            let is_counted = waiting == 0 && window.pattern.is_random() && !self.has_ats();
+            let count = if is_counted { self.random_walks(iommu, transfers) } else { 0 };
+            let time_ns = (read * reads * count).as_ns();
+            let walking = Walking { read, ..Walking::default() };
+            return Walks { count: count as f64, time_ns, walking, ..Walks::default() };
         }
         let (all, ways) = (self.pages(iommu, places), iommu.iotlb_ways.value);
         let (known, reads) = (iommu.walk_cache_entries.value as usize, u64::from(iommu.walk_reads.value));
@@ -215,9 +265,6 @@ impl Way<'_> {
             (rounds, true) => (rounds as f64, 0.0, 0.0),
             (rounds, false) => (rounds.saturating_sub(1) as f64, f64::from(first), first_reads),
         };
-        let through = iommu.walks_through_cache();
-        // A table in the cache: no entry takes less than a cache hit.
-        let read = if through { iommu.walk_cached_read_ns.value } else { iommu.walk_read_ns.value };
         let is_undisturbed = !through || self.has_room_for_table(&all, reads);
         let is_read = self.transfer.verb == Verb::Load;
         Walks {
@@ -227,6 +274,12 @@ impl Way<'_> {
             is_exact: is_whole && is_undisturbed && (is_read || !through || missed.is_empty()),
             has_room: of_set.values().all(|pages| *pages <= ways),
             is_undisturbed,
+            walking: Walking {
+                misses_blocks: known > 0 && whole > 0,
+                read,
+                is_all_missed: missed.len() == all.len(),
+                ..Walking::default()
+            },
         }
     }
 
@@ -270,12 +323,6 @@ impl Way<'_> {
         let places = self.transfer.window.places(self.transfer.bytes).min(MOST_PLACES);
         (0..places).all(|nth| self.pieces(nth).is_some_and(|pieces| pieces.len() == 1))
     }
-}
-
-/// Index of the IOTLB set of a page.
-fn set_of(iommu: &Iommu, page: u64) -> u64 {
-    let from = iommu.iotlb_index_bit.value.saturating_sub(iommu.page_bytes.value.trailing_zeros());
-    (page >> from) & (iommu.sets() - 1)
 }
 
 /// Number of these pages in each set that has any.

@@ -8,7 +8,7 @@ use crate::engine_timing;
 use crate::path::{Hop, Path};
 use crate::queue::Queued;
 use lanemark_machine::{Partner, Transfer, Verb, Writer};
-use lanemark_platform::{Dma, Memory, Platform, Region};
+use lanemark_platform::{Dma, Memory, Platform, ReadData, Region};
 use lanemark_units::Ticks;
 use lanemark_wire::{Chunk, Mps, Rcb, split};
 use std::ops::Range;
@@ -56,6 +56,8 @@ pub(super) struct Piece {
     pub(super) before_beats: Ticks,
     /// Its path without beats at a region.
     pub(super) besides_region: Ticks,
+    /// From its end, when its tag is free, until its data are stored.
+    pub(super) after: Ticks,
     /// Its data packets.
     pub(super) packets: Packets,
     /// Time for which it holds its credits at the destination.
@@ -245,6 +247,9 @@ impl<'a> Way<'a> {
                 behind_link: piece.behind_link,
                 last_at_region: Ticks::ZERO,
                 besides_memory: piece.way,
+                after: piece.after,
+                least_after: piece.after,
+                most_after: piece.after,
                 held: piece.held,
                 all_held: Ticks::ZERO,
                 of_lines: Ticks::ZERO,
@@ -283,6 +288,9 @@ impl<'a> Way<'a> {
             so_far.root_way = so_far.root_way.min(piece.root_way);
             so_far.latencies += engine + piece.way;
             so_far.last_way = piece.way;
+            so_far.least_after = so_far.least_after.min(piece.after);
+            so_far.most_after = so_far.most_after.max(piece.after);
+            so_far.after = if self.can_be_overtaken() { so_far.least_after } else { piece.after };
             so_far.shortest = so_far.shortest.min(piece.way);
             if self.can_be_overtaken() {
                 so_far.before_link = so_far.before_link.min(piece.before_link);
@@ -335,7 +343,7 @@ impl<'a> Way<'a> {
         Some((if is_first { first } else { slowest }, is_first))
     }
 
-    fn write(&self, chunk: Chunk, offset: u64) -> Option<Piece> {
+    pub(super) fn write(&self, chunk: Chunk, offset: u64) -> Option<Piece> {
         let payload = in_dws(chunk);
         let paused = engine_timing::link_pause(self.platform, chunk, offset);
         let (slowest, is_first) = self.slowest_for_writes()?;
@@ -366,6 +374,7 @@ impl<'a> Way<'a> {
             behind_link: Ticks::ZERO,
             before_beats,
             besides_region,
+            after: Ticks::ZERO,
             packets: Packets::of([payload]),
             held,
             root_reads,
@@ -427,6 +436,9 @@ impl<'a> Way<'a> {
         let (mut first_way, mut last_way, mut of_last) = (None, Ticks::ZERO, Ticks::ZERO);
         let mut shortest: Option<Ticks> = None;
         let mut payloads = Vec::new();
+        let data = self.read_data();
+        // When all data so far are stored, and the time that the last ones take for it.
+        let (mut stored, mut stored_after) = (Ticks::ZERO, Ticks::ZERO);
         for (nth, piece) in pieces.iter().enumerate() {
             // The number outstanding is the number of tags of the root complex.
             let tag = |asked: &[Ticks]| {
@@ -446,6 +458,8 @@ impl<'a> Way<'a> {
                 let pace = self.slowest(3)?.pace(3, payload);
                 let at_engine = self.beats(3, payload);
                 taken = taken.max(sent + on_links) + at_engine;
+                stored_after = data.map_or(Ticks::ZERO, |data| data.stored_after(payload));
+                stored = stored.max(taken + stored_after);
                 of_last = of_last.max(sent_of_it + on_links) + at_engine;
                 (sent, sent_of_it, link, beats) = (sent + pace, sent_of_it + pace, link + pace, beats + at_engine);
                 first_way.get_or_insert(on_links);
@@ -455,7 +469,12 @@ impl<'a> Way<'a> {
         }
         let until_data = until_end + first_beats + behind;
         let packets = Packets::of(payloads.iter().copied());
-        let taken = taken.max(until_data + self.last_completion(packets) + shortest?);
+        // The last completion of a read fills the minimum time of its data.
+        let least = data.map_or(Ticks::ZERO, |data| data.least_time_of(chunk.bytes));
+        let filled = Ticks(least.0.saturating_sub(beats.0));
+        let taken = taken.max(until_data + self.last_completion(packets) + shortest?) + filled;
+        (beats, last_way, of_last) = (beats + filled, last_way + filled, of_last + filled);
+        let after = stored.max(taken + stored_after).since(taken);
         let held = match self.transfer.partner {
             Partner::Host => self.lookup(),
             // It leaves the root complex with the last read that was issued for it.
@@ -473,6 +492,7 @@ impl<'a> Way<'a> {
             behind_link: last_way,
             before_beats: until_data + first_way?,
             besides_region: until_end + behind + of_last,
+            after,
             packets,
             held,
             root_reads: if self.is_split_at_root() { pieces.len() as u64 } else { 0 },
@@ -522,6 +542,11 @@ impl<'a> Way<'a> {
     /// Whether its data come from host memory that sends a separate completion for odd ends.
     pub(super) fn has_odd_ends_apart(&self) -> bool {
         self.transfer.partner == Partner::Host && self.memory().is_some_and(|memory| memory.odd_end_completion.value)
+    }
+
+    /// Costs of the data of reads besides their beats, if there are any.
+    pub(super) fn read_data(&self) -> Option<ReadData> {
+        self.platform.dma_read.as_ref().filter(|_| self.transfer.verb == Verb::Load).map(ReadData::from)
     }
 
     pub(super) fn memory(&self) -> Option<&'a Memory> {

@@ -12,7 +12,7 @@ use crate::device::job::{Job, Piece};
 use crate::device::timer::Timer;
 use crate::host::driver::blocks;
 use crate::steady::Survey;
-use lanemark_machine::{Cause, Completion, Descriptors, DmaCall, Partner, Verb};
+use lanemark_machine::{Cause, Completion, Descriptors, DmaCall, Partner, Transfer, Verb};
 use lanemark_platform::Mailbox;
 use lanemark_units::Ticks;
 use std::collections::VecDeque;
@@ -87,6 +87,8 @@ pub struct Channel {
     left: Milestone,
     /// Outstanding transfers, the oldest one first.
     pub(crate) open: VecDeque<Open>,
+    /// Times at which further transfers may leave the queue, if their number is limited: one for each that ended.
+    pub(crate) queued: VecDeque<Ticks>,
     /// Time at which an outstanding transfer ended while their number was at its limit.
     pub(crate) open_at: Ticks,
     /// End of the last outstanding transfer that ended.
@@ -119,6 +121,7 @@ impl Channel {
             room_made: Milestone::NONE,
             left: Milestone::NONE,
             open: VecDeque::new(),
+            queued: VecDeque::new(),
             open_at: Ticks::ZERO,
             ended: Milestone::NONE,
             received_bytes: 0,
@@ -137,11 +140,16 @@ impl Channel {
         self.is_whole = false;
         self.described = None;
         (self.free, self.waited_for) = (Milestone::NONE, (Milestone::NONE, Cause::Transit));
-        // Transfers that a stopped job began and did not request will never complete.
-        self.open.clear();
+        self.drop_open();
         self.issued_at = now;
         self.occupied_until = self.occupied_until.max(from);
         self.starts_until = Some(from).filter(|from| *from > now);
+    }
+
+    /// Drops the outstanding transfers of an earlier job.
+    pub(crate) fn drop_open(&mut self) {
+        self.open.clear();
+        self.queued.clear();
     }
 
     /// Returns when the last byte arrived or departed.
@@ -203,15 +211,16 @@ impl Channel {
             return;
         }
         let start = job.base + job.transfer.window.place(job.released, job.transfer.bytes);
+        let starts = spec.start_of(job.transfer.verb);
         let bytes = job.bytes_of(job.released);
         job.released += 1;
         if job.piece.is_none() {
             job.advance();
         }
         self.timer.start(now);
-        if now + spec.start > self.occupied_until {
-            (self.occupied_until, self.free) = (now + spec.start, milestone);
-            self.starts_until = Some(now + spec.start).filter(|_| spec.start > Ticks::ZERO);
+        if now + starts > self.occupied_until {
+            (self.occupied_until, self.free) = (now + starts, milestone);
+            self.starts_until = Some(now + starts).filter(|_| starts > Ticks::ZERO);
         }
         self.issued_at = now;
         if let Some(fetcher) = self.fetcher.as_mut().filter(|_| calls.is_fetched) {
@@ -319,10 +328,49 @@ impl Channel {
         let most = transfer.outstanding.map_or(usize::MAX, |most| most as usize);
         match shared.tag_at {
             Some(tag_at) if !(begins && self.open.len() >= most) => {
-                self.occupied_until.max(self.room.0).max(tag_at).max(self.open_at)
+                let leaves_queue = if begins { self.leaves_queue_at(most) } else { Ticks::ZERO };
+                self.occupied_until.max(self.room.0).max(tag_at).max(self.open_at).max(leaves_queue)
             }
             _ => Ticks::NEVER,
         }
+    }
+
+    /// Returns when the next transfer may leave the queue, if at most `most` are outstanding.
+    #[inline]
+    fn leaves_queue_at(&self, most: usize) -> Ticks {
+        // Each of the first ones has been in the queue since the start.
+        let waits = self.open.len() + self.queued.len() >= most;
+        self.queued.front().filter(|_| waits).map_or(Ticks::ZERO, |at| *at)
+    }
+
+    /// Puts the next transfer into the queue when another one has ended.
+    #[inline]
+    pub(crate) fn queue_next(&mut self, now: Ticks, spec: &Spec) {
+        let is_of_reads = self.job.as_ref().is_some_and(|job| job.transfer.verb == Verb::Load);
+        if is_of_reads && spec.queue() > Ticks::ZERO {
+            self.queued.push_back(now + spec.queue());
+        }
+    }
+
+    /// Lets the next transfer leave the queue, with `open` others outstanding, whose first read is issued at `issued`;
+    /// returns when it entered the queue, if it would begin at `begun` without one.
+    #[inline]
+    pub(crate) fn leave_queue(
+        queued: &mut VecDeque<Ticks>,
+        open: usize,
+        begun: Ticks,
+        issued: Ticks,
+        transfer: &Transfer,
+        spec: &Spec,
+    ) -> Ticks {
+        if transfer.verb != Verb::Load || spec.queue() == Ticks::ZERO {
+            return begun;
+        }
+        let waits = transfer.outstanding.is_some_and(|most| open + queued.len() >= most as usize);
+        if waits || queued.front().is_some_and(|at| *at <= issued) {
+            queued.pop_front();
+        }
+        Ticks(begun.0.saturating_sub(spec.queue().0))
     }
 
     /// Returns when the data of the next write became available in its queue.
@@ -438,6 +486,7 @@ impl Channel {
             room_made: _,
             left: _,
             open,
+            queued,
             open_at,
             ended: _,
             received_bytes,
@@ -479,6 +528,10 @@ impl Channel {
             *number += moved;
             view.state(*left);
             view.moment(since);
+        }
+        view.count(queued.len());
+        for at in queued {
+            view.time(at);
         }
         view.time(open_at);
         view.counter(received_bytes);

@@ -61,8 +61,11 @@ const EMPTY: u8 = 0x5A;
 /// An outstanding read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 struct Read {
-    /// Bytes that have not arrived.
+    /// Bytes that have not arrived, and those that have not been received from the link.
     left: u32,
+    unreceived: u32,
+    /// Remaining minimum time for which its data occupy the inbound data path.
+    least: Ticks,
     /// Its channel.
     channel: usize,
     /// Number of its transfer.
@@ -70,6 +73,14 @@ struct Read {
     /// Issue time, and the end address.
     asked: Ticks,
     end: u64,
+}
+
+/// A transfer of reads whose data have been received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Received {
+    channel: usize,
+    number: u64,
+    milestone: Milestone,
 }
 
 /// A request and the channel that issues it.
@@ -120,8 +131,13 @@ pub struct DmaEngine {
     data: Milestone,
     /// Use of the request logic, and of the data path by direction.
     pub(crate) busy: EngineBusy,
-    /// Time at which the last completion was stored.
+    /// Time at which the last completion was taken.
     taken_at: Ticks,
+    /// Time at which the last data are stored, and the milestone.
+    stored_until: Ticks,
+    stored: Milestone,
+    /// Transfers whose end is signalled later, in order.
+    ending: Wire<Received>,
     /// The queues to the user circuit, if there are any.
     pub queues: Option<Interconnect>,
     /// The MSI-X vectors, if it uses MSI-X.
@@ -190,6 +206,9 @@ impl DmaEngine {
             data_until: Ticks::ZERO,
             data: Milestone::NONE,
             taken_at: Ticks::ZERO,
+            stored_until: Ticks::ZERO,
+            stored: Milestone::NONE,
+            ending: Wire::default(),
             queues: spec.queues.map(Interconnect::new),
             msi_x: spec.vectors.zip(spec.mailboxes.first()).map(|(table, mailbox)| MsiX::new(table, mailbox.message)),
             atc: spec.atc.map(|atc| Box::new(Atc::new(atc))),
@@ -260,7 +279,7 @@ impl DmaEngine {
     /// Starts a job on a channel.
     pub fn start(&mut self, now: Ticks, channel: usize, job: Job) {
         self.invalidate(&job);
-        let from = now + self.spec.start;
+        let from = now + self.spec.start_of(job.transfer.verb);
         if let Some(channel) = self.channels.get_mut(channel) {
             channel.begin(now, job.released(), from, self.spec.tick);
         }
@@ -302,6 +321,8 @@ impl DmaEngine {
 
     /// Clears the observations of previous jobs.
     fn invalidate(&mut self, job: &Job) {
+        // Transfers that a stopped job began and did not request will never complete.
+        self.channels.iter_mut().filter(|channel| channel.job.is_none()).for_each(Channel::drop_open);
         self.latencies.clear();
         if job.transfer.outstanding.is_some() {
             self.latencies.reserve(job.transfers.min(Samples::MOST_LATENCIES as u64) as usize);
@@ -572,10 +593,20 @@ impl DmaEngine {
             tlp.kind = TlpKind::MRd;
             tlp.tag = self.free_tags.pop()?;
             let end = chunk.address + u64::from(chunk.bytes);
+            let least = self.spec.read_data.as_ref().map_or(Ticks::ZERO, |data| data.least_time_of(chunk.bytes));
+            let (left, unreceived) = (chunk.bytes, chunk.bytes);
             self.reads[usize::from(tlp.tag)] =
-                Read { left: chunk.bytes, channel: place, transfer: number, asked: now, end };
+                Read { left, unreceived, least, channel: place, transfer: number, asked: now, end };
             if channel.open.back().is_none_or(|last| last.number != number) {
                 let begun = self.atc.as_ref().map_or(now, |atc| atc.begun(now));
+                let begun = Channel::leave_queue(
+                    &mut channel.queued,
+                    channel.open.len(),
+                    begun,
+                    now,
+                    &job.transfer,
+                    &self.spec,
+                );
                 channel.open.push_back(Open { number, left: job.bytes_of(number), begun });
             }
         }
@@ -736,6 +767,7 @@ impl DmaEngine {
         let at_engine = at + self.spec.ingress;
         let begins = self.data_until.max(at_engine);
         let beats = self.beats_of(&tlp);
+        let beats = if self.spec.read_data.is_some() { self.with_pushes(&tlp, beats) } else { beats };
         self.data_until = begins + beats;
         self.busy.received.occupy(beats, self.data_until);
         if path.is_on() {
@@ -750,6 +782,21 @@ impl DmaEngine {
         if !self.atc.as_mut().is_some_and(|atc| atc.comes(self.data_until, tlp)) {
             self.arriving.send(self.data_until, tlp);
         }
+    }
+
+    /// Returns the time for which a completion occupies the inbound data path: its `beats`, and with the last of a read
+    /// what is missing to the minimum of the read.
+    fn with_pushes(&mut self, tlp: &Tlp, beats: Ticks) -> Ticks {
+        let Some(read) = self.reads.get_mut(usize::from(tlp.tag)).filter(|read| read.unreceived > 0) else {
+            return beats;
+        };
+        read.least = Ticks(read.least.0.saturating_sub(beats.0));
+        if tlp.kind != TlpKind::CplD {
+            read.unreceived = 0;
+            return beats;
+        }
+        read.unreceived = read.unreceived.saturating_sub(tlp.enabled_bytes());
+        if read.unreceived == 0 { beats + read.least } else { beats }
     }
 
     /// Returns the time of a TLP's beats.
@@ -783,7 +830,7 @@ impl DmaEngine {
     #[must_use]
     pub fn data_due(&self) -> Ticks {
         let answered = self.atc.as_ref().map_or(Ticks::NEVER, |atc| atc.answer_due());
-        answered.min(self.put_away_due())
+        answered.min(self.put_away_due()).min(self.ending.due())
     }
 
     /// Returns when the next completion of a read is received.
@@ -802,6 +849,11 @@ impl DmaEngine {
     #[inline]
     pub fn take_data(&mut self, now: Ticks, slab: &mut Slab, path: &mut CriticalPath) -> bool {
         if self.take_answer(now, slab) {
+            return true;
+        }
+        if let Some(Received { channel, number, milestone }) = self.ending.take(now) {
+            (self.received_at, self.received) = (now, milestone);
+            self.end_transfer(now, channel, number, milestone);
             return true;
         }
         if self.put_away_due() > now {
@@ -848,18 +900,12 @@ impl DmaEngine {
             self.refused.get_or_insert(address);
         }
         slab.give_back(tlp.payload);
-        if let Some(nth) = channel.open.iter().position(|open| open.number == number) {
-            let open = &mut channel.open[nth];
+        let mut is_received = false;
+        if let Some(open) = channel.open.iter_mut().find(|open| open.number == number && open.left > 0) {
             open.left -= u64::from(came).min(open.left);
-            if open.left == 0 {
-                let begun = channel.open.remove(nth).map_or(now, |open| open.begun);
-                (channel.open_at, channel.ended) = (now, tlp.milestone);
-                let is_timed = channel.job.as_ref().is_some_and(|job| job.transfer.outstanding.is_some());
-                if is_timed && self.latencies.len() < Samples::MOST_LATENCIES {
-                    self.latencies.push(now.since(begun));
-                }
-            }
+            is_received = open.left == 0;
         }
+        self.store(now, &tlp, is_received.then_some((place, number)), path);
         if is_last {
             self.free_tag(now, &tlp, is_late);
             if let Some(atc) = &mut self.atc {
@@ -868,6 +914,47 @@ impl DmaEngine {
         }
         // The last completion of a read may end its transfer.
         is_last
+    }
+
+    /// Stores the data of a completion, and ends the transfer whose last data these are.
+    #[inline]
+    fn store(&mut self, now: Ticks, tlp: &Tlp, ends: Option<(usize, u64)>, path: &mut CriticalPath) {
+        let Some(data) = &self.spec.read_data else {
+            if let Some((channel, number)) = ends {
+                self.end_transfer(now, channel, number, tlp.milestone);
+            }
+            return;
+        };
+        let is_data = tlp.kind == TlpKind::CplD;
+        let until = now + if is_data { data.stored_after(tlp.payload_bytes()) } else { Ticks::ZERO };
+        if until >= self.stored_until {
+            self.stored_until = until;
+            self.stored =
+                if until > now { path.add(tlp.milestone, until, self.place, Cause::Engine) } else { tlp.milestone };
+        }
+        let Some((channel, number)) = ends else { return };
+        let at = self.stored_until + data.signal;
+        if at <= now {
+            return self.end_transfer(now, channel, number, tlp.milestone);
+        }
+        let milestone =
+            if data.signal > Ticks::ZERO { path.add(self.stored, at, self.place, Cause::Engine) } else { self.stored };
+        self.ending.send(at, Received { channel, number, milestone });
+    }
+
+    /// Ends a transfer whose data are stored.
+    fn end_transfer(&mut self, now: Ticks, place: usize, number: u64, milestone: Milestone) {
+        let channel = &mut self.channels[place];
+        let ended = channel.open.iter().position(|open| open.number == number && open.left == 0);
+        let Some(Open { begun, .. }) = ended.and_then(|nth| channel.open.remove(nth)) else { return };
+        (channel.open_at, channel.ended) = (now, milestone);
+        let is_limited = channel.job.as_ref().is_some_and(|job| job.transfer.outstanding.is_some());
+        if is_limited {
+            channel.queue_next(now, &self.spec);
+            if self.latencies.len() < Samples::MOST_LATENCIES {
+                self.latencies.push(now.since(begun));
+            }
+        }
     }
 
     /// Returns the tag of a read to the free list with its last completion.

@@ -2,7 +2,8 @@
 
 use crate::device::{atc, interconnect};
 use crate::fabric::pace::Pace;
-use lanemark_platform::{Mailbox, VectorTable};
+use lanemark_machine::Verb;
+use lanemark_platform::{Mailbox, ReadData, VectorTable};
 use lanemark_units::Ticks;
 
 /// Constants of a DMA engine.
@@ -24,6 +25,8 @@ pub struct Spec {
     pub read: Pace,
     /// Cost of a write besides its beats.
     pub write: Pace,
+    /// Costs of the data of reads besides their beats, if there are any.
+    pub read_data: Option<ReadData>,
     /// Bytes of host memory that a descriptor covers.
     pub descriptor_bytes: u64,
     /// Time of a descriptor before its first request.
@@ -63,6 +66,19 @@ pub struct Spec {
 }
 
 impl Spec {
+    /// Returns the time from the start command to the first request of this direction.
+    #[must_use]
+    pub fn start_of(&self, verb: Verb) -> Ticks {
+        self.start + if verb == Verb::Load { self.queue() } else { Ticks::ZERO }
+    }
+
+    /// Returns the time in the queue before a read takes its tag.
+    #[inline]
+    #[must_use]
+    pub fn queue(&self) -> Ticks {
+        self.read_data.as_ref().map_or(Ticks::ZERO, |data| data.queue)
+    }
+
     /// Returns the number of its channels, with the one for the second direction of a full-duplex engine.
     #[must_use]
     pub fn all_channels(&self) -> usize {

@@ -1,6 +1,6 @@
 //! The state of a DMA engine, and the facts about its jobs that steady-state detection needs.
 
-use super::{Channel, DmaEngine, EngineBusy, Interconnect, Job, Read};
+use super::{Channel, DmaEngine, EngineBusy, Interconnect, Job, Read, Received};
 use crate::steady::{Leg, Survey};
 use lanemark_machine::{Pattern, Samples, Transfer, Verb, Window};
 
@@ -28,6 +28,9 @@ impl DmaEngine {
             arriving,
             data_until,
             taken_at,
+            stored_until,
+            stored: _,
+            ending,
             queues,
             msi_x,
             // With ATS, no steady state is skipped.
@@ -59,10 +62,11 @@ impl DmaEngine {
         outstanding.sort_unstable_by_key(|tag| (reads[*tag].asked, reads[*tag].transfer, reads[*tag].end));
         view.count(outstanding.len());
         for tag in outstanding {
-            let Read { left, channel, transfer, asked, end } = &mut reads[tag];
+            let Read { left, unreceived, least, channel, transfer, asked, end } = &mut reads[tag];
             let [before, now] = begun[*channel];
             let name = view.tag(owner, tag as u16);
-            for value in [name, u64::from(*left), *channel as u64, before.wrapping_sub(*transfer)] {
+            let data = [u64::from(*left), u64::from(*unreceived), least.0];
+            for value in [name, *channel as u64, before.wrapping_sub(*transfer)].into_iter().chain(data) {
                 view.state(value);
             }
             // The issue time is used on abandonment only, where no steady state is skipped.
@@ -79,6 +83,13 @@ impl DmaEngine {
         view.time(data_until);
         // If it does not advance, no completion arrives and it is not read.
         view.time(taken_at);
+        view.time(stored_until);
+        ending.visit(view, |view, Received { channel, number, milestone: _ }| {
+            let [before, now] = begun[*channel];
+            view.count(*channel);
+            view.state(before.wrapping_sub(*number));
+            *number += now - before;
+        });
         if let Some(queues) = queues {
             queues.visit(view);
         }
