@@ -1,7 +1,7 @@
 //! Search for the unknown numbers of a platform: by formulas from many starting points, then by simulation from the
 //! best.
 
-use crate::least_squares::{judge, scout, sum_of_squares};
+use crate::least_squares::{FIRST_GAIN, judge, scout, sum_of_squares};
 use crate::whole::neighbours;
 use crate::{Fit, FitData, FitError, Parameter, fit_many};
 
@@ -169,7 +169,7 @@ fn searched(
     steps: usize,
     ask: &mut impl FnMut(&[f64]) -> Result<Vec<f64>, String>,
 ) -> Option<(f64, Vec<Parameter>)> {
-    let (values, left) = scout(&from, steps, ask).ok()?;
+    let (values, left) = scout(&from, (steps, FIRST_GAIN), ask).ok()?;
     from.iter_mut().zip(values).for_each(|(parameter, value)| parameter.start = value);
     Some((left, from))
 }

@@ -118,7 +118,7 @@ pub fn fill_in(name: &str, measured: &Measured<'_>, draft: &Draft, options: Fill
     };
     let set = contenders.iter().find(|contender| contender.is_chosen).map_or(&[][..], |chosen| &chosen.set);
     let Settled { problem, mut fit, at_default, assumed, mut conditional } =
-        settled(problem, start, options.assume_rest)?;
+        settled(problem, start.as_deref(), options.assume_rest)?;
     let count = |(question, count): &(&str, usize)| format!("{name}: {question} ({count} answers)");
     let fitted_to = Origin::FittedTo(problem.questions().iter().map(count).collect());
     let values: Vec<f64> = fit.found.iter().map(|found| found.value).collect();
@@ -218,35 +218,52 @@ struct Settled {
 }
 
 /// Fits, fixes numbers that the data leave open, and fits the rest again.
-fn settled(mut problem: FitData, mut start: Option<Vec<f64>>, assume_rest: bool) -> Result<Settled, FillError> {
+///
+/// A number is fixed only if the rest then follows the data as well as before: far from its best value, a number may
+/// matter that does not matter there.
+fn settled(mut problem: FitData, start: Option<&[f64]>, assume_rest: bool) -> Result<Settled, FillError> {
     let (mut at_default, mut assumed, mut conditional) = (Vec::new(), Vec::new(), Vec::new());
-    loop {
-        let fit = calibrate(&problem, start.as_deref())?;
-        // Loads and stores depend on sums of many latencies: a usual value of one leaves no room for the others.
-        let is_fixed = problem.is_about_transfers();
-        let fixed = if is_fixed { to_fix(&problem, &fit, assume_rest) } else { Vec::new() };
-        if fixed.is_empty() {
-            return Ok(Settled { problem, fit, at_default, assumed, conditional });
-        }
-        for set in &fit.loose {
-            let with = set.names.iter().filter(|key| fixed.iter().any(|(other, _)| other == *key));
-            let with: Vec<String> = with.cloned().collect();
-            let others = set.names.iter().filter(|key| !with.contains(key) && !with.is_empty());
-            conditional.extend(others.map(|key| (key.clone(), with.clone())));
-        }
-        let mut values: Vec<f64> = fit.found.iter().map(|found| found.value).collect();
-        for (key, value) in fixed {
-            let (next, place) = problem.without_free(&key, value).map_err(FillError::Simulation)?;
+    let mut fit = calibrate(&problem, start)?;
+    // Loads and stores depend on sums of many latencies: a usual value of one leaves no room for the others.
+    while problem.is_about_transfers() {
+        let values: Vec<f64> = fit.found.iter().map(|found| found.value).collect();
+        let most = mean_error(&fit).max(NOISE) * HARDLY_WORSE;
+        let mut next = None;
+        // A number that is fixed may decide which limit holds: one at a time.
+        for (key, value) in to_fix(&problem, &fit, assume_rest) {
+            let (rest, place) = problem.without_free(&key, value).map_err(FillError::Simulation)?;
+            let mut values = values.clone();
             values.remove(place);
-            problem = next;
-            match value {
-                Some(value) => assumed.push((key, value)),
-                None => at_default.push(key),
+            let fit_of_rest = calibrate(&rest, Some(&values))?;
+            if mean_error(&fit_of_rest) <= most {
+                next = Some((key, value, rest, fit_of_rest));
+                break;
             }
         }
-        start = Some(values);
+        let Some((key, value, rest, fit_of_rest)) = next else { break };
+        if let Some(set) = fit.loose.iter().find(|set| set.names.contains(&key)) {
+            let others = set.names.iter().filter(|other| **other != key);
+            conditional.extend(others.map(|other| (other.clone(), vec![key.clone()])));
+        }
+        (problem, fit) = (rest, fit_of_rest);
+        match value {
+            Some(value) => assumed.push((key, value)),
+            None => at_default.push(key),
+        }
     }
+    Ok(Settled { problem, fit, at_default, assumed, conditional })
 }
+
+/// Mean absolute residual of a fit.
+fn mean_error(fit: &Fit) -> f64 {
+    fit.residuals.iter().map(|left| left.abs()).sum::<f64>() / fit.residuals.len().max(1) as f64
+}
+
+/// A number is fixed if the mean error grows by less than this factor.
+const HARDLY_WORSE: f64 = 1.03;
+
+/// Mean absolute residual below which a difference is none.
+const NOISE: f64 = 1e-3;
 
 /// The numbers to fix: their keys, and their values if these are not the defaults.
 ///
@@ -274,8 +291,6 @@ fn to_fix(problem: &FitData, fit: &Fit, assume_rest: bool) -> Vec<(String, Optio
             fixed.push((found.name.clone(), None));
         }
     }
-    // A number that is fixed may decide which limit holds: one at a time.
-    fixed.truncate(1);
     fixed
 }
 

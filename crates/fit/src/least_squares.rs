@@ -75,7 +75,7 @@ const GAIN: f64 = 1e-6;
 const SMALL: f64 = 1e-4;
 
 /// As [`GAIN`], for a first search.
-const FIRST_GAIN: f64 = 0.005;
+pub(crate) const FIRST_GAIN: f64 = 0.005;
 
 /// Cosine between two columns of sensitivities above which the data do not determine the parameters separately.
 const INSEPARABLE: f64 = 0.999;
@@ -174,20 +174,21 @@ fn solve_within(
     Ok(judged(parameters, &values, left, &jacobian, ranges))
 }
 
-/// Approximate end point of a search of at most `steps` steps, and its sum of squares.
+/// Approximate end point of a search of at most `steps` steps, and its sum of squares. The search ends at a relative gain
+/// below `gain`.
 ///
 /// # Errors
 /// As [`fit`].
 pub(crate) fn scout(
     parameters: &[Parameter],
-    steps: usize,
+    (steps, gain): (usize, f64),
     mut residuals: impl FnMut(&[f64]) -> Result<Vec<f64>, String>,
 ) -> Result<(Vec<f64>, f64), FitError> {
     let mut evaluate = |values: &[f64]| {
         residuals(values).map_err(|because| FitError::Evaluation { at: format!("{values:?}"), because })
     };
     let start: Vec<f64> = parameters.iter().map(|parameter| parameter.start).collect();
-    let ends = Ends { gain: FIRST_GAIN, least: 0.0, steps };
+    let ends = Ends { gain, least: 0.0, steps };
     let (values, left, _) = search(parameters, start, &mut evaluate, None, ends)?;
     let left = sum_of_squares(&left, None);
     Ok((values, left))

@@ -8,8 +8,6 @@ pub(crate) struct Mechanism {
     pub(crate) choices: &'static [(&'static str, &'static [f64])],
     /// Key of its time, with the values tried before it is fitted, in nanoseconds.
     pub(crate) time: Option<(&'static str, [f64; 3])>,
-    /// Keys of times for each request, which become shorter where requests become smaller.
-    pub(crate) of_requests: &'static [&'static str],
 }
 
 /// Sizes of chunks and segments, of requests, and of completions: powers of two.
@@ -30,24 +28,15 @@ const OF_A_PAUSE: [f64; 3] = [2.0, 10.0, 50.0];
 /// Source of the values: sizes are powers of two in the bounds that PCI Express Base 5.0 gives to payloads and requests,
 /// 128 B to 4096 B, and the 64 B of a cache line; the widths are those of PCIe cores, 64 to 512 bits.
 pub(crate) const MECHANISMS: &[Mechanism] = &[
-    Mechanism { choices: &[], time: Some(("dma.read_request_ns", OF_A_REQUEST)), of_requests: &[] },
-    Mechanism { choices: &[("dma.read_bytes", CHUNKS)], time: None, of_requests: &["dma.read_request_ns"] },
-    Mechanism {
-        choices: &[("dma_read.chunk_bytes", CHUNKS)],
-        time: Some(("dma_read.chunk_ns", OF_A_REQUEST)),
-        of_requests: &[],
-    },
-    Mechanism {
-        choices: &[("dma_read.segment_bytes", SEGMENTS)],
-        time: Some(("dma_read.segment_ns", OF_A_PAUSE)),
-        of_requests: &[],
-    },
-    Mechanism { choices: &[], time: Some(("dma_read.many_lines_ns", [5.0, 20.0, 80.0])), of_requests: &[] },
-    Mechanism { choices: &[("memory.completion_bytes", COMPLETIONS)], time: None, of_requests: &[] },
+    Mechanism { choices: &[], time: Some(("dma.read_request_ns", OF_A_REQUEST)) },
+    Mechanism { choices: &[("dma.read_bytes", CHUNKS)], time: None },
+    Mechanism { choices: &[("dma_read.chunk_bytes", CHUNKS)], time: Some(("dma_read.chunk_ns", OF_A_REQUEST)) },
+    Mechanism { choices: &[("dma_read.segment_bytes", SEGMENTS)], time: Some(("dma_read.segment_ns", OF_A_PAUSE)) },
+    Mechanism { choices: &[], time: Some(("dma_read.many_lines_ns", [5.0, 20.0, 80.0])) },
+    Mechanism { choices: &[("memory.completion_bytes", COMPLETIONS)], time: None },
     Mechanism {
         choices: &[("memory.completion_bytes", UNMERGED), ("memory.full_completion_lines", &[2.0, 4.0, 8.0])],
         time: None,
-        of_requests: &[],
     },
     Mechanism {
         choices: &[
@@ -55,42 +44,27 @@ pub(crate) const MECHANISMS: &[Mechanism] = &[
             ("memory.full_completion_from_bytes", &[256.0, 512.0, 1024.0, 2048.0]),
         ],
         time: None,
-        of_requests: &[],
     },
-    Mechanism { choices: &[("memory.odd_end_completion", YES)], time: None, of_requests: &[] },
-    Mechanism { choices: &[("root_complex.completion_alignment_bytes", WIDTHS)], time: None, of_requests: &[] },
-    Mechanism { choices: &[], time: Some(("dma.write_request_ns", OF_A_REQUEST)), of_requests: &[] },
-    Mechanism { choices: &[("dma.write_bytes", CHUNKS)], time: None, of_requests: &["dma.write_request_ns"] },
-    Mechanism {
-        choices: &[("dma_write.chunk_bytes", CHUNKS)],
-        time: Some(("dma_write.chunk_ns", OF_A_REQUEST)),
-        of_requests: &[],
-    },
-    Mechanism {
-        choices: &[("dma_write.segment_bytes", SEGMENTS)],
-        time: Some(("dma_write.segment_ns", OF_A_PAUSE)),
-        of_requests: &[],
-    },
+    Mechanism { choices: &[("memory.odd_end_completion", YES)], time: None },
+    Mechanism { choices: &[("root_complex.completion_alignment_bytes", WIDTHS)], time: None },
+    Mechanism { choices: &[], time: Some(("dma.write_request_ns", OF_A_REQUEST)) },
+    Mechanism { choices: &[("dma.write_bytes", CHUNKS)], time: None },
+    Mechanism { choices: &[("dma_write.chunk_bytes", CHUNKS)], time: Some(("dma_write.chunk_ns", OF_A_REQUEST)) },
+    Mechanism { choices: &[("dma_write.segment_bytes", SEGMENTS)], time: Some(("dma_write.segment_ns", OF_A_PAUSE)) },
     Mechanism {
         choices: &[("dma_write.segment_bytes", SEGMENTS)],
         time: Some(("dma_write.segment_link_ns", OF_A_PAUSE)),
-        of_requests: &[],
     },
-    Mechanism { choices: &[], time: Some(("dma_write.many_lines_ns", [5.0, 20.0, 80.0])), of_requests: &[] },
-    Mechanism { choices: &[("link.tlp_alignment_bytes", WIDTHS)], time: None, of_requests: &[] },
+    Mechanism { choices: &[], time: Some(("dma_write.many_lines_ns", [5.0, 20.0, 80.0])) },
+    Mechanism { choices: &[("link.tlp_alignment_bytes", WIDTHS)], time: None },
     Mechanism {
         choices: &[("dma.descriptor_bytes", &[4096.0, 8192.0, 16384.0, 65536.0, 1_048_576.0, 2_097_152.0])],
         time: Some(("dma.descriptor_ns", [5.0, 25.0, 125.0])),
-        of_requests: &[],
     },
-    Mechanism { choices: &[], time: Some(("dma.start_ns", [50.0, 200.0, 1000.0])), of_requests: &[] },
-    Mechanism { choices: &[("dma.full_duplex", YES)], time: None, of_requests: &[] },
-    Mechanism {
-        choices: &[("dma.full_duplex", YES)],
-        time: Some(("dma.shared_request_ns", OF_A_REQUEST)),
-        of_requests: &[],
-    },
-    Mechanism { choices: &[("memory.loaded_completion_bytes", COMPLETIONS)], time: None, of_requests: &[] },
+    Mechanism { choices: &[], time: Some(("dma.start_ns", [50.0, 200.0, 1000.0])) },
+    Mechanism { choices: &[("dma.full_duplex", YES)], time: None },
+    Mechanism { choices: &[("dma.full_duplex", YES)], time: Some(("dma.shared_request_ns", OF_A_REQUEST)) },
+    Mechanism { choices: &[("memory.loaded_completion_bytes", COMPLETIONS)], time: None },
 ];
 
 /// Whether `key` is chosen among a few values by the search over structures.

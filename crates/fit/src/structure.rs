@@ -4,11 +4,13 @@
 //! mechanism could reduce the errors, and fits the best few to each half of the figures. A structure counts by its errors
 //! at the other half. It is accepted if it is clearly better. At the end, mechanisms that have become useless are removed.
 
+use crate::Parameter;
 use crate::calibrate::{by_formulas, pulled};
 use crate::fit_data::FitData;
-use crate::least_squares::{Rows, derivatives, scout, solve, sum_of_squares};
-use crate::mechanism::MECHANISMS;
-use lanemark_machine::Facts;
+use crate::least_squares::{FIRST_GAIN, Rows, derivatives, scout, solve, sum_of_squares};
+use crate::mechanism::{MECHANISMS, Mechanism, only_of};
+use crate::whole::neighbours;
+use lanemark_machine::{Facts, Verb};
 
 /// Most mechanisms that are added.
 const MOST_ROUNDS: usize = 4;
@@ -19,13 +21,22 @@ const TRIED: usize = 8;
 /// Most combinations of one mechanism among them.
 const OF_A_MECHANISM: usize = 2;
 
+/// Most steps of a fit.
+const STEPS_OF_FIT: usize = 30;
+
+/// Relative gain of the sum of squares below which a fit ends: far below the differences by which structures are chosen.
+const GAIN_OF_FIT: f64 = 1e-4;
+
+/// Most steps of a fit after a count was rounded.
+const STEPS_OF_REST: usize = 6;
+
+/// Short fits of trials with one more mechanism: of so many, so many steps each, one after the other.
+const SCREENING: [(usize, usize); 3] = [(usize::MAX, 1), (48, 2), (24, 4)];
+
 /// A structure must reduce the mean error of the held-out figures to this share.
 const BETTER: f64 = 0.85;
 
-/// A mechanism is removed if the mean error grows by less than this factor.
-const HARDLY_WORSE: f64 = 1.03;
-
-/// A mechanism must reduce the sum of squares to this share in the estimate, or it is not tried.
+/// A mechanism must reduce the sum of squares to this share, or it is not tried.
 const PROMISING: f64 = 0.97;
 
 /// A structure with its errors at figures that were not fitted.
@@ -93,20 +104,15 @@ pub(crate) fn search(problem: &FitData) -> Option<Structure> {
     }
     let facts = problem.facts().ok()?;
     let values = by_formulas(problem)?;
-    let mut best = Trial { added: Vec::new(), problem: problem.clone(), facts, values };
-    let mut errors = best.held_out_errors()?;
+    let (mut best, mut errors) = Trial { added: Vec::new(), problem: problem.clone(), facts, values }.judged()?;
     let mut compared = vec![(best.clone(), errors.clone())];
     for _ in 0..MOST_ROUNDS {
-        let longer = extended(&best, &mut compared);
-        if let Some((trial, found)) = longer.filter(|(_, found)| is_better(&errors, found)) {
-            (best, errors) = (trial, found);
-        } else if let Some((trial, found)) =
-            exchanged(&best, &mut compared).filter(|(_, found)| is_better(&errors, found))
-        {
-            (best, errors) = (trial, found);
-        } else {
-            break;
-        }
+        let better = |tried: Vec<(Trial, Vec<f64>)>| {
+            simplest(tried.into_iter().filter(|(_, found)| is_better(&errors, found)).collect())
+        };
+        let longer = better(extended(&best, &mut compared));
+        let Some(next) = longer.or_else(|| better(exchanged(&best, &mut compared))) else { break };
+        (best, errors) = next;
     }
     while let Some((trial, found)) = simpler(&best, &errors) {
         compared.push((trial.clone(), found.clone()));
@@ -133,11 +139,16 @@ fn mean(errors: &[f64]) -> f64 {
 /// Whether the errors `found` are clearly smaller than `before`, figure by figure: their mean by [`BETTER`], and the mean
 /// of the differences by more than its standard error.
 fn is_better(before: &[f64], found: &[f64]) -> bool {
-    let gains: Vec<f64> = before.iter().zip(found).map(|(before, found)| before - found).collect();
-    let gain = mean(&gains);
-    let spread =
-        gains.iter().map(|one| (one - gain).powi(2)).sum::<f64>() / gains.len().saturating_sub(1).max(1) as f64;
-    mean(found) <= BETTER * mean(before) && gain > (spread / gains.len() as f64).sqrt()
+    let (gain, error) = difference(before, found);
+    mean(found) <= BETTER * mean(before) && gain > error
+}
+
+/// Mean of the differences between the errors of the same figures, and its standard error.
+fn difference(one: &[f64], other: &[f64]) -> (f64, f64) {
+    let all: Vec<f64> = one.iter().zip(other).map(|(one, other)| one - other).collect();
+    let middle = mean(&all);
+    let spread = all.iter().map(|one| (one - middle).powi(2)).sum::<f64>() / all.len().saturating_sub(1).max(1) as f64;
+    (middle, (spread / all.len().max(1) as f64).sqrt())
 }
 
 impl Trial {
@@ -151,19 +162,69 @@ impl Trial {
         Contender { set, fitted, errors_percent, is_chosen }
     }
 
+    /// Number of keys that the added mechanisms state or fit.
+    fn numbers(&self) -> usize {
+        self.added.iter().map(|added| added.set.len() + usize::from(added.time.is_some())).sum()
+    }
+
     /// Residuals of the formulas at `values` of the keys of `problem`, this trial's or a part of it.
     fn residuals(&self, problem: &FitData, values: &[f64]) -> Result<Vec<f64>, String> {
         problem.formula_residuals(&self.facts, values)
     }
 
     /// Approximate best values for `problem`, this trial's or a part of it, from `start`, and the sum of squares.
-    fn fitted_to(&self, problem: &FitData, start: &[f64]) -> Option<(Vec<f64>, f64)> {
+    fn fitted_to(&self, problem: &FitData, start: &[f64], steps: (usize, f64)) -> Option<(Vec<f64>, f64)> {
         let mut parameters = problem.parameters();
         for (parameter, value) in parameters.iter_mut().zip(start) {
             parameter.start = value.clamp(parameter.low, parameter.high);
         }
         let ask = |values: &[f64]| self.residuals(problem, values).map(|left| pulled(left, &parameters, values));
-        scout(&parameters, 30, ask).ok()
+        scout(&parameters, steps, ask).ok()
+    }
+
+    /// As [`fitted_to`](Trial::fitted_to), with allowed values of counts: the better of both neighbours of each.
+    fn fitted_whole(&self, problem: &FitData, start: &[f64]) -> Option<(Vec<f64>, f64)> {
+        let (mut values, mut left) = self.fitted_to(problem, start, (STEPS_OF_FIT, GAIN_OF_FIT))?;
+        let parameters = problem.parameters();
+        let mut is_set = vec![false; values.len()];
+        for (place, grid) in problem.grids().iter().enumerate() {
+            let Some(grid) = grid else { continue };
+            is_set[place] = true;
+            let (below, above) = neighbours(grid, values[place]);
+            if values[place] == below {
+                continue;
+            }
+            let rest_at = |count: f64| {
+                let start: Vec<f64> = values
+                    .iter()
+                    .enumerate()
+                    .map(|(other, value)| if other == place { count } else { *value })
+                    .collect();
+                let free: Vec<usize> = (0..start.len()).filter(|place| !is_set[*place]).collect();
+                let all = |some: &[f64]| {
+                    let mut all = start.clone();
+                    free.iter().zip(some).for_each(|(place, value)| all[*place] = *value);
+                    all
+                };
+                let ask = |some: &[f64]| {
+                    let values = all(some);
+                    self.residuals(problem, &values).map(|left| pulled(left, &parameters, &values))
+                };
+                let searched: Vec<Parameter> =
+                    free.iter().map(|place| Parameter { start: start[*place], ..parameters[*place].clone() }).collect();
+                let (some, left) = scout(&searched, (STEPS_OF_REST, GAIN_OF_FIT), ask).ok()?;
+                Some((all(&some), left))
+            };
+            let ends = [below, above].into_iter().filter_map(rest_at);
+            (values, left) = ends.min_by(|one, other| one.1.total_cmp(&other.1))?;
+        }
+        Some((values, left))
+    }
+
+    /// This trial after some steps of a fit to all figures, with the sum of squares.
+    fn after_steps(self, steps: usize) -> Option<(f64, Trial)> {
+        let (values, left) = self.fitted_to(&self.problem, &self.values, (steps, FIRST_GAIN))?;
+        Some((left, Trial { values, ..self }))
     }
 
     /// This trial with values fitted to all figures, and its held-out errors.
@@ -178,7 +239,7 @@ impl Trial {
             }
         }
         let starts = [self.values.clone(), without_limit];
-        let ends = starts.iter().filter_map(|start| self.fitted_to(&self.problem, start));
+        let ends = starts.iter().filter_map(|start| self.fitted_whole(&self.problem, start));
         self.values = ends.min_by(|one, other| one.1.total_cmp(&other.1))?.0;
         let errors = self.held_out_errors()?;
         Some((self, errors))
@@ -191,7 +252,7 @@ impl Trial {
             let places = self.problem.half(half);
             let test = self.problem.part(|place| places.contains(&place));
             let train = self.problem.part(|place| !places.contains(&place));
-            let (values, _) = self.fitted_to(&train, &self.values)?;
+            let (values, _) = self.fitted_whole(&train, &self.values)?;
             let left = self.residuals(&test, &values).ok()?;
             errors.extend(places.into_iter().zip(left.into_iter().map(|left| 100.0 * (left.exp() - 1.0).abs())));
         }
@@ -237,117 +298,139 @@ impl Trial {
     }
 }
 
-/// The best trial with one more mechanism, with its errors; all that are tried are added to `compared`.
-fn extended(from: &Trial, compared: &mut Vec<(Trial, Vec<f64>)>) -> Option<(Trial, Vec<f64>)> {
+/// Trials with one more mechanism, with their errors; all are added to `compared`.
+fn extended(from: &Trial, compared: &mut Vec<(Trial, Vec<f64>)>) -> Vec<(Trial, Vec<f64>)> {
     let tried: Vec<(Trial, Vec<f64>)> = promising(from).into_iter().filter_map(Trial::judged).collect();
     compared.extend(tried.iter().cloned());
-    tried.into_iter().min_by(|one, other| mean(&one.1).total_cmp(&mean(&other.1)))
+    tried
 }
 
-/// The best trial with another mechanism instead of one that was added.
-fn exchanged(best: &Trial, compared: &mut Vec<(Trial, Vec<f64>)>) -> Option<(Trial, Vec<f64>)> {
-    let others = (0..best.added.len()).filter_map(|place| extended(&best.without(place)?.judged()?.0, compared));
-    let others: Vec<(Trial, Vec<f64>)> = others.collect();
-    others.into_iter().min_by(|one, other| mean(&one.1).total_cmp(&mean(&other.1)))
+/// Trials with another mechanism instead of one that was added.
+fn exchanged(best: &Trial, compared: &mut Vec<(Trial, Vec<f64>)>) -> Vec<(Trial, Vec<f64>)> {
+    // Without its only mechanism it is a trial that was extended before.
+    let places = if best.added.len() > 1 { 0..best.added.len() } else { 0..0 };
+    let others = places.filter_map(|place| Some(extended(&best.without(place)?.judged()?.0, compared)));
+    others.flatten().collect()
 }
 
-/// Trials with one more mechanism that are expected to reduce the errors most, best first.
+/// The trial with the fewest numbers among those whose errors exceed the smallest ones by no more than the standard error of
+/// the difference.
+///
+/// Source: the rule of one standard error, Breiman and others, "Classification and Regression Trees", 1984, section 3.4.3.
+fn simplest(tried: Vec<(Trial, Vec<f64>)>) -> Option<(Trial, Vec<f64>)> {
+    let least = tried.iter().map(|(_, errors)| errors).min_by(|one, other| mean(one).total_cmp(&mean(other)))?.clone();
+    let is_as_good = |errors: &[f64]| {
+        let (excess, error) = difference(errors, &least);
+        excess <= error
+    };
+    let as_good = tried.into_iter().filter(|(_, errors)| is_as_good(errors));
+    as_good.min_by(|one, other| {
+        one.0.numbers().cmp(&other.0.numbers()).then_with(|| mean(&one.1).total_cmp(&mean(&other.1)))
+    })
+}
+
+/// Trials with one more mechanism that reduce the errors most, best first: after short fits, of which the worse ones are
+/// given up early.
 fn promising(best: &Trial) -> Vec<Trial> {
-    let parameters = best.problem.parameters();
+    let Some((_, before)) = best.fitted_to(&best.problem, &best.values, (1, FIRST_GAIN)) else { return Vec::new() };
     let ask = |values: &[f64]| best.residuals(&best.problem, values).map_err(|_| ());
     let Ok(left) = ask(&best.values) else { return Vec::new() };
-    let mut evaluate = |values: &[f64]| ask(values);
-    let Ok(jacobian) = derivatives(&parameters, &best.values, &left, &mut evaluate) else { return Vec::new() };
-    // Sum of squares that the numbers fitted so far could still reach without another mechanism.
-    let before = after_a_step(&jacobian, &left, &solve(&jacobian, &left, None, DAMPING));
-    let mut estimates: Vec<(f64, Trial)> = Vec::new();
-    for mechanism in MECHANISMS {
-        let mut of_it: Vec<(f64, Trial)> = Vec::new();
-        let time = mechanism.time.filter(|(key, _)| !best.problem.has_key(key));
-        if time.is_some_and(|(key, _)| !best.problem.is_open(key)) || (time.is_none() && mechanism.choices.is_empty()) {
-            continue;
+    let Ok(jacobian) = derivatives(&best.problem.parameters(), &best.values, &left, &mut |values: &[f64]| ask(values))
+    else {
+        return Vec::new();
+    };
+    let here = (left, jacobian);
+    let mut tried: Vec<(f64, usize, Trial)> = Vec::new();
+    for (number, mechanism) in MECHANISMS.iter().enumerate() {
+        for set in combinations(best, mechanism) {
+            let starts = started(best, &here, mechanism, &set).into_iter();
+            let ends = starts.filter_map(|start| start.after_steps(SCREENING[0].1));
+            tried
+                .extend(ends.min_by(|one, other| one.0.total_cmp(&other.0)).map(|(left, trial)| (left, number, trial)));
         }
-        let is_free = mechanism.choices.iter().all(|(key, _)| best.problem.is_open(key));
-        let combinations = match (is_free, mechanism.choices) {
-            (true, _) => {
-                let is_allowed =
-                    |set: &Vec<(&str, f64)>| set.iter().all(|(key, value)| best.problem.allows(key, *value));
-                mechanism.combinations().into_iter().filter(is_allowed).collect()
-            }
-            // A given size of chunks, whose time is not known.
-            (false, [_]) if time.is_some() => vec![Vec::new()],
-            (false, _) => continue,
+    }
+    let order = |tried: &mut Vec<(f64, usize, Trial)>| tried.sort_by(|one, other| one.0.total_cmp(&other.0));
+    order(&mut tried);
+    for (kept, steps) in &SCREENING[1..] {
+        tried.truncate(*kept);
+        let longer = |(_, number, trial): (f64, usize, Trial)| {
+            let (left, trial) = trial.after_steps(*steps)?;
+            Some((left, number, trial))
         };
-        for set in combinations {
-            let estimate = match time {
-                None => {
-                    let of = |share: f64| untimed(best, &jacobian, &left, &set, (mechanism.of_requests, share));
-                    let shares: &[f64] = if mechanism.of_requests.is_empty() { &[1.0] } else { &SHARES };
-                    shares.iter().filter_map(|share| of(*share)).min_by(|one, other| one.0.total_cmp(&other.0))
-                }
-                Some((key, values)) => {
-                    let of = |value: f64| timed(best, &jacobian, &left, &set, (key, value));
-                    values.into_iter().filter_map(of).min_by(|one, other| one.0.total_cmp(&other.0))
-                }
-            };
-            of_it.extend(estimate.filter(|(after, _)| *after < PROMISING * before));
-        }
-        of_it.sort_by(|one, other| one.0.total_cmp(&other.0));
-        of_it.truncate(OF_A_MECHANISM);
-        estimates.extend(of_it);
+        tried = tried.into_iter().filter_map(longer).collect();
+        order(&mut tried);
     }
-    estimates.sort_by(|one, other| one.0.total_cmp(&other.0));
-    estimates.into_iter().take(TRIED).map(|(_, trial)| trial).collect()
+    let mut of_mechanism = [0; MECHANISMS.len()];
+    tried.retain(|(left, number, _)| {
+        of_mechanism[*number] += 1;
+        *left < PROMISING * before && of_mechanism[*number] <= OF_A_MECHANISM
+    });
+    tried.into_iter().take(TRIED).map(|(_, _, trial)| trial).collect()
 }
 
-/// Damping of the linear estimates, so that inseparable numbers do not compensate each other with large steps.
-const DAMPING: f64 = 1e-4;
-
-/// Sum of squares after a step, linearly.
-fn after_a_step(jacobian: &Rows, left: &[f64], step: &[f64]) -> f64 {
-    let after = jacobian
-        .iter()
-        .zip(left)
-        .map(|(row, left)| left + row.iter().zip(step).map(|(slope, step)| slope * step).sum::<f64>());
-    sum_of_squares(&after.collect::<Vec<f64>>(), None)
+/// The combinations of values of a mechanism that may be added; an empty one if only its time is missing.
+fn combinations(best: &Trial, mechanism: &Mechanism) -> Vec<Vec<(&'static str, f64)>> {
+    let time = mechanism.time.filter(|(key, _)| !best.problem.has_key(key));
+    if time.is_some_and(|(key, _)| !best.problem.is_open(key)) || (time.is_none() && mechanism.choices.is_empty()) {
+        return Vec::new();
+    }
+    let is_free = mechanism.choices.iter().all(|(key, _)| best.problem.is_open(key));
+    let is_allowed = |set: &Vec<(&str, f64)>| set.iter().all(|(key, value)| best.problem.allows(key, *value));
+    match (is_free, mechanism.choices) {
+        (true, _) => mechanism.combinations().into_iter().filter(is_allowed).collect(),
+        // A given size of chunks, whose time is not known.
+        (false, [_]) if time.is_some() => vec![Vec::new()],
+        (false, _) => Vec::new(),
+    }
 }
 
-/// Shares of the time of a request that are tried where requests become smaller.
-const SHARES: [f64; 4] = [1.0, 0.5, 0.25, 0.125];
-
-/// Estimate for a mechanism without a time of its own: the sum of squares, and the trial; the times of requests are `share`
-/// of those before.
-fn untimed(
+/// Starts of a trial with one more mechanism; none if it has no effect.
+///
+/// What the mechanism adds, the numbers fitted so far have replaced: a long time, or a small count. It is invisible while
+/// these are the limit. So the trial also starts with the best of some shorter times and larger counts of its direction. The
+/// time of the mechanism is the best of a few; at the best values without it, by a linear estimate.
+fn started(
     best: &Trial,
-    jacobian: &Rows,
-    left: &[f64],
+    (left, jacobian): &(Vec<f64>, Rows),
+    mechanism: &Mechanism,
     set: &[(&'static str, f64)],
-    (of_requests, share): (&[&str], f64),
-) -> Option<(f64, Trial)> {
-    let mut trial = best.with(set, None)?;
-    for (value, parameter) in trial.values.iter_mut().zip(trial.problem.parameters()) {
-        if of_requests.contains(&parameter.name.as_str()) {
-            *value = (*value * share).max(parameter.low);
+) -> Vec<Trial> {
+    let time = mechanism.time.filter(|(key, _)| !best.problem.has_key(key));
+    let keys = mechanism.choices.iter().map(|(key, _)| *key).chain(time.map(|(key, _)| key));
+    let directions: Vec<Option<Verb>> = keys.map(only_of).collect();
+    let is_of_it = |key: &str| only_of(key).is_none_or(|of| directions.contains(&Some(of)));
+    let start = |share: f64, time: Option<(&'static str, f64)>| {
+        let mut without = best.clone();
+        let of_keys = best.problem.parameters().into_iter().zip(best.problem.grids());
+        for (value, (parameter, grid)) in without.values.iter_mut().zip(of_keys) {
+            let is_engine_time = parameter.name.ends_with("_request_ns") || parameter.name.starts_with("dma_");
+            if is_of_it(&parameter.name) && (grid.is_some() || is_engine_time) {
+                let moved = if grid.is_some() { *value / share } else { *value * share };
+                *value = moved.clamp(parameter.low, parameter.high);
+            }
         }
-    }
-    let there = trial.residuals(&trial.problem, &trial.values).ok()?;
-    let is_seen = there.iter().zip(left).any(|(there, here)| (there - here).abs() > 1e-9);
-    is_seen.then(|| (after_a_step(jacobian, &there, &solve(jacobian, &there, None, DAMPING)), trial))
+        let here = without.residuals(&without.problem, &without.values).ok()?;
+        let trial = without.with(set, time)?;
+        let there = trial.residuals(&trial.problem, &trial.values).ok()?;
+        let is_seen = there.iter().zip(&here).any(|(there, here)| (there - here).abs() > 1e-9);
+        let at_best = share == 1.0;
+        let linear = time.filter(|_| at_best).map(|(_, value)| timed(&trial, jacobian, left, &there, value));
+        is_seen.then(|| linear.unwrap_or_else(|| (sum_of_squares(&there, None), trial)))
+    };
+    let of_shares = |shares: &[f64]| {
+        let times: Vec<Option<(&'static str, f64)>> = match time {
+            Some((key, values)) => values.into_iter().map(|value| Some((key, value))).collect(),
+            None => vec![None],
+        };
+        let tried = shares.iter().flat_map(|share| times.iter().filter_map(|time| start(*share, *time)));
+        Some(tried.min_by(|one, other| one.0.total_cmp(&other.0))?.1)
+    };
+    [&SHARES[..1], &SHARES[1..]].into_iter().filter_map(of_shares).collect()
 }
 
-/// Estimate for a mechanism with a time: the sum of squares, and the trial with the time that gives it.
-fn timed(
-    best: &Trial,
-    jacobian: &Rows,
-    left: &[f64],
-    set: &[(&'static str, f64)],
-    (key, value): (&'static str, f64),
-) -> Option<(f64, Trial)> {
-    let mut trial = best.with(set, Some((key, value)))?;
-    let there = trial.residuals(&trial.problem, &trial.values).ok()?;
-    if there.iter().zip(left).all(|(there, here)| (there - here).abs() <= 1e-9) {
-        return None;
-    }
+/// Sum of squares that `trial` could reach, linearly, and the trial with the time that gives it. `there` are its residuals
+/// with the time `value`, `left` and `jacobian` those without the mechanism and their derivatives.
+fn timed(trial: &Trial, jacobian: &Rows, left: &[f64], there: &[f64], value: f64) -> (f64, Trial) {
     // A column for the share of the time: 0 is without it, 1 is `value`.
     let with_time: Rows = jacobian
         .iter()
@@ -355,17 +438,27 @@ fn timed(
         .map(|(row, (there, here))| row.iter().copied().chain([there - here]).collect())
         .collect();
     let mut step = solve(&with_time, left, None, DAMPING);
-    let share = step.last_mut()?;
-    *share = share.clamp(0.0, 3.0);
-    let wanted = value * *share;
-    let after = after_a_step(&with_time, left, &step);
-    *trial.values.last_mut()? = wanted.max(value / 10.0);
-    Some((after, trial))
+    let mut trial = trial.clone();
+    if let (Some(share), Some(time)) = (step.last_mut(), trial.values.last_mut()) {
+        *share = share.clamp(0.0, 3.0);
+        *time = (value * *share).max(value / 10.0);
+    }
+    let after = with_time
+        .iter()
+        .zip(left)
+        .map(|(row, left)| left + row.iter().zip(&step).map(|(slope, step)| slope * step).sum::<f64>());
+    (sum_of_squares(&after.collect::<Vec<f64>>(), None), trial)
 }
 
-/// The trial without one of its mechanisms, if that is hardly worse.
+/// Damping of the linear estimates, so that inseparable numbers do not compensate each other with large steps.
+const DAMPING: f64 = 1e-4;
+
+/// Shares of the times of a direction at which a trial with one more mechanism starts; its counts are divided by them.
+const SHARES: [f64; 4] = [1.0, 0.5, 0.25, 0.125];
+
+/// The trial without one of its mechanisms, if it is not clearly better with it.
 fn simpler(best: &Trial, errors: &[f64]) -> Option<(Trial, Vec<f64>)> {
     let others = (0..best.added.len()).filter_map(|place| best.without(place)?.judged());
-    let least = others.min_by(|one, other| mean(&one.1).total_cmp(&mean(&other.1)))?;
-    (mean(&least.1) <= HARDLY_WORSE * mean(errors)).then_some(least)
+    let not_worse = others.filter(|(_, without)| !is_better(without, errors));
+    not_worse.min_by(|one, other| mean(&one.1).total_cmp(&mean(&other.1)))
 }

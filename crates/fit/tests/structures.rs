@@ -210,7 +210,7 @@ fn a_fit_that_is_called_good_predicts_sizes_that_were_not_measured() {
 }
 
 #[test]
-#[ignore = "takes half an hour on one core: make structures"]
+#[ignore = "takes a quarter of an hour on one core: make structures"]
 fn the_structure_of_nine_in_ten_of_forty_cards_is_right() {
     let mut draw = Draw(SEED);
     let (mut right, mut within) = (0, 0);

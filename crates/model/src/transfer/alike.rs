@@ -1,7 +1,7 @@
 //! Transfers and requests with the same sums and parameters, which are computed once.
 
 use super::way::Way;
-use lanemark_machine::{Partner, Transfer};
+use lanemark_machine::{Partner, Pattern, Transfer};
 use lanemark_units::Ticks;
 use lanemark_wire::Chunk;
 
@@ -17,12 +17,16 @@ pub(super) struct Alike {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct AlikePiece {
     bytes: u32,
-    offset_in_page: u64,
+    /// Completions are split at multiples of the RCB, and lines merged by their offset.
+    offset_in_rcb: u64,
     is_cached: bool,
 }
 
 /// Bytes of a page.
 const PAGE: u64 = 4096;
+
+/// Bytes of the longest RCB, a multiple of a line.
+const LONGEST_RCB: u64 = 128;
 
 impl Way<'_> {
     /// Everything that distinguishes the sum of transfer number `nth` from those of others; `None` if its address
@@ -49,6 +53,28 @@ impl Way<'_> {
         Some(Alike { offset_in_page: start % PAGE, is_cached })
     }
 
+    /// Number of transfers after which [`alike`](Way::alike) repeats, up to the end of the window; `None` if it may not.
+    pub(super) fn period(&self) -> Option<u64> {
+        let Transfer { bytes, window, .. } = self.transfer;
+        let is_in_order = matches!(window.pattern, Pattern::Sequential | Pattern::Strided(_));
+        let is_of_host = self.transfer.partner == Partner::Host && self.partial_line() == Ticks::ZERO;
+        let is_described_by_page = PAGE.is_multiple_of(u64::from(self.dma.descriptor_bytes.value));
+        if !is_in_order || !is_of_host || !is_described_by_page || !self.cached.is_empty() {
+            return None;
+        }
+        let twos = window.step(*bytes).trailing_zeros().min(PAGE.trailing_zeros());
+        Some((PAGE >> twos).min(window.places(*bytes)))
+    }
+
+    /// Number of transfers from number `nth` to the end of the window.
+    pub(super) fn until_start(&self, nth: u64) -> u64 {
+        let Transfer { bytes, window, .. } = self.transfer;
+        match window.places(*bytes) {
+            1 => u64::MAX,
+            places => places - nth % places,
+        }
+    }
+
     /// Everything that distinguishes the parameters of this request from those of others; `None` if its address itself
     /// may matter.
     pub(super) fn alike_piece(&self, chunk: Chunk) -> Option<AlikePiece> {
@@ -56,8 +82,83 @@ impl Way<'_> {
         let is_alike = is_of_host && !self.pauses_on_link();
         is_alike.then(|| AlikePiece {
             bytes: chunk.bytes,
-            offset_in_page: chunk.address % PAGE,
+            offset_in_rcb: chunk.address % LONGEST_RCB,
             is_cached: self.is_cached(chunk),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transfer::sum::Sum;
+    use lanemark_machine::{Verb, Window};
+    use lanemark_platform::{Origin, Platform};
+
+    fn card() -> Platform {
+        let origin = || Origin::Given("a test".to_owned());
+        let numbers = [
+            ("dma.descriptor_ns", 20.0),
+            ("dma_write.chunk_bytes", 256.0),
+            ("dma_write.chunk_ns", 3.0),
+            ("dma_write.segment_bytes", 512.0),
+            ("dma_write.segment_link_ns", 7.0),
+            ("dma_read.chunk_bytes", 1024.0),
+            ("dma_read.chunk_ns", 3.0),
+            ("memory.completion_bytes", 128.0),
+            ("memory.full_completion_lines", 4.0),
+        ];
+        let preset = lanemark_platform::preset("card-gen5-x16").unwrap().unwrap();
+        numbers.into_iter().fold(preset, |card, (key, value)| card.with(key, value, origin()).unwrap())
+    }
+
+    fn transfer(verb: Verb, bytes: u64, window: Window) -> Transfer {
+        Transfer { card: 0, verb, partner: Partner::Host, bytes, count: 1, window, outstanding: None }
+    }
+
+    #[test]
+    fn sums_over_periods_are_those_of_all_transfers_one_after_the_other() {
+        let card = card();
+        let mut has_period = 0;
+        for verb in [Verb::Load, Verb::Store] {
+            for pattern in [Pattern::Sequential, Pattern::Strided(192), Pattern::Random] {
+                for (bytes, len) in
+                    [(64, 1 << 22), (100, 1 << 22), (100, 5000), (4096, 1 << 14), (4100, 1 << 16), (8, 8)]
+                {
+                    let window = Window { offset: 4, len, pattern };
+                    let transfer = transfer(verb, bytes, window);
+                    let way = Way::of(&card, &transfer).unwrap();
+                    has_period += u32::from(way.period().is_some());
+                    for (first, transfers) in [(0, 1), (0, 1500), (3, 1025), (48, 97), (1, 64)] {
+                        let one_by_one = (first..first + transfers).map(|nth| way.sum(nth, 1).unwrap());
+                        let then = |sum: Sum, next: Sum| sum.then(&next, way.can_be_overtaken());
+                        let mut expected = one_by_one.reduce(then).unwrap();
+                        expected.busiest = expected.engine;
+                        expected.beyond =
+                            expected.engine - expected.first_engine - expected.least_engine * (expected.requests - 1);
+                        let found = way.sum(first, transfers).unwrap();
+                        assert_eq!(format!("{found:?}"), format!("{expected:?}"), "{transfer:?} {first} {transfers}");
+                    }
+                }
+            }
+        }
+        assert_eq!(has_period, 24);
+    }
+
+    #[test]
+    fn requests_at_the_same_offset_from_an_rcb_have_the_same_parameters() {
+        let card = card();
+        for bytes in [100, 256, 512] {
+            let verb = Verb::Load;
+            let window = Window { offset: 0, len: 1 << 22, pattern: Pattern::Sequential };
+            let transfer = transfer(verb, bytes, window);
+            let way = Way::of(&card, &transfer).unwrap();
+            for offset in (0..128).step_by(4) {
+                let read = |place: u64| way.read(Chunk { address: place * 128 + offset, bytes: bytes as u32 }).unwrap();
+                for place in [1, 5, 16, 27] {
+                    assert_eq!(format!("{:?}", read(place)), format!("{:?}", read(0)), "{bytes} {place} {offset}");
+                }
+            }
+        }
     }
 }

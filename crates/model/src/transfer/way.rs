@@ -1,5 +1,6 @@
 //! The path of a transfer: its packets, and the time of each at the engine, on the links and at the destination.
 
+use super::alike::AlikePiece;
 use super::cached;
 use super::kept::Kept;
 use super::packets::Packets;
@@ -42,7 +43,7 @@ pub(super) struct Way<'a> {
 }
 
 /// Parameters of one request.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
     pub(super) link: Ticks,
     pub(super) beats: Ticks,
@@ -181,20 +182,36 @@ impl<'a> Way<'a> {
         self.beats(self.header_dw, if self.transfer.verb == Verb::Store { in_dws(piece) } else { 0 })
     }
 
-    /// Sums over `count` transfers, from number `first` on.
+    /// Sums over `transfers` transfers, from number `first` on.
     pub(super) fn sum(&self, first: u64, transfers: u64) -> Option<Sum> {
         let mut sum: Option<Sum> = None;
         let mut of_channel = vec![Ticks::ZERO; self.channels as usize];
-        // Sums of earlier transfers: most transfers of a window have the same requests at other addresses.
-        let mut earlier = Kept::default();
-        for nth in first..first + transfers {
-            let alike = self.alike(nth);
-            let of_one = match earlier.find(alike) {
-                Some(of_one) => of_one,
-                None => earlier.keep(alike, self.sum_of_one(nth)?),
-            };
-            of_channel[(nth % u64::from(self.channels)) as usize] += of_one.engine;
-            sum = Some(sum.map_or(of_one, |sum| sum.then(&of_one, self.can_be_overtaken())));
+        // Most transfers and requests of a window are the same at other addresses.
+        let (mut earlier, mut earlier_requests) = (Kept::default(), Kept::default());
+        if let Some(period) = self.period().filter(|_| self.channels == 1) {
+            let (mut next, mut earlier) = (first, None);
+            while next < first + transfers {
+                let run = (first + transfers - next).min(self.until_start(next));
+                let of_run = match earlier {
+                    // Another pass over the whole window.
+                    Some((whole, of_whole)) if whole == run && next > first + run => of_whole,
+                    _ => self.sum_of_run(next, run, period, &mut earlier_requests)?,
+                };
+                earlier = Some((run, of_run));
+                sum = Some(sum.map_or(of_run, |sum| sum.then(&of_run, self.can_be_overtaken())));
+                next += run;
+            }
+            of_channel[0] = sum.map_or(Ticks::ZERO, |sum| sum.engine);
+        } else {
+            for nth in first..first + transfers {
+                let alike = self.alike(nth);
+                let of_one = match earlier.find(alike) {
+                    Some(of_one) => of_one,
+                    None => earlier.keep(alike, self.sum_of_one(nth, &mut earlier_requests)?),
+                };
+                of_channel[(nth % u64::from(self.channels)) as usize] += of_one.engine;
+                sum = Some(sum.map_or(of_one, |sum| sum.then(&of_one, self.can_be_overtaken())));
+            }
         }
         sum.map(|sum| {
             let others = sum.engine - sum.first_engine;
@@ -203,20 +220,45 @@ impl<'a> Way<'a> {
         })
     }
 
+    /// Sums over `run` transfers from number `first` on, whose requests repeat after `period` transfers.
+    ///
+    /// The sums are of whole ticks, so that their order has no effect: those of whole periods are doubled.
+    fn sum_of_run(&self, first: u64, run: u64, period: u64, earlier: &mut Kept<AlikePiece, Piece>) -> Option<Sum> {
+        let then = |sum: Option<Sum>, next: Sum| Some(sum.map_or(next, |sum| sum.then(&next, self.can_be_overtaken())));
+        let (mut periods, rest) = (run / period, run % period);
+        let (mut of_period, mut of_rest) = (None, None);
+        for nth in 0..run.min(period) {
+            of_period = then(of_period, self.sum_of_one(first + nth, earlier)?);
+            if nth + 1 == rest {
+                of_rest = of_period;
+            }
+        }
+        let (mut sum, mut of_some) = (None, of_period?);
+        while periods > 0 {
+            if periods % 2 == 1 {
+                sum = then(sum, of_some);
+            }
+            of_some = of_some.then(&of_some, self.can_be_overtaken());
+            periods /= 2;
+        }
+        match of_rest {
+            Some(rest) => then(sum, rest),
+            None => sum,
+        }
+    }
+
     /// Whether data of a later request may arrive before those of the first: of writes, if another channel issued them,
     /// or of reads that hit in the cache.
-    fn can_be_overtaken(&self) -> bool {
+    pub(super) fn can_be_overtaken(&self) -> bool {
         self.transfer.verb == Verb::Store || self.channels > 1 || !self.cached.is_empty()
     }
 
     /// Sums over transfer number `nth`, without [`busiest`](Sum::busiest) and [`beyond`](Sum::beyond).
-    fn sum_of_one(&self, nth: u64) -> Option<Sum> {
+    fn sum_of_one(&self, nth: u64, earlier: &mut Kept<AlikePiece, Piece>) -> Option<Sum> {
         let mut sum: Option<Sum> = None;
         let egress = self.platform.endpoint.egress_ns.value;
         let pieces = self.pieces(nth)?;
         let start = pieces.first()?.address;
-        // Parameters of earlier requests: those of every page are the same.
-        let mut earlier = Kept::default();
         for chunk in pieces {
             let engine = self.engine(chunk, chunk.address - start);
             let alike = self.alike_piece(chunk);
