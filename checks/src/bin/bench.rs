@@ -57,6 +57,7 @@ fn main() {
     let args: Vec<String> = std::env::args().collect();
     let counted = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [_, map_unmap::PAIRS, kind, count] => Some(map_unmap::pairs(kind, count.parse().unwrap_or(0))),
+        [_, fabric::ONCE, traffic, count] => Some(fabric::once(traffic, count.parse().unwrap_or(0))),
         [_, path::ONCE, traffic, with, count] => Some(path::once(traffic, with, count.parse().unwrap_or(0))),
         _ => None,
     };
@@ -132,6 +133,10 @@ fn simulator(card: &Platform) {
     row("simulator: 1 GiB of 64 B WC writes, million TLP-hops per second", hops);
     row("  baseline: busy-until arithmetic with credits, no bytes, no causes", baseline);
     row("  baseline over simulator, times", ratios);
+    match path::per_store() {
+        Some(instructions) => row("  instructions per TLP-hop (target: 1800)", vec![instructions]),
+        None => println!("  {}", instructions::NOT_COUNTED),
+    }
 }
 
 /// The minimal work per packet: two servers and a credit loop.

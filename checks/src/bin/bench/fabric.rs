@@ -1,9 +1,11 @@
-//! TLP-hops per second across trees of switches, from two ports to many.
+//! TLP-hops per second across trees of switches, from two ports to many, and the instructions of a hop.
 
-use super::{ROUNDS, row};
+use super::{ROUNDS, instructions, row};
 use lanemark_machine::{Partner, Pattern, Transfer, Verb, Window};
 use lanemark_platform::Platform;
 use lanemark_sim::Board;
+use lanemark_units::Ticks;
+use std::error::Error;
 use std::fmt::Write as _;
 use std::time::Instant;
 
@@ -12,47 +14,116 @@ const ROSTA: &str = include_str!("../../../../platforms/rosta-virtex7.toml");
 const TLPS: u64 = 2_000_000;
 /// Payload of a TLP in bytes: the MPS of the platform.
 const MPS: u64 = 128;
+const TRANSFER_BYTES: u64 = 4096;
+
+/// First argument of the process whose instructions are counted; the name of a traffic and a number of transfers of
+/// each card follow.
+pub const ONCE: &str = "fabric-once";
+
+/// Transfers of each card under valgrind, of 32 TLPs each.
+const FEW: u64 = 100;
+
+/// DMA on one tree of switches.
+struct Traffic {
+    name: &'static str,
+    what: &'static str,
+    /// Number of cards below each switch; empty for one card below a root port.
+    switches: &'static [u32],
+    verb: Verb,
+}
+
+const TRAFFIC: [Traffic; 5] = {
+    const fn ring(name: &'static str, what: &'static str, switches: &'static [u32]) -> Traffic {
+        Traffic { name, what, switches, verb: Verb::Store }
+    }
+    [
+        ring("write", "2 ports, a card writes host memory, M TLP-hops/s (target: 5)", &[]),
+        Traffic {
+            name: "read",
+            what: "2 ports, a card reads host memory, M TLP-hops/s (target: 5)",
+            switches: &[],
+            verb: Verb::Load,
+        },
+        ring("ring", "16 ports, 7 cards in a ring, M TLP-hops/s (target: 4)", &[7]),
+        ring("ring of 64", "146 ports, 64 cards under 9 switches, M TLP-hops/s", &[8; 8]),
+        ring("ring of 90", "192 ports, 90 cards under 6 switches, M TLP-hops/s", &[18; 5]),
+    ]
+};
+
+impl Traffic {
+    fn cards(&self) -> u32 {
+        self.switches.iter().sum::<u32>().max(1)
+    }
+
+    /// The transfers of all cards, `count` each: of a single card with host memory, of others to the next card.
+    fn transfers(&self, count: u64) -> impl Iterator<Item = Transfer> {
+        let cards = self.cards();
+        let partner = move |card| match cards {
+            1 => Partner::Host,
+            _ => Partner::Peer { card: (card + 1) % cards, bar: 0 },
+        };
+        (0..cards).map(move |card| transfer(card, self.verb, partner(card), count))
+    }
+
+    /// Simulates `count` transfers of each card.
+    fn simulate(&self, count: u64) -> Result<Board, Box<dyn Error>> {
+        let below = if self.switches.is_empty() { 0 } else { self.cards() };
+        let platform = Platform::parse("bench", &with_tree(self.switches, below))?;
+        let mut board = Board::new(&platform)?;
+        self.transfers(count).try_for_each(|transfer| board.start_transfer(&transfer, 1, 0))?;
+        board.run_while(Ticks::NEVER, |_| true);
+        Ok(board)
+    }
+}
 
 /// The cards of the Virtex-7 system below other trees.
 pub fn fabric() {
-    let two_ports = |verb| vec![transfer(0, verb, Partner::Host, TLPS)];
-    measure("fabric: 2 ports, a card writes host memory, M TLP-hops/s (target: 5)", &[], 0, &two_ports(Verb::Store));
-    measure("fabric: 2 ports, a card reads host memory, M TLP-hops/s (target: 5)", &[], 0, &two_ports(Verb::Load));
-    measure("fabric: 16 ports, 7 cards in a ring, M TLP-hops/s (target: 4)", &[7], 7, &ring(7));
-    measure("fabric: 146 ports, 64 cards under 9 switches, M TLP-hops/s", &[8; 8], 64, &ring(64));
-    measure("fabric: 192 ports, 90 cards under 6 switches, M TLP-hops/s", &[18; 5], 90, &ring(90));
-}
-
-fn transfer(card: u32, verb: Verb, partner: Partner, tlps: u64) -> Transfer {
-    let window = Window { offset: 0, len: 1 << 20, pattern: Pattern::Sequential };
-    let window = if let Partner::Peer { .. } = partner { Window { offset: 8 << 20, ..window } } else { window };
-    Transfer { card, verb, partner, bytes: 4096, count: tlps * MPS / 4096, window, outstanding: None }
-}
-
-/// Transfers from every card to the next one.
-fn ring(cards: u32) -> Vec<Transfer> {
-    let to = |card| Partner::Peer { card: (card + 1) % cards, bar: 0 };
-    (0..cards).map(|card| transfer(card, Verb::Store, to(card), TLPS / u64::from(cards))).collect()
-}
-
-fn measure(what: &str, switches: &[u32], cards: u32, transfers: &[Transfer]) {
-    let platform = match Platform::parse("bench", &with_tree(switches, cards)) {
-        Ok(platform) => platform,
-        Err(error) => return eprintln!("{error}"),
-    };
-    let mut rates = Vec::new();
-    for _ in 0..ROUNDS {
-        let Ok(mut board) = Board::new(&platform) else { return eprintln!("{what}: the board cannot be built") };
-        let start = Instant::now();
-        for transfer in transfers {
-            if let Err(because) = board.start_transfer(transfer, 1, 0) {
-                return eprintln!("{what}: {because}");
+    for traffic in &TRAFFIC {
+        let count = TLPS / u64::from(traffic.cards()) * MPS / TRANSFER_BYTES;
+        let round = || -> Result<f64, Box<dyn Error>> {
+            let start = Instant::now();
+            let board = traffic.simulate(count)?;
+            Ok(board.hops() as f64 / start.elapsed().as_secs_f64() / 1e6)
+        };
+        match (0..ROUNDS).map(|_| round()).collect() {
+            Ok(rates) => row(&format!("fabric: {}", traffic.what), rates),
+            Err(error) => {
+                eprintln!("{}: {error}", traffic.what);
+                continue;
             }
         }
-        while board.step() {}
-        rates.push(board.hops() as f64 / start.elapsed().as_secs_f64() / 1e6);
+        // Of the many cards, valgrind would count the construction of the board for minutes.
+        if traffic.cards() > 7 {
+            continue;
+        }
+        match per_hop(traffic) {
+            Some(instructions) => row("  instructions per TLP-hop (target: 1200)", vec![instructions]),
+            None => println!("  {}", instructions::NOT_COUNTED),
+        }
     }
-    row(what, rates);
+}
+
+/// Instructions per hop: the same two lengths under valgrind and without it.
+fn per_hop(traffic: &Traffic) -> Option<f64> {
+    let hops = |count| Some(traffic.simulate(count).ok()?.hops());
+    let of_one = (hops(3 * FEW)? - hops(FEW)?) as f64 / (2 * FEW) as f64;
+    Some(instructions::of(&[ONCE, traffic.name], FEW)? / of_one)
+}
+
+/// Simulates `count` transfers of each card, in a separate process.
+///
+/// # Errors
+/// If the traffic is unknown or cannot be simulated.
+pub fn once(name: &str, count: u64) -> Result<(), Box<dyn Error>> {
+    let traffic = TRAFFIC.iter().find(|traffic| traffic.name == name);
+    traffic.ok_or_else(|| format!("unknown traffic: {name}"))?.simulate(count)?;
+    Ok(())
+}
+
+fn transfer(card: u32, verb: Verb, partner: Partner, count: u64) -> Transfer {
+    let window = Window { offset: 0, len: 1 << 20, pattern: Pattern::Sequential };
+    let window = if let Partner::Peer { .. } = partner { Window { offset: 8 << 20, ..window } } else { window };
+    Transfer { card, verb, partner, bytes: TRANSFER_BYTES, count, window, outstanding: None }
 }
 
 /// The platform with other switches: one per number, with that many cards; several switches are below a top switch.

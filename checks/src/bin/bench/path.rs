@@ -44,6 +44,11 @@ pub fn path(card: &Platform) {
     }
 }
 
+/// Instructions per 64 B store of a core's WC stores, each one TLP on one link, with the critical path.
+pub fn per_store() -> Option<f64> {
+    Some(instructions::of(&[ONCE, "WC stores", "with"], FEW)? / (BYTES / 64) as f64)
+}
+
 /// Runs `passes` iterations of one kind of traffic, in a separate process.
 ///
 /// # Errors
