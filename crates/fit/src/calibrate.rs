@@ -14,6 +14,10 @@ const PLACES: u32 = 64;
 /// Searches by formulas: from so many of the best points, so many steps each, one after the other.
 const STARTS: [(usize, usize); 3] = [(12, 3), (5, 6), (2, 30)];
 
+/// Starting points of a count, and the steps of a search from each.
+const PLACES_OF_COUNT: u32 = 8;
+const STEPS_OF_COUNT: usize = 6;
+
 /// Strength of the pull towards the middle of a parameter's bounds: a factor of ten weighs as an error of 0.5 % in one
 /// datum.
 const PULL: f64 = 2e-3;
@@ -160,7 +164,24 @@ pub(crate) fn by_formulas(problem: &FitData) -> Option<Vec<f64>> {
         places = places.into_iter().filter_map(|(_, from)| searched(from, steps, &mut ask)).collect();
         places.sort_by(|one, other| one.0.total_cmp(&other.0));
     }
-    places.first().map(|(_, at)| at.iter().map(|parameter| parameter.start).collect())
+    let grids = problem.grids();
+    let (least, at) = places.first()?.clone();
+    // Few counts limit like long times: each count is searched from its whole range, too.
+    let mut others: Vec<(f64, Vec<Parameter>)> = Vec::new();
+    for (place, _) in grids.iter().enumerate().filter(|(_, grid)| grid.is_some()) {
+        for nth in 0..PLACES_OF_COUNT {
+            let share = (f64::from(nth) + 0.5) / f64::from(PLACES_OF_COUNT);
+            let mut from = at.clone();
+            let Parameter { low, high, .. } = from[place];
+            from[place].start = low * (high / low).powf(share);
+            others.extend(searched(from, STEPS_OF_COUNT, &mut ask));
+        }
+    }
+    others.sort_by(|one, other| one.0.total_cmp(&other.0));
+    others.truncate(2);
+    let found = others.into_iter().filter_map(|(_, from)| searched(from, STARTS[2].1, &mut ask));
+    let best = found.chain([(least, at)]).min_by(|one, other| one.0.total_cmp(&other.0))?;
+    Some(best.1.iter().map(|parameter| parameter.start).collect())
 }
 
 /// The sum of squares after some steps from the start, and the parameters that start at the values reached.
