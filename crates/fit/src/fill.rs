@@ -154,7 +154,7 @@ pub fn fill_in(name: &str, measured: &Measured<'_>, draft: &Draft, options: Fill
                 Some(set) if set.free < set.names.len() => {
                     "one of many values that fit: the answers determine only a sum"
                 }
-                Some(_) => "the end point of the search: no answer depends on it",
+                Some(_) => "the end point of the search: near it, no answer depends on it",
                 None => "the end of its search range: the best value lies outside",
             };
             if options.assume_rest {
@@ -224,10 +224,11 @@ struct Settled {
 fn settled(mut problem: FitData, start: Option<&[f64]>, assume_rest: bool) -> Result<Settled, FillError> {
     let (mut at_default, mut assumed, mut conditional) = (Vec::new(), Vec::new(), Vec::new());
     let mut fit = calibrate(&problem, start)?;
+    // All are compared with the first fit, so that small losses do not add up.
+    let most = mean_error(&fit).max(NOISE) * HARDLY_WORSE;
     // Loads and stores depend on sums of many latencies: a usual value of one leaves no room for the others.
     while problem.is_about_transfers() {
         let values: Vec<f64> = fit.found.iter().map(|found| found.value).collect();
-        let most = mean_error(&fit).max(NOISE) * HARDLY_WORSE;
         let mut next = None;
         // A number that is fixed may decide which limit holds: one at a time.
         for (key, value) in to_fix(&problem, &fit, assume_rest) {
@@ -259,7 +260,7 @@ fn mean_error(fit: &Fit) -> f64 {
     fit.residuals.iter().map(|left| left.abs()).sum::<f64>() / fit.residuals.len().max(1) as f64
 }
 
-/// A number is fixed if the mean error grows by less than this factor.
+/// Numbers are fixed while the mean error grows by less than this factor in all.
 const HARDLY_WORSE: f64 = 1.03;
 
 /// Mean absolute residual below which a difference is none.
@@ -267,8 +268,8 @@ const NOISE: f64 = 1e-3;
 
 /// The numbers to fix: their keys, and their values if these are not the defaults.
 ///
-/// Of a set that the data determine up to some free numbers, so many are fixed: those with a default, the last ones first.
-/// With `assume_rest`, others follow.
+/// Of a set that the data determine up to some free numbers, those with a default come first, the last ones first. With
+/// `assume_rest`, others follow.
 fn to_fix(problem: &FitData, fit: &Fit, assume_rest: bool) -> Vec<(String, Option<f64>)> {
     let of_usual = preset(USUAL).and_then(Result::ok);
     let parameters = problem.parameters();
@@ -282,7 +283,7 @@ fn to_fix(problem: &FitData, fit: &Fit, assume_rest: bool) -> Vec<(String, Optio
             set.names.iter().rev().filter(|key| default_of(key).is_some()).map(|key| (key.clone(), None));
         let others = set.names.iter().rev().filter(|key| assume_rest && default_of(key).is_none());
         let others = others.filter_map(|key| Some((key.clone(), Some(usual(key)?))));
-        fixed.extend(with_default.chain(others).take(set.free));
+        fixed.extend(with_default.chain(others));
     }
     let is_loose = |found: &Found| fit.loose.iter().any(|set| set.names.contains(&found.name));
     for found in fit.found.iter().filter(|found| found.at_bound && !is_loose(found)) {

@@ -114,7 +114,9 @@ pub(crate) fn search(problem: &FitData) -> Option<Structure> {
         let Some(next) = longer.or_else(|| better(exchanged(&best, &mut compared))) else { break };
         (best, errors) = next;
     }
-    while let Some((trial, found)) = simpler(&best, &errors) {
+    // Each removal is compared with the errors before the first one, so that they do not add up.
+    let before = errors.clone();
+    while let Some((trial, found)) = simpler(&best, &before) {
         compared.push((trial.clone(), found.clone()));
         (best, errors) = (trial, found);
     }

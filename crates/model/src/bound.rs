@@ -179,3 +179,16 @@ impl Bound {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_bound_is_at_its_place() {
+        for (place, bound) in Bound::ALL.into_iter().enumerate() {
+            assert_eq!(bound as usize, place);
+        }
+        assert_eq!(Bound::ALL.last(), Some(&Bound::Kernels), "the last one of the enum");
+    }
+}

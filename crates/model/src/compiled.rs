@@ -64,7 +64,9 @@ pub struct Predictions {
 #[non_exhaustive]
 pub enum CompileError {
     /// The plan has no formula that can be prepared.
-    #[error("{platform}: only loads and stores of one core at no distance from the card are prepared; use predict")]
+    #[error(
+        "{platform}: only loads and stores of one core at no distance from the card, for which predict has a formula, are prepared"
+    )]
     Plan {
         /// Name of the platform.
         platform: String,
@@ -93,19 +95,31 @@ pub enum CompileError {
         /// The key.
         key: String,
     },
-    /// The arrays do not fit the keys.
-    #[error("{arrays} arrays for {keys} keys; each key needs an array, and all need the same number of values")]
+    /// Another number of arrays than of keys.
+    #[error("{arrays} arrays for {keys} keys; each key needs an array")]
     Arrays {
         /// Number of keys.
         keys: usize,
-        /// Number of arrays that were given, or that have the length of the first one.
+        /// Number of arrays.
         arrays: usize,
+    },
+    /// Arrays of different lengths.
+    #[error("{key} has {values} values, and {first_key} has {first_values}; all arrays need the same number")]
+    Lengths {
+        /// The first key.
+        first_key: String,
+        /// Length of its array.
+        first_values: usize,
+        /// The first key whose array has another length.
+        key: String,
+        /// Length of that array.
+        values: usize,
     },
     /// A value is not valid for its key.
     #[error(transparent)]
     Value(#[from] PlatformError),
     /// A value of a count is not a whole number.
-    #[error("{key}: value number {row} is {value}; must be a whole number")]
+    #[error("{key}: the value at index {row} is {value}; must be a whole number")]
     Whole {
         /// The key.
         key: String,
@@ -210,11 +224,8 @@ impl<'a> Compiled<'a> {
         let stream = self.traffic.stream;
         let is_shape = match path {
             WC_BUFFERS => matches!(stream.access, Access::Movdiri(_)),
-            // Without such buffers, WC loads are single ones.
             STREAMING_LOAD_BUFFERS => {
-                stream.verb == Verb::Load
-                    && stream.span.memory_type == MemoryType::Wc
-                    && self.platform.core.streaming_load_buffers.value == 0
+                self.needs_streaming_load_buffers() && self.platform.core.streaming_load_buffers.value == 0
             }
             _ => false,
         };
@@ -230,14 +241,18 @@ impl<'a> Compiled<'a> {
     /// Each value is checked as in a file, but not together with those of other keys.
     ///
     /// # Errors
-    /// [`CompileError::Arrays`], [`CompileError::Value`], [`CompileError::Whole`] and, for 0 streaming-load buffers,
+    /// [`CompileError::Arrays`], [`CompileError::Lengths`], [`CompileError::Value`], [`CompileError::Whole`] and, for 0
+    /// streaming-load buffers,
     /// [`CompileError::Shape`]; `predictions` is then unchanged.
     pub fn predict(&self, arrays: &[&[f64]], predictions: &mut Predictions) -> Result<(), CompileError> {
         let rows = arrays.first().map_or(0, |array| array.len());
-        let alike = arrays.iter().filter(|array| array.len() == rows).count();
-        if (arrays.len(), alike) != (self.keys.len(), self.keys.len()) {
-            let arrays = if arrays.len() == self.keys.len() { alike } else { arrays.len() };
-            return Err(CompileError::Arrays { keys: self.keys.len(), arrays });
+        if arrays.len() != self.keys.len() {
+            return Err(CompileError::Arrays { keys: self.keys.len(), arrays: arrays.len() });
+        }
+        for (key, array) in self.keys.iter().zip(arrays).filter(|(_, array)| array.len() != rows) {
+            let first_key = self.keys.first().map(|first| first.path.clone()).unwrap_or_default();
+            let (key, values) = (key.path.clone(), array.len());
+            return Err(CompileError::Lengths { first_key, first_values: rows, key, values });
         }
         for (key, values) in self.keys.iter().zip(arrays) {
             self.check(key, values)?;
@@ -254,6 +269,13 @@ impl<'a> Compiled<'a> {
             predictions.write(start..end, issued, &delivered, self.is_cold);
         }
         Ok(())
+    }
+
+    /// Whether the accesses use streaming-load buffers; without any, they are other loads.
+    fn needs_streaming_load_buffers(&self) -> bool {
+        let stream = self.traffic.stream;
+        let is_non_temporal = matches!(stream.access, Access::NonTemporal(_));
+        stream.verb == Verb::Load && stream.span.memory_type == MemoryType::Wc && is_non_temporal
     }
 
     /// Checks every value of a key.
@@ -281,7 +303,7 @@ impl<'a> Compiled<'a> {
         for value in odd.into_iter().chain([low, high]).filter(|_| !values.is_empty()) {
             self.platform.with(&key.path, value, Origin::Assumed("a value of an array".to_owned()))?;
         }
-        if key.path == STREAMING_LOAD_BUFFERS && low == 0.0 {
+        if key.path == STREAMING_LOAD_BUFFERS && low == 0.0 && self.needs_streaming_load_buffers() {
             return Err(CompileError::Shape { platform: self.platform.name.clone(), key: key.path.clone() });
         }
         Ok(())

@@ -24,12 +24,12 @@ fn plans(region: &lanemark_platform::Region, len: u64) -> Vec<Plan> {
             let load = || Stream::over(Verb::Load, access, span);
             let fenced = |fence| Step::Stream(Stream { fence_each: Some(fence), ..load() });
             plans.extend([1, 16].map(|passes| Plan::new(store(), passes)));
-            for fence in [Fence::Sfence, Fence::Mfence] {
+            for fence in [Fence::Sfence, Fence::Mfence, Fence::Interrupt] {
                 plans.push(Plan::new(vec![store(), Step::Fence(fence)], 7));
             }
             plans.extend([1, 16].map(|passes| Plan::new(Step::Stream(load()), passes)));
             plans.push(Plan::new(vec![Step::Stream(load()), Step::FlushLines(span)], 3));
-            plans.extend([Fence::Lfence, Fence::Mfence].map(|fence| Plan::new(fenced(fence), 3)));
+            plans.extend([Fence::Lfence, Fence::Mfence, Fence::Interrupt].map(|fence| Plan::new(fenced(fence), 3)));
         }
     }
     plans
@@ -47,6 +47,7 @@ fn varied(region: &str) -> Vec<(String, [f64; 4])> {
         ("core.sfence_ns", [0.0, 2.0, 33.3, 500.0]),
         ("core.mfence_ns", [0.0, 12.0, 33.3, 500.0]),
         ("core.lfence_ns", [0.0, 12.0, 33.3, 500.0]),
+        ("core.interrupt_ns", [0.0, 12.0, 33.3, 500.0]),
         ("root_complex.core_round_trip_ns", [4.0, 60.3, 120.0, 900.0]),
         ("root_complex.posted_queue_entries", [1.0, 3.0, 64.0, 500.0]),
         ("link.latency_ns", [20.1, 120.0, 333.3, 900.0]),
@@ -134,6 +135,18 @@ fn what_cannot_vary_is_refused_with_the_keys_that_can() {
     let twice = ["link.latency_ns", "link.latency_ns"];
     let text = Compiled::of(&platform, &plan, &twice).unwrap_err().to_string();
     assert!(text.starts_with("link.latency_ns is given twice"), "{text}");
+    let at = BarOffset { bar: 2, offset: 0 };
+    let span = Span { at, len: 4096, memory_type: MemoryType::Wc };
+    let of = |verb, access| Plan::new(Step::Stream(Stream::over(verb, access, span)), 1);
+    let text = refused(&of(Verb::Store, Access::Movdiri(Width::B8)), "core.wc_buffers");
+    assert!(text.contains("core.wc_buffers decides which formula holds"), "{text}");
+    let none = |verb, access| {
+        let plan = of(verb, access);
+        let compiled = Compiled::of(&platform, &plan, &["core.streaming_load_buffers"]).unwrap();
+        compiled.predict(&[&[0.0, 4.0]], &mut Predictions::default())
+    };
+    assert!(matches!(none(Verb::Load, Access::NonTemporal(Width::B64)), Err(CompileError::Shape { .. })));
+    assert_eq!(none(Verb::Store, Access::Plain(Width::B64)), Ok(()));
     let fence = Plan::new(Step::Fence(Fence::Sfence), 1);
     assert!(refused(&fence, "link.latency_ns").contains("only loads and stores of one core"));
 }
@@ -147,8 +160,14 @@ fn arrays_that_do_not_fit_and_values_out_of_range_are_refused() {
     let before = found.clone();
     let mut refused = |arrays: &[&[f64]]| compiled.predict(arrays, &mut found).unwrap_err().to_string();
     assert!(refused(&[&[8.0]]).starts_with("1 arrays for 2 keys"));
-    assert!(refused(&[&[8.0, 9.0], &[100.0]]).starts_with("1 arrays for 2 keys"));
-    assert!(refused(&[&[8.0, 8.5], &[100.0; 2]]).contains("core.wc_buffers: value number 1 is 8.5"));
+    let text = refused(&[&[8.0, 9.0], &[100.0]]);
+    assert!(text.starts_with("link.latency_ns has 1 values, and core.wc_buffers has 2"), "{text}");
+    assert!(refused(&[&[8.0, 8.5], &[100.0; 2]]).contains("core.wc_buffers: the value at index 1 is 8.5"));
+    let mut late = [8.0; 20];
+    late[17] = f64::NAN;
+    assert!(refused(&[&late, &[100.0; 20]]).contains("index 17"));
+    late[17] = f64::INFINITY;
+    assert!(refused(&[&late, &[100.0; 20]]).contains("core.wc_buffers"));
     assert!(refused(&[&[8.0, 0.0], &[100.0; 2]]).contains("core.wc_buffers: is 0; must be"));
     assert!(refused(&[&[8.0; 2], &[100.0, -1.0]]).contains("link.latency_ns"));
     assert!(refused(&[&[8.0; 2], &[100.0, f64::NAN]]).contains("link.latency_ns"));

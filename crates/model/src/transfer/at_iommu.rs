@@ -91,13 +91,14 @@ impl Way<'_> {
         let places = window.places(self.transfer.bytes);
         let a_transfer = self.pieces(0)?.len() as u64;
         let a_round = a_transfer.checked_mul(places)?;
+        let most = MOST.min(Iotlb::most_requests(iommu, walking.waiting));
         let is_in_order = !window.pattern.is_random();
-        let examined = if a_transfer.checked_mul(transfers)? <= MOST {
+        let examined = if a_transfer.checked_mul(transfers)? <= most {
             transfers
-        } else if is_in_order && 4 * a_round <= MOST {
-            MOST / a_round / 2 * 2 * places
+        } else if is_in_order && a_round <= most / 4 {
+            most / a_round / 2 * 2 * places
         } else if is_in_order && walking.is_all_missed {
-            MOST / a_transfer / 2 * 2
+            most / a_transfer / 2 * 2
         } else {
             return None;
         };

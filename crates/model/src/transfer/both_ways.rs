@@ -72,6 +72,12 @@ impl<'a> Alone<'a> {
         Some(Alone { way, sum, scale, taken })
     }
 
+    /// The reads after their queue. One channel issues both directions in order, and its reads pass no queue.
+    fn queued(self, is_one_channel: bool) -> Alone<'a> {
+        let queue = if is_one_channel { Ticks::ZERO } else { self.way.queue() };
+        Alone { taken: self.taken.times(1.0, queue.as_ns()), ..self }
+    }
+
     /// Number of requests.
     fn requests(&self) -> f64 {
         self.sum.requests as f64 * self.scale
@@ -97,14 +103,15 @@ pub(crate) fn both_ways(
     }
     let is_warm = plan.warmup_passes > 0;
     let found = |transfer| Some(Way { is_warm, ..Way::found(platform, transfer, written_by)? });
-    let reads = Alone::of(found(read)?, plan.passes)?;
+    let is_one_channel = engine == Engine::OneChannel;
+    let reads = Alone::of(found(read)?, plan.passes)?.queued(is_one_channel);
     let against = Some(reads.way.payload_bytes);
     let writes = Alone::of(Way { against, ..found(write)? }, plan.passes)?;
     // Writes may evict the lines that are read.
     if !reads.way.cached.is_empty() || reads.way.asks_again() || writes.way.asks_again() {
         return None;
     }
-    let loaded = Alone::of(found(read)?.during_writes()?, plan.passes)?;
+    let loaded = Alone::of(found(read)?.during_writes()?, plan.passes)?.queued(is_one_channel);
     let while_written = behind_writes(&writes, &reads, &loaded);
     let first = writes.sum.first_engine.min(reads.sum.first_engine).as_ns();
     let requests = writes.requests() + reads.requests();

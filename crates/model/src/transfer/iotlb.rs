@@ -25,7 +25,15 @@ pub(super) struct Iotlb<'a> {
     sets: BTreeMap<u64, VecDeque<Use>>,
 }
 
+/// Most entries that are looked at for all requests.
+const MOST_LOOKED_AT: u64 = 1 << 26;
+
 impl<'a> Iotlb<'a> {
+    /// Number of requests that can be examined in a bounded time.
+    pub(super) fn most_requests(iommu: &Iommu, waiting: u32) -> u64 {
+        MOST_LOOKED_AT / (u64::from(iommu.iotlb_ways.value) + 2 * u64::from(waiting) + 2)
+    }
+
     pub(super) fn new(iommu: &'a Iommu, waiting: u32) -> Iotlb<'a> {
         Iotlb { iommu, waiting: waiting.into(), sets: BTreeMap::new() }
     }

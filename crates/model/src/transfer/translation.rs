@@ -205,9 +205,14 @@ impl Way<'_> {
         let waiting = if self.is_one_request_each() { 0 } else { self.most_waiting() };
         let mut iotlb = Iotlb::new(iommu, waiting);
         let (mut walks, mut request) = (0, 0);
-        for nth in 0..transfers.min(MOST_RANDOM) {
+        // Walks of further requests are not certain.
+        let most = MOST_RANDOM.min(Iotlb::most_requests(iommu, waiting));
+        for nth in 0..transfers.min(most) {
             let start = self.base.saturating_add(self.transfer.window.place(nth, bytes));
             for touched in start / page..=start.saturating_add(bytes - 1) / page {
+                if request == most {
+                    return walks;
+                }
                 walks += u64::from(iotlb.find(touched, request).is_none());
                 request += 1;
             }

@@ -68,16 +68,16 @@ way! {
         /// Minimum time, with their beats, for which the data of a read that needs several pushes occupy the inbound data
         /// path. A read needs several if it is longer than a push, or not a whole number of DWs.
         many_pushes_ns: Ticks = Kind::Ns(1e6), default "0" because "no cost besides beats is known", unknown 0.5 to 1000.0;
-        /// Bytes that the device takes whole into its memory behind their last beat: at most one completion.
+        /// Bytes of a completion that `store_ns` covers; a longer completion takes no longer.
         store_bytes: u32 = Kind::OneOf(CHUNKS), default "4096" because "a whole completion", unknown 8.0 to 4096.0;
-        /// Time to store that many bytes; fewer bytes take their share. Data count when they are stored, in order; the
-        /// data path and the tag are free before.
-        store_ns: Ticks = Kind::Ns(1e6), default "0" because "data count with their last beat", unknown 0.5 to 1000.0;
+        /// Time to store that many bytes in the device's memory after their last beat; fewer bytes take their share. Bytes
+        /// of a read are received when they are stored, in order. The data path and the tag are free before.
+        store_ns: Ticks = Kind::Ns(1e6), default "0" because "bytes are received with their last beat", unknown 0.5 to 1000.0;
         /// Time in the queue before a read takes its tag: of the first read of a job, and of a transfer that starts when
-        /// another one ends. Reads behind it wait in the queue at the same time.
-        queue_ns: Ticks = Kind::Ns(1e6), default "0" because "part of the latency of each read", unknown 1.0 to 10000.0;
+        /// another one ends. Queue times of several reads overlap. Reads of a channel that also writes have none.
+        queue_ns: Ticks = Kind::Ns(1e6), default "0" because "included in the other latencies of a read", unknown 1.0 to 10000.0;
         /// From the last byte of a transfer until its end is signalled; its tags are free before.
-        signal_ns: Ticks = Kind::Ns(1e6), default "0" because "part of the latency of each read", unknown 1.0 to 10000.0;
+        signal_ns: Ticks = Kind::Ns(1e6), default "0" because "included in the other latencies of a read", unknown 1.0 to 10000.0;
     } |_: &DmaRead| Ticks::ZERO
 }
 
