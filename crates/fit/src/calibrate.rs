@@ -164,11 +164,23 @@ pub(crate) fn by_formulas(problem: &FitData) -> Option<Vec<f64>> {
         places = places.into_iter().filter_map(|(_, from)| searched(from, steps, &mut ask)).collect();
         places.sort_by(|one, other| one.0.total_cmp(&other.0));
     }
-    let grids = problem.grids();
-    let (least, at) = places.first()?.clone();
-    // Few counts limit like long times: each count is searched from its whole range, too.
+    places.first().map(|(_, at)| at.iter().map(|parameter| parameter.start).collect())
+}
+
+/// The best end point of searches by formulas from `values`, and from the same with another count: a small count limits
+/// the rate like a long time. `None` if a datum has no formula.
+pub(crate) fn by_counts(problem: &FitData, values: &[f64]) -> Option<Vec<f64>> {
+    let parameters = &problem.parameters();
+    let facts = problem.facts().ok()?;
+    let mut ask =
+        |values: &[f64]| problem.formula_residuals(&facts, values).map(|left| pulled(left, parameters, values));
+    let at: Vec<Parameter> = parameters
+        .iter()
+        .zip(values)
+        .map(|(parameter, value)| Parameter { start: value.clamp(parameter.low, parameter.high), ..parameter.clone() })
+        .collect();
     let mut others: Vec<(f64, Vec<Parameter>)> = Vec::new();
-    for (place, _) in grids.iter().enumerate().filter(|(_, grid)| grid.is_some()) {
+    for (place, _) in problem.grids().iter().enumerate().filter(|(_, grid)| grid.is_some()) {
         for nth in 0..PLACES_OF_COUNT {
             let share = (f64::from(nth) + 0.5) / f64::from(PLACES_OF_COUNT);
             let mut from = at.clone();
@@ -179,8 +191,9 @@ pub(crate) fn by_formulas(problem: &FitData) -> Option<Vec<f64>> {
     }
     others.sort_by(|one, other| one.0.total_cmp(&other.0));
     others.truncate(2);
-    let found = others.into_iter().filter_map(|(_, from)| searched(from, STARTS[2].1, &mut ask));
-    let best = found.chain([(least, at)]).min_by(|one, other| one.0.total_cmp(&other.0))?;
+    let starts = others.into_iter().map(|(_, from)| from).chain([at]);
+    let found = starts.filter_map(|from| searched(from, STARTS[2].1, &mut ask));
+    let best = found.min_by(|one, other| one.0.total_cmp(&other.0))?;
     Some(best.1.iter().map(|parameter| parameter.start).collect())
 }
 

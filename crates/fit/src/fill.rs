@@ -1,7 +1,7 @@
 //! Filling in the unknown numbers of a platform file from measurements.
 
 use crate::apart::measurement_for;
-use crate::calibrate::calibrate;
+use crate::calibrate::{by_counts, calibrate};
 use crate::pattern::{Pattern, patterns};
 use crate::{Contender, Errors, Fit, FitData, FitDataError, FitError, Found, Table, Verdict, structure};
 use lanemark_platform::{Draft, Origin, PlatformError, default_of, preset};
@@ -223,7 +223,8 @@ struct Settled {
 /// matter that does not matter there.
 fn settled(mut problem: FitData, start: Option<&[f64]>, assume_rest: bool) -> Result<Settled, FillError> {
     let (mut at_default, mut assumed, mut conditional) = (Vec::new(), Vec::new(), Vec::new());
-    let mut fit = calibrate(&problem, start)?;
+    let start = start.map(|values| by_counts(&problem, values).unwrap_or_else(|| values.to_vec()));
+    let mut fit = calibrate(&problem, start.as_deref())?;
     // All are compared with the first fit, so that small losses do not add up.
     let most = mean_error(&fit).max(NOISE) * HARDLY_WORSE;
     // Loads and stores depend on sums of many latencies: a usual value of one leaves no room for the others.
