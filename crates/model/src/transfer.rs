@@ -38,6 +38,7 @@ mod peers;
 mod pools;
 mod requested;
 mod root_complex;
+mod runs;
 mod sum;
 mod terms;
 mod threads;

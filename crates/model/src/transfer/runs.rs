@@ -1,0 +1,187 @@
+//! Sums over runs of transfers.
+
+use super::alike::AlikePiece;
+use super::kept::Kept;
+use super::packets::Packets;
+use super::sum::Sum;
+use super::way::{Piece, Way};
+use lanemark_machine::Verb;
+use lanemark_units::Ticks;
+
+impl Way<'_> {
+    /// Sums over `transfers` transfers, from number `first` on.
+    pub(super) fn sum(&self, first: u64, transfers: u64) -> Option<Sum> {
+        let mut sum: Option<Sum> = None;
+        let mut of_channel = vec![Ticks::ZERO; self.channels as usize];
+        // Most transfers and requests of a window are the same at other addresses.
+        let (mut earlier, mut earlier_requests) = (Kept::default(), Kept::default());
+        if let Some(period) = self.period().filter(|_| self.channels == 1) {
+            let (mut next, mut earlier) = (first, None);
+            while next < first + transfers {
+                let run = (first + transfers - next).min(self.until_start(next));
+                let of_run = match earlier {
+                    // Another pass over the whole window.
+                    Some((whole, of_whole)) if whole == run && next > first + run => of_whole,
+                    _ => self.sum_of_run(next, run, period, &mut earlier_requests)?,
+                };
+                earlier = Some((run, of_run));
+                sum = Some(sum.map_or(of_run, |sum| sum.then(&of_run, self.can_be_overtaken())));
+                next += run;
+            }
+            of_channel[0] = sum.map_or(Ticks::ZERO, |sum| sum.engine);
+        } else {
+            for nth in first..first + transfers {
+                let alike = self.alike(nth);
+                let of_one = match earlier.find(alike) {
+                    Some(of_one) => of_one,
+                    None => earlier.keep(alike, self.sum_of_one(nth, &mut earlier_requests)?),
+                };
+                of_channel[(nth % u64::from(self.channels)) as usize] += of_one.engine;
+                sum = Some(sum.map_or(of_one, |sum| sum.then(&of_one, self.can_be_overtaken())));
+            }
+        }
+        sum.map(|sum| {
+            let others = sum.engine - sum.first_engine;
+            let busiest = of_channel.into_iter().max().unwrap_or(sum.engine);
+            Sum { beyond: others - sum.least_engine * (sum.requests - 1), busiest, ..sum }
+        })
+    }
+
+    /// Sums over `run` transfers from number `first` on, whose requests repeat after `period` transfers.
+    ///
+    /// The sums are of whole ticks, so that their order has no effect: those of whole periods are doubled.
+    fn sum_of_run(&self, first: u64, run: u64, period: u64, earlier: &mut Kept<AlikePiece, Piece>) -> Option<Sum> {
+        let then = |sum: Option<Sum>, next: Sum| Some(sum.map_or(next, |sum| sum.then(&next, self.can_be_overtaken())));
+        let (mut periods, rest) = (run / period, run % period);
+        let (mut of_period, mut of_rest) = (None, None);
+        for nth in 0..run.min(period) {
+            of_period = then(of_period, self.sum_of_one(first + nth, earlier)?);
+            if nth + 1 == rest {
+                of_rest = of_period;
+            }
+        }
+        let (mut sum, mut of_some) = (None, of_period?);
+        while periods > 0 {
+            if periods % 2 == 1 {
+                sum = then(sum, of_some);
+            }
+            of_some = of_some.then(&of_some, self.can_be_overtaken());
+            periods /= 2;
+        }
+        match of_rest {
+            Some(rest) => then(sum, rest),
+            None => sum,
+        }
+    }
+
+    /// Whether data of a later request may arrive before those of the first: of writes, if another channel issued them,
+    /// or of reads that hit in the cache.
+    pub(super) fn can_be_overtaken(&self) -> bool {
+        self.transfer.verb == Verb::Store || self.channels > 1 || !self.cached.is_empty()
+    }
+
+    /// Sums over transfer number `nth`, without [`busiest`](Sum::busiest) and [`beyond`](Sum::beyond).
+    fn sum_of_one(&self, nth: u64, earlier: &mut Kept<AlikePiece, Piece>) -> Option<Sum> {
+        let mut sum: Option<Sum> = None;
+        let egress = self.platform.endpoint.egress_ns.value;
+        let pieces = self.pieces(nth)?;
+        let start = pieces.first()?.address;
+        for chunk in pieces {
+            let engine = self.engine(chunk, chunk.address - start);
+            let alike = self.alike_piece(chunk);
+            let piece = match (earlier.find(alike), self.transfer.verb) {
+                (Some(piece), _) => piece,
+                (None, Verb::Store) => earlier.keep(alike, self.write(chunk, chunk.address - start)?),
+                (None, Verb::Load) => earlier.keep(alike, self.read(chunk)?),
+            };
+            let request_beats = self.request_beats(chunk);
+            let so_far = sum.get_or_insert(Sum {
+                requests: 0,
+                least_bytes: chunk.bytes,
+                busiest: Ticks::ZERO,
+                request_beats: Ticks::ZERO,
+                least_request_beats: request_beats,
+                engine: Ticks::ZERO,
+                first_engine: engine,
+                link: Ticks::ZERO,
+                beats: Ticks::ZERO,
+                at_region: Ticks::ZERO,
+                packets: Packets::default(),
+                latencies: Ticks::ZERO,
+                last_way: piece.way,
+                shortest: piece.way,
+                first_latency: engine + piece.way,
+                before_link: piece.before_link,
+                before_beats: piece.before_beats,
+                behind_link: piece.behind_link,
+                last_at_region: Ticks::ZERO,
+                besides_memory: piece.way,
+                after: piece.after,
+                least_after: piece.after,
+                most_after: piece.after,
+                held: piece.held,
+                all_held: Ticks::ZERO,
+                of_lines: Ticks::ZERO,
+                most_of_lines: Ticks::ZERO,
+                last_of_lines: Ticks::ZERO,
+                root_reads: 0,
+                root_loops: Ticks::ZERO,
+                root_loop: piece.root_loop,
+                root_way: piece.root_way,
+                latency: engine + piece.way,
+                most_latency: Ticks::ZERO,
+                least_link: piece.link,
+                most_link: piece.link,
+                least_beats: piece.beats.max(piece.at_region),
+                to_link: engine + egress,
+                least_engine: engine,
+                most_engine: engine,
+                beyond: Ticks::ZERO,
+                queued: Ticks::ZERO,
+                ahead: Ticks::ZERO,
+            });
+            so_far.requests += 1;
+            so_far.least_bytes = so_far.least_bytes.min(chunk.bytes);
+            so_far.request_beats += request_beats;
+            so_far.least_request_beats = so_far.least_request_beats.min(request_beats);
+            so_far.queued += piece.queued.beats;
+            so_far.ahead = so_far.ahead.max(piece.queued.ahead);
+            so_far.engine += engine;
+            so_far.link += piece.link;
+            so_far.beats += piece.beats;
+            so_far.at_region += piece.at_region;
+            so_far.packets = so_far.packets.and(piece.packets);
+            so_far.root_reads += piece.root_reads;
+            so_far.root_loops += piece.root_loops;
+            so_far.root_loop = so_far.root_loop.min(piece.root_loop);
+            so_far.root_way = so_far.root_way.min(piece.root_way);
+            so_far.latencies += engine + piece.way;
+            so_far.last_way = piece.way;
+            so_far.least_after = so_far.least_after.min(piece.after);
+            so_far.most_after = so_far.most_after.max(piece.after);
+            so_far.after = if self.can_be_overtaken() { so_far.least_after } else { piece.after };
+            so_far.shortest = so_far.shortest.min(piece.way);
+            if self.can_be_overtaken() {
+                so_far.before_link = so_far.before_link.min(piece.before_link);
+                so_far.before_beats = so_far.before_beats.min(piece.before_beats);
+            }
+            so_far.behind_link = so_far.behind_link.min(piece.behind_link);
+            so_far.last_at_region = so_far.last_at_region.max(so_far.at_region + piece.besides_region);
+            so_far.besides_memory = so_far.besides_memory.min(piece.way);
+            so_far.held = so_far.held.min(piece.held);
+            so_far.all_held += piece.held;
+            so_far.last_of_lines = self.held_by_lines(nth, chunk);
+            so_far.of_lines += so_far.last_of_lines;
+            so_far.most_of_lines = so_far.most_of_lines.max(so_far.last_of_lines);
+            so_far.most_latency = so_far.most_latency.max(engine + piece.way);
+            so_far.latency = so_far.latency.min(engine + piece.way);
+            so_far.least_link = so_far.least_link.min(piece.link);
+            so_far.most_link = so_far.most_link.max(piece.link);
+            so_far.least_beats = so_far.least_beats.min(piece.beats.max(piece.at_region));
+            so_far.to_link = so_far.to_link.min(engine + egress);
+            so_far.most_engine = so_far.most_engine.max(engine);
+            so_far.least_engine = so_far.least_engine.min(engine);
+        }
+        sum
+    }
+}
