@@ -249,7 +249,7 @@ impl<'a> Compiled<'a> {
         if arrays.len() != self.keys.len() {
             return Err(CompileError::Arrays { keys: self.keys.len(), arrays: arrays.len() });
         }
-        for (key, array) in self.keys.iter().zip(arrays).filter(|(_, array)| array.len() != rows) {
+        if let Some((key, array)) = self.keys.iter().zip(arrays).find(|(_, array)| array.len() != rows) {
             let first_key = self.keys.first().map(|first| first.path.clone()).unwrap_or_default();
             let (key, values) = (key.path.clone(), array.len());
             return Err(CompileError::Lengths { first_key, first_values: rows, key, values });
