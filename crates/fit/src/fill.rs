@@ -96,8 +96,8 @@ const USUAL: &str = "card-gen5-x16";
 /// in chunks or completions that are merged. The structure is chosen by the error of figures that were not fitted
 /// ([`Filled::contenders`]).
 ///
-/// Numbers that the data leave open (see [`Undetermined`](crate::Undetermined)) get their default; without one, they stay
-/// unknown, as do those whose best value lies outside their search range. With [`FillOptions::assume_rest`] these get the
+/// Numbers that the data leave open (see [`Undetermined`](crate::Undetermined)) get their default, if the others then
+/// follow the data as well as before; without one, they stay unknown, as do those whose best value lies outside their search range. With [`FillOptions::assume_rest`] these get the
 /// value of the built-in platform `card-gen5-x16`, or the middle of their search range, marked as assumed, and the rest is
 /// fitted to it.
 ///

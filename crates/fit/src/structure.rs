@@ -1,8 +1,9 @@
 //! Search over structures: which mechanisms a card has, chosen by the error of figures that were not fitted.
 //!
-//! The search starts with the structure of the file. In each round it estimates, by linear least squares, how much every
-//! mechanism could reduce the errors, and fits the best few to each half of the figures. A structure counts by its errors
-//! at the other half. It is accepted if it is clearly better. At the end, mechanisms that have become useless are removed.
+//! The search starts with the structure of the file. In each round, short fits of every mechanism select a few, which are
+//! fitted to each half of the figures. A structure counts by its errors at the other half. Of those that are clearly
+//! better, the simplest one near the best is accepted. At the end, mechanisms are removed without which the structure is
+//! not clearly worse.
 
 use crate::Parameter;
 use crate::calibrate::{by_formulas, pulled};

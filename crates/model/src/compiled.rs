@@ -242,8 +242,7 @@ impl<'a> Compiled<'a> {
     ///
     /// # Errors
     /// [`CompileError::Arrays`], [`CompileError::Lengths`], [`CompileError::Value`], [`CompileError::Whole`] and, for 0
-    /// streaming-load buffers,
-    /// [`CompileError::Shape`]; `predictions` is then unchanged.
+    /// streaming-load buffers, [`CompileError::Shape`]; `predictions` is then unchanged.
     pub fn predict(&self, arrays: &[&[f64]], predictions: &mut Predictions) -> Result<(), CompileError> {
         let rows = arrays.first().map_or(0, |array| array.len());
         if arrays.len() != self.keys.len() {
