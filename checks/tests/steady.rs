@@ -67,6 +67,17 @@ fn long(random: &mut Random, short: Transfer) -> Transfer {
     Transfer { bytes, count, window: Window { len, offset, ..short.window }, outstanding, ..short }
 }
 
+/// A pattern of places, sequential in half of the cases.
+fn pattern(random: &mut Random, bytes: u64) -> Pattern {
+    let distance = random.pick(&[bytes + 4, 2 * bytes, 64, 4096]);
+    match random.below(8) {
+        0 | 1 => Pattern::Strided(distance),
+        2 => Pattern::Random,
+        3 => Pattern::RandomStrided(distance),
+        _ => Pattern::Sequential,
+    }
+}
+
 /// Jobs of concurrent cards.
 fn jobs(random: &mut Random) -> (Platform, Vec<EngineJob>) {
     match random.below(8) {
@@ -86,7 +97,9 @@ fn jobs(random: &mut Random) -> (Platform, Vec<EngineJob>) {
         _ => {
             let platform = any_platform(random);
             let (short, _) = transfer(random, platform.cards());
-            (platform, vec![EngineJob::Transfer(long(random, short))])
+            let long = long(random, short);
+            let window = Window { pattern: pattern(random, long.bytes), ..long.window };
+            (platform, vec![EngineJob::Transfer(Transfer { window, ..long })])
         }
     }
 }

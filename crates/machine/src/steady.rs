@@ -22,7 +22,7 @@ pub enum Unsteady {
     Unwanted,
     /// Too few transfers.
     Few,
-    /// Random or strided addresses.
+    /// Random addresses whose places differ in their effect on time.
     RandomPlaces,
     /// Random link errors.
     Errors,
@@ -82,7 +82,7 @@ impl Unsteady {
         match self {
             Unsteady::Unwanted => "fast-forward is disabled",
             Unsteady::Few => "there are few of them",
-            Unsteady::RandomPlaces => "their addresses are random or strided",
+            Unsteady::RandomPlaces => "their addresses are random, and the places differ in their effect on time",
             Unsteady::Errors => "links corrupt TLPs at random",
             Unsteady::RandomOrdering => "ports reorder TLPs at random",
             Unsteady::Watched => "TLPs are being traced",

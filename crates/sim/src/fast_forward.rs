@@ -7,6 +7,7 @@ use crate::index::CardIndex;
 use crate::steady::{Period, Snapshot};
 use lanemark_machine::{Steady, Unsteady};
 use lanemark_units::Ticks;
+use std::num::NonZeroU64;
 
 /// Number of examined states after which the search ends.
 const MOST_LOOKS: u64 = 1 << 16;
@@ -76,10 +77,11 @@ impl Search {
         self.next = u64::MAX;
         let legs = board.legs();
         let Some(longest) = legs.iter().max_by_key(|leg| leg.left()) else { return };
-        if longest.left() / longest.step < WORTH_STEPS {
+        let step = longest.step.map_or(1, NonZeroU64::get);
+        if longest.left() / step < WORTH_STEPS {
             return self.found.because = Some(Unsteady::Few).filter(|_| self.found.skipped == 0);
         }
-        (self.lead, self.step) = (longest.card(), longest.step);
+        (self.lead, self.step) = (longest.card(), step);
         self.sparse = (LOOK_BYTES / self.step.saturating_mul(longest.bytes).max(1)).clamp(1, 64);
         self.remember_from = board.begun(self.lead);
         self.look_after(board, 1);

@@ -393,7 +393,7 @@ impl SimulatedMachine {
     /// Compares both ends of the only transfer: the bytes of the last iteration, or those read.
     fn confirm_transfer(&mut self, transfer: &Transfer, passes: u64) -> Option<Confirmed> {
         let Transfer { bytes, count, window, .. } = *transfer;
-        if window.pattern != Pattern::Sequential {
+        if matches!(window.pattern, Pattern::Random | Pattern::RandomStrided(_)) {
             return None;
         }
         let touched = bytes * window.places(bytes).min(count);

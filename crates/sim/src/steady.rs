@@ -25,8 +25,8 @@ pub(crate) trait Survey: Visitor {
     /// A TLP and its payload.
     fn tlp(&mut self, tlp: &mut Tlp);
 
-    /// A bus address of a transfer by `owner`.
-    fn place(&mut self, owner: u16, verb: Verb, address: &mut u64);
+    /// A bus address of transfer `number` by `owner`.
+    fn place(&mut self, owner: u16, verb: Verb, number: u64, address: &mut u64);
 
     /// Returns a name of a tag that does not depend on its value.
     fn tag(&mut self, owner: u16, tag: u16) -> u64;

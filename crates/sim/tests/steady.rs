@@ -69,6 +69,34 @@ fn peer_writes_repeat_with_the_common_period_of_writes_and_ordered_sets() {
 }
 
 #[test]
+fn strided_and_random_transfers_have_the_period_of_sequential_ones() {
+    let mut plain = rosta();
+    plain.link.skp.value = false;
+    for (pattern, len, step) in [
+        (Pattern::Strided(4096), 1 << 20, 1),
+        (Pattern::Strided(384), 1 << 20, 1),
+        (Pattern::Random, 1 << 20, 1),
+        (Pattern::RandomStrided(256), 1 << 20, 1),
+        // Some of these transfers cross a page: 64 of them are three pages.
+        (Pattern::Strided(192), 192 << 12, 64),
+    ] {
+        for transfer in [host(Verb::Store, 50_000), host(Verb::Load, 50_000), writes(4, 50_000)] {
+            let window = Window { pattern, len, ..transfer.window };
+            let ops = Work::from(Transfer { window, ..transfer });
+            let (quick, steady) = skipping(&plain, &ops);
+            let (_, sequential) = skipping(&plain, &Work::from(transfer));
+            assert!(steady.skipped > 40_000, "{steady:?}");
+            if step == 1 {
+                assert_eq!(steady.period, sequential.period, "{ops:?}");
+            } else {
+                assert!(steady.period > 0 && steady.period.is_multiple_of(step), "{steady:?}");
+            }
+            assert_eq!(quick, in_detail(&plain, &ops).0, "{ops:?}");
+        }
+    }
+}
+
+#[test]
 fn partial_line_writes_are_skipped_like_full_ones() {
     let assumed = Origin::Assumed("a test".to_owned());
     let mut held = rosta().with("memory.partial_line_ns", 300.0, assumed).unwrap();
@@ -129,7 +157,9 @@ fn the_reason_is_reported_where_fast_forward_does_not_apply() {
     let assumed = || Origin::Assumed("a cache".to_owned());
     let cached = rosta().with("memory.cache_bytes", 65536.0, assumed()).unwrap();
     let cached = cached.with("memory.cached_read_ns", 100.0, assumed()).unwrap();
+    // Some of the places of 96 B cross a page, and are split there.
     let somewhere = Transfer {
+        bytes: 96,
         window: Window { pattern: Pattern::Random, ..host(Verb::Store, many).window },
         ..host(Verb::Store, many)
     };

@@ -134,7 +134,7 @@ impl Board {
         if let Some(because) = self.fabric.randomness() {
             return Some(because);
         }
-        if legs.iter().any(|leg| leg.is_random) {
+        if legs.iter().any(|leg| leg.step.is_none()) {
             return Some(Unsteady::RandomPlaces);
         }
         for leg in &legs {
@@ -153,7 +153,7 @@ impl Board {
                 return Some(Unsteady::Registers);
             }
         }
-        let share = |one: &Leg, other: &Leg| one.start < other.end() && other.start < one.end();
+        let share = |one: &Leg, other: &Leg| one.start() < other.end() && other.start() < one.end();
         let writes = |leg: &Leg| leg.verb == Verb::Store;
         for (number, one) in legs.iter().enumerate() {
             if legs[..number].iter().any(|other| (writes(one) || writes(other)) && share(one, other)) {
@@ -162,7 +162,8 @@ impl Board {
         }
         // A TLP passes only others that are in flight, and these are fewer than this.
         let most_under_way = 1 << 12;
-        if legs.iter().any(|leg| leg.are_free && writes(leg) && leg.places < most_under_way) {
+        let may_meet = |leg: &Leg| leg.is_random() || leg.places() < most_under_way;
+        if legs.iter().any(|leg| leg.are_free && writes(leg) && may_meet(leg)) {
             return Some(Unsteady::ReorderedWrites);
         }
         None
@@ -171,16 +172,16 @@ impl Board {
     /// Returns whether the peer requests of a leg pass the root complex.
     fn goes_by_root(&self, leg: &Leg) -> bool {
         let kind = if leg.verb == Verb::Store { TlpKind::MWr } else { TlpKind::MRd };
-        let tlp = Tlp { address: leg.start, requester: leg.owner, length_dw: 1, ..Tlp::of(kind) };
+        let tlp = Tlp { address: leg.start(), requester: leg.owner, length_dw: 1, ..Tlp::of(kind) };
         self.fabric.passes_root(leg.card(), &tlp)
     }
 
     /// Returns the storage of a leg's bytes, if it is a single one.
     fn storage(&self, leg: &Leg) -> Option<Storage> {
-        if self.root_complex.is_memory(leg.start, leg.end() - leg.start) {
+        if self.root_complex.is_memory(leg.start(), leg.end() - leg.start()) {
             return Some(Storage::Host);
         }
-        let (card, place) = self.endpoints.region_at(leg.start, leg.end())?;
+        let (card, place) = self.endpoints.region_at(leg.start(), leg.end())?;
         Some(Storage::Region { card, place })
     }
 
@@ -220,28 +221,50 @@ impl Board {
         if is_queue {
             return;
         }
-        let first = leg.next - most.min(leg.places).min(leg.next);
-        let mut piece = [0; PIECE];
-        for number in first..leg.next {
-            // The last transfer has not requested all of its bytes.
-            let unasked = if number + 1 == leg.next && leg.verb == Verb::Store { leg.unasked } else { 0 };
-            let (start, mut left) = (leg.address_of(number), leg.bytes - unasked.min(leg.bytes));
-            let mut at = start;
-            while left > 0 {
-                let len = left.min(PIECE as u64) as usize;
-                let bytes = &mut piece[..len];
-                let (memory, base) = self.memory_of(storage);
-                if leg.verb == Verb::Store {
-                    stored_bytes(at, leg.first_pass + number / leg.count, bytes);
-                    memory.write(at - base, bytes);
-                } else {
-                    memory.read(at - base, bytes);
-                    if let Some(engine) = self.endpoints.engine_mut(leg.card()) {
-                        engine.sink.write(at - leg.base, bytes);
-                    }
-                }
-                (at, left) = (at + len as u64, left - len as u64);
+        let first = leg.next - most.min(leg.next);
+        if !leg.is_random() {
+            let first = first.max(leg.next.saturating_sub(leg.places()));
+            return (first..leg.next).for_each(|number| self.store_transfer(leg, storage, number));
+        }
+        // The last transfer to a place determines its bytes, except the one that is not complete.
+        let Some(last) = leg.next.checked_sub(1) else { return };
+        let (distance, mut left) = (leg.window.step(leg.bytes), leg.places());
+        let mut is_stored = vec![0_u64; (left / 64 + 1) as usize];
+        for number in (first..last).rev() {
+            let place = (leg.address_of(number) - leg.start()) / distance;
+            let (word, bit) = (&mut is_stored[(place / 64) as usize], 1 << (place % 64));
+            if *word & bit == 0 {
+                *word |= bit;
+                left -= 1;
+                self.store_transfer(leg, storage, number);
             }
+            if left == 0 {
+                break;
+            }
+        }
+        self.store_transfer(leg, storage, last);
+    }
+
+    /// Stores the bytes of transfer `number`, as if it had been simulated.
+    fn store_transfer(&mut self, leg: &Leg, storage: Storage, number: u64) {
+        // The last transfer has not requested all of its bytes.
+        let unasked = if number + 1 == leg.next && leg.verb == Verb::Store { leg.unasked } else { 0 };
+        let (mut at, mut left) = (leg.address_of(number), leg.bytes - unasked.min(leg.bytes));
+        let mut piece = [0; PIECE];
+        while left > 0 {
+            let len = left.min(PIECE as u64) as usize;
+            let bytes = &mut piece[..len];
+            let (memory, base) = self.memory_of(storage);
+            if leg.verb == Verb::Store {
+                stored_bytes(at, leg.first_pass + number / leg.count, bytes);
+                memory.write(at - base, bytes);
+            } else {
+                memory.read(at - base, bytes);
+                if let Some(engine) = self.endpoints.engine_mut(leg.card()) {
+                    engine.sink.write(at - leg.base, bytes);
+                }
+            }
+            (at, left) = (at + len as u64, left - len as u64);
         }
     }
 }
@@ -301,10 +324,10 @@ mod tests {
             if self.is_it() {
                 tlp.length_dw += 1;
             }
-            self.place(tlp.requester, Verb::Load, &mut tlp.address);
+            self.place(tlp.requester, Verb::Load, 0, &mut tlp.address);
         }
 
-        fn place(&mut self, _owner: u16, _verb: Verb, address: &mut u64) {
+        fn place(&mut self, _owner: u16, _verb: Verb, _number: u64, address: &mut u64) {
             if self.is_it() {
                 *address += 4;
             }

@@ -196,15 +196,16 @@ impl Job {
         let moved = *next - before;
         view.state(*released);
         view.state(before.wrapping_sub(*begun));
+        let of_begun = *begun;
         *begun += moved;
-        rest(view, owner, transfer.verb, pieces);
-        rest(view, owner, Verb::Load, read_pieces);
+        rest(view, owner, transfer.verb, of_begun, pieces);
+        rest(view, owner, Verb::Load, of_begun, read_pieces);
         view.state(ahead.cast_unsigned());
         view.flag(piece.is_some());
         if let Some(Piece { number, chunk, offset, verb }) = piece {
             view.state(before.wrapping_sub(*number));
+            view.place(owner, *verb, *number, &mut chunk.address);
             *number += moved;
-            view.place(owner, *verb, &mut chunk.address);
             view.state(u64::from(chunk.bytes));
             view.state(*offset);
             view.count(*verb as usize);
@@ -244,12 +245,12 @@ impl Job {
     }
 }
 
-/// Visits the remaining part of a transfer.
-fn rest(view: &mut impl Survey, owner: u16, verb: Verb, chunks: &mut Chunks) {
+/// Visits the remaining part of transfer `number`.
+fn rest(view: &mut impl Survey, owner: u16, verb: Verb, number: u64, chunks: &mut Chunks) {
     let (mut address, bytes) = chunks.rest();
     view.state(bytes);
     if bytes > 0 {
-        view.place(owner, verb, &mut address);
+        view.place(owner, verb, number, &mut address);
         chunks.begin(address, bytes);
     }
 }

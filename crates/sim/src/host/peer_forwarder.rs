@@ -633,7 +633,7 @@ mod tests {
 
     impl Survey for Moved {
         fn tlp(&mut self, _: &mut Tlp) {}
-        fn place(&mut self, _: u16, _: Verb, _: &mut u64) {}
+        fn place(&mut self, _: u16, _: Verb, _: u64, _: &mut u64) {}
         fn tag(&mut self, _: u16, tag: u16) -> u64 {
             tag.into()
         }

@@ -84,26 +84,24 @@ impl Visitor for Mover<'_> {
 impl Survey for Mover<'_> {
     fn tlp(&mut self, tlp: &mut Tlp) {
         let verb = if tlp.kind == TlpKind::MWr { Verb::Store } else { Verb::Load };
+        let Some((leg, by)) = self.leg(tlp.requester, verb) else { return };
+        let Some(number) = leg.number_of(tlp, self.slab) else { return };
         let skip = u64::from(tlp.first_be.trailing_zeros().min(3));
-        let mut first = tlp.address + skip;
-        self.place(tlp.requester, verb, &mut first);
-        tlp.address = first - skip;
-        let Some((leg, by)) = self.leg(tlp.requester, verb).filter(|(leg, _)| leg.place_of(first).is_some()) else {
-            return;
-        };
+        let Some(within) = leg.within(number, tlp.address + skip) else { return };
+        tlp.address = leg.address_of(number + by) + within - skip;
         if tlp.payload != Slot::NONE {
             if leg.verb == Verb::Store {
-                self.slab.note(tlp.payload, self.slab.note_of(tlp.payload) + by);
+                self.slab.note(tlp.payload, number + by);
             }
             self.to_fill.push(*tlp);
         }
     }
 
-    fn place(&mut self, owner: u16, verb: Verb, address: &mut u64) {
+    fn place(&mut self, owner: u16, verb: Verb, number: u64, address: &mut u64) {
         if let Some((leg, by)) = self.leg(owner, verb)
-            && let Some((place, within)) = leg.place_of(*address)
+            && let Some(within) = leg.within(number, *address)
         {
-            *address = leg.address_of(place + by % leg.places) + within;
+            *address = leg.address_of(number + by) + within;
         }
     }
 

@@ -50,7 +50,7 @@ impl<'a> Writer<'a> {
         for times in [moments, times, marks] {
             times.clear();
         }
-        state.extend(legs.iter().map(|leg| leg.next % leg.step));
+        state.extend(legs.iter().map(|leg| leg.step.map_or(leg.next, |step| leg.next % step)));
         Writer { to, slab, names: Vec::new(), named: 0 }
     }
 
@@ -115,22 +115,21 @@ impl Survey for Writer<'_> {
         );
         let verb = if kind == TlpKind::MWr { Verb::Store } else { Verb::Load };
         let mut first = address + u64::from(first_be.trailing_zeros().min(3));
-        self.place(requester, verb, &mut first);
+        let leg = self.to.legs.iter().find(|leg| leg.owner == requester && leg.verb == verb);
+        match leg.and_then(|leg| leg.number_of(tlp, self.slab)) {
+            Some(number) => self.place(requester, verb, number, &mut first),
+            None => self.state(first),
+        }
         let tag = if kind == TlpKind::MWr { u64::from(tag) } else { self.tag(requester, tag) };
         self.state(tag);
         self.flag(payload != Slot::NONE);
-        let leg = self.to.legs.iter().find(|leg| leg.owner == requester && leg.verb == Verb::Store);
-        if let Some(leg) = leg.filter(|_| kind == TlpKind::MWr) {
-            let age = leg.next.wrapping_sub(self.slab.note_of(payload));
-            self.state(age);
-        }
     }
 
-    fn place(&mut self, owner: u16, verb: Verb, address: &mut u64) {
+    fn place(&mut self, owner: u16, verb: Verb, number: u64, address: &mut u64) {
         let leg = self.to.legs.iter().find(|leg| leg.owner == owner && leg.verb == verb);
-        match leg.and_then(|leg| Some((leg, leg.place_of(*address)?))) {
-            Some((leg, (place, within))) => {
-                let behind = (leg.next % leg.places + leg.places - place) % leg.places;
+        match leg.and_then(|leg| Some((leg, leg.within(number, *address)?))) {
+            Some((leg, within)) => {
+                let behind = leg.next.wrapping_sub(number);
                 self.state(behind);
                 self.state(within);
             }

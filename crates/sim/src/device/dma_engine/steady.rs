@@ -2,7 +2,7 @@
 
 use super::{Channel, DmaEngine, EngineBusy, Interconnect, Job, Read, Received};
 use crate::steady::{Leg, Survey};
-use lanemark_machine::{Pattern, Samples, Transfer, Verb, Window};
+use lanemark_machine::{Samples, Transfer, Verb, Window};
 
 impl DmaEngine {
     /// Visits the state, after every item that may carry its tags.
@@ -124,9 +124,8 @@ impl DmaEngine {
             owner: self.spec.requester,
             verb,
             base: job.base,
-            start: job.base + window.offset,
+            window: *window,
             bytes,
-            places: window.places(bytes),
             count,
             first_pass: job.first_pass,
             transfers,
@@ -135,8 +134,8 @@ impl DmaEngine {
             open: channel.open.len() as u64,
             unasked: job.unasked(verb),
             are_free: self.spec.relaxed || self.spec.id_based,
-            is_random: window.pattern != Pattern::Sequential,
-            step: 1,
+            by_tag: self.reads.iter().map(|read| read.transfer).collect(),
+            step: None,
         }
     }
 
