@@ -8,19 +8,21 @@
 
 mod random_platform;
 
-use lanemark_machine::{EngineJob, Machine, OnChannels, Partner, Plan, Samples, Transfer, Verb, Window, WriteRead};
+use lanemark_machine::{
+    EngineJob, Machine, OnChannels, Partner, Plan, Samples, Transfer, Verb, Window, Work, WriteRead,
+};
 use lanemark_model::{Prediction, predict, shared_ceiling, transfer_ceiling};
 use lanemark_platform::{Origin, Platform};
 use lanemark_sim::SimulatedMachine;
 use lanemark_units::{Rate, Ticks};
-use random_platform::{Random, platform, set, transfer};
+use random_platform::{Random, platform, relay, set, transfer};
 
 /// As in `crosscheck_transfers.rs`.
 const ROUNDING: f64 = 0.001;
 const CLEAR: f64 = 1.25;
 const AGREE: f64 = 0.02;
 
-fn plan(jobs: Vec<EngineJob>) -> Plan {
+fn plan(jobs: impl Into<Work>) -> Plan {
     Plan { timeout: Ticks::whole_ns(1_000_000_000_000), ..Plan::new(jobs, 1) }
 }
 
@@ -283,6 +285,30 @@ fn costs_of_the_data_of_reads_are_in_the_formula() {
     }
     let (cases, led) = gaps.finish("data of reads");
     assert!(cases > 1000 && led > 200, "{cases} {led}");
+}
+
+#[test]
+fn a_relay_starts_after_the_queue_of_its_first_reads() {
+    let mut random = Random(101);
+    let mut asked = 0;
+    for number in 0..60 {
+        let (platform, relay) = relay(&mut random);
+        if platform.dma_read.is_none() {
+            continue;
+        }
+        let mut queued = platform.clone();
+        set(&mut queued, "dma_read.queue_ns", 700.0);
+        let work = plan(relay.clone());
+        let [(early, Some(said)), (late, Some(said_late))] = [&platform, &queued].map(|on| ask(on, &work)) else {
+            continue;
+        };
+        let few_ticks = 12.0 / Ticks::PER_NS as f64;
+        let what = format!("case {number}: {relay:?} on {}: {early} to {late}", platform.name);
+        assert!((late - early - 700.0).abs() <= few_ticks, "{what}");
+        assert!((said_late.delivered_ns - said.delivered_ns - 700.0).abs() <= few_ticks, "{what}, {said:?}");
+        asked += 1;
+    }
+    assert!(asked > 30, "{asked}");
 }
 
 /// Writes that make completions longer or shorter do not lift reads above their ceiling.

@@ -18,12 +18,15 @@ use crate::prediction::Prediction;
 use crate::transfer::{Leg, leg};
 use lanemark_machine::{Relay, Transfer};
 use lanemark_platform::{Fifos, Platform};
+use lanemark_units::Ticks;
 
 /// Predicts `passes` iterations of `relay`.
 pub(crate) fn predict(platform: &Platform, relay: &Relay, passes: u64) -> Option<Prediction> {
     let (fifos, transfers) = (platform.fifos.as_ref()?, relay.transfers());
     let legs = transfers.iter().map(|transfer| leg(platform, transfer, passes)).collect::<Option<Vec<Leg>>>()?;
-    let start = platform.dma.as_ref()?.start_ns.value.as_ns();
+    // The reads of the first card come before everything else.
+    let queue = platform.dma_read.as_ref().map_or(Ticks::ZERO, |read| read.queue_ns.value);
+    let start = (platform.dma.as_ref()?.start_ns.value + queue).as_ns();
     let before = before_each(platform, relay, &legs, fifos, &transfers)?;
     let behind: Vec<f64> = (1..=legs.len()).map(|next| legs[next..].iter().map(|leg| leg.packet_ns).sum()).collect();
     let by_leg = legs.iter().zip(before.iter().zip(&behind));

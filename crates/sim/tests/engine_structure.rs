@@ -2,7 +2,7 @@
 
 mod stage;
 
-use lanemark_machine::{EngineJob, Machine, Partner, Pattern, Plan, Samples, Transfer, Verb, Window, WriteRead};
+use lanemark_machine::{Cause, EngineJob, Machine, Partner, Pattern, Plan, Samples, Transfer, Verb, Window, WriteRead};
 use lanemark_platform::{Origin, Platform};
 use lanemark_sim::SimulatedMachine;
 use lanemark_units::Ticks;
@@ -133,6 +133,12 @@ fn a_queue_and_a_signal_are_part_of_each_latency_but_hold_no_tags() {
     let keys = [("dma_read.queue_ns", "300"), ("dma_read.signal_ns", "200")];
     let ((alone, each), (slower, slower_each)) = (one_at_a_time(&[], 64, 5), one_at_a_time(&keys, 64, 5));
     assert_eq!(slower, alone + ns(5 * 500));
+    // The time in the queue is work of the engine on the critical path.
+    let work = |keys| {
+        let samples = run(&changed(keys), &[Transfer { outstanding: Some(1), ..transfer(Verb::Load, 64, 5) }]);
+        samples.path.iter().filter(|share| share.cause == Cause::Engine).map(|share| share.span).sum::<Ticks>()
+    };
+    assert_eq!(work(&keys[..1]), work(&[]) + ns(5 * 300));
     assert_eq!((each.len(), slower_each.len()), (5, 5));
     assert!(each.iter().zip(&slower_each).all(|(alone, slower)| *slower == *alone + ns(500)), "{slower_each:?}");
     // All reads are in the queue from the start, and tags are free before the signal.

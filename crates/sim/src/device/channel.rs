@@ -88,7 +88,7 @@ pub struct Channel {
     /// Outstanding transfers, the oldest one first.
     pub(crate) open: VecDeque<Open>,
     /// Times at which further transfers may leave the queue, if their number is limited: one for each that ended.
-    pub(crate) queued: VecDeque<Ticks>,
+    pub(crate) queued: VecDeque<(Ticks, Milestone)>,
     /// Time at which an outstanding transfer ended while their number was at its limit.
     pub(crate) open_at: Ticks,
     /// End of the last outstanding transfer that ended.
@@ -324,23 +324,33 @@ impl Channel {
             let begins = self.described.is_none_or(|(last, _)| last != number);
             return if begins && self.open.len() >= most as usize { Ticks::NEVER } else { free.max(self.open_at) };
         }
-        let begins = self.open.back().is_none_or(|last| last.number != number);
+        let begins = self.begins_transfer(number);
         let most = transfer.outstanding.map_or(usize::MAX, |most| most as usize);
         match shared.tag_at {
             Some(tag_at) if !(begins && self.open.len() >= most) => {
-                let leaves_queue = if begins { self.leaves_queue_at(most) } else { Ticks::ZERO };
+                let (leaves_queue, _) = self.leaves_queue_at(number, transfer);
                 self.occupied_until.max(self.room.0).max(tag_at).max(self.open_at).max(leaves_queue)
             }
             _ => Ticks::NEVER,
         }
     }
 
-    /// Returns when the next transfer may leave the queue, if at most `most` are outstanding.
+    /// Returns whether a read is the first one of transfer `number`.
     #[inline]
-    fn leaves_queue_at(&self, most: usize) -> Ticks {
+    fn begins_transfer(&self, number: u64) -> bool {
+        self.open.back().is_none_or(|last| last.number != number)
+    }
+
+    /// Returns when a read of transfer `number` may leave the queue, and the end of the transfer before it in the
+    /// queue; later reads of a transfer do not wait there.
+    #[inline]
+    fn leaves_queue_at(&self, number: u64, transfer: &Transfer) -> (Ticks, Milestone) {
+        if !self.begins_transfer(number) {
+            return (Ticks::ZERO, Milestone::NONE);
+        }
         // Each of the first ones has been in the queue since the start.
-        let waits = self.open.len() + self.queued.len() >= most;
-        self.queued.front().filter(|_| waits).map_or(Ticks::ZERO, |at| *at)
+        let waits = transfer.outstanding.is_some_and(|most| self.open.len() + self.queued.len() >= most as usize);
+        self.queued.front().filter(|_| waits).map_or((Ticks::ZERO, Milestone::NONE), |next| *next)
     }
 
     /// Puts the next transfer into the queue when another one has ended.
@@ -348,7 +358,7 @@ impl Channel {
     pub(crate) fn queue_next(&mut self, now: Ticks, spec: &Spec) {
         let is_of_reads = self.job.as_ref().is_some_and(|job| job.transfer.verb == Verb::Load);
         if is_of_reads && spec.queue() > Ticks::ZERO {
-            self.queued.push_back(now + spec.queue());
+            self.queued.push_back((now + spec.queue(), self.ended));
         }
     }
 
@@ -356,7 +366,7 @@ impl Channel {
     /// returns when it entered the queue, if it would begin at `begun` without one.
     #[inline]
     pub(crate) fn leave_queue(
-        queued: &mut VecDeque<Ticks>,
+        queued: &mut VecDeque<(Ticks, Milestone)>,
         open: usize,
         begun: Ticks,
         issued: Ticks,
@@ -367,7 +377,7 @@ impl Channel {
             return begun;
         }
         let waits = transfer.outstanding.is_some_and(|most| open + queued.len() >= most as usize);
-        if waits || queued.front().is_some_and(|at| *at <= issued) {
+        if waits || queued.front().is_some_and(|(at, _)| *at <= issued) {
             queued.pop_front();
         }
         Ticks(begun.0.saturating_sub(spec.queue().0))
@@ -426,21 +436,24 @@ impl Channel {
         let awaits_reads = is_load || self.job.as_ref().is_some_and(|job| job.read.is_some());
         let fed_at = if is_load { Ticks::ZERO } else { self.fed_at(piece, shared) };
         let tag_at = shared.tag_at.unwrap_or(Ticks::ZERO);
+        let transfer = self.job.as_ref().map(|job| &job.transfer).filter(|_| is_load);
+        let (leaves_queue, before) =
+            transfer.map_or((Ticks::ZERO, Milestone::NONE), |transfer| self.leaves_queue_at(piece.number, transfer));
         let fed = shared.queues.zip(self.job.as_ref());
         let fed = fed.map_or(Milestone::NONE, |(queues, job)| queues.filled(Channel::feeder(job)));
         for (at, cause, counts, milestone) in [
             (tag_at, shared.tag_because, is_load, shared.tag),
             (self.open_at, Cause::ReadRoundTrip, awaits_reads, self.ended),
+            (leaves_queue, Cause::Engine, is_load, before),
             (fed_at, Cause::Fifo, !is_load, fed),
         ] {
             if counts && at > last.0 {
                 last = (at, cause);
-                let limit = if cause == Cause::ReadRoundTrip {
-                    cause
-                } else if is_load {
-                    Cause::Tag
-                } else {
-                    Cause::Fifo
+                let limit = match cause {
+                    // The queue begins when another transfer ends.
+                    Cause::ReadRoundTrip | Cause::Engine => Cause::ReadRoundTrip,
+                    _ if is_load => Cause::Tag,
+                    _ => Cause::Fifo,
                 };
                 self.waited_for = (milestone, limit);
             }
@@ -530,7 +543,7 @@ impl Channel {
             view.moment(since);
         }
         view.count(queued.len());
-        for at in queued {
+        for (at, _) in queued {
             view.time(at);
         }
         view.time(open_at);

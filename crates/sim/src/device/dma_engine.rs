@@ -568,6 +568,11 @@ impl DmaEngine {
         if cause == Cause::Fifo {
             channel.waited_for = (path.add(channel.waited_for.0, now, self.place, Cause::Fifo), Cause::Transit);
         }
+        let (ended, limit) = channel.waited_for;
+        if cause == Cause::Engine && limit == Cause::ReadRoundTrip {
+            // It has been in the queue since then.
+            channel.waited_for = (path.add_after(limit, ended, now, self.place, Cause::Engine), Cause::Transit);
+        }
         let job = channel.job.as_mut()?;
         let (address, length_dw, first_be, last_be) = span(chunk.address, u64::from(chunk.bytes));
         let Spec { requester, relaxed, id_based, .. } = self.spec;
