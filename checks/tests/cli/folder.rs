@@ -9,7 +9,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// No command here may take this long.
-const TIMEOUT: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(3);
 
 /// One small question, quickly answered by any platform with registers.
 pub const SMALL: [&str; 6] = ["--question", "mmio_read_latency", "--access", "8", "--memory-type", "uc"];
