@@ -7,6 +7,7 @@
 mod bench;
 mod card;
 mod doctor;
+mod driver;
 mod guest;
 mod guide;
 mod host;
@@ -46,6 +47,10 @@ fn main() -> ExitCode {
         doctor::the_tree_shows_the_slow_switch_and_nothing_is_changed,
         doctor::the_json_document_matches_the_kernels_bars_drivers_and_groups,
         doctor::without_root_it_reports_unseen_facts,
+        driver::a_drive_is_bound_to_vfio_and_back_to_its_driver,
+        driver::a_card_without_a_driver_is_bound_and_left_without_one,
+        driver::a_driver_that_refuses_the_device_leaves_the_former_one,
+        driver::binding_needs_root,
         guide::card_commands_print_the_shown_output,
         host::bench_of_the_guests_memory_is_marked_as_emulated,
         lockdown::kernel_lockdown_is_named_as_the_reason,

@@ -7,7 +7,7 @@ use clap::{Args as Arguments, Parser, Subcommand, ValueEnum};
 use lanemark_bench::Cores;
 use lanemark_config_space::ConfigWrite;
 use lanemark_fit::Tool;
-use lanemark_hw::linux_sysfs::Range;
+use lanemark_hw::linux_sysfs::{Address, Range};
 use lanemark_inventory::{Address, CpuSet};
 use lanemark_machine::{Access, Fence, Flow};
 use lanemark_platform::Fault;
@@ -50,6 +50,10 @@ pub enum Command {
     Doctor(DoctorArgs),
     /// Print the steps that recover a hung card without a reboot; runs them on simulated platforms only
     Recover(RecoverArgs),
+    /// Bind a PCI function to another driver, such as vfio-pci, until 'lanemark unbind' restores the former one
+    Bind(BindArgs),
+    /// Restore the driver that a PCI function had before 'lanemark bind', or list the functions that were not restored
+    Unbind(UnbindArgs),
     /// Show each TLP and each stall of one transfer on a simulated platform, or print a capture of TLPs
     Trace(TraceArgs),
     /// Print the configuration space of a simulated platform in the format of lspci -xxxx
@@ -663,6 +667,38 @@ pub struct RecoverArgs {
     /// Print one JSON document instead of text
     #[arg(long)]
     pub json: bool,
+}
+
+#[derive(Debug, Arguments)]
+pub struct BindArgs {
+    /// The function, by its PCI address, such as 0000:01:00.0
+    #[arg(value_name = "BDF")]
+    pub function: Address,
+    /// The driver
+    #[arg(long, value_name = "DRIVER", default_value = "vfio-pci")]
+    pub to: String,
+    /// Print the steps without carrying out any
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Take the function away from a network interface that is up, or from the console; never from a mounted file system
+    #[arg(long)]
+    pub i_own_this_device: bool,
+    /// Root folder of a file system for tests, instead of /
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub system_root: Option<PathBuf>,
+}
+
+#[derive(Debug, Arguments)]
+pub struct UnbindArgs {
+    /// The function, by its PCI address; without it, list the functions that were not restored
+    #[arg(value_name = "BDF")]
+    pub function: Option<Address>,
+    /// Print the steps without carrying out any
+    #[arg(long, requires = "function")]
+    pub dry_run: bool,
+    /// Root folder of a file system for tests, instead of /
+    #[arg(long, value_name = "DIR", hide = true)]
+    pub system_root: Option<PathBuf>,
 }
 
 /// A step of the recovery that `--without` can skip.

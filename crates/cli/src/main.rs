@@ -8,6 +8,7 @@ mod baseline;
 mod bench;
 mod compare;
 mod doctor;
+mod driver;
 mod failure;
 mod input;
 mod interrupt;
@@ -42,6 +43,8 @@ fn main() -> ExitCode {
         Command::Fit(args) => paper::fit(&args),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Recover(args) => recover::recover(&args),
+        Command::Bind(args) => driver::bind(&args),
+        Command::Unbind(args) => driver::unbind(&args),
         Command::Trace(args) => trace::trace(&args),
         Command::Lspci(args) => lspci::lspci(&args),
         Command::Report(args) => report::report(&args),

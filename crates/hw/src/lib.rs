@@ -6,6 +6,7 @@
 //!   [`HostMemory::open`].
 //! - [`linux_sysfs`]: BARs of a PCI device, mapped through Linux sysfs. Also a small library for programs: start with
 //!   `linux_sysfs::Card::attach`.
+//! - [`pci_driver`]: no backend, but what one needs: binding of a PCI function to another driver, and back.
 //! - [`opencl`]: devices of an OpenCL runtime. Start with `opencl::OpenClMachine::open`.
 //! - [`sycl`]: devices of a SYCL runtime. Start with `sycl::SyclMachine::open`.
 //!
@@ -33,6 +34,7 @@ mod kernel_source;
 pub mod linux_sysfs;
 mod no_host_memory;
 pub mod opencl;
+pub mod pci_driver;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod runtime_common;
 pub mod sycl;

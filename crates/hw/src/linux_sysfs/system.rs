@@ -28,12 +28,12 @@ impl System {
     }
 
     /// Path of a file, given without the leading slash.
-    pub(super) fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.root.join(name)
     }
 
     /// Sysfs folder of a device.
-    pub(super) fn device(&self, address: Address) -> PathBuf {
+    pub(crate) fn device(&self, address: Address) -> PathBuf {
         self.path("sys/bus/pci/devices").join(address.to_string())
     }
 
@@ -57,7 +57,7 @@ impl System {
 const MOST: u64 = 16 << 20;
 
 /// Reads a text file of the kernel.
-pub(super) fn text(path: &Path) -> io::Result<String> {
+pub(crate) fn text(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     File::open(path)?.take(MOST).read_to_string(&mut text)?;
     Ok(text)

@@ -1,0 +1,244 @@
+//! Binding of a function to another driver, and its restoration.
+
+use super::journal::Turn;
+use super::users::users_of;
+use super::{DriverError, Journal, PciFunction};
+use crate::linux_sysfs::{Address, System};
+use std::fmt;
+use std::path::PathBuf;
+
+/// Drivers that may be bound to other functions of an IOMMU group that user space uses.
+/// Source: Linux, `driver_managed_dma` of PCI drivers, and `iommu_group_claim_dma_owner`.
+const GROUP_DRIVERS: [&str; 3] = ["vfio-pci", "pci-stub", "pcieport"];
+
+/// Driver that needs an IOMMU group of its own.
+const VFIO: &str = "vfio-pci";
+
+/// A write to a file of sysfs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Step {
+    /// File.
+    pub path: PathBuf,
+    /// Text.
+    pub text: String,
+}
+
+impl fmt::Display for Step {
+    /// The step as a shell command.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = if self.text.is_empty() { String::new() } else { format!("{} ", self.text) };
+        write!(f, "echo {text}> {}", self.path.display())
+    }
+}
+
+impl Step {
+    fn carry_out(&self, function: &PciFunction) -> Result<(), DriverError> {
+        let text = format!("{}\n", self.text);
+        std::fs::write(&self.path, text).map_err(|source| function.os("writing to", self.path.clone(), source))
+    }
+}
+
+/// A binding of a function to another driver, checked and not carried out yet.
+#[derive(Debug)]
+pub struct Binding {
+    function: PciFunction,
+    journal: Journal,
+    steps: Vec<Step>,
+}
+
+impl Binding {
+    /// Checks that `address` can be bound to the driver `to`. With `owns_device`, users of the function that yield may
+    /// lose it.
+    ///
+    /// # Errors
+    /// [`DriverError`] of the first failed check.
+    pub fn new(system: &System, address: Address, to: &str, owns_device: bool) -> Result<Binding, DriverError> {
+        let is_name = !to.is_empty() && to.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+        if !is_name {
+            return Err(DriverError::NotADriver { driver: to.to_owned() });
+        }
+        let function = PciFunction::find(system, address)?;
+        function.check_endpoint()?;
+        if let Some(Journal { to, .. }) = Journal::read(system, address)? {
+            return Err(DriverError::NotRestored { function: address, to, journal: Journal::path(system, address) });
+        }
+        let drivers = system.path("sys/bus/pci/drivers");
+        if !drivers.join(to).is_dir() {
+            return Err(DriverError::NoDriver { driver: to.to_owned(), path: drivers.join(to) });
+        }
+        if to == VFIO {
+            check_group(&function)?;
+        }
+        let user = users_of(&function)?.into_iter().find(|user| !(owns_device && user.yields()));
+        if let Some(user) = user {
+            return Err(DriverError::InUse { function: address, user });
+        }
+        let journal = Journal {
+            function: address,
+            identity: function.identity()?,
+            driver: function.driver()?,
+            driver_override: function.driver_override()?,
+            to: to.to_owned(),
+        };
+        let mut steps = vec![step(function.path("driver_override"), to)];
+        if journal.driver.is_some() {
+            steps.push(step(function.path("driver/unbind"), &address.to_string()));
+        }
+        steps.push(step(system.path("sys/bus/pci/drivers_probe"), &address.to_string()));
+        if journal.driver.as_deref() == Some(to) {
+            // Only the override is new.
+            steps.truncate(1);
+        }
+        Ok(Binding { function, journal, steps })
+    }
+
+    /// Steps, in order.
+    #[must_use]
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// State before the binding, as it will be in the journal.
+    #[must_use]
+    pub const fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    /// Writes the journal, carries out the steps and checks the driver. If a step fails, the former state is restored.
+    ///
+    /// # Errors
+    /// [`DriverError`]; the journal stays if the former state could not be restored.
+    pub fn carry_out(self) -> Result<(), DriverError> {
+        let Binding { function, journal, steps } = self;
+        let _turn = Turn::take(&function)?;
+        // Another process may have bound it since the checks.
+        if let Some(Journal { to, .. }) = Journal::read(function.system(), function.address())? {
+            let path = Journal::path(function.system(), function.address());
+            return Err(DriverError::NotRestored { function: function.address(), to, journal: path });
+        }
+        journal.write(&function)?;
+        let bound = steps.iter().try_for_each(|step| step.carry_out(&function));
+        let bound = bound.and_then(|()| check_driver(&function, Some(&journal.to)));
+        bound.or_else(|error| {
+            let back = restoring_steps(&function, &journal)?;
+            back.iter().try_for_each(|step| step.carry_out(&function))?;
+            check_driver(&function, journal.driver.as_deref())?;
+            journal.remove(&function)?;
+            Err(error)
+        })
+    }
+}
+
+/// The restoration of a function's former driver, checked and not carried out yet.
+#[derive(Debug)]
+pub struct Restoration {
+    function: PciFunction,
+    journal: Journal,
+    steps: Vec<Step>,
+}
+
+impl Restoration {
+    /// Reads the journal of `address`, and checks that the same device is in the slot.
+    ///
+    /// # Errors
+    /// [`DriverError`] of the first failed check.
+    pub fn new(system: &System, address: Address) -> Result<Restoration, DriverError> {
+        let path = Journal::path(system, address);
+        let Some(journal) = Journal::read(system, address)? else {
+            return Err(DriverError::NoJournal { function: address, journal: path });
+        };
+        let function = PciFunction::find(system, address)?;
+        let found = function.identity()?;
+        if found != journal.identity {
+            return Err(DriverError::OtherDevice {
+                function: address,
+                journalled: journal.identity.to_string(),
+                found: found.to_string(),
+                journal: path,
+            });
+        }
+        let driver = function.driver()?;
+        let expected = [Some(&journal.to), journal.driver.as_ref(), None];
+        if !expected.contains(&driver.as_ref()) {
+            return Err(DriverError::OtherDriver {
+                function: address,
+                found: driver.unwrap_or_default(),
+                expected: journal.to,
+                remedy: format!("if that is right, remove {}", path.display()),
+            });
+        }
+        let steps = restoring_steps(&function, &journal)?;
+        Ok(Restoration { function, journal, steps })
+    }
+
+    /// Steps, in order.
+    #[must_use]
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
+    }
+
+    /// State that is restored.
+    #[must_use]
+    pub const fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    /// Carries out the steps, checks the driver and removes the journal.
+    ///
+    /// # Errors
+    /// [`DriverError`]; the journal stays.
+    pub fn carry_out(self) -> Result<(), DriverError> {
+        let Restoration { function, journal, steps } = self;
+        let _turn = Turn::take(&function)?;
+        steps.iter().try_for_each(|step| step.carry_out(&function))?;
+        check_driver(&function, journal.driver.as_deref())?;
+        journal.remove(&function)
+    }
+}
+
+fn step(path: PathBuf, text: &str) -> Step {
+    Step { path, text: text.to_owned() }
+}
+
+/// The steps from the present driver to that of the journal.
+fn restoring_steps(function: &PciFunction, journal: &Journal) -> Result<Vec<Step>, DriverError> {
+    let address = function.address().to_string();
+    let mut steps = vec![step(function.path("driver_override"), journal.driver_override.as_deref().unwrap_or(""))];
+    let present = function.driver()?;
+    if present == journal.driver {
+        return Ok(steps);
+    }
+    if present.is_some() {
+        steps.push(step(function.path("driver/unbind"), &address));
+    }
+    if let Some(driver) = &journal.driver {
+        steps.push(step(function.system().path("sys/bus/pci/drivers").join(driver).join("bind"), &address));
+    }
+    Ok(steps)
+}
+
+/// Fails if the function has another driver than `expected`.
+fn check_driver(function: &PciFunction, expected: Option<&str>) -> Result<(), DriverError> {
+    let found = function.driver()?;
+    if found.as_deref() == expected {
+        return Ok(());
+    }
+    let or_none = |name: Option<String>| name.map_or_else(|| "no driver".to_owned(), |name| format!("'{name}'"));
+    let expected = expected.unwrap_or("no driver").to_owned();
+    Err(DriverError::NotBound { function: function.address(), found: or_none(found), expected })
+}
+
+/// Fails if user space cannot have the IOMMU group of the function.
+fn check_group(function: &PciFunction) -> Result<(), DriverError> {
+    let address = function.address();
+    let Some(group) = function.iommu_group()? else {
+        return Err(DriverError::NoIommu { function: address, path: function.path("iommu_group") });
+    };
+    for other in function.group_members()? {
+        let driver = other.driver()?.filter(|driver| !GROUP_DRIVERS.contains(&driver.as_str()));
+        if let Some(driver) = driver {
+            return Err(DriverError::Group { function: address, group, other: other.address(), driver });
+        }
+    }
+    Ok(())
+}

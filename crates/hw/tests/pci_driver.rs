@@ -1,0 +1,247 @@
+//! Binding of a PCI function to another driver, on a folder that imitates sysfs. `checks/guest` has a real kernel.
+
+use lanemark_hw::linux_sysfs::{Address, System};
+use lanemark_hw::pci_driver::{Binding, DriverError, Journal, Restoration, Step};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+const CARD: &str = "0000:01:00.0";
+const OTHER: &str = "0000:01:00.1";
+
+/// An imitation of sysfs with a card, whose driver is `nvme`, in an IOMMU group.
+struct Slot(tempfile::TempDir);
+
+impl Slot {
+    fn new() -> Slot {
+        let slot = Slot(tempfile::tempdir().unwrap());
+        slot.function(CARD);
+        for driver in ["nvme", "igb", "vfio-pci", "pcieport"] {
+            fs::create_dir_all(slot.at("sys/bus/pci/drivers").join(driver)).unwrap();
+        }
+        slot.bound(CARD, "nvme");
+        fs::write(slot.at("sys/bus/pci/drivers_probe"), "").unwrap();
+        slot
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.0.path().join(path)
+    }
+
+    fn device(&self, address: &str) -> PathBuf {
+        self.at("sys/bus/pci/devices").join(address)
+    }
+
+    fn system(&self) -> System {
+        System::at(self.0.path())
+    }
+
+    /// Adds a function in the IOMMU group 5.
+    fn function(&self, address: &str) {
+        let folder = self.device(address);
+        fs::create_dir_all(&folder).unwrap();
+        for (file, text) in [
+            ("vendor", "0x1b36"),
+            ("device", "0x0010"),
+            ("subsystem_vendor", "0x1af4"),
+            ("subsystem_device", "0x1100"),
+            ("revision", "0x02"),
+            ("class", "0x010802"),
+            ("driver_override", "(null)"),
+        ] {
+            fs::write(folder.join(file), format!("{text}\n")).unwrap();
+        }
+        let group = self.at("sys/kernel/iommu_groups/5");
+        fs::create_dir_all(group.join("devices")).unwrap();
+        symlink(&group, folder.join("iommu_group")).unwrap();
+        symlink(&folder, group.join("devices").join(address)).unwrap();
+    }
+
+    /// Binds a function, as the kernel does.
+    fn bound(&self, address: &str, driver: &str) {
+        let link = self.device(address).join("driver");
+        let _ = fs::remove_file(&link);
+        symlink(self.at("sys/bus/pci/drivers").join(driver), link).unwrap();
+    }
+
+    /// Adds a device of a class below the card.
+    fn below(&self, class: &str, name: &str) -> PathBuf {
+        let folder = self.device(CARD).join(class).join(name);
+        fs::create_dir_all(&folder).unwrap();
+        fs::create_dir_all(self.at("sys/class").join(class)).unwrap();
+        symlink(&folder, self.at("sys/class").join(class).join(name)).unwrap();
+        folder
+    }
+
+    fn binding(&self) -> Result<Binding, DriverError> {
+        Binding::new(&self.system(), address(CARD), "vfio-pci", false)
+    }
+
+    fn refusal(&self) -> String {
+        self.binding().unwrap_err().to_string()
+    }
+
+    /// Writes a journal of a binding to vfio-pci.
+    fn journal(&self, identity: &str, driver: &str) {
+        fs::create_dir_all(self.at("run/lanemark")).unwrap();
+        let text = format!("identity = {identity}\ndriver = {driver}\ndriver_override =\nto = vfio-pci\n");
+        fs::write(Journal::path(&self.system(), address(CARD)), text).unwrap();
+    }
+}
+
+fn address(text: &str) -> Address {
+    text.parse().unwrap()
+}
+
+/// The steps as shell commands, without the root folder.
+fn shown(steps: &[Step], root: &Path) -> Vec<String> {
+    steps.iter().map(|step| step.to_string().replace(root.to_str().unwrap(), "")).collect()
+}
+
+#[test]
+fn the_steps_to_another_driver_and_back_are_known_before_the_first() {
+    let slot = Slot::new();
+    assert_eq!(
+        shown(slot.binding().unwrap().steps(), slot.0.path()),
+        [
+            "echo vfio-pci > /sys/bus/pci/devices/0000:01:00.0/driver_override",
+            "echo 0000:01:00.0 > /sys/bus/pci/devices/0000:01:00.0/driver/unbind",
+            "echo 0000:01:00.0 > /sys/bus/pci/drivers_probe",
+        ]
+    );
+    slot.journal("1b36:0010 1af4:1100 rev 02", "nvme");
+    slot.bound(CARD, "vfio-pci");
+    let restoration = Restoration::new(&slot.system(), address(CARD)).unwrap();
+    assert_eq!(
+        shown(restoration.steps(), slot.0.path()),
+        [
+            "echo > /sys/bus/pci/devices/0000:01:00.0/driver_override",
+            "echo 0000:01:00.0 > /sys/bus/pci/devices/0000:01:00.0/driver/unbind",
+            "echo 0000:01:00.0 > /sys/bus/pci/drivers/nvme/bind",
+        ]
+    );
+    // Killed before the first step: only the override may have changed.
+    slot.bound(CARD, "nvme");
+    let restoration = Restoration::new(&slot.system(), address(CARD)).unwrap();
+    assert_eq!(shown(restoration.steps(), slot.0.path()), ["echo > /sys/bus/pci/devices/0000:01:00.0/driver_override"]);
+}
+
+#[test]
+fn a_function_without_a_driver_is_not_unbound_first() {
+    let slot = Slot::new();
+    fs::remove_file(slot.device(CARD).join("driver")).unwrap();
+    assert_eq!(slot.binding().unwrap().steps().len(), 2);
+    slot.journal("1b36:0010 1af4:1100 rev 02", "");
+    slot.bound(CARD, "vfio-pci");
+    let restoration = Restoration::new(&slot.system(), address(CARD)).unwrap();
+    assert_eq!(restoration.steps().len(), 2, "the override, and unbinding");
+}
+
+#[test]
+fn vfio_needs_an_iommu_group_that_no_other_driver_uses() {
+    let slot = Slot::new();
+    slot.function(OTHER);
+    assert!(slot.binding().is_ok());
+    for driver in ["vfio-pci", "pcieport"] {
+        slot.bound(OTHER, driver);
+        assert!(slot.binding().is_ok(), "{driver}");
+    }
+    slot.bound(OTHER, "igb");
+    let refusal = slot.refusal();
+    assert!(refusal.contains("group 5 with 0000:01:00.1, whose driver 'igb'"), "{refusal}");
+    // Another driver does not need the group.
+    assert!(Binding::new(&slot.system(), address(CARD), "igb", false).is_ok());
+    fs::remove_file(slot.device(CARD).join("iommu_group")).unwrap();
+    let refusal = slot.refusal();
+    assert!(refusal.contains("behind no IOMMU") && refusal.contains("intel_iommu=on"), "{refusal}");
+}
+
+#[test]
+fn what_uses_the_function_is_named() {
+    let slot = Slot::new();
+    let disk = slot.below("block", "nvme0n1");
+    assert!(slot.binding().is_ok());
+    fs::create_dir_all(slot.at("proc/self")).unwrap();
+    fs::write(slot.at("proc/self/mounts"), "/dev/nvme0n10 /other ext4 rw 0 0\n").unwrap();
+    assert!(slot.binding().is_ok(), "another device, whose name begins alike");
+    fs::write(slot.at("proc/self/mounts"), "/dev/nvme0n1 /data ext4 rw 0 0\n").unwrap();
+    let refusal = slot.refusal();
+    assert!(refusal.contains("/dev/nvme0n1 is mounted at /data; unmount it with: umount /data"), "{refusal}");
+    assert!(Binding::new(&slot.system(), address(CARD), "vfio-pci", true).is_err(), "consent does not unmount it");
+    fs::write(slot.at("proc/self/mounts"), "").unwrap();
+    fs::write(slot.at("proc/swaps"), "Filename Type\n/dev/nvme0n1 partition 1 0 -2\n").unwrap();
+    assert!(slot.refusal().contains("swapoff /dev/nvme0n1"), "{}", slot.refusal());
+    fs::write(slot.at("proc/swaps"), "Filename Type\n").unwrap();
+    fs::create_dir_all(disk.join("holders/dm-0")).unwrap();
+    assert!(slot.refusal().contains("/dev/nvme0n1 is part of dm-0"), "{}", slot.refusal());
+}
+
+#[test]
+fn an_interface_that_is_up_and_the_console_yield_to_consent() {
+    let slot = Slot::new();
+    let interface = slot.below("net", "eth0");
+    fs::write(interface.join("operstate"), "down\n").unwrap();
+    assert!(slot.binding().is_ok());
+    fs::write(interface.join("operstate"), "up\n").unwrap();
+    assert!(slot.refusal().contains("ip link set eth0 down"), "{}", slot.refusal());
+    fs::write(interface.join("operstate"), "down\n").unwrap();
+    fs::write(slot.device(CARD).join("boot_vga"), "1\n").unwrap();
+    assert!(slot.refusal().contains("the console"), "{}", slot.refusal());
+    assert!(Binding::new(&slot.system(), address(CARD), "vfio-pci", true).is_ok());
+}
+
+#[test]
+fn bridges_unknown_drivers_and_missing_functions_are_refused() {
+    let slot = Slot::new();
+    let to = |driver: &str| Binding::new(&slot.system(), address(CARD), driver, false).unwrap_err().to_string();
+    assert!(to("uio_pci_generic").contains("modprobe uio_pci_generic"));
+    for name in ["", "..", "a/b", "vfio pci"] {
+        assert!(to(name).contains("not the name of a driver"), "{name}");
+    }
+    let none = Binding::new(&slot.system(), address("0000:02:00.0"), "vfio-pci", false).unwrap_err().to_string();
+    assert!(none.contains("0000:02:00.0 does not exist"), "{none}");
+    fs::write(slot.device(CARD).join("class"), "0x060400\n").unwrap();
+    assert!(slot.refusal().contains("is a bridge (class 060400)"), "{}", slot.refusal());
+}
+
+#[test]
+fn if_the_kernel_ignores_the_steps_the_former_state_is_restored() {
+    let slot = Slot::new();
+    // Nothing acts on the files of the imitation.
+    let error = slot.binding().unwrap().carry_out().unwrap_err().to_string();
+    assert!(error.contains("it has 'nvme' instead of 'vfio-pci'"), "{error}");
+    assert_eq!(Journal::all(&slot.system()).unwrap(), []);
+    assert_eq!(fs::read_to_string(slot.device(CARD).join("driver_override")).unwrap(), "\n");
+}
+
+#[test]
+fn a_function_that_was_not_restored_is_not_bound_again() {
+    let slot = Slot::new();
+    slot.journal("1b36:0010 1af4:1100 rev 02", "nvme");
+    assert!(slot.refusal().contains("restore it with: lanemark unbind 0000:01:00.0"), "{}", slot.refusal());
+    assert_eq!(Journal::all(&slot.system()).unwrap(), [address(CARD)]);
+}
+
+#[test]
+fn another_device_in_the_slot_or_another_driver_is_not_restored() {
+    let slot = Slot::new();
+    let restored = || Restoration::new(&slot.system(), address(CARD)).unwrap_err().to_string();
+    assert!(restored().contains("nothing to restore"), "{}", restored());
+    slot.journal("1b36:0010 1af4:1100 rev 03", "nvme");
+    assert!(restored().contains("rev 03 in the journal, 1b36:0010 1af4:1100 rev 02 in the slot"), "{}", restored());
+    slot.journal("1b36:0010 1af4:1100 rev 02", "nvme");
+    slot.bound(CARD, "igb");
+    assert!(restored().contains("bound to 'igb' and not to 'vfio-pci'"), "{}", restored());
+}
+
+#[test]
+fn the_driver_is_changed_by_one_process_at_a_time() {
+    let slot = Slot::new();
+    let binding = slot.binding().unwrap();
+    fs::create_dir_all(slot.at("run/lanemark")).unwrap();
+    let lock = fs::File::create(slot.at("run/lanemark").join(format!("{CARD}.lock"))).unwrap();
+    lock.lock().unwrap();
+    let error = binding.carry_out().unwrap_err().to_string();
+    assert!(error.contains("another process"), "{error}");
+    assert_eq!(Journal::all(&slot.system()).unwrap(), []);
+}
