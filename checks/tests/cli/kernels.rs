@@ -162,6 +162,7 @@ fn kernels_that_are_printed_are_those_that_questions_launch_and_no_others() {
         memcpy: String::new(),
         dma: None,
         driver_width: None,
+        tables: vec![],
         disciplines: vec![],
         line_sources: vec![],
         runtime: Some(runtime),

@@ -17,6 +17,7 @@ mod refusals;
 mod removal;
 mod storage;
 mod topology;
+mod vfio;
 
 use guest::{Guest, Hardware};
 use lanemark_checks::trials::{Available, run};
@@ -64,6 +65,9 @@ fn main() -> ExitCode {
         topology::the_large_bar_is_above_4_gib_and_the_iommu_is_on,
         topology::bytes_written_outside_are_visible_through_the_bar,
         topology::a_failing_command_reports_status_and_both_outputs,
+        vfio::mappings_by_the_real_iommu_are_timed_with_every_strategy,
+        vfio::a_card_with_another_driver_is_not_opened_through_vfio,
+        vfio::a_second_process_is_refused_until_the_first_is_killed,
     );
     run(tests.into())
 }

@@ -101,6 +101,7 @@ mod tests {
             memcpy: String::new(),
             dma: None,
             driver_width: None,
+            tables: vec![],
             disciplines: disciplines.to_vec(),
             line_sources: vec![],
             runtime: None,

@@ -125,6 +125,7 @@ mod tests {
             memcpy: String::new(),
             dma: None,
             driver_width: None,
+            tables: vec![],
             disciplines: vec![],
             line_sources: vec![],
             runtime: Some(RuntimeFacts {

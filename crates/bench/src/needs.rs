@@ -79,6 +79,13 @@ pub(crate) fn real_machine(facts: &Facts) -> Option<LeftOut> {
     (facts.time_base == TimeBase::Simulated).then(|| LeftOut::all(needs))
 }
 
+/// A table that a DMA mapping can update.
+pub(crate) fn table(facts: &Facts) -> Option<LeftOut> {
+    let needs =
+        "no mapping can be timed here: use --on host, or bind the card to vfio-pci (lanemark bind) and name no --bar";
+    facts.tables.is_empty().then(|| LeftOut::all(needs))
+}
+
 /// A runtime that launches kernels.
 pub(crate) fn kernel_runtime(facts: &Facts) -> Option<LeftOut> {
     let needs = "this target is not a runtime that launches kernels: use one, such as --on opencl:0";

@@ -20,6 +20,7 @@ pub(crate) fn facts(allocations: &[Allocation]) -> Facts {
         memcpy: String::new(),
         dma: None,
         driver_width: None,
+        tables: vec![],
         disciplines: vec![],
         line_sources: vec![],
         runtime: Some(RuntimeFacts {

@@ -6,6 +6,7 @@
 //!   [`HostMemory::open`].
 //! - [`linux_sysfs`]: BARs of a PCI device, mapped through Linux sysfs. Also a small library for programs: start with
 //!   `linux_sysfs::Card::attach`.
+//! - [`linux_vfio`]: a device behind the real IOMMU, through VFIO. Start with `linux_vfio::Container::open`.
 //! - [`pci_driver`]: no backend, but what one needs: binding of a PCI function to another driver, and back.
 //! - [`opencl`]: devices of an OpenCL runtime. Start with `opencl::OpenClMachine::open`.
 //! - [`sycl`]: devices of a SYCL runtime. Start with `sycl::SyclMachine::open`.
@@ -18,7 +19,7 @@
 //! | --- | --- |
 //! | `x86/` | the instructions between two time stamps, and the sampling, for all backends |
 //! | `copy_to_device.rs` | the copy for programs, made of the same routines |
-//! | `host_memory/map_unmap.rs` | timing of the library `lanemark-dma` |
+//! | `map_unmap.rs` | timing of the library `lanemark-dma`, with and without an IOMMU |
 //! | `runtime_common/` | what OpenCL and SYCL share: supported plans, kernel arguments, verification of results |
 //! | `kernel_source.rs` | the source of every kernel |
 //! | `watchdog.rs` | threads that wait for calls of a runtime, which cannot be cancelled |
@@ -32,6 +33,9 @@ pub mod host_memory;
 mod interpreter;
 mod kernel_source;
 pub mod linux_sysfs;
+pub mod linux_vfio;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod map_unmap;
 mod no_host_memory;
 pub mod opencl;
 pub mod pci_driver;

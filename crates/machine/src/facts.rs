@@ -1,6 +1,6 @@
 //! Properties of a machine.
 
-use crate::{Access, Allocation, Discipline, LineSource, Verb, Width};
+use crate::{Access, Allocation, Discipline, LineSource, Table, Verb, Width};
 use lanemark_units::{BarOffset, MemoryType, format_size};
 
 /// Properties of a machine, found when it was opened.
@@ -28,6 +28,8 @@ pub struct Facts {
     pub dma: Option<DmaFacts>,
     /// Copy width of the kernel driver; `None` without a driver.
     pub driver_width: Option<Width>,
+    /// Page tables that a DMA mapping can update.
+    pub tables: Vec<Table>,
     /// Methods of sharing buffers with devices; empty if their cost is unknown.
     pub disciplines: Vec<Discipline>,
     /// Line sources whose load latency can be measured; empty if unknown or not controllable.

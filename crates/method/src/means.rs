@@ -24,9 +24,15 @@ pub enum Means {
 impl Means {
     /// All methods, in the order shown to users.
     pub fn all() -> impl Iterator<Item = Means> {
-        let maps = Strategy::ALL.into_iter().flat_map(|strategy| {
-            Table::ALL.into_iter().flat_map(move |table| {
-                Invalidation::ALL.into_iter().map(move |invalidation| Means::Map { strategy, table, invalidation })
+        Means::with(&Table::ALL)
+    }
+
+    /// All methods with these tables, and those without a table, in the order shown to users.
+    pub fn with(tables: &[Table]) -> impl Iterator<Item = Means> {
+        let maps = Strategy::ALL.into_iter().flat_map(move |strategy| {
+            tables.iter().flat_map(move |table| {
+                let (table, policies) = (*table, table.policies());
+                policies.iter().map(move |invalidation| Means::Map { strategy, table, invalidation: *invalidation })
             })
         });
         maps.chain([Means::Pool])
@@ -49,6 +55,8 @@ impl Means {
             Means::Map { table: Table::Nothing, invalidation: Invalidation::Deferred, .. } => "deferred",
             Means::Map { table: Table::InMemory, invalidation: Invalidation::Strict, .. } => "page_table_strict",
             Means::Map { table: Table::InMemory, invalidation: Invalidation::Deferred, .. } => "page_table_deferred",
+            Means::Map { table: Table::Iommu, invalidation: Invalidation::Strict, .. } => "iommu_strict",
+            Means::Map { table: Table::Iommu, invalidation: Invalidation::Deferred, .. } => "iommu_deferred",
             Means::Pool => "take",
         }
     }
@@ -93,10 +101,20 @@ pub enum Table {
     Nothing,
     /// A page table in memory, with invalidation of the IOTLB.
     InMemory,
+    /// That of the real IOMMU, by the operating system.
+    Iommu,
 }
 
 impl Table {
-    const ALL: [Table; 2] = [Table::Nothing, Table::InMemory];
+    const ALL: [Table; 3] = [Table::Nothing, Table::InMemory, Table::Iommu];
+
+    /// Invalidation policies with this table. The operating system invalidates the IOMMU at each unmap.
+    const fn policies(self) -> &'static [Invalidation] {
+        match self {
+            Table::Nothing | Table::InMemory => &Invalidation::ALL,
+            Table::Iommu => &[Invalidation::Strict],
+        }
+    }
 
     /// Name in files.
     #[must_use]
@@ -104,6 +122,7 @@ impl Table {
         match self {
             Table::Nothing => "nothing",
             Table::InMemory => "in_memory",
+            Table::Iommu => "iommu",
         }
     }
 }
@@ -147,7 +166,7 @@ mod tests {
     #[test]
     fn every_means_has_a_distinct_name() {
         let names: Vec<String> = Means::all().map(|means| means.to_string()).collect();
-        assert_eq!(names.len(), 17);
+        assert_eq!(names.len(), 21);
         assert!(names.iter().enumerate().all(|(place, name)| !names[..place].contains(name)), "{names:?}");
     }
 }

@@ -5,6 +5,7 @@ use crate::error::RunError;
 use crate::setup::CardAccess;
 use lanemark_bench::Case;
 use lanemark_hw::linux_sysfs::{Address, Attachment, CardMachine, Mapping, Place, State};
+use lanemark_hw::linux_vfio::VfioMachine;
 use lanemark_machine::{Facts, Machine};
 use lanemark_record::{Card as CardRecord, CardLink, CardMapping, CardRange, Ceiling, CeilingKind};
 
@@ -24,12 +25,25 @@ pub(crate) fn open(
 ) -> Result<(Box<dyn Machine>, Card), RunError> {
     let system = access.system();
     let emulated = if access.emulated { Some("declared with --emulated".to_owned()) } else { system.emulated() };
+    if let Some(attachment) = behind_vfio(address, access)? {
+        let before = State::now(&attachment.device);
+        let machine = VfioMachine::open(&system, address, emulated.is_some())?.interrupted_by(cancel.flag());
+        return Ok((Box::new(machine), Card { attachment, mappings: Vec::new(), emulated, before }));
+    }
     let attachment = Attachment::new(&system, address, &access.bars, access.consent)?;
     let before = State::now(&attachment.device);
     let machine = CardMachine::open(attachment, emulated.is_some())?;
     let (attachment, mappings) = (machine.attachment().clone(), machine.mappings().to_vec());
     let card = Card { attachment, mappings, emulated, before };
     Ok((Box::new(machine.interrupted_by(cancel.flag())), card))
+}
+
+/// The attachment of a card that is bound to `vfio-pci` and of which no range is named.
+pub(crate) fn behind_vfio(address: Address, access: &CardAccess) -> Result<Option<Attachment>, RunError> {
+    if !access.bars.is_empty() {
+        return Ok(None);
+    }
+    Ok(Attachment::without_ranges(&access.system(), address, "vfio-pci")?)
 }
 
 impl Card {

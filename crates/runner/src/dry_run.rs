@@ -1,5 +1,6 @@
 //! Dry run: lists the accesses to a card that a request would make, without making any.
 
+use crate::card::behind_vfio;
 use crate::error::RunError;
 use crate::open_target::OpenTarget;
 use crate::request::Request;
@@ -67,6 +68,9 @@ pub fn dry_run(request: &Request) -> Result<DryRun, RunError> {
         }
         _ => return Err(RunError::NoCard { field: "dry_run" }),
     };
+    if behind_vfio(address, access)?.is_some() {
+        return Err(RunError::DryRunBehindVfio(address.to_string()));
+    }
     let attachment = Attachment::rehearsed(&access.system(), address, &access.bars, access.consent);
     let rehearsal = attachment.and_then(Rehearsal::new)?;
     let mut found = DryRun {

@@ -4,6 +4,7 @@ use crate::local_targets::LOCAL_TARGETS;
 use lanemark_bench::CATALOGUE;
 use lanemark_config_space::SetpciError;
 use lanemark_hw::linux_sysfs::CardError;
+use lanemark_hw::linux_vfio::VfioError;
 use lanemark_hw::opencl::OpenClError;
 use lanemark_hw::sycl::SyclError;
 use lanemark_machine::{Flow, MachineError};
@@ -191,6 +192,14 @@ pub enum RunError {
     /// A card that cannot be opened.
     #[error(transparent)]
     Card(#[from] CardError),
+    /// A card behind VFIO that cannot be opened.
+    #[error(transparent)]
+    Vfio(#[from] VfioError),
+    /// A dry run of a card behind VFIO.
+    #[error(
+        "{0} is bound to vfio-pci, and without --bar its BARs are not accessed: there is nothing to list; remove --dry-run to time mappings of this program's memory"
+    )]
+    DryRunBehindVfio(String),
     /// An OpenCL device that cannot be opened.
     #[error(transparent)]
     OpenCl(#[from] OpenClError),
@@ -323,6 +332,12 @@ impl RunError {
                 | CardError::Claimed { .. }
                 | CardError::NoResourceFile { .. }
                 | CardError::Unsupported { .. },
+            )
+            | RunError::Vfio(
+                VfioError::NoVfio { .. }
+                | VfioError::Kernel { .. }
+                | VfioError::Busy { .. }
+                | VfioError::Permission { .. },
             )
             | RunError::OpenCl(_)
             | RunError::Sycl(_)

@@ -477,6 +477,7 @@ mod tests {
                 memcpy: "none".to_owned(),
                 dma: None,
                 driver_width: None,
+                tables: vec![],
                 disciplines: vec![],
                 line_sources: vec![],
                 runtime: None,

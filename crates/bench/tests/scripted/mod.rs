@@ -43,6 +43,7 @@ impl Scripted {
             memcpy: "none".to_owned(),
             dma: None,
             driver_width: Some(Width::B8),
+            tables: vec![],
             disciplines: vec![],
             line_sources: vec![],
             runtime: None,

@@ -4,8 +4,8 @@
 
 use super::NAME;
 use super::kernel::NullDevice;
-use super::map_unmap::Mapper;
 use super::memory_file::{Calls, MemoryFile, timed_maps, timed_reads, timed_writes};
+use crate::map_unmap::{Mapper, refused};
 use crate::x86::copy::{Blocks, Copy};
 use crate::x86::copy_table::CopyTable;
 use crate::x86::exchange::Exchange;
@@ -73,7 +73,9 @@ impl Job<'_> {
                 Job::Driver { verb: Verb::Store, calls } => timed_writes(calls, limits, first, passes),
                 Job::Map { file, offset, len } => timed_maps(file, *offset, *len, limits, first, passes),
                 Job::Kernel { device, call } => device.timed(*call, limits, first, passes),
-                Job::MapUnmap(mapper) => mapper.borrow_mut().timed(limits, first, passes)?,
+                Job::MapUnmap(mapper) => {
+                    mapper.borrow_mut().timed(limits, first, passes).map_err(|error| refused(NAME, error))?
+                }
                 Job::Exchange { exchange, .. } => exchange.timed(limits, first, passes),
             }
         })

@@ -5,9 +5,9 @@
 use super::NAME;
 use super::job::{Job, os};
 use super::kernel::NullDevice;
-use super::map_unmap::mapper;
 use super::memory_file::{Calls, MemoryFile};
 use crate::interpreter::interpreter;
+use crate::map_unmap::{mapper, refused};
 use crate::x86::buffer::Buffer;
 use crate::x86::buffer_handoff::{disciplines, routine as handoff};
 use crate::x86::c_library::c_library;
@@ -27,7 +27,7 @@ use crate::x86::sample::{Delivery, stamp_before};
 use crate::x86::timer::Timer;
 use lanemark_machine::{
     Access, BufferHandoff, Confirmed, Discipline, Facts, Machine, MachineError, Order, Plan, Region, RegionKind,
-    Samples, TimeBase, Unsupported, Verb, Width,
+    Samples, Table, TimeBase, Unsupported, Verb, Width,
 };
 use lanemark_units::{BarOffset, MemoryType};
 use rustix::io::Errno;
@@ -287,7 +287,7 @@ impl HostMemory {
                 let device = self.null.as_ref().ok_or_else(|| os("finding /dev/null", Errno::NOENT))?;
                 Job::Kernel { device, call }
             }
-            Timed::MapUnmap(asked) => Job::MapUnmap(RefCell::new(mapper(asked)?)),
+            Timed::MapUnmap(asked) => Job::MapUnmap(RefCell::new(mapper(asked).map_err(|error| refused(NAME, error))?)),
             Timed::Exchange { with_core, through } => {
                 let exchange = match through {
                     Through::Events => Exchange::by_events().map_err(|error| os("making an eventfd", error))?,
@@ -417,6 +417,7 @@ fn facts(cpu: &Cpu, cpus: usize, region_bytes: u64) -> Facts {
         memcpy: c_library(),
         dma: None,
         driver_width: Some(Width::B8),
+        tables: vec![Table::Nothing, Table::InMemory],
         disciplines: disciplines(),
         line_sources: vec![],
         runtime: None,

@@ -10,7 +10,6 @@
 //! | `job` | the code that runs one sample |
 //! | `memory_file` | memory file that replaces a driver |
 //! | `kernel` | system calls that do no work |
-//! | `map_unmap` | DMA mappings for a device that does not exist |
 //!
 //! The check of plans, the instructions, the timestamps and the memory are those of `x86`, which all backends use.
 //!
@@ -28,8 +27,6 @@ mod kernel;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 #[path = "unsupported.rs"]
 mod machine;
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod map_unmap;
 
 pub use machine::HostMemory;
 

@@ -151,6 +151,7 @@ fn facts(attachment: &Attachment, mappings: &[Mapping], cpu: &Cpu, cpus: usize) 
         memcpy: c_library(),
         dma: None,
         driver_width: None,
+        tables: vec![],
         disciplines: vec![],
         line_sources: vec![],
         runtime: None,

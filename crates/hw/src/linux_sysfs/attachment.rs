@@ -65,6 +65,16 @@ impl Attachment {
         Ok(Attachment { device, places, driver, was_enabled })
     }
 
+    /// Attaches to a device whose BARs are not accessed; `None` unless it is bound to `driver`.
+    ///
+    /// # Errors
+    /// [`CardError`] if there is no such device.
+    pub fn without_ranges(system: &System, address: Address, driver: &str) -> Result<Option<Attachment>, CardError> {
+        let device = Device::find(system, address)?;
+        let bound = device.driver()?.filter(|bound| bound == driver);
+        Ok(bound.map(|bound| Attachment { device, places: Vec::new(), driver: Some(bound), was_enabled: false }))
+    }
+
     /// Attaches without accessing the device; also returns the errors that [`new`](Attachment::new) would return.
     ///
     /// # Errors

@@ -33,6 +33,7 @@ pub(crate) fn facts(name: String, summary: String, cpus: usize, runtime: Runtime
         memcpy: String::new(),
         dma: None,
         driver_width: None,
+        tables: vec![],
         disciplines: Vec::new(),
         line_sources: Vec::new(),
         runtime: Some(runtime),

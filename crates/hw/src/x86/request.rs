@@ -8,7 +8,7 @@ use super::routine::Shape;
 use super::timer::Timer;
 use crate::destination::Destination;
 use lanemark_machine::{
-    Access, BlockCopy, BufferHandoff, Clock, CoreWork, DriverCall, Exchange, Facts, Fence, KernelCall, MapUnmap,
+    Access, BlockCopy, BufferHandoff, Clock, CoreWork, DriverCall, Exchange, Facts, Fence, KernelCall, MapUnmap, Means,
     Medium, Operation, Order, Plan, Span, Step, Stream, Task, Verb, Width, Work,
 };
 
@@ -343,6 +343,12 @@ fn map(span: Span, ability: &Ability<'_>) -> Result<Pass, Refusal> {
 }
 
 fn map_unmap(request: &MapUnmap, ability: &Ability<'_>) -> Result<Pass, Refusal> {
+    if let Means::Map { table, .. } = request.means
+        && !ability.facts.tables.contains(&table)
+    {
+        let because = "host has the tables 'nothing' and 'in_memory', a card that is bound to vfio-pci has 'iommu'";
+        return Err(Refusal::new(format!("a mapping in the table '{}'", table.name()), because));
+    }
     let weight = request.pairs.saturating_mul(WEIGHT_OF_A_CALL + request.bytes / PAGE * WEIGHT_OF_A_MAPPED_PAGE);
     Ok((nowhere(ability)?, Timed::MapUnmap(*request), weight))
 }

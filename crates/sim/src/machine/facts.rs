@@ -69,6 +69,7 @@ pub(super) fn facts(platform: &Platform) -> Facts {
             channels: dma.channels.value,
             relays_at: relays_at(platform),
         }),
+        tables: vec![],
         disciplines: disciplines(platform),
         line_sources: LineSource::ALL
             .into_iter()

@@ -1,6 +1,5 @@
-//! DMA mappings of memory for a device that does not exist, made by the library that programs use.
+//! DMA mappings of memory, made by the library that programs use: for a device that does not exist, or by an IOMMU.
 
-use super::NAME;
 use crate::x86::sample::{Limits, Stamps, timed};
 use lanemark_dma::{
     AccessOrder, Backend, Buffer, DmaError, Domain, FreeList, IovaAllocator, IovaRange, MSI_WINDOW, Magazine, Mapping,
@@ -19,51 +18,70 @@ const PAGE: u64 = 4096;
 /// Number of objects in a pool.
 const OBJECTS: u64 = 64;
 
+/// Error of the library.
+pub(crate) type LibraryError = Box<dyn Error + Send + Sync>;
+
 /// Maps and unmaps memory. Everything is allocated before the first sample; a sample contains only library calls.
-pub(super) trait Mapper {
+pub(crate) trait Mapper {
     /// Times `passes` iterations.
     ///
     /// # Errors
     /// Errors of the library.
-    fn timed(&mut self, limits: &Limits<'_>, first: u64, passes: u64) -> Result<Stamps, MachineError>;
+    fn timed(&mut self, limits: &Limits<'_>, first: u64, passes: u64) -> Result<Stamps, LibraryError>;
 }
 
-/// Creates a mapper for `asked`, with an instance of the library of its own and no mappings.
+/// Creates a mapper for `asked`, for a device that does not exist, with an instance of the library of its own and no
+/// mappings.
 ///
 /// # Errors
 /// Errors of the library.
-pub(super) fn mapper(asked: MapUnmap) -> Result<Box<dyn Mapper>, MachineError> {
-    let MapUnmap { means, bytes, pairs } = asked;
-    let Means::Map { strategy, .. } = means else {
-        let range = IovaRange { at: Iova(1 << 32), len_bytes: OBJECTS * bytes };
-        return Ok(Box::new(Pooled { pool: Pool::over(range, bytes).map_err(refused)?, pairs }));
-    };
-    let space = Space::of_device(32).and_then(|space| space.without(MSI_WINDOW)).map_err(refused)?;
-    match strategy {
-        Strategy::Ranges => over(Ranges::new(space).map_err(refused)?, asked),
-        Strategy::Sequential => {
-            let mut sequential = Sequential::new(Ranges::new(space).map_err(refused)?).map_err(refused)?;
-            sequential.set_order(lanemark_dma::Device(0), AccessOrder::Sequential).map_err(refused)?;
-            over(sequential, asked)
-        }
-        Strategy::Magazine => {
-            let magazine = Magazine::new(space, 1).map_err(refused)?;
-            over(magazine.core(0).map_err(refused)?, asked)
-        }
-        Strategy::FreeList => over(FreeList::new(space), asked),
+pub(crate) fn mapper(asked: MapUnmap) -> Result<Box<dyn Mapper>, LibraryError> {
+    let space = Space::of_device(32)?.without(MSI_WINDOW)?;
+    match asked.means {
+        Means::Map { table: Table::InMemory, .. } => mapper_by(asked, space, MEMORY, PageTable::new(PAGE)),
+        _ => mapper_by(asked, space, MEMORY, NullBackend::new()),
     }
 }
 
-/// Creates a mapper with this strategy and either table, as a type of its own.
-fn over<A: IovaAllocator + 'static>(strategy: A, asked: MapUnmap) -> Result<Box<dyn Mapper>, MachineError> {
-    Ok(match asked.means {
-        Means::Map { table: Table::InMemory, .. } => Box::new(Mapped::new(strategy, PageTable::new(PAGE), asked)?),
-        _ => Box::new(Mapped::new(strategy, NullBackend::new(), asked)?),
-    })
+/// Creates a mapper of `memory` by `backend`, which has no mappings.
+///
+/// # Errors
+/// Errors of the library.
+pub(crate) fn mapper_by<B: Backend + 'static>(
+    asked: MapUnmap,
+    space: Space,
+    memory: B::Memory,
+    backend: B,
+) -> Result<Box<dyn Mapper>, LibraryError> {
+    /// Creates a mapper with this strategy, as a type of its own.
+    fn over<A: IovaAllocator + 'static, B: Backend + 'static>(
+        strategy: A,
+        backend: B,
+        memory: B::Memory,
+        asked: MapUnmap,
+    ) -> Result<Box<dyn Mapper>, LibraryError> {
+        Ok(Box::new(Mapped::new(strategy, backend, memory, asked)?))
+    }
+    let MapUnmap { means, bytes, pairs } = asked;
+    let Means::Map { strategy, .. } = means else {
+        let range = IovaRange { at: Iova(1 << 32), len_bytes: OBJECTS * bytes };
+        return Ok(Box::new(Pooled { pool: Pool::over(range, bytes)?, pairs }));
+    };
+    match strategy {
+        Strategy::Ranges => over(Ranges::new(space)?, backend, memory, asked),
+        Strategy::Sequential => {
+            let mut sequential = Sequential::new(Ranges::new(space)?)?;
+            sequential.set_order(lanemark_dma::Device(0), AccessOrder::Sequential)?;
+            over(sequential, backend, memory, asked)
+        }
+        Strategy::Magazine => over(Magazine::new(space, 1)?.core(0)?, backend, memory, asked),
+        Strategy::FreeList => over(FreeList::new(space), backend, memory, asked),
+    }
 }
 
-fn refused(error: impl Error + Send + Sync + 'static) -> MachineError {
-    MachineError::Os { machine: NAME.to_owned(), doing: "mapping memory for DMA", source: io::Error::other(error) }
+/// Error of a machine for an error of the library.
+pub(crate) fn refused(machine: &str, error: LibraryError) -> MachineError {
+    MachineError::Os { machine: machine.to_owned(), doing: "mapping memory for DMA", source: io::Error::other(error) }
 }
 
 /// Times `passes` iterations of `pairs` pairs each. An error in a pair ends the sample.
@@ -75,7 +93,7 @@ fn pairs_timed<E: Error + Send + Sync + 'static>(
     passes: u64,
     pairs: u64,
     mut pair: impl FnMut() -> Result<(), E>,
-) -> Result<Stamps, MachineError> {
+) -> Result<Stamps, LibraryError> {
     let mut failure = None;
     let stamps = timed(limits, first, passes, |_| {
         for _ in 0..pairs {
@@ -86,7 +104,7 @@ fn pairs_timed<E: Error + Send + Sync + 'static>(
         }
         Ok(())
     });
-    failure.map_or(Ok(stamps), |error| Err(refused(error)))
+    failure.map_or(Ok(stamps), |error| Err(error.into()))
 }
 
 /// Mapper that takes objects from a pool and returns them.
@@ -96,7 +114,7 @@ struct Pooled {
 }
 
 impl Mapper for Pooled {
-    fn timed(&mut self, limits: &Limits<'_>, first: u64, passes: u64) -> Result<Stamps, MachineError> {
+    fn timed(&mut self, limits: &Limits<'_>, first: u64, passes: u64) -> Result<Stamps, LibraryError> {
         let Pooled { pool, pairs } = self;
         pairs_timed(limits, first, passes, *pairs, || {
             let object = black_box(pool.take()?);
@@ -106,8 +124,9 @@ impl Mapper for Pooled {
 }
 
 /// Mapper that maps buffers in a domain.
-struct Mapped<A, B> {
+struct Mapped<A, B: Backend> {
     domain: Domain<A, B>,
+    memory: B::Memory,
     request: lanemark_dma::MapRequest,
     bytes: u64,
     pairs: u64,
@@ -115,18 +134,19 @@ struct Mapped<A, B> {
     mappings: Vec<Mapping>,
 }
 
-impl<A: IovaAllocator, B: Backend<Memory = HostPhys>> Mapped<A, B> {
-    fn new(strategy: A, backend: B, asked: MapUnmap) -> Result<Mapped<A, B>, MachineError> {
+impl<A: IovaAllocator, B: Backend> Mapped<A, B> {
+    fn new(strategy: A, backend: B, memory: B::Memory, asked: MapUnmap) -> Result<Mapped<A, B>, LibraryError> {
         let policy = match asked.means {
             Means::Map { invalidation: Invalidation::Deferred, .. } => lanemark_dma::Invalidation::DEFERRED,
             _ => lanemark_dma::Invalidation::Strict,
         };
         // Both ends of a buffer may need a mapping of their own.
         let most_mappings = asked.bytes.div_ceil(strategy.longest_bytes()) + 2;
-        let mut domain = Domain::new(NAME, strategy, backend, policy).map_err(refused)?;
-        let device = domain.attach("no device").map_err(refused)?;
+        let mut domain = Domain::new("dma_map_cost", strategy, backend, policy)?;
+        let device = domain.attach("a device")?;
         Ok(Mapped {
             domain,
+            memory,
             request: lanemark_dma::MapRequest::new(device, Permission::ReadWrite),
             bytes: asked.bytes,
             pairs: asked.pairs,
@@ -138,7 +158,7 @@ impl<A: IovaAllocator, B: Backend<Memory = HostPhys>> Mapped<A, B> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // The bodies of all measurement loops are inlined.
     fn pair(&mut self) -> Result<(), DmaError> {
-        let mut rest = black_box(Buffer::new(MEMORY, self.bytes));
+        let mut rest = black_box(Buffer::new(self.memory, self.bytes));
         while !rest.is_empty() {
             self.mappings.push(self.domain.map(&mut rest, self.request, Ticks::ZERO)?);
         }
@@ -149,8 +169,8 @@ impl<A: IovaAllocator, B: Backend<Memory = HostPhys>> Mapped<A, B> {
     }
 }
 
-impl<A: IovaAllocator, B: Backend<Memory = HostPhys>> Mapper for Mapped<A, B> {
-    fn timed(&mut self, limits: &Limits<'_>, first: u64, passes: u64) -> Result<Stamps, MachineError> {
+impl<A: IovaAllocator, B: Backend> Mapper for Mapped<A, B> {
+    fn timed(&mut self, limits: &Limits<'_>, first: u64, passes: u64) -> Result<Stamps, LibraryError> {
         pairs_timed(limits, first, passes, self.pairs, || self.pair())
     }
 }
@@ -173,7 +193,7 @@ mod tests {
 
     #[test]
     fn every_means_maps_every_size_repeatedly() {
-        for means in Means::all() {
+        for means in Means::with(&[Table::Nothing, Table::InMemory]) {
             for bytes in [1, 64, 4096, 32 << 10, (32 << 10) + 1, 256 << 10] {
                 let asked = MapUnmap { means, bytes, pairs: 3 };
                 if asked.check().is_err() {
@@ -190,7 +210,7 @@ mod tests {
         let space = || Space::of_device(32).unwrap();
         for bytes in [1, 4096, (256 << 10) + 100] {
             let asked = mapped(Strategy::Ranges, Invalidation::Strict, bytes, 1);
-            let mut mapped = Mapped::new(Ranges::new(space()).unwrap(), PageTable::new(PAGE), asked).unwrap();
+            let mut mapped = Mapped::new(Ranges::new(space()).unwrap(), PageTable::new(PAGE), MEMORY, asked).unwrap();
             let capacity = mapped.mappings.capacity();
             for _ in 0..2 {
                 mapped.pair().unwrap();
@@ -208,7 +228,7 @@ mod tests {
     fn a_full_queue_is_flushed_and_left_empty() {
         let asked = mapped(Strategy::FreeList, Invalidation::Deferred, 4096, Invalidation::QUEUE);
         let list = FreeList::new(Space::of_device(32).unwrap());
-        let mut mapped = Mapped::new(list, PageTable::new(PAGE), asked).unwrap();
+        let mut mapped = Mapped::new(list, PageTable::new(PAGE), MEMORY, asked).unwrap();
         mapped.timed(&limits(), 0, 1).unwrap();
         assert_eq!((mapped.domain.waiting(), mapped.domain.backend().counts().all), (0, 1));
         mapped.pair().unwrap();
@@ -219,8 +239,11 @@ mod tests {
     fn an_error_of_the_library_is_the_error_of_the_sample() {
         let page = Space::between(Iova(0), Iova(4095), PAGE).unwrap();
         let asked = mapped(Strategy::FreeList, Invalidation::Strict, 8192, 1);
-        let error =
-            Mapped::new(FreeList::new(page), NullBackend::new(), asked).unwrap().timed(&limits(), 0, 1).unwrap_err();
+        let error = Mapped::new(FreeList::new(page), NullBackend::new(), MEMORY, asked)
+            .unwrap()
+            .timed(&limits(), 0, 1)
+            .unwrap_err();
+        let error = refused("host", error);
         assert!(error.to_string().contains("mapping memory for DMA: "), "{error}");
         assert!(error.to_string().contains("8192 contiguous bytes"), "{error}");
     }

@@ -1,0 +1,56 @@
+//! A card behind the real IOMMU of the guest, through VFIO.
+
+use crate::guest::Guest;
+use crate::shared;
+
+/// A drive whose driver is `nvme`.
+const DRIVE: &str = "0000:00:07.0";
+
+/// Binds the drive to VFIO while `then` runs.
+fn behind_vfio(then: impl FnOnce(&mut Guest)) {
+    let mut guest = shared();
+    guest.expect(&format!("lanemark bind {DRIVE}"));
+    then(&mut guest);
+    guest.expect(&format!("lanemark unbind {DRIVE}"));
+}
+
+/// The command that times mappings of 4 KiB and 64 KiB.
+fn map_cost(more: &str) -> String {
+    format!("lanemark bench --on {DRIVE} --question dma_map_cost --sizes 4KiB,64KiB {more}")
+}
+
+pub fn mappings_by_the_real_iommu_are_timed_with_every_strategy() {
+    behind_vfio(|guest| {
+        let said = guest.expect(&map_cost("--record cost.json"));
+        for strategy in ["ranges", "sequential", "magazine", "baseline free list"] {
+            assert!(said.contains(&format!("{strategy}, iommu strict")), "{strategy}: {said}");
+        }
+        assert!(!said.contains("page table") && !said.contains("deferred"), "{said}");
+        let record: serde_json::Value = serde_json::from_str(&guest.expect("cat cost.json")).unwrap();
+        let card = &record["targets"][0]["card"];
+        assert_eq!(card["driver"], "vfio-pci", "{card}");
+        assert!(card["emulated_because"].is_string(), "{card}");
+    });
+}
+
+pub fn a_card_with_another_driver_is_not_opened_through_vfio() {
+    let mut guest = shared();
+    let said = guest.run(&map_cost(""));
+    assert!(said.status == 2 && said.stderr.contains("no range named"), "{said:?}");
+}
+
+pub fn a_second_process_is_refused_until_the_first_is_killed() {
+    behind_vfio(|guest| {
+        // Longer than this test.
+        guest.expect(&format!("({}) >/dev/null 2>&1 & echo $! >running", map_cost("--full --budget 200")));
+        let busy = (0..100).find_map(|_| {
+            let said = guest.run(&format!("sleep 0.2; {}", map_cost("")));
+            (said.status == 77).then_some(said)
+        });
+        let busy = busy.expect("the second process was never refused");
+        assert!(busy.stderr.contains("another process uses its IOMMU group"), "{busy:?}");
+        // Killed without a chance to clean up: the kernel closes its files, and removes its mappings.
+        guest.expect("kill -9 $(pidof lanemark); sleep 0.5");
+        guest.expect(&map_cost(""));
+    });
+}

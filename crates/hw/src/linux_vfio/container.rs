@@ -1,0 +1,220 @@
+//! A container of VFIO: an I/O address space with one device in it.
+
+#![allow(unsafe_code)]
+
+use super::{VfioError, ioctl};
+use crate::linux_sysfs::{Address, System};
+use crate::pci_driver::PciFunction;
+use lanemark_units::{HostVirt, Iova};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::path::PathBuf;
+use vfio_bindings::bindings::vfio::{
+    VFIO_API_VERSION, VFIO_GROUP_FLAGS_VIABLE, VFIO_IOMMU_INFO_CAPS, VFIO_IOMMU_INFO_PGSIZES,
+    VFIO_IOMMU_TYPE1_INFO_CAP_IOVA_RANGE, VFIO_IOMMU_TYPE1_INFO_DMA_AVAIL, VFIO_TYPE1v2_IOMMU,
+};
+
+/// IOVAs that the IOMMU translates, both included.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IovaSpan {
+    /// First byte.
+    pub first: Iova,
+    /// Last byte.
+    pub last: Iova,
+}
+
+/// Properties of the IOMMU, as the kernel reports them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct IommuProperties {
+    /// Page sizes, one bit each: bit 12 is 4 KiB.
+    pub page_sizes: u64,
+    /// IOVAs that can be mapped, ascending, without the reserved regions; empty if the kernel does not report them.
+    pub spans: Vec<IovaSpan>,
+    /// Number of further mappings that this container can have, if the kernel reports it.
+    pub mappings_left: Option<u32>,
+}
+
+/// An open container: an I/O address space, in which a device is.
+///
+/// Closing it removes all mappings.
+#[derive(Debug)]
+pub struct Container {
+    device: Address,
+    /// Closed in this order: the device before its group, the group before the container.
+    _device_file: OwnedFd,
+    _group: OwnedFd,
+    file: OwnedFd,
+    properties: IommuProperties,
+}
+
+impl Container {
+    /// Opens the IOMMU group of a device that is bound to `vfio-pci`, and the device. The device is reset by the kernel if
+    /// it can be; bus mastering is off.
+    ///
+    /// # Errors
+    /// [`VfioError`].
+    pub fn open(system: &System, device: Address) -> Result<Container, VfioError> {
+        let function = PciFunction::find(system, device)
+            .map_err(|_| VfioError::NotBound { device, path: system.device(device) })?;
+        let link = || system.device(device).join("iommu_group");
+        let group = function.iommu_group().ok().flatten();
+        let group = group.ok_or_else(|| VfioError::NotBound { device, path: link() })?;
+        let path = system.path("dev/vfio/vfio");
+        let file = open_file(device, path.clone(), |path| VfioError::NoVfio { device, path })?;
+        let os = |doing, path: &PathBuf, source| VfioError::Os { device, doing, path: path.clone(), source };
+        let version = ioctl::api_version(file.as_fd()).map_err(|error| os("reading the version of", &path, error))?;
+        if version != VFIO_API_VERSION as i32 {
+            let what = format!("has version {version}");
+            return Err(VfioError::Kernel { device, what, needed: "version 0" });
+        }
+        let extension = ioctl::has_extension(file.as_fd(), VFIO_TYPE1v2_IOMMU);
+        if !extension.map_err(|error| os("reading the kinds of IOMMU of", &path, error))? {
+            let what = "has no type 1 IOMMU".to_owned();
+            return Err(VfioError::Kernel { device, what, needed: "the module vfio_iommu_type1" });
+        }
+        let group_path = system.path("dev/vfio").join(&group);
+        let group_file = open_file(device, group_path.clone(), |path| VfioError::NotBound { device, path })?;
+        let flags = ioctl::group_flags(group_file.as_fd());
+        let flags = flags.map_err(|error| os("reading the state of", &group_path, error))?;
+        if flags & VFIO_GROUP_FLAGS_VIABLE == 0 {
+            return Err(VfioError::NotViable { device, group, path: link() });
+        }
+        ioctl::set_container(group_file.as_fd(), file.as_fd())
+            .map_err(|error| os("adding to a container", &group_path, error))?;
+        ioctl::set_iommu(file.as_fd(), VFIO_TYPE1v2_IOMMU)
+            .map_err(|error| os("choosing the type 1 IOMMU of", &path, error))?;
+        let name = CString::new(device.to_string()).map_err(|error| os("naming", &path, error.into()))?;
+        let device_file = ioctl::device(group_file.as_fd(), &name)
+            .map_err(|error| os("opening the device of", &group_path, error))?;
+        let properties =
+            properties(&file).map_err(|error| os("reading the properties of the IOMMU of", &path, error))?;
+        Ok(Container { device, _device_file: device_file, _group: group_file, file, properties })
+    }
+
+    /// The device.
+    #[must_use]
+    pub const fn device(&self) -> Address {
+        self.device
+    }
+
+    /// Properties of the IOMMU at opening.
+    #[must_use]
+    pub const fn properties(&self) -> &IommuProperties {
+        &self.properties
+    }
+
+    /// Maps memory of this process for the device.
+    ///
+    /// # Safety
+    /// The memory must stay mapped in this process until it is unmapped here, and nothing in the process may rely on bytes
+    /// that the device may write.
+    pub(super) unsafe fn map(&self, iova: Iova, memory: HostVirt, len: u64, may: [bool; 2]) -> io::Result<()> {
+        // SAFETY: guaranteed by the caller.
+        unsafe { ioctl::map(self.file.as_fd(), iova.0, memory.0, len, may) }
+    }
+
+    /// Unmaps whole mappings; returns the number of unmapped bytes.
+    pub(super) fn unmap(&self, iova: Iova, len: u64) -> io::Result<u64> {
+        ioctl::unmap(self.file.as_fd(), iova.0, len)
+    }
+}
+
+/// Opens a file of VFIO; `missing` is the error if it does not exist.
+fn open_file(device: Address, path: PathBuf, missing: impl FnOnce(PathBuf) -> VfioError) -> Result<OwnedFd, VfioError> {
+    open(&path, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(|error| match error {
+        // Without its module, the file exists and opening it fails.
+        Errno::NOENT | Errno::NODEV => missing(path),
+        Errno::ACCESS | Errno::PERM => VfioError::Permission { device, path },
+        Errno::BUSY => VfioError::Busy { device, path },
+        other => VfioError::Os { device, doing: "opening", path, source: other.into() },
+    })
+}
+
+/// Words for the properties with all capabilities.
+const ROOM: usize = 512;
+
+fn properties(container: &OwnedFd) -> io::Result<IommuProperties> {
+    let mut room = [0_u64; ROOM];
+    let info = ioctl::iommu_info(container.as_fd(), &mut room)?;
+    let page_sizes = if info.flags & VFIO_IOMMU_INFO_PGSIZES == 0 { 4096 } else { info.iova_pgsizes };
+    let bytes: Vec<u8> = room.iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let start = if info.flags & VFIO_IOMMU_INFO_CAPS == 0 { 0 } else { info.cap_offset };
+    let (spans, mappings_left) = capabilities(&bytes, start);
+    Ok(IommuProperties { page_sizes, spans, mappings_left })
+}
+
+/// Parses the chain of capabilities from `start` on; 0 ends it.
+fn capabilities(bytes: &[u8], start: u32) -> (Vec<IovaSpan>, Option<u32>) {
+    let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    let long = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+    let (mut spans, mut mappings_left) = (Vec::new(), None);
+    let mut at = start as usize;
+    // Each capability is behind the one before it, so that a damaged chain ends.
+    while at > 0 {
+        let (Some(id), Some(next)) = (word(at).map(|word| word & 0xffff), word(at + 4)) else { break };
+        match id {
+            VFIO_IOMMU_TYPE1_INFO_CAP_IOVA_RANGE => {
+                let count = word(at + 8).unwrap_or(0) as usize;
+                let span = |nth: usize| {
+                    let (first, last) = (long(at + 16 + 16 * nth)?, long(at + 24 + 16 * nth)?);
+                    Some(IovaSpan { first: Iova(first), last: Iova(last) })
+                };
+                spans.extend((0..count).map_while(span));
+            }
+            VFIO_IOMMU_TYPE1_INFO_DMA_AVAIL => mappings_left = word(at + 8),
+            _ => {}
+        }
+        if next as usize <= at {
+            break;
+        }
+        at = next as usize;
+    }
+    (spans, mappings_left)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A capability: identity, version 1, offset of the next one, and its content.
+    fn capability(id: u16, next: u32, content: &[u8]) -> Vec<u8> {
+        let mut bytes = [id.to_ne_bytes(), 1_u16.to_ne_bytes()].concat();
+        bytes.extend(next.to_ne_bytes());
+        bytes.extend(content);
+        bytes
+    }
+
+    fn ranges() -> Vec<u8> {
+        let mut content = [2_u32.to_ne_bytes(), 0_u32.to_ne_bytes()].concat();
+        for address in [0_u64, 0xfedf_ffff, 0xfef0_0000, 0xff_ffff_ffff] {
+            content.extend(address.to_ne_bytes());
+        }
+        content
+    }
+
+    #[test]
+    fn iova_ranges_and_the_number_of_mappings_are_read_from_the_chain() {
+        let mut bytes = vec![0; 24];
+        bytes.extend(capability(1, 80, &ranges()));
+        bytes.resize(80, 0);
+        bytes.extend(capability(7, 88, &[]));
+        bytes.extend(capability(3, 0, &65535_u32.to_ne_bytes()));
+        let (spans, left) = capabilities(&bytes, 24);
+        let span = |first, last| IovaSpan { first: Iova(first), last: Iova(last) };
+        assert_eq!(spans, [span(0, 0xfedf_ffff), span(0xfef0_0000, 0xff_ffff_ffff)]);
+        assert_eq!(left, Some(65535));
+        assert_eq!(capabilities(&bytes, 0), (vec![], None), "no capabilities");
+    }
+
+    #[test]
+    fn a_damaged_chain_ends() {
+        let mut bytes = vec![0; 24];
+        // It points to itself, and has fewer ranges than it says.
+        bytes.extend(capability(1, 24, &[9_u32.to_ne_bytes(), [0; 4]].concat()));
+        assert_eq!(capabilities(&bytes, 24), (vec![], None));
+        assert_eq!(capabilities(&bytes, 4000), (vec![], None));
+    }
+}

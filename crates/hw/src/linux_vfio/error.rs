@@ -1,0 +1,78 @@
+//! Errors of VFIO.
+
+use crate::linux_sysfs::Address;
+use std::path::PathBuf;
+
+/// Error of opening a device through VFIO.
+///
+/// Each message names the device and a remedy.
+#[derive(Debug, thiserror::Error)]
+pub enum VfioError {
+    /// The kernel module is not loaded.
+    #[error("{device}: no {}: load VFIO with: modprobe vfio-pci", path.display())]
+    NoVfio {
+        /// Device.
+        device: Address,
+        /// Missing file.
+        path: PathBuf,
+    },
+    /// The device is not bound to `vfio-pci`.
+    #[error("{device} is not bound to vfio-pci (no {}): bind it with: lanemark bind {device}", path.display())]
+    NotBound {
+        /// Device.
+        device: Address,
+        /// Missing file.
+        path: PathBuf,
+    },
+    /// The kernel speaks another version of VFIO, or has no type 1 IOMMU.
+    #[error("{device}: the VFIO of this kernel {what}; needed: {needed}")]
+    Kernel {
+        /// Device.
+        device: Address,
+        /// What was found.
+        what: String,
+        /// What is needed.
+        needed: &'static str,
+    },
+    /// Another driver uses a device of the group.
+    #[error(
+        "{device}: its IOMMU group {group} also has a device with another driver: see 'ls {}/devices', and bind or unbind those devices",
+        path.display()
+    )]
+    NotViable {
+        /// Device.
+        device: Address,
+        /// Group.
+        group: String,
+        /// Folder of the group.
+        path: PathBuf,
+    },
+    /// Another process has the group.
+    #[error("{device}: another process uses its IOMMU group ({}): end it first", path.display())]
+    Busy {
+        /// Device.
+        device: Address,
+        /// File of the group.
+        path: PathBuf,
+    },
+    /// Permission denied.
+    #[error("{device}: no permission to open {}: run as root, or give this user the file", path.display())]
+    Permission {
+        /// Device.
+        device: Address,
+        /// File.
+        path: PathBuf,
+    },
+    /// The operating system refused.
+    #[error("{device}: {doing} {}: {source}", path.display())]
+    Os {
+        /// Device.
+        device: Address,
+        /// The operation.
+        doing: &'static str,
+        /// File.
+        path: PathBuf,
+        /// Error of the operating system.
+        source: std::io::Error,
+    },
+}

@@ -1,0 +1,102 @@
+//! A container as a backend of `lanemark-dma`: the real IOMMU.
+
+#![allow(unsafe_code)]
+
+use super::Container;
+use lanemark_dma::{
+    Abilities, Attributes, Backend, BackendError, Invalidated, IovaRange, Permission, Region, Space, SpaceError,
+};
+use lanemark_units::{HostVirt, Iova, Ticks};
+use rustix::io::Errno;
+use std::io;
+use std::sync::Arc;
+
+/// The IOMMU of a container.
+///
+/// `map` pins the pages and enters them, `unmap` removes them, invalidates the IOTLB and unpins them: one ioctl each. So
+/// there is nothing left to invalidate, and a deferred invalidation saves nothing. Type 1 can neither change a mapping nor
+/// unmap a part of one.
+#[derive(Debug)]
+pub struct Iommu {
+    container: Arc<Container>,
+}
+
+impl Iommu {
+    /// The IOMMU of `container`.
+    ///
+    /// # Safety
+    /// Memory that a domain maps through this backend must stay allocated until it is unmapped, and no reference may
+    /// exist to bytes that the device may write.
+    #[must_use]
+    pub unsafe fn new(container: Arc<Container>) -> Iommu {
+        Iommu { container }
+    }
+
+    /// IOVAs of 32 bits that the IOMMU of `container` translates.
+    ///
+    /// # Errors
+    /// [`SpaceError`] if no page is left.
+    pub fn space(container: &Container) -> Result<Space, SpaceError> {
+        let page = 1 << container.properties().page_sizes.trailing_zeros().clamp(12, 31);
+        let mut space = Space::between(Iova(page), Iova(u64::from(u32::MAX)), page)?;
+        let spans = &container.properties().spans;
+        let mut free_from = 0;
+        for span in spans {
+            if let Some(before) = span.first.0.checked_sub(1).filter(|before| free_from <= *before) {
+                space = without(space, free_from, before)?;
+            }
+            free_from = span.last.0.saturating_add(1);
+        }
+        if spans.is_empty() { without(space, 0xfee0_0000, 0xfeef_ffff) } else { without(space, free_from, u64::MAX) }
+    }
+}
+
+/// The space without the addresses from `first` to `last`.
+fn without(space: Space, first: u64, last: u64) -> Result<Space, SpaceError> {
+    if first > u64::from(u32::MAX) || first > last {
+        return Ok(space);
+    }
+    space.without(Region { name: "a range that the IOMMU reserves", first: Iova(first), last: Iova(last) })
+}
+
+impl Backend for Iommu {
+    type Memory = HostVirt;
+
+    fn name(&self) -> &'static str {
+        "VFIO type 1"
+    }
+
+    fn abilities(&self) -> Abilities {
+        Abilities::NONE
+    }
+
+    fn map(&mut self, range: IovaRange, memory: HostVirt, attributes: Attributes) -> Result<(), BackendError> {
+        let may = match attributes.permission() {
+            Permission::Read => [true, false],
+            Permission::Write => [false, true],
+            Permission::ReadWrite => [true, true],
+        };
+        // SAFETY: guaranteed by the caller of `new`.
+        let mapped = unsafe { self.container.map(range.at, memory, range.len_bytes, may) };
+        mapped.map_err(|source| match Errno::from_io_error(&source) {
+            Some(Errno::EXIST) => BackendError::Overlap { at: range.at },
+            Some(Errno::NOSPC) => os("mapping: the container has dma_entry_limit mappings, see modinfo", source),
+            Some(Errno::NOMEM) => os("mapping: more memory than 'ulimit -l' may be pinned", source),
+            _ => os("mapping", source),
+        })
+    }
+
+    fn unmap(&mut self, range: IovaRange) -> Result<(), BackendError> {
+        let unmapped = self.container.unmap(range.at, range.len_bytes).map_err(|source| os("unmapping", source))?;
+        if unmapped == range.len_bytes { Ok(()) } else { Err(BackendError::NotThere { at: range.at }) }
+    }
+
+    fn invalidate(&mut self, _: Invalidated) -> Result<Ticks, BackendError> {
+        // `unmap` has done it.
+        Ok(Ticks::ZERO)
+    }
+}
+
+fn os(doing: &'static str, source: io::Error) -> BackendError {
+    BackendError::Os { doing, source }
+}
