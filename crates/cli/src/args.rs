@@ -7,7 +7,7 @@ use clap::{Args as Arguments, Parser, Subcommand, ValueEnum};
 use lanemark_bench::Cores;
 use lanemark_config_space::ConfigWrite;
 use lanemark_fit::Tool;
-use lanemark_hw::linux_sysfs::{Address, Range};
+use lanemark_hw::linux_sysfs::{Address as FunctionAddress, Range};
 use lanemark_inventory::{Address, CpuSet};
 use lanemark_machine::{Access, Fence, Flow};
 use lanemark_platform::Fault;
@@ -673,7 +673,7 @@ pub struct RecoverArgs {
 pub struct BindArgs {
     /// The function, by its PCI address, such as 0000:01:00.0
     #[arg(value_name = "BDF")]
-    pub function: Address,
+    pub function: FunctionAddress,
     /// The driver
     #[arg(long, value_name = "DRIVER", default_value = "vfio-pci")]
     pub to: String,
@@ -692,7 +692,7 @@ pub struct BindArgs {
 pub struct UnbindArgs {
     /// The function, by its PCI address; without it, list the functions that were not restored
     #[arg(value_name = "BDF")]
-    pub function: Option<Address>,
+    pub function: Option<FunctionAddress>,
     /// Print the steps without carrying out any
     #[arg(long, requires = "function")]
     pub dry_run: bool,
