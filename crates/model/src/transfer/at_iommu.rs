@@ -80,8 +80,7 @@ struct Stages {
 }
 
 impl Way<'_> {
-    /// Time of this many transfers, if they have walks; `None` if there are none, or if requests may pass each other.
-    /// `one_by_one` if each transfer starts after the end of the previous one, which is signalled `beyond` after its
+    /// Time of this many transfers; `None` if requests may pass each other. `one_by_one` if each transfer starts after the end of the previous one, which is signalled `beyond` after its
     /// last request.
     pub(super) fn at_iommu(&self, iommu: &Iommu, transfers: u64, one_by_one: bool, beyond: Ticks) -> Option<AtIommu> {
         // Completions of reads that hit in the cache may come before those of earlier reads.
