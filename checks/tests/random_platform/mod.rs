@@ -2,6 +2,8 @@
 
 #![allow(dead_code)] // Each test binary uses a part of it.
 
+pub mod behind_iommu;
+
 use lanemark_machine::{OnChannels, Partner, Pattern, Relay, Transfer, Verb, Window, WriteRead};
 use lanemark_platform::{Origin, PRESETS, Platform, preset};
 use lanemark_wire::{Generation, Lanes, dw_ticks};

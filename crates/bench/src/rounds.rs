@@ -8,7 +8,7 @@ use crate::effort::Effort;
 use crate::error::BenchError;
 use crate::measured::Measured;
 use crate::series::Series;
-use lanemark_machine::{Machine, MachineError, Plan, Samples, TimeBase};
+use lanemark_machine::{Facts, Machine, MachineError, Plan, Samples, TimeBase, Work};
 use lanemark_record::{LEAST_SAMPLES, Summary};
 use lanemark_units::Ticks;
 
@@ -25,7 +25,7 @@ pub(crate) struct Wanted {
 /// Called before every visit with the number of completed plans; returns whether to continue.
 pub(crate) type GoOn<'a> = &'a mut dyn FnMut(usize) -> bool;
 
-/// Runs the plans in rounds; in virtual time once each, in order.
+/// Runs the plans in rounds; in virtual time once each, in order, independent of each other.
 ///
 /// Each plan ends with its samples or with an error. If the caller cancels, or the machine fails
 /// permanently, plans with samples keep them. The others end with [`MachineError::Interrupted`] or
@@ -56,7 +56,8 @@ fn once(machine: &mut dyn Machine, variants: &mut [Variant], go_on: GoOn<'_>) {
     for (place, variant) in variants.iter_mut().enumerate() {
         let mut samples = Samples::wanted(1);
         let done = if go_on(place) {
-            machine.run(&variant.measured.plan, &mut samples)
+            let plan = warmed_up(&variant.measured.plan, machine.facts());
+            machine.run(&plan, &mut samples)
         } else {
             Err(MachineError::Interrupted { machine: machine.facts().name.clone() })
         };
@@ -68,6 +69,21 @@ fn once(machine: &mut dyn Machine, variants: &mut [Variant], go_on: GoOn<'_>) {
             break;
         }
     }
+}
+
+/// The plan with a warm-up of the length of a sample if it has none and an IOMMU translates its DMA, as the first sample
+/// of a [visit](Sampling::visit) in real time. A simulated machine starts it without cached translations, whatever ran
+/// before. The warm-up of a request to a runtime is one iteration.
+fn warmed_up(plan: &Plan, facts: &Facts) -> Plan {
+    let translates = facts.dma.is_some_and(|dma| dma.page_bytes.is_some());
+    let warmup_passes = match &plan.work {
+        _ if !translates || plan.warmup_passes > 0 => plan.warmup_passes,
+        Work::Engines(_) | Work::Relay(_) => plan.passes,
+        Work::Cores(_) if plan.work.dma_calls().next().is_some() => plan.passes,
+        Work::Queue(_) => 1,
+        Work::Cores(_) | Work::Exchange(_) => 0,
+    };
+    Plan { warmup_passes, ..plan.clone() }
 }
 
 /// A plan in progress.
@@ -257,4 +273,42 @@ impl Sampling<'_> {
 
 fn is_interrupted(error: Option<&BenchError>) -> bool {
     matches!(error, Some(BenchError::Machine(MachineError::Interrupted { .. })))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime_fixture;
+    use lanemark_machine::{
+        DmaFacts, EngineJob, EngineWork, HostMemory, Partner, Pattern, Step, Transfer, Verb, Window,
+    };
+
+    #[test]
+    fn simulated_dma_behind_an_iommu_has_a_warm_up_of_the_length_of_a_sample() {
+        let facts = |page_bytes| {
+            let dma = DmaFacts {
+                cards: 1,
+                mapped_bytes: 1 << 30,
+                page_bytes,
+                cache: None,
+                is_partial_dearer: false,
+                has_remote: false,
+                tags: 32,
+                channels: 1,
+                relays_at: None,
+                has_driver: false,
+            };
+            Facts { dma: Some(dma), ..runtime_fixture::facts(&[]) }
+        };
+        let window = Window { offset: 0, len: 4096, pattern: Pattern::Sequential };
+        let (verb, partner) = (Verb::Load, Partner::Host);
+        let transfer = Transfer { card: 0, verb, partner, bytes: 64, count: 2, window, outstanding: None };
+        let jobs = vec![EngineJob::Transfer(transfer)];
+        let dma = Plan::new(EngineWork { jobs, memory: HostMemory::default() }, 5);
+        let passes = |plan: &Plan, page_bytes| warmed_up(plan, &facts(page_bytes)).warmup_passes;
+        assert_eq!((passes(&dma, Some(4096)), passes(&dma, None)), (5, 0));
+        assert_eq!(passes(&Plan { warmup_passes: 2, ..dma }, Some(4096)), 2);
+        let fence = Step::Fence(lanemark_machine::Fence::Sfence);
+        assert_eq!(passes(&Plan::new(fence, 5), Some(4096)), 0, "a core needs no translation");
+    }
 }

@@ -77,7 +77,8 @@ pub(crate) fn predict(
     written_by: Writer,
 ) -> Option<Prediction> {
     let (passes, is_warm) = (plan.passes, plan.warmup_passes > 0);
-    let way = Way { channels, is_warm, ..Way::found(platform, transfer, written_by)? };
+    let warmed = plan.warmup_passes.saturating_mul(transfer.count);
+    let way = Way { channels, is_warm, warmed, ..Way::found(platform, transfer, written_by)? };
     // Each channel has its own limit of outstanding transfers.
     if channels == 0 || channels > 1 && transfer.outstanding.is_some() || channels > way.dma.channels.value {
         return None;

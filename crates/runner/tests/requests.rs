@@ -46,6 +46,25 @@ fn every_answer_has_a_ceiling_and_a_formula() {
 }
 
 #[test]
+fn the_figure_of_a_size_behind_an_iommu_is_the_same_with_any_other_sizes() {
+    let sizes = [512, 1 << 20, 4096, 65_536];
+    for name in ["dma_read_bandwidth", "dma_write_bandwidth", "dma_read_latency"] {
+        let of = |sizes: &[u64]| {
+            let axes = Axes { sizes: Some(sizes.to_vec()), ..Axes::default() };
+            let targets = vec!["card-gen5-x16-iommu".parse().unwrap()];
+            asked(&Request { targets, questions: questions(&[name]).unwrap(), axes, ..Request::default() })
+                .record
+                .answers
+        };
+        let together = of(&sizes);
+        assert_eq!(together.len(), sizes.len());
+        for (size, answer) in sizes.iter().zip(together) {
+            assert_eq!(of(&[*size]), [answer], "{name}");
+        }
+    }
+}
+
+#[test]
 fn predictions_equal_the_formulas_beside_measured_answers() {
     let (measured, predicted) =
         (asked(&small()).record, asked(&Request { answerer: Answerer::Formulas, ..small() }).record);

@@ -551,6 +551,22 @@ impl Iommu {
         self.ports.iter().map(|port| port.last).fold(now, Ticks::max)
     }
 
+    /// Empties the IOTLB and the paging-structure cache; walks that end after `now` fill them again.
+    pub fn clear_caches(&mut self, now: Ticks) {
+        self.end_walks(now);
+        self.iotlb.clear();
+        self.blocks.clear();
+        if let Some(own) = &mut self.own {
+            own.held.clear();
+        }
+    }
+
+    /// Returns whether walks read through the last-level cache.
+    #[must_use]
+    pub fn walks_through_cache(&self) -> bool {
+        self.spec.walk_cached_read.is_some()
+    }
+
     /// Applies an injected fault to the page of a request, as if software had changed the table just before.
     #[cold]
     fn apply_fault(&mut self, now: Ticks, tlp: &mut Tlp) {
@@ -809,6 +825,19 @@ mod tests {
             iommu.receive(Ticks(0), RootPortIndex(0), None, Tlp { address: 7 * 4096, ..Tlp::of(kind) });
             iommu.look(Ticks(0), &mut no_cache(), &mut CriticalPath::default());
             assert_eq!(iommu.take(Ticks(50)).unwrap().refused, refused, "{permission:?} {kind:?}");
+        }
+    }
+
+    #[test]
+    fn cleared_caches_hold_no_page_and_no_block() {
+        for is_own in [false, true] {
+            let mut iommu = Iommu::new(Spec { blocks: 1, ..SPEC }, 1);
+            if is_own {
+                iommu.own_table(true, &[]);
+            }
+            assert_eq!(goes_on(&mut iommu, &[(0, 7), (100, 7), (200, 8)]), [41, 101, 211]);
+            iommu.clear_caches(Ticks(300));
+            assert_eq!(goes_on(&mut iommu, &[(300, 7), (400, 8)]), [341, 411]);
         }
     }
 

@@ -43,8 +43,8 @@ const LOOK_EVERY: u32 = 1 << 16;
 
 /// A simulated platform.
 ///
-/// Every sample starts on an idle board and keeps its memory. The samples of a plan are therefore equal, unless the
-/// plan makes them differ.
+/// Every sample starts on an idle board that keeps its memory and has no cached translations. The samples of a plan are
+/// therefore equal, unless the plan makes them differ, and they do not depend on earlier plans.
 #[derive(Debug)]
 pub struct SimulatedMachine {
     platform: Platform,
@@ -593,6 +593,8 @@ impl SimulatedMachine {
             Plan { work: lanes.into(), ..plan.clone() }
         });
         for _ in 0..samples.count_wanted() {
+            self.board.quiesce();
+            self.board.clear_translations();
             // If the plan fails before the sample, the trace covers that part.
             self.observe()?;
             if let Some(before) = &before {

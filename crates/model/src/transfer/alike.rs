@@ -5,7 +5,7 @@ use lanemark_machine::{Partner, Pattern, Transfer};
 use lanemark_units::Ticks;
 use lanemark_wire::Chunk;
 
-/// What transfers with the same sum have in common.
+/// Common properties of transfers with the same sum.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Alike {
     /// Requests and completions are split at page boundaries, or at smaller ones.
@@ -13,7 +13,7 @@ pub(super) struct Alike {
     is_cached: bool,
 }
 
-/// What requests with the same parameters have in common, all from or to host memory.
+/// Common properties of requests with the same parameters, all from or to host memory.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct AlikePiece {
     bytes: u32,

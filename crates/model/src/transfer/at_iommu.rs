@@ -7,14 +7,18 @@
 //! | --- | --- |
 //! | issue | request `r - 1`; acceptance of the request that leaves room in credits and send buffers; tag of read `r - tags` |
 //! | root port | path of the request; the packet before it on the last and on the slowest link; credits |
-//! | IOMMU | lookup; of a miss, a walker, the interval between walks, and its reads; the request before it |
+//! | IOMMU | lookup; of a miss, a walker, the interval between walks, and its reads (`iotlb.rs`); the request before it |
 //! | memory | its interval between requests |
 //! | data of reads | completions on the slowest link; beats at the engine |
 //!
-//! Each of these is a lower bound, and so is the result. A window that is accessed in order repeats; after some rounds,
-//! the time of a round is the mean of the last half of them.
+//! The pages that miss follow from the times of arrival, so that a bound that is too early may find another page in the
+//! IOTLB than the simulation does. Transfers one by one start after the end of the one before.
+//!
+//! At most [`MOST`] requests are followed, and as many of the warm-up before them. The others take the time of the last
+//! half of them: of whole rounds of a window that is accessed in order, or of as many places of a random one.
 
-use super::iotlb::Iotlb;
+use super::alike::AlikePiece;
+use super::iotlb::Translator;
 use super::kept::Kept;
 use super::way::{Piece, Way, in_dws};
 use crate::path::{CREDIT, Hop, Path, Pool};
@@ -23,7 +27,7 @@ use lanemark_platform::Iommu;
 use lanemark_units::Ticks;
 use lanemark_wire::Chunk;
 
-/// Maximum number of requests that are computed one by one.
+/// Maximum number of requests that are followed.
 const MOST: u64 = 1 << 16;
 
 /// Time of requests that pass the IOMMU.
@@ -33,21 +37,6 @@ pub(super) struct AtIommu {
     pub(super) ns: f64,
     /// Time for which a walker is busy, or the next walk may not start: the mean of all walkers.
     pub(super) walking_ns: f64,
-}
-
-/// Walks of a window.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Walking {
-    /// Maximum number of requests that wait at the same time.
-    pub(super) waiting: u32,
-    /// Whether the paging-structure cache misses at each block of pages, from the second round on.
-    pub(super) misses_blocks: bool,
-    /// Minimum time of a read.
-    pub(super) read: Ticks,
-    /// Whether the same round was made before.
-    pub(super) is_warm: bool,
-    /// Whether every page misses.
-    pub(super) is_all_missed: bool,
 }
 
 /// Parameters of requests of equal length and place in a page.
@@ -60,6 +49,13 @@ struct Request {
     credit_loop: Ticks,
     credits: u32,
     memory_read: Ticks,
+}
+
+/// The requests of a way on their path to memory.
+struct Following<'a> {
+    up: Path,
+    translator: Translator<'a>,
+    kept: Kept<AlikePiece, Request>,
 }
 
 /// The stages after the requests so far.
@@ -84,82 +80,75 @@ struct Stages {
 }
 
 impl Way<'_> {
-    /// Time of this many transfers, if they have walks; `None` if there are too many requests or none that is certain to
-    /// miss.
-    pub(super) fn at_iommu(&self, iommu: &Iommu, transfers: u64, walking: Walking) -> Option<AtIommu> {
-        let window = &self.transfer.window;
-        let places = window.places(self.transfer.bytes);
-        let a_transfer = self.pieces(0)?.len() as u64;
-        let a_round = a_transfer.checked_mul(places)?;
-        let most = MOST.min(Iotlb::most_requests(iommu, walking.waiting));
-        let is_in_order = !window.pattern.is_random();
-        let examined = if a_transfer.checked_mul(transfers)? <= most {
-            transfers
-        } else if is_in_order && a_round <= most / 4 {
-            most / a_round / 2 * 2 * places
-        } else if is_in_order && walking.is_all_missed {
-            most / a_transfer / 2 * 2
-        } else {
-            return None;
-        };
+    /// Time of this many transfers; `None` if requests may pass each other. `one_by_one` if each transfer starts after the end of the previous one, which is signalled `beyond` after its
+    /// last request.
+    pub(super) fn at_iommu(&self, iommu: &Iommu, transfers: u64, one_by_one: bool, beyond: Ticks) -> Option<AtIommu> {
         // Completions of reads that hit in the cache may come before those of earlier reads.
         if self.channels > 1 || !self.cached.is_empty() && !self.is_all_cached() {
             return None;
         }
+        let apart = one_by_one.then(|| beyond + self.queue());
         let up = Path::up(self.platform, self.transfer.card)?;
-        let mut iotlb = Iotlb::new(iommu, walking.waiting);
-        let mut requests = 0;
-        if walking.is_warm {
-            for nth in 0..places.min(examined) {
-                for chunk in self.pieces(nth)? {
-                    iotlb.find(chunk.address / iommu.page_bytes.value, requests);
-                    requests += 1;
-                }
-            }
-        }
+        let mut following = Following { up, translator: Translator::new(iommu), kept: Kept::default() };
+        let (skipped, warmed) = self.warmed_apart()?;
         let mut stages = Stages::default();
-        let mut walkers = Walkers::of(iommu);
-        let mut block = None;
-        let mut earlier = Kept::default();
-        let mut half = (Ticks::ZERO, Ticks::ZERO);
+        for nth in skipped..skipped + warmed {
+            self.follow(&mut following, &mut stages, nth, apart)?;
+        }
+        following.translator.rest();
+        let examined = self.examined(transfers)?;
+        let (mut stages, mut half) = (Stages::default(), (Ticks::ZERO, Ticks::ZERO));
         for nth in 0..examined {
-            let pieces = self.pieces(nth)?;
-            let start = pieces.first()?.address;
-            for chunk in pieces {
-                let alike = self.alike_piece(chunk);
-                let request = match earlier.find(alike) {
-                    Some(request) => request,
-                    None => earlier.keep(alike, self.request(&up, chunk, chunk.address - start)?),
-                };
-                let arrived = self.arrives(&mut stages, &up, &request, self.engine(chunk, chunk.address - start))?;
-                let looked = arrived + iommu.lookup_ns.value;
-                let page = chunk.address / iommu.page_bytes.value;
-                let ready = if let Some(until) = iotlb.find(page, requests) {
-                    looked.max(until)
-                } else {
-                    // In the first round, the paging-structure cache may hold any block.
-                    let is_known = walking.is_warm || nth >= places;
-                    let before = block.replace(page / Iommu::BLOCK_PAGES);
-                    let misses = is_known && walking.misses_blocks && before != block;
-                    let is_whole = iommu.walk_cache_entries.value == 0 || misses;
-                    let reads = if is_whole { iommu.walk_reads.value } else { 1 };
-                    let until = walkers.walk(looked, walking.read * u64::from(reads));
-                    iotlb.walked(page, until);
-                    until
-                };
-                requests += 1;
-                self.leaves(&mut stages, &request, ready)?;
-            }
+            self.follow(&mut following, &mut stages, nth, apart)?;
             if nth + 1 == examined / 2 {
-                half = (stages.end, walkers.busy);
+                half = (stages.end, following.translator.busy);
             }
         }
-        if walkers.busy == Ticks::ZERO {
-            return None;
-        }
+        let busy = following.translator.busy;
         let rest = (transfers - examined) as f64 / (examined - examined / 2) as f64;
         let all = |end: Ticks, half: Ticks| end.as_ns() + rest * end.since(half).as_ns();
-        Some(AtIommu { ns: all(stages.end, half.0), walking_ns: all(walkers.busy, half.1) })
+        Some(AtIommu { ns: all(stages.end, half.0), walking_ns: all(busy, half.1) })
+    }
+
+    /// Number of transfers of the warm-up that are left out, and of those after them that are followed.
+    fn warmed_apart(&self) -> Option<(u64, u64)> {
+        let most = MOST / self.pieces(0)?.len() as u64;
+        let warmed = self.warmed.min(most.max(1));
+        Some((self.warmed - warmed, warmed))
+    }
+
+    /// Number of transfers that are followed: all, or whole rounds over a window in order, half of them in each half.
+    fn examined(&self, transfers: u64) -> Option<u64> {
+        let window = &self.transfer.window;
+        let a_transfer = self.pieces(0)?.len() as u64;
+        let most = (MOST / a_transfer).max(2);
+        if transfers <= most {
+            return Some(transfers);
+        }
+        let places = window.places(self.transfer.bytes);
+        let is_in_rounds = !window.pattern.is_random() && 2 * places <= most;
+        Some(if is_in_rounds { most / (2 * places) * (2 * places) } else { most })
+    }
+
+    /// Passes the requests of transfer number `nth` through all stages.
+    fn follow(&self, following: &mut Following<'_>, stages: &mut Stages, nth: u64, apart: Option<Ticks>) -> Option<()> {
+        let Following { up, translator, kept } = following;
+        let pieces = self.pieces(nth)?;
+        let start = pieces.first()?.address;
+        if let Some(apart) = apart {
+            stages.issued = if stages.taken.is_empty() { self.queue() } else { stages.end + apart };
+        }
+        for chunk in pieces {
+            let alike = self.alike_piece(chunk);
+            let request = match kept.find(alike) {
+                Some(request) => request,
+                None => kept.keep(alike, self.request(up, chunk, chunk.address - start)?),
+            };
+            let arrived = self.arrives(stages, up, &request, self.engine(chunk, chunk.address - start))?;
+            let ready = translator.look(arrived, chunk.address / translator.page_bytes());
+            self.leaves(stages, &request, ready)?;
+        }
+        Some(())
     }
 
     fn request(&self, up: &Path, chunk: Chunk, offset: u64) -> Option<Request> {
@@ -236,31 +225,5 @@ impl Way<'_> {
         stages.free.push(free);
         stages.end = stages.end.max(free);
         Some(())
-    }
-}
-
-/// The walkers of the IOMMU.
-struct Walkers {
-    free: Vec<Ticks>,
-    next: Ticks,
-    interval: Ticks,
-    busy: Ticks,
-}
-
-impl Walkers {
-    fn of(iommu: &Iommu) -> Walkers {
-        let free = vec![Ticks::ZERO; iommu.walkers.value.max(1) as usize];
-        Walkers { free, next: Ticks::ZERO, interval: iommu.walk_interval_ns.value, busy: Ticks::ZERO }
-    }
-
-    /// Returns the end of a walk that is needed at `from` and takes `time`.
-    fn walk(&mut self, from: Ticks, time: Ticks) -> Ticks {
-        let count = self.free.len() as u64;
-        let Some(free) = self.free.iter_mut().min() else { return from };
-        let start = from.max(*free).max(self.next);
-        *free = start + time;
-        self.next = start + self.interval;
-        self.busy += Ticks(time.0 / count).max(self.interval);
-        *free
     }
 }

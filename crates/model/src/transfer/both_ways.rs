@@ -38,7 +38,7 @@ pub(crate) enum Engine {
 }
 
 impl Engine {
-    /// Of a platform, for both directions as one job or as two.
+    /// Shared part of the engine of a platform, for both directions as one job or as two.
     pub(crate) fn of(platform: &Platform, is_one_job: bool) -> Option<Engine> {
         let dma = platform.dma.as_ref()?;
         match dma.channels.value {
@@ -90,9 +90,9 @@ impl<'a> Alone<'a> {
 }
 
 /// Predicts the iterations of a plan over a write and a read of one card that go on at the same time.
-pub(crate) fn both_ways(
-    platform: &Platform,
-    [write, read]: [&Transfer; 2],
+pub(crate) fn both_ways<'a>(
+    platform: &'a Platform,
+    [write, read]: [&'a Transfer; 2],
     engine: Engine,
     plan: &Plan,
     written_by: Writer,
@@ -102,7 +102,10 @@ pub(crate) fn both_ways(
         return None;
     }
     let is_warm = plan.warmup_passes > 0;
-    let found = |transfer| Some(Way { is_warm, ..Way::found(platform, transfer, written_by)? });
+    let found = |transfer: &'a Transfer| {
+        let warmed = plan.warmup_passes.saturating_mul(transfer.count);
+        Some(Way { is_warm, warmed, ..Way::found(platform, transfer, written_by)? })
+    };
     let is_one_channel = engine == Engine::OneChannel;
     let reads = Alone::of(found(read)?, plan.passes)?.queued(is_one_channel);
     let against = Some(reads.way.payload_bytes);

@@ -29,7 +29,7 @@ impl Packets {
         payloads.into_iter().map(each).fold(Packets::default(), Packets::and)
     }
 
-    /// This many packets of equal payload, in whole DWs.
+    /// Packets of equal payload, in whole DWs.
     pub(crate) fn alike(count: u64, bytes: u32) -> Packets {
         let credits = count * u64::from(bytes.div_ceil(CREDIT));
         let payload_bytes = count * u64::from(bytes);
@@ -53,7 +53,7 @@ impl Packets {
         }
     }
 
-    /// This many packets without payload.
+    /// Packets without payload.
     pub(super) fn empty(count: u64) -> Packets {
         Packets { count, full: count, ..Packets::default() }
     }

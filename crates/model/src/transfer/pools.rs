@@ -133,8 +133,8 @@ impl Way<'_> {
         stream.waits().collect()
     }
 
-    /// The same for packets that result from them, none for writes: completions, and reads issued by the root
-    /// complex.
+    /// Maximum extra waiting time of packets that result from requests: completions, and reads issued by the root
+    /// complex. Writes have none.
     pub(super) fn waits_of_others(&self, sum: &Sum, times: f64) -> Vec<Wait> {
         if self.transfer.verb == Verb::Store {
             return Vec::new();

@@ -17,7 +17,7 @@ use lanemark_wire::Chunk;
 /// Notification of the end of a transfer: a write of one DW.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Notice {
-    /// Its destination.
+    /// Address that is written.
     pub(crate) address: u64,
     /// From the root complex until the core is notified.
     pub(crate) known: Ticks,
@@ -59,7 +59,7 @@ impl Shared {
         self.first_ns + self.period_ns + self.rest_ns
     }
 
-    /// The same, followed by another call.
+    /// Use of the resource by this call and the next one.
     pub(crate) fn then(&self, next: &Shared) -> Shared {
         let rest_ns = self.rest_ns.min(next.rest_ns);
         Shared { period_ns: self.period_ns + next.period_ns, rest_ns, ..*self }
@@ -72,7 +72,7 @@ const DW: u32 = 4;
 /// Descriptor fetches.
 struct Fetched {
     count: u64,
-    /// Of the first one: until its read is at the root complex, and from there until its data have arrived.
+    /// Time of the first descriptor: until its read is at the root complex, and from there until its data have arrived.
     to_root: Ticks,
     answer: Ticks,
     /// Engine time of each.
@@ -136,7 +136,7 @@ pub(crate) fn asked(
     Some(Asked { moved, over_ns, known, shared, is_open: descriptors > 1 })
 }
 
-/// These times as terms.
+/// Times of serial resources as terms.
 fn in_all(shared: &[Shared]) -> Largest {
     Largest::of(shared.iter().filter(|shared| shared.period_ns > 0.0).map(|shared| (shared.bound, shared.known_ns())))
 }
@@ -225,7 +225,7 @@ impl Way<'_> {
         Some(sum.engine.max(by_link) + self.platform.endpoint.egress_ns.value)
     }
 
-    /// The same terms with descriptor fetches: no data are requested before the first descriptor is available, and
+    /// The terms of a transfer with descriptor fetches: no data are requested before the first descriptor is available, and
     /// the last one arrives after rounds of as many as are prefetched.
     fn fetched(&self, nth: u64, sum: &Sum, moved: Largest, fetched: &Fetched) -> Option<Largest> {
         let latency = fetched.to_root + fetched.answer;

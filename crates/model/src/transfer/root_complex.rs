@@ -36,7 +36,7 @@ impl Way<'_> {
         self.cached.start <= all.start && all.end <= self.cached.end
     }
 
-    /// The same with all reads hitting, because their data have just been written; `None` if one transfer does not
+    /// Path of the transfer with all reads hitting, because their data have just been written; `None` if one transfer does not
     /// fit in the cache.
     pub(super) fn of_written(self) -> Option<Self> {
         let lines = self.memory().map_or(0, Memory::device_lines);

@@ -5,13 +5,13 @@
 //! is always the next one needed. Of `p` pages, of which `w` map to such sets, each pass takes `w` page walks.
 //!
 //! With several requests outstanding, requests wait behind walks for other pages; `at_iommu.rs` passes them through the
-//! IOMMU one by one. It also counts the walks of random windows, which have no formula.
+//! IOMMU one by one, for windows in order and at random, and for a first pass. Single requests one after the other do
+//! not overlap: their walks add to their times.
 //!
 //! A walk is one read if the paging-structure cache holds the last table level of its block of 512 pages; blocks hit
-//! or miss by the same rule as pages. The first pass may find entries left by other transfers, at most the capacity
-//! of each set, so that its number of walks is a lower bound. If walks read through the last-level cache, a table
-//! that fits there is read from it after its first read; for a table that may not fit, the cache latency is a lower
-//! bound.
+//! or miss by the same rule as pages. Before the first pass, every cache of translations is empty. If walks read
+//! through the last-level cache, a table that fits there is read from it after its first read; for a table that may not
+//! fit, the cache latency is a lower bound.
 //!
 //! A device with ATS has a fully associative cache of its own. If it holds all pages of the window, there are no
 //! lookups and no walks. If not, each page is requested every time, and these translation requests follow the rules
@@ -19,8 +19,7 @@
 //! an 8 B completion, and its beats; meanwhile the channel issues no request. If the lookup is shorter than the
 //! acknowledgment of the request on the link, the completion waits for it, and the formula is a lower bound.
 
-use super::at_iommu::Walking;
-use super::iotlb::{Iotlb, set_of};
+use super::iotlb::{Translator, set_of};
 use super::way::Way;
 use crate::bound::Bound;
 use crate::bounds::Largest;
@@ -33,8 +32,8 @@ use std::collections::BTreeMap;
 
 /// Maximum number of places of a window that are examined one by one.
 const MOST_PLACES: u64 = 1 << 20;
-/// Maximum number of random transfers that are examined one by one.
-const MOST_RANDOM: u64 = 1 << 16;
+/// Maximum number of single requests that are looked up one by one.
+const MOST_LOOKED_UP: u64 = 1 << 18;
 
 /// Translation requests of a device, when all translations that stay cached are cached.
 #[derive(Clone, Copy, Debug)]
@@ -60,8 +59,15 @@ struct Walks {
     has_room: bool,
     /// Whether the last-level cache holds the same lines as without walks.
     is_undisturbed: bool,
-    /// Walks of requests that pass the IOMMU one by one.
-    walking: Walking,
+}
+
+/// Walks of single requests, one after the other.
+#[derive(Clone, Copy, Debug)]
+struct LookedUp {
+    /// Time from their lookups until the ends of their walks.
+    walked_ns: f64,
+    /// Whether each request was looked up.
+    is_complete: bool,
 }
 
 impl Way<'_> {
@@ -76,7 +82,7 @@ impl Way<'_> {
         self.dma.ats_entries.value > 0
     }
 
-    /// Whether it keeps requesting them, because its cache is too small for all pages of the window.
+    /// Whether the device keeps requesting translations, because its cache is too small for all pages of the window.
     pub(super) fn asks_again(&self) -> bool {
         let places = self.transfer.window.places(self.transfer.bytes);
         self.has_ats() && self.iommu().is_some_and(|iommu| !self.questions(iommu, places).has_room)
@@ -170,54 +176,67 @@ impl Way<'_> {
         }
         let walks = self.walks(iommu, transfers, if one_by_one { 0 } else { self.most_waiting() });
         let interval_ns = iommu.walk_interval_ns.value.as_ns();
-        let begun = Largest::of([(Bound::Translation, (walks.count - 1.0).max(0.0) * interval_ns)]);
         if one_by_one && self.is_one_request_each() {
-            // Nothing overlaps, and no walk waits for the start interval after the previous one.
-            let walked = largest.then(&Largest::of([(Bound::Translation, walks.time_ns)]));
-            let is_free = walks.count == 0.0 || interval_ns * transfers as f64 <= largest.ns;
-            return if walks.is_exact && is_free { walked } else { walked.or(begun).blurred() };
+            // Nothing overlaps.
+            let looked_up = self.looked_up(iommu, transfers, largest.ns / transfers as f64);
+            let walked = largest.then(&Largest::of([(Bound::Translation, looked_up.walked_ns)]));
+            let is_hit = looked_up.walked_ns == 0.0;
+            // Writes of a device evict lines of the table.
+            let is_read = self.transfer.verb == Verb::Load;
+            let knows_table = !iommu.walks_through_cache() || walks.is_undisturbed && (is_read || is_hit);
+            let is_free = is_hit || interval_ns * transfers as f64 <= largest.ns;
+            return if looked_up.is_complete && knows_table && is_free { walked } else { walked.blurred() };
         }
+        let begun = Largest::of([(Bound::Translation, (walks.count - 1.0).max(0.0) * interval_ns)]);
         let walking = Largest::of([(Bound::Translation, walks.time_ns / f64::from(iommu.walkers.value))]);
         let largest = largest.or(walking.or_again(begun));
-        if walks.has_room {
-            // Every page hits, once it is there.
+        let is_looked_up = self.warmed >= transfers.min(self.transfer.window.places(self.transfer.bytes));
+        if walks.has_room && is_looked_up {
+            // Every page hits.
             return if walks.is_undisturbed { largest } else { largest.blurred() };
         }
         // Requests wait behind walks for other pages.
-        let Some(queued) = self.at_iommu(iommu, transfers, self.walking(&walks)) else {
+        let Some(queued) = self.at_iommu(iommu, transfers, one_by_one, beyond) else {
             return largest.blurred();
         };
         let bound = if 2.0 * queued.walking_ns > queued.ns { Bound::Translation } else { largest.bound };
         largest.or_again(Largest::of([(bound, queued.ns + beyond.as_ns())])).blurred()
     }
 
-    /// What the walks of requests that pass the IOMMU one by one have in common.
-    fn walking(&self, walks: &Walks) -> Walking {
-        let window = &self.transfer.window;
-        let is_round = self.transfer.count.is_multiple_of(window.places(self.transfer.bytes));
-        let is_warm = self.is_warm && is_round && !window.pattern.is_random();
-        Walking { waiting: self.most_waiting(), is_warm, ..walks.walking }
-    }
-
-    /// Number of certain walks of this many random transfers, one at a time.
-    fn random_walks(&self, iommu: &Iommu, transfers: u64) -> u64 {
-        let (page, bytes) = (iommu.page_bytes.value, self.transfer.bytes.max(1));
-        let waiting = if self.is_one_request_each() { 0 } else { self.most_waiting() };
-        let mut iotlb = Iotlb::new(iommu, waiting);
-        let (mut walks, mut request) = (0, 0);
-        // Walks of further requests are not certain.
-        let most = MOST_RANDOM.min(Iotlb::most_requests(iommu, waiting));
-        for nth in 0..transfers.min(most) {
-            let start = self.base.saturating_add(self.transfer.window.place(nth, bytes));
-            for touched in start / page..=start.saturating_add(bytes - 1) / page {
-                if request == most {
-                    return walks;
-                }
-                walks += u64::from(iotlb.find(touched, request).is_none());
-                request += 1;
+    /// Walks of this many transfers of one request each, one after the other, after those of the warm-up; each takes
+    /// `hit_ns` if its page hits.
+    fn looked_up(&self, iommu: &Iommu, transfers: u64, hit_ns: f64) -> LookedUp {
+        let (window, bytes) = (&self.transfer.window, self.transfer.bytes);
+        let (hit, lookup) = (Ticks::from_ns(hit_ns).unwrap_or(Ticks::ZERO), iommu.lookup_ns.value);
+        let mut translator = Translator::new(iommu);
+        let (mut now, mut walked) = (Ticks::ZERO, Ticks::ZERO);
+        let mut look = |translator: &mut Translator<'_>, nth: u64| {
+            let page = self.base.saturating_add(window.place(nth, bytes)) / iommu.page_bytes.value;
+            let walk = translator.look(now, page).since(now + lookup);
+            (now, walked) = (now + hit + walk, walked + walk);
+            walked
+        };
+        let mut before = Ticks::ZERO;
+        for nth in self.warmed.saturating_sub(MOST_LOOKED_UP)..self.warmed {
+            before = look(&mut translator, nth);
+        }
+        translator.rest();
+        // Of more transfers, two halves are looked up, of whole rounds if they are in order.
+        let round = if window.pattern.is_random() { 1 } else { window.places(bytes) };
+        let most = MOST_LOOKED_UP / 2;
+        let half =
+            if transfers <= MOST_LOOKED_UP { transfers / 2 } else { (most / round * round).max(most.min(round)) };
+        let is_complete = transfers <= MOST_LOOKED_UP;
+        let (mut of_half, mut of_all) = (before, before);
+        for nth in 0..if is_complete { transfers } else { 2 * half } {
+            of_all = look(&mut translator, nth);
+            if nth + 1 == half {
+                of_half = of_all;
             }
         }
-        walks
+        let others = if is_complete { 0.0 } else { (transfers - 2 * half) as f64 / half as f64 };
+        let walked_ns = of_all.since(before).as_ns() + others * of_all.since(of_half).as_ns();
+        LookedUp { walked_ns, is_complete }
     }
 
     /// Maximum number of requests that wait at the IOMMU, limited by the credits of the root port.
@@ -239,20 +258,14 @@ impl Way<'_> {
         // A table in the cache: no entry takes less than a cache hit.
         let read = if through { iommu.walk_cached_read_ns.value } else { iommu.walk_read_ns.value };
         if window.pattern.is_random() || places > MOST_PLACES || bytes == 0 {
-            let reads = if iommu.walk_cache_entries.value == 0 { u64::from(iommu.walk_reads.value) } else { 1 };
-            let is_counted = waiting == 0 && window.pattern.is_random() && !self.has_ats();
-            let count = if is_counted { self.random_walks(iommu, transfers) } else { 0 };
-            let time_ns = (read * reads * count).as_ns();
-            let walking = Walking { read, ..Walking::default() };
-            return Walks { count: count as f64, time_ns, walking, ..Walks::default() };
+            return Walks::default();
         }
         let (all, ways) = (self.pages(iommu, places), iommu.iotlb_ways.value);
         let (known, reads) = (iommu.walk_cache_entries.value as usize, u64::from(iommu.walk_reads.value));
         let of_set = in_sets(iommu, &all);
-        // Each page occurs once in the first pass; a set held at most as many as its capacity.
-        let first = if transfers < places { in_sets(iommu, &self.pages(iommu, transfers)) } else { of_set.clone() };
-        let first: u32 = first.values().map(|pages| pages.saturating_sub(ways)).sum();
-        let first_reads = f64::from(first) * if known == 0 { reads as f64 } else { 1.0 };
+        // Each page occurs once in the first pass, before which the IOTLB is empty.
+        let first = if transfers < places { self.pages(iommu, transfers).len() } else { all.len() };
+        let first_reads = first as f64 * if known == 0 { reads as f64 } else { 1.0 };
         let room = ways.saturating_add(waiting);
         let is_missed = |page: &&u64| of_set.get(&set_of(iommu, **page)).is_some_and(|pages| *pages > room);
         let missed: Vec<u64> = all.iter().filter(is_missed).copied().collect();
@@ -268,7 +281,8 @@ impl Way<'_> {
         // After whole passes, the first is like the others.
         let (rounds, first, first_reads) = match (transfers / places, is_whole) {
             (rounds, true) => (rounds as f64, 0.0, 0.0),
-            (rounds, false) => (rounds.saturating_sub(1) as f64, f64::from(first), first_reads),
+            (rounds, false) if self.is_warm => (rounds.saturating_sub(1) as f64, 0.0, 0.0),
+            (rounds, false) => (rounds.saturating_sub(1) as f64, first as f64, first_reads),
         };
         let is_undisturbed = !through || self.has_room_for_table(&all, reads);
         let is_read = self.transfer.verb == Verb::Load;
@@ -279,12 +293,6 @@ impl Way<'_> {
             is_exact: is_whole && is_undisturbed && (is_read || !through || missed.is_empty()),
             has_room: of_set.values().all(|pages| *pages <= ways),
             is_undisturbed,
-            walking: Walking {
-                misses_blocks: known > 0 && whole > 0,
-                read,
-                is_all_missed: missed.len() == all.len(),
-                ..Walking::default()
-            },
         }
     }
 

@@ -37,41 +37,44 @@ pub(super) struct Way<'a> {
     /// Whether the same transfers were made before, so that the first pass over the window finds the same state as
     /// later ones.
     pub(super) is_warm: bool,
+    /// Number of transfers of the warm-up, which begins at the same place.
+    pub(super) warmed: u64,
 }
 
 /// Parameters of one request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
+    /// Time of the data packets on the slowest link, and at the engine.
     pub(super) link: Ticks,
     pub(super) beats: Ticks,
     /// For a read: beats at a peer's region.
     pub(super) at_region: Ticks,
-    /// From the engine to its destination.
+    /// Time from the engine to the destination; of a read, until the data are back.
     pub(super) way: Ticks,
-    /// Time before its data on the link, after them, and before them at the destination.
+    /// Time before the data on the link, after them, and before them at the destination.
     pub(super) before_link: Ticks,
     pub(super) behind_link: Ticks,
     pub(super) before_beats: Ticks,
-    /// Its path without beats at a region.
+    /// Path of the request without beats at a region.
     pub(super) besides_region: Ticks,
-    /// From its end, when its tag is free, until its data are stored.
+    /// Time from the end of the request, when its tag is free, until its data are stored.
     pub(super) after: Ticks,
-    /// Its data packets.
+    /// Data packets of the request.
     pub(super) packets: Packets,
-    /// Time for which it holds its credits at the destination.
+    /// Time for which the request holds its credits at the destination.
     pub(super) held: Ticks,
-    /// Reads that a root complex issues for it, and the time for which each holds a tag; none if it is forwarded
-    /// whole.
+    /// Reads that a root complex issues for the request, and the time for which each holds a tag; none if the request
+    /// is forwarded whole.
     pub(super) root_reads: u64,
     pub(super) root_loops: Ticks,
     pub(super) root_loop: Ticks,
     pub(super) root_way: Ticks,
-    /// Its packets at the FIFO.
+    /// Packets of the request at the FIFO.
     pub(super) queued: Queued,
 }
 
 impl<'a> Way<'a> {
-    /// The same with data that a core has just written at the source.
+    /// Path of a transfer whose data a core has just written; `None` without a DMA engine, or if a packet does not fit.
     pub(super) fn of(platform: &'a Platform, transfer: &'a Transfer) -> Option<Way<'a>> {
         Way::found(platform, transfer, Writer::Core)
     }
@@ -114,16 +117,17 @@ impl<'a> Way<'a> {
             channels: 1,
             cached,
             is_warm: true,
+            warmed: 0,
         })
     }
 
-    /// The same while writes of the card arrive at the root port.
+    /// Path of the transfer while writes of the card arrive at the root port.
     pub(super) fn during_writes(self) -> Option<Way<'a>> {
         let payload_bytes = payload(self.platform, self.dma, self.transfer, true)?;
         Some(Way { payload_bytes, is_loaded: true, ..self })
     }
 
-    /// The same with the longest payload that packets may have, whatever other traffic there is.
+    /// Path of the transfer with the longest payload that packets may have, whatever other traffic there is.
     pub(super) fn with_longest_payload(self) -> Option<Way<'a>> {
         let while_written = payload(self.platform, self.dma, self.transfer, true)?;
         Some(Way { payload_bytes: self.payload_bytes.max(while_written), ..self })
@@ -402,7 +406,7 @@ impl<'a> Way<'a> {
         region.beat_ns.value * touched
     }
 
-    /// Whether its data come from host memory that sends a separate completion for odd ends.
+    /// Whether the data come from host memory that sends a separate completion for odd ends.
     pub(super) fn has_odd_ends_apart(&self) -> bool {
         self.transfer.partner == Partner::Host && self.memory().is_some_and(|memory| memory.odd_end_completion.value)
     }

@@ -50,6 +50,17 @@ impl Board {
         self.own_table(false).map(|_| ())
     }
 
+    /// Empties every cache of translations: the IOTLB, the paging-structure cache and the ATCs of all cards, and the
+    /// last-level cache if walks read through it. Mappings stay.
+    pub fn clear_translations(&mut self) {
+        let Some(iommu) = &mut self.iommu else { return };
+        iommu.clear_caches(self.events.now);
+        if iommu.walks_through_cache() {
+            self.memory.cache.clear();
+        }
+        self.endpoints.invalidate_atcs();
+    }
+
     /// Makes the table changeable, with the DMA memory identity-mapped.
     pub(super) fn make_table_changeable(&mut self) {
         let _ = self.table_of_its_own();

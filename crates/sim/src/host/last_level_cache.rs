@@ -93,6 +93,11 @@ impl LastLevelCache {
         }
     }
 
+    /// Drops every line.
+    pub fn clear(&mut self) {
+        self.sets.iter_mut().flatten().for_each(|held| held.line = INVALID);
+    }
+
     /// Drops the lines of a range.
     pub fn invalidate(&mut self, address: u64, bytes: u64) {
         if !self.is_there() || bytes == 0 {
