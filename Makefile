@@ -90,7 +90,7 @@ picture: ## draw docs/methods.svg, the picture of the README; a test compares it
 fuzz: ## run each fuzz target for a minute (FUZZ_SECONDS=60), with the pinned toolchain
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) fuzz/run
 
-structures: ## fit forty drawn cards with a hidden mechanism; takes minutes
+structures: ## fit drawn cards with a hidden mechanism: forty, and twelve of read data; takes minutes
 	$(CARGO) test --release --locked -p lanemark-fit --test structures -- --ignored --nocapture
 
 mutants: ## change code of wire, dma, model and sim, and count what their tests detect; takes hours

@@ -5,7 +5,7 @@ use crate::failure::{Failure, say};
 use crate::input;
 use crate::output::{self, terminal_width};
 use crate::progress::spinner;
-use lanemark_fit::{Contender, Errors, FillError, FillOptions, Filled, Measured, Reading, Table, fill_in};
+use lanemark_fit::{Contender, Errors, FillError, FillOptions, Filled, Measured, Reading, Reopened, Table, fill_in};
 use lanemark_platform::{Draft, Origin, Origins};
 use lanemark_record::file;
 use lanemark_runner::{draft, origins_of};
@@ -55,7 +55,8 @@ pub fn fit(args: &FitArgs, mut draft: Draft) -> Result<(), Failure> {
         say_reading(name, table);
     }
     let bar = spinner(format!("{name}: {} unknown numbers", draft.unknowns().len()));
-    let options = FillOptions { assume_rest: args.assume_rest, keep_structure: args.keep_structure };
+    let kept: Vec<String> = args.assume.iter().map(|(key, _)| key.clone()).collect();
+    let options = FillOptions { kept: &kept, assume_rest: args.assume_rest, keep_structure: args.keep_structure };
     let filled = fill_in(name, &measured, &draft, options);
     bar.finish_and_clear();
     let filled = filled.map_err(|error| match error {
@@ -111,6 +112,13 @@ fn print(out: &mut impl Write, name: &str, filled: &Filled) -> Result<(), Failur
         let within = found.within_95.map(|(least, most)| format!("{least:.5} to {most:.5} with 95 %, "));
         let within = within.unwrap_or_default();
         writeln!(out, "  {} = {:.5} ({within}{least:.5} to {most:.5} leaving one out)", found.name, found.value)?;
+    }
+    for Reopened { key, assumed, chosen } in &filled.reopened {
+        if assumed == chosen {
+            writeln!(out, "  {key} = {chosen}, as assumed: {} is not clearly better at held-out figures", !chosen)?;
+        } else {
+            writeln!(out, "  {key} = {chosen}, not {assumed} as assumed: clearly better at held-out figures")?;
+        }
     }
     for (key, with) in &filled.conditional {
         let with = with.join(", ");
@@ -246,6 +254,9 @@ fn to_json(name: &str, filled: &Filled) -> serde_json::Value {
             "keys": set.names,
             "free": set.free,
             "measurements": set.names.iter().map(|key| filled.measurement_for(key)).collect::<Vec<_>>(),
+        })).collect::<Vec<_>>(),
+        "reopened": filled.reopened.iter().map(|flag| json!({
+            "key": flag.key, "assumed": flag.assumed, "chosen": flag.chosen,
         })).collect::<Vec<_>>(),
         "structures": filled.contenders.iter().map(|contender| json!({
             "set": contender.set.iter().map(|(key, value)| json!({"key": key, "value": value})).collect::<Vec<_>>(),

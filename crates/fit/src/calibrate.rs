@@ -2,7 +2,7 @@
 //! best.
 
 use crate::least_squares::{FIRST_GAIN, judge, scout, sum_of_squares};
-use crate::whole::neighbours;
+use crate::whole::{Grid, neighbours};
 use crate::{Fit, FitData, FitError, Parameter, fit_many};
 
 /// Residuals at some values, or the reason why there are none.
@@ -17,6 +17,10 @@ const STARTS: [(usize, usize); 3] = [(12, 3), (5, 6), (2, 30)];
 /// Starting points of a count, and the steps of a search from each.
 const PLACES_OF_COUNT: u32 = 8;
 const STEPS_OF_COUNT: usize = 6;
+
+/// Factor between two counts from which on both are simulated, and the most that are.
+const OTHER_COUNT: f64 = 1.25;
+const MOST_OF_COUNTS: usize = 3;
 
 /// Strength of the pull towards the middle of a parameter's bounds: a factor of ten weighs as an error of 0.5 % in one
 /// datum.
@@ -90,26 +94,57 @@ fn corrected<'a>(
     })
 }
 
-/// The best values from `start`, with integers rounded one by one; after each, the remaining parameters are searched again.
+/// The best values from `start`, with an allowed value of each count.
 fn settled(
     problem: &FitData,
     parameters: &[Parameter],
     start: &[f64],
     ask: &mut dyn FnMut(&[f64]) -> Residuals,
 ) -> Result<Vec<f64>, FitError> {
+    let mut search = |values: &[f64], is_set: &[bool]| with_some_set(parameters, values, is_set, ask);
+    Ok(rounded(problem.grids(), start, &mut search)?.0)
+}
+
+/// Best values, and their sum of squares.
+pub(crate) type Best = (Vec<f64>, f64);
+
+/// The best values from `start`. Counts get allowed values one by one: the better of both
+/// neighbours, after the numbers that are not set have been searched again with each. `search` finds the best values of those
+/// that are not set, and their sum of squares.
+///
+/// # Errors
+/// The error of the first search; that of a neighbour, if neither can be searched.
+pub(crate) fn rounded<E>(
+    grids: &[Grid],
+    start: &[f64],
+    search: &mut impl FnMut(&[f64], &[bool]) -> Result<Best, E>,
+) -> Result<Best, E> {
     let mut is_set = vec![false; start.len()];
-    let mut values = with_some_set(parameters, start, &is_set, ask)?;
-    for (place, grid) in problem.grids().iter().enumerate() {
+    let (mut values, mut left) = search(start, &is_set)?;
+    for (place, grid) in grids.iter().enumerate() {
         let Some(grid) = grid else { continue };
         is_set[place] = true;
         let (below, above) = neighbours(grid, values[place]);
         if values[place] == below {
             continue;
         }
-        values[place] = if values[place] * 2.0 < below + above { below } else { above };
-        values = with_some_set(parameters, &values, &is_set, ask)?;
+        let mut at = |count: f64| {
+            let mut start = values.clone();
+            start[place] = count;
+            search(&start, &is_set)
+        };
+        (values, left) = match (at(below), at(above)) {
+            (Ok(lower), Ok(upper)) => {
+                if lower.1 <= upper.1 {
+                    lower
+                } else {
+                    upper
+                }
+            }
+            (lower, upper) => lower.or(upper)?,
+        };
     }
-    Ok(values)
+    Ok((values, left))
 }
 
 /// The residuals, followed by a weak pull of each parameter to the middle of its bounds.
@@ -122,27 +157,39 @@ pub(crate) fn pulled(mut left: Vec<f64>, parameters: &[Parameter], values: &[f64
     left
 }
 
-/// Searches the parameters that are not set, and returns the values of all.
+/// Searches the parameters that are not set, and returns the values of all and the sum of squares.
 fn with_some_set(
     parameters: &[Parameter],
     values: &[f64],
     is_set: &[bool],
     ask: &mut dyn FnMut(&[f64]) -> Residuals,
-) -> Result<Vec<f64>, FitError> {
+) -> Result<Best, FitError> {
+    let (searched, all) = of_free(parameters, values, is_set);
+    let mut ask = |some: &[f64]| ask(&all(some)).map(|left| pulled(left, parameters, &all(some)));
+    if searched.is_empty() {
+        let left = ask(&[]).map_err(|because| FitError::Evaluation { at: format!("{values:?}"), because })?;
+        return Ok((values.to_vec(), sum_of_squares(&left, None)));
+    }
+    let fit = fit_many(&searched, ask)?;
+    let found: Vec<f64> = fit.found.iter().map(|found| found.value).collect();
+    Ok((all(&found), sum_of_squares(&fit.residuals, None)))
+}
+
+/// The parameters that are not set, from `values`; and a function from their values to those of all.
+pub(crate) fn of_free(
+    parameters: &[Parameter],
+    values: &[f64],
+    is_set: &[bool],
+) -> (Vec<Parameter>, impl Fn(&[f64]) -> Vec<f64> + use<>) {
     let free: Vec<usize> = (0..values.len()).filter(|place| !is_set[*place]).collect();
-    let all = |some: &[f64]| {
-        let mut all = values.to_vec();
+    let searched = free.iter().map(|place| Parameter { start: values[*place], ..parameters[*place].clone() }).collect();
+    let start = values.to_vec();
+    let all = move |some: &[f64]| {
+        let mut all = start.clone();
         free.iter().zip(some).for_each(|(place, value)| all[*place] = *value);
         all
     };
-    let searched: Vec<Parameter> =
-        free.iter().map(|place| Parameter { start: values[*place], ..parameters[*place].clone() }).collect();
-    if searched.is_empty() {
-        return Ok(values.to_vec());
-    }
-    let fit = fit_many(&searched, |some| ask(&all(some)).map(|left| pulled(left, parameters, &all(some))))?;
-    let found: Vec<f64> = fit.found.iter().map(|found| found.value).collect();
-    Ok(all(&found))
+    (searched, all)
 }
 
 /// The best end point of the searches by formulas; `None` if a datum has no formula.
@@ -167,11 +214,12 @@ pub(crate) fn by_formulas(problem: &FitData) -> Option<Vec<f64>> {
     places.first().map(|(_, at)| at.iter().map(|parameter| parameter.start).collect())
 }
 
-/// The best end point of searches by formulas from `values`, and from the same with another count: a small count limits
-/// the rate like a long time. `None` if a datum has no formula.
-pub(crate) fn by_counts(problem: &FitData, values: &[f64]) -> Option<Vec<f64>> {
+/// The best end points of searches by formulas from `values`, and from the same with another count: a small count limits the
+/// rate like a long time. Their counts differ clearly, because a formula may not see where a count becomes the limit. None if a
+/// datum has no formula.
+pub(crate) fn by_counts(problem: &FitData, values: &[f64]) -> Vec<Vec<f64>> {
     let parameters = &problem.parameters();
-    let facts = problem.facts().ok()?;
+    let Ok(facts) = problem.facts() else { return Vec::new() };
     let mut ask =
         |values: &[f64]| problem.formula_residuals(&facts, values).map(|left| pulled(left, parameters, values));
     let at: Vec<Parameter> = parameters
@@ -179,22 +227,30 @@ pub(crate) fn by_counts(problem: &FitData, values: &[f64]) -> Option<Vec<f64>> {
         .zip(values)
         .map(|(parameter, value)| Parameter { start: value.clamp(parameter.low, parameter.high), ..parameter.clone() })
         .collect();
-    let mut others: Vec<(f64, Vec<Parameter>)> = Vec::new();
-    for (place, _) in problem.grids().iter().enumerate().filter(|(_, grid)| grid.is_some()) {
+    let counts: Vec<usize> =
+        problem.grids().iter().enumerate().filter(|(_, grid)| grid.is_some()).map(|(place, _)| place).collect();
+    let mut ends: Vec<(f64, Vec<Parameter>)> = searched(at.clone(), STARTS[2].1, &mut ask).into_iter().collect();
+    for place in &counts {
         for nth in 0..PLACES_OF_COUNT {
             let share = (f64::from(nth) + 0.5) / f64::from(PLACES_OF_COUNT);
             let mut from = at.clone();
-            let Parameter { low, high, .. } = from[place];
-            from[place].start = low * (high / low).powf(share);
-            others.extend(searched(from, STEPS_OF_COUNT, &mut ask));
+            let Parameter { low, high, .. } = from[*place];
+            from[*place].start = low * (high / low).powf(share);
+            ends.extend(searched(from, STEPS_OF_COUNT, &mut ask));
         }
     }
-    others.sort_by(|one, other| one.0.total_cmp(&other.0));
-    others.truncate(2);
-    let starts = others.into_iter().map(|(_, from)| from).chain([at]);
-    let found = starts.filter_map(|from| searched(from, STARTS[2].1, &mut ask));
-    let best = found.min_by(|one, other| one.0.total_cmp(&other.0))?;
-    Some(best.1.iter().map(|parameter| parameter.start).collect())
+    ends.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let differs = |one: &[Parameter], other: &[Parameter]| {
+        counts.iter().any(|place| (one[*place].start / other[*place].start).ln().abs() > OTHER_COUNT.ln())
+    };
+    let mut kept: Vec<Vec<Parameter>> = Vec::new();
+    for (_, end) in ends {
+        if kept.len() < MOST_OF_COUNTS && kept.iter().all(|other| differs(&end, other)) {
+            kept.push(end);
+        }
+    }
+    let longer = kept.into_iter().filter_map(|from| searched(from, STARTS[2].1, &mut ask));
+    longer.map(|(_, end)| end.iter().map(|parameter| parameter.start).collect()).collect()
 }
 
 /// The sum of squares after some steps from the start, and the parameters that start at the values reached.
@@ -242,5 +298,21 @@ mod tests {
                 (0..PLACES).map(|nth| (started(&parameters, nth)[place].start.log10() * 2.0) as u8).collect();
             assert!((0..4).all(|quarter| quarters.contains(&quarter)), "{quarters:?}");
         }
+    }
+
+    #[test]
+    fn a_count_gets_the_better_neighbour_which_may_be_the_farther_one() {
+        // The second number follows the count; without a count of exactly 3, nothing fits well.
+        let grids: [Grid; 2] = [Some(vec![2.0, 3.0]), None];
+        let mut search = |values: &[f64], is_set: &[bool]| -> Result<Best, ()> {
+            let count = if is_set[0] { values[0] } else { 2.4 };
+            Ok((vec![count, 10.0 * count], if is_set[0] { (3.0 - count).abs() } else { 0.0 }))
+        };
+        assert_eq!(rounded(&grids, &[2.2, 1.0], &mut search), Ok((vec![3.0, 30.0], 0.0)));
+        let mut fails_above = |values: &[f64], is_set: &[bool]| match (is_set[0], values[0]) {
+            (true, 3.0) => Err("above"),
+            _ => search(values, is_set).map_err(|()| "never"),
+        };
+        assert_eq!(rounded(&grids, &[2.2, 1.0], &mut fails_above), Ok((vec![2.0, 20.0], 1.0)));
     }
 }

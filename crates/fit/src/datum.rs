@@ -30,6 +30,11 @@ impl Datum {
         }
     }
 
+    /// Whether it is of reads and writes at once.
+    pub(crate) fn is_of_both(&self) -> bool {
+        self.question.name == "dma_read_write_mix"
+    }
+
     /// Identifier of the datum's curve: question, method and alignment.
     pub(crate) fn curve(&self) -> String {
         format!("{} {} {}", self.question.name, self.case.method, self.case.alignment)

@@ -3,6 +3,7 @@
 use crate::apart::measurement_for;
 use crate::calibrate::{by_counts, calibrate};
 use crate::pattern::{Pattern, patterns};
+use crate::reopened::{Reopened, reopen};
 use crate::{Contender, Errors, Fit, FitData, FitDataError, FitError, Found, Table, Verdict, structure};
 use lanemark_platform::{Draft, Origin, PlatformError, default_of, preset};
 use lanemark_record::{Record, Residual};
@@ -18,7 +19,9 @@ pub enum Measured<'a> {
 
 /// What a fit may do beyond filling in the numbers that the data determine.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct FillOptions {
+pub struct FillOptions<'a> {
+    /// Keys of flags that the file assumes and that are kept: the figures do not choose them again.
+    pub kept: &'a [String],
     /// Whether numbers that the data leave open, and that have no default, are assumed.
     pub assume_rest: bool,
     /// Whether the structure of the file is kept, and only its unknown numbers are fitted.
@@ -34,6 +37,8 @@ pub struct Filled {
     pub fit: Fit,
     /// The structures that were compared, best first; empty if the structure was kept.
     pub contenders: Vec<Contender>,
+    /// The flags that the file assumes and that the search chose again, because some figures depend on them.
+    pub reopened: Vec<Reopened>,
     /// The questions that were fitted to, each with its number of answers.
     pub questions: Vec<(&'static str, usize)>,
     /// Each of those answers, with the results of simulation and formula.
@@ -94,7 +99,8 @@ const USUAL: &str = "card-gen5-x16";
 ///
 /// Unless [`FillOptions::keep_structure`] is set, mechanisms of which no file says anything are tried first, such as work
 /// in chunks or completions that are merged. The structure is chosen by the error of figures that were not fitted
-/// ([`Filled::contenders`]).
+/// ([`Filled::contenders`]). A flag that a file only assumes, such as `dma.full_duplex`, is chosen again if some figures depend
+/// on it ([`Filled::reopened`]); a flag with a source is not.
 ///
 /// Numbers that the data leave open (see [`Undetermined`](crate::Undetermined)) get their default, if the others then
 /// follow the data as well as before; without one, they stay unknown, as do those whose best value lies outside their search range. With [`FillOptions::assume_rest`] these get the
@@ -106,17 +112,27 @@ const USUAL: &str = "card-gen5-x16";
 ///
 /// # Errors
 /// [`FillError`].
-pub fn fill_in(name: &str, measured: &Measured<'_>, draft: &Draft, options: FillOptions) -> Result<Filled, FillError> {
+pub fn fill_in(
+    name: &str,
+    measured: &Measured<'_>,
+    draft: &Draft,
+    options: FillOptions<'_>,
+) -> Result<Filled, FillError> {
     let given = match measured {
         Measured::Record(record, target) => FitData::of_draft(record, *target, draft)?,
         Measured::Table(table) => FitData::of_table(table, draft)?,
     };
+    let (given, flags) = if options.keep_structure { (given, Vec::new()) } else { reopen(&given, draft, options.kept) };
     let searched = if options.keep_structure { None } else { structure::search(&given) };
-    let (contenders, problem, start) = match searched {
-        Some(found) => (found.contenders, found.problem, Some(found.values)),
-        None => (Vec::new(), given, None),
+    let (contenders, problem, start, flags) = match searched {
+        Some(found) => (found.contenders, found.problem, Some(found.values), flags),
+        None => (Vec::new(), given, None, Vec::new()),
     };
     let set = contenders.iter().find(|contender| contender.is_chosen).map_or(&[][..], |chosen| &chosen.set);
+    let reopened = flags.into_iter().map(|(key, assumed)| {
+        let chosen = set.iter().find(|(other, _)| other == key).map_or(assumed, |(_, value)| *value > 0.0);
+        Reopened { key: key.to_owned(), assumed, chosen }
+    });
     let Settled { problem, mut fit, at_default, assumed, mut conditional } =
         settled(problem, start.as_deref(), options.assume_rest)?;
     let count = |(question, count): &(&str, usize)| format!("{name}: {question} ({count} answers)");
@@ -128,6 +144,7 @@ pub fn fill_in(name: &str, measured: &Measured<'_>, draft: &Draft, options: Fill
     }
     let mut filled = Filled {
         draft: draft.clone(),
+        reopened: reopened.collect(),
         questions: problem.questions(),
         residuals: problem.compare(&values).map_err(FillError::Simulation)?,
         held_out: held_out(&problem, &values)?,
@@ -182,12 +199,19 @@ pub fn fill_in(name: &str, measured: &Measured<'_>, draft: &Draft, options: Fill
     }
     // What is still unknown and was not fitted: numbers at their default, and parts of other structures.
     let default = Origin::Assumed("the default: the figures do not determine it".to_owned());
+    let nearest = Origin::Assumed("the value nearest to the default: the figures do not determine it".to_owned());
     for unknown in draft.unknowns() {
         let is_open = filled.draft.unknowns().iter().any(|open| open.key == unknown.key);
         let is_fitted = filled.fit.found.iter().any(|found| found.name == unknown.key);
         if let Some(value) = unknown.default.filter(|_| is_open && !is_fitted) {
             filled.draft = filled.draft.fill(&unknown.key, value, &default)?;
             filled.at_default.push(unknown.key.clone());
+        }
+        // Its limits exclude the default.
+        let before = problem.before(&unknown.key).filter(|_| options.assume_rest && unknown.default.is_none());
+        if let Some(value) = before.filter(|_| is_open && !is_fitted) {
+            filled.draft = filled.draft.fill(&unknown.key, value, &nearest)?;
+            filled.assumed.push(unknown.key.clone());
         }
     }
     // A time that the search added and the whole of the figures does not determine.
@@ -196,7 +220,7 @@ pub fn fill_in(name: &str, measured: &Measured<'_>, draft: &Draft, options: Fill
     Ok(filled)
 }
 
-/// The draft with this value, which it marks unknown or does not state.
+/// The draft with this value, which it marks unknown, assumes, or does not state.
 fn stated(draft: &Draft, key: &str, value: f64, origin: &Origin) -> Result<Draft, PlatformError> {
     if draft.unknowns().iter().any(|unknown| unknown.key == key) {
         draft.fill(key, value, origin)
@@ -223,26 +247,25 @@ struct Settled {
 /// matter that does not matter there.
 fn settled(mut problem: FitData, start: Option<&[f64]>, assume_rest: bool) -> Result<Settled, FillError> {
     let (mut at_default, mut assumed, mut conditional) = (Vec::new(), Vec::new(), Vec::new());
-    let start = start.map(|values| by_counts(&problem, values).unwrap_or_else(|| values.to_vec()));
-    let mut fit = calibrate(&problem, start.as_deref())?;
+    let mut fit = match start {
+        None => calibrate(&problem, None)?,
+        Some(values) => best_of_counts(&problem, values)?,
+    };
     // All are compared with the first fit, so that small losses do not add up.
-    let most = mean_error(&fit).max(NOISE) * HARDLY_WORSE;
+    let most = most_error(mean_error(&fit));
     // Loads and stores depend on sums of many latencies: a usual value of one leaves no room for the others.
     while problem.is_about_transfers() {
         let values: Vec<f64> = fit.found.iter().map(|found| found.value).collect();
-        let mut next = None;
-        // A number that is fixed may decide which limit holds: one at a time.
-        for (key, value) in to_fix(&problem, &fit, assume_rest) {
-            let (rest, place) = problem.without_free(&key, value).map_err(FillError::Simulation)?;
+        let without = |(key, value): &(String, Option<f64>)| {
+            let (rest, place) = problem.without_free(key, *value).map_err(FillError::Simulation)?;
             let mut values = values.clone();
             values.remove(place);
             let fit_of_rest = calibrate(&rest, Some(&values))?;
-            if mean_error(&fit_of_rest) <= most {
-                next = Some((key, value, rest, fit_of_rest));
-                break;
-            }
-        }
-        let Some((key, value, rest, fit_of_rest)) = next else { break };
+            let error = mean_error(&fit_of_rest);
+            Ok(((rest, fit_of_rest), error))
+        };
+        let next = first_fixable(to_fix(&problem, &fit, assume_rest), most, without)?;
+        let Some(((key, value), (rest, fit_of_rest))) = next else { break };
         if let Some(set) = fit.loose.iter().find(|set| set.names.contains(&key)) {
             let others = set.names.iter().filter(|other| **other != key);
             conditional.extend(others.map(|other| (other.clone(), vec![key.clone()])));
@@ -256,9 +279,57 @@ fn settled(mut problem: FitData, start: Option<&[f64]>, assume_rest: bool) -> Re
     Ok(Settled { problem, fit, at_default, assumed, conditional })
 }
 
+/// The best fit from `values`, with the same and with other counts, by the simulation.
+///
+/// A correction of a formula by the simulation at one count does not show where another count is the limit.
+///
+/// # Errors
+/// That of the first fit.
+fn best_of_counts(problem: &FitData, values: &[f64]) -> Result<Fit, FitError> {
+    let mut starts = by_counts(problem, values).into_iter();
+    let mut best = calibrate(problem, Some(&starts.next().unwrap_or_else(|| values.to_vec())))?;
+    for start in starts {
+        if let Ok(fit) = calibrate(problem, Some(&start))
+            && squares(&fit) < squares(&best)
+        {
+            best = fit;
+        }
+    }
+    Ok(best)
+}
+
+/// Sum of the squares of the residuals.
+fn squares(fit: &Fit) -> f64 {
+    fit.residuals.iter().map(|left| left * left).sum()
+}
+
+/// The first of the numbers without which the others have a mean error of at most `most`, and the fit of these; `without`
+/// gives both. One at a time is fixed, because a number that is fixed may decide which limit holds.
+///
+/// # Errors
+/// The error of `without`.
+fn first_fixable<N, F>(
+    numbers: Vec<N>,
+    most: f64,
+    mut without: impl FnMut(&N) -> Result<(F, f64), FillError>,
+) -> Result<Option<(N, F)>, FillError> {
+    for number in numbers {
+        let (fit, error) = without(&number)?;
+        if error <= most {
+            return Ok(Some((number, fit)));
+        }
+    }
+    Ok(None)
+}
+
 /// Mean absolute residual of a fit.
 fn mean_error(fit: &Fit) -> f64 {
     fit.residuals.iter().map(|left| left.abs()).sum::<f64>() / fit.residuals.len().max(1) as f64
+}
+
+/// Largest mean error after numbers were fixed, if it was `first` before.
+fn most_error(first: f64) -> f64 {
+    first.max(NOISE) * HARDLY_WORSE
 }
 
 /// Numbers are fixed while the mean error grows by less than this factor in all.
@@ -315,4 +386,30 @@ fn held_out(problem: &FitData, values: &[f64]) -> Result<Vec<Residual>, FillErro
     }
     predicted.sort_by_key(|(place, _)| *place);
     Ok(predicted.into_iter().map(|(_, residual)| residual).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_whose_default_makes_the_others_worse_is_not_fixed() {
+        let most = most_error(0.01);
+        let fixed = |errors: &[f64]| first_fixable(errors.to_vec(), most, |error| Ok(((), *error))).unwrap();
+        assert_eq!(fixed(&[0.01029]), Some((0.01029, ())));
+        assert_eq!(fixed(&[0.01031]), None);
+        assert_eq!(fixed(&[0.01031, 0.02, 0.005, 0.001]), Some((0.005, ())));
+        assert_eq!(fixed(&[]), None);
+    }
+
+    #[test]
+    fn errors_far_below_those_of_measurements_count_as_none() {
+        assert!((most_error(1e-6) - 1.03e-3).abs() < 1e-12 && (most_error(2e-3) - 2.06e-3).abs() < 1e-12);
+    }
+
+    #[test]
+    fn an_error_of_a_fit_without_a_number_is_not_hidden() {
+        let failed = |_: &u8| Err::<((), f64), FillError>(FillError::Simulation("no figure".to_owned()));
+        assert!(first_fixable(vec![1_u8], 1.0, failed).is_err());
+    }
 }

@@ -3,7 +3,7 @@
 use crate::data_error::FitDataError;
 use crate::datum::{Datum, datum, figure, point, selected};
 use crate::held_out::halves;
-use crate::mechanism::{MECHANISMS, is_chosen, only_of};
+use crate::mechanism::{MECHANISMS, is_structure, only_of, start_of};
 use crate::pattern::Point;
 use crate::whole::{Grid, between};
 use crate::{Parameter, Table};
@@ -32,16 +32,22 @@ pub struct FitData {
     /// The half of its curve in which each datum is; `None` if its curve is too short. Each half is predicted by a fit to
     /// the other data.
     halves: Vec<Option<bool>>,
-    /// Keys that no file states, with their defaults and limits: a search over structures may change them.
+    /// Keys that a search over structures may change, each with its value before that and its limits: no file states them,
+    /// or they are flags that a file assumes.
     open: Vec<(&'static str, f64, Limits)>,
     /// Values that a search over structures has changed.
     changed: Vec<(String, f64)>,
     memo: Memo,
+    corrections: Corrections,
 }
 
 /// Figures that formulas gave, by the number of the datum and a hash of the values on which it may depend; shared by all
 /// copies of a fit.
 type Memo = Rc<RefCell<HashMap<(usize, u64), f64>>>;
+
+/// Residuals of the simulation less those of the formula, for figures of both directions at once: by `dma.full_duplex`, for the
+/// number of each datum; shared by all copies of a fit.
+type Corrections = Rc<RefCell<Vec<(bool, Vec<(usize, f64)>)>>>;
 
 /// Relative step of derivatives for loads and stores by cores.
 const STEP_SHARE: f64 = 1e-4;
@@ -99,8 +105,8 @@ impl FitData {
         data.iter_mut().zip(0..).for_each(|(datum, number)| datum.number = number);
         let grids = vec![None; distinct.len()];
         let (halves, open, changed) = (vec![None; data.len()], Vec::new(), Vec::new());
-        let (platform, memo) = (platform.clone(), Memo::default());
-        Ok(FitData { platform, keys: distinct, grids, searched: None, data, halves, open, changed, memo })
+        let (platform, memo, corrections) = (platform.clone(), Memo::default(), Corrections::default());
+        Ok(FitData { platform, keys: distinct, grids, searched: None, data, halves, open, changed, memo, corrections })
     }
 
     /// Prepares a fit of every unknown number of `draft` to the answers of `target`, or of the only target.
@@ -140,8 +146,9 @@ impl FitData {
     fn of_data(draft: &Draft, started: Platform, mut data: Vec<Datum>) -> FitData {
         data.iter_mut().zip(0..).for_each(|(datum, number)| datum.number = number);
         let curves: Vec<String> = data.iter().map(Datum::curve).collect();
-        let sizes = data.iter().map(|datum| datum.case.size);
-        let halves = halves(curves.iter().map(String::as_str).zip(sizes));
+        let sizes =
+            curves.iter().zip(&data).map(|(curve, datum)| (curve.as_str(), datum.case.size, datum.is_of_both()));
+        let halves = halves(sizes);
         let unknowns: Vec<&Unknown> = draft.unknowns().iter().filter(|row| !is_structure(row)).collect();
         let unknown = |key: &str| draft.unknowns().iter().find(|row| row.key == key && is_structure(row));
         let choices = MECHANISMS.iter().flat_map(|one| one.choices.iter().map(|(key, _)| *key));
@@ -149,8 +156,9 @@ impl FitData {
         let mut open: Vec<(&'static str, f64, Limits)> = Vec::new();
         for key in choices.chain(times).filter(|key| unknown(key).is_some() || draft.has_default(key)) {
             let limits = unknown(key).map_or(Limits::default(), |row| row.limits);
-            if let Some(default) = default_of(key).filter(|_| open.iter().all(|(other, ..)| *other != key)) {
-                open.push((key, default, limits));
+            let before = unknown(key).map(start_of).or_else(|| default_of(key));
+            if let Some(before) = before.filter(|_| open.iter().all(|(other, ..)| *other != key)) {
+                open.push((key, before, limits));
             }
         }
         FitData {
@@ -163,7 +171,15 @@ impl FitData {
             open,
             changed: Vec::new(),
             memo: Memo::default(),
+            corrections: Corrections::default(),
         }
+    }
+
+    /// The same fit in which a search over structures may change `key`, which has the value `now`.
+    pub(crate) fn with_open(&self, key: &'static str, now: f64) -> FitData {
+        let mut next = self.clone();
+        next.open.push((key, now, Limits::default()));
+        next
     }
 
     /// The keys as parameters of a fit. Bounds: the search range of the key in a draft, or a tenth to ten times the
@@ -243,7 +259,7 @@ impl FitData {
         self.keys.iter().any(|other| other == key)
     }
 
-    /// Whether no file states `key`, so that a search over structures may change it.
+    /// Whether a search over structures may change `key`.
     pub(crate) fn is_open(&self, key: &str) -> bool {
         self.open.iter().any(|(other, ..)| *other == key)
     }
@@ -267,13 +283,17 @@ impl FitData {
         Ok(next)
     }
 
-    /// The same fit with the default of a key.
+    /// The same fit with the value that an open key had before the search.
     ///
     /// # Errors
     /// The error of the platform; a key that is not open.
-    pub(crate) fn with_default(&self, key: &str) -> Result<FitData, String> {
-        let open = self.open.iter().find(|(other, ..)| *other == key);
-        self.with_value(key, open.map(|(_, default, _)| *default).ok_or("the key is stated")?)
+    pub(crate) fn with_value_before(&self, key: &str) -> Result<FitData, String> {
+        self.with_value(key, self.before(key).ok_or("the key is stated")?)
+    }
+
+    /// The value that an open key had before the search.
+    pub(crate) fn before(&self, key: &str) -> Option<f64> {
+        self.open.iter().find(|(other, ..)| *other == key).map(|(_, before, _)| *before)
     }
 
     /// The same fit with one more key, between the bounds of its search.
@@ -350,12 +370,12 @@ impl FitData {
         })
     }
 
-    /// Residuals of the formulas, like [`FitData::residuals`].
+    /// Residuals of the formulas, like [`FitData::residuals`], with the corrections of [`FitData::correct_both`].
     ///
     /// # Errors
     /// As [`FitData::residuals`]; also for an answer without a closed form.
     pub(crate) fn formula_residuals(&self, facts: &Facts, values: &[f64]) -> Result<Vec<f64>, String> {
-        between(&self.grids, values, |values| {
+        let mut left = between(&self.grids, values, |values| {
             // No simulation is built: most evaluations of a search use the formulas only. A search asks often for figures
             // that do not depend on what it has changed.
             let (of_reads, of_writes) = (self.hash(values, Verb::Load), self.hash(values, Verb::Store));
@@ -379,7 +399,35 @@ impl FitData {
                 }
                 Ok(given)
             })
-        })
+        })?;
+        let kind = self.is_full_duplex();
+        if let Some((_, of_kind)) = self.corrections.borrow().iter().find(|(of, _)| *of == kind) {
+            for (left, datum) in left.iter_mut().zip(&self.data) {
+                *left += of_kind.iter().find(|(number, _)| *number == datum.number).map_or(0.0, |(_, more)| *more);
+            }
+        }
+        Ok(left)
+    }
+
+    fn is_full_duplex(&self) -> bool {
+        self.platform.dma.as_ref().is_some_and(|dma| dma.full_duplex.value)
+    }
+
+    /// Corrects the formulas of both directions at once by the simulation at `values`, once for each kind of engine: without
+    /// full duplex they are bounds only. Returns whether it did.
+    ///
+    /// # Errors
+    /// As [`FitData::formula_residuals`].
+    pub(crate) fn correct_both(&self, facts: &Facts, values: &[f64]) -> Result<bool, String> {
+        let (kind, both) = (self.is_full_duplex(), self.part(|place| self.data[place].is_of_both()));
+        if both.data.is_empty() || self.corrections.borrow().iter().any(|(of, _)| *of == kind) {
+            return Ok(false);
+        }
+        let (simulated, formula) = (both.residuals(values)?, both.formula_residuals(facts, values)?);
+        let more = simulated.iter().zip(formula).map(|(simulated, formula)| simulated - formula);
+        let of_kind = both.data.iter().map(|datum| datum.number).zip(more).collect();
+        self.corrections.borrow_mut().push((kind, of_kind));
+        Ok(true)
     }
 
     /// A hash of all values on which transfers of one direction may depend.
@@ -388,7 +436,8 @@ impl FitData {
         let of_keys = self.keys.iter().zip(values).map(|(key, value)| (key, *value));
         let changed = self.changed.iter().map(|(key, value)| (key, *value));
         let mut all: Vec<(&String, f64)> = changed.filter(|(key, _)| !self.has_key(key)).chain(of_keys).collect();
-        all.retain(|(key, value)| only_of(key).is_none_or(|of| of == verb) && default_of(key) != Some(*value));
+        let before = |key: &str| self.before(key).or_else(|| default_of(key));
+        all.retain(|(key, value)| only_of(key).is_none_or(|of| of == verb) && before(key) != Some(*value));
         all.sort_by(|one, other| one.0.cmp(other.0));
         for (key, value) in all {
             (key, value.to_bits()).hash(&mut hasher);
@@ -430,14 +479,8 @@ fn started(draft: &Draft) -> Result<Platform, FitDataError> {
         return Err(FitDataError::NothingUnknown { platform: draft.name().to_owned() });
     }
     let origin = Origin::Assumed("the start of the search".to_owned());
-    let start = |row: &Unknown| row.default.filter(|_| is_structure(row)).unwrap_or(row.start);
-    let started = unknowns.iter().try_fold(draft.clone(), |draft, row| draft.fill(&row.key, start(row), &origin));
+    let started = unknowns.iter().try_fold(draft.clone(), |draft, row| draft.fill(&row.key, start_of(row), &origin));
     started.and_then(Draft::complete).map_err(|error| FitDataError::Start(error.to_string()))
-}
-
-/// Whether a search over structures chooses this number.
-fn is_structure(unknown: &Unknown) -> bool {
-    is_chosen(&unknown.key) && unknown.default.is_some()
 }
 
 /// The allowed integers of a key between its bounds.

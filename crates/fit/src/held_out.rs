@@ -8,20 +8,26 @@ const LEAST_SIZES: usize = 6;
 /// Largest error that counts as small, in percent.
 const SMALL_PERCENT: f64 = 10.0;
 
-/// The half of its curve in which each of these (name, size) pairs is; `None` if the curve has too few sizes.
+/// Fewest sizes of reads and writes at once of which some are held out. The figures of single directions predict them, too.
+const LEAST_SIZES_OF_BOTH: usize = 2;
+
+/// The half of its curve in which each of these figures is; `None` if the curve has too few sizes. A figure is the name of its
+/// curve, its size, and whether it is of both directions at once.
 ///
-/// The pairs of one name are a curve. Its sizes are in the halves alternately; of an odd number of sizes, the first and the
-/// last are in the half `false`.
-pub(crate) fn halves<'a>(curves: impl Iterator<Item = (&'a str, u64)>) -> Vec<Option<bool>> {
-    let all: Vec<(&str, u64)> = curves.collect();
-    let half = |(name, size): &(&str, u64)| {
-        let mut sizes: Vec<u64> = all.iter().filter(|(other, _)| other == name).map(|(_, size)| *size).collect();
+/// The sizes of a curve are in the halves alternately; of an odd number of sizes, the first and the last are in the half
+/// `false`. Both directions at once are held out from two sizes on, if another curve has enough sizes.
+pub(crate) fn halves<'a>(curves: impl Iterator<Item = (&'a str, u64, bool)>) -> Vec<Option<bool>> {
+    let all: Vec<(&str, u64, bool)> = curves.collect();
+    let half = |(name, size, _): &(&str, u64, bool), least: usize| {
+        let mut sizes: Vec<u64> = all.iter().filter(|(other, ..)| other == name).map(|(_, size, _)| *size).collect();
         sizes.sort_unstable();
         sizes.dedup();
         let place = sizes.iter().position(|one| one == size)?;
-        (sizes.len() >= LEAST_SIZES).then_some(place % 2 == 1)
+        (sizes.len() >= least).then_some(place % 2 == 1)
     };
-    all.iter().map(half).collect()
+    let is_long = |figure: &(&str, u64, bool)| half(figure, LEAST_SIZES).is_some();
+    let least_of_both = if all.iter().any(is_long) { LEAST_SIZES_OF_BOTH } else { LEAST_SIZES };
+    all.iter().map(|figure| half(figure, if figure.2 { least_of_both } else { LEAST_SIZES })).collect()
 }
 
 /// Summary of a set of errors.
@@ -104,9 +110,13 @@ impl Verdict {
 mod tests {
     use super::*;
 
+    /// A curve of so many sizes, of one direction.
+    fn curve(name: &str, count: u64) -> impl Iterator<Item = (&str, u64, bool)> {
+        (1..=count).map(move |size| (name, size * 64, false))
+    }
+
     #[test]
     fn sizes_of_a_curve_of_six_are_in_the_halves_alternately_and_those_of_five_in_none() {
-        let curve = |name, count| (1..=count).map(move |size| (name, size * 64));
         let which = halves(curve("a", 6).chain(curve("b", 5)));
         assert_eq!(which[..6], [false, true, false, true, false, true].map(Some));
         assert!(which[6..].iter().all(Option::is_none));
@@ -114,9 +124,18 @@ mod tests {
     }
 
     #[test]
+    fn two_sizes_of_both_directions_are_held_out_beside_a_curve_of_six_only() {
+        let both = |count| curve("both", count).map(|(name, size, _)| (name, size, true));
+        assert_eq!(halves(curve("a", 6).chain(both(2)))[6..], [Some(false), Some(true)]);
+        assert_eq!(halves(curve("a", 6).chain(both(1)))[6..], [None]);
+        assert!(halves(curve("a", 5).chain(both(5))).iter().all(Option::is_none));
+        assert!(halves(both(6)).iter().all(Option::is_some));
+    }
+
+    #[test]
     fn a_size_measured_twice_is_in_one_half() {
         let sizes = [64, 64, 128, 128, 256, 256, 512, 1024, 2048];
-        let which = halves(sizes.iter().map(|size| ("a", *size)));
+        let which = halves(sizes.iter().map(|size| ("a", *size, false)));
         assert_eq!(which, [false, false, true, true, false, false, true, false, true].map(Some));
     }
 

@@ -1,6 +1,7 @@
 //! Mechanisms that an engine or a root complex may have, with the values among which a search chooses.
 
 use lanemark_machine::Verb;
+use lanemark_platform::{Unknown, default_of};
 
 /// A mechanism of a card or its host: keys with a few physical values, and a time that belongs to it.
 pub(crate) struct Mechanism {
@@ -14,16 +15,22 @@ pub(crate) struct Mechanism {
 const CHUNKS: &[f64] = &[64.0, 128.0, 256.0, 512.0, 1024.0];
 const SEGMENTS: &[f64] = &[256.0, 512.0, 1024.0, 2048.0, 4096.0];
 const COMPLETIONS: &[f64] = &[64.0, 128.0, 256.0, 512.0];
+/// Sizes of what the device takes or stores at once: more than a completion of the usual payload is no step.
+const PUSHES: &[f64] = &[64.0, 128.0, 256.0];
 const UNMERGED: &[f64] = &[64.0, 128.0];
 /// Widths of an interface to the link.
 const WIDTHS: &[f64] = &[8.0, 16.0, 32.0, 64.0];
+/// `false` and `true`: one of them is the value before the search.
+const FLAG: &[f64] = &[0.0, 1.0];
 const YES: &[f64] = &[1.0];
 
 /// Times that are tried first: a clock cycle or two, some cycles, and some tens of cycles.
 const OF_A_REQUEST: [f64; 3] = [1.0, 5.0, 25.0];
 const OF_A_PAUSE: [f64; 3] = [2.0, 10.0, 50.0];
+/// Times outside of the engine, once for each transfer.
+const OF_A_TRANSFER: [f64; 3] = [20.0, 100.0, 500.0];
 
-/// The mechanisms, those of reads first.
+/// The mechanisms, those of reads first. Of several with the same effect on all figures, only the first one is tried.
 ///
 /// Source of the values: sizes are powers of two in the bounds that PCI Express Base 5.0 gives to payloads and requests,
 /// 128 B to 4096 B, and the 64 B of a cache line; the widths are those of PCIe cores, 64 to 512 bits.
@@ -33,6 +40,13 @@ pub(crate) const MECHANISMS: &[Mechanism] = &[
     Mechanism { choices: &[("dma_read.chunk_bytes", CHUNKS)], time: Some(("dma_read.chunk_ns", OF_A_REQUEST)) },
     Mechanism { choices: &[("dma_read.segment_bytes", SEGMENTS)], time: Some(("dma_read.segment_ns", OF_A_PAUSE)) },
     Mechanism { choices: &[], time: Some(("dma_read.many_lines_ns", [5.0, 20.0, 80.0])) },
+    Mechanism {
+        choices: &[("dma_read.push_bytes", PUSHES)],
+        time: Some(("dma_read.many_pushes_ns", [20.0, 80.0, 300.0])),
+    },
+    Mechanism { choices: &[("dma_read.store_bytes", PUSHES)], time: Some(("dma_read.store_ns", [10.0, 50.0, 250.0])) },
+    Mechanism { choices: &[], time: Some(("dma_read.signal_ns", OF_A_TRANSFER)) },
+    Mechanism { choices: &[], time: Some(("dma_read.queue_ns", OF_A_TRANSFER)) },
     Mechanism { choices: &[("memory.completion_bytes", COMPLETIONS)], time: None },
     Mechanism {
         choices: &[("memory.completion_bytes", UNMERGED), ("memory.full_completion_lines", &[2.0, 4.0, 8.0])],
@@ -45,7 +59,7 @@ pub(crate) const MECHANISMS: &[Mechanism] = &[
         ],
         time: None,
     },
-    Mechanism { choices: &[("memory.odd_end_completion", YES)], time: None },
+    Mechanism { choices: &[("memory.odd_end_completion", FLAG)], time: None },
     Mechanism { choices: &[("root_complex.completion_alignment_bytes", WIDTHS)], time: None },
     Mechanism { choices: &[], time: Some(("dma.write_request_ns", OF_A_REQUEST)) },
     Mechanism { choices: &[("dma.write_bytes", CHUNKS)], time: None },
@@ -56,13 +70,14 @@ pub(crate) const MECHANISMS: &[Mechanism] = &[
         time: Some(("dma_write.segment_link_ns", OF_A_PAUSE)),
     },
     Mechanism { choices: &[], time: Some(("dma_write.many_lines_ns", [5.0, 20.0, 80.0])) },
+    Mechanism { choices: &[], time: Some(("memory.partial_line_ns", [5.0, 20.0, 80.0])) },
     Mechanism { choices: &[("link.tlp_alignment_bytes", WIDTHS)], time: None },
     Mechanism {
         choices: &[("dma.descriptor_bytes", &[4096.0, 8192.0, 16384.0, 65536.0, 1_048_576.0, 2_097_152.0])],
         time: Some(("dma.descriptor_ns", [5.0, 25.0, 125.0])),
     },
     Mechanism { choices: &[], time: Some(("dma.start_ns", [50.0, 200.0, 1000.0])) },
-    Mechanism { choices: &[("dma.full_duplex", YES)], time: None },
+    Mechanism { choices: &[("dma.full_duplex", FLAG)], time: None },
     Mechanism { choices: &[("dma.full_duplex", YES)], time: Some(("dma.shared_request_ns", OF_A_REQUEST)) },
     Mechanism { choices: &[("memory.loaded_completion_bytes", COMPLETIONS)], time: None },
 ];
@@ -70,6 +85,27 @@ pub(crate) const MECHANISMS: &[Mechanism] = &[
 /// Whether `key` is chosen among a few values by the search over structures.
 pub(crate) fn is_chosen(key: &str) -> bool {
     MECHANISMS.iter().any(|mechanism| mechanism.choices.iter().any(|(name, _)| *name == key))
+}
+
+/// Whether the search over structures chooses this unknown number.
+pub(crate) fn is_structure(unknown: &Unknown) -> bool {
+    is_chosen(&unknown.key) && default_of(&unknown.key).is_some()
+}
+
+/// The value of an unknown number before a search. For one that the search over structures chooses: its default, or the value
+/// nearest to it among those tried that the limits of the file allow.
+pub(crate) fn start_of(unknown: &Unknown) -> f64 {
+    let Some(default) = default_of(&unknown.key).filter(|_| is_structure(unknown)) else { return unknown.start };
+    let choices = MECHANISMS.iter().flat_map(|mechanism| mechanism.choices).filter(|(key, _)| *key == unknown.key);
+    let values = choices.flat_map(|(_, values)| values.iter().copied()).filter(|value| unknown.limits.allow(*value));
+    let nearest = || values.min_by(|one, other| (one - default).abs().total_cmp(&(other - default).abs()));
+    unknown.default.or_else(nearest).unwrap_or(unknown.start)
+}
+
+/// The keys among them that are `true` or `false`.
+pub(crate) fn flags() -> Vec<&'static str> {
+    let choices = MECHANISMS.iter().flat_map(|mechanism| mechanism.choices);
+    choices.filter(|(_, values)| *values == FLAG).map(|(key, _)| *key).collect()
 }
 
 /// The direction of the transfers that alone depend on `key`, if there is one: reads of the card load, writes store.
@@ -141,5 +177,21 @@ mod tests {
         let found: Vec<usize> = MECHANISMS.iter().map(|mechanism| mechanism.combinations().len()).collect();
         assert_eq!(found, pairs);
         assert!(is_chosen("memory.full_completion_lines") && !is_chosen("dma.tags"));
+        assert_eq!(flags(), ["memory.odd_end_completion", "dma.full_duplex"]);
+    }
+
+    #[test]
+    fn a_number_whose_limits_exclude_its_default_starts_at_the_nearest_value_inside() {
+        let start = |entry: &str| {
+            let text = include_str!("../../../platforms/card-gen5-x16.toml");
+            let text = text.replace("[memory]\n", &format!("[memory]\ncompletion_bytes = {entry}\n"));
+            let draft = lanemark_platform::Draft::parse("card.toml", &text).unwrap();
+            let [unknown] = draft.unknowns() else { panic!("{:?}", draft.unknowns()) };
+            assert!(is_structure(unknown));
+            start_of(unknown)
+        };
+        assert_eq!(start("{ unknown = \"x\" }").to_bits(), 4096.0_f64.to_bits());
+        assert_eq!(start("{ unknown = \"x\", at_most = 4096 }").to_bits(), 4096.0_f64.to_bits());
+        assert_eq!(start("{ unknown = \"x\", at_most = 256 }").to_bits(), 256.0_f64.to_bits());
     }
 }

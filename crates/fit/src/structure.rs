@@ -5,12 +5,10 @@
 //! better, the simplest one near the best is accepted. At the end, mechanisms are removed without which the structure is
 //! not clearly worse.
 
-use crate::Parameter;
-use crate::calibrate::{by_formulas, pulled};
+use crate::calibrate::{by_formulas, of_free, pulled, rounded};
 use crate::fit_data::FitData;
 use crate::least_squares::{FIRST_GAIN, Rows, derivatives, scout, solve, sum_of_squares};
 use crate::mechanism::{MECHANISMS, Mechanism, only_of};
-use crate::whole::neighbours;
 use lanemark_machine::{Facts, Verb};
 
 /// Most mechanisms that are added.
@@ -39,6 +37,9 @@ const BETTER: f64 = 0.85;
 
 /// A mechanism must reduce the sum of squares to this share, or it is not tried.
 const PROMISING: f64 = 0.97;
+
+/// Relative difference of two sums of squares below which two mechanisms have the same effect.
+const SAME: f64 = 1e-9;
 
 /// A structure with its errors at figures that were not fitted.
 #[derive(Clone, Debug, PartialEq)]
@@ -109,7 +110,7 @@ pub(crate) fn search(problem: &FitData) -> Option<Structure> {
     let mut compared = vec![(best.clone(), errors.clone())];
     for _ in 0..MOST_ROUNDS {
         let better = |tried: Vec<(Trial, Vec<f64>)>| {
-            simplest(tried.into_iter().filter(|(_, found)| is_better(&errors, found)).collect())
+            simplest(tried.into_iter().filter(|(_, found)| is_better(&errors, found)).collect(), Trial::numbers)
         };
         let longer = better(extended(&best, &mut compared));
         let Some(next) = longer.or_else(|| better(exchanged(&best, &mut compared))) else { break };
@@ -185,43 +186,22 @@ impl Trial {
         scout(&parameters, steps, ask).ok()
     }
 
-    /// As [`fitted_to`](Trial::fitted_to), with allowed values of counts: the better of both neighbours of each.
+    /// As [`fitted_to`](Trial::fitted_to), with allowed values of counts.
     fn fitted_whole(&self, problem: &FitData, start: &[f64]) -> Option<(Vec<f64>, f64)> {
-        let (mut values, mut left) = self.fitted_to(problem, start, (STEPS_OF_FIT, GAIN_OF_FIT))?;
         let parameters = problem.parameters();
-        let mut is_set = vec![false; values.len()];
-        for (place, grid) in problem.grids().iter().enumerate() {
-            let Some(grid) = grid else { continue };
-            is_set[place] = true;
-            let (below, above) = neighbours(grid, values[place]);
-            if values[place] == below {
-                continue;
+        let mut search = |values: &[f64], is_set: &[bool]| {
+            if !is_set.contains(&true) {
+                return self.fitted_to(problem, values, (STEPS_OF_FIT, GAIN_OF_FIT)).ok_or(());
             }
-            let rest_at = |count: f64| {
-                let start: Vec<f64> = values
-                    .iter()
-                    .enumerate()
-                    .map(|(other, value)| if other == place { count } else { *value })
-                    .collect();
-                let free: Vec<usize> = (0..start.len()).filter(|place| !is_set[*place]).collect();
-                let all = |some: &[f64]| {
-                    let mut all = start.clone();
-                    free.iter().zip(some).for_each(|(place, value)| all[*place] = *value);
-                    all
-                };
-                let ask = |some: &[f64]| {
-                    let values = all(some);
-                    self.residuals(problem, &values).map(|left| pulled(left, &parameters, &values))
-                };
-                let searched: Vec<Parameter> =
-                    free.iter().map(|place| Parameter { start: start[*place], ..parameters[*place].clone() }).collect();
-                let (some, left) = scout(&searched, (STEPS_OF_REST, GAIN_OF_FIT), ask).ok()?;
-                Some((all(&some), left))
+            let (searched, all) = of_free(&parameters, values, is_set);
+            let ask = |some: &[f64]| {
+                let values = all(some);
+                self.residuals(problem, &values).map(|left| pulled(left, &parameters, &values))
             };
-            let ends = [below, above].into_iter().filter_map(rest_at);
-            (values, left) = ends.min_by(|one, other| one.1.total_cmp(&other.1))?;
-        }
-        Some((values, left))
+            let (some, left) = scout(&searched, (STEPS_OF_REST, GAIN_OF_FIT), ask).map_err(|_| ())?;
+            Ok((all(&some), left))
+        };
+        rounded(problem.grids(), start, &mut search).ok()
     }
 
     /// This trial after some steps of a fit to all figures, with the sum of squares.
@@ -242,8 +222,14 @@ impl Trial {
             }
         }
         let starts = [self.values.clone(), without_limit];
-        let ends = starts.iter().filter_map(|start| self.fitted_whole(&self.problem, start));
-        self.values = ends.min_by(|one, other| one.1.total_cmp(&other.1))?.0;
+        let fitted = |trial: &Trial| {
+            let ends = starts.iter().filter_map(|start| trial.fitted_whole(&trial.problem, start));
+            Some(ends.min_by(|one, other| one.1.total_cmp(&other.1))?.0)
+        };
+        self.values = fitted(&self)?;
+        if self.problem.correct_both(&self.facts, &self.values).ok()? {
+            self.values = fitted(&self)?;
+        }
         let errors = self.held_out_errors()?;
         Some((self, errors))
     }
@@ -273,7 +259,7 @@ impl Trial {
             let before = set.into_iter().find(|(other, _)| *other == key).map(|(_, value)| *value);
             trial.problem = match before {
                 Some(value) => trial.problem.with_value(key, value).ok()?,
-                None => trial.problem.with_default(key).ok()?,
+                None => trial.problem.with_value_before(key).ok()?,
             };
         }
         if let Some(key) = removed.time {
@@ -316,11 +302,11 @@ fn exchanged(best: &Trial, compared: &mut Vec<(Trial, Vec<f64>)>) -> Vec<(Trial,
     others.flatten().collect()
 }
 
-/// The trial with the fewest numbers among those whose errors exceed the smallest ones by no more than the standard error of
+/// The trial with the fewest `numbers` among those whose errors exceed the smallest ones by no more than the standard error of
 /// the difference.
 ///
 /// Source: the rule of one standard error, Breiman and others, "Classification and Regression Trees", 1984, section 3.4.3.
-fn simplest(tried: Vec<(Trial, Vec<f64>)>) -> Option<(Trial, Vec<f64>)> {
+fn simplest<T>(tried: Vec<(T, Vec<f64>)>, numbers: impl Fn(&T) -> usize) -> Option<(T, Vec<f64>)> {
     let least = tried.iter().map(|(_, errors)| errors).min_by(|one, other| mean(one).total_cmp(&mean(other)))?.clone();
     let is_as_good = |errors: &[f64]| {
         let (excess, error) = difference(errors, &least);
@@ -328,7 +314,7 @@ fn simplest(tried: Vec<(Trial, Vec<f64>)>) -> Option<(Trial, Vec<f64>)> {
     };
     let as_good = tried.into_iter().filter(|(_, errors)| is_as_good(errors));
     as_good.min_by(|one, other| {
-        one.0.numbers().cmp(&other.0.numbers()).then_with(|| mean(&one.1).total_cmp(&mean(&other.1)))
+        numbers(&one.0).cmp(&numbers(&other.0)).then_with(|| mean(&one.1).total_cmp(&mean(&other.1)))
     })
 }
 
@@ -363,6 +349,8 @@ fn promising(best: &Trial) -> Vec<Trial> {
         tried = tried.into_iter().filter_map(longer).collect();
         order(&mut tried);
     }
+    // Two mechanisms with the same effect on all figures cannot be told apart by them: the first one stands for both.
+    tried.dedup_by(|later, first| later.1 != first.1 && (later.0 - first.0).abs() <= SAME * first.0);
     let mut of_mechanism = [0; MECHANISMS.len()];
     tried.retain(|(left, number, _)| {
         of_mechanism[*number] += 1;
@@ -464,4 +452,38 @@ fn simpler(best: &Trial, errors: &[f64]) -> Option<(Trial, Vec<f64>)> {
     let others = (0..best.added.len()).filter_map(|place| best.without(place)?.judged());
     let not_worse = others.filter(|(_, without)| !is_better(without, errors));
     not_worse.min_by(|one, other| mean(&one.1).total_cmp(&mean(&other.1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The name of the simplest of these: name, number of keys, errors.
+    fn chosen(tried: &[(&'static str, usize, [f64; 4])]) -> Option<&'static str> {
+        let tried = tried.iter().map(|(name, numbers, errors)| ((*name, *numbers), errors.to_vec())).collect();
+        simplest(tried, |(_, numbers)| *numbers).map(|((name, _), _)| name)
+    }
+
+    #[test]
+    fn the_simplest_within_one_standard_error_of_the_best_is_chosen() {
+        let best = ("best", 3, [1.0; 4]);
+        // Differences of 0, 0, 0 and x have the mean x / 4 and the standard error x / 4.
+        assert_eq!(chosen(&[best, ("simple", 1, [1.0, 1.0, 1.0, 1.5])]), Some("simple"));
+        assert_eq!(chosen(&[best, ("simple", 1, [1.01, 1.0, 1.0, 1.5])]), Some("best"));
+        // A small difference that all figures have is clear.
+        assert_eq!(chosen(&[best, ("simple", 1, [1.001, 1.002, 1.001, 1.002])]), Some("best"));
+        // Of equally simple ones, the better one.
+        assert_eq!(chosen(&[("worse", 3, [1.0, 1.0, 1.0, 1.5]), best]), Some("best"));
+        assert_eq!(chosen(&[]), None);
+    }
+
+    #[test]
+    fn a_structure_is_better_by_fifteen_percent_and_by_more_than_the_standard_error() {
+        let before = [1.0, 1.0, 1.0, 1.0];
+        assert!(is_better(&before, &[0.849, 0.85, 0.85, 0.85]));
+        assert!(!is_better(&before, &[0.851, 0.85, 0.85, 0.85]));
+        // One figure alone: the mean difference is its standard error.
+        assert!(!is_better(&before, &[1.0, 1.0, 1.01, 0.0]));
+        assert!(is_better(&before, &[0.99, 0.99, 1.0, 0.0]));
+    }
 }

@@ -1,42 +1,16 @@
 //! Recovery of the numbers of a card's DMA engine from about ten sizes per direction.
 
-use lanemark_bench::{Axes, Effort, ask, question};
+mod drawn;
+
+use drawn::{Curve, Draw, LATENCIES, PRESET, unknown};
 use lanemark_fit::{FillOptions, Filled, HEADER, Measured, Table, Verdict, fill_in};
-use lanemark_machine::Machine;
 use lanemark_platform::{Draft, Origin, Platform};
 use lanemark_sim::SimulatedMachine;
-use std::fmt::Write;
-
-const PRESET: &str = include_str!("../../../platforms/card-gen5-x16.toml");
 
 /// Sizes of the bandwidth curves: eleven, of which five are held out.
 const SIZES: [u64; 11] = [64, 128, 192, 256, 384, 512, 1 << 10, 1 << 11, 1 << 13, 1 << 15, 1 << 17];
 
-/// Sizes of the latency curve.
-const LATENCY_SIZES: [u64; 7] = [8, 64, 128, 256, 512, 1024, 4096];
-
-/// Pseudo-random numbers from a fixed seed: xorshift.
-struct Draw(u64);
-
-impl Draw {
-    /// Uniform from 0 to 1.
-    fn share(&mut self) -> f64 {
-        for shift in [13, -7, 17] {
-            self.0 ^= if shift > 0 { self.0 << shift } else { self.0 >> -shift };
-        }
-        (self.0 >> 11) as f64 / (1_u64 << 53) as f64
-    }
-
-    fn between(&mut self, low: f64, high: f64) -> f64 {
-        low * (high / low).powf(self.share())
-    }
-
-    /// A factor with a normal error of `deviation`.
-    fn noise(&mut self, deviation: f64) -> f64 {
-        let sum: f64 = (0..12).map(|_| self.share()).sum();
-        (deviation * (sum - 6.0)).exp()
-    }
-}
+const CURVES: [Curve<'_>; 3] = [LATENCIES, ("dma_read_bandwidth", &SIZES), ("dma_write_bandwidth", &SIZES)];
 
 /// Randomly chosen keys with their bounds, in the units of the keys.
 const RANDOM_KEYS: [(&str, f64, f64); 6] = [
@@ -50,7 +24,9 @@ const RANDOM_KEYS: [(&str, f64, f64); 6] = [
 
 /// A card with random numbers.
 fn card(draw: &mut Draw) -> Platform {
-    let platform = Platform::parse("truth", &text(&|_| String::new())).unwrap();
+    let low = |key: &str| RANDOM_KEYS.iter().find(|(other, ..)| *other == key).map_or(0.0, |(_, low, _)| *low);
+    let entry = |key: &str| format!("{{ value = {}, assumed = \"replaced later\" }}", low(key));
+    let platform = Platform::parse("truth", &text(&entry)).unwrap();
     RANDOM_KEYS.iter().fold(platform, |platform, (key, low, high)| {
         let value = draw.between(*low, *high);
         let value = if *key == "dma.tags" { value.round() } else { value };
@@ -58,53 +34,19 @@ fn card(draw: &mut Draw) -> Platform {
     })
 }
 
-/// The preset's file with an engine of 32 B per beat, requests of 512 B, and the random keys as written by `value`.
-fn text(value: &dyn Fn(&str) -> String) -> String {
-    let mut text = PRESET.replace("beat_bytes = { value = 128,", "beat_bytes = { value = 32,");
-    text = text.replace("mrrs_bytes = { value = 4096,", "mrrs_bytes = { value = 512,");
-    for (key, low, _) in RANDOM_KEYS {
-        let (section, name) = key.split_once('.').unwrap();
-        let from = text.find(&format!("[{section}]")).unwrap();
-        let end = text[from + 1..].find("\n[").map_or(text.len(), |at| from + 1 + at);
-        let line = text[from..end].find(&format!("\n{name} =")).map(|at| from + at + 1);
-        let entry = match value(key) {
-            entry if entry.is_empty() => format!("{name} = {{ value = {low}, assumed = \"replaced later\" }}\n"),
-            entry => format!("{name} = {entry}\n"),
-        };
-        match line {
-            Some(start) => {
-                let stop = start + text[start..].find('\n').unwrap() + 1;
-                text.replace_range(start..stop, &entry);
-            }
-            None => text.insert_str(text[from..].find('\n').unwrap() + from + 1, &entry),
-        }
-    }
-    text
+/// The card's file with the random keys as `entry` writes them.
+fn text(entry: &dyn Fn(&str) -> String) -> String {
+    drawn::text(RANDOM_KEYS.iter().map(|(key, ..)| *key), entry)
 }
 
 /// The draft with the random keys unknown.
 fn draft() -> Draft {
-    Draft::parse("card.toml", &text(&|_| "{ unknown = \"fitted\" }".to_owned())).unwrap()
+    Draft::parse("card.toml", &text(&unknown)).unwrap()
 }
 
 /// A table of measurements of the card, with a relative error of `deviation` each.
 fn measured(card: &Platform, draw: &mut Draw, deviation: f64) -> String {
-    let mut machine = SimulatedMachine::new(card).unwrap();
-    let mut text = format!("{HEADER}\n");
-    for name in ["dma_read_latency", "dma_read_bandwidth", "dma_write_bandwidth"] {
-        let question = question(name).unwrap();
-        let sizes: &[u64] = if name == "dma_read_latency" { &LATENCY_SIZES } else { &SIZES };
-        let axes = Axes { sizes: Some(sizes.to_vec()), ..Axes::default() };
-        for case in (question.cases)(machine.facts(), &axes) {
-            let answer = ask(question, &mut machine, &case, &Effort::default()).unwrap();
-            let noise = draw.noise(deviation);
-            let _ = match (answer.delivered_rate_bytes_per_s, answer.latency_ns) {
-                (Some(rate), _) => writeln!(text, "{name},{},{:.4} MB/s", case.size, rate.median * noise / 1e6),
-                (None, latency) => writeln!(text, "{name},{},{:.3} ns", case.size, latency.unwrap().median * noise),
-            };
-        }
-    }
-    text
+    drawn::measured(&mut SimulatedMachine::new(card).unwrap(), &CURVES, draw, deviation)
 }
 
 fn filled(table: &str, draft: &Draft) -> Filled {
@@ -167,7 +109,7 @@ fn with_errors_of_two_percent_intervals_contain_the_true_values() {
 fn reads_determine_only_the_sum_of_link_and_memory_latency() {
     let card = card(&mut Draw(1));
     let text = text(&|key| match key {
-        "memory.read_ns" => "{ unknown = \"fitted\" }".to_owned(),
+        "memory.read_ns" => unknown(key),
         key => format!("{{ value = {}, source = \"known\" }}", card.number(key).unwrap().0),
     });
     let text = text.replace("latency_ns = { value = 120, assumed", "latency_ns = { unknown");

@@ -1,7 +1,7 @@
 //! Platform files in which some numbers are still unknown.
 
 use crate::document::{self, Document, Members, Open, no_files};
-use crate::insert::with_key;
+use crate::insert::{with_key, with_other_value};
 use crate::lesser::Lesser;
 use crate::param::{Counts, Origin, Origins};
 use crate::platform::Platform;
@@ -231,30 +231,57 @@ impl Draft {
         self.with_own_text(text)
     }
 
-    /// Returns a copy that states a value of which no file says anything, so that it has the default of its key; the rest
-    /// of the text is unchanged. Flags are 0 or 1.
+    /// Returns a copy that states a value of which no file says anything, so that it has the default of its key, or that a
+    /// file only assumes; the rest of the text is unchanged. Flags are 0 or 1.
     ///
     /// ```
     /// use lanemark_platform::{Draft, Origin};
     /// let draft = Draft::parse("card.toml", include_str!("../../../platforms/card-gen5-x16.toml"))?;
     /// let stated = draft.state("memory.odd_end_completion", 1.0, &Origin::Assumed("a trace".to_owned()))?;
     /// assert!(stated.text().contains("odd_end_completion = { value = true, assumed = \"a trace\" }"));
+    /// let stated = stated.state("memory.odd_end_completion", 0.0, &Origin::Given("a manual".to_owned()))?;
+    /// assert!(stated.text().contains("odd_end_completion = { value = false, source = \"a manual\" }"));
+    /// assert!(stated.state("memory.odd_end_completion", 1.0, &Origin::Assumed("a trace".to_owned())).is_err());
     /// # Ok::<(), lanemark_platform::PlatformError>(())
     /// ```
     ///
     /// # Errors
-    /// [`PlatformError`] if `key` does not have its default, the value is out of range or inconsistent with other keys,
-    /// the origin is empty, or the key belongs to a repeated section.
+    /// [`PlatformError`] if a file gives `key` with a source, fitted or unknown, the value is out of range or inconsistent
+    /// with other keys, the origin is empty, or the key belongs to a repeated section.
     pub fn state(&self, key: &str, value: f64, origin: &Origin) -> Result<Draft, PlatformError> {
         self.platform.with(key, value, origin.clone())?;
-        let has_default = self.has_default(key);
-        let text = has_default.then(|| with_key(self.text(), key, &entry(&self.written(key, value), origin))).flatten();
+        let entry = entry(&self.written(key, value), origin);
+        let may_change = self.has_default(key) || self.assumption(key).is_some();
+        // An inherited value is not in this text.
+        let changed = || with_key(self.text(), key, &entry).or_else(|| with_other_value(self.text(), key, &entry));
+        let text = may_change.then(changed).flatten();
         let text = text.ok_or_else(|| {
             let (file, key) = (self.file().to_owned(), key.to_owned());
             let message = "cannot be added to this file, which states it; change it there".to_owned();
             PlatformError { problems: vec![Problem { file, line: 0, key, message }] }
         })?;
         self.with_own_text(text)
+    }
+
+    /// The value that a file assumes for `key`, as text, and the reason; `None` for a default and for any other origin.
+    ///
+    /// ```
+    /// let draft = lanemark_platform::Draft::parse("card.toml", include_str!("../../../platforms/card-gen5-x16.toml"))?;
+    /// assert_eq!(draft.assumption("link.latency_ns").unwrap().0, "120");
+    /// assert_eq!(draft.assumption("memory.odd_end_completion"), None);
+    /// # Ok::<(), lanemark_platform::PlatformError>(())
+    /// ```
+    #[must_use]
+    pub fn assumption(&self, key: &str) -> Option<(String, String)> {
+        let mut found = None;
+        self.platform.each_value(&mut |other, _, raw, origin| {
+            if let Origin::Assumed(why) = origin.stated()
+                && other == key
+            {
+                found = Some((raw.to_string(), why.clone()));
+            }
+        });
+        found
     }
 
     /// Whether no file says anything about `key`, so that it has its default.

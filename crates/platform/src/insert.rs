@@ -25,6 +25,19 @@ pub(crate) fn with_key(text: &str, path: &str, entry: &str) -> Option<String> {
     after.chain(inside).chain([at_end]).chain(dotted).find(is_wanted)
 }
 
+/// `text` with another value of a key that it has in a section that is not repeated. `entry` is the value in TOML. `None` if
+/// the text does not have the key, or if its value is written as a section of its own.
+pub(crate) fn with_other_value(text: &str, path: &str, entry: &str) -> Option<String> {
+    let (section, name) = path.split_once('.').filter(|(_, name)| !name.contains('.'))?;
+    let mut wanted: Table = text.parse().ok()?;
+    let value = format!("{name} = {entry}").parse::<Table>().ok()?.remove(name)?;
+    wanted.get_mut(section)?.as_table_mut()?.get_mut(name).map(|old| *old = value)?;
+    let (table, _) = DeTable::parse_recoverable(text);
+    let Range { start, end } = table.get_ref().get(section)?.get_ref().as_table()?.get(name)?.span();
+    let changed = format!("{}{entry}{}", text.get(..start)?, text.get(end..)?);
+    changed.parse::<Table>().is_ok_and(|found| found == wanted).then_some(changed)
+}
+
 /// `text` with `line` at a position, which becomes the start of a line.
 fn inserted(text: &str, at: usize, line: &str) -> String {
     let (before, after) = text.split_at(at);
@@ -98,5 +111,20 @@ mod tests {
             assert_eq!(link(text), None, "{text}");
         }
         assert_eq!(with_key("", "region.sram.read_ns", "3"), None);
+    }
+
+    #[test]
+    fn a_value_is_replaced_however_it_is_written_and_only_where_it_is_written() {
+        let other = |text: &str| with_other_value(text, "link.latency_ns", "{ value = 3 }");
+        for (text, wanted) in [
+            ("[link]\nlatency_ns = 2 # old\n", Some("[link]\nlatency_ns = { value = 3 } # old\n")),
+            ("link = { latency_ns = 2 }", Some("link = { latency_ns = { value = 3 } }")),
+            ("link.latency_ns = { value = 2, assumed = \"x\" }", Some("link.latency_ns = { value = 3 }")),
+            ("[link.latency_ns]\nvalue = 2\n", None),
+            ("[link]\nwidth_lanes = 2\n", None),
+            ("[[link]]\nlatency_ns = 2\n", None),
+        ] {
+            assert_eq!(other(text).as_deref(), wanted, "{text}");
+        }
     }
 }
