@@ -18,7 +18,8 @@ use lanemark_record::{
 use lanemark_units::Ticks;
 use std::collections::BTreeMap;
 
-/// The plan that [`ask`] runs for a case on a machine with this time base.
+/// The plan of the samples that [`ask`] takes of a case on a machine with this time base. Simulated DMA behind an IOMMU
+/// has a warm-up before it.
 #[must_use]
 pub fn plan_for(question: &Question, case: &Case, time_base: TimeBase, effort: &Effort) -> Plan {
     let passes = match time_base {

@@ -21,7 +21,7 @@ pub fn sensitivities(
     cancel: &Cancel,
 ) -> Vec<Sensitivity> {
     // The unchanged platform is simulated again on a new machine, as each changed one: earlier cases of a run may have
-    // warmed caches and an IOTLB.
+    // warmed caches.
     let Ok(mut unchanged) = OpenTarget::of_platform(platform) else { return Vec::new() };
     let unchanged_answer = unchanged.ask(question, case, effort).ok();
     let Some(figure) = unchanged_answer.as_ref().and_then(self::figure) else { return Vec::new() };
