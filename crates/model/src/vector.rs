@@ -1,6 +1,6 @@
 //! Vectors: the widest that this processor has, up to AVX2.
 
-#![expect(clippy::inline_always, reason = "only what is inlined into a function for AVX2 is compiled for it")]
+#![allow(clippy::inline_always, reason = "only what is inlined into a function for AVX2 is compiled for it")]
 
 use fearless_simd::{Level, Simd};
 
@@ -34,6 +34,7 @@ pub(crate) fn on_baseline<W: Vectorized>(level: Level, work: W) -> W::Output {
     fearless_simd::dispatch!(level, simd => work.run(simd))
 }
 
+#[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn vectorized_for<S: Simd, W: Vectorized>(simd: S, work: W) -> W::Output {
     simd.vectorize(
