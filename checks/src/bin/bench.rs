@@ -58,6 +58,7 @@ fn main() {
     let counted = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [_, map_unmap::PAIRS, kind, count] => Some(map_unmap::pairs(kind, count.parse().unwrap_or(0))),
         [_, fabric::ONCE, traffic, count] => Some(fabric::once(traffic, count.parse().unwrap_or(0))),
+        [_, compiled::ONCE, count] => Some(compiled::once(count.parse().unwrap_or(0))),
         [_, path::ONCE, traffic, with, count] => Some(path::once(traffic, with, count.parse().unwrap_or(0))),
         _ => None,
     };

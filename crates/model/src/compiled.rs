@@ -3,19 +3,25 @@
 use crate::bound::Bound;
 use crate::bounds::Largest;
 use crate::costs::{Costs, Numbers};
-use crate::number::{Block, LANES, Number};
+use crate::number::{Number, WHOLE};
 use crate::predict::{CoreStream, is_cold};
+use crate::program::{Program, Run};
 use crate::store::End;
+use crate::summary::Summary;
+use crate::symbol::{Graph, Symbol};
+use crate::vector::vectorized;
 use crate::{load, store};
-use lanemark_machine::{Access, Plan, Verb};
-use lanemark_platform::{Origin, Platform, PlatformError};
+use lanemark_machine::{Access, Plan, Stream, Verb};
+use lanemark_platform::{Origin, Platform, PlatformError, Region, range_of};
 use lanemark_units::{MemoryType, Ticks};
-use std::ops::{Add, Range};
+use std::ops::Range;
 
 /// A plan of loads or stores by one core, prepared for arrays of numbers of the platform.
 ///
-/// It computes the same formulas as [`predict`](crate::predict), for eight values at a time, and gives the same results
-/// to the last bit.
+/// It computes the same formulas as [`predict`](crate::predict), and gives the same results to the last bit. What does
+/// not depend on the varied numbers is computed once, and the rest for many rows at a time.
+///
+/// Transfers by DMA, copies by a driver, and questions with several cores or cards have no such form.
 ///
 /// ```
 /// use lanemark_machine::{Access, Plan, Span, Step, Stream, Verb, Width};
@@ -36,14 +42,10 @@ use std::ops::{Add, Range};
 #[derive(Clone, Debug)]
 pub struct Compiled<'a> {
     platform: &'a Platform,
-    costs: Costs<'a>,
-    /// The numbers of the platform.
-    numbers: Numbers<Block>,
     traffic: CoreStream<'a>,
-    passes: u64,
-    /// Whether a first miss in the IOTLB may be part of the time, so that the lead is 1.
-    is_cold: bool,
     keys: Vec<Key>,
+    /// Time of issue, time of delivery, lead, and the place of the bound in [`Bound::ALL`].
+    program: Program<4>,
 }
 
 /// Results of [`Compiled::predict`], one of each for each row.
@@ -150,7 +152,7 @@ enum Varied {
     Latency,
 }
 
-type Field = fn(&mut Numbers<Block>) -> &mut Block;
+type Field = for<'n, 'g> fn(&'n mut Numbers<Symbol<'g>>) -> &'n mut Symbol<'g>;
 
 /// Times that may vary, each with its number.
 const TIMES: [(&str, Field); 8] = [
@@ -196,43 +198,24 @@ impl<'a> Compiled<'a> {
         crate::predict(platform, plan).ok_or_else(other_plan)?;
         let traffic = CoreStream::of_plan(platform, plan).ok_or_else(other_plan)?;
         let costs = traffic.costs(platform).ok_or_else(other_plan)?;
-        let numbers = Numbers::of(platform, costs.region).ok_or_else(other_plan)?;
-        let (passes, is_cold) = (plan.passes, is_cold(platform, plan));
-        let compiled = Compiled { platform, costs, numbers, traffic, passes, is_cold, keys: Vec::new() };
         for (place, key) in keys.iter().enumerate() {
             if keys[..place].contains(key) {
                 return Err(CompileError::Twice { key: (*key).to_owned() });
             }
         }
-        let keys = keys.iter().map(|path| compiled.key(path)).collect::<Result<_, _>>()?;
-        Ok(Compiled { keys, ..compiled })
-    }
+        let key = |path: &&str| key(platform, traffic.stream, costs.region, path);
+        let keys: Vec<Key> = keys.iter().map(key).collect::<Result<_, _>>()?;
 
-    /// The key at `path`.
-    fn key(&self, path: &str) -> Result<Key, CompileError> {
-        let of_region = OF_REGION.map(|(name, field)| (format!("region.{}.{name}", self.costs.region.name), field));
-        let times = TIMES.iter().map(|(name, field)| ((*name).to_owned(), *field)).chain(of_region);
-        let times = times.map(|(name, field)| (name, Varied::Time(field)));
-        let counts = COUNTS.iter().map(|(name, field)| ((*name).to_owned(), Varied::Count(*field)));
-        let others = OTHERS.iter().map(|(name, is)| ((*name).to_owned(), *is));
-        let known: Vec<(String, Varied)> = times.chain(counts).chain(others).collect();
-        let platform = self.platform.name.clone();
-        let Some((_, is)) = known.iter().find(|(name, _)| name == path) else {
-            let known = known.into_iter().map(|(name, _)| name).collect();
-            return Err(CompileError::Key { platform, key: path.to_owned(), known });
-        };
-        let stream = self.traffic.stream;
-        let is_shape = match path {
-            WC_BUFFERS => matches!(stream.access, Access::Movdiri(_)),
-            STREAMING_LOAD_BUFFERS => {
-                self.needs_streaming_load_buffers() && self.platform.core.streaming_load_buffers.value == 0
-            }
-            _ => false,
-        };
-        if is_shape {
-            return Err(CompileError::Shape { platform, key: path.to_owned() });
+        let graph = Graph::default();
+        let mut numbers = Numbers::of(platform, costs.region).ok_or_else(other_plan)?;
+        for (place, key) in keys.iter().enumerate() {
+            let range = range_of(&key.path).unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+            set(&mut numbers, platform, key.is, graph.input(place, range));
         }
-        Ok(Key { path: path.to_owned(), is: *is })
+        let (issued, delivered) = times(&costs.with(&numbers), traffic, plan.passes);
+        let lead = if is_cold(platform, plan) { Symbol::all(1.0) } else { lead(&delivered) };
+        let program = Program::of(&graph, [issued, delivered.ns, lead, delivered.bound]);
+        Ok(Compiled { platform, traffic, keys, program })
     }
 
     /// Predicts the plan for each row of `arrays`, which has an array for each key, in the units of the platform file.
@@ -257,91 +240,114 @@ impl<'a> Compiled<'a> {
             self.check(key, values)?;
         }
         predictions.resize(rows);
-        // Each block replaces the numbers of the keys.
-        let mut costs = self.costs.with(&self.numbers);
-        for start in (0..rows).step_by(LANES) {
-            let end = rows.min(start + LANES);
-            for (key, values) in self.keys.iter().zip(arrays) {
-                self.set(&mut costs.numbers, key.is, block(&values[start..end]));
-            }
-            let (issued, delivered) = self.times(&costs);
-            predictions.write(start..end, issued, &delivered, self.is_cold);
-        }
+        let take = &mut |rows, outputs: [&[f64]; 4]| predictions.write(rows, outputs);
+        vectorized(Run { program: &self.program, inputs: arrays, rows, take });
         Ok(())
-    }
-
-    /// Whether the accesses use streaming-load buffers; without any, they are other loads.
-    fn needs_streaming_load_buffers(&self) -> bool {
-        let stream = self.traffic.stream;
-        let is_non_temporal = matches!(stream.access, Access::NonTemporal(_));
-        stream.verb == Verb::Load && stream.span.memory_type == MemoryType::Wc && is_non_temporal
     }
 
     /// Checks every value of a key.
     fn check(&self, key: &Key, values: &[f64]) -> Result<(), CompileError> {
-        let blocks = || values.chunks(LANES).map(block);
-        if let Varied::Count(_) = key.is {
-            let is_whole = |value: f64| value == value.floor();
-            // A sum of distances shows whether there is any.
-            let from_whole = blocks().fold(Block::all(0.0), |sum, values| sum + (values - values.floor()));
-            let odd = if from_whole == Block::all(0.0) { None } else { values.iter().position(|one| !is_whole(*one)) };
-            if let Some(row) = odd {
-                return Err(CompileError::Whole { key: key.path.clone(), row, value: values[row] });
-            }
+        let summary = Summary::of(values);
+        if let Varied::Count(_) = key.is
+            && summary.fractions > 0.0
+            && let Some(row) = values.iter().position(|value| *value != value.floor())
+        {
+            return Err(CompileError::Whole { key: key.path.clone(), row, value: values[row] });
         }
-        // Ranges are intervals, so that the smallest and the largest value decide.
-        let (low, high) = blocks()
-            .fold((Block::all(f64::INFINITY), Block::all(f64::NEG_INFINITY)), |(low, high), values| {
-                (Number::min(values, low), Number::max(values, high))
-            });
-        let low = low.0.into_iter().fold(f64::INFINITY, f64::min);
-        let high = high.0.into_iter().fold(f64::NEG_INFINITY, f64::max);
-        // A sum is not a number if one of its parts is not.
-        let sum = blocks().fold(Block::all(0.0), Block::add);
-        let odd = sum.0.into_iter().find(|sum| sum.is_nan());
+        // Ranges are intervals, so that the smallest and the largest value decide. A sum is not a number if one of its
+        // parts is not.
+        let Summary { low, high, sum, .. } = summary;
+        let odd = Some(sum).filter(|sum| sum.is_nan());
         for value in odd.into_iter().chain([low, high]).filter(|_| !values.is_empty()) {
             self.platform.with(&key.path, value, Origin::Assumed("a value of an array".to_owned()))?;
         }
-        if key.path == STREAMING_LOAD_BUFFERS && low == 0.0 && self.needs_streaming_load_buffers() {
+        if key.path == STREAMING_LOAD_BUFFERS && low == 0.0 && needs_streaming_load_buffers(self.traffic.stream) {
             return Err(CompileError::Shape { platform: self.platform.name.clone(), key: key.path.clone() });
         }
         Ok(())
     }
+}
 
-    /// Sets the numbers that depend on a key.
-    fn set(&self, numbers: &mut Numbers<Block>, key: Varied, values: Block) {
-        match key {
-            Varied::Time(field) => *field(numbers) = in_ticks(values),
-            Varied::Count(field) => *field(numbers) = values,
-            Varied::Clock => {
-                let cycles = Block::all(self.platform.core.store_loop_cycles.value);
-                numbers.cycle = in_ticks(Block::all(1.0) / values);
-                numbers.store_loop = in_ticks(cycles / values);
-            }
-            Varied::Latency => {
-                let latency = in_ticks(values);
-                let usual = Block::all(self.platform.link.latency_ns.value.as_ns());
-                // Retimers add to it.
-                numbers.down = self.numbers.down - usual + latency;
-                numbers.up = self.numbers.up - usual + latency;
-            }
+/// The key at `path`, for a stream over a region.
+fn key(platform: &Platform, stream: &Stream, region: &Region, path: &str) -> Result<Key, CompileError> {
+    let of_region = OF_REGION.map(|(name, field)| (format!("region.{}.{name}", region.name), field));
+    let times = TIMES.iter().map(|(name, field)| ((*name).to_owned(), *field)).chain(of_region);
+    let times = times.map(|(name, field)| (name, Varied::Time(field)));
+    let counts = COUNTS.iter().map(|(name, field)| ((*name).to_owned(), Varied::Count(*field)));
+    let others = OTHERS.iter().map(|(name, is)| ((*name).to_owned(), *is));
+    let known: Vec<(String, Varied)> = times.chain(counts).chain(others).collect();
+    let name = platform.name.clone();
+    let Some((_, is)) = known.iter().find(|(name, _)| name == path) else {
+        let known = known.into_iter().map(|(name, _)| name).collect();
+        return Err(CompileError::Key { platform: name, key: path.to_owned(), known });
+    };
+    let is_shape = match path {
+        WC_BUFFERS => matches!(stream.access, Access::Movdiri(_)),
+        STREAMING_LOAD_BUFFERS => {
+            needs_streaming_load_buffers(stream) && platform.core.streaming_load_buffers.value == 0
+        }
+        _ => false,
+    };
+    if is_shape {
+        return Err(CompileError::Shape { platform: name, key: path.to_owned() });
+    }
+    Ok(Key { path: path.to_owned(), is: *is })
+}
+
+/// Whether the accesses use streaming-load buffers; without any, they are other loads.
+fn needs_streaming_load_buffers(stream: &Stream) -> bool {
+    let is_non_temporal = matches!(stream.access, Access::NonTemporal(_));
+    stream.verb == Verb::Load && stream.span.memory_type == MemoryType::Wc && is_non_temporal
+}
+
+/// Sets the numbers of `platform` that depend on a key, whose value varies.
+fn set<'g>(numbers: &mut Numbers<Symbol<'g>>, platform: &Platform, key: Varied, value: Symbol<'g>) {
+    match key {
+        Varied::Time(field) => *field(numbers) = in_ticks(value),
+        Varied::Count(field) => *field(numbers) = value,
+        Varied::Clock => {
+            let cycles = Symbol::all(platform.core.store_loop_cycles.value);
+            numbers.cycle = in_ticks(Symbol::all(1.0) / value);
+            numbers.store_loop = in_ticks(cycles / value);
+        }
+        Varied::Latency => {
+            let latency = in_ticks(value);
+            let usual = Symbol::all(platform.link.latency_ns.value.as_ns());
+            // Retimers add to it.
+            numbers.down = numbers.down - usual + latency;
+            numbers.up = numbers.up - usual + latency;
         }
     }
+}
 
-    /// Times of issue and of delivery.
-    fn times(&self, costs: &Costs<'_, Block>) -> (Block, Largest<Block>) {
-        let CoreStream { stream, fence, flushed } = self.traffic;
-        let loaded = match stream.verb {
-            Verb::Load => load::time(costs, stream, flushed, self.passes),
-            Verb::Store => None,
-        };
-        if let Some(loaded) = loaded {
-            return (loaded.time.ns, loaded.time);
-        }
-        let end = fence.map(|fence| End::fence(costs, fence));
-        let stored = store::times(costs, stream, costs.pace(stream.access), end, self.passes);
-        (stored.issued_ns, stored.delivered)
+/// Times of issue and of delivery.
+fn times<N: Number>(costs: &Costs<'_, N>, traffic: CoreStream<'_>, passes: u64) -> (N, Largest<N>) {
+    let CoreStream { stream, fence, flushed } = traffic;
+    let loaded = match stream.verb {
+        Verb::Load => load::time(costs, stream, flushed, passes),
+        Verb::Store => None,
+    };
+    if let Some(loaded) = loaded {
+        return (loaded.time.ns, loaded.time);
     }
+    let end = fence.map(|fence| End::fence(costs, fence));
+    let stored = store::times(costs, stream, costs.pace(stream.access), end, passes);
+    (stored.issued_ns, stored.delivered)
+}
+
+/// The ratio of the largest term to the second largest.
+fn lead<N: Number>(delivered: &Largest<N>) -> N {
+    let Largest { ns, next_ns, .. } = *delivered;
+    next_ns.if_above(N::all(0.0), ns / next_ns, N::all(f64::INFINITY))
+}
+
+/// Nanoseconds rounded to the nearest tick, away from zero if in the middle.
+fn in_ticks<N: Number>(ns: N) -> N {
+    let per_ns = N::all(Ticks::PER_NS as f64);
+    let ticks = ns * per_ns;
+    let whole = ticks.floor();
+    let above = whole + N::all(1.0);
+    N::all(0.5).if_above(ticks - whole, whole, above) / per_ns
 }
 
 impl Predictions {
@@ -352,37 +358,41 @@ impl Predictions {
         self.bound.resize(rows, Bound::Issue);
     }
 
-    fn write(&mut self, rows: Range<usize>, issued: Block, delivered: &Largest<Block>, is_cold: bool) {
-        let Largest { bound, ns, next_ns } = *delivered;
-        let lead = if is_cold { Block::all(1.0) } else { lead(ns, next_ns) };
-        let len = rows.len();
-        self.issue_ns[rows.clone()].copy_from_slice(&issued.0[..len]);
-        self.delivered_ns[rows.clone()].copy_from_slice(&ns.0[..len]);
-        self.lead[rows.clone()].copy_from_slice(&lead.0[..len]);
-        for (one, place) in self.bound[rows].iter_mut().zip(bound.0) {
-            *one = Bound::ALL[place as usize];
+    fn write(&mut self, rows: Range<usize>, [issued, delivered, lead, places]: [&[f64]; 4]) {
+        self.issue_ns[rows.clone()].copy_from_slice(issued);
+        self.delivered_ns[rows.clone()].copy_from_slice(delivered);
+        self.lead[rows.clone()].copy_from_slice(lead);
+        for (bound, place) in self.bound[rows].iter_mut().zip(places) {
+            *bound = bound_at(*place);
         }
     }
 }
 
-/// The ratio of the largest term to the second largest.
-fn lead(ns: Block, next_ns: Block) -> Block {
-    next_ns.if_above(Block::all(0.0), ns / next_ns, Block::all(f64::INFINITY))
+/// The bound at a place in [`Bound::ALL`], without a branch.
+#[inline]
+fn bound_at(place: f64) -> Bound {
+    const PLACES: usize = 32;
+    const PADDED: [Bound; PLACES] = {
+        let mut padded = [Bound::Issue; PLACES];
+        let mut place = 0;
+        while place < Bound::ALL.len() {
+            padded[place] = Bound::ALL[place];
+            place += 1;
+        }
+        padded
+    };
+    // The last bits of the sum are the place.
+    PADDED[(place + WHOLE).to_bits() as usize % PLACES]
 }
 
-/// Up to eight values; the last one fills the rest.
-fn block(values: &[f64]) -> Block {
-    match values.try_into() {
-        Ok(all) => Block(all),
-        Err(_) => Block(std::array::from_fn(|lane| values[lane.min(values.len() - 1)])),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_bound_is_found_at_its_place() {
+        for (place, bound) in Bound::ALL.into_iter().enumerate() {
+            assert_eq!(bound_at(place as f64), bound);
+        }
     }
-}
-
-/// Nanoseconds rounded to the nearest tick, away from zero if in the middle.
-fn in_ticks(ns: Block) -> Block {
-    let per_ns = Block::all(Ticks::PER_NS as f64);
-    let ticks = ns * per_ns;
-    let whole = ticks.floor();
-    let above = whole + Block::all(1.0);
-    Block::all(0.5).if_above(ticks - whole, whole, above) / per_ns
 }

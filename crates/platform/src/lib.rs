@@ -61,7 +61,7 @@ pub use msi_x::VectorTable;
 pub use param::{Counts, Origin, Origins, Param};
 pub use parameter::Parameter;
 pub use part::Part;
-pub use path::{default_of, search_bounds};
+pub use path::{default_of, range_of, search_bounds};
 pub use platform::{Platform, ROOT, SCHEMA};
 pub use port::{CARD, LinkEnds, PeerRoute, upper_port};
 pub use preset::{host_with_card, preset};

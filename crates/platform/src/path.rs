@@ -143,6 +143,23 @@ pub fn search_bounds(path: &str) -> Option<(f64, f64)> {
     key_at(path)?.searched
 }
 
+/// Least and greatest number that the key at a path accepts, in the unit of the key; `None` for words and unknown paths.
+///
+/// ```
+/// assert_eq!(lanemark_platform::range_of("core.wc_buffers"), Some((1.0, 128.0)));
+/// assert_eq!(lanemark_platform::range_of("link.ordering"), None);
+/// ```
+#[must_use]
+pub fn range_of(path: &str) -> Option<(f64, f64)> {
+    match key_at(path)?.kind {
+        Kind::Ns(max) | Kind::ZeroOrNumber(_, max) => Some((0.0, max)),
+        Kind::Number(min, max) => Some((min, max)),
+        Kind::Count(min, max) | Kind::Size(min, max) => Some((min as f64, max as f64)),
+        Kind::OneOf(these) => Some((*these.iter().min()? as f64, *these.iter().max()? as f64)),
+        Kind::Choice(_) | Kind::Flag => None,
+    }
+}
+
 fn key_at(path: &str) -> Option<&'static Key> {
     let (section, _, key) = split(path)?;
     row(section)?.keys.iter().find(|row| row.name == key)
