@@ -235,7 +235,8 @@ fn tried_reads(kind: u32, draw: &mut Draw) -> Tried {
     let mut machine = SimulatedMachine::new(&card).unwrap();
     let table = Table::parse("card.csv", &measured(&mut machine, &CURVES[..2], draw, 0.01)).unwrap();
     let draft = Draft::parse("card.toml", &text(4, &entry)).unwrap();
-    let filled = fill_in("card.csv", &Measured::Table(&table), &draft, FillOptions::default()).unwrap();
+    let options = FillOptions { assume_rest: true, ..FillOptions::default() };
+    let filled = fill_in("card.csv", &Measured::Table(&table), &draft, options).unwrap();
     let mut twin = SimulatedMachine::new(&filled.draft.clone().complete().unwrap()).unwrap();
     let errors_percent = [LATENCIES.0, DIRECTIONS[0]].map(|name| errors_percent(&mut machine, &mut twin, name));
     Tried { hidden, filled, errors_percent }
