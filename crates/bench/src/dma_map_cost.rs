@@ -74,7 +74,7 @@ fn plan(case: &Case, passes: u64) -> Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lanemark_machine::{Operation, Region, RegionKind, Task};
+    use lanemark_machine::{Operation, Region, RegionKind, Table, Task};
     use lanemark_units::{BarOffset, MemoryType};
 
     fn facts(time_base: TimeBase) -> Facts {

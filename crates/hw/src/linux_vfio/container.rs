@@ -66,7 +66,7 @@ impl Container {
         let file = open_file(device, path.clone(), |path| VfioError::NoVfio { device, path })?;
         let os = |doing, path: &PathBuf, source| VfioError::Os { device, doing, path: path.clone(), source };
         let version = ioctl::api_version(file.as_fd()).map_err(|error| os("reading the version of", &path, error))?;
-        if version != VFIO_API_VERSION as i32 {
+        if version != VFIO_API_VERSION.cast_signed() {
             let what = format!("has version {version}");
             return Err(VfioError::Kernel { device, what, needed: "version 0" });
         }

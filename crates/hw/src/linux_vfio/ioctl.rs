@@ -28,7 +28,7 @@ mod number {
 /// # Safety
 /// `argument` must be what the ioctl takes: a number, or a pointer to its structure, which the kernel reads and writes.
 unsafe fn call(file: BorrowedFd<'_>, number: u32, argument: usize) -> io::Result<i32> {
-    let request = (u32::from(VFIO_TYPE) << 8) | (u32::from(VFIO_BASE) + number);
+    let request = (u32::from(VFIO_TYPE) << 8) | (VFIO_BASE + number);
     // SAFETY: guaranteed by the caller.
     let returned = unsafe { libc::ioctl(file.as_raw_fd(), request.into(), argument) };
     if returned < 0 { Err(io::Error::last_os_error()) } else { Ok(returned) }
