@@ -42,13 +42,14 @@ pub fn a_card_with_another_driver_is_not_opened_through_vfio() {
 pub fn a_second_process_is_refused_until_the_first_is_killed() {
     behind_vfio(|guest| {
         // Longer than this test.
-        guest.expect(&format!("({}) >/dev/null 2>&1 & echo $! >running", map_cost("--full --budget 200")));
-        let busy = (0..100).find_map(|_| {
-            let said = guest.run(&format!("sleep 0.2; {}", map_cost("")));
-            (said.status == 77).then_some(said)
-        });
-        let busy = busy.expect("the second process was never refused");
-        assert!(busy.stderr.contains("another process uses its IOMMU group"), "{busy:?}");
+        guest.expect(&format!("{} >/dev/null 2>&1 & echo $! >running", map_cost("--full --budget 200")));
+        guest.expect(
+            "for i in $(seq 300); do ls -l /proc/$(cat running)/fd | grep -q vfio/[0-9] && break; sleep 0.1; done",
+        );
+        let busy = guest.run(&map_cost(""));
+        assert!(busy.status == 77 && busy.stderr.contains("another process uses its IOMMU group"), "{busy:?}");
+        let unbind = guest.run(&format!("lanemark unbind {DRIVE}"));
+        assert!(unbind.status == 2 && unbind.stderr.contains("a program uses it"), "{unbind:?}");
         // Killed without a chance to clean up: the kernel closes its files, and removes its mappings.
         guest.expect("kill -9 $(pidof lanemark); sleep 0.5");
         guest.expect(&map_cost(""));

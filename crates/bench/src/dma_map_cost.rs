@@ -1,6 +1,7 @@
 //! How much does it cost to map memory for a device and to unmap it?
 //!
-//! Traffic: none. No byte is accessed. The device behind a real IOMMU does nothing.
+//! Traffic: none. No byte is accessed. A card that is opened through VFIO is reset first, if it can
+//! be reset.
 //!
 //! Unit: nanoseconds per pair: the whole buffer mapped, in as many pieces as the strategy gives,
 //! and all of them unmapped. For a pool: an object taken and returned, because its memory stays
@@ -9,8 +10,9 @@
 //! Methods: each strategy of the library `lanemark-dma`, with the lowest gap of a B-tree as
 //! baseline. On `host`: with a backend that programs nothing, which shows the cost of the library
 //! alone, and with its page table in memory; invalidated before `unmap` returns (`strict`), or 256
-//! pieces at a time (`deferred`). On a card that is bound to `vfio-pci`: with the real IOMMU, where
-//! each map and unmap is a system call, pins or unpins the pages, and is invalidated at once.
+//! pieces at a time (`deferred`). On a card that is bound to `vfio-pci`: with the real IOMMU. Each
+//! map is a system call that pins the pages; each unmap is one that unpins them and invalidates the
+//! IOTLB before it returns.
 //!
 //! Spoiled by: other mappings, of which there are none here. The baseline's tree is then smallest,
 //! and every list stays in a cache. The B-trees of the baseline and of the page

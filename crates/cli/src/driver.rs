@@ -1,7 +1,7 @@
 //! `bind` and `unbind`: the driver of a PCI function.
 
 use crate::args::{BindArgs, UnbindArgs};
-use crate::failure::Failure;
+use crate::failure::{Failure, say};
 use crate::output;
 use lanemark_hw::linux_sysfs::System;
 use lanemark_hw::pci_driver::{Binding, DriverError, Journal, Restoration, Step};
@@ -14,8 +14,11 @@ pub fn bind(args: &BindArgs) -> Result<(), Failure> {
     let binding =
         Binding::new(&system, args.function, &args.to, args.i_own_this_device).map_err(|error| refused(&error))?;
     let Journal { identity, driver, .. } = binding.journal();
-    let now = format!("{} ({identity}), {}", args.function, of(driver.as_deref()));
-    print(&format!("{now}, to be bound to {}", args.to), binding.steps())?;
+    let now = format!("{} ({identity}), driver now: {}", args.function, named(driver.as_deref()));
+    print(&format!("{now}; new driver: {}", args.to), binding.steps())?;
+    for note in binding.notes() {
+        say(&format!("note: {note}"));
+    }
     if args.dry_run {
         return output::text("dry run, nothing was changed: remove --dry-run to bind it\n", None);
     }
@@ -29,16 +32,14 @@ pub fn unbind(args: &UnbindArgs) -> Result<(), Failure> {
     let Some(function) = args.function else { return output::text(&listed(&system)?, None) };
     let restoration = Restoration::new(&system, function).map_err(|error| refused(&error))?;
     let Journal { identity, driver, to, .. } = restoration.journal();
-    print(
-        &format!("{function} ({identity}), which lanemark bound to {to}, was {}", of(driver.as_deref())),
-        restoration.steps(),
-    )?;
+    let before = format!("{function} ({identity}), driver before: {}", named(driver.as_deref()));
+    print(&format!("{before}; 'lanemark bind' bound it to {to}"), restoration.steps())?;
     if args.dry_run {
         return output::text("dry run, nothing was changed: remove --dry-run to restore it\n", None);
     }
     let driver = restoration.journal().driver.clone();
     restoration.carry_out().map_err(|error| failed(&error))?;
-    output::text(&format!("restored: {}\n", of(driver.as_deref())), None)
+    output::text(&format!("restored; driver now: {}\n", named(driver.as_deref())), None)
 }
 
 fn system(root: Option<&Path>) -> System {
@@ -54,18 +55,27 @@ fn print(state: &str, steps: &[Step]) -> Result<(), Failure> {
     output::text(&text, None)
 }
 
-/// A binding in words.
-fn of(driver: Option<&str>) -> String {
-    driver.map_or_else(|| "without a driver".to_owned(), |driver| format!("bound to {driver}"))
+/// The name of a driver, or none.
+fn named(driver: Option<&str>) -> &str {
+    driver.unwrap_or("none")
 }
 
 /// Functions that were not restored.
 fn listed(system: &System) -> Result<String, Failure> {
     let mut text = String::new();
     for function in Journal::all(system)? {
-        let Some(journal) = Journal::read(system, function).map_err(|error| refused(&error))? else { continue };
-        let former = of(journal.driver.as_deref());
-        let _ = writeln!(text, "{function} is bound to {}, before {former}: lanemark unbind {function}", journal.to);
+        let _ = match Journal::read(system, function) {
+            Ok(None) => continue,
+            Ok(Some(Journal { driver, to, .. })) => {
+                let driver = named(driver.as_deref());
+                writeln!(
+                    text,
+                    "{function} was bound to {to}, driver before: {driver}; restore it with: lanemark unbind {function}"
+                )
+            }
+            // A damaged journal does not hide the others.
+            Err(error) => writeln!(text, "{error}"),
+        };
     }
     if text.is_empty() { Ok("every function has its former driver\n".to_owned()) } else { Ok(text) }
 }

@@ -162,16 +162,25 @@ impl<A: IovaAllocator, B: Backend> Mapped<A, B> {
         while !rest.is_empty() {
             self.mappings.push(self.domain.map(&mut rest, self.request, Ticks::ZERO)?);
         }
-        for mapping in self.mappings.drain(..) {
-            self.domain.unmap(black_box(mapping), Ticks::ZERO)?;
+        for mapping in &self.mappings {
+            self.domain.unmap(black_box(*mapping), Ticks::ZERO)?;
         }
+        self.mappings.clear();
         Ok(())
     }
 }
 
 impl<A: IovaAllocator, B: Backend> Mapper for Mapped<A, B> {
     fn timed(&mut self, limits: &Limits<'_>, first: u64, passes: u64) -> Result<Stamps, LibraryError> {
-        pairs_timed(limits, first, passes, self.pairs, || self.pair())
+        let pairs = self.pairs;
+        let stamps = pairs_timed(limits, first, passes, pairs, || self.pair());
+        if stamps.is_err() {
+            // What is still mapped would collide with the next run on the same IOMMU. The error that is returned came first.
+            for mapping in self.mappings.drain(..) {
+                let _ = self.domain.unmap(mapping, Ticks::ZERO);
+            }
+        }
+        stamps
     }
 }
 

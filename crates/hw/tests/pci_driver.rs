@@ -105,7 +105,7 @@ fn the_steps_to_another_driver_and_back_are_known_before_the_first() {
         shown(slot.binding().unwrap().steps(), slot.0.path()),
         [
             "echo vfio-pci > /sys/bus/pci/devices/0000:01:00.0/driver_override",
-            "echo 0000:01:00.0 > /sys/bus/pci/devices/0000:01:00.0/driver/unbind",
+            "echo 0000:01:00.0 > /sys/bus/pci/drivers/nvme/unbind",
             "echo 0000:01:00.0 > /sys/bus/pci/drivers_probe",
         ]
     );
@@ -116,7 +116,7 @@ fn the_steps_to_another_driver_and_back_are_known_before_the_first() {
         shown(restoration.steps(), slot.0.path()),
         [
             "echo > /sys/bus/pci/devices/0000:01:00.0/driver_override",
-            "echo 0000:01:00.0 > /sys/bus/pci/devices/0000:01:00.0/driver/unbind",
+            "echo 0000:01:00.0 > /sys/bus/pci/drivers/vfio-pci/unbind",
             "echo 0000:01:00.0 > /sys/bus/pci/drivers/nvme/bind",
         ]
     );
@@ -138,51 +138,74 @@ fn a_function_without_a_driver_is_not_unbound_first() {
 }
 
 #[test]
-fn vfio_needs_an_iommu_group_that_no_other_driver_uses() {
+fn vfio_needs_an_iommu_and_names_other_drivers_of_its_group() {
     let slot = Slot::new();
     slot.function(OTHER);
-    assert!(slot.binding().is_ok());
     for driver in ["vfio-pci", "pcieport"] {
         slot.bound(OTHER, driver);
-        assert!(slot.binding().is_ok(), "{driver}");
+        assert_eq!(slot.binding().unwrap().notes(), &[] as &[String], "{driver}");
     }
     slot.bound(OTHER, "igb");
-    let refusal = slot.refusal();
-    assert!(refusal.contains("group 5 with 0000:01:00.1, whose driver 'igb'"), "{refusal}");
+    let notes = slot.binding().unwrap().notes().to_vec();
+    assert!(notes.len() == 1 && notes[0].contains("0000:01:00.1") && notes[0].contains("'igb'"), "{notes:?}");
     // Another driver does not need the group.
-    assert!(Binding::new(&slot.system(), address(CARD), "igb", false).is_ok());
+    let other = Binding::new(&slot.system(), address(CARD), "igb", false).unwrap();
+    assert!(other.notes().is_empty());
     fs::remove_file(slot.device(CARD).join("iommu_group")).unwrap();
     let refusal = slot.refusal();
     assert!(refusal.contains("behind no IOMMU") && refusal.contains("intel_iommu=on"), "{refusal}");
 }
 
 #[test]
-fn what_uses_the_function_is_named() {
+fn a_mounted_drive_is_found_by_its_number_whatever_its_name_is() {
     let slot = Slot::new();
     let disk = slot.below("block", "nvme0n1");
-    assert!(slot.binding().is_ok());
+    fs::write(disk.join("dev"), "259:0\n").unwrap();
+    fs::create_dir_all(slot.at("dev")).unwrap();
+    fs::write(slot.at("dev/nvme0n1"), "").unwrap();
+    assert!(slot.refusal().contains("mountinfo"), "without a list of mounts nothing is known: {}", slot.refusal());
     fs::create_dir_all(slot.at("proc/self")).unwrap();
-    fs::write(slot.at("proc/self/mounts"), "/dev/nvme0n10 /other ext4 rw 0 0\n").unwrap();
-    assert!(slot.binding().is_ok(), "another device, whose name begins alike");
-    fs::write(slot.at("proc/self/mounts"), "/dev/nvme0n1 /data ext4 rw 0 0\n").unwrap();
+    let mounts = |text: &str| fs::write(slot.at("proc/self/mountinfo"), text).unwrap();
+    mounts("22 1 259:1 / /other rw - ext4 /dev/nvme0n1p1 rw\n");
+    assert!(slot.binding().is_ok(), "another device");
+    mounts("22 1 259:0 / / rw shared:1 - ext4 /dev/root rw\n");
     let refusal = slot.refusal();
-    assert!(refusal.contains("/dev/nvme0n1 is mounted at /data; unmount it with: umount /data"), "{refusal}");
+    assert!(refusal.contains("/dev/nvme0n1 is mounted at /; unmount it"), "{refusal}");
     assert!(Binding::new(&slot.system(), address(CARD), "vfio-pci", true).is_err(), "consent does not unmount it");
-    fs::write(slot.at("proc/self/mounts"), "").unwrap();
-    fs::write(slot.at("proc/swaps"), "Filename Type\n/dev/nvme0n1 partition 1 0 -2\n").unwrap();
-    assert!(slot.refusal().contains("swapoff /dev/nvme0n1"), "{}", slot.refusal());
-    fs::write(slot.at("proc/swaps"), "Filename Type\n").unwrap();
-    fs::create_dir_all(disk.join("holders/dm-0")).unwrap();
-    assert!(slot.refusal().contains("/dev/nvme0n1 is part of dm-0"), "{}", slot.refusal());
+    mounts("");
+    fs::remove_file(slot.at("dev/nvme0n1")).unwrap();
+    assert!(slot.refusal().contains("opening"), "a drive that cannot be examined: {}", slot.refusal());
+}
+
+#[test]
+fn a_path_of_a_multipath_drive_and_virtual_functions_are_never_taken() {
+    let slot = Slot::new();
+    fs::create_dir_all(slot.at("proc/self")).unwrap();
+    fs::write(slot.at("proc/self/mountinfo"), "").unwrap();
+    let owned = || Binding::new(&slot.system(), address(CARD), "vfio-pci", true).map(drop).unwrap_err().to_string();
+    let path = slot.below("block", "nvme0c0n1");
+    fs::write(path.join("hidden"), "1\n").unwrap();
+    assert!(owned().contains("one of several paths"), "{}", owned());
+    fs::write(path.join("hidden"), "0\n").unwrap();
+    fs::write(path.join("dev"), "259:0\n").unwrap();
+    fs::create_dir_all(slot.at("dev")).unwrap();
+    fs::write(slot.at("dev/nvme0c0n1"), "").unwrap();
+    fs::write(slot.device(CARD).join("sriov_numvfs"), "2\n").unwrap();
+    assert!(owned().contains("2 virtual functions"), "{}", owned());
+    fs::write(slot.device(CARD).join("sriov_numvfs"), "0\n").unwrap();
+    assert!(slot.binding().is_ok());
 }
 
 #[test]
 fn an_interface_that_is_up_and_the_console_yield_to_consent() {
     let slot = Slot::new();
     let interface = slot.below("net", "eth0");
-    fs::write(interface.join("operstate"), "down\n").unwrap();
-    assert!(slot.binding().is_ok());
-    fs::write(interface.join("operstate"), "up\n").unwrap();
+    for (state, is_free) in
+        [("down", true), ("notpresent", true), ("up", false), ("unknown", false), ("dormant", false)]
+    {
+        fs::write(interface.join("operstate"), format!("{state}\n")).unwrap();
+        assert_eq!(slot.binding().is_ok(), is_free, "{state}");
+    }
     assert!(slot.refusal().contains("ip link set eth0 down"), "{}", slot.refusal());
     fs::write(interface.join("operstate"), "down\n").unwrap();
     fs::write(slot.device(CARD).join("boot_vga"), "1\n").unwrap();
@@ -241,7 +264,35 @@ fn the_driver_is_changed_by_one_process_at_a_time() {
     fs::create_dir_all(slot.at("run/lanemark")).unwrap();
     let lock = fs::File::create(slot.at("run/lanemark").join(format!("{CARD}.lock"))).unwrap();
     lock.lock().unwrap();
-    let error = binding.carry_out().unwrap_err().to_string();
+    let error = binding.clone().carry_out().unwrap_err().to_string();
     assert!(error.contains("another process"), "{error}");
     assert_eq!(Journal::all(&slot.system()).unwrap(), []);
+}
+
+#[test]
+fn steps_are_not_carried_out_if_the_driver_changed_after_they_were_printed() {
+    let slot = Slot::new();
+    let binding = slot.binding().unwrap();
+    slot.bound(CARD, "igb");
+    let error = binding.carry_out().unwrap_err().to_string();
+    assert!(error.contains("try again"), "{error}");
+    slot.journal("1b36:0010 1af4:1100 rev 02", "nvme");
+    slot.bound(CARD, "vfio-pci");
+    let restoration = Restoration::new(&slot.system(), address(CARD)).unwrap();
+    // Another process has restored the driver.
+    slot.bound(CARD, "nvme");
+    let error = restoration.carry_out().unwrap_err().to_string();
+    assert!(error.contains("try again"), "{error}");
+}
+
+#[test]
+fn a_driver_that_is_no_longer_loaded_is_named_before_the_first_step() {
+    let slot = Slot::new();
+    slot.journal("1b36:0010 1af4:1100 rev 02", "gone");
+    slot.bound(CARD, "vfio-pci");
+    let error = Restoration::new(&slot.system(), address(CARD)).unwrap_err().to_string();
+    assert!(error.contains("modprobe gone"), "{error}");
+    fs::remove_dir_all(slot.device(CARD)).unwrap();
+    let error = Restoration::new(&slot.system(), address(CARD)).unwrap_err().to_string();
+    assert!(error.contains("if it was removed, delete"), "{error}");
 }

@@ -197,7 +197,7 @@ pub enum RunError {
     Vfio(#[from] VfioError),
     /// A dry run of a card behind VFIO.
     #[error(
-        "{0} is bound to vfio-pci, and without --bar its BARs are not accessed: there is nothing to list; remove --dry-run to time mappings of this program's memory"
+        "{0} is bound to vfio-pci, and no --bar is named: its BARs are not accessed, so there are no accesses to list; without --dry-run, it is opened through VFIO, which resets it if it can be reset"
     )]
     DryRunBehindVfio(String),
     /// An OpenCL device that cannot be opened.
@@ -336,6 +336,7 @@ impl RunError {
             | RunError::Vfio(
                 VfioError::NoVfio { .. }
                 | VfioError::Kernel { .. }
+                | VfioError::Unsupported { .. }
                 | VfioError::Busy { .. }
                 | VfioError::Permission { .. },
             )

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum VfioError {
     /// The kernel module is not loaded.
-    #[error("{device}: no {}: load VFIO with: modprobe vfio-pci", path.display())]
+    #[error("{device}: no {}: load VFIO with: modprobe vfio-pci; a kernel without CONFIG_VFIO_CONTAINER has no such file", path.display())]
     NoVfio {
         /// Device.
         device: Address,
@@ -33,6 +33,14 @@ pub enum VfioError {
         what: String,
         /// What is needed.
         needed: &'static str,
+    },
+    /// This machine cannot do it.
+    #[error("{device}: {because}")]
+    Unsupported {
+        /// Device.
+        device: Address,
+        /// The reason.
+        because: String,
     },
     /// Another driver uses a device of the group.
     #[error(

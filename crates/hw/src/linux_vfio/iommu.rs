@@ -80,7 +80,9 @@ impl Backend for Iommu {
         let mapped = unsafe { self.container.map(range.at, memory, range.len_bytes, may) };
         mapped.map_err(|source| match Errno::from_io_error(&source) {
             Some(Errno::EXIST) => BackendError::Overlap { at: range.at },
-            Some(Errno::NOSPC) => os("mapping: the container has dma_entry_limit mappings, see modinfo", source),
+            Some(Errno::NOSPC) => {
+                os("mapping: no more mappings fit; raise dma_entry_limit of the module vfio_iommu_type1", source)
+            }
             Some(Errno::NOMEM) => os("mapping: more memory than 'ulimit -l' may be pinned", source),
             _ => os("mapping", source),
         })

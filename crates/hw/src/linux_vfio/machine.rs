@@ -25,7 +25,8 @@ const PAGE: usize = 4096;
 
 /// Memory of this process, mapped for a device by the real IOMMU.
 ///
-/// - **Plans:** DMA mappings by the strategies of `lanemark-dma`, each map and unmap one ioctl. The device is not accessed.
+/// - **Plans:** DMA mappings by the strategies of `lanemark-dma`, each map and unmap one ioctl. Opening resets the device, if
+///   it can be reset; then no request goes to or from it.
 /// - **Times, timeout, dropped:** as for [`HostMemory`](crate::HostMemory). Pinning of the pages is part of the time.
 /// - **Confirmed:** nothing; the kernel reports how much it unmapped, and a run fails if that is not all.
 #[derive(Debug)]
@@ -49,14 +50,16 @@ impl VfioMachine {
     /// # Errors
     /// [`VfioError`].
     pub fn open(system: &System, device: Address, is_emulated: bool) -> Result<VfioMachine, VfioError> {
-        let container = Container::open(system, device)?;
-        let unsupported = |what: String| VfioError::Kernel { device, what, needed: "another machine" };
+        let unsupported = |because: String| VfioError::Unsupported { device, because };
+        // Everything that needs no device first: opening resets it.
         let cpu = Cpu::detected();
         if !cpu.has_invariant_tsc && !is_emulated {
-            return Err(unsupported("runs on a processor whose time-stamp counter is not invariant".to_owned()));
+            let because = "the time-stamp counter of this processor is not invariant, so nothing can be timed";
+            return Err(unsupported(because.to_owned()));
         }
-        let cpus = allowed_cpus().map_err(|error| unsupported(format!("reports no CPU affinity mask: {error}")))?;
-        let space = Iommu::space(&container).map_err(|error| unsupported(format!("has no free IOVAs: {error}")))?;
+        let cpus = allowed_cpus().map_err(|error| unsupported(format!("no CPU affinity mask can be read: {error}")))?;
+        let container = Container::open(system, device)?;
+        let space = Iommu::space(&container).map_err(|error| unsupported(error.to_string()))?;
         Ok(VfioMachine {
             facts: facts(&container, &cpu, cpus.len(), is_emulated),
             timer: Timer::checked(cpu.tsc_hz),

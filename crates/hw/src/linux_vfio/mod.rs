@@ -6,8 +6,8 @@
 //!  VfioMachine       runs plans on it
 //! ```
 //!
-//! The device must be bound to `vfio-pci` ([`pci_driver`](crate::pci_driver)). It is not accessed by plans that only map
-//! memory, and bus mastering stays off. When the container is closed, at the latest by the end of the process, the kernel
+//! The device must be bound to `vfio-pci` ([`pci_driver`](crate::pci_driver)). Opening resets it, if it can be reset: the
+//! contents of its memory may be lost. Then plans only map memory, no request goes to the device, and bus mastering stays off. When the container is closed, at the latest by the end of the process, the kernel
 //! removes every mapping and unpins every page.
 //!
 //! | file | contents |

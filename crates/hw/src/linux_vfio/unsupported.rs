@@ -17,10 +17,10 @@ impl VfioMachine {
     /// Always fails: the measurement loops exist for x86-64 Linux only.
     ///
     /// # Errors
-    /// [`VfioError::Kernel`], always.
+    /// [`VfioError::Unsupported`], always.
     pub fn open(_system: &System, device: Address, _is_emulated: bool) -> Result<VfioMachine, VfioError> {
-        let what = format!("is that of {}", std::env::consts::ARCH);
-        Err(VfioError::Kernel { device, what, needed: "x86-64" })
+        let because = format!("measurements need x86-64 Linux; this is {}", std::env::consts::ARCH);
+        Err(VfioError::Unsupported { device, because })
     }
 
     /// Sets the flag that ends a run with [`MachineError::Interrupted`].

@@ -1,7 +1,7 @@
 //! Binding of a function to another driver, and its restoration.
 
 use super::journal::Turn;
-use super::users::users_of;
+use super::users::{users_of, vfio_user};
 use super::{DriverError, Journal, PciFunction};
 use crate::linux_sysfs::{Address, System};
 use std::fmt;
@@ -39,10 +39,12 @@ impl Step {
 }
 
 /// A binding of a function to another driver, checked and not carried out yet.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Binding {
     function: PciFunction,
+    owns_device: bool,
     journal: Journal,
+    notes: Vec<String>,
     steps: Vec<Step>,
 }
 
@@ -62,13 +64,8 @@ impl Binding {
         if let Some(Journal { to, .. }) = Journal::read(system, address)? {
             return Err(DriverError::NotRestored { function: address, to, journal: Journal::path(system, address) });
         }
-        let drivers = system.path("sys/bus/pci/drivers");
-        if !drivers.join(to).is_dir() {
-            return Err(DriverError::NoDriver { driver: to.to_owned(), path: drivers.join(to) });
-        }
-        if to == VFIO {
-            check_group(&function)?;
-        }
+        let loaded = driver_folder(&function, to)?;
+        let notes = if to == VFIO { check_group(&function)? } else { Vec::new() };
         let user = users_of(&function)?.into_iter().find(|user| !(owns_device && user.yields()));
         if let Some(user) = user {
             return Err(DriverError::InUse { function: address, user });
@@ -81,15 +78,17 @@ impl Binding {
             to: to.to_owned(),
         };
         let mut steps = vec![step(function.path("driver_override"), to)];
-        if journal.driver.is_some() {
-            steps.push(step(function.path("driver/unbind"), &address.to_string()));
-        }
-        steps.push(step(system.path("sys/bus/pci/drivers_probe"), &address.to_string()));
-        if journal.driver.as_deref() == Some(to) {
+        match &journal.driver {
             // Only the override is new.
-            steps.truncate(1);
+            Some(driver) if driver == to => {}
+            driver => {
+                if let Some(driver) = driver {
+                    steps.push(step(loaded.with_file_name(driver).join("unbind"), &address.to_string()));
+                }
+                steps.push(step(system.path("sys/bus/pci/drivers_probe"), &address.to_string()));
+            }
         }
-        Ok(Binding { function, journal, steps })
+        Ok(Binding { function, owns_device, journal, notes, steps })
     }
 
     /// Steps, in order.
@@ -98,39 +97,46 @@ impl Binding {
         &self.steps
     }
 
+    /// What the user must know and no step shows.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
     /// State before the binding, as it will be in the journal.
     #[must_use]
     pub const fn journal(&self) -> &Journal {
         &self.journal
     }
 
-    /// Writes the journal, carries out the steps and checks the driver. If a step fails, the former state is restored.
+    /// Checks again, writes the journal, carries out the steps and checks the driver. If a step fails, the former state is
+    /// restored.
     ///
     /// # Errors
     /// [`DriverError`]; the journal stays if the former state could not be restored.
     pub fn carry_out(self) -> Result<(), DriverError> {
-        let Binding { function, journal, steps } = self;
-        let _turn = Turn::take(&function)?;
-        // Another process may have bound it since the checks.
-        if let Some(Journal { to, .. }) = Journal::read(function.system(), function.address())? {
-            let path = Journal::path(function.system(), function.address());
-            return Err(DriverError::NotRestored { function: function.address(), to, journal: path });
+        let function = &self.function;
+        let _turn = Turn::take(function)?;
+        let now = Binding::new(function.system(), function.address(), &self.journal.to, self.owns_device)?;
+        if (&now.steps, &now.journal) != (&self.steps, &self.journal) {
+            return Err(DriverError::Changed { function: function.address() });
         }
-        journal.write(&function)?;
-        let bound = steps.iter().try_for_each(|step| step.carry_out(&function));
-        let bound = bound.and_then(|()| check_driver(&function, Some(&journal.to)));
-        bound.or_else(|error| {
-            let back = restoring_steps(&function, &journal)?;
-            back.iter().try_for_each(|step| step.carry_out(&function))?;
-            check_driver(&function, journal.driver.as_deref())?;
-            journal.remove(&function)?;
-            Err(error)
+        self.journal.write(function)?;
+        let bound = self.steps.iter().try_for_each(|step| step.carry_out(function));
+        let bound = bound.and_then(|()| check_driver(function, Some(&self.journal.to)));
+        bound.or_else(|first| match restored(function, &self.journal) {
+            Ok(()) => Err(first),
+            Err(second) => Err(DriverError::NotRolledBack {
+                function: function.address(),
+                first: Box::new(first),
+                second: Box::new(second),
+            }),
         })
     }
 }
 
 /// The restoration of a function's former driver, checked and not carried out yet.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Restoration {
     function: PciFunction,
     journal: Journal,
@@ -138,7 +144,8 @@ pub struct Restoration {
 }
 
 impl Restoration {
-    /// Reads the journal of `address`, and checks that the same device is in the slot.
+    /// Reads the journal of `address`, and checks that the same device is in the slot, that no program uses it through
+    /// VFIO, and that its former driver is loaded.
     ///
     /// # Errors
     /// [`DriverError`] of the first failed check.
@@ -147,7 +154,8 @@ impl Restoration {
         let Some(journal) = Journal::read(system, address)? else {
             return Err(DriverError::NoJournal { function: address, journal: path });
         };
-        let function = PciFunction::find(system, address)?;
+        let function = PciFunction::find(system, address)
+            .map_err(|_| DriverError::Removed { function: address, journal: path.clone() })?;
         let found = function.identity()?;
         if found != journal.identity {
             return Err(DriverError::OtherDevice {
@@ -167,6 +175,12 @@ impl Restoration {
                 remedy: format!("if that is right, remove {}", path.display()),
             });
         }
+        if let Some(driver) = &journal.driver {
+            driver_folder(&function, driver)?;
+        }
+        if let Some(user) = vfio_user(&function)? {
+            return Err(DriverError::InUse { function: address, user });
+        }
         let steps = restoring_steps(&function, &journal)?;
         Ok(Restoration { function, journal, steps })
     }
@@ -183,17 +197,32 @@ impl Restoration {
         &self.journal
     }
 
-    /// Carries out the steps, checks the driver and removes the journal.
+    /// Checks again, carries out the steps, checks the driver and removes the journal.
     ///
     /// # Errors
     /// [`DriverError`]; the journal stays.
     pub fn carry_out(self) -> Result<(), DriverError> {
         let Restoration { function, journal, steps } = self;
         let _turn = Turn::take(&function)?;
-        steps.iter().try_for_each(|step| step.carry_out(&function))?;
-        check_driver(&function, journal.driver.as_deref())?;
-        journal.remove(&function)
+        let now = Restoration::new(function.system(), function.address())?;
+        if (&now.steps, &now.journal) != (&steps, &journal) {
+            return Err(DriverError::Changed { function: function.address() });
+        }
+        restored(&function, &journal)
     }
+}
+
+/// Restores the state of the journal and removes it.
+fn restored(function: &PciFunction, journal: &Journal) -> Result<(), DriverError> {
+    restoring_steps(function, journal)?.iter().try_for_each(|step| step.carry_out(function))?;
+    check_driver(function, journal.driver.as_deref())?;
+    journal.remove(function)
+}
+
+/// Folder of a loaded driver.
+fn driver_folder(function: &PciFunction, driver: &str) -> Result<PathBuf, DriverError> {
+    let path = function.system().path("sys/bus/pci/drivers").join(driver);
+    if path.is_dir() { Ok(path) } else { Err(DriverError::NoDriver { driver: driver.to_owned(), path }) }
 }
 
 fn step(path: PathBuf, text: &str) -> Step {
@@ -208,12 +237,10 @@ fn restoring_steps(function: &PciFunction, journal: &Journal) -> Result<Vec<Step
     if present == journal.driver {
         return Ok(steps);
     }
-    if present.is_some() {
-        steps.push(step(function.path("driver/unbind"), &address));
-    }
-    if let Some(driver) = &journal.driver {
-        steps.push(step(function.system().path("sys/bus/pci/drivers").join(driver).join("bind"), &address));
-    }
+    let drivers = function.system().path("sys/bus/pci/drivers");
+    // By the name of the driver: the kernel refuses if another one is bound meanwhile.
+    steps.extend(present.map(|driver| step(drivers.join(driver).join("unbind"), &address)));
+    steps.extend(journal.driver.as_ref().map(|driver| step(drivers.join(driver).join("bind"), &address)));
     Ok(steps)
 }
 
@@ -228,17 +255,22 @@ fn check_driver(function: &PciFunction, expected: Option<&str>) -> Result<(), Dr
     Err(DriverError::NotBound { function: function.address(), found: or_none(found), expected })
 }
 
-/// Fails if user space cannot have the IOMMU group of the function.
-fn check_group(function: &PciFunction) -> Result<(), DriverError> {
+/// Fails if the function is behind no IOMMU; returns a note for each other function that keeps its group from user space.
+fn check_group(function: &PciFunction) -> Result<Vec<String>, DriverError> {
     let address = function.address();
     let Some(group) = function.iommu_group()? else {
         return Err(DriverError::NoIommu { function: address, path: function.path("iommu_group") });
     };
+    let mut notes = Vec::new();
     for other in function.group_members()? {
         let driver = other.driver()?.filter(|driver| !GROUP_DRIVERS.contains(&driver.as_str()));
-        if let Some(driver) = driver {
-            return Err(DriverError::Group { function: address, group, other: other.address(), driver });
-        }
+        notes.extend(driver.map(|driver| {
+            let other = other.address();
+            format!(
+                "{other} is in the same IOMMU group ({group}) and has the driver '{driver}': VFIO opens {address} only when {other} is \
+                 bound to vfio-pci too, or has no driver"
+            )
+        }));
     }
-    Ok(())
+    Ok(notes)
 }

@@ -17,6 +17,14 @@ pub enum DriverError {
         /// Missing folder.
         path: PathBuf,
     },
+    /// The function of a journal is gone.
+    #[error("{function} is not there any more: if it was removed, delete {}", journal.display())]
+    Removed {
+        /// Function.
+        function: Address,
+        /// Its journal.
+        journal: PathBuf,
+    },
     /// The function is a bridge.
     #[error("{function} is a bridge (class {class}), whose driver the devices below it need: name one of those")]
     Bridge {
@@ -52,19 +60,23 @@ pub enum DriverError {
         /// Missing link.
         path: PathBuf,
     },
-    /// Another function of the IOMMU group has a driver.
-    #[error(
-        "{function} shares the IOMMU group {group} with {other}, whose driver '{driver}' keeps the group from user space: bind {other} to vfio-pci too, or unbind it"
-    )]
-    Group {
+    /// The function changed between the checks and the first step.
+    #[error("{function}: its driver, its users or its journal changed after the steps were printed: try again")]
+    Changed {
         /// Function.
         function: Address,
-        /// Number of the group.
-        group: String,
-        /// Other function of the group.
-        other: Address,
-        /// Its driver.
-        driver: String,
+    },
+    /// A step failed, and so did the restoration of the former state.
+    #[error(
+        "{function}: {first}; restoring the former state failed too: {second}; retry with: lanemark unbind {function}"
+    )]
+    NotRolledBack {
+        /// Function.
+        function: Address,
+        /// Error of the step.
+        first: Box<DriverError>,
+        /// Error of the restoration.
+        second: Box<DriverError>,
     },
     /// Something uses the function.
     #[error("{function} is in use: {user}; {}", user.remedy())]

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 /// Base class of bridges. Source: PCI Code and ID Assignment Specification.
 const BRIDGE: &str = "06";
 
-/// What a function says that it is, which stays the same as long as the same device is in the slot.
+/// What a function says that it is. It stays the same as long as the same device is in the slot; two cards of one model have
+/// the same identity.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Identity(String);
 

@@ -8,7 +8,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
-/// Folder of the journals, which the kernel empties at boot, when all bindings end.
+/// Folder of the journals. It is in memory, so it is empty after a boot, as all bindings have ended then.
 const FOLDER: &str = "run/lanemark";
 
 /// State of a function before it was bound to another driver.
@@ -74,11 +74,22 @@ impl Journal {
                 "to" => &mut to,
                 _ => return Err((number + 1, format!("unknown key '{key}'"))),
             };
-            *place = Some(value.trim().to_owned()).filter(|value| !value.is_empty());
+            *place = Some(value.trim().to_owned());
         }
-        let lacks = |key: &str| (text.lines().count(), format!("no value for '{key}' up to here"));
-        let identity = identity.as_deref().map(Identity::of_text).ok_or_else(|| lacks("identity"))?;
-        Ok(Journal { function, identity, driver, driver_override: before, to: to.ok_or_else(|| lacks("to"))? })
+        // An empty value is stated; a missing line is not.
+        let found = |value: Option<String>, key: &str| {
+            value.ok_or_else(|| (text.lines().count(), format!("no '{key}' up to here")))
+        };
+        let named = |value: Option<String>, key: &str| found(value.filter(|value| !value.is_empty()), key);
+        let (driver, before) = (found(driver, "driver")?, found(before, "driver_override")?);
+        let stated = |value: String| Some(value).filter(|value| !value.is_empty());
+        Ok(Journal {
+            function,
+            identity: Identity::of_text(&named(identity, "identity")?),
+            driver: stated(driver),
+            driver_override: stated(before),
+            to: named(to, "to")?,
+        })
     }
 
     fn text(&self) -> String {
@@ -92,14 +103,13 @@ impl Journal {
         )
     }
 
-    /// Writes the journal, whole or not at all, and to the disk.
+    /// Writes the journal, whole or not at all.
     pub(super) fn write(&self, function: &PciFunction) -> Result<(), DriverError> {
         let path = Journal::path(function.system(), self.function);
         let part = path.with_extension("part");
         let written = (|| {
             let mut file = File::create(&part)?;
             file.write_all(self.text().as_bytes())?;
-            file.sync_all()?;
             std::fs::rename(&part, &path)
         })();
         written.map_err(|source| function.os("writing", path, source))
@@ -160,11 +170,13 @@ mod tests {
         let whole = "identity = 1\ndriver =\ndriver_override =\nto = vfio-pci\n";
         assert!(Journal::parse(function(), whole).is_ok());
         for (text, line, word) in [
-            ("identity = 1\n", 1, "'to'"),
-            ("to = vfio-pci\ndriver = nvme\n", 2, "'identity'"),
+            ("identity = 1\ndriver =\ndriver_override =\n", 3, "'to'"),
+            ("identity = 1\ndriver_override =\nto = vfio-pci\n", 3, "'driver'"),
+            ("identity = 1\ndriver =\nto = vfio-pci\n", 3, "'driver_override'"),
+            ("identity =\ndriver =\ndriver_override =\nto = vfio-pci\n", 4, "'identity'"),
             ("identity = 1\nto vfio-pci\n", 2, "key = value"),
             ("identity = 1\nfrom = nvme\n", 2, "'from'"),
-            ("", 0, "'identity'"),
+            ("", 0, "'driver'"),
         ] {
             let (found, what) = Journal::parse(function(), text).unwrap_err();
             assert!(found == line && what.contains(word), "{text:?}: {found}: {what}");
