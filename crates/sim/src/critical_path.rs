@@ -147,6 +147,19 @@ impl Shares {
     fn add_all(&mut self, others: &Shares, times: u64) {
         others.0.iter().for_each(|share| self.add(Share { span: share.span * times, ..*share }));
     }
+
+    /// Adds shares in proportion to `others`, which add up to `total`; nothing if there are no others.
+    fn add_in_proportion(&mut self, others: &Shares, total: Ticks) {
+        let all: u128 = others.0.iter().map(|share| u128::from(share.span.0)).sum();
+        // The sum of the shares up to each one is rounded, so that they add up to the total exactly.
+        let (mut up_to, mut added) = (0_u128, 0);
+        for share in &others.0 {
+            up_to += u128::from(share.span.0);
+            let end = (up_to * u128::from(total.0) / all) as u64;
+            self.add(Share { span: Ticks(end - added), ..*share });
+            added = end;
+        }
+    }
 }
 
 /// Periods that the simulation skipped.
@@ -335,10 +348,11 @@ impl CriticalPath {
             shares.add(share(cursor.since(begins)));
             cursor = Ticks(begins.0.saturating_sub(later.0));
             for Skipped { span, times, .. } in crossed {
-                if record.is_some() && cursor >= *span {
-                    let from = Some(cursor.since(*span));
-                    let (period, last) = self.followed_from(number, cursor, from, (place, cause), limit);
-                    shares.add_all(&period, *times);
+                if record.is_some() && cursor >= *span && cursor > floor {
+                    // A long period began before the log: its last part stands for it.
+                    let from = cursor.since(*span).max(floor);
+                    let (period, last) = self.followed_from(number, cursor, Some(from), (place, cause), limit);
+                    shares.add_in_proportion(&period, *span * *times);
                     limit = last;
                 } else {
                     shares.add(share(*span * *times));

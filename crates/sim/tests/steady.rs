@@ -2,8 +2,8 @@
 //! not apply; `checks/tests/steady.rs` has random platforms.
 
 use lanemark_machine::{
-    EngineJob, Machine, OnChannels, Partner, Pattern, Plan, Relay, Samples, Steady, Transfer, Unsteady, Verb, Window,
-    Work, WriteRead,
+    Cause, EngineJob, Machine, OnChannels, Partner, Pattern, Plan, Relay, Samples, Steady, Transfer, Unsteady, Verb,
+    Window, Work, WriteRead,
 };
 use lanemark_platform::{OrderingChoice, Origin, PRESETS, Platform, preset};
 use lanemark_sim::{CardIndex, SimulatedMachine};
@@ -93,6 +93,26 @@ fn strided_and_random_transfers_have_the_period_of_sequential_ones() {
             }
             assert_eq!(quick, in_detail(&plain, &ops).0, "{ops:?}");
         }
+    }
+}
+
+/// The share of the critical path that each cause has.
+fn causes(samples: &Samples) -> Vec<(Cause, f64)> {
+    let all: Ticks = samples.path.iter().map(|share| share.span).sum();
+    assert_eq!(all, samples.taken[0].delivered);
+    let of = |cause| samples.path.iter().filter(|share| share.cause == cause).map(|share| share.span).sum::<Ticks>();
+    Cause::ALL.into_iter().map(|cause| (cause, of(cause).as_ns() / all.as_ns())).collect()
+}
+
+/// The log of the critical path is shorter than such a period.
+#[test]
+fn a_long_period_has_the_causes_of_its_last_part() {
+    let long = Work::from(host(Verb::Load, 8_000_000));
+    let (quick, steady) = skipping(&rosta(), &long);
+    assert!(steady.period > 3000 && steady.skipped > 7_000_000, "{steady:?}");
+    let (detailed, _) = in_detail(&rosta(), &Work::from(host(Verb::Load, 200_000)));
+    for ((cause, quick), (_, detailed)) in causes(&quick).into_iter().zip(causes(&detailed)) {
+        assert!((quick - detailed).abs() < 0.02, "{cause:?}: {quick} of the skipped run, {detailed} of the other one");
     }
 }
 

@@ -14,17 +14,19 @@
 //! | `binding` | [`Binding`], [`Restoration`] and their [`Step`]s |
 //! | `function` | [`PciFunction`]: identity, driver and IOMMU group |
 //! | `journal` | [`Journal`] |
-//! | `users` | what uses a function: file systems, network interfaces, the console |
+//! | `user` | [`User`] of a function: a file system, a network interface, the console |
+//! | `users` | the search for them |
 //! | `error` | errors, each with a remedy |
 
 mod binding;
 mod error;
 mod function;
 mod journal;
+mod user;
 mod users;
 
 pub use binding::{Binding, Restoration, Step};
 pub use error::DriverError;
 pub use function::{Identity, PciFunction};
 pub use journal::Journal;
-pub use users::User;
+pub use user::User;
