@@ -17,7 +17,6 @@ struct Absent {
 
 /// The items, in the order of the README.
 const ABSENT: &[Absent] = &[
-    Absent { item: "VFIO", paths: &["crates/hw/src/linux_vfio", "crates/hw/src/vfio"], words: &["vfio"] },
     Absent { item: "Kernel module", paths: &["kmod"], words: &["kmod"] },
     Absent { item: "Real DMA engines", paths: &["devices", "crates/hw/src/dma_engine"], words: &["xdma", "qdma"] },
     Absent {
