@@ -124,13 +124,13 @@ impl Binding {
         self.journal.write(function)?;
         let bound = self.steps.iter().try_for_each(|step| step.carry_out(function));
         let bound = bound.and_then(|()| check_driver(function, Some(&self.journal.to)));
-        bound.or_else(|first| match restored(function, &self.journal) {
-            Ok(()) => Err(first),
-            Err(second) => Err(DriverError::NotRolledBack {
+        bound.map_err(|first| match restored(function, &self.journal) {
+            Ok(()) => first,
+            Err(second) => DriverError::NotRolledBack {
                 function: function.address(),
                 first: Box::new(first),
                 second: Box::new(second),
-            }),
+            },
         })
     }
 }
