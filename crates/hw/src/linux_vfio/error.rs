@@ -29,9 +29,9 @@ pub enum VfioError {
     Kernel {
         /// Device.
         device: Address,
-        /// What was found.
+        /// Version found, or missing capability.
         what: String,
-        /// What is needed.
+        /// Required version or module.
         needed: &'static str,
     },
     /// This machine cannot do it.

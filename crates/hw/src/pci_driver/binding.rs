@@ -97,7 +97,7 @@ impl Binding {
         &self.steps
     }
 
-    /// What the user must know and no step shows.
+    /// Notes on other functions of the IOMMU group, which no step shows.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes

@@ -143,7 +143,7 @@ pub enum DriverError {
         found: String,
         /// Expected driver.
         expected: String,
-        /// What to do.
+        /// Remedy.
         remedy: String,
     },
     /// The kernel accepted every step, and the function still has another driver.

@@ -10,7 +10,7 @@ pub enum User {
     FileSystem {
         /// Block device.
         device: String,
-        /// Where it is mounted.
+        /// Mount point.
         at: String,
     },
     /// A block device that the kernel uses: swap space, RAID, LVM, a file system of several drives or in another mount
@@ -50,7 +50,7 @@ impl User {
         matches!(self, User::Network { .. } | User::Console)
     }
 
-    /// What to do.
+    /// Remedy: how this user gives the function up.
     #[must_use]
     pub fn remedy(&self) -> String {
         match self {

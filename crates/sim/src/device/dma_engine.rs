@@ -570,7 +570,7 @@ impl DmaEngine {
         }
         let (ended, limit) = channel.waited_for;
         if cause == Cause::Engine && limit == Cause::ReadRoundTrip {
-            // It has been in the queue since then.
+            // The read has been in the queue since that transfer ended.
             channel.waited_for = (path.add_after(limit, ended, now, self.place, Cause::Engine), Cause::Transit);
         }
         let job = channel.job.as_mut()?;
