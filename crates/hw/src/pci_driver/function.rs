@@ -9,8 +9,7 @@ use std::path::{Path, PathBuf};
 /// Base class of bridges. Source: PCI Code and ID Assignment Specification.
 const BRIDGE: &str = "06";
 
-/// What a function says that it is. It stays the same as long as the same device is in the slot; two cards of one model have
-/// the same identity.
+/// Identity of a function: IDs and revision. The same device in a slot keeps it; two cards of one model share it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Identity(String);
 

@@ -8,7 +8,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 
-/// Folder of the journals. It is in memory, so it is empty after a boot, as all bindings have ended then.
+/// Folder of the journals, in memory: a boot empties the folder and ends all bindings.
 const FOLDER: &str = "run/lanemark";
 
 /// State of a function before it was bound to another driver.
