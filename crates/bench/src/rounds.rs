@@ -257,15 +257,16 @@ impl Sampling<'_> {
     /// length.
     fn settle_passes(&mut self, plan: &mut Plan, most_passes: u64) -> Result<Ticks, MachineError> {
         let mut trial = Samples::wanted(1);
+        let length = self.effort.sample_length.max(self.machine.least_sample());
         loop {
             self.run_once(plan, &mut trial)?;
             // A dropped sample is too long, but still of the right order of magnitude.
             let all = trial.taken.iter().chain(trial.disturbed.iter().map(|(_, sample, _)| sample));
             let sample = all.map(|sample| sample.delivered).min().unwrap_or(Ticks::ZERO);
-            if sample >= self.effort.sample_length || plan.passes >= most_passes {
+            if sample >= length || plan.passes >= most_passes {
                 return Ok(sample);
             }
-            let factor = self.effort.sample_length.0.checked_div(sample.0).unwrap_or(16).clamp(2, 16);
+            let factor = length.0.checked_div(sample.0).unwrap_or(16).clamp(2, 16);
             plan.passes = plan.passes.saturating_mul(factor).min(most_passes);
         }
     }

@@ -137,7 +137,7 @@ pub struct CompletionsArgs {
 #[allow(clippy::struct_excessive_bools)] // Each is an option of its own.
 pub struct BenchArgs {
     /// Target: a built-in platform, a host and a card (xeon-spr+gpu-h100), a platform file, 'host' (memory of this machine), the PCI address of a card (0000:01:00.0), or a device
-    /// of a runtime (opencl:0, sycl:0); repeatable [default: host and card-gen5-x16]
+    /// of a runtime (cuda:0, opencl:0, sycl:0); repeatable [default: host and card-gen5-x16]
     #[arg(long = "on", value_name = "TARGET")]
     pub on: Vec<String>,
     /// Question by name, see 'lanemark questions'; repeatable [default: all without the mark '(not by default)' there]

@@ -8,6 +8,7 @@
 //!   `linux_sysfs::Card::attach`.
 //! - [`linux_vfio`]: a device behind the real IOMMU, through VFIO. Start with `linux_vfio::Container::open`.
 //! - [`pci_driver`]: no backend, but what one needs: binding of a PCI function to another driver, and back.
+//! - [`cuda`]: GPUs through the CUDA driver: DMA by kernels, copies, launches. Start with `cuda::CudaMachine::open`.
 //! - [`opencl`]: devices of an OpenCL runtime. Start with `opencl::OpenClMachine::open`.
 //! - [`sycl`]: devices of a SYCL runtime. Start with `sycl::SyclMachine::open`.
 //!
@@ -20,13 +21,14 @@
 //! | `x86/` | the instructions between two time stamps, and the sampling, for all backends |
 //! | `copy_to_device.rs` | the copy for programs, made of the same routines |
 //! | `map_unmap.rs` | timing of the library `lanemark-dma`, with and without an IOMMU |
-//! | `runtime_common/` | what OpenCL and SYCL share: supported plans, kernel arguments, verification of results |
+//! | `runtime_common/` | what CUDA, OpenCL and SYCL share: supported plans, kernel arguments, verification of results |
 //! | `kernel_source.rs` | the source of every kernel |
 //! | `watchdog.rs` | threads that wait for calls of a runtime, which cannot be cancelled |
 //!
 //! Libraries of runtimes are loaded at run time; nothing is linked.
 
 pub mod copy_to_device;
+pub mod cuda;
 mod destination;
 mod ending;
 pub mod host_memory;

@@ -77,6 +77,8 @@ pub use trace::{CreditsLeft, Direction, Dllp, DllpKind, Frame, StallSite, Trace,
 pub use transfer::{Partner, Pattern, Transfer, Window, WriteRead};
 pub use work::{CoreWork, EngineJob, EngineWork, Lane, Task, Work};
 
+use lanemark_units::Ticks;
+
 /// A simulated or real machine that runs plans: a card, a runtime's device, or the memory of this computer.
 ///
 /// # For implementers
@@ -104,6 +106,12 @@ pub trait Machine {
     /// [`MachineError::Unsupported`] before anything is sent; [`MachineError::Timeout`] when the plan's timeout
     /// expires. Other errors name what failed and where.
     fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError>;
+
+    /// Shortest sample for which the step of the machine's clock and the start of its work do not matter; zero if every
+    /// sample is long enough.
+    fn least_sample(&self) -> Ticks {
+        Ticks::ZERO
+    }
 
     /// The injected faults, and which of them have triggered. Real machines have none.
     fn injected_faults(&self) -> Vec<InjectedFault> {

@@ -11,13 +11,31 @@ pub enum Allocation {
     Device,
     /// As [`Allocation::Device`], with the program's side in memory that the runtime allocated (host USM).
     Host,
+    /// As [`Allocation::Device`], with the program's side in ordinary memory that the runtime page-locked
+    /// (`cuMemHostRegister`).
+    Registered,
+    /// As [`Allocation::Host`], with the program's side write-combining for its processor.
+    Combining,
     /// Buffer object of the runtime, mapped into the program; a core of the host copies the bytes.
     Mapped,
 }
 
 impl Allocation {
     /// All kinds, in the order shown to users.
-    pub const ALL: [Allocation; 4] = [Allocation::Buffer, Allocation::Device, Allocation::Host, Allocation::Mapped];
+    pub const ALL: [Allocation; 6] = [
+        Allocation::Buffer,
+        Allocation::Device,
+        Allocation::Host,
+        Allocation::Registered,
+        Allocation::Combining,
+        Allocation::Mapped,
+    ];
+
+    /// Whether the device accesses the program's memory in place, which is page-locked for it.
+    #[must_use]
+    pub const fn is_in_place(self) -> bool {
+        matches!(self, Allocation::Host | Allocation::Registered | Allocation::Combining)
+    }
 
     /// Name in records.
     #[must_use]
@@ -26,6 +44,8 @@ impl Allocation {
             Allocation::Buffer => "buffer",
             Allocation::Device => "usm",
             Allocation::Host => "host_usm",
+            Allocation::Registered => "registered",
+            Allocation::Combining => "host_wc",
             Allocation::Mapped => "mapped",
         }
     }

@@ -57,7 +57,11 @@ impl fmt::Display for Method {
             Method::RuntimeCopy { direction, wait, allocation } => {
                 match allocation {
                     Allocation::Buffer => {}
-                    Allocation::Device | Allocation::Host | Allocation::Mapped => {
+                    Allocation::Device
+                    | Allocation::Host
+                    | Allocation::Registered
+                    | Allocation::Combining
+                    | Allocation::Mapped => {
                         write!(f, "{} ", spaced(allocation.name()))?;
                     }
                 }

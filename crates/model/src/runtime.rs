@@ -188,7 +188,7 @@ impl<'a> Copying<'a> {
     fn of(platform: &'a Platform, asked: &RuntimeCopy) -> Option<Copying<'a>> {
         let core = Core::of(platform)?;
         let (runtime, driver, bytes) = (core.runtime, core.driver, asked.bytes);
-        let offset = if asked.allocation == Allocation::Host { 0 } else { runtime.buffer_offset_bytes.value };
+        let offset = if asked.allocation.is_in_place() { 0 } else { runtime.buffer_offset_bytes.value };
         let is_own = matches!(asked.allocation, Allocation::Buffer | Allocation::Device);
         let is_pinned = is_own && runtime.is_in_place(bytes);
         let is_staged = asked.allocation == Allocation::Mapped || is_own && !is_pinned;
@@ -205,7 +205,9 @@ impl<'a> Copying<'a> {
         let (copy, calls) = match asked.allocation {
             Allocation::Buffer => (runtime.buffer_copy_ns.value, 1.0),
             Allocation::Mapped => (runtime.buffer_copy_ns.value, 2.0),
-            Allocation::Device | Allocation::Host => (runtime.usm_copy_ns.value, 1.0),
+            Allocation::Device | Allocation::Host | Allocation::Registered | Allocation::Combining => {
+                (runtime.usm_copy_ns.value, 1.0)
+            }
         };
         let event = if asked.wait == HostWait::Event { core.ns(runtime.event_ns.value) } else { 0.0 };
         let lines = if asked.allocation == Allocation::Buffer { bytes.div_ceil(LINE) } else { 0 };

@@ -17,6 +17,7 @@ impl OpenTarget {
         Ok(match &mut self.kind {
             Kind::Platform(formulas) => computed(&formulas.platform, case),
             Kind::Card(card) => card.ceiling(case),
+            Kind::Gpu(gpu) => gpu.ceiling(case),
             Kind::Runtime(_) => {
                 let because = "a runtime does not report the path between a program and its device";
                 let no_card = runtime.as_ref().and_then(Runtime::no_card_because);

@@ -3,6 +3,7 @@
 use crate::local_targets::LOCAL_TARGETS;
 use lanemark_bench::CATALOGUE;
 use lanemark_config_space::SetpciError;
+use lanemark_hw::cuda::CudaError;
 use lanemark_hw::linux_sysfs::CardError;
 use lanemark_hw::linux_vfio::VfioError;
 use lanemark_hw::opencl::OpenClError;
@@ -44,12 +45,12 @@ pub enum RunError {
     DeviceNumber {
         /// The name given.
         name: String,
-        /// The prefix of such names: `opencl` or `sycl`.
+        /// The prefix of such names: `cuda`, `opencl` or `sycl`.
         kind: &'static str,
     },
     /// A name that is neither a built-in target nor a readable file.
     #[error(
-        "'{name}' is not a target: {}use a built-in platform ({}), a built-in host and card (xeon-spr+gpu-h100), a platform file, host, opencl:0, sycl:0 or the PCI address of a card (0000:01:00.0); reading it as a file failed: {source}",
+        "'{name}' is not a target: {}use a built-in platform ({}), a built-in host and card (xeon-spr+gpu-h100), a platform file, host, cuda:0, opencl:0, sycl:0 or the PCI address of a card (0000:01:00.0); reading it as a file failed: {source}",
         target_hint(name),
         preset_names()
     )]
@@ -206,6 +207,9 @@ pub enum RunError {
     /// A SYCL device that cannot be opened.
     #[error(transparent)]
     Sycl(#[from] SyclError),
+    /// A device of the CUDA driver that cannot be opened.
+    #[error(transparent)]
+    Cuda(#[from] CudaError),
     /// The memory of this machine cannot be measured.
     #[error(transparent)]
     Host(MachineError),
@@ -318,10 +322,12 @@ impl RunError {
         match self {
             RunError::Interrupted
             | RunError::OpenCl(OpenClError::Interrupted)
-            | RunError::Sycl(SyclError::Interrupted) => Class::Interrupted,
+            | RunError::Sycl(SyclError::Interrupted)
+            | RunError::Cuda(CudaError::Interrupted) => Class::Interrupted,
             RunError::OpenCl(
                 OpenClError::NoDevice { .. } | OpenClError::NotTaken { .. } | OpenClError::NoKernel { .. },
             )
+            | RunError::Cuda(CudaError::NoDevice { .. })
             | RunError::Sycl(
                 SyclError::NoDevice { .. }
                 | SyclError::OpenCl(OpenClError::NotTaken { .. } | OpenClError::NoKernel { .. }),
@@ -342,6 +348,7 @@ impl RunError {
             )
             | RunError::OpenCl(_)
             | RunError::Sycl(_)
+            | RunError::Cuda(_)
             | RunError::Host(_)
             | RunError::NothingToAsk { .. }
             | RunError::Unsupported(_)

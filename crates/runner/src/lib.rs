@@ -37,6 +37,7 @@ mod changes;
 mod dry_run;
 mod error;
 mod event;
+mod gpu;
 mod host;
 mod input;
 mod local_targets;

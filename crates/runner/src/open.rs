@@ -4,6 +4,7 @@ use crate::cancel::Cancel;
 use crate::card;
 use crate::changes::Changes;
 use crate::error::RunError;
+use crate::gpu;
 use crate::open_target::{Kind, OpenTarget};
 use crate::platform::platform;
 use crate::runtime::{open_cl, open_sycl};
@@ -30,6 +31,7 @@ impl Target {
             }
             Target::OpenCl(number) => return open_cl(*number, setup, cancel),
             Target::Sycl(number) => return open_sycl(*number, setup, cancel),
+            Target::Cuda(number) => return gpu::open(*number, cancel),
             Target::Card(address) => {
                 let (machine, card) = card::open(*address, &setup.card, cancel)?;
                 return Ok(OpenTarget {
@@ -64,7 +66,12 @@ fn open_changed(
         Target::Named(name) => platform(name)?,
         Target::Platform(platform) => Platform::clone(platform),
         // Real targets are refused above.
-        Target::Changed { .. } | Target::Host | Target::OpenCl(_) | Target::Sycl(_) | Target::Card(_) => {
+        Target::Changed { .. }
+        | Target::Host
+        | Target::OpenCl(_)
+        | Target::Sycl(_)
+        | Target::Cuda(_)
+        | Target::Card(_) => {
             return of.open(setup, cancel);
         }
     };

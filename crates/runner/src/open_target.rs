@@ -2,6 +2,7 @@
 
 use crate::card::Card;
 use crate::error::RunError;
+use crate::gpu::Gpu;
 use crate::platform::origins_of;
 use lanemark_bench::{Axes, BenchError, Case, Effort, Question, Watch, has_formula, measure_all};
 use lanemark_machine::{DeviceKind as SeenKind, Facts, Machine, MachineError, TimeBase, Unsupported};
@@ -38,6 +39,8 @@ pub(crate) enum Kind {
     Platform(Box<Formulas>),
     /// A real card.
     Card(Box<Card>),
+    /// A GPU behind the CUDA driver.
+    Gpu(Box<Gpu>),
     /// A runtime device, with the software between it and the program.
     Runtime(Option<Software>),
     /// Ordinary memory, with the measured ceilings of loads and of stores after their first use.
@@ -291,6 +294,7 @@ impl OpenTarget {
         };
         let software = match &self.kind {
             Kind::Runtime(software) => software.clone(),
+            Kind::Gpu(gpu) => Some(gpu.software.clone()),
             _ => None,
         };
         Some(Runtime { device_kind, is_emulated: facts.is_emulated, software })

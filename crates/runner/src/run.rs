@@ -356,8 +356,10 @@ impl Run<'_> {
         let answerer = self.request.answerer;
         self.record.targets = self.targets.iter().map(|target| target.to_record(answerer)).collect();
         for target in &self.targets {
-            if let Kind::Card(card) = &target.kind {
-                self.record.warnings.extend(card.changes());
+            match &target.kind {
+                Kind::Card(card) => self.record.warnings.extend(card.changes()),
+                Kind::Gpu(gpu) => self.record.warnings.extend(gpu.changes()),
+                Kind::Platform(_) | Kind::Runtime(_) | Kind::Memory(_) => {}
             }
         }
         for note in self.targets.iter().flat_map(OpenTarget::notes) {

@@ -12,6 +12,7 @@ use std::str::FromStr;
 /// use lanemark_runner::Target;
 /// assert_eq!("host".parse::<Target>()?, Target::Host);
 /// assert_eq!("opencl:1".parse::<Target>()?, Target::OpenCl(1));
+/// assert_eq!("cuda:0".parse::<Target>()?, Target::Cuda(0));
 /// assert!(matches!("0000:01:00.0".parse::<Target>()?, Target::Card(_)));
 /// assert_eq!("my-card.toml".parse::<Target>()?, Target::Named("my-card.toml".to_owned()));
 /// assert!("sycl:first".parse::<Target>().is_err());
@@ -26,6 +27,8 @@ pub enum Target {
     OpenCl(usize),
     /// A SYCL device, by number.
     Sycl(usize),
+    /// A device of the CUDA driver, by number.
+    Cuda(usize),
     /// A card in this machine, by its PCI address.
     Card(Address),
     /// A simulated platform, by the name of a preset or the path of a file.
@@ -46,13 +49,15 @@ pub enum Target {
 const OPENCL: &str = "opencl";
 /// Name prefix of SYCL devices.
 const SYCL: &str = "sycl";
+/// Name prefix of devices of the CUDA driver.
+const CUDA: &str = "cuda";
 
 impl Target {
     /// Whether the target is a real machine or device, as opposed to a simulated platform.
     #[must_use]
     pub fn is_real(&self) -> bool {
         match self {
-            Target::Host | Target::OpenCl(_) | Target::Sycl(_) | Target::Card(_) => true,
+            Target::Host | Target::OpenCl(_) | Target::Sycl(_) | Target::Cuda(_) | Target::Card(_) => true,
             Target::Named(_) | Target::Platform(_) => false,
             Target::Changed { of, .. } => of.is_real(),
         }
@@ -62,7 +67,7 @@ impl Target {
     #[must_use]
     pub fn is_runtime(&self) -> bool {
         match self {
-            Target::OpenCl(_) | Target::Sycl(_) => true,
+            Target::OpenCl(_) | Target::Sycl(_) | Target::Cuda(_) => true,
             Target::Host | Target::Card(_) | Target::Named(_) | Target::Platform(_) => false,
             Target::Changed { of, .. } => of.is_runtime(),
         }
@@ -83,6 +88,8 @@ impl FromStr for Target {
             number.map(Target::OpenCl)
         } else if let Some(number) = number(SYCL) {
             number.map(Target::Sycl)
+        } else if let Some(number) = number(CUDA) {
+            number.map(Target::Cuda)
         } else if let Ok(address) = name.parse() {
             Ok(Target::Card(address))
         } else {
@@ -97,6 +104,7 @@ impl fmt::Display for Target {
             Target::Host => f.write_str("host"),
             Target::OpenCl(number) => write!(f, "{OPENCL}:{number}"),
             Target::Sycl(number) => write!(f, "{SYCL}:{number}"),
+            Target::Cuda(number) => write!(f, "{CUDA}:{number}"),
             Target::Card(address) => address.fmt(f),
             Target::Named(name) => f.write_str(name),
             Target::Platform(platform) => f.write_str(&platform.name),

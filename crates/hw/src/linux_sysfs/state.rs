@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::Path;
 
 /// Links between a device and the root complex, and the error counters along them.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct State {
     /// Link of each function between device and root complex, from the device up; functions without a link are omitted.
     pub links: Vec<(Address, Link)>,

@@ -213,6 +213,8 @@ fn runtime_facts(device: &Device, queue: &Queue) -> RuntimeFacts {
         Allocation::Buffer | Allocation::Mapped => true,
         Allocation::Device => context.usm.is_some(),
         Allocation::Host => context.usm.is_some_and(|usm| usm.has_host),
+        // OpenCL has no call for them.
+        Allocation::Registered | Allocation::Combining => false,
     };
     RuntimeFacts {
         kind: device.kind,

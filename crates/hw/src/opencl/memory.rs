@@ -43,7 +43,8 @@ impl Memory {
                     let make = usm()?.on_device;
                     At::Address(make(handle, device, ptr::null(), bytes, ALIGNMENT, &raw mut status))
                 }
-                Allocation::Host => {
+                // The check of a plan refuses the others.
+                Allocation::Host | Allocation::Registered | Allocation::Combining => {
                     At::Address((usm()?.on_host)(handle, ptr::null(), bytes, ALIGNMENT, &raw mut status))
                 }
             }

@@ -77,7 +77,12 @@ pub(crate) struct Failed<'a> {
     pub(crate) stage: Stage,
 }
 
-impl Failed<'_> {
+impl<'a> Failed<'a> {
+    /// The run of `what` on `machine` in this stage.
+    pub(crate) const fn new(machine: &'a str, what: &'a str, stage: Stage) -> Failed<'a> {
+        Failed { machine, what, stage }
+    }
+
     /// Error for a plan that this machine cannot run, although it can run others.
     pub(crate) fn unsupported(&self, because: String) -> MachineError {
         Unsupported { what: self.what.to_owned(), machine: self.machine.to_owned(), because }.into()
@@ -160,33 +165,66 @@ impl<Q: RuntimeQueue> RuntimeMachine<Q> {
     /// The errors of [`Machine::run`](lanemark_machine::Machine::run).
     pub(crate) fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
         let (request, core) = self.request(plan)?;
-        samples.clear();
-        let begun = stamp_before();
-        self.runs += 1;
-        let (wanted, timeout) = (samples.count_wanted(), plan.timeout);
-        let (timer, cpu, runs) = (self.timer, self.cpus[core], self.runs);
-        let (name, plan) = (self.facts.name.clone(), plan.clone());
-        let (queue, interrupted) = (Arc::clone(&self.queue), Arc::clone(&self.interrupted));
-        *samples = self.sample_thread.samples(&self.facts.name, timeout, move |progress| {
-            // A thread that panicked left no half-changed state: everything is allocated and filled per plan.
-            let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let cpu = self.cpus[core];
+        self.run_by(plan, samples, move |queue, job| {
             let run = Run {
-                machine: &name,
-                timer,
-                plan: &plan,
+                machine: job.machine,
+                timer: job.timer,
+                plan: job.plan,
                 cpu,
                 company: Company::OwnThreads,
                 // The check takes 20 to 40 ns, a launch at least 1 us.
                 passes_per_check: 1,
                 delivery: Delivery::Drained,
-                interrupted: &interrupted,
-                numbering: Numbering::EndingWith(runs),
+                interrupted: job.interrupted,
+                numbering: Numbering::EndingWith(job.number),
             };
-            take(&mut *queue, &run, request, runs, Samples::wanted(wanted), progress)
+            take(queue, &run, request, job.number, job.samples, job.progress)
+        })
+    }
+
+    /// Fills `samples` by `take`, which works on a thread of its own and reports its progress.
+    ///
+    /// # Errors
+    /// Errors of `take`, and [`MachineError::Timeout`].
+    pub(crate) fn run_by(
+        &mut self,
+        plan: &Plan,
+        samples: &mut Samples,
+        take: impl FnOnce(&mut Q, Job<'_>) -> Result<Samples, MachineError> + Send + 'static,
+    ) -> Result<(), MachineError> {
+        samples.clear();
+        let begun = stamp_before();
+        self.runs += 1;
+        let (wanted, timeout) = (samples.count_wanted(), plan.timeout);
+        let (timer, number, machine) = (self.timer, self.runs, self.facts.name.clone());
+        let (plan, queue, interrupted) = (plan.clone(), Arc::clone(&self.queue), Arc::clone(&self.interrupted));
+        *samples = self.sample_thread.samples(&self.facts.name, timeout, move |progress| {
+            // A thread that panicked left no half-changed state: everything is allocated and filled per plan.
+            let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+            let samples = Samples::wanted(wanted);
+            let (machine, plan, interrupted) = (machine.as_str(), &plan, &*interrupted);
+            take(&mut *queue, Job { machine, plan, timer, interrupted, number, samples, progress })
         })?;
         samples.spent = self.timer.ticks(stamp_before().saturating_sub(begun));
         Ok(())
     }
+}
+
+/// A run, as the thread that works on it sees it.
+pub(crate) struct Job<'a> {
+    /// Machine name, for messages.
+    pub(crate) machine: &'a str,
+    pub(crate) plan: &'a Plan,
+    /// Time-stamp counter.
+    pub(crate) timer: Timer,
+    /// Interrupt flag.
+    pub(crate) interrupted: &'a AtomicBool,
+    /// Number of the run, counted from 1.
+    pub(crate) number: u64,
+    /// Results, still empty.
+    pub(crate) samples: Samples,
+    pub(crate) progress: &'a Progress,
 }
 
 /// Prepares a request, takes its samples and verifies the data of the last one; reports progress after each step.

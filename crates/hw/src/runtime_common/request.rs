@@ -96,7 +96,7 @@ impl PlanCheck<'_> {
             Allocation::Device | Allocation::Host => {
                 format!("the device does not provide {} completely: ", self.limits.usm)
             }
-            Allocation::Buffer | Allocation::Mapped => String::new(),
+            Allocation::Buffer | Allocation::Mapped | Allocation::Registered | Allocation::Combining => String::new(),
         };
         let because = format!("{lacks}it supports {has}");
         Err(self.refused(&format!("memory as {allocation}"), because))

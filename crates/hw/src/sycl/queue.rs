@@ -80,7 +80,8 @@ const fn code(allocation: Allocation) -> i32 {
     match allocation {
         Allocation::Buffer | Allocation::Mapped => 0,
         Allocation::Device => 1,
-        Allocation::Host => 2,
+        // The check of a plan refuses the others.
+        Allocation::Host | Allocation::Registered | Allocation::Combining => 2,
     }
 }
 

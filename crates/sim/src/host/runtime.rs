@@ -139,7 +139,7 @@ impl Parts {
     pub fn of(runtime: &Runtime, asked: &RuntimeCopy) -> Parts {
         let RuntimeCopy { verb, bytes, wait, allocation } = *asked;
         let (way, own_at, longest) = match allocation {
-            Allocation::Host => (Way::InPlace, 0, bytes),
+            Allocation::Host | Allocation::Registered | Allocation::Combining => (Way::InPlace, 0, bytes),
             Allocation::Mapped => (Way::Staged, runtime.buffer_offset_bytes.value, bytes),
             Allocation::Buffer | Allocation::Device => {
                 let own_at = runtime.buffer_offset_bytes.value;
@@ -330,7 +330,9 @@ impl Command {
             Step::Submit => {
                 let (copy, calls) = match asked.allocation {
                     Allocation::Buffer => (spec.buffer_copy + spec.buffer_line * asked.bytes.div_ceil(LINE_BYTES), 1),
-                    Allocation::Device | Allocation::Host => (spec.usm_copy, 1),
+                    Allocation::Device | Allocation::Host | Allocation::Registered | Allocation::Combining => {
+                        (spec.usm_copy, 1)
+                    }
                     // One call maps it, one unmaps it.
                     Allocation::Mapped => (spec.buffer_copy, 2),
                 };

@@ -94,6 +94,9 @@ fn relays_at(platform: &Platform) -> Option<BarOffset> {
         .then_some(BarOffset { bar: region.bar.value as u8, offset: region.offset_bytes.value })
 }
 
+/// Memory of a simulated runtime: that of OpenCL and SYCL. Memory that the driver has locked otherwise costs the same.
+const ALLOCATIONS: [Allocation; 4] = [Allocation::Buffer, Allocation::Device, Allocation::Host, Allocation::Mapped];
+
 /// Returns the runtime facts; without a section `[runtime]`, nothing is launched or copied.
 fn runtime(platform: &Platform) -> Option<RuntimeFacts> {
     let kernels = platform.device_memory.as_ref().filter(|_| platform.kernel.is_some());
@@ -101,7 +104,7 @@ fn runtime(platform: &Platform) -> Option<RuntimeFacts> {
     (runtime.is_some() || ports.is_some()).then(|| RuntimeFacts {
         kind: DeviceKind::Accelerator,
         is_emulated: false,
-        allocations: runtime.map_or_else(Vec::new, |_| Allocation::ALL.to_vec()),
+        allocations: runtime.map_or_else(Vec::new, |_| ALLOCATIONS.to_vec()),
         memory_ports: ports.unwrap_or(1),
         computes: ports.is_some(),
     })

@@ -1,0 +1,124 @@
+//! Errors of CUDA devices, and of the search for one.
+
+use super::device::Device;
+use super::status::{SUCCESS, Status};
+use crate::NoHostMemory;
+use lanemark_units::format_size;
+
+/// Error of a CUDA device or of the search for one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CudaError {
+    /// The driver's library is not installed, or cannot be loaded.
+    #[error("no CUDA driver on this machine: {0}; the library libcuda.so.1 belongs to the driver of NVIDIA GPUs")]
+    NoDriver(String),
+    /// The driver lacks a function.
+    #[error("the CUDA driver of this machine does not export {0}: install a driver of version 525 or later")]
+    NoFunction(&'static str),
+    /// The driver has no device.
+    #[error(
+        "the CUDA driver has no device ({0}): check nvidia-smi, the permissions of /dev/nvidia*, and CUDA_VISIBLE_DEVICES"
+    )]
+    Nothing(String),
+    /// No device has this number.
+    #[error("no device cuda:{number}; available: {}", list(.devices))]
+    NoDevice {
+        /// Requested number.
+        number: usize,
+        /// Available devices.
+        devices: Vec<Device>,
+    },
+    /// A call into the driver did not return in time.
+    #[error(
+        "a call into the CUDA driver has not returned for {seconds} s; check dmesg for messages of the driver (Xid)"
+    )]
+    Late {
+        /// Time waited, in seconds.
+        seconds: u64,
+    },
+    /// The user interrupted the program.
+    #[error("interrupted")]
+    Interrupted,
+    /// A call into the driver failed.
+    #[error("{doing}: {status}")]
+    Refused {
+        /// Operation that failed.
+        doing: &'static str,
+        /// Status of the call.
+        status: Status,
+    },
+    /// A listed device cannot be opened.
+    #[error(
+        "cannot open {device}: {doing}: {status}; check whether another program uses it exclusively (nvidia-smi -q -d COMPUTE), and dmesg for messages of the driver (Xid)"
+    )]
+    NotOpened {
+        /// Device, by number and name.
+        device: String,
+        /// Operation that failed.
+        doing: &'static str,
+        /// Status of the call.
+        status: Status,
+    },
+    /// The device or the host has too little memory.
+    #[error("cannot allocate {} {place}: {status}; use a smaller size or window", format_size(*.bytes))]
+    NoMemory {
+        /// Requested size in bytes.
+        bytes: u64,
+        /// Place of the memory, as a phrase: `on the device`.
+        place: &'static str,
+        /// Status of the call.
+        status: Status,
+    },
+    /// The host has too little memory for the program's end of a copy.
+    #[error(transparent)]
+    NoHostMemory(#[from] NoHostMemory),
+    /// A kernel does not compile.
+    #[error("the kernel {kernel} does not compile: {status}{log}")]
+    NotBuilt {
+        /// Name of the kernel.
+        kernel: &'static str,
+        /// Status of the call.
+        status: Status,
+        /// Log of the compiler, on lines of its own; may be empty.
+        log: String,
+    },
+    /// The clock of the device cannot be used.
+    #[error("the clock of the device cannot be used: {0}")]
+    Clock(String),
+    /// A kernel did not end in time.
+    #[error("the kernel {kernel} has not ended for {seconds} s")]
+    Stuck {
+        /// Name of the kernel.
+        kernel: &'static str,
+        /// Time waited, in seconds.
+        seconds: u64,
+    },
+    /// An operating-system call failed.
+    #[error("{0}")]
+    System(String),
+}
+
+impl CudaError {
+    /// Converts the status of a call to a result.
+    ///
+    /// # Errors
+    /// [`CudaError::Refused`] unless the call succeeded.
+    pub(super) fn check(doing: &'static str, status: i32) -> Result<(), CudaError> {
+        if status == SUCCESS { Ok(()) } else { Err(CudaError::Refused { doing, status: Status(status) }) }
+    }
+}
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+impl From<crate::watchdog::OpenFailure> for CudaError {
+    fn from(given_up: crate::watchdog::OpenFailure) -> CudaError {
+        use crate::watchdog::OpenFailure;
+        match given_up {
+            OpenFailure::Late { seconds } => CudaError::Late { seconds },
+            OpenFailure::Interrupted => CudaError::Interrupted,
+            OpenFailure::NoThread(why) => CudaError::System(why),
+        }
+    }
+}
+
+fn list(all: &[Device]) -> String {
+    all.iter().map(Device::to_string).collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,308 @@
+//! CUDA device as a machine: opening it, running a plan.
+
+use super::copies::Copies;
+use super::device::Device;
+use super::error::CudaError;
+use super::launches::Launches;
+use super::queue::Queue;
+use super::transfers::Asked;
+use crate::runtime_common::machine::{Failed, Job, Prepared, RuntimeMachine, RuntimeQueue, Stage};
+use crate::runtime_common::request::DeviceLimits;
+use crate::watchdog::{OPEN_LIMIT, within};
+use crate::x86::cpu::Cpu;
+use crate::x86::sample::{Limits, Stamps};
+use crate::x86::timer::Timer;
+use lanemark_machine::{
+    Allocation, Confirmed, DeviceKind, DmaFacts, EngineJob, EngineWork, Facts, HostMemory, Launch, Machine,
+    MachineError, Partner, Plan, QueueRequest, RuntimeCopy, RuntimeFacts, Samples, Socket, Transfer, Unsupported, Work,
+    Writer,
+};
+use lanemark_units::{Ticks, format_size};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Device of the CUDA driver.
+///
+/// - **Plans:** a request to a queue, as for [`OpenClMachine`](crate::opencl::OpenClMachine), without compute kernels;
+///   and DMA transfers between the device and host memory, which a kernel makes: one warp per outstanding transfer, or all
+///   warps together if their number is not limited. A slice of 4 KiB of each transfer is in flight. Sizes and places are
+///   multiples of 4 B.
+/// - **Times:** of DMA the device's clock, which is compared with the host's on opening; of requests the time-stamp counter.
+///   A write is issued when the last store has left its warp; it is delivered when a read after a fence has returned, which
+///   includes one round trip.
+/// - **Timeout:** no kernel is unbounded. If a kernel does not end within the plan's timeout and one second, or a call does
+///   not return, the run fails with [`MachineError::Timeout`], and every further run fails.
+/// - **Confirmed:** of copies and writes, the bytes that arrived; of reads, the sums of all words that each warp read.
+/// - **Dropped:** requests as in `OpenClMachine`; nothing disturbs the clock of the device.
+///
+/// ```no_run
+/// use lanemark_hw::cuda::CudaMachine;
+/// use lanemark_machine::{Machine, Partner, Pattern, Plan, Samples, Transfer, Verb, Window};
+/// let mut device = CudaMachine::open(0, Default::default())?;
+/// let window = Window { offset: 0, len: 1 << 20, pattern: Pattern::Random };
+/// let (verb, partner) = (Verb::Load, Partner::Host);
+/// let reads = Transfer { card: 0, verb, partner, bytes: 64, count: 100, window, outstanding: Some(1) };
+/// let mut samples = Samples::wanted(10);
+/// device.run(&Plan::new(reads, 10), &mut samples)?;
+/// println!("{} ns for 1000 reads", samples.taken[0].delivered.as_ns());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct CudaMachine {
+    device: Device,
+    facts: Facts,
+    machine: RuntimeMachine<Queue>,
+    least_sample: Ticks,
+}
+
+/// Time beyond a plan's timeout before a kernel counts as stuck.
+const GRACE: Duration = Duration::from_secs(1);
+/// Largest part of this machine's memory that is page-locked for transfers, as a divisor.
+const PART_OF_MEMORY: u64 = 4;
+/// Most bytes that are page-locked for transfers.
+const MOST_LOCKED_BYTES: u64 = 16 << 30;
+
+impl CudaMachine {
+    /// Opens device `number` of [`Device::all`] and compares its clock with the host's. Once `interrupted` is set, opening
+    /// ends, and later every run ends between two samples or within a long one.
+    ///
+    /// # Errors
+    /// [`CudaError`]; [`CudaError::Late`] if the driver does not return within two minutes, which leaves a thread behind.
+    pub fn open(number: usize, interrupted: Arc<AtomicBool>) -> Result<CudaMachine, CudaError> {
+        let timer = Timer::checked(Cpu::detected().tsc_hz);
+        let (device, queue) = within(OPEN_LIMIT, &interrupted, move || {
+            let mut devices = Device::all()?;
+            if number >= devices.len() {
+                return Err(CudaError::NoDevice { number, devices });
+            }
+            let device = devices.swap_remove(number);
+            let queue = Queue::new(device.clone(), timer)?;
+            Ok((device, queue))
+        })?;
+        let limits = DeviceLimits { usm: "memory by address", largest_bytes: device.memory_bytes, has_double: true };
+        let runtime = RuntimeFacts {
+            kind: DeviceKind::Gpu,
+            is_emulated: false,
+            allocations: vec![Allocation::Device, Allocation::Registered, Allocation::Host, Allocation::Combining],
+            memory_ports: 1,
+            computes: false,
+        };
+        let least_sample = queue.clock.least_span();
+        let (name, summary) = (format!("cuda:{}", device.number), device.described());
+        let machine = RuntimeMachine::new(queue, name, summary, runtime, limits, interrupted);
+        let machine = machine.map_err(CudaError::System)?;
+        let dma = DmaFacts {
+            cards: 1,
+            mapped_bytes: MOST_LOCKED_BYTES.min(memory_bytes() / PART_OF_MEMORY),
+            page_bytes: None,
+            cache: None,
+            is_partial_dearer: false,
+            has_remote: false,
+            tags: device.multiprocessors.saturating_mul(device.blocks_per_multiprocessor),
+            channels: 1,
+            relays_at: None,
+            has_driver: false,
+        };
+        let facts = Facts { dma: Some(dma), ..machine.facts().clone() };
+        Ok(CudaMachine { device, facts, machine, least_sample })
+    }
+
+    /// Device, as described by its driver.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// System numbers of the cores that a plan may name, in ascending order.
+    #[must_use]
+    pub fn cpus(&self) -> &[usize] {
+        self.machine.cpus()
+    }
+
+    /// The transfers of a plan.
+    fn asked(&self, work: &EngineWork) -> Result<Asked, Unsupported> {
+        let refused = |what: &str, because: &str| Unsupported {
+            what: what.to_owned(),
+            machine: self.facts.name.clone(),
+            because: because.to_owned(),
+        };
+        let transfers = match *work.jobs.as_slice() {
+            [EngineJob::Transfer(transfer)] => vec![transfer],
+            [EngineJob::WriteRead(pairs)] if pairs.is_mixed => vec![pairs.write, pairs.read()],
+            [EngineJob::WriteRead(_)] => {
+                return Err(refused("a write followed by a read", "the kernel reads and writes different bytes"));
+            }
+            [EngineJob::OnChannels(_)] => {
+                return Err(refused("a number of channels", "a program cannot select channels on this device"));
+            }
+            _ => return Err(refused("jobs of several devices", "the target is one device")),
+        };
+        let mapped = self.facts.dma.map_or(0, |dma| dma.mapped_bytes);
+        for Transfer { card, partner, bytes, count, window, .. } in &transfers {
+            let distance = window.step(*bytes);
+            if *card > 0 || *partner != Partner::Host {
+                return Err(refused("a transfer of or to another card", "the target is one device"));
+            }
+            if *bytes == 0 || *count == 0 || *bytes > window.len {
+                return Err(refused("a transfer", "it has no bytes, or more than its window"));
+            }
+            if [*bytes, window.offset, distance].iter().any(|value| !value.is_multiple_of(4)) {
+                let what = format!("a transfer of {bytes} B every {distance} B from {} on", window.offset);
+                return Err(refused(&what, "a thread of the device loads and stores whole words of 4 B"));
+            }
+            if window.offset.checked_add(window.len).is_none_or(|end| end > mapped) {
+                let because = format!("at most {} of host memory are mapped for the device", format_size(mapped));
+                return Err(refused(&format!("a window of {}", format_size(window.len)), &because));
+            }
+        }
+        let HostMemory { written_by, socket } = work.memory;
+        if socket == Socket::Remote {
+            return Err(refused("memory of the other socket", "the driver chooses the place of host memory"));
+        }
+        if written_by == Writer::Device {
+            return Err(refused(
+                "host memory written by the device",
+                "no part of the device's path is known to keep it",
+            ));
+        }
+        Ok(Asked { transfers, written_by })
+    }
+}
+
+impl Machine for CudaMachine {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn supports(&self, plan: &Plan) -> Result<(), Unsupported> {
+        match &plan.work {
+            Work::Engines(work) => {
+                plan.check().map_err(|impossible| impossible.on(&self.facts.name))?;
+                self.asked(work).map(|_| ())
+            }
+            _ => self.machine.request(plan).map(|_| ()),
+        }
+    }
+
+    fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
+        let Work::Engines(work) = &plan.work else { return self.machine.run(plan, samples) };
+        plan.check().map_err(|impossible| impossible.on(&self.facts.name))?;
+        let asked = self.asked(work)?;
+        self.machine.run_by(plan, samples, move |queue, job| transfer(queue, job, &asked))
+    }
+
+    fn least_sample(&self) -> Ticks {
+        self.least_sample
+    }
+}
+
+/// Takes the samples of transfers and verifies the data of the last one.
+fn transfer(queue: &mut Queue, job: Job<'_>, asked: &Asked) -> Result<Samples, MachineError> {
+    let Job { machine, plan, interrupted, number, mut samples, progress, .. } = job;
+    let failure = |stage, error: CudaError| Queue::failure(&Failed::new(machine, "DMA transfers", stage), &error);
+    let allocating = |error| failure(Stage::Allocating, error);
+    let sampling = |error| failure(Stage::Sampling, error);
+    let limit = Duration::from_secs_f64(plan.timeout.as_ns() / 1e9) + GRACE;
+    progress.preparing(|| queue.context.enter()).map_err(allocating)?;
+    if plan.warmup_passes > 0 {
+        let mut warm_up = queue.transfers.prepare(asked, plan.warmup_passes, number).map_err(allocating)?;
+        warm_up.run(limit).map_err(sampling)?;
+    }
+    let prepared = progress.preparing(|| {
+        let mut prepared = queue.transfers.prepare(asked, plan.passes, number)?;
+        prepared.fill();
+        Ok(prepared)
+    });
+    let mut prepared = prepared.map_err(allocating)?;
+    while samples.wants_more() {
+        if interrupted.load(Ordering::Relaxed) {
+            return Err(MachineError::Interrupted { machine: machine.to_owned() });
+        }
+        progress.preparing(|| prepared.before_sample());
+        samples.keep(prepared.run(limit).map_err(sampling)?, None);
+        progress.step();
+    }
+    samples.confirmed = Some(progress.preparing(|| prepared.confirmed()).map_err(sampling)?);
+    Ok(samples)
+}
+
+/// Memory of this machine in bytes; 0 if the system does not report it.
+fn memory_bytes() -> u64 {
+    let info = rustix::system::sysinfo();
+    (info.totalram as u64).saturating_mul(info.mem_unit.into())
+}
+
+/// Request whose kernels and memory exist.
+#[derive(Debug)]
+pub(super) enum PreparedCuda<'a> {
+    /// Launches of an empty kernel.
+    Launches { kernel: &'a mut Launches, launch: Launch },
+    /// Copies between host memory and device memory.
+    Copies { copies: &'a mut Copies, moved: RuntimeCopy },
+}
+
+impl RuntimeQueue for Queue {
+    type Error = CudaError;
+    type Prepared<'a> = PreparedCuda<'a>;
+
+    fn allocate(&mut self, request: QueueRequest) -> Result<PreparedCuda<'_>, CudaError> {
+        self.context.enter()?;
+        Ok(match request {
+            QueueRequest::Launch(launch) => PreparedCuda::Launches { kernel: self.launches(launch.arguments)?, launch },
+            QueueRequest::Copy(moved) => {
+                PreparedCuda::Copies { copies: self.copies(moved.allocation, moved.bytes)?, moved }
+            }
+            QueueRequest::Compute(_) => return Err(CudaError::System("no kernels compute here yet".to_owned())),
+        })
+    }
+
+    fn failure(failed: &Failed<'_>, error: &CudaError) -> MachineError {
+        match error {
+            CudaError::NoMemory { .. } | CudaError::NoHostMemory(_) | CudaError::NotBuilt { .. } => {
+                failed.unsupported(error.to_string())
+            }
+            CudaError::Refused { status, .. } if failed.stage == Stage::Allocating && status.is_short_of_memory() => {
+                failed.unsupported(format!("{error}; use a smaller size"))
+            }
+            CudaError::Refused { status, .. } if status.may_be_a_lost_device() => {
+                failed.device(&format!("{error}{LOST}"))
+            }
+            _ => failed.device(&error.to_string()),
+        }
+    }
+}
+
+/// Suffix for errors that a lost device may cause.
+const LOST: &str = "; the device may be lost, earlier results remain valid: look for messages of the driver (Xid) in dmesg and for the device in nvidia-smi, reset it as its vendor describes, and restart the program";
+
+impl Prepared for PreparedCuda<'_> {
+    type Error = CudaError;
+
+    fn fill(&mut self, seed: u64) -> Result<(), CudaError> {
+        match self {
+            PreparedCuda::Launches { .. } => Ok(()),
+            PreparedCuda::Copies { copies, moved } => copies.fill(moved.verb, seed),
+        }
+    }
+
+    fn sample(&mut self, limits: &Limits<'_>, first: u64, passes: u64) -> Result<Stamps, CudaError> {
+        let (doing, (stamps, status)) = match self {
+            PreparedCuda::Launches { kernel, launch } => {
+                ("launching a kernel and waiting for it", kernel.timed(*launch, limits, first, passes))
+            }
+            PreparedCuda::Copies { copies, moved } => {
+                ("copying between host and device", copies.timed(*moved, limits, passes))
+            }
+        };
+        CudaError::check(doing, status)?;
+        Ok(stamps)
+    }
+
+    fn confirmed(&mut self, seed: u64) -> Result<Option<Confirmed>, CudaError> {
+        match self {
+            PreparedCuda::Launches { .. } => Ok(None),
+            PreparedCuda::Copies { copies, moved } => copies.confirmed(moved.verb, seed).map(Some),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! A GPU behind the CUDA driver: its link, and the ceilings of transfers on it.
+
+use crate::cancel::Cancel;
+use crate::error::RunError;
+use crate::open_target::{Kind, OpenTarget};
+use lanemark_bench::Case;
+use lanemark_hw::cuda::{CudaMachine, Device};
+use lanemark_hw::linux_sysfs::{Device as PciDevice, State, System};
+use lanemark_inventory::Inventory;
+use lanemark_machine::{Pattern, Verb};
+use lanemark_method::Method;
+use lanemark_model::{completion_ceiling, dma_write_ceiling};
+use lanemark_record::{Ceiling, CeilingKind, Software};
+use lanemark_wire::Mps;
+
+/// An open GPU without its machine: its function of the PCI tree, and its links at the start.
+pub(crate) struct Gpu {
+    pub(crate) software: Software,
+    /// The function; `None` if the system does not show it.
+    function: Option<PciDevice>,
+    before: State,
+    /// Largest payload of its packets; `None` if its configuration space cannot be read.
+    mps: Option<Mps>,
+}
+
+/// Opens `cuda:NUMBER`.
+pub(crate) fn open(number: usize, cancel: &Cancel) -> Result<OpenTarget, RunError> {
+    let machine = CudaMachine::open(number, cancel.flag())?;
+    let device = machine.device();
+    let address = device.bus_id.parse();
+    let function = address.ok().and_then(|address| PciDevice::find(&System::this(), address).ok());
+    let before = function.as_ref().map_or_else(State::default, State::now);
+    let gpu = Gpu { software: software(device), function, before, mps: payload(&device.bus_id) };
+    Ok(OpenTarget { machine: Box::new(machine), kind: Kind::Gpu(Box::new(gpu)), notes: Vec::new(), with: Vec::new() })
+}
+
+/// `Max_Payload_Size` of a function, as configured; `None` if it cannot be read.
+fn payload(bus_id: &str) -> Option<Mps> {
+    let inventory = Inventory::of_this_machine().ok()?;
+    inventory.function(bus_id.parse().ok()?)?.express.present()?.mps.get()
+}
+
+impl Gpu {
+    /// The ceiling of a case: the payload rate of the slowest link on the path.
+    pub(crate) fn ceiling(&self, case: &Case) -> Ceiling {
+        let unknown =
+            |because: &str| Ceiling { kind: CeilingKind::Unknown, rate_bytes_per_s: None, because: because.to_owned() };
+        let Some(function) = &self.function else {
+            return unknown("the system does not show the function of the device, and so not its link");
+        };
+        // The link of an idle GPU may be slower: the fastest state seen counts.
+        let now = State::now(function);
+        let Some((reporter, link)) = now.fastest_since(&self.before).slowest_link() else {
+            return unknown("no link on the path to the device reports its speed");
+        };
+        let verbs = verbs(case);
+        if verbs.is_empty() {
+            return unknown("no data of this case cross the link");
+        }
+        let (payload, of) = match self.mps {
+            Some(mps) => (merged(case, mps), format!("payloads of {} B", merged(case, mps).bytes())),
+            None => (LARGEST, "the largest payloads of the specification, because MPS is not visible".to_owned()),
+        };
+        let rate = |verb: &Verb| {
+            let rate = match verb {
+                Verb::Load => completion_ceiling(link.generation, link.lanes, payload),
+                Verb::Store => dma_write_ceiling(link.generation, link.lanes, payload),
+            };
+            rate.map(|rate| rate.bytes_per_s())
+        };
+        let Some(rates) = verbs.iter().map(rate).collect::<Option<Vec<f64>>>() else {
+            return unknown("the link has no serialization time");
+        };
+        let ways = if rates.len() > 1 { "both directions together, " } else { "" };
+        Ceiling {
+            kind: CeilingKind::Computed,
+            rate_bytes_per_s: Some(rates.iter().sum()),
+            because: format!("{link}, {ways}{of}; the slowest link on the path, as reported by {reporter}"),
+        }
+    }
+
+    /// Changes at the device and at the links above it since opening, one warning each.
+    pub(crate) fn changes(&self) -> Vec<String> {
+        self.function.as_ref().map_or_else(Vec::new, |function| State::now(function).changes_since(&self.before))
+    }
+}
+
+/// Largest payload of the PCI Express specification.
+const LARGEST: Mps = match Mps::new(4096) {
+    Some(mps) => mps,
+    None => unreachable!(),
+};
+
+/// The directions of a case, as its device sees them.
+fn verbs(case: &Case) -> Vec<Verb> {
+    match &case.method {
+        Method::Dma { flows, .. } | Method::DmaUnderLoad { flows, .. } | Method::DmaPages { flows, .. } => {
+            flows.iter().map(|flow| flow.verb).collect()
+        }
+        // The device reads what a program stores.
+        Method::RuntimeCopy { direction, .. } => {
+            vec![if direction.verb() == Verb::Store { Verb::Load } else { Verb::Store }]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The largest payload of a case: a device may merge transfers that lie side by side, and no others.
+fn merged(case: &Case, mps: Mps) -> Mps {
+    let is_apart = case.counted_transfers().iter().any(|transfer| transfer.window.pattern != Pattern::Sequential);
+    let of_transfer = u32::try_from(case.size).ok().and_then(|size| Mps::new(size.next_power_of_two().max(128)));
+    match of_transfer {
+        Some(own) if is_apart && own.bytes() < mps.bytes() => own,
+        _ => mps,
+    }
+}
+
+/// Version information of a driver and its device.
+fn software(device: &Device) -> Software {
+    Software {
+        platform_name: "CUDA".to_owned(),
+        platform_version: device.driver_api.clone(),
+        device_name: device.name.clone(),
+        device_version: format!("compute capability {}", device.capability),
+        driver_version: device.driver_version.clone().unwrap_or_else(|| format!("for CUDA {}", device.driver_api)),
+        loader_library: Some("libcuda.so.1".to_owned()),
+    }
+}
