@@ -4,7 +4,7 @@ use crate::cancel::Cancel;
 use crate::error::RunError;
 use crate::open_target::{Kind, OpenTarget};
 use lanemark_bench::Case;
-use lanemark_hw::cuda::{CudaMachine, Device};
+use lanemark_hw::cuda::{CudaMachine, Device, Health};
 use lanemark_hw::linux_sysfs::{Device as PciDevice, State, System};
 use lanemark_inventory::Inventory;
 use lanemark_machine::{Pattern, Verb};
@@ -16,6 +16,9 @@ use lanemark_wire::Mps;
 /// An open GPU without its machine: its function of the PCI tree, and its links at the start.
 pub(crate) struct Gpu {
     pub(crate) software: Software,
+    bus_id: String,
+    /// State at the start under traffic, or the reason why it is not known.
+    health: Result<Health, String>,
     /// The function; `None` if the system does not show it.
     function: Option<PciDevice>,
     before: State,
@@ -25,13 +28,25 @@ pub(crate) struct Gpu {
 
 /// Opens `cuda:NUMBER`.
 pub(crate) fn open(number: usize, cancel: &Cancel) -> Result<OpenTarget, RunError> {
-    let machine = CudaMachine::open(number, cancel.flag())?;
-    let device = machine.device();
+    let mut machine = CudaMachine::open(number, cancel.flag())?;
+    let device = machine.device().clone();
     let address = device.bus_id.parse();
     let function = address.ok().and_then(|address| PciDevice::find(&System::this(), address).ok());
-    let before = function.as_ref().map_or_else(State::default, State::now);
-    let gpu = Gpu { software: software(device), function, before, mps: payload(&device.bus_id) };
-    Ok(OpenTarget { machine: Box::new(machine), kind: Kind::Gpu(Box::new(gpu)), notes: Vec::new(), with: Vec::new() })
+    let (before, health) = machine.under_traffic(|| {
+        (function.as_ref().map_or_else(State::default, State::now), Health::now(&device.bus_id))
+    })?;
+    let state = match &health {
+        Ok(health) => format!("cuda:{number}: under traffic before the run: {health}"),
+        Err(because) => format!("cuda:{number}: clocks and temperature are not known: {because}"),
+    };
+    let mps = payload(&device.bus_id);
+    let gpu = Gpu { software: software(&device), bus_id: device.bus_id, health, function, before, mps };
+    let own_read = format!(
+        "cuda:{number}: a read of 64 B from the device's own memory takes {:.0} ns by the kernel that makes DMA reads (random in 4 MiB); what a DMA read takes beyond that is the way to host memory and back",
+        machine.own_read().as_ns()
+    );
+    let kind = Kind::Gpu(Box::new(gpu));
+    Ok(OpenTarget { machine: Box::new(machine), kind, notes: vec![state, own_read], with: Vec::new() })
 }
 
 /// `Max_Payload_Size` of a function, as configured; `None` if it cannot be read.
@@ -81,7 +96,14 @@ impl Gpu {
 
     /// Changes at the device and at the links above it since opening, one warning each.
     pub(crate) fn changes(&self) -> Vec<String> {
-        self.function.as_ref().map_or_else(Vec::new, |function| State::now(function).changes_since(&self.before))
+        let now = self.function.as_ref().map(State::now);
+        // The link of an idle device may be slower, so only the counters of errors are compared.
+        let counters = now.map(|now| State { links: self.before.links.clone(), errors: now.errors });
+        let mut changes = counters.map_or_else(Vec::new, |now| now.changes_since(&self.before));
+        if let (Ok(before), Ok(now)) = (&self.health, Health::now(&self.bus_id)) {
+            changes.extend(now.changes_since(before));
+        }
+        changes
     }
 }
 

@@ -155,6 +155,20 @@ impl Copies {
         Ok(Confirmed { claimed_bytes: self.bytes as u64, confirmed_bytes })
     }
 
+    /// Starts `count` copies to the device, which the caller waits for.
+    ///
+    /// # Errors
+    /// Errors of the driver.
+    pub(super) fn start(&mut self, count: u32) -> Result<(), CudaError> {
+        let (at, stream) = (self.own.at().cast_const().cast(), self.context.stream);
+        for _ in 0..count {
+            // SAFETY: both ends have `bytes` bytes and stay valid: `drop` waits for the stream.
+            let status = unsafe { (self.context.api.start_to_device)(self.device.at, at, self.bytes, stream) };
+            CudaError::check("copying between host and device", status)?;
+        }
+        Ok(())
+    }
+
     /// Times `passes` copies; returns the stamps and the status of the last call.
     pub(super) fn timed(&mut self, moved: RuntimeCopy, limits: &Limits<'_>, passes: u64) -> (Stamps, c_int) {
         let at = self.own.at();

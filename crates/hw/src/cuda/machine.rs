@@ -4,18 +4,21 @@ use super::copies::Copies;
 use super::device::Device;
 use super::error::CudaError;
 use super::launches::Launches;
+use super::ping;
 use super::queue::Queue;
 use super::transfers::Asked;
 use crate::runtime_common::machine::{Failed, Job, Prepared, RuntimeMachine, RuntimeQueue, Stage};
 use crate::runtime_common::request::DeviceLimits;
 use crate::watchdog::{OPEN_LIMIT, within};
 use crate::x86::cpu::Cpu;
-use crate::x86::sample::{Limits, Stamps};
+use crate::x86::disturbance::Company;
+use crate::x86::run::{Numbering, Run};
+use crate::x86::sample::{Delivery, Limits, Stamps};
 use crate::x86::timer::Timer;
 use lanemark_machine::{
-    Allocation, Confirmed, DeviceKind, DmaFacts, EngineJob, EngineWork, Facts, HostMemory, Launch, Machine,
-    MachineError, Partner, Plan, QueueRequest, RuntimeCopy, RuntimeFacts, Samples, Socket, Transfer, Unsupported, Work,
-    Writer,
+    Allocation, Completion, Confirmed, CoreWork, Descriptors, DeviceKind, DmaCall, DmaFacts, EngineJob, EngineWork,
+    Facts, HostMemory, Lane, Launch, Machine, MachineError, Partner, Pattern, Plan, QueueRequest, RuntimeCopy,
+    RuntimeFacts, Samples, Share, Socket, Task, Transfer, Unsupported, Work, Writer,
 };
 use lanemark_units::{Ticks, format_size};
 use std::sync::Arc;
@@ -54,6 +57,7 @@ pub struct CudaMachine {
     facts: Facts,
     machine: RuntimeMachine<Queue>,
     least_sample: Ticks,
+    own_read: Ticks,
 }
 
 /// Time beyond a plan's timeout before a kernel counts as stuck.
@@ -71,14 +75,15 @@ impl CudaMachine {
     /// [`CudaError`]; [`CudaError::Late`] if the driver does not return within two minutes, which leaves a thread behind.
     pub fn open(number: usize, interrupted: Arc<AtomicBool>) -> Result<CudaMachine, CudaError> {
         let timer = Timer::checked(Cpu::detected().tsc_hz);
-        let (device, queue) = within(OPEN_LIMIT, &interrupted, move || {
+        let (device, queue, own_read) = within(OPEN_LIMIT, &interrupted, move || {
             let mut devices = Device::all()?;
             if number >= devices.len() {
                 return Err(CudaError::NoDevice { number, devices });
             }
             let device = devices.swap_remove(number);
-            let queue = Queue::new(device.clone(), timer)?;
-            Ok((device, queue))
+            let mut queue = Queue::new(device.clone(), timer)?;
+            let own_read = queue.transfers.own_read()?;
+            Ok((device, queue, own_read))
         })?;
         let limits = DeviceLimits { usm: "memory by address", largest_bytes: device.memory_bytes, has_double: true };
         let runtime = RuntimeFacts {
@@ -102,16 +107,32 @@ impl CudaMachine {
             tags: device.multiprocessors.saturating_mul(device.blocks_per_multiprocessor),
             channels: 1,
             relays_at: None,
-            has_driver: false,
+            has_driver: true,
         };
         let facts = Facts { dma: Some(dma), ..machine.facts().clone() };
-        Ok(CudaMachine { device, facts, machine, least_sample })
+        Ok(CudaMachine { device, facts, machine, least_sample, own_read })
     }
 
     /// Device, as described by its driver.
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.device
+    }
+
+    /// Calls `look` while the device copies from host memory, for about 20 ms: an idle device may run its link and its
+    /// clocks slower.
+    ///
+    /// # Errors
+    /// Errors of the driver.
+    pub fn under_traffic<T>(&mut self, look: impl FnOnce() -> T) -> Result<T, CudaError> {
+        self.machine.with_queue(|queue| queue.under_traffic(look))
+    }
+
+    /// Latency of a random read of 64 B from the device's own memory, in a window of 4 MiB, by the kernel of DMA reads. What
+    /// a DMA read takes beyond it is the way to host memory and back.
+    #[must_use]
+    pub const fn own_read(&self) -> Ticks {
+        self.own_read
     }
 
     /// System numbers of the cores that a plan may name, in ascending order.
@@ -170,26 +191,103 @@ impl CudaMachine {
     }
 }
 
+impl CudaMachine {
+    /// The transfer of a doorbell, and the core that rings it.
+    fn doorbell(&self, work: &CoreWork) -> Result<(Transfer, usize), Unsupported> {
+        let refused = |what: String, because: &str| {
+            Err(Unsupported { what, machine: self.facts.name.clone(), because: because.to_owned() })
+        };
+        let [Lane { core, task: Task::DmaCall(call) }] = work.lanes.as_slice() else {
+            return refused("doorbells of several cores".to_owned(), "one kernel answers the doorbells of one core");
+        };
+        let DmaCall { transfer, share, descriptors, completion, .. } = *call;
+        if (share, descriptors, completion) != (Share::Doorbell, Descriptors::Fetched, Completion::Flag) {
+            let because = "a kernel of the device fetches its orders from host memory and answers with a word there: it has no doorbell register, and raises no interrupt";
+            return refused(format!("a {} with {} descriptors and completion by {completion}", share.name(), descriptors.name()), because);
+        }
+        let bytes = transfer.bytes;
+        if bytes == 0 || !bytes.is_multiple_of(ping::UNIT_BYTES) || bytes > transfer.window.len {
+            let because = "the kernel that answers moves whole units of 16 B, within one window";
+            return refused(format!("a transfer of {bytes} B"), because);
+        }
+        if transfer.window.pattern != Pattern::Sequential {
+            return refused("places that are not side by side".to_owned(), "the kernel that answers goes through its window");
+        }
+        match usize::try_from(*core).ok().filter(|core| *core < self.machine.cpus().len()) {
+            Some(core) => Ok((transfer, core)),
+            None => refused(format!("core {core}"), "this program may not use it"),
+        }
+    }
+}
+
+fn has_dma_call(work: &CoreWork) -> bool {
+    work.lanes.iter().any(|lane| matches!(lane.task, Task::DmaCall(_)))
+}
+
+/// Takes the samples of doorbells and verifies the data of the last one.
+fn ring(queue: &mut Queue, job: Job<'_>, transfer: &Transfer, cpu: usize) -> Result<Samples, MachineError> {
+    let Job { machine, plan, timer, interrupted, number, mut samples, progress } = job;
+    let failure = |stage, error: CudaError| Queue::failure(&Failed::new(machine, "doorbells", stage), &error);
+    let allocating = |error| failure(Stage::Allocating, error);
+    let prepared = progress.preparing(|| {
+        queue.context.enter()?;
+        let ping = queue.ping(transfer.window.len)?;
+        ping.fill();
+        Ok(ping)
+    });
+    let ping = prepared.map_err(allocating)?;
+    let run = Run {
+        machine,
+        timer,
+        plan,
+        cpu,
+        company: Company::OwnThreads,
+        passes_per_check: 1,
+        delivery: Delivery::Drained,
+        interrupted,
+        numbering: Numbering::EndingWith(number),
+    };
+    run.take(
+        &mut samples,
+        "ringing a doorbell",
+        || (),
+        |limits, _, passes| {
+            progress.step();
+            ping.timed(transfer, limits, timer, passes).map_err(|error| failure(Stage::Sampling, error))
+        },
+    )?;
+    samples.confirmed = ping.confirmed(transfer);
+    Ok(samples)
+}
+
 impl Machine for CudaMachine {
     fn facts(&self) -> &Facts {
         &self.facts
     }
 
     fn supports(&self, plan: &Plan) -> Result<(), Unsupported> {
+        plan.check().map_err(|impossible| impossible.on(&self.facts.name))?;
         match &plan.work {
-            Work::Engines(work) => {
-                plan.check().map_err(|impossible| impossible.on(&self.facts.name))?;
-                self.asked(work).map(|_| ())
-            }
+            Work::Engines(work) => self.asked(work).map(|_| ()),
+            Work::Cores(work) if has_dma_call(work) => self.doorbell(work).map(|_| ()),
             _ => self.machine.request(plan).map(|_| ()),
         }
     }
 
     fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
-        let Work::Engines(work) = &plan.work else { return self.machine.run(plan, samples) };
         plan.check().map_err(|impossible| impossible.on(&self.facts.name))?;
-        let asked = self.asked(work)?;
-        self.machine.run_by(plan, samples, move |queue, job| transfer(queue, job, &asked))
+        match &plan.work {
+            Work::Engines(work) => {
+                let asked = self.asked(work)?;
+                self.machine.run_by(plan, samples, move |queue, job| transfer(queue, job, &asked))
+            }
+            Work::Cores(work) if has_dma_call(work) => {
+                let (transfer, core) = self.doorbell(work)?;
+                let cpu = self.machine.cpus()[core];
+                self.machine.run_by(plan, samples, move |queue, job| ring(queue, job, &transfer, cpu))
+            }
+            _ => self.machine.run(plan, samples),
+        }
     }
 
     fn least_sample(&self) -> Ticks {

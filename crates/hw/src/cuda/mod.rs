@@ -9,12 +9,14 @@
 //! | `device` | [`Device`]: properties, and the list of all devices |
 //! | `error` | [`CudaError`]: messages |
 //! | `status` | status codes by name |
+//! | `health` | [`Health`]: link, clocks and temperature, from the management library |
 //! | `context` | an open device |
 //! | `memory` | memory of the device, and memory of the host that it can access |
-//! | `transfers.ptx`, `clock.ptx`, `ptx` | texts of the kernels |
+//! | `transfers.ptx`, `clock.ptx`, `ping.ptx`, `ptx` | texts of the kernels |
 //! | `kernel` | compilation and launch |
 //! | `clock` | the clock of the device |
 //! | `walk`, `transfers` | DMA: which warp moves what; times and verification |
+//! | `ping` | doorbells that a kernel answers |
 //! | `launches`, `copies` | empty kernels, copies by the driver |
 //! | `queue` | everything that is allocated on one device |
 //! | `machine` | [`CudaMachine`]: opening a device, running a plan |
@@ -22,6 +24,7 @@
 mod api;
 mod device;
 mod error;
+mod health;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod machine;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
@@ -42,6 +45,8 @@ mod launches;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod memory;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod ping;
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod ptx;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod queue;
@@ -52,5 +57,6 @@ mod walk;
 
 pub use device::Device;
 pub use error::CudaError;
+pub use health::Health;
 pub use machine::CudaMachine;
 pub use status::Status;

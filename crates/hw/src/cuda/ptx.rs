@@ -6,6 +6,8 @@ use std::fmt::Write;
 
 /// Kernel `clock`: readings of the device's clock.
 pub(super) const CLOCK: &str = include_str!("clock.ptx");
+/// Kernel `ping`: answers to doorbells.
+pub(super) const PING: &str = include_str!("ping.ptx");
 /// Kernel `transfers`, before its blocks are filled in.
 const TRANSFERS: &str = include_str!("transfers.ptx");
 

@@ -1,11 +1,12 @@
 //! An open device, with everything allocated for its plans.
 
 use super::clock::Clock;
-use super::context::Context;
+use super::context::{Context, LONGEST};
 use super::copies::Copies;
 use super::device::Device;
 use super::error::CudaError;
 use super::launches::Launches;
+use super::ping::Ping;
 use super::transfers::Transfers;
 use crate::x86::timer::Timer;
 use lanemark_machine::{Allocation, Arguments};
@@ -19,9 +20,15 @@ pub(super) struct Queue {
     /// Copies of the last kind and length.
     copies: Option<Copies>,
     pub(super) transfers: Transfers,
+    /// Doorbells, with memory for the largest window so far.
+    ping: Option<Ping>,
     pub(super) clock: Clock,
     pub(super) context: Arc<Context>,
 }
+
+/// Length and number of copies while the state of the device is read: 1 GiB in all.
+const TRAFFIC_BYTES: u64 = 16 << 20;
+const TRAFFIC_COPIES: u32 = 64;
 
 impl Queue {
     /// Opens the device and measures its clock.
@@ -34,7 +41,7 @@ impl Queue {
             let context = Context::new(device)?;
             let clock = Clock::checked(&context, timer)?;
             let transfers = Transfers::new(&context)?;
-            Ok(Queue { launches: Vec::new(), copies: None, transfers, clock, context })
+            Ok(Queue { launches: Vec::new(), copies: None, transfers, ping: None, clock, context })
         };
         open().map_err(|error| match error {
             CudaError::Refused { doing, status } => CudaError::NotOpened { device: name, doing, status },
@@ -55,6 +62,37 @@ impl Queue {
             }
         };
         Ok(&mut self.launches[place])
+    }
+
+    /// Doorbells with memory for a window of this length.
+    ///
+    /// # Errors
+    /// Errors of the driver.
+    pub(super) fn ping(&mut self, window_bytes: u64) -> Result<&mut Ping, CudaError> {
+        let kept = self.ping.take().filter(|ping| ping.fits(window_bytes));
+        let ping = match kept {
+            Some(ping) => ping,
+            None => Ping::new(&self.context, window_bytes)?,
+        };
+        Ok(self.ping.insert(ping))
+    }
+
+    /// Calls `look` while the device copies from host memory.
+    ///
+    /// # Errors
+    /// Errors of the driver.
+    pub(super) fn under_traffic<T>(&mut self, look: impl FnOnce() -> T) -> Result<T, CudaError> {
+        self.context.enter()?;
+        let copies = self.copies(Allocation::Host, TRAFFIC_BYTES)?;
+        // The link and the clocks need some time to rise.
+        copies.start(TRAFFIC_COPIES)?;
+        let context = Arc::clone(&self.context);
+        context.finish("copying between host and device", LONGEST)?;
+        self.copies(Allocation::Host, TRAFFIC_BYTES)?.start(TRAFFIC_COPIES)?;
+        let seen = look();
+        context.finish("copying between host and device", LONGEST)?;
+        self.copies = None;
+        Ok(seen)
     }
 
     /// Copies of this kind and length.

@@ -9,7 +9,7 @@ use super::memory::{DeviceMemory, HostMemory, Pinned};
 use super::ptx::{self, THREADS, UNIT_BYTES};
 use super::walk::Walk;
 use crate::x86::flush::flush_lines;
-use lanemark_machine::{Confirmed, Sample, Transfer, Verb, Writer};
+use lanemark_machine::{Confirmed, Partner, Pattern, Sample, Transfer, Verb, Window, Writer};
 use lanemark_units::Ticks;
 use std::ptr;
 use std::sync::Arc;
@@ -59,6 +59,32 @@ struct Parameter {
     factor: u32,
     summand: u32,
     _unused: [u32; 3],
+}
+
+impl Parameter {
+    /// The job of a walk through memory from `base` on.
+    fn new(walk: &Walk, base: u64, times: &DeviceMemory, sums: &DeviceMemory, summand: u32) -> Parameter {
+        let Transfer { window, bytes, verb, .. } = walk.transfer;
+        Parameter {
+            base,
+            times: times.at,
+            sums: sums.at,
+            count: walk.count,
+            bytes,
+            slices: walk.slices,
+            places: window.places(bytes),
+            step: window.step(bytes),
+            steps: walk.steps(),
+            warps: walk.warps,
+            is_shared: walk.is_shared.into(),
+            is_random: window.pattern.is_random().into(),
+            is_write: (verb == Verb::Store).into(),
+            zero: 0,
+            factor: FACTOR,
+            summand,
+            _unused: [0; 3],
+        }
+    }
 }
 
 const _: () = assert!(size_of::<Parameter>() == 128, "the kernel expects 128 B");
@@ -124,6 +150,29 @@ impl Transfers {
     }
 }
 
+impl Transfers {
+    /// Latency of a random read of 64 B from memory of the device, in a window of 4 MiB.
+    ///
+    /// # Errors
+    /// Errors of the driver.
+    pub(super) fn own_read(&mut self) -> Result<Ticks, CudaError> {
+        const READS: u64 = 4096;
+        let window = Window { offset: 0, len: 4 << 20, pattern: Pattern::Random };
+        let (verb, partner, outstanding) = (Verb::Load, Partner::Host, Some(1));
+        let read = Transfer { card: 0, verb, partner, bytes: 64, count: READS, window, outstanding };
+        let missing = || CudaError::System("no kernel reads 64 B".to_owned());
+        let walk = Walk::new(read, READS, 1).ok_or_else(missing)?;
+        let memory = DeviceMemory::new(&self.context, window.len as usize)?;
+        let sums = DeviceMemory::new(&self.context, THREADS as usize * 4)?;
+        let kernel = Kernel::new(&self.context, "transfers", &ptx::transfers(walk.unit))?;
+        let mut job = [Parameter::new(&walk, memory.at, &self.times, &sums, 0)];
+        let mut run = || launch(&self.context, &kernel, &self.times, &mut job, LONGEST);
+        // The first launch loads the kernel and warms the caches of translations.
+        run()?;
+        Ok(Ticks(run()?.delivered.0 / READS))
+    }
+}
+
 /// Transfers whose kernel and memory exist.
 #[derive(Debug)]
 pub(super) struct Prepared<'a> {
@@ -178,53 +227,13 @@ impl Prepared<'_> {
     /// # Errors
     /// Errors of the driver, and [`CudaError::Stuck`] after `limit`.
     pub(super) fn run(&mut self, limit: Duration) -> Result<Sample, CudaError> {
-        let mut parameters = [Parameter::default(); 2];
-        for (parameter, walk) in parameters.iter_mut().zip(&self.walks) {
-            *parameter = self.parameter(walk);
-        }
-        let [first, second] = &mut parameters;
-        let mut pointers = [ptr::from_mut(first).cast(), ptr::from_mut(second).cast()];
-        let columns = self.walks.iter().map(|walk| walk.warps).max().unwrap_or(1);
-        let api = &self.context.api;
-        // SAFETY: the times are in the memory, which is valid; the kernel has two parameters of 128 B, and the memory
-        // of both jobs outlives the launch, which is waited for.
-        let status = unsafe {
-            let filled = (api.start_fill)(self.times.at, 0, TIMES_BYTES, self.context.stream);
-            CudaError::check("clearing the times", filled)?;
-            self.kernel.launch([columns, self.walks.len() as u32], THREADS, &mut pointers)
-        };
-        CudaError::check("launching the kernel transfers", status)?;
-        self.context.finish(self.kernel.name(), limit.min(LONGEST))?;
-        let mut times = [0; TIMES_BYTES];
-        self.context.read(self.times.at, &mut times)?;
-        let [start, issued, delivered, _] = words(&times);
-        // The kernel keeps the largest complement of the start.
-        let start = !start;
-        let span = |end: u64| Ticks::whole_ns(end.saturating_sub(start).min(1 << 50));
-        Ok(Sample { issue: span(issued), delivered: span(delivered) })
+        let mut parameters: Vec<Parameter> = self.walks.iter().map(|walk| self.parameter(walk)).collect();
+        launch(self.context, self.kernel, self.times, &mut parameters, limit)
     }
 
     fn parameter(&self, walk: &Walk) -> Parameter {
-        let Transfer { window, bytes, verb, .. } = walk.transfer;
-        Parameter {
-            base: self.host.at + window.offset,
-            times: self.times.at,
-            sums: self.sums.at,
-            count: walk.count,
-            bytes,
-            slices: walk.slices,
-            places: window.places(bytes),
-            step: window.step(bytes),
-            steps: walk.steps(),
-            warps: walk.warps,
-            is_shared: walk.is_shared.into(),
-            is_random: window.pattern.is_random().into(),
-            is_write: (verb == Verb::Store).into(),
-            zero: 0,
-            factor: FACTOR,
-            summand: self.summand,
-            _unused: [0; 3],
-        }
+        let base = self.host.at + walk.transfer.window.offset;
+        Parameter::new(walk, base, self.times, self.sums, self.summand)
     }
 
     /// Bytes of one iteration that moved correctly in the last launch.
@@ -278,6 +287,41 @@ impl Prepared<'_> {
         };
         4 * places.iter().map(correct).sum::<u64>()
     }
+}
+
+/// Runs one or two jobs at once, and returns their times as [`Prepared::run`] does. Their memory outlives the call.
+fn launch(
+    context: &Context,
+    kernel: &Kernel,
+    times: &DeviceMemory,
+    jobs: &mut [Parameter],
+    limit: Duration,
+) -> Result<Sample, CudaError> {
+    let columns = jobs.iter().map(|job| job.warps).max().unwrap_or(1);
+    let rows = jobs.len() as u32;
+    let mut unused = Parameter::default();
+    let [first, second] = match jobs {
+        [first, second, ..] => [ptr::from_mut(first), ptr::from_mut(second)],
+        [first] => [ptr::from_mut(first), ptr::from_mut(&mut unused)],
+        [] => return Ok(Sample::default()),
+    };
+    let mut pointers = [first.cast(), second.cast()];
+    // SAFETY: the times are in device memory; the kernel has two parameters of 128 B, and the memory of both jobs outlives
+    // the launch, which is waited for.
+    let status = unsafe {
+        let filled = (context.api.start_fill)(times.at, 0, TIMES_BYTES, context.stream);
+        CudaError::check("clearing the times", filled)?;
+        kernel.launch([columns, rows], THREADS, &mut pointers)
+    };
+    CudaError::check("launching the kernel transfers", status)?;
+    context.finish(kernel.name(), limit.min(LONGEST))?;
+    let mut read = [0; TIMES_BYTES];
+    context.read(times.at, &mut read)?;
+    let [start, issued, delivered, _] = words(&read);
+    // The kernel keeps the largest complement of the start.
+    let start = !start;
+    let span = |end: u64| Ticks::whole_ns(end.saturating_sub(start).min(1 << 50));
+    Ok(Sample { issue: span(issued), delivered: span(delivered) })
 }
 
 /// Word number `number` of a window.

@@ -3,6 +3,7 @@
 use super::CudaError;
 use super::device::Device;
 use lanemark_machine::{Facts, Machine, MachineError, Plan, Samples, Unsupported};
+use lanemark_units::Ticks;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -26,6 +27,20 @@ impl CudaMachine {
     /// Device; cannot be called, because `open` always fails here.
     #[must_use]
     pub fn device(&self) -> &Device {
+        match self.never {}
+    }
+
+    /// State of the device under traffic; cannot be called, because `open` always fails here.
+    ///
+    /// # Errors
+    /// None.
+    pub fn under_traffic<T>(&mut self, _look: impl FnOnce() -> T) -> Result<T, CudaError> {
+        match self.never {}
+    }
+
+    /// Latency of a read from the device's own memory; cannot be called, because `open` always fails here.
+    #[must_use]
+    pub const fn own_read(&self) -> Ticks {
         match self.never {}
     }
 

@@ -149,6 +149,11 @@ impl<Q: RuntimeQueue> RuntimeMachine<Q> {
         &self.facts
     }
 
+    /// Calls `job` with the queue, on this thread.
+    pub(crate) fn with_queue<T>(&mut self, job: impl FnOnce(&mut Q) -> T) -> T {
+        job(&mut self.queue.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Request of a plan, and the core that makes the calls.
     ///
     /// # Errors

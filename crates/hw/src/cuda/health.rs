@@ -1,0 +1,123 @@
+//! State of a GPU as its management library (NVML) reports it: link, clocks, temperature, throttling.
+//!
+//! Everything is optional: containers and virtual machines may lack the library, and boards may lack a value. Nothing is set.
+
+use nvml_wrapper::Nvml;
+use nvml_wrapper::bitmasks::device::ThrottleReasons;
+use nvml_wrapper::enum_wrappers::device::{Clock, TemperatureSensor};
+use std::ffi::OsStr;
+use std::fmt;
+
+/// State of a GPU at an instant; a value that the library does not report is `None`.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Health {
+    /// Generation and width of the link.
+    pub link: Option<(u32, u32)>,
+    /// Clock of the multiprocessors in MHz.
+    pub sm_clock_mhz: Option<u32>,
+    /// Clock of the memory in MHz.
+    pub memory_clock_mhz: Option<u32>,
+    /// Temperature of the chip in degrees Celsius.
+    pub temperature_c: Option<u32>,
+    /// Reasons for which the clocks are lower than possible, as NVML names them; empty without any, or if unknown.
+    pub throttled_by: Vec<&'static str>,
+    /// Packets that the device has sent again since its reset, by its own count.
+    pub replays: Option<u32>,
+}
+
+/// File name of the library.
+const LIBRARY: &str = "libnvidia-ml.so.1";
+
+/// Reasons that lower the clocks under load, and their names. Source: NVML API reference, `nvmlClocksEventReasons`. An idle
+/// device, a setting of the user, and boards that keep in step are no reasons for concern.
+const THROTTLES: [(ThrottleReasons, &str); 5] = [
+    (ThrottleReasons::SW_POWER_CAP, "the power limit"),
+    (ThrottleReasons::HW_SLOWDOWN, "the hardware (temperature or power)"),
+    (ThrottleReasons::SW_THERMAL_SLOWDOWN, "the temperature limit of the driver"),
+    (ThrottleReasons::HW_THERMAL_SLOWDOWN, "the temperature limit of the hardware"),
+    (ThrottleReasons::HW_POWER_BRAKE_SLOWDOWN, "the power brake of the board"),
+];
+
+impl Health {
+    /// State of the GPU at this PCI address.
+    ///
+    /// # Errors
+    /// Reason why nothing can be read: no library, or no such GPU.
+    pub fn now(bus_id: &str) -> Result<Health, String> {
+        let library = Nvml::builder().lib_path(OsStr::new(LIBRARY)).init().map_err(|error| error.to_string())?;
+        let device = library.device_by_pci_bus_id(bus_id).map_err(|error| format!("{bus_id}: {error}"))?;
+        let link = device.current_pcie_link_gen().ok().zip(device.current_pcie_link_width().ok());
+        let reasons = device.current_throttle_reasons().unwrap_or(ThrottleReasons::NONE);
+        let throttled_by = THROTTLES.iter().filter(|(reason, _)| reasons.contains(*reason)).map(|(_, name)| *name);
+        Ok(Health {
+            link,
+            sm_clock_mhz: device.clock_info(Clock::SM).ok(),
+            memory_clock_mhz: device.clock_info(Clock::Memory).ok(),
+            temperature_c: device.temperature(TemperatureSensor::Gpu).ok(),
+            throttled_by: throttled_by.collect(),
+            replays: device.pcie_replay_counter().ok(),
+        })
+    }
+
+    /// What became worse since `before`, one sentence each without a full stop.
+    #[must_use]
+    pub fn changes_since(&self, before: &Health) -> Vec<String> {
+        let mut changes = Vec::new();
+        if let (Some(was), Some(is)) = (before.replays, self.replays)
+            && is > was
+        {
+            changes.push(format!("the device has sent {} packets again during the run", is - was));
+        }
+        if !self.throttled_by.is_empty() {
+            changes.push(format!("the clocks of the device are lowered by {}", self.throttled_by.join(" and ")));
+        }
+        changes
+    }
+}
+
+impl fmt::Display for Health {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = Vec::new();
+        parts.extend(self.link.map(|(generation, lanes)| format!("link Gen{generation} x{lanes}")));
+        parts.extend(self.sm_clock_mhz.map(|mhz| format!("multiprocessors at {mhz} MHz")));
+        parts.extend(self.memory_clock_mhz.map(|mhz| format!("memory at {mhz} MHz")));
+        parts.extend(self.temperature_c.map(|degrees| format!("{degrees} °C")));
+        if !self.throttled_by.is_empty() {
+            parts.push(format!("clocks lowered by {}", self.throttled_by.join(" and ")));
+        }
+        if parts.is_empty() { f.write_str("nothing reported") } else { f.write_str(&parts.join(", ")) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_reported_is_shown() {
+        let all = Health {
+            link: Some((5, 16)),
+            sm_clock_mhz: Some(1980),
+            memory_clock_mhz: Some(2619),
+            temperature_c: Some(35),
+            throttled_by: vec!["the power limit"],
+            replays: Some(2),
+        };
+        assert_eq!(
+            all.to_string(),
+            "link Gen5 x16, multiprocessors at 1980 MHz, memory at 2619 MHz, 35 °C, clocks lowered by the power limit"
+        );
+        assert_eq!(Health::default().to_string(), "nothing reported");
+    }
+
+    #[test]
+    fn replays_during_a_run_and_lowered_clocks_are_reported() {
+        let with = |replays, throttled_by| Health { replays, throttled_by, ..Health::default() };
+        let changes = |now: Health| now.changes_since(&with(Some(2), vec![]));
+        assert!(changes(with(Some(2), vec![])).is_empty() && changes(with(None, vec![])).is_empty());
+        assert_eq!(changes(with(Some(5), vec![])), ["the device has sent 3 packets again during the run"]);
+        let slow = changes(with(Some(2), vec!["the power limit", "the power brake of the board"]));
+        let expected = "the clocks of the device are lowered by the power limit and the power brake of the board";
+        assert_eq!(slow, [expected]);
+    }
+}
