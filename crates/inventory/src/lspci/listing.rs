@@ -84,6 +84,21 @@ const REGISTERS: [&str; 22] = [
     "ACSCtl",
     "L1SubCtl1",
 ];
+/// Prefixes of the lines that can follow the heading of a function.
+const FIRST: [&str; 12] = [
+    "Subsystem:",
+    "DeviceName:",
+    "Physical Slot:",
+    "Control:",
+    "Flags:",
+    "Capabilities:",
+    "Region ",
+    "Memory at ",
+    "I/O ports at ",
+    "Kernel driver in use:",
+    "Kernel modules:",
+    "!!! ",
+];
 /// Prefixes of lines outside of capabilities.
 const PLAIN: [&str; 5] = ["Kernel driver in use:", "Kernel modules:", "NUMA node:", "IOMMU group:", "Capabilities:"];
 
@@ -94,6 +109,21 @@ impl<'a> Listing<'a> {
 
     pub(super) const fn is_empty(&self) -> bool {
         self.lines.is_empty()
+    }
+
+    /// Whether a line without indentation can be the first of a listing.
+    pub(super) fn can_begin(line: &str) -> bool {
+        FIRST.iter().any(|first| line.starts_with(first))
+    }
+
+    /// Whether any line is one that lspci prints.
+    pub(super) fn is_of_lspci(&self) -> bool {
+        self.lines.iter().any(|line| Listing::can_begin(line.trim_start()))
+    }
+
+    /// Whether the header reads as all ones: lspci masks the bit for several functions.
+    pub(super) fn is_all_ones(&self) -> bool {
+        self.lines.iter().any(|line| line.trim_start().starts_with("!!! Unknown header type 7f"))
     }
 
     fn sections(&self) -> Sections<'a> {
