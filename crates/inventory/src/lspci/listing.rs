@@ -60,7 +60,7 @@ struct Sections<'a> {
 }
 
 /// Registers that are continued by lines without a name.
-const REGISTERS: [&str; 22] = [
+const REGISTERS: [&str; 25] = [
     "DevCap",
     "DevCtl",
     "DevSta",
@@ -83,6 +83,9 @@ const REGISTERS: [&str; 22] = [
     "ACSCap",
     "ACSCtl",
     "L1SubCtl1",
+    "DpcCap",
+    "DpcCtl",
+    "DpcSta",
 ];
 /// Prefixes of the lines that can follow the heading of a function.
 const FIRST: [&str; 12] = [
@@ -170,6 +173,7 @@ impl<'a> Listing<'a> {
             power_state: Seen::Unseen(Why::NotPrinted),
             d3cold_allowed: Seen::Unseen(Why::NotPrinted),
             enable_count: Seen::Unseen(Why::NotPrinted),
+            interrupts: Seen::Unseen(Why::NotPrinted),
             ..Function::unseen(address, &verbose)
         };
         function.driver = match listed("Kernel driver in use") {
@@ -208,6 +212,9 @@ impl<'a> Listing<'a> {
             Some(Acs { supported: bits("ACSCap")?, enabled: bits("ACSCtl")? })
         });
         function.aer = capability.find(true, "Advanced Error Reporting").map(|aer| aer.map(aer_of));
+        function.containment = capability
+            .find(true, "Downstream Port Containment")
+            .and_then_present(|containment| flag(&register(&containment.lines, "DpcSta")?, "Trigger"));
         function.sriov = capability.find(true, "Single Root I/O Virtualization").map(|sriov| sriov.map(sriov_of));
         function.resizable_bars = capability
             .find(true, "Physical Resizable BAR")
