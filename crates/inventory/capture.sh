@@ -33,7 +33,7 @@ for link in sys/bus/pci/devices/*; do
         "$function"/subsystem_vendor "$function"/subsystem_device "$function"/resource "$function"/numa_node \
         "$function"/local_cpulist "$function"/driver "$function"/iommu_group "$function"/aer_dev_* \
         "$function"/max_link_speed "$function"/power_state "$function"/enable \
-        "$function"/d3cold_allowed "$function"/sriov_totalvfs "$function"/sriov_numvfs "$function"/resource?_resize
+        "$function"/d3cold_allowed "$function"/irq "$function"/msi_irqs/* "$function"/sriov_totalvfs "$function"/sriov_numvfs "$function"/resource?_resize
     # Only the existence of these files: reading one could access the device.
     for file in "$function"/resource[0-5] "$function"/resource[0-5]_wc; do
         if [ -e "$file" ]; then : >"$copy/$file"; fi
@@ -48,6 +48,13 @@ keep sys/devices/system/cpu/online sys/devices/system/cpu/cpu*/cpufreq \
     sys/devices/system/node/node*/meminfo sys/devices/system/node/node*/distance
 keep sys/class/iommu/* sys/kernel/iommu_groups/*/type sys/kernel/security/lockdown \
     sys/kernel/debug/x86/pat_memtype_list sys/module/pcie_aspm/parameters/policy \
-    proc/cpuinfo proc/mtrr proc/cmdline proc/sys/kernel/osrelease
+    proc/cpuinfo proc/mtrr proc/cmdline proc/sys/kernel/osrelease \
+    proc/interrupts proc/irq/*/effective_affinity_list
+
+# Only lines of IOMMUs are copied: the log may contain names and serial numbers.
+if log=$(dmesg 2>/dev/null); then
+    mkdir -p "$copy/dev"
+    printf '%s\n' "$log" | grep -E 'DMAR|AMD-Vi|arm-smmu' >"$copy/dev/kmsg"
+fi
 
 tar -czf "$out" -C "$copy" .

@@ -1,5 +1,7 @@
 //! The inventory readers agree with each other, and other crates can use their results.
 
+mod listings;
+
 use lanemark_checks::pci_dump;
 use lanemark_inventory::{Function, Inventory, Seen};
 use lanemark_units::HostPhys;

@@ -5,7 +5,7 @@ use crate::{
 };
 use lanemark_units::HostPhys;
 use lanemark_wire::config::pcie::PCI_EXPRESS;
-use lanemark_wire::config::{BarKind, BreakKind, ConfigSpace, Pcie, PortType, Spot, Unknown};
+use lanemark_wire::config::{BarKind, BreakKind, CapabilityId, ConfigSpace, Pcie, PortType, Spot, Unknown};
 use lanemark_wire::{Mps, Mrrs};
 use std::ops::RangeInclusive;
 
@@ -48,6 +48,16 @@ pub fn function(address: Address, bytes: Vec<u8>) -> (Function, Vec<Note>) {
             ..Aer::unseen(&Why::NotInDump)
         })
     });
+    // Status is at 8; bit 0 is DPC Trigger Status. Source: PCI Express Base Specification 6.0, section 7.9.14.4.
+    let containment = space.capability(CapabilityId::DOWNSTREAM_PORT_CONTAINMENT);
+    function.containment = match seen.optional(containment) {
+        Seen::Known(Some(found)) => {
+            let status = found.region().read(8, 2);
+            status.map_or_else(|| Seen::Unseen(seen.cut()), |status| Seen::Known(Some(status & 1 != 0)))
+        }
+        Seen::Known(None) => Seen::Known(None),
+        Seen::Unseen(why) => Seen::Unseen(why),
+    };
     function.sriov = seen.optional(space.virtual_functions()).map(|functions| {
         functions.map(|functions| Sriov {
             total: Seen::Known(functions.total),
@@ -116,6 +126,7 @@ pub(crate) fn unread(address: Address, why: &Why) -> Function {
         express: Seen::Unseen(why.clone()),
         acs: Seen::Unseen(why.clone()),
         aer: Seen::Unseen(why.clone()),
+        containment: Seen::Unseen(why.clone()),
         sriov: Seen::Unseen(why.clone()),
         ..Function::unseen(address, &Why::NotInDump)
     }
@@ -262,5 +273,31 @@ fn window(number: u8, space: BarKind, range: &RangeInclusive<u64>) -> Region {
         bytes: Seen::Known((range.end() - range.start()).saturating_add(1)),
         prefetchable: number == 2,
         write_combining_file: Seen::Known(false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_trigger_bit_of_containment_is_read_from_its_status() {
+        let with = |status: u8| {
+            let mut bytes = vec![0; 4096];
+            bytes[..4].copy_from_slice(&[0x86, 0x80, 0x34, 0x12]);
+            bytes[0x06] = 0x10;
+            bytes[0x34] = 0x40;
+            bytes[0x40..0x44].copy_from_slice(&[0x10, 0x00, 0x42, 0x00]);
+            bytes[0x100..0x104].copy_from_slice(&[0x1d, 0, 1, 0]);
+            bytes[0x108] = status;
+            bytes
+        };
+        let read = |bytes| function("00:01.0".parse().unwrap(), bytes).0.containment;
+        assert_eq!(read(with(1)), Seen::Known(Some(true)));
+        assert_eq!(read(with(2)), Seen::Known(Some(false)));
+        assert!(read(with(1)[..0x108].to_vec()).why().is_some());
+        let mut without = with(1);
+        without[0x100] = 0x01;
+        assert_eq!(read(without), Seen::Known(None));
     }
 }

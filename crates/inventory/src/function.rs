@@ -1,6 +1,6 @@
 //! Facts about one function of a device.
 
-use crate::{Acs, Address, Aer, Class, CpuSet, Express, Region, Seen, Why};
+use crate::{Acs, Address, Aer, Class, CpuSet, Express, Interrupt, Region, Seen, Why};
 use lanemark_wire::config::{BusNumbers, ResizableBar};
 
 /// One function of a device, with the facts that the source provides.
@@ -39,6 +39,9 @@ pub struct Function {
     pub acs: Seen<Option<Acs>>,
     /// Advanced Error Reporting.
     pub aer: Seen<Option<Aer>>,
+    /// Whether Downstream Port Containment has triggered, which disables the link below; `Known(None)` without the
+    /// capability.
+    pub containment: Seen<Option<bool>>,
     /// Single Root I/O Virtualization.
     pub sriov: Seen<Option<Sriov>>,
     /// Name of the bound driver.
@@ -57,6 +60,8 @@ pub struct Function {
     pub d3cold_allowed: Seen<bool>,
     /// Enable count (`enable` in sysfs).
     pub enable_count: Seen<u32>,
+    /// Interrupts; empty if it has none.
+    pub interrupts: Seen<Vec<Interrupt>>,
     /// Bridge above the function; `Known(None)` on a root bus.
     pub parent: Seen<Option<Address>>,
 }
@@ -81,6 +86,7 @@ impl Function {
             express: Seen::Unseen(why.clone()),
             acs: Seen::Unseen(why.clone()),
             aer: Seen::Unseen(why.clone()),
+            containment: Seen::Unseen(why.clone()),
             sriov: Seen::Unseen(why.clone()),
             driver: Seen::Unseen(why.clone()),
             numa_node: Seen::Unseen(why.clone()),
@@ -90,6 +96,7 @@ impl Function {
             power_state: Seen::Unseen(why.clone()),
             d3cold_allowed: Seen::Unseen(why.clone()),
             enable_count: Seen::Unseen(why.clone()),
+            interrupts: Seen::Unseen(why.clone()),
             parent: Seen::Unseen(why.clone()),
         }
     }

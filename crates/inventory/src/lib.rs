@@ -9,6 +9,7 @@
 //! | --- | --- |
 //! | [`function`] | one function |
 //! | [`express`], [`link`], [`region`], [`acs`], [`aer`] | its capabilities |
+//! | [`interrupt`] | its interrupts |
 //! | [`config`] | decoding of configuration space |
 //! | [`machine`] | CPUs, NUMA nodes, MTRR and PAT, IOMMU, kernel |
 //! | [`tree`] | the tree of functions |
@@ -26,7 +27,9 @@ pub mod error;
 pub mod express;
 mod files;
 pub mod function;
+pub mod interrupt;
 mod inventory;
+mod kernel_log;
 pub mod link;
 mod load;
 mod lspci;
@@ -50,7 +53,9 @@ pub use cpu_set::{CpuSet, NoCpuSet};
 pub use error::InventoryError;
 pub use express::{Express, Feature};
 pub use function::{Function, Sriov};
+pub use interrupt::Interrupt;
 pub use inventory::{Inventory, Note, Source};
+pub use kernel_log::IommuFault;
 pub use link::{Link, Width};
 pub use load::{CpuTime, Load};
 pub use machine::{Governor, IdleState, Iommu, Kernel, Mtrr, NumaNode, Package, Pat, PatRange, Processors};

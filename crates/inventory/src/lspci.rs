@@ -1,14 +1,17 @@
 //! Parses output of `lspci`: hexadecimal dumps, decoded text, or both.
 //!
 //! The first line of a function is not indented and starts with its address. Rows of a dump (`10: 0c 00 ...`) are not
-//! indented either; decoded text is. Where both are present, the dump takes precedence.
+//! indented either; decoded text is. Where both are present, the dump takes precedence. Quote marks, fences and
+//! indentation of mails and forums are removed first.
 
 mod heading;
 mod listing;
+mod pasted;
 mod row;
 
-use crate::{Address, Function, Inventory, InventoryError, Note, Source, Why, config, merge, sysfs};
+use crate::{Address, Class, Function, Inventory, InventoryError, Note, Seen, Source, Why, config, merge, sysfs};
 use listing::{Kinds, Listing};
+use pasted::Pasted;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -48,8 +51,8 @@ pub(crate) fn read(text: &str, path: &Path) -> Result<Inventory, InventoryError>
     if blocks.len() > MOST_FUNCTIONS {
         return Err(too_large("the number of functions", MOST_FUNCTIONS));
     }
-    if blocks.is_empty() {
-        let tried = vec!["as lspci output: no line begins with an address such as 0000:3b:00.0".to_owned()];
+    if let Some(lack) = lack(&blocks) {
+        let tried = vec![format!("as lspci output: {lack}; create it with sudo lspci -D -nn -vvv")];
         return Err(InventoryError::Unrecognised { path: path.to_owned(), tried });
     }
     let hex = blocks.iter().any(|block| !block.config.is_empty());
@@ -66,8 +69,29 @@ pub(crate) fn read(text: &str, path: &Path) -> Result<Inventory, InventoryError>
     Ok(inventory)
 }
 
+/// The reason why the text is no output of lspci. Times and versions look like addresses, so one function must have a
+/// class, a dump or a line that lspci prints.
+fn lack(blocks: &[Block<'_>]) -> Option<&'static str> {
+    let is_function = |block: &Block<'_>| {
+        heading::class(block.heading).is_some() || !block.config.is_empty() || block.listing.is_of_lspci()
+    };
+    if blocks.is_empty() {
+        Some("no line begins with an address such as 0000:3b:00.0")
+    } else if blocks.iter().any(is_function) {
+        None
+    } else {
+        Some("lines begin with an address, but none has a class such as 'Ethernet controller:' behind it")
+    }
+}
+
 fn function(block: Block<'_>, kinds: &Kinds, notes: &mut Vec<Note>) -> Function {
     let mut function = heading::function(block.address, block.heading);
+    if is_all_ones(&block, &function) {
+        // Revision and interface are those of the bytes, not of the device.
+        function.revision = Seen::Unseen(Why::AllOnes);
+        function.class = function.class.map(|class| Class(class.0 & !0xff));
+        function = merge::functions(config::unread(block.address, &Why::AllOnes), function);
+    }
     if !block.listing.is_empty() || block.config.is_empty() {
         function = merge::functions(function, block.listing.function(block.address, kinds));
     }
@@ -81,16 +105,28 @@ fn function(block: Block<'_>, kinds: &Kinds, notes: &mut Vec<Note>) -> Function 
     Function { regions, ..merge::functions(from_bytes, function) }
 }
 
+/// Whether the text shows a configuration space of all ones. A short listing has only the revision, which is ff.
+fn is_all_ones(block: &Block<'_>, of_heading: &Function) -> bool {
+    let revision = of_heading.revision.get() == Some(0xff);
+    let interface = of_heading.class.get().is_some_and(|class| class.interface() == 0xff);
+    block.config.is_empty() && (block.listing.is_all_ones() || revision && (interface || block.listing.is_empty()))
+}
+
 /// Splits the text into one block per function; of two blocks with the same address, the first is kept.
 fn blocks<'a>(text: &'a str, place: &str, skipped: &mut SkippedLines<'_>) -> Result<Vec<Block<'a>>, InventoryError> {
     let mut blocks: Vec<Block<'a>> = Vec::new();
     let mut first_line: HashMap<Address, usize> = HashMap::new();
     // Whether the current lines belong to a duplicate function.
     let mut is_duplicate = false;
+    // Whether the listing of the current function has lost its indentation.
+    let mut is_flat = false;
+    let pasted = Pasted::of(text);
     for (at, line) in text.lines().enumerate() {
         let number = at + 1;
+        let Some(line) = pasted.strip(line) else { continue };
         let malformed = |problem| InventoryError::Malformed { place: place.to_owned(), line: number, problem };
         if line.trim().is_empty() || line.starts_with('#') {
+            is_flat &= !line.trim().is_empty();
             continue;
         }
         if line.starts_with([' ', '\t']) {
@@ -113,11 +149,18 @@ fn blocks<'a>(text: &'a str, place: &str, skipped: &mut SkippedLines<'_>) -> Res
                 continue;
             }
             first_line.insert(address, number);
+            is_flat = false;
             blocks.push(Block { address, heading, listing: Listing::default(), config: Vec::new() });
             continue;
         }
         let row = match row::read(line) {
             row::Row::Not => {
+                let begins = |block: &Block<'_>| block.listing.is_empty() && Listing::can_begin(line);
+                is_flat |= blocks.last().is_some_and(begins);
+                if is_flat {
+                    blocks.last_mut().filter(|_| !is_duplicate).into_iter().for_each(|block| block.listing.push(line));
+                    continue;
+                }
                 skipped
                     .note(number, format!("'{}' is not a line of lspci; skipped", crate::shortened::shortened(line)));
                 continue;

@@ -1,6 +1,6 @@
 //! CPUs, memory types, IOMMU and kernel of a machine.
 
-use crate::{CpuSet, Seen, Why};
+use crate::{CpuSet, IommuFault, Seen, Why};
 use lanemark_units::{HostPhys, MemoryType};
 
 /// The CPUs of the machine.
@@ -117,6 +117,8 @@ pub struct Iommu {
     pub units: Seen<Vec<String>>,
     /// Number of IOMMU groups.
     pub groups: Seen<u32>,
+    /// Refused requests in the kernel's log, by function and kind.
+    pub faults: Seen<Vec<IommuFault>>,
 }
 
 /// The kernel.
@@ -164,7 +166,7 @@ impl Iommu {
     /// A value with every fact unseen, for `why`.
     #[must_use]
     pub fn unseen(why: &Why) -> Iommu {
-        Iommu { units: Seen::Unseen(why.clone()), groups: Seen::Unseen(why.clone()) }
+        Iommu { units: Seen::Unseen(why.clone()), groups: Seen::Unseen(why.clone()), faults: Seen::Unseen(why.clone()) }
     }
 }
 

@@ -20,6 +20,7 @@ pub(crate) fn functions(first: Function, second: Function) -> Function {
         express: both(first.express, second.express, express),
         acs: or(first.acs, second.acs),
         aer: both(first.aer, second.aer, aer),
+        containment: or(first.containment, second.containment),
         sriov: or(first.sriov, second.sriov),
         driver: or(first.driver, second.driver),
         numa_node: or(first.numa_node, second.numa_node),
@@ -29,6 +30,7 @@ pub(crate) fn functions(first: Function, second: Function) -> Function {
         power_state: or(first.power_state, second.power_state),
         d3cold_allowed: or(first.d3cold_allowed, second.d3cold_allowed),
         enable_count: or(first.enable_count, second.enable_count),
+        interrupts: or(first.interrupts, second.interrupts),
         parent: or(first.parent, second.parent),
     };
     config::clear_physical_settings(&mut function);

@@ -7,7 +7,7 @@ pub(crate) use function::FUNCTIONS;
 pub(crate) use machine::processors as processors_of;
 
 use crate::files::{Files, join};
-use crate::{Address, Inventory, InventoryError, Note, Source, parents};
+use crate::{Address, Inventory, InventoryError, Note, Source, interrupt, parents};
 
 /// Maximum number of functions; the largest machines have a few thousand.
 const MOST_FUNCTIONS: usize = 65_536;
@@ -27,12 +27,13 @@ pub(crate) fn read(files: &Files<'_>, source: Source, live: bool) -> Result<Inve
         return Err(InventoryError::TooLarge { place: source.to_string(), what, most: MOST_FUNCTIONS as u64 });
     }
     let names_of_ids = function::IdNames::read(files);
-    let mut inventory = machine::read(files, source);
+    let mut inventory = machine::read(files, source, live);
     let some_has = |file: &str| names.iter().any(|name| files.exists(&format!("{FUNCTIONS}/{name}/{file}")));
     let reader = function::Reader {
         files,
         live,
         names: names_of_ids,
+        interrupts: files.fact("proc", "interrupts", interrupt::counts),
         present: function::FilesPresent {
             links: some_has("max_link_speed"),
             drivers: live || some_has("driver"),

@@ -79,6 +79,7 @@ fn of_machine<'a>(inventory: &'a Inventory, gathered: &mut Gathered<'a>) {
     gathered.thing("ranges mapped by page attributes", Some(&inventory.pat.mapped), None);
     gathered.thing("IOMMU units", Some(&inventory.iommu.units), None);
     gathered.thing("IOMMU groups", Some(&inventory.iommu.groups), None);
+    gathered.thing("IOMMU faults", Some(&inventory.iommu.faults), None);
     gathered.thing("kernel release", Some(&inventory.kernel.release), None);
     gathered.thing("kernel command line", Some(&inventory.kernel.command_line), None);
     gathered.thing("kernel lockdown", Some(&inventory.kernel.lockdown), None);
@@ -113,6 +114,7 @@ fn of_function<'a>(function: &'a Function, gathered: &mut Gathered<'a>) {
     gathered.thing("access control services", Some(&function.acs), of);
     gathered.thing("advanced error reporting", Some(&function.aer), of);
     of_aer(function.aer.present(), of, gathered);
+    gathered.thing("downstream port containment", Some(&function.containment), of);
     gathered.thing("virtual functions", Some(&function.sriov), of);
     gathered.thing("driver", Some(&function.driver), of);
     gathered.thing("NUMA node", Some(&function.numa_node), of);
@@ -122,6 +124,12 @@ fn of_function<'a>(function: &'a Function, gathered: &mut Gathered<'a>) {
     gathered.thing("power state", Some(&function.power_state), of);
     gathered.thing("whether D3cold is allowed", Some(&function.d3cold_allowed), of);
     gathered.thing("enable count", Some(&function.enable_count), of);
+    gathered.thing("interrupts", Some(&function.interrupts), of);
+    let interrupts = function.interrupts.known().map_or(&[][..], Vec::as_slice);
+    let counts = interrupts.iter().find(|interrupt| interrupt.count.why().is_some());
+    gathered.thing("number of interrupts", counts.map(|interrupt| &interrupt.count), of);
+    let cpus = interrupts.iter().find(|interrupt| interrupt.cpus.why().is_some());
+    gathered.thing("CPUs of interrupts", cpus.map(|interrupt| &interrupt.cpus), of);
     gathered.thing("parent", Some(&function.parent), of);
 }
 

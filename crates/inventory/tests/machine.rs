@@ -85,6 +85,22 @@ fn machine(root: &Path) {
         write(root, &format!("sys/devices/system/node/node{cpu}/meminfo"), format!("Node {cpu} MemTotal:  1024 kB\n"));
         write(root, &format!("sys/devices/system/node/node{cpu}/distance"), "10 21\n");
     }
+    write(root, &format!("{CARD}/irq"), "11\n");
+    write(root, &format!("{PORT}/irq"), "0\n");
+    for (number, cpu) in [(130, 0), (131, 1)] {
+        write(root, &format!("{CARD}/msi_irqs/{number}"), "msix\n");
+        write(root, &format!("proc/irq/{number}/effective_affinity_list"), format!("{cpu}\n"));
+    }
+    write(
+        root,
+        "proc/interrupts",
+        "            CPU0       CPU1\n  9:   5   5  IO-APIC   9-fasteoi   acpi\n130:   7   3  PCI-MSIX   0-edge   xdma\n",
+    );
+    write(
+        root,
+        "dev/kmsg",
+        "[ 9.1] DMAR: [DMA Read NO_PASID] Request device [3b:00.0] fault addr 0xfe000000 [fault]\n",
+    );
     write(root, "sys/devices/system/cpu/cpu0/cpuidle/state1/name", "C6\n");
     write(root, "sys/devices/system/cpu/cpu0/cpuidle/state1/latency", "133\n");
     write(root, "sys/devices/system/cpu/cpu0/cpuidle/state1/disable", "0\n");
@@ -136,6 +152,27 @@ fn a_folder_provides_the_facts_of_sysfs() {
     assert!(errors.fatal.why().is_some());
     let link = card.link().unwrap();
     assert_eq!((link.widest.get().unwrap().0, link.width.get().unwrap().0), (16, 8));
+}
+
+#[test]
+fn a_folder_provides_interrupts_and_faults_of_the_iommu() {
+    let folder = tempfile::tempdir().unwrap();
+    machine(folder.path());
+    let inventory = Inventory::from_path(folder.path()).unwrap();
+    let interrupts = |at: &str| {
+        let function = inventory.function(at.parse().unwrap()).unwrap();
+        let row =
+            |of: &lanemark_inventory::Interrupt| (of.number, of.count.get(), of.cpus.known().map(ToString::to_string));
+        function.interrupts.known().unwrap().iter().map(row).collect::<Vec<_>>()
+    };
+    let cpu = |cpu: &str| Some(cpu.to_owned());
+    assert_eq!(interrupts("3b:00.0"), [(130, Some(10), cpu("0")), (131, Some(0), cpu("1"))], "MSI-X before the pin");
+    assert_eq!(interrupts("3a:00.0"), []);
+    let faults = inventory.iommu.faults.known().unwrap();
+    assert_eq!((faults.len(), faults[0].function.to_string()), (1, "0000:3b:00.0".to_owned()));
+    fs::remove_file(folder.path().join("dev/kmsg")).unwrap();
+    let inventory = Inventory::from_path(folder.path()).unwrap();
+    assert_eq!(inventory.iommu.faults.why(), Some(&Why::NoFile("dev/kmsg".into())));
 }
 
 #[test]
@@ -441,10 +478,14 @@ fn the_capture_script_copies_what_is_read_and_does_not_wake_devices() {
     }
     let script = lanemark_inventory::CAPTURE_SCRIPT;
     assert_eq!(script.matches("\ncd / ||").count(), 1);
-    let here = script.replace("\ncd / ||", &format!("\ncd '{}' ||", root.display())).replace(
-        "function=${function#/}",
-        &format!("function=${{function#'{}'/}}", fs::canonicalize(&root).unwrap().display()),
-    );
+    assert_eq!(script.matches("$(dmesg 2>/dev/null)").count(), 1);
+    let here = script
+        .replace("$(dmesg 2>/dev/null)", "$(cat dev/kmsg)")
+        .replace("\ncd / ||", &format!("\ncd '{}' ||", root.display()))
+        .replace(
+            "function=${function#/}",
+            &format!("function=${{function#'{}'/}}", fs::canonicalize(&root).unwrap().display()),
+        );
     let tar = folder.path().join("machine.tar.gz");
     let done = Command::new("sh").args(["-c", &here, "capture.sh"]).arg(&tar).output().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));

@@ -17,6 +17,9 @@ pub struct Diagnosis {
     pub tool: Tool,
     /// Source of the facts: `this machine`, or a file.
     pub source: String,
+    /// Reasons why whole groups of facts are missing, such as a listing made without root, with the remedy.
+    #[serde(default)]
+    pub incomplete: Vec<String>,
     /// Facts about the processors and the kernel.
     pub machine: Machine,
     /// The functions, by address.
@@ -39,6 +42,7 @@ impl Diagnosis {
             schema: SCHEMA,
             tool: Tool { name: "lanemark".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
             source,
+            incomplete: Vec::new(),
             machine,
             functions: Vec::new(),
             links: Vec::new(),

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// Renders the diagnosis for a terminal of `width` characters; without a width nothing is wrapped.
 #[must_use]
 pub fn diagnosis(diagnosis: &Diagnosis, width: Option<u16>) -> String {
-    let mut blocks = vec![machine(diagnosis, width), tree(diagnosis, width)];
+    let mut blocks = vec![incomplete(diagnosis, width), machine(diagnosis, width), tree(diagnosis, width)];
     if !diagnosis.links.is_empty() {
         blocks.push(links(diagnosis).lines(width).join("\n"));
     }
@@ -26,6 +26,12 @@ pub fn diagnosis(diagnosis: &Diagnosis, width: Option<u16>) -> String {
     }
     blocks.retain(|block| !block.is_empty());
     blocks.join("\n\n") + "\n"
+}
+
+/// Missing groups of facts, which the reader must know before the findings.
+fn incomplete(diagnosis: &Diagnosis, width: Option<u16>) -> String {
+    let lines = diagnosis.incomplete.iter().map(|reason| wrap(&format!("INCOMPLETE: {reason}"), width, 2));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// The source, and the visible facts about the processors.
@@ -148,11 +154,20 @@ not visible:
     }
 
     #[test]
+    fn missing_groups_of_facts_come_first() {
+        let mut partial = sample();
+        partial.incomplete = vec!["made without root".to_owned()];
+        let text = diagnosis(&partial, None);
+        assert!(text.starts_with("INCOMPLETE: made without root\n\nthis machine: 3 functions"), "{text}");
+    }
+
+    #[test]
     fn untrusted_text_cannot_control_the_terminal() {
         let mut strange = sample();
         strange.functions[1].name = Fact::Seen { value: "a\u{1b}[2Jb".to_owned() };
         strange.findings[0].reason = "x\u{7}".to_owned();
         strange.notes.push("\u{1b}]0;".to_owned());
+        strange.incomplete.push("\u{1b}]0;".to_owned());
         assert!(!diagnosis(&strange, Some(80)).contains(['\u{1b}', '\u{7}']));
     }
 }

@@ -72,10 +72,32 @@ impl<'a> Case<'a> {
 
     /// Link above a function: its own, or that of the first function of its device.
     pub(crate) fn edge_above(&self, place: usize) -> Option<&Edge> {
-        let parent = self.tree.parent(place)?;
+        let Some(parent) = self.tree.parent(place) else {
+            let device = |place: usize| (self.function(place).address.domain, self.function(place).address.bus());
+            let number = |place: usize| self.function(place).address.function.device();
+            return self.edges.iter().find(|edge| {
+                edge.upper.is_none() && device(edge.lower) == device(place) && number(edge.lower) == number(place)
+            });
+        };
         self.edges.iter().find(|edge| edge.upper == Some(parent))
     }
+
+    /// Whether the machine is known to be virtual: by the processor, or by devices of a hypervisor.
+    pub(crate) fn is_virtual_machine(&self) -> bool {
+        let flags = self.inventory.processors.flags.known();
+        flags.is_some_and(|flags| flags.iter().any(|flag| flag == "hypervisor"))
+            || self
+                .inventory
+                .functions
+                .iter()
+                .any(|function| function.vendor.get().is_some_and(|vendor| VENDORS_OF_HYPERVISORS.contains(&vendor)))
+    }
 }
+
+/// Vendor IDs of emulated devices: Red Hat (two), `VMware`, Microsoft.
+///
+/// Source: pci.ids of 2026.
+const VENDORS_OF_HYPERVISORS: [u16; 4] = [0x1af4, 0x1b36, 0x15ad, 0x1414];
 
 /// Collector of findings.
 #[derive(Default)]

@@ -1,65 +1,31 @@
 //! Checks of error counters and error status bits.
 
 use super::case::{Case, Collector, by_hand, command, unknown};
-use lanemark_inventory::{Aer, ErrorCount, Function, Seen};
+use super::error_counts::{before, corrected_of, in_words, new_bits, since, sum};
+use super::integrity;
+use lanemark_inventory::{Function, Seen};
 use lanemark_record::diagnosis::Severity;
-use lanemark_wire::config::{CapabilityId, ConfigSpace, Errors};
-use std::collections::BTreeMap;
-
-/// Counters above 0, without the totals.
-fn kinds(counts: &[ErrorCount]) -> impl Iterator<Item = &ErrorCount> {
-    counts.iter().filter(|count| count.count > 0 && !count.name.starts_with("TOTAL"))
-}
-
-fn in_words(counts: &[ErrorCount]) -> String {
-    kinds(counts).map(|count| format!("{} {}", count.count, count.name)).collect::<Vec<_>>().join(", ")
-}
-
-fn sum(counts: &[ErrorCount]) -> u64 {
-    kinds(counts).fold(0, |sum, count| sum.saturating_add(count.count))
-}
-
-/// Error information of a function in the earlier inventory.
-fn before<'a>(case: &Case<'a>, function: &Function) -> Option<&'a Aer> {
-    case.earlier?.function(function.address)?.aer.present()
-}
-
-/// Counts since the earlier inventory, by kind. If any counter decreased, all were reset, and all counts are new.
-fn since(now: &[ErrorCount], before: &[ErrorCount]) -> Vec<ErrorCount> {
-    let before: BTreeMap<&str, u64> = before.iter().map(|count| (count.name.as_str(), count.count)).collect();
-    let of = |count: &ErrorCount| before.get(count.name.as_str()).copied().unwrap_or(0);
-    let began_again = now.iter().any(|count| count.count < of(count));
-    let grown = |count: &ErrorCount| ErrorCount {
-        name: count.name.clone(),
-        count: if began_again { count.count } else { count.count - of(count) },
-    };
-    now.iter().map(grown).collect()
-}
-
-/// Bits that were not set before; all bits without an earlier inventory.
-fn new_bits(now: &Seen<u32>, before: Option<&Seen<u32>>) -> u32 {
-    now.get().unwrap_or(0) & !before.and_then(Seen::get).unwrap_or(0)
-}
+use lanemark_wire::config::Errors;
 
 /// Finds corrected errors: each is a retransmission. Growing counters show a signal problem, old counts may be from
-/// training at boot.
+/// training at boot. Several kinds at one link are a finding of link integrity instead.
 pub(crate) fn corrected(case: &Case<'_>, found: &mut Collector) {
+    let covered = integrity::covers(case);
     for function in &case.inventory.functions {
-        let Some(aer) = function.aer.present() else { continue };
-        let before = before(case, function);
-        let Some(counts) = aer.correctable.known() else {
-            latched(found, function, new_bits(&aer.correctable_status, before.map(|aer| &aer.correctable_status)));
+        let Some(errors) = corrected_of(case, function) else { continue };
+        if covered.contains(&function.address.to_string()) {
+            continue;
+        }
+        let Some(counts) = &errors.counts else {
+            latched(found, function, &errors.kinds);
             continue;
         };
-        let grown = before.and_then(|aer| aer.correctable.known()).map(|before| since(counts, before));
-        let (severity, reason) = match grown {
-            _ if sum(counts) == 0 => continue,
-            Some(grown) if sum(&grown) == 0 => continue,
-            Some(grown) => (
-                Severity::Costly,
-                format!("corrected errors are increasing: {} more than before ({})", sum(&grown), in_words(&grown)),
-            ),
-            None => (Severity::Minor, format!("corrected errors since boot: {}", in_words(counts))),
+        let (severity, reason) = if errors.is_new {
+            let reason =
+                format!("corrected errors are increasing: {} more than before ({})", sum(counts), in_words(counts));
+            (Severity::Costly, reason)
+        } else {
+            (Severity::Minor, format!("corrected errors since boot: {}", in_words(counts)))
         };
         let gain = unknown("each error costs a replay of some microseconds; two inventories show the rate");
         let words = "reseat or replace the card, riser or cable; a lower link speed may avoid them; compare two inventories with --earlier FILE";
@@ -68,11 +34,7 @@ pub(crate) fn corrected(case: &Case<'_>, found: &mut Collector) {
 }
 
 /// Finds status bits where the kernel has no counters.
-fn latched(found: &mut Collector, function: &Function, status: u32) {
-    let names: Vec<&str> = Errors::correctable(status & !ADVISORY_NON_FATAL).names().collect();
-    if names.is_empty() {
-        return;
-    }
+fn latched(found: &mut Collector, function: &Function, names: &[String]) {
     let reason =
         format!("corrected-error status bits are set: {}; the number of errors was not seen", names.join(", "));
     let gain = unknown("each error costs a replay of some microseconds; the number of errors was not seen");
@@ -86,9 +48,6 @@ fn latched(found: &mut Collector, function: &Function, status: u32) {
         command(look, "run it twice to see whether the counters increase"),
     );
 }
-
-/// Advisory Non-Fatal Error, which enumeration may set.
-const ADVISORY_NON_FATAL: u32 = 1 << 13;
 
 /// Unsupported Request, which enumeration sets in most machines.
 const UNSUPPORTED_REQUEST: u32 = 1 << 20;
@@ -133,11 +92,7 @@ pub(crate) fn uncorrectable(case: &Case<'_>, found: &mut Collector) {
 /// Finds ports on which Downstream Port Containment has triggered, which disables the link below.
 pub(crate) fn containment(case: &Case<'_>, found: &mut Collector) {
     for function in &case.inventory.functions {
-        let Some(bytes) = function.config.known() else { continue };
-        // Status is at 8; bit 0 is DPC Trigger Status. Source: PCI Express Base Specification 6.0, section 7.9.14.4.
-        let capability = ConfigSpace::new(bytes).capability(CapabilityId::DOWNSTREAM_PORT_CONTAINMENT);
-        let status = capability.ok().and_then(|capability| capability.region().read(8, 2));
-        if status.is_some_and(|status| status & 1 != 0) {
+        if function.containment.present() == Some(&true) {
             let reason =
                 "the port disabled its link after an uncorrectable error (Downstream Port Containment)".to_owned();
             let clear = format!("setpci -s {} ECAP_DPC+8.w=1:1", function.address);
@@ -158,7 +113,7 @@ pub(crate) fn containment(case: &Case<'_>, found: &mut Collector) {
 mod tests {
     use super::super::case::DiagnosisRequest;
     use crate::doctor::diagnose;
-    use crate::doctor::sample::{self, CARD, findings_of, known};
+    use crate::doctor::sample::{self, CARD, PORT, findings_of, known};
     use lanemark_inventory::{Aer, ErrorCount, Inventory, Why};
     use lanemark_record::diagnosis::Severity;
 
@@ -217,16 +172,6 @@ mod tests {
     }
 
     #[test]
-    fn counters_are_compared_by_kind() {
-        let count = |name: &str, count| ErrorCount { name: name.to_owned(), count };
-        let rows = |counts: &[ErrorCount]| counts.iter().map(|count| count.count).collect::<Vec<_>>();
-        let before = [count("RxErr", 5), count("BadTLP", 1)];
-        assert_eq!(rows(&super::since(&[count("RxErr", 5), count("BadTLP", 4), count("New", 2)], &before)), [0, 3, 2]);
-        // The sum is equal, but one counter has increased since the reset.
-        assert_eq!(rows(&super::since(&[count("RxErr", 2), count("BadTLP", 4)], &before)), [2, 4]);
-    }
-
-    #[test]
     fn with_an_earlier_inventory_only_new_uncorrectable_errors_are_found() {
         let with = |nonfatal: u64, fatal: u64, status: u32| {
             let mut machine = counted(0);
@@ -267,16 +212,12 @@ mod tests {
 
     #[test]
     fn a_triggered_containment_is_found() {
-        let dpc = |status: u8| {
-            sample::config(|bytes| {
-                bytes[0x100..0x104].copy_from_slice(&[0x1d, 0, 1, 0]);
-                bytes[0x108] = status;
-            })
-        };
         let mut machine = sample::healthy();
-        machine.functions[CARD].config = known(dpc(1));
-        assert_eq!(findings_of(&machine, "containment").len(), 1);
-        machine.functions[CARD].config = known(dpc(2));
-        assert_eq!(findings_of(&machine, "containment"), []);
+        machine.functions[PORT].containment = known(Some(true));
+        assert_eq!(findings_of(&machine, "containment")[0].severity, Severity::Broken);
+        for other in [known(Some(false)), known(None), sample::unseen()] {
+            machine.functions[PORT].containment = other;
+            assert_eq!(findings_of(&machine, "containment"), []);
+        }
     }
 }

@@ -3,63 +3,129 @@
 use super::case::{Case, Collector, by_hand, command, unknown};
 use super::edge::Edge;
 use super::gain;
-use lanemark_inventory::Width;
+use lanemark_inventory::{Function, Width};
 use lanemark_record::diagnosis::{End, Gain, LinkRate, Severity};
 use lanemark_wire::config::{CapabilityId, ConfigSpace, LinkSpeed};
 
-/// Finds links slower than both ends support. A link limited by one end's capability is not a finding.
+/// Finds links slower than both ends support, or than the lower end supports if the upper end was not seen. A link
+/// limited by one end's capability is not a finding.
 pub(crate) fn speed(case: &Case<'_>, found: &mut Collector) {
-    each(
-        case,
-        found,
-        |now, best| (now.generation < best.generation).then_some(LinkRate { generation: best.generation, ..now }),
-        slow,
-    );
+    let better = |now: LinkRate, best: LinkRate| {
+        (now.generation < best.generation).then_some(LinkRate { generation: best.generation, ..now })
+    };
+    each(case, found, better, slow, slow_alone);
 }
 
-/// Finds links narrower than both ends support.
+/// Finds links narrower than both ends support, or than the lower end supports if the upper end was not seen.
 pub(crate) fn width(case: &Case<'_>, found: &mut Collector) {
-    each(
-        case,
-        found,
-        |now, best| (now.width_lanes < best.width_lanes).then_some(LinkRate { width_lanes: best.width_lanes, ..now }),
-        narrow,
-    );
+    let better = |now: LinkRate, best: LinkRate| {
+        (now.width_lanes < best.width_lanes).then_some(LinkRate { width_lanes: best.width_lanes, ..now })
+    };
+    each(case, found, better, narrow, narrow_alone);
 }
+
+/// Report of a link that runs at the first rate and could run at the second.
+type Report = fn(&Case<'_>, &mut Collector, &Edge, LinkRate, LinkRate);
 
 fn each(
     case: &Case<'_>,
     found: &mut Collector,
     better: impl Fn(LinkRate, LinkRate) -> Option<LinkRate>,
-    report: fn(&Case<'_>, &mut Collector, &Edge, LinkRate, LinkRate),
+    of_both: Report,
+    of_one: Report,
 ) {
     for edge in &case.edges {
         let Some(now) = edge.trained(case) else { continue };
-        let Some(best) = edge.both_can(case) else {
-            one_end_unseen(case, found, edge, now);
-            continue;
-        };
-        if let Some(then) = better(now, best) {
-            report(case, found, edge, now, then);
+        if let Some(best) = edge.both_can(case) {
+            if let Some(then) = better(now, best) {
+                of_both(case, found, edge, now, then);
+            }
+        } else if let Some(best) = edge.lower_can(case) {
+            if let Some(then) = better(now, best) {
+                of_one(case, found, edge, now, then);
+            }
+        } else {
+            lower_end_unseen(case, found, edge, now);
         }
     }
 }
 
-fn one_end_unseen(case: &Case<'_>, found: &mut Collector, edge: &Edge, now: LinkRate) {
-    let seen = [edge.lower_link(case), edge.upper_link(case)].into_iter().flatten();
+/// Reports a port that supports more than the trained state, above a device whose capability was not seen. Most ports do.
+fn lower_end_unseen(case: &Case<'_>, found: &mut Collector, edge: &Edge, now: LinkRate) {
     let more = |link: &lanemark_inventory::Link| {
         link.fastest.get().is_some_and(|speed| speed.code() > now.generation)
             || link.widest.get().is_some_and(|width| width > Width(now.width_lanes))
     };
-    if seen.into_iter().any(more) {
-        let because = "one end supports more than the trained state, and the other end was not seen";
-        found.add_unseen(
-            "whether the link is below its capability",
-            because,
-            "include the upstream port in the dump",
-            edge.lower(case),
-        );
+    if edge.upper_link(case).is_some_and(more) {
+        let because = "the port supports more than the trained state, and the device was not seen";
+        let enable = "include the device in the dump, as root";
+        found.add_unseen("whether the link is below its capability", because, enable, edge.lower(case));
     }
+}
+
+/// Vendor ID of AMD's GPUs, whose accelerators without a display are of class 12; so are FPGA cards of other vendors.
+const AMD: u16 = 0x1002;
+
+/// Whether it is a GPU, which lowers the speed of its link while it is idle.
+fn is_gpu(function: &Function) -> bool {
+    function.class.get().is_some_and(|class| match class.base() {
+        0x03 => true,
+        0x12 => function.vendor.get() == Some(AMD),
+        _ => false,
+    })
+}
+
+/// Words before a remedy of the speed: an idle GPU needs none.
+const UNDER_LOAD: &str = "GPU: look again under load, because an idle GPU lowers the speed of its link; ";
+
+fn under_load(function: &Function) -> &'static str {
+    if is_gpu(function) { UNDER_LOAD } else { "" }
+}
+
+/// The way to see the port above a device.
+fn port_above(case: &Case<'_>) -> &'static str {
+    if case.is_virtual_machine() {
+        "a virtual machine may hide the port: look on the host"
+    } else {
+        "look at the port above: sudo lspci -D -nn -vvv without -s lists it"
+    }
+}
+
+fn slow_alone(case: &Case<'_>, found: &mut Collector, edge: &Edge, now: LinkRate, then: LinkRate) {
+    let lower = edge.lower(case);
+    let reason = format!(
+        "the link runs at Gen{} although the device supports Gen{}; the port above was not seen and may support less",
+        now.generation, then.generation
+    );
+    let words = format!(
+        "{}{}; if it supports Gen{}, reseat the card and check the slot's speed setting in the firmware setup",
+        under_load(lower),
+        port_above(case),
+        then.generation
+    );
+    found.add(Severity::Minor, [lower], Some(End::Lower), reason, gain_alone(case, edge, now, then), by_hand(&words));
+}
+
+fn narrow_alone(case: &Case<'_>, found: &mut Collector, edge: &Edge, now: LinkRate, then: LinkRate) {
+    let reason = format!(
+        "the link runs with {} of the {} lanes that the device supports; the port above was not seen and may have fewer",
+        now.width_lanes, then.width_lanes
+    );
+    let words = format!(
+        "{}; if it has more lanes, reseat the card, or check bifurcation in the firmware setup; if not, move the card to a slot with all lanes",
+        port_above(case)
+    );
+    let lower = edge.lower(case);
+    found.add(Severity::Minor, [lower], Some(End::Lower), reason, gain_alone(case, edge, now, then), by_hand(&words));
+}
+
+/// Gain if the port above supports the rate too.
+fn gain_alone(case: &Case<'_>, edge: &Edge, now: LinkRate, then: LinkRate) -> Gain {
+    let mut gain = gain::link(now, then, edge.mps(case));
+    if let Gain::Computed { assumes, .. } = &mut gain {
+        assumes.push_str(", if the port above supports it");
+    }
+    gain
 }
 
 fn slow(case: &Case<'_>, found: &mut Collector, edge: &Edge, now: LinkRate, then: LinkRate) {
@@ -69,6 +135,10 @@ fn slow(case: &Case<'_>, found: &mut Collector, edge: &Edge, now: LinkRate, then
     let (end, why) = match (holds(edge.upper_link(case)), holds(edge.lower_link(case))) {
         (true, _) => (End::Upper, "software limits the speed at the upstream port (Target Link Speed)"),
         (false, true) => (End::Lower, "software limits the speed at the lower end (Target Link Speed)"),
+        (false, false) if is_gpu(lower) => (
+            End::Both,
+            "the GPU is idle, or training settled below the capability of both ends: signal quality, riser, or a firmware setting",
+        ),
         (false, false) => (
             End::Both,
             "training settled below the capability of both ends: signal quality, riser, or a firmware setting",
@@ -80,12 +150,13 @@ fn slow(case: &Case<'_>, found: &mut Collector, edge: &Edge, now: LinkRate, then
         Some(port) => {
             let (port, target) = (port.address, then.generation);
             let set = format!("setpci -s {port} CAP_EXP+30.w={target}:f && setpci -s {port} CAP_EXP+10.w=20:20");
-            command(
-                set,
-                "sets the target speed and retrains the link; if it falls back, reseat the card and check the slot's speed setting in the firmware setup",
-            )
+            let words = "sets the target speed and retrains the link; if it falls back, reseat the card and check the slot's speed setting in the firmware setup";
+            command(set, &format!("{}{words}", under_load(lower)))
         }
-        None => by_hand("reseat the card and check the slot's speed setting in the firmware setup"),
+        None => by_hand(&format!(
+            "{}reseat the card and check the slot's speed setting in the firmware setup",
+            under_load(lower)
+        )),
     };
     let gain = gain::link(now, then, edge.mps(case));
     found.add(severity(&gain), [lower], Some(end), reason, gain, fix);
@@ -219,9 +290,66 @@ mod tests {
     }
 
     #[test]
-    fn an_unseen_end_is_reported_and_is_no_finding() {
+    fn a_device_below_its_own_capability_is_minor_if_the_port_was_not_seen() {
+        let without_port = |mut machine: lanemark_inventory::Inventory| {
+            machine.functions.remove(PORT);
+            machine.functions[0].parent = known(None);
+            machine
+        };
+        let alone = without_port(trained(LinkSpeed::Gt8, 8));
+        let found = findings_of(&alone, "link_speed");
+        assert_eq!((found.len(), found[0].severity, found[0].end), (1, Severity::Minor, Some(End::Lower)));
+        assert!((found[0].gain.factor().unwrap() - 2.0).abs() < 0.02, "{:?}", found[0].gain);
+        assert!(!found[0].fix.words.contains("GPU"), "{}", found[0].fix.words);
+        let found = findings_of(&alone, "link_width");
+        assert_eq!((found.len(), found[0].severity), (1, Severity::Minor));
+        assert!(found[0].reason.starts_with("the link runs with 8 of the 16 lanes"), "{}", found[0].reason);
+        for check in ["link_speed", "link_width"] {
+            assert_eq!(findings_of(&without_port(trained(LinkSpeed::Gt16, 16)), check), []);
+        }
+        // The port was seen, but not its capability.
+        let mut denied = trained(LinkSpeed::Gt8, 16);
+        denied.functions[PORT].express = sample::unseen();
+        assert_eq!(findings_of(&denied, "link_speed")[0].severity, Severity::Minor);
+    }
+
+    #[test]
+    fn functions_of_a_device_without_a_port_share_one_link() {
+        let mut machine = trained(LinkSpeed::Gt8, 16);
+        let mut second = machine.functions[CARD].clone();
+        second.address = "0000:01:00.1".parse().unwrap();
+        let mut other = second.clone();
+        other.address = "0000:01:01.0".parse().unwrap();
+        machine.functions.remove(PORT);
+        machine.functions.extend([second, other]);
+        machine.functions.iter_mut().for_each(|function| function.parent = known(None));
+        let found = findings_of(&machine, "link_speed");
+        let functions: Vec<_> = found.iter().flat_map(|finding| finding.functions.clone()).collect();
+        assert_eq!(functions, ["0000:01:00.0", "0000:01:01.0"]);
+    }
+
+    #[test]
+    fn the_speed_of_a_gpu_is_to_be_looked_at_under_load() {
+        for (class, vendor, is_gpu) in [
+            (0x03_02_00, 0x10de, true),
+            (0x12_00_00, 0x1002, true),
+            (0x12_00_00, 0x10ee, false),
+            (0x02_00_00, 0x15b3, false),
+        ] {
+            let mut machine = trained(LinkSpeed::Gt2_5, 16);
+            machine.functions[CARD].vendor = known(vendor);
+            machine.functions[CARD].class = known(lanemark_inventory::Class(class));
+            let words = &findings_of(&machine, "link_speed")[0].fix.words;
+            assert_eq!(words.contains("GPU: look again under load"), is_gpu, "{words}");
+        }
+    }
+
+    #[test]
+    fn a_port_above_an_unseen_device_is_reported_and_is_no_finding() {
         let mut machine = trained(LinkSpeed::Gt8, 8);
-        machine.functions[PORT].express = sample::unseen();
+        let mut blind = link(&mut machine, CARD).clone();
+        (blind.fastest, blind.widest) = (sample::unseen(), sample::unseen());
+        *link(&mut machine, CARD) = blind;
         let diagnosis = crate::doctor::diagnose(&machine, &crate::doctor::DiagnosisRequest::default());
         assert!(diagnosis.findings.iter().all(|finding| !finding.check.starts_with("link_")));
         let blind = diagnosis.unseen.iter().filter(|unseen| unseen.what.starts_with("whether the link"));

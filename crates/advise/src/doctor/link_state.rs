@@ -46,10 +46,15 @@ impl Edge {
         of(self.lower_link(case)).or_else(|| of(self.upper_link(case))).filter(|rate| rate.width_lanes > 0)
     }
 
+    /// Best speed and width that the lower end supports.
+    pub(crate) fn lower_can(&self, case: &Case<'_>) -> Option<LinkRate> {
+        self.lower_link(case).and_then(|link| rate(&link.fastest, &link.widest).get())
+    }
+
     /// Best speed and width that both ends support.
     pub(crate) fn both_can(&self, case: &Case<'_>) -> Option<LinkRate> {
-        let of = |link: Option<&Link>| link.and_then(|link| rate(&link.fastest, &link.widest).get());
-        let (upper, lower) = (of(self.upper_link(case))?, of(self.lower_link(case))?);
+        let upper = self.upper_link(case).and_then(|link| rate(&link.fastest, &link.widest).get());
+        let (upper, lower) = (upper?, self.lower_can(case)?);
         Some(LinkRate {
             generation: upper.generation.min(lower.generation),
             width_lanes: upper.width_lanes.min(lower.width_lanes),

@@ -9,9 +9,13 @@ mod bars;
 mod case;
 mod config;
 mod edge;
+mod error_counts;
 mod errors;
 mod facts;
 mod gain;
+mod incomplete;
+mod integrity;
+mod interrupts;
 mod link;
 mod link_state;
 mod memory_type;
@@ -57,10 +61,16 @@ pub const CHECKS: &[Check] = &[
         find: errors::containment,
     },
     Check { name: "errors", looks_for: "uncorrectable errors, counted or in status bits", find: errors::uncorrectable },
+    Check { name: "link_integrity", looks_for: "links with several kinds of corrected errors", find: integrity::link },
     Check {
         name: "corrected_errors",
         looks_for: "corrected errors, especially increasing ones",
         find: errors::corrected,
+    },
+    Check {
+        name: "iommu_faults",
+        looks_for: "requests that the IOMMU refused, in the kernel's log",
+        find: translation::faults,
     },
     Check { name: "payload_mismatch", looks_for: "payload sizes that differ along a path", find: payload::mismatch },
     Check { name: "link_speed", looks_for: "links slower than both ends support", find: link::speed },
@@ -87,8 +97,18 @@ pub const CHECKS: &[Check] = &[
         looks_for: "cards on another NUMA node than the given processors",
         find: placement::socket,
     },
+    Check {
+        name: "interrupts",
+        looks_for: "interrupts that go to processors of another NUMA node",
+        find: interrupts::far,
+    },
     Check { name: "governor", looks_for: "governors that lower the core clock", find: placement::governor },
     Check { name: "uplink", looks_for: "switch uplinks slower than the sum of the links below", find: uplink::shared },
+    Check {
+        name: "narrow_uplink",
+        looks_for: "devices below a link that is slower than their own",
+        find: uplink::narrow,
+    },
     Check { name: "iommu_strict", looks_for: "IOTLB flushes at every unmap", find: translation::strict },
     Check { name: "completion_timeout", looks_for: "completion timeouts disabled", find: requests::completion_timeout },
 ];
@@ -98,6 +118,7 @@ pub const CHECKS: &[Check] = &[
 pub fn diagnose(inventory: &Inventory, ask: &DiagnosisRequest<'_>) -> Diagnosis {
     let case = Case::new(inventory, ask);
     let mut diagnosis = Diagnosis::new(inventory.source.to_string(), facts::machine(inventory));
+    diagnosis.incomplete = incomplete::reasons(inventory);
     diagnosis.functions = inventory.functions.iter().map(|function| facts::function(function, ask.fields)).collect();
     diagnosis.links = case.edges.iter().map(|edge| edge.to_record(&case)).collect();
     let mut found = Collector::default();

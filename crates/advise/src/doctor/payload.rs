@@ -2,7 +2,7 @@
 
 use super::case::{Case, Collector, command, setpci};
 use super::gain;
-use lanemark_inventory::Function;
+use lanemark_inventory::{Function, Width};
 use lanemark_record::diagnosis::{Gain, Severity};
 use lanemark_wire::Mps;
 
@@ -64,8 +64,17 @@ pub(crate) fn size(case: &Case<'_>, found: &mut Collector) {
             own.bytes(),
             most.bytes()
         );
-        found.add(gain::severity(&gain), [function], None, reason, gain, fix(&path, most));
+        let severity = if is_narrow(case, place) { Severity::Minor } else { gain::severity(&gain) };
+        found.add(severity, [function], None, reason, gain, fix(&path, most));
     }
+}
+
+/// Whether the device supports one lane only: an on-board network controller or a wireless card, whose medium is slower
+/// than the link, so that the efficiency of the link is no bound.
+fn is_narrow(case: &Case<'_>, place: usize) -> bool {
+    let edge = case.edge_above(place);
+    let widest = edge.and_then(|edge| edge.lower_link(case)).and_then(|link| link.widest.get());
+    widest.is_some_and(|widest| widest <= Width(1))
 }
 
 /// Remedy: sets the size from the root down, so that no packet reaches a receiver with a smaller setting.
@@ -80,6 +89,7 @@ fn fix(path: &[(&Function, Mps, Mps)], most: Mps) -> lanemark_record::diagnosis:
 #[cfg(test)]
 mod tests {
     use crate::doctor::sample::{self, CARD, PORT, express, findings_of, known};
+    use lanemark_inventory::Width;
     use lanemark_record::diagnosis::Severity;
     use lanemark_wire::{Mps, Mrrs};
 
@@ -121,6 +131,24 @@ mod tests {
         let mut limited = machine(128, 128, 256);
         express(&mut limited, PORT).mps_supported = known(Mps::new(128).unwrap());
         assert_eq!(findings_of(&limited, "payload_size"), []);
+    }
+
+    #[test]
+    fn the_payload_of_a_device_with_one_lane_is_minor() {
+        for (lanes, severity) in [(1, Severity::Minor), (2, Severity::Costly)] {
+            let mut machine = machine(128, 128, 256);
+            for place in [PORT, CARD] {
+                sample::link(&mut machine, place).width = known(Width(lanes));
+            }
+            sample::link(&mut machine, CARD).widest = known(Width(lanes));
+            assert_eq!(findings_of(&machine, "payload_size")[0].severity, severity);
+        }
+        // A device with more lanes that trained on one of them.
+        let mut trained = machine(128, 128, 256);
+        for place in [PORT, CARD] {
+            sample::link(&mut trained, place).width = known(Width(1));
+        }
+        assert_eq!(findings_of(&trained, "payload_size")[0].severity, Severity::Costly);
     }
 
     #[test]

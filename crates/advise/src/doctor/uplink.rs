@@ -59,12 +59,37 @@ pub(crate) fn shared(case: &Case<'_>, found: &mut Collector) {
     }
 }
 
+/// Finds devices whose own link carries more than a link above it.
+///
+/// Thunderbolt ports report Gen1 x4 whatever they carry, so this is a hint only.
+pub(crate) fn narrow(case: &Case<'_>, found: &mut Collector) {
+    for (place, function, _) in case.requesters() {
+        let Some(own) = case.edge_above(place).filter(|edge| edge.lower == place) else { continue };
+        let above =
+            case.tree.path_up(place).skip(1).filter_map(|port| case.edges.iter().find(|edge| edge.lower == port));
+        let ceilings = above.filter_map(|edge| Some((edge, ceiling(case, edge)?)));
+        let Some((narrowest, least)) = ceilings.min_by(|a, b| a.1.total_cmp(&b.1)) else { continue };
+        let (Some(now), Some(rate)) = (ceiling(case, own), own.trained(case)) else { continue };
+        let Some(uplink) = narrowest.trained(case).filter(|_| now > least * SLACK) else { continue };
+        let reason = format!(
+            "its link of {rate} is below the uplink of {} with {uplink}, which carries less",
+            narrowest.lower(case).address
+        );
+        let assumes = format!("back-to-back writes with the payload sizes as set; {uplink} now, {rate} after");
+        let gain = gain::bytes_per_s("DMA ceiling between device and host", Some(least), Some(now), assumes);
+        let words = "move the device to a slot of a root port or below a faster uplink, and see whether the uplink itself is below its capability; \
+                     nothing is lost for a device slower than the uplink, or below Thunderbolt, whose ports report Gen1 x4 whatever they carry";
+        found.add(Severity::Hint, [function], None, reason, gain, by_hand(words));
+    }
+}
+
 /// Tolerance for different payload sizes on the links.
 const SLACK: f64 = 1.05;
 
 #[cfg(test)]
 mod tests {
     use crate::doctor::sample::{self, findings_of};
+    use lanemark_wire::config::LinkSpeed;
 
     #[test]
     fn two_cards_below_one_uplink_share_it() {
@@ -72,6 +97,29 @@ mod tests {
         assert_eq!((found.len(), found[0].functions.len()), (1, 2));
         assert!(found[0].reason.contains("have 2.0 times its bandwidth"), "{}", found[0].reason);
         assert_eq!(findings_of(&sample::switch(1), "uplink"), []);
+    }
+
+    #[test]
+    fn a_device_below_a_slower_uplink_is_found() {
+        let with = |uplink: LinkSpeed, lanes: u8| {
+            let mut machine = sample::switch(1);
+            // The root port and the upstream port of the switch.
+            for place in [0, 1] {
+                sample::link(&mut machine, place).speed = sample::known(uplink);
+                sample::link(&mut machine, place).width = sample::known(lanemark_inventory::Width(lanes));
+            }
+            findings_of(&machine, "narrow_uplink")
+        };
+        let found = with(LinkSpeed::Gt8, 16);
+        assert_eq!((found.len(), found[0].functions.as_slice()), (1, &["0000:03:00.0".to_owned()][..]));
+        assert_eq!(
+            found[0].reason,
+            "its link of Gen4 x16 is below the uplink of 0000:01:00.0 with Gen3 x16, which carries less"
+        );
+        assert!((found[0].gain.factor().unwrap() - 2.0).abs() < 0.02, "{:?}", found[0].gain);
+        assert_eq!(with(LinkSpeed::Gt16, 8).len(), 1);
+        assert_eq!(with(LinkSpeed::Gt16, 16), []);
+        assert_eq!(findings_of(&sample::healthy(), "narrow_uplink"), []);
     }
 
     #[test]

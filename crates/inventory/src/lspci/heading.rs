@@ -8,6 +8,21 @@ pub(super) fn split(line: &str) -> Option<(Address, &str)> {
     Some((crate::address::parse(address)?, rest.trim()))
 }
 
+/// Whether a line begins with an address and a class, by name or number.
+pub(super) fn has_class(line: &str) -> bool {
+    split(line).is_some_and(|(_, heading)| class(heading).is_some())
+}
+
+/// The class in a heading; interface 0.
+pub(super) fn class(heading: &str) -> Option<Class> {
+    let (class, _) = heading.split_once(": ")?;
+    let code = match bracketed(class) {
+        Some((_, code)) => hex(code, 4),
+        None => hex(class, 4),
+    };
+    code.map(|code| Class(code << 8)).or_else(|| class_named(class))
+}
+
 fn hex(text: &str, digits: usize) -> Option<u32> {
     let is_number = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     if is_number { u32::from_str_radix(text, 16).ok() } else { None }
@@ -33,12 +48,8 @@ pub(super) fn function(address: Address, line: &str) -> Function {
     function.vendor = Seen::Unseen(unnamed());
     function.device = Seen::Unseen(unnamed());
     function.class = Seen::Unseen(unnamed());
-    let (class, rest) = line.split_once(": ").unwrap_or((line, ""));
-    let code = match bracketed(class) {
-        Some((_, code)) => hex(code, 4),
-        None => hex(class, 4),
-    };
-    let code = code.map(|code| Class(code << 8)).or_else(|| class_named(class));
+    let (_, rest) = line.split_once(": ").unwrap_or((line, ""));
+    let code = class(line);
     let (rest, interface) = match rest.split_once(" (prog-if ") {
         Some((rest, interface)) => (rest, interface.get(..2).and_then(|digits| hex(digits, 2))),
         None => (rest, None),

@@ -60,7 +60,7 @@ struct Sections<'a> {
 }
 
 /// Registers that are continued by lines without a name.
-const REGISTERS: [&str; 22] = [
+const REGISTERS: [&str; 25] = [
     "DevCap",
     "DevCtl",
     "DevSta",
@@ -83,6 +83,24 @@ const REGISTERS: [&str; 22] = [
     "ACSCap",
     "ACSCtl",
     "L1SubCtl1",
+    "DpcCap",
+    "DpcCtl",
+    "DpcSta",
+];
+/// Prefixes of the lines that can follow the heading of a function.
+const FIRST: [&str; 12] = [
+    "Subsystem:",
+    "DeviceName:",
+    "Physical Slot:",
+    "Control:",
+    "Flags:",
+    "Capabilities:",
+    "Region ",
+    "Memory at ",
+    "I/O ports at ",
+    "Kernel driver in use:",
+    "Kernel modules:",
+    "!!! ",
 ];
 /// Prefixes of lines outside of capabilities.
 const PLAIN: [&str; 5] = ["Kernel driver in use:", "Kernel modules:", "NUMA node:", "IOMMU group:", "Capabilities:"];
@@ -94,6 +112,21 @@ impl<'a> Listing<'a> {
 
     pub(super) const fn is_empty(&self) -> bool {
         self.lines.is_empty()
+    }
+
+    /// Whether a line without indentation can be the first of a listing.
+    pub(super) fn can_begin(line: &str) -> bool {
+        FIRST.iter().any(|first| line.starts_with(first))
+    }
+
+    /// Whether any line is one that lspci prints.
+    pub(super) fn is_of_lspci(&self) -> bool {
+        self.lines.iter().any(|line| Listing::can_begin(line.trim_start()))
+    }
+
+    /// Whether the header reads as all ones: lspci masks the bit for several functions.
+    pub(super) fn is_all_ones(&self) -> bool {
+        self.lines.iter().any(|line| line.trim_start().starts_with("!!! Unknown header type 7f"))
     }
 
     fn sections(&self) -> Sections<'a> {
@@ -140,6 +173,7 @@ impl<'a> Listing<'a> {
             power_state: Seen::Unseen(Why::NotPrinted),
             d3cold_allowed: Seen::Unseen(Why::NotPrinted),
             enable_count: Seen::Unseen(Why::NotPrinted),
+            interrupts: Seen::Unseen(Why::NotPrinted),
             ..Function::unseen(address, &verbose)
         };
         function.driver = match listed("Kernel driver in use") {
@@ -178,6 +212,9 @@ impl<'a> Listing<'a> {
             Some(Acs { supported: bits("ACSCap")?, enabled: bits("ACSCtl")? })
         });
         function.aer = capability.find(true, "Advanced Error Reporting").map(|aer| aer.map(aer_of));
+        function.containment = capability
+            .find(true, "Downstream Port Containment")
+            .and_then_present(|containment| flag(&register(&containment.lines, "DpcSta")?, "Trigger"));
         function.sriov = capability.find(true, "Single Root I/O Virtualization").map(|sriov| sriov.map(sriov_of));
         function.resizable_bars = capability
             .find(true, "Physical Resizable BAR")

@@ -3,8 +3,8 @@
 use crate::files::{FileError, Files, garbled, join};
 use crate::link::speed_in;
 use crate::{
-    Address, Aer, Class, ErrorCount, Express, Function, Link, Note, Region, RegionKind, Seen, Sriov, Why, Width,
-    config, merge,
+    Address, Aer, Class, ErrorCount, Express, Function, Interrupt, Link, Note, Region, RegionKind, Seen, Sriov, Why,
+    Width, config, merge,
 };
 use lanemark_units::HostPhys;
 use lanemark_wire::config::{BarKind, ConfigSpace, ResizableBar};
@@ -64,6 +64,8 @@ pub(crate) struct Reader<'a> {
     /// Whether the files are those of the running machine, where reading configuration space may wake a device.
     pub(crate) live: bool,
     pub(crate) names: IdNames,
+    /// Number of interrupts since boot, by Linux number.
+    pub(crate) interrupts: Seen<BTreeMap<u32, u64>>,
     pub(crate) present: FilesPresent,
 }
 
@@ -189,9 +191,32 @@ impl Reader<'_> {
                 _ => None,
             }),
             enable_count: self.files.fact(folder, "enable", |text| text.parse().ok()),
+            interrupts: self.interrupts(folder),
             parent: parent(folder),
             ..Function::unseen(address, &Why::NotInDump)
         }
+    }
+
+    /// Interrupts: those of MSI and MSI-X, or the one of the interrupt pin.
+    fn interrupts(&self, folder: &str) -> Seen<Vec<Interrupt>> {
+        let mut numbers: Vec<u32> = match self.files.names(&join(folder, "msi_irqs")) {
+            Ok(names) => names.iter().filter_map(|name| name.parse().ok()).collect(),
+            Err(_) => match self.files.fact(folder, "irq", |text| text.parse().ok()) {
+                Seen::Known(number) => Some(number).filter(|number| *number > 0).into_iter().collect(),
+                Seen::Unseen(why) => return Seen::Unseen(why),
+            },
+        };
+        numbers.sort_unstable();
+        let interrupt = |number: u32| Interrupt {
+            number,
+            // An interrupt that no driver requested has no line.
+            count: match &self.interrupts {
+                Seen::Known(counts) => Seen::Known(counts.get(&number).copied().unwrap_or(0)),
+                Seen::Unseen(why) => Seen::Unseen(why.clone()),
+            },
+            cpus: self.files.fact(&format!("proc/irq/{number}"), "effective_affinity_list", |text| text.parse().ok()),
+        };
+        Seen::Known(numbers.into_iter().map(interrupt).collect())
     }
 
     /// Name of the target of a symbolic link. The kernel creates the link only if there is a target, so where links are

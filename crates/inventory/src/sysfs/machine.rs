@@ -3,7 +3,7 @@
 use crate::files::{FileError, Files, garbled, join};
 use crate::{
     CpuSet, Governor, IdleState, Inventory, Iommu, Kernel, Mtrr, NumaNode, Package, Pat, PatRange, Processors, Seen,
-    Source, Why,
+    Source, Why, kernel_log,
 };
 use lanemark_units::{HostPhys, MemoryType};
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,13 +14,13 @@ const NODES: &str = "sys/devices/system/node";
 const LINUX_PAT: [u8; 8] = [6, 1, 7, 0, 6, 5, 7, 4];
 
 /// The machine without its functions.
-pub(crate) fn read(files: &Files<'_>, source: Source) -> Inventory {
+pub(crate) fn read(files: &Files<'_>, source: Source, live: bool) -> Inventory {
     let processors = processors(files);
     let kernel = kernel(files);
     Inventory {
         mtrrs: files.fact("proc", "mtrr", mtrrs),
         pat: pat(files, &processors, &kernel),
-        iommu: iommu(files),
+        iommu: iommu(files, live),
         processors,
         kernel,
         ..Inventory::unseen(source, &Why::NotShown("nothing was read yet"))
@@ -270,7 +270,7 @@ fn pat_ranges(text: &str) -> Option<Vec<PatRange>> {
     Some(ranges)
 }
 
-fn iommu(files: &Files<'_>) -> Iommu {
+fn iommu(files: &Files<'_>, live: bool) -> Iommu {
     let names = |path: &'static str| match files.names(path) {
         Ok(names) => Seen::Known(names),
         Err(trouble) => Seen::Unseen(trouble.why(path)),
@@ -278,6 +278,7 @@ fn iommu(files: &Files<'_>) -> Iommu {
     Iommu {
         units: names("sys/class/iommu"),
         groups: names("sys/kernel/iommu_groups").map(|groups| groups.len() as u32),
+        faults: kernel_log::faults(files, live),
     }
 }
 
