@@ -21,8 +21,8 @@ const ABSENT: &[Absent] = &[
     Absent { item: "Real DMA engines", paths: &["devices", "crates/hw/src/dma_engine"], words: &["xdma", "qdma"] },
     Absent {
         item: "GPU interfaces",
-        paths: &["crates/hw/src/cuda", "crates/hw/src/hip", "crates/hw/src/level_zero"],
-        words: &["cuda", "hip", "levelzero"],
+        paths: &["crates/hw/src/hip", "crates/hw/src/level_zero"],
+        words: &["hip", "levelzero"],
     },
     Absent { item: "Python", paths: &["python", "crates/py"], words: &["pyo3", "python"] },
     Absent { item: "RTL", paths: &["rtl"], words: &["verilator", "rtl"] },

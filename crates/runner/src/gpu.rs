@@ -32,9 +32,8 @@ pub(crate) fn open(number: usize, cancel: &Cancel) -> Result<OpenTarget, RunErro
     let device = machine.device().clone();
     let address = device.bus_id.parse();
     let function = address.ok().and_then(|address| PciDevice::find(&System::this(), address).ok());
-    let (before, health) = machine.under_traffic(|| {
-        (function.as_ref().map_or_else(State::default, State::now), Health::now(&device.bus_id))
-    })?;
+    let (before, health) = machine
+        .under_traffic(|| (function.as_ref().map_or_else(State::default, State::now), Health::now(&device.bus_id)))?;
     let state = match &health {
         Ok(health) => format!("cuda:{number}: under traffic before the run: {health}"),
         Err(because) => format!("cuda:{number}: clocks and temperature are not known: {because}"),

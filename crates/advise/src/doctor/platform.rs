@@ -359,7 +359,7 @@ impl File {
         self.line(&format!("name = {}", quoted(&name(function))));
         let why = "about 15 cycles at 250 MHz; DMA reads show only the sum with memory.read_ns and link.latency_ns";
         self.by_loads("ingress_ns", "", 60.0, why);
-        self.by_loads("egress_ns", "", 60.0, why);
+        self.by_loads("egress_ns", "", EGRESS_NS, why);
         if let Some(mps) = function.pcie().and_then(|express| express.mps_supported.get()) {
             self.given("mps_supported_bytes", mps.bytes());
         }
@@ -384,6 +384,8 @@ impl File {
         let why = "the narrowest data path that carries the link at 250 MHz; the manual of the DMA engine states it";
         self.assumed("beat_bytes", bytes, why);
         self.by_dma("beat_ns", "bandwidths of large transfers");
+        let why = "as many packets of 64 B as the link sends in endpoint.egress_ns; fewer bound small transfers";
+        self.assumed("send_buffers", link.map_or(LEAST_SEND_BUFFERS, send_buffers), why);
         let why = "an interface of its own for each direction, as in most engines; dma_read_write_mix shows it";
         self.assumed("full_duplex", true, why);
         self.by_dma("read_request_ns", "bandwidths of reads smaller than 1 KiB");
@@ -445,6 +447,17 @@ fn beat_bytes((generation, lanes): (Generation, Lanes)) -> u32 {
     [4, 8, 16, 32, 64].into_iter().find(|bytes| u64::from(*bytes) >= in_a_beat).unwrap_or(128)
 }
 
+/// Latency from the engine to the link that a draft assumes, in nanoseconds.
+const EGRESS_NS: f64 = 60.0;
+/// Send buffers of an engine at a slow link: the default of the platform file.
+const LEAST_SEND_BUFFERS: u32 = 8;
+
+/// Packets of 64 B, with 24 B of header and framing, that a link sends in the latency from the engine to it.
+fn send_buffers((generation, lanes): (Generation, Lanes)) -> u32 {
+    let bytes = bytes_per_s(generation, lanes) as f64 * EGRESS_NS / 1e9;
+    ((bytes / 88.0).ceil() as u32).clamp(LEAST_SEND_BUFFERS, 1024)
+}
+
 /// Description of the function.
 fn name(function: &Function) -> String {
     if let Some(name) = function.name.known() {
@@ -482,6 +495,7 @@ mod tests {
         assert_eq!(unknown_keys(&text), wanted);
         let json = Draft::parse("card.toml", &text).unwrap().to_json();
         assert_eq!(json["dma"]["beat_bytes"]["value"], 128, "31.5 GB/s in 4 ns are 126 B");
+        assert_eq!(json["dma"]["send_buffers"]["value"], 22, "31.5 GB/s in 60 ns are 21.5 packets of 88 B");
         assert_eq!(json["dma"]["full_duplex"]["value"], true);
         for section in ["memory", "dma"] {
             for key in wanted.iter().filter_map(|key| key.strip_prefix(section)?.strip_prefix('.')) {

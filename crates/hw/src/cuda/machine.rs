@@ -203,7 +203,10 @@ impl CudaMachine {
         let DmaCall { transfer, share, descriptors, completion, .. } = *call;
         if (share, descriptors, completion) != (Share::Doorbell, Descriptors::Fetched, Completion::Flag) {
             let because = "a kernel of the device fetches its orders from host memory and answers with a word there: it has no doorbell register, and raises no interrupt";
-            return refused(format!("a {} with {} descriptors and completion by {completion}", share.name(), descriptors.name()), because);
+            return refused(
+                format!("a {} with {} descriptors and completion by {completion}", share.name(), descriptors.name()),
+                because,
+            );
         }
         let bytes = transfer.bytes;
         if bytes == 0 || !bytes.is_multiple_of(ping::UNIT_BYTES) || bytes > transfer.window.len {
@@ -211,7 +214,10 @@ impl CudaMachine {
             return refused(format!("a transfer of {bytes} B"), because);
         }
         if transfer.window.pattern != Pattern::Sequential {
-            return refused("places that are not side by side".to_owned(), "the kernel that answers goes through its window");
+            return refused(
+                "places that are not side by side".to_owned(),
+                "the kernel that answers goes through its window",
+            );
         }
         match usize::try_from(*core).ok().filter(|core| *core < self.machine.cpus().len()) {
             Some(core) => Ok((transfer, core)),
