@@ -144,7 +144,7 @@ fn a_filled_number_must_be_valid_and_consistent() {
     let mps = preset_mps();
     assert!(draft.fill("link.posted_data_credits", f64::from(mps / 16), &why).is_ok());
     assert!(draft.fill("link.posted_data_credits", f64::from(mps / 16 - 1), &why).is_err());
-    assert!(draft.fill("link.posted_data_credits", 2048.0, &why).is_err());
+    assert!(draft.fill("link.posted_data_credits", 32_753.0, &why).is_err());
     assert!(draft.fill("link.posted_data_credits", 2047.0, &Origin::Assumed(String::new())).is_err());
     assert!(draft.fill("link.latency_ns", 100.0, &why).is_err(), "it is known");
 }

@@ -110,6 +110,34 @@ pub const COUNTERS: [Counter; 2] = [
     },
 ];
 
+/// Scaling factor of Scaled Flow Control: a row of [`SCALES`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Scale {
+    /// Credits that one unit of the field in a DLLP stands for.
+    pub factor: u16,
+    /// Maximum number of unused header credits.
+    pub most_header: u16,
+    /// Maximum number of unused data credits.
+    pub most_data: u16,
+    /// Source of the row.
+    pub source: &'static str,
+}
+
+/// Scaling factors, ascending. The first applies without Scaled Flow Control; ports that support 16 GT/s (Gen4) or more
+/// support all of them.
+///
+/// ```
+/// use lanemark_wire::SCALES;
+/// assert_eq!(SCALES.map(|scale| (scale.factor, scale.most_header)), [(1, 127), (4, 508), (16, 2032)]);
+/// ```
+pub const SCALES: [Scale; 3] = [
+    Scale { factor: 1, most_header: 127, most_data: 2047, source: SCALED },
+    Scale { factor: 4, most_header: 508, most_data: 8188, source: SCALED },
+    Scale { factor: 16, most_header: 2032, most_data: 32_752, source: SCALED },
+];
+
+const SCALED: &str = "PCI Express Base Specification 5.0, section 3.4.2, table of scaling factors";
+
 /// Credits of one counter that a receiver advertises.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Grant {
@@ -195,6 +223,14 @@ mod tests {
         assert!(CreditLimits::advertised(127, 2047).is_some());
         assert_eq!(CreditLimits::advertised(128, 2047), None);
         assert_eq!(CreditLimits::advertised(127, 2048), None);
+    }
+
+    #[test]
+    fn a_scale_multiplies_the_limits_without_it() {
+        for scale in SCALES {
+            let limits = COUNTERS.map(|counter| counter.max_outstanding * scale.factor);
+            assert_eq!(limits, [scale.most_header, scale.most_data]);
+        }
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub mod split;
 pub mod tag;
 pub mod tlp;
 
-pub use credit::{COUNTERS, CreditLimits, Credits, DATA_CREDIT_BYTES, Grant, data_credits};
+pub use credit::{COUNTERS, CreditLimits, Credits, DATA_CREDIT_BYTES, Grant, SCALES, Scale, data_credits};
 pub use error::WireError;
 pub use function_id::FunctionId;
 pub use link::{

@@ -8,7 +8,7 @@ use lanemark_inventory::{Address, Function, Inventory, Source, Why};
 use lanemark_platform::Draft;
 use lanemark_units::format_size;
 use lanemark_wire::config::{BarKind, ConfigSpace, PortType, TagBits};
-use lanemark_wire::{Generation, Lanes, bytes_per_s};
+use lanemark_wire::{Generation, Lanes, SCALES, bytes_per_s};
 use std::fmt::Write;
 
 /// Measurements from which a fit will determine the numbers that no register shows; the other numbers are assumed.
@@ -86,9 +86,13 @@ pub fn as_platform(inventory: &Inventory, address: Option<Address>, figures: Fig
     };
     file.head(function);
     file.core(inventory);
-    file.root_complex();
-    file.memory();
+    // The link decides about the credits of the root port above it.
+    let before = std::mem::take(&mut file.text);
     let rate = file.link(inventory, function)?;
+    let link = std::mem::replace(&mut file.text, before);
+    file.root_complex(rate);
+    file.memory();
+    file.text += &link;
     file.endpoint(function);
     file.dma(function, rate);
     // BAR sizes are not in configuration space.
@@ -280,10 +284,11 @@ impl File {
         }
     }
 
-    fn root_complex(&mut self) {
+    fn root_complex(&mut self, link: Option<(Generation, Lanes)>) {
         self.line("\n[root_complex]");
         self.by_loads("core_round_trip_ns", "; UC stores show it", 120.0, BY_LOADS);
         self.assumed("posted_queue_entries", 64, "not published, and in no register");
+        self.credits(link);
     }
 
     fn memory(&mut self) {
@@ -347,11 +352,23 @@ impl File {
             "PHY and data link layer of a hard block; DMA reads show only the sum with memory.read_ns and endpoint, \
              mmio_read_latency shows it without memory",
         );
-        let credits = "the maximum without scaled flow control; no register shows it";
-        self.assumed("posted_header_credits", 127, credits);
-        self.assumed("posted_data_credits", 2047, credits);
-        self.assumed("nonposted_header_credits", 127, credits);
-        Ok(Generation::from_number(rate.generation).zip(Lanes::new(rate.width_lanes)))
+        let rate = Generation::from_number(rate.generation).zip(Lanes::new(rate.width_lanes));
+        self.credits(rate);
+        Ok(rate)
+    }
+
+    /// Credits that a receiver at this link advertises.
+    fn credits(&mut self, link: Option<(Generation, Lanes)>) {
+        let [plain, scaled, _] = SCALES;
+        let (scale, why) = match link {
+            Some((generation, _)) if generation >= Generation::Gen4 => {
+                (scaled, "the maximum with Scaled Flow Control by 4, which such links have; no register shows it")
+            }
+            _ => (plain, "the maximum without Scaled Flow Control; no register shows it"),
+        };
+        self.assumed("posted_header_credits", scale.most_header, why);
+        self.assumed("posted_data_credits", scale.most_data, why);
+        self.assumed("nonposted_header_credits", scale.most_header, why);
     }
 
     fn endpoint(&mut self, function: &Function) {
