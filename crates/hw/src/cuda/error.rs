@@ -19,6 +19,16 @@ pub enum CudaError {
         "the CUDA driver has no device ({0}): check nvidia-smi, the permissions of /dev/nvidia*, and CUDA_VISIBLE_DEVICES"
     )]
     Nothing(String),
+    /// The driver fails before a device is opened.
+    #[error(
+        "the CUDA driver cannot list its devices: {doing}: {status}; check nvidia-smi and dmesg for messages of the driver (Xid)"
+    )]
+    NotListed {
+        /// Operation that failed.
+        doing: &'static str,
+        /// Status of the call.
+        status: Status,
+    },
     /// No device has this number.
     #[error("no device cuda:{number}; available: {}", list(.devices))]
     NoDevice {
