@@ -94,13 +94,19 @@ pub enum CudaError {
     /// The clock of the device cannot be used.
     #[error("the clock of the device cannot be used: {0}")]
     Clock(String),
-    /// A kernel did not end in time.
-    #[error("the kernel {kernel} has not ended for {seconds} s")]
+    /// A kernel or a copy did not end in time.
+    #[error("the CUDA device: {kernel} has not ended for {seconds} s; check dmesg for messages of the driver (Xid)")]
     Stuck {
-        /// Name of the kernel.
+        /// The operation, as a phrase: `running the kernel clock`.
         kernel: &'static str,
         /// Time waited, in seconds.
         seconds: u64,
+    },
+    /// Work of an earlier call has not ended.
+    #[error("{doing} has not ended since an earlier measurement; restart the program")]
+    StillStuck {
+        /// The operation, as a phrase.
+        doing: &'static str,
     },
     /// An operating-system call failed.
     #[error("{0}")]

@@ -369,6 +369,7 @@ impl RuntimeQueue for Queue {
             CudaError::Refused { status, .. } if failed.stage == Stage::Allocating && status.is_short_of_memory() => {
                 failed.unsupported(format!("{error}; use a smaller size"))
             }
+            CudaError::Stuck { kernel, seconds } => failed.timeout(*seconds, kernel),
             CudaError::Refused { status, .. } if status.may_be_a_lost_device() => {
                 failed.device(&format!("{error}{LOST}"))
             }
