@@ -88,7 +88,7 @@ impl CudaMachine {
         let limits = DeviceLimits { usm: "memory by address", largest_bytes: device.memory_bytes, has_double: true };
         let runtime = RuntimeFacts {
             kind: DeviceKind::Gpu,
-            is_emulated: false,
+            is_emulated: queue.context.api.is_fake,
             allocations: vec![Allocation::Device, Allocation::Registered, Allocation::Host, Allocation::Combining],
             memory_ports: 1,
             computes: false,
