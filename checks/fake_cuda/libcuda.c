@@ -7,7 +7,7 @@
  *   FAKE_CUDA_FAIL=cuMemAlloc_v2:2:3    the third call of the function, and every later one, returns the status 2
  *   FAKE_CUDA_DEVICES=0                 number of devices [1]
  *   FAKE_CUDA_BUS_ID=0000:01:00.0       PCI address of every device [FACE:0F:00.0, which no machine has]
- *   FAKE_CUDA_HANG=transfers            a launch of this kernel never ends, and every call that waits for it neither
+ *   FAKE_CUDA_HANG=transfers:5          the fifth launch of this kernel never ends, and every call that waits for it neither
  *   FAKE_CUDA_LOST_AFTER=5              after 5 launches every call returns 999
  *   FAKE_CUDA_WRONG_BYTES=1             one wrong word in each transfer, one wrong byte in each copy to the device
  *   FAKE_CUDA_CLOCK=2                   the clock of the device runs at twice the rate; 0: it stands still
