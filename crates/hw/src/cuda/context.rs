@@ -80,14 +80,19 @@ impl Context {
             // SAFETY: the stream is valid.
             match unsafe { (self.api.query_stream)(self.stream) } {
                 NOT_READY if begun.elapsed() > limit => {
-                    self.stuck.get_or_init(|| doing);
-                    return Err(CudaError::Stuck { kernel: doing, seconds: limit.as_secs() });
+                    return Err(self.give_up(doing, limit));
                 }
                 // A call of the driver takes a lock that its own threads need.
                 NOT_READY => pause(500),
                 status => return CudaError::check(doing, status),
             }
         }
+    }
+
+    /// Error for work that has not ended within `limit`; the device cannot be used any more.
+    pub(super) fn give_up(&self, doing: &'static str, limit: Duration) -> CudaError {
+        self.stuck.get_or_init(|| doing);
+        CudaError::Stuck { kernel: doing, seconds: limit.as_secs() }
     }
 
     /// Copies `bytes` to device memory, and waits.
