@@ -114,6 +114,15 @@ pub enum CudaError {
 }
 
 impl CudaError {
+    /// The error of a call while `device` is opened.
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    pub(super) fn while_opening(self, device: &Device) -> CudaError {
+        match self {
+            CudaError::Refused { doing, status } => CudaError::NotOpened { device: device.to_string(), doing, status },
+            error => error,
+        }
+    }
+
     /// Converts the status of a call to a result.
     ///
     /// # Errors

@@ -82,7 +82,7 @@ impl CudaMachine {
             }
             let device = devices.swap_remove(number);
             let mut queue = Queue::new(device.clone(), timer)?;
-            let own_read = queue.transfers.own_read()?;
+            let own_read = queue.transfers.own_read().map_err(|error| error.while_opening(&device))?;
             Ok((device, queue, own_read))
         })?;
         let limits = DeviceLimits { usm: "memory by address", largest_bytes: device.memory_bytes, has_double: true };
@@ -123,9 +123,10 @@ impl CudaMachine {
     /// clocks slower.
     ///
     /// # Errors
-    /// Errors of the driver.
+    /// [`CudaError::NotOpened`] with the status of the driver, and [`CudaError::Stuck`].
     pub fn under_traffic<T>(&mut self, look: impl FnOnce() -> T) -> Result<T, CudaError> {
-        self.machine.with_queue(|queue| queue.under_traffic(look))
+        let seen = self.machine.with_queue(|queue| queue.under_traffic(look));
+        seen.map_err(|error| error.while_opening(&self.device))
     }
 
     /// Latency of a random read of 64 B from the device's own memory, in a window of 4 MiB, by the kernel of DMA reads. What

@@ -36,17 +36,13 @@ impl Queue {
     /// # Errors
     /// [`CudaError::NotOpened`] with the status of the driver, and [`CudaError::Clock`].
     pub(super) fn new(device: Device, timer: Timer) -> Result<Queue, CudaError> {
-        let name = device.to_string();
         let open = || {
-            let context = Context::new(device)?;
+            let context = Context::new(device.clone())?;
             let clock = Clock::checked(&context, timer)?;
             let transfers = Transfers::new(&context)?;
             Ok(Queue { launches: Vec::new(), copies: None, transfers, ping: None, clock, context })
         };
-        open().map_err(|error| match error {
-            CudaError::Refused { doing, status } => CudaError::NotOpened { device: name, doing, status },
-            error => error,
-        })
+        open().map_err(|error: CudaError| error.while_opening(&device))
     }
 
     /// The empty kernel with these arguments.
