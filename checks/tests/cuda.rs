@@ -113,6 +113,11 @@ fn every_question_is_answered_and_all_bytes_are_confirmed() {
             assert!(claimed > 0 && claimed == confirmed, "{answer}");
         }
     }
+    // A doorbell of a read and one of a write: of reads nothing is known.
+    let record_of_doorbells = record(&bench(&[], &["--question", "doorbell_to_completion", "--sizes", "64", "--json"]));
+    let is_write = |answer: &&Value| bytes(answer) == (64, 64);
+    let confirmed = answers(&record_of_doorbells).iter().filter(|answer| !answer["bytes"].is_null()).filter(is_write);
+    assert_eq!((answers(&record_of_doorbells).len(), confirmed.count()), (2, 1));
     for (question, least) in [("launch_latency", 6), ("accessor_overhead", 7)] {
         let record = record(&bench(&[], &["--question", question, "--json"]));
         assert!(answers(&record).len() >= least, "{question}: {}", answers(&record).len());
@@ -362,12 +367,13 @@ fn devices_are_numbered_and_an_absent_number_is_refused_with_the_list() {
 }
 
 fn a_kernel_that_hangs_ends_the_run_in_time_and_is_named() {
-    let (transfers, launches) =
-        (["--question", "dma_read_latency,dma_write_bandwidth"], ["--question", "launch_latency"]);
-    for (kernel, launch, question, is_opened) in
-        [("transfers", 5, transfers, true), ("nothing", 1, launches, true), ("clock", 1, transfers, false)]
-    {
-        let output = bench(&[("FAKE_CUDA_HANG", &format!("{kernel}:{launch}"))], &question);
+    for (kernel, launch, questions, is_opened) in [
+        ("clock", 1, "dma_read_latency", false),
+        ("transfers", 5, "dma_read_latency,dma_write_bandwidth", true),
+        ("nothing", 1, "launch_latency", true),
+        ("ping", 1, "doorbell_to_completion", true),
+    ] {
+        let output = bench(&[("FAKE_CUDA_HANG", &format!("{kernel}:{launch}"))], &["--question", questions]);
         let text = said(&output);
         assert_eq!(output.status.code(), Some(77), "{text}");
         if is_opened {

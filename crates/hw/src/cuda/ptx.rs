@@ -65,7 +65,8 @@ pub(super) fn nothing(arguments: u32) -> String {
 /// ```
 #[must_use]
 pub fn every_kernel() -> Vec<(String, String)> {
-    let mut kernels = [("clock", CLOCK), ("ping", PING)].map(|(name, text)| (name.to_owned(), text.to_owned())).to_vec();
+    let mut kernels =
+        [("clock", CLOCK), ("ping", PING)].map(|(name, text)| (name.to_owned(), text.to_owned())).to_vec();
     let arguments = [0, 1, Arguments::MOST].map(|count| (format!("nothing_{count}"), nothing(count)));
     kernels.extend(arguments);
     kernels.extend(UNIT_BYTES.map(|unit| (format!("transfers_{unit}"), transfers(unit))));
