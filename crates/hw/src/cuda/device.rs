@@ -131,8 +131,9 @@ fn driver_version() -> Option<String> {
 
 /// Text that the driver writes into a buffer.
 fn text(doing: &'static str, write: impl FnOnce(*mut c_char, c_int) -> c_int) -> Result<String, CudaError> {
-    let mut bytes = [0_u8; 256];
-    let status = write(bytes.as_mut_ptr().cast(), bytes.len() as c_int - 1);
+    const ROOM: c_int = 255;
+    let mut bytes = [0_u8; ROOM as usize + 1];
+    let status = write(bytes.as_mut_ptr().cast(), ROOM);
     CudaError::check(doing, status)?;
     debug_assert_eq!(status, SUCCESS);
     let text = CStr::from_bytes_until_nul(&bytes).map_err(|error| CudaError::System(error.to_string()))?;

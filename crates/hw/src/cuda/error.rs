@@ -1,6 +1,5 @@
 //! Errors of CUDA devices, and of the search for one.
 
-use super::device::Device;
 use super::status::{SUCCESS, Status};
 use crate::NoHostMemory;
 use lanemark_units::format_size;
@@ -30,12 +29,12 @@ pub enum CudaError {
         status: Status,
     },
     /// No device has this number.
-    #[error("no device cuda:{number}; available: {}", list(.devices))]
+    #[error("no device cuda:{number}; available: {}", devices.join("; "))]
     NoDevice {
         /// Requested number.
         number: usize,
-        /// Available devices.
-        devices: Vec<Device>,
+        /// Available devices, by number and name.
+        devices: Vec<String>,
     },
     /// A call into the driver did not return in time.
     #[error(
@@ -114,9 +113,9 @@ pub enum CudaError {
 }
 
 impl CudaError {
-    /// The error of a call while `device` is opened.
+    /// The error of a call while the device of this number and name is opened.
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-    pub(super) fn while_opening(self, device: &Device) -> CudaError {
+    pub(super) fn while_opening(self, device: &impl ToString) -> CudaError {
         match self {
             CudaError::Refused { doing, status } => CudaError::NotOpened { device: device.to_string(), doing, status },
             error => error,
@@ -142,8 +141,4 @@ impl From<crate::watchdog::OpenFailure> for CudaError {
             OpenFailure::NoThread(why) => CudaError::System(why),
         }
     }
-}
-
-fn list(all: &[Device]) -> String {
-    all.iter().map(Device::to_string).collect::<Vec<_>>().join("; ")
 }

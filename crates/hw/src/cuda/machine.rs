@@ -78,10 +78,11 @@ impl CudaMachine {
         let (device, queue, own_read) = within(OPEN_LIMIT, &interrupted, move || {
             let mut devices = Device::all()?;
             if number >= devices.len() {
+                let devices = devices.iter().map(Device::to_string).collect();
                 return Err(CudaError::NoDevice { number, devices });
             }
             let device = devices.swap_remove(number);
-            let mut queue = Queue::new(device.clone(), timer)?;
+            let mut queue = Queue::new(&device, timer)?;
             let own_read = queue.transfers.own_read().map_err(|error| error.while_opening(&device))?;
             Ok((device, queue, own_read))
         })?;

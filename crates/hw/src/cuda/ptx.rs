@@ -26,8 +26,10 @@ pub(super) const fn slice_bytes(unit: u32) -> u64 {
 
 /// Kernel `transfers` that moves `unit` bytes with one instruction, one of [`UNIT_BYTES`].
 pub(super) fn transfers(unit: u32) -> String {
+    /// A block: its text for the bytes of a unit and the number of the occurrence.
+    type Block = fn(u32, u32) -> String;
     let mut text = TRANSFERS.to_owned();
-    let blocks: [(&str, fn(u32, u32) -> String); 5] = [
+    let blocks: [(&str, Block); 5] = [
         ("{place}\n", place),
         ("{loads}\n", |unit, _| loads(unit)),
         ("{sum}\n", |unit, _| sum(unit)),
