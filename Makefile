@@ -5,7 +5,7 @@ LANEMARK = $(CARGO) run --quiet --release --locked -p lanemark-cli --
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := build
-.PHONY: help build install-c test test-qemu test-runtimes runtimes lint bench reproduce dependencies schemas picture fuzz mutants structures
+.PHONY: help build install-c test test-qemu test-runtimes runtimes ptxas lint bench reproduce dependencies schemas picture fuzz mutants structures
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -42,6 +42,9 @@ test-runtimes: ## run the tests on an OpenCL runtime for the processor; unpacked
 
 runtimes: ## fetch Intel's OpenCL, FPGA emulation and SYCL into .tools/ (350 MB, under Intel's licence)
 	@checks/runtimes/intel
+
+ptxas: ## fetch NVIDIA's assembler into .tools/ for the tests of CUDA kernels (52 MB, under NVIDIA's licence)
+	@checks/fetch_ptxas
 
 lint: ## check formatting, clippy (here and for aarch64), licences and advisories of dependencies
 	$(CARGO) fmt --all --check

@@ -107,7 +107,7 @@ fn a_write_that_would_do_nothing_is_refused_with_what_there_is() {
     refused(&folder, &rehearsed, &["--setpci"]);
     refused(&folder, &["lspci", "--on", "host"], &["'host' is real", "name a built-in platform"]);
     refused(&folder, &["bench", "--on", "card-gen5-x61"], &["did you mean card-gen5-x16 or"]);
-    refused(&folder, &["bench", "--on", "cuda:0"], &["'cuda:0' is not a target", "card-gen5-x16", "opencl:0"]);
+    refused(&folder, &["bench", "--on", "hip:0"], &["'hip:0' is not a target", "card-gen5-x16", "cuda:0"]);
 }
 
 #[test]

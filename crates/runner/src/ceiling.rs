@@ -14,6 +14,10 @@ impl OpenTarget {
             return Ok(unknown("it is emulated: timings are not meaningful".to_owned()));
         }
         let runtime = self.runtime();
+        let emulated = runtime.as_ref().filter(|runtime| runtime.is_emulated).and_then(Runtime::no_card_because);
+        if let Some(because) = emulated {
+            return Ok(unknown(because.to_owned()));
+        }
         Ok(match &mut self.kind {
             Kind::Platform(formulas) => computed(&formulas.platform, case),
             Kind::Card(card) => card.ceiling(case),

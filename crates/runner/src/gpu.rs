@@ -2,7 +2,6 @@
 
 use crate::cancel::Cancel;
 use crate::error::RunError;
-use crate::open_target::{Kind, OpenTarget};
 use lanemark_bench::Case;
 use lanemark_hw::cuda::{CudaMachine, Device, Health};
 use lanemark_hw::linux_sysfs::{Device as PciDevice, State, System};
@@ -26,8 +25,8 @@ pub(crate) struct Gpu {
     mps: Option<Mps>,
 }
 
-/// Opens `cuda:NUMBER`.
-pub(crate) fn open(number: usize, cancel: &Cancel) -> Result<OpenTarget, RunError> {
+/// Opens `cuda:NUMBER`: its machine, the rest of it, and notes about its state.
+pub(crate) fn open(number: usize, cancel: &Cancel) -> Result<(CudaMachine, Gpu, Vec<String>), RunError> {
     let mut machine = CudaMachine::open(number, cancel.flag())?;
     let device = machine.device().clone();
     let address = device.bus_id.parse();
@@ -44,8 +43,7 @@ pub(crate) fn open(number: usize, cancel: &Cancel) -> Result<OpenTarget, RunErro
         "cuda:{number}: a read of 64 B from the device's own memory takes {:.0} ns by the kernel that makes DMA reads (random in 4 MiB); what a DMA read takes beyond that is the way to host memory and back",
         machine.own_read().as_ns()
     );
-    let kind = Kind::Gpu(Box::new(gpu));
-    Ok(OpenTarget { machine: Box::new(machine), kind, notes: vec![state, own_read], with: Vec::new() })
+    Ok((machine, gpu, vec![state, own_read]))
 }
 
 /// `Max_Payload_Size` of a function, as configured; `None` if it cannot be read.

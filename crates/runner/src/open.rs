@@ -31,7 +31,11 @@ impl Target {
             }
             Target::OpenCl(number) => return open_cl(*number, setup, cancel),
             Target::Sycl(number) => return open_sycl(*number, setup, cancel),
-            Target::Cuda(number) => return gpu::open(*number, cancel),
+            Target::Cuda(number) => {
+                let (machine, gpu, notes) = gpu::open(*number, cancel)?;
+                let kind = Kind::Gpu(Box::new(gpu));
+                return Ok(OpenTarget { machine: Box::new(machine), kind, notes, with: Vec::new() });
+            }
             Target::Card(address) => {
                 let (machine, card) = card::open(*address, &setup.card, cancel)?;
                 return Ok(OpenTarget {

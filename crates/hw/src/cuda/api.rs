@@ -18,6 +18,9 @@ use std::sync::OnceLock;
 /// File name of the driver's library.
 const LIBRARY: &str = "libcuda.so.1";
 
+/// Symbol that a fake driver for tests exports: what is measured on it is marked as emulated.
+const FAKE: &[u8] = b"lanemarkFakeDriver\0";
+
 /// Address in the address space of a context.
 pub(super) type DevicePointer = u64;
 /// Handle of a context, stream, event, module or function.
@@ -33,6 +36,8 @@ macro_rules! functions {
         )]
         pub(super) struct Api {
             $(pub(super) $field: unsafe extern "C" fn($($argument),*) -> c_int,)*
+            /// Whether the library is a fake driver for tests, without a GPU.
+            pub(super) is_fake: bool,
         }
 
         impl Api {
@@ -44,6 +49,8 @@ macro_rules! functions {
                         let found = unsafe { library.get::<unsafe extern "C" fn($($argument),*) -> c_int>(name) };
                         *found.map_err(|_| CudaError::NoFunction(stringify!($name)))?
                     },)*
+                    // SAFETY: only the presence of the symbol matters; it is not read.
+                    is_fake: unsafe { library.get::<*const c_int>(FAKE) }.is_ok(),
                 })
             }
         }

@@ -84,7 +84,7 @@ fn read(context: &Context, kernel: &Kernel, memory: &DeviceMemory, mut count: u3
     // SAFETY: the kernel has these two parameters, and writes `count` readings, for which there is room.
     let status = unsafe { kernel.launch([1, 1], 1, &mut parameters) };
     CudaError::check("launching the kernel clock", status)?;
-    context.finish("clock", LONGEST)?;
+    context.finish(kernel.name(), LONGEST)?;
     let mut bytes = vec![0; count as usize * 8];
     context.read(memory.at, &mut bytes)?;
     Ok(bytes.as_chunks().0.iter().map(|reading| u64::from_le_bytes(*reading)).collect())

@@ -9,7 +9,7 @@ use super::status::{NOT_READY, SUCCESS};
 use crate::x86::sample::{pause, stamp_before};
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// Primary context of a device, with one stream; everything created in it holds a reference to it.
@@ -19,6 +19,9 @@ pub(super) struct Context {
     pub(super) device: Device,
     handle: Handle,
     pub(super) stream: Handle,
+    /// The work that did not end in time. The driver waits for it in most calls, so nothing is called any more, and
+    /// nothing is freed.
+    stuck: OnceLock<&'static str>,
 }
 
 // SAFETY: handles of the driver may be used from any thread on which the context is current (CUDA Driver API, "Context
@@ -52,35 +55,44 @@ impl Context {
             }
             CudaError::check("creating a stream", status)?;
         }
-        Ok(Arc::new(Context { api, device, handle, stream }))
+        Ok(Arc::new(Context { api, device, handle, stream, stuck: OnceLock::new() }))
     }
 
     /// Makes the context current on the calling thread.
     ///
     /// # Errors
-    /// Errors of the driver.
+    /// [`CudaError::StillStuck`], and errors of the driver.
     pub(super) fn enter(&self) -> Result<(), CudaError> {
+        if let Some(doing) = self.stuck.get() {
+            return Err(CudaError::StillStuck { doing });
+        }
         // SAFETY: the context is valid.
         CudaError::check("selecting the context", unsafe { (self.api.set_context)(self.handle) })
     }
 
-    /// Waits until all work of the stream is done, or `limit` has passed.
+    /// Waits until all work of the stream, which is called `doing`, is done, or `limit` has passed.
     ///
     /// # Errors
-    /// [`CudaError::Stuck`], and errors of the work.
-    pub(super) fn finish(&self, what: &'static str, limit: Duration) -> Result<(), CudaError> {
+    /// [`CudaError::Stuck`], after which the device cannot be used any more, and errors of the work.
+    pub(super) fn finish(&self, doing: &'static str, limit: Duration) -> Result<(), CudaError> {
         let begun = Instant::now();
         loop {
             // SAFETY: the stream is valid.
             match unsafe { (self.api.query_stream)(self.stream) } {
                 NOT_READY if begun.elapsed() > limit => {
-                    return Err(CudaError::Stuck { kernel: what, seconds: limit.as_secs() });
+                    return Err(self.give_up(doing, limit));
                 }
                 // A call of the driver takes a lock that its own threads need.
                 NOT_READY => pause(500),
-                status => return CudaError::check(what, status),
+                status => return CudaError::check(doing, status),
             }
         }
+    }
+
+    /// Error for work that has not ended within `limit`; the device cannot be used any more.
+    pub(super) fn give_up(&self, doing: &'static str, limit: Duration) -> CudaError {
+        self.stuck.get_or_init(|| doing);
+        CudaError::Stuck { kernel: doing, seconds: limit.as_secs() }
     }
 
     /// Copies `bytes` to device memory, and waits.
@@ -113,6 +125,9 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
+        if self.stuck.get().is_some() {
+            return;
+        }
         // SAFETY: each handle is released once, and nothing that was created in the context is left.
         unsafe {
             (self.api.set_context)(self.handle);

@@ -56,14 +56,17 @@ impl Device {
     /// Blocks for ever if the driver hangs.
     ///
     /// # Errors
-    /// [`CudaError::NoDriver`], [`CudaError::NoFunction`], [`CudaError::Nothing`], and errors of the driver.
+    /// [`CudaError::NoDriver`], [`CudaError::NoFunction`], [`CudaError::Nothing`], and [`CudaError::NotListed`].
     pub fn all() -> Result<Vec<Device>, CudaError> {
-        let api = match Api::loaded() {
-            Err(CudaError::Refused { status, .. }) if status.is_no_device() => {
-                return Err(CudaError::Nothing(status.to_string()));
-            }
-            loaded => loaded?,
-        };
+        Device::listed().map_err(|error| match error {
+            CudaError::Refused { status, .. } if status.is_no_device() => CudaError::Nothing(status.to_string()),
+            CudaError::Refused { doing, status } => CudaError::NotListed { doing, status },
+            error => error,
+        })
+    }
+
+    fn listed() -> Result<Vec<Device>, CudaError> {
+        let api = Api::loaded()?;
         let mut count = 0;
         // SAFETY: the pointer is valid.
         CudaError::check("counting the devices", unsafe { (api.device_count)(&raw mut count) })?;
@@ -90,11 +93,11 @@ impl Device {
             (attribute(attribute::COMPUTE_CAPABILITY_MAJOR)?, attribute(attribute::COMPUTE_CAPABILITY_MINOR)?);
         Ok(Device {
             number: usize::try_from(number).unwrap_or(0),
-            name: text(|into, len| {
+            name: text("asking for the name of a device", |into, len| {
                 // SAFETY: `text` passes a buffer of `len` bytes.
                 unsafe { (api.device_name)(into, len, handle) }
             })?,
-            bus_id: text(|into, len| {
+            bus_id: text("asking for the PCI address of a device", |into, len| {
                 // SAFETY: as above.
                 unsafe { (api.device_bus_id)(into, len, handle) }
             })?
@@ -127,10 +130,11 @@ fn driver_version() -> Option<String> {
 }
 
 /// Text that the driver writes into a buffer.
-fn text(write: impl FnOnce(*mut c_char, c_int) -> c_int) -> Result<String, CudaError> {
-    let mut bytes = [0_u8; 256];
-    let status = write(bytes.as_mut_ptr().cast(), bytes.len() as c_int - 1);
-    CudaError::check("asking for the name of a device", status)?;
+fn text(doing: &'static str, write: impl FnOnce(*mut c_char, c_int) -> c_int) -> Result<String, CudaError> {
+    const ROOM: c_int = 255;
+    let mut bytes = [0_u8; ROOM as usize + 1];
+    let status = write(bytes.as_mut_ptr().cast(), ROOM);
+    CudaError::check(doing, status)?;
     debug_assert_eq!(status, SUCCESS);
     let text = CStr::from_bytes_until_nul(&bytes).map_err(|error| CudaError::System(error.to_string()))?;
     Ok(text.to_string_lossy().into_owned())

@@ -1,6 +1,5 @@
 //! Errors of CUDA devices, and of the search for one.
 
-use super::device::Device;
 use super::status::{SUCCESS, Status};
 use crate::NoHostMemory;
 use lanemark_units::format_size;
@@ -19,13 +18,23 @@ pub enum CudaError {
         "the CUDA driver has no device ({0}): check nvidia-smi, the permissions of /dev/nvidia*, and CUDA_VISIBLE_DEVICES"
     )]
     Nothing(String),
+    /// The driver fails before a device is opened.
+    #[error(
+        "the CUDA driver cannot list its devices: {doing}: {status}; check nvidia-smi and dmesg for messages of the driver (Xid)"
+    )]
+    NotListed {
+        /// Operation that failed.
+        doing: &'static str,
+        /// Status of the call.
+        status: Status,
+    },
     /// No device has this number.
-    #[error("no device cuda:{number}; available: {}", list(.devices))]
+    #[error("no device cuda:{number}; available: {}", devices.join("; "))]
     NoDevice {
         /// Requested number.
         number: usize,
-        /// Available devices.
-        devices: Vec<Device>,
+        /// Available devices, by number and name.
+        devices: Vec<String>,
     },
     /// A call into the driver did not return in time.
     #[error(
@@ -84,13 +93,19 @@ pub enum CudaError {
     /// The clock of the device cannot be used.
     #[error("the clock of the device cannot be used: {0}")]
     Clock(String),
-    /// A kernel did not end in time.
-    #[error("the kernel {kernel} has not ended for {seconds} s")]
+    /// A kernel or a copy did not end in time.
+    #[error("the CUDA device: {kernel} has not ended for {seconds} s; check dmesg for messages of the driver (Xid)")]
     Stuck {
-        /// Name of the kernel.
+        /// The operation, as a phrase: `running the kernel clock`.
         kernel: &'static str,
         /// Time waited, in seconds.
         seconds: u64,
+    },
+    /// Work of an earlier call has not ended.
+    #[error("{doing} has not ended since an earlier measurement; restart the program")]
+    StillStuck {
+        /// The operation, as a phrase.
+        doing: &'static str,
     },
     /// An operating-system call failed.
     #[error("{0}")]
@@ -98,6 +113,15 @@ pub enum CudaError {
 }
 
 impl CudaError {
+    /// The error of a call while the device of this number and name is opened.
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    pub(super) fn while_opening(self, device: &impl ToString) -> CudaError {
+        match self {
+            CudaError::Refused { doing, status } => CudaError::NotOpened { device: device.to_string(), doing, status },
+            error => error,
+        }
+    }
+
     /// Converts the status of a call to a result.
     ///
     /// # Errors
@@ -117,8 +141,4 @@ impl From<crate::watchdog::OpenFailure> for CudaError {
             OpenFailure::NoThread(why) => CudaError::System(why),
         }
     }
-}
-
-fn list(all: &[Device]) -> String {
-    all.iter().map(Device::to_string).collect::<Vec<_>>().join("; ")
 }

@@ -16,7 +16,7 @@ pub(super) struct Kernel {
     context: Arc<Context>,
     module: Handle,
     function: Handle,
-    name: &'static str,
+    running: &'static str,
 }
 
 // SAFETY: handles of the driver may be used from any thread on which the context is current.
@@ -25,6 +25,13 @@ unsafe impl Send for Kernel {}
 /// Options of `cuModuleLoadDataEx`. Source: CUDA Driver API 12.8, `CUjit_option`.
 const ERROR_LOG_BUFFER: c_int = 5;
 const ERROR_LOG_BUFFER_SIZE_BYTES: c_int = 6;
+/// Operations of messages by the name of the kernel.
+const RUNNING: [(&str, &str); 4] = [
+    ("clock", "running the kernel clock"),
+    ("nothing", "running the kernel nothing"),
+    ("ping", "running the kernel ping"),
+    ("transfers", "running the kernel transfers"),
+];
 /// Length of the compiler's log in bytes.
 const LOG_BYTES: usize = 1 << 14;
 
@@ -59,7 +66,9 @@ impl Kernel {
             let log = if log.is_empty() { log } else { format!("\n{log}") };
             return Err(CudaError::NotBuilt { kernel: name, status: Status(status), log });
         }
-        Ok(Kernel { context: Arc::clone(context), module, function, name })
+        let running =
+            RUNNING.iter().find(|(kernel, _)| *kernel == name).map_or("running a kernel", |(_, running)| running);
+        Ok(Kernel { context: Arc::clone(context), module, function, running })
     }
 
     /// Launches `blocks` blocks (columns and rows) of `threads` threads.
@@ -91,9 +100,9 @@ impl Kernel {
         }
     }
 
-    /// Name of the kernel.
+    /// Name of the kernel, as an operation for messages: `running the kernel clock`.
     pub(super) fn name(&self) -> &'static str {
-        self.name
+        self.running
     }
 }
 

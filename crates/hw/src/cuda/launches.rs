@@ -68,7 +68,7 @@ impl Launches {
         let context = Arc::clone(context);
         let mut launches = Launches { context, arguments, kernel, addresses, event, _given: given };
         CudaError::check("launching the kernel for the first time", launches.launch())?;
-        launches.context.finish("launching the kernel for the first time", LONGEST)?;
+        launches.context.finish(launches.kernel.name(), LONGEST)?;
         Ok(launches)
     }
 

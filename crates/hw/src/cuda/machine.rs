@@ -78,17 +78,18 @@ impl CudaMachine {
         let (device, queue, own_read) = within(OPEN_LIMIT, &interrupted, move || {
             let mut devices = Device::all()?;
             if number >= devices.len() {
+                let devices = devices.iter().map(Device::to_string).collect();
                 return Err(CudaError::NoDevice { number, devices });
             }
             let device = devices.swap_remove(number);
-            let mut queue = Queue::new(device.clone(), timer)?;
-            let own_read = queue.transfers.own_read()?;
+            let mut queue = Queue::new(&device, timer)?;
+            let own_read = queue.transfers.own_read().map_err(|error| error.while_opening(&device))?;
             Ok((device, queue, own_read))
         })?;
         let limits = DeviceLimits { usm: "memory by address", largest_bytes: device.memory_bytes, has_double: true };
         let runtime = RuntimeFacts {
             kind: DeviceKind::Gpu,
-            is_emulated: false,
+            is_emulated: queue.context.api.is_fake,
             allocations: vec![Allocation::Device, Allocation::Registered, Allocation::Host, Allocation::Combining],
             memory_ports: 1,
             computes: false,
@@ -123,9 +124,10 @@ impl CudaMachine {
     /// clocks slower.
     ///
     /// # Errors
-    /// Errors of the driver.
+    /// [`CudaError::NotOpened`] with the status of the driver, and [`CudaError::Stuck`].
     pub fn under_traffic<T>(&mut self, look: impl FnOnce() -> T) -> Result<T, CudaError> {
-        self.machine.with_queue(|queue| queue.under_traffic(look))
+        let seen = self.machine.with_queue(|queue| queue.under_traffic(look));
+        seen.map_err(|error| error.while_opening(&self.device))
     }
 
     /// Latency of a random read of 64 B from the device's own memory, in a window of 4 MiB, by the kernel of DMA reads. What
@@ -369,6 +371,7 @@ impl RuntimeQueue for Queue {
             CudaError::Refused { status, .. } if failed.stage == Stage::Allocating && status.is_short_of_memory() => {
                 failed.unsupported(format!("{error}; use a smaller size"))
             }
+            CudaError::Stuck { kernel, seconds } => failed.timeout(*seconds, kernel),
             CudaError::Refused { status, .. } if status.may_be_a_lost_device() => {
                 failed.device(&format!("{error}{LOST}"))
             }

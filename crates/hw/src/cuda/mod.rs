@@ -30,6 +30,7 @@ mod machine;
 #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
 #[path = "unsupported.rs"]
 mod machine;
+mod ptx;
 mod status;
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
@@ -47,8 +48,6 @@ mod memory;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod ping;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-mod ptx;
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod queue;
 #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
 mod transfers;
@@ -59,4 +58,5 @@ pub use device::Device;
 pub use error::CudaError;
 pub use health::Health;
 pub use machine::CudaMachine;
+pub use ptx::every_kernel;
 pub use status::Status;

@@ -31,6 +31,8 @@ pub(super) struct Ping {
 pub(super) const UNIT_BYTES: u64 = 16;
 /// Distance of doorbell, answer and data: no two share a line or a page.
 const APART: usize = 4096;
+/// Longest time from the launch of the kernel to its first store.
+const LONGEST_START: Duration = Duration::from_secs(5);
 /// Shortest time of one load of the kernel from host memory, by which its longest wait is bounded.
 const POLL_NS: f64 = 200.0;
 
@@ -42,7 +44,8 @@ impl Ping {
     pub(super) fn new(context: &Arc<Context>, window_bytes: u64) -> Result<Ping, CudaError> {
         let kernel = Kernel::new(context, "ping", ptx::PING)?;
         let memory = HostMemory::new(context, 2 * APART + window_bytes as usize, Pinned::Plain)?;
-        Ok(Ping { context: Arc::clone(context), kernel, memory, last: 0 })
+        // The memory is zero, so a kernel that has not started must not be expected to answer 0.
+        Ok(Ping { context: Arc::clone(context), kernel, memory, last: 1 })
     }
 
     /// Whether the memory suffices for a window of `window_bytes`.
@@ -74,8 +77,10 @@ impl Ping {
         let Transfer { bytes, count, window, verb, .. } = *transfer;
         let first = self.last + 1;
         let all = count.saturating_mul(passes);
-        let polls = (timer.ticks(limits.timeout_cycles).as_ns() / POLL_NS) as u64;
+        let timeout_ns = timer.ticks(limits.timeout_cycles).as_ns();
+        let polls = (timeout_ns / POLL_NS) as u64;
         self.launch(first, all, polls.max(1), bytes, window.places(bytes), verb)?;
+        self.wait_for_start(first, LONGEST_START.min(Duration::from_secs_f64(timeout_ns / 1e9)))?;
         self.last = first + all;
         let mut next = first;
         let start = stamp_before();
@@ -91,7 +96,7 @@ impl Ping {
         Ok(stamps)
     }
 
-    /// Launches the kernel and waits until it runs.
+    /// Launches the kernel.
     fn launch(
         &self,
         mut first: u64,
@@ -117,11 +122,15 @@ impl Ping {
         ];
         // SAFETY: the kernel has these parameters; its memory lives as long as self, and it ends before `timed` does.
         let status = unsafe { self.kernel.launch([1, 1], THREADS, &mut parameters) };
-        CudaError::check("launching the kernel ping", status)?;
+        CudaError::check("launching the kernel ping", status)
+    }
+
+    /// Waits at most `longest` until the kernel runs.
+    fn wait_for_start(&self, first: u64, longest: Duration) -> Result<(), CudaError> {
         let begun = Instant::now();
         while self.word(APART).load(Ordering::Acquire) != first - 1 {
-            if begun.elapsed() > Duration::from_secs(5) {
-                return Err(CudaError::Stuck { kernel: self.kernel.name(), seconds: 5 });
+            if begun.elapsed() > longest {
+                return Err(self.context.give_up(self.kernel.name(), longest));
             }
             std::hint::spin_loop();
         }

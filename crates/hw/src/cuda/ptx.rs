@@ -2,6 +2,7 @@
 //!
 //! Source: NVIDIA, "PTX ISA", version 7.8; target `sm_75` (Turing), so that every newer device runs them.
 
+use lanemark_machine::Arguments;
 use std::fmt::Write;
 
 /// Kernel `clock`: readings of the device's clock.
@@ -25,8 +26,10 @@ pub(super) const fn slice_bytes(unit: u32) -> u64 {
 
 /// Kernel `transfers` that moves `unit` bytes with one instruction, one of [`UNIT_BYTES`].
 pub(super) fn transfers(unit: u32) -> String {
+    /// A block: its text for the bytes of a unit and the number of the occurrence.
+    type Block = fn(u32, u32) -> String;
     let mut text = TRANSFERS.to_owned();
-    let blocks: [(&str, fn(u32, u32) -> String); 5] = [
+    let blocks: [(&str, Block); 5] = [
         ("{place}\n", place),
         ("{loads}\n", |unit, _| loads(unit)),
         ("{sum}\n", |unit, _| sum(unit)),
@@ -52,6 +55,24 @@ pub(super) fn nothing(arguments: u32) -> String {
     format!(
         ".version 7.8\n.target sm_75\n.address_size 64\n\n.visible .entry nothing({parameters})\n{{\n    ret;\n}}\n"
     )
+}
+
+/// Every kernel of the backend by name and number of arguments or bytes of a unit, as text (PTX), for a check by an
+/// assembler without a device.
+///
+/// ```
+/// let kernels = lanemark_hw::cuda::every_kernel();
+/// let (name, text) = kernels.iter().find(|(name, _)| name == "transfers_16").unwrap();
+/// assert!(text.contains(".visible .entry transfers("), "{name}");
+/// ```
+#[must_use]
+pub fn every_kernel() -> Vec<(String, String)> {
+    let mut kernels =
+        [("clock", CLOCK), ("ping", PING)].map(|(name, text)| (name.to_owned(), text.to_owned())).to_vec();
+    let arguments = [0, 1, Arguments::MOST].map(|count| (format!("nothing_{count}"), nothing(count)));
+    kernels.extend(arguments);
+    kernels.extend(UNIT_BYTES.map(|unit| (format!("transfers_{unit}"), transfers(unit))));
+    kernels
 }
 
 /// Address of the slice `%k` of transfer `%nth`. The random order is that of

@@ -35,18 +35,14 @@ impl Queue {
     ///
     /// # Errors
     /// [`CudaError::NotOpened`] with the status of the driver, and [`CudaError::Clock`].
-    pub(super) fn new(device: Device, timer: Timer) -> Result<Queue, CudaError> {
-        let name = device.to_string();
+    pub(super) fn new(device: &Device, timer: Timer) -> Result<Queue, CudaError> {
         let open = || {
-            let context = Context::new(device)?;
+            let context = Context::new(device.clone())?;
             let clock = Clock::checked(&context, timer)?;
             let transfers = Transfers::new(&context)?;
             Ok(Queue { launches: Vec::new(), copies: None, transfers, ping: None, clock, context })
         };
-        open().map_err(|error| match error {
-            CudaError::Refused { doing, status } => CudaError::NotOpened { device: name, doing, status },
-            error => error,
-        })
+        open().map_err(|error: CudaError| error.while_opening(device))
     }
 
     /// The empty kernel with these arguments.
@@ -54,12 +50,12 @@ impl Queue {
     /// # Errors
     /// Errors of the driver.
     pub(super) fn launches(&mut self, arguments: Arguments) -> Result<&mut Launches, CudaError> {
-        let place = match self.launches.iter().position(|launches| launches.has_arguments(arguments)) {
-            Some(place) => place,
-            None => {
-                self.launches.push(Launches::new(&self.context, arguments)?);
-                self.launches.len() - 1
-            }
+        let kept = self.launches.iter().position(|launches| launches.has_arguments(arguments));
+        let place = if let Some(place) = kept {
+            place
+        } else {
+            self.launches.push(Launches::new(&self.context, arguments)?);
+            self.launches.len() - 1
         };
         Ok(&mut self.launches[place])
     }

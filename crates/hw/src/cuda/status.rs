@@ -14,7 +14,7 @@ const OUT_OF_MEMORY: i32 = 2;
 const NO_DEVICE: i32 = 100;
 
 /// Names of the status codes that the calls used here may return. Source: CUDA Driver API 12.8, `CUresult`.
-const NAMES: [(i32, &str); 38] = [
+const NAMES: [(i32, &str); 39] = [
     (1, "CUDA_ERROR_INVALID_VALUE"),
     (OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY"),
     (3, "CUDA_ERROR_NOT_INITIALIZED"),
@@ -44,6 +44,7 @@ const NAMES: [(i32, &str); 38] = [
     (702, "CUDA_ERROR_LAUNCH_TIMEOUT"),
     (709, "CUDA_ERROR_CONTEXT_IS_DESTROYED"),
     (712, "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED"),
+    (713, "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED"),
     (714, "CUDA_ERROR_HARDWARE_STACK_ERROR"),
     (715, "CUDA_ERROR_ILLEGAL_INSTRUCTION"),
     (716, "CUDA_ERROR_MISALIGNED_ADDRESS"),
@@ -71,7 +72,7 @@ impl Status {
     /// Whether a device that worked before may return this status because it is lost: off the bus, or in need of a reset.
     #[must_use]
     pub const fn may_be_a_lost_device(self) -> bool {
-        matches!(self.0, 4 | 46 | 201 | 214 | 220 | 700..=719 | 999)
+        matches!(self.0, 4 | 46 | 201 | 214 | 220 | 700 | 702 | 709 | 714..=719 | 999)
     }
 }
 
@@ -93,5 +94,15 @@ mod tests {
         assert_eq!(Status(2).to_string(), "CUDA_ERROR_OUT_OF_MEMORY (2)");
         assert_eq!(Status(12_345).to_string(), "status 12345");
         assert!(NAMES.is_sorted_by_key(|(code, _)| *code));
+    }
+
+    #[test]
+    fn a_refused_request_is_no_sign_of_a_lost_device() {
+        for status in [1, 2, 400, 600, 701, 712, 713] {
+            assert!(!Status(status).may_be_a_lost_device(), "{status}");
+        }
+        for status in [700, 702, 714, 719, 999] {
+            assert!(Status(status).may_be_a_lost_device(), "{status}");
+        }
     }
 }

@@ -13,6 +13,7 @@ use crate::x86::run::{Numbering, Run};
 use crate::x86::sample::{Delivery, Limits, Stamps, stamp_before};
 use crate::x86::timer::Timer;
 use lanemark_machine::{Confirmed, Facts, MachineError, Plan, QueueRequest, RuntimeFacts, Samples, Unsupported};
+use lanemark_units::Ticks;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -86,6 +87,13 @@ impl<'a> Failed<'a> {
     /// Error for a plan that this machine cannot run, although it can run others.
     pub(crate) fn unsupported(&self, because: String) -> MachineError {
         Unsupported { what: self.what.to_owned(), machine: self.machine.to_owned(), because }.into()
+    }
+
+    /// Error for an operation that has not ended for `seconds`.
+    pub(crate) fn timeout(&self, seconds: u64, doing: &str) -> MachineError {
+        let after = Ticks::whole_ns(seconds.saturating_mul(1_000_000_000));
+        let waiting_for = format!("{}: {doing}", self.what);
+        MachineError::Timeout { machine: self.machine.to_owned(), after, waiting_for }
     }
 
     /// Error for a device that stopped working.
