@@ -3,6 +3,8 @@
 //! The fake driver moves data for real and fails as environment variables say. A process loads a driver once, so every
 //! test runs the program. `make ptxas` fetches the assembler; without it, two tests are ignored.
 
+use lanemark_checks::page::Page;
+use lanemark_checks::shown::missing;
 use lanemark_checks::trials::{Available, Trial, run};
 use lanemark_checks::{lanemark, root, trials};
 use serde_json::Value;
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         a_lost_device_keeps_earlier_answers_and_is_reported_once,
         wrong_bytes_are_counted_and_the_figure_is_refused,
         a_clock_at_another_rate_or_standing_still_is_refused,
+        the_commands_of_the_guide_print_the_shown_output,
     )
     .into();
     tests.extend(trials!(assembler; every_kernel_assembles_for_three_generations));
@@ -444,6 +447,30 @@ fn a_clock_at_another_rate_or_standing_still_is_refused() {
 }
 
 /// The assembler: `LANEMARK_PTXAS`, or the one that `make ptxas` fetched.
+fn the_commands_of_the_guide_print_the_shown_output() {
+    let folder = compiled(None);
+    let (mut wrong, mut commands) = (Vec::new(), 0);
+    for page in Page::all() {
+        for block in page.blocks().iter().filter(|block| block.has("gpu")) {
+            for (command, shown) in block.commands() {
+                commands += 1;
+                let arguments: Vec<&str> = command.split(' ').collect();
+                assert_eq!(arguments[..2], ["lanemark", "bench"], "{}:{}", page.path, block.line);
+                let mut bench = Command::new("timeout");
+                bench.args(["-k", "1", "90"]).arg(lanemark()).args(&arguments[1..]);
+                let output = bench.env("LD_LIBRARY_PATH", folder.path()).output().unwrap();
+                let missing = missing(&shown, &said(&output), block.note("varies"));
+                if output.status.code() != Some(0) || missing.is_some() {
+                    let text = said(&output);
+                    wrong.push(format!("{}:{}: $ {command}\nwithout {missing:?}\n{text}", page.path, block.line));
+                }
+            }
+        }
+    }
+    assert!(commands > 0, "no page has a command for a GPU: the pages are not read");
+    assert!(wrong.is_empty(), "{} of {commands} commands:\n\n{}", wrong.len(), wrong.join("\n\n"));
+}
+
 fn ptxas() -> Option<PathBuf> {
     let named = std::env::var_os("LANEMARK_PTXAS").map(PathBuf::from);
     Some(named.unwrap_or_else(|| root().join(".tools/ptxas/ptxas"))).filter(|path| path.exists())

@@ -10,6 +10,7 @@ use lanemark_machine::{Pattern, Verb};
 use lanemark_method::Method;
 use lanemark_model::{completion_ceiling, dma_write_ceiling};
 use lanemark_record::{Ceiling, CeilingKind, Software};
+use lanemark_units::Rate;
 use lanemark_wire::Mps;
 
 /// An open GPU without its machine: its function of the PCI tree, and its links at the start.
@@ -78,7 +79,7 @@ impl Gpu {
                 Verb::Load => completion_ceiling(link.generation, link.lanes, payload),
                 Verb::Store => dma_write_ceiling(link.generation, link.lanes, payload),
             };
-            rate.map(|rate| rate.bytes_per_s())
+            rate.map(Rate::bytes_per_s)
         };
         let Some(rates) = verbs.iter().map(rate).collect::<Option<Vec<f64>>>() else {
             return unknown("the link has no serialization time");

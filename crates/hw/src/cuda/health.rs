@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn replays_during_a_run_and_lowered_clocks_are_reported() {
-        let with = |replays, throttled_by| Health { replays, throttled_by, ..Health::default() };
+        let with = |replays, throttled_by| Health { throttled_by, replays, ..Health::default() };
         let changes = |now: Health| now.changes_since(&with(Some(2), vec![]));
         assert!(changes(with(Some(2), vec![])).is_empty() && changes(with(None, vec![])).is_empty());
         assert_eq!(changes(with(Some(5), vec![])), ["the device has sent 3 packets again during the run"]);
