@@ -257,7 +257,7 @@ impl Sampling<'_> {
     /// length.
     fn settle_passes(&mut self, plan: &mut Plan, most_passes: u64) -> Result<Ticks, MachineError> {
         let mut trial = Samples::wanted(1);
-        let length = self.effort.sample_length.max(self.machine.least_sample());
+        let length = self.effort.sample_length.max(self.machine.least_sample(plan));
         loop {
             self.run_once(plan, &mut trial)?;
             // A dropped sample is too long, but still of the right order of magnitude.
@@ -311,5 +311,46 @@ mod tests {
         assert_eq!(passes(&Plan { warmup_passes: 2, ..dma }, Some(4096)), 2);
         let fence = Step::Fence(lanemark_machine::Fence::Sfence);
         assert_eq!(passes(&Plan::new(fence, 5), Some(4096)), 0, "a core needs no translation");
+    }
+
+    /// A real machine on which an iteration takes 10 us, and whose clock needs samples of this length.
+    struct Coarse(Facts, Ticks);
+
+    impl Machine for Coarse {
+        fn facts(&self) -> &Facts {
+            &self.0
+        }
+
+        fn supports(&self, _: &Plan) -> Result<(), lanemark_machine::Unsupported> {
+            Ok(())
+        }
+
+        fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError> {
+            samples.clear();
+            let time = Ticks::whole_ns(10_000 * plan.passes);
+            while samples.wants_more() {
+                samples.keep(lanemark_machine::Sample { issue: time, delivered: time }, None);
+            }
+            Ok(())
+        }
+
+        fn least_sample(&self, _: &Plan) -> Ticks {
+            self.1
+        }
+    }
+
+    #[test]
+    fn samples_are_as_long_as_the_clock_of_the_machine_needs() {
+        let passes = |least_ns| {
+            let facts = Facts { time_base: TimeBase::Real, ..runtime_fixture::facts(&[]) };
+            let plan = Plan::new(Step::Fence(lanemark_machine::Fence::Sfence), 1);
+            let wanted = vec![Wanted { name: String::new(), plan, most_passes: 4096 }];
+            let mut machine = Coarse(facts, Ticks::whole_ns(least_ns));
+            let measured = in_rounds(&mut machine, wanted, None, &Effort::default(), &mut |_| true);
+            measured[0].as_ref().unwrap().plan.passes
+        };
+        assert_eq!(passes(0), 2, "20 us, the usual length");
+        let passes = passes(1_000_000);
+        assert!((100..200).contains(&passes), "{passes} iterations of 10 us");
     }
 }

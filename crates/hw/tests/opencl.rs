@@ -77,8 +77,9 @@ fn spmv() -> QueueRequest {
 fn all_bytes_arrive_for_every_allocation_direction_and_wait() {
     with_fake("", EVERYTHING, || {
         let mut machine = opened();
-        assert_eq!(machine.facts().runtime.as_ref().unwrap().allocations, Allocation::ALL);
-        for allocation in Allocation::ALL {
+        let all = [Allocation::Buffer, Allocation::Device, Allocation::Host, Allocation::Mapped];
+        assert_eq!(machine.facts().runtime.as_ref().unwrap().allocations, all);
+        for allocation in all {
             for (verb, wait) in [(Verb::Store, HostWait::Finish), (Verb::Load, HostWait::Event)] {
                 for bytes in [1, 4097, 1 << 20] {
                     let samples = run(&mut machine, copy(verb, allocation, wait, bytes)).unwrap();

@@ -107,9 +107,9 @@ pub trait Machine {
     /// expires. Other errors name what failed and where.
     fn run(&mut self, plan: &Plan, samples: &mut Samples) -> Result<(), MachineError>;
 
-    /// Shortest sample for which the step of the machine's clock and the start of its work do not matter; zero if every
-    /// sample is long enough.
-    fn least_sample(&self) -> Ticks {
+    /// Shortest sample of a plan in which the step of the clock and the start of the work are negligible; zero if there is no such
+    /// minimum. Callers add iterations until a sample is that long.
+    fn least_sample(&self, _plan: &Plan) -> Ticks {
         Ticks::ZERO
     }
 

@@ -14,7 +14,7 @@ pub enum Allocation {
     /// As [`Allocation::Device`], with the program's side in ordinary memory that the runtime page-locked
     /// (`cuMemHostRegister`).
     Registered,
-    /// As [`Allocation::Host`], with the program's side write-combining for its processor.
+    /// As [`Allocation::Host`], mapped write-combining for the processor.
     Combining,
     /// Buffer object of the runtime, mapped into the program; a core of the host copies the bytes.
     Mapped,
@@ -31,7 +31,7 @@ impl Allocation {
         Allocation::Mapped,
     ];
 
-    /// Whether the device accesses the program's memory in place, which is page-locked for it.
+    /// Whether the device accesses the program's page-locked memory directly.
     #[must_use]
     pub const fn is_in_place(self) -> bool {
         matches!(self, Allocation::Host | Allocation::Registered | Allocation::Combining)

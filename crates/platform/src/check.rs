@@ -13,7 +13,7 @@ use crate::retimer::check_retimers;
 use crate::runtime::check_runtime;
 use crate::spec::{Bar, Dma, Link, Memory, Region, Slot, Switch};
 use lanemark_units::{Ticks, format_size};
-use lanemark_wire::{Generation, SCALES, TagBits};
+use lanemark_wire::TagBits;
 
 /// Bytes of a DW.
 const DW: u64 = 4;
@@ -81,9 +81,8 @@ pub(crate) fn check_parts(parts: &Parts<'_>, notes: &mut Notes<'_>) {
 
 /// Notes inconsistencies of a platform of which every section could be read.
 pub(crate) fn check_whole(platform: &Platform, notes: &mut Notes<'_>) {
-    let checks: [fn(&Platform, &mut Notes<'_>); 11] = [
+    let checks: [fn(&Platform, &mut Notes<'_>); 10] = [
         check_ports,
-        check_scaled_credits,
         check_timeouts,
         check_faults,
         check_fifos,
@@ -309,45 +308,6 @@ fn check_credits(link: &Link, notes: &mut Notes<'_>) {
     if link.tlps_per_error.value == 1 {
         let message = "is 1: every TLP would be corrupted; use 0 for an error-free link".to_owned();
         notes.at_line(link.tlps_per_error.line, "link.tlps_per_error".to_owned(), message);
-    }
-}
-
-/// More credits than a field without scaling holds need Scaled Flow Control, which ports of 16 GT/s and more have.
-///
-/// Source: [`SCALES`].
-fn check_scaled_credits(platform: &Platform, notes: &mut Notes<'_>) {
-    let Platform { link, root_complex, switches, .. } = platform;
-    if link.generation.value >= u32::from(Generation::Gen4.number()) {
-        return;
-    }
-    let [header, data] = [SCALES[0].most_header, SCALES[0].most_data];
-    let keys = [
-        ("link.posted_header_credits".to_owned(), &link.posted_header_credits, header),
-        ("link.posted_data_credits".to_owned(), &link.posted_data_credits, data),
-        ("link.nonposted_header_credits".to_owned(), &link.nonposted_header_credits, header),
-        ("root_complex.posted_header_credits".to_owned(), &root_complex.posted_header_credits, header),
-        ("root_complex.posted_data_credits".to_owned(), &root_complex.posted_data_credits, data),
-        ("root_complex.nonposted_header_credits".to_owned(), &root_complex.nonposted_header_credits, header),
-    ];
-    let of_switch = switches.iter().flat_map(|switch| {
-        let key = |key: &str| format!("switch.{}.{key}", switch.name);
-        [
-            (key("posted_header_credits"), &switch.posted_header_credits, header),
-            (key("posted_data_credits"), &switch.posted_data_credits, data),
-            (key("nonposted_header_credits"), &switch.nonposted_header_credits, header),
-            (key("completion_header_credits"), &switch.completion_header_credits, header),
-            (key("completion_data_credits"), &switch.completion_data_credits, data),
-        ]
-    });
-    for (key, credits, most) in keys.into_iter().chain(of_switch) {
-        if credits.value > u32::from(most) {
-            let generation = link.generation.value;
-            let message = format!(
-                "is {}; more than {most} need Scaled Flow Control, which links have from Gen4 on: this one is Gen{generation}",
-                credits.value
-            );
-            notes.at_line(credits.line, key, message);
-        }
     }
 }
 

@@ -6,9 +6,9 @@ use lanemark_bench::Case;
 use lanemark_hw::cuda::{CudaMachine, Device, Health};
 use lanemark_hw::linux_sysfs::{Device as PciDevice, State, System};
 use lanemark_inventory::Inventory;
-use lanemark_machine::{Pattern, Verb};
+use lanemark_machine::Verb;
 use lanemark_method::Method;
-use lanemark_model::{completion_ceiling, dma_write_ceiling};
+use lanemark_model::completion_ceiling;
 use lanemark_record::{Ceiling, CeilingKind, Software};
 use lanemark_units::Rate;
 use lanemark_wire::Mps;
@@ -22,7 +22,8 @@ pub(crate) struct Gpu {
     /// The function; `None` if the system does not show it.
     function: Option<PciDevice>,
     before: State,
-    /// Largest payload of its packets; `None` if its configuration space cannot be read.
+    /// Largest payload of its packets; `None` if its configuration space cannot be read. In a virtual machine
+    /// `Max_Payload_Size` may be invented, so there it is the largest payload that the device supports.
     mps: Option<Mps>,
 }
 
@@ -32,8 +33,11 @@ pub(crate) fn open(number: usize, cancel: &Cancel) -> Result<(CudaMachine, Gpu, 
     let device = machine.device().clone();
     let address = device.bus_id.parse();
     let function = address.ok().and_then(|address| PciDevice::find(&System::this(), address).ok());
+    // The first reading opens the management library, which takes longer than the traffic.
+    let _ = Health::now(&device.bus_id);
+    let (asked, bus_id) = (function.clone(), device.bus_id.clone());
     let (before, health) = machine
-        .under_traffic(|| (function.as_ref().map_or_else(State::default, State::now), Health::now(&device.bus_id)))?;
+        .under_traffic(move || (asked.as_ref().map_or_else(State::default, State::now), Health::now(&bus_id)))?;
     let state = match &health {
         Ok(health) => format!("cuda:{number}: under traffic before the run: {health}"),
         Err(because) => format!("cuda:{number}: clocks and temperature are not known: {because}"),
@@ -41,16 +45,20 @@ pub(crate) fn open(number: usize, cancel: &Cancel) -> Result<(CudaMachine, Gpu, 
     let mps = payload(&device.bus_id);
     let gpu = Gpu { software: software(&device), bus_id: device.bus_id, health, function, before, mps };
     let own_read = format!(
-        "cuda:{number}: a read of 64 B from the device's own memory takes {:.0} ns by the kernel that makes DMA reads (random in 4 MiB); what a DMA read takes beyond that is the way to host memory and back",
+        "cuda:{number}: a read of 64 B from the device's own memory takes {:.0} ns by the kernel that makes DMA reads (random in 4 MiB); the difference to a DMA read is the link, the root complex and the access to host memory",
         machine.own_read().as_ns()
     );
     Ok((machine, gpu, vec![state, own_read]))
 }
 
-/// `Max_Payload_Size` of a function, as configured; `None` if it cannot be read.
+/// `Max_Payload_Size` of a function, as configured, or as supported in a virtual machine; `None` if it cannot be read.
 fn payload(bus_id: &str) -> Option<Mps> {
     let inventory = Inventory::of_this_machine().ok()?;
-    inventory.function(bus_id.parse().ok()?)?.express.present()?.mps.get()
+    let express = inventory.function(bus_id.parse().ok()?)?.express.present()?;
+    // Source of the flag: Intel SDM and AMD APM, CPUID leaf 1, ECX bit 31, as /proc/cpuinfo names it.
+    let flags = inventory.processors.flags.known();
+    let is_guest = flags.is_some_and(|flags| flags.iter().any(|flag| flag == "hypervisor"));
+    if is_guest { express.mps_supported.get() } else { express.mps.get() }
 }
 
 impl Gpu {
@@ -59,7 +67,9 @@ impl Gpu {
         let unknown =
             |because: &str| Ceiling { kind: CeilingKind::Unknown, rate_bytes_per_s: None, because: because.to_owned() };
         let Some(function) = &self.function else {
-            return unknown("the system does not show the function of the device, and so not its link");
+            return unknown(
+                "the PCI function of the GPU is not in /sys (as in some containers), so its link is not known",
+            );
         };
         // The link of an idle GPU may be slower: the fastest state seen counts.
         let now = State::now(function);
@@ -74,15 +84,12 @@ impl Gpu {
             Some(mps) => (merged(case, mps), format!("payloads of {} B", merged(case, mps).bytes())),
             None => (LARGEST, "the largest payloads of the specification, because MPS is not visible".to_owned()),
         };
-        let rate = |verb: &Verb| {
-            let rate = match verb {
-                Verb::Load => completion_ceiling(link.generation, link.lanes, payload),
-                Verb::Store => dma_write_ceiling(link.generation, link.lanes, payload),
-            };
-            rate.map(Rate::bytes_per_s)
+        let rate = || {
+            // Completions have 3 DW of header, and so have writes to the lowest 4 GiB, which an IOMMU may have chosen.
+            completion_ceiling(link.generation, link.lanes, payload).map(Rate::bytes_per_s)
         };
-        let Some(rates) = verbs.iter().map(rate).collect::<Option<Vec<f64>>>() else {
-            return unknown("the link has no serialization time");
+        let Some(rates) = verbs.iter().map(|_| rate()).collect::<Option<Vec<f64>>>() else {
+            return unknown("the payload rate of the link is not known");
         };
         let ways = if rates.len() > 1 { "both directions together, " } else { "" };
         Ceiling {
@@ -127,7 +134,10 @@ fn verbs(case: &Case) -> Vec<Verb> {
 
 /// The largest payload of a case: a device may merge transfers that lie side by side, and no others.
 fn merged(case: &Case, mps: Mps) -> Mps {
-    let is_apart = case.counted_transfers().iter().any(|transfer| transfer.window.pattern != Pattern::Sequential);
+    let is_apart = case
+        .counted_transfers()
+        .iter()
+        .any(|transfer| transfer.window.pattern.is_random() || transfer.window.step(transfer.bytes) > transfer.bytes);
     let of_transfer = u32::try_from(case.size).ok().and_then(|size| Mps::new(size.next_power_of_two().max(128)));
     match of_transfer {
         Some(own) if is_apart && own.bytes() < mps.bytes() => own,

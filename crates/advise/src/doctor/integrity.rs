@@ -65,7 +65,7 @@ pub(crate) fn link(case: &Case<'_>, found: &mut Collector) {
             format!("{} at {}", corrected.in_words(), function.address)
         };
         let reason = format!(
-            "the link corrects {} kinds of errors, so bits are corrupted between its ends (link integrity): {}{}",
+            "the link has corrected {} kinds of errors, so its signal integrity may be poor: {}{}",
             faulty.kinds.len(),
             faulty.ends.iter().map(of_end).collect::<Vec<_>>().join("; "),
             if faulty.ends.iter().any(|(_, corrected)| corrected.is_new) {
@@ -86,12 +86,12 @@ pub(crate) fn link(case: &Case<'_>, found: &mut Collector) {
         let fix = match slower {
             Some((port, generation)) => command(
                 format!("setpci -s {port} CAP_EXP+30.w={generation}:f && setpci -s {port} CAP_EXP+10.w=20:20"),
-                &format!("runs the link at Gen{generation}, which may avoid the errors; before that, {words}"),
+                &format!("first {words}; the command runs the link at Gen{generation}, which may avoid the errors"),
             ),
             None => by_hand(&format!("{words}; a lower link speed may avoid the errors")),
         };
         let functions = faulty.ends.iter().map(|(function, _)| *function);
-        let gain = unknown("each error costs a replay of some microseconds; two inventories show the rate");
+        let gain = unknown("each error costs a replay of some microseconds; compare two inventories with --earlier");
         found.add(Severity::Costly, functions, Some(End::Both), reason, gain, fix);
     }
 }

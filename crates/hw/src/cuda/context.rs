@@ -102,7 +102,10 @@ impl Context {
     pub(super) fn write(&self, at: DevicePointer, bytes: &[u8]) -> Result<(), CudaError> {
         // SAFETY: the source is valid for its length; the driver checks the destination.
         let status = unsafe { (self.api.to_device)(at, bytes.as_ptr().cast(), bytes.len()) };
-        CudaError::check("writing device memory", status)
+        CudaError::check("writing device memory", status)?;
+        // A copy from ordinary memory may return before its last part has arrived, and other streams do not wait for it.
+        // SAFETY: the default stream always exists.
+        CudaError::check("writing device memory", unsafe { (self.api.wait_stream)(std::ptr::null_mut()) })
     }
 
     /// Copies device memory to `bytes`, and waits.

@@ -11,7 +11,9 @@ pub enum CudaError {
     #[error("no CUDA driver on this machine: {0}; the library libcuda.so.1 belongs to the driver of NVIDIA GPUs")]
     NoDriver(String),
     /// The driver lacks a function.
-    #[error("the CUDA driver of this machine does not export {0}: install a driver of version 525 or later")]
+    #[error(
+        "the CUDA driver of this machine does not export {0}: install a driver of version 520 or later, which compiles PTX 7.8"
+    )]
     NoFunction(&'static str),
     /// The driver has no device.
     #[error(
@@ -67,6 +69,14 @@ pub enum CudaError {
         /// Status of the call.
         status: Status,
     },
+    /// Another error while a listed device is opened.
+    #[error("{device}: {source}")]
+    Opening {
+        /// Device, by number and name.
+        device: String,
+        /// The error.
+        source: Box<CudaError>,
+    },
     /// The device or the host has too little memory.
     #[error("cannot allocate {} {place}: {status}; use a smaller size or window", format_size(*.bytes))]
     NoMemory {
@@ -81,7 +91,9 @@ pub enum CudaError {
     #[error(transparent)]
     NoHostMemory(#[from] NoHostMemory),
     /// A kernel does not compile.
-    #[error("the kernel {kernel} does not compile: {status}{log}")]
+    #[error(
+        "the kernel {kernel} does not compile: {status}; it needs compute capability 7.5 and a driver of version 520 or later{log}"
+    )]
     NotBuilt {
         /// Name of the kernel.
         kernel: &'static str,
@@ -91,7 +103,7 @@ pub enum CudaError {
         log: String,
     },
     /// The clock of the device cannot be used.
-    #[error("the clock of the device cannot be used: {0}")]
+    #[error("the clock of the device cannot be used for timing: {0}")]
     Clock(String),
     /// A kernel or a copy did not end in time.
     #[error("the CUDA device: {kernel} has not ended for {seconds} s; check dmesg for messages of the driver (Xid)")]
@@ -118,7 +130,7 @@ impl CudaError {
     pub(super) fn while_opening(self, device: &impl ToString) -> CudaError {
         match self {
             CudaError::Refused { doing, status } => CudaError::NotOpened { device: device.to_string(), doing, status },
-            error => error,
+            error => CudaError::Opening { device: device.to_string(), source: Box::new(error) },
         }
     }
 

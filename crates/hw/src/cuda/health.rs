@@ -7,6 +7,9 @@ use nvml_wrapper::bitmasks::device::ThrottleReasons;
 use nvml_wrapper::enum_wrappers::device::{Clock, TemperatureSensor};
 use std::ffi::OsStr;
 use std::fmt;
+use std::sync::OnceLock;
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
 
 /// State of a GPU at an instant; a value that the library does not report is `None`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -19,12 +22,14 @@ pub struct Health {
     pub memory_clock_mhz: Option<u32>,
     /// Temperature of the chip in degrees Celsius.
     pub temperature_c: Option<u32>,
-    /// Reasons for which the clocks are lower than possible, as NVML names them; empty without any, or if unknown.
+    /// Power and temperature limits that now lower the clocks; empty if there are none, or if unknown.
     pub throttled_by: Vec<&'static str>,
-    /// Packets that the device has sent again since its reset, by its own count.
+    /// PCIe replays since the reset of the device, as NVML counts them; one replay may send several TLPs again.
     pub replays: Option<u32>,
 }
 
+/// Longest time that the library may take: it may block when the device is lost.
+const LONGEST: Duration = Duration::from_secs(10);
 /// File name of the library.
 const LIBRARY: &str = "libnvidia-ml.so.1";
 
@@ -42,9 +47,24 @@ impl Health {
     /// State of the GPU at this PCI address.
     ///
     /// # Errors
-    /// Reason why nothing can be read: no library, or no such GPU.
+    /// Reason why nothing can be read: no library, no such GPU, or no answer within 10 s.
     pub fn now(bus_id: &str) -> Result<Health, String> {
-        let library = Nvml::builder().lib_path(OsStr::new(LIBRARY)).init().map_err(|error| error.to_string())?;
+        let bus_id = bus_id.to_owned();
+        let (sender, receiver) = sync_channel(1);
+        let body = move || {
+            // Sending fails only if the caller has given up.
+            let _ = sender.send(Health::read(&bus_id));
+        };
+        let spawned = std::thread::Builder::new().name("management library".to_owned()).spawn(body);
+        spawned.map_err(|error| format!("starting a thread: {error}"))?;
+        let late = |_| format!("{LIBRARY} has not answered for {} s", LONGEST.as_secs());
+        receiver.recv_timeout(LONGEST).map_err(late)?
+    }
+
+    fn read(bus_id: &str) -> Result<Health, String> {
+        static OPENED: OnceLock<Result<Nvml, String>> = OnceLock::new();
+        let open = || Nvml::builder().lib_path(OsStr::new(LIBRARY)).init().map_err(|error| error.to_string());
+        let library = OPENED.get_or_init(open).as_ref().map_err(String::clone)?;
         let device = library.device_by_pci_bus_id(bus_id).map_err(|error| format!("{bus_id}: {error}"))?;
         let link = device.current_pcie_link_gen().ok().zip(device.current_pcie_link_width().ok());
         let reasons = device.current_throttle_reasons().unwrap_or(ThrottleReasons::NONE);
@@ -59,14 +79,14 @@ impl Health {
         })
     }
 
-    /// What became worse since `before`, one sentence each without a full stop.
+    /// Sentences, without a full stop, about new replays since `before` and about clocks that are lowered now.
     #[must_use]
     pub fn changes_since(&self, before: &Health) -> Vec<String> {
         let mut changes = Vec::new();
         if let (Some(was), Some(is)) = (before.replays, self.replays)
             && is > was
         {
-            changes.push(format!("the device has sent {} packets again during the run", is - was));
+            changes.push(format!("the link of the device had {} replays during the run", is - was));
         }
         if !self.throttled_by.is_empty() {
             changes.push(format!("the clocks of the device are lowered by {}", self.throttled_by.join(" and ")));
@@ -115,7 +135,7 @@ mod tests {
         let with = |replays, throttled_by| Health { throttled_by, replays, ..Health::default() };
         let changes = |now: Health| now.changes_since(&with(Some(2), vec![]));
         assert!(changes(with(Some(2), vec![])).is_empty() && changes(with(None, vec![])).is_empty());
-        assert_eq!(changes(with(Some(5), vec![])), ["the device has sent 3 packets again during the run"]);
+        assert_eq!(changes(with(Some(5), vec![])), ["the link of the device had 3 replays during the run"]);
         let slow = changes(with(Some(2), vec!["the power limit", "the power brake of the board"]));
         let expected = "the clocks of the device are lowered by the power limit and the power brake of the board";
         assert_eq!(slow, [expected]);

@@ -29,15 +29,15 @@ use std::time::Duration;
 ///
 /// - **Plans:** a request to a queue, as for [`OpenClMachine`](crate::opencl::OpenClMachine), without compute kernels;
 ///   and DMA transfers between the device and host memory, which a kernel makes: one warp per outstanding transfer, or all
-///   warps together if their number is not limited. A slice of 4 KiB of each transfer is in flight. Sizes and places are
+///   warps together if their number is not limited. At most 4 KiB of a transfer is in flight. Sizes and places are
 ///   multiples of 4 B.
-/// - **Times:** of DMA the device's clock, which is compared with the host's on opening; of requests the time-stamp counter.
+/// - **Times:** DMA is timed with the device's clock, which is compared with the host's on opening; requests with the TSC.
 ///   A write is issued when the last store has left its warp; it is delivered when a read after a fence has returned, which
 ///   includes one round trip.
-/// - **Timeout:** no kernel is unbounded. If a kernel does not end within the plan's timeout and one second, or a call does
-///   not return, the run fails with [`MachineError::Timeout`], and every further run fails.
+/// - **Timeout:** every wait ends. If a kernel does not end within the plan's timeout and one second, or a call does not
+///   return, the run fails with [`MachineError::Timeout`], and every further run fails.
 /// - **Confirmed:** of copies and writes, the bytes that arrived; of reads, the sums of all words that each warp read.
-/// - **Dropped:** requests as in `OpenClMachine`; nothing disturbs the clock of the device.
+/// - **Dropped:** samples of DMA never; requests as in `OpenClMachine`.
 ///
 /// ```no_run
 /// use lanemark_hw::cuda::CudaMachine;
@@ -120,18 +120,21 @@ impl CudaMachine {
         &self.device
     }
 
-    /// Calls `look` while the device copies from host memory, for about 20 ms: an idle device may run its link and its
-    /// clocks slower.
+    /// Calls `look` while the device copies 1 GiB from host memory, after as much for warm-up: an idle device may run its
+    /// link and its clocks slower.
     ///
     /// # Errors
     /// [`CudaError::NotOpened`] with the status of the driver, and [`CudaError::Stuck`].
-    pub fn under_traffic<T>(&mut self, look: impl FnOnce() -> T) -> Result<T, CudaError> {
+    pub fn under_traffic<T: Send + 'static>(
+        &mut self,
+        look: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, CudaError> {
         let seen = self.machine.with_queue(|queue| queue.under_traffic(look));
         seen.map_err(|error| error.while_opening(&self.device))
     }
 
-    /// Latency of a random read of 64 B from the device's own memory, in a window of 4 MiB, by the kernel of DMA reads. What
-    /// a DMA read takes beyond it is the way to host memory and back.
+    /// Latency of a random read of 64 B from the device's own memory, in a window of 4 MiB, by the kernel of DMA reads. The
+    /// difference to a DMA read is the link, the root complex and the access to host memory.
     #[must_use]
     pub const fn own_read(&self) -> Ticks {
         self.own_read
@@ -168,7 +171,10 @@ impl CudaMachine {
                 return Err(refused("a transfer of or to another card", "the target is one device"));
             }
             if *bytes == 0 || *count == 0 || *bytes > window.len {
-                return Err(refused("a transfer", "it has no bytes, or more than its window"));
+                return Err(refused(
+                    "a transfer of no bytes, or of more than its window",
+                    "nothing of it can be moved",
+                ));
             }
             if [*bytes, window.offset, distance].iter().any(|value| !value.is_multiple_of(4)) {
                 let what = format!("a transfer of {bytes} B every {distance} B from {} on", window.offset);
@@ -184,10 +190,7 @@ impl CudaMachine {
             return Err(refused("memory of the other socket", "the driver chooses the place of host memory"));
         }
         if written_by == Writer::Device {
-            return Err(refused(
-                "host memory written by the device",
-                "no part of the device's path is known to keep it",
-            ));
+            return Err(refused("host memory written by the device", "no cache in which it would stay is known"));
         }
         Ok(Asked { transfers, written_by })
     }
@@ -217,9 +220,18 @@ impl CudaMachine {
         }
         if transfer.window.pattern != Pattern::Sequential {
             return refused(
-                "places that are not side by side".to_owned(),
+                "a window that is not sequential".to_owned(),
                 "the kernel that answers goes through its window",
             );
+        }
+        let mapped = self.facts.dma.map_or(0, |dma| dma.mapped_bytes);
+        if transfer.window.offset > 0 || transfer.window.len > mapped {
+            let what = format!("a window of {} at {}", format_size(transfer.window.len), transfer.window.offset);
+            let because = format!(
+                "the kernel that answers starts at a page, and at most {} of host memory are mapped for the device",
+                format_size(mapped)
+            );
+            return refused(what, &because);
         }
         match usize::try_from(*core).ok().filter(|core| *core < self.machine.cpus().len()) {
             Some(core) => Ok((transfer, core)),
@@ -298,8 +310,9 @@ impl Machine for CudaMachine {
         }
     }
 
-    fn least_sample(&self) -> Ticks {
-        self.least_sample
+    fn least_sample(&self, plan: &Plan) -> Ticks {
+        // Other plans are timed by the processor.
+        if matches!(plan.work, Work::Engines(_)) { self.least_sample } else { Ticks::ZERO }
     }
 }
 
@@ -311,12 +324,8 @@ fn transfer(queue: &mut Queue, job: Job<'_>, asked: &Asked) -> Result<Samples, M
     let sampling = |error| failure(Stage::Sampling, error);
     let limit = Duration::from_secs_f64(plan.timeout.as_ns() / 1e9) + GRACE;
     progress.preparing(|| queue.context.enter()).map_err(allocating)?;
-    if plan.warmup_passes > 0 {
-        let mut warm_up = queue.transfers.prepare(asked, plan.warmup_passes, number).map_err(allocating)?;
-        warm_up.run(limit).map_err(sampling)?;
-    }
     let prepared = progress.preparing(|| {
-        let mut prepared = queue.transfers.prepare(asked, plan.passes, number)?;
+        let mut prepared = queue.transfers.prepare(asked, [plan.warmup_passes, plan.passes], number)?;
         prepared.fill();
         Ok(prepared)
     });
@@ -326,7 +335,12 @@ fn transfer(queue: &mut Queue, job: Job<'_>, asked: &Asked) -> Result<Samples, M
             return Err(MachineError::Interrupted { machine: machine.to_owned() });
         }
         progress.preparing(|| prepared.before_sample());
-        samples.keep(prepared.run(limit).map_err(sampling)?, None);
+        let sample = prepared.run(limit).map_err(sampling)?;
+        if sample.delivered > plan.timeout {
+            let waiting_for = "DMA transfers of a kernel".to_owned();
+            return Err(MachineError::Timeout { machine: machine.to_owned(), after: sample.delivered, waiting_for });
+        }
+        samples.keep(sample, None);
         progress.step();
     }
     samples.confirmed = Some(progress.preparing(|| prepared.confirmed()).map_err(sampling)?);
@@ -359,7 +373,9 @@ impl RuntimeQueue for Queue {
             QueueRequest::Copy(moved) => {
                 PreparedCuda::Copies { copies: self.copies(moved.allocation, moved.bytes)?, moved }
             }
-            QueueRequest::Compute(_) => return Err(CudaError::System("no kernels compute here yet".to_owned())),
+            QueueRequest::Compute(_) => {
+                return Err(CudaError::System("compute kernels are not supported here: use opencl:0".to_owned()));
+            }
         })
     }
 
@@ -370,6 +386,12 @@ impl RuntimeQueue for Queue {
             }
             CudaError::Refused { status, .. } if failed.stage == Stage::Allocating && status.is_short_of_memory() => {
                 failed.unsupported(format!("{error}; use a smaller size"))
+            }
+            // Another kind of memory may work.
+            CudaError::Refused { status, .. }
+                if failed.stage == Stage::Allocating && !status.may_be_a_lost_device() =>
+            {
+                failed.unsupported(error.to_string())
             }
             CudaError::Stuck { kernel, seconds } => failed.timeout(*seconds, kernel),
             CudaError::Refused { status, .. } if status.may_be_a_lost_device() => {

@@ -7,7 +7,7 @@ use super::error::CudaError;
 use super::kernel::Kernel;
 use super::memory::{HostMemory, Pinned};
 use super::ptx::{self, THREADS};
-use crate::x86::sample::{Limits, Stamps, stamp_before, timed};
+use crate::x86::sample::{Ending, Limits, Stamps, stamp_before, timed};
 use crate::x86::timer::Timer;
 use lanemark_machine::{Confirmed, Transfer, Verb};
 use rustix::io::Errno;
@@ -29,6 +29,8 @@ pub(super) struct Ping {
 
 /// Bytes that a thread moves with one instruction; transfers are multiples of it.
 pub(super) const UNIT_BYTES: u64 = 16;
+/// Number that ends the kernel.
+const STOP: u64 = u64::MAX;
 /// Distance of doorbell, answer and data: no two share a line or a page.
 const APART: usize = 4096;
 /// Longest time from the launch of the kernel to its first store.
@@ -91,9 +93,18 @@ impl Ping {
             }
             Ok(())
         });
-        // A kernel that still waits ends by itself once its loads are used up.
+        if stamps.ending != Ending::Done {
+            // The kernel ends at once. Without this it would end by itself, once its loads are used up.
+            self.word(0).store(STOP, Ordering::Release);
+        }
         self.context.finish(self.kernel.name(), LONGEST)?;
-        Ok(stamps)
+        match stamps.ending {
+            Ending::Failed(Errno::TIMEDOUT) => {
+                let seconds = (timeout_ns / 1e9) as u64;
+                Err(CudaError::Stuck { kernel: "answering a doorbell", seconds })
+            }
+            _ => Ok(stamps),
+        }
     }
 
     /// Launches the kernel.

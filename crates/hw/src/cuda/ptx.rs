@@ -158,7 +158,7 @@ fn sum(unit: u32) -> String {
 /// Stores of the word number `n` of the window, which is `n * %mul + %add`.
 fn stores(unit: u32) -> String {
     let words = unit / 4;
-    let mut text = "    cvt.u32.u64 %x, %off;\n    shr.u32 %x, %x, 2;\n    mad.lo.u32 %x, %x, %mul, %add;\n".to_owned();
+    let mut text = "    shr.u64 %t, %off, 2;\n    cvt.u32.u64 %x, %t;\n    mad.lo.u32 %x, %x, %mul, %add;\n".to_owned();
     text += &within(unit);
     text += "    @%q0 mov.u64 %last, %a;\n";
     for place in 0..UNITS {
@@ -200,6 +200,16 @@ mod tests {
             // A word-wide kernel has one more load: the one after the fence.
             assert_eq!((count(" ld"), count(" st")), (8 + usize::from(unit == 4), 8));
         }
+    }
+
+    #[test]
+    fn the_number_of_a_stored_word_is_computed_in_64_bits() {
+        let text = transfers(16);
+        let (number, cut) = (text.find("shr.u64 %t, %off, 2;").unwrap(), text.find("cvt.u32.u64 %x, %t;").unwrap());
+        assert!(
+            number < cut && !text.contains("cvt.u32.u64 %x, %off;"),
+            "an offset beyond 4 GiB would lose its high bits"
+        );
     }
 
     #[test]

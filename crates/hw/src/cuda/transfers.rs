@@ -109,11 +109,16 @@ impl Transfers {
         Ok(Transfers { context: Arc::clone(context), kernels, host: None, times, sums: None })
     }
 
-    /// Prepares transfers of a plan with `passes` iterations.
+    /// Prepares transfers of a plan with some iterations of warm-up and some in a sample.
     ///
     /// # Errors
     /// Errors of the driver.
-    pub(super) fn prepare(&mut self, asked: &Asked, passes: u64, number: u64) -> Result<Prepared<'_>, CudaError> {
+    pub(super) fn prepare(
+        &mut self,
+        asked: &Asked,
+        [warmup_passes, passes]: [u64; 2],
+        number: u64,
+    ) -> Result<Prepared<'_>, CudaError> {
         let jobs = asked.transfers.len().max(1) as u32;
         let device = &self.context.device;
         let most_warps = (device.multiprocessors.saturating_mul(device.blocks_per_multiprocessor) / jobs).max(1);
@@ -125,7 +130,12 @@ impl Transfers {
         // One kernel for all jobs, so all use the smallest unit.
         let unit = walks.iter().map(|walk| walk.unit).min().unwrap_or(UNIT_BYTES[0]);
         let place = UNIT_BYTES.iter().position(|bytes| *bytes == unit).unwrap_or(0);
-        let walks = walks.into_iter().map(|walk| walk.with_unit(unit, most_warps)).collect();
+        let walks: Vec<Walk> = walks.into_iter().map(|walk| walk.with_unit(unit, most_warps)).collect();
+        let before = |walk: &Walk| {
+            let count = walk.transfer.count.saturating_mul(warmup_passes);
+            Walk { count, ..*walk }.with_unit(unit, most_warps)
+        };
+        let warm_up = if warmup_passes > 0 { walks.iter().map(before).collect() } else { Vec::new() };
         if self.kernels[place].is_none() {
             self.kernels[place] = Some(Kernel::new(&self.context, "transfers", &ptx::transfers(unit))?);
         }
@@ -145,7 +155,8 @@ impl Transfers {
         let (context, times) = (&self.context, &self.times);
         // The contents differ from those of earlier runs, so that stale data show.
         let summand = (number as u32).wrapping_mul(0x85EB_CA6B).wrapping_add(1);
-        let prepared = Prepared { context, kernel, host, times, sums, walks, written_by: asked.written_by, summand };
+        let prepared =
+            Prepared { context, kernel, host, times, sums, warm_up, walks, written_by: asked.written_by, summand };
         Ok(prepared)
     }
 }
@@ -181,6 +192,8 @@ pub(super) struct Prepared<'a> {
     host: &'a mut HostMemory,
     times: &'a DeviceMemory,
     sums: &'a DeviceMemory,
+    /// Walks before each sample; empty without warm-up.
+    warm_up: Vec<Walk>,
     /// Reads, writes, or one of each.
     walks: Vec<Walk>,
     written_by: Writer,
@@ -227,7 +240,9 @@ impl Prepared<'_> {
     /// # Errors
     /// Errors of the driver, and [`CudaError::Stuck`] after `limit`.
     pub(super) fn run(&mut self, limit: Duration) -> Result<Sample, CudaError> {
-        let mut parameters: Vec<Parameter> = self.walks.iter().map(|walk| self.parameter(walk)).collect();
+        let parameters = |walks: &[Walk]| walks.iter().map(|walk| self.parameter(walk)).collect::<Vec<_>>();
+        launch(self.context, self.kernel, self.times, &mut parameters(&self.warm_up), limit)?;
+        let mut parameters = parameters(&self.walks);
         launch(self.context, self.kernel, self.times, &mut parameters, limit)
     }
 
@@ -314,7 +329,7 @@ fn launch(
         kernel.launch([columns, rows], THREADS, &mut pointers)
     };
     CudaError::check("launching the kernel transfers", status)?;
-    context.finish(kernel.name(), limit.min(LONGEST))?;
+    context.finish(kernel.name(), limit)?;
     let mut read = [0; TIMES_BYTES];
     context.read(times.at, &mut read)?;
     let [start, issued, delivered, _] = words(&read);

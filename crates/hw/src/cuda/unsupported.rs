@@ -34,7 +34,10 @@ impl CudaMachine {
     ///
     /// # Errors
     /// None.
-    pub fn under_traffic<T>(&mut self, _look: impl FnOnce() -> T) -> Result<T, CudaError> {
+    pub fn under_traffic<T: Send + 'static>(
+        &mut self,
+        _look: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, CudaError> {
         match self.never {}
     }
 

@@ -5,7 +5,7 @@
 
 use super::facts;
 use super::request::{DeviceLimits, PlanCheck, doing, name};
-use crate::watchdog::{Progress, SampleThread};
+use crate::watchdog::{OPEN_LIMIT, OpenFailure, Progress, SampleThread, within};
 use crate::x86::cpu::Cpu;
 use crate::x86::disturbance::Company;
 use crate::x86::pin::allowed_cpus;
@@ -157,9 +157,16 @@ impl<Q: RuntimeQueue> RuntimeMachine<Q> {
         &self.facts
     }
 
-    /// Calls `job` with the queue, on this thread.
-    pub(crate) fn with_queue<T>(&mut self, job: impl FnOnce(&mut Q) -> T) -> T {
-        job(&mut self.queue.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Calls `job` with the queue, on a thread of its own, which is abandoned after two minutes.
+    ///
+    /// # Errors
+    /// Errors of `job`, and [`OpenFailure`].
+    pub(crate) fn with_queue<T: Send + 'static, E: From<OpenFailure> + Send + 'static>(
+        &mut self,
+        job: impl FnOnce(&mut Q) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E> {
+        let queue = Arc::clone(&self.queue);
+        within(OPEN_LIMIT, &self.interrupted, move || job(&mut queue.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
     /// Request of a plan, and the core that makes the calls.
