@@ -305,7 +305,11 @@ fn every_failing_call_ends_with_its_operation_and_the_name_of_the_error() {
             Answered => vec![],
         };
         assert_eq!(is_open(&output), is_opened, "{row}: {text}");
-        assert_eq!(output.status.code(), Some(if matches!(end, Partly(_) | Answered) { 0 } else { 77 }), "{row}: {text}");
+        assert_eq!(
+            output.status.code(),
+            Some(if matches!(end, Partly(_) | Answered) { 0 } else { 77 }),
+            "{row}: {text}"
+        );
         assert!(parts.iter().all(|part| text.contains(part)), "{row}: {parts:?}: {text}");
         assert_eq!(text.contains(&format!("{name} ({code})")), *end != Answered, "{row}: {text}");
         assert!(!text.contains("panicked"), "{row}: {text}");
