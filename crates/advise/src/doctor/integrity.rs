@@ -58,7 +58,7 @@ pub(super) fn covers(case: &Case<'_>) -> BTreeSet<String> {
     functions.map(|(function, _)| function.address.to_string()).collect()
 }
 
-/// Finds links with several kinds of link-layer errors: bits are corrupted between the ends.
+/// Finds links with several kinds of link-layer errors: their signal integrity may be poor.
 pub(crate) fn link(case: &Case<'_>, found: &mut Collector) {
     for faulty in faulty(case) {
         let of_end = |(function, corrected): &(&Function, Corrected)| {
@@ -123,7 +123,7 @@ mod tests {
         let found = findings_of(&with(0, RX_ERR | BAD_TLP), "link_integrity");
         assert_eq!((found.len(), found[0].severity), (1, Severity::Costly));
         assert_eq!(found[0].functions, ["0000:01:00.0"]);
-        assert!(found[0].reason.ends_with("(link integrity): RxErr, BadTLP at 0000:01:00.0"), "{}", found[0].reason);
+        assert!(found[0].reason.ends_with("may be poor: RxErr, BadTLP at 0000:01:00.0"), "{}", found[0].reason);
         assert!(found[0].fix.words.contains("reseat the card"), "{}", found[0].fix.words);
         assert_eq!(
             found[0].fix.command.as_deref(),
