@@ -32,6 +32,8 @@ unsafe impl Sync for Context {}
 
 /// Flag of `cuStreamCreate`: no implicit synchronisation with the default stream.
 const NON_BLOCKING: u32 = 1;
+/// Flag of `cuEventCreate`: no time stamp, which makes waiting cheaper.
+const DISABLE_TIMING: u32 = 2;
 /// Longest duration of a kernel or a copy outside a sample.
 pub(super) const LONGEST: Duration = Duration::from_secs(20);
 
@@ -95,6 +97,18 @@ impl Context {
         CudaError::Stuck { kernel: doing, seconds: limit.as_secs() }
     }
 
+    /// Creates an event, which its owner destroys.
+    ///
+    /// # Errors
+    /// Errors of the driver.
+    pub(super) fn event(&self) -> Result<Handle, CudaError> {
+        let mut event = ptr::null_mut();
+        // SAFETY: the pointer is valid.
+        let status = unsafe { (self.api.create_event)(&raw mut event, DISABLE_TIMING) };
+        CudaError::check("creating an event", status)?;
+        Ok(event)
+    }
+
     /// Copies `bytes` to device memory, and waits.
     ///
     /// # Errors
@@ -105,7 +119,7 @@ impl Context {
         CudaError::check("writing device memory", status)?;
         // A copy from ordinary memory may return before its last part has arrived, and other streams do not wait for it.
         // SAFETY: the default stream always exists.
-        CudaError::check("writing device memory", unsafe { (self.api.wait_stream)(std::ptr::null_mut()) })
+        CudaError::check("writing device memory", unsafe { (self.api.wait_stream)(ptr::null_mut()) })
     }
 
     /// Copies device memory to `bytes`, and waits.

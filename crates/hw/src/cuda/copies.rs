@@ -53,8 +53,6 @@ struct Registered {
     buffer: Buffer,
 }
 
-/// Flag of `cuEventCreate`: no time stamp, which makes waiting cheaper.
-const DISABLE_TIMING: u32 = 2;
 /// Flags of `cuMemHostRegister`: portable 1, mapped for the device 2.
 const REGISTERED: u32 = 1 | 2;
 
@@ -115,10 +113,7 @@ impl Copies {
         };
         let device = DeviceMemory::new(context, bytes)?;
         let other = buffer()?;
-        let mut event = ptr::null_mut();
-        // SAFETY: the pointer is valid.
-        let status = unsafe { (context.api.create_event)(&raw mut event, DISABLE_TIMING) };
-        CudaError::check("creating an event", status)?;
+        let event = context.event()?;
         Ok(Copies { context: Arc::clone(context), event, own, other, device, allocation, bytes })
     }
 

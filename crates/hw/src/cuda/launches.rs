@@ -40,9 +40,6 @@ enum Given {
     Host(HostMemory),
 }
 
-/// Flag of `cuEventCreate`: no time stamp, which makes waiting cheaper.
-const DISABLE_TIMING: u32 = 2;
-
 impl Launches {
     /// Builds the kernel, allocates its arguments, and launches it once: drivers do one-time work at the first launch.
     ///
@@ -61,10 +58,7 @@ impl Launches {
             Given::Host(memory) => memory.at,
         });
         let addresses = addresses.collect();
-        let mut event = ptr::null_mut();
-        // SAFETY: the pointer is valid.
-        let status = unsafe { (context.api.create_event)(&raw mut event, DISABLE_TIMING) };
-        CudaError::check("creating an event", status)?;
+        let event = context.event()?;
         let context = Arc::clone(context);
         let mut launches = Launches { context, arguments, kernel, addresses, event, _given: given };
         CudaError::check("launching the kernel for the first time", launches.launch())?;
