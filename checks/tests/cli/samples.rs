@@ -191,12 +191,12 @@ fn dropped_samples_carry_their_reason_and_others_none() {
         (vec![0, 0, 1, 1], vec![1.5, 2.5, 3.5, 4.5], vec![2.0, 3.0, 4.0, 5.0]);
     let dropped = |place, reason: &str| lanemark_record::DroppedSample { place, reason: reason.to_owned() };
     raw.dropped = vec![dropped(1, "context_switch"), dropped(2, "clock_step")];
-    let found = table(&lanemark_record::samples_table(&record).unwrap());
+    let found = table(&lanemark_record::samples_table(&record).parquet("samples").unwrap());
     assert_eq!(found, wanted(&record));
     let text = |text: &str| Value::Text(text.to_owned());
     assert_eq!(found["dropped"], [Value::Null, text("context_switch"), text("clock_step"), Value::Null]);
     record.answers.clear();
-    assert!(table(&lanemark_record::samples_table(&record).unwrap()).values().all(Vec::is_empty));
+    assert!(table(&lanemark_record::samples_table(&record).parquet("samples").unwrap()).values().all(Vec::is_empty));
 }
 
 #[test]

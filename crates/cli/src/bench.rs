@@ -189,14 +189,15 @@ fn write(record: &Record, args: &BenchArgs) -> Result<(), Failure> {
         write_html(record, &[], path)?;
     }
     if let Some(path) = &args.csv {
-        let table = lanemark_record::answers_table(record).map_err(|error| no_table(path, &error))?;
-        file::write_whole(path, table.as_bytes()).map_err(refused)?;
+        let table = lanemark_record::answers_table(record).csv().map_err(|error| no_table(path, &error))?;
+        file::write_whole(path, &table).map_err(refused)?;
     }
     if let Some(path) = &args.svg {
         write_svg(record, path)?;
     }
     if let Some(path) = &args.sampling.samples {
-        let table = lanemark_record::samples_table(record).map_err(|error| no_table(path, &error))?;
+        let table =
+            lanemark_record::samples_table(record).parquet("samples").map_err(|error| no_table(path, &error))?;
         file::write_whole(path, &table).map_err(refused)?;
     }
     Ok(())

@@ -176,13 +176,13 @@ fn write(args: &SweepArgs, table: &SweepTable) -> Result<(), Failure> {
     };
     let broken = |error: &dyn std::fmt::Display| Failure::Check(error.to_string());
     if let Some(path) = &args.csv {
-        save(path, &table.csv().map_err(|error| broken(&error))?)?;
+        save(path, &table.table().csv().map_err(|error| broken(&error))?)?;
     }
     if let Some(path) = &args.json_lines {
-        save(path, &table.json_lines().map_err(|error| broken(&error))?)?;
+        save(path, &table.table().json_lines().map_err(|error| broken(&error))?)?;
     }
     if let Some(path) = &args.parquet {
-        save(path, &table.parquet().map_err(|error| broken(&error))?)?;
+        save(path, &table.table().parquet("sweep").map_err(|error| broken(&error))?)?;
     }
     let pictures = &args.pictures;
     let selection = Selection {

@@ -50,6 +50,23 @@ impl Method {
         "label",
     ];
 
+    /// The columns with whole numbers; all others have texts.
+    pub const WHOLE_COLUMNS: [&'static str; 13] = [
+        "outstanding",
+        "pages",
+        "kernels",
+        "arguments",
+        "ports",
+        "first_port",
+        "vector_words",
+        "work_stride_bytes",
+        "ports_each",
+        "window_bytes",
+        "stride_bytes",
+        "asked_outstanding",
+        "channels",
+    ];
+
     /// The fields with a value, by column; other columns are empty.
     ///
     /// ```

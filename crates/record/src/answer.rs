@@ -220,6 +220,20 @@ pub enum Quantity {
     Cost,
 }
 
+impl Quantity {
+    /// Name of the quantity in files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Quantity::OneWayLatency => "one_way_latency",
+            Quantity::RoundTripLatency => "round_trip_latency",
+            Quantity::Bandwidth => "bandwidth",
+            Quantity::Overhead => "overhead",
+            Quantity::Cost => "cost",
+        }
+    }
+}
+
 /// The limit of a transfer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -38,6 +38,7 @@ mod runtime;
 mod samples_file;
 mod summary;
 mod sweep;
+mod table;
 mod tool;
 
 pub use answer::{
@@ -67,7 +68,6 @@ pub use residual::Residual;
 pub use runtime::{DeviceKind, Runtime, Software};
 pub use samples_file::samples_table;
 pub use summary::Summary;
-pub use sweep::{
-    Cell, Column, SweepLog, SweepRow, SweepTable, SweepTableBuilder, SweptBy, read_sweep_log, sweep_log_schema,
-};
+pub use sweep::{SweepLog, SweepRow, SweepTable, SweepTableBuilder, SweptBy, read_sweep_log, sweep_log_schema};
+pub use table::{Cell, Column, Table, Values};
 pub use tool::Tool;

@@ -1,13 +1,9 @@
 //! Results of a sweep: one row per point, the log of a sweep, and tables for other tools.
 
-mod column;
-mod files;
 mod log;
-mod parquet;
 mod row;
 mod table;
 
-pub use column::{Cell, Column};
 pub use log::{SweepLog, read_sweep_log, sweep_log_schema};
 pub use row::{SweepRow, SweptBy};
 pub use table::{SweepTable, SweepTableBuilder};

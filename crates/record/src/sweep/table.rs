@@ -1,8 +1,8 @@
 //! All rows of a log as columns, in an order that depends on their content only.
 
 use crate::Quantity;
-use crate::sweep::column::{Cell, Column, Data, Words};
 use crate::sweep::row::SweepRow;
+use crate::table::{Cell, Column, Table, Values, Words};
 use std::collections::{BTreeMap, HashSet};
 
 /// The points of a sweep as a table: one row per point, one column per changed key, per option and per figure.
@@ -11,8 +11,7 @@ use std::collections::{BTreeMap, HashSet};
 /// the order in the log. Columns without any value are left out, except those of figures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SweepTable {
-    rows: usize,
-    columns: Vec<Column>,
+    table: Table,
     /// Names of the columns of changed keys and of options.
     axes: Vec<String>,
 }
@@ -72,7 +71,7 @@ impl SweepTableBuilder {
             Some(row.question.as_str()),
             Some(row.by.name()),
             Some(row.method.as_str()),
-            row.quantity.map(quantity_name),
+            row.quantity.map(Quantity::name),
             row.bound_by.as_deref(),
             row.longest_wait_cause.as_deref(),
             row.bound.as_deref(),
@@ -113,9 +112,9 @@ impl SweepTableBuilder {
         let numeric = |(name, words): (String, Words)| words.numeric(name, rows);
         let axes: Vec<Column> = self.varied.into_iter().chain(self.options).map(numeric).collect();
         let wholes = self.wholes.into_iter().zip(WHOLES);
-        let wholes = wholes.map(|(cells, name)| Column { name: name.to_owned(), data: Data::Whole(cells) });
+        let wholes = wholes.map(|(cells, name)| Column { name: name.to_owned(), values: Values::Whole(cells) });
         let numbers = self.numbers.into_iter().zip(NUMBERS);
-        let numbers = numbers.map(|(cells, name)| Column { name: name.to_owned(), data: Data::Number(cells) });
+        let numbers = numbers.map(|(cells, name)| Column { name: name.to_owned(), values: Values::Number(cells) });
         let axis_names = axes.iter().map(|axis| axis.name.clone()).collect();
         let mut leading = leading.into_iter();
         let mut columns: Vec<Column> = leading.by_ref().take(1).collect();
@@ -128,7 +127,7 @@ impl SweepTableBuilder {
         columns.extend(trailing);
         let order = order(&columns[..sorted_by], rows);
         let columns = columns.iter().map(|column| column.reordered(&order)).collect();
-        SweepTable { rows, columns, axes: axis_names }
+        SweepTable { table: Table { rows, columns }, axes: axis_names }
     }
 }
 
@@ -156,16 +155,16 @@ impl SweepTable {
         table.finish()
     }
 
+    /// The rows and columns, for files and other tools.
+    #[must_use]
+    pub const fn table(&self) -> &Table {
+        &self.table
+    }
+
     /// Number of rows.
     #[must_use]
     pub const fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// The columns, in the order of files.
-    #[must_use]
-    pub fn columns(&self) -> &[Column] {
-        &self.columns
+        self.table.rows
     }
 
     /// Names of the columns of changed keys and of options.
@@ -177,24 +176,13 @@ impl SweepTable {
     /// The column of this name.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<&Column> {
-        self.columns.iter().find(|column| column.name == name)
+        self.table.column(name)
     }
 
     /// A value; absent if there is no such column or row.
     #[must_use]
     pub fn cell(&self, column: &str, row: usize) -> Cell<'_> {
-        self.column(column).map_or(Cell::Absent, |column| column.cell(row))
-    }
-}
-
-/// Name of a quantity in files.
-const fn quantity_name(quantity: Quantity) -> &'static str {
-    match quantity {
-        Quantity::OneWayLatency => "one_way_latency",
-        Quantity::RoundTripLatency => "round_trip_latency",
-        Quantity::Bandwidth => "bandwidth",
-        Quantity::Overhead => "overhead",
-        Quantity::Cost => "cost",
+        self.table.cell(column, row)
     }
 }
 
@@ -241,5 +229,27 @@ mod tests {
         let table = SweepTable::of(&[row(1, "1.5", None), row(2, "-1", None)]);
         assert_eq!([table.cell("dma.tags", 0), table.cell("dma.tags", 1)], [Cell::Number(-1.0), Cell::Number(1.5)]);
         assert_eq!(SweepTable::of(&[]).rows(), 0);
+    }
+
+    #[test]
+    fn csv_and_json_lines_have_a_column_per_changed_key() {
+        let row = |key: &str, mps: &str, rate: Option<f64>, because: Option<&str>| SweepRow {
+            varied: BTreeMap::from([("link.mps_bytes".to_owned(), mps.to_owned())]),
+            delivered_rate_bytes_per_s: rate,
+            because: because.map(str::to_owned),
+            ..SweepRow::without_figure(key.to_owned(), "a, \"b\"".to_owned(), "q".to_owned(), SweptBy::Simulation)
+        };
+        let table = SweepTable::of(&[row("1", "256", Some(1e9), None), row("2", "128", None, Some("none"))]);
+        let text = String::from_utf8(table.table().csv().unwrap()).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].starts_with("platform,link.mps_bytes,question,by,method,size_bytes,"), "{text}");
+        assert!(lines[1].starts_with("\"a, \"\"b\"\"\",128,q,simulation,") && lines[1].ends_with(",none"), "{text}");
+        assert!(lines[2].contains(",1000000000,"), "{text}");
+        let text = String::from_utf8(table.table().json_lines().unwrap()).unwrap();
+        let rows: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let first = serde_json::json!({"platform": "a, \"b\"", "link.mps_bytes": 128, "question": "q",
+            "by": "simulation", "because": "none"});
+        assert_eq!(rows[0], first);
+        assert_eq!(rows[1]["delivered_rate_bytes_per_s"], 1e9);
     }
 }

@@ -84,7 +84,7 @@ impl<'a> Selected<'a> {
         let named = selection.only.iter().map(|(name, _)| name);
         let named = named.chain(&selection.x).chain(&selection.y).chain(&selection.figure);
         if let Some(name) = named.into_iter().find(|name| table.column(name).is_none()) {
-            let known: Vec<&str> = table.columns().iter().map(|column| column.name.as_str()).collect();
+            let known: Vec<&str> = table.table().columns().iter().map(|column| column.name.as_str()).collect();
             return Err(SweepPictureError::NoColumn { name: name.clone(), known: known.join(", ") });
         }
         let is_selected = |row: &usize| selection.only.iter().all(|(name, text)| has(table.cell(name, *row), text));

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
-/// A column of a [`SweepTable`](super::SweepTable).
+/// A column of a [`Table`](super::Table).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
     /// Name, which ends in the unit.
     pub name: String,
-    pub(super) data: Data,
+    /// Its values.
+    pub values: Values,
 }
 
 /// A value of a column.
@@ -37,13 +38,17 @@ impl Cell<'_> {
 
 /// The values of a column.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Data {
-    /// Index of a word, from 1; 0 for an absent value.
+pub enum Values {
+    /// Texts, each distinct one stored once.
     Text {
+        /// The distinct texts.
         words: Vec<String>,
+        /// For each row its place in `words`, from 1; 0 for an absent value.
         cells: Vec<u32>,
     },
+    /// Whole numbers; those above 2^63 - 1 are stored as that.
     Whole(Vec<Option<i64>>),
+    /// Numbers.
     Number(Vec<Option<f64>>),
 }
 
@@ -51,33 +56,33 @@ impl Column {
     /// The value in a row; absent beyond the last row.
     #[must_use]
     pub fn cell(&self, row: usize) -> Cell<'_> {
-        match &self.data {
-            Data::Text { words, cells } => {
+        match &self.values {
+            Values::Text { words, cells } => {
                 let word =
                     cells.get(row).and_then(|word| word.checked_sub(1)).and_then(|word| words.get(word as usize));
                 word.map_or(Cell::Absent, |word| Cell::Text(word))
             }
-            Data::Whole(cells) => cells.get(row).copied().flatten().map_or(Cell::Absent, Cell::Whole),
-            Data::Number(cells) => cells.get(row).copied().flatten().map_or(Cell::Absent, Cell::Number),
+            Values::Whole(cells) => cells.get(row).copied().flatten().map_or(Cell::Absent, Cell::Whole),
+            Values::Number(cells) => cells.get(row).copied().flatten().map_or(Cell::Absent, Cell::Number),
         }
     }
 
     /// Whether no row has a value.
-    pub(super) fn is_empty(&self) -> bool {
-        match &self.data {
-            Data::Text { words, .. } => words.is_empty(),
-            Data::Whole(cells) => cells.iter().all(Option::is_none),
-            Data::Number(cells) => cells.iter().all(Option::is_none),
+    pub(crate) fn is_empty(&self) -> bool {
+        match &self.values {
+            Values::Text { words, .. } => words.is_empty(),
+            Values::Whole(cells) => cells.iter().all(Option::is_none),
+            Values::Number(cells) => cells.iter().all(Option::is_none),
         }
     }
 
     /// The column with its rows in this order, and its words in the order of the rows.
-    pub(super) fn reordered(&self, order: &[u32]) -> Column {
+    pub(crate) fn reordered(&self, order: &[u32]) -> Column {
         fn pick<T: Copy>(cells: &[T], order: &[u32]) -> Vec<T> {
             order.iter().map(|row| cells[*row as usize]).collect()
         }
-        let data = match &self.data {
-            Data::Text { words, cells } => {
+        let values = match &self.values {
+            Values::Text { words, cells } => {
                 let mut sorted = Words::default();
                 for (row, from) in order.iter().enumerate() {
                     let word = cells[*from as usize].checked_sub(1).and_then(|word| words.get(word as usize));
@@ -87,17 +92,17 @@ impl Column {
                 }
                 return sorted.text(self.name.clone(), order.len());
             }
-            Data::Whole(cells) => Data::Whole(pick(cells, order)),
-            Data::Number(cells) => Data::Number(pick(cells, order)),
+            Values::Whole(cells) => Values::Whole(pick(cells, order)),
+            Values::Number(cells) => Values::Number(pick(cells, order)),
         };
-        Column { name: self.name.clone(), data }
+        Column { name: self.name.clone(), values }
     }
 
     /// Position of each row in the order of this column: numbers ascending, or words in the order of their bytes;
     /// absent values first.
-    pub(super) fn ranks(&self) -> Vec<u64> {
-        match &self.data {
-            Data::Text { words, cells } => {
+    pub(crate) fn ranks(&self) -> Vec<u64> {
+        match &self.values {
+            Values::Text { words, cells } => {
                 let mut sorted: Vec<usize> = (0..words.len()).collect();
                 sorted.sort_by(|one, other| words[*one].cmp(&words[*other]));
                 let mut rank = vec![0; words.len() + 1];
@@ -105,8 +110,8 @@ impl Column {
                 cells.iter().map(|word| rank[*word as usize]).collect()
             }
             // The order of signed numbers as unsigned ones.
-            Data::Whole(cells) => cells.iter().map(|cell| cell.map_or(0, |whole| ordered(whole as f64))).collect(),
-            Data::Number(cells) => cells.iter().map(|cell| cell.map_or(0, ordered)).collect(),
+            Values::Whole(cells) => cells.iter().map(|cell| cell.map_or(0, |whole| ordered(whole as f64))).collect(),
+            Values::Number(cells) => cells.iter().map(|cell| cell.map_or(0, ordered)).collect(),
         }
     }
 }
@@ -119,7 +124,7 @@ fn ordered(number: f64) -> u64 {
 
 /// A text column that is being filled.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Words {
+pub(crate) struct Words {
     index: HashMap<String, u32>,
     distinct: Vec<String>,
     cells: Vec<u32>,
@@ -127,7 +132,7 @@ pub(super) struct Words {
 
 impl Words {
     /// Sets the value of row number `row`; skipped rows have none.
-    pub(super) fn set(&mut self, row: usize, text: &str) {
+    pub(crate) fn set(&mut self, row: usize, text: &str) {
         self.cells.resize(row, 0);
         let next = self.distinct.len() as u32 + 1;
         let word = if let Some(word) = self.index.get(text) {
@@ -141,26 +146,26 @@ impl Words {
     }
 
     /// The column of `rows` rows.
-    pub(super) fn text(mut self, name: String, rows: usize) -> Column {
+    pub(crate) fn text(mut self, name: String, rows: usize) -> Column {
         self.cells.resize(rows, 0);
-        Column { name, data: Data::Text { words: self.distinct, cells: self.cells } }
+        Column { name, values: Values::Text { words: self.distinct, cells: self.cells } }
     }
 
     /// The column of `rows` rows; of numbers, if all its words are numbers.
-    pub(super) fn numeric(self, name: String, rows: usize) -> Column {
+    pub(crate) fn numeric(self, name: String, rows: usize) -> Column {
         fn pick<T: Copy>(cells: &[u32], words: &[T]) -> Vec<Option<T>> {
             cells.iter().map(|word| word.checked_sub(1).map(|word| words[word as usize])).collect()
         }
         let column = self.text(name, rows);
-        let Data::Text { words, cells } = &column.data else { return column };
+        let Values::Text { words, cells } = &column.values else { return column };
         let whole: Option<Vec<i64>> = words.iter().map(|word| word.parse().ok()).collect();
         if let Some(whole) = whole {
-            return Column { data: Data::Whole(pick(cells, &whole)), ..column };
+            return Column { values: Values::Whole(pick(cells, &whole)), ..column };
         }
         let number = |word: &String| word.parse().ok().filter(|number: &f64| number.is_finite());
         let numbers: Option<Vec<f64>> = words.iter().map(number).collect();
         match numbers {
-            Some(numbers) => Column { data: Data::Number(pick(cells, &numbers)), ..column },
+            Some(numbers) => Column { values: Values::Number(pick(cells, &numbers)), ..column },
             None => column,
         }
     }

@@ -1,7 +1,7 @@
-//! Tables of a sweep as Parquet files.
+//! Tables as Parquet files.
 
-use crate::sweep::column::{Column, Data};
-use crate::sweep::table::SweepTable;
+use crate::table::Table;
+use crate::table::column::{Column, Values};
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -10,22 +10,22 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::Type;
 use std::sync::Arc;
 
-impl SweepTable {
-    /// Encodes the table as a Parquet file, to be written by [`write_whole`](crate::file::write_whole). Every column
+impl Table {
+    /// Encodes the table as a Parquet file whose rows are called `name`, to be written by [`write_whole`](crate::file::write_whole). Every column
     /// is optional; a column is text, 64-bit whole numbers or doubles. The file is not compressed, so that every
     /// reader can read it; texts are stored once.
     ///
     /// # Errors
     /// The error of the writer, which only a bug of this program can cause.
-    pub fn parquet(&self) -> Result<Vec<u8>, ParquetError> {
-        let fields: Result<Vec<Arc<Type>>, ParquetError> = self.columns().iter().map(field).collect();
-        let schema = Arc::new(Type::group_type_builder("sweep").with_fields(fields?).build()?);
+    pub fn parquet(&self, name: &str) -> Result<Vec<u8>, ParquetError> {
+        let fields: Result<Vec<Arc<Type>>, ParquetError> = self.columns.iter().map(field).collect();
+        let schema = Arc::new(Type::group_type_builder(name).with_fields(fields?).build()?);
         let created_by = format!("lanemark version {} (build 0)", env!("CARGO_PKG_VERSION"));
         let properties = Arc::new(WriterProperties::builder().set_created_by(created_by).build());
         let mut bytes = Vec::new();
         let mut file = SerializedFileWriter::new(&mut bytes, schema, properties)?;
         let mut group = file.next_row_group()?;
-        for column in self.columns() {
+        for column in &self.columns {
             write(column, &mut group)?;
         }
         group.close()?;
@@ -35,10 +35,10 @@ impl SweepTable {
 }
 
 fn field(column: &Column) -> Result<Arc<Type>, ParquetError> {
-    let physical = match column.data {
-        Data::Text { .. } => Physical::BYTE_ARRAY,
-        Data::Whole(_) => Physical::INT64,
-        Data::Number(_) => Physical::DOUBLE,
+    let physical = match column.values {
+        Values::Text { .. } => Physical::BYTE_ARRAY,
+        Values::Whole(_) => Physical::INT64,
+        Values::Number(_) => Physical::DOUBLE,
     };
     let is_text = physical == Physical::BYTE_ARRAY;
     let field = Type::primitive_type_builder(&column.name, physical).with_repetition(Repetition::OPTIONAL);
@@ -48,14 +48,14 @@ fn field(column: &Column) -> Result<Arc<Type>, ParquetError> {
 type Group<'a, 'b> = SerializedRowGroupWriter<'a, &'b mut Vec<u8>>;
 
 fn write(column: &Column, group: &mut Group<'_, '_>) -> Result<(), ParquetError> {
-    match &column.data {
-        Data::Text { words, cells } => {
+    match &column.values {
+        Values::Text { words, cells } => {
             let words: Vec<ByteArray> = words.iter().map(|word| ByteArray::from(word.as_bytes().to_vec())).collect();
             let cell = |word: &u32| word.checked_sub(1).and_then(|word| words.get(word as usize)).cloned();
             put::<ByteArrayType>(group, cells.iter().map(cell))
         }
-        Data::Whole(cells) => put::<Int64Type>(group, cells.iter().copied()),
-        Data::Number(cells) => put::<DoubleType>(group, cells.iter().copied()),
+        Values::Whole(cells) => put::<Int64Type>(group, cells.iter().copied()),
+        Values::Number(cells) => put::<DoubleType>(group, cells.iter().copied()),
     }
 }
 
