@@ -8,7 +8,7 @@ use crate::output::{self, command_line, terminal_width, write_html, write_svg};
 use crate::overview;
 use crate::progress::Cases;
 use crate::repeat::{repeat, write_run};
-use crate::request::{axes, request};
+use crate::request::{axes, request, targets};
 use lanemark_bench::Axes;
 use lanemark_record::gate::Judged;
 use lanemark_record::{Record, RecordError, file};
@@ -21,7 +21,7 @@ pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
     if is_bare(args) {
         return first_screen(args);
     }
-    let request = request(args, &["host", "card-gen5-x16"], Answerer::Machines)?;
+    let request = request(args, targets(args, &["host", "card-gen5-x16"])?, Answerer::Machines)?;
     if args.card.dry_run {
         return print_dry_run(&dry_run(&request)?);
     }
@@ -36,7 +36,16 @@ pub fn bench(args: &BenchArgs) -> Result<(), Failure> {
 
 /// `lanemark predict`
 pub fn predict(args: &BenchArgs) -> Result<(), Failure> {
-    let request = request(args, &["card-gen5-x16"], Answerer::Formulas)?;
+    let request = request(args, targets(args, &["card-gen5-x16"])?, Answerer::Formulas)?;
+    check_formulas(args)?;
+    if args.card.dry_run {
+        return Err(RunError::NoCard { field: "dry_run" }.into());
+    }
+    ask(args, &request, &Cancel::new())
+}
+
+/// Returns an error for an option about samples: formulas have none.
+pub fn check_formulas(args: &BenchArgs) -> Result<(), Failure> {
     let sampling = &args.sampling;
     let given = [
         ("--budget", sampling.budget.is_some()),
@@ -45,13 +54,10 @@ pub fn predict(args: &BenchArgs) -> Result<(), Failure> {
         ("--repeat", args.repeat.is_some()),
         ("--save-baseline", args.save_baseline.is_some()),
     ];
-    if let Some((flag, _)) = given.iter().find(|(_, is_given)| *is_given) {
-        return Err(Failure::Usage(format!("{flag}: formulas take no samples; use `lanemark bench`")));
+    match given.iter().find(|(_, is_given)| *is_given) {
+        Some((flag, _)) => Err(Failure::Usage(format!("{flag}: formulas take no samples; use `lanemark bench`"))),
+        None => Ok(()),
     }
-    if args.card.dry_run {
-        return Err(RunError::NoCard { field: "dry_run" }.into());
-    }
-    ask(args, &request, &Cancel::new())
 }
 
 /// Whether the command line selects nothing, so that the one-screen summary is printed.

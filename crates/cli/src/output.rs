@@ -1,6 +1,7 @@
 //! Output files, checked before a measurement begins, and the terminal.
 
 use crate::failure::{Failure, say};
+use crate::invocation;
 use lanemark_record::{Record, Reproduction, file};
 use std::io::{IsTerminal, Write};
 use std::os::unix::fs::FileTypeExt;
@@ -95,7 +96,7 @@ pub fn terminal_width() -> Option<u16> {
 
 /// The command line as typed, with the program's name instead of its path; invalid UTF-8 is replaced.
 pub fn command_line() -> Vec<String> {
-    let arguments = std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned());
+    let arguments = invocation::arguments().iter().map(|argument| argument.to_string_lossy().into_owned());
     // `bench --repeat` adds an option for its runs at the end.
     let typed = arguments.take_while(|argument| argument != "--run-of-repeat");
     std::iter::once("lanemark".to_owned()).chain(typed).collect()

@@ -8,6 +8,7 @@ use crate::baseline;
 use crate::failure::{Failure, say};
 use crate::input;
 use crate::interrupt;
+use crate::invocation;
 use crate::output::terminal_width;
 use lanemark_advise::{Named, repeated};
 use lanemark_record::gate::judge;
@@ -74,13 +75,16 @@ pub fn repeat(args: &BenchArgs, count: u32) -> Result<(), Failure> {
 fn runs(count: u32, cancel: &Cancel) -> Result<(Vec<Record>, Option<Failure>), Failure> {
     let failed = |doing: &str, error: &std::io::Error| Failure::Check(format!("{doing}: {error}"));
     let folder = tempfile::tempdir().map_err(|error| failed("creating a temporary folder", &error))?;
-    let program = std::env::current_exe().map_err(|error| failed("finding this program", &error))?;
+    let [program, words @ ..] = invocation::program() else {
+        return Err(Failure::Check("the path of this program is unknown, so it cannot be started again".to_owned()));
+    };
     let mut records = Vec::new();
     for run in 1..=count {
         let path = folder.path().join(format!("{run}.json"));
         say(&format!("run {run} of {count}"));
-        let child = Command::new(&program)
-            .args(std::env::args_os().skip(1))
+        let child = Command::new(program)
+            .args(words)
+            .args(invocation::arguments())
             .arg("--run-of-repeat")
             .arg(&path)
             .stdin(Stdio::null())

@@ -11,10 +11,14 @@ use lanemark_runner::{Answerer, CardAccess, Changes, Request, RunError, Setup, T
 use lanemark_sweep::{Combine, Settings};
 use lanemark_units::Ticks;
 
-/// Builds the request of `bench` or `predict`; `usual` are the targets without `--on`.
-pub fn request(args: &BenchArgs, usual: &[&str], answerer: Answerer) -> Result<Request, Failure> {
-    let named = args.on.iter().map(String::as_str);
-    let targets = if args.on.is_empty() { targets(usual.iter().copied()) } else { targets(named) }?;
+/// The targets named by `--on`; without any, the `usual` ones.
+pub fn targets(args: &BenchArgs, usual: &[&str]) -> Result<Vec<Target>, RunError> {
+    let named = args.on.iter().map(|name| name.parse());
+    if args.on.is_empty() { usual.iter().map(|name| name.parse()).collect() } else { named.collect() }
+}
+
+/// Builds the request of `bench` or `predict` to these targets.
+pub fn request(args: &BenchArgs, targets: Vec<Target>, answerer: Answerer) -> Result<Request, Failure> {
     let (with, combinations) = settings(args)?;
     let targets = changed(targets, &combinations);
     Ok(Request {
@@ -28,10 +32,6 @@ pub fn request(args: &BenchArgs, usual: &[&str], answerer: Answerer) -> Result<R
         setup: setup(args, with),
         command: command_line(),
     })
-}
-
-fn targets<'a>(names: impl Iterator<Item = &'a str>) -> Result<Vec<Target>, RunError> {
-    names.map(str::parse).collect()
 }
 
 /// The report always shows what changes would bring to the best and the worst method.

@@ -7,10 +7,11 @@ use crate::interrupt;
 use crate::output;
 use crate::progress::spinner;
 use crate::request::axes;
+use lanemark_bench::Question;
 use lanemark_machine::Trace;
 use lanemark_record::{Capture, file};
 use lanemark_report::{Traced, capture_table, probe, viewer_trace, waterfall};
-use lanemark_runner::{Changes, TraceRequest, TracedCase, question, read_file, trace as run};
+use lanemark_runner::{Changes, Target, TraceRequest, TracedCase, question, read_file, trace as run};
 use std::io::Write;
 use std::path::Path;
 
@@ -57,14 +58,7 @@ fn record(args: &TraceArgs) -> Result<(), Failure> {
     if let Some(path) = &args.output {
         output::check(&[path], &[Path::new(on)])?;
     }
-    let request = TraceRequest {
-        target: on.parse()?,
-        question: question(asked)?,
-        axes: axes(&args.axes)?,
-        changes: Changes { with: args.with.clone(), faults: args.fault.clone(), ..Changes::default() },
-        passes: args.iterations,
-        dllps: args.dllps,
-    };
+    let request = request(args, on.parse()?, question(asked)?)?;
     let cancel = interrupt::cancel()?;
     let bar = spinner(format!("{asked} on {on}"));
     let traced = run(&request, &cancel);
@@ -108,6 +102,18 @@ fn record(args: &TraceArgs) -> Result<(), Failure> {
         std::io::stdout().lock().write_all(&bytes)?;
     }
     error.map_or(Ok(()), |error| Err(Failure::Check(format!("{}: {error}", request.question.name))))
+}
+
+/// Builds the request of `trace`.
+pub fn request(args: &TraceArgs, target: Target, question: &'static Question) -> Result<TraceRequest, Failure> {
+    Ok(TraceRequest {
+        target,
+        question,
+        axes: axes(&args.axes)?,
+        changes: Changes { with: args.with.clone(), faults: args.fault.clone(), ..Changes::default() },
+        passes: args.iterations,
+        dllps: args.dllps,
+    })
 }
 
 fn format(path: Option<&Path>) -> Result<Format, Failure> {
