@@ -5,7 +5,7 @@ LANEMARK = $(CARGO) run --quiet --release --locked -p lanemark-cli --
 FUZZ_SECONDS ?= 60
 
 .DEFAULT_GOAL := build
-.PHONY: help build install-c test test-qemu test-runtimes runtimes ptxas lint bench reproduce dependencies schemas picture fuzz mutants structures
+.PHONY: help build install-c test test-qemu test-runtimes test-python runtimes ptxas lint bench reproduce dependencies schemas picture fuzz mutants structures
 .DELETE_ON_ERROR:
 
 help: ## list the targets
@@ -20,7 +20,7 @@ install-c: ## build the C library and install it: PREFIX=/usr/local, LIBDIR=PREF
 
 test: ## run every test: units, documents, house, papers, real kernel, runtimes
 	$(CARGO) test --workspace --locked
-	@$(MAKE) --no-print-directory test-qemu test-runtimes
+	@$(MAKE) --no-print-directory test-qemu test-runtimes test-python
 
 test-qemu: ## run the tests on a real kernel with emulated cards; unpacked into .tools/, nothing installed
 	@status=0; skipped=; checks/guest/fetch || status=$$?; \
@@ -39,6 +39,14 @@ test-runtimes: ## run the tests on an OpenCL runtime for the processor; unpacked
 		exit $$status; \
 	fi; \
 	LANEMARK_SKIPPED_RUNTIMES="$$skipped" $(CARGO) test --locked -p lanemark-checks --test runtimes
+
+test-python: ## build the Python package and run its tests; in an environment in .tools/, nothing installed
+	@status=0; checks/python/run --quiet || status=$$?; \
+	if [ $$status -eq 77 ] && [ -z "$$LANEMARK_REQUIRE_PYTHON" ]; then \
+		echo "skipped: the Python package, for the reason above"; \
+	elif [ $$status -ne 0 ]; then \
+		exit $$status; \
+	fi
 
 runtimes: ## fetch Intel's OpenCL, FPGA emulation and SYCL into .tools/ (350 MB, under Intel's licence)
 	@checks/runtimes/intel

@@ -24,7 +24,7 @@ const ABSENT: &[Absent] = &[
         paths: &["crates/hw/src/hip", "crates/hw/src/level_zero"],
         words: &["hip", "levelzero"],
     },
-    Absent { item: "Python", paths: &["python", "crates/py"], words: &["pyo3", "python"] },
+    Absent { item: "Fleets", paths: &["crates/fleet"], words: &["fleet"] },
     Absent { item: "RTL", paths: &["rtl"], words: &["verilator", "rtl"] },
 ];
 

@@ -4,7 +4,8 @@ use crate::source::SourceFile;
 
 /// The layer of every crate, including planned ones. A crate uses crates of lower layers only.
 pub const LAYERS: &[(u32, &[&str])] = &[
-    (7, &["cli", "capi", "py"]),
+    (8, &["py"]),
+    (7, &["cli", "capi"]),
     (6, &["advise", "fit", "experiment", "report", "sweep"]),
     (5, &["runner", "rules"]),
     (4, &["model", "sim", "hw", "bench"]),

@@ -25,12 +25,14 @@ pub enum Failure {
 
 impl Failure {
     /// A failed check: answers that are physically impossible.
+    #[must_use]
     pub fn impossible(texts: &[String]) -> Failure {
         let answers = if texts.len() == 1 { "1 answer".to_owned() } else { format!("{} answers", texts.len()) };
         Failure::Check(format!("{answers} exceed what is physically possible:\n{}", texts.join("\n")))
     }
 
     /// Exit code: 1 failed check, 2 usage or bad input, 77 skipped or failed runtime device, 130 interrupted.
+    #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
             Failure::Check(_) | Failure::Output(_) => 1,

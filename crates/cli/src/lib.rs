@@ -1,7 +1,7 @@
 //! The command `lanemark`: parses arguments, calls the crates and prints their results. It computes nothing.
 //!
 //! It is a library, because the command also comes with the Python package ([`run`]), and because functions of that package
-//! take the options of commands ([`options`]).
+//! take the options of commands ([`options`]) and show a fit as the command does ([`fit_text`]).
 
 #![forbid(unsafe_code)]
 
@@ -37,6 +37,7 @@ use clap::Parser;
 pub use failure::Failure;
 use failure::say;
 use std::ffi::OsString;
+pub use unknown::{fit_json, fit_text};
 
 /// Runs the command with `arguments`, prints to standard output and standard error, and returns the exit code.
 ///

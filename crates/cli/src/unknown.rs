@@ -68,13 +68,13 @@ pub fn fit(args: &FitArgs, mut draft: Draft) -> Result<(), Failure> {
     }
     let mut out = std::io::stdout().lock();
     if args.json {
-        let mut document = to_json(name, &filled);
+        let mut document = fit_json(name, &filled);
         if let Some((document, table)) = document.as_object_mut().zip(reading) {
             document.insert("reading".to_owned(), reading_to_json(table));
         }
         writeln!(out, "{}", file::to_json(&document))?;
     } else {
-        print(&mut out, name, &filled)?;
+        print(&mut out, name, &filled, terminal_width())?;
     }
     drop(out);
     if let Some(write) = &args.write {
@@ -102,7 +102,17 @@ fn reading_to_json(table: &Table) -> serde_json::Value {
     json!({"figures": table.rows.len(), "skipped_lines": skipped_lines, "refused": refused, "notes": notes})
 }
 
-fn print(out: &mut impl Write, name: &str, filled: &Filled) -> Result<(), Failure> {
+/// The result of a fit to the data called `name`, as the command prints it.
+///
+/// # Errors
+/// None in practice: text in memory can always be written.
+pub fn fit_text(name: &str, filled: &Filled) -> Result<String, Failure> {
+    let mut text = Vec::new();
+    print(&mut text, name, filled, None)?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+fn print(out: &mut impl Write, name: &str, filled: &Filled, width: Option<u16>) -> Result<(), Failure> {
     let used: Vec<String> = filled.questions.iter().map(|(name, count)| format!("{count} of {name}")).collect();
     writeln!(out, "{name} on {}: fitted to {}", filled.draft.name(), used.join(", "))?;
     let is_open = |key: &str| filled.draft.unknowns().iter().any(|unknown| unknown.key == key);
@@ -121,8 +131,8 @@ fn print(out: &mut impl Write, name: &str, filled: &Filled) -> Result<(), Failur
         }
     }
     for (key, with) in &filled.conditional {
-        let with = with.join(", ");
-        writeln!(out, "  {key} depends on {with}, because the figures determine only their combination")?;
+        let others = with.join(", ");
+        writeln!(out, "  {key} depends on {others}, because the figures determine only their combination")?;
     }
     let of_sets = |key: &&String| filled.fit.loose.iter().any(|set| set.names.contains(*key));
     let usual: Vec<String> = filled.assumed.iter().filter(|key| !of_sets(key)).cloned().collect();
@@ -157,7 +167,7 @@ fn print(out: &mut impl Write, name: &str, filled: &Filled) -> Result<(), Failur
     }
     writeln!(out)?;
     print_contenders(out, &filled.contenders)?;
-    out.write_all(lanemark_report::residual_table(&filled.residuals, &filled.held_out, terminal_width()).as_bytes())?;
+    out.write_all(lanemark_report::residual_table(&filled.residuals, &filled.held_out, width).as_bytes())?;
     if let Some((fitted, held_out, verdict)) = filled.halves() {
         writeln!(out, "\nfitted to: {}", in_words(&fitted))?;
         writeln!(out, "held out:  {}", in_words(&held_out))?;
@@ -237,7 +247,9 @@ pub fn origins_to_json(origins: &Origins) -> serde_json::Value {
     counts
 }
 
-fn to_json(name: &str, filled: &Filled) -> serde_json::Value {
+/// The result of a fit to the data called `name`, as the command writes it with `--json`.
+#[must_use]
+pub fn fit_json(name: &str, filled: &Filled) -> serde_json::Value {
     let (found, loose) = (filled.fit.found.iter(), filled.fit.loose.iter());
     json!({
         "from": name,

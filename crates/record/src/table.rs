@@ -21,6 +21,12 @@ pub struct Table {
 }
 
 impl Table {
+    /// A table of these columns; those that are shorter than the longest one have no value in further rows.
+    #[must_use]
+    pub fn of(columns: Vec<Column>) -> Table {
+        Table { rows: columns.iter().map(Column::len).max().unwrap_or(0), columns }
+    }
+
     /// Number of rows.
     #[must_use]
     pub const fn rows(&self) -> usize {

@@ -88,4 +88,5 @@ pub use sweep::{
 };
 pub use table::{counts_in_words, tables};
 pub use timeline::{Traced, waterfall};
+pub use tlp::tlp_in_words;
 pub use viewer::viewer_trace;

@@ -7,7 +7,6 @@ use crate::tlp;
 use lanemark_machine::{Cause, Frame, Sample, StallSite, Trace};
 use lanemark_record::Method;
 use lanemark_units::Ticks;
-use lanemark_wire::Header;
 use std::collections::BTreeMap;
 
 /// A trace with its origin.
@@ -156,7 +155,7 @@ fn link_name(trace: &Trace, link: usize) -> &str {
 }
 
 fn of_frame(trace: &Trace, frame: &Frame, all: Ticks) -> Row {
-    let what = Header::parse(&frame.tlp).map_or_else(|error| error.to_string(), |(header, _)| tlp::describe(&header));
+    let what = tlp::tlp_in_words(&frame.tlp);
     let waited = frame
         .because
         .map(|cause| format!("{} {}", words(cause.name()), figures::time(frame.starts.since(frame.ready).as_ns())));
@@ -224,7 +223,7 @@ fn waits(trace: &Trace) -> String {
 pub(crate) mod tests {
     use super::*;
     use lanemark_machine::{CreditsLeft, Direction, Dllp, DllpKind, TraceGap, Waited};
-    use lanemark_wire::{Completion, FunctionId, MemoryRequest};
+    use lanemark_wire::{Completion, FunctionId, Header, MemoryRequest};
 
     fn bytes(header: Header) -> Vec<u8> {
         let mut bytes = vec![0; Header::MAX_BYTES];

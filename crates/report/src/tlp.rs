@@ -25,6 +25,17 @@ pub(crate) fn name(header: &Header) -> String {
     }
 }
 
+/// Type, size, addresses and IDs of the TLP with these bytes; the broken rule, if it has no valid header.
+///
+/// ```
+/// use lanemark_report::tlp_in_words;
+/// assert!(tlp_in_words(&[0x40, 0, 0, 1]).contains("short"), "{}", tlp_in_words(&[0x40, 0, 0, 1]));
+/// ```
+#[must_use]
+pub fn tlp_in_words(tlp: &[u8]) -> String {
+    Header::parse(tlp).map_or_else(|error| error.to_string(), |(header, _)| describe(&header))
+}
+
 /// Type, size, addresses and IDs of a TLP, from its header.
 pub(crate) fn describe(header: &Header) -> String {
     let (name, requester, tag) = (name(header), header.requester_id(), header.tag());

@@ -30,6 +30,19 @@ impl TlpKind {
     pub const fn class(self) -> FlowClass {
         CLASSES[self as usize]
     }
+
+    /// Returns its name in the specification.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            TlpKind::MWr => "MWr",
+            TlpKind::MRd => "MRd",
+            TlpKind::CplD => "CplD",
+            TlpKind::Cpl => "Cpl",
+            TlpKind::MsgD => "MsgD",
+            TlpKind::Msg => "Msg",
+        }
+    }
 }
 
 /// Table by kind: a match would compile to an unpredictable jump.

@@ -13,6 +13,13 @@ impl Points {
     pub fn answer(&self, index: u64) -> Option<SweepRow> {
         Worker::new(self, Cancel::new()).answer(index)
     }
+
+    /// Runs these points one after the other, as [`Points::answer`] does; formulas of consecutive points share an open
+    /// platform. Numbers beyond the last point are left out.
+    pub fn answers(&self, indices: &[u64]) -> impl Iterator<Item = SweepRow> {
+        let mut worker = Worker::new(self, Cancel::new());
+        indices.iter().filter_map(move |index| worker.answer(*index))
+    }
 }
 
 /// Runs points one after the other. Formulas keep the open platform and the cases of the last point: they have no

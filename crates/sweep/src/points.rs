@@ -183,6 +183,12 @@ impl Points {
         self.len == 0
     }
 
+    /// Source of the figures.
+    #[must_use]
+    pub const fn by(&self) -> SweptBy {
+        self.by
+    }
+
     /// Point number `index`; `None` if there are fewer.
     #[must_use]
     pub fn point(&self, index: u64) -> Option<Point> {

@@ -67,6 +67,15 @@ impl Column {
         }
     }
 
+    /// Number of its rows.
+    pub(crate) fn len(&self) -> usize {
+        match &self.values {
+            Values::Text { cells, .. } => cells.len(),
+            Values::Whole(cells) => cells.len(),
+            Values::Number(cells) => cells.len(),
+        }
+    }
+
     /// Whether no row has a value.
     pub(crate) fn is_empty(&self) -> bool {
         match &self.values {

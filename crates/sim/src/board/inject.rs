@@ -43,6 +43,18 @@ impl Board {
         }
     }
 
+    /// Injects a memory write at the upstream link of a card, as if by its DMA engine, at `at` at the earliest: one TLP, so
+    /// `data` must be within one 4 KiB page and not longer than `Max_Payload_Size`.
+    pub fn inject_card_write(&mut self, card: CardIndex, at: Ticks, address: u64, data: &[u8]) {
+        let (start, length_dw, first_be, last_be) = span(address, data.len() as u64);
+        let payload = self.slab.take();
+        let skip = (address - start) as usize;
+        self.slab.bytes_mut(payload)[skip..skip + data.len()].copy_from_slice(data);
+        let requester = card.requester();
+        let tlp = Tlp { address: start, length_dw, first_be, last_be, requester, payload, ..Tlp::of(TlpKind::MWr) };
+        self.inject_at_card(card, at, tlp);
+    }
+
     /// Allocates a payload slot for an injected TLP.
     pub fn payload(&mut self, bytes: &[u8]) -> Slot {
         let slot = self.slab.take();

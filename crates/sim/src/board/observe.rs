@@ -31,6 +31,11 @@ impl Board {
         self.observation.crossings.as_deref().unwrap_or_default()
     }
 
+    /// Returns the TLPs recorded since the last call, and forgets them.
+    pub fn take_crossings(&mut self) -> Vec<Crossing> {
+        self.observation.crossings.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
     /// Records the loads of core `number` from now on.
     pub fn observe_loads(&mut self, number: usize) {
         self.cores[number].seen = Some(Vec::new());

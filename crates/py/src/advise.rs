@@ -1,0 +1,68 @@
+//! `advise` and `compare` for Python: the documents of the command, as JSON and as text.
+
+use crate::error::{self, Kind, raised};
+use crate::record::Record;
+use crate::wait::interruptible;
+use lanemark_advise::{Named, WorkloadRequest};
+use lanemark_method::CopyDirection;
+use lanemark_record::guidance::Workload;
+use lanemark_record::{Criteria, file};
+use pyo3::prelude::*;
+
+/// Advice for a workload on a platform.
+#[pyfunction]
+#[pyo3(signature = (platform, with_texts, directions, sizes_bytes, rate_bytes_per_s=None, latency_below_ns=None))]
+pub fn advise(
+    py: Python<'_>,
+    platform: String,
+    with_texts: Vec<(String, String)>,
+    directions: Vec<String>,
+    sizes_bytes: Vec<u64>,
+    rate_bytes_per_s: Option<f64>,
+    latency_below_ns: Option<f64>,
+) -> PyResult<(String, String)> {
+    let directions = directions.iter().map(|name| {
+        [CopyDirection::ToDevice, CopyDirection::FromDevice].into_iter().find(|known| known.name() == name).ok_or_else(
+            || {
+                let [one, other] = [CopyDirection::ToDevice, CopyDirection::FromDevice].map(CopyDirection::name);
+                raised(Kind::Usage, &format!("direction: '{name}' is not known; use {one} or {other}"))
+            },
+        )
+    });
+    let workload =
+        Workload { directions: directions.collect::<PyResult<_>>()?, sizes_bytes, rate_bytes_per_s, latency_below_ns };
+    let command = vec!["lanemark (Python)".to_owned()];
+    let request = WorkloadRequest { platform, with: with_texts, workload, command };
+    let (guidance, stopped) = interruptible(py, None, move |cancel, _| lanemark_advise::advise(&request, cancel))?;
+    match (guidance, stopped) {
+        (_, Some(stopped)) => Err(stopped),
+        (Ok(guidance), None) => Ok((file::to_json(&guidance), lanemark_report::guidance(&guidance, None))),
+        (Err(problem), None) => Err(error::run(&problem)),
+    }
+}
+
+/// Comparison of base records with new records, each with its name.
+#[pyfunction]
+#[pyo3(signature = (base, new, min_effect_percent=None, between_runs_percent=None))]
+pub fn compare(
+    base: Vec<(String, PyRef<'_, Record>)>,
+    new: Vec<(String, PyRef<'_, Record>)>,
+    min_effect_percent: Option<f64>,
+    between_runs_percent: Option<f64>,
+) -> PyResult<(String, String)> {
+    let usual = Criteria::default();
+    let criteria = Criteria {
+        min_effect_percent: min_effect_percent.or(usual.min_effect_percent),
+        between_runs_percent: between_runs_percent.unwrap_or(usual.between_runs_percent),
+        ..usual
+    };
+    let comparison = lanemark_advise::compare(&side(&base), &side(&new), &criteria)
+        .map_err(|error| raised(Kind::Usage, &format!("the records cannot be compared: {error}")))?;
+    let text = lanemark_report::comparison_table(&comparison, ["base", "new"], None);
+    Ok((file::to_json(&comparison), text))
+}
+
+/// Records with their names.
+fn side<'a>(records: &'a [(String, PyRef<'_, Record>)]) -> Vec<Named<'a>> {
+    records.iter().map(|(name, record)| Named { name, record: &record.0 }).collect()
+}

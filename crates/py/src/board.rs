@@ -1,0 +1,230 @@
+//! A board that a Python program drives TLP by TLP.
+
+use crate::error::{Kind, raised};
+use crate::platform::Platform;
+use lanemark_sim::{BoardError, CardIndex, Tlp, TlpKind};
+use lanemark_units::Ticks;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+/// Bytes of a line: a processor's writes are split at its multiples.
+const LINE_BYTES: usize = 64;
+
+/// Simulated host, links and cards.
+#[pyclass(module = "lanemark._lanemark", unsendable)]
+pub struct Board {
+    board: lanemark_sim::Board,
+    /// Payload of a card's TLPs, at most.
+    mps_bytes: usize,
+}
+
+/// A TLP that a card accepted: time in ns, kind, address, length, and the first eight bytes of its payload.
+type Accepted<'py> = (f64, &'static str, u64, u64, Bound<'py, PyBytes>);
+/// A completion of a processor's read: time in ns, tag, and its bytes; None if the read was not successful.
+type Completed<'py> = (f64, u16, Option<Bound<'py, PyBytes>>);
+
+fn refused(text: &str) -> PyErr {
+    raised(Kind::Usage, text)
+}
+
+fn time(at_ns: f64) -> PyResult<Ticks> {
+    Ticks::from_ns(at_ns).map_err(|error| refused(&format!("at_ns: {error}")))
+}
+
+#[pymethods]
+impl Board {
+    #[new]
+    fn new(platform: &Platform) -> PyResult<Board> {
+        let platform = platform.complete()?;
+        let board = lanemark_sim::Board::new(&platform);
+        let mut board = board.map_err(|error: BoardError| refused(&error.to_string()))?;
+        board.record_crossings();
+        Ok(Board { board, mps_bytes: platform.link.mps_bytes.value as usize })
+    }
+
+    /// Present time in ns.
+    #[getter]
+    fn now_ns(&self) -> f64 {
+        self.board.now().as_ns()
+    }
+
+    /// Time of the next event in ns; None if there is none.
+    fn next_at_ns(&mut self) -> Option<f64> {
+        self.board.next_at().map(Ticks::as_ns)
+    }
+
+    /// Runs every event up to and including `until_ns`.
+    fn run_until(&mut self, until_ns: f64) -> PyResult<()> {
+        self.board.run_until(time(until_ns)?);
+        Ok(())
+    }
+
+    /// Runs until nothing is left to do, or until `most` events have run; returns whether nothing is left.
+    #[pyo3(signature = (most=10_000_000))]
+    fn run(&mut self, py: Python<'_>, most: u64) -> PyResult<bool> {
+        for nth in 0..most {
+            if !self.board.step() {
+                return Ok(true);
+            }
+            if nth % 65_536 == 65_535 {
+                py.check_signals()?;
+            }
+        }
+        Ok(false)
+    }
+
+    /// Number of TLPs on links, counted on each link.
+    #[getter]
+    fn hops(&self) -> u64 {
+        self.board.hops()
+    }
+
+    /// Number of cards.
+    #[getter]
+    fn cards(&self) -> usize {
+        self.board.cards()
+    }
+
+    /// Bus address of the memory for DMA.
+    #[getter]
+    fn host_memory_at(&self) -> u64 {
+        self.board.mapped_at()
+    }
+
+    /// Names and bus addresses of the regions of a card, with their lengths.
+    #[pyo3(signature = (card=0))]
+    fn regions(&self, card: usize) -> PyResult<Vec<(String, u64, u64)>> {
+        let endpoint = self.board.card(CardIndex(card)).ok_or_else(|| self.no_card(card))?;
+        Ok(endpoint
+            .regions
+            .iter()
+            .map(|region| (region.spec.name.clone(), region.spec.address, region.spec.len))
+            .collect())
+    }
+
+    /// Writes from the root at `at_ns` at the earliest, as a processor does: one TLP per line of 64 B.
+    #[pyo3(signature = (address, data, at_ns=0.0))]
+    fn write(&mut self, address: u64, data: &[u8], at_ns: f64) -> PyResult<()> {
+        let at = time(at_ns)?;
+        let (mut address, mut rest) = (checked(address, data.len())?, data);
+        while !rest.is_empty() {
+            let within = (address % LINE_BYTES as u64) as usize;
+            let (piece, after) = rest.split_at(rest.len().min(LINE_BYTES - within));
+            self.board.inject_write(at, address, piece);
+            address += piece.len() as u64;
+            rest = after;
+        }
+        Ok(())
+    }
+
+    /// Reads `length` bytes within one line of 64 B from the root; the completion has this tag.
+    #[pyo3(signature = (address, length, tag=0, at_ns=0.0))]
+    fn read(&mut self, address: u64, length: u64, tag: u16, at_ns: f64) -> PyResult<()> {
+        let address = checked(address, usize::try_from(length).unwrap_or(usize::MAX))?;
+        let room = LINE_BYTES as u64 - address % LINE_BYTES as u64;
+        if length == 0 || length > room {
+            return Err(refused(&format!(
+                "length: {length} B at {address:#x}: read 1 to {room} B, up to the end of its line"
+            )));
+        }
+        self.board.inject_read(time(at_ns)?, address, length, tag);
+        Ok(())
+    }
+
+    /// Writes from a card at `at_ns` at the earliest, as its own engine does: TLPs of at most `Max_Payload_Size`.
+    #[pyo3(signature = (address, data, card=0, at_ns=0.0))]
+    fn card_write(&mut self, address: u64, data: &[u8], card: usize, at_ns: f64) -> PyResult<()> {
+        let at = time(at_ns)?;
+        if self.board.card(CardIndex(card)).is_none() {
+            return Err(self.no_card(card));
+        }
+        let (mut address, mut rest) = (checked(address, data.len())?, data);
+        while !rest.is_empty() {
+            let within = (address % self.mps_bytes as u64) as usize;
+            let (piece, after) = rest.split_at(rest.len().min(self.mps_bytes - within));
+            self.board.inject_card_write(CardIndex(card), at, address, piece);
+            address += piece.len() as u64;
+            rest = after;
+        }
+        Ok(())
+    }
+
+    /// The TLPs that cards accepted since the last call.
+    fn accepted<'py>(&mut self, py: Python<'py>) -> Vec<Accepted<'py>> {
+        let accepted = self.board.take_crossings().into_iter().map(|crossing| {
+            let tlp = &crossing.tlp;
+            let skip = u64::from(tlp.first_be.trailing_zeros());
+            let bytes = u64::from(tlp.enabled_bytes());
+            let shown = if tlp.kind == TlpKind::MWr { bytes.min(8u64.saturating_sub(skip)) as usize } else { 0 };
+            let skip_bytes = skip as usize;
+            let head = crossing.head.get(skip_bytes..skip_bytes + shown).unwrap_or_default();
+            (crossing.at.as_ns(), tlp.kind.name(), tlp.address + skip, bytes, PyBytes::new(py, head))
+        });
+        accepted.collect()
+    }
+
+    /// The completions of reads since the last call.
+    fn completed<'py>(&mut self, py: Python<'py>) -> Vec<Completed<'py>> {
+        let taken = std::mem::take(self.board.outbox());
+        let bytes = |tlp: &Tlp, line: &[u8; LINE_BYTES]| {
+            let skip = tlp.first_be.trailing_zeros() as usize;
+            let bytes = line.get(skip..skip + tlp.enabled_bytes() as usize).unwrap_or_default();
+            (tlp.kind == TlpKind::CplD).then(|| PyBytes::new(py, bytes))
+        };
+        taken.iter().map(|(at, tlp, line)| (at.as_ns(), tlp.tag, bytes(tlp, line))).collect()
+    }
+
+    /// Bytes of a region of a card.
+    #[pyo3(signature = (region, offset, length, card=0))]
+    fn card_memory<'py>(
+        &mut self,
+        py: Python<'py>,
+        region: &str,
+        offset: u64,
+        length: usize,
+        card: usize,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let missing = || refused(&format!("region: card {card} has no region '{region}'"));
+        let region = self.board.region_of_mut(CardIndex(card), region).ok_or_else(missing)?;
+        fits(offset, length, region.spec.len)?;
+        let mut bytes = vec![0; length];
+        region.memory.read(offset, &mut bytes);
+        Ok(PyBytes::new(py, &bytes))
+    }
+
+    /// Bytes of the memory for DMA, from `offset` on.
+    fn host_memory<'py>(&mut self, py: Python<'py>, offset: u64, length: usize) -> PyResult<Bound<'py, PyBytes>> {
+        fits(offset, length, MOST_BYTES as u64)?;
+        let mut bytes = vec![0; length];
+        self.board.memory_mut().read(offset, &mut bytes);
+        Ok(PyBytes::new(py, &bytes))
+    }
+}
+
+impl Board {
+    fn no_card(&self, card: usize) -> PyErr {
+        refused(&format!("card: there is no card {card}; the last one is {}", self.board.cards().saturating_sub(1)))
+    }
+}
+
+/// Most bytes of a call.
+const MOST_BYTES: usize = 64 << 20;
+
+/// An address whose bytes exist and are not too many.
+fn checked(address: u64, bytes: usize) -> PyResult<u64> {
+    if bytes > MOST_BYTES {
+        return Err(refused(&format!("{bytes} B are too many for one call: use at most {MOST_BYTES}")));
+    }
+    match address.checked_add(bytes as u64) {
+        Some(_) => Ok(address),
+        None => Err(refused(&format!("address: {bytes} B from {address:#x} on end beyond 2^64"))),
+    }
+}
+
+/// Refuses bytes beyond the end of a memory.
+fn fits(offset: u64, length: usize, len: u64) -> PyResult<()> {
+    match offset.checked_add(length as u64) {
+        Some(end) if end <= len => Ok(()),
+        _ => Err(refused(&format!("offset: {length} B from {offset:#x} on end beyond {len:#x}"))),
+    }
+}

@@ -1,0 +1,61 @@
+//! Records for Python.
+
+use crate::error::{Kind, bug, raised};
+use crate::table::Table;
+use lanemark_record::{answers_table, file, samples_table};
+use pyo3::prelude::*;
+use std::path::PathBuf;
+
+/// Largest record, in bytes: about a hundred times a typical one.
+const LONGEST: u64 = 256 << 20;
+
+/// The answers of one request.
+#[pyclass(module = "lanemark._lanemark", frozen)]
+pub struct Record(pub lanemark_record::Record);
+
+#[pymethods]
+impl Record {
+    /// Reads a record file.
+    #[staticmethod]
+    fn read(path: PathBuf) -> PyResult<Record> {
+        let usage = |text: String| raised(Kind::Usage, &text);
+        let bytes = lanemark_runner::read_file(&path, LONGEST)
+            .map_err(|error| usage(format!("reading {}: {error}", path.display())))?;
+        file::from_bytes(&bytes, &path).map(Record).map_err(|error| usage(error.to_string()))
+    }
+
+    /// Writes a record file, completely or not at all.
+    fn write(&self, path: PathBuf) -> PyResult<()> {
+        file::write(&self.0, &path).map_err(|error| raised(Kind::Usage, &error.to_string()))
+    }
+
+    fn json(&self) -> String {
+        file::to_json(&self.0)
+    }
+
+    /// The tables of the command, for a terminal of this width.
+    #[pyo3(signature = (width=None))]
+    fn text(&self, width: Option<u16>) -> String {
+        lanemark_report::tables(&self.0, width)
+    }
+
+    /// The HTML report.
+    fn html(&self) -> PyResult<String> {
+        lanemark_report::html(&self.0, &[]).map_err(|error| bug(&error.to_string()))
+    }
+
+    /// A plot of the bandwidths against the size, as SVG; None without two sizes.
+    fn svg(&self) -> Option<String> {
+        lanemark_report::bandwidth_plot(&self.0)
+    }
+
+    /// One row per answer.
+    fn table(&self) -> Table {
+        Table(answers_table(&self.0))
+    }
+
+    /// One row per sample.
+    fn samples(&self) -> Table {
+        Table(samples_table(&self.0))
+    }
+}

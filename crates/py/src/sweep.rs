@@ -1,0 +1,109 @@
+//! Sweeps for Python: the points of a space, one process or many, and the log of the command.
+
+use crate::error::{Kind, raised};
+use crate::table::Table;
+use crate::wait::or_left;
+use lanemark_record::{RecordError, SweepRow, SweepTableBuilder, read_sweep_log};
+use lanemark_sweep::Space;
+use pyo3::prelude::*;
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+fn usage(error: &dyn std::fmt::Display) -> PyErr {
+    raised(Kind::Usage, &error.to_string())
+}
+
+/// The points of a space.
+#[pyclass(module = "lanemark._lanemark", frozen)]
+pub struct Points(Arc<lanemark_sweep::Points>);
+
+#[pymethods]
+impl Points {
+    /// The points of the space in this text; `file` is its name, and platform files are found relative to it.
+    #[new]
+    fn new(file: &str, text: &str) -> PyResult<Points> {
+        let space = Space::parse(file, text).map_err(|error| usage(&error))?;
+        let points = lanemark_sweep::Points::of(&space).map_err(|error| usage(&error))?;
+        Ok(Points(Arc::new(points)))
+    }
+
+    fn __len__(&self) -> usize {
+        usize::try_from(self.0.len()).unwrap_or(usize::MAX)
+    }
+
+    /// Source of the figures: formulas or simulation.
+    #[getter]
+    fn by(&self) -> &'static str {
+        self.0.by().name()
+    }
+
+    /// Key of a point, by which a log knows it.
+    fn key(&self, index: u64) -> Option<String> {
+        self.0.key(index).map(|key| format!("{key:032x}"))
+    }
+
+    /// Rows of these points, as lines of a log.
+    fn rows(&self, py: Python<'_>, indices: Vec<u64>) -> PyResult<Vec<String>> {
+        let points = Arc::clone(&self.0);
+        let rows = or_left(py, move || {
+            points.answers(&indices).map(|row| serde_json::to_string(&row)).collect::<Result<Vec<_>, _>>()
+        })?;
+        rows.map_err(|error| usage(&error))
+    }
+}
+
+/// The log of a sweep, which one process has open at a time.
+#[pyclass(module = "lanemark._lanemark", frozen)]
+pub struct SweepLog(Mutex<Option<lanemark_record::SweepLog>>);
+
+#[pymethods]
+impl SweepLog {
+    /// Opens the log of this path, or creates it.
+    #[new]
+    fn new(path: PathBuf) -> PyResult<SweepLog> {
+        let log = lanemark_record::SweepLog::open(&path).map_err(|error| usage(&error))?;
+        Ok(SweepLog(Mutex::new(Some(log))))
+    }
+
+    /// Keys of the points in the log.
+    fn keys(&self) -> HashSet<String> {
+        let log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        log.iter().flat_map(lanemark_record::SweepLog::done).map(|key| format!("{key:032x}")).collect()
+    }
+
+    /// Appends rows, as lines.
+    fn append(&self, rows: Vec<String>) -> PyResult<()> {
+        let rows: Result<Vec<SweepRow>, _> = rows.iter().map(|row| serde_json::from_str(row)).collect();
+        let rows = rows.map_err(|error| usage(&error))?;
+        let mut log = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(log) = log.as_mut() else { return Err(raised(Kind::Usage, "the log is closed")) };
+        log.append(&rows).map_err(|error: RecordError| usage(&error))
+    }
+
+    /// Writes all lines to the disk and closes the log.
+    fn close(&self) -> PyResult<()> {
+        let log = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        log.map_or(Ok(()), |log| log.sync()).map_err(|error| usage(&error))
+    }
+}
+
+/// The rows of a log as a table; with points, only theirs. The second value are the names of varied columns.
+#[pyfunction]
+#[pyo3(signature = (path, points=None))]
+pub fn sweep_table(py: Python<'_>, path: PathBuf, points: Option<PyRef<'_, Points>>) -> PyResult<(Table, Vec<String>)> {
+    let points = points.map(|points| Arc::clone(&points.0));
+    py.detach(|| {
+        let keys = points.map(|points| (0..points.len()).filter_map(|index| points.key(index)).collect::<HashSet<_>>());
+        let mut table = SweepTableBuilder::default();
+        let read = read_sweep_log(&path, |row| {
+            let key = u128::from_str_radix(&row.key, 16);
+            if keys.as_ref().is_none_or(|keys| key.is_ok_and(|key| keys.contains(&key))) {
+                table.push(&row);
+            }
+        });
+        read.map_err(|error| usage(&error))?;
+        let table = table.finish();
+        Ok((Table(table.table().clone()), table.axes().to_vec()))
+    })
+}

@@ -1,0 +1,97 @@
+//! Tables for Python: exported by the Arrow C stream interface, which other libraries of Python read.
+
+use crate::error::bug;
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{ArrayRef, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, StringArray};
+use arrow_schema::{DataType, Field, Schema, ffi::FFI_ArrowSchema};
+use lanemark_record::{Cell, Column, Values};
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+use std::sync::Arc;
+
+/// A table of results.
+#[pyclass(module = "lanemark._lanemark", frozen)]
+pub struct Table(pub lanemark_record::Table);
+
+#[pymethods]
+impl Table {
+    fn __len__(&self) -> usize {
+        self.0.rows()
+    }
+
+    /// Names of the columns.
+    #[getter]
+    fn column_names(&self) -> Vec<&str> {
+        self.0.columns().iter().map(|column| column.name.as_str()).collect()
+    }
+
+    /// Values of a column; None if there is no such column.
+    fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Vec<Bound<'py, PyAny>>>> {
+        let Some(column) = self.0.column(name) else { return Ok(None) };
+        let values = (0..self.0.rows()).map(|row| {
+            Ok(match column.cell(row) {
+                Cell::Absent => py.None().into_bound(py),
+                Cell::Text(text) => text.into_pyobject(py)?.into_any(),
+                Cell::Whole(whole) => whole.into_pyobject(py)?.into_any(),
+                Cell::Number(number) => number.into_pyobject(py)?.into_any(),
+            })
+        });
+        values.collect::<PyResult<_>>().map(Some)
+    }
+
+    /// The table as CSV.
+    fn csv(&self) -> PyResult<String> {
+        let bytes = self.0.csv()?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The table as the bytes of a Parquet file.
+    fn parquet(&self) -> PyResult<Vec<u8>> {
+        self.0.parquet("lanemark").map_err(|error| bug(&error.to_string()))
+    }
+
+    /// The columns as a capsule called `arrow_schema`.
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let schema = FFI_ArrowSchema::try_from(schema(&self.0)).map_err(|error| bug(&error.to_string()))?;
+        PyCapsule::new_with_value(py, schema, c"arrow_schema")
+    }
+
+    /// The rows as a capsule called `arrow_array_stream`; types are not converted to those of `requested_schema`.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // The interface allows a producer to ignore it.
+        drop(requested_schema);
+        let schema = Arc::new(schema(&self.0));
+        let arrays = self.0.columns().iter().map(array).collect();
+        let batch = RecordBatch::try_new(Arc::clone(&schema), arrays).map_err(|error| bug(&error.to_string()))?;
+        let batches = RecordBatchIterator::new([Ok(batch)], schema);
+        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(Box::new(batches)), c"arrow_array_stream")
+    }
+}
+
+fn schema(table: &lanemark_record::Table) -> Schema {
+    let field = |column: &Column| {
+        let kind = match column.values {
+            Values::Text { .. } => DataType::Utf8,
+            Values::Whole(_) => DataType::Int64,
+            Values::Number(_) => DataType::Float64,
+        };
+        Field::new(&column.name, kind, true)
+    };
+    Schema::new(table.columns().iter().map(field).collect::<Vec<_>>())
+}
+
+fn array(column: &Column) -> ArrayRef {
+    match &column.values {
+        Values::Text { words, cells } => {
+            let text = |cell: &u32| cell.checked_sub(1).and_then(|word| words.get(word as usize)).map(String::as_str);
+            Arc::new(cells.iter().map(text).collect::<StringArray>())
+        }
+        Values::Whole(cells) => Arc::new(Int64Array::from(cells.clone())),
+        Values::Number(cells) => Arc::new(Float64Array::from(cells.clone())),
+    }
+}

@@ -1,0 +1,58 @@
+"""Lanemark measures, models and simulates how a CPU talks to an accelerator over PCIe.
+
+A question such as "what does a 512 B write to this BAR cost?" is answered by simulation (`simulate`), by measurement of this
+machine or a card in it (`bench`), and by formula (`predict`). Each answer has the physical limit and the bottleneck.
+
+>>> import lanemark
+>>> card = lanemark.Platform("card-gen5-x16").with_(link={"mps_bytes": 512})
+>>> record = lanemark.simulate(card, "dma_write_bandwidth", sizes=[4096])
+>>> round(record.table["share_of_ceiling_percent"][0]) <= 100
+True
+"""
+
+from lanemark import _lanemark
+from lanemark._advise import Comparison, Diagnosis, Guidance, advise, compare, doctor
+from lanemark._ask import Options, Question, bench, platforms, predict, questions, simulate
+from lanemark._fit import Fit, fit
+from lanemark._sweep import InThisProcess, read_sweep, sweep
+from lanemark._trace import Trace, trace
+from lanemark.board import Board
+from lanemark.errors import AbsentError, FailedError, Interrupted, LanemarkError, PlatformError, UsageError
+from lanemark.platform import Platform
+from lanemark.record import Record
+from lanemark.table import Table
+
+__version__: str = _lanemark.version()
+
+__all__ = [
+    "AbsentError",
+    "Board",
+    "Comparison",
+    "Diagnosis",
+    "FailedError",
+    "Fit",
+    "Guidance",
+    "InThisProcess",
+    "Interrupted",
+    "LanemarkError",
+    "Options",
+    "Platform",
+    "PlatformError",
+    "Question",
+    "Record",
+    "Table",
+    "Trace",
+    "UsageError",
+    "advise",
+    "bench",
+    "compare",
+    "doctor",
+    "fit",
+    "platforms",
+    "predict",
+    "questions",
+    "read_sweep",
+    "simulate",
+    "sweep",
+    "trace",
+]

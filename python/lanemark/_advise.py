@@ -1,0 +1,142 @@
+"""Advice for a workload, comparison of records, and diagnosis of a machine."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from typing import Any, Union
+
+from lanemark import _lanemark
+from lanemark._ask import Sizes
+from lanemark.errors import UsageError
+from lanemark.platform import Keys, flat
+from lanemark.record import Record
+
+#: A record or its file, or several of them.
+Records = Union[Record, str, "os.PathLike[str]", Iterable[Union[Record, str, "os.PathLike[str]"]]]
+
+
+class Document:
+    """A result as plain data. Printed, it is the output of the command.
+
+    A key of the document is an attribute: `doctor().findings`.
+    """
+
+    def __init__(self, native: tuple[str, str]) -> None:
+        self._data: dict[str, Any] = json.loads(native[0])
+        self._text = native[1]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document as plain data; `lanemark schema` prints its JSON Schema."""
+        return self._data
+
+    def __getattr__(self, name: str) -> Any:
+        data = self.__dict__.get("_data", {})
+        if name in data:
+            return data[name]
+        raise AttributeError(f"{type(self).__name__} has no '{name}'; it has {', '.join(data)}")
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._data]
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"<lanemark.{type(self).__name__}: {', '.join(self._data)}>"
+
+
+class Guidance(Document):
+    """The best methods for a workload, the effect of changes of the machine, and whether goals are met."""
+
+
+class Comparison(Document):
+    """Answers that became faster or slower."""
+
+
+class Diagnosis(Document):
+    """PCIe devices of a machine, their problems, and the commands that fix them."""
+
+
+def advise(
+    platform: str | os.PathLike[str],
+    *,
+    sizes: Sizes = (64, 4096, 1 << 20),
+    direction: str | None = None,
+    rate_bytes_per_s: float | None = None,
+    latency_below_ns: float | None = None,
+    with_: Keys | None = None,
+) -> Guidance:
+    """Finds the best methods for a workload on a simulated platform.
+
+    Args:
+        platform: Name of a built-in platform, or a platform file.
+        sizes: Bytes of a transfer, at most 12 values.
+        direction: `to_device` or `from_device` [default: both].
+        rate_bytes_per_s: The rate that is needed.
+        latency_below_ns: The latency that is needed.
+        with_: Changed keys of the platform.
+
+    >>> import lanemark
+    >>> guidance = lanemark.advise("card-gen5-x16", sizes=[4096], direction="to_device")
+    >>> guidance.target
+    'card-gen5-x16'
+    """
+    directions = ["to_device", "from_device"] if direction is None else [direction]
+    listed = _lanemark.sizes(sizes if isinstance(sizes, str) else _listed(sizes))
+    changed = flat(with_ or {})
+    document = _lanemark.advise(os.fspath(platform), changed, directions, listed, rate_bytes_per_s, latency_below_ns)
+    return Guidance(document)
+
+
+def _listed(sizes: Sizes) -> str:
+    if isinstance(sizes, (int, str)):
+        return str(sizes)
+    return ",".join(str(size) for size in sizes)
+
+
+def compare(
+    base: Records,
+    new: Records,
+    *,
+    min_effect_percent: float | None = None,
+    between_runs_percent: float | None = None,
+) -> Comparison:
+    """Compares base records with new ones: answers that became faster or slower, by the variation between runs.
+
+    >>> import lanemark
+    >>> slow, fast = (lanemark.simulate(
+    ...     lanemark.Platform("card-gen5-x16").with_({"memory.read_ns": ns}), "dma_read_latency", sizes=64)
+    ...     for ns in (300, 200))
+    >>> lanemark.compare(slow, fast).pairs[0]["verdict"]
+    'faster'
+    """
+    return Comparison(_lanemark.compare(_named(base), _named(new), min_effect_percent, between_runs_percent))
+
+
+def _named(records: Records) -> list[tuple[str, _lanemark.Record]]:
+    if isinstance(records, (Record, str, os.PathLike)):
+        records = [records]
+    named = []
+    for place, record in enumerate(records, 1):
+        if isinstance(record, Record):
+            named.append((f"record {place}", record._native))
+        else:
+            named.append((os.fspath(record), Record.load(record)._native))
+    if not named:
+        raise UsageError("there is no record to compare")
+    return named
+
+
+def doctor(path: str | os.PathLike[str] | None = None) -> Diagnosis:
+    """Lists the PCIe devices of a machine and their problems; reads only.
+
+    Args:
+        path: Output of `lspci -vvv` or `lspci -xxxx`, a folder, or an archive of `/sys` [default: this machine].
+
+    Raises:
+        UsageError: The file is no listing.
+        AbsentError: This machine shows no PCI bus.
+    """
+    return Diagnosis(_lanemark.doctor(None if path is None else os.fspath(path)))

@@ -1,0 +1,159 @@
+"""Sweeps: many points of platforms, changed keys and questions, in one process or many."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, as_completed
+from typing import Any, Union
+
+from lanemark import _lanemark
+from lanemark._progress import Progress, shown
+from lanemark.errors import FailedError, UsageError
+from lanemark.table import Table
+
+#: A space: a TOML file, or a document in its shape.
+Space = Union[str, "os.PathLike[str]", Mapping[str, Any]]
+
+#: Points that a worker takes at a time: formulas of consecutive points share an open platform.
+_AT_A_TIME = {"formulas": 2048, "simulation": 16}
+#: Times that the work of killed workers is given to new ones, without any further point done.
+_ATTEMPTS = 5
+
+
+def _rows(file: str, text: str, indices: list[int]) -> list[str]:
+    """Rows of these points, in a worker."""
+    key = (file, text)
+    if key not in _OPEN:
+        _OPEN.clear()
+        _OPEN[key] = _lanemark.Points(file, text)
+    return _OPEN[key].rows(indices)
+
+
+#: The points of the last space, in a worker.
+_OPEN: dict[tuple[str, str], _lanemark.Points] = {}
+
+
+def sweep(
+    space: Space,
+    log: str | os.PathLike[str] | None = None,
+    *,
+    executor: Executor | Callable[[], Executor] | None = None,
+    progress: Progress = None,
+) -> Table:
+    """Runs every point of a space that is not in the log, and returns the table of its points.
+
+    The log is that of `lanemark sweep`: a run begun by the command is finished here, and the other way round. Rows are
+    appended as they are ready, so an interruption or a killed worker loses only unfinished points; those of a killed
+    worker are run again. The table does not depend on the workers.
+
+    Args:
+        space: A space file, or a document in its shape.
+        log: The log [default: the space file with the extension .jsonl; a document needs a log].
+        executor: Any `concurrent.futures.Executor`, such as that of a Dask client (`client.get_executor()`), or a function
+            that makes one, which is called again after workers were killed [default: a process per processor].
+        progress: As for `bench`, in points.
+
+    >>> import lanemark, tempfile
+    >>> space = {"schema": 1, "platforms": ["card-gen5-x16"], "with": {"dma.tags": "16..64*2"},
+    ...          "question": [{"name": "dma_read_bandwidth", "flows": "host:0", "sizes": "4K,64K"}]}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table = lanemark.sweep(space, f"{folder}/log.jsonl", executor=lanemark.InThisProcess())
+    >>> len(table), table["dma.tags"]
+    (6, [16, 16, 32, 32, 64, 64])
+    """
+    file, text = _text(space)
+    if log is None:
+        if isinstance(space, Mapping):
+            raise UsageError("log: a space that is no file needs the path of a log")
+        log = os.path.splitext(file)[0] + ".jsonl"
+    points = _lanemark.Points(file, text)
+    opened = _lanemark.SweepLog(os.fspath(log))
+    try:
+        _run(points, opened, (file, text), executor, progress)
+    finally:
+        opened.close()
+    table, axes = _lanemark.sweep_table(os.fspath(log), points)
+    return Table(table, axes)
+
+
+def read_sweep(log: str | os.PathLike[str]) -> Table:
+    """The table of all points in the log of a sweep."""
+    table, axes = _lanemark.sweep_table(os.fspath(log), None)
+    return Table(table, axes)
+
+
+class InThisProcess(Executor):
+    """An executor that runs each call at once, in this process."""
+
+    def submit(self, function: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Runs the call and returns its finished future."""
+        future: Future[Any] = Future()
+        try:
+            future.set_result(function(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+def _text(space: Space) -> tuple[str, str]:
+    if isinstance(space, Mapping):
+        return "the space", _lanemark.toml(json.dumps(space))
+    file = os.fspath(space)
+    try:
+        with open(file, encoding="utf-8") as opened:
+            return file, opened.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"reading {file}: {error}") from error
+
+
+def _chunks(indices: list[int], length: int) -> Iterator[list[int]]:
+    for start in range(0, len(indices), length):
+        yield indices[start : start + length]
+
+
+def _run(
+    points: _lanemark.Points,
+    log: _lanemark.SweepLog,
+    space: tuple[str, str],
+    executor: Executor | Callable[[], Executor] | None,
+    progress: Progress,
+) -> None:
+    keys = log.keys()
+    left = [index for index in range(len(points)) if points.key(index) not in keys]
+    given = executor if isinstance(executor, Executor) else None
+    make = ProcessPoolExecutor if executor is None or isinstance(executor, Executor) else executor
+    at_a_time = _AT_A_TIME[points.by]
+    with shown(progress) as tell:
+        done = len(points) - len(left)
+        attempts = 0
+        while left:
+            if tell is not None:
+                tell(done, len(points), "points")
+            workers = given or make()
+            finished: set[int] = set()
+            try:
+                futures = {workers.submit(_rows, *space, chunk): chunk for chunk in _chunks(left, at_a_time)}
+                for future in as_completed(futures):
+                    try:
+                        log.append(future.result())
+                    except BrokenExecutor:
+                        continue
+                    finished.update(futures[future])
+                    if tell is not None:
+                        tell(done + len(finished), len(points), "points")
+            except BrokenExecutor:
+                # The pool broke while it was given work; what it finished is in the log.
+                pass
+            finally:
+                if given is None:
+                    workers.shutdown(wait=False, cancel_futures=True)
+            left = [index for index in left if index not in finished]
+            done += len(finished)
+            attempts = 0 if finished else attempts + 1
+            if left and (given is not None or attempts == _ATTEMPTS):
+                raise FailedError(
+                    f"workers were killed, and {len(left)} points are left: call sweep again, which continues; "
+                    "with a function as executor, new workers are started"
+                )

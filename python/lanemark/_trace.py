@@ -1,0 +1,66 @@
+"""Traces: every TLP and every stall of one transfer."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from lanemark import _lanemark
+from lanemark._ask import On, Options, _target, words
+from lanemark.table import Table, _written
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class Trace:
+    """The TLPs and stalls of one case, link by link. Printed, it is a waterfall."""
+
+    def __init__(self, native: _lanemark.Trace) -> None:
+        self._native = native
+
+    @cached_property
+    def table(self) -> Table:
+        """One row per TLP and link: link, direction, request, the TLP in words, its length, its times, and the cause of
+        its last wait."""
+        return Table(self._native.table())
+
+    @property
+    def links(self) -> list[str]:
+        """Names of the links, by the component below each."""
+        return self._native.links
+
+    @property
+    def error(self) -> str | None:
+        """The error that ended it, such as that of an injected fault; None without one."""
+        return self._native.error
+
+    def to_perfetto(self, path: str | os.PathLike[str] | None = None) -> str | None:
+        """JSON for the viewers of Perfetto and Chrome: returned, or written to `path`."""
+        return _written(self._native.viewer_json(), path)
+
+    def to_pcapng(self, path: str | os.PathLike[str], link: str | None = None) -> None:
+        """Writes the TLPs of one link [default: the card's] as a capture for Wireshark."""
+        capture = bytes(self._native.pcapng(link))
+        with open(path, "wb") as file:
+            file.write(capture)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+    def __str__(self) -> str:
+        return self._native.text()
+
+    def __repr__(self) -> str:
+        return f"<lanemark.Trace: {len(self.table)} TLPs on {', '.join(self.links)}>"
+
+
+def trace(on: On, question: str, **options: Unpack[Options]) -> Trace:
+    """Traces the first supported case of a question on a simulated platform.
+
+    >>> import lanemark
+    >>> lanemark.trace("card-gen5-x16", "mmio_read_latency", memory_type="uc", iterations=1).table["tlp_bytes"]
+    [16, 16]
+    """
+    return Trace(_lanemark.trace(_target(on), question, words("trace", options, "trace")))

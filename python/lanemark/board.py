@@ -1,0 +1,118 @@
+"""A simulated host with its links and cards, driven TLP by TLP: for models of devices written in Python."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from lanemark import _lanemark
+from lanemark.platform import Platform
+
+__all__ = ["Accepted", "Board", "Completed", "Region"]
+
+
+class Accepted(NamedTuple):
+    """A TLP that a card accepted."""
+
+    at_ns: float
+    #: Name in the specification: MWr, MRd, CplD, ...
+    kind: str
+    address: int
+    length: int
+    #: The payload, at most up to the end of its first 8 bytes; `Board.card_memory` has all bytes.
+    head: bytes
+
+
+class Completed(NamedTuple):
+    """The completion of a read."""
+
+    at_ns: float
+    tag: int
+    #: The bytes that were read; None if the read was refused.
+    data: bytes | None
+
+
+class Region(NamedTuple):
+    """A range of a card's BAR."""
+
+    name: str
+    #: Bus address of its first byte.
+    address: int
+    length: int
+
+
+class Board:
+    """Endpoints and links with credits, ordering and bytes, driven by `write`, `read`, `card_write` and `run_until`.
+
+    Times are in ns from the start of the board; calls inject TLPs at `at_ns` at the earliest, never before now.
+
+    A card that answers a doorbell by writing to host memory:
+
+    >>> from lanemark import Board
+    >>> board = Board("card-gen5-x16")
+    >>> doorbell = board.regions()[0].address
+    >>> board.write(doorbell, (1).to_bytes(8, "little"))
+    >>> board.run()
+    True
+    >>> for tlp in board.accepted():
+    ...     board.card_write(board.host_memory_at, b"done", at_ns=tlp.at_ns + 100)
+    >>> board.run(), board.host_memory(0, 4)
+    (True, b'done')
+    """
+
+    def __init__(self, platform: Platform | str | os.PathLike[str]) -> None:
+        made = platform if isinstance(platform, Platform) else Platform(platform)
+        self._native = _lanemark.Board(made._native)
+        # The calls of the inner loop, without a step in between.
+        self.write = self._native.write
+        self.read = self._native.read
+        self.card_write = self._native.card_write
+        self.run_until = self._native.run_until
+        self.next_at = self._native.next_at_ns
+
+    @property
+    def now_ns(self) -> float:
+        """Present time."""
+        return self._native.now_ns
+
+    @property
+    def hops(self) -> int:
+        """Number of TLPs on links, counted on each link."""
+        return self._native.hops
+
+    @property
+    def cards(self) -> int:
+        """Number of cards."""
+        return self._native.cards
+
+    @property
+    def host_memory_at(self) -> int:
+        """Bus address of the host memory for DMA."""
+        return self._native.host_memory_at
+
+    def regions(self, card: int = 0) -> list[Region]:
+        """The regions of a card."""
+        return [Region(*region) for region in self._native.regions(card)]
+
+    def run(self, most_events: int = 10_000_000) -> bool:
+        """Runs until nothing is left to do; returns False after `most_events` events."""
+        return self._native.run(most_events)
+
+    def accepted(self) -> list[Accepted]:
+        """The TLPs that cards accepted since the last call."""
+        return [Accepted(*tlp) for tlp in self._native.accepted()]
+
+    def completed(self) -> list[Completed]:
+        """The completions of `read` since the last call."""
+        return [Completed(*completion) for completion in self._native.completed()]
+
+    def card_memory(self, region: str, offset: int, length: int, card: int = 0) -> bytes:
+        """Bytes of a region of a card."""
+        return self._native.card_memory(region, offset, length, card)
+
+    def host_memory(self, offset: int, length: int) -> bytes:
+        """Bytes of the host memory for DMA."""
+        return self._native.host_memory(offset, length)
+
+    def __repr__(self) -> str:
+        return f"<lanemark.Board: {self.cards} cards, at {self.now_ns:.0f} ns>"

@@ -1,0 +1,171 @@
+"""Platforms: a host and its cards as data."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any, Union
+
+from lanemark import _lanemark
+
+__all__ = ["Platform"]
+
+#: Value of a key.
+Value = Union[bool, int, float, str]
+#: Sections with their keys, or paths of keys, with values.
+Keys = Mapping[str, Any]
+
+
+class Platform:
+    """A simulated platform: every number with its origin.
+
+    `Platform("card-gen5-x16")` is a built-in platform, `Platform("xeon-spr+gpu-h100")` a built-in host with a built-in card,
+    and `Platform("my-card.toml")` a platform file; `lanemark.platforms()` lists the names. Numbers of a file may be unknown:
+    `fit` determines them.
+
+    >>> from lanemark import Platform
+    >>> card = Platform("card-gen5-x16")
+    >>> card["link.mps_bytes"], card.with_(link={"mps_bytes": 256})["link.mps_bytes"]
+    (512, 256)
+    """
+
+    def __init__(self, name: str | os.PathLike[str]) -> None:
+        self._native = _lanemark.Platform.named(os.fspath(name))
+
+    @staticmethod
+    def _of(native: _lanemark.Platform) -> Platform:
+        platform = Platform.__new__(Platform)
+        platform._native = native
+        return platform
+
+    @staticmethod
+    def from_toml(text: str, file: str = "platform.toml") -> Platform:
+        """The platform of a file with this text; `file` is its name in messages.
+
+        >>> text = 'schema = 2\\nname = "mine"\\nextends = "card-gen5-x16"\\n[link]\\nsource = "lspci"\\nwidth_lanes = 8\\n'
+        >>> Platform.from_toml(text)["link.width_lanes"]
+        8
+        """
+        return Platform._of(_lanemark.Platform.parse(file, text))
+
+    @staticmethod
+    def from_dict(document: Keys) -> Platform:
+        """The platform of a document in the shape of a platform file.
+
+        >>> Platform.from_dict({"schema": 2, "name": "mine", "extends": "card-gen5-x16",
+        ...                     "link": {"source": "lspci", "width_lanes": 8}})["link.width_lanes"]
+        8
+        """
+        return Platform._of(_lanemark.Platform.from_json("the platform", json.dumps(document)))
+
+    @staticmethod
+    def from_listing(path: str | os.PathLike[str] | None = None, address: str | None = None) -> Platform:
+        """The platform of a card in a listing (`lspci -vvv`, a folder, or an archive of `/sys`), with its numbers still
+        unknown; without a path, of this machine. `address` names the card, such as `0000:01:00.0`.
+        """
+        return Platform._of(_lanemark.draft_from_listing(None if path is None else os.fspath(path), address))
+
+    def with_(self, keys: Keys | None = None, **sections: Keys) -> Platform:
+        """A copy in which keys have other values, which are checked as in a file.
+
+        >>> card = Platform("card-gen5-x16").with_({"dma.tags": 32}, link={"mps_bytes": 512, "skp": True})
+        >>> card["dma.tags"], card["link.skp"]
+        (32, True)
+        """
+        return Platform._of(self._native.with_texts(flat({**(keys or {}), **sections})))
+
+    @property
+    def name(self) -> str:
+        """Name, as in records."""
+        return self._native.name
+
+    @property
+    def summary(self) -> str:
+        """Processor and card in one line."""
+        return self._native.summary
+
+    @property
+    def unknown(self) -> list[str]:
+        """Keys of unknown numbers; a simulation and a formula need all numbers."""
+        return self._native.unknown
+
+    @property
+    def origins(self) -> dict[str, Any]:
+        """Number of values that are given, assumed, fitted, and inherited."""
+        origins: dict[str, Any] = json.loads(self._native.origins())
+        return origins
+
+    def __getitem__(self, key: str) -> Value:
+        text = self._native.value(key)
+        if text is None:
+            raise KeyError(key)
+        return _value(text)
+
+    def get(self, key: str, default: Value | None = None) -> Value | None:
+        """Value of a key; `default` if it has none."""
+        text = self._native.value(key)
+        return default if text is None else _value(text)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every value with its origin, in the shape of a platform file."""
+        document: dict[str, Any] = json.loads(self._native.json())
+        return document
+
+    def to_toml(self) -> str:
+        """Text of the platform file. Raises `ValueError` if keys were changed, because a file has an origin for each value."""
+        text = self._native.text
+        if text is None:
+            raise ValueError("keys of this platform were changed: write the values, with their sources, in a file")
+        return text
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the platform file."""
+        text = self.to_toml()
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def __repr__(self) -> str:
+        unknown = f", {len(self.unknown)} numbers unknown" if self.unknown else ""
+        return f"<lanemark.Platform {self.name}: {self.summary}{unknown}>"
+
+
+def flat(keys: Keys, prefix: str = "") -> list[tuple[str, str]]:
+    """Paths of keys with their values as text.
+
+    >>> flat({"link": {"mps_bytes": 256, "skp": True}, "dma.tags": 32})
+    [('link.mps_bytes', '256'), ('link.skp', 'true'), ('dma.tags', '32')]
+    """
+    pairs: list[tuple[str, str]] = []
+    for key, value in keys.items():
+        path = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            pairs.extend(flat(value, f"{path}."))
+        else:
+            pairs.append((path, text_of(value)))
+    return pairs
+
+
+def text_of(value: Any) -> str:
+    """A value, or a list of values, as the command reads it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (bytes, Mapping)):
+        raise TypeError(f"{value!r} is no value of a key or an option")
+    if hasattr(value, "__iter__"):
+        return ",".join(text_of(one) for one in value)
+    # Numbers of NumPy print like those of Python.
+    return str(value)
+
+
+def _value(text: str) -> Value:
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text

@@ -1,0 +1,49 @@
+"""Options in Python are those of the command."""
+
+import lanemark
+import pytest
+from lanemark import _lanemark
+from lanemark._ask import NOT_HERE, Options
+
+
+def test_every_option_of_bench_has_the_same_name_here():
+    of_command = {name for name in _lanemark.option_names("bench") if name not in NOT_HERE}
+    here = {name.rstrip("_").replace("_", "-") for name in Options.__annotations__}
+    assert here == of_command
+
+
+def test_an_unknown_option_is_a_type_error_with_a_hint():
+    with pytest.raises(TypeError, match=r"predict\(\) got an unexpected keyword argument 'size'. Did you mean sizes"):
+        lanemark.predict("card-gen5-x16", size=64)
+
+
+def test_messages_call_options_as_they_are_called_here():
+    with pytest.raises(lanemark.UsageError, match="^invalid value 'xx' for 'memory_type <TYPES>'"):
+        lanemark.simulate("card-gen5-x16", memory_type="xx")
+    with pytest.raises(lanemark.UsageError, match="^budget: formulas take no samples"):
+        lanemark.predict("card-gen5-x16", "dma_read_latency", budget=1)
+    with pytest.raises(lanemark.UsageError, match="^'dma_reed_latency' is not a question"):
+        lanemark.predict("card-gen5-x16", "dma_reed_latency")
+    with pytest.raises(lanemark.UsageError, match="^sizes: 1000000000000 B exceed"):
+        lanemark.predict("card-gen5-x16", "mmio_write_latency", sizes=10**12)
+
+
+def test_lists_ranges_and_numbers_are_sizes():
+    def asked(sizes):
+        return lanemark.predict("card-gen5-x16", "dma_read_latency", sizes=sizes).table["size_bytes"]
+
+    assert asked([64, "4K"]) == asked((64, 4096)) == asked("64,4096") == [64, 4096]
+    assert asked("64..256") == [64, 128, 256] and asked(range(64, 256, 64)) == [64, 128, 192]
+
+
+def test_an_absent_device_is_an_absent_error():
+    with pytest.raises(lanemark.AbsentError):
+        lanemark.bench("opencl:99" if _has_no_opencl() else "cuda:99", "runtime_copy")
+
+
+def _has_no_opencl():
+    try:
+        lanemark.bench("opencl:0", "launch_latency", budget=0)
+    except lanemark.LanemarkError:
+        return True
+    return False

@@ -1,0 +1,97 @@
+"""Runs: the same answers as the command, progress, and Ctrl-C."""
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import lanemark
+import pytest
+
+SLOW = dict(questions=["dma_read_bandwidth", "dma_write_bandwidth"], sizes="64..4M*4", iterations=100, no_fast_forward=True)
+
+
+def command(*words):
+    return subprocess.run([sys.executable, "-m", "lanemark", *words], capture_output=True, text=True, timeout=120)
+
+
+def test_answers_are_those_of_the_command():
+    words = ["bench", "--on", "card-gen5-x16", "--question", "dma_read_bandwidth", "--sizes", "64,4K", "--json"]
+    done = command(*words)
+    assert done.returncode == 0, done.stderr
+    record = lanemark.simulate("card-gen5-x16", "dma_read_bandwidth", sizes=[64, 4096])
+    assert record.answers == json.loads(done.stdout)["answers"]
+
+
+def test_the_command_in_the_package_ends_with_its_exit_codes():
+    assert command("--version").stdout.startswith("lanemark 0.")
+    assert command("platforms").returncode == 0
+    bad = command("bench", "--on", "no-such-card")
+    assert bad.returncode == 2 and bad.stderr.startswith("lanemark: 'no-such-card' is not a target")
+
+
+def test_the_command_in_the_package_starts_itself_again_for_several_runs(tmp_path):
+    words = ["bench", "--on", "card-gen5-x16", "--question", "dma_read_latency", "--sizes", "64", "--repeat", "2"]
+    done = command(*words, "--record", str(tmp_path / "runs"))
+    assert done.returncode == 0, done.stderr
+    records = [lanemark.Record.load(path) for path in sorted((tmp_path / "runs").iterdir())]
+    assert len(records) == 2 and records[0].answers == records[1].answers
+
+
+def test_a_record_file_is_the_record_again(tmp_path):
+    record = lanemark.predict("card-gen5-x16", "dma_read_latency", sizes=64)
+    record.save(tmp_path / "record.json")
+    assert lanemark.Record.load(tmp_path / "record.json").to_dict() == record.to_dict()
+    assert (record.report(tmp_path / "record.html") is None) and (tmp_path / "record.html").read_text().startswith("<!doctype html>")
+
+
+def test_progress_begins_below_and_ends_at_all_steps():
+    steps = []
+    lanemark.simulate("card-gen5-x16", "dma_read_bandwidth", sizes="64..64K", progress=lambda *step: steps.append(step))
+    assert steps and steps[-1][0] == steps[-1][1] > 0
+    assert [step[0] for step in steps] == sorted(step[0] for step in steps)
+
+
+def test_an_error_of_the_progress_function_ends_the_run():
+    def fail(done, steps, what):
+        raise ZeroDivisionError("mine")
+
+    with pytest.raises(lanemark.Interrupted) as stopped:
+        lanemark.simulate("card-gen5-x16", progress=fail, **SLOW)
+    assert isinstance(stopped.value.__cause__, ZeroDivisionError)
+
+
+def test_ctrl_c_ends_a_run_and_keeps_the_answers_so_far():
+    def interrupt(done, steps, what):
+        if done >= 2:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        lanemark.simulate("card-gen5-x16", progress=interrupt, **SLOW)
+    assert isinstance(stopped.value, lanemark.Interrupted)
+    record = stopped.value.record
+    assert record.to_dict()["interrupted"] is True
+    assert 2 <= len(record.answers) < 18
+
+
+def test_other_threads_run_meanwhile():
+    counted = 0
+    ended = threading.Event()
+
+    def count():
+        nonlocal counted
+        while not ended.is_set():
+            counted += 1
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    begun = time.monotonic()
+    lanemark.simulate("card-gen5-x16", "dma_read_bandwidth", sizes="4K", iterations=2000, no_fast_forward=True)
+    lasted = time.monotonic() - begun
+    ended.set()
+    thread.join()
+    # A held lock would let it count once or twice.
+    assert lasted < 0.05 or counted > 5

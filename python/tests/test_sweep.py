@@ -1,0 +1,109 @@
+"""Sweeps: any executor, killed workers, and the log of the command."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+import lanemark
+import pytest
+
+SPACE = {
+    "schema": 1,
+    "platforms": ["card-gen5-x16"],
+    "by": "simulation",
+    "with": {"dma.tags": "8..64*2", "link.latency_ns": "50..250+50"},
+    "question": [{"name": "dma_read_bandwidth", "flows": "host:0", "sizes": "64..16K*4"}],
+}
+POINTS = 4 * 5 * 5
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    log = tmp_path_factory.mktemp("sweep") / "log.jsonl"
+    return lanemark.sweep(SPACE, log, executor=lanemark.InThisProcess(), progress=False).to_csv()
+
+
+@pytest.mark.parametrize("make", [lambda: ThreadPoolExecutor(2), lambda: ProcessPoolExecutor(2)])
+def test_the_table_does_not_depend_on_the_executor(make, undisturbed, tmp_path):
+    with make() as executor:
+        table = lanemark.sweep(SPACE, tmp_path / "log.jsonl", executor=executor, progress=False)
+    assert len(table) == POINTS and table.to_csv() == undisturbed
+
+
+def test_a_table_has_its_axes_as_dimensions(tmp_path):
+    table = lanemark.sweep(SPACE, tmp_path / "log.jsonl", executor=lanemark.InThisProcess(), progress=False)
+    assert dict(table.to_xarray().delivered_rate_bytes_per_s.sizes) == {"dma.tags": 4, "link.latency_ns": 5, "size_bytes": 5}
+
+
+class Killed:
+    """Makes pools of which a worker is killed after some tasks, the first `times` times."""
+
+    def __init__(self, times):
+        self.left = times
+        self.made = 0
+
+    def __call__(self):
+        self.made += 1
+        pool = ProcessPoolExecutor(2)
+        if self.left > 0:
+            self.left -= 1
+            submit = pool.submit
+            after = random.Random(self.left).randrange(1, 5)
+
+            def then_kill(*call):
+                nonlocal after
+                after -= 1
+                return submit(os._exit, 1) if after == 0 else submit(*call)
+
+            pool.submit = then_kill
+        return pool
+
+
+def test_killed_workers_lose_nothing(undisturbed, tmp_path, monkeypatch):
+    monkeypatch.setitem(lanemark._sweep._AT_A_TIME, "simulation", 7)
+    killed = Killed(3)
+    table = lanemark.sweep(SPACE, tmp_path / "log.jsonl", executor=killed, progress=False)
+    assert killed.made == 4 and table.to_csv() == undisturbed
+
+
+def test_workers_that_always_die_end_the_sweep_with_an_error(tmp_path):
+    with pytest.raises(lanemark.FailedError, match="100 points are left"):
+        lanemark.sweep(SPACE, tmp_path / "log.jsonl", executor=lambda: Dead(1), progress=False)
+
+
+class Dead(ProcessPoolExecutor):
+    def submit(self, *call):
+        return super().submit(os._exit, 1)
+
+
+def test_a_run_begun_by_the_command_is_finished_here(undisturbed, tmp_path):
+    space = tmp_path / "space.toml"
+    space.write_text(lanemark._lanemark.toml(__import__("json").dumps({**SPACE, "with": {"dma.tags": "8", "link.latency_ns": "50..250+50"}})))
+    log = tmp_path / "log.jsonl"
+    words = ["sweep", str(space), "--log", str(log)]
+    subprocess.run([sys.executable, "-m", "lanemark", *words], check=True, capture_output=True, timeout=120)
+    before = log.read_bytes()
+    steps = []
+    table = lanemark.sweep(SPACE, log, executor=lanemark.InThisProcess(), progress=lambda *step: steps.append(step))
+    assert steps[0][:2] == (25, 100) and log.read_bytes().startswith(before)
+    assert table.to_csv() == undisturbed
+
+
+def test_dask_runs_the_points_and_a_killed_worker_loses_nothing(undisturbed, tmp_path, monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setitem(lanemark._sweep._AT_A_TIME, "simulation", 7)
+    options = dict(n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50)
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        victims = [worker["pid"] if isinstance(worker, dict) else worker for worker in client.run(os.getpid).values()]
+
+        def kill(done, steps, what):
+            if done >= 14 and victims:
+                os.kill(victims.pop(), signal.SIGKILL)
+                victims.clear()
+
+        with client.get_executor() as executor:
+            table = lanemark.sweep(SPACE, tmp_path / "log.jsonl", executor=executor, progress=kill)
+    assert not victims and table.to_csv() == undisturbed
