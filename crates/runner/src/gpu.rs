@@ -10,7 +10,7 @@ use lanemark_machine::Verb;
 use lanemark_method::Method;
 use lanemark_model::completion_ceiling;
 use lanemark_record::{Ceiling, CeilingKind, Software};
-use lanemark_units::Rate;
+use lanemark_units::{Rate, Ticks};
 use lanemark_wire::Mps;
 
 /// An open GPU without its machine: its function of the PCI tree, and its links at the start.
@@ -44,11 +44,11 @@ pub(crate) fn open(number: usize, cancel: &Cancel) -> Result<(CudaMachine, Gpu, 
     };
     let mps = payload(&device.bus_id);
     let gpu = Gpu { software: software(&device), bus_id: device.bus_id, health, function, before, mps };
-    let own_read = format!(
-        "cuda:{number}: a read of 64 B from the device's own memory takes {:.0} ns by the kernel that makes DMA reads (random in 4 MiB); the difference to a DMA read is the link, the root complex and the access to host memory",
-        machine.own_read().as_ns()
+    let [short, page] = machine.own_reads().map(Ticks::as_ns);
+    let own_reads = format!(
+        "cuda:{number}: a read of 64 B from the device's own memory takes {short:.0} ns by the kernel that makes DMA reads, and one of 4 KiB {page:.0} ns (random in 4 MiB); the difference to a DMA read is the link, the root complex and the access to host memory"
     );
-    Ok((machine, gpu, vec![state, own_read]))
+    Ok((machine, gpu, vec![state, own_reads]))
 }
 
 /// `Max_Payload_Size` of a function, as configured, or as supported in a virtual machine; `None` if it cannot be read.

@@ -4,7 +4,7 @@
 
 use nvml_wrapper::Nvml;
 use nvml_wrapper::bitmasks::device::ThrottleReasons;
-use nvml_wrapper::enum_wrappers::device::{Clock, TemperatureSensor};
+use nvml_wrapper::enum_wrappers::device::{Clock, GpuVirtualizationMode, TemperatureSensor};
 use std::ffi::OsStr;
 use std::fmt;
 use std::sync::OnceLock;
@@ -24,12 +24,16 @@ pub struct Health {
     pub temperature_c: Option<u32>,
     /// Power and temperature limits that now lower the clocks; empty if there are none, or if unknown.
     pub throttled_by: Vec<&'static str>,
+    /// Modes in which figures are not those of a whole device without encryption; empty if there are none, or if unknown.
+    pub modes: Vec<&'static str>,
     /// PCIe replays since the reset of the device, as NVML counts them; one replay may send several TLPs again.
     pub replays: Option<u32>,
 }
 
 /// Longest time that the library may take: it may block when the device is lost.
 const LONGEST: Duration = Duration::from_secs(10);
+/// Value of the current mode where MIG is enabled. Source: NVML API reference, `NVML_DEVICE_MIG_ENABLE`.
+const MIG_ENABLED: u32 = 1;
 /// File name of the library.
 const LIBRARY: &str = "libnvidia-ml.so.1";
 
@@ -69,8 +73,19 @@ impl Health {
         let link = device.current_pcie_link_gen().ok().zip(device.current_pcie_link_width().ok());
         let reasons = device.current_throttle_reasons().unwrap_or(ThrottleReasons::NONE);
         let throttled_by = THROTTLES.iter().filter(|(reason, _)| reasons.contains(*reason)).map(|(_, name)| *name);
+        let is_split = device.mig_mode().is_ok_and(|mode| mode.current == MIG_ENABLED);
+        let is_virtual = device.virtualization_mode().is_ok_and(|mode| mode == GpuVirtualizationMode::Vgpu);
+        let modes = [
+            (is_split, "MIG: it is split into parts"),
+            (is_virtual, "vGPU: it is shared with other machines"),
+            (
+                device.check_confidential_compute_status().unwrap_or(false),
+                "confidential computing: copies are encrypted",
+            ),
+        ];
         Ok(Health {
             link,
+            modes: modes.into_iter().filter(|(is_on, _)| *is_on).map(|(_, mode)| mode).collect(),
             sm_clock_mhz: device.clock_info(Clock::SM).ok(),
             memory_clock_mhz: device.clock_info(Clock::Memory).ok(),
             temperature_c: device.temperature(TemperatureSensor::Gpu).ok(),
@@ -105,6 +120,7 @@ impl fmt::Display for Health {
         if !self.throttled_by.is_empty() {
             parts.push(format!("clocks lowered by {}", self.throttled_by.join(" and ")));
         }
+        parts.extend(self.modes.iter().map(|mode| format!("{mode}, so its figures are not those of a whole GPU")));
         if parts.is_empty() { f.write_str("nothing reported") } else { f.write_str(&parts.join(", ")) }
     }
 }
@@ -121,8 +137,11 @@ mod tests {
             memory_clock_mhz: Some(2619),
             temperature_c: Some(35),
             throttled_by: vec!["the power limit"],
+            modes: vec![],
             replays: Some(2),
         };
+        let split = Health { modes: vec!["MIG: it is split into parts"], ..Health::default() };
+        assert_eq!(split.to_string(), "MIG: it is split into parts, so its figures are not those of a whole GPU");
         assert_eq!(
             all.to_string(),
             "link Gen5 x16, multiprocessors at 1980 MHz, memory at 2619 MHz, 35 °C, clocks lowered by the power limit"

@@ -57,7 +57,7 @@ pub struct CudaMachine {
     facts: Facts,
     machine: RuntimeMachine<Queue>,
     least_sample: Ticks,
-    own_read: Ticks,
+    own_reads: [Ticks; 2],
 }
 
 /// Time beyond a plan's timeout before a kernel counts as stuck.
@@ -75,7 +75,7 @@ impl CudaMachine {
     /// [`CudaError`]; [`CudaError::Late`] if the driver does not return within two minutes, which leaves a thread behind.
     pub fn open(number: usize, interrupted: Arc<AtomicBool>) -> Result<CudaMachine, CudaError> {
         let timer = Timer::checked(Cpu::detected().tsc_hz);
-        let (device, queue, own_read) = within(OPEN_LIMIT, &interrupted, move || {
+        let (device, queue, own_reads) = within(OPEN_LIMIT, &interrupted, move || {
             let mut devices = Device::all()?;
             if number >= devices.len() {
                 let devices = devices.iter().map(Device::to_string).collect();
@@ -83,8 +83,9 @@ impl CudaMachine {
             }
             let device = devices.swap_remove(number);
             let mut queue = Queue::new(&device, timer)?;
-            let own_read = queue.transfers.own_read().map_err(|error| error.while_opening(&device))?;
-            Ok((device, queue, own_read))
+            let own = queue.transfers.own_reads(CudaMachine::OWN_READS_BYTES);
+            let own = own.map_err(|error| error.while_opening(&device))?;
+            Ok((device, queue, own))
         })?;
         let limits = DeviceLimits { usm: "memory by address", largest_bytes: device.memory_bytes, has_double: true };
         let runtime = RuntimeFacts {
@@ -101,7 +102,8 @@ impl CudaMachine {
         let dma = DmaFacts {
             cards: 1,
             mapped_bytes: MOST_LOCKED_BYTES.min(memory_bytes() / PART_OF_MEMORY),
-            page_bytes: None,
+            // Those of the processor: what the IOMMU and the device make of them is not visible.
+            page_bytes: Some(rustix::param::page_size() as u64),
             cache: None,
             is_partial_dearer: false,
             has_remote: false,
@@ -111,7 +113,7 @@ impl CudaMachine {
             has_driver: true,
         };
         let facts = Facts { dma: Some(dma), ..machine.facts().clone() };
-        Ok(CudaMachine { device, facts, machine, least_sample, own_read })
+        Ok(CudaMachine { device, facts, machine, least_sample, own_reads })
     }
 
     /// Device, as described by its driver.
@@ -133,11 +135,14 @@ impl CudaMachine {
         seen.map_err(|error| error.while_opening(&self.device))
     }
 
-    /// Latency of a random read of 64 B from the device's own memory, in a window of 4 MiB, by the kernel of DMA reads. The
-    /// difference to a DMA read is the link, the root complex and the access to host memory.
+    /// Sizes of the reads of [`own_reads`](CudaMachine::own_reads).
+    pub const OWN_READS_BYTES: [u64; 2] = [64, 4096];
+
+    /// Latencies of random reads of 64 B and of 4 KiB from the device's own memory, in a window of 4 MiB, by the kernel of DMA
+    /// reads. The difference to a DMA read is the link, the root complex and the access to host memory.
     #[must_use]
-    pub const fn own_read(&self) -> Ticks {
-        self.own_read
+    pub const fn own_reads(&self) -> [Ticks; 2] {
+        self.own_reads
     }
 
     /// System numbers of the cores that a plan may name, in ascending order.

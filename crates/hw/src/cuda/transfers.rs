@@ -162,25 +162,29 @@ impl Transfers {
 }
 
 impl Transfers {
-    /// Latency of a random read of 64 B from memory of the device, in a window of 4 MiB.
+    /// Latencies of random reads of these sizes (multiples of 16 B) from memory of the device, in a window of 4 MiB.
     ///
     /// # Errors
     /// Errors of the driver.
-    pub(super) fn own_read(&mut self) -> Result<Ticks, CudaError> {
+    pub(super) fn own_reads<const SIZES: usize>(&mut self, sizes: [u64; SIZES]) -> Result<[Ticks; SIZES], CudaError> {
         const READS: u64 = 4096;
         let window = Window { offset: 0, len: 4 << 20, pattern: Pattern::Random };
-        let (verb, partner, outstanding) = (Verb::Load, Partner::Host, Some(1));
-        let read = Transfer { card: 0, verb, partner, bytes: 64, count: READS, window, outstanding };
-        let missing = || CudaError::System("no kernel reads 64 B".to_owned());
-        let walk = Walk::new(read, READS, 1).ok_or_else(missing)?;
         let memory = DeviceMemory::new(&self.context, window.len as usize)?;
         let sums = DeviceMemory::new(&self.context, THREADS as usize * 4)?;
-        let kernel = Kernel::new(&self.context, "transfers", &ptx::transfers(walk.unit))?;
-        let mut job = [Parameter::new(&walk, memory.at, &self.times, &sums, 0)];
-        let mut run = || launch(&self.context, &kernel, &self.times, &mut job, LONGEST);
-        // The first launch loads the kernel and warms the caches of translations.
-        run()?;
-        Ok(Ticks(run()?.delivered.0 / READS))
+        let kernel = Kernel::new(&self.context, "transfers", &ptx::transfers(UNIT_BYTES[0]))?;
+        let mut latencies = [Ticks::ZERO; SIZES];
+        for (latency, bytes) in latencies.iter_mut().zip(sizes) {
+            let (verb, partner, outstanding) = (Verb::Load, Partner::Host, Some(1));
+            let read = Transfer { card: 0, verb, partner, bytes, count: READS, window, outstanding };
+            let missing = || CudaError::System(format!("no kernel reads {bytes} B"));
+            let walk = Walk::new(read, READS, 1).ok_or_else(missing)?.with_unit(UNIT_BYTES[0], 1);
+            let mut job = [Parameter::new(&walk, memory.at, &self.times, &sums, 0)];
+            let mut run = || launch(&self.context, &kernel, &self.times, &mut job, LONGEST);
+            // The first launch loads the kernel and warms the caches of translations.
+            run()?;
+            *latency = Ticks(run()?.delivered.0 / READS);
+        }
+        Ok(latencies)
     }
 }
 

@@ -43,7 +43,7 @@ impl CudaMachine {
 
     /// Latency of a read from the device's own memory; cannot be called, because `open` always fails here.
     #[must_use]
-    pub const fn own_read(&self) -> Ticks {
+    pub const fn own_reads(&self) -> [Ticks; 2] {
         match self.never {}
     }
 
