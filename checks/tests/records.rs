@@ -78,3 +78,26 @@ fn follows_littles_law(name: &str) {
     assert!((alone * alone_ns / 1e9 / 512.0 - 1.0).abs() < 0.02, "{alone_ns} ns, {alone} B/s");
     assert!((sixteen / alone / 16.0 - 1.0).abs() < 0.15, "{sixteen} B/s");
 }
+
+#[test]
+fn latency_of_a_gpu_grows_by_a_similar_step_with_each_doubling_of_the_size() {
+    let answers = answers("h100-sizes.json", "dma_read_latency");
+    let median = |bytes: u64| {
+        let found = answers.iter().find(|answer| answer.size_bytes == bytes);
+        found.unwrap_or_else(|| panic!("no answer of {bytes} B")).latency_ns.unwrap().median
+    };
+    // From 64 B on. The link explains 1 ns of the first step and 35 ns of the last one.
+    for bytes in [64, 128, 256, 512, 1024, 2048] {
+        let step = median(2 * bytes) - median(bytes);
+        assert!((35.0..80.0).contains(&step), "{bytes} B: {step} ns");
+    }
+}
+
+#[test]
+fn a_window_of_many_pages_costs_a_gpu_two_steps_of_latency() {
+    let record = records().into_iter().find(|(name, _)| name == "h100-windows.json").unwrap().1;
+    let reach = record.findings.iter().find(|finding| finding.text.starts_with("IOTLB reach")).unwrap();
+    for words in ["up to 2048 pages (128MiB) hit the IOTLB", "from 16384 pages (1GiB) on another 185 ns"] {
+        assert!(reach.text.contains(words), "{}", reach.text);
+    }
+}
