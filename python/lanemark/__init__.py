@@ -11,7 +11,7 @@ True
 """
 
 from lanemark import _lanemark
-from lanemark._advise import Comparison, Diagnosis, Guidance, advise, compare, doctor
+from lanemark._advise import Comparison, Diagnosis, Fleet, Guidance, advise, compare, doctor, fleet
 from lanemark._ask import Options, Question, bench, platforms, predict, questions, simulate
 from lanemark._fit import Fit, fit
 from lanemark._sweep import InThisProcess, read_sweep, sweep
@@ -31,6 +31,7 @@ __all__ = [
     "Diagnosis",
     "FailedError",
     "Fit",
+    "Fleet",
     "Guidance",
     "InThisProcess",
     "Interrupted",
@@ -48,6 +49,7 @@ __all__ = [
     "compare",
     "doctor",
     "fit",
+    "fleet",
     "platforms",
     "predict",
     "questions",

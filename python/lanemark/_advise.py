@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Union
 
 from lanemark import _lanemark
@@ -57,6 +57,10 @@ class Comparison(Document):
 
 class Diagnosis(Document):
     """PCIe devices of a machine, their problems, and the commands that fix them."""
+
+
+class Fleet(Document):
+    """Machines that answered the same questions, and those that differ."""
 
 
 def advise(
@@ -127,6 +131,27 @@ def _named(records: Records) -> list[tuple[str, _lanemark.Record]]:
     if not named:
         raise UsageError("there is no record to compare")
     return named
+
+
+def fleet(
+    records: Mapping[str, Record],
+    diagnoses: Mapping[str, Diagnosis] | None = None,
+    *,
+    min_effect_percent: float | None = None,
+) -> Fleet:
+    """Finds the machines whose answers differ from those of the others, and what only they have.
+
+    Args:
+        records: The record of each machine, by its name; at least four machines.
+        diagnoses: What `doctor` says of each machine.
+        min_effect_percent: Least difference from the median of all that counts [default: 5].
+    """
+    said = diagnoses or {}
+    machines = [
+        (name, record._native, json.dumps(said[name].to_dict()) if name in said else None)
+        for name, record in records.items()
+    ]
+    return Fleet(_lanemark.fleet(machines, min_effect_percent))
 
 
 def doctor(path: str | os.PathLike[str] | None = None) -> Diagnosis:

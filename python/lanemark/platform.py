@@ -125,6 +125,9 @@ class Platform:
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Platform.from_dict, (self.to_dict(),))
+
     def __repr__(self) -> str:
         unknown = f", {len(self.unknown)} numbers unknown" if self.unknown else ""
         return f"<lanemark.Platform {self.name}: {self.summary}{unknown}>"

@@ -144,6 +144,9 @@ class Record:
         ax.legend()
         return ax
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_from_json, (self._native.json(),))
+
     def __str__(self) -> str:
         return self._native.text()
 
@@ -154,6 +157,10 @@ class Record:
 
     def _repr_html_(self) -> str:
         return (self._native.svg() or "") + self.table._repr_html_()
+
+
+def _from_json(text: str) -> Record:
+    return Record(_lanemark.Record.from_json(text))
 
 
 #: Figures that `plot` draws, the first that has values.

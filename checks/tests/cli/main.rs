@@ -18,6 +18,7 @@ mod failing_runtime;
 #[path = "../../../crates/hw/tests/fake_card/mod.rs"]
 mod fake_card;
 mod fit_tools;
+mod fleet;
 mod folder;
 mod gate;
 mod install;

@@ -24,7 +24,7 @@ const ABSENT: &[Absent] = &[
         paths: &["crates/hw/src/hip", "crates/hw/src/level_zero"],
         words: &["hip", "levelzero"],
     },
-    Absent { item: "Fleets", paths: &["crates/fleet"], words: &["fleet"] },
+    Absent { item: "Packages", paths: &["debian", "packaging"], words: &["pypi"] },
     Absent { item: "RTL", paths: &["rtl"], words: &["verilator", "rtl"] },
 ];
 

@@ -1,4 +1,4 @@
-//! Interpretation of records: advice and findings ([`interpret`]), changes between records,
+//! Interpretation of records: advice and findings ([`interpret`]), changes between records, machines that differ ([`fleet`]),
 //! problems of a machine ([`doctor`]), and recovery of a card ([`recover`]).
 //!
 //! This crate reads records and facts, and simulates platforms. It measures nothing and touches no machine.
@@ -16,6 +16,7 @@ mod crossover;
 pub mod doctor;
 #[cfg(test)]
 mod fixture;
+mod fleet;
 mod interpret;
 mod launches;
 mod methods;
@@ -25,5 +26,6 @@ mod runtime;
 mod workload;
 
 pub use compare::{Incomparable, Named, compare, repeated};
+pub use fleet::{FleetMember, MIN_EFFECT_PERCENT, fleet};
 pub use interpret::interpret;
 pub use workload::{WorkloadRequest, advise};

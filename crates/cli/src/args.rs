@@ -62,6 +62,8 @@ pub enum Command {
     Report(ReportArgs),
     /// Compare records: answers that became faster or slower
     Compare(CompareArgs),
+    /// Ask several machines the same questions, and find those that differ
+    Fleet(FleetArgs),
     /// List the baselines that 'bench --save-baseline' saved
     Baselines(BaselinesArgs),
     /// List the built-in platforms, hosts and cards
@@ -574,6 +576,37 @@ fn assumption(text: &str) -> Result<(String, f64), String> {
 }
 
 #[derive(Debug, Arguments)]
+pub struct FleetArgs {
+    #[command(subcommand)]
+    pub command: FleetCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum FleetCommand {
+    /// Run 'bench' and 'doctor' on every machine of a file, at the same time, and list the machines that differ
+    Run(FleetRunArgs),
+}
+
+#[derive(Debug, Arguments)]
+pub struct FleetRunArgs {
+    /// The machines (TOML): how to reach each, and the options of bench
+    #[arg(value_name = "HOSTS.toml")]
+    pub hosts: PathBuf,
+    /// Time that each command on a machine may take, in seconds [default: 600]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
+    pub timeout: Option<Ticks>,
+    /// Smallest difference from the median of the machines that counts, in percent of the time [default: 5]
+    #[arg(long, value_name = "PERCENT", value_parser = percent, allow_negative_numbers = true)]
+    pub min_effect: Option<f64>,
+    /// Write the record of each machine to this new folder
+    #[arg(long, value_name = "FOLDER")]
+    pub records: Option<PathBuf>,
+    /// Print one JSON document instead of text
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Arguments)]
 pub struct DoctorArgs {
     /// Read a file or folder instead of this machine: output of lspci -xxxx or -vvv, or a tar or copy of /sys
     #[arg(long, value_name = "FILE|DIR")]
@@ -864,7 +897,7 @@ pub struct ReportArgs {
 #[derive(Debug, Arguments)]
 pub struct SchemaArgs {
     /// The file format
-    #[arg(value_name = "platform|record|doctor|guidance|space|sweep-log")]
+    #[arg(value_name = "platform|record|doctor|fleet|guidance|space|sweep-log")]
     pub format: Format,
 }
 
@@ -876,6 +909,8 @@ pub enum Format {
     Record,
     /// Output of `doctor --json`
     Doctor,
+    /// Output of `fleet run --json`
+    Fleet,
     /// Output of `advise --json`
     Guidance,
     /// Spaces of `sweep`

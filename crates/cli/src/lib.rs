@@ -13,6 +13,7 @@ mod compare;
 mod doctor;
 mod driver;
 mod failure;
+mod fleet;
 mod input;
 mod interrupt;
 mod invocation;
@@ -76,6 +77,7 @@ pub fn run(program: Vec<OsString>, arguments: Vec<OsString>) -> u8 {
         Command::Lspci(args) => lspci::lspci(&args),
         Command::Report(args) => report::report(&args),
         Command::Compare(args) => compare::compare(&args),
+        Command::Fleet(args) => fleet::fleet(&args),
         Command::Baselines(args) => baseline::list(&args),
         Command::Platforms(args) => listing::platforms(&args),
         Command::New(args) => platform_file::new(&args),

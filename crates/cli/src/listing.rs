@@ -109,6 +109,7 @@ pub fn schema(args: &SchemaArgs) -> Result<(), Failure> {
         Format::Platform => lanemark_platform::schema(),
         Format::Record => lanemark_record::schema(),
         Format::Doctor => lanemark_record::diagnosis::schema(),
+        Format::Fleet => lanemark_record::fleet::schema(),
         Format::Guidance => lanemark_record::guidance::schema(),
         Format::Space => lanemark_sweep::schema(),
         Format::SweepLog => lanemark_record::sweep_log_schema(),

@@ -1,9 +1,9 @@
-//! `advise` and `compare` for Python: the documents of the command, as JSON and as text.
+//! `advise`, `compare` and `fleet` for Python: the documents of the command, as JSON and as text.
 
 use crate::error::{self, Kind, raised};
 use crate::record::Record;
 use crate::wait::interruptible;
-use lanemark_advise::{Named, WorkloadRequest};
+use lanemark_advise::{FleetMember, MIN_EFFECT_PERCENT, Named, WorkloadRequest};
 use lanemark_method::CopyDirection;
 use lanemark_record::guidance::Workload;
 use lanemark_record::{Criteria, file};
@@ -60,6 +60,22 @@ pub fn compare(
         .map_err(|error| raised(Kind::Usage, &format!("the records cannot be compared: {error}")))?;
     let text = lanemark_report::comparison_table(&comparison, ["base", "new"], None);
     Ok((file::to_json(&comparison), text))
+}
+
+/// Machines of a fleet that differ from the others: each with its name, its record, and its diagnosis as JSON.
+#[pyfunction]
+pub fn fleet(
+    machines: Vec<(String, PyRef<'_, Record>, Option<String>)>,
+    min_effect_percent: Option<f64>,
+) -> PyResult<(String, String)> {
+    let members = machines.into_iter().map(|(name, record, diagnosis)| {
+        let diagnosis = diagnosis.map(|json| serde_json::from_str(&json)).transpose();
+        let diagnosis = diagnosis.map_err(|error| raised(Kind::Usage, &format!("diagnosis of {name}: {error}")))?;
+        Ok(FleetMember { name, record: Some(record.0.clone()), diagnosis, problem: None })
+    });
+    let members: Vec<FleetMember> = members.collect::<PyResult<_>>()?;
+    let fleet = lanemark_advise::fleet(&members, min_effect_percent.unwrap_or(MIN_EFFECT_PERCENT));
+    Ok((file::to_json(&fleet), lanemark_report::fleet_table(&fleet, None)))
 }
 
 /// Records with their names.

@@ -24,7 +24,7 @@ mod wait;
 #[pyo3::pymodule]
 mod _lanemark {
     #[pymodule_export]
-    use crate::advise::{advise, compare};
+    use crate::advise::{advise, compare, fleet};
     #[pymodule_export]
     use crate::board::Board;
     #[pymodule_export]

@@ -4,7 +4,7 @@ use crate::error::{Kind, bug, raised};
 use crate::table::Table;
 use lanemark_record::{answers_table, file, samples_table};
 use pyo3::prelude::*;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Largest record, in bytes: about a hundred times a typical one.
 const LONGEST: u64 = 256 << 20;
@@ -22,6 +22,13 @@ impl Record {
         let bytes = lanemark_runner::read_file(&path, LONGEST)
             .map_err(|error| usage(format!("reading {}: {error}", path.display())))?;
         file::from_bytes(&bytes, &path).map(Record).map_err(|error| usage(error.to_string()))
+    }
+
+    /// Reads the JSON of a record.
+    #[staticmethod]
+    fn from_json(json: &str) -> PyResult<Record> {
+        let read = file::from_bytes(json.as_bytes(), Path::new("record"));
+        read.map(Record).map_err(|error| raised(Kind::Usage, &error.to_string()))
     }
 
     /// Writes a record file, completely or not at all.

@@ -23,6 +23,7 @@ mod experiment;
 pub mod file;
 #[cfg(test)]
 mod fixture;
+pub mod fleet;
 pub mod gate;
 pub mod guidance;
 mod host;

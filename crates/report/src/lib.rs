@@ -45,6 +45,7 @@ pub mod figures;
 mod first_screen;
 #[cfg(test)]
 mod fixture;
+mod fleet;
 mod grid;
 mod guidance;
 mod html;
@@ -74,6 +75,7 @@ pub use comparison::comparison_table;
 pub use doctor::diagnosis;
 pub use error::ReportError;
 pub use first_screen::first_screen;
+pub use fleet::fleet_table;
 pub use guidance::{guidance, unmet_goals};
 pub use html::html;
 pub use plot::bandwidth_plot;

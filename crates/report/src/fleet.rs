@@ -1,0 +1,76 @@
+//! Machines of a fleet that differ from the others, for a terminal.
+
+use crate::figures;
+use crate::grid::{Column, Grid, wrap};
+use lanemark_record::Quantity;
+use lanemark_record::fleet::{Fleet, Machine, Outlier};
+
+/// Most outliers of a machine that are shown; JSON has all.
+const SHOWN: usize = 5;
+
+/// Renders a fleet for a terminal of `width` characters: a line for each machine, then for each one that differs its
+/// largest differences and what `doctor` finds there only.
+#[must_use]
+pub fn fleet_table(fleet: &Fleet, width: Option<u16>) -> String {
+    let Fleet { machines, judged, not_judged, min_effect_percent, outliers, .. } = fleet;
+    let few = match not_judged {
+        0 => String::new(),
+        count => format!("; {count} of fewer than 4 machines are not judged"),
+    };
+    let text = format!(
+        "{}, {judged} answers compared{few}; a machine is listed below if its time is more than 3.5 robust standard deviations and {min_effect_percent} % from the median of all",
+        figures::counted(machines.len(), "machine")
+    );
+    let mut columns = vec![Column::words("machine")];
+    columns.extend(["answers", "outliers"].map(Column::figures));
+    columns.push(Column::words("problem"));
+    let row = |machine: &Machine| {
+        let problem = machine.problem.clone().unwrap_or_default();
+        vec![machine.name.clone(), machine.answers.to_string(), machine.outliers.to_string(), problem]
+    };
+    let mut grid = Grid { columns, rows: machines.iter().map(row).collect() };
+    grid.drop_empty_columns();
+    let mut blocks = vec![wrap(&text, width, 2), grid.lines(width).join("\n")];
+    for machine in machines.iter().filter(|machine| machine.outliers > 0) {
+        let own: Vec<&Outlier> = outliers.iter().filter(|outlier| outlier.machine == machine.name).collect();
+        let mut lines = vec![format!("{}:", machine.name)];
+        lines.extend(own.iter().take(SHOWN).map(|outlier| wrap(&format!("  - {}", in_words(outlier)), width, 4)));
+        if own.len() > SHOWN {
+            lines.push(format!("  {} more; --json lists all", own.len() - SHOWN));
+        }
+        lines.extend(causes(machine, width));
+        blocks.push(lines.join("\n"));
+    }
+    blocks.join("\n\n") + "\n"
+}
+
+/// What only this machine has, as possible causes.
+fn causes(machine: &Machine, width: Option<u16>) -> Vec<String> {
+    let Some(only_here) = &machine.only_here else {
+        return vec!["  causes unknown: there is no diagnosis of this machine".to_owned()];
+    };
+    if only_here.is_empty() {
+        return vec!["  causes unknown: doctor finds nothing that most of the others do not have".to_owned()];
+    }
+    let cause = |found: &lanemark_record::fleet::OnlyHere| {
+        let functions = found.functions.join(", ");
+        let at = if functions.is_empty() { String::new() } else { format!("{functions}: ") };
+        wrap(&format!("  only here: {at}{} ({})", found.reason, found.check), width, 4)
+    };
+    only_here.iter().map(cause).collect()
+}
+
+fn in_words(outlier: &Outlier) -> String {
+    let Outlier { question, method, size_bytes, quantity, machines, time_ns, median_ns, ratio, .. } = outlier;
+    let figure = |ns: f64| match quantity {
+        Quantity::Bandwidth => figures::rate(*size_bytes as f64 * 1e9 / ns),
+        _ => figures::time(ns),
+    };
+    let (word, times) = if *ratio > 1.0 { ("slower", *ratio) } else { ("faster", 1.0 / ratio) };
+    format!(
+        "{question}, {method}, {}: {}, {times:.2} times {word} than the median of {machines} machines, {}",
+        figures::size(*size_bytes),
+        figure(*time_ns),
+        figure(*median_ns)
+    )
+}
