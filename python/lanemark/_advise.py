@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any, Union
@@ -10,7 +11,7 @@ from typing import Any, Union
 from lanemark import _lanemark
 from lanemark._ask import Sizes
 from lanemark.errors import UsageError
-from lanemark.platform import Keys, flat
+from lanemark.platform import Keys, Platform, flat
 from lanemark.record import Record
 
 #: A record or its file, or several of them.
@@ -87,11 +88,21 @@ def advise(
     >>> guidance.target
     'card-gen5-x16'
     """
+    if isinstance(platform, Platform):
+        raise UsageError("platform: give the name of a built-in platform or of a file, and changed keys as with_")
+    positive("rate_bytes_per_s", rate_bytes_per_s)
+    positive("latency_below_ns", latency_below_ns)
     directions = ["to_device", "from_device"] if direction is None else [direction]
     listed = _lanemark.sizes(sizes if isinstance(sizes, str) else _listed(sizes))
     changed = flat(with_ or {})
     document = _lanemark.advise(os.fspath(platform), changed, directions, listed, rate_bytes_per_s, latency_below_ns)
     return Guidance(document)
+
+
+def positive(name: str, value: float | None) -> None:
+    """Refuses a number that is not finite or is negative."""
+    if value is not None and not (math.isfinite(value) and value >= 0):
+        raise UsageError(f"{name}: {value} is not a number of at least 0")
 
 
 def _listed(sizes: Sizes) -> str:
@@ -109,6 +120,13 @@ def compare(
 ) -> Comparison:
     """Compares base records with new ones: answers that became faster or slower, by the variation between runs.
 
+    Args:
+        base: Records, or their files; several of one machine show its variation between runs.
+        new: The same, to be compared.
+        min_effect_percent: Least change of interest, in percent of the time [default: 2; simulations: 0].
+        between_runs_percent: Assumed standard deviation between runs, in percent, of a side with fewer than five records
+            [default: 10].
+
     >>> import lanemark
     >>> slow, fast = (lanemark.simulate(
     ...     lanemark.Platform("card-gen5-x16").with_({"memory.read_ns": ns}), "dma_read_latency", sizes=64)
@@ -116,6 +134,8 @@ def compare(
     >>> lanemark.compare(slow, fast).pairs[0]["verdict"]
     'faster'
     """
+    positive("min_effect_percent", min_effect_percent)
+    positive("between_runs_percent", between_runs_percent)
     return Comparison(_lanemark.compare(_named(base), _named(new), min_effect_percent, between_runs_percent))
 
 
@@ -134,7 +154,7 @@ def _named(records: Records) -> list[tuple[str, _lanemark.Record]]:
 
 
 def fleet(
-    records: Mapping[str, Record],
+    records: Mapping[str, Record | str | os.PathLike[str]],
     diagnoses: Mapping[str, Diagnosis] | None = None,
     *,
     min_effect_percent: float | None = None,
@@ -142,13 +162,16 @@ def fleet(
     """Finds the machines whose answers differ from those of the others, and what only they have.
 
     Args:
-        records: The record of each machine, by its name; at least four machines.
-        diagnoses: What `doctor` says of each machine.
-        min_effect_percent: Least difference from the median of all that counts [default: 5].
+        records: The record of each machine, or its file, by its name; an answer of fewer than four is not judged.
+        diagnoses: The diagnosis of each machine, by its name, as `doctor` returns it.
+        min_effect_percent: Least difference from the median of the others that counts [default: 5].
     """
     said = diagnoses or {}
+    positive("min_effect_percent", min_effect_percent)
+    if unknown := [name for name in said if name not in records]:
+        raise UsageError(f"diagnoses: there is no record of {', '.join(map(str, unknown))}")
     machines = [
-        (name, record._native, json.dumps(said[name].to_dict()) if name in said else None)
+        (name, (record if isinstance(record, Record) else Record.load(record))._native, json.dumps(said[name].to_dict()) if name in said else None)
         for name, record in records.items()
     ]
     return Fleet(_lanemark.fleet(machines, min_effect_percent))

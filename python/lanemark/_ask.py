@@ -24,8 +24,22 @@ Sizes = Union[int, str, Iterable[Union[int, str]]]
 Names = Union[str, Iterable[str]]
 
 
+class Question(NamedTuple):
+    """A question of the catalogue."""
+
+    name: str
+    summary: str
+    quantity: str
+    #: Whether it is asked if no question is named.
+    is_usual: bool
+
+
+#: Questions by name, or from `questions()`.
+Asked = Union[str, Question, Iterable[Union[str, Question]]]
+
+
 class Options(TypedDict, total=False):
-    """Options of `bench`, `simulate`, `predict` and `trace`: those of the command, with underscores.
+    """Options of `bench`, `simulate` and `predict`: those of the command, with underscores.
 
     The command describes each: `lanemark bench --help`. A list is given as a list or as text (`"64,4K"`).
     """
@@ -67,9 +81,36 @@ class Options(TypedDict, total=False):
     emulated: bool
 
 
+class TraceOptions(TypedDict, total=False):
+    """Options of `trace`: those of the command, with underscores."""
+
+    sizes: Sizes
+    memory_type: Names
+    access: Union[int, str, Iterable[Union[int, str]]]
+    fence: Names
+    align: Union[int, Iterable[int]]
+    region: str
+    flows: Names
+    window: Union[int, str]
+    random: bool
+    stride: Union[int, str]
+    outstanding: int
+    cache_state: str
+    socket: str
+    channels: int
+    matrix: Names
+    cores: Union[str, int, Iterable[int]]
+    #: Changed keys of the platform: `{"dma.tags": 64}` or `{"dma": {"tags": 64}}`.
+    with_: Mapping[str, Any]
+    fault: Names
+    iterations: int
+    dllps: bool
+
+
 #: Options of the command that have another form here: arguments of their own, results, and runs in other processes.
 NOT_HERE = frozenset(
-    "on question json record repeat save-baseline baseline-folder run-of-repeat csv html svg full samples dry-run system-root help".split()
+    "on question json record repeat save-baseline baseline-folder run-of-repeat csv html svg full samples dry-run system-root "
+    "output read link help".split()
 )
 
 
@@ -79,6 +120,8 @@ def words(function: str, options: Mapping[str, Any], command: str = "bench") -> 
     >>> words("bench", {"sizes": [64, "4K"], "random": True, "twin": None, "with_": {"dma": {"tags": [32, 64]}}})
     ['--sizes=64,4K', '--random', '--with=dma.tags=32,64']
     """
+    # A number of NumPy is one of Python.
+    options = {key: value.item() if type(value).__name__ == "bool_" else value for key, value in options.items()}
     known = [name for name in _lanemark.option_names(command) if name not in NOT_HERE]
     said: list[str] = []
     for key, value in options.items():
@@ -103,21 +146,23 @@ def _target(on: On) -> _lanemark.Platform | str:
 
 
 def _targets(on: On | Iterable[On]) -> list[_lanemark.Platform | str]:
-    if isinstance(on, (str, Platform, os.PathLike)):
-        return [_target(on)]
-    return [_target(one) for one in on]
+    targets = [_target(on)] if isinstance(on, (str, Platform, os.PathLike)) else [_target(one) for one in on]
+    if not targets:
+        raise UsageError("on: there is no target; give a platform, or a name such as host")
+    return targets
 
 
 def _run(
     function: str,
     on: On | Iterable[On],
-    questions: Names,
+    questions: Asked,
     progress: Progress,
     options: Mapping[str, Any],
     *,
     by_formulas: bool,
 ) -> Record:
-    named = [questions] if isinstance(questions, str) else list(questions)
+    asked = [questions] if isinstance(questions, (str, Question)) else list(questions)
+    named = [one.name if isinstance(one, Question) else one for one in asked]
     said = [f"--question={','.join(named)}"] if named else []
     said += words(function, options)
     with shown(progress) as tell:
@@ -126,7 +171,7 @@ def _run(
 
 def bench(
     on: On | Iterable[On] = ("host", "card-gen5-x16"),
-    questions: Names = (),
+    questions: Asked = (),
     *,
     progress: Progress = None,
     **options: Unpack[Options],
@@ -160,7 +205,7 @@ def bench(
 
 def simulate(
     on: On | Iterable[On] = "card-gen5-x16",
-    questions: Names = (),
+    questions: Asked = (),
     *,
     progress: Progress = None,
     **options: Unpack[Options],
@@ -182,7 +227,7 @@ def simulate(
 
 def predict(
     on: On | Iterable[On] = "card-gen5-x16",
-    questions: Names = (),
+    questions: Asked = (),
     *,
     progress: Progress = None,
     **options: Unpack[Options],
@@ -197,16 +242,6 @@ def predict(
     return _run("predict", on, questions, progress, options, by_formulas=True)
 
 
-class Question(NamedTuple):
-    """A question of the catalogue."""
-
-    name: str
-    summary: str
-    quantity: str
-    #: Whether it is asked if no question is named.
-    is_usual: bool
-
-
 def questions() -> list[Question]:
     """The questions that can be asked.
 
@@ -218,7 +253,7 @@ def questions() -> list[Question]:
 
 
 class Built(NamedTuple):
-    """Names of what is built in."""
+    """Names of the built-in platforms, hosts and cards."""
 
     platforms: Sequence[str]
     #: With a card, a platform: `Platform("xeon-spr+gpu-h100")`.

@@ -15,7 +15,7 @@ from lanemark.platform import Platform
 from lanemark.record import Record
 
 #: Measured figures: a record, a file, or columns.
-Data = Union[Record, str, "os.PathLike[str]", Mapping[str, Sequence[Any]]]
+Data = Union[Record, str, "os.PathLike[str]", Mapping[str, Sequence[Any]], Any]
 
 
 class Fit:
@@ -47,7 +47,7 @@ class Fit:
 
     @property
     def verdict(self) -> str | None:
-        """Whether the platform describes the machine; None if no figure was held out."""
+        """`predicts`, `follows_the_data_only` or `lacks_something`; None if no figure was held out."""
         halves = self.to_dict()["halves"]
         return None if halves is None else str(halves["verdict"])
 
@@ -93,8 +93,10 @@ def fit(
 def _data(data: Data, tool: str | None) -> tuple[str, Any]:
     if isinstance(data, Record):
         return "record", data._native
-    if isinstance(data, Mapping):
-        return "table", _csv(data)
+    # A table of pandas or Polars, too.
+    if isinstance(data, Mapping) or hasattr(data, "columns"):
+        names = list(data if isinstance(data, Mapping) else data.columns)
+        return "table", _csv({name: list(data[name]) for name in names})
     path = os.fspath(data)
     if tool is None and not path.lower().endswith(".csv"):
         return path, Record.load(path)._native

@@ -61,6 +61,8 @@ def shown(progress: Progress) -> Iterator[Callable[[float | None, float | None, 
     if progress is False:
         yield None
         return
+    if not callable(progress):
+        raise TypeError(f"progress: {progress!r} is neither True, False, None nor a function of three arguments")
     done, steps, what = 0.0, 0.0, ""
 
     def tell(new_done: float | None, new_steps: float | None, new_what: str | None) -> None:

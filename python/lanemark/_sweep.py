@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from typing import Any, Union
 
 from lanemark import _lanemark
@@ -18,6 +19,8 @@ Space = Union[str, "os.PathLike[str]", Mapping[str, Any]]
 
 #: Points that a worker takes at a time: formulas of consecutive points share an open platform.
 _AT_A_TIME = {"formulas": 2048, "simulation": 16}
+#: Chunks that wait for workers at a time.
+_WAITING = 256
 #: Times that the work of killed workers is given to new ones, without any further point done.
 _ATTEMPTS = 5
 
@@ -45,14 +48,18 @@ def sweep(
     """Runs every point of a space that is not in the log, and returns the table of its points.
 
     The log is that of `lanemark sweep`: a run begun by the command is finished here, and the other way round. Rows are
-    appended as they are ready, so an interruption or a killed worker loses only unfinished points; those of a killed
-    worker are run again. The table does not depend on the workers.
+    appended as they are ready, so an interruption or a killed worker loses only unfinished points. With the default
+    executor, or a function that makes one, those of a killed worker are run again. The table does not depend on the workers.
+
+    Raises:
+        FailedError: Workers were killed, and the executor cannot be made again; call `sweep` again.
 
     Args:
         space: A space file, or a document in its shape.
         log: The log [default: the space file with the extension .jsonl; a document needs a log].
         executor: Any `concurrent.futures.Executor`, such as that of a Dask client (`client.get_executor()`), or a function
-            that makes one, which is called again after workers were killed [default: a process per processor].
+            that makes one, which is called again after workers were killed [default: a new process per processor; a
+            script then needs `if __name__ == "__main__":`].
         progress: As for `bench`, in points.
 
     >>> import lanemark, tempfile
@@ -123,8 +130,7 @@ def _run(
     keys = log.keys()
     left = [index for index in range(len(points)) if points.key(index) not in keys]
     given = executor if isinstance(executor, Executor) else None
-    make = ProcessPoolExecutor if executor is None or isinstance(executor, Executor) else executor
-    at_a_time = _AT_A_TIME[points.by]
+    make = _processes if executor is None or isinstance(executor, Executor) else executor
     with shown(progress) as tell:
         done = len(points) - len(left)
         attempts = 0
@@ -133,19 +139,15 @@ def _run(
                 tell(done, len(points), "points")
             workers = given or make()
             finished: set[int] = set()
+
+            def keep(indices: list[int], rows: list[str]) -> None:
+                log.append(rows)
+                finished.update(indices)
+                if tell is not None:
+                    tell(done + len(finished), len(points), "points")
+
             try:
-                futures = {workers.submit(_rows, *space, chunk): chunk for chunk in _chunks(left, at_a_time)}
-                for future in as_completed(futures):
-                    try:
-                        log.append(future.result())
-                    except BrokenExecutor:
-                        continue
-                    finished.update(futures[future])
-                    if tell is not None:
-                        tell(done + len(finished), len(points), "points")
-            except BrokenExecutor:
-                # The pool broke while it was given work; what it finished is in the log.
-                pass
+                _submit(workers, space, _chunks(left, _AT_A_TIME[points.by]), keep)
             finally:
                 if given is None:
                     workers.shutdown(wait=False, cancel_futures=True)
@@ -157,3 +159,41 @@ def _run(
                     f"workers were killed, and {len(left)} points are left: call sweep again, which continues; "
                     "with a function as executor, new workers are started"
                 )
+
+
+def _processes() -> Executor:
+    # A forked process would keep the log open and locked.
+    return ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn"))
+
+
+def _submit(
+    workers: Executor,
+    space: tuple[str, str],
+    chunks: Iterator[list[int]],
+    keep: Callable[[list[int], list[str]], None],
+) -> None:
+    """Gives the chunks to the workers, and keeps the rows of each as it is ready; ends when a worker is killed."""
+    waiting: dict[Future[list[str]], list[int]] = {}
+    try:
+        for chunk in chunks:
+            future = workers.submit(_rows, *space, chunk)
+            if future.done():
+                keep(chunk, future.result())
+                continue
+            waiting[future] = chunk
+            if len(waiting) >= _WAITING:
+                _keep_finished(waiting, keep)
+        while waiting:
+            _keep_finished(waiting, keep)
+    except BrokenExecutor:
+        # Those that ended before are kept.
+        for future, chunk in waiting.items():
+            if future.done() and not future.cancelled() and future.exception() is None:
+                keep(chunk, future.result())
+
+
+def _keep_finished(waiting: dict[Future[list[str]], list[int]], keep: Callable[[list[int], list[str]], None]) -> None:
+    ended, _ = wait(waiting, return_when=FIRST_COMPLETED)
+    for future in ended:
+        rows = future.result()
+        keep(waiting.pop(future), rows)

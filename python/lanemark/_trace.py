@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from lanemark import _lanemark
-from lanemark._ask import On, Options, _target, words
+from lanemark._ask import On, TraceOptions, _target, words
 from lanemark.table import Table, _written
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class Trace:
         return f"<lanemark.Trace: {len(self.table)} TLPs on {', '.join(self.links)}>"
 
 
-def trace(on: On, question: str, **options: Unpack[Options]) -> Trace:
+def trace(on: On, question: str, **options: Unpack[TraceOptions]) -> Trace:
     """Traces the first supported case of a question on a simulated platform.
 
     >>> import lanemark

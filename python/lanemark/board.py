@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+from typing import NamedTuple, Union
 
 from lanemark import _lanemark
 from lanemark.platform import Platform
 
 __all__ = ["Accepted", "Board", "Completed", "Region"]
+
+
+#: Bytes of a payload.
+Bytes = Union[bytes, bytearray, memoryview]
 
 
 class Accepted(NamedTuple):
@@ -63,21 +67,35 @@ class Board:
     def __init__(self, platform: Platform | str | os.PathLike[str]) -> None:
         made = platform if isinstance(platform, Platform) else Platform(platform)
         self._native = _lanemark.Board(made._native)
-        # The calls of the inner loop, without a step in between.
-        self.write = self._native.write
-        self.read = self._native.read
-        self.card_write = self._native.card_write
-        self.run_until = self._native.run_until
-        self.next_at = self._native.next_at_ns
+
+    def write(self, address: int, data: Bytes, at_ns: float = 0.0) -> None:
+        """Writes from the root, as a processor does: one TLP for each line of 64 B."""
+        self._native.write(address, bytes(data), at_ns)
+
+    def read(self, address: int, length: int, tag: int = 0, at_ns: float = 0.0) -> None:
+        """Reads `length` bytes within one line of 64 B from the root; `completed` has the completion, with this tag."""
+        self._native.read(address, length, tag, at_ns)
+
+    def card_write(self, address: int, data: Bytes, card: int = 0, at_ns: float = 0.0) -> None:
+        """Writes from a card, as its DMA engine does: TLPs of at most Max_Payload_Size."""
+        self._native.card_write(address, bytes(data), card, at_ns)
+
+    def run_until(self, until_ns: float) -> None:
+        """Runs every event up to and including `until_ns`."""
+        self._native.run_until(until_ns)
+
+    def next_at(self) -> float | None:
+        """Time of the next event in ns; None if there is none."""
+        return self._native.next_at_ns()
 
     @property
     def now_ns(self) -> float:
-        """Present time."""
+        """Current simulated time in ns."""
         return self._native.now_ns
 
     @property
     def hops(self) -> int:
-        """Number of TLPs on links, counted on each link."""
+        """Number of TLP transmissions: a TLP that crosses two links counts twice."""
         return self._native.hops
 
     @property

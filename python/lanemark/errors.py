@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ class LanemarkError(Exception):
     """An error of a request.
 
     Attributes:
-        record: The answers until the error, or None.
+        record: The answers until the error; None if there are none.
     """
 
     def __init__(self, message: str, record: object = None) -> None:
@@ -63,7 +64,8 @@ class PlatformError(UsageError):
     link.width_lanes
     """
 
-    def __init__(self, message: str, problems: list[tuple[str, int, str, str]]) -> None:
+    # The default is for `pickle`, which restores the problems afterwards.
+    def __init__(self, message: str, problems: Sequence[tuple[str, int, str, str]] = ()) -> None:
         super().__init__(message)
         self.problems = [Problem(*problem) for problem in problems]
 

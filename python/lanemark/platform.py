@@ -57,7 +57,7 @@ class Platform:
         ...                     "link": {"source": "lspci", "width_lanes": 8}})["link.width_lanes"]
         8
         """
-        return Platform._of(_lanemark.Platform.from_json("the platform", json.dumps(document)))
+        return Platform._of(_lanemark.Platform.from_json("platform", json.dumps(_own(document))))
 
     @staticmethod
     def from_listing(path: str | os.PathLike[str] | None = None, address: str | None = None) -> Platform:
@@ -125,12 +125,30 @@ class Platform:
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
 
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, str) and self._native.value(key) is not None
+
+    #: A platform has keys, but is no sequence of them.
+    __iter__ = None
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return (Platform.from_dict, (self.to_dict(),))
+        return (_again, self._native.parts())
 
     def __repr__(self) -> str:
         unknown = f", {len(self.unknown)} numbers unknown" if self.unknown else ""
         return f"<lanemark.Platform {self.name}: {self.summary}{unknown}>"
+
+
+def _again(file: str | None, text: str, changes: list[tuple[str, str]]) -> Platform:
+    native = _lanemark.Platform.named(text) if file is None else _lanemark.Platform.parse(file, text)
+    return Platform._of(native.with_texts(changes) if changes else native)
+
+
+def _own(document: Any) -> Any:
+    """A document without what `to_dict` says about other files: its values are then its own."""
+    if isinstance(document, Mapping):
+        return {key: _own(value) for key, value in document.items() if key != "inherited_from"}
+    return [_own(value) for value in document] if isinstance(document, list) else document
 
 
 def flat(keys: Keys, prefix: str = "") -> list[tuple[str, str]]:
@@ -151,15 +169,19 @@ def flat(keys: Keys, prefix: str = "") -> list[tuple[str, str]]:
 
 def text_of(value: Any) -> str:
     """A value, or a list of values, as the command reads it."""
+    # A number of NumPy.
+    if hasattr(value, "item") and not hasattr(value, "__len__"):
+        value = value.item()
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
     if isinstance(value, str):
         return value
     if isinstance(value, (bytes, Mapping)):
         raise TypeError(f"{value!r} is no value of a key or an option")
     if hasattr(value, "__iter__"):
         return ",".join(text_of(one) for one in value)
-    # Numbers of NumPy print like those of Python.
     return str(value)
 
 

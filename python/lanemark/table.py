@@ -1,4 +1,4 @@
-"""Tidy tables: one row per observation, one column per variable, with units at the end of names."""
+"""Tidy tables: one row per observation, one column per variable, with units in names."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _SHOWN_ROWS = 10
 class Table:
     """A table that pandas, Polars, DuckDB and PyArrow read directly (Arrow PyCapsule interface).
 
-    A column has texts, whole numbers or numbers; a value may be missing (None). The type of a column does not depend on
-    its values.
+    A column has texts, whole numbers or numbers; a value may be missing (None). The name of a column contains its unit, if it
+    has one. Its type does not depend on its values, except for changed keys (`varied.KEY`).
 
     >>> import lanemark
     >>> table = lanemark.predict("card-gen5-x16", "dma_read_latency", sizes=[64, 4096]).table
@@ -54,6 +54,9 @@ class Table:
         if values is None:
             raise KeyError(column)
         return values
+
+    def __contains__(self, column: object) -> bool:
+        return column in self.columns
 
     def __iter__(self) -> Iterator[dict[str, Value]]:
         """The rows, each as a dict without its missing values."""
@@ -107,7 +110,9 @@ class Table:
         questions = sorted({str(name) for name in self["question"]})
         if len(questions) != 1:
             raise ValueError(f"to_xarray needs the answers of one question, and these are of {', '.join(questions)}")
-        axes = {name: values for name, values in self._parameters().items() if len(set(values)) > 1}
+        parameters = self._parameters()
+        axes = {name: values for name, values in parameters.items() if len(set(values)) > 1}
+        alone = {name: values[0] for name, values in parameters.items() if name not in axes and values[0] is not None}
         coordinates = {name: sorted(set(values), key=_order) for name, values in axes.items()}
         places = {name: {value: place for place, value in enumerate(values)} for name, values in coordinates.items()}
         index = [tuple(places[name][values[row]] for name, values in axes.items()) for row in range(len(self))]
@@ -118,7 +123,7 @@ class Table:
         for name in self.columns:
             values = self[name]
             # A text is no figure, and a parameter is a coordinate.
-            if not (self.unit(name) or name == "samples") or name in axes or name.startswith("varied."):
+            if not (self.unit(name) or name == "samples") or name in parameters or name.startswith("varied."):
                 continue
             if not all(isinstance(value, (int, float, type(None))) for value in values):
                 continue
@@ -127,7 +132,7 @@ class Table:
                 array[place] = numpy.nan if value is None else value
             if not numpy.isnan(array).all():
                 figures[name] = (tuple(axes), array, {"units": self.unit(name) or "1"})
-        return xarray.Dataset(figures, coords=coordinates, attrs={"question": questions[0], "target": self._targets()})
+        return xarray.Dataset(figures, coords={**coordinates, **alone}, attrs={"question": questions[0], "target": self._targets()})
 
     def to_csv(self, path: str | os.PathLike[str] | None = None) -> str | None:
         """The table as CSV: returned, or written to `path`."""

@@ -77,7 +77,7 @@ def test_a_card_writes_more_than_one_tlp():
         (lambda board: board.card_write(0, b"x", card=1), "card: there is no card 1; the last one is 0"),
         (lambda board: board.run_until(-1.0), "at_ns: "),
         (lambda board: board.run_until(float("nan")), "at_ns: "),
-        (lambda board: board.card_memory("none", 0, 1), "region: card 0 has no region 'none'"),
+        (lambda board: board.card_memory("none", 0, 1), "region: card 0 has no region 'none'; it has registers, memory"),
         (lambda board: board.card_memory(board.regions()[0].name, 65530, 7), "offset: 7 B from 0xfffa on end beyond 0x10000"),
     ],
 )

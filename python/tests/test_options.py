@@ -3,13 +3,13 @@
 import lanemark
 import pytest
 from lanemark import _lanemark
-from lanemark._ask import NOT_HERE, Options
+from lanemark._ask import NOT_HERE, Options, TraceOptions
 
 
-def test_every_option_of_bench_has_the_same_name_here():
-    of_command = {name for name in _lanemark.option_names("bench") if name not in NOT_HERE}
-    here = {name.rstrip("_").replace("_", "-") for name in Options.__annotations__}
-    assert here == of_command
+@pytest.mark.parametrize(("command", "options"), [("bench", Options), ("predict", Options), ("trace", TraceOptions)])
+def test_every_option_of_a_command_has_the_same_name_here(command, options):
+    of_command = {name for name in _lanemark.option_names(command) if name not in NOT_HERE}
+    assert {name.rstrip("_").replace("_", "-") for name in options.__annotations__} == of_command
 
 
 def test_an_unknown_option_is_a_type_error_with_a_hint():
@@ -26,6 +26,25 @@ def test_messages_call_options_as_they_are_called_here():
         lanemark.predict("card-gen5-x16", "dma_reed_latency")
     with pytest.raises(lanemark.UsageError, match="^sizes: 1000000000000 B exceed"):
         lanemark.predict("card-gen5-x16", "mmio_write_latency", sizes=10**12)
+
+
+def test_what_a_trace_cannot_do_is_refused_and_not_ignored():
+    for option in ("output", "link", "budget"):
+        with pytest.raises(TypeError, match=f"unexpected keyword argument '{option}'"):
+            lanemark.trace("card-gen5-x16", "mmio_read_latency", **{option: "x"})
+
+
+def test_questions_and_numbers_of_numpy_are_taken_as_they_are():
+    import numpy
+
+    (question,) = [one for one in lanemark.questions() if one.name == "dma_read_bandwidth"]
+    record = lanemark.predict("card-gen5-x16", question, sizes=64.0, outstanding=numpy.int64(2), random=numpy.bool_(True))
+    assert record.table["size_bytes"] == [64] and record.table["is_random"] == ["true"]
+
+
+def test_no_target_is_a_usage_error():
+    with pytest.raises(lanemark.UsageError, match="^on: there is no target"):
+        lanemark.predict([], "dma_read_latency")
 
 
 def test_lists_ranges_and_numbers_are_sizes():

@@ -92,6 +92,22 @@ def test_a_run_begun_by_the_command_is_finished_here(undisturbed, tmp_path):
     assert table.to_csv() == undisturbed
 
 
+def test_an_interrupted_sweep_keeps_its_rows_and_frees_the_log(undisturbed, tmp_path, monkeypatch):
+    monkeypatch.setitem(lanemark._sweep._AT_A_TIME, "simulation", 7)
+
+    def interrupt(done, steps, what):
+        if done >= 14:
+            raise KeyboardInterrupt
+
+    for executor in (lanemark.InThisProcess(), None):
+        log = tmp_path / f"{executor is None}.jsonl"
+        with pytest.raises(KeyboardInterrupt):
+            lanemark.sweep(SPACE, log, executor=executor, progress=interrupt)
+        assert 14 <= len(log.read_text().splitlines()) < POINTS
+        table = lanemark.sweep(SPACE, log, executor=lanemark.InThisProcess(), progress=False)
+        assert table.to_csv() == undisturbed
+
+
 def test_dask_runs_the_points_and_a_killed_worker_loses_nothing(undisturbed, tmp_path, monkeypatch):
     distributed = pytest.importorskip("distributed")
     monkeypatch.setitem(lanemark._sweep._AT_A_TIME, "simulation", 7)

@@ -33,7 +33,7 @@ fn the_machine_that_differs_is_named_with_what_only_it_has() {
     let text = folder.good(&["fleet", "run", "hosts.toml", "--records", "all"]);
     assert!(text.contains("10 machines, 4 answers compared"), "{text}");
     assert!(text.contains("\nnode7:\n  - dma_read_bandwidth"), "{text}");
-    assert!(text.contains("times slower than the median of 10 machines"), "{text}");
+    assert!(text.contains("times slower than the median of the others of 10 machines"), "{text}");
     assert!(text.contains("  only here: ") && text.contains("(link_width)"), "{text}");
     assert!((0..10).all(|number| number == 7 || !text.contains(&format!("node{number}:"))), "{text}");
     let document: Value = serde_json::from_str(&folder.good(&["fleet", "run", "hosts.toml", "--json"])).unwrap();
@@ -61,7 +61,7 @@ bench = ["--on", "no-such-card"]
     let folder = Folder::with(&[("hosts.toml", hosts(more).as_bytes())]);
     let outcome = folder.run(&["fleet", "run", "hosts.toml", "--timeout", "300"]);
     assert_eq!(outcome.code, Some(1), "{}", outcome.err);
-    assert!(outcome.err.contains("no answers of absent, talks, refuses"), "{}", outcome.err);
+    assert!(outcome.err.contains("no answers from absent, talks, refuses"), "{}", outcome.err);
     for words in [
         "starting ./no-such-program: ",
         "a record is JSON",
@@ -74,11 +74,15 @@ bench = ["--on", "no-such-card"]
 
 #[test]
 fn a_machine_that_hangs_is_left_after_the_timeout() {
-    let text = "schema = 1\nbench = []\n[[host]]\nname = \"hangs\"\ncommand = [\"sh\", \"-c\", \"exec sleep 1000\"]\n";
+    let text =
+        "schema = 1\nbench = []\n[[host]]\nname = \"hangs\"\ncommand = [\"sh\", \"-c\", \"sleep 1234.5; true\"]\n";
     let folder = Folder::with(&[("hosts.toml", text.as_bytes())]);
     let outcome = folder.run(&["fleet", "run", "hosts.toml", "--timeout", "0.5"]);
     assert_eq!(outcome.code, Some(1), "{}", outcome.err);
     assert!(outcome.out.contains("no answer within 0.5 s"), "{}", outcome.out);
+    // What the command started is gone, too.
+    let left = std::process::Command::new("pgrep").args(["-f", "sleep 1234.5"]).output();
+    assert!(left.is_ok_and(|left| left.stdout.is_empty()), "a process is left");
 }
 
 #[test]

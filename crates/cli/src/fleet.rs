@@ -11,9 +11,11 @@ use lanemark_record::diagnosis::Diagnosis;
 use lanemark_record::fleet::Fleet;
 use lanemark_record::{Record, check_folder, file};
 use lanemark_runner::{Cancel, read_file};
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde::Deserialize;
 use std::collections::HashSet;
 use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -27,10 +29,10 @@ const HOSTS: u64 = 1 << 20;
 const OUTPUT: u64 = 256 << 20;
 /// Default time that a command may take.
 const TIMEOUT: Duration = Duration::from_mins(10);
-/// Interval between looks at a command.
+/// Polling interval of a command.
 const LOOK: Duration = Duration::from_millis(20);
 /// Time that the output of a command may stay open after its end.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PIPE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Most characters of a message of a machine.
 const MESSAGE: usize = 300;
 
@@ -99,7 +101,11 @@ fn run(args: &FleetRunArgs) -> Result<(), Failure> {
 fn check(fleet: &Fleet) -> Result<(), Failure> {
     let silent = fleet.machines.iter().filter(|machine| machine.answers == 0);
     let names: Vec<&str> = silent.map(|machine| machine.name.as_str()).collect();
-    if names.is_empty() { Ok(()) } else { Err(Failure::Check(format!("no answers of {}", names.join(", ")))) }
+    if names.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::Check(format!("no answers from {}: see the problems in the table", names.join(", "))))
+    }
 }
 
 fn read(path: &Path) -> Result<Hosts, Failure> {
@@ -131,7 +137,7 @@ fn read(path: &Path) -> Result<Hosts, Failure> {
             return Err(wrong(format!("host.ssh of {name}: '{to}' is no destination; use user@machine")));
         }
         if command.as_ref().is_some_and(Vec::is_empty) {
-            return Err(wrong(format!("host.command of {name}: there is no word")));
+            return Err(wrong(format!("host.command of {name}: it is empty; give the words that run lanemark")));
         }
     }
     Ok(hosts)
@@ -167,9 +173,15 @@ fn ask(host: &Host, bench: &[String], timeout: Duration, cancel: &Cancel) -> Fle
             Err(error) => member.problem = Some(problem.unwrap_or_else(|| error.to_string())),
         },
     }
-    // Without a diagnosis, causes stay unknown: that is no problem of the answers.
-    if let Ok((text, _)) = output_of(host, "doctor", &host.doctor, timeout, cancel) {
-        member.diagnosis = serde_json::from_str::<Diagnosis>(&text).ok();
+    // A machine that has not answered would not answer a second time.
+    if member.record.is_some() && !cancel.is_cancelled() {
+        let (text, problem) = match output_of(host, "doctor", &host.doctor, timeout, cancel) {
+            Ok((text, problem)) => (text, problem),
+            Err(why) => (String::new(), Some(why)),
+        };
+        let read =
+            |error: serde_json::Error| problem.unwrap_or_else(|| format!("reading the output of doctor: {error}"));
+        member.diagnosis = Some(serde_json::from_str::<Diagnosis>(&text).map_err(read));
     }
     member
 }
@@ -186,9 +198,13 @@ fn output_of(
     let words = words.into_iter().chain(["--json".to_owned()]);
     let all: Vec<String> = match (&host.ssh, &host.command) {
         (Some(to), _) => {
-            let ssh = ["ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "--", to, "lanemark"];
+            // The program there ends when its time is over, also if the connection is lost before.
+            let most = format!("{:.0}", timeout.as_secs_f64().ceil());
+            let options = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=10"];
+            let there = ["--", to, "timeout", "-k", "5", &most, "lanemark"];
+            let ssh = ["ssh"].into_iter().chain(options).chain(there);
             // The shell of the machine reads the words again.
-            ssh.into_iter().map(str::to_owned).chain(words.map(|word| quoted(&word))).collect()
+            ssh.map(str::to_owned).chain(words.map(|word| quoted(&word))).collect()
         }
         (None, Some(command)) => command.iter().cloned().chain(words).collect(),
         (None, None) => {
@@ -202,6 +218,8 @@ fn output_of(
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
+        // A group of its own, which can be killed with everything that it started.
+        .process_group(0)
         .spawn()
         .map_err(|error| format!("starting {program}: {error}"))?;
     let (status, out, err) = finished(child, timeout, cancel)?;
@@ -210,7 +228,7 @@ fn output_of(
         return Ok((text, None));
     }
     let last = String::from_utf8_lossy(&err);
-    let last = last.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
+    let last = last.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("without a message; run it by hand");
     let said: String = last.chars().filter(|one| !one.is_control()).take(MESSAGE).collect();
     let code = status.code().map_or_else(|| "a signal".to_owned(), |code| format!("exit code {code}"));
     Ok((text, Some(format!("{command} ended with {code}: {said}"))))
@@ -231,20 +249,18 @@ fn finished(mut child: Child, timeout: Duration, cancel: &Cancel) -> Result<(Exi
             (begun.elapsed() > timeout).then(|| format!("no answer within {} s", timeout.as_secs_f64()))
         };
         if because.is_some() {
-            child.kill().map_err(failed)?;
+            kill_process_group(Pid::from_child(&child), Signal::KILL).map_err(|error| failed(error.into()))?;
             break (child.wait().map_err(failed)?, because);
         }
         std::thread::sleep(LOOK);
     };
     if let Some(because) = because {
-        // A process that the command started may keep the pipes open: their readers are left.
         return Err(because);
     }
-    let whole = |pipe: Receiver<Vec<u8>>| {
-        let open = "it ended, but another process that it started keeps its output open";
-        pipe.recv_timeout(PATIENCE).map_err(|_| open.to_owned())
-    };
-    Ok((status, whole(out)?, whole(err)?))
+    let open = |_| "the command ended, but another process that it started keeps its output open".to_owned();
+    let out = out.recv_timeout(PIPE_TIMEOUT).map_err(open)?;
+    // Messages are read as far as they are: a proxy of ssh may keep them open.
+    Ok((status, out, err.recv_timeout(LOOK).unwrap_or_default()))
 }
 
 /// Reads a pipe to its end, at most [`OUTPUT`] bytes, on a thread of its own.

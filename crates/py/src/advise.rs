@@ -37,7 +37,7 @@ pub fn advise(
     match (guidance, stopped) {
         (_, Some(stopped)) => Err(stopped),
         (Ok(guidance), None) => Ok((file::to_json(&guidance), lanemark_report::guidance(&guidance, None))),
-        (Err(problem), None) => Err(error::run(&problem)),
+        (Err(problem), None) => Err(error::failure(&problem.into())),
     }
 }
 
@@ -71,6 +71,7 @@ pub fn fleet(
     let members = machines.into_iter().map(|(name, record, diagnosis)| {
         let diagnosis = diagnosis.map(|json| serde_json::from_str(&json)).transpose();
         let diagnosis = diagnosis.map_err(|error| raised(Kind::Usage, &format!("diagnosis of {name}: {error}")))?;
+        let diagnosis = diagnosis.map(Ok);
         Ok(FleetMember { name, record: Some(record.0.clone()), diagnosis, problem: None })
     });
     let members: Vec<FleetMember> = members.collect::<PyResult<_>>()?;

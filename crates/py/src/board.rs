@@ -10,8 +10,11 @@ use pyo3::types::PyBytes;
 /// Bytes of a line: a processor's writes are split at its multiples.
 const LINE_BYTES: usize = 64;
 
+/// Events between two looks at signals.
+const EVENTS_PER_LOOK: u64 = 65_536;
+
 /// Simulated host, links and cards.
-#[pyclass(module = "lanemark._lanemark", unsendable)]
+#[pyclass(module = "lanemark._lanemark")]
 pub struct Board {
     board: lanemark_sim::Board,
     /// Payload of a card's TLPs, at most.
@@ -54,21 +57,35 @@ impl Board {
     }
 
     /// Runs every event up to and including `until_ns`.
-    fn run_until(&mut self, until_ns: f64) -> PyResult<()> {
-        self.board.run_until(time(until_ns)?);
+    fn run_until(&mut self, py: Python<'_>, until_ns: f64) -> PyResult<()> {
+        let until = time(until_ns)?;
+        while self.board.next_at().is_some_and(|at| at <= until) {
+            let board = &mut self.board;
+            py.detach(|| {
+                for _ in 0..EVENTS_PER_LOOK {
+                    if board.next_at().is_none_or(|at| at > until) || !board.step() {
+                        break;
+                    }
+                }
+            });
+            py.check_signals()?;
+        }
+        self.board.run_until(until);
         Ok(())
     }
 
     /// Runs until nothing is left to do, or until `most` events have run; returns whether nothing is left.
     #[pyo3(signature = (most=10_000_000))]
     fn run(&mut self, py: Python<'_>, most: u64) -> PyResult<bool> {
-        for nth in 0..most {
-            if !self.board.step() {
+        let mut left = most;
+        while left > 0 {
+            let now = left.min(EVENTS_PER_LOOK);
+            let board = &mut self.board;
+            if py.detach(|| (0..now).any(|_| !board.step())) {
                 return Ok(true);
             }
-            if nth % 65_536 == 65_535 {
-                py.check_signals()?;
-            }
+            left -= now;
+            py.check_signals()?;
         }
         Ok(false)
     }
@@ -184,9 +201,11 @@ impl Board {
         length: usize,
         card: usize,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let missing = || refused(&format!("region: card {card} has no region '{region}'"));
+        let known = self.regions(card)?.into_iter().map(|(name, _, _)| name).collect::<Vec<_>>().join(", ");
+        let missing = || refused(&format!("region: card {card} has no region '{region}'; it has {known}"));
         let region = self.board.region_of_mut(CardIndex(card), region).ok_or_else(missing)?;
         fits(offset, length, region.spec.len)?;
+        checked(offset, length)?;
         let mut bytes = vec![0; length];
         region.memory.read(offset, &mut bytes);
         Ok(PyBytes::new(py, &bytes))
@@ -213,7 +232,7 @@ const MOST_BYTES: usize = 64 << 20;
 /// An address whose bytes exist and are not too many.
 fn checked(address: u64, bytes: usize) -> PyResult<u64> {
     if bytes > MOST_BYTES {
-        return Err(refused(&format!("{bytes} B are too many for one call: use at most {MOST_BYTES}")));
+        return Err(refused(&format!("data: {bytes} B are too many for one call: use at most {MOST_BYTES}")));
     }
     match address.checked_add(bytes as u64) {
         Some(_) => Ok(address),

@@ -9,6 +9,9 @@ use lanemark_runner::draft_of;
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 
+/// Name of the file of a draft, for messages.
+const DRAFT: &str = "draft.toml";
+
 /// The machine of a listing, a folder or an archive; without one, this machine.
 fn inventory(from: Option<&Path>) -> PyResult<Inventory> {
     match from {
@@ -32,10 +35,13 @@ pub fn doctor(py: Python<'_>, path: Option<PathBuf>) -> PyResult<(String, String
 /// The platform file of a function in a listing, with its numbers still unknown.
 #[pyfunction]
 #[pyo3(signature = (path=None, address=None))]
-pub fn draft_from_listing(path: Option<PathBuf>, address: Option<String>) -> PyResult<Platform> {
+pub fn draft_from_listing(py: Python<'_>, path: Option<PathBuf>, address: Option<String>) -> PyResult<Platform> {
     let usage = |text: String| raised(Kind::Usage, &text);
     let address = address.map(|text| text.parse().map_err(|error| usage(format!("address: {error}")))).transpose()?;
-    let text = as_platform(&inventory(path.as_deref())?, address, Figures::Dma);
-    let text = text.map_err(|error| usage(error.to_string()))?;
-    draft_of("draft.toml", text.as_bytes()).map(Platform::of_draft).map_err(|error| crate::error::run(&error))
+    let text = py.detach(|| {
+        let text = as_platform(&inventory(path.as_deref())?, address, Figures::Dma);
+        text.map_err(|error| usage(error.to_string()))
+    })?;
+    let draft = draft_of(DRAFT, text.as_bytes()).map_err(|error| crate::error::run(&error))?;
+    Ok(Platform::of_draft(Some(DRAFT.to_owned()), draft))
 }

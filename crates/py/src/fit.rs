@@ -27,6 +27,8 @@ enum Read {
 #[pyclass(module = "lanemark._lanemark", frozen)]
 pub struct Fitted {
     name: String,
+    /// Name of the platform's file.
+    file: Option<String>,
     filled: Filled,
 }
 
@@ -35,7 +37,8 @@ impl Fitted {
     /// The platform with the numbers that the data determine.
     #[getter]
     fn platform(&self) -> Platform {
-        Platform::of_draft(self.filled.draft.clone())
+        let file = self.file.clone().unwrap_or_else(|| "fitted.toml".to_owned());
+        Platform::of_draft(Some(file), self.filled.draft.clone())
     }
 
     /// The result as JSON.
@@ -87,7 +90,7 @@ pub fn fit(
         FillError::Record(problem) => raised(Kind::Usage, &format!("{name}: {problem}")),
         problem => raised(Kind::Failed, &problem.to_string()),
     })?;
-    Ok(Fitted { name, filled })
+    Ok(Fitted { name, file: platform.file(), filled })
 }
 
 /// The figures of a CSV text, or of the output of a tool.

@@ -6,6 +6,7 @@ use crate::record::Record;
 use crate::wait::{Step, Steps, interruptible};
 use lanemark_cli::options;
 use lanemark_runner::{Answerer, Event, Outcome, Request, RunError, Target};
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
 /// A target as given: a platform or a name.
@@ -52,10 +53,10 @@ pub fn run(
         })
     })?;
     let (record, problem, impossible) = match (outcome, stopped) {
-        (Ok((record, _, _)), Some(stopped)) => {
+        (Ok((record, _, _)), Some(stopped)) if stopped.is_instance_of::<PyKeyboardInterrupt>(py) => {
             return Err(ended(py, "Interrupted", "interrupted", record, Some(stopped)));
         }
-        (Err(_), Some(stopped)) => return Err(stopped),
+        (_, Some(stopped)) => return Err(stopped),
         (Err(problem), None) => return Err(error::run(&problem)),
         (Ok(done), None) => done,
     };

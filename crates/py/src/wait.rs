@@ -31,7 +31,7 @@ impl Steps {
 }
 
 /// The result of `work`, which runs on a thread of its own, and the exception of a signal (`KeyboardInterrupt`) that came
-/// meanwhile: `work` was then cancelled, and has ended. `progress` is called with each [`Step`].
+/// meanwhile: `work` was then cancelled, and has ended. A second signal leaves the thread to end by itself. `progress` is called with each [`Step`].
 ///
 /// # Errors
 /// The exception of `progress`, after the work has ended; an error if a thread cannot be started, or if it panics.
@@ -63,8 +63,11 @@ pub fn interruptible<T: Send + 'static>(
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
-        if stopped.is_none() {
-            stopped = py.check_signals().err();
+        match (py.check_signals(), &stopped) {
+            (Ok(()), _) => {}
+            (Err(error), None) => stopped = Some(error),
+            // The work has not ended since the first signal: it is left.
+            (Err(error), Some(_)) => return Err(error),
         }
         if stopped.is_some() {
             cancel.cancel();

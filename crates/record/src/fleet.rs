@@ -15,13 +15,13 @@ pub struct Fleet {
     pub schema: u32,
     /// The program that wrote it.
     pub tool: Tool,
-    /// The machines, in the order of their file.
+    /// The machines, in the order given.
     pub machines: Vec<Machine>,
     /// Number of answers that enough machines have for a judgement.
     pub judged: u64,
-    /// Number of answers that too few machines have.
+    /// Number of answers that fewer than four machines have.
     pub not_judged: u64,
-    /// Least difference from the median of the machines that counts, in percent of the time.
+    /// Least difference from the median of the others that counts, in percent of the time.
     pub min_effect_percent: f64,
     /// Answers of one machine that differ from those of the others, the largest difference first.
     pub outliers: Vec<Outlier>,
@@ -37,8 +37,10 @@ pub struct Machine {
     pub answers: u64,
     /// Number of its outliers.
     pub outliers: u64,
-    /// Findings of `doctor` that most others do not have; absent without a diagnosis.
+    /// Findings of `doctor` that most others do not have; absent without a diagnosis, or without one of another machine.
     pub only_here: Option<Vec<OnlyHere>>,
+    /// Reason why there is no diagnosis; absent if there is one, or if none was asked for.
+    pub no_diagnosis: Option<String>,
     /// Reason why answers are missing; absent if none are.
     pub problem: Option<String>,
 }
@@ -61,15 +63,15 @@ pub struct OnlyHere {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Outlier {
-    /// The machine.
+    /// Name of the machine.
     pub machine: String,
-    /// The question.
+    /// Name of the question.
     pub question: String,
     /// The target on this machine.
     pub target: String,
     /// The method.
     pub method: Method,
-    /// Size.
+    /// Size in bytes.
     pub size_bytes: u64,
     /// Offset from a 64 B boundary.
     pub alignment_bytes: u64,
@@ -79,11 +81,12 @@ pub struct Outlier {
     pub machines: u64,
     /// Median time per iteration or access on this machine.
     pub time_ns: f64,
-    /// Median of that time over the machines.
-    pub median_ns: f64,
-    /// Time on this machine over the median: above 1, it is slower.
+    /// Median of that time over the machines that are no outliers.
+    pub others_ns: f64,
+    /// Time on this machine over that median: above 1, it is slower.
     pub ratio: f64,
-    /// Distance from the median in robust standard deviations of the machines; absent if the others do not vary.
+    /// Distance of the logarithm of the time from the mean of the others, in standard deviations of the others; absent if
+    /// they do not vary.
     pub deviations: Option<f64>,
 }
 

@@ -13,13 +13,15 @@ const SHOWN: usize = 5;
 #[must_use]
 pub fn fleet_table(fleet: &Fleet, width: Option<u16>) -> String {
     let Fleet { machines, judged, not_judged, min_effect_percent, outliers, .. } = fleet;
-    let few = match not_judged {
+    let few = match *not_judged as usize {
         0 => String::new(),
-        count => format!("; {count} of fewer than 4 machines are not judged"),
+        1 => "; 1 answer is not judged, because fewer than 4 machines have it".to_owned(),
+        count => format!("; {count} answers are not judged, because fewer than 4 machines have them"),
     };
     let text = format!(
-        "{}, {judged} answers compared{few}; a machine is listed below if its time is more than 3.5 robust standard deviations and {min_effect_percent} % from the median of all",
-        figures::counted(machines.len(), "machine")
+        "{}, {} compared{few}; an answer is an outlier if its time differs from those of the others by more than {min_effect_percent} %, and by so many of their standard deviations that a fleet of equal machines has one in 1 of 20 runs",
+        figures::counted(machines.len(), "machine"),
+        figures::counted(*judged as usize, "answer")
     );
     let mut columns = vec![Column::words("machine")];
     columns.extend(["answers", "outliers"].map(Column::figures));
@@ -47,7 +49,9 @@ pub fn fleet_table(fleet: &Fleet, width: Option<u16>) -> String {
 /// What only this machine has, as possible causes.
 fn causes(machine: &Machine, width: Option<u16>) -> Vec<String> {
     let Some(only_here) = &machine.only_here else {
-        return vec!["  causes unknown: there is no diagnosis of this machine".to_owned()];
+        let because = machine.no_diagnosis.clone();
+        let because = because.unwrap_or_else(|| "there are no diagnoses of this machine and of another one".to_owned());
+        return vec![wrap(&format!("  causes unknown: {because}"), width, 4)];
     };
     if only_here.is_empty() {
         return vec!["  causes unknown: doctor finds nothing that most of the others do not have".to_owned()];
@@ -61,16 +65,16 @@ fn causes(machine: &Machine, width: Option<u16>) -> Vec<String> {
 }
 
 fn in_words(outlier: &Outlier) -> String {
-    let Outlier { question, method, size_bytes, quantity, machines, time_ns, median_ns, ratio, .. } = outlier;
+    let Outlier { question, method, size_bytes, quantity, machines, time_ns, others_ns, ratio, .. } = outlier;
     let figure = |ns: f64| match quantity {
         Quantity::Bandwidth => figures::rate(*size_bytes as f64 * 1e9 / ns),
         _ => figures::time(ns),
     };
     let (word, times) = if *ratio > 1.0 { ("slower", *ratio) } else { ("faster", 1.0 / ratio) };
     format!(
-        "{question}, {method}, {}: {}, {times:.2} times {word} than the median of {machines} machines, {}",
+        "{question}, {method}, {}: {}, {times:.2} times {word} than the median of the others of {machines} machines, {}",
         figures::size(*size_bytes),
         figure(*time_ns),
-        figure(*median_ns)
+        figure(*others_ns)
     )
 }

@@ -120,6 +120,13 @@ impl SweepLog {
     }
 }
 
+impl Drop for SweepLog {
+    fn drop(&mut self) {
+        // A process that was forked meanwhile has the file open, too, and would keep the lock.
+        let _ = self.file.unlock();
+    }
+}
+
 /// Reads the log at `path`, without a lock, and passes each row to `each`. An incomplete last line is skipped. A log
 /// that is being written can be read.
 ///
