@@ -6,8 +6,9 @@ use lanemark_units::Ticks;
 /// One due time for each port, kept in a winner tree: each node holds the earlier of its two children. Ties go to the
 /// lower port.
 ///
-/// [`Schedule::set`] compares with one sibling a level and stops where the winner is unchanged, which is usually the
-/// first level. [`Schedule::first`] reads the root.
+/// Only ports that have been due have a leaf, in the order in which they first were: a board has many ports, and most
+/// traffic uses a few of them. [`Schedule::set`] compares with one sibling a level and stops where the winner is
+/// unchanged. [`Schedule::first`] reads the winner of the whole tree.
 /// The comparison is a branch, which processors predict well. Alternatives were measured and are slower: branch-free
 /// groups of eight, groups of four, and a binary heap of the due ports.
 ///
@@ -23,12 +24,24 @@ use lanemark_units::Ticks;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
-    /// The winner tree: the root is at 1, the children of node `n` are at `2n` and `2n + 1`, and the leaves are the
-    /// ports.
-    winners: Vec<Due>,
-    /// Index of the first leaf.
-    ports: usize,
+    /// The nodes below the root, siblings together: nodes `2n` and `2n + 1` are children of node `leaves + n`. The
+    /// first nodes are the leaves.
+    pairs: Vec<[Due; 2]>,
+    /// Number of leaves, a power of two.
+    leaves: usize,
+    /// The root.
+    first: Due,
+    /// The leaf of each port; [`NO_LEAF`] for a port that has never been due.
+    leaf_of: Vec<usize>,
+    /// Number of leaves in use.
+    used: usize,
 }
+
+/// No leaf: beyond every node.
+const NO_LEAF: usize = usize::MAX;
+
+/// Number of leaves of a new schedule.
+const FEWEST_LEAVES: usize = 4;
 
 /// A due time and its port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,12 +50,22 @@ struct Due {
     port: usize,
 }
 
+impl Due {
+    /// No port.
+    const NONE: Due = Due { at: Ticks::NEVER, port: usize::MAX };
+}
+
 impl Schedule {
     /// Creates a schedule of `ports` ports, none of them due.
     #[must_use]
     pub fn new(ports: usize) -> Schedule {
-        let ports = ports.next_power_of_two();
-        Schedule { winners: vec![Due { at: Ticks::NEVER, port: 0 }; 2 * ports], ports }
+        Schedule {
+            pairs: vec![[Due::NONE; 2]; FEWEST_LEAVES - 1],
+            leaves: FEWEST_LEAVES,
+            first: Due::NONE,
+            leaf_of: vec![NO_LEAF; ports],
+            used: 0,
+        }
     }
 
     /// Makes `port` due at `at`; [`Ticks::NEVER`] makes it idle.
@@ -51,25 +74,62 @@ impl Schedule {
     /// If `port` is out of range.
     #[inline]
     pub fn set(&mut self, port: usize, at: Ticks) {
-        let mut place = self.ports + port;
-        let mut due = Due { at, port };
-        while self.winners[place] != due {
-            self.winners[place] = due;
-            if place == 1 {
-                break;
-            }
-            let other = self.winners[place ^ 1];
-            if other.at < due.at || other.at == due.at && place % 2 == 1 {
-                due = other;
-            }
-            place /= 2;
+        let leaf = self.leaf_of[port];
+        if leaf == NO_LEAF {
+            return self.set_first_time(port, at);
         }
+        self.climb(leaf, Due { at, port });
+    }
+
+    #[inline]
+    fn climb(&mut self, leaf: usize, mut due: Due) {
+        let mut node = leaf;
+        while let Some([even, odd]) = self.pairs.get_mut(node / 2) {
+            let (own, other) = if node.is_multiple_of(2) { (even, odd) } else { (odd, even) };
+            if *own == due {
+                return;
+            }
+            *own = due;
+            if other.at < due.at || other.at == due.at && other.port < due.port {
+                due = *other;
+            }
+            node = self.leaves + node / 2;
+        }
+        self.first = due;
+    }
+
+    /// Gives a port a leaf, if it is due.
+    #[cold]
+    fn set_first_time(&mut self, port: usize, at: Ticks) {
+        if at == Ticks::NEVER {
+            return;
+        }
+        if self.used == self.leaves {
+            self.grow();
+        }
+        self.leaf_of[port] = self.used;
+        self.used += 1;
+        self.climb(self.leaf_of[port], Due { at, port });
+    }
+
+    /// Doubles the number of leaves.
+    fn grow(&mut self) {
+        let old: Vec<Due> = self.pairs[..self.leaves / 2].as_flattened().to_vec();
+        self.leaves *= 2;
+        self.pairs = vec![[Due::NONE; 2]; self.leaves - 1];
+        old.into_iter().enumerate().for_each(|(leaf, due)| self.climb(leaf, due));
+    }
+
+    /// Returns the due time of a port.
+    fn at(&self, port: usize) -> Ticks {
+        let leaf = self.leaf_of[port];
+        self.pairs.get(leaf / 2).map_or(Ticks::NEVER, |pair| pair[leaf % 2].at)
     }
 
     /// Visits the due time of each port. The tree is rebuilt from these times.
     pub fn visit(&mut self, view: &mut impl Visitor) {
-        for port in 0..self.ports {
-            let mut at = self.winners[self.ports + port].at;
+        for port in 0..self.leaf_of.len() {
+            let mut at = self.at(port);
             view.moment(&mut at);
             self.set(port, at);
         }
@@ -79,7 +139,7 @@ impl Schedule {
     #[inline]
     #[must_use]
     pub fn first(&self) -> Option<(Ticks, usize)> {
-        let Due { at, port } = self.winners[1];
+        let Due { at, port } = self.first;
         (at < Ticks::NEVER).then_some((at, port))
     }
 }
