@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 const PAGE: u64 = 4096;
+/// Bytes that are generated and copied together.
+const LINE: u64 = 64;
 
 /// Sparse storage of any size. Only written pages are allocated.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -22,18 +24,29 @@ pub fn first_byte(offset: u64) -> u8 {
 
 /// Fills `into` with the initial bytes from `offset` on, with an exclusive or by `flip`.
 fn fill_first(offset: u64, flip: u8, into: &mut [u8]) {
-    let until_word = (offset.wrapping_neg() % 8) as usize;
-    let (head, rest) = into.split_at_mut(until_word.min(into.len()));
-    let (words, tail) = rest.as_chunks_mut::<8>();
-    let of_words = offset + head.len() as u64;
-    let of_tail = of_words + 8 * words.len() as u64;
+    let until_line = (offset.wrapping_neg() % LINE) as usize;
+    let (head, rest) = into.split_at_mut(until_line.min(into.len()));
+    let of_lines = offset + head.len() as u64;
+    let (lines, tail) = rest.as_chunks_mut::<{ LINE as usize }>();
+    let of_tail = of_lines + LINE * lines.len() as u64;
+    // Within an aligned line only the lowest six bits of the offset differ.
+    for (line, at) in lines.iter_mut().zip((of_lines..).step_by(LINE as usize)) {
+        let first = first_byte(at) ^ flip;
+        line.iter_mut().zip(0..).for_each(|(byte, place): (_, u8)| *byte = first ^ place);
+    }
     for (part, from) in [(head, offset), (tail, of_tail)] {
         part.iter_mut().zip(from..).for_each(|(byte, at)| *byte = first_byte(at) ^ flip);
     }
-    // Within an aligned word only the lowest three bits of the offset differ.
-    for (word, at) in words.iter_mut().zip((of_words..).step_by(8)) {
-        let first = u64::from(first_byte(at) ^ flip);
-        *word = ((first * 0x0101_0101_0101_0101) ^ 0x0706_0504_0302_0100).to_le_bytes();
+}
+
+/// Copies bytes of equal length; whole lines without a call.
+#[inline]
+fn copy(to: &mut [u8], from: &[u8]) {
+    let (to_lines, to_rest) = to.as_chunks_mut::<{ LINE as usize }>();
+    let (from_lines, from_rest) = from.as_chunks::<{ LINE as usize }>();
+    to_lines.iter_mut().zip(from_lines).for_each(|(to, from)| *to = *from);
+    if !to_rest.is_empty() {
+        to_rest.copy_from_slice(from_rest);
     }
 }
 
@@ -102,6 +115,19 @@ impl Memory {
     /// Writes `data` at `offset`; it may cross pages.
     #[inline]
     pub fn write(&mut self, offset: u64, data: &[u8]) {
+        if data.is_empty() {
+            return;
+        }
+        let place = (offset % PAGE) as usize;
+        if let Some(part) = self.page_mut(offset / PAGE).get_mut(place..place + data.len()) {
+            return copy(part, data);
+        }
+        self.write_across(offset, data);
+    }
+
+    /// Writes `data` that crosses pages.
+    #[cold]
+    fn write_across(&mut self, offset: u64, data: &[u8]) {
         let mut done = 0;
         while done < data.len() {
             let at = offset + done as u64;
@@ -115,6 +141,19 @@ impl Memory {
     /// Reads `into.len()` bytes from `offset` on.
     #[inline]
     pub fn read(&mut self, offset: u64, into: &mut [u8]) {
+        let place = (offset % PAGE) as usize;
+        if place + into.len() > PAGE as usize {
+            return self.read_across(offset, into);
+        }
+        match self.find(offset / PAGE) {
+            Some(page) => copy(into, &self.pages[page][place..place + into.len()]),
+            None => fill_first(offset, self.first, into),
+        }
+    }
+
+    /// Reads bytes that cross pages.
+    #[cold]
+    fn read_across(&mut self, offset: u64, into: &mut [u8]) {
         let mut done = 0;
         while done < into.len() {
             let at = offset + done as u64;
@@ -136,8 +175,8 @@ mod tests {
 
     #[test]
     fn unwritten_bytes_are_generated_at_any_offset_and_length() {
-        for (offset, flip) in [(0, 0), (1, 0x5A), (7, 1), (0xFFF9, 0), (0x1_0003, 0x5A), (255, 0)] {
-            for len in 0..40 {
+        for (offset, flip) in [(0, 0), (1, 0x5A), (7, 1), (0xFFF9, 0), (0x1_0003, 0x5A), (255, 0), (0x3_5640, 9)] {
+            for len in (0..40).chain([64, 100, 128, 190, 4000]) {
                 let mut bytes = vec![0; len];
                 Memory::holding(flip).read(offset, &mut bytes);
                 let meant: Vec<u8> = (offset..).take(len).map(|at| first_byte(at) ^ flip).collect();

@@ -78,9 +78,26 @@ impl Schedule {
         if leaf == NO_LEAF {
             return self.set_first_time(port, at);
         }
-        self.climb(leaf, Due { at, port });
+        let due = Due { at, port };
+        if self.first.port == port { self.replace_first(leaf, due) } else { self.climb(leaf, due) }
     }
 
+    /// Changes the time of the first port, which is the winner of every node above its leaf.
+    #[inline]
+    fn replace_first(&mut self, leaf: usize, mut due: Due) {
+        let mut node = leaf;
+        while let Some(pair) = self.pairs.get_mut(node / 2) {
+            pair[node % 2] = due;
+            let other = &pair[1 - node % 2];
+            if other.at < due.at || other.at == due.at && other.port < due.port {
+                due = *other;
+            }
+            node = self.leaves + node / 2;
+        }
+        self.first = due;
+    }
+
+    /// Changes the time of another port, up to the first node whose winner is unchanged.
     #[inline]
     fn climb(&mut self, leaf: usize, mut due: Due) {
         let mut node = leaf;

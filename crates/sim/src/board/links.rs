@@ -2,10 +2,10 @@
 
 use super::Board;
 use crate::critical_path::{Milestone, Place};
-use crate::fabric::End;
 use crate::fabric::credit::Cost;
 use crate::fabric::dllp::DllpKind;
 use crate::fabric::link::{Sent, WaitedFor};
+use crate::fabric::{End, Fabric};
 use crate::index::{DirectionIndex, PortIndex, Side};
 use crate::observer::Went;
 use crate::ports::{endpoint_input, root_input};
@@ -25,13 +25,13 @@ impl Board {
     /// Sends a TLP on its link: frees the sender's buffer and delivers the TLP to the other end.
     #[inline(never)]
     pub(super) fn send(&mut self, direction: DirectionIndex) {
+        let (line, back) = self.fabric.pair(direction);
         // The replay of a corrupted TLP is chosen anew, from all that can be sent.
-        if self.fabric.directions[direction].transmitter.is_replaying() {
-            self.fabric.receive_dllps(self.events.now, direction);
+        if line.transmitter.is_replaying() {
+            back.transmitter.tell(self.events.now, &mut line.transmitter);
         }
-        let transmitter = &mut self.fabric.directions[direction].transmitter;
         let mut sent = Sent::INVALID;
-        if transmitter.send_as(self.events.now, &mut sent) {
+        if line.transmitter.send_as(self.events.now, &mut sent) {
             if self.observation.is_traced() {
                 self.observe_sent(direction, &sent, false);
             }
@@ -39,23 +39,33 @@ impl Board {
             self.make_room(direction, &sent, departed);
             self.deliver(direction, &sent);
         } else {
-            let (damaged, found) = (transmitter.damaged.take(), transmitter.take_damaged());
-            if let Some(until) = transmitter.take_training() {
-                // DLLPs that could be sent before the recovery have been sent.
-                self.fabric.receive_dllps(self.events.now, direction);
-                self.fabric.directions[direction.opposite()].transmitter.pause(until);
-                self.fabric.refresh(&mut self.events, direction.opposite());
-            }
-            if let Some(sent) = damaged {
-                self.observe_sent(direction, &sent, true);
-            }
-            if let Some(at) = found {
-                self.fabric.schedule_dllp(&mut self.events, direction.opposite(), DllpKind::Nak, at);
-                self.fabric.refresh(&mut self.events, direction.opposite());
-            }
+            self.look_for_damage(direction);
         }
-        self.fabric.pass_on_dllps(&mut self.events, direction);
-        self.fabric.refresh(&mut self.events, direction);
+        let (line, back) = self.fabric.pair(direction);
+        if back.awaits_dllp {
+            self.fabric.pass_on_dllps(&mut self.events, direction);
+            return self.fabric.refresh(&mut self.events, direction);
+        }
+        Fabric::refresh_pair(&mut self.events, direction, line, back);
+    }
+
+    /// Handles a TLP that was corrupted, and the retraining of the link after several of them.
+    fn look_for_damage(&mut self, direction: DirectionIndex) {
+        let transmitter = &mut self.fabric.directions[direction].transmitter;
+        let (damaged, found) = (transmitter.damaged.take(), transmitter.take_damaged());
+        if let Some(until) = transmitter.take_training() {
+            // DLLPs that could be sent before the recovery have been sent.
+            self.fabric.receive_dllps(self.events.now, direction);
+            self.fabric.directions[direction.opposite()].transmitter.pause(until);
+            self.fabric.refresh(&mut self.events, direction.opposite());
+        }
+        if let Some(sent) = damaged {
+            self.observe_sent(direction, &sent, true);
+        }
+        if let Some(at) = found {
+            self.fabric.schedule_dllp(&mut self.events, direction.opposite(), DllpKind::Nak, at);
+            self.fabric.refresh(&mut self.events, direction.opposite());
+        }
     }
 
     /// Adds the milestones of a TLP that was sent: its departure, which is returned, and its arrival.
@@ -142,11 +152,15 @@ impl Board {
 
     #[inline]
     fn deliver(&mut self, direction: DirectionIndex, sent: &Sent) {
-        let line = &mut self.fabric.directions[direction];
+        let (line, back) = self.fabric.pair(direction);
         if line.transmitter.counts(DllpKind::Ack) {
             line.transmitter.free(DllpKind::Ack, sent.arrives, 0, Cause::Replay, sent.tlp.milestone);
         }
-        self.fabric.schedule_dllp(&mut self.events, direction.opposite(), DllpKind::Ack, sent.arrives);
+        if line.awaits_dllp {
+            self.fabric.schedule_dllp(&mut self.events, direction.opposite(), DllpKind::Ack, sent.arrives);
+        } else if back.transmitter.schedule_dllp(DllpKind::Ack, sent.arrives) {
+            back.transmitter.tell(self.events.now, &mut line.transmitter);
+        }
         if self.failures.injected.is_none() {
             return self.land(direction, sent);
         }

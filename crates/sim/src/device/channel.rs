@@ -324,11 +324,11 @@ impl Channel {
             let begins = self.described.is_none_or(|(last, _)| last != number);
             return if begins && self.open.len() >= most as usize { Ticks::NEVER } else { free.max(self.open_at) };
         }
-        let begins = self.begins_transfer(number);
+        let begins = Channel::begins_transfer(&self.open, number);
         let most = transfer.outstanding.map_or(usize::MAX, |most| most as usize);
         match shared.tag_at {
             Some(tag_at) if !(begins && self.open.len() >= most) => {
-                let (leaves_queue, _) = self.leaves_queue_at(number, transfer);
+                let (leaves_queue, _) = Channel::leaves_queue_at(&self.queued, &self.open, number, transfer);
                 self.occupied_until.max(self.room.0).max(tag_at).max(self.open_at).max(leaves_queue)
             }
             _ => Ticks::NEVER,
@@ -337,20 +337,25 @@ impl Channel {
 
     /// Returns whether a read is the first one of transfer `number`.
     #[inline]
-    fn begins_transfer(&self, number: u64) -> bool {
-        self.open.back().is_none_or(|last| last.number != number)
+    fn begins_transfer(open: &VecDeque<Open>, number: u64) -> bool {
+        open.back().is_none_or(|last| last.number != number)
     }
 
     /// Returns when a read of transfer `number` may leave the queue, and the end of the transfer before it in the
     /// queue; later reads of a transfer do not wait there.
     #[inline]
-    fn leaves_queue_at(&self, number: u64, transfer: &Transfer) -> (Ticks, Milestone) {
-        if !self.begins_transfer(number) {
+    fn leaves_queue_at(
+        queued: &VecDeque<(Ticks, Milestone)>,
+        open: &VecDeque<Open>,
+        number: u64,
+        transfer: &Transfer,
+    ) -> (Ticks, Milestone) {
+        let Some(next) = queued.front().filter(|_| Channel::begins_transfer(open, number)) else {
             return (Ticks::ZERO, Milestone::NONE);
-        }
+        };
         // Each of the first ones has been in the queue since the start.
-        let waits = transfer.outstanding.is_some_and(|most| self.open.len() + self.queued.len() >= most as usize);
-        self.queued.front().filter(|_| waits).map_or((Ticks::ZERO, Milestone::NONE), |next| *next)
+        let waits = transfer.outstanding.is_some_and(|most| open.len() + queued.len() >= most as usize);
+        if waits { *next } else { (Ticks::ZERO, Milestone::NONE) }
     }
 
     /// Puts the next transfer into the queue when another one has ended.
@@ -388,8 +393,13 @@ impl Channel {
     fn fed_at(&self, piece: &Piece, shared: &Shared<'_>) -> Ticks {
         let (Some(queues), Some(job)) = (shared.queues, &self.job) else { return Ticks::ZERO };
         let begins = self.described.is_none_or(|(last, _)| last != piece.number);
-        let bytes = if self.is_whole && begins { job.transfer.bytes } else { u64::from(piece.chunk.bytes) };
-        queues.gives_at(Channel::feeder(job), bytes)
+        queues.gives_at(Channel::feeder(job), Channel::awaited_bytes(job, piece, self.is_whole && begins))
+    }
+
+    /// Returns the bytes that a write waits for in its queue: its own, or those of its whole transfer.
+    #[inline]
+    fn awaited_bytes(job: &Job, piece: &Piece, is_whole: bool) -> u64 {
+        if is_whole { job.transfer.bytes } else { u64::from(piece.chunk.bytes) }
     }
 
     /// Returns the queue that feeds its writes.
@@ -432,30 +442,29 @@ impl Channel {
             last = (answered, Cause::Translation);
             self.waited_for = (shared.answered, Cause::Translation);
         }
-        let is_load = piece.verb == Verb::Load;
-        let awaits_reads = is_load || self.job.as_ref().is_some_and(|job| job.read.is_some());
-        let fed_at = if is_load { Ticks::ZERO } else { self.fed_at(piece, shared) };
-        let tag_at = shared.tag_at.unwrap_or(Ticks::ZERO);
-        let transfer = self.job.as_ref().map(|job| &job.transfer).filter(|_| is_load);
-        let (leaves_queue, before) =
-            transfer.map_or((Ticks::ZERO, Milestone::NONE), |transfer| self.leaves_queue_at(piece.number, transfer));
-        let fed = shared.queues.zip(self.job.as_ref());
-        let fed = fed.map_or(Milestone::NONE, |(queues, job)| queues.filled(Channel::feeder(job)));
-        for (at, cause, counts, milestone) in [
-            (tag_at, shared.tag_because, is_load, shared.tag),
-            (self.open_at, Cause::ReadRoundTrip, awaits_reads, self.ended),
-            (leaves_queue, Cause::Engine, is_load, before),
-            (fed_at, Cause::Fifo, !is_load, fed),
-        ] {
-            if counts && at > last.0 {
+        let mut look = |at: Ticks, cause: Cause, milestone: Milestone, limit: Cause| {
+            if at > last.0 {
                 last = (at, cause);
-                let limit = match cause {
-                    // The queue begins when another transfer ends.
-                    Cause::ReadRoundTrip | Cause::Engine => Cause::ReadRoundTrip,
-                    _ if is_load => Cause::Tag,
-                    _ => Cause::Fifo,
-                };
                 self.waited_for = (milestone, limit);
+            }
+        };
+        let Some(job) = &self.job else { return (last.1, Ticks::ZERO) };
+        if piece.verb == Verb::Load {
+            look(shared.tag_at.unwrap_or(Ticks::ZERO), shared.tag_because, shared.tag, Cause::Tag);
+            look(self.open_at, Cause::ReadRoundTrip, self.ended, Cause::ReadRoundTrip);
+            let queue = Channel::leaves_queue_at(&self.queued, &self.open, piece.number, &job.transfer);
+            let (leaves_queue, before) = queue;
+            // The queue begins when another transfer ends.
+            look(leaves_queue, Cause::Engine, before, Cause::ReadRoundTrip);
+        } else {
+            if job.read.is_some() {
+                look(self.open_at, Cause::ReadRoundTrip, self.ended, Cause::ReadRoundTrip);
+            }
+            if let Some(queues) = shared.queues {
+                let begins = self.described.is_none_or(|(last, _)| last != piece.number);
+                let feeder = Channel::feeder(job);
+                let fed_at = queues.gives_at(feeder, Channel::awaited_bytes(job, piece, self.is_whole && begins));
+                look(fed_at, Cause::Fifo, queues.filled(feeder), Cause::Fifo);
             }
         }
         let span = now.since(self.issued_at);

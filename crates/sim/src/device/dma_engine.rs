@@ -110,6 +110,8 @@ pub struct DmaEngine {
     served: usize,
     /// Time and channel of the next request, as last computed by [`DmaEngine::due`].
     next: (Ticks, usize),
+    /// The only channel with a job, if there is one and no ATC.
+    only: Option<usize>,
     /// The channel whose status register must be updated, until it is taken.
     status_due: Option<usize>,
     path: DataPath,
@@ -192,6 +194,7 @@ impl DmaEngine {
             channels: (0..spec.all_channels()).map(|_| Channel::new(fetchers.next())).collect(),
             served: 0,
             next: (Ticks::NEVER, 0),
+            only: None,
             status_due: None,
             path: DataPath::default(),
             read_path: DataPath::default(),
@@ -283,6 +286,7 @@ impl DmaEngine {
         if let Some(channel) = self.channels.get_mut(channel) {
             channel.begin(now, job.released(), from, self.spec.tick);
         }
+        self.look_for_only();
     }
 
     /// Starts a job whose transfers begin when all of their bytes are in the queue.
@@ -302,7 +306,16 @@ impl DmaEngine {
         let channel = self.channels.get_mut(call.channel as usize)?;
         channel.begin(now, job, Ticks::ZERO, self.spec.tick);
         channel.arm(call, mailbox);
-        Some(channel.done)
+        let done = channel.done;
+        self.look_for_only();
+        Some(done)
+    }
+
+    /// Finds the only channel with a job.
+    fn look_for_only(&mut self) {
+        let mut working = (0..self.channels.len()).filter(|place| self.channels[*place].job.is_some());
+        let first = working.next();
+        self.only = first.filter(|_| working.next().is_none() && self.atc.is_none());
     }
 
     /// Makes the transfers of a channel's job parts of copies, whose last part has `last_part` bytes.
@@ -367,6 +380,7 @@ impl DmaEngine {
     /// Stops new requests; outstanding ones complete.
     pub fn stop(&mut self) {
         self.channels.iter_mut().for_each(|channel| channel.stop(self.spec.tick));
+        self.look_for_only();
         if let Some(queues) = &mut self.queues {
             queues.join(Mode::Straight, 0);
         }
@@ -485,6 +499,12 @@ impl DmaEngine {
     #[inline]
     pub fn due(&mut self) -> Ticks {
         let shared = self.shared();
+        if let Some(only) = self.only {
+            let due = self.channels[only].due(&shared);
+            // A channel that is never due is not the next one.
+            self.next = (due, if due < Ticks::NEVER { only } else { self.served });
+            return due;
+        }
         let mut next = (Ticks::NEVER, self.served);
         // Round-robin: channels behind the last served one come first.
         let comes_before = |one: usize, other: usize| (one <= self.served, one) < (other <= self.served, other);
@@ -559,12 +579,13 @@ impl DmaEngine {
         path: &mut CriticalPath,
         made: &mut Tlp,
     ) -> Option<Ticks> {
-        let piece = self.channels[place].job.as_ref()?.piece?;
+        let channel = self.channels.get_mut(place)?;
+        let piece = channel.job.as_ref()?.piece?;
         let Piece { number, chunk, offset, verb } = piece;
-        let is_first = self.channels[place].begins_descriptor(&piece, &self.spec);
+        let is_first = channel.begins_descriptor(&piece, &self.spec);
         let (cause, waited) = self.charge(place, now, &piece, is_first);
         self.waits[cause.index()] += waited;
-        let channel = &mut self.channels[place];
+        let channel = self.channels.get_mut(place)?;
         if cause == Cause::Fifo {
             channel.waited_for = (path.add(channel.waited_for.0, now, self.place, Cause::Fifo), Cause::Transit);
         }
@@ -576,31 +597,33 @@ impl DmaEngine {
         let job = channel.job.as_mut()?;
         let (address, length_dw, first_be, last_be) = span(chunk.address, u64::from(chunk.bytes));
         let Spec { requester, relaxed, id_based, .. } = self.spec;
-        let mut tlp =
-            Tlp { address, length_dw, first_be, last_be, requester, relaxed, id_based, ..Tlp::of(TlpKind::MWr) };
-        if verb == Verb::Store {
-            tlp.payload = slab.take();
+        *made = Tlp { address, length_dw, first_be, last_be, requester, relaxed, id_based, ..Tlp::of(TlpKind::MWr) };
+        let rate = if verb == Verb::Store {
+            made.payload = slab.take();
             // The tag of a write is unused by the protocol; here it carries the channel.
-            tlp.tag = place as u16;
+            made.tag = place as u16;
             let skip = (chunk.address - address) as usize;
-            let data = &mut slab.bytes_mut(tlp.payload)[skip..skip + chunk.bytes as usize];
+            let data = &mut slab.bytes_mut(made.payload)[skip..skip + chunk.bytes as usize];
             let turn = job.turn_of(number);
-            let feeder = Channel::feeder(job);
-            if !self.queues.as_mut().is_some_and(|queues| queues.give(now, feeder, data)) {
-                stored_bytes(chunk.address, turn, data);
-            }
+            let mut is_given = false;
             if let Some(queues) = &mut self.queues {
+                let feeder = Channel::feeder(job);
+                is_given = queues.give(now, feeder, data);
                 queues.set_drained(feeder, channel.waited_for.0);
             }
-            slab.note(tlp.payload, number);
-            tlp.pauses = self.spec.write.link_pauses_before(offset, chunk.bytes);
+            if !is_given {
+                stored_bytes(chunk.address, turn, data);
+            }
+            slab.note(made.payload, number);
+            made.pauses = self.spec.write.link_pauses_before(offset, chunk.bytes);
+            &self.spec.write
         } else {
-            tlp.kind = TlpKind::MRd;
-            tlp.tag = self.free_tags.pop()?;
+            made.kind = TlpKind::MRd;
+            made.tag = self.free_tags.pop()?;
             let end = chunk.address + u64::from(chunk.bytes);
             let least = self.spec.read_data.as_ref().map_or(Ticks::ZERO, |data| data.least_time_of(chunk.bytes));
             let (left, unreceived) = (chunk.bytes, chunk.bytes);
-            self.reads[usize::from(tlp.tag)] =
+            self.reads[usize::from(made.tag)] =
                 Read { left, unreceived, least, channel: place, transfer: number, asked: now, end };
             if channel.open.back().is_none_or(|last| last.number != number) {
                 let begun = self.atc.as_ref().map_or(now, |atc| atc.begun(now));
@@ -614,18 +637,16 @@ impl DmaEngine {
                 );
                 channel.open.push_back(Open { number, left: job.bytes_of(number), begun });
             }
-        }
+            &self.spec.read
+        };
         channel.described = Some((number, verb));
         let is_described = is_first && job.transfer.partner == Partner::Host;
         job.advance();
         let descriptor = if is_described { self.spec.descriptor } else { Ticks::ZERO };
+        let besides = rate.besides(chunk, offset, self.beats_of(made));
         if self.atc.is_some() {
-            self.translate(&mut tlp);
+            self.translate(made);
         }
-        let rate = if verb == Verb::Store { &self.spec.write } else { &self.spec.read };
-        let beats = self.beats_of(&tlp);
-        let besides = rate.besides(chunk, offset, beats);
-        *made = tlp;
         Some(self.send(place, now, descriptor + besides, path, made))
     }
 

@@ -3,7 +3,7 @@
 //! The sending times of DLLPs do not depend on their delivery. They are delivered only when a TLP waits for one, when
 //! many have been sent, or when the state of a link is read.
 
-use super::Fabric;
+use super::{Direction, Fabric};
 use crate::critical_path::Milestone;
 use crate::events::Events;
 use crate::fabric::credit::Cost;
@@ -15,38 +15,53 @@ use lanemark_machine::Cause;
 use lanemark_units::Ticks;
 
 impl Fabric {
+    /// Returns a direction and the opposite one.
+    #[inline]
+    pub(crate) fn pair(&mut self, direction: DirectionIndex) -> (&mut Direction, &mut Direction) {
+        let [down, up] = &mut self.directions.as_chunks_mut::<2>().0[direction.link().0];
+        if direction.is_downstream() { (down, up) } else { (up, down) }
+    }
+
     /// Schedules the next TLP of a direction, or the DLLP that it waits for.
     #[inline]
     pub(crate) fn refresh(&mut self, events: &mut Events, direction: DirectionIndex) {
+        let (line, back) = self.pair(direction);
+        Fabric::refresh_pair(events, direction, line, back);
+    }
+
+    /// Schedules the next TLP of `line`, which is `direction`; `back` is the opposite direction.
+    #[inline]
+    pub(crate) fn refresh_pair(
+        events: &mut Events,
+        direction: DirectionIndex,
+        line: &mut Direction,
+        back: &mut Direction,
+    ) {
         let now = events.now;
-        let mut due = self.directions[direction].transmitter.due(now);
-        if due.awaits_dllp && self.receive_dllps(now, direction) {
-            due = self.directions[direction].transmitter.due(now);
+        let mut due = line.transmitter.due(now);
+        if due.awaits_dllp && back.transmitter.tell(now, &mut line.transmitter) {
+            due = line.transmitter.due(now);
         }
-        let awaited = std::mem::replace(&mut self.directions[direction].awaits_dllp, due.awaits_dllp);
-        self.set_send(events, direction, due.at);
+        let awaited = std::mem::replace(&mut line.awaits_dllp, due.awaits_dllp);
+        Fabric::set_send(events, direction, line, back.awaits_dllp, due.at);
         if awaited || due.awaits_dllp {
-            let other = direction.opposite();
-            self.set_send(events, other, self.directions[other].transmitter.due(now).at);
+            let next_tlp = back.transmitter.due(now).at;
+            Fabric::set_send(events, direction.opposite(), back, due.awaits_dllp, next_tlp);
         }
     }
 
     /// Schedules a direction: at its next TLP, or at a DLLP that the other end waits for.
-    #[allow(clippy::inline_always)] // For every TLP, several times: all such calls are 3 % of a run.
-    #[inline(always)]
-    fn set_send(&self, events: &mut Events, direction: DirectionIndex, next_tlp: Ticks) {
-        let mut at = next_tlp;
-        if self.directions[direction.opposite()].awaits_dllp {
-            at = at.min(self.directions[direction].transmitter.next_dllp_at());
-        }
+    #[inline]
+    fn set_send(events: &mut Events, direction: DirectionIndex, line: &Direction, is_awaited: bool, next_tlp: Ticks) {
+        let at = if is_awaited { next_tlp.min(line.transmitter.next_dllp_at()) } else { next_tlp };
         events.set(Port::Send(direction), at.max(events.now));
     }
 
     /// Delivers the DLLPs sent to a direction up to now; returns whether there were any.
     #[inline(never)]
     pub(crate) fn receive_dllps(&mut self, now: Ticks, direction: DirectionIndex) -> bool {
-        let both = self.directions.get_disjoint_mut([direction.0, direction.opposite().0]);
-        both.is_ok_and(|[receiver, sender]| sender.transmitter.tell(now, &mut receiver.transmitter))
+        let (receiver, sender) = self.pair(direction);
+        sender.transmitter.tell(now, &mut receiver.transmitter)
     }
 
     /// Delivers the DLLPs sent up to now, in every direction.
@@ -77,12 +92,13 @@ impl Fabric {
         kind: DllpKind,
         from: Ticks,
     ) {
-        let are_many = self.directions[direction].transmitter.schedule_dllp(kind, from);
-        if self.directions[direction.opposite()].awaits_dllp {
+        let (line, back) = self.pair(direction);
+        let are_many = line.transmitter.schedule_dllp(kind, from);
+        if back.awaits_dllp {
             self.pass_on_dllps(events, direction);
             self.refresh(events, direction);
         } else if are_many {
-            self.receive_dllps(events.now, direction.opposite());
+            line.transmitter.tell(events.now, &mut back.transmitter);
         }
     }
 
@@ -105,13 +121,29 @@ impl Fabric {
         because: Cause,
         milestone: Milestone,
     ) {
-        let (now, opposite) = (events.now, direction.opposite());
-        let (line, kind) = (&mut self.directions[direction], DllpKind::update(cost.class));
+        let (now, kind) = (events.now, DllpKind::update(cost.class));
+        let (line, back) = self.pair(direction);
         if !line.transmitter.counts(kind) {
             return;
         }
         line.transmitter.free(kind, now, cost.data, because, milestone);
-        self.schedule_dllp(events, opposite, kind, now);
+        let are_many = back.transmitter.schedule_dllp(kind, now);
+        if line.awaits_dllp || line.transmitter.is_exhausted(kind) {
+            return self.return_awaited_credits(events, direction, kind);
+        }
+        if are_many {
+            back.transmitter.tell(now, &mut line.transmitter);
+        }
+    }
+
+    /// Sends the DLLP that returns credits, if the sender waits for it or has no others.
+    #[inline(never)]
+    fn return_awaited_credits(&mut self, events: &mut Events, direction: DirectionIndex, kind: DllpKind) {
+        let (now, opposite) = (events.now, direction.opposite());
+        if self.directions[direction].awaits_dllp {
+            self.pass_on_dllps(events, opposite);
+            self.refresh(events, opposite);
+        }
         if self.is_exhausted(now, direction, kind) {
             self.directions[opposite].transmitter.hurry(now, kind);
             self.refresh(events, opposite);

@@ -129,10 +129,9 @@ impl Watch {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dllps {
     spec: Spec,
-    /// Scheduling times of each kind.
-    scheduled: [VecDeque<Ticks>; DllpKind::POOLS],
-    /// First scheduling time of each kind; [`Ticks::NEVER`] without any.
+    /// First scheduling time of each kind, [`Ticks::NEVER`] without any, and those behind it.
     first: [Ticks; DllpKind::POOLS],
+    scheduled: [VecDeque<Ticks>; DllpKind::POOLS],
     /// Kind and time of the first scheduled DLLP.
     next: (usize, Ticks),
     /// A tick after the last DLLP of each kind was sent: it covers everything scheduled before.
@@ -186,19 +185,20 @@ impl Dllps {
             return false;
         }
         let kind = kind.pool();
-        let scheduled = &mut self.scheduled[kind];
+        let (first, scheduled) = (&mut self.first[kind], &mut self.scheduled[kind]);
         // A DLLP scheduled at the time of another of its kind is merged with it.
-        if from < self.said_until[kind] || scheduled.back() == Some(&from) {
+        if from < self.said_until[kind] || *scheduled.back().unwrap_or(first) == from {
             return false;
         }
-        scheduled.push_back(from);
-        if scheduled.len() == 1 {
-            self.first[kind] = from;
-            if (from, kind) < (self.next.1, self.next.0) {
-                self.next = (kind, from);
-            }
+        if *first < Ticks::NEVER {
+            scheduled.push_back(from);
+            return scheduled.len() + 1 >= MANY;
         }
-        self.scheduled[kind].len() >= MANY
+        *first = from;
+        if (from, kind) < (self.next.1, self.next.0) {
+            self.next = (kind, from);
+        }
+        false
     }
 
     /// Makes the DLLP of this kind urgent from `from` on.
@@ -263,18 +263,22 @@ impl Dllps {
     #[inline]
     fn says(&mut self, kind: usize, at: Ticks) {
         self.said_until[kind] = at + Ticks(1);
-        let scheduled = &mut self.scheduled[kind];
-        while scheduled.front().is_some_and(|from| *from <= at) {
-            scheduled.pop_front();
+        if self.first[kind] <= at {
+            let scheduled = &mut self.scheduled[kind];
+            self.first[kind] = loop {
+                match scheduled.pop_front() {
+                    Some(from) if from <= at => {}
+                    next => break next.unwrap_or(Ticks::NEVER),
+                }
+            };
         }
-        self.first[kind] = scheduled.front().copied().unwrap_or(Ticks::NEVER);
         self.look_for_next();
     }
 
     /// Visits the state.
     pub fn visit(&mut self, view: &mut impl Visitor) {
         // While there is an observer, no steady state is skipped.
-        let Dllps { spec: _, scheduled, first, next: _, said_until, nak, hurried, skp, urgent, hurry: _, gone, watch } =
+        let Dllps { spec: _, first, scheduled, next: _, said_until, nak, hurried, skp, urgent, hurry: _, gone, watch } =
             self;
         for scheduled in scheduled {
             view.count(scheduled.len());

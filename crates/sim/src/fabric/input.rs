@@ -17,8 +17,6 @@ pub struct Input {
     holding: u8,
     /// Ready time of the last TLP; ready times do not decrease.
     last: Ticks,
-    /// Number of TLPs with Relaxed or ID-Based Ordering.
-    free: u32,
 }
 
 /// A queued TLP.
@@ -45,14 +43,13 @@ impl Input {
         self.last = self.last.max(at);
         let class = tlp.kind.class() as usize;
         self.holding |= 1 << class;
-        self.free += u32::from(tlp.is_free());
         self.queues[class].send(self.last, (order, tlp));
     }
 
     /// Visits the state; `offered` is the number of TLPs queued for the link, and every order number is moved by
     /// `moved`.
     pub(crate) fn visit(&mut self, view: &mut impl Survey, offered: u64, moved: u64) {
-        let Input { queues, holding, last, free } = self;
+        let Input { queues, holding, last } = self;
         for queue in queues {
             queue.visit(view, |view, (order, tlp)| {
                 view.state(offered - *order);
@@ -62,7 +59,6 @@ impl Input {
         }
         view.state(u64::from(*holding));
         view.time(last);
-        view.state(u64::from(*free));
     }
 
     /// Removes a TLP of a class into `to`; returns whether there was one.
@@ -71,7 +67,6 @@ impl Input {
         let queue = &mut self.queues[class];
         let Some((_, tlp)) = queue.at(place) else { return false };
         *to = *tlp;
-        self.free -= u32::from(tlp.is_free());
         queue.remove(place);
         if queue.is_empty() {
             self.holding &= !(1 << class);
@@ -137,13 +132,6 @@ impl Input {
         let mut before =
             self.queues[class].iter().take_while(|(ready, (order, _))| (*ready, *order) < (later.ready, later.order));
         before.all(|(_, (_, tlp))| may_pass(ordered, tlp.ordered()) != Pass::No)
-    }
-
-    /// Returns whether any TLP has Relaxed or ID-Based Ordering.
-    #[inline]
-    #[must_use]
-    pub fn has_free(&self) -> bool {
-        self.free > 0
     }
 
     /// Returns whether TLPs of this class are queued, and no others.

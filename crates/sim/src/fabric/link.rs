@@ -239,6 +239,8 @@ pub struct Transmitter {
     /// Inputs with queued TLPs, ascending.
     active: Vec<usize>,
     queued: usize,
+    /// Number of queued TLPs with Relaxed or ID-Based Ordering.
+    free: usize,
     /// Number of TLPs queued since construction.
     offered: u64,
     /// The round-robin input served last.
@@ -289,6 +291,7 @@ impl Transmitter {
             inputs: vec![Input::default(); spec.inputs],
             active: Vec::with_capacity(spec.inputs),
             queued: 0,
+            free: 0,
             offered: 0,
             served: spec.inputs.saturating_sub(1),
             account: Account::new(&spec.credits, spec.replay_tlps),
@@ -311,19 +314,16 @@ impl Transmitter {
     /// cannot precede the queued TLPs, so that [`Transmitter::due`] is unchanged.
     #[inline]
     pub fn offer(&mut self, input: usize, at: Ticks, tlp: Tlp) -> bool {
-        let goes_behind = self.inputs[input].holds_only(tlp.kind.class())
-            && match self.spec.ordering {
-                OrderingChoice::Never => true,
-                OrderingChoice::Blocked => !tlp.is_free() && !self.looks_behind_heads(),
-                OrderingChoice::Random => false,
-            };
+        self.free += usize::from(tlp.is_free());
         self.queued += 1;
         self.offered += 1;
-        if self.inputs[input].is_empty() {
+        let queue = &mut self.inputs[input];
+        let (is_first, is_like_others) = (queue.is_empty(), queue.holds_only(tlp.kind.class()));
+        queue.offer(at, self.offered, tlp);
+        if is_first {
             self.activate(input);
         }
-        self.inputs[input].offer(at, self.offered, tlp);
-        !goes_behind
+        !(is_like_others && self.is_in_order())
     }
 
     /// Marks an input as having queued TLPs.
@@ -341,13 +341,20 @@ impl Transmitter {
     #[inline]
     fn only_head(&self) -> Option<(usize, Waiting<'_>)> {
         let &[only] = self.active.as_slice() else { return None };
-        let input = &self.inputs[only];
-        let is_plain = match self.spec.ordering {
+        if !self.is_in_order() {
+            return None;
+        }
+        Some((only, self.inputs[only].only_head()?))
+    }
+
+    /// Returns whether TLPs of one class and one input are sent in order.
+    #[inline]
+    fn is_in_order(&self) -> bool {
+        match self.spec.ordering {
             OrderingChoice::Never => true,
-            OrderingChoice::Blocked => !input.has_free(),
+            OrderingChoice::Blocked => self.free == 0,
             OrderingChoice::Random => false,
-        };
-        if is_plain { Some((only, input.only_head()?)) } else { None }
+        }
     }
 
     /// Returns the number of queued TLPs.
@@ -363,6 +370,9 @@ impl Transmitter {
     pub fn due(&self, now: Ticks) -> Due {
         if let Some(again_at) = self.again_at {
             return Due { at: again_at.max(self.busy_until), awaits_dllp: again_at == Ticks::NEVER };
+        }
+        if self.queued == 0 {
+            return Due { at: Ticks::NEVER, awaits_dllp: false };
         }
         if let Some((_, head)) = self.only_head() {
             let at = self.account.covered_at(Cost::of(head.tlp)).at;
@@ -417,7 +427,7 @@ impl Transmitter {
     fn looks_behind_heads(&self) -> bool {
         match self.spec.ordering {
             OrderingChoice::Never => false,
-            OrderingChoice::Blocked => self.active.iter().any(|input| self.inputs[*input].has_free()),
+            OrderingChoice::Blocked => self.free > 0,
             OrderingChoice::Random => true,
         }
     }
@@ -532,11 +542,13 @@ impl Transmitter {
             return false;
         }
         let Choice { input, class, place, ready, covered } = *choice;
-        if !self.inputs[input].take(class, place, &mut sent.tlp) {
+        let queue = &mut self.inputs[input];
+        if !queue.take(class, place, &mut sent.tlp) {
             return false;
         }
+        self.free -= usize::from(sent.tlp.is_free());
         self.queued -= 1;
-        if self.inputs[input].is_empty() {
+        if queue.is_empty() {
             if self.active.len() == 1 { self.active.clear() } else { self.active.retain(|other| *other != input) }
         }
         if input >= self.spec.first_served {

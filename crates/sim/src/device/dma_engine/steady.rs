@@ -9,6 +9,7 @@ impl DmaEngine {
     pub(crate) fn visit(&mut self, view: &mut impl Survey) {
         let DmaEngine {
             place: _,
+            only: _,
             tag: _,
             answered: _,
             data: _,

@@ -27,6 +27,7 @@ impl Transmitter {
             inputs,
             active,
             queued,
+            free,
             offered,
             served,
             account,
@@ -56,6 +57,7 @@ impl Transmitter {
             view.count(*input);
         }
         view.count(*queued);
+        view.count(*free);
         view.count(*served);
         account.visit(view);
         dllps.visit(view);
