@@ -31,7 +31,11 @@ impl Board {
             back.transmitter.tell(self.events.now, &mut line.transmitter);
         }
         let mut sent = Sent::INVALID;
-        if line.transmitter.send_as(self.events.now, &mut sent) {
+        // If the other direction waits for a DLLP, it must also be scheduled. A trace shows credits as of the last
+        // time when they were needed.
+        let is_lazy = back.awaits_dllp || self.observation.is_traced();
+        let other = if is_lazy { None } else { Some(&mut back.transmitter) };
+        if line.transmitter.send_as(self.events.now, other, &mut sent) {
             if self.observation.is_traced() {
                 self.observe_sent(direction, &sent, false);
             }

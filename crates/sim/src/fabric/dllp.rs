@@ -313,12 +313,17 @@ impl Dllps {
     /// Sends the DLLPs that precede a TLP that could start at `start`, on a line that is busy until `busy_until`:
     /// those that find the line free before it, and those at their latency limit. [`Dllps::gone`] then holds those
     /// for the other end.
-    #[inline]
     pub fn before(&mut self, start: Ticks, busy_until: Ticks) -> DllpsBefore {
         let mut all = std::mem::take(&mut self.gone);
         let before = self.go(start, busy_until, false, |gone| all.push_back(gone));
         self.gone = all;
         before
+    }
+
+    /// Sends the DLLPs that precede a TLP as [`Dllps::before`], and passes those for the other end to `tell`.
+    #[inline]
+    pub fn before_to(&mut self, start: Ticks, busy_until: Ticks, tell: impl FnMut(Gone)) -> DllpsBefore {
+        self.go(start, busy_until, false, tell)
     }
 
     /// Sends the DLLPs up to `now` and passes those for the other end to `tell`.
@@ -331,6 +336,18 @@ impl Dllps {
     fn go(&mut self, start: Ticks, busy_until: Ticks, ends_with_dllp: bool, mut tell: impl FnMut(Gone)) -> DllpsBefore {
         let mut before = DllpsBefore { busy_until, count: 0 };
         // The content of a DLLP is fixed when it is sent, so none is chosen before the line is free.
+        if self.urgent > start {
+            while before.busy_until <= start {
+                let (kind, from) = self.next;
+                let at = from.max(before.busy_until);
+                if from > start || at >= start && from + self.spec.ack_latency_limit > start {
+                    break;
+                }
+                self.says(kind, at);
+                self.put(DllpKind::RETURNING[kind], at, &mut before, &mut tell);
+            }
+            return before;
+        }
         while before.busy_until <= start {
             let (kind, from) = self.next;
             if ends_with_dllp && from.min(self.hurry) > start {

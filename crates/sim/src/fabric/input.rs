@@ -37,13 +37,26 @@ pub struct Waiting<'a> {
 const POSTED: usize = FlowClass::Posted as usize;
 
 impl Input {
+    /// Returns when a TLP offered at `at` is ready: not before those already queued.
+    #[inline]
+    pub fn ready(&mut self, at: Ticks) -> Ticks {
+        self.last = self.last.max(at);
+        self.last
+    }
+
     /// Queues a TLP that is ready at `at`, but not before those already queued; `order` is its number on the link.
     #[inline]
     pub fn offer(&mut self, at: Ticks, order: u64, tlp: Tlp) {
-        self.last = self.last.max(at);
+        let ready = self.ready(at);
+        self.put(ready, order, tlp);
+    }
+
+    /// Queues a TLP that is ready at `ready`, as [`Input::ready`] returned it.
+    #[inline]
+    pub fn put(&mut self, ready: Ticks, order: u64, tlp: Tlp) {
         let class = tlp.kind.class() as usize;
         self.holding |= 1 << class;
-        self.queues[class].send(self.last, (order, tlp));
+        self.queues[class].send(ready, (order, tlp));
     }
 
     /// Visits the state; `offered` is the number of TLPs queued for the link, and every order number is moved by

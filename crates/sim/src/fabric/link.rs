@@ -32,6 +32,7 @@ use lanemark_platform::OrderingChoice;
 use lanemark_units::Ticks;
 use lanemark_wire::flit::FlitLine;
 use lanemark_wire::{FlowClass, Generation, Lanes, dw_ticks};
+use std::collections::VecDeque;
 
 mod steady;
 
@@ -235,8 +236,14 @@ pub struct Transmitter {
     /// Alignment of TLP starts in DWs, less one.
     slots: u64,
     completion_slots: u64,
+    /// Queued TLPs, if all are of one input and one class and are sent in order, with their ready times; and that
+    /// input and class. Otherwise they are in `inputs`.
+    lane: VecDeque<(Ticks, Tlp)>,
+    lane_of: (usize, FlowClass),
+    /// Whether TLPs may be sent in order without a choice: none is corrupted or reordered at random.
+    has_lane: bool,
     inputs: Vec<Input>,
-    /// Inputs with queued TLPs, ascending.
+    /// Inputs with queued TLPs outside the lane, ascending.
     active: Vec<usize>,
     queued: usize,
     /// Number of queued TLPs with Relaxed or ID-Based Ordering.
@@ -288,6 +295,9 @@ impl Transmitter {
                 needs_acks: spec.replay_tlps < Pool::INFINITE.header,
                 skp: spec.skp,
             }),
+            lane: VecDeque::new(),
+            lane_of: (0, FlowClass::Posted),
+            has_lane: spec.tlps_per_error == 0 && spec.ordering != OrderingChoice::Random,
             inputs: vec![Input::default(); spec.inputs],
             active: Vec::with_capacity(spec.inputs),
             queued: 0,
@@ -314,9 +324,25 @@ impl Transmitter {
     /// cannot precede the queued TLPs, so that [`Transmitter::due`] is unchanged.
     #[inline]
     pub fn offer(&mut self, input: usize, at: Ticks, tlp: Tlp) -> bool {
-        self.free += usize::from(tlp.is_free());
+        let class = tlp.kind.class();
+        let is_first = self.queued == 0;
         self.queued += 1;
         self.offered += 1;
+        let queue = &mut self.inputs[input];
+        let joins = if is_first { self.has_lane } else { !self.lane.is_empty() && self.lane_of == (input, class) };
+        if joins && !tlp.is_free() {
+            self.lane_of = (input, class);
+            self.lane.push_back((queue.ready(at), tlp));
+            return is_first;
+        }
+        self.offer_apart(input, at, tlp)
+    }
+
+    /// Queues a TLP outside the lane, as [`Transmitter::offer`].
+    #[inline(never)]
+    fn offer_apart(&mut self, input: usize, at: Ticks, tlp: Tlp) -> bool {
+        self.leave_lane(1);
+        self.free += usize::from(tlp.is_free());
         let queue = &mut self.inputs[input];
         let (is_first, is_like_others) = (queue.is_empty(), queue.holds_only(tlp.kind.class()));
         queue.offer(at, self.offered, tlp);
@@ -324,6 +350,19 @@ impl Transmitter {
             self.activate(input);
         }
         !(is_like_others && self.is_in_order())
+    }
+
+    /// Moves the TLPs of the lane to their input; `later` is the number of TLPs offered after them.
+    fn leave_lane(&mut self, later: u64) {
+        let (input, _) = self.lane_of;
+        let mut order = self.offered - later - self.lane.len() as u64;
+        if !self.lane.is_empty() {
+            self.activate(input);
+        }
+        while let Some((ready, tlp)) = self.lane.pop_front() {
+            order += 1;
+            self.inputs[input].put(ready, order, tlp);
+        }
     }
 
     /// Marks an input as having queued TLPs.
@@ -370,6 +409,10 @@ impl Transmitter {
     pub fn due(&self, now: Ticks) -> Due {
         if let Some(again_at) = self.again_at {
             return Due { at: again_at.max(self.busy_until), awaits_dllp: again_at == Ticks::NEVER };
+        }
+        if let Some((ready, tlp)) = self.lane.front() {
+            let at = self.account.covered_at(Cost::of(tlp)).at;
+            return self.due_at(now, (*ready).max(at), at == Ticks::NEVER);
         }
         if self.queued == 0 {
             return Due { at: Ticks::NEVER, awaits_dllp: false };
@@ -516,27 +559,49 @@ impl Transmitter {
     #[cfg(test)]
     pub fn send(&mut self, now: Ticks) -> Option<Sent> {
         let mut sent = Sent::INVALID;
-        self.send_as(now, &mut sent).then_some(sent)
+        self.send_as(now, None, &mut sent).then_some(sent)
     }
 
     /// Sends the chosen TLP, if it can be sent. If DLLPs precede it, they are sent and the TLP follows later.
     ///
     /// Returns whether a TLP was sent, and writes it to `sent`. Writing in place avoids a store-forwarding stall: a
     /// moved [`Sent`] would be written in parts and read as a whole immediately.
+    /// `other` is the opposite direction, if DLLPs may be delivered to it at once.
     #[inline]
-    pub fn send_as(&mut self, now: Ticks, sent: &mut Sent) -> bool {
+    pub fn send_as(&mut self, now: Ticks, other: Option<&mut Transmitter>, sent: &mut Sent) -> bool {
         if self.queued == 0 || self.busy_until > now || self.again_at.is_some_and(|at| at > now) {
             return false;
         }
-        self.settle_dllps(now);
-        if self.busy_until > now {
+        if !self.dllps.are_later_than(now) {
+            match other {
+                Some(other) if self.dllps.gone.is_empty() => self.deliver_dllps(now, other),
+                _ => self.settle_dllps(now),
+            }
+            if self.busy_until > now {
+                return false;
+            }
+        }
+        let Some((ready, tlp)) = self.lane.front() else {
+            return self.choose(now).is_some_and(|choice| self.go(now, &choice, sent));
+        };
+        let (ready, covered) = (*ready, self.account.covered_at(Cost::of(tlp)));
+        if ready > now || covered.at > now {
             return false;
         }
-        self.choose(now).is_some_and(|choice| self.go(now, &choice, sent))
+        sent.tlp = *tlp;
+        self.lane.pop_front();
+        self.leave(now, self.lane_of.0, ready, covered, sent);
+        true
+    }
+
+    /// Sends the DLLPs that precede a TLP at `now`, and delivers them.
+    #[inline]
+    fn deliver_dllps(&mut self, now: Ticks, other: &mut Transmitter) {
+        let before = self.dllps.before_to(now, self.busy_until, |gone| other.receive_dllp(gone));
+        self.went(before);
     }
 
     /// Sends the chosen TLP, unless it is corrupted.
-    #[inline]
     fn go(&mut self, now: Ticks, choice: &Choice, sent: &mut Sent) -> bool {
         if self.spec.tlps_per_error > 0 && self.comes_damaged(now, choice) {
             return false;
@@ -547,10 +612,17 @@ impl Transmitter {
             return false;
         }
         self.free -= usize::from(sent.tlp.is_free());
-        self.queued -= 1;
         if queue.is_empty() {
-            if self.active.len() == 1 { self.active.clear() } else { self.active.retain(|other| *other != input) }
+            self.active.retain(|other| *other != input);
         }
+        self.leave(now, input, ready, covered, sent);
+        true
+    }
+
+    /// Puts a TLP on the line that has left its queue.
+    #[inline]
+    fn leave(&mut self, now: Ticks, input: usize, ready: Ticks, covered: Covered, sent: &mut Sent) {
+        self.queued -= 1;
         if input >= self.spec.first_served {
             self.served = input;
         }
@@ -568,7 +640,6 @@ impl Transmitter {
         let latency = self.spec.latency;
         (sent.input, sent.ready) = (input, ready);
         (sent.header_arrives, sent.arrives) = (header_sent + latency, all_sent + latency);
-        true
     }
 
     /// Returns when a TLP that is sent now begins on the line. A replay comes from the replay buffer, without pauses.

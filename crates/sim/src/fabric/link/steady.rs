@@ -17,11 +17,16 @@ impl Transmitter {
 
     /// Visits the state.
     pub(crate) fn visit(&mut self, view: &mut impl Survey, now: Ticks) {
+        // Whether TLPs are in the lane has no effect.
+        self.leave_lane(0);
         let Transmitter {
             spec: _,
             dw: _,
             flits,
             framing_dw: _,
+            lane: _,
+            lane_of: _,
+            has_lane: _,
             slots: _,
             completion_slots: _,
             inputs,
