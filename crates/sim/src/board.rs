@@ -352,10 +352,9 @@ impl Board {
     #[inline(never)]
     fn accept(&mut self, card: CardIndex) {
         let mut accepted = Accepted::INVALID;
-        let is_accepted =
-            self.endpoints[card].accept(self.events.now, &mut self.slab, &mut self.events.path, &mut accepted);
-        let due = self.endpoints[card].accept_due().max(self.events.now);
-        self.events.set(Port::Accept(card), due);
+        let endpoint = &mut self.endpoints[card];
+        let is_accepted = endpoint.accept(self.events.now, &mut self.slab, &mut self.events.path, &mut accepted);
+        self.events.set(Port::Accept(card), endpoint.accept_due().max(self.events.now));
         if !is_accepted {
             return;
         }

@@ -113,9 +113,9 @@ impl Board {
         if let Some(named) = named {
             root.name(tlp, named);
         }
-        root.receive(at, because, tlp);
-        let due = self.root_complex.roots[port].port.accept_due();
-        self.events.set(Port::Take(port), due);
+        if root.receive(at, because, tlp) {
+            self.events.set(Port::Take(port), root.accept_due());
+        }
     }
 
     /// Sets the initial cache state of host memory, and the extra one-way latency `remote` to the memory of another

@@ -787,9 +787,9 @@ impl DmaEngine {
     }
 
     /// Receives a completion that is checked at `at`. The call may precede that time, because completions arrive in
-    /// order.
+    /// order. Returns whether the next completion may be due at another time.
     #[inline]
-    pub fn arrive(&mut self, at: Ticks, mut tlp: Tlp, path: &mut CriticalPath) {
+    pub fn arrive(&mut self, at: Ticks, mut tlp: Tlp, path: &mut CriticalPath) -> bool {
         let at_engine = at + self.spec.ingress;
         let begins = self.data_until.max(at_engine);
         let beats = self.beats_of(&tlp);
@@ -808,6 +808,7 @@ impl DmaEngine {
         if !self.atc.as_mut().is_some_and(|atc| atc.comes(self.data_until, tlp)) {
             self.arriving.send(self.data_until, tlp);
         }
+        self.arriving.len() == 1 || self.atc.is_some()
     }
 
     /// Returns the time for which a completion occupies the inbound data path: its `beats`, and with the last of a read
@@ -874,7 +875,7 @@ impl DmaEngine {
     /// another time.
     #[inline]
     pub fn take_data(&mut self, now: Ticks, slab: &mut Slab, path: &mut CriticalPath) -> bool {
-        if self.take_answer(now, slab) {
+        if self.atc.is_some() && self.take_answer(now, slab) {
             return true;
         }
         if let Some(Received { channel, number, milestone }) = self.ending.take(now) {
@@ -882,10 +883,12 @@ impl DmaEngine {
             self.end_transfer(now, channel, number, milestone);
             return true;
         }
-        if self.put_away_due() > now {
+        let due = self.arriving.due();
+        // Without connections, a queue changes only when a completion is stored, and the time is known since then.
+        if due > now || self.joins_queues() && self.put_away_due() > now {
             return false;
         }
-        let is_late = now > self.arriving.due();
+        let is_late = now > due;
         let Some(mut tlp) = self.arriving.take(now) else { return false };
         if is_late {
             let before = self.queues.as_ref().map_or(tlp.milestone, |queues| queues.drained(Queue::Rx));

@@ -64,6 +64,8 @@ struct Received {
     beats: u64,
     /// Whether it waits for the TLPs before it.
     waits: bool,
+    /// Whether it goes to the queue for writes of other cards.
+    is_queued: bool,
     /// Time for which it occupies its region.
     span: Ticks,
 }
@@ -232,9 +234,9 @@ impl Endpoint {
     }
 
     /// Receives a TLP that is checked at `at`. The call may precede that time: TLPs arrive in order, so the time of
-    /// acceptance is known when it is sent.
+    /// acceptance is known when it is sent. Returns whether it is the first one in the receive buffer.
     #[inline]
-    pub fn receive(&mut self, at: Ticks, mut tlp: Tlp, path: &mut CriticalPath) {
+    pub fn receive(&mut self, at: Ticks, mut tlp: Tlp, path: &mut CriticalPath) -> bool {
         let is_for_region = tlp.flaw == Flaw::None && tlp.kind != TlpKind::MsgD;
         let place = if is_for_region { self.region_of(&tlp) } else { NOWHERE };
         let at_region = at + self.spec.ingress;
@@ -260,7 +262,9 @@ impl Endpoint {
         }
         self.free_at = done;
         self.busy.occupy(span, done);
-        self.accepting.push_back(Received { done, at, tlp, place, beats, waits: start > at_region, span });
+        let (waits, is_queued) = (start > at_region, self.is_queued(place, &tlp));
+        self.accepting.push_back(Received { done, at, tlp, place, beats, waits, is_queued, span });
+        self.accepting.len() == 1
     }
 
     /// Returns when the next TLP leaves the receive buffer.
@@ -272,13 +276,10 @@ impl Endpoint {
             return first.done;
         }
         // A delayed TLP delays those behind it.
-        let (due, bytes) = (first.done.max(self.left_at + first.span), u64::from(first.tlp.enabled_bytes()));
-        let queues = self
-            .dma
-            .as_ref()
-            .and_then(|engine| engine.queues.as_ref())
-            .filter(|_| self.is_queued(first.place, &first.tlp));
-        queues.map_or(due, |queues| due.max(queues.takes_at(Queue::EpRx, bytes)))
+        let due = first.done.max(self.left_at + first.span);
+        let engine = self.dma.as_ref().filter(|_| first.is_queued);
+        let queues = engine.and_then(|engine| engine.queues.as_ref());
+        queues.map_or(due, |queues| due.max(queues.takes_at(Queue::EpRx, u64::from(first.tlp.enabled_bytes()))))
     }
 
     /// Returns whether a TLP goes to the queue for writes of other cards.
@@ -306,7 +307,7 @@ impl Endpoint {
             return false;
         }
         let Some(first) = self.accepting.front() else { return false };
-        let Received { place, beats, done, .. } = *first;
+        let Received { place, beats, done, is_queued, .. } = *first;
         accepted.because = if first.waits || now > first.done { Cause::Device } else { Cause::Credit };
         (accepted.at, accepted.tlp) = (first.at, first.tlp);
         self.accepting.pop_front();
@@ -318,7 +319,7 @@ impl Endpoint {
         }
         let tlp = &accepted.tlp;
         self.left_at = now;
-        if self.is_queued(place, tlp) {
+        if is_queued {
             self.queue(now, tlp, slab);
         }
         accepted.head = [0; 8];

@@ -230,11 +230,14 @@ impl Endpoints {
     pub(crate) fn receive(&mut self, events: &mut Events, card: CardIndex, arrives: Ticks, tlp: Tlp) {
         let endpoint = &mut self[card];
         if let (TlpKind::CplD | TlpKind::Cpl, Some(engine)) = (tlp.kind, &mut endpoint.dma) {
-            engine.arrive(arrives, tlp, &mut events.path);
-            return events.set(Port::Data(card), engine.data_due().max(events.now));
+            if engine.arrive(arrives, tlp, &mut events.path) {
+                events.set(Port::Data(card), engine.data_due().max(events.now));
+            }
+            return;
         }
-        endpoint.receive(arrives, tlp, &mut events.path);
-        events.set(Port::Accept(card), endpoint.accept_due().max(events.now));
+        if endpoint.receive(arrives, tlp, &mut events.path) {
+            events.set(Port::Accept(card), endpoint.accept_due().max(events.now));
+        }
     }
 
     /// Lets the engine of a card take its due completions.

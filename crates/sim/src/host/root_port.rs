@@ -226,17 +226,23 @@ impl RootPort {
     }
 
     /// Receives a request that is checked at `at`; `because` is its stall cause. The call may precede that time,
-    /// because requests arrive in order.
+    /// because requests arrive in order. Returns whether it is the next request.
     #[inline]
-    pub fn receive(&mut self, at: Ticks, because: Option<Cause>, tlp: &Tlp) {
+    pub fn receive(&mut self, at: Ticks, because: Option<Cause>, tlp: &Tlp) -> bool {
         let taken = self.earliest.take(at, tlp.kind, Ticks::ZERO, &self.spec);
-        let held = self.held_for(tlp, |_| true);
-        let latest = self.latest.take(at, tlp.kind, held, &self.spec);
+        let latest = if self.is_held_by_lines() {
+            let held = self.held_for(tlp, |_| true);
+            self.latest.take(at, tlp.kind, held, &self.spec)
+        } else {
+            self.latest = self.earliest;
+            taken
+        };
         if tlp.kind == TlpKind::MWr {
             self.pushed_until = latest + self.spec.write + self.spec.remote;
         }
         let because = if taken > at { Cause::Memory } else { because.unwrap_or(Cause::Credit) };
         self.requests.push_back(Received { at, taken, because, tlp: *tlp });
+        self.requests.len() == 1
     }
 
     /// Returns the time until which a completion received after all of this waits for the earlier writes.
@@ -260,6 +266,7 @@ impl RootPort {
     }
 
     /// Returns whether the cache state affects the timing of writes.
+    #[inline]
     #[must_use]
     pub fn is_held_by_lines(&self) -> bool {
         self.spec.partial_line > Ticks::ZERO
@@ -268,7 +275,7 @@ impl RootPort {
     /// Returns for how long a request occupies the port; `is_missing` tells whether a line is not cached.
     #[inline]
     fn held_for(&self, tlp: &Tlp, is_missing: impl Fn(u64) -> bool) -> Ticks {
-        if self.spec.partial_line == Ticks::ZERO || tlp.kind != TlpKind::MWr {
+        if tlp.kind != TlpKind::MWr {
             return Ticks::ZERO;
         }
         // Awaited words are in the cache of the core.
@@ -299,7 +306,7 @@ impl RootPort {
     ) -> Option<(Cost, Cause, Milestone)> {
         let Received { at, taken, because, mut tlp } = *self.requests.front()?;
         self.requests.pop_front();
-        let held = self.held_for(&tlp, |line| !cache.has(line));
+        let held = if self.is_held_by_lines() { self.held_for(&tlp, |line| !cache.has(line)) } else { Ticks::ZERO };
         self.taken.take(now, tlp.kind, held, &self.spec);
         match tlp.kind {
             TlpKind::MRd => self.read_busy.occupy(self.spec.read_request, self.taken.next_read),
@@ -333,7 +340,9 @@ impl RootPort {
                     slab.give_back(tlp.payload);
                     return Some((Cost::of(&tlp), because, milestone));
                 }
-                cache.write_by_device(tlp.address + skip as u64, len as u64);
+                if cache.is_there() {
+                    cache.write_by_device(tlp.address + skip as u64, len as u64);
+                }
                 match self.seen.iter_mut().find(|(other, ..)| *other == [tlp.requester, tlp.tag]) {
                     Some((_, bytes, at, last)) => (*bytes, *at, *last) = (*bytes + len as u64, seen, tlp.milestone),
                     None => self.seen.push(([tlp.requester, tlp.tag], len as u64, seen, tlp.milestone)),
