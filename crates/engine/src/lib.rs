@@ -15,12 +15,14 @@
 #![forbid(unsafe_code)]
 
 mod memory;
+mod queue;
 mod schedule;
 mod slab;
 mod visitor;
 mod wire;
 
 pub use memory::{Memory, first_byte};
+pub use queue::Queue;
 pub use schedule::Schedule;
 pub use slab::{Slab, Slot};
 pub use visitor::Visitor;

@@ -1,18 +1,17 @@
 //! A FIFO of items with a constant latency.
 
-use super::Visitor;
+use super::{Queue, Visitor};
 use lanemark_units::Ticks;
-use std::collections::VecDeque;
 
 /// A FIFO of items and their arrival times. Arrival times never decrease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wire<T> {
-    items: VecDeque<(Ticks, T)>,
+    items: Queue<(Ticks, T)>,
 }
 
 impl<T> Default for Wire<T> {
     fn default() -> Wire<T> {
-        Wire { items: VecDeque::new() }
+        Wire { items: Queue::default() }
     }
 }
 
@@ -23,14 +22,14 @@ impl<T> Wire<T> {
     /// If an item on the wire arrives later than `at`, which is a defect of the caller.
     #[inline]
     pub fn send(&mut self, at: Ticks, item: T) {
-        assert!(self.items.back().is_none_or(|last| last.0 <= at), "an item overtakes on a wire at {at:?}");
-        self.items.push_back((at, item));
+        assert!(self.items.last().is_none_or(|last| last.0 <= at), "an item overtakes on a wire at {at:?}");
+        self.items.push((at, item));
     }
 
     /// Inserts an item by its arrival time `at`, behind items of the same time. Used where two paths merge.
     #[inline]
     pub fn join(&mut self, at: Ticks, item: T) {
-        let place = self.items.iter().rposition(|(other, _)| *other <= at).map_or(0, |place| place + 1);
+        let place = self.items.as_slice().iter().rposition(|(other, _)| *other <= at).map_or(0, |place| place + 1);
         self.items.insert(place, (at, item));
     }
 
@@ -38,62 +37,66 @@ impl<T> Wire<T> {
     #[inline]
     #[must_use]
     pub fn due(&self) -> Ticks {
-        self.items.front().map_or(Ticks::NEVER, |first| first.0)
+        self.items.first().map_or(Ticks::NEVER, |first| first.0)
     }
 
     /// Removes the first item, if it has arrived by `now`.
     #[inline]
-    pub fn take(&mut self, now: Ticks) -> Option<T> {
-        if self.due() <= now { self.items.pop_front().map(|(_, item)| item) } else { None }
+    pub fn take(&mut self, now: Ticks) -> Option<T>
+    where
+        T: Copy,
+    {
+        let (at, item) = *self.items.first()?;
+        if at > now {
+            return None;
+        }
+        self.items.drop_first();
+        Some(item)
     }
 
     /// Returns item number `place`, counted from the first, whether it has arrived or not.
     #[inline]
     #[must_use]
     pub fn at(&self, place: usize) -> Option<&T> {
-        self.items.get(place).map(|(_, item)| item)
+        self.items.as_slice().get(place).map(|(_, item)| item)
     }
 
     /// Removes item number `place`; the others keep their order.
     #[inline]
     pub fn remove(&mut self, place: usize) {
-        if place == 0 {
-            self.items.pop_front();
-        } else {
-            self.items.remove(place);
-        }
+        self.items.remove(place);
     }
 
     /// Returns the first item, whether it has arrived or not.
     #[inline]
     #[must_use]
     pub fn first(&self) -> Option<&T> {
-        self.items.front().map(|(_, item)| item)
+        self.items.first().map(|(_, item)| item)
     }
 
     /// Returns the last item and its arrival time for writing.
     #[inline]
     pub fn last_mut(&mut self) -> Option<&mut (Ticks, T)> {
-        self.items.back_mut()
+        self.items.last_mut()
     }
 
     /// Returns the arrival time of the last item; [`Ticks::ZERO`] if the wire is empty.
     #[inline]
     #[must_use]
     pub fn last_due(&self) -> Ticks {
-        self.items.back().map_or(Ticks::ZERO, |last| last.0)
+        self.items.last().map_or(Ticks::ZERO, |last| last.0)
     }
 
     /// Iterates over the items and their arrival times, the first one first.
     pub fn iter(&self) -> impl Iterator<Item = &(Ticks, T)> {
-        self.items.iter()
+        self.items.as_slice().iter()
     }
 
     /// Visits every arrival time; `item` visits the rest of each item.
     pub fn visit<V: Visitor>(&mut self, view: &mut V, mut item: impl FnMut(&mut V, &mut T)) {
         let Wire { items } = self;
         view.count(items.len());
-        for (at, rest) in items {
+        for (at, rest) in items.as_mut_slice() {
             view.time(at);
             item(view, rest);
         }

@@ -24,12 +24,11 @@ use crate::device::registers::{self, Registers};
 use crate::device::responder::{self, Responder};
 use crate::requester::{FIRST_CARD, OUTSIDE};
 use crate::tlp::{Cut, Flaw, Tlp, TlpKind, completions};
-use lanemark_engine::{Slab, Slot};
+use lanemark_engine::{Queue as Fifo, Slab, Slot};
 use lanemark_machine::{Cause, DmaCall};
 use lanemark_units::Ticks;
 use lanemark_wire::Rcb;
 use lanemark_wire::ats::AddressRange;
-use std::collections::VecDeque;
 
 mod steady;
 mod timers;
@@ -106,7 +105,7 @@ pub struct Endpoint {
     /// Timers that its registers show.
     registers: Option<Registers>,
     /// The receive buffer, up to the last beat of each TLP.
-    accepting: VecDeque<Received>,
+    accepting: Fifo<Received>,
     free_at: Ticks,
     /// When the region was free last.
     free: Milestone,
@@ -153,7 +152,7 @@ impl Endpoint {
             spec,
             regions,
             registers,
-            accepting: VecDeque::new(),
+            accepting: Fifo::default(),
             free_at: Ticks::ZERO,
             free: Milestone::NONE,
             left_at: Ticks::ZERO,
@@ -263,7 +262,7 @@ impl Endpoint {
         self.free_at = done;
         self.busy.occupy(span, done);
         let (waits, is_queued) = (start > at_region, self.is_queued(place, &tlp));
-        self.accepting.push_back(Received { done, at, tlp, place, beats, waits, is_queued, span });
+        self.accepting.push(Received { done, at, tlp, place, beats, waits, is_queued, span });
         self.accepting.len() == 1
     }
 
@@ -271,7 +270,7 @@ impl Endpoint {
     #[inline]
     #[must_use]
     pub fn accept_due(&self) -> Ticks {
-        let Some(first) = self.accepting.front() else { return Ticks::NEVER };
+        let Some(first) = self.accepting.first() else { return Ticks::NEVER };
         if self.spec.queued.is_none() {
             return first.done;
         }
@@ -306,11 +305,11 @@ impl Endpoint {
         if self.accept_due() > now {
             return false;
         }
-        let Some(first) = self.accepting.front() else { return false };
+        let Some(first) = self.accepting.first() else { return false };
         let Received { place, beats, done, is_queued, .. } = *first;
         accepted.because = if first.waits || now > first.done { Cause::Device } else { Cause::Credit };
         (accepted.at, accepted.tlp) = (first.at, first.tlp);
-        self.accepting.pop_front();
+        self.accepting.drop_first();
         if now > done {
             // A queue behind the region had no space.
             let queue = self.dma.as_ref().and_then(|engine| engine.queues.as_ref());

@@ -9,11 +9,10 @@
 use crate::critical_path::Milestone;
 use crate::fabric::dllp::DllpKind;
 use crate::tlp::Tlp;
-use lanemark_engine::{Visitor, Wire};
+use lanemark_engine::{Queue, Visitor, Wire};
 use lanemark_machine::{Cause, CreditsLeft};
 use lanemark_units::Ticks;
 use lanemark_wire::FlowClass;
-use std::collections::VecDeque;
 
 /// Credits of one class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +102,7 @@ pub struct Account {
     granted: [Pool; DllpKind::POOLS],
     /// Whether each pool is finite.
     is_counted: [bool; DllpKind::POOLS],
-    freed: [VecDeque<Freed>; DllpKind::POOLS],
+    freed: [Queue<Freed>; DllpKind::POOLS],
     returning: Wire<Returned>,
     /// Time up to which arrived credits have been added.
     collected_at: Ticks,
@@ -125,7 +124,7 @@ impl Account {
             left,
             granted: left,
             is_counted: left.map(|pool| pool.header < Pool::INFINITE.header || pool.data < Pool::INFINITE.data),
-            freed: std::array::from_fn(|_| VecDeque::new()),
+            freed: std::array::from_fn(|_| Queue::default()),
             returning: Wire::default(),
             collected_at: Ticks::ZERO,
             updates: [(Ticks::ZERO, Ticks::ZERO); DllpKind::POOLS],
@@ -230,7 +229,7 @@ impl Account {
             // A DLLP that was sent at this time returns it.
             self.grant(pool, comes.max(self.returning.last_due()), Pool { header: 1, data }, because, milestone);
         } else {
-            self.freed[pool].push_back(Freed { from, data, because, milestone });
+            self.freed[pool].push(Freed { from, data, because, milestone });
         }
     }
 
@@ -242,12 +241,12 @@ impl Account {
         let mut back = Pool { header: 0, data: 0 };
         let (mut because, mut milestone) = (Cause::Credit, Milestone::NONE);
         let freed = &mut self.freed[pool];
-        while let Some(room) = freed.front()
+        while let Some(room) = freed.first()
             && room.from <= went
         {
             back.add(Pool { header: 1, data: room.data });
             (because, milestone) = (room.because, room.milestone);
-            freed.pop_front();
+            freed.drop_first();
         }
         if back.header > 0 {
             self.grant(pool, at, back, because, milestone);
@@ -269,7 +268,7 @@ impl Account {
         }
         for freed in freed {
             view.count(freed.len());
-            for Freed { from, data, because, milestone: _ } in freed {
+            for Freed { from, data, because, milestone: _ } in freed.as_mut_slice() {
                 view.moment(from);
                 view.state(u64::from(*data));
                 view.count(because.index());
@@ -300,6 +299,7 @@ impl Account {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::VecDeque;
 
     const ONE: Cost = Cost { class: FlowClass::Posted, data: 4 };
     const KIND: DllpKind = DllpKind::UpdatePosted;

@@ -7,7 +7,7 @@
 //! sent on an idle line, and precede a TLP only when their latency limit is reached. A DLLP covers all of its kind
 //! that are scheduled when it is sent. All have the same latency limit, so they expire in the order of scheduling.
 
-use lanemark_engine::Visitor;
+use lanemark_engine::{Queue, Visitor};
 use lanemark_units::Ticks;
 use lanemark_wire::FlowClass;
 use std::collections::VecDeque;
@@ -131,7 +131,7 @@ pub struct Dllps {
     spec: Spec,
     /// First scheduling time of each kind, [`Ticks::NEVER`] without any, and those behind it.
     first: [Ticks; DllpKind::POOLS],
-    scheduled: [VecDeque<Ticks>; DllpKind::POOLS],
+    scheduled: [Queue<Ticks>; DllpKind::POOLS],
     /// Kind and time of the first scheduled DLLP.
     next: (usize, Ticks),
     /// A tick after the last DLLP of each kind was sent: it covers everything scheduled before.
@@ -155,7 +155,7 @@ impl Dllps {
     pub fn new(spec: Spec) -> Dllps {
         Dllps {
             spec,
-            scheduled: std::array::from_fn(|_| VecDeque::with_capacity(MANY)),
+            scheduled: std::array::from_fn(|_| Queue::default()),
             first: [Ticks::NEVER; DllpKind::POOLS],
             next: (0, Ticks::NEVER),
             said_until: [Ticks::ZERO; DllpKind::POOLS],
@@ -187,11 +187,11 @@ impl Dllps {
         let kind = kind.pool();
         let (first, scheduled) = (&mut self.first[kind], &mut self.scheduled[kind]);
         // A DLLP scheduled at the time of another of its kind is merged with it.
-        if from < self.said_until[kind] || *scheduled.back().unwrap_or(first) == from {
+        if from < self.said_until[kind] || *scheduled.last().unwrap_or(first) == from {
             return false;
         }
         if *first < Ticks::NEVER {
-            scheduled.push_back(from);
+            scheduled.push(from);
             return scheduled.len() + 1 >= MANY;
         }
         *first = from;
@@ -266,7 +266,7 @@ impl Dllps {
         if self.first[kind] <= at {
             let scheduled = &mut self.scheduled[kind];
             self.first[kind] = loop {
-                match scheduled.pop_front() {
+                match scheduled.pop() {
                     Some(from) if from <= at => {}
                     next => break next.unwrap_or(Ticks::NEVER),
                 }
@@ -282,7 +282,7 @@ impl Dllps {
             self;
         for scheduled in scheduled {
             view.count(scheduled.len());
-            for from in scheduled {
+            for from in scheduled.as_mut_slice() {
                 view.moment(from);
             }
         }

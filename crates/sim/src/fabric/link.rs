@@ -27,12 +27,12 @@ use crate::fabric::credit::{Account, Cost, Covered, Credits, Pool};
 use crate::fabric::dllp::{self, DllpKind, Dllps, DllpsBefore, Gone, Skp, Watch};
 use crate::fabric::input::{Input, Waiting};
 use crate::tlp::{Tlp, TlpKind};
+use lanemark_engine::Queue;
 use lanemark_machine::{Cause, CreditsLeft};
 use lanemark_platform::OrderingChoice;
 use lanemark_units::Ticks;
 use lanemark_wire::flit::FlitLine;
 use lanemark_wire::{FlowClass, Generation, Lanes, dw_ticks};
-use std::collections::VecDeque;
 
 mod steady;
 
@@ -238,7 +238,7 @@ pub struct Transmitter {
     completion_slots: u64,
     /// Queued TLPs, if all are of one input and one class and are sent in order, with their ready times; and that
     /// input and class. Otherwise they are in `inputs`.
-    lane: VecDeque<(Ticks, Tlp)>,
+    lane: Queue<(Ticks, Tlp)>,
     lane_of: (usize, FlowClass),
     /// Whether TLPs may be sent in order without a choice: none is corrupted or reordered at random.
     has_lane: bool,
@@ -295,7 +295,7 @@ impl Transmitter {
                 needs_acks: spec.replay_tlps < Pool::INFINITE.header,
                 skp: spec.skp,
             }),
-            lane: VecDeque::new(),
+            lane: Queue::default(),
             lane_of: (0, FlowClass::Posted),
             has_lane: spec.tlps_per_error == 0 && spec.ordering != OrderingChoice::Random,
             inputs: vec![Input::default(); spec.inputs],
@@ -332,7 +332,7 @@ impl Transmitter {
         let joins = if is_first { self.has_lane } else { !self.lane.is_empty() && self.lane_of == (input, class) };
         if joins && !tlp.is_free() {
             self.lane_of = (input, class);
-            self.lane.push_back((queue.ready(at), tlp));
+            self.lane.push((queue.ready(at), tlp));
             return is_first;
         }
         self.offer_apart(input, at, tlp)
@@ -359,7 +359,7 @@ impl Transmitter {
         if !self.lane.is_empty() {
             self.activate(input);
         }
-        while let Some((ready, tlp)) = self.lane.pop_front() {
+        while let Some((ready, tlp)) = self.lane.pop() {
             order += 1;
             self.inputs[input].put(ready, order, tlp);
         }
@@ -410,7 +410,7 @@ impl Transmitter {
         if let Some(again_at) = self.again_at {
             return Due { at: again_at.max(self.busy_until), awaits_dllp: again_at == Ticks::NEVER };
         }
-        if let Some((ready, tlp)) = self.lane.front() {
+        if let Some((ready, tlp)) = self.lane.first() {
             let at = self.account.covered_at(Cost::of(tlp)).at;
             return self.due_at(now, (*ready).max(at), at == Ticks::NEVER);
         }
@@ -581,7 +581,7 @@ impl Transmitter {
                 return false;
             }
         }
-        let Some((ready, tlp)) = self.lane.front() else {
+        let Some((ready, tlp)) = self.lane.first() else {
             return self.choose(now).is_some_and(|choice| self.go(now, &choice, sent));
         };
         let (ready, covered) = (*ready, self.account.covered_at(Cost::of(tlp)));
@@ -589,7 +589,7 @@ impl Transmitter {
             return false;
         }
         sent.tlp = *tlp;
-        self.lane.pop_front();
+        self.lane.drop_first();
         self.leave(now, self.lane_of.0, ready, covered, sent);
         true
     }

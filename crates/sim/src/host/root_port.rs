@@ -20,12 +20,12 @@ use crate::fabric::credit::Cost;
 use crate::host::last_level_cache::LastLevelCache;
 use crate::steady::Survey;
 use crate::tlp::{Cut, Flaw, Tlp, TlpKind, completions};
-use lanemark_engine::{Memory, Slab, Slot, Wire};
+use lanemark_engine::{Memory, Queue, Slab, Slot, Wire};
 use lanemark_machine::Cause;
 use lanemark_platform::{Mailbox, Memory as Lent, Merging};
 use lanemark_units::{Iova, Ticks};
 use lanemark_wire::Rcb;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 /// Constants of a root port.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,7 +125,7 @@ impl Pace {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RootPort {
     spec: Spec,
-    requests: VecDeque<Received>,
+    requests: Queue<Received>,
     /// Acceptance times of received requests, if no line occupies the port, and if every possible one does.
     earliest: Pace,
     latest: Pace,
@@ -162,7 +162,7 @@ impl RootPort {
     pub fn new(spec: Spec) -> RootPort {
         RootPort {
             spec,
-            requests: VecDeque::new(),
+            requests: Queue::default(),
             earliest: Pace::default(),
             latest: Pace::default(),
             taken: Pace::default(),
@@ -241,7 +241,7 @@ impl RootPort {
             self.pushed_until = latest + self.spec.write + self.spec.remote;
         }
         let because = if taken > at { Cause::Memory } else { because.unwrap_or(Cause::Credit) };
-        self.requests.push_back(Received { at, taken, because, tlp: *tlp });
+        self.requests.push(Received { at, taken, because, tlp: *tlp });
         self.requests.len() == 1
     }
 
@@ -282,8 +282,12 @@ impl RootPort {
         if tlp.address.wrapping_sub(self.spec.address) >= self.spec.drivers_from || !self.is_lent(tlp) {
             return Ticks::ZERO;
         }
+        let (line, bytes) = (Lent::LINE_BYTES, u64::from(tlp.enabled_bytes()));
         let first = tlp.address + u64::from(tlp.first_be.trailing_zeros());
-        let missing = Lent::partial_lines(first, u64::from(tlp.enabled_bytes())).filter(|line| is_missing(*line));
+        if first.is_multiple_of(line) && bytes.is_multiple_of(line) {
+            return Ticks::ZERO;
+        }
+        let missing = Lent::partial_lines(first, bytes).filter(|line| is_missing(*line));
         self.spec.partial_line * missing.count() as u64
     }
 
@@ -291,7 +295,7 @@ impl RootPort {
     #[inline]
     #[must_use]
     pub fn accept_due(&self) -> Ticks {
-        self.requests.front().map_or(Ticks::NEVER, |first| self.taken.due(first.taken, first.tlp.kind))
+        self.requests.first().map_or(Ticks::NEVER, |first| self.taken.due(first.taken, first.tlp.kind))
     }
 
     /// Accepts the next request; also returns its credits, the cause of their delay and the acceptance.
@@ -304,8 +308,7 @@ impl RootPort {
         slab: &mut Slab,
         path: &mut CriticalPath,
     ) -> Option<(Cost, Cause, Milestone)> {
-        let Received { at, taken, because, mut tlp } = *self.requests.front()?;
-        self.requests.pop_front();
+        let Received { at, taken, because, mut tlp } = self.requests.pop()?;
         let held = if self.is_held_by_lines() { self.held_for(&tlp, |line| !cache.has(line)) } else { Ticks::ZERO };
         self.taken.take(now, tlp.kind, held, &self.spec);
         match tlp.kind {
@@ -452,7 +455,7 @@ impl RootPort {
         read_busy.visit(view);
         write_busy.visit(view);
         view.count(requests.len());
-        for Received { at: _, taken, because, tlp } in requests {
+        for Received { at: _, taken, because, tlp } in requests.as_mut_slice() {
             view.moment(taken);
             view.count(because.index());
             view.tlp(tlp);

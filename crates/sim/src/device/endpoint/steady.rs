@@ -40,7 +40,7 @@ impl Endpoint {
             responder.visit(view);
         }
         view.count(accepting.len());
-        for Received { done, at, tlp, place, beats, waits, is_queued: _, span } in accepting {
+        for Received { done, at, tlp, place, beats, waits, is_queued: _, span } in accepting.as_mut_slice() {
             view.moment(done);
             view.moment(at);
             view.tlp(tlp);
