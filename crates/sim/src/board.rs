@@ -301,7 +301,11 @@ impl Board {
         let (now, requests, path) = (self.events.now, &mut self.root_complex.requests, &mut self.events.path);
         let core = &mut self.cores[number];
         let waits = self.observation.is_traced().then_some(core.waits);
-        core.execute(now, &mut self.slab, path, |tlp, path| requests.request(now, tlp, path));
+        let mut is_sent = false;
+        core.execute(now, &mut self.slab, path, |tlp, path| {
+            is_sent = true;
+            requests.request(now, tlp, path);
+        });
         self.cores.refresh(&mut self.events, number);
         if let Some(before) = waits {
             self.observe_core(number, &before);
@@ -310,7 +314,9 @@ impl Board {
         while let Some(copied) = self.cores[number].copies.pop() {
             self.memory.copy(copied);
         }
-        self.root_complex.requests.refresh(&mut self.events);
+        if is_sent {
+            self.root_complex.requests.refresh(&mut self.events);
+        }
     }
 
     #[cold]

@@ -109,8 +109,9 @@ impl Board {
     fn make_room(&mut self, direction: DirectionIndex, sent: &Sent, departed: Milestone) {
         match self.fabric.directions[direction].from {
             End::Root(_) if sent.input == root_input::CORES => {
-                self.root_complex.requests.left(self.events.now, sent.because, departed);
-                self.take_requests();
+                if self.root_complex.requests.left(self.events.now, sent.because, departed) {
+                    self.take_requests();
+                }
             }
             End::Root(_) if sent.input < root_input::PEERS => {}
             End::Root(_) if sent.input == self.root_complex.own_input() => {

@@ -133,11 +133,14 @@ impl CoreRequests {
         Some((tlp, ack))
     }
 
-    /// Records that a request left the queue at `now` after a stall for `because`.
+    /// Records that a request left the queue at `now` after a stall for `because`; returns whether the queue was
+    /// full, so that the next request may have waited for it.
     #[inline]
-    pub fn left(&mut self, now: Ticks, because: Option<Cause>, departed: Milestone) {
+    pub fn left(&mut self, now: Ticks, because: Option<Cause>, departed: Milestone) -> bool {
+        let was_full = self.queued >= self.spec.queue_entries;
         self.queued -= 1;
         (self.freed, self.departed) = ((now, because), departed);
+        was_full
     }
 
     /// Receives a completion from a root port, and schedules its arrival at its core.

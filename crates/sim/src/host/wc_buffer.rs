@@ -18,6 +18,9 @@ enum State {
     Leaving,
 }
 
+/// No line: inside one.
+const NO_LINE: u64 = u64::MAX;
+
 /// A write-combining buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Buffer {
@@ -74,6 +77,8 @@ pub enum Stored {
 pub struct WcBuffers {
     policy: WcPartialFlush,
     buffers: Vec<Buffer>,
+    /// The line of each buffer; [`NO_LINE`] of a free one.
+    lines: Vec<u64>,
     opened: u64,
     leaving: u32,
     open: u32,
@@ -84,7 +89,7 @@ impl WcBuffers {
     #[must_use]
     pub fn new(count: usize, policy: WcPartialFlush) -> WcBuffers {
         let free = Buffer { state: State::Free, line: 0, mask: 0, unacknowledged: 0, opened: 0, data: Slot::NONE };
-        WcBuffers { policy, buffers: vec![free; count], opened: 0, leaving: 0, open: 0 }
+        WcBuffers { policy, buffers: vec![free; count], lines: vec![NO_LINE; count], opened: 0, leaving: 0, open: 0 }
     }
 
     /// Stores `len` bytes, which `fill` writes, at bus address `address`. They must not cross a line.
@@ -92,20 +97,19 @@ impl WcBuffers {
     pub fn store(&mut self, address: u64, len: u64, slab: &mut Slab, fill: impl FnOnce(&mut [u8])) -> Stored {
         let line = address & !(LINE - 1);
         let place = (address % LINE) as usize..(address % LINE + len) as usize;
-        let mut free = None;
-        for (number, buffer) in self.buffers.iter_mut().enumerate() {
-            match buffer.state {
-                State::Free => free = free.or(Some(number)),
-                _ if buffer.line != line => {}
-                State::Leaving => return Stored::SameLine,
-                State::Open => return merge(buffer, number, place, slab, fill),
-            }
+        if let Some(number) = self.buffer_of(line) {
+            let buffer = &mut self.buffers[number];
+            return match buffer.state {
+                State::Open => merge(buffer, number, place, slab, fill),
+                State::Free | State::Leaving => Stored::SameLine,
+            };
         }
-        let Some(number) = free else {
+        let Some(number) = self.free() else {
             return Stored::NoBuffer(if self.leaving > 0 { None } else { self.oldest_open() });
         };
         self.opened += 1;
         self.open += 1;
+        self.lines[number] = line;
         let buffer = &mut self.buffers[number];
         let data = slab.take();
         *buffer = Buffer { state: State::Open, line, mask: 0, unacknowledged: 0, opened: self.opened, data };
@@ -118,8 +122,9 @@ impl WcBuffers {
             debug_assert_eq!(self.buffers[place].line, line);
             return Stored::SameLine;
         }
-        match self.buffers.iter().position(|buffer| buffer.state == State::Free) {
+        match self.free() {
             Some(place) => {
+                self.lines[place] = line;
                 let buffer = &mut self.buffers[place];
                 *buffer =
                     Buffer { state: State::Leaving, line, mask: 0, unacknowledged: 1, opened: 0, data: Slot::NONE };
@@ -131,7 +136,19 @@ impl WcBuffers {
     }
 
     fn find(&self, line: u64, state: State) -> Option<usize> {
-        self.buffers.iter().position(|buffer| buffer.state == state && buffer.line == line)
+        self.buffer_of(line).filter(|place| self.buffers[*place].state == state)
+    }
+
+    /// Returns the buffer of a line, if one gathers it or it is leaving: there is at most one.
+    #[inline]
+    fn buffer_of(&self, line: u64) -> Option<usize> {
+        self.lines.iter().position(|other| *other == line)
+    }
+
+    /// Returns the first free buffer.
+    #[inline]
+    fn free(&self) -> Option<usize> {
+        if (self.open + self.leaving) as usize == self.lines.len() { None } else { self.buffer_of(NO_LINE) }
     }
 
     /// Returns the bus address of the line in buffer `place`.
@@ -193,6 +210,7 @@ impl WcBuffers {
         buffer.unacknowledged -= 1;
         if buffer.unacknowledged == 0 {
             buffer.state = State::Free;
+            self.lines[place] = NO_LINE;
             self.leaving -= 1;
         }
     }
