@@ -24,14 +24,11 @@ use lanemark_units::Ticks;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
-    /// The nodes below the root, siblings together: nodes `2n` and `2n + 1` are children of node `leaves + n`. The
-    /// first nodes are the leaves.
-    pairs: Vec<[Due; 2]>,
-    /// Number of leaves, a power of two.
+    /// The nodes: the root is at 1, and the children of node `n` are at `2n` and `2n + 1`.
+    nodes: Vec<Due>,
+    /// Index of the first leaf, and number of leaves: a power of two.
     leaves: usize,
-    /// The root.
-    first: Due,
-    /// The leaf of each port; [`NO_LEAF`] for a port that has never been due.
+    /// The node of each port's leaf; [`NO_LEAF`] for a port that has never been due.
     leaf_of: Vec<usize>,
     /// Number of leaves in use.
     used: usize,
@@ -59,13 +56,8 @@ impl Schedule {
     /// Creates a schedule of `ports` ports, none of them due.
     #[must_use]
     pub fn new(ports: usize) -> Schedule {
-        Schedule {
-            pairs: vec![[Due::NONE; 2]; FEWEST_LEAVES - 1],
-            leaves: FEWEST_LEAVES,
-            first: Due::NONE,
-            leaf_of: vec![NO_LEAF; ports],
-            used: 0,
-        }
+        let nodes = vec![Due::NONE; 2 * FEWEST_LEAVES];
+        Schedule { nodes, leaves: FEWEST_LEAVES, leaf_of: vec![NO_LEAF; ports], used: 0 }
     }
 
     /// Makes `port` due at `at`; [`Ticks::NEVER`] makes it idle.
@@ -76,71 +68,68 @@ impl Schedule {
     pub fn set(&mut self, port: usize, at: Ticks) {
         let leaf = self.leaf_of[port];
         if leaf == NO_LEAF {
-            return self.set_first_time(port, at);
+            return self.add_leaf(port, at);
         }
         let due = Due { at, port };
-        if self.first.port == port { self.replace_first(leaf, due) } else { self.climb(leaf, due) }
+        if self.nodes[1].port == port { self.replace_first(leaf, due) } else { self.climb(leaf, due) }
     }
 
     /// Changes the time of the first port, which is the winner of every node above its leaf.
     #[inline]
     fn replace_first(&mut self, leaf: usize, mut due: Due) {
         let mut node = leaf;
-        while let Some(pair) = self.pairs.get_mut(node / 2) {
-            pair[node % 2] = due;
-            let other = &pair[1 - node % 2];
+        while node > 1 {
+            self.nodes[node] = due;
+            let other = &self.nodes[node ^ 1];
             if other.at < due.at || other.at == due.at && other.port < due.port {
                 due = *other;
             }
-            node = self.leaves + node / 2;
+            node /= 2;
         }
-        self.first = due;
+        self.nodes[1] = due;
     }
 
     /// Changes the time of another port, up to the first node whose winner is unchanged.
     #[inline]
     fn climb(&mut self, leaf: usize, mut due: Due) {
         let mut node = leaf;
-        while let Some([even, odd]) = self.pairs.get_mut(node / 2) {
-            let (own, other) = if node.is_multiple_of(2) { (even, odd) } else { (odd, even) };
-            if *own == due {
-                return;
+        while self.nodes[node] != due {
+            self.nodes[node] = due;
+            if node == 1 {
+                break;
             }
-            *own = due;
+            let other = &self.nodes[node ^ 1];
             if other.at < due.at || other.at == due.at && other.port < due.port {
                 due = *other;
             }
-            node = self.leaves + node / 2;
+            node /= 2;
         }
-        self.first = due;
     }
 
     /// Gives a port a leaf, if it is due.
     #[cold]
-    fn set_first_time(&mut self, port: usize, at: Ticks) {
+    fn add_leaf(&mut self, port: usize, at: Ticks) {
         if at == Ticks::NEVER {
             return;
         }
         if self.used == self.leaves {
-            self.grow();
+            let old = self.nodes.split_off(self.leaves);
+            self.leaves *= 2;
+            self.nodes = vec![Due::NONE; 2 * self.leaves];
+            for (leaf, due) in (self.leaves..).zip(old) {
+                self.leaf_of[due.port] = leaf;
+                self.climb(leaf, due);
+            }
         }
-        self.leaf_of[port] = self.used;
+        let leaf = self.leaves + self.used;
+        self.leaf_of[port] = leaf;
         self.used += 1;
-        self.climb(self.leaf_of[port], Due { at, port });
-    }
-
-    /// Doubles the number of leaves.
-    fn grow(&mut self) {
-        let old: Vec<Due> = self.pairs[..self.leaves / 2].as_flattened().to_vec();
-        self.leaves *= 2;
-        self.pairs = vec![[Due::NONE; 2]; self.leaves - 1];
-        old.into_iter().enumerate().for_each(|(leaf, due)| self.climb(leaf, due));
+        self.climb(leaf, Due { at, port });
     }
 
     /// Returns the due time of a port.
     fn at(&self, port: usize) -> Ticks {
-        let leaf = self.leaf_of[port];
-        self.pairs.get(leaf / 2).map_or(Ticks::NEVER, |pair| pair[leaf % 2].at)
+        self.nodes.get(self.leaf_of[port]).map_or(Ticks::NEVER, |due| due.at)
     }
 
     /// Visits the due time of each port. The tree is rebuilt from these times.
@@ -156,7 +145,7 @@ impl Schedule {
     #[inline]
     #[must_use]
     pub fn first(&self) -> Option<(Ticks, usize)> {
-        let Due { at, port } = self.first;
+        let Due { at, port } = self.nodes[1];
         (at < Ticks::NEVER).then_some((at, port))
     }
 }
