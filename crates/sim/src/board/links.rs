@@ -191,7 +191,7 @@ impl Board {
         }
     }
 
-    #[inline(never)]
+    #[inline]
     fn forward(&mut self, switch: usize, came_in_at: PortIndex, sent: &Sent) {
         let Some(out) = self.fabric.out_of_switch(switch, came_in_at, &sent.tlp) else {
             return self.lose(self.fabric.arriving_at(switch, came_in_at), &sent.tlp);

@@ -18,7 +18,7 @@ use lanemark_wire::config::AerError;
 
 impl Board {
     /// Receives a TLP at a root port.
-    #[inline(never)]
+    #[inline]
     pub(super) fn reach_root(&mut self, port: RootPortIndex, sent: &Sent) {
         if self.root_complex.ingress.limits() {
             self.root_complex.ingress.receive(sent.arrives, port, sent.tlp);

@@ -23,20 +23,32 @@ impl Fabric {
     }
 
     /// Schedules the next TLP of a direction, or the DLLP that it waits for.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn refresh(&mut self, events: &mut Events, direction: DirectionIndex) {
         let (line, back) = self.pair(direction);
         Fabric::refresh_pair(events, direction, line, back);
     }
 
     /// Schedules the next TLP of `line`, which is `direction`; `back` is the opposite direction.
-    #[inline]
+    #[allow(clippy::inline_always)] // For every TLP, several times.
+    #[inline(always)]
     pub(crate) fn refresh_pair(
         events: &mut Events,
         direction: DirectionIndex,
         line: &mut Direction,
         back: &mut Direction,
     ) {
+        let now = events.now;
+        let due = line.transmitter.due(now);
+        if due.awaits_dllp || line.awaits_dllp {
+            return Fabric::refresh_awaiting(events, direction, line, back);
+        }
+        Fabric::set_send(events, direction, line, back.awaits_dllp, due.at);
+    }
+
+    /// Schedules both directions as [`Fabric::refresh_pair`], if the first one waits or waited for a DLLP.
+    #[inline(never)]
+    fn refresh_awaiting(events: &mut Events, direction: DirectionIndex, line: &mut Direction, back: &mut Direction) {
         let now = events.now;
         let mut due = line.transmitter.due(now);
         if due.awaits_dllp && back.transmitter.tell(now, &mut line.transmitter) {
@@ -105,8 +117,9 @@ impl Fabric {
     /// Queues a TLP at an input of a direction, ready at `at`.
     #[inline]
     pub(crate) fn offer(&mut self, events: &mut Events, direction: DirectionIndex, input: usize, at: Ticks, tlp: Tlp) {
-        if self.directions[direction].transmitter.offer(input, at, tlp) {
-            self.refresh(events, direction);
+        let (line, back) = self.pair(direction);
+        if line.transmitter.offer(input, at, tlp) {
+            Fabric::refresh_pair(events, direction, line, back);
         }
     }
 

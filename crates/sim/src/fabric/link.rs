@@ -404,18 +404,25 @@ impl Transmitter {
     }
 
     /// Returns when the next queued TLP can be sent.
-    #[inline]
+    #[allow(clippy::inline_always)] // For every TLP, several times.
+    #[inline(always)]
     #[must_use]
     pub fn due(&self, now: Ticks) -> Due {
-        if let Some(again_at) = self.again_at {
-            return Due { at: again_at.max(self.busy_until), awaits_dllp: again_at == Ticks::NEVER };
-        }
         if let Some((ready, tlp)) = self.lane.first() {
             let at = self.account.covered_at(Cost::of(tlp)).at;
             return self.due_at(now, (*ready).max(at), at == Ticks::NEVER);
         }
         if self.queued == 0 {
             return Due { at: Ticks::NEVER, awaits_dllp: false };
+        }
+        self.due_apart(now)
+    }
+
+    /// Returns when the next TLP outside the lane can be sent.
+    #[inline(never)]
+    fn due_apart(&self, now: Ticks) -> Due {
+        if let Some(again_at) = self.again_at {
+            return Due { at: again_at.max(self.busy_until), awaits_dllp: again_at == Ticks::NEVER };
         }
         if let Some((_, head)) = self.only_head() {
             let at = self.account.covered_at(Cost::of(head.tlp)).at;
@@ -581,9 +588,7 @@ impl Transmitter {
                 return false;
             }
         }
-        let Some((ready, tlp)) = self.lane.first() else {
-            return self.choose(now).is_some_and(|choice| self.go(now, &choice, sent));
-        };
+        let Some((ready, tlp)) = self.lane.first() else { return self.send_apart(now, sent) };
         let (ready, covered) = (*ready, self.account.covered_at(Cost::of(tlp)));
         if ready > now || covered.at > now {
             return false;
@@ -592,6 +597,12 @@ impl Transmitter {
         self.lane.drop_first();
         self.leave(now, self.lane_of.0, ready, covered, sent);
         true
+    }
+
+    /// Sends the chosen TLP of those outside the lane.
+    #[inline(never)]
+    fn send_apart(&mut self, now: Ticks, sent: &mut Sent) -> bool {
+        self.choose(now).is_some_and(|choice| self.go(now, &choice, sent))
     }
 
     /// Sends the DLLPs that precede a TLP at `now`, and delivers them.
