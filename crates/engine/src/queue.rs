@@ -1,5 +1,8 @@
 //! A FIFO of copied items in one block of memory.
 
+/// Items for which there is space at first: few enough for the first-level cache.
+const FEWEST: usize = 16;
+
 /// A FIFO for the few items that wait at a part. Items lie side by side, so an access needs no wrap-around.
 ///
 /// ```
@@ -44,7 +47,9 @@ impl<T> Queue<T> {
     /// Drops the removed items, if they are at least half of all: each item is then moved once on average.
     #[cold]
     fn make_space(&mut self) {
-        if self.gone >= self.items.len() / 2 {
+        if self.items.capacity() < FEWEST {
+            self.items.reserve(FEWEST);
+        } else if self.gone >= self.items.len() / 2 {
             self.items.drain(..self.gone);
             self.gone = 0;
         }

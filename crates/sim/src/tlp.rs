@@ -205,6 +205,10 @@ impl Tlp {
     /// Returns the number of its enabled bytes.
     #[must_use]
     pub const fn enabled_bytes(&self) -> u32 {
+        // Most are whole.
+        if self.first_be == 0xF && (self.last_be == 0xF || self.length_dw == 1) {
+            return self.length_dw as u32 * 4;
+        }
         // Only the first and the last DW may be partial.
         let last = if self.length_dw > 1 { DISABLED[self.last_be as usize & 0xF] } else { 0 };
         self.length_dw as u32 * 4 - (DISABLED[self.first_be as usize & 0xF] + last) as u32

@@ -278,13 +278,13 @@ impl RootPort {
         if tlp.kind != TlpKind::MWr {
             return Ticks::ZERO;
         }
-        // Awaited words are in the cache of the core.
-        if tlp.address.wrapping_sub(self.spec.address) >= self.spec.drivers_from || !self.is_lent(tlp) {
-            return Ticks::ZERO;
-        }
         let (line, bytes) = (Lent::LINE_BYTES, u64::from(tlp.enabled_bytes()));
         let first = tlp.address + u64::from(tlp.first_be.trailing_zeros());
         if first.is_multiple_of(line) && bytes.is_multiple_of(line) {
+            return Ticks::ZERO;
+        }
+        // Awaited words are in the cache of the core.
+        if tlp.address.wrapping_sub(self.spec.address) >= self.spec.drivers_from || !self.is_lent(tlp) {
             return Ticks::ZERO;
         }
         let missing = Lent::partial_lines(first, bytes).filter(|line| is_missing(*line));
