@@ -348,8 +348,13 @@ impl Board {
             self.request(self.events.now, tlp);
             if let Some((at, ack)) = ack {
                 let number = usize::from(tlp.requester);
-                self.cores[number].acks.send(at, ack);
-                self.cores.refresh(&mut self.events, number);
+                let core = &mut self.cores[number];
+                // During the program, an acknowledgment behind another one changes nothing yet.
+                let matters = core.acks.is_empty() || core.is_done();
+                core.acks.send(at, ack);
+                if matters {
+                    self.cores.refresh(&mut self.events, number);
+                }
             }
         }
         self.root_complex.requests.refresh(&mut self.events);

@@ -18,8 +18,14 @@ enum State {
     Leaving,
 }
 
-/// No line: inside one.
-const NO_LINE: u64 = u64::MAX;
+/// Number of residues of line numbers, a power of two: neighbouring lines have different ones.
+const RESIDUES: usize = 64;
+
+/// Returns the residue of a line, by its bus address.
+#[inline]
+const fn residue(line: u64) -> usize {
+    (line / LINE) as usize % RESIDUES
+}
 
 /// A write-combining buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,8 +83,10 @@ pub enum Stored {
 pub struct WcBuffers {
     policy: WcPartialFlush,
     buffers: Vec<Buffer>,
-    /// The line of each buffer; [`NO_LINE`] of a free one.
-    lines: Vec<u64>,
+    /// Free buffers, a bit each.
+    free: Vec<u64>,
+    /// Number of buffers in use for the lines of each residue, which tells of most lines that they are in none.
+    held: [u16; RESIDUES],
     opened: u64,
     leaving: u32,
     open: u32,
@@ -89,7 +97,11 @@ impl WcBuffers {
     #[must_use]
     pub fn new(count: usize, policy: WcPartialFlush) -> WcBuffers {
         let free = Buffer { state: State::Free, line: 0, mask: 0, unacknowledged: 0, opened: 0, data: Slot::NONE };
-        WcBuffers { policy, buffers: vec![free; count], lines: vec![NO_LINE; count], opened: 0, leaving: 0, open: 0 }
+        let buffers = vec![free; count];
+        let mut all = WcBuffers { policy, buffers, free: Vec::new(), held: [0; RESIDUES], opened: 0, leaving: 0, open: 0 };
+        all.free = vec![0; count.div_ceil(64)];
+        (0..count).for_each(|place| all.free[place / 64] |= 1 << (place % 64));
+        all
     }
 
     /// Stores `len` bytes, which `fill` writes, at bus address `address`. They must not cross a line.
@@ -109,7 +121,7 @@ impl WcBuffers {
         };
         self.opened += 1;
         self.open += 1;
-        self.lines[number] = line;
+        self.hold(number, line);
         let buffer = &mut self.buffers[number];
         let data = slab.take();
         *buffer = Buffer { state: State::Open, line, mask: 0, unacknowledged: 0, opened: self.opened, data };
@@ -124,7 +136,7 @@ impl WcBuffers {
         }
         match self.free() {
             Some(place) => {
-                self.lines[place] = line;
+                self.hold(place, line);
                 let buffer = &mut self.buffers[place];
                 *buffer =
                     Buffer { state: State::Leaving, line, mask: 0, unacknowledged: 1, opened: 0, data: Slot::NONE };
@@ -142,13 +154,24 @@ impl WcBuffers {
     /// Returns the buffer of a line, if one gathers it or it is leaving: there is at most one.
     #[inline]
     fn buffer_of(&self, line: u64) -> Option<usize> {
-        self.lines.iter().position(|other| *other == line)
+        if self.held[residue(line)] == 0 {
+            return None;
+        }
+        self.buffers.iter().position(|buffer| buffer.line == line && buffer.state != State::Free)
     }
 
     /// Returns the first free buffer.
     #[inline]
     fn free(&self) -> Option<usize> {
-        if (self.open + self.leaving) as usize == self.lines.len() { None } else { self.buffer_of(NO_LINE) }
+        let word = self.free.iter().position(|word| *word != 0)?;
+        Some(word * 64 + self.free[word].trailing_zeros() as usize)
+    }
+
+    /// Takes a free buffer for a line.
+    #[inline]
+    fn hold(&mut self, place: usize, line: u64) {
+        self.free[place / 64] &= !(1 << (place % 64));
+        self.held[residue(line)] += 1;
     }
 
     /// Returns the bus address of the line in buffer `place`.
@@ -210,7 +233,9 @@ impl WcBuffers {
         buffer.unacknowledged -= 1;
         if buffer.unacknowledged == 0 {
             buffer.state = State::Free;
-            self.lines[place] = NO_LINE;
+            let line = buffer.line;
+            self.free[place / 64] |= 1 << (place % 64);
+            self.held[residue(line)] -= 1;
             self.leaving -= 1;
         }
     }
