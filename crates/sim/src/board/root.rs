@@ -41,7 +41,8 @@ impl Board {
     }
 
     /// Passes a TLP that arrived at `at` to the IOMMU, if there is one, or on to its destination.
-    #[inline]
+    #[allow(clippy::inline_always)] // For every TLP.
+    #[inline(always)]
     fn admit(&mut self, port: RootPortIndex, at: Ticks, waited: bool, tlp: &Tlp) {
         let because = if waited { Some(Cause::RootComplex) } else { None };
         let Some(iommu) = &mut self.iommu else { return self.pass(port, at, because, tlp, None) };
@@ -96,7 +97,8 @@ impl Board {
 
     /// Passes a TLP received by a root port to its destination at `at`. `because` is its stall cause, and `named` its
     /// untranslated address if that differs.
-    #[inline]
+    #[allow(clippy::inline_always)] // For every TLP.
+    #[inline(always)]
     fn pass(&mut self, port: RootPortIndex, at: Ticks, because: Option<Cause>, tlp: &Tlp, named: Option<Iova>) {
         let is_completion = tlp.kind.class() == FlowClass::Completion;
         if is_completion && tlp.requester < FIRST_CARD || tlp.requester == OUTSIDE {

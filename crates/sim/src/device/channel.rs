@@ -308,7 +308,8 @@ impl Channel {
     }
 
     /// Returns when the next data request is issued.
-    #[inline]
+    #[allow(clippy::inline_always)] // For every TLP.
+    #[inline(always)]
     fn data_request_due(&self, shared: &Shared<'_>) -> Ticks {
         let Some(Job { piece: Some(piece), transfer, read, .. }) = &self.job else {
             return Ticks::NEVER;

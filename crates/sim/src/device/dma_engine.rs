@@ -499,6 +499,7 @@ impl DmaEngine {
     #[inline]
     pub fn due(&mut self) -> Ticks {
         let shared = self.shared();
+        // Fast path: most boards use one channel of a card.
         if let Some(only) = self.only {
             let due = self.channels[only].due(&shared);
             // A channel that is never due is not the next one.
@@ -676,7 +677,8 @@ impl DmaEngine {
 
     /// Reserves the beats of a TLP on the data path, after `before`, and adds its milestones; returns when it reaches
     /// the link.
-    #[inline]
+    #[allow(clippy::inline_always)] // For every TLP.
+    #[inline(always)]
     fn send(&mut self, place: usize, now: Ticks, before: Ticks, path: &mut CriticalPath, tlp: &mut Tlp) -> Ticks {
         let beats = self.beats_of(tlp);
         let is_second = self.spec.full_duplex && tlp.kind != TlpKind::MWr;

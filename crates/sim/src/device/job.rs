@@ -213,7 +213,21 @@ impl Job {
     }
 
     /// Prepares the next request, if there is one.
+    #[inline]
     pub fn advance(&mut self) {
+        // Most transfers have several requests, one behind the other.
+        if !self.is_mixed
+            && let Some(chunk) = self.pieces.next()
+        {
+            self.piece = Some(self.piece_of(chunk, self.transfer.verb));
+            return;
+        }
+        self.advance_apart();
+    }
+
+    /// Prepares the next request as [`Job::advance`], which may be of another transfer or direction.
+    #[inline(never)]
+    fn advance_apart(&mut self) {
         self.piece = loop {
             if self.is_mixed
                 && self.ahead > 0

@@ -322,7 +322,8 @@ impl Transmitter {
 
     /// Queues a TLP of an input that is ready at `at`, but not before those already queued there. Returns false if it
     /// cannot precede the queued TLPs, so that [`Transmitter::due`] is unchanged.
-    #[inline]
+    #[allow(clippy::inline_always)] // For every TLP.
+    #[inline(always)]
     pub fn offer(&mut self, input: usize, at: Ticks, tlp: Tlp) -> bool {
         let class = tlp.kind.class();
         let is_first = self.queued == 0;
@@ -631,7 +632,8 @@ impl Transmitter {
     }
 
     /// Puts a TLP on the line that has left its queue.
-    #[inline]
+    #[allow(clippy::inline_always)] // For every TLP.
+    #[inline(always)]
     fn leave(&mut self, now: Ticks, input: usize, ready: Ticks, covered: Covered, sent: &mut Sent) {
         self.queued -= 1;
         if input >= self.spec.first_served {
