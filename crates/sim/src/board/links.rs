@@ -176,7 +176,8 @@ impl Board {
     }
 
     /// Delivers a TLP at the other end of a link.
-    #[inline]
+    #[allow(clippy::inline_always)] // For every TLP.
+    #[inline(always)]
     fn land(&mut self, direction: DirectionIndex, sent: &Sent) {
         if sent.tlp.payload_bytes() > self.fabric.directions[direction].most_payload {
             return self.refuse(direction, sent);

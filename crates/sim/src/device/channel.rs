@@ -265,17 +265,22 @@ impl Channel {
     }
 
     /// Returns when the next request is issued, as far as is known now.
-    #[inline]
+    #[allow(clippy::inline_always)] // For every TLP.
+    #[inline(always)]
     pub(crate) fn due(&self, shared: &Shared<'_>) -> Ticks {
         match &self.calls {
             // Fast path: most channels have no job.
             None if self.job.is_none() => Ticks::NEVER,
             None => self.data_request_due(shared),
-            Some(calls) => {
-                let request = self.fetch_due(calls, shared.spec).min(self.described_due(calls, shared));
-                request.min(self.notice_due(calls, shared.spec))
-            }
+            Some(calls) => self.call_due(calls, shared),
         }
+    }
+
+    /// Returns when the next request of a channel with a driver is issued.
+    #[inline(never)]
+    fn call_due(&self, calls: &Calls, shared: &Shared<'_>) -> Ticks {
+        let request = self.fetch_due(calls, shared.spec).min(self.described_due(calls, shared));
+        request.min(self.notice_due(calls, shared.spec))
     }
 
     /// Returns when the next descriptor read is issued.

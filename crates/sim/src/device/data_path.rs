@@ -16,7 +16,8 @@ pub struct DataPath {
 impl DataPath {
     /// Reserves a contiguous span of length `span`, from `from` on; returns its end. Reservations before `now` are
     /// dropped.
-    #[inline]
+    #[allow(clippy::inline_always)] // For every TLP.
+    #[inline(always)]
     pub fn reserve(&mut self, now: Ticks, from: Ticks, span: Ticks) -> Ticks {
         if let (1, Some(only)) = (self.taken.len(), self.taken.back_mut())
             && only.1 <= now
@@ -24,6 +25,12 @@ impl DataPath {
             *only = (from, from + span);
             return from + span;
         }
+        self.reserve_beside(now, from, span)
+    }
+
+    /// Reserves a span beside others, as [`DataPath::reserve`].
+    #[inline(never)]
+    fn reserve_beside(&mut self, now: Ticks, from: Ticks, span: Ticks) -> Ticks {
         while self.taken.front().is_some_and(|(_, end)| *end <= now) {
             self.taken.pop_front();
         }

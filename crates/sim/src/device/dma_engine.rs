@@ -496,7 +496,8 @@ impl DmaEngine {
     }
 
     /// Finds the next request, as far as is known now; channels that can issue one are served round-robin.
-    #[inline]
+    #[allow(clippy::inline_always)] // For every TLP.
+    #[inline(always)]
     pub fn due(&mut self) -> Ticks {
         let shared = self.shared();
         // Fast path: most boards use one channel of a card.
@@ -506,6 +507,13 @@ impl DmaEngine {
             self.next = (due, if due < Ticks::NEVER { only } else { self.served });
             return due;
         }
+        self.due_of_several()
+    }
+
+    /// Finds the next request of several channels, or of one with an ATC, as [`DmaEngine::due`].
+    #[inline(never)]
+    fn due_of_several(&mut self) -> Ticks {
+        let shared = self.shared();
         let mut next = (Ticks::NEVER, self.served);
         // Round-robin: channels behind the last served one come first.
         let comes_before = |one: usize, other: usize| (one <= self.served, one) < (other <= self.served, other);
@@ -571,7 +579,8 @@ impl DmaEngine {
     }
 
     /// Builds the next data request of a channel; returns when it reaches the link.
-    #[inline]
+    #[allow(clippy::inline_always)] // For every TLP.
+    #[inline(always)]
     fn issue_of(
         &mut self,
         place: usize,

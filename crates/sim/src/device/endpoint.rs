@@ -234,7 +234,8 @@ impl Endpoint {
 
     /// Receives a TLP that is checked at `at`. The call may precede that time: TLPs arrive in order, so the time of
     /// acceptance is known when it is sent. Returns whether it is the first one in the receive buffer.
-    #[inline]
+    #[allow(clippy::inline_always)] // For every TLP.
+    #[inline(always)]
     pub fn receive(&mut self, at: Ticks, mut tlp: Tlp, path: &mut CriticalPath) -> bool {
         let is_for_region = tlp.flaw == Flaw::None && tlp.kind != TlpKind::MsgD;
         let place = if is_for_region { self.region_of(&tlp) } else { NOWHERE };
@@ -267,7 +268,8 @@ impl Endpoint {
     }
 
     /// Returns when the next TLP leaves the receive buffer.
-    #[inline]
+    #[allow(clippy::inline_always)] // For every TLP.
+    #[inline(always)]
     #[must_use]
     pub fn accept_due(&self) -> Ticks {
         let Some(first) = self.accepting.first() else { return Ticks::NEVER };
@@ -291,6 +293,7 @@ impl Endpoint {
     }
 
     /// Stores a write of another card in the queue.
+    #[inline(never)]
     fn queue(&mut self, now: Ticks, tlp: &Tlp, slab: &Slab) {
         if let Some(queues) = self.dma.as_mut().and_then(|engine| engine.queues.as_mut()) {
             let skip = tlp.first_be.trailing_zeros() as usize;

@@ -145,7 +145,8 @@ impl Interconnect {
     }
 
     /// Removes bytes from a FIFO; returns false if the user circuit produces them instead.
-    #[inline]
+    #[allow(clippy::inline_always)] // For every TLP.
+    #[inline(always)]
     pub fn give(&mut self, now: Ticks, queue: Queue, into: &mut [u8]) -> bool {
         let fifo = &mut self.queues[queue as usize];
         if self.mode == Mode::Straight {

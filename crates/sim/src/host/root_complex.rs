@@ -136,7 +136,8 @@ impl RootComplex {
 
     /// Forwards a TLP that root port `port` checks at `at`, if it is for a card or completes a peer read; returns
     /// whether it did.
-    #[inline]
+    #[allow(clippy::inline_always)] // For every TLP.
+    #[inline(always)]
     pub(crate) fn forward(
         &mut self,
         fabric: &mut Fabric,
