@@ -22,18 +22,27 @@ pub fn first_byte(offset: u64) -> u8 {
     (offset ^ (offset >> 8) ^ (offset >> 16)) as u8
 }
 
+/// Fills lines with the initial bytes from `offset` on, a multiple of 64, with an exclusive or by `flip`.
+#[inline]
+fn fill_lines(offset: u64, flip: u8, lines: &mut [[u8; LINE as usize]]) {
+    for (line, at) in lines.iter_mut().zip((offset..).step_by(LINE as usize)) {
+        // Within an aligned line only the lowest six bits of the offset differ.
+        let first = first_byte(at) ^ flip;
+        *line = std::array::from_fn(|place| first ^ place as u8);
+    }
+}
+
 /// Fills `into` with the initial bytes from `offset` on, with an exclusive or by `flip`.
 fn fill_first(offset: u64, flip: u8, into: &mut [u8]) {
+    if offset.is_multiple_of(LINE) && into.len().is_multiple_of(LINE as usize) {
+        return fill_lines(offset, flip, into.as_chunks_mut().0);
+    }
     let until_line = (offset.wrapping_neg() % LINE) as usize;
     let (head, rest) = into.split_at_mut(until_line.min(into.len()));
     let of_lines = offset + head.len() as u64;
     let (lines, tail) = rest.as_chunks_mut::<{ LINE as usize }>();
     let of_tail = of_lines + LINE * lines.len() as u64;
-    // Within an aligned line only the lowest six bits of the offset differ.
-    for (line, at) in lines.iter_mut().zip((of_lines..).step_by(LINE as usize)) {
-        let first = first_byte(at) ^ flip;
-        line.iter_mut().zip(0..).for_each(|(byte, place): (_, u8)| *byte = first ^ place);
-    }
+    fill_lines(of_lines, flip, lines);
     for (part, from) in [(head, offset), (tail, of_tail)] {
         part.iter_mut().zip(from..).for_each(|(byte, at)| *byte = first_byte(at) ^ flip);
     }

@@ -30,8 +30,10 @@ impl Callers {
     }
 
     /// Checks whether a core has completed its last instruction.
+    #[inline]
     pub(crate) fn look(&mut self, board: &Board) {
-        if self.first.is_none()
+        if !self.lanes.is_empty()
+            && self.first.is_none()
             && let Some(at) = self.first_done(board).filter(|at| *at <= board.now())
         {
             self.first = Some((at, self.moved(board)));

@@ -941,7 +941,11 @@ impl DmaEngine {
         }
         slab.give_back(tlp.payload);
         let mut is_received = false;
-        if let Some(open) = channel.open.iter_mut().find(|open| open.number == number && open.left > 0) {
+        let awaits = |open: &Open| open.number == number && open.left > 0;
+        // Data arrive in order, mostly.
+        let is_first = channel.open.front().is_some_and(awaits);
+        let nth = if is_first { Some(0) } else { channel.open.iter().position(awaits) };
+        if let Some(open) = nth.and_then(|nth| channel.open.get_mut(nth)) {
             open.left -= u64::from(came).min(open.left);
             is_received = open.left == 0;
         }

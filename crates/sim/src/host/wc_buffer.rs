@@ -98,7 +98,8 @@ impl WcBuffers {
     pub fn new(count: usize, policy: WcPartialFlush) -> WcBuffers {
         let free = Buffer { state: State::Free, line: 0, mask: 0, unacknowledged: 0, opened: 0, data: Slot::NONE };
         let buffers = vec![free; count];
-        let mut all = WcBuffers { policy, buffers, free: Vec::new(), held: [0; RESIDUES], opened: 0, leaving: 0, open: 0 };
+        let mut all =
+            WcBuffers { policy, buffers, free: Vec::new(), held: [0; RESIDUES], opened: 0, leaving: 0, open: 0 };
         all.free = vec![0; count.div_ceil(64)];
         (0..count).for_each(|place| all.free[place / 64] |= 1 << (place % 64));
         all

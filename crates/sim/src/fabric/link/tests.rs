@@ -187,6 +187,72 @@ fn lazy_credits_yield_the_times_and_causes_of_eager_credits() {
     }
 }
 
+/// Two directions of a link under random traffic of both; returns every TLP sent, and the counters.
+///
+/// `has_lane` is whether TLPs in order wait in the lane, `is_eager` whether DLLPs are delivered with the next TLP.
+fn both_ways(seed: u64, has_lane: bool, is_eager: bool) -> (Vec<(usize, Ticks, Sent)>, [Crossed; 2]) {
+    let mut state = seed;
+    let mut random = |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let skp = (random(2) == 0).then_some(Skp { interval: Ticks::whole_ns(900), time: Ticks::whole_ns(4) });
+    let mut lines = [0, 1].map(|_| {
+        let spec =
+            Spec { skp, replay_tlps: 4, ..spec(Ticks::whole_ns(random(200)), credits(2 + random(4) as u32, 40)) };
+        let mut line = Transmitter::new(spec);
+        line.has_lane = has_lane;
+        line
+    });
+    let mut gone = Vec::new();
+    let mut accepting: [Vec<(Ticks, Cost)>; 2] = [Vec::new(), Vec::new()];
+    for nth in 0..3000 {
+        let now = Ticks::whole_ns(nth);
+        for number in 0..2 {
+            let [one, other] = &mut lines;
+            let (line, back) = if number == 0 { (one, other) } else { (other, one) };
+            // Phases of one input and one class, and phases of several.
+            let is_mixed = nth / 400 % 2 == 1;
+            if random(90) == 0 {
+                let kind = if is_mixed { [TlpKind::MWr, TlpKind::CplD][random(2) as usize] } else { TlpKind::MWr };
+                let tlp = Tlp { kind, relaxed: is_mixed && random(8) == 0, ..write(4 * (1 + random(16))) };
+                line.offer(if is_mixed { random(2) as usize } else { 0 }, now + Ticks::whole_ns(random(3)), tlp);
+            }
+            while let Some(place) = accepting[number].iter().position(|(at, _)| *at <= now) {
+                let (at, cost) = accepting[number].remove(place);
+                let kind = DllpKind::update(cost.class);
+                line.free(kind, at, cost.data, Cause::Device, Milestone::NONE);
+                back.schedule_dllp(kind, at);
+            }
+            back.tell(now, line);
+            if line.due(now).at > now {
+                continue;
+            }
+            let mut sent = Sent::INVALID;
+            if line.send_as(now, if is_eager { Some(&mut *back) } else { None }, &mut sent) {
+                line.free(DllpKind::Ack, sent.arrives, 0, Cause::Replay, Milestone::NONE);
+                back.schedule_dllp(DllpKind::Ack, sent.arrives);
+                accepting[number].push((sent.arrives + Ticks::whole_ns(20), Cost::of(&sent.tlp)));
+                gone.push((number, now, sent));
+            }
+        }
+    }
+    (gone, lines.map(|line| line.crossed))
+}
+
+#[test]
+fn neither_the_lane_nor_early_dllps_change_a_tlp() {
+    let mut all = 0;
+    for seed in 0..60 {
+        let meant = both_ways(seed, false, false);
+        all += meant.0.len();
+        for (has_lane, is_eager) in [(true, false), (false, true), (true, true)] {
+            assert_eq!(both_ways(seed, has_lane, is_eager), meant, "seed {seed}: {has_lane}, {is_eager}");
+        }
+    }
+    assert!(all > 1000, "{all}");
+}
+
 #[test]
 fn at_64_gts_a_tlp_arrives_with_its_last_flit() {
     let latency = Ticks::whole_ns(100);
