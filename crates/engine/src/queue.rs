@@ -57,6 +57,9 @@ impl<T> Queue<T> {
 
     /// Inserts an item at position `place`, counted from the first.
     pub fn insert(&mut self, place: usize, item: T) {
+        if self.items.len() == self.items.capacity() {
+            self.make_space();
+        }
         self.items.insert(self.gone + place, item);
     }
 
@@ -183,7 +186,11 @@ mod tests {
         (0..10).for_each(|item| queue.push(item));
         let most = queue.items.capacity().max(32);
         for item in 10..10_000 {
-            queue.push(item);
+            if item % 2 == 0 {
+                queue.push(item)
+            } else {
+                queue.insert(10, item)
+            }
             assert_eq!(queue.pop(), Some(item - 10));
             assert!(queue.items.capacity() <= most);
         }
