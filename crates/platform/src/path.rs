@@ -58,6 +58,22 @@ impl Platform {
         checked(platform)
     }
 
+    /// As [`Platform::with`], for several numbers, which are checked together.
+    ///
+    /// # Errors
+    /// As [`Platform::with`].
+    pub fn with_numbers<'a>(
+        &self,
+        changes: impl IntoIterator<Item = (&'a str, f64)>,
+        origin: &Origin,
+    ) -> Result<Platform, PlatformError> {
+        let mut platform = self.clone();
+        for (key, value) in changes {
+            replace(&mut platform, key, |kind| kind.take_f64(value), &value.to_string(), origin.clone())?;
+        }
+        checked(platform)
+    }
+
     /// The value at a path as in [`Platform::with`], as text; `None` if there is none.
     #[must_use]
     pub fn value_text(&self, key: &str) -> Option<String> {

@@ -288,11 +288,11 @@ section! {
         /// From the last bit of a packet sent until the packet is checked at the receiver.
         latency_ns: Ticks = Kind::Ns(1e9), unknown 20.0 to 1000.0;
         /// Posted header credits that the endpoint advertises.
-        posted_header_credits: u32 = Kind::Count(1, 2032), unknown 8.0 to 127.0;
+        posted_header_credits: u32 = Kind::Count(1, 2032), unknown 8.0 to 2032.0;
         /// Posted data credits (16 B) that the endpoint advertises.
-        posted_data_credits: u32 = Kind::Count(8, 32_752), unknown 64.0 to 2047.0;
+        posted_data_credits: u32 = Kind::Count(8, 32_752), unknown 64.0 to 32_752.0;
         /// Non-posted header credits that the endpoint advertises.
-        nonposted_header_credits: u32 = Kind::Count(1, 2032), unknown 8.0 to 127.0;
+        nonposted_header_credits: u32 = Kind::Count(1, 2032), unknown 8.0 to 2032.0;
         /// Alignment of the start of the endpoint's TLPs, given by the width of its interface to the link.
         tlp_alignment_bytes: u32 = Kind::OneOf(&[4, 8, 16, 32, 64]), default "4" because "a TLP may start at any DW", unknown 4.0 to 64.0;
         /// Capacity of the replay buffer of each port, in unacknowledged TLPs; 0 for unlimited.
@@ -394,15 +394,15 @@ section! {
         /// until the first bit is sent.
         latency_ns: Ticks = Kind::Ns(1e6), unknown 50.0 to 500.0;
         /// Posted header credits that each of its ports advertises.
-        posted_header_credits: u32 = Kind::Count(1, 2032), default "64" because "enough for two round trips of small packets", unknown 8.0 to 127.0;
+        posted_header_credits: u32 = Kind::Count(1, 2032), default "64" because "enough for two round trips of small packets", unknown 8.0 to 2032.0;
         /// Posted data credits (16 B) that each of its ports advertises.
-        posted_data_credits: u32 = Kind::Count(8, 32_752), default "1024" because "16 KiB of data", unknown 64.0 to 2047.0;
+        posted_data_credits: u32 = Kind::Count(8, 32_752), default "1024" because "16 KiB of data", unknown 64.0 to 32_752.0;
         /// Non-posted header credits that each of its ports advertises.
-        nonposted_header_credits: u32 = Kind::Count(1, 2032), default "64" because "enough for two round trips of small packets", unknown 8.0 to 127.0;
+        nonposted_header_credits: u32 = Kind::Count(1, 2032), default "64" because "enough for two round trips of small packets", unknown 8.0 to 2032.0;
         /// Completion header credits that each of its ports advertises.
-        completion_header_credits: u32 = Kind::Count(1, 2032), default "64" because "enough for two round trips of small packets", unknown 8.0 to 127.0;
+        completion_header_credits: u32 = Kind::Count(1, 2032), default "64" because "enough for two round trips of small packets", unknown 8.0 to 2032.0;
         /// Completion data credits (16 B) that each of its ports advertises.
-        completion_data_credits: u32 = Kind::Count(8, 32_752), default "1024" because "16 KiB of data", unknown 64.0 to 2047.0;
+        completion_data_credits: u32 = Kind::Count(8, 32_752), default "1024" because "16 KiB of data", unknown 64.0 to 32_752.0;
         /// Largest supported `Max_Payload_Size` of each of its ports; at least `link.mps_bytes`.
         mps_supported_bytes: u32 = Kind::OneOf(&[128, 256, 512, 1024, 2048, 4096]), default "128" because "the minimum for every port";
     }

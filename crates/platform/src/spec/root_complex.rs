@@ -20,11 +20,11 @@ section! {
         /// the link.
         completion_alignment_bytes: u32 = Kind::OneOf(&[4, 8, 16, 32, 64]), default "4" because "a TLP may start at any DW", unknown 4.0 to 64.0;
         /// Posted header credits that a root port advertises.
-        posted_header_credits: u32 = Kind::Count(1, 2032), default "127" because "the maximum without Scaled Flow Control", unknown 8.0 to 127.0;
+        posted_header_credits: u32 = Kind::Count(1, 2032), default "127" because "the maximum without Scaled Flow Control", unknown 8.0 to 2032.0;
         /// Posted data credits (16 B) that a root port advertises.
-        posted_data_credits: u32 = Kind::Count(8, 32_752), default "2047" because "the maximum without Scaled Flow Control", unknown 64.0 to 2047.0;
+        posted_data_credits: u32 = Kind::Count(8, 32_752), default "2047" because "the maximum without Scaled Flow Control", unknown 64.0 to 32_752.0;
         /// Non-posted header credits that a root port advertises.
-        nonposted_header_credits: u32 = Kind::Count(1, 2032), default "127" because "the maximum without Scaled Flow Control", unknown 8.0 to 127.0;
+        nonposted_header_credits: u32 = Kind::Count(1, 2032), default "127" because "the maximum without Scaled Flow Control", unknown 8.0 to 2032.0;
         /// Whether root ports forward reads of a card to a card below another root port; otherwise they complete them
         /// with Unsupported Request.
         peer_reads: bool = Kind::Flag, default "true" because "most root complexes do, though it is optional";
