@@ -3,7 +3,7 @@
 use lanemark_machine::Cause;
 
 /// The largest term of a formula, which limits the time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[non_exhaustive]
 pub enum Bound {
     /// Instruction issue of the core.

@@ -58,6 +58,7 @@ pub(crate) use write_read::write_read;
 use crate::bound::Bound;
 use crate::bounds::Largest;
 use crate::prediction::Prediction;
+use kept::Kept;
 use lanemark_machine::{Plan, Transfer, Verb, Writer};
 use lanemark_platform::Platform;
 use way::{MOST_PIECES, Way};
@@ -92,7 +93,7 @@ pub(crate) fn predict(
         1 => "one card, no other traffic on its links",
         _ => "one card whose channels share its data path and tags, no other traffic on its links",
     };
-    let a_transfer = way.pieces(0)?.len() as u64;
+    let (a_transfer, _) = way.count_and_last(0)?;
     let (taken_apart, scale) = if a_transfer.saturating_mul(all) <= MOST_PIECES { (all, 1.0) } else { (1, all as f64) };
     if taken_apart < all && !way.is_of_one_kind(all) {
         return None;
@@ -106,9 +107,28 @@ pub(crate) fn predict(
     // One by one, each transfer waits in the queue; otherwise it waits there while others are outstanding.
     let start = way.dma.start_ns.value.as_ns() + if one_by_one { 0.0 } else { queue_ns };
     let (largest, last) = if one_by_one {
-        let mut sum = way.terms(&way.sum(0, 1)?, 1.0).times(1.0, queue_ns);
+        // Most transfers of a window have the same terms.
+        let (mut earlier, period) = (Kept::default(), way.period());
+        let places = transfer.window.places(transfer.bytes);
+        let mut of_period: Vec<Option<Largest>> = vec![None; period.unwrap_or(0) as usize];
+        let mut terms = |nth: u64| -> Option<Largest> {
+            let place = period.map(|period| (nth % places % period) as usize);
+            if let Some(known) = place.and_then(|place| of_period[place]) {
+                return Some(known);
+            }
+            let alike = way.alike(nth);
+            let found = match earlier.find(alike) {
+                Some(known) => known,
+                None => earlier.keep(alike, way.terms(&way.sum(nth, 1)?, 1.0).times(1.0, queue_ns)),
+            };
+            if let Some(place) = place {
+                of_period[place] = Some(found);
+            }
+            Some(found)
+        };
+        let mut sum = terms(0)?;
         for nth in 1..taken_apart {
-            sum = sum.then(&way.terms(&way.sum(nth, 1)?, 1.0).times(1.0, queue_ns));
+            sum = sum.then(&terms(nth)?);
         }
         // Data that remain in a FIFO at the end of a transfer are there at the start of the next.
         let all = way.sum(0, taken_apart)?;
@@ -124,9 +144,8 @@ pub(crate) fn predict(
     let largest = way.translated(largest, all, one_by_one, way.beyond(&last));
     let largest = if way.knows_lines(all, written_by) { largest } else { largest.blurred() };
     let delivered_ns = start + largest.ns;
-    let pieces = way.pieces(taken_apart - 1)?;
-    let (first, last_piece) = (pieces.first()?, *pieces.last()?);
-    let last_engine = way.engine(last_piece, last_piece.address - first.address);
+    let ((first, _), (_, last_piece)) = (way.range(taken_apart - 1)?, way.count_and_last(taken_apart - 1)?);
+    let last_engine = way.engine(last_piece, last_piece.address - first);
     let issue_ns = delivered_ns - (way.beyond(&last) + last.last_way + last_engine).as_ns();
     let issue_ns = issue_ns.max(way.dma.start_ns.value.as_ns() + queue_ns);
     Some(Prediction { issue_ns, delivered_ns, bound: largest.bound, lead: largest.lead(), holds_for })

@@ -1,15 +1,19 @@
 //! Transfers and requests with the same sums and parameters, which are computed once.
 
 use super::way::Way;
-use lanemark_machine::{Partner, Pattern, Transfer};
+use crate::engine_timing;
+use lanemark_machine::{Partner, Pattern, Transfer, Verb};
+use lanemark_platform::ChunkTiming;
 use lanemark_units::Ticks;
 use lanemark_wire::Chunk;
 
 /// Common properties of transfers with the same sum.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Alike {
-    /// Requests and completions are split at page boundaries, or at smaller ones.
-    offset_in_page: u64,
+    /// Size of the smallest aligned block that contains the transfer, up to a page, and its offset there. Requests,
+    /// completions, chunks and lines are split at boundaries of powers of two up to a page, those inside of the block.
+    block: u64,
+    offset_in_block: u64,
     is_cached: bool,
 }
 
@@ -20,10 +24,12 @@ pub(super) struct AlikePiece {
     /// Completions are split at multiples of the RCB, and lines merged by their offset.
     offset_in_rcb: u64,
     is_cached: bool,
+    /// Pause of the first link before it.
+    paused: Ticks,
 }
 
 /// Bytes of a page.
-const PAGE: u64 = 4096;
+pub(super) const PAGE: u64 = 4096;
 
 /// Bytes of the longest RCB, a multiple of a line.
 const LONGEST_RCB: u64 = 128;
@@ -39,7 +45,7 @@ impl Way<'_> {
         }
         let Transfer { bytes, window, .. } = self.transfer;
         let start = self.base.checked_add(window.place(nth, *bytes))?;
-        let end = start.checked_add(*bytes)?;
+        let end = start.checked_add(*bytes).filter(|end| *end > 0)?;
         // The engine reads a descriptor at each boundary behind the start.
         let block = u64::from(self.dma.descriptor_bytes.value);
         let has_boundary = (end - 1) / block > start / block;
@@ -50,7 +56,10 @@ impl Way<'_> {
         if !is_cached && start < self.cached.end && self.cached.start < end {
             return None;
         }
-        Some(Alike { offset_in_page: start % PAGE, is_cached })
+        let is_inside = |block: u64| start / block == (end - 1) / block;
+        let blocks = (LONGEST_RCB.trailing_zeros()..PAGE.trailing_zeros()).map(|twos| 1 << twos);
+        let block = blocks.into_iter().find(|block| is_inside(*block)).unwrap_or(PAGE);
+        Some(Alike { block, offset_in_block: start % block, is_cached })
     }
 
     /// Number of transfers after which [`alike`](Way::alike) repeats, up to the end of the window; `None` if it may not.
@@ -62,8 +71,13 @@ impl Way<'_> {
         if !is_in_order || !is_of_host || !is_described_by_page || !self.cached.is_empty() {
             return None;
         }
-        let twos = window.step(*bytes).trailing_zeros().min(PAGE.trailing_zeros());
-        Some((PAGE >> twos).min(window.places(*bytes)))
+        let step = window.step(*bytes);
+        let start = self.base.checked_add(window.offset)?;
+        // Each in an aligned block of its own, or several in the same one.
+        let is_in_a_block = step.is_power_of_two() && start.is_multiple_of(step) && *bytes <= step;
+        let span = if is_in_a_block { LONGEST_RCB.max(step).min(PAGE) } else { PAGE };
+        let twos = step.trailing_zeros().min(span.trailing_zeros());
+        Some((span >> twos).min(window.places(*bytes)))
     }
 
     /// Number of transfers from number `nth` to the end of the window.
@@ -75,24 +89,42 @@ impl Way<'_> {
         }
     }
 
-    /// Everything that distinguishes the parameters of this request from those of others; `None` if its address itself
-    /// may matter.
-    pub(super) fn alike_piece(&self, chunk: Chunk) -> Option<AlikePiece> {
-        let is_of_host = self.transfer.partner == Partner::Host;
-        let is_alike = is_of_host && !self.pauses_on_link();
-        is_alike.then(|| AlikePiece {
+    /// Everything that distinguishes the parameters of this request, which starts `offset` bytes into its transfer, from
+    /// those of others; `None` if its address itself may matter.
+    pub(super) fn alike_piece(&self, chunk: Chunk, offset: u64) -> Option<AlikePiece> {
+        (self.transfer.partner == Partner::Host).then(|| AlikePiece {
             bytes: chunk.bytes,
             offset_in_rcb: chunk.address % LONGEST_RCB,
             is_cached: self.is_cached(chunk),
+            paused: match self.transfer.verb {
+                Verb::Store => engine_timing::link_pause(self.platform, chunk, offset),
+                Verb::Load => Ticks::ZERO,
+            },
         })
+    }
+
+    /// Whether the sums of all whole pages of a transfer after its first byte are the same.
+    pub(super) fn pages_are_alike(&self) -> bool {
+        let is_of_host = self.transfer.partner == Partner::Host && self.partial_line() == Ticks::ZERO;
+        let is_described_by_page = PAGE.is_multiple_of(u64::from(self.dma.descriptor_bytes.value));
+        let way = match self.transfer.verb {
+            Verb::Load => self.platform.dma_read.as_ref().map(ChunkTiming::from),
+            Verb::Store => self.platform.dma_write.as_ref().map(ChunkTiming::from),
+        };
+        let is_segmented_by_page = way.is_none_or(|way| {
+            let has_no_pause = way.segment.max(way.link_segment) == Ticks::ZERO;
+            (has_no_pause || PAGE.is_multiple_of(way.segment_bytes)) && PAGE.is_multiple_of(way.chunk_bytes)
+        });
+        is_of_host && is_described_by_page && is_segmented_by_page && self.cached.is_empty()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transfer::kept::Kept;
     use crate::transfer::sum::Sum;
-    use lanemark_machine::{Verb, Window};
+    use lanemark_machine::Window;
     use lanemark_platform::{Origin, Platform};
 
     fn card() -> Platform {
@@ -112,6 +144,40 @@ mod tests {
         numbers.into_iter().fold(preset, |card, (key, value)| card.with(key, value, origin()).unwrap())
     }
 
+    #[test]
+    fn whole_pages_of_a_transfer_are_summed_as_its_requests_one_after_the_other() {
+        let mut alike = 0;
+        for segment_bytes in [512.0, 8192.0] {
+            let given = || Origin::Given("a test".to_owned());
+            let card = card().with("dma_write.segment_bytes", segment_bytes, given()).unwrap();
+            for (verb, offset, bytes) in [
+                (Verb::Load, 0, 1 << 20),
+                (Verb::Store, 0, 1 << 16),
+                (Verb::Store, 4, 40_000),
+                (Verb::Load, 100, 12_289),
+                (Verb::Store, 4092, 8200),
+            ] {
+                let transfer = transfer(verb, bytes, Window { offset, len: bytes, pattern: Pattern::Sequential });
+                let way = Way::of(&card, &transfer).unwrap();
+                alike += u32::from(way.pages_are_alike());
+                let (start, _) = way.range(0).unwrap();
+                let mut kept = Kept::default();
+                let one_by_one = way.pieces(0).unwrap().into_iter().map(|piece| {
+                    let part = piece.address..piece.address + u64::from(piece.bytes);
+                    way.sum_of_part(0, start, part, &mut kept).unwrap()
+                });
+                let expected = one_by_one.reduce(|sum, next| sum.then(&next, way.can_be_overtaken())).unwrap();
+                let found = way.sum_of_one(0, &mut Kept::default()).unwrap();
+                assert_eq!(format!("{found:?}"), format!("{expected:?}"), "{transfer:?}");
+                let (count, last) = way.count_and_last(0).unwrap();
+                let pieces = way.pieces(0).unwrap();
+                assert_eq!((count, Some(&last)), (pieces.len() as u64, pieces.last()), "{transfer:?}");
+            }
+        }
+        // Segments of two pages pause at every second one.
+        assert_eq!(alike, 7);
+    }
+
     fn transfer(verb: Verb, bytes: u64, window: Window) -> Transfer {
         Transfer { card: 0, verb, partner: Partner::Host, bytes, count: 1, window, outstanding: None }
     }
@@ -122,10 +188,22 @@ mod tests {
         let mut has_period = 0;
         for verb in [Verb::Load, Verb::Store] {
             for pattern in [Pattern::Sequential, Pattern::Strided(192), Pattern::Random] {
-                for (bytes, len) in
-                    [(64, 1 << 22), (100, 1 << 22), (100, 5000), (4096, 1 << 14), (4100, 1 << 16), (8, 8)]
-                {
-                    let window = Window { offset: 4, len, pattern };
+                for (offset, bytes, len) in [
+                    (4, 64, 1 << 22),
+                    (4, 100, 1 << 22),
+                    (4, 100, 5000),
+                    (4, 4096, 1 << 14),
+                    (4, 4100, 1 << 16),
+                    (4, 8, 8),
+                    (0, 8, 1 << 12),
+                    (0, 64, 1 << 22),
+                    (0, 256, 1 << 22),
+                    (0, 4096, 1 << 20),
+                    (192, 192, 1 << 14),
+                    (1 << 14, 1 << 16, 1 << 22),
+                    (4096, 100, 1 << 22),
+                ] {
+                    let window = Window { offset, len, pattern };
                     let transfer = transfer(verb, bytes, window);
                     let way = Way::of(&card, &transfer).unwrap();
                     has_period += u32::from(way.period().is_some());
@@ -142,7 +220,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!(has_period, 24);
+        assert_eq!(has_period, 52);
     }
 
     #[test]

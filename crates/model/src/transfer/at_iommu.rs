@@ -139,7 +139,7 @@ impl Way<'_> {
             stages.issued = if stages.taken.is_empty() { self.queue() } else { stages.end + apart };
         }
         for chunk in pieces {
-            let alike = self.alike_piece(chunk);
+            let alike = self.alike_piece(chunk, chunk.address - start);
             let request = match kept.find(alike) {
                 Some(request) => request,
                 None => kept.keep(alike, self.request(up, chunk, chunk.address - start)?),

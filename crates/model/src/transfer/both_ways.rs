@@ -61,7 +61,7 @@ struct Alone<'a> {
 impl<'a> Alone<'a> {
     fn of(way: Way<'a>, passes: u64) -> Option<Alone<'a>> {
         let all = way.transfer.count.checked_mul(passes).filter(|all| *all > 0 && way.transfer.bytes > 0)?;
-        let a_transfer = way.pieces(0)?.len() as u64;
+        let (a_transfer, _) = way.count_and_last(0)?;
         let (taken_apart, scale) =
             if a_transfer.saturating_mul(all) <= MOST_PIECES { (all, 1.0) } else { (1, all as f64) };
         if taken_apart < all && !way.is_of_one_kind(all) {

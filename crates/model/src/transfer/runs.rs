@@ -1,12 +1,13 @@
 //! Sums over runs of transfers.
 
-use super::alike::AlikePiece;
+use super::alike::{AlikePiece, PAGE};
 use super::kept::Kept;
 use super::packets::Packets;
 use super::sum::Sum;
 use super::way::{Piece, Way};
 use lanemark_machine::Verb;
 use lanemark_units::Ticks;
+use std::ops::Range;
 
 impl Way<'_> {
     /// Sums over `transfers` transfers, from number `first` on.
@@ -52,7 +53,7 @@ impl Way<'_> {
     /// The sums are of whole ticks, so that their order has no effect: those of whole periods are doubled.
     fn sum_of_run(&self, first: u64, run: u64, period: u64, earlier: &mut Kept<AlikePiece, Piece>) -> Option<Sum> {
         let then = |sum: Option<Sum>, next: Sum| Some(sum.map_or(next, |sum| sum.then(&next, self.can_be_overtaken())));
-        let (mut periods, rest) = (run / period, run % period);
+        let (periods, rest) = (run / period, run % period);
         let (mut of_period, mut of_rest) = (None, None);
         for nth in 0..run.min(period) {
             of_period = then(of_period, self.sum_of_one(first + nth, earlier)?);
@@ -60,18 +61,24 @@ impl Way<'_> {
                 of_rest = of_period;
             }
         }
-        let (mut sum, mut of_some) = (None, of_period?);
-        while periods > 0 {
-            if periods % 2 == 1 {
-                sum = then(sum, of_some);
-            }
-            of_some = of_some.then(&of_some, self.can_be_overtaken());
-            periods /= 2;
-        }
+        let sum = self.repeated(&of_period?, periods);
         match of_rest {
             Some(rest) => then(sum, rest),
             None => sum,
         }
+    }
+
+    /// The sum of `times` equal sums; `None` of none.
+    fn repeated(&self, one: &Sum, mut times: u64) -> Option<Sum> {
+        let (mut sum, mut of_some): (Option<Sum>, Sum) = (None, *one);
+        while times > 0 {
+            if times % 2 == 1 {
+                sum = Some(sum.map_or(of_some, |sum| sum.then(&of_some, self.can_be_overtaken())));
+            }
+            of_some = of_some.then(&of_some, self.can_be_overtaken());
+            times /= 2;
+        }
+        sum
     }
 
     /// Whether data of a later request may arrive before those of the first: of writes, if another channel issued them,
@@ -81,14 +88,38 @@ impl Way<'_> {
     }
 
     /// Sums over transfer number `nth`, without [`busiest`](Sum::busiest) and [`beyond`](Sum::beyond).
-    fn sum_of_one(&self, nth: u64, earlier: &mut Kept<AlikePiece, Piece>) -> Option<Sum> {
+    pub(super) fn sum_of_one(&self, nth: u64, earlier: &mut Kept<AlikePiece, Piece>) -> Option<Sum> {
+        let (start, bytes) = self.range(nth)?;
+        let of_first = PAGE - start % PAGE;
+        if bytes < of_first + 2 * PAGE || !self.pages_are_alike() {
+            return self.sum_of_part(nth, start, start..start + bytes, earlier);
+        }
+        // The first page has the descriptor of the transfer; whole pages after it are computed once.
+        let (pages, rest) = ((bytes - of_first) / PAGE, (bytes - of_first) % PAGE);
+        let (first_page, last_page) = (start + of_first, start + bytes - rest);
+        let then = |sum: Sum, next: &Sum| sum.then(next, self.can_be_overtaken());
+        let sum = self.sum_of_part(nth, start, start..first_page, earlier)?;
+        let of_page = self.sum_of_part(nth, start, first_page..first_page + PAGE, earlier)?;
+        let sum = then(sum, &self.repeated(&of_page, pages)?);
+        match rest {
+            0 => Some(sum),
+            _ => Some(then(sum, &self.sum_of_part(nth, start, last_page..start + bytes, earlier)?)),
+        }
+    }
+
+    /// As [`sum_of_one`](Way::sum_of_one), for the requests of a part of the transfer that begins at `start`.
+    pub(super) fn sum_of_part(
+        &self,
+        nth: u64,
+        start: u64,
+        part: Range<u64>,
+        earlier: &mut Kept<AlikePiece, Piece>,
+    ) -> Option<Sum> {
         let mut sum: Option<Sum> = None;
         let egress = self.platform.endpoint.egress_ns.value;
-        let pieces = self.pieces(nth)?;
-        let start = pieces.first()?.address;
-        for chunk in pieces {
+        for chunk in self.split(part.start, part.end - part.start) {
             let engine = self.engine(chunk, chunk.address - start);
-            let alike = self.alike_piece(chunk);
+            let alike = self.alike_piece(chunk, chunk.address - start);
             let piece = match (earlier.find(alike), self.transfer.verb) {
                 (Some(piece), _) => piece,
                 (None, Verb::Store) => earlier.keep(alike, self.write(chunk, chunk.address - start)?),

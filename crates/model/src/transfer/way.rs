@@ -1,5 +1,6 @@
 //! The path of a transfer: its packets, and the time of each at the engine, on the links and at the destination.
 
+use super::alike::PAGE;
 use super::cached;
 use super::packets::Packets;
 use crate::engine_timing;
@@ -145,16 +146,42 @@ impl<'a> Way<'a> {
 
     /// The requests of transfer number `nth`.
     pub(super) fn pieces(&self, nth: u64) -> Option<Vec<Chunk>> {
-        let most = match self.transfer.verb {
+        let (start, bytes) = self.range(nth)?;
+        Some(self.split(start, bytes).collect())
+    }
+
+    /// Number of requests of transfer number `nth`, and the last one.
+    pub(super) fn count_and_last(&self, nth: u64) -> Option<(u64, Chunk)> {
+        let (start, bytes) = self.range(nth)?;
+        // No request crosses a page boundary.
+        let last_page = start.max((start + bytes).checked_sub(1)? / PAGE * PAGE);
+        let last = self.split(last_page, start + bytes - last_page).last()?;
+        let of_first = (PAGE - start % PAGE).min(bytes);
+        let pages = (bytes - of_first) / PAGE;
+        let count = |start: u64, bytes: u64| self.split(start, bytes).count() as u64;
+        let rest = count(0, bytes - of_first - pages * PAGE);
+        Some((count(start, of_first) + if pages > 0 { pages * count(0, PAGE) } else { 0 } + rest, last))
+    }
+
+    /// Start and length of transfer number `nth`.
+    pub(super) fn range(&self, nth: u64) -> Option<(u64, u64)> {
+        let Transfer { bytes, window, .. } = self.transfer;
+        let start = self.base.checked_add(window.place(nth, *bytes))?;
+        // A transfer of more requests than these has gigabytes.
+        let is_countable = *bytes / u64::from(self.most_of_request()) <= 64 * MOST_PIECES;
+        (is_countable && start.checked_add(*bytes).is_some()).then_some((start, *bytes))
+    }
+
+    /// The requests of this part of a transfer.
+    pub(super) fn split(&self, start: u64, bytes: u64) -> split::Chunks {
+        split::requests(start, bytes, self.most_of_request())
+    }
+
+    fn most_of_request(&self) -> u32 {
+        match self.transfer.verb {
             Verb::Store => self.payload_bytes,
             Verb::Load => self.dma.read_bytes.value.min(self.platform.link.mrrs_bytes.value),
-        };
-        let Transfer { bytes, window, .. } = self.transfer;
-        // A transfer of more requests than these has gigabytes.
-        if *bytes / u64::from(most) > 64 * MOST_PIECES {
-            return None;
         }
-        Some(split::requests(self.base.checked_add(window.place(nth, *bytes))?, *bytes, most).collect())
     }
 
     pub(super) fn beats(&self, header_dw: u8, payload: u32) -> Ticks {
