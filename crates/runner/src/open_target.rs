@@ -75,6 +75,15 @@ impl OpenTarget {
         Ok(OpenTarget::of_simulation(platform.clone(), SimulatedMachine::new(platform)?))
     }
 
+    /// As [`OpenTarget::of_platform`]; simulates every transfer, which takes less time for some thousands of them than the
+    /// search for a steady state.
+    ///
+    /// # Errors
+    /// As [`OpenTarget::of_platform`].
+    pub fn in_detail(platform: &Platform) -> Result<OpenTarget, RunError> {
+        Ok(OpenTarget::of_simulation(platform.clone(), SimulatedMachine::new(platform)?.in_detail()))
+    }
+
     pub(crate) fn of_simulation(platform: Platform, machine: SimulatedMachine) -> OpenTarget {
         let formulas = FormulaMachine::new(&platform, machine.facts());
         let kind = Kind::Platform(Box::new(Formulas { platform, machine: formulas }));
