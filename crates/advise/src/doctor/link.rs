@@ -67,7 +67,7 @@ fn lower_end_unseen(case: &Case<'_>, found: &mut Collector, edge: &Edge, now: Li
 const AMD: u16 = 0x1002;
 
 /// Whether it is a GPU, which lowers the speed of its link while it is idle.
-fn is_gpu(function: &Function) -> bool {
+pub(crate) fn is_gpu(function: &Function) -> bool {
     function.class.get().is_some_and(|class| match class.base() {
         0x03 => true,
         0x12 => function.vendor.get() == Some(AMD),

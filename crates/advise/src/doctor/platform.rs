@@ -2,10 +2,12 @@
 
 use super::DiagnosisRequest;
 use super::case::Case;
+use super::link::is_gpu;
 use super::memory_type::memory_bars;
 use super::tags::tags;
 use lanemark_inventory::{Address, Function, Inventory, Source, Why};
 use lanemark_platform::Draft;
+use lanemark_record::diagnosis::LinkRate;
 use lanemark_units::format_size;
 use lanemark_wire::config::{BarKind, ConfigSpace, PortType, TagBits};
 use lanemark_wire::{Generation, Lanes, SCALES, bytes_per_s};
@@ -335,7 +337,7 @@ impl File {
             return Err(unseen(function, "its Max_Payload_Size", express.mps.why()));
         };
         self.line("\n[link]");
-        self.given("generation", rate.generation);
+        let rate = self.generation(inventory, function, rate);
         self.given("width_lanes", rate.width_lanes);
         self.given("mps_bytes", mps.bytes());
         if let Some(mrrs) = express.mrrs.get() {
@@ -355,6 +357,29 @@ impl File {
         let rate = Generation::from_number(rate.generation).zip(Lanes::new(rate.width_lanes));
         self.credits(rate);
         Ok(rate)
+    }
+
+    /// States the generation of the link: the trained one, or for a GPU below it, the one that both ends support.
+    ///
+    /// Other devices do not change the speed of their link on their own, so theirs is as figures find it.
+    fn generation(&mut self, inventory: &Inventory, function: &Function, trained: LinkRate) -> LinkRate {
+        let ask = DiagnosisRequest::default();
+        let case = Case::new(inventory, &ask);
+        let place = inventory.functions.binary_search_by_key(&function.address, |one| one.address).unwrap_or_default();
+        let edge = case.edge_above(place);
+        let of_both = edge.and_then(|edge| edge.both_can(&case).or_else(|| edge.lower_can(&case)));
+        let most = of_both.map_or(0, |rate| rate.generation).min(6);
+        if !is_gpu(function) || most <= trained.generation {
+            self.given("generation", trained.generation);
+            return trained;
+        }
+        let why = format!(
+            "an idle GPU lowers the speed of its link: it is Gen{} now, and the link supports Gen{most}; if lspci -vv under load \
+             still shows the lower one, write that",
+            trained.generation
+        );
+        self.assumed("generation", most, &why);
+        LinkRate { generation: most, ..trained }
     }
 
     /// Credits that a receiver at this link advertises.
@@ -408,6 +433,14 @@ impl File {
         self.by_dma("read_request_ns", "bandwidths of reads smaller than 1 KiB");
         self.by_dma("write_request_ns", "bandwidths of writes smaller than 1 KiB");
         self.by_dma("descriptor_ns", "bandwidths of transfers smaller than 4 KiB");
+        // A kernel times its reads from a multiprocessor, and tags are at the other end of the network inside of the GPU.
+        if is_gpu(function) {
+            self.line("\n[dma_read]");
+            self.by_dma(
+                "queue_ns",
+                "latencies and bandwidths of reads of 64 B: reads of a kernel cross the GPU before they take a tag",
+            );
+        }
     }
 
     fn bars(&mut self, function: &Function) -> Result<(), NoPlatform> {
@@ -542,6 +575,32 @@ mod tests {
         assert_eq!(most(Gt8, known(true), Some(true)), Some(256), "10-bit tags need Gen4");
         assert_eq!(most(Gt16, sample::unseen(), Some(false)), None);
         assert_eq!(most(Gt16, known(true), None), None);
+    }
+
+    #[test]
+    fn a_gpu_below_its_speed_is_assumed_to_reach_it_under_load_and_another_device_is_not() {
+        let draft = |class: u32, now, below| {
+            let mut machine = sample::healthy();
+            machine.functions[CARD].class = known(lanemark_inventory::Class(class));
+            for place in [PORT, CARD] {
+                sample::link(&mut machine, place).speed = known(now);
+            }
+            sample::link(&mut machine, PORT).fastest = known(below);
+            let text = as_platform(&machine, None, Figures::Dma).unwrap();
+            let json = Draft::parse("card.toml", &text).unwrap().to_json();
+            let entry = &json["link"]["generation"];
+            let why = entry["assumed"].as_str().map(str::to_owned);
+            let has_queue = json["dma_read"]["queue_ns"]["unknown"].is_string();
+            (entry["value"].as_u64().unwrap(), why, has_queue)
+        };
+        let (gpu, network) = (0x03_02_00, 0x02_00_00);
+        let (value, why, has_queue) = draft(gpu, Gt8, Gt16);
+        let why = why.unwrap();
+        assert!(value == 4 && why.contains("it is Gen3 now") && why.contains("under load"), "{value} {why}");
+        assert!(has_queue, "reads of a kernel cross the GPU");
+        assert_eq!(draft(gpu, Gt8, Gt8), (3, None, true), "the port is no faster");
+        assert_eq!(draft(gpu, Gt16, Gt16), (4, None, true));
+        assert_eq!(draft(network, Gt8, Gt16), (3, None, false));
     }
 
     #[test]
