@@ -5,7 +5,9 @@ use crate::failure::{Failure, say};
 use crate::input;
 use crate::output::{self, terminal_width};
 use crate::progress::spinner;
-use lanemark_fit::{Contender, Errors, FillError, FillOptions, Filled, Measured, Reading, Reopened, Table, fill_in};
+use lanemark_fit::{
+    Contender, Errors, FillError, FillOptions, Filled, MOST_PREDICTIONS, Measured, Reading, Reopened, Table, fill_in,
+};
 use lanemark_platform::{Draft, Origin, Origins};
 use lanemark_record::file;
 use lanemark_runner::{draft, origins_of};
@@ -123,8 +125,14 @@ fn print(out: &mut impl Write, name: &str, filled: &Filled, width: Option<u16>) 
         let within = within.unwrap_or_default();
         writeln!(out, "  {} = {:.5} ({within}{least:.5} to {most:.5} leaving one out)", found.name, found.value)?;
     }
-    for Reopened { key, assumed, chosen } in &filled.reopened {
-        if assumed == chosen {
+    for Reopened { key, assumed, chosen, is_compared } in &filled.reopened {
+        if !is_compared {
+            writeln!(
+                out,
+                "  {key} = {chosen}, as assumed: {} was not compared, because a short fit with it was no better",
+                !chosen
+            )?;
+        } else if assumed == chosen {
             writeln!(out, "  {key} = {chosen}, as assumed: {} is not clearly better at held-out figures", !chosen)?;
         } else {
             writeln!(out, "  {key} = {chosen}, not {assumed} as assumed: clearly better at held-out figures")?;
@@ -167,6 +175,12 @@ fn print(out: &mut impl Write, name: &str, filled: &Filled, width: Option<u16>) 
     }
     writeln!(out)?;
     print_contenders(out, &filled.contenders)?;
+    if filled.is_cut_short {
+        writeln!(
+            out,
+            "  the search ended early, after {MOST_PREDICTIONS} predictions by formulas; other structures were not tried"
+        )?;
+    }
     out.write_all(lanemark_report::residual_table(&filled.residuals, &filled.held_out, width).as_bytes())?;
     if let Some((fitted, held_out, verdict)) = filled.halves() {
         writeln!(out, "\nfitted to: {}", in_words(&fitted))?;
@@ -267,8 +281,9 @@ pub fn fit_json(name: &str, filled: &Filled) -> serde_json::Value {
             "free": set.free,
             "measurements": set.names.iter().map(|key| filled.measurement_for(key)).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
+        "cut_short": filled.is_cut_short,
         "reopened": filled.reopened.iter().map(|flag| json!({
-            "key": flag.key, "assumed": flag.assumed, "chosen": flag.chosen,
+            "key": flag.key, "assumed": flag.assumed, "chosen": flag.chosen, "compared": flag.is_compared,
         })).collect::<Vec<_>>(),
         "structures": filled.contenders.iter().map(|contender| json!({
             "set": contender.set.iter().map(|(key, value)| json!({"key": key, "value": value})).collect::<Vec<_>>(),

@@ -2,7 +2,7 @@
 //! best.
 
 use crate::least_squares::{FIRST_GAIN, judge, scout, sum_of_squares};
-use crate::whole::{Grid, neighbours};
+use crate::whole::{Grid, nearest, neighbours};
 use crate::{Fit, FitData, FitError, Parameter, fit_many};
 
 /// Residuals at some values, or the reason why there are none.
@@ -12,7 +12,7 @@ type Residuals = Result<Vec<f64>, String>;
 const PLACES: u32 = 64;
 
 /// Searches by formulas: from so many of the best points, so many steps each, one after the other.
-const STARTS: [(usize, usize); 3] = [(12, 3), (5, 6), (2, 30)];
+const STARTS: [(usize, usize); 3] = [(64, 3), (12, 6), (3, 30)];
 
 /// Starting points of a count, and the steps of a search from each.
 const PLACES_OF_COUNT: u32 = 8;
@@ -22,7 +22,7 @@ const STEPS_OF_COUNT: usize = 6;
 const OTHER_COUNT: f64 = 1.25;
 const MOST_OF_COUNTS: usize = 3;
 
-/// Strength of the pull towards the middle of a parameter's bounds: a factor of ten weighs as an error of 0.5 % in one
+/// Strength of the pull of a parameter: a factor of ten weighs as an error of 0.5 % in one
 /// datum.
 const PULL: f64 = 2e-3;
 
@@ -43,6 +43,10 @@ pub(crate) fn calibrate(problem: &FitData, start: Option<&[f64]>) -> Result<Fit,
         for (parameter, value) in parameters.iter_mut().zip(best) {
             parameter.start = value.clamp(parameter.low, parameter.high);
         }
+    }
+    // Between two counts there is nothing to simulate.
+    for (parameter, grid) in parameters.iter_mut().zip(problem.grids()) {
+        parameter.start = grid.as_ref().map_or(parameter.start, |grid| nearest(grid, parameter.start));
     }
     let mut values: Vec<f64> = parameters.iter().map(|parameter| parameter.start).collect();
     let facts = problem.facts().ok();
@@ -84,8 +88,8 @@ fn corrected<'a>(
     values: &[f64],
 ) -> Result<impl FnMut(&[f64]) -> Result<Vec<f64>, String> + use<'a>, FitError> {
     let failed = |because| FitError::Evaluation { at: format!("{values:?}"), because };
-    let simulated = problem.residuals(values).map_err(failed)?;
     let formula = formulas(values).map_err(failed)?;
+    let simulated = problem.residuals_of_both(values).map_err(failed)?;
     let shift: Vec<f64> = simulated.iter().zip(&formula).map(|(simulated, formula)| simulated - formula).collect();
     Ok(move |values: &[f64]| {
         let mut left = formulas(values)?;
@@ -101,7 +105,7 @@ fn settled(
     start: &[f64],
     ask: &mut dyn FnMut(&[f64]) -> Residuals,
 ) -> Result<Vec<f64>, FitError> {
-    let mut search = |values: &[f64], is_set: &[bool]| with_some_set(parameters, values, is_set, ask);
+    let mut search = |values: &[f64], is_set: &[bool]| with_some_set(problem, parameters, values, is_set, ask);
     Ok(rounded(problem.grids(), start, &mut search)?.0)
 }
 
@@ -147,25 +151,31 @@ pub(crate) fn rounded<E>(
     Ok((values, left))
 }
 
-/// The residuals, followed by a weak pull of each parameter to the middle of its bounds.
+/// The residuals, followed by a weak pull of each parameter: of a count to its upper bound, of others to the middle of
+/// their bounds.
 ///
-/// A parameter that the data leave open then stays in the middle instead of drifting to a bound, which would look like
-/// a result.
-pub(crate) fn pulled(mut left: Vec<f64>, parameters: &[Parameter], values: &[f64]) -> Vec<f64> {
-    let middle = |parameter: &Parameter| (parameter.low * parameter.high).sqrt();
-    left.extend(parameters.iter().zip(values).map(|(parameter, value)| PULL * (value / middle(parameter)).ln()));
+/// A time that the data leave open then stays in the middle instead of drifting to a bound, which would look like a result.
+/// A count that limits no figure of the fit limits none that it predicts.
+pub(crate) fn pulled(mut left: Vec<f64>, problem: &FitData, parameters: &[Parameter], values: &[f64]) -> Vec<f64> {
+    let target = |(parameter, grid): (&Parameter, &Grid)| match grid {
+        Some(_) => parameter.high,
+        None => (parameter.low * parameter.high).sqrt(),
+    };
+    let targets = parameters.iter().zip(problem.grids()).map(target);
+    left.extend(targets.zip(values).map(|(target, value)| PULL * (value / target).ln()));
     left
 }
 
 /// Searches the parameters that are not set, and returns the values of all and the sum of squares.
 fn with_some_set(
+    problem: &FitData,
     parameters: &[Parameter],
     values: &[f64],
     is_set: &[bool],
     ask: &mut dyn FnMut(&[f64]) -> Residuals,
 ) -> Result<Best, FitError> {
     let (searched, all) = of_free(parameters, values, is_set);
-    let mut ask = |some: &[f64]| ask(&all(some)).map(|left| pulled(left, parameters, &all(some)));
+    let mut ask = |some: &[f64]| ask(&all(some)).map(|left| pulled(left, problem, parameters, &all(some)));
     if searched.is_empty() {
         let left = ask(&[]).map_err(|because| FitError::Evaluation { at: format!("{values:?}"), because })?;
         return Ok((values.to_vec(), sum_of_squares(&left, None)));
@@ -196,8 +206,9 @@ pub(crate) fn of_free(
 pub(crate) fn by_formulas(problem: &FitData) -> Option<Vec<f64>> {
     let parameters = &problem.parameters();
     let facts = problem.facts().ok()?;
-    let mut ask =
-        |values: &[f64]| problem.formula_residuals(&facts, values).map(|left| pulled(left, parameters, values));
+    let mut ask = |values: &[f64]| {
+        problem.formula_residuals(&facts, values).map(|left| pulled(left, problem, parameters, values))
+    };
     let place = |nth: u32| {
         let from = started(parameters, nth);
         let values: Vec<f64> = from.iter().map(|parameter| parameter.start).collect();
@@ -220,8 +231,9 @@ pub(crate) fn by_formulas(problem: &FitData) -> Option<Vec<f64>> {
 pub(crate) fn by_counts(problem: &FitData, values: &[f64]) -> Vec<Vec<f64>> {
     let parameters = &problem.parameters();
     let Ok(facts) = problem.facts() else { return Vec::new() };
-    let mut ask =
-        |values: &[f64]| problem.formula_residuals(&facts, values).map(|left| pulled(left, parameters, values));
+    let mut ask = |values: &[f64]| {
+        problem.formula_residuals(&facts, values).map(|left| pulled(left, problem, parameters, values))
+    };
     let at: Vec<Parameter> = parameters
         .iter()
         .zip(values)
@@ -269,7 +281,7 @@ fn searched(
 ///
 /// Source: additive recurrence with powers of the root of x^(d+1) = x + 1, Roberts, "The unreasonable effectiveness of
 /// quasirandom sequences", 2018.
-fn started(parameters: &[Parameter], nth: u32) -> Vec<Parameter> {
+pub(crate) fn started(parameters: &[Parameter], nth: u32) -> Vec<Parameter> {
     let mut root = 2.0_f64;
     for _ in 0..50 {
         root = (1.0 + root).powf(1.0 / (parameters.len() as f64 + 1.0));

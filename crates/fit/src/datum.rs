@@ -40,9 +40,28 @@ impl Datum {
         format!("{} {} {}", self.question.name, self.case.method, self.case.alignment)
     }
 
-    /// The simulated figure of the same case; `None` for an answer without a figure.
-    pub(crate) fn simulated(&self, target: &mut OpenTarget) -> Result<Option<f64>, String> {
-        figure(target.ask(self.question, &self.case, &self.effort()))
+    /// The simulated figure of the same case; `None` for an answer without a figure. `run` gives the figure of so many
+    /// iterations, and takes whether these are few transfers.
+    ///
+    /// Iterations of DMA repeat. Runs of one, two, four iterations and so on are simulated until two runs in turn take
+    /// the same time for each added iteration; the others take as long. If `has_memory`, transfers depend on earlier ones
+    /// in a window, and all iterations are simulated.
+    pub(crate) fn simulated(
+        &self,
+        has_memory: bool,
+        run: &mut impl FnMut(bool, u64) -> Result<Option<f64>, String>,
+    ) -> Result<Option<f64>, String> {
+        if has_memory || !matches!(self.case.method, Method::Dma { .. }) {
+            return run(false, self.passes);
+        }
+        let mut run =
+            |passes: u64| run(self.case.size.saturating_mul(passes) <= SHORT_RUN && passes <= SHORT_PASSES, passes);
+        settled_figure(self.passes, self.question.quantity == Quantity::Bandwidth, &mut run)
+    }
+
+    /// The figure of so many iterations on this target; `None` for an answer without a figure.
+    pub(crate) fn asked(&self, target: &mut OpenTarget, passes: u64) -> Result<Option<f64>, String> {
+        figure(target.ask(self.question, &self.case, &Effort { simulated_passes: Some(passes), ..self.effort() }))
     }
 
     /// The formula's figure of the same case; `None` for an answer without a figure.
@@ -57,6 +76,42 @@ impl Datum {
     pub(crate) fn unit(&self) -> &'static str {
         if self.question.quantity == Quantity::Bandwidth { "B/s" } else { "ns" }
     }
+}
+
+/// Longest run of which every transfer is simulated: iterations of about 1 MiB, and bytes of transfers
+/// longer than that. Beyond, a search for a steady
+/// state takes less time.
+const SHORT_PASSES: u64 = 32;
+const SHORT_RUN: u64 = 16 << 20;
+
+/// Relative difference of two times of an added iteration below which these have settled.
+const SETTLED: f64 = 1e-4;
+
+/// The figure of `passes` iterations from runs of fewer, if their times settle: `run` gives the figure of so many, a rate
+/// if `is_rate`, or else the time of one.
+fn settled_figure(
+    passes: u64,
+    is_rate: bool,
+    run: &mut impl FnMut(u64) -> Result<Option<f64>, String>,
+) -> Result<Option<f64>, String> {
+    // The time of so many iterations from their figure, and back.
+    let swapped = |passes: u64, figure: f64| if is_rate { passes as f64 / figure } else { passes as f64 * figure };
+    let figure_of = |passes: u64, time: f64| if is_rate { passes as f64 / time } else { time / passes as f64 };
+    let (mut before, mut added_before): (Option<f64>, Option<f64>) = (None, None);
+    let mut some = 1;
+    while some < passes {
+        let Some(figure) = run(some)? else { return Ok(None) };
+        let time = swapped(some, figure);
+        let added = before.map(|before| (time - before) / (some / 2) as f64);
+        if let (Some(added), Some(added_before)) = (added, added_before)
+            && (added / added_before - 1.0).abs() < SETTLED
+        {
+            return Ok(Some(figure_of(passes, time + (passes - some) as f64 * added)));
+        }
+        (before, added_before) = (Some(time), added);
+        some *= 2;
+    }
+    run(passes)
 }
 
 /// Largest number of fitted answers of one question about cores; more add no information.
@@ -157,4 +212,42 @@ pub(crate) fn datum(target: &OpenTarget, answer: &Answer) -> Option<Datum> {
         measured: headline(answer)?,
         name: format!("{} {} {} B", answer.question, answer.method, answer.size_bytes),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The figure of 64 iterations that take `time` together, and the iterations that were run for it.
+    fn of_64(is_rate: bool, time: impl Fn(u64) -> f64) -> (f64, Vec<u64>) {
+        let mut runs = Vec::new();
+        let mut run = |passes: u64| {
+            runs.push(passes);
+            Ok(Some(if is_rate { passes as f64 / time(passes) } else { time(passes) / passes as f64 }))
+        };
+        let found = settled_figure(64, is_rate, &mut run).unwrap().unwrap();
+        (found, runs)
+    }
+
+    #[test]
+    fn iterations_that_take_the_same_time_after_a_start_are_not_all_simulated() {
+        let time = |passes: u64| 900.0 + 100.0 * passes as f64;
+        for is_rate in [true, false] {
+            let (found, runs) = of_64(is_rate, time);
+            let all = time(64) / 64.0;
+            assert!((found * if is_rate { all } else { 1.0 / all } - 1.0).abs() < 1e-12, "{found}");
+            assert_eq!(runs, [1, 2, 4]);
+        }
+    }
+
+    #[test]
+    fn iterations_whose_time_changes_by_more_than_a_ten_thousandth_are_simulated_on() {
+        // The times of an added iteration: 100, and then more from the third iteration on.
+        let time = |more: f64| move |passes: u64| 100.0 * passes as f64 + more * passes.saturating_sub(2) as f64;
+        assert_eq!(of_64(false, time(0.009)).1, [1, 2, 4]);
+        assert_eq!(of_64(false, time(0.011)).1, [1, 2, 4, 8]);
+        // A time that never settles: all are simulated, exactly.
+        let (found, runs) = of_64(false, |passes| (passes * passes) as f64);
+        assert_eq!((found.to_bits(), runs), (64.0_f64.to_bits(), vec![1, 2, 4, 8, 16, 32, 64]));
+    }
 }

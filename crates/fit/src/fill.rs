@@ -37,6 +37,8 @@ pub struct Filled {
     pub fit: Fit,
     /// The structures that were compared, best first; empty if the structure was kept.
     pub contenders: Vec<Contender>,
+    /// Whether the search over structures ended because of its number of predictions; the best one so far is chosen.
+    pub is_cut_short: bool,
     /// The flags that the file assumes and that the search chose again, because some figures depend on them.
     pub reopened: Vec<Reopened>,
     /// The questions that were fitted to, each with its number of answers.
@@ -124,6 +126,7 @@ pub fn fill_in(
     };
     let (given, flags) = if options.keep_structure { (given, Vec::new()) } else { reopen(&given, draft, options.kept) };
     let searched = if options.keep_structure { None } else { structure::search(&given) };
+    let is_cut_short = searched.as_ref().is_some_and(|found| found.is_cut_short);
     let (contenders, problem, start, flags) = match searched {
         Some(found) => (found.contenders, found.problem, Some(found.values), flags),
         None => (Vec::new(), given, None, Vec::new()),
@@ -131,7 +134,9 @@ pub fn fill_in(
     let set = contenders.iter().find(|contender| contender.is_chosen).map_or(&[][..], |chosen| &chosen.set);
     let reopened = flags.into_iter().map(|(key, assumed)| {
         let chosen = set.iter().find(|(other, _)| other == key).map_or(assumed, |(_, value)| *value > 0.0);
-        Reopened { key: key.to_owned(), assumed, chosen }
+        let is_other = |(other, value): &(String, f64)| other == key && (*value > 0.0) != assumed;
+        let is_compared = contenders.iter().any(|contender| contender.set.iter().any(is_other));
+        Reopened { key: key.to_owned(), assumed, chosen, is_compared }
     });
     let Settled { problem, mut fit, at_default, assumed, mut conditional } =
         settled(problem, start.as_deref(), options.assume_rest)?;
@@ -144,6 +149,7 @@ pub fn fill_in(
     }
     let mut filled = Filled {
         draft: draft.clone(),
+        is_cut_short,
         reopened: reopened.collect(),
         questions: problem.questions(),
         residuals: problem.compare(&values).map_err(FillError::Simulation)?,
@@ -253,6 +259,14 @@ fn settled(mut problem: FitData, start: Option<&[f64]>, assume_rest: bool) -> Re
     };
     // All are compared with the first fit, so that small losses do not add up.
     let most = most_error(mean_error(&fit));
+    if std::env::var("DBG").is_ok() {
+        eprintln!(
+            "first {:?} {:?}",
+            mean_error(&fit),
+            fit.found.iter().map(|f| (f.name.clone(), f.value)).collect::<Vec<_>>()
+        );
+        eprintln!("{:?}", fit.loose);
+    }
     // Loads and stores depend on sums of many latencies: a usual value of one leaves no room for the others.
     while problem.is_about_transfers() {
         let values: Vec<f64> = fit.found.iter().map(|found| found.value).collect();

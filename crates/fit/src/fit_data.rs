@@ -3,19 +3,19 @@
 use crate::data_error::FitDataError;
 use crate::datum::{Datum, datum, figure, point, selected};
 use crate::held_out::halves;
-use crate::mechanism::{MECHANISMS, is_structure, only_of, start_of};
+use crate::mechanism::{MECHANISMS, is_structure, start_of};
+use crate::memo::{By, Dependence, Memo};
 use crate::pattern::Point;
-use crate::whole::{Grid, between};
+use crate::simulation::{Simulation, opened};
+use crate::whole::{Grid, between, grid};
 use crate::{Parameter, Table};
-use lanemark_machine::{Facts, Verb};
+use lanemark_machine::Facts;
 use lanemark_method::Method;
 use lanemark_model::FormulaMachine;
-use lanemark_platform::{Draft, Limits, Origin, Platform, Unknown, default_of};
+use lanemark_platform::{Draft, Iommu, Limits, Origin, Platform, Unknown, default_of};
 use lanemark_record::{Answer, Quantity, Record, Residual};
 use lanemark_runner::OpenTarget;
 use std::cell::RefCell;
-use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
 /// Data of a fit: answers of one target of a record, or figures of a table. Each is simulated again on a platform while
@@ -40,10 +40,6 @@ pub struct FitData {
     memo: Memo,
     corrections: Corrections,
 }
-
-/// Figures that formulas gave, by the number of the datum and a hash of the values on which it may depend; shared by all
-/// copies of a fit.
-type Memo = Rc<RefCell<HashMap<(usize, u64), f64>>>;
 
 /// Residuals of the simulation less those of the formula, for figures of both directions at once: by `dma.full_duplex`, for the
 /// number of each datum; shared by all copies of a fit.
@@ -211,6 +207,11 @@ impl FitData {
         counts
     }
 
+    /// Number of predictions by formulas so far, of all copies of this fit.
+    pub(crate) fn predictions(&self) -> u64 {
+        self.memo.predictions()
+    }
+
     /// The allowed values of each key; `None` for a continuous key.
     pub(crate) fn grids(&self) -> &[Grid] {
         &self.grids
@@ -246,12 +247,9 @@ impl FitData {
 
     /// The same fit to a part of the data.
     pub(crate) fn part(&self, keep: impl Fn(usize) -> bool) -> FitData {
-        let kept: Vec<usize> = (0..self.data.len()).filter(|place| keep(*place)).collect();
-        FitData {
-            data: kept.iter().map(|place| self.data[*place].clone()).collect(),
-            halves: kept.iter().map(|place| self.halves[*place]).collect(),
-            ..self.clone()
-        }
+        let places = || (0..self.data.len()).filter(|place| keep(*place));
+        let data = places().map(|place| self.data[place].clone()).collect();
+        FitData { data, halves: places().map(|place| self.halves[place]).collect(), ..self.clone() }
     }
 
     /// Whether `key` is fitted.
@@ -334,10 +332,11 @@ impl FitData {
     }
 
     fn compared(&self, data: &[Datum], values: &[f64]) -> Result<Vec<Residual>, String> {
-        let platform = self.platform_with(values)?;
-        let mut target = opened(&platform)?;
+        let platform = || self.platform_with(values);
+        let mut simulation = self.simulation(values, &platform);
+        let mut target = opened(&platform()?)?;
         let mut row = |datum: &Datum| {
-            let simulated = datum.simulated(&mut target)?.ok_or("the simulation gave no figure")?;
+            let simulated = simulation.figure(datum)?.ok_or("the simulation gave no figure")?;
             // A missing closed form is not an error.
             let formula = datum.predicted(&mut target).ok().flatten();
             Ok(Residual {
@@ -365,8 +364,22 @@ impl FitData {
     /// The error of the platform or the simulation for these values.
     pub fn residuals(&self, values: &[f64]) -> Result<Vec<f64>, String> {
         between(&self.grids, values, |values| {
-            let mut target = opened(&self.platform_with(values)?)?;
-            self.residuals_by(|datum| datum.simulated(&mut target))
+            let platform = || self.platform_with(values);
+            let mut simulation = self.simulation(values, &platform);
+            self.residuals_by(|datum| simulation.figure(datum))
+        })
+    }
+
+    /// As [`FitData::residuals`], with the formulas' figures where one bound clearly leads and the simulation of the same
+    /// figure has been compared with it. Formulas must have been evaluated at `values`.
+    pub(crate) fn residuals_of_both(&self, values: &[f64]) -> Result<Vec<f64>, String> {
+        between(&self.grids, values, |values| {
+            let platform = || self.platform_with(values);
+            let mut simulation = self.simulation(values, &platform);
+            self.residuals_by(|datum| match simulation.known_by_formula(datum) {
+                Some(known) => Ok(Some(known)),
+                None => simulation.compared(datum),
+            })
         })
     }
 
@@ -378,26 +391,20 @@ impl FitData {
         let mut left = between(&self.grids, values, |values| {
             // No simulation is built: most evaluations of a search use the formulas only. A search asks often for figures
             // that do not depend on what it has changed.
-            let (of_reads, of_writes) = (self.hash(values, Verb::Load), self.hash(values, Verb::Store));
-            let mut formulas = None;
+            let (dependence, mut formulas) = (self.dependence(values), None);
             self.residuals_by(|datum| {
-                let hash = match datum.verb() {
-                    Some(Verb::Load) => of_reads,
-                    Some(Verb::Store) => of_writes,
-                    None => of_reads ^ of_writes.rotate_left(1),
-                };
-                if let Some(known) = self.memo.borrow().get(&(datum.number, hash)) {
-                    return Ok(Some(*known));
-                }
-                let machine = match &mut formulas {
-                    Some(machine) => machine,
-                    none => none.insert(FormulaMachine::new(&self.platform_with(values)?, facts)),
-                };
-                let given = figure(lanemark_bench::ask(datum.question, machine, &datum.case, &datum.effort()))?;
-                if let Some(given) = given {
-                    self.memo.borrow_mut().insert((datum.number, hash), given);
-                }
-                Ok(given)
+                let on = dependence.of(datum.verb());
+                self.memo.figure(By::Formula, datum.number, on, || {
+                    let machine = match &mut formulas {
+                        Some(machine) => machine,
+                        none => none.insert(FormulaMachine::new(&self.platform_with(values)?, facts)),
+                    };
+                    let given = figure(lanemark_bench::ask(datum.question, machine, &datum.case, &datum.effort()));
+                    if let Some(prediction) = machine.last() {
+                        self.memo.judge(datum.number, on, prediction);
+                    }
+                    given
+                })
             })
         })?;
         let kind = self.is_full_duplex();
@@ -407,6 +414,17 @@ impl FitData {
             }
         }
         Ok(left)
+    }
+
+    /// The simulation at `values`, with this platform.
+    fn simulation<'a>(&'a self, values: &[f64], platform: &'a dyn Fn() -> Result<Platform, String>) -> Simulation<'a> {
+        Simulation::new(&self.memo, self.dependence(values), platform, self.has_memory())
+    }
+
+    /// Whether a transfer may depend on earlier ones: by a cache, or by translations that are kept.
+    fn has_memory(&self) -> bool {
+        self.platform.memory.as_ref().is_some_and(|memory| memory.cached_lines() > 0)
+            || self.platform.iommu.as_ref().is_some_and(Iommu::translates)
     }
 
     fn is_full_duplex(&self) -> bool {
@@ -430,19 +448,23 @@ impl FitData {
         Ok(true)
     }
 
-    /// A hash of all values on which transfers of one direction may depend.
-    fn hash(&self, values: &[f64], verb: Verb) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        let of_keys = self.keys.iter().zip(values).map(|(key, value)| (key, *value));
-        let changed = self.changed.iter().map(|(key, value)| (key, *value));
-        let mut all: Vec<(&String, f64)> = changed.filter(|(key, _)| !self.has_key(key)).chain(of_keys).collect();
+    /// What figures depend on at `values` of the keys: all values but those before the search and the defaults.
+    fn dependence<'a>(&'a self, values: &[f64]) -> Dependence<'a> {
+        let of_keys = self.keys.iter().zip(values).map(|(key, value)| (key.as_str(), *value));
+        let changed = self.changed.iter().map(|(key, value)| (key.as_str(), *value));
         let before = |key: &str| self.before(key).or_else(|| default_of(key));
-        all.retain(|(key, value)| only_of(key).is_none_or(|of| of == verb) && before(key) != Some(*value));
-        all.sort_by(|one, other| one.0.cmp(other.0));
-        for (key, value) in all {
-            (key, value.to_bits()).hash(&mut hasher);
-        }
-        hasher.finish()
+        let all = changed.filter(|(key, _)| !self.has_key(key)).chain(of_keys);
+        Dependence::on(all.filter(|(key, value)| before(key) != Some(*value)).collect())
+    }
+
+    /// As [`FitData::correct_both`], with new corrections of this kind of engine at `values`.
+    ///
+    /// # Errors
+    /// As [`FitData::correct_both`].
+    pub(crate) fn correct_both_again(&self, facts: &Facts, values: &[f64]) -> Result<bool, String> {
+        let kind = self.is_full_duplex();
+        self.corrections.borrow_mut().retain(|(of, _)| *of != kind);
+        self.correct_both(facts, values)
     }
 
     /// Facts of the simulated machine with the start values; they do not depend on the keys.
@@ -459,17 +481,10 @@ impl FitData {
     }
 
     fn platform_with(&self, values: &[f64]) -> Result<Platform, String> {
-        let mut platform = self.platform.clone();
-        for (key, value) in self.keys.iter().zip(values) {
-            let origin = Origin::FittedTo(vec!["a record".to_owned()]);
-            platform = platform.with(key, *value, origin).map_err(|error| error.to_string())?;
-        }
-        Ok(platform)
+        let changes = self.keys.iter().map(String::as_str).zip(values.iter().copied());
+        let origin = Origin::FittedTo(vec!["a record".to_owned()]);
+        self.platform.with_numbers(changes, &origin).map_err(|error| error.to_string())
     }
-}
-
-fn opened(platform: &Platform) -> Result<OpenTarget, String> {
-    OpenTarget::of_platform(platform).map_err(|error| error.to_string())
 }
 
 /// The platform with the start values of its unknown numbers.
@@ -481,13 +496,6 @@ fn started(draft: &Draft) -> Result<Platform, FitDataError> {
     let origin = Origin::Assumed("the start of the search".to_owned());
     let started = unknowns.iter().try_fold(draft.clone(), |draft, row| draft.fill(&row.key, start_of(row), &origin));
     started.and_then(Draft::complete).map_err(|error| FitDataError::Start(error.to_string()))
-}
-
-/// The allowed integers of a key between its bounds.
-fn grid(platform: &Platform, key: &str, (low, high): (f64, f64)) -> Vec<f64> {
-    let origin = Origin::Assumed("tried by the search".to_owned());
-    let whole = (low.ceil() as u64..=high.floor() as u64).map(|whole| whole as f64);
-    whole.filter(|value| platform.with(key, *value, origin.clone()).is_ok()).collect()
 }
 
 /// The data for those answers that the platform supports.
@@ -506,8 +514,10 @@ mod tests {
     use super::*;
     use crate::datum::headline;
     use crate::fit;
+    use crate::mechanism::only_of;
     use lanemark_bench::{Axes, Effort, ask, question};
     use lanemark_machine::Machine as _;
+    use lanemark_machine::Verb;
     use lanemark_record::Record;
     use lanemark_sim::SimulatedMachine;
 

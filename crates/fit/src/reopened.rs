@@ -1,5 +1,6 @@
 //! Flags of structure that a platform file only assumes: the figures choose them again.
 
+use crate::calibrate::started;
 use crate::mechanism::flags;
 use crate::{FitData, Parameter};
 use lanemark_platform::Draft;
@@ -13,11 +14,13 @@ pub struct Reopened {
     pub assumed: bool,
     /// The value of the chosen structure.
     pub chosen: bool,
+    /// Whether a structure with the other value was fitted and compared; otherwise its short fit promised nothing.
+    pub is_compared: bool,
 }
 
 /// The fit in which a search may also change the flags that `draft` assumes, except those in `kept`; and these flags, each
-/// with its assumed value. A flag without effect on any figure, at the middle and at the ends of the search ranges, stays
-/// closed.
+/// with its assumed value. A flag without effect on any figure, at the middle, at the ends and at places inside of the
+/// search ranges, stays closed.
 pub(crate) fn reopen(problem: &FitData, draft: &Draft, kept: &[String]) -> (FitData, Vec<(&'static str, bool)>) {
     let mut reopened = Vec::new();
     let mut next = problem.clone();
@@ -36,13 +39,19 @@ pub(crate) fn reopen(problem: &FitData, draft: &Draft, kept: &[String]) -> (FitD
     (next, reopened)
 }
 
-/// Whether formulas give another figure for `other` than for `one`, at the middle or at an end of all search ranges.
+/// Places inside of the search ranges at which two problems are compared.
+const PLACES: u32 = 32;
+
+/// Whether formulas give another figure for `other` than for `one`: at the middle or at an end of all search ranges, or at
+/// one of some places that combine short and long times.
 fn differ(one: &FitData, other: &FitData) -> bool {
     let parameters = one.parameters();
     let at = |of: fn(&Parameter) -> f64| parameters.iter().map(of).collect::<Vec<f64>>();
-    let figures = |data: &FitData, values: &[f64]| data.formula_residuals(&data.facts()?, values);
-    [at(|one| one.start), at(|one| one.low), at(|one| one.high)].iter().any(|values| {
-        let both = figures(one, values).and_then(|before| Ok((before, figures(other, values)?)));
+    let inside = (0..PLACES).map(|nth| started(&parameters, nth).iter().map(|parameter| parameter.start).collect());
+    let (Ok(facts), Ok(other_facts)) = (one.facts(), other.facts()) else { return false };
+    [at(|one| one.start), at(|one| one.low), at(|one| one.high)].into_iter().chain(inside).any(|values| {
+        let before = one.formula_residuals(&facts, &values);
+        let both = before.and_then(|before| Ok((before, other.formula_residuals(&other_facts, &values)?)));
         both.is_ok_and(|(before, after)| before != after)
     })
 }

@@ -14,6 +14,10 @@ use lanemark_machine::{Facts, Verb};
 /// Most mechanisms that are added.
 const MOST_ROUNDS: usize = 4;
 
+/// Predictions by formulas after which no more structures are tried: several times those of a usual search. A time would
+/// make the result depend on the machine.
+pub const MOST_PREDICTIONS: u64 = 1_500_000;
+
 /// Number of mechanisms that are fitted in a round; the others promise less.
 const TRIED: usize = 8;
 
@@ -96,6 +100,8 @@ pub(crate) struct Structure {
     pub(crate) values: Vec<f64>,
     /// Every structure that was compared, best first.
     pub(crate) contenders: Vec<Contender>,
+    /// Whether the search ended because of its number of predictions.
+    pub(crate) is_cut_short: bool,
 }
 
 /// Chooses a structure; `None` for data without DMA transfers, if a datum has no formula, or if too few sizes are given to
@@ -114,7 +120,7 @@ pub(crate) fn search(problem: &FitData) -> Option<Structure> {
         };
         let longer = better(extended(&best, &mut compared));
         let Some(next) = longer.or_else(|| better(exchanged(&best, &mut compared))) else { break };
-        (best, errors) = next;
+        (best, errors) = next.0.corrected().unwrap_or(next);
     }
     // Each removal is compared with the errors before the first one, so that they do not add up.
     let before = errors.clone();
@@ -133,7 +139,8 @@ pub(crate) fn search(problem: &FitData) -> Option<Structure> {
             contenders.push(contender);
         }
     }
-    Some(Structure { problem: best.problem, values: best.values, contenders })
+    let is_cut_short = best.is_at_end();
+    Some(Structure { problem: best.problem, values: best.values, contenders, is_cut_short })
 }
 
 fn mean(errors: &[f64]) -> f64 {
@@ -156,6 +163,11 @@ fn difference(one: &[f64], other: &[f64]) -> (f64, f64) {
 }
 
 impl Trial {
+    /// Whether the search has used its predictions.
+    fn is_at_end(&self) -> bool {
+        self.problem.predictions() >= MOST_PREDICTIONS
+    }
+
     fn contender(&self, errors_percent: Vec<f64>, is_chosen: bool) -> Contender {
         let mut set: Vec<(String, f64)> = Vec::new();
         for (key, value) in self.added.iter().flat_map(|added| &added.set) {
@@ -182,7 +194,8 @@ impl Trial {
         for (parameter, value) in parameters.iter_mut().zip(start) {
             parameter.start = value.clamp(parameter.low, parameter.high);
         }
-        let ask = |values: &[f64]| self.residuals(problem, values).map(|left| pulled(left, &parameters, values));
+        let ask =
+            |values: &[f64]| self.residuals(problem, values).map(|left| pulled(left, problem, &parameters, values));
         scout(&parameters, steps, ask).ok()
     }
 
@@ -196,7 +209,7 @@ impl Trial {
             let (searched, all) = of_free(&parameters, values, is_set);
             let ask = |some: &[f64]| {
                 let values = all(some);
-                self.residuals(problem, &values).map(|left| pulled(left, &parameters, &values))
+                self.residuals(problem, &values).map(|left| pulled(left, problem, &parameters, &values))
             };
             let (some, left) = scout(&searched, (STEPS_OF_REST, GAIN_OF_FIT), ask).map_err(|_| ())?;
             Ok((all(&some), left))
@@ -232,6 +245,13 @@ impl Trial {
         }
         let errors = self.held_out_errors()?;
         Some((self, errors))
+    }
+
+    /// This trial with figures of both directions corrected by the simulation at its own values, and its held-out errors; `None`
+    /// without such figures.
+    fn corrected(&self) -> Option<(Trial, Vec<f64>)> {
+        self.problem.correct_both_again(&self.facts, &self.values).ok().filter(|is_new| *is_new)?;
+        self.clone().judged()
     }
 
     /// Absolute errors of the held-out figures in percent: each half is predicted by a fit to the other figures.
@@ -289,6 +309,9 @@ impl Trial {
 
 /// Trials with one more mechanism, with their errors; all are added to `compared`.
 fn extended(from: &Trial, compared: &mut Vec<(Trial, Vec<f64>)>) -> Vec<(Trial, Vec<f64>)> {
+    if from.is_at_end() {
+        return Vec::new();
+    }
     let tried: Vec<(Trial, Vec<f64>)> = promising(from).into_iter().filter_map(Trial::judged).collect();
     compared.extend(tried.iter().cloned());
     tried
@@ -296,8 +319,8 @@ fn extended(from: &Trial, compared: &mut Vec<(Trial, Vec<f64>)>) -> Vec<(Trial, 
 
 /// Trials with another mechanism instead of one that was added.
 fn exchanged(best: &Trial, compared: &mut Vec<(Trial, Vec<f64>)>) -> Vec<(Trial, Vec<f64>)> {
-    // Without its only mechanism it is a trial that was extended before.
-    let places = if best.added.len() > 1 { 0..best.added.len() } else { 0..0 };
+    // Without its last mechanism it is a trial that was extended before.
+    let places = 0..best.added.len().saturating_sub(1);
     let others = places.filter_map(|place| Some(extended(&best.without(place)?.judged()?.0, compared)));
     others.flatten().collect()
 }

@@ -1,7 +1,16 @@
 //! Integer parameters, made continuous for the search by interpolation.
 
+use lanemark_platform::{Origin, Platform};
+
 /// Allowed values of a parameter; `None` if it is continuous.
 pub(crate) type Grid = Option<Vec<f64>>;
+
+/// The allowed integers of a key between its bounds.
+pub(crate) fn grid(platform: &Platform, key: &str, (low, high): (f64, f64)) -> Vec<f64> {
+    let origin = Origin::Assumed("tried by the search".to_owned());
+    let whole = (low.ceil() as u64..=high.floor() as u64).map(|whole| whole as f64);
+    whole.filter(|value| platform.with(key, *value, origin.clone()).is_ok()).collect()
+}
 
 /// Evaluates `ask` at `values` by interpolation between allowed values, so that a search sees a slope.
 ///
@@ -43,6 +52,12 @@ pub(crate) fn neighbours(grid: &[f64], value: f64) -> (f64, f64) {
     let after = grid.partition_point(|one| *one <= value);
     let below = grid[after.saturating_sub(1)];
     (below, grid.get(after).copied().filter(|_| after > 0).unwrap_or(below))
+}
+
+/// The nearest value of a grid.
+pub(crate) fn nearest(grid: &[f64], value: f64) -> f64 {
+    let (below, above) = neighbours(grid, value);
+    if value - below <= above - value { below } else { above }
 }
 
 #[cfg(test)]

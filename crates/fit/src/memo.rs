@@ -1,0 +1,226 @@
+//! Figures that formulas and simulations gave during a fit, by the values on which they depend.
+
+use crate::mechanism::only_of;
+use lanemark_machine::Verb;
+use lanemark_model::{Bound, Prediction};
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::rc::Rc;
+
+/// What gave a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum By {
+    Formula,
+    Simulation,
+}
+
+/// Values of keys, in the order of the keys, and their hash.
+pub(crate) struct Values<'a> {
+    named: Vec<(&'a str, f64)>,
+    hash: u64,
+}
+
+impl<'a> Values<'a> {
+    fn of(named: Vec<(&'a str, f64)>) -> Values<'a> {
+        let mut hasher = DefaultHasher::new();
+        for (key, value) in &named {
+            (key, value.to_bits()).hash(&mut hasher);
+        }
+        Values { named, hash: hasher.finish() }
+    }
+
+    /// Largest logarithm of a ratio to `others`; `None` if these are of other keys.
+    fn distance(&self, others: &[(String, f64)]) -> Option<f64> {
+        let is_same = |(one, other): (&(&str, f64), &(String, f64))| one.0 == other.0;
+        let pairs = || self.named.iter().zip(others);
+        let has_same = self.named.len() == others.len() && pairs().all(is_same);
+        let apart = |(one, other): (&(&str, f64), &(String, f64))| {
+            if one.1.to_bits() == other.1.to_bits() { 0.0 } else { (one.1 / other.1).ln().abs() }
+        };
+        has_same.then(|| pairs().map(apart).fold(0.0, f64::max))
+    }
+}
+
+/// The values on which reads of the card, writes, and both at once may depend.
+pub(crate) struct Dependence<'a> {
+    reads: Values<'a>,
+    writes: Values<'a>,
+    both: Values<'a>,
+}
+
+impl<'a> Dependence<'a> {
+    /// Of these values of keys.
+    pub(crate) fn on(mut all: Vec<(&'a str, f64)>) -> Dependence<'a> {
+        all.sort_by(|one, other| one.0.cmp(other.0));
+        let of = |verb: Verb| {
+            let is_seen = |(key, _): &(&str, f64)| only_of(key).is_none_or(|of| of == verb);
+            Values::of(all.iter().copied().filter(is_seen).collect())
+        };
+        Dependence { reads: of(Verb::Load), writes: of(Verb::Store), both: Values::of(all.clone()) }
+    }
+
+    /// Of transfers of this direction; of both without one.
+    pub(crate) fn of(&self, verb: Option<Verb>) -> &Values<'a> {
+        match verb {
+            Some(Verb::Load) => &self.reads,
+            Some(Verb::Store) => &self.writes,
+            None => &self.both,
+        }
+    }
+}
+
+/// Something by a key, shared by all copies of a fit.
+type SharedMap<K, V> = Rc<RefCell<HashMap<K, V>>>;
+
+/// Values of keys, and the logarithm of simulation over formula there.
+type Compared = (Vec<(String, f64)>, f64);
+
+/// Figures of a fit by the number of their datum; shared by all its copies.
+#[derive(Clone, Default)]
+pub(crate) struct Memo {
+    figures: SharedMap<(By, usize, u64), f64>,
+    predictions: Rc<Cell<u64>>,
+    /// Bounds that clearly lead, by the hash of the values.
+    clear: SharedMap<(usize, u64), Bound>,
+    /// Logarithm of simulation over formula where this bound clearly led.
+    ratios: SharedMap<(usize, Bound), f64>,
+    /// All comparisons of simulation and formula.
+    compared: SharedMap<usize, Vec<Compared>>,
+}
+
+/// Ratio of the largest bound to the next one from which the formula differs from the simulation by rounding and by a part
+/// that hardly depends on the values. `checks/tests/crosscheck.rs` tests the same ratio on random platforms.
+const CLEAR: f64 = 1.25;
+
+/// Logarithm of the ratio of values, up to which simulation and formula have the same ratio as before.
+pub(crate) const NEAR: f64 = 0.05;
+
+/// As [`NEAR`], for figures of both directions at once: their simulation takes long.
+pub(crate) const NEAR_OF_BOTH: f64 = 0.2;
+
+impl Memo {
+    /// The figure of the datum `number` at `values`: a known one, or else what `ask` gives.
+    ///
+    /// # Errors
+    /// The error of `ask`.
+    pub(crate) fn figure(
+        &self,
+        by: By,
+        number: usize,
+        values: &Values<'_>,
+        ask: impl FnOnce() -> Result<Option<f64>, String>,
+    ) -> Result<Option<f64>, String> {
+        if let Some(known) = self.figures.borrow().get(&(by, number, values.hash)) {
+            return Ok(Some(*known));
+        }
+        if by == By::Formula {
+            self.predictions.set(self.predictions.get() + 1);
+        }
+        let given = ask()?;
+        if let Some(given) = given {
+            self.figures.borrow_mut().insert((by, number, values.hash), given);
+        }
+        Ok(given)
+    }
+
+    /// Number of predictions by formulas so far.
+    pub(crate) fn predictions(&self) -> u64 {
+        self.predictions.get()
+    }
+
+    /// Keeps the bound of a prediction, if it clearly leads.
+    pub(crate) fn judge(&self, number: usize, values: &Values<'_>, prediction: &Prediction) {
+        if prediction.lead >= CLEAR {
+            self.clear.borrow_mut().insert((number, values.hash), prediction.bound);
+        }
+    }
+
+    /// The figure of the formula with its ratio to the simulation at other values: near ones, or any with the same bound,
+    /// if that clearly leads there and here. None if the simulation is needed.
+    pub(crate) fn like_simulated(&self, number: usize, values: &Values<'_>, near: f64) -> Option<f64> {
+        let formula = *self.figures.borrow().get(&(By::Formula, number, values.hash))?;
+        let compared = self.compared.borrow();
+        let distances =
+            compared.get(&number).into_iter().flatten().filter_map(|(at, ratio)| Some((values.distance(at)?, ratio)));
+        let nearest = distances.min_by(|one, other| one.0.total_cmp(&other.0));
+        if let Some((_, ratio)) = nearest.filter(|(distance, _)| *distance <= near) {
+            return Some(formula * ratio.exp());
+        }
+        let bound = *self.clear.borrow().get(&(number, values.hash))?;
+        let ratio = *self.ratios.borrow().get(&(number, bound))?;
+        Some(formula * ratio.exp())
+    }
+
+    /// Keeps the ratio of the simulated figure to the formula's at these values, if both are known.
+    pub(crate) fn compare(&self, number: usize, values: &Values<'_>) {
+        let figures = self.figures.borrow();
+        let of = |by: By| figures.get(&(by, number, values.hash)).copied();
+        let (Some(formula), Some(simulated)) = (of(By::Formula), of(By::Simulation)) else { return };
+        let ratio = (simulated / formula).ln();
+        let at = values.named.iter().map(|(key, value)| ((*key).to_owned(), *value)).collect();
+        self.compared.borrow_mut().entry(number).or_default().push((at, ratio));
+        if let Some(bound) = self.clear.borrow().get(&(number, values.hash)) {
+            self.ratios.borrow_mut().insert((number, *bound), ratio);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A memo with a formula of 100 at `at`, where the simulation gives 110, and a formula of 200 at `other`.
+    fn memo(at: &Values<'_>, other: &Values<'_>) -> Memo {
+        let memo = Memo::default();
+        for (by, values, figure) in [(By::Formula, at, 100.0), (By::Simulation, at, 110.0), (By::Formula, other, 200.0)]
+        {
+            assert_eq!(memo.figure(by, 0, values, || Ok(Some(figure))), Ok(Some(figure)));
+        }
+        memo
+    }
+
+    fn prediction(bound: Bound, lead: f64) -> Prediction {
+        Prediction { issue_ns: 0.0, delivered_ns: 1.0, bound, lead, holds_for: "" }
+    }
+
+    #[test]
+    fn a_known_figure_is_not_asked_for_again_and_a_prediction_is_counted_once() {
+        let values = Values::of(vec![("dma.tags", 8.0)]);
+        let memo = memo(&values, &Values::of(vec![("dma.tags", 9.0)]));
+        assert_eq!(memo.figure(By::Formula, 0, &values, || Err("asked".to_owned())), Ok(Some(100.0)));
+        assert_eq!(memo.predictions(), 2, "the simulation is none");
+    }
+
+    #[test]
+    fn a_comparison_holds_up_to_a_distance_and_for_the_same_keys() {
+        let at = Values::of(vec![("dma.beat_ns", 1.0)]);
+        for (key, value, is_known) in [
+            ("dma.beat_ns", (NEAR - 1e-9).exp(), true),
+            ("dma.beat_ns", (NEAR + 1e-9).exp(), false),
+            ("dma.read_ns", 1.0, false),
+        ] {
+            let other = Values::of(vec![(key, value)]);
+            let memo = memo(&at, &other);
+            assert_eq!(memo.like_simulated(0, &other, NEAR), None, "not compared yet");
+            memo.compare(0, &at);
+            let known = memo.like_simulated(0, &other, NEAR);
+            assert_eq!(known.map(f64::round), is_known.then_some(220.0), "{key} {value}");
+        }
+    }
+
+    #[test]
+    fn a_comparison_holds_everywhere_for_a_bound_that_clearly_leads() {
+        let (at, other) = (Values::of(vec![("dma.beat_ns", 1.0)]), Values::of(vec![("dma.beat_ns", 9.0)]));
+        let known = |bound_here: Bound, lead: f64| {
+            let memo = memo(&at, &other);
+            memo.judge(0, &at, &prediction(Bound::Link, CLEAR));
+            memo.judge(0, &other, &prediction(bound_here, lead));
+            memo.compare(0, &at);
+            memo.like_simulated(0, &other, NEAR).map(f64::round)
+        };
+        assert_eq!(known(Bound::Link, CLEAR), Some(220.0));
+        assert_eq!(known(Bound::Link, CLEAR - 1e-9), None);
+        assert_eq!(known(Bound::Engine, CLEAR), None);
+    }
+}
