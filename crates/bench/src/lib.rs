@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod accessor_overhead;
+mod again;
 mod buffer_count;
 mod cache_residency;
 mod caller;
@@ -71,6 +72,7 @@ mod timer_cost;
 mod traced;
 mod wc_buffers;
 
+pub use again::case_again;
 pub use caller::{Caller, Cores};
 pub use case::{Axes, Case};
 pub use catalogue::{CATALOGUE, question};

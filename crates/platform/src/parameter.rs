@@ -60,6 +60,15 @@ fn number(raw: &Raw) -> Option<f64> {
 }
 
 impl Parameter {
+    /// The values that the key takes, if they are a list.
+    #[must_use]
+    pub const fn listed(&self) -> Option<&'static [u64]> {
+        match self.kind {
+            Kind::OneOf(listed) => Some(listed),
+            _ => None,
+        }
+    }
+
     /// The value times `factor`, as the key takes it: rounded if it is a whole number, the next listed one if it is one
     /// of several; the next generation of a link is the next rate. `None` if that is out of range or the same.
     #[must_use]
@@ -107,6 +116,7 @@ mod tests {
         assert_eq!((lanes.scaled(2.0), lanes.scaled(0.5)), (Some(32.0), Some(8.0)));
         assert_eq!(parameter("link.mps_bytes").scaled(100.0), Some(1024.0), "the next listed one");
         assert_eq!(parameter("dma.tags").scaled(1e9), None);
+        assert_eq!((generation.listed(), parameter("dma.tags").listed()), (Some(&[1, 2, 3, 4, 5, 6][..]), None));
     }
 
     #[test]

@@ -41,7 +41,6 @@ mod doctor_tree;
 mod error;
 mod exact;
 mod fabric;
-pub mod figures;
 mod first_screen;
 #[cfg(test)]
 mod fixture;
@@ -78,6 +77,7 @@ pub use first_screen::first_screen;
 pub use fleet::fleet_table;
 pub use guidance::{guidance, unmet_goals};
 pub use html::html;
+pub use lanemark_units::figures;
 pub use plot::bandwidth_plot;
 pub use probe::probe;
 pub use recovery::{carried_out, recovery};

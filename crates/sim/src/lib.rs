@@ -63,7 +63,7 @@ pub use iommu::Spec as IommuSpec;
 pub use iommu::fault_queue::{FaultQueue, FaultReason, TranslationFault};
 pub use iommu::invalidation_queue::{Command as InvalidationCommand, QueueFull};
 pub use iommu::iotlb::{Iotlb, Spec as IotlbSpec};
-pub use machine::SimulatedMachine;
+pub use machine::{SimulatedMachine, facts};
 pub use noticed::Noticed;
 pub use observation::{Completed, Crossing};
 pub use requester::OUTSIDE;

@@ -12,6 +12,7 @@ mod runtime_periods;
 mod tracing;
 mod waits;
 
+pub use self::facts::facts;
 use self::flows::BytesBefore;
 use self::runtime_periods::{Counts, RuntimePeriods};
 use self::waits::{MOST_PASSES, Waits};
@@ -86,7 +87,7 @@ impl SimulatedMachine {
     /// [`BoardError`], as [`Board::new`].
     pub fn new(platform: &Platform) -> Result<SimulatedMachine, BoardError> {
         Ok(SimulatedMachine {
-            facts: facts::facts(platform),
+            facts: facts(platform),
             board: Board::new(platform)?,
             platform: platform.clone(),
             passes_done: 0,

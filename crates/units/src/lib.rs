@@ -1,12 +1,13 @@
 //! Quantities, address spaces, and suggestions for mistyped names.
 //!
 //! Quantities carry their meaning in the type: a span of time is [`Ticks`], a rate is [`Rate`], and an address belongs
-//! to an address space ([`address`]). Byte counts are parsed and printed with a unit ([`size`]). This crate contains no
-//! PCIe, reads no clock and does no I/O.
+//! to an address space ([`address`]). Byte counts are parsed and printed with a unit ([`size`]), and
+//! figures are printed with three digits ([`figures`]). This crate contains no PCIe, reads no clock and does no I/O.
 
 #![forbid(unsafe_code)]
 
 pub mod address;
+pub mod figures;
 pub mod memory_type;
 pub mod rate;
 pub mod size;

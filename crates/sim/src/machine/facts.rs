@@ -13,7 +13,15 @@ use lanemark_units::{BarOffset, MemoryType, Ticks};
 /// Channels of the first card of a relay, which reads and writes concurrently.
 pub(super) const RELAY_CHANNELS: u32 = 2;
 
-pub(super) fn facts(platform: &Platform) -> Facts {
+/// The facts that a simulation of `platform` reports, without a simulation.
+///
+/// ```
+/// use lanemark_machine::Machine;
+/// let card = lanemark_platform::preset("card-gen5-x16").unwrap().unwrap();
+/// assert_eq!(&lanemark_sim::facts(&card), lanemark_sim::SimulatedMachine::new(&card).unwrap().facts());
+/// ```
+#[must_use]
+pub fn facts(platform: &Platform) -> Facts {
     let core = &platform.core;
     let vectors = |access: fn(Width) -> Access| {
         [Width::B16, Width::B32, Width::B64]

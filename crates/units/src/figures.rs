@@ -17,6 +17,10 @@ pub enum Unit {
 }
 
 impl Unit {
+    /// Every unit.
+    pub const ALL: [Unit; 4] =
+        [Unit::GigabytesPerSecond, Unit::MegabytesPerSecond, Unit::Nanoseconds, Unit::Microseconds];
+
     /// The unit in which rates up to `largest_bytes_per_s` are easy to read.
     #[must_use]
     pub fn for_rates(largest_bytes_per_s: f64) -> Unit {
@@ -54,7 +58,7 @@ impl Unit {
     /// Formats `value`, in bytes per second or nanoseconds, in this unit, without its symbol.
     ///
     /// ```
-    /// use lanemark_report::figures::Unit;
+    /// use lanemark_units::figures::Unit;
     /// assert_eq!(Unit::GigabytesPerSecond.figure(3.047e9), "3.05");
     /// ```
     #[must_use]
@@ -72,7 +76,7 @@ impl Unit {
 /// Formats `value` with three significant digits; the whole part is never rounded.
 ///
 /// ```
-/// use lanemark_report::figures::significant;
+/// use lanemark_units::figures::significant;
 /// assert_eq!(significant(3.047), "3.05");
 /// assert_eq!(significant(1234.4), "1234");
 /// assert_eq!(significant(0.0042), "0.00420");
@@ -94,7 +98,7 @@ pub fn significant(value: f64) -> String {
 /// Formats a rate with a suitable unit.
 ///
 /// ```
-/// assert_eq!(lanemark_report::figures::rate(41.9e6), "41.9 MB/s");
+/// assert_eq!(lanemark_units::figures::rate(41.9e6), "41.9 MB/s");
 /// ```
 #[must_use]
 pub fn rate(bytes_per_s: f64) -> String {
@@ -104,8 +108,8 @@ pub fn rate(bytes_per_s: f64) -> String {
 /// Formats a time with a suitable unit.
 ///
 /// ```
-/// assert_eq!(lanemark_report::figures::time(441.0), "441 ns");
-/// assert_eq!(lanemark_report::figures::time(12_345.0), "12.3 us");
+/// assert_eq!(lanemark_units::figures::time(441.0), "441 ns");
+/// assert_eq!(lanemark_units::figures::time(12_345.0), "12.3 us");
 /// ```
 #[must_use]
 pub fn time(ns: f64) -> String {
@@ -122,7 +126,7 @@ fn scaled(value: f64, units: &[(f64, &str)]) -> String {
 /// Formats a share in percent.
 ///
 /// ```
-/// assert_eq!(lanemark_report::figures::percent(92.13), "92.1 %");
+/// assert_eq!(lanemark_units::figures::percent(92.13), "92.1 %");
 /// ```
 #[must_use]
 pub fn percent(share: f64) -> String {
@@ -138,7 +142,7 @@ pub fn whole_percent(share: f64) -> String {
 /// Formats a difference in percent, with its sign.
 ///
 /// ```
-/// use lanemark_report::figures::difference;
+/// use lanemark_units::figures::difference;
 /// assert_eq!(difference(0.24), "+0.2 %");
 /// assert_eq!(difference(-0.01), "0.0 %");
 /// ```
@@ -158,7 +162,7 @@ pub fn difference(percent: f64) -> String {
 /// Formats a factor.
 ///
 /// ```
-/// assert_eq!(lanemark_report::figures::times(240.4), "240x");
+/// assert_eq!(lanemark_units::figures::times(240.4), "240x");
 /// ```
 #[must_use]
 pub fn times(factor: f64) -> String {
@@ -168,11 +172,11 @@ pub fn times(factor: f64) -> String {
 /// Formats a size with the largest binary unit that leaves a whole number.
 ///
 /// ```
-/// assert_eq!(lanemark_report::figures::size(4096), "4 KiB");
+/// assert_eq!(lanemark_units::figures::size(4096), "4 KiB");
 /// ```
 #[must_use]
 pub fn size(bytes: u64) -> String {
-    let text = lanemark_units::format_size(bytes);
+    let text = crate::size::format_size(bytes);
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     format!("{} {}", &text[..digits], &text[digits..])
 }
@@ -180,7 +184,7 @@ pub fn size(bytes: u64) -> String {
 /// Formats a date and time in UTC, to the minute.
 ///
 /// ```
-/// assert_eq!(lanemark_report::figures::date(1_785_595_200), "2026-08-01 14:40 UTC");
+/// assert_eq!(lanemark_units::figures::date(1_785_595_200), "2026-08-01 14:40 UTC");
 /// ```
 #[must_use]
 pub fn date(unix_s: u64) -> String {
@@ -197,8 +201,13 @@ pub fn date(unix_s: u64) -> String {
     format!("{year:04}-{month:02}-{day:02} {:02}:{:02} UTC", seconds / 3600, seconds / 60 % 60)
 }
 
-/// A count with its noun, which gets an `s` unless the count is 1.
-pub(crate) fn counted(count: usize, noun: &str) -> String {
+/// Formats a count with its noun, which gets an `s` unless the count is 1.
+///
+/// ```
+/// assert_eq!(lanemark_units::figures::counted(2, "answer"), "2 answers");
+/// ```
+#[must_use]
+pub fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 

@@ -1,0 +1,65 @@
+//! Messages between the script of a page and the formulas, as JSON.
+
+use crate::change::Change;
+use crate::error::LiveError;
+use crate::live::Live;
+use crate::point::{Figure, Point};
+use lanemark_units::figures::Unit;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// What the script sends first: a platform and the panels of its answers.
+#[derive(Debug, Deserialize)]
+struct Opened {
+    platform: Value,
+    panels: Vec<Panel>,
+}
+
+/// The points of a panel, with the symbol of its unit.
+#[derive(Debug, Serialize, Deserialize)]
+struct Panel {
+    unit: String,
+    points: Vec<Point>,
+}
+
+/// What the script sends when a slider has moved.
+#[derive(Debug, Deserialize)]
+struct Asked {
+    panel: usize,
+    changes: Vec<Change>,
+}
+
+/// An opened page: a platform with the panels of its answers.
+#[derive(Debug)]
+pub struct Page {
+    live: Live,
+    panels: Vec<Panel>,
+}
+
+/// Opens a page: `message` has a platform and panels.
+///
+/// # Errors
+/// [`LiveError`] if it is no such message, or its platform is none.
+pub fn open(message: &str) -> Result<Page, LiveError> {
+    let Opened { platform, panels } = serde_json::from_str(message)?;
+    Ok(Page { live: Live::of(&platform)?, panels })
+}
+
+/// Answers a message about one panel: its figures in its unit, as numbers and as `lanemark predict` prints them.
+///
+/// # Errors
+/// [`LiveError`] if it is no such message, or the changed platform is none.
+pub fn answer(page: &mut Page, message: &str) -> Result<Value, LiveError> {
+    let Asked { panel, changes } = serde_json::from_str(message)?;
+    let panels = page.panels.len();
+    let Panel { unit, points } = page.panels.get(panel).ok_or(LiveError::Panel { panel, panels })?;
+    let figures = page.live.figures(&changes, points)?;
+    let unit = Unit::ALL.into_iter().find(|one| one.symbol() == unit).unwrap_or(Unit::Nanoseconds);
+    let one = |figure: &Result<Figure, String>| match figure {
+        Ok(Figure { value, bound }) => {
+            json!({"value": value / unit.in_base(), "text": unit.figure(*value), "bound": bound})
+        }
+        Err(because) => json!({"problem": because}),
+    };
+    Ok(json!({"figures": figures.iter().map(one).collect::<Vec<_>>()}))
+}
