@@ -68,7 +68,10 @@ impl Live {
         Ok(())
     }
 
-    /// The figure of a point, or a clause with the reason why there is none.
+    /// The figure of a point on the changed platform.
+    ///
+    /// # Errors
+    /// A clause with the reason why there is none.
     pub fn figure(&mut self, point: &Point) -> Result<Figure, String> {
         point.figure(&mut self.machine, &self.facts, self.methods)
     }
@@ -77,12 +80,12 @@ impl Live {
     ///
     /// # Errors
     /// As for [`Live::change`].
-    pub fn figures(
+    pub fn figures<'p>(
         &mut self,
         changes: &[Change],
-        points: &[Point],
+        points: impl IntoIterator<Item = &'p Point>,
     ) -> Result<Vec<Result<Figure, String>>, LiveError> {
         self.change(changes)?;
-        Ok(points.iter().map(|point| self.figure(point)).collect())
+        Ok(points.into_iter().map(|point| self.figure(point)).collect())
     }
 }

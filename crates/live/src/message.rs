@@ -26,6 +26,8 @@ struct Panel {
 #[derive(Debug, Deserialize)]
 struct Asked {
     panel: usize,
+    /// Indices of the wanted points.
+    points: Vec<usize>,
     changes: Vec<Change>,
 }
 
@@ -45,14 +47,15 @@ pub fn open(message: &str) -> Result<Page, LiveError> {
     Ok(Page { live: Live::of(&platform)?, panels })
 }
 
-/// Answers a message about one panel: its figures in its unit, as numbers and as `lanemark predict` prints them.
+/// Answers a message about some points of a panel: their figures in its unit, as numbers and as `lanemark predict` prints them.
 ///
 /// # Errors
 /// [`LiveError`] if it is no such message, or the changed platform is none.
 pub fn answer(page: &mut Page, message: &str) -> Result<Value, LiveError> {
-    let Asked { panel, changes } = serde_json::from_str(message)?;
+    let Asked { panel, points: wanted, changes } = serde_json::from_str(message)?;
     let panels = page.panels.len();
     let Panel { unit, points } = page.panels.get(panel).ok_or(LiveError::Panel { panel, panels })?;
+    let points: Vec<&Point> = wanted.iter().filter_map(|wanted| points.get(*wanted)).collect();
     let figures = page.live.figures(&changes, points)?;
     let unit = Unit::ALL.into_iter().find(|one| one.symbol() == unit).unwrap_or(Unit::Nanoseconds);
     let one = |figure: &Result<Figure, String>| match figure {

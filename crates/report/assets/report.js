@@ -53,7 +53,8 @@
 
     const values = data.lines.flatMap((line) => line.values).concat(data.limits).map(positive).filter((value) => value !== null);
     if (values.length === 0) { canvas.append(element("p", "remark", "No figures to plot.")); return; }
-    const low = Math.min(...values) * 0.7, high = Math.max(...values) * 2.2;
+    const lowest = Math.min(...values) * 0.7, highest = Math.max(...values) * 2.2;
+    let low = lowest, high = highest;
     const left = data.sizes[0] / 1.25, right = data.sizes[data.sizes.length - 1] * 1.25;
 
     const path = (u, ys) => {
@@ -102,6 +103,16 @@
         });
         ctx.globalAlpha = 1;
       }
+      // Formulas with changed keys, moved by sliders.
+      ctx.setLineDash([]);
+      ctx.lineWidth = 3 * scale;
+      data.lines.forEach((line, place) => {
+        if (!isSeen[place] || !line.live) return;
+        ctx.strokeStyle = stroke(place);
+        ctx.globalAlpha = 0.55;
+        ctx.stroke(path(u, line.live));
+      });
+      ctx.globalAlpha = 1;
       if (!limits.length) return;
       const points = limitPoints(u);
       ctx.strokeStyle = ctx.fillStyle = colour("--ink");
@@ -199,6 +210,15 @@
       tools.append(label);
     }
     keys.append(tools, list);
+
+    // Draws these formulas beside the figures, by line and size; null for none.
+    box.showLive = (lines) => {
+      data.lines.forEach((line, place) => { line.live = lines && lines[place] ? data.sizes.map((_, size) => lines[place][size] ?? null) : null; });
+      const shown = data.lines.flatMap((line) => line.live || []).map(positive).filter((value) => value !== null);
+      low = Math.min(lowest, ...shown.map((value) => value * 0.7));
+      high = Math.max(highest, ...shown.map((value) => value * 1.5));
+      if (u.scales.y.min !== low || u.scales.y.max !== high) u.setData(u.data); else u.redraw(false);
+    };
 
     new ResizeObserver(() => { if (width() !== u.width) u.setSize({ width: width(), height: height() }); }).observe(canvas);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => u.redraw());

@@ -16,6 +16,7 @@ use crate::picture;
 use crate::reproduction;
 use crate::sensitivity::{WhatIf, what_ifs};
 use crate::table::{fit_in_words, label, no_card, origins_in_words, reasons, twin};
+use crate::what_if_page::{self, WhatIfPage};
 use crate::waits::{CausePart, WaitBar, cause_parts, causes, shares, wait_bars};
 use askama::Template;
 use lanemark_record::{CeilingKind, Picture, Record, Reproduction, Target, TargetKind, Verdict};
@@ -34,7 +35,11 @@ const DRAWINGS: usize = 6;
 pub fn html(record: &Record, reproductions: &[Reproduction]) -> Result<String, ReportError> {
     let panels = Panel::of(record);
     let plots = chart::embeddable(&chart::charts(&panels)).map_err(|source| ReportError::Plots { source })?;
-    let page = Page::of(record, reproductions, &panels, plots);
+    let what_ifs: Vec<Option<WhatIfPage>> = (record.targets.iter().enumerate())
+        .map(|(place, target)| WhatIfPage::of(record, place, target, &panels))
+        .collect();
+    let live = chart::embeddable(&what_if_page::data(&what_ifs)).map_err(|source| ReportError::Plots { source })?;
+    let page = Page::of(record, reproductions, &panels, what_ifs, [plots, live]);
     page.render().map_err(|source| ReportError::Template { source })
 }
 
@@ -52,6 +57,10 @@ struct Page<'a> {
     skipped: Vec<(usize, String, String)>,
     reproductions: Vec<Reproduced<'a>>,
     plots: String,
+    /// Data of the sliders; empty without any.
+    live: String,
+    live_module: &'static str,
+    live_script: &'static str,
     uplot_script: &'static str,
     uplot_style: &'static str,
     uplot_licence: &'static str,
@@ -82,6 +91,7 @@ struct TargetPart<'a> {
     /// Shares of given, assumed and fitted parameters, in percent.
     origin_shares: [f64; 3],
     platform: Vec<(String, String)>,
+    what_if: Option<WhatIfPage>,
     panels: Vec<PanelPart>,
 }
 
@@ -100,6 +110,8 @@ struct PanelPart {
     bars: Vec<Bar>,
     /// Position of the limit on the bars, in percent of their full length.
     limit_mark: Option<f64>,
+    /// The figure of a bar of full length, in the unit of the panel.
+    full: f64,
     waits: Vec<WaitBar>,
     causes: Vec<CausePart>,
     shares: Grid,
@@ -185,7 +197,13 @@ struct Drawn<'a> {
 }
 
 impl<'a> Page<'a> {
-    fn of(record: &'a Record, reproductions: &'a [Reproduction], panels: &[Panel<'a>], plots: String) -> Page<'a> {
+    fn of(
+        record: &'a Record,
+        reproductions: &'a [Reproduction],
+        panels: &[Panel<'a>],
+        what_ifs: Vec<Option<WhatIfPage>>,
+        [plots, live]: [String; 2],
+    ) -> Page<'a> {
         let causes = causes(record);
         let parts = |target: Option<&str>| {
             let wanted = |panel: &Panel| match target {
@@ -201,7 +219,9 @@ impl<'a> Page<'a> {
             written: record.written_unix_s.map(figures::date),
             host: record.host.as_ref().map(lanemark_record::Host::in_words),
             glance: (0..panels.len()).map(|place| glance(place, panels)).collect(),
-            targets: record.targets.iter().map(|target| target_part(target, parts(Some(&target.name)))).collect(),
+            targets: (record.targets.iter().zip(what_ifs))
+                .map(|(target, what_if)| target_part(target, what_if, parts(Some(&target.name))))
+                .collect(),
             strays: parts(None),
             topics: Topic::of(&record.advice),
             skipped: reasons(&record.skipped)
@@ -210,6 +230,9 @@ impl<'a> Page<'a> {
                 .collect(),
             reproductions: reproductions.iter().map(reproduced).collect(),
             plots,
+            live_module: if live == "[]" { "" } else { what_if_page::MODULE },
+            live: if live == "[]" { String::new() } else { live },
+            live_script: include_str!("../assets/live.js"),
             uplot_script: include_str!("../assets/uplot-1.6.32/uPlot.iife.min.js"),
             uplot_style: include_str!("../assets/uplot-1.6.32/uPlot.min.css"),
             uplot_licence: include_str!("../assets/uplot-1.6.32/LICENSE"),
@@ -260,7 +283,7 @@ fn glance(place: usize, panels: &[Panel]) -> Glance {
     }
 }
 
-fn target_part(target: &Target, panels: Vec<PanelPart>) -> TargetPart<'_> {
+fn target_part(target: &Target, what_if: Option<WhatIfPage>, panels: Vec<PanelPart>) -> TargetPart<'_> {
     let origin_shares = target.origins.map_or([0.0; 3], |origins| {
         let inherited = origins.inherited.unwrap_or_default();
         let counts = [
@@ -281,6 +304,7 @@ fn target_part(target: &Target, panels: Vec<PanelPart>) -> TargetPart<'_> {
         origins: target.origins.map(origins_in_words),
         origin_shares,
         platform,
+        what_if,
         panels,
     }
 }
@@ -315,7 +339,7 @@ fn panel_part(record: &Record, place: usize, panel: &Panel, causes: &[&str]) -> 
     // A matrix, or a picture by cores, replaces the bars.
     let callers = Callers::of(record, panel);
     let is_drawn = is_plotted || !matrices.is_empty() || !callers.is_empty();
-    let (bars, limit_mark) = if is_drawn { (Vec::new(), None) } else { bars(panel) };
+    let (bars, limit_mark, full) = if is_drawn { (Vec::new(), None, 0.0) } else { bars(panel) };
     PanelPart {
         id: id(place),
         place,
@@ -334,6 +358,7 @@ fn panel_part(record: &Record, place: usize, panel: &Panel, causes: &[&str]) -> 
             .collect(),
         bars,
         limit_mark,
+        full: full / panel.unit.in_base(),
         waits,
         causes: cause_parts(panel, causes),
         shares: shares(panel, causes),
@@ -436,7 +461,8 @@ fn in_words(panel: &Panel) -> String {
     text + "; the table below has all figures"
 }
 
-fn bars(panel: &Panel) -> (Vec<Bar>, Option<f64>) {
+/// The bars, the position of the limit, and the figure of a bar of full length.
+fn bars(panel: &Panel) -> (Vec<Bar>, Option<f64>, f64) {
     let points: Vec<(&Line, Point)> = panel.lines.iter().map(|line| (line, line.largest())).collect();
     let limit = match &*panel.ceilings() {
         [(ceiling, _)] if panel.is_rate() => ceiling.rate_bytes_per_s,
@@ -462,7 +488,7 @@ fn bars(panel: &Panel) -> (Vec<Bar>, Option<f64>) {
         length: percent(point.value),
         formula_mark: percent(point.formula().filter(|_| panel.kind != Some(TargetKind::Formula))),
     });
-    (bars.collect(), percent(limit))
+    (bars.collect(), percent(limit), longest)
 }
 
 /// All figures of a panel.

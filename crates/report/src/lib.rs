@@ -67,6 +67,7 @@ mod timeline;
 mod tlp;
 mod viewer;
 mod waits;
+mod what_if_page;
 
 pub use bottleneck::acts_on_bottleneck;
 pub use capture::capture_table;
