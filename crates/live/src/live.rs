@@ -56,8 +56,7 @@ impl Live {
         }
         let (methods, keys) = OfMethods::split(changes)?;
         let origin = || Origin::Assumed("a slider".to_owned());
-        let changed =
-            self.platform.with_texts(keys.iter().map(|Change(key, value)| (&**key, &**value, origin())))?;
+        let changed = self.platform.with_texts(keys.iter().map(|Change(key, value)| (&**key, &**value, origin())))?;
         if changed != self.changed {
             self.facts = lanemark_sim::facts(&changed);
             self.machine = FormulaMachine::new(&changed, &self.facts);

@@ -63,7 +63,8 @@ fn of_parameter(platform: &Platform, parameter: &Parameter) -> Option<Slider> {
         None => around(parameter.value),
     };
     let is_possible = |value: &f64| {
-        *value == parameter.value || platform.with(&parameter.key, *value, Origin::Assumed("a slider".to_owned())).is_ok()
+        *value == parameter.value
+            || platform.with(&parameter.key, *value, Origin::Assumed("a slider".to_owned())).is_ok()
     };
     values.retain(is_possible);
     let place = values.iter().position(|value| *value == parameter.value)?;
@@ -77,7 +78,8 @@ fn of_parameter(platform: &Platform, parameter: &Parameter) -> Option<Slider> {
 /// The value and rounded ones around it, in ascending order.
 fn around(value: f64) -> Vec<f64> {
     let steps = STEPS_PER_DOUBLING * DOUBLINGS;
-    let others = (-steps..=steps).map(|step| rounded(value * 2_f64.powf(f64::from(step) / f64::from(STEPS_PER_DOUBLING))));
+    let others =
+        (-steps..=steps).map(|step| rounded(value * 2_f64.powf(f64::from(step) / f64::from(STEPS_PER_DOUBLING))));
     let mut values: Vec<f64> = others.chain([value]).collect();
     values.sort_by(f64::total_cmp);
     values.dedup();
@@ -122,7 +124,8 @@ mod tests {
         let lanes = named.iter().find(|slider| slider.key == "link.width_lanes").unwrap();
         assert_eq!(lanes.values, ["1", "2", "4", "8", "12", "16", "32"]);
         let generation = named.iter().find(|slider| slider.key == "link.generation").unwrap();
-        let refused = |value: &str| card.with_text("link.generation", value, Origin::Assumed("a test".to_owned())).is_err();
+        let refused =
+            |value: &str| card.with_text("link.generation", value, Origin::Assumed("a test".to_owned())).is_err();
         assert!(refused("7") && !generation.values.contains(&"7".to_owned()));
     }
 

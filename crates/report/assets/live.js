@@ -239,6 +239,7 @@
       section.scrollIntoView();
     }
     addEventListener("hashchange", restore);
+    addEventListener("beforeprint", () => panels.forEach(show));
     table();
     update();
     restore();

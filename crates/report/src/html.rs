@@ -16,8 +16,8 @@ use crate::picture;
 use crate::reproduction;
 use crate::sensitivity::{WhatIf, what_ifs};
 use crate::table::{fit_in_words, label, no_card, origins_in_words, reasons, twin};
-use crate::what_if_page::{self, WhatIfPage};
 use crate::waits::{CausePart, WaitBar, cause_parts, causes, shares, wait_bars};
+use crate::what_if_page::{self, WhatIfPage};
 use askama::Template;
 use lanemark_record::{CeilingKind, Picture, Record, Reproduction, Target, TargetKind, Verdict};
 

@@ -39,7 +39,10 @@ impl WhatIfPage {
     pub(crate) fn of(record: &Record, place: usize, target: &Target, panels: &[Panel]) -> Option<WhatIfPage> {
         let platform = target.platform.as_ref()?;
         let own = || panels.iter().enumerate().filter(|(_, panel)| panel.target == target.name);
-        own().flat_map(|(_, panel)| &panel.lines).flat_map(|line| &line.points).find(|point| point.formula().is_some())?;
+        own()
+            .flat_map(|(_, panel)| &panel.lines)
+            .flat_map(|line| &line.points)
+            .find(|point| point.formula().is_some())?;
         let mut page = WhatIfPage {
             place,
             target: target.name.clone(),
@@ -78,7 +81,12 @@ impl WhatIfPage {
     }
 
     /// The points of a panel that are computed again, and of each its line, size and figures.
-    fn points(&mut self, live: &mut Live, panel: &Panel, region: Option<&str>) -> (Vec<lanemark_live::Point>, Vec<Value>) {
+    fn points(
+        &mut self,
+        live: &mut Live,
+        panel: &Panel,
+        region: Option<&str>,
+    ) -> (Vec<lanemark_live::Point>, Vec<Value>) {
         let sizes = panel.sizes();
         let (mut points, mut rows) = (Vec::new(), Vec::new());
         for (place, line) in panel.lines.iter().enumerate() {
