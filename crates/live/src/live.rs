@@ -56,11 +56,11 @@ impl Live {
         }
         let (methods, keys) = OfMethods::split(changes)?;
         let origin = || Origin::Assumed("a slider".to_owned());
-        let changed = self.platform.with_texts(keys.iter().map(|Change(key, value)| (&**key, &**value, origin())))?;
-        if changed != self.changed {
-            self.facts = lanemark_sim::facts(&changed);
-            self.machine = FormulaMachine::new(&changed, &self.facts);
-            self.changed = changed;
+        let with = self.platform.with_texts(keys.iter().map(|Change(key, value)| (&**key, &**value, origin())))?;
+        if with != self.changed {
+            self.facts = lanemark_sim::facts(&with);
+            self.machine = FormulaMachine::new(&with, &self.facts);
+            self.changed = with;
         }
         self.methods = methods;
         self.changes = changes.to_vec();

@@ -16,7 +16,7 @@ fn every_case_of_every_question_is_found_again_by_its_method_and_size() {
                     .unwrap_or_else(|| panic!("{name}: {} {} {}", question.name, case.method, case.size));
                 // Answers do not say which cores took part.
                 assert_eq!(
-                    lanemark_bench::Case { caller: case.caller.clone(), ..again },
+                    lanemark_bench::Case { caller: case.caller, ..again },
                     case,
                     "{name}: {}",
                     question.name
