@@ -208,7 +208,7 @@ fn both_ways(seed: u64, has_lane: bool, is_eager: bool) -> (Vec<(usize, Ticks, S
     let mut accepting: [Vec<(Ticks, Cost)>; 2] = [Vec::new(), Vec::new()];
     for nth in 0..3000 {
         let now = Ticks::whole_ns(nth);
-        for number in 0..2 {
+        for (number, accepting) in accepting.iter_mut().enumerate() {
             let [one, other] = &mut lines;
             let (line, back) = if number == 0 { (one, other) } else { (other, one) };
             // Phases of one input and one class, and phases of several.
@@ -218,8 +218,8 @@ fn both_ways(seed: u64, has_lane: bool, is_eager: bool) -> (Vec<(usize, Ticks, S
                 let tlp = Tlp { kind, relaxed: is_mixed && random(8) == 0, ..write(4 * (1 + random(16))) };
                 line.offer(if is_mixed { random(2) as usize } else { 0 }, now + Ticks::whole_ns(random(3)), tlp);
             }
-            while let Some(place) = accepting[number].iter().position(|(at, _)| *at <= now) {
-                let (at, cost) = accepting[number].remove(place);
+            while let Some(place) = accepting.iter().position(|(at, _)| *at <= now) {
+                let (at, cost) = accepting.remove(place);
                 let kind = DllpKind::update(cost.class);
                 line.free(kind, at, cost.data, Cause::Device, Milestone::NONE);
                 back.schedule_dllp(kind, at);
@@ -232,7 +232,7 @@ fn both_ways(seed: u64, has_lane: bool, is_eager: bool) -> (Vec<(usize, Ticks, S
             if line.send_as(now, if is_eager { Some(&mut *back) } else { None }, &mut sent) {
                 line.free(DllpKind::Ack, sent.arrives, 0, Cause::Replay, Milestone::NONE);
                 back.schedule_dllp(DllpKind::Ack, sent.arrives);
-                accepting[number].push((sent.arrives + Ticks::whole_ns(20), Cost::of(&sent.tlp)));
+                accepting.push((sent.arrives + Ticks::whole_ns(20), Cost::of(&sent.tlp)));
                 gone.push((number, now, sent));
             }
         }
