@@ -187,9 +187,9 @@ mod tests {
         let most = queue.items.capacity().max(32);
         for item in 10..10_000 {
             if item % 2 == 0 {
-                queue.push(item)
+                queue.push(item);
             } else {
-                queue.insert(10, item)
+                queue.insert(10, item);
             }
             assert_eq!(queue.pop(), Some(item - 10));
             assert!(queue.items.capacity() <= most);

@@ -259,14 +259,6 @@ fn settled(mut problem: FitData, start: Option<&[f64]>, assume_rest: bool) -> Re
     };
     // All are compared with the first fit, so that small losses do not add up.
     let most = most_error(mean_error(&fit));
-    if std::env::var("DBG").is_ok() {
-        eprintln!(
-            "first {:?} {:?}",
-            mean_error(&fit),
-            fit.found.iter().map(|f| (f.name.clone(), f.value)).collect::<Vec<_>>()
-        );
-        eprintln!("{:?}", fit.loose);
-    }
     // Loads and stores depend on sums of many latencies: a usual value of one leaves no room for the others.
     while problem.is_about_transfers() {
         let values: Vec<f64> = fit.found.iter().map(|found| found.value).collect();

@@ -1,6 +1,6 @@
 //! Transfers and requests with the same sums and parameters, which are computed once.
 
-use super::way::Way;
+use super::way::{PAGE, Way};
 use crate::engine_timing;
 use lanemark_machine::{Partner, Pattern, Transfer, Verb};
 use lanemark_platform::ChunkTiming;
@@ -27,9 +27,6 @@ pub(super) struct AlikePiece {
     /// Pause of the first link before it.
     paused: Ticks,
 }
-
-/// Bytes of a page.
-pub(super) const PAGE: u64 = 4096;
 
 /// Bytes of the longest RCB, a multiple of a line.
 const LONGEST_RCB: u64 = 128;

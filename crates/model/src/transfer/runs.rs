@@ -1,10 +1,10 @@
 //! Sums over runs of transfers.
 
-use super::alike::{AlikePiece, PAGE};
+use super::alike::AlikePiece;
 use super::kept::Kept;
 use super::packets::Packets;
 use super::sum::Sum;
-use super::way::{Piece, Way};
+use super::way::{PAGE, Piece, Way};
 use lanemark_machine::Verb;
 use lanemark_units::Ticks;
 use std::ops::Range;

@@ -1,6 +1,5 @@
 //! The path of a transfer: its packets, and the time of each at the engine, on the links and at the destination.
 
-use super::alike::PAGE;
 use super::cached;
 use super::packets::Packets;
 use crate::engine_timing;
@@ -15,6 +14,9 @@ use std::ops::Range;
 /// Number of requests for which transfers are computed one by one; further requests are assumed to be like the first
 /// ones.
 pub(super) const MOST_PIECES: u64 = 1 << 14;
+
+/// Bytes of a page, whose boundaries no request crosses.
+pub(super) const PAGE: u64 = 4096;
 
 /// All parameters that affect a transfer.
 pub(super) struct Way<'a> {
